@@ -97,7 +97,7 @@ def test_another_users_job(cluster):
 
 
 def test_unknown_job_node_partition(cluster):
-    cluster.run("scancel 999999").fails("scancel: error: Kill job error on job id 999999: Invalid job id specified")
+    cluster.run("scancel -s USR1 999999").fails("scancel: error: Kill job error on job id 999999: Invalid job id specified")
     cluster.run("scontrol show job 999999").fails("slurm_load_jobs error: Invalid job id specified")
     cluster.run("scontrol show node ghost").fails("ghost")
     cluster.run("scontrol show partition ghost").fails("ghost")

@@ -161,7 +161,8 @@ def test_several_of_which_some_are_unknown(cluster):
     ended, held = cluster.sbatch("-o", "/dev/null", wrap="true"), cluster.sbatch("-H", wrap="true")
     cluster.wait(ended)
     unknown = "scancel: error: Kill job error on job id {}: Invalid job id specified\n"
-    assert cluster.run(f"scancel 999998 {ended} {held} 999999").fails() == unknown.format(999998) + unknown.format(999999)
+    done = cluster.run(f"scancel 999998 {ended} {held} 999999")
+    assert done.ok() == "" and done.stderr == unknown.format(999998) + unknown.format(999999)
     assert cluster.state(held) == "CANCELLED"
 
 

@@ -182,7 +182,7 @@ static void test_scancel(void **state)
         {"scancel", "-t foo", 1, NULL,
          "Invalid job state specified: foo\nValid job states are PENDING, RUNNING, and "
          "SUSPENDED\n"},
-        {"scancel", "99", 1, NULL,
+        {"scancel", "99", 0, NULL,
          "scancel: error: Kill job error on job id 99: Invalid job id specified\n"},
         {"scancel", "3", 0, NULL, NULL},
         {"scancel", "-v 3", 0, NULL,

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
+#include "cmd/common/node_names.h"
 #include "cmd/scancel/options.h"
 
 #define LINE_MAX_BYTES 4096
@@ -153,11 +154,13 @@ static void tell(const struct options *o, const Pb__JobSignalReply__Result *resu
                    what, buf);
 }
 
-/* What is over need not be ended: no failure, and worth a word to those alone who ask for more. */
+/* Whether the job was to be ended and has ended: that is no failure. The record of a job that ended
+ * some time ago has been purged, so an unknown job is no failure either. */
 static bool is_done(const struct options *o, const Pb__JobSignalReply__Result *r)
 {
     bool ends = !o->has_signal || (o->signal == SIGKILL && !o->batch);
-    return ends && !r->has_step_id && abs(r->code) == ERR_JOB_DONE;
+    int code = abs(r->code);
+    return ends && !r->has_step_id && (code == ERR_JOB_DONE || code == ERR_NO_JOB);
 }
 
 /* Some nodes of it, or all, are away. */
@@ -188,7 +191,7 @@ static int report(const struct options *o, const Pb__JobSignalReply *reply)
             continue;
         if (!is_done(o, r))
             status = 1;
-        else if (!o->common.verbose)
+        else if (code == ERR_JOB_DONE && !o->common.verbose)
             continue;
         _cleanup_str_ struct str name = STR_INIT;
         cmd_error("Kill job error on job %s %s: %s", r->has_step_id ? "step id" : "id",
@@ -245,6 +248,10 @@ static int cancel(struct options *o)
     struct err err = {0};
     bool by_filter = options_has_filter(o);
     make_filter(o, &f);
+    if (o->nodes && node_names_check(o->nodes, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
     if (options_needs_list(o)) {
         if (choose(o, &f, &err) < 0)
             return report_failure(o->ids.data, o->ids.len, &err);

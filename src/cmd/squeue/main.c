@@ -12,6 +12,7 @@
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/json_out.h"
+#include "cmd/common/node_names.h"
 #include "cmd/common/records.h"
 #include "cmd/squeue/fields.h"
 #include "cmd/squeue/needs.h"
@@ -252,35 +253,6 @@ static int list_steps(struct list *l, struct err *err)
     return rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, l, err);
 }
 
-static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
-{
-    const Pb__NodeList *part = (const Pb__NodeList *)message;
-    for (size_t i = 0; i < part->n_nodes; i++)
-        hostlist_remove(ctx, part->nodes[i]->name);
-    return 0;
-}
-
-/* Every node asked for must exist: no job runs on the others, which a list would not tell. */
-static int check_nodes(const struct options *o, struct err *err)
-{
-    _cleanup_hostlist_ struct hostlist *unknown = NULL;
-    char name[HOSTLIST_NAME_MAX + 1];
-    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
-    if (!o->nodes)
-        return 0;
-    if (hostlist_parse(o->nodes, &unknown, NULL) < 0)
-        return err_set(err, -ERR_NO_NODE, "Invalid node name %s", o->nodes);
-    hostlist_uniq(unknown);
-    filter.nodes = (char *)o->nodes;
-    filter.has_fields = 1; /* the names are enough */
-    int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, unknown, err);
-    if (r == -ERR_ACCESS) /* PrivateData=nodes: which there are is not to be known */
-        return 0;
-    if (r == 0 && hostlist_count(unknown))
-        r = err_set(err, -ERR_NO_NODE, "Invalid node name %s", hostlist_nth(unknown, 0, name));
-    return r;
-}
-
 static int list_once(const struct options *o)
 {
     struct list l = {.options = o};
@@ -290,7 +262,7 @@ static int list_once(const struct options *o)
         l.json = json_array();
     else
         set_format(&l);
-    int r = check_nodes(o, &err);
+    int r = o->nodes ? node_names_check(o->nodes, &err) : 0;
     if (r == 0 && o->priority && !json)
         r = list_tiers(&l, &err);
     if (r == 0 && !o->nobody)

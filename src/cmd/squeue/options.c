@@ -110,6 +110,7 @@ static int set_list(struct options *o, int id, const char *value)
         vec_clear(&o->names);
         return each_word(o, value, add_name);
     case ID_partition:
+    case ID_partitions:
         clear_strings(o->partitions.data, o->partitions.len);
         vec_clear(&o->partitions);
         return each_word(o, value, add_partition);
@@ -126,6 +127,7 @@ static void set_text(struct options *o, int id, const char *value)
 {
     switch (id) {
     case ID_account:
+    case ID_accounts:
         o->accounts = value;
         break;
     case ID_qos:
@@ -138,6 +140,7 @@ static void set_text(struct options *o, int id, const char *value)
         o->reservation = value;
         break;
     case ID_nodelist:
+    case ID_nodes:
         o->nodes = value;
         break;
     case ID_sort:
