@@ -165,6 +165,23 @@ static int refuse_count(const struct request *r, const Pb__JobSpec *s, struct er
                    least, most);
 }
 
+/* NumCPUs of scontrol update: more CPUs than the tasks need are spread over the nodes; with fewer
+ * there are fewer tasks. */
+static void read_cpu_count(struct request *r, const Pb__JobSpec *s)
+{
+    uint64_t needed = (uint64_t)r->tasks * r->cpus_per_task;
+    r->cpus = OR(s, min_cpus, 0);
+    if (!r->cpus)
+        return;
+    if (s->min_cpus < needed) {
+        uint32_t tasks = s->min_cpus / r->cpus_per_task;
+        r->tasks = tasks > r->min_nodes ? tasks : r->min_nodes;
+        return;
+    }
+    uint32_t per_node = (uint32_t)divide_up(s->min_cpus, r->min_nodes);
+    r->min_cpus = per_node > r->min_cpus ? per_node : r->min_cpus;
+}
+
 /* As a job of the partition it has. */
 static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpec *s,
                         struct err *err)
@@ -187,6 +204,7 @@ static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     }
     read_memory(c, j, &r, s);
     r.min_cpus = OR(s, min_cpus_per_node, 0);
+    read_cpu_count(&r, s);
     request_read_cores(c, &r, s);
     rc = request_read_gres(c, j, &r, s, err);
     if (rc == 0)

@@ -49,14 +49,15 @@ struct request {
     bool user_alone, ask_user_alone; /* only this user's jobs may be on its nodes; see above */
     uint8_t gres_binding;            /* enum gres_binding */
     bool spec_in_threads;            /* these are counted so */
-    bool contiguous, overcommit, tasks_given;
-    bool req_gone; /* a node it requires is not configured any more: it waits */
-    bool pack;     /* its tasks fill one node before the next */
-    bool cyclic;   /* its CPUs are of all sockets of a node in turn */
+    bool contiguous : 1, overcommit : 1, tasks_given : 1;
+    bool req_gone : 1; /* a node it requires is not configured any more: it waits */
+    bool pack : 1;     /* its tasks fill one node before the next */
+    bool cyclic : 1;   /* its CPUs are of all sockets of a node in turn */
     bool spread : 1, use_min_nodes : 1; /* of a range of node counts: as many as possible, or as
                                            few */
     bool unattended : 1;                /* salloc --no-shell: nobody stays with it */
     bool chooses_host : 1;              /* --batch was given */
+    uint32_t cpus;                      /* in all, of NumCPUs; 0: what the tasks need */
 };
 
 void request_done(struct request *r);

@@ -91,7 +91,7 @@ static void what_cannot_be_waited_for_is_refused(void **state)
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.dependency = (char *)text_of("expand:%lld", a);
     assert_int_equal(fixture_submit(f, &FIXTURE_OTHER, &s), -ERR_DEPENDENCY);
-    assert_int_equal(change(f, a, "afterok:999"), ERR_CANNOT_UPDATE); /* it runs */
+    assert_int_equal(change(f, a, "afterok:999"), ERR_NOT_PENDING); /* it runs */
     fixture_free(f);
 }
 

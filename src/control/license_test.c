@@ -180,7 +180,7 @@ static void a_pending_job_may_ask_for_others(void **state)
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
     assert_runs(f, b);
     assert_used(f, 4, 1);
-    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_CANNOT_UPDATE);
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_NOT_PENDING);
     assert_runs(f, a);
     fixture_free(f);
 }

@@ -65,7 +65,9 @@ static int check_top(struct control *c, const struct caller *who, uint32_t id, s
         return no(err, ERR_ACCESS,
                   "scontrol top of ordinary users needs SchedulerParameters=enable_user_top");
     if (j->state != PB__JOB_STATE__PENDING)
-        return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION, "it is not pending");
+        return no(err, ERR_NOT_PENDING, NULL);
+    if (!j->part)
+        return no(err, ERR_NO_PARTITION, j->part_name);
     if (j->held || j->admin_hold)
         return no(err, ERR_JOB_HELD, NULL);
     if (j->several)
@@ -100,15 +102,55 @@ static void lower(struct top *t)
     }
 }
 
-/* Those of the kind down to the last one that moves, and those behind it whose order would not be
- * as it was. */
-static int collect(const struct kind *kind, size_t left, struct top *t, struct err *err)
+/* The jobs of a partition in the order in which they would start: those in its queue, or with jobs
+ * that wait for something else too. */
+struct candidates {
+    struct order_link *link; /* the next one in the queue; of those that wait too, NULL */
+    VEC(struct job *) list;
+    size_t at;
+};
+
+static int compare_rank(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static void find_candidates(const struct control *c, const struct kind *kind, bool with_waiting,
+                            struct candidates *out)
 {
     _cleanup_str_ struct str scratch = STR_INIT;
-    struct order_link *l = order_first(&kind->part->queue);
+    *out = (struct candidates){.link = with_waiting ? NULL : order_first(&kind->part->queue)};
+    for (size_t i = 0; with_waiting && i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (j->state == PB__JOB_STATE__PENDING && !j->held && !j->admin_hold &&
+            is_of_kind(j, kind, &scratch))
+            vec_push(&out->list, j);
+    }
+    if (out->list.len)
+        qsort(out->list.data, out->list.len, sizeof *out->list.data, compare_rank);
+}
+
+static struct job *next_candidate(struct candidates *from)
+{
+    struct order_link *link = from->link;
+    if (!link)
+        return from->at < from->list.len ? from->list.data[from->at++] : NULL;
+    from->link = order_next(link);
+    return several_job_of(link);
+}
+
+/* Those of the kind down to the last one that moves, and those behind it whose order would not be
+ * as it was. */
+static int collect(struct candidates *from, const struct kind *kind, size_t left, struct top *t,
+                   struct err *err)
+{
+    _cleanup_str_ struct str scratch = STR_INIT;
+    struct job *j;
     int rc = 0;
-    for (; l && left && rc == 0; l = order_next(l)) {
-        struct job *j = several_job_of(l);
+    while (left && rc == 0 && (j = next_candidate(from))) {
         bool moves = is_chosen(t, j);
         left -= moves;
         if (moves || is_of_kind(j, kind, &scratch))
@@ -116,8 +158,7 @@ static int collect(const struct kind *kind, size_t left, struct top *t, struct e
     }
     if (rc == 0)
         lower(t);
-    for (; l && rc == 0; l = order_next(l)) {
-        struct job *j = several_job_of(l);
+    while (rc == 0 && (j = next_candidate(from))) {
         if (!is_of_kind(j, kind, &scratch))
             continue;
         uint32_t most = most_of(t, t->after.len, j);
@@ -158,16 +199,20 @@ static void give_places(struct control *c, struct top *t)
         shift(c, t->after.data[i], t->before.data[i].priority);
 }
 
-/* Those that are of the kind of the first one, each once; the others are left where they are. */
-static void choose(struct top *t, struct job *const *jobs, size_t count, const struct kind *kind)
+/* Those that are of the kind of the first one, each once; the others are left where they are.
+ * Returns whether one of them is in no queue: it waits for its begin time, another job... */
+static bool choose(struct top *t, struct job *const *jobs, size_t count, const struct kind *kind)
 {
     _cleanup_str_ struct str scratch = STR_INIT;
+    bool any_waits = false;
     for (size_t i = 0; i < count; i++) {
-        if (!jobs[i]->queued.in || is_chosen(t, jobs[i]) || !is_of_kind(jobs[i], kind, &scratch))
+        if (is_chosen(t, jobs[i]) || !is_of_kind(jobs[i], kind, &scratch))
             continue;
         idmap_set(&t->chosen, jobs[i]->id, 0);
         vec_push(&t->after, jobs[i]);
+        any_waits = any_waits || !jobs[i]->queued.in;
     }
+    return any_waits;
 }
 
 static int put_on_top(struct control *c, struct job **jobs, size_t count, struct err *err)
@@ -175,10 +220,10 @@ static int put_on_top(struct control *c, struct job **jobs, size_t count, struct
     struct kind kind = {jobs[0]->uid, jobs[0]->part, jobs[0]->resv_asked, STR_INIT};
     struct top t = {0};
     pick_account(jobs[0], &kind.account);
-    choose(&t, jobs, count, &kind);
-    int rc = t.after.len ? collect(&kind, t.after.len, &t, err)
-                         : err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
-                                   jobs[0]->reason ? jobs[0]->reason : "it is in no queue");
+    struct candidates from;
+    find_candidates(c, &kind, choose(&t, jobs, count, &kind), &from);
+    int rc = collect(&from, &kind, t.after.len, &t, err);
+    vec_done(&from.list);
     if (rc == 0) {
         give_places(c, &t);
         c->plan_wanted = true;

@@ -96,7 +96,7 @@ static void users_need_leave_and_their_own_jobs(void **state)
     assert_int_equal(top(f, &user, "1"), ERR_JOB_HELD);
     fixture_register(f, "n1", "i");
     assert_int_equal(fixture_state(f, 2), PB__JOB_STATE__RUNNING);
-    assert_int_equal(top(f, &user, "2"), ERR_TRANSITION);
+    assert_int_equal(top(f, &user, "2"), ERR_NOT_PENDING);
     fixture_free(f);
 }
 

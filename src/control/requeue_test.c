@@ -167,7 +167,7 @@ static void a_job_that_runs_can_be_held(void **state)
     assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
     assert_int_equal(live(f, &arena, id)->restarts, 1);
     end(f, id, 1, 0);
-    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), ERR_JOB_DONE);
+    assert_int_equal(update(f, (Pb__JobUpdate){.has_hold = true, .hold = true}, id), ERR_FINISHED);
     fixture_free(f);
 }
 

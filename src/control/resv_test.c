@@ -770,7 +770,7 @@ static void a_job_is_given_one(void **state)
     r.job_id = (uint32_t)job;
     assert_int_equal(fixture_update_job(f, &ann, &r), 0);
     runs(f, job, "n1", "r");
-    assert_int_equal(fixture_update_job(f, &ann, &r), ERR_CANNOT_UPDATE);
+    assert_int_equal(fixture_update_job(f, &ann, &r), ERR_NOT_PENDING);
     end_job(f, job, "n1");
     done(f, "create name=later start=+600 length=60000 nodes=n2 users=ann");
     job = submit(f, &ann, "later", 1, NULL);

@@ -73,7 +73,7 @@ static void test_checked_before_anything_is_changed(void **state)
     set.partition = (char *)"a"; /* of a running job it can not be changed */
     set.has_min_nodes = true;
     set.min_nodes = 1;
-    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_CANNOT_UPDATE);
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_NOT_PENDING);
     assert_string_equal(nodes_of(f, &arena, id), "n[1-3]");
     set.partition = NULL;
     r.keep_nodes = (char *)"n2,n3"; /* the list counts, and lacks the script's node */

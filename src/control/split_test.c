@@ -208,7 +208,7 @@ static void a_part_is_held_and_released(void **state)
     assert_string_equal(all(f), "1:9 R 2:[4,7] P 3:3 R 1002:0 R 1003:1 R 1004:5 R 1005:6 R "
                                 "1006:8 R 1007:2 R");
     assert_int_equal(cancel(f, a, "0,1"), 0);
-    assert_int_equal(hold(f, a, "0,1", true), ERR_JOB_DONE); /* nothing else is meant */
+    assert_int_equal(hold(f, a, "0,1", true), ERR_FINISHED); /* nothing else is meant */
     fixture_free(f);
 }
 

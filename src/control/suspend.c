@@ -122,8 +122,7 @@ static int check_state(const struct job *j, enum _Pb__JobState wanted, struct er
         return no(err, ERR_JOB_PENDING, NULL);
     if (j->state == wanted)
         return 0;
-    return no(err, ERR_NO_REQUEUE,
-              wanted == PB__JOB_STATE__RUNNING ? "it is suspended" : "it is not suspended");
+    return no(err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
 }
 
 int suspend_job(struct control *c, struct job *j, struct err *err)

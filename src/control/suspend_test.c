@@ -80,14 +80,14 @@ static void what_is_refused(void **state)
     assert_int_equal(ask(f, 4711, false), ERR_NO_JOB);
     assert_int_equal(ask(f, waits, false), ERR_JOB_PENDING);
     assert_int_equal(ask(f, waits, true), ERR_JOB_PENDING);
-    assert_int_equal(ask(f, runs, true), ERR_NO_REQUEUE);
+    assert_int_equal(ask(f, runs, true), ERR_NOT_SUSPENDED);
     Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
     r.job_id = (uint32_t)runs;
     control_job_suspend(f->control, ++f->last_call, &FIXTURE_USER, &r); /* its owner */
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), ERR_ACCESS);
     assert_int_equal(ask(f, runs, false), 0);
-    assert_int_equal(ask(f, runs, false), ERR_NO_REQUEUE);
+    assert_int_equal(ask(f, runs, false), ERR_NOT_RUNNING);
     fixture_batch_ended(f, "n1", (uint32_t)runs, 0, 0);
     assert_int_equal(ask(f, runs, false), ERR_JOB_DONE);
     assert_int_equal(ask(f, runs, true), ERR_JOB_DONE);

@@ -25,7 +25,7 @@ static int check_hold(const struct caller *who, const struct job *j, const Pb__J
     if (!wanted && j->admin_hold && !who->is_operator)
         return no(err, ERR_ACCESS, "the hold of an administrator");
     if (!(r->has_requeue && r->requeue) && job_is_final(j))
-        return no(err, ERR_JOB_DONE, "it can not be held or released any more");
+        return no(err, ERR_FINISHED, NULL);
     return 0;
 }
 
@@ -57,7 +57,7 @@ static int check_priority(const struct caller *who, const struct job *j, const P
     if (!r->has_priority || r->priority == 0)
         return 0;
     if (job_is_final(j))
-        return no(err, ERR_JOB_DONE, NULL);
+        return no(err, ERR_FINISHED, NULL);
     if (!who->is_operator && r->priority > j->priority)
         return no(err, ERR_ACCESS, "raising a priority");
     if (j->held || j->admin_hold)
@@ -75,6 +75,48 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
     control_set_end(c, j);
     order_move(&c->cluster->ends, &job_make_run(j)->ends, control_wall(c) + control_left_sec(c, j),
                j->id);
+}
+
+/* EndTime, and the deadline of a running job: the time limit that ends it then, in whole minutes.
+ */
+static int64_t find_limit_until(const struct control *c, const struct job *j, int64_t end_at)
+{
+    int64_t used = (control_mono(c) - job_run(j)->start_mono_ms) / 1000;
+    int64_t limit = used + (end_at - control_wall(c));
+    return limit < 60 ? 60 : limit - limit % 60 + (limit % 60 ? 60 : 0);
+}
+
+static int check_end(const struct control *c, const struct caller *who, const struct job *j,
+                     const Pb__JobUpdate *r, struct err *err)
+{
+    if (!r->has_end_at)
+        return 0;
+    if (j->state != PB__JOB_STATE__RUNNING)
+        return no(err, ERR_NOT_RUNNING, "EndTime");
+    if (!who->is_operator && find_limit_until(c, j, r->end_at) > j->limit_sec)
+        return no(err, ERR_ACCESS, "raising the time limit of a running job");
+    return 0;
+}
+
+static int check_accrue(const struct job *j, const Pb__JobUpdate *r, struct err *err)
+{
+    if (!r->has_reset_accrue || !r->reset_accrue || j->state == PB__JOB_STATE__PENDING)
+        return 0;
+    return no(err, ERR_NOT_PENDING, "ResetAccrueTime");
+}
+
+static void apply_times(struct control *c, struct job *j, const Pb__JobUpdate *r,
+                        const Pb__JobSpec *set)
+{
+    if (r->has_end_at)
+        set_limit(c, j, find_limit_until(c, j, r->end_at));
+    if (set && set->has_deadline_at_sec && j->deadline_at && j->state == PB__JOB_STATE__RUNNING &&
+        find_limit_until(c, j, j->deadline_at) < j->limit_sec)
+        set_limit(c, j, find_limit_until(c, j, j->deadline_at));
+    if (r->has_reset_accrue && r->reset_accrue && j->rank.accrue_at) {
+        j->rank.accrue_at = control_wall(c);
+        j->rank.accrued_sec = 0;
+    }
 }
 
 static int requeue(struct control *c, const struct caller *who, struct job *j,
@@ -159,6 +201,10 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
         rc = check_hold(who, j, r, err);
     if (rc == 0)
         rc = check_priority(who, j, r, err);
+    if (rc == 0)
+        rc = check_end(c, who, j, r, err);
+    if (rc == 0)
+        rc = check_accrue(j, r, err);
     if (rc == 0 && set)
         rc = update_spec_apply(c, who, j, set, err);
     if (rc == 0 && dropped)
@@ -167,6 +213,8 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
         return requeue(c, who, j, r, err);
     if (rc == 0 && set && set->has_time_limit_sec)
         set_limit(c, j, update_spec_limit_sec(set, j));
+    if (rc == 0)
+        apply_times(c, j, r, set);
     if (rc == 0 && set && set->has_nice)
         priority_nice(c, j, nice_before);
     if (rc == 0)
@@ -186,7 +234,8 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
 static bool is_of_state(int code)
 {
     return code == -ERR_JOB_DONE || code == -ERR_TRANSITION || code == -ERR_JOB_PENDING ||
-           code == -ERR_CANNOT_UPDATE;
+           code == -ERR_CANNOT_UPDATE || code == -ERR_NOT_PENDING || code == -ERR_NOT_RUNNING ||
+           code == -ERR_NOT_SUSPENDED || code == -ERR_FINISHED;
 }
 
 static int set_throttle(struct control *c, struct job *j, const Pb__JobUpdate *r, struct err *err)
@@ -208,7 +257,7 @@ static bool is_throttle_only(const Pb__JobUpdate *r)
             if (pb_has(&r->set->base, field))
                 return false;
     return r->has_array_throttle && !r->has_priority && !r->has_hold && !r->has_user_hold &&
-           !r->has_requeue && !r->keep_nodes;
+           !r->has_requeue && !r->keep_nodes && !r->has_end_at && !r->has_reset_accrue;
 }
 
 struct change { /* of one record */

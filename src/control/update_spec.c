@@ -33,6 +33,15 @@ static const struct {
     {"min_nodes", "NumNodes", true}, /* shrink.c */
     {"max_nodes", "NumNodes", true},
     {"num_tasks", "NumTasks", false},
+    {"min_cpus", "NumCPUs", false},
+    {"max_cpus", "NumCPUs", false},
+    {"core_spec", "CoreSpec", false},
+    {"thread_spec", "ThreadSpec", false},
+    {"sockets_per_node", "ReqSockets", false},
+    {"cores_per_socket", "ReqCores", false},
+    {"threads_per_core", "ReqThreads", false},
+    {"deadline_at_sec", "Deadline", true},
+    {"admin_comment", "AdminComment", true},
     {"cpus_per_task", "CPUs/Task", false},
     {"ntasks_per_node", "TasksPerNode", false},
     {"min_cpus_per_node", "MinCPUsNode", false},
@@ -62,8 +71,7 @@ static int check_field(const struct job *j, const char *field, struct err *err)
         if (strcmp(fields[i].field, field) != 0)
             continue;
         if (!fields[i].while_running && j->state != PB__JOB_STATE__PENDING)
-            return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s of a job that is not pending any more",
-                           err_text(ERR_CANNOT_UPDATE), fields[i].shown);
+            return no(err, ERR_NOT_PENDING, fields[i].shown);
         return 0;
     }
     return no(err, ERR_CANNOT_UPDATE, field);
@@ -85,12 +93,26 @@ int update_spec_settable(const struct job *j, const Pb__JobSpec *set, struct err
     return rc;
 }
 
+/* What only operators may set. */
+static int check_privileged(const struct caller *who, const Pb__JobSpec *set, struct err *err)
+{
+    const char *what = set->admin_comment                       ? "AdminComment"
+                       : set->has_deadline_at_sec               ? "Deadline"
+                       : set->has_core_spec                     ? "CoreSpec"
+                       : set->has_thread_spec                   ? "ThreadSpec"
+                       : set->has_contiguous && set->contiguous ? "Contiguous"
+                                                                : NULL;
+    return what && !who->is_operator ? no(err, ERR_ACCESS, what) : 0;
+}
+
 int update_spec_check(const struct caller *who, const struct job *j, const Pb__JobSpec *set,
                       struct err *err)
 {
-    int rc = job_is_final(j) ? no(err, ERR_JOB_DONE, NULL) : 0;
+    int rc = job_is_final(j) ? no(err, ERR_FINISHED, NULL) : 0;
     if (rc == 0)
         rc = update_spec_settable(j, set, err);
+    if (rc == 0)
+        rc = check_privileged(who, set, err);
     if (rc != 0)
         return rc;
     rc = mail_check(set, err);
@@ -187,15 +209,39 @@ static void settle_move(struct job *j, struct moved *before, bool done)
     j->several = kept;
 }
 
+/* Of NumCPUs, which the tasks are the newer word for. */
+static void raise_cpu_count(Pb__JobSpec *spec)
+{
+    uint64_t per_task = spec->has_cpus_per_task && spec->cpus_per_task ? spec->cpus_per_task : 1;
+    uint64_t needed = (spec->has_num_tasks ? spec->num_tasks : 1) * per_task;
+    if (!spec->has_min_cpus || spec->min_cpus >= needed)
+        return;
+    spec->min_cpus = needed < UINT32_MAX ? (uint32_t)needed : UINT32_MAX;
+    if (spec->max_cpus < spec->min_cpus)
+        spec->max_cpus = spec->min_cpus;
+}
+
 /* The fields that are given, and what they put an end to. */
 static void merge(Pb__JobSpec *spec, const Pb__JobSpec *set)
 {
-    pb_each_field (set->base.descriptor, field)
-        if (pb_has(&set->base, field))
-            pb_copy_field(&spec->base, &set->base, field);
+    pb_each_field (set->base.descriptor, field) {
+        if (!pb_has(&set->base, field))
+            continue;
+        pb_copy_field(&spec->base, &set->base, field);
+        char **text = (char **)((char *)spec + field->offset);
+        if (field->type == PROTOBUF_C_TYPE_STRING && field->label == PROTOBUF_C_LABEL_OPTIONAL &&
+            !**text && !str_eq(field->name, "reservation")) /* cleared when all is checked */
+            *text = NULL;
+    }
     if (set->has_min_nodes && !set->has_max_nodes && spec->has_max_nodes &&
         spec->max_nodes < spec->min_nodes)
         spec->max_nodes = spec->min_nodes;
+    if (set->has_core_spec)
+        spec->has_thread_spec = false;
+    else if (set->has_thread_spec)
+        spec->has_core_spec = false;
+    if (set->has_num_tasks || set->has_cpus_per_task)
+        raise_cpu_count(spec);
     if (set->has_oversubscribe && set->oversubscribe)
         spec->has_exclusive = false;
     if (set->has_mem_per_node_mib)
@@ -213,6 +259,9 @@ static int read_changed(struct control *c, struct job *j, const Pb__JobSpec *set
         rc = submit_check_time_min(j, spec, update_spec_limit_sec(set, j), err);
     if (rc == 0 && j->state == PB__JOB_STATE__PENDING)
         rc = submit_check_possible(c, j, err) ? relax_explain_misfit(c->cluster, j, spec, err) : 0;
+    bool cut = j->state != PB__JOB_STATE__PENDING && j->deadline_at > control_wall(c);
+    if (rc == 0 && set->has_deadline_at_sec && !cut) /* it ends a running job earlier */
+        rc = deadline_check(c, j, err);
     if (rc == 0 && set->reservation)
         rc = resv_check_job(c, j, spec, err);
     return rc;

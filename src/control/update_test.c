@@ -117,7 +117,7 @@ static void a_running_job_takes_few_changes(void **state)
     r.set = &set;
     set.has_num_tasks = true;
     set.num_tasks = 2;
-    assert_int_equal(fixture_update_job(f, &user, &r), ERR_CANNOT_UPDATE);
+    assert_int_equal(fixture_update_job(f, &user, &r), ERR_NOT_PENDING);
     set = (Pb__JobSpec)PB__JOB_SPEC__INIT;
     set.has_time_limit_sec = true;
     set.time_limit_sec = 200;

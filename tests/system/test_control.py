@@ -95,8 +95,8 @@ def test_what_is_not_there_is_refused(cluster, line):
 @pytest.mark.skipif(not ROOT, reason="a prolog runs as root")
 def test_what_would_do_nothing_is_refused(cluster):
     job = cluster.sbatch("-H", "-t", "0", "-o", "/dev/null", wrap="true")
-    for key, said in ("TimeLimit=-100", "there is no limit to change; give one as TimeLimit=60"), \
-            ("TimeLimit=+5", "there is no limit to change"), ("Partition=", "Partition= names none; give those that it may run in"):
+    for key, said in ("TimeLimit=-100", "the job has no limit to change; set one, as in TimeLimit=60"), \
+            ("TimeLimit=+5", "the job has no limit to change"), ("Partition=", "Partition= names none; give those that it may run in"):
         cluster.run(f"scontrol update JobId={job} {key}").fails(said)
     assert cluster.job(job)["TimeLimit"] == "UNLIMITED"
 

@@ -62,7 +62,7 @@ def test_readme_tells_what_scontrol_refuses(cluster):
     for word in missing:
         cluster.run(f"scontrol {word} 1").fails(f"{word} is not available in this version")
     job = cluster.sbatch("-H", wrap="true")
-    cluster.run(f"scontrol update JobId={job} NumCPUs=2").fails("NumCPUs")
+    cluster.run(f"scontrol update JobId={job} BurstBuffer=2").fails("BurstBuffer=2: burst buffers are not available")
     cluster.run(f"scancel {job}").ok()
 
 

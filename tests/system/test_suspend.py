@@ -102,12 +102,12 @@ def test_what_cannot_be_suspended(cluster):
         cluster.run(f"scontrol {verb} 93+1").fails("Invalid job id specified for job 93+1\n")
         cluster.run(f"scontrol {verb} {running.job}.0").fails("Invalid job id specified")
     cluster.run(f"scontrol resume {running.job}").fails(
-        f"Requested operation is presently disabled: it is not suspended for job {running.job}\n")
+        f"Job is not suspended for job {running.job}\n")
     # One that fails does not spare the others.
     cluster.run(f"scontrol suspend {held},{running.job}").fails(f"for job {held}\n")
     assert cluster.state(running.job) == "SUSPENDED"
     cluster.run(f"scontrol suspend {running.job}").fails(
-        f"Requested operation is presently disabled: it is suspended for job {running.job}\n")
+        f"Job is not running for job {running.job}\n")
 
 
 def test_users_may_not(cluster, nobody):

@@ -374,6 +374,7 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
     uint32_t nodes = allocated || !spec->min_nodes ? live->num_nodes : spec->min_nodes;
     uint32_t tasks = spec->num_tasks ? spec->num_tasks : nodes;
     uint64_t wanted = (uint64_t)tasks * (spec->cpus_per_task ? spec->cpus_per_task : 1);
+    wanted = spec->min_cpus ? spec->min_cpus : wanted;
     uint32_t cpus =
         allocated || live->state == PB__JOB_STATE__PENDING ? live->num_cpus : (uint32_t)wanted;
     uint64_t mem = allocated && live->has_mem_mib ? live->mem_mib : memory_of(job, nodes, cpus);

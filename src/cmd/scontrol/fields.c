@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
+#include "cmd/common/cmd.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
@@ -30,7 +31,9 @@
 #define SECONDS(member) FLAGGED(FIELD_SECONDS, member)
 #define DATE(member) FLAGGED(FIELD_DATE, member)
 #define SWITCHES(member) FLAGGED(FIELD_SWITCHES, member)
-#define UNAVAILABLE FIELD_UNAVAILABLE, 0, 0
+#define SPECIAL(id) FIELD_SPECIAL, SPECIAL_##id, 0
+#define NO_EFFECT(note) FIELD_NO_EFFECT, 0, 0, note
+#define PLANNED(note) FIELD_PLANNED, 0, 0, note
 #define UPDATE(key, action) {key, action},
 
 const struct field fields_job[] = {
@@ -159,10 +162,13 @@ int field_set(const struct field *f, const char *value, void *message, struct ar
 {
     void *at = (char *)message + f->offset;
     int r = 0;
-    if (f->type == FIELD_UNAVAILABLE && *value && !str_case_eq(value, "none"))
-        return err_set(err, -ERR_NOT_SUPPORTED, "%s=%s is not available in this version", f->key,
-                       value);
-    if (f->type == FIELD_UNAVAILABLE)
+    if (f->type == FIELD_PLANNED && *value && !str_case_eq(value, "none"))
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "Update of this parameter is not supported: %s=%s: %s", f->key, value,
+                       f->note);
+    if (f->type == FIELD_NO_EFFECT)
+        cmd_say("warning: %s is accepted and has no effect: %s", f->key, f->note);
+    if (f->type == FIELD_PLANNED || f->type == FIELD_NO_EFFECT)
         return 0;
     if (f->type == FIELD_TEXT || f->type == FIELD_UPPER || f->type == FIELD_HOSTS) {
         _cleanup_hostlist_ struct hostlist *hosts = NULL;

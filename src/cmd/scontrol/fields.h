@@ -15,20 +15,34 @@ enum field_type {
     FIELD_UPPER, /* text in capitals */
     FIELD_HOSTS, /* a host list */
     FIELD_BOOL,
-    FIELD_NUMBER,      /* uint32_t */
-    FIELD_COUNT,       /* uint32_t, or UNLIMITED: UINT32_MAX */
-    FIELD_SIGNED,      /* int32_t */
-    FIELD_MEMORY,      /* uint64_t, MiB; UNLIMITED: 0 */
-    FIELD_LIMIT,       /* int64_t, seconds out of minutes; NONE: 0 */
-    FIELD_SECONDS,     /* int64_t, seconds */
-    FIELD_DATE,        /* int64_t, wall seconds */
-    FIELD_SWITCHES,    /* of a job: "count[@time]", in two members */
-    FIELD_UNAVAILABLE, /* known, and refused unless empty or "none": it would change what runs */
+    FIELD_NUMBER,    /* uint32_t */
+    FIELD_COUNT,     /* uint32_t, or UNLIMITED: UINT32_MAX */
+    FIELD_SIGNED,    /* int32_t */
+    FIELD_MEMORY,    /* uint64_t, MiB; UNLIMITED: 0 */
+    FIELD_LIMIT,     /* int64_t, seconds out of minutes; NONE: 0 */
+    FIELD_SECONDS,   /* int64_t, seconds */
+    FIELD_DATE,      /* int64_t, wall seconds */
+    FIELD_SWITCHES,  /* of a job: "count[@time]", in two members */
+    FIELD_SPECIAL,   /* no plain member: 'offset' is an enum field_special */
+    FIELD_NO_EFFECT, /* accepted; the note says why nothing changes */
+    FIELD_PLANNED,   /* refused unless empty or "none"; the note says what is missing */
+};
+enum field_special { /* of jobs; update.c sets them */
+                     SPECIAL_cpu_count,
+                     SPECIAL_end_time,
+                     SPECIAL_keep_nodes,
+                     SPECIAL_nice,
+                     SPECIAL_node_count,
+                     SPECIAL_priority,
+                     SPECIAL_reset_accrue,
+                     SPECIAL_throttle,
+                     SPECIAL_time_limit,
 };
 struct field {
     const char *key;
     enum field_type type;
     size_t offset, has_offset; /* of the member and its has_ flag; 0: none */
+    const char *note;          /* NULL: the key works */
 };
 extern const struct field fields_job[], fields_part[], fields_node[],
     fields_resv[]; /* end with key NULL */
@@ -37,6 +51,7 @@ extern const struct field fields_job[], fields_part[], fields_node[],
  * unknown. */
 const struct field *field_find(const struct field *table, const char *key, size_t len);
 
-/* Sets a member of a message; text is copied into the arena. -ERR_PARSE names key and value. */
+/* Sets a member of a message; text is copied into the arena. -ERR_PARSE names key and value. Not
+ * for FIELD_SPECIAL. A key without effect is reported to the user once. */
 int field_set(const struct field *f, const char *value, void *message, struct arena *arena,
               struct err *err);

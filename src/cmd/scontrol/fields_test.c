@@ -19,7 +19,7 @@ static void test_bad_values(void **state)
         const struct field *table;
         const char *key, *value;
     } v[] = {
-        {fields_job, "TimeLimit", "soon"},   {fields_job, "Nice", "x"},
+        {fields_job, "TimeMin", "soon"},     {fields_job, "SiteFactor", "x"},
         {fields_job, "NumTasks", "-1"},      {fields_job, "Contiguous", "maybe"},
         {fields_job, "MinMemoryNode", "4Z"}, {fields_job, "StartTime", "never"},
         {fields_job, "ReqNodeList", "n[1-"}, {fields_part, "MaxNodes", "-2"},
@@ -54,7 +54,9 @@ static void test_keys(void **state)
         {fields_job, "name", "Name"},
         {fields_job, "TIMELIMIT", "TimeLimit"},
         {fields_job, "time", "TimeLimit"},
-        {fields_job, "NodeList", NULL},
+        {fields_job, "NodeList", "NodeList"},
+        {fields_job, "numc", "NumCPUs"},
+        {fields_job, "wait-for", "wait-for-switch"},
         {fields_job, "Frob", NULL},
         {fields_job, "UserId", NULL},
         {fields_job, "N", NULL},
@@ -89,15 +91,17 @@ static void test_values(void **state)
     Pb__NodeUpdate node = PB__NODE_UPDATE__INIT;
     arena_init(&arena, 0);
     set(fields_job, "JobName", "a b", &job, &arena);
-    set(fields_job, "Nice", "-5", &job, &arena);
-    set(fields_job, "TimeLimit", "5", &job, &arena);
+    set(fields_job, "SiteFactor", "-5", &job, &arena);
+    set(fields_job, "TimeMin", "5", &job, &arena);
+    set(fields_job, "BurstBuffer", "", &job, &arena);
+    set(fields_job, "Reboot", "yes", &job, &arena); /* has no effect, and says so */
     set(fields_job, "ReservationName", "", &job, &arena);
     set(fields_job, "ReservationName", "none", &job, &arena);
     set(fields_job, "Gres", "gpu:1", &job, &arena);
     set(fields_job, "MinMemoryNode", "2G", &job, &arena);
     assert_string_equal(job.name, "a b");
-    assert_true(job.has_nice && job.nice == -5);
-    assert_true(job.has_time_limit_sec && job.time_limit_sec == 300);
+    assert_true(job.has_site_factor && job.site_factor == -5);
+    assert_true(job.has_time_min_sec && job.time_min_sec == 300);
     assert_true(job.has_mem_per_node_mib && job.mem_per_node_mib == 2048);
     assert_false(job.has_hold || job.has_contiguous);
     assert_string_equal(job.gres, "gpu:1");

@@ -22,17 +22,24 @@ struct scontrol scontrol;
 
 static const struct args_table table = ARGS_TABLE("scontrol", "[COMMAND [ARGUMENTS]]");
 
+static scontrol_run run_all, run_cluster, run_details, run_hide, run_oneliner, run_quiet,
+    run_repeat, run_verbose;
+
 static const struct command {
     const char *word;
     scontrol_run *run; /* NULL: not available */
     int least, most;
     const char *arguments, *help; /* arguments of one that is not: what there is instead */
+    bool is_session;              /* when commands are read from standard input alone */
 } commands[] = {
 #define COMMAND(id, word, least, most, arguments, help)                                            \
-    {word, run_##id, least, most, arguments, help},
-#define NOT_YET(word, instead) {word, NULL, 0, ARGS_MANY, instead, ""},
+    {word, run_##id, least, most, arguments, help, false},
+#define SESSION(id, word, least, most, arguments, help)                                            \
+    {word, run_##id, least, most, arguments, help, true},
+#define NOT_YET(word, instead) {word, NULL, 0, ARGS_MANY, instead, "", false},
 #include "cmd/scontrol/commands.def"
 #undef COMMAND
+#undef SESSION
 #undef NOT_YET
 };
 #define COMMAND_COUNT (sizeof(commands) / sizeof(commands[0]))
@@ -68,7 +75,7 @@ int run_help(int argc, char **argv)
         do
             str_putc(out, ' ');
         while (out->len - start < 36);
-        str_printf(out, "%s\n", c->help);
+        str_printf(out, "%s%s\n", c->help, c->is_session ? " (not on the command line)" : "");
     }
     put_missing(out);
     return 0;
@@ -86,11 +93,67 @@ int run_quit(int argc, char **argv)
     return 0;
 }
 
+static int run_all(int argc, char **argv)
+{
+    scontrol.all = true;
+    return 0;
+}
+
+static int run_hide(int argc, char **argv)
+{
+    scontrol.all = false;
+    return 0;
+}
+
+static int run_details(int argc, char **argv)
+{
+    scontrol.details = true;
+    return 0;
+}
+
+static int run_oneliner(int argc, char **argv)
+{
+    scontrol.oneliner = true;
+    return 0;
+}
+
+static int run_quiet(int argc, char **argv)
+{
+    scontrol.quiet = true;
+    cmd_set_level(true, 0);
+    return 0;
+}
+
+static int run_verbose(int argc, char **argv)
+{
+    scontrol.quiet = false;
+    cmd_set_level(false, 1);
+    return 0;
+}
+
+static int run_cluster(int argc, char **argv)
+{
+    struct err err = {0};
+    if (cmd_check_clusters(argv[0], &err) == 0)
+        return 0;
+    cmd_error("%s", err.text);
+    return 1;
+}
+
+/* Only when there was no command before: the dialogue repeats the others. */
+static int run_repeat(int argc, char **argv)
+{
+    cmd_line("no previous command to repeat");
+    return 1;
+}
+
 static const struct command *find_command(const char *word)
 {
     const struct command *near = NULL;
     size_t len = strlen(word);
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
+        if (commands[i].is_session && !scontrol.is_session)
+            continue;
         if (strncasecmp(commands[i].word, word, len))
             continue;
         if (!commands[i].word[len])
@@ -184,9 +247,10 @@ static int split(char *line, char **words)
 
 static int dialogue(void)
 {
-    static char line[LINE_BYTES_MAX];
+    static char line[LINE_BYTES_MAX], last[LINE_BYTES_MAX];
     static char *words[WORDS_MAX];
     int status = 0;
+    scontrol.is_session = true;
     while (!scontrol.leave) {
         if (isatty(STDIN_FILENO)) {
             fputs("scontrol: ", stdout);
@@ -194,6 +258,11 @@ static int dialogue(void)
         }
         if (!fgets(line, sizeof(line), stdin))
             break;
+        char *text = line + strspn(line, " \t");
+        if (!strncmp(text, "!!", 2) && !text[2 + strspn(text + 2, " \t\n")] && *last)
+            memcpy(line, last, sizeof line);
+        else if (text[strspn(text, "\n")])
+            memcpy(last, line, sizeof last);
         int count = split(line, words);
         if (count > 0 && run_command(count, words))
             status = 1;

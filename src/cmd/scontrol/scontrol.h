@@ -11,6 +11,7 @@
 
 struct scontrol {
     bool all, details, dry_run, oneliner, quiet, json, yaml, future, leave;
+    bool is_session; /* commands are read from standard input */
 };
 extern struct scontrol scontrol;
 

@@ -86,6 +86,7 @@ static int show_job(const char *id_text)
     Pb__StepId id = PB__STEP_ID__INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
+    id_text = id_text && str_eq(id_text, "0") ? NULL : id_text; /* as in Slurm: every job */
     if (id_text) {
         if (job_state_parse_id(id_text, &id, NULL) < 0 || id.has_step_id) {
             cmd_line("scontrol_print_job error: %s: %s", err_text(ERR_NO_JOB), id_text);
@@ -439,34 +440,22 @@ static const struct {
     const char *word;
     int (*run)(const char *id);
 } entities[] = {
-    {"config", show_config},
-    {"hostlist", show_hostlist},
-    {"hostlistsorted", show_hostlistsorted},
-    {"hostnames", show_hostnames},
-    {"jobs", show_job},
-    {"key", show_key},
-    {"licenses", show_license},
-    {"nodes", show_node},
-    {"partitions", show_partition},
-    {"reservations", show_reservation},
-    {"steps", show_step},
-    {"topology", show_topology},
+#define ENTITY(word, run) {word, run},
+#define PLANNED(word, instead)
+#include "cmd/scontrol/entities.def"
+#undef ENTITY
+#undef PLANNED
 };
 #define ENTITY_COUNT (sizeof(entities) / sizeof(entities[0]))
 
-/* Of Slurm's. */
 static const struct {
     const char *word, *instead;
 } missing[] = {
-    {"aliases", "; see NodeAddr in 'scontrol show node'"},
-    {"assoc_mgr", ""},
-    {"bbstat", ""},
-    {"burstbuffer", ""},
-    {"daemons", "; see 'scontrol ping', and 'sinfo -N' for the nodes"},
-    {"dwstat", ""},
-    {"federation", ""},
-    {"slurmd", "; see 'scontrol show node', and 'slurmd -C' on its host"},
-    {"topoconf", "; see 'scontrol show topology'"},
+#define ENTITY(word, run)
+#define PLANNED(word, instead) {word, instead},
+#include "cmd/scontrol/entities.def"
+#undef ENTITY
+#undef PLANNED
 };
 
 static int refuse(const char *word, size_t len)

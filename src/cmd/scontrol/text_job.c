@@ -272,8 +272,11 @@ static void put_resources(const struct job_view *v)
     job_state_put_tres(v->job, false, &asked);
     text_break(v->style, v->out);
     put_node_count(v);
-    str_printf(v->out, " NumCPUs=%u NumTasks=%u CPUs/Task=%u ReqB:S:C:T=0:%u:", v->live->num_cpus,
-               tasks ? tasks : 1, s->has_cpus_per_task ? s->cpus_per_task : 1, s->sockets_per_node);
+    str_printf(v->out, " NumCPUs=%u", v->live->num_cpus);
+    if (v->live->state == PB__JOB_STATE__PENDING && s->max_cpus > v->live->num_cpus)
+        str_printf(v->out, "-%u", s->max_cpus);
+    str_printf(v->out, " NumTasks=%u CPUs/Task=%u ReqB:S:C:T=0:%u:", tasks ? tasks : 1,
+               s->has_cpus_per_task ? s->cpus_per_task : 1, s->sockets_per_node);
     put_or_star(v->out, s->cores_per_socket);
     str_putc(v->out, ':');
     put_or_star(v->out, s->threads_per_core);
@@ -374,6 +377,7 @@ static void put_command(const struct job_view *v)
     text_pair(v->out, "Command", v->spec->command);
     text_break(v->style, v->out);
     text_pair(v->out, "WorkDir", v->spec->work_dir);
+    put_optional(v, "AdminComment", v->spec->admin_comment);
     put_optional(v, "Comment", v->spec->comment);
     put_optional(v, "SystemComment", v->live->system_comment);
     put_optional(v, "Extra", v->spec->extra);

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* "scontrol update JobId=" and "JobName=": one change for each job that is named. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/mem.h"
+#include "base/size.h"
+#include "base/timefmt.h"
+#include "base/vec.h"
+#include "cmd/common/cmd.h"
+#include "cmd/common/job_ids.h"
+#include "cmd/common/job_state.h"
+#include "cmd/common/names.h"
+#include "cmd/scontrol/resize.h"
+#include "cmd/scontrol/scontrol.h"
+#include "cmd/scontrol/update.h"
+#include "proto/job.pb-c.h"
+
+#define PRIORITY_TOP 0xfffffffdu
+#define NICE_DEFAULT 100 /* of Nice= without a value */
+
+struct job_change {
+    Pb__JobUpdate update;
+    Pb__JobSpec set;
+    const char *relative_limit; /* "+10": to the limit in force; NULL: none */
+};
+
+static int refuse_value(const char *key, const char *value)
+{
+    cmd_line("Invalid value: %s=%s\nRequest aborted", key, value);
+    return -1;
+}
+
+struct limit_in_force {
+    int64_t sec;
+    bool is_found;
+};
+
+static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct limit_in_force *limit = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        if (!part->jobs[i]->live)
+            continue;
+        limit->sec = part->jobs[i]->live->time_limit_sec;
+        limit->is_found = true;
+    }
+    return 0;
+}
+
+/* TimeLimit=+10: from the limit in force. */
+static int resolve_limit(struct job_change *c, const Pb__StepId *job, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct limit_in_force limit = {0};
+    int64_t by;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    job_ids_filter(job, 1, &filter, &arena);
+    filter.has_all_states = filter.all_states = 1;
+    if (time_parse_limit(c->relative_limit + 1, &by, NULL) < 0 || by >= TIME_UNLIMITED)
+        return err_set(err, -ERR_PARSE, "Invalid value: TimeLimit=%.40s", c->relative_limit);
+    int code = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, &limit, err);
+    if (code < 0)
+        return code;
+    if (!limit.is_found)
+        return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    if (limit.sec >= TIME_UNLIMITED)
+        return err_set(err, -ERR_TIME_LIMIT,
+                       "%s: TimeLimit=%.20s: the job has no limit to change; set one, as in "
+                       "TimeLimit=60",
+                       err_text(ERR_TIME_LIMIT), c->relative_limit);
+    limit.sec += *c->relative_limit == '+' ? by : -by;
+    if (limit.sec < 60)
+        return err_set(err, -ERR_TIME_LIMIT, "%s", err_text(ERR_TIME_LIMIT));
+    c->set.has_time_limit_sec = 1;
+    c->set.time_limit_sec = limit.sec;
+    return 0;
+}
+
+/* "4" or "2-4". */
+static int parse_range(const char *key, const char *value, uint32_t *min, uint32_t *max)
+{
+    _cleanup_free_ char *min_text = mem_strndup(value, strcspn(value, "-"));
+    const char *max_text = value[strlen(min_text)] ? value + strlen(min_text) + 1 : min_text;
+    uint64_t least, most;
+    if (size_parse_count(min_text, INT32_MAX, &least, NULL) < 0 ||
+        size_parse_count(max_text, INT32_MAX, &most, NULL) < 0 || most < least)
+        return refuse_value(key, value);
+    *min = (uint32_t)least;
+    *max = (uint32_t)most;
+    return 0;
+}
+
+static int set_node_count(struct job_change *c, const char *key, const char *value)
+{
+    c->set.has_min_nodes = c->set.has_max_nodes = 1;
+    return parse_range(key, value, &c->set.min_nodes, &c->set.max_nodes);
+}
+
+static int set_cpu_count(struct job_change *c, const char *key, const char *value)
+{
+    c->set.has_min_cpus = c->set.has_max_cpus = 1;
+    return parse_range(key, value, &c->set.min_cpus, &c->set.max_cpus);
+}
+
+static int set_number(const char *key, const char *value, long long least, long long most,
+                      long long *out)
+{
+    return str_parse_i64(value, least, most, out) < 0 ? refuse_value(key, value) : 0;
+}
+
+static int set_priority(struct job_change *c, const char *key, const char *value)
+{
+    long long priority = PRIORITY_TOP;
+    if (!str_case_eq(value, "TOP") && set_number(key, value, 0, PRIORITY_TOP, &priority) < 0)
+        return -1;
+    c->update.has_priority = 1;
+    c->update.priority = (uint32_t)priority;
+    return 0;
+}
+
+static int set_nice(struct job_change *c, const char *key, const char *value)
+{
+    long long nice = NICE_DEFAULT;
+    if (*value && set_number(key, value, -INT32_MAX, INT32_MAX, &nice) < 0)
+        return -1;
+    c->set.has_nice = 1;
+    c->set.nice = (int32_t)nice;
+    return 0;
+}
+
+/* 0: no limit. */
+static int set_throttle(struct job_change *c, const char *key, const char *value)
+{
+    long long most = 0;
+    if (set_number(key, value, 0, INT32_MAX, &most) < 0)
+        return -1;
+    c->update.has_array_throttle = 1;
+    c->update.array_throttle = (uint32_t)most;
+    return 0;
+}
+
+static int set_end_time(struct job_change *c, const char *key, const char *value)
+{
+    if (time_parse_date(value, time(NULL), &c->update.end_at, NULL) < 0)
+        return refuse_value(key, value);
+    c->update.has_end_at = 1;
+    return 0;
+}
+
+static int set_time_limit(struct job_change *c, const char *key, const char *value)
+{
+    if (*value == '+' || *value == '-') {
+        c->relative_limit = value;
+        return 0;
+    }
+    if (time_parse_limit(value, &c->set.time_limit_sec, NULL) < 0)
+        return refuse_value(key, value);
+    c->set.has_time_limit_sec = 1;
+    return 0;
+}
+
+static int set_special(struct job_change *c, const struct field *f, const char *value)
+{
+    switch ((enum field_special)f->offset) {
+    case SPECIAL_cpu_count:
+        return set_cpu_count(c, f->key, value);
+    case SPECIAL_end_time:
+        return set_end_time(c, f->key, value);
+    case SPECIAL_keep_nodes:
+        c->update.keep_nodes = (char *)value;
+        return 0;
+    case SPECIAL_nice:
+        return set_nice(c, f->key, value);
+    case SPECIAL_node_count:
+        return set_node_count(c, f->key, value);
+    case SPECIAL_priority:
+        return set_priority(c, f->key, value);
+    case SPECIAL_reset_accrue:
+        c->update.has_reset_accrue = c->update.reset_accrue = 1;
+        return 0;
+    case SPECIAL_throttle:
+        return set_throttle(c, f->key, value);
+    case SPECIAL_time_limit:
+        return set_time_limit(c, f->key, value);
+    }
+    return -1;
+}
+
+/* "TimeLimit+=10" is "TimeLimit=+10". */
+static int set_signed(struct update *u, struct job_change *c, const char *arg, size_t len)
+{
+    const struct field *f = field_find(fields_job, arg, len - 1);
+    if (!f || f->type != FIELD_SPECIAL || f->offset != SPECIAL_time_limit)
+        return update_refuse(arg);
+    u->changes++;
+    return set_time_limit(c, f->key, arena_printf(&u->arena, "%c%s", arg[len - 1], arg + len + 1));
+}
+
+static int read_argument(struct update *u, struct job_change *c, const char *arg)
+{
+    size_t len = strcspn(arg, "=");
+    if (len > 1 && arg[len] && (arg[len - 1] == '+' || arg[len - 1] == '-'))
+        return set_signed(u, c, arg, len);
+    const struct field *f = arg[len] ? field_find(fields_job, arg, len) : NULL;
+    if (!f || f->type != FIELD_SPECIAL)
+        return update_apply(u, fields_job, arg, &c->set);
+    u->changes++;
+    return set_special(c, f, arg + len + 1);
+}
+
+static int change_job(const Pb__StepId *job, struct job_change *c, struct err *err)
+{
+    int r = c->relative_limit ? resolve_limit(c, job, err) : 0;
+    c->update.job_id = job->job_id;
+    c->update.array_tasks = job->array_tasks;
+    if (r == 0)
+        r = cmd_call(RPC_JOB_UPDATE, &c->update.base, NULL, err);
+    if (r == 0 && (c->update.keep_nodes || c->set.has_min_nodes))
+        r = resize_tell(job, err);
+    return r;
+}
+
+static int change_jobs(struct job_change *c, const struct jobs *jobs)
+{
+    int status = 0;
+    vec_foreach (jobs, job) {
+        struct err err = {0};
+        int r = change_job(job, c, &err);
+        if (r == 0)
+            continue;
+        _cleanup_str_ struct str name = STR_INIT;
+        job_ids_put_asked(job, &name);
+        cmd_line("%s for job %s", err.text, str_cstr(&name));
+        status = 1;
+        if (r == -ERR_CONNECT)
+            break;
+    }
+    return status;
+}
+
+static int read_arguments(struct update *u, struct job_change *c, bool by_name)
+{
+    *c = (struct job_change){.update = PB__JOB_UPDATE__INIT, .set = PB__JOB_SPEC__INIT};
+    c->update.set = &c->set;
+    for (int i = 0; i < u->argc; i++) {
+        const char *arg = u->argv[i];
+        if (update_value(arg, "JobId", 3) || update_value(arg, "UserId", 4) ||
+            (by_name && update_value(arg, "JobName", 4)))
+            continue;
+        if (read_argument(u, c, arg) < 0)
+            return -1;
+    }
+    return update_check_any(u);
+}
+
+int update_job(struct update *u, char *ids_arg)
+{
+    struct job_change c;
+    struct jobs jobs;
+    if (read_arguments(u, &c, false) < 0 || jobs_parse(1, &ids_arg, &jobs) < 0)
+        return 1;
+    int status = change_jobs(&c, &jobs);
+    vec_done(&jobs);
+    return status;
+}
+
+struct named {
+    struct jobs jobs;
+    struct arena *arena;
+};
+
+static int on_named(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct named *named = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        if (!part->jobs[i]->live || job_state_is_final(part->jobs[i]->live))
+            continue;
+        Pb__StepId id;
+        job_ids_of(part->jobs[i]->live, &id, named->arena);
+        vec_push(&named->jobs, id);
+    }
+    return 0;
+}
+
+static int find_named(struct update *u, char *name, struct named *named)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    const char *user = NULL;
+    uint32_t uid = 0;
+    struct err err = {0};
+    for (int i = 0; i < u->argc; i++) {
+        const char *value = update_value(u->argv[i], "UserId", 4);
+        user = value ? value : user;
+    }
+    if (user && names_find_user(user, &uid) < 0) {
+        cmd_error("invalid UserID '%s': use a name or a number", user);
+        return -1;
+    }
+    filter.name = &name;
+    filter.n_name = 1;
+    filter.uid = &uid;
+    filter.n_uid = user != NULL;
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_named, named, &err) < 0) {
+        cmd_line("slurm_load_jobs error: %s", err.text);
+        return -1;
+    }
+    if (!named->jobs.len && user)
+        cmd_error("No jobs with user ID %u and name '%s'", uid, name);
+    else if (!named->jobs.len)
+        cmd_error("No jobs with name '%s'", name);
+    return named->jobs.len ? 0 : -1;
+}
+
+int update_jobs_named(struct update *u, const char *name)
+{
+    struct named named = {.arena = &u->arena};
+    struct job_change c;
+    int status = 1;
+    if (read_arguments(u, &c, true) == 0 && find_named(u, (char *)name, &named) == 0)
+        status = change_jobs(&c, &named.jobs);
+    vec_done(&named.jobs);
+    return status;
+}

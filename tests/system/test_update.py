@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""scontrol update, show and top: each key and each spelling that scripts written for Slurm use."""
+import re
+
+import pytest
+
+from harness import ROOT, Cluster, eventually
+
+ROWS = [  # what is changed of a pending job, and fields of it afterwards
+    ("NumCPUs=4", "NumCPUs=4 NumTasks=1"),
+    ("NumCPUs=2-3", "NumCPUs=2-3 NumTasks=1"),
+    ("NumCPUs=2 NumTasks=3", "NumCPUs=3 NumTasks=3"),
+    ("ReqProcs=2", "NumCPUs=2 NumTasks=2"),
+    ("numtasks=3", "NumTasks=3"),
+    ("NumNodes=2-3", "NumNodes=2-3"),
+    ("ReqNodes=2", "NumNodes=2-2"),
+    ("CPUsPerTask=2", "CPUs/Task=2 NumCPUs=2"),
+    ("TasksPerNode=2", "NtasksPerN:B:S:C=2:0:*:*"),
+    ("ReqSockets=1", "Socks/Node=1"),
+    ("CoreSpec=1", "CoreSpec=1"),
+    ("ThreadSpec=1", "ThreadSpec=1"),
+    ("AdminComment=hello", "AdminComment=hello"),
+    ("Comment=hello", "Comment=hello"),
+    ("Contiguous=yes", "Contiguous=1"),
+    ("TimeLimit=30 Deadline=2099-01-02T03:04:05", "Deadline=2099-01-02T03:04:05 TimeLimit=00:30:00"),
+    ("TimeLimit=+10", "TimeLimit=01:10:00"),
+    ("TimeLimit+=10", "TimeLimit=01:10:00"),
+    ("TimeLimit-=10", "TimeLimit=00:50:00"),
+    ("timelimit 7", "TimeLimit=00:07:00"),
+    ("TimeMin=5", "TimeMin=00:05:00"),
+    ("StartTime=2099-01-02T03:04:05", ""),
+    ("EligibleTime=2099-01-02T03:04:05", ""),
+    ("Nice", "Nice=100"),
+    ("Nice=", "Nice=100"),
+    ("Nice=-5", "Nice=-5"),
+    ("Priority=0", "Priority=0"),
+    ("ResetAccrueTime", ""),
+    ("Switches=1@5", "Switches=1@00:05:00"),
+    ("Switches=1 wait-for-switch=60", "Switches=1@00:01:00"),
+    ("Requeue=0", "Requeue=0"),
+    ("WCKey=abc", "WCKey=abc"),
+    ("Licenses=lic:2", "Licenses=lic:2"),
+    ("MinMemoryNode=100", "MinMemoryNode=100M"),
+    ("MinMemoryCPU=50", "MinMemoryCPU=50M"),
+    ("MinCPUsNode=2", "MinCPUsNode=2"),
+    ("MinTmpDiskNode=0", "MinTmpDiskNode=0"),
+    ("ReqNodeList=n2 ExcNodeList=n1", "ReqNodeList=n2 ExcNodeList=n1"),
+    ("ReqNodeList=n2 ReqNodeList=", "ReqNodeList=(null)"),
+    ("JobName=other", "JobName=other"),
+    ("Name=other", "JobName=other"),
+    ("Partition=second", "Partition=second"),
+    ("StdOut=/tmp/out StdErr=/tmp/err StdIn=/tmp/in", "StdOut=/tmp/out StdErr=/tmp/err StdIn=/tmp/in"),
+    ("StdIn=/tmp/in StdIn=", "StdIn=/dev/null"),
+    ("WorkDir=/", "WorkDir=/"),
+    ("MailType=END MailUser=me", "MailUser=me"),
+    ("Account=a QOS=q", "Account=a QOS=q"),
+    ("OverSubscribe=yes", "OverSubscribe=YES"),
+    ("Shared=0", ""),
+    ("DelayBoot=10", ""),
+    ("Reboot=yes", ""),
+    ("BurstBuffer=", ""),
+]
+REFUSED = [
+    ("NumCPUs=6-2", "Invalid value: NumCPUs=6-2"),
+    ("NumCPUs=x", "Invalid value: NumCPUs=x"),
+    ("NumCPUs=99", "CPU count per node can not be satisfied"),
+    ("Deadline=2001-01-01", "is in the past"),
+    ("Nice=x", "Invalid value: Nice=x"),
+    ("Nice+=5", "Update of this parameter is not supported: Nice+=5"),
+    ("Priority=77", "Job is in held state; pending scheduler release"),
+    ("EndTime=now+1hour", "Job is not running: EndTime"),
+    ("EndTime=soon", "Invalid value: EndTime=soon"),
+    ("BurstBuffer=1", "Update of this parameter is not supported: BurstBuffer=1: burst buffers are not available in this version"),
+    ("Clusters=x", "Clusters=x: federations are not available"),
+    ("ClusterFeatures=x", "ClusterFeatures=x: federations are not available"),
+    ("MCSLabel=x", "MCSLabel=x: MCS plugins are not available"),
+    ("ArrayTaskThrottle=2", "ArrayTaskThrottle of a job that is in no array"),
+    ("Frob=1", "Update of this parameter is not supported: Frob=1"),
+    ("", "No changes specified"),
+]
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    c = Cluster(nodes=3, conf="Licenses=lic:4", partitions=["PartitionName=main Nodes=ALL Default=YES State=UP",
+                                                           "PartitionName=second Nodes=n1 State=UP"])
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def shown(cluster, job):
+    return cluster.look(f"scontrol -o show job {job}").ok().split("\n")[0]
+
+
+def test_every_key_of_a_pending_job(cluster):
+    wrong = []
+    for change, expected in ROWS:
+        job = cluster.sbatch("-H", "-t60", wrap="true")
+        done = cluster.run(f"scontrol update JobId={job} {change}")
+        fields = shown(cluster, job)
+        missing = [e for e in expected.split() if not re.search(rf"(^|\s){re.escape(e)}(\s|$)", fields)]
+        if done.returncode or missing:
+            wrong.append((change, done.stderr, missing))
+    for change, text in REFUSED:
+        job = cluster.sbatch("-H", "-t60", wrap="true")
+        done = cluster.run(f"scontrol update JobId={job} {change}")
+        if done.returncode == 0 or text not in done.stderr:
+            wrong.append((change, done.stderr))
+    cluster.run("scancel -t PENDING --me").ok()
+    assert not wrong
+
+
+def test_a_key_without_effect_is_reported(cluster):
+    job = cluster.sbatch("-H", wrap="true")
+    done = cluster.run(f"scontrol update JobId={job} Reboot=yes")
+    assert done.ok() == "" and done.stderr == "scontrol: warning: Reboot is accepted and has no effect: nodes are not rebooted for jobs\n"
+    cluster.run(f"scancel {job}").ok()
+
+
+@pytest.mark.parametrize("spelling", ["jobid {} timelimit 7", "job={} timelimit=7", "JobID={} TimeLimit 7", "TimeLimit=7 JobId={}", "Job {} time=7"])
+def test_spellings_of_an_update(cluster, spelling):
+    job = cluster.sbatch("-H", wrap="true")
+    cluster.run("scontrol update " + spelling.format(job)).ok()
+    assert cluster.job(job)["TimeLimit"] == "00:07:00"
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_an_array_has_a_throttle_in_every_spelling(cluster):
+    job = cluster.sbatch("-H", "-a", "0-9", wrap="true")
+    for spelling, most in (("JobId={} ArrayTaskThrottle=3", "3"), ("arraytaskthr=4 JobId={}", "4"), ("job {}_2 ArrayTaskThrottle 5", "5")):
+        cluster.run("scontrol update " + spelling.format(job)).ok()
+        assert cluster.job(job)["ArrayTaskThrottle"] == most
+    cluster.run(f"scontrol update JobId={job} ArrayTaskThrottle=0").ok()
+    assert "ArrayTaskThrottle" not in cluster.job(job)
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_running_jobs_take_few_keys(cluster):
+    job = cluster.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(job) == "RUNNING", "the job runs")
+    for key in ("NumCPUs=1", "NumTasks=1", "Features=a", "Partition=second", "MinMemoryNode=10", "StdOut=x", "ResetAccrueTime"):
+        cluster.run(f"scontrol update JobId={job} {key}").fails("Job is no longer pending execution: ", f" for job {job}\n")
+    cluster.run(f"scontrol update JobId={job} EndTime=now+90minutes").ok()
+    assert cluster.job(job)["TimeLimit"] in ("01:30:00", "01:31:00")
+    cluster.run(f"scontrol update JobId={job} Deadline=now+60minutes").ok()
+    assert cluster.job(job)["TimeLimit"] in ("01:00:00", "01:01:00")
+    cluster.run(f"scancel {job}").ok()
+    cluster.wait(job)
+    cluster.run(f"scontrol update JobId={job} TimeLimit=5").fails(f"Job has already finished for job {job}\n")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs several users")
+def test_a_name_and_a_user_select_jobs(cluster):
+    own = [cluster.sbatch("-H", "-J", "alike", wrap="true") for _ in range(2)]
+    other = cluster.sbatch("-H", "-J", "alike", wrap="true", user="nobody")
+    last = cluster.sbatch("-H", "-J", "different", wrap="true")
+    cluster.run("scontrol update JobName=alike UserID=root TimeLimit=5").ok()
+    assert [cluster.job(j)["TimeLimit"] for j in (*own, other, last)] == ["00:05:00"] * 2 + ["UNLIMITED"] * 2
+    cluster.run("scontrol update jobname=alike TimeLimit=6").ok()
+    assert [cluster.job(j)["TimeLimit"] for j in (*own, other, last)] == ["00:06:00"] * 3 + ["UNLIMITED"]
+    cluster.run("scontrol update JobName=alike UserID=daemon TimeLimit=5").fails("scontrol: error: No jobs with user ID 1 and name 'alike'\n")
+    cluster.run("scontrol update JobName=nothing TimeLimit=5").fails("scontrol: error: No jobs with name 'nothing'\n")
+    cluster.run("scontrol update JobName=alike UserID=nosuch TimeLimit=5").fails("invalid UserID 'nosuch'")
+    cluster.run("scontrol update JobName=alike TimeLimit=9", user="nobody").fails("Access/permission denied for job")
+    for key in ("AdminComment=x", "Deadline=2099-01-01", "CoreSpec=1", "Contiguous=yes"):
+        cluster.run(f"scontrol update JobId={other} {key}", user="nobody").fails(f"Access/permission denied: {key.partition('=')[0]}")
+    cluster.run("scancel -t PENDING -n alike").ok()
+    cluster.run(f"scancel {last}").ok()
+
+
+def test_words_of_show(cluster):
+    job = cluster.sbatch("-H", wrap="true")
+    for line in (f"jobid {job}", f"jobid={job}", f"JobId={job}", f"jobs {job}", "job 0"):
+        assert f"JobId={job} " in cluster.run(f"scontrol show {line}").ok()
+    for line in ("partitionname=main", "PartitionName main", "part main"):
+        assert cluster.run(f"scontrol show {line}").ok().startswith("PartitionName=main\n")
+    assert cluster.run("scontrol show nodename=n1").ok().startswith("NodeName=n1 ")
+    cluster.run("scontrol show reservationname=x").fails("Reservation x not found")
+    cluster.run("scontrol show stepid 999.0").fails("Job step 999.0 not found")
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_brackets_are_expanded_in_slurms_order(cluster):
+    for expression, names in (
+            ("a[1-2]b[3-4]", "a1b3 a1b4 a2b3 a2b4"),
+            ("a[1-2]b[3-4]c[5-6]", "a1b3c5 a1b3c6 a2b3c5 a2b3c6 a1b4c5 a1b4c6 a2b4c5 a2b4c6"),
+            ("a[1-2]b[3-4]c[5-6]x", "a1b3c5x a1b3c6x a2b3c5x a2b3c6x a1b4c5x a1b4c6x a2b4c5x a2b4c6x"),
+            ("a[1-2]b[3-4]c[5-6]d[7-8]", "a1b3c5d7 a1b3c5d8 a2b3c5d7 a2b3c5d8 a1b4c5d7 a1b4c5d8 a2b4c5d7 a2b4c5d8 "
+                                         "a1b3c6d7 a1b3c6d8 a2b3c6d7 a2b3c6d8 a1b4c6d7 a1b4c6d8 a2b4c6d7 a2b4c6d8")):
+        assert cluster.run(["scontrol", "show", "hostnames", expression]).ok().split() == names.split()
+
+
+def test_a_dialogue_repeats_and_remembers(cluster):
+    said = cluster.run("scontrol", stdin="show hostnames n[1-2]\n!!\n").ok()
+    assert said.split() == ["n1", "n2", "n1", "n2"]
+    cluster.run("scontrol", stdin="!!\n").fails("no previous command to repeat")
+    said = cluster.run("scontrol", stdin="oneliner\nall\nhide\ndetails\nverbose\nquiet\ncluster test\nshow part second\n").ok()
+    assert re.fullmatch(r"PartitionName=second .* Nodes=n1 .*", said)
+    cluster.run("scontrol", stdin="cluster other\n").fails("No cluster 'other' known")
+    cluster.run("scontrol oneliner").fails("invalid keyword: oneliner")
+
+
+def test_top_moves_jobs_that_wait_for_their_time(cluster):
+    jobs = [cluster.sbatch("--begin=now+1hour", wrap="true") for _ in range(3)]
+
+    def order():
+        lines = cluster.run(["squeue", "-h", "-S", "-p,i", "-o", "%i %Q"]).ok().split("\n")
+        return [int(line.split()[0]) for line in lines if int(line.split()[0]) in jobs]
+
+    assert order() == jobs
+    cluster.run(f"scontrol top {jobs[2]}").ok()
+    assert order() == [jobs[2], jobs[0], jobs[1]]
+    cluster.run(f"scancel {','.join(map(str, jobs))}").ok()
+
+
+def test_squeue_takes_plural_names_of_filters(cluster):
+    job = cluster.sbatch("-H", wrap="true")
+    for option in ("partitions=main", "partition=main", "users=root", "user=root", "states=PD", "state=PD", "nodes=n1", "accounts=x", f"job={job}"):
+        if ROOT or "root" not in option:
+            shown_jobs = cluster.run(f"squeue -h -o %i --{option}").ok()
+            assert (str(job) in shown_jobs.split()) == (option[0] not in "na"), option
+    cluster.run(f"scancel {job}").ok()
+
+
+def test_scancel_names_what_it_does_not_find(cluster):
+    job = cluster.sbatch("-H", wrap="true")
+    done = cluster.run("scancel 999999")
+    assert done.ok() == "" and done.stderr == "scancel: error: Kill job error on job id 999999: Invalid job id specified\n"
+    quiet = cluster.run("scancel -Q 999999")
+    assert (quiet.ok(), quiet.stderr) == ("", "")
+    for line in ("-w ghost", f"-w ghost {job}", "-i -w n[1-2],ghost"):
+        assert cluster.run(f"scancel {line}").fails() == "scancel: error: Invalid node name ghost\n"
+    assert cluster.state(job) == "PENDING"
+    cluster.run(f"scancel {job}").ok()
