@@ -31,6 +31,7 @@ struct standby {
     bool yielding;    /* and it has not happened yet */
     int64_t take_ms;  /* not before */
     bool ordered;
+    int64_t looked_ms, sign_ms; /* at the leader's work; when it had gone on, or was not known */
 };
 
 struct standby *standby_new(const struct standby_options *o, int64_t now_ms)
@@ -41,6 +42,7 @@ struct standby *standby_new(const struct standby_options *o, int64_t now_ms)
     s->start_ms = now_ms;
     s->seen_ms = now_ms;
     s->awake_ms = INT64_MIN;
+    s->looked_ms = s->sign_ms = now_ms - o->timeout_ms;
     s->take_ms = now_ms;
     for (size_t i = 0; i < o->count; i++)
         s->peers[i].heard_ms = s->peers[i].led_ms = s->peers[i].asked_ms = INT64_MIN;
@@ -101,8 +103,10 @@ void standby_heard(struct standby *s, size_t peer, bool leads, int64_t now_ms)
     p->missed = false;
     p->leads = leads;
     p->heard_ms = now_ms;
-    if (leads)
+    if (leads) {
         p->led_ms = now_ms;
+        s->o.deposed = false;
+    }
 }
 
 void standby_silent(struct standby *s, size_t peer, bool gone, int64_t now_ms)
@@ -133,6 +137,23 @@ void standby_could_not_take(struct standby *s, int64_t now_ms)
 {
     s->seen_ms = now_ms; /* an attempt may take long, and is no gap */
     s->take_ms = now_ms + (s->o.claims ? TAKE_AGAIN_CLAIMED_MS : TAKE_AGAIN_MS);
+}
+
+bool standby_wants_signs(const struct standby *s)
+{
+    return s->o.deposed && !s->o.claims;
+}
+
+static bool is_out_of_date(const struct standby *s, int64_t now_ms)
+{
+    return now_ms - s->looked_ms > s->o.timeout_ms / 2;
+}
+
+void standby_looked(struct standby *s, bool changed, int64_t now_ms)
+{
+    if (changed || is_out_of_date(s, now_ms))
+        s->sign_ms = now_ms;
+    s->looked_ms = now_ms;
 }
 
 long standby_leader(const struct standby *s)
@@ -229,7 +250,12 @@ enum standby_will standby_next(struct standby *s, int64_t now_ms, size_t *peer, 
             *again_ms = next_ping(s, now_ms); /* sooner */
         return will;
     }
-    int64_t left = silent_since(s) + s->o.timeout_ms - now_ms;
+    int64_t since = silent_since(s);
+    if (s->o.deposed && is_out_of_date(s, now_ms))
+        since = now_ms;
+    else if (s->o.deposed && s->sign_ms > since)
+        since = s->sign_ms;
+    int64_t left = since + s->o.timeout_ms - now_ms;
     if (left <= 0)
         return take(s, now_ms, again_ms);
     if (left < *again_ms)

@@ -10,6 +10,10 @@
  *
  * One that has hung itself, which it sees by the clock, listens first.
  *
+ * One from which the lead was taken, and that does not hear the new leader, takes it back only when
+ * the shared store has shown no sign of the new leader's work for the timeout. Otherwise two
+ * controllers that reach the store and not each other would take the lead from each other for ever.
+ *
  * Taking may fail: somebody still holds the store. Then it is tried again, and the others are
  * listened to meanwhile.
  */
@@ -29,6 +33,7 @@ struct standby_options {
     size_t me, count; /* of the controllers; 0 is the primary */
     int64_t timeout_ms;
     bool claims;
+    bool deposed; /* another controller has taken the lead from this one */
 };
 
 struct standby;
@@ -51,6 +56,11 @@ void standby_could_not_take(struct standby *s, int64_t now_ms);
 /* What to do now, and after how many milliseconds to ask again at the latest. ASK and TAKE are said
  * once, then again after a while. */
 enum standby_will standby_next(struct standby *s, int64_t now_ms, size_t *peer, int64_t *again_ms);
+
+/* Whether signs of the leader's work in the store are to be looked for, at least every quarter of
+ * the timeout; the store was read, and showed another one than before or the same. */
+bool standby_wants_signs(const struct standby *s);
+void standby_looked(struct standby *s, bool changed, int64_t now_ms);
 
 long standby_leader(const struct standby *s); /* who says that it leads; -1: nobody */
 int64_t standby_silence(const struct standby *s, int64_t now_ms); /* how long, in ms */

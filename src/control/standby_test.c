@@ -405,13 +405,62 @@ static void a_backup_hangs(void **state)
     }
 }
 
+enum signs { UNREAD, CHANGES, STAYS };
+
+/* After how many ms the lead is taken, at most 20 timeouts; the other controller never answers. */
+static int64_t until_taken(struct standby *s, int64_t from_ms, enum signs signs)
+{
+    for (int64_t ms = 0; ms <= 20 * TIMEOUT_MS; ms += 100) {
+        size_t peer = 0;
+        int64_t again_ms;
+        if (standby_ping(s, 1, from_ms + ms))
+            standby_silent(s, 1, false, from_ms + ms);
+        if (signs != UNREAD && ms % 400 == 0)
+            standby_looked(s, signs == CHANGES, from_ms + ms);
+        if (standby_next(s, from_ms + ms, &peer, &again_ms) == STANDBY_TAKE)
+            return ms;
+    }
+    return INT64_MAX;
+}
+
+/* It reaches the store and not the one that has taken the lead from it. */
+static void the_lead_is_not_taken_back_from_one_at_work(void **state)
+{
+    struct standby_options o = {.count = 2, .timeout_ms = TIMEOUT_MS, .deposed = true};
+    struct standby *s = standby_new(&o, 1000);
+    assert_true(standby_wants_signs(s));
+    assert_true(until_taken(s, 1000, CHANGES) == INT64_MAX);
+    assert_true(until_taken(s, 100000, UNREAD) == INT64_MAX); /* nothing is known */
+    int64_t after_ms = until_taken(s, 200000, STAYS);
+    assert_true(after_ms >= TIMEOUT_MS && after_ms <= TIMEOUT_MS + 500);
+    standby_free(s);
+
+    /* Once it has heard the new leader it is a backup like any other one. */
+    s = standby_new(&o, 1000);
+    standby_heard(s, 1, true, 2000);
+    assert_false(standby_wants_signs(s));
+    after_ms = until_taken(s, 2000, CHANGES);
+    assert_true(after_ms >= TIMEOUT_MS && after_ms <= TIMEOUT_MS + 500);
+    standby_free(s);
+
+    /* An order takes the lead whatever the store shows. */
+    s = standby_new(&o, 1000);
+    standby_order(s, true);
+    assert_true(until_taken(s, 1000, CHANGES) <= 500);
+    standby_free(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(starts_alone),    cmocka_unit_test(primary_dies),
-        cmocka_unit_test(primary_returns), cmocka_unit_test(primary_hangs),
-        cmocka_unit_test(by_order),        cmocka_unit_test(random_lives),
+        cmocka_unit_test(starts_alone),
+        cmocka_unit_test(primary_dies),
+        cmocka_unit_test(primary_returns),
+        cmocka_unit_test(primary_hangs),
+        cmocka_unit_test(by_order),
+        cmocka_unit_test(random_lives),
         cmocka_unit_test(a_backup_hangs),
+        cmocka_unit_test(the_lead_is_not_taken_back_from_one_at_work),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -286,6 +286,10 @@ static void dismiss(struct sim *s, unsigned index, const Pb__NodeRegister *r)
         sim_load_comer(s, index, r);
         return;
     }
+    if (n->configured) { /* meanwhile: it connects again */
+        sim_ctl_hang_up(s, index);
+        return;
+    }
     end_session(s, n);
     n->at[s->c->index].session = n->at[s->c->index].comer;
     n->at[s->c->index].comer = 0;

@@ -57,7 +57,8 @@ void sim_lead_begin(struct sim *s)
     struct standby_options o = {.me = c->index,
                                 .count = s->count,
                                 .timeout_ms = s->timeout_ms,
-                                .claims = c->index == 0 && !c->waits};
+                                .claims = c->index == 0 && !c->waits,
+                                .deposed = c->waits};
     if (c->up)
         return;
     c->up = true;
@@ -210,6 +211,16 @@ static void depose_others(struct sim *s)
             s->ctls[i].deposed_ms = s->now_ms;
 }
 
+/* Nor back from one who goes on with it, though neither hears the other. */
+static void check_take_back(struct sim *s)
+{
+    const struct sim_ctl *c = s->c;
+    if (standby_wants_signs(c->standby) && s->lead != c &&
+        s->now_ms - s->committed_ms < s->timeout_ms / 2)
+        sim_break(s, "the lead was taken back from one who is at work", "controller %u from %u",
+                  c->index + 1, s->lead->index + 1);
+}
+
 static bool take(struct sim *s)
 {
     struct sim_ctl *c = s->c;
@@ -220,6 +231,7 @@ static bool take(struct sim *s)
         return false;
     }
     check_take(s);
+    check_take_back(s);
     depose_others(s);
     c->lead = ++s->taken;
     c->deposed_ms = INT64_MAX;
@@ -258,6 +270,10 @@ static void tick(struct sim *s)
     for (unsigned i = 0; i < s->count; i++)
         if (standby_ping(c->standby, i, s->now_ms))
             send_ping(s, i);
+    if (standby_wants_signs(c->standby) && !sim_lead_is_cut(s, c, SIM_CUT_STORE)) {
+        standby_looked(c->standby, c->sign != s->commits, s->now_ms);
+        c->sign = s->commits;
+    }
     enum standby_will will = standby_next(c->standby, s->now_ms, &peer, &again_ms);
     if (will == STANDBY_ASK && !are_apart(s, c, &s->ctls[peer]))
         sim_push(s, rng_between(&s->rng, 0, 2),

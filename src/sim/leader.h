@@ -59,6 +59,7 @@ struct sim_ctl { /* a controller: its process and its machine */
     /* with others */
     bool up;                 /* its process is there */
     bool waits;              /* it does not claim the lead */
+    uint64_t sign;           /* the last commit that it has seen in the store */
     struct standby *standby; /* NULL: it leads, or is down */
     uint64_t lead;           /* which it took */
     int64_t deposed_ms;      /* when another one took it; INT64_MAX: none has */

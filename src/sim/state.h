@@ -223,10 +223,12 @@ struct sim {
     struct rng rng;                 /* of the controller and its store */
     uint64_t taken;                 /* how often the lead was, by the store's row */
     uint64_t epoch_put, epoch_life; /* of the last commit: its epoch, and whose */
-    int64_t timeout_ms;             /* SlurmctldTimeout */
-    uint64_t lives;                 /* how often one was begun or ended */
-    uint64_t counted_life;          /* the last lead that has committed */
-    unsigned file;                  /* the version of slurm.conf on disk */
+    uint64_t commits;               /* with several controllers, also without changes; the last */
+    int64_t committed_ms;
+    int64_t timeout_ms;    /* SlurmctldTimeout */
+    uint64_t lives;        /* how often one was begun or ended */
+    uint64_t counted_life; /* the last lead that has committed */
+    unsigned file;         /* the version of slurm.conf on disk */
     unsigned listings;
     bool shares_change;  /* what partitions share, by another file or by request */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */

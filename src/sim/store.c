@@ -235,8 +235,11 @@ void sim_store_applied(struct sim *s)
         return;
     }
     c->lost = c->lead != s->taken;
-    if (!c->lost)
+    if (!c->lost) {
         apply_all(s, c->committing);
+        s->commits++;
+        s->committed_ms = s->now_ms;
+    }
     c->applied = !c->lost;
     sim_push(s, rng_between(&s->rng, 0, 3),
              (struct sim_event){.kind = SIM_COMMITTED, .generation = c->life});

@@ -61,6 +61,7 @@ void backup_open(struct ctld *c)
         .count = c->conf->controllers.len,
         .timeout_ms = c->conf->slurmctld_timeout_sec * 1000,
         .claims = me->rank == 0 && !c->options->waits,
+        .deposed = c->options->yielded,
     };
     b->c = c;
     b->opened_ms = loop_mono_ms();
@@ -323,6 +324,15 @@ static enum standby_will decide(struct backup *b, size_t *peer, int64_t *again_m
     return standby_next(b->logic, loop_mono_ms(), peer, again_ms);
 }
 
+static void look_for_signs(struct backup *b)
+{
+    if (!standby_wants_signs(b->logic))
+        return;
+    enum shared_sign seen = shared_sign(b->shared, b->c->conf->slurmctld_timeout_sec * 1000 / 4);
+    if (seen != SHARED_UNSEEN)
+        standby_looked(b->logic, seen == SHARED_CHANGED, loop_mono_ms());
+}
+
 static void tick(struct backup *b)
 {
     size_t peer = 0;
@@ -331,6 +341,7 @@ static void tick(struct backup *b)
         return;
     send_pings(b);
     tell_leader(b);
+    look_for_signs(b);
     enum standby_will will = decide(b, &peer, &again_ms);
     if (will == STANDBY_ASK)
         ask_to_yield(b, peer);

@@ -136,8 +136,11 @@ struct shared;
 struct shared *shared_open(struct ctld *c);
 void shared_close(struct shared *s);
 void shared_look(struct shared *s, const char *leader); /* who has just said that it leads */
-bool shared_is_good(const struct shared *s);            /* it was seen to be */
-const char *shared_fault(const struct shared *s);       /* NULL: none is known */
+/* Looks for signs of the leader's work that often; what was seen since the last call. */
+enum shared_sign { SHARED_UNSEEN, SHARED_SAME, SHARED_CHANGED };
+enum shared_sign shared_sign(struct shared *s, int64_t every_ms);
+bool shared_is_good(const struct shared *s);      /* it was seen to be */
+const char *shared_fault(const struct shared *s); /* NULL: none is known */
 
 /* backup.c: standby, between the start or a lost lead and the next lead. */
 void backup_open(struct ctld *c);

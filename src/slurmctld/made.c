@@ -284,6 +284,12 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
     if (rpc->number != RPC_NODE_REGISTER)
         return;
     comer->asked = true;
+    if (conf_find_node(control_conf(c->control), comer->name) >= 0) { /* meanwhile */
+        comer_free(comer);
+        rpc_session_set_events(s, &(struct rpc_session_events){0});
+        rpc_session_finish(s); /* it connects again */
+        return;
+    }
     if (!r->dynamic || find_comer(c, comer->name) != comer) {
         turn_away(comer, r);
         return;

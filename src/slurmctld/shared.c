@@ -23,12 +23,16 @@ struct shared {
     unsigned denied;
     bool good;
     char *fault;
+    uint64_t sign; /* of the leader's work, seen last */
+    int64_t sign_ms;
+    enum shared_sign seen; /* since it was asked for */
 };
 
 struct look {
     struct shared *s; /* NULL: nobody waits */
     char *at, *cluster;
-    uint64_t epoch;
+    bool for_sign;
+    uint64_t epoch, sign;
     char *holder;
     int rc;
     struct err err;
@@ -66,7 +70,8 @@ static void on_run(void *arg)
 {
     struct look *l = arg;
     struct store_where where = {.at = l->at, .cluster = l->cluster};
-    l->rc = store_lead(&where, &l->epoch, &l->holder, &l->err);
+    l->rc = l->for_sign ? store_lead_sign(&where, &l->sign, &l->err)
+                        : store_lead(&where, &l->epoch, &l->holder, &l->err);
 }
 
 static void judge(struct shared *s, const struct look *l)
@@ -96,12 +101,21 @@ static void judge(struct shared *s, const struct look *l)
     log_error("this backup could not take over: %s", s->fault);
 }
 
+static void judge_sign(struct shared *s, const struct look *l)
+{
+    if (l->rc)
+        return;
+    if (s->seen != SHARED_CHANGED)
+        s->seen = l->sign == s->sign ? SHARED_SAME : SHARED_CHANGED;
+    s->sign = l->sign;
+}
+
 static void on_done(void *arg)
 {
     struct look *l = arg;
     if (l->s) {
         l->s->look = NULL;
-        judge(l->s, l);
+        l->for_sign ? judge_sign(l->s, l) : judge(l->s, l);
     }
     free(l->at);
     free(l->cluster);
@@ -109,17 +123,35 @@ static void on_done(void *arg)
     free(l);
 }
 
-void shared_look(struct shared *s, const char *leader)
+static void begin(struct shared *s, bool for_sign)
 {
-    if (s->look || loop_mono_ms() < s->next_ms)
-        return;
     struct store_where where = lead_where(s->c->conf);
     struct look *l = mem_new(struct look);
-    free(s->leader);
-    s->leader = mem_strdup(leader);
     l->s = s;
+    l->for_sign = for_sign;
     l->at = mem_strdup(where.at);
     l->cluster = mem_strdup(where.cluster);
     s->look = l;
     loop_work_post(s->c->loop, LANE, on_run, on_done, l);
+}
+
+void shared_look(struct shared *s, const char *leader)
+{
+    if (s->look || loop_mono_ms() < s->next_ms)
+        return;
+    free(s->leader);
+    s->leader = mem_strdup(leader);
+    begin(s, false);
+}
+
+enum shared_sign shared_sign(struct shared *s, int64_t every_ms)
+{
+    int64_t now_ms = loop_mono_ms();
+    enum shared_sign seen = s->seen;
+    s->seen = SHARED_UNSEEN;
+    if (!s->look && now_ms >= s->sign_ms) {
+        s->sign_ms = now_ms + every_ms;
+        begin(s, true);
+    }
+    return seen;
 }

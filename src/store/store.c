@@ -104,6 +104,15 @@ int store_lead(const struct store_where *where, uint64_t *epoch, char **holder, 
     return rc ? rc : driver_of(where->at)->lead(where, epoch, holder, err);
 }
 
+int store_lead_sign(const struct store_where *where, uint64_t *sign, struct err *err)
+{
+    int rc = where_check(where, err);
+    *sign = 0;
+    if (rc || !driver_of(where->at)->lead_sign)
+        return rc;
+    return driver_of(where->at)->lead_sign(where, sign, err);
+}
+
 bool store_was_damaged(const struct store *s)
 {
     return s->was_damaged;

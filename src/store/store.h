@@ -81,6 +81,10 @@ void store_close(struct store *s); /* waits for commits under way; gives the lea
  * *holder. Waits for the server, a few seconds at most: not for the loop's thread. SQLite does not
  * count: its epoch is 1 while somebody leads. */
 int store_lead(const struct store_where *where, uint64_t *epoch, char **holder, struct err *err);
+
+/* PostgreSQL: a number that is another one after each commit of the one that leads, also after one
+ * without changes; 0: nobody leads, or its session is gone, or this store does not show it. */
+int store_lead_sign(const struct store_where *where, uint64_t *sign, struct err *err);
 /* STORE_IGNORE_DAMAGE has made it anew, out of what could be read: there may be records less. */
 bool store_was_damaged(const struct store *s);
 uint64_t store_epoch(const struct store *s); /* taken when it was opened; 0: it does not lead */

@@ -33,6 +33,8 @@ struct store_driver {
     int (*open)(struct store *s, const struct store_where *where, unsigned flags, struct err *err);
     void (*close)(struct store *s);
     int (*lead)(const struct store_where *where, uint64_t *epoch, char **holder, struct err *err);
+    int (*lead_sign)(const struct store_where *where, uint64_t *sign,
+                     struct err *err); /* or NULL */
 
     /* One attempt. 0: durable. Positive: not now, or it is not known whether; repeat it with the
      * same number. -ERR_LEAD: the lead is lost. Other negative: nothing can be written any more.

@@ -140,6 +140,29 @@ static int pg_lead(const struct store_where *where, uint64_t *epoch, char **hold
     return rc ? err_set(err, why.code, "%s", why.text) : 0;
 }
 
+static int pg_lead_sign(const struct store_where *where, uint64_t *sign, struct err *err)
+{
+    struct store *s = mem_new(struct store);
+    _cleanup_free_ char *holder = NULL;
+    struct err why = {0};
+    uint64_t epoch = 0;
+    s->name = url_mask(where->at);
+    int rc = pg_new(s, where, &why);
+    if (rc == 0) {
+        struct store_pg *pg = s->own;
+        rc = write_open(s, &why);
+        if (rc == 0)
+            rc = store_pg_lead_look(&pg->write, &epoch, &holder, &why);
+        if (rc == 0 && holder)
+            rc = store_link_last_work(&pg->write, epoch, sign, &why);
+        store_link_close(&pg->write);
+        pg_free(pg);
+    }
+    free(s->name);
+    free(s);
+    return rc ? err_set(err, why.code, "%s", why.text) : 0;
+}
+
 /* The server's disk is the server's matter: a full one makes commits fail, and store_is_stuck(). */
 static bool pg_low(const struct store *s, uint64_t more)
 {
@@ -150,6 +173,7 @@ const struct store_driver store_pg_driver = {
     .open = pg_open,
     .close = pg_close,
     .lead = pg_lead,
+    .lead_sign = pg_lead_sign,
     .commit = store_pg_commit,
     .rest_due = store_pg_rest_due,
     .rest = store_pg_rest,

@@ -84,6 +84,10 @@ int store_link_error(struct store_link *l, const PGresult *r, const char *doing,
 /* Ends the sessions of this cluster's leader of that epoch, other than this one. */
 int store_link_end_others(struct store_link *l, uint64_t epoch, struct err *err);
 
+/* When the session of that epoch's leader last began or ended a statement, in microseconds; 0: it
+ * has none. */
+int store_link_last_work(struct store_link *l, uint64_t epoch, uint64_t *at, struct err *err);
+
 /* What the session calls itself from now on. */
 int store_link_name(struct store_link *l, const char *purpose, struct err *err);
 

@@ -415,3 +415,21 @@ int store_link_end_others(struct store_link *l, uint64_t epoch, struct err *err)
                             " AND pid <> pg_backend_pid()",
                             &param, 1, "end the sessions of the last leader", NULL, err);
 }
+
+int store_link_last_work(struct store_link *l, uint64_t epoch, uint64_t *at, struct err *err)
+{
+    char purpose[24], name[NAME_MAX_BYTES + 1];
+    PGresult *r = NULL;
+    snprintf(purpose, sizeof(purpose), "%llu", (unsigned long long)epoch);
+    application_name(pg_of(l), purpose, name);
+    const struct store_param param = {.data = name};
+    int rc = store_link_query(
+        l,
+        "SELECT coalesce(extract(epoch FROM max(state_change)) * 1000000, 0)::bigint"
+        " FROM pg_stat_activity WHERE application_name = $1 AND datname = current_database()",
+        &param, 1, "see whether the leader is at work", &r, err);
+    if (rc == 0)
+        *at = strtoull(pq_of(l)->PQgetvalue(r, 0, 0), NULL, 10);
+    pq_of(l)->PQclear(r);
+    return rc;
+}

@@ -252,7 +252,20 @@ static void lost_lead_is_told(void **state)
     assert_int_equal(epoch, store_epoch(now)); /* the old one gave back what was not its own */
     assert_string_equal(holder, "the other one");
     free(holder);
+
+    /* Each commit leaves a sign, also one without changes; nobody's lead leaves none. */
+    uint64_t sign = 0, before = 0;
+    for (int i = 0; i < 3; i++, before = sign) {
+        struct store_batch *b = i == 1 ? batch_of(2, "new") : store_batch_new();
+        assert_int_equal(store_commit_sync(now, b, &err), 0);
+        assert_int_equal(store_lead_sign(&p->where, &sign, NULL), 0);
+        assert_true(sign > before);
+    }
+    assert_int_equal(store_lead_sign(&p->where, &sign, NULL), 0);
+    assert_int_equal(sign, before);
     store_close(now);
+    assert_int_equal(store_lead_sign(&p->where, &sign, NULL), 0);
+    assert_int_equal(sign, 0);
     assert_records(p->dir, "2/1=old\n2/2=new\n");
 }
 

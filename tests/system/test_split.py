@@ -110,3 +110,27 @@ def test_controllers_that_lose_each_other(split):
     c.wait_ready()
     eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 120)
     check_ledger(c, every)
+
+
+@pytest.mark.slow
+def test_controllers_that_lose_each_other_and_keep_the_store(split):
+    """K3: the backup takes the lead once, and the old leader leaves it there as long as the store shows that it works."""
+    c, sides = split, {}
+
+    def changes():
+        return sum((c.dir / f"{name}.log").read_text().count("leads, after") for name in ("slurmctld", BACKUP))
+    before = changes()
+    c.part(CONTROLLER, BACKUP)
+    eventually(lambda: changes() > before, "the backup takes the lead")
+    try:
+        sides[BACKUP] = Side(c, BACKUP)
+        since = time.monotonic()
+        while time.monotonic() - since < 6:  # six times SlurmctldTimeout
+            sides[BACKUP].more()
+        assert changes() == before + 1, c.tail("slurmctld") + c.tail(BACKUP)
+    finally:
+        for side in sides.values():
+            side.stop()
+        c.join(CONTROLLER, BACKUP)
+    eventually(lambda: c.run("scontrol ping").stdout.count("UP") == 2, "both answer")
+    check_ledger(c, [job for _, _, job in sides[BACKUP].acknowledged])
