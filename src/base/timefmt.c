@@ -221,6 +221,8 @@ static bool take_word_part(const char **p, struct date_parts *d, const struct tm
         return parts_time(d, 0, 0, 0);
     if (take_word(p, "noon"))
         return parts_time(d, 12, 0, 0);
+    if (take_word(p, "elevenses"))
+        return parts_time(d, 11, 0, 0);
     if (take_word(p, "fika"))
         return parts_time(d, 15, 0, 0);
     if (take_word(p, "teatime"))
@@ -267,7 +269,7 @@ static bool parse_parts(const char *p, int64_t now_sec, int64_t *at_sec)
         bool digit = *p >= '0' && *p <= '9';
         if (!(digit ? take_digits_part(&p, &d) : take_word_part(&p, &d, &today)))
             return false;
-        bool joined = take_char(&p, 'T');
+        bool joined = take_char(&p, 'T') || take_char(&p, '-');
         if (joined ? !*p : *p && *p != ' ')
             return false;
         p += strspn(p, " ");

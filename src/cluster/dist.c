@@ -48,6 +48,12 @@ int dist_parse(const char *text, struct dist *out)
     struct dist d = {0};
     int nodes = find(&at, ":,=", nodes_words), sockets = 0, cores = 0, pack = 0;
 
+    if (nodes < 0 && !*at) { /* "Pack" alone */
+        const char *word = text;
+
+        pack = find(&word, "", pack_words);
+        nodes = pack < 0 ? -1 : 0;
+    }
     if (nodes == DIST_PLANE && *at == '=' && read_size(&at, &d.plane) < 0)
         return -ERR_PARSE;
     if (*at == ':')

@@ -109,3 +109,49 @@ def test_quit_on_interrupt_kills_at_once(make_cluster):
     _, told = srun.communicate()
     assert srun.returncode == 128 + signal.SIGKILL
     assert re.findall("srun: (sending|forcing|Job step aborted)", told) == ["sending", "forcing", "Job step aborted"]
+
+
+def test_ignored_signals_reach_neither_srun_nor_tasks(cluster):
+    script(cluster.work / "waits", "trap 'echo usr1' USR1; trap 'echo usr2' USR2; echo up; while [ ! -e go.$1 ]; do sleep 0.05; done; echo end\n")
+    srun = cluster.popen("srun --ignore-signals=SIGINT,TERM,USR1 -u ./waits 1")
+    assert srun.stdout.readline() == "up\n"
+    for signo in (signal.SIGINT, signal.SIGINT, signal.SIGTERM, signal.SIGUSR1, signal.SIGUSR2):
+        srun.send_signal(signo)
+    assert srun.stdout.readline() == "usr2\n"
+    (cluster.work / "go.1").touch()
+    out, told = srun.communicate()  # the shell may say that the signal ended its sleep
+    assert (out, srun.returncode) == ("end\n", 0) and "srun:" not in told
+
+
+ACCEPTED = [  # options of sbatch, what the job's record says of them
+    ("-N-3", {"NumNodes": "1-3"}), ("--begin=noon-tomorrow", {"JobState": "PENDING"}), ("-m Pack", {}), ("-m NoPack", {}), ("--requeue=expedite", {"Requeue": "1"}),
+]
+
+
+@pytest.mark.parametrize("options, shown", ACCEPTED)
+def test_spellings_of_slurm_are_accepted(cluster, options, shown):
+    job = cluster.sbatch("-H", *options.split(), wrap="true")
+    fields = cluster.job(job)
+    assert {key: fields[key] for key in shown} == shown
+    cluster.run(f"scancel {job}").ok()
+
+
+REFUSED = [  # command, message, status
+    ("sbatch -N 0 --wrap true", "sbatch: error: Batch job submission failed: Node count specification invalid", 1),
+    ("srun -N0 true", "srun: error: Unable to allocate resources: Node count specification invalid", 1),
+    ("salloc -N0 true", "salloc: error: Job submit/allocate failed: Node count specification invalid", 1),
+    ("srun -r1 true", "srun: fatal: --relative option invalid for job allocation request", 1),
+    ("srun --async true", "option --async is not available in this version: it needs a step manager", 1),
+    ("sbatch --mem-update=20@5 --wrap true", "option --mem-update is not available in this version", 1),
+    ("salloc --container-type=x true", "option --container-type is not available in this version, a later one is to have it", 1),
+]
+
+
+@pytest.mark.parametrize("line, text, status", REFUSED)
+def test_refusals(cluster, line, text, status):
+    done = cluster.run(line.split(" ", 3) if "--wrap" not in line else line.split())
+    assert text in done.fails() and done.returncode == status
+
+
+def test_a_step_may_be_asked_of_no_count_of_nodes(cluster):
+    assert cluster.run(["salloc", "-Q", "-N2", "srun", "-N0", "echo", "x"]).ok() == "x\nx"

@@ -29,7 +29,7 @@
 #define CALL(function) OPT_T_CALL, 0, opt_set_##function
 #define IGNORED OPT_T_IGNORED, 0, NULL
 #define REFUSED OPT_T_REFUSED, 0, NULL
-#define NONE_ONLY OPT_T_NONE_ONLY, 0, NULL
+#define PLANNED OPT_T_PLANNED, 0, NULL
 #define INERT OPT_INERT
 
 #define OPT_ROW(id, name, letter, argument, action, commands, env, metavar, help)                  \
@@ -380,7 +380,9 @@ static int apply_variable(struct opt *o, const struct opt_row *row, const char *
 {
     if (row->id == OPT_ID_verbose)
         return *value ? opt_set(o, row, value, err) : 0;
-    if (row->argument == OPT_ARG_NO)
+    if (row->id == OPT_ID_requeue && str_case_eq(value, "expedite"))
+        return opt_set(o, row, value, err);
+    if (row->argument == OPT_ARG_NO || row->id == OPT_ID_requeue)
         return env_enables(value) ? opt_set(o, row, NULL, err) : 0;
     if (row->argument == OPT_ARG_MAY && !*value)
         value = NULL;

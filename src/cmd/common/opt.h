@@ -127,6 +127,7 @@ struct opt {
     uint32_t job_id, relative, threads, wait_sec;
     uint32_t msg_timeout_sec; /* 0: as configured */
     uint32_t slurmd_debug;    /* enum log_level, when given */
+    uint32_t ignored_signals; /* 1 << number, ORed */
     uint32_t tree_width;      /* the same */
     uint32_t resv_ports;      /* STEP_PORTS_EACH: one for each task of a node; 0: none */
     int kill_signal;          /* salloc --kill-command; 0: none asked for */

@@ -64,7 +64,8 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
         return 0;
     }
     if (!memory && !str_case_eq(arg, "nomultithread") && !str_case_eq(arg, "compute_bound"))
-        return opt_bad_spec(o, "hint", arg, err);
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "unrecognized --hint argument \"%s\", see --hint=help", arg);
     o->threads_per_core = 1;
     if (memory && !opt_given(o, OPT_ID_ntasks_per_socket)) {
         o->ntasks_per_socket = 1;

@@ -25,7 +25,7 @@ static const char *program_name(enum opt_command command)
 static bool shown(const struct opt_row *row, enum opt_command command)
 {
     return (row->commands & command) && !(row->commands & (OPT_OLD | OPT_INERT)) &&
-           row->type != OPT_T_REFUSED && row->type != OPT_T_NONE_ONLY && row->type != OPT_T_IGNORED;
+           row->type != OPT_T_REFUSED && row->type != OPT_T_PLANNED && row->type != OPT_T_IGNORED;
 }
 
 static void put_name(const struct opt_row *row, struct str *out)

@@ -15,7 +15,7 @@ enum opt_type {
     OPT_T_CALL,
     OPT_T_IGNORED,
     OPT_T_REFUSED,
-    OPT_T_NONE_ONLY,
+    OPT_T_PLANNED,
     OPT_T_EXTRA, /* of a plugin: its id is OPT_ID_COUNT, its offset the place in the list */
 };
 
@@ -125,7 +125,7 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);
 #define LIMIT(member)
 #define IGNORED
 #define REFUSED
-#define NONE_ONLY
+#define PLANNED
 #define CALL(function) opt_call_fn opt_set_##function;
 #define OPT(id, name, letter, argument, action, ...) action
 #define OPT_ALIAS(name, id, commands)
@@ -138,7 +138,7 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);
 #undef LIMIT
 #undef IGNORED
 #undef REFUSED
-#undef NONE_ONLY
+#undef PLANNED
 #undef CALL
 #undef OPT
 #undef OPT_ALIAS

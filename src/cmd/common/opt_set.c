@@ -83,9 +83,15 @@ static void note_ignored(struct opt *o, const struct opt_row *row, const char *a
 
 static int refuse(struct opt *o, const struct opt_row *row, struct err *err)
 {
+    const char *instead = strchr(row->help, ';');
+
     return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                    "option --%s is not available in this version; run again without it",
-                    row->name);
+                    "option --%s is not available in this version%s%s; run again without it",
+                    row->name,
+                    row->type == OPT_T_PLANNED ? ", a later one is to have it"
+                    : instead                  ? ":"
+                                               : "",
+                    row->type != OPT_T_PLANNED && instead ? instead + 1 : "");
 }
 
 int opt_read_size(struct opt *o, const char *name, const char *arg, uint64_t *mib, struct err *err)
@@ -127,8 +133,7 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
         return 0;
     case OPT_T_EXTRA: /* has its own way */
         return 0;
-    case OPT_T_NONE_ONLY:
-        return str_case_eq(arg, "none") || !*arg ? 0 : refuse(o, row, err);
+    case OPT_T_PLANNED:
     case OPT_T_REFUSED: /* an empty value asks for nothing */
         return row->argument == OPT_ARG_REQ && !*arg ? 0 : refuse(o, row, err);
     }

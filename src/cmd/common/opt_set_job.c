@@ -191,6 +191,12 @@ int opt_set_no_kill(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_requeue(struct opt *o, const char *arg, struct err *err)
 {
+    bool expedite = arg && str_case_eq(arg, "expedite");
+    if (arg && !expedite)
+        return opt_bad_spec(o, "requeue", arg, err);
+    if (expedite)
+        opt_note(o, OPT_ID_requeue,
+                 "option --requeue=expedite: the job is requeued at its usual place in the queue");
     o->requeue = true;
     o->from[OPT_ID_no_requeue] = OPT_FROM_NONE;
     return 0;
@@ -215,8 +221,13 @@ int opt_set_nodes(struct opt *o, const char *arg, struct err *err)
 {
     _cleanup_free_ char *min_text = mem_strndup(arg, strcspn(arg, "-"));
     const char *max_text = arg[strlen(min_text)] ? arg + strlen(min_text) + 1 : NULL;
-    uint64_t min, max = 0;
-    if (size_parse_count(min_text, INT32_MAX, &min, NULL) < 0)
+    uint64_t min = 1, max = 0;
+    if (arg[strspn(arg, "0123456789-kKmM")] == ',' || strchr(arg, ':'))
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                        "\"%s\" is not a valid node count: lists and steps of node counts are not "
+                        "available in this version, use MIN-MAX",
+                        arg);
+    if (!(max_text && !*min_text) && size_parse_count(min_text, INT32_MAX, &min, NULL) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
                         "\"%s\" is not a valid node count", arg);
     if (max_text && size_parse_count(max_text, INT32_MAX, &max, NULL) < 0)

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The options that say how a step is run, and need a function of their own. */
+#include <signal.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/signame.h"
 #include "cluster/step_ports.h"
 #include "cmd/common/opt_priv.h"
 #include "conf/conf.h"
@@ -31,7 +33,11 @@ int opt_set_send_libs(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
 {
-    return opt_read_switch(o, "kill-on-bad-exit", arg ? arg : "1", &o->kill_on_bad_exit, err);
+    long long number = 1;
+    if (arg && str_parse_i64(arg, 0, INT32_MAX, &number) < 0)
+        return opt_bad_value(o, "kill-on-bad-exit", arg, "0 or 1", err);
+    o->kill_on_bad_exit = number != 0;
+    return 0;
 }
 
 /* An IP network has nothing to allocate. Further commands of a job do not say it again. */
@@ -69,6 +75,29 @@ int opt_set_cpu_freq(struct opt *o, const char *arg, struct err *err)
                         why.text);
     conf_freq_format(&f, &text);
     opt_set_string(&o->cpu_freq, str_cstr(&text));
+    return 0;
+}
+
+/* Those that srun minds otherwise. */
+int opt_set_ignore_signals(struct opt *o, const char *arg, struct err *err)
+{
+    static const int known[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    uint32_t set = 0;
+
+    for (const char *s = arg; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        int number = signame_parse(word);
+        bool valid = false;
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            valid = valid || known[i] == number;
+        if (!valid)
+            return opt_bad_value(o, "ignore-signals", arg,
+                                 "a list of INT, QUIT, TERM, HUP, USR1 and USR2", err);
+        set |= 1u << number;
+        s += len + (s[len] == ',');
+    }
+    o->ignored_signals = set;
     return 0;
 }
 

@@ -6,6 +6,24 @@
 #include "base/mem.h"
 #include "cmd/common/opt_priv.h"
 
+/* A job cannot have no nodes. Of the environment 0 says nothing, and to a step it does not either.
+ */
+static int check_node_count(struct opt *o, struct err *err)
+{
+    static const char *const failures[] = {[OPT_SRUN] = "Unable to allocate resources",
+                                           [OPT_SBATCH] = "Batch job submission failed",
+                                           [OPT_SALLOC] = "Job submit/allocate failed"};
+
+    if (!opt_given(o, OPT_ID_nodes) || o->min_nodes)
+        return 0;
+    if (o->from[OPT_ID_nodes] != OPT_FROM_ENV && !opt_given(o, OPT_ID_jobid) && !o->no_allocate)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%s: %s: -N %s", failures[o->command],
+                        err_text(ERR_NODE_COUNT), o->given[OPT_ID_nodes]);
+    o->from[OPT_ID_nodes] = OPT_FROM_NONE;
+    o->max_nodes = 0;
+    return 0;
+}
+
 static void fewer_nodes_than_tasks(struct opt *o)
 {
     if (!opt_given(o, OPT_ID_ntasks) || !opt_given(o, OPT_ID_nodes) || o->ntasks >= o->min_nodes)
@@ -83,6 +101,8 @@ int opt_finish(struct opt *o, struct err *err)
         o->from[OPT_ID_job_name] = OPT_FROM_NONE;
     }
     if (o->no_allocate && check_unallocated(o, err) < 0)
+        return -ERR_PARSE;
+    if (check_node_count(o, err) < 0)
         return -ERR_PARSE;
     if (choose_spec(o, err) < 0 || opt_fit_cores(o, err) < 0)
         return -ERR_PARSE;

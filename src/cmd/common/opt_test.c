@@ -91,8 +91,11 @@ static void test_refused(void **state)
          "option '--hold' doesn't allow an argument"},
         {OPT_SBATCH, NULL, "", "sbatch|--excl", OPT_FAIL_SYNTAX, 255,
          "option '--excl' is ambiguous; possibilities: '--exclude' '--exclusive'"},
-        {OPT_SRUN, NULL, "", "srun|--parsable", OPT_FAIL_SYNTAX, 255,
+        {OPT_SALLOC, NULL, "", "salloc|--parsable", OPT_FAIL_SYNTAX, 255,
          "unrecognized option '--parsable'"},
+        {OPT_SRUN, NULL, "", "srun|--parsable", OPT_FAIL_ERROR, 1,
+         "option --parsable is not available in this version: it needs --async; run again without "
+         "it"},
         {OPT_SBATCH, NULL, "", "sbatch|--nprocs=2", OPT_FAIL_SYNTAX, 255,
          "unrecognized option '--nprocs'"},
         {OPT_SBATCH, NULL, "", "sbatch|-n|x", OPT_FAIL_ERROR, 1,
@@ -124,15 +127,18 @@ static void test_refused(void **state)
         {OPT_SBATCH, NULL, "", "sbatch|--propagate=FOO", OPT_FAIL_ERROR, 255,
          "--propagate=FOO is not valid: bad rlimit name FOO"},
         {OPT_SBATCH, NULL, "", "sbatch|--bb=x", OPT_FAIL_ERROR, 1,
-         "option --bb is not available in this version; run again without it"},
+         "option --bb is not available in this version, a later one is to have it; run again "
+         "without it"},
         {OPT_SBATCH, NULL, "", "sbatch|--kill-on-invalid-dep=maybe", OPT_FAIL_ERROR, 255,
          "Invalid --kill-on-invalid-dep specification: maybe"},
         {OPT_SBATCH, "#!/bin/sh\n#SBATCH --container=x\n", "", "sbatch", OPT_FAIL_ERROR, 1,
-         "option --container is not available in this version; run again without it (job.sh, line "
-         "2)"},
+         "option --container is not available in this version, a later one is to have it; run "
+         "again "
+         "without it (job.sh, line 2)"},
         {OPT_SRUN, NULL, "SRUN_CONTAINER=x", "srun", OPT_FAIL_ERROR, 1,
-         "option --container is not available in this version; run again without it (from "
-         "SRUN_CONTAINER)"},
+         "option --container is not available in this version, a later one is to have it; run "
+         "again "
+         "without it (from SRUN_CONTAINER)"},
         {OPT_SRUN, NULL, "", "srun|-v|-Q", OPT_FAIL_ERROR, 1,
          "don't specify both --verbose (-v) and --quiet (-Q)"},
         {OPT_SRUN, NULL, "", "srun|-n1|hostname|:|hostname", OPT_FAIL_ERROR, 1, COMPONENTS},
@@ -164,8 +170,26 @@ static void test_bad_values(void **state)
          "Invalid --resv-ports specification: 65536 (a number of ports, 0 to 65535)"},
         {OPT_SRUN, NULL, "", "srun|--oom-kill-step=yes", OPT_FAIL_ERROR, 255,
          "Invalid --oom-kill-step specification: yes (0 or 1)"},
-        {OPT_SRUN, NULL, "", "srun|--kill-on-bad-exit=2", OPT_FAIL_ERROR, 255,
-         "Invalid --kill-on-bad-exit specification: 2 (0 or 1)"},
+        {OPT_SRUN, NULL, "", "srun|--kill-on-bad-exit=yes", OPT_FAIL_ERROR, 255,
+         "Invalid --kill-on-bad-exit specification: yes (0 or 1)"},
+        {OPT_SRUN, NULL, "", "srun|--ignore-signals=USR1,KILL", OPT_FAIL_ERROR, 255,
+         "Invalid --ignore-signals specification: USR1,KILL (a list of INT, QUIT, TERM, HUP, USR1 "
+         "and USR2)"},
+        {OPT_SRUN, NULL, "", "srun|--hint=x", OPT_FAIL_ERROR, 1,
+         "unrecognized --hint argument \"x\", see --hint=help"},
+        {OPT_SBATCH, NULL, "", "sbatch|-N0", OPT_FAIL_ERROR, 1,
+         "Batch job submission failed: Node count specification invalid: -N 0"},
+        {OPT_SALLOC, NULL, "", "salloc|-N0-2", OPT_FAIL_ERROR, 1,
+         "Job submit/allocate failed: Node count specification invalid: -N 0-2"},
+        {OPT_SRUN, NULL, "", "srun|-N0", OPT_FAIL_ERROR, 1,
+         "Unable to allocate resources: Node count specification invalid: -N 0"},
+        {OPT_SBATCH, NULL, "", "sbatch|-N-", OPT_FAIL_ERROR, 255,
+         "\"\" is not a valid node count (-N -)"},
+        {OPT_SBATCH, NULL, "", "sbatch|-N1,3", OPT_FAIL_ERROR, 255,
+         "\"1,3\" is not a valid node count: lists and steps of node counts are not available in "
+         "this version, use MIN-MAX"},
+        {OPT_SBATCH, NULL, "", "sbatch|--requeue=x", OPT_FAIL_ERROR, 255,
+         "Invalid --requeue specification: x"},
         {OPT_SALLOC, NULL, "SALLOC_WAIT_ALL_NODES=", "salloc|--wait-all-nodes=01", OPT_FAIL_ERROR,
          255, "Invalid --wait-all-nodes specification: 01 (0 or 1)"},
         {OPT_SBATCH, "#SBATCH --wait-all-nodes=\n", "", "sbatch", OPT_FAIL_ERROR, 255,
@@ -493,7 +517,7 @@ static void check_told(const struct opt_row *row, enum opt_command command, cons
 {
     struct opt o;
     struct err err = {0};
-    bool refused = row->type == OPT_T_REFUSED || row->type == OPT_T_NONE_ONLY;
+    bool refused = row->type == OPT_T_REFUSED || row->type == OPT_T_PLANNED;
     int r = run(&o, command, script, env, argv, &err);
     assert_int_equal(r, refused ? -ERR_PARSE : 0);
     const char *said = refused ? err.text : str_cstr(&o.notes);
@@ -597,7 +621,7 @@ static void test_what_has_no_effect_says_so(void **state)
         enum opt_command command = commands[i % 3];
         if (!(row->commands & command) ||
             (row->type != OPT_T_IGNORED && row->type != OPT_T_REFUSED &&
-             row->type != OPT_T_NONE_ONLY && !(row->commands & OPT_INERT)))
+             row->type != OPT_T_PLANNED && !(row->commands & OPT_INERT)))
             continue;
         bool plain = row->argument == OPT_ARG_NO;
         _cleanup_free_ char *word =

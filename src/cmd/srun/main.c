@@ -179,6 +179,9 @@ static void make_specs(struct setup *s, int argc, char **argv)
     if (s->step.has_job_id) {
         s->step.has_restarts = jobenv_attempt(s->step.job_id, &s->step.restarts);
         count_named_nodes(s);
+    } else if (opt_given(&s->opt, OPT_ID_relative) && !s->opt.no_allocate && s->order == NULL) {
+        fprintf(stderr, "srun: fatal: --relative option invalid for job allocation request\n");
+        exit(1);
     } else if (s->order == NULL) {
         if (!opt_is_arbitrary(&s->opt) && !s->opt.no_allocate)
             s->step.nodes = NULL; /* the job may get more than these, the step has them all */
@@ -340,6 +343,7 @@ static void make_run(struct setup *s)
         .no_kill = o->no_kill,
         .quit_on_interrupt = o->quit_on_interrupt,
         .disable_status = o->disable_status,
+        .ignored_signals = o->ignored_signals,
         .preserve_env = o->preserve_env,
         .wait_for_children = o->wait_for_children,
         .slurmd_debug = opt_given(o, OPT_ID_slurmd_debug) ? (int)o->slurmd_debug : -1,

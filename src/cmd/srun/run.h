@@ -68,10 +68,11 @@ struct run_options {
     struct Pb__Bind *cpu_bind, *mem_bind; /* NULL: nothing was asked for */
     struct Pb__GpuBind *gpu_bind;         /* NULL: every task is told of all */
     struct dist dist;
-    unsigned tree_width;  /* 0: TreeWidth */
-    int64_t wait_sec;     /* after the first task ended; 0: for ever, with a warning */
-    int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
-    int verbose;          /* -1 with --quiet */
+    unsigned tree_width;      /* 0: TreeWidth */
+    int64_t wait_sec;         /* after the first task ended; 0: for ever, with a warning */
+    int64_t immediate_ms;     /* -1: wait; 0: at once or not at all */
+    uint32_t ignored_signals; /* 1 << number, ORed */
+    int verbose;              /* -1 with --quiet */
 };
 
 enum run_phase {

@@ -126,7 +126,10 @@ struct signals *signals_start(struct run *run)
         /* What was ignored when srun was started stays so, as under nohup. */
         if (watched[i] == SIGHUP && sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler == SIG_IGN)
             continue;
-        loop_signal(run->loop, watched[i], on_signal, s);
+        if (run->options->ignored_signals & 1u << watched[i])
+            signal(watched[i], SIG_IGN);
+        else
+            loop_signal(run->loop, watched[i], on_signal, s);
     }
     signal(SIGPIPE, SIG_IGN);
     signal(SIGTTIN, SIG_IGN);
