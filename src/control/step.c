@@ -166,6 +166,9 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
     rc = step_layout_find(c, j, spec, &arena, &l, err);
     if (rc == 0)
         rc = step_ports_find(c, &l, &arena, err);
+    if (rc == 0 && c->conf->max_step_count && j->next_step >= c->conf->max_step_count)
+        rc = err_set(err, -ERR_STEP_LIMIT, "%s: the job has started %u steps (MaxStepCount)",
+                     err_text(ERR_STEP_LIMIT), j->next_step);
     if (rc == 0 && has_too_many(j))
         rc = no(err, ERR_NODES_BUSY, "the job has too many steps at a time");
     if (rc == 0) {
