@@ -2,6 +2,7 @@
 /* A request becomes a job: who may, what could ever run, and its place in the queue. */
 #include <string.h>
 
+#include "base/args.h"
 #include "cluster/dist.h"
 #include "conf/conf_freq.h"
 #include "control/ask.h"
@@ -349,6 +350,19 @@ static bool is_too_long(const struct control *c, const Pb__JobPayload *payload)
     return most && payload && payload->has_script && payload->script.len > (size_t)most;
 }
 
+static int check_args(const Pb__JobPayload *payload, struct err *err)
+{
+    size_t bytes = payload ? args_bytes(payload->argv, payload->n_argv) +
+                                 args_bytes(payload->env, payload->n_env)
+                           : 0;
+    if (bytes <= ARGS_BYTES_MAX)
+        return 0;
+    return err_set(err, -ERR_LIMIT,
+                   "arguments and environment have %zu bytes, and %u are the most that a program "
+                   "can get: use --export to pass fewer variables",
+                   bytes, ARGS_BYTES_MAX);
+}
+
 /* Or ENV_SUBMIT_LATER. */
 int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, struct job **out, struct err *err)
@@ -362,6 +376,9 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     if (is_too_long(c, payload))
         return err_set(err, -ERR_SCRIPT, "%s: more than %lld bytes (max_script_size)",
                        err_text(ERR_SCRIPT), (long long)c->conf->sched.max_script_size);
+    int too_long = check_args(payload, err);
+    if (too_long)
+        return too_long;
     Pb__JobSpec asked = *given;
     const Pb__JobSpec *spec = &asked;
     _cleanup_arena_ struct arena arena;

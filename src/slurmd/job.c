@@ -286,13 +286,8 @@ void job_free_all(struct slurmd *d)
 
     HASH_ITER (hh, d->jobs, j, next) {
         /* At the daemon's end nobody is told anything: what waits will be asked for again. */
-        while (j->waiting.len) {
-            struct launch *l = vec_pop(&j->waiting);
-
-            str_done(&l->message);
-            str_done(&l->cred);
-            free(l);
-        }
+        while (j->waiting.len)
+            launch_free(vec_pop(&j->waiting));
         job_free(j);
     }
 }

@@ -13,6 +13,7 @@
 #include "slurmd/early.h"
 #include "slurmd/extern.h"
 #include "slurmd/fill.h"
+#include "slurmd/launch_limits.h"
 #include "slurmd/prepare.h"
 #include "slurmd/prolog.h"
 #include "slurmd/report.h"
@@ -29,6 +30,7 @@ static struct log_limit refusals = {.burst = 60}, failures = {.burst = 60};
 
 void launch_free(struct launch *l)
 {
+    loop_timer_free(l->commit_timer);
     str_done(&l->message);
     str_done(&l->cred);
     free(l);
@@ -304,7 +306,8 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
         m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
                        err_text(ERR_LAUNCH));
-    return launch_check_not_over(d, *cred, err);
+    rc = launch_limits_check_args(m, err);
+    return rc ? rc : launch_check_not_over(d, *cred, err);
 }
 
 void launch_join(struct slurmd *d, uint64_t *first, uint64_t call)
@@ -368,6 +371,14 @@ static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **ou
     return job_new(d, &about, "", out, err);
 }
 
+static void refuse_tasks(struct slurmd *d, const struct rpc_request *r, const struct err *why)
+{
+    if (log_allow(&refusals))
+        log_error("refused a launch by user %u from %s: %s", (unsigned)r->who.uid, r->peer,
+                  why->text);
+    rpc_reply_error(d->server, r->call, -why->code, why->text);
+}
+
 void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
@@ -390,14 +401,17 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     if (!rc)
         rc = job_for_tasks(d, cred, &j, &err);
     if (rc) {
-        if (log_allow(&refusals))
-            log_error("refused a launch by user %u from %s: %s", (unsigned)r->who.uid, r->peer,
-                      err.text);
-        rpc_reply_error(d->server, r->call, -rc, err.text);
+        refuse_tasks(d, r, &err);
         return;
     }
     if (is_repeat(j, cred->step_id, launch_key_of(m->io_key), r))
         return;
+    if (launch_limits_check(d, cred, m->cred.len + protobuf_c_message_get_packed_size(&m->base),
+                            &err)) {
+        refuse_tasks(d, r, &err);
+        job_check_left(j);
+        return;
+    }
     kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     kept.io_addr = &back;
     kept.n_io_addr = 1;
@@ -420,6 +434,9 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
     struct job *j;
     int rc = job_for_tasks(d, cred, &j, err);
 
+    if (!rc)
+        rc = launch_limits_check(d, cred, packed.len + protobuf_c_message_get_packed_size(message),
+                                 err);
     if (rc)
         return rc;
     l = launch_new(d, cred, packed, message, node_index);

@@ -25,6 +25,8 @@ struct launch {
     bool held, ready;         /* until prepare_commit(); ready: nothing else is missing */
     struct str message, cred; /* packed */
     uint64_t call;
+    struct slurmd *owner;            /* of the timer */
+    struct loop_timer *commit_timer; /* prepared: how long it waits; NULL: not prepared */
     uint64_t key; /* of srun's or sbcast's connections: tells a repeat from another launch */
 };
 

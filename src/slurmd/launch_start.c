@@ -17,6 +17,8 @@
 #include "slurmd/receive.h"
 #include "slurmd/users.h"
 
+#define HELLO_MESSAGES 3 /* times MessageTimeout, for srun's answer to its shepherd */
+
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
@@ -40,6 +42,8 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->node = d->name;
     m->spool_dir = d->spool;
     m->kill_wait_sec = (uint32_t)d->conf->kill_wait_sec;
+    m->has_hello_sec = true;
+    m->hello_sec = HELLO_MESSAGES * (uint32_t)d->conf->message_timeout_sec;
     m->has_unkillable_sec = m->has_slurmd_uid = true;
     m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
     m->slurmd_uid = geteuid();
@@ -147,6 +151,7 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
     }
     memory_read_grant(s, cred);
     s->call = l->call;
+    s->held_bytes = l->message.len + l->cred.len;
     launch_free(l);
 }
 
@@ -163,6 +168,7 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
     if (user && l->held) {
         l->ready = true;
         log_verbose("step %s is prepared", STEP_ID_TEXT(l->job.id, l->step_id));
+        prepare_await_commit(j, l);
         rpc_prepared(d->server, l->call);
         return;
     }

@@ -3,6 +3,7 @@
 
 #include "slurmd/early.h"
 #include "slurmd/launch.h"
+#include "slurmd/launch_limits.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -23,6 +24,31 @@ static struct launch *find_held(struct slurmd *d, uint64_t call, struct job **jo
     return NULL;
 }
 
+static void on_commit_late(void *ctx)
+{
+    struct launch *l = ctx;
+    struct slurmd *d = l->owner;
+    struct job *j = job_find(d, l->job.id, l->job.restarts);
+    _cleanup_free_ char *text =
+        mem_printf("the launch was prepared on node %s, and not committed within %lld s", d->name,
+                   (long long)(launch_limits_commit_ms(d->conf) / 1000));
+
+    for (size_t i = 0; i < j->waiting.len; i++)
+        if (j->waiting.data[i] == l) {
+            vec_remove(&j->waiting, i);
+            break;
+        }
+    launch_fail(d, l, ERR_TIMEOUT, text, false);
+    job_check_left(j);
+}
+
+void prepare_await_commit(struct job *j, struct launch *l)
+{
+    l->owner = j->d;
+    l->commit_timer = loop_timer_new(j->d->loop, on_commit_late, l);
+    loop_timer_set(l->commit_timer, launch_limits_commit_ms(j->d->conf));
+}
+
 void prepare_commit(struct slurmd *d, uint64_t call)
 {
     struct job *j;
@@ -32,6 +58,7 @@ void prepare_commit(struct slurmd *d, uint64_t call)
     if (!l)
         return;
     l->held = false;
+    loop_timer_free(take_ptr(l->commit_timer));
     if (l->ready) { /* the user is looked up again: it may have been long ago */
         l->asked = false;
         launch_go(d, l);

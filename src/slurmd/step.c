@@ -194,6 +194,7 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
 {
     Pb__StepdEnded end = PB__STEPD_ENDED__INIT;
 
+    s->held_bytes = 0;
     if (m->code == EEXIST) {
         pass_on(s);
     } else if (m->code) {

@@ -20,6 +20,7 @@ struct step {
     uint32_t id;
     pid_t pid; /* 0: found again and not yet asked */
     struct rpc_link *link;
+    size_t held_bytes;    /* of its launch, in its shepherd; 0 when its tasks run */
     bool started;         /* its tasks run */
     bool ended;           /* it has said so */
     bool answered;        /* whoever asked for the launch knows what became of it */

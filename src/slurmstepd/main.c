@@ -71,6 +71,7 @@ static void step_done(struct step *step)
     plugin_done(step);
     drain_done(step);
     loop_timer_free(step->srun_timer);
+    loop_timer_free(step->hello_timer);
     loop_timer_free(step->kill_timer);
     loop_timer_free(step->retry_timer);
     loop_timer_free(step->input_timer);

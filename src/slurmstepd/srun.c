@@ -33,6 +33,7 @@ static void on_hello(struct step *step, const Pb__IoHello *m)
         rpc_session_send_bulk(step->srun);
     if (step->srun_was_up)
         return;
+    loop_timer_free(take_ptr(step->hello_timer));
     step->srun_was_up = true;
     if (pmix_wanted(step))
         pmix_start(step);
@@ -172,6 +173,25 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
         finish_check(step);
 }
 
+static void on_hello_late(void *ctx)
+{
+    struct step *step = ctx;
+    _cleanup_free_ char *text =
+        mem_printf("srun has not answered its shepherd on node %s within %u s", step->node,
+                   step->start->hello_sec);
+
+    if (step->phase == STEP_STARTING && !step->fail_code)
+        start_failed(step, ERR_TIMEOUT, text);
+}
+
+static void await_hello(struct step *step)
+{
+    if (step->hello_timer || !step->start->has_hello_sec)
+        return;
+    step->hello_timer = loop_timer_new(step->loop, on_hello_late, step);
+    loop_timer_set(step->hello_timer, (int64_t)step->start->hello_sec * 1000);
+}
+
 void srun_connect(struct step *step)
 {
     const Pb__LaunchTasks *launch = step->launch;
@@ -188,6 +208,7 @@ void srun_connect(struct step *step)
     for (size_t i = 0; i < launch->n_io_addr && count < 8; i++)
         targets[count++] =
             (struct rpc_target){launch->io_addr[i], (uint16_t)launch->io_port, step->uid};
+    await_hello(step);
     auth_key_from_bytes(launch->io_key.data, launch->io_key.len, &key);
     step->srun = rpc_session_connect(step->loop, &key, step->node, targets, count, false, &events);
     auth_key_done(&key);

@@ -160,6 +160,7 @@ struct step {
     struct rpc_session *srun; /* NULL: batch, or gone */
     unsigned srun_tries;      /* connections that broke before srun had answered */
     struct loop_timer *srun_timer;
+    struct loop_timer *hello_timer; /* srun's answer is awaited; NULL: it has come */
     bool is_batch, is_extern, srun_was_up, input_paused;
     struct loop_timer *input_timer;
     bool is_spawned; /* a task of another step has asked for it */

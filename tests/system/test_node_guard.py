@@ -5,6 +5,7 @@ import pathlib
 import pwd
 import re
 import resource
+import signal
 import subprocess
 
 import pytest
@@ -86,3 +87,37 @@ def test_failed_launches_do_not_fill_the_log(make_cluster):
     assert int(c.run(["srun", "-n1", "sh", "-c", line], user="nobody", timeout=300).ok()) >= 200
     said = (c.dir / "slurmd-n1.log").read_text().count("Could not open")
     assert 0 < said <= 120, said  # it may touch two minutes
+
+
+def gated_prolog(c):
+    """A prolog that says on which node it runs, and waits."""
+    script = c.dir / "prolog.sh"
+    script.write_text(f"#!/bin/sh\ntouch {c.work}/in.$SLURMD_NODENAME\nwhile [ ! -e {c.work}/go ]; do sleep 0.02; done\n")
+    script.chmod(0o755)
+
+
+@pytest.mark.parametrize("nodes, says", [
+    (1, "srun has not answered its shepherd on node n1 within 3 s"),
+    (2, "the launch was prepared on node n1, and not committed within 23 s"),
+])
+def test_launches_end_whose_srun_is_silent(make_cluster, nodes, says):
+    """A srun that is there and says nothing: neither its shepherd nor its prepared launches wait for ever."""
+    c = make_cluster(nodes=nodes, start=False)
+    gated_prolog(c)
+    with c.conf_file.open("a") as f:
+        f.write(f"Prolog={c.dir}/prolog.sh\nPrologTimeout=20\nMessageTimeout=1\n")
+    c.start()
+    with c.popen(["srun", f"-N{nodes}", "true"], stderr=subprocess.PIPE) as p:
+        eventually(lambda: len(list(c.work.glob("in.*"))) == nodes, "prologs")
+        p.send_signal(signal.SIGSTOP)
+        (c.work / "go").touch()
+        eventually(lambda: says in (c.dir / "slurmd-n1.log").read_text(), "the end of the launch")
+        p.send_signal(signal.SIGCONT)
+        assert p.communicate(timeout=60)[1] and p.returncode != 0
+
+
+def test_steps_of_a_job_are_limited(make_cluster):
+    c = make_cluster(nodes=1, conf="MaxStepCount=3")
+    done = c.run(["salloc", "-Q", "-n1", "sh", "-c", "for i in 1 2 3 4; do srun echo on; done"])
+    assert done.stdout == "on\n" * 3
+    assert "Step limit reached for this job: the job has started 3 steps (MaxStepCount)" in done.stderr

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/launch_limits.h"
+
+#include "base/args.h"
+#include "slurmd/script.h"
+#include "slurmd/step.h"
+
+#define PROLOG_UNLIMITED_SEC 3600 /* taken for one that has no limit */
+#define MESSAGES 3                /* round trips between the end of the last prolog and a commit */
+
+struct usage_held {
+    size_t bytes, steps;
+};
+
+static void add_job(const struct job *j, struct usage_held *sum)
+{
+    vec_foreach (&j->waiting, l)
+        sum->bytes += (*l)->message.len + (*l)->cred.len;
+    vec_foreach (&j->steps, s)
+        sum->bytes += (*s)->held_bytes;
+    sum->steps += j->waiting.len + j->steps.len;
+}
+
+static int check(const char *what, unsigned id, struct usage_held now, size_t bytes,
+                 size_t bytes_most, size_t steps_most, const struct slurmd *d, struct err *err)
+{
+    if (now.bytes + bytes > bytes_most)
+        return err_set(err, -ERR_LIMIT,
+                       "launches of %s %u that have not started their tasks hold %zu KiB on node "
+                       "%s, and %zu KiB are the most: start fewer at a time",
+                       what, id, now.bytes >> 10, d->name, bytes_most >> 10);
+    if (now.steps >= steps_most)
+        return err_set(err, -ERR_LIMIT,
+                       "%s %u has %zu steps on node %s, and may have no more at a time", what, id,
+                       now.steps, d->name);
+    return 0;
+}
+
+int launch_limits_check(const struct slurmd *d, const Pb__Cred *cred, size_t bytes, struct err *err)
+{
+    struct usage_held of_job = {0}, of_user = {0};
+    int rc;
+
+    for (const struct job *j = d->jobs; j; j = j->hh.next) {
+        if (j->key.id == cred->job_id)
+            add_job(j, &of_job);
+        if (j->note.about->uid == cred->uid)
+            add_job(j, &of_user);
+    }
+    rc = check("job", cred->job_id, of_job, bytes, LAUNCH_JOB_BYTES, LAUNCH_JOB_STEPS, d, err);
+    return rc ? rc
+              : check("user", cred->uid, of_user, bytes, LAUNCH_USER_BYTES, LAUNCH_USER_STEPS, d,
+                      err);
+}
+
+int launch_limits_check_args(const Pb__LaunchTasks *m, struct err *err)
+{
+    size_t bytes = args_bytes(m->argv, m->n_argv) + args_bytes(m->env, m->n_env);
+
+    if (bytes <= ARGS_BYTES_MAX)
+        return 0;
+    return err_set(err, -ERR_LIMIT,
+                   "arguments and environment have %zu bytes, and %u are the most that a program "
+                   "can get: use --export to pass fewer variables",
+                   bytes, ARGS_BYTES_MAX);
+}
+
+int64_t launch_limits_commit_ms(const struct conf *c)
+{
+    int64_t prolog_sec = script_limit_sec(c, false);
+
+    return ((prolog_sec ? prolog_sec : PROLOG_UNLIMITED_SEC) + MESSAGES * c->message_timeout_sec) *
+           1000;
+}
