@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "conf/conf_debug.h"
 #include "conf/conf_rows.h"
 #include "conf/conf_sched.h"
 #include "conf/conf_topo.h"
@@ -103,6 +104,7 @@ struct conf {
     uid_t slurm_uid, slurmd_uid; /* of SlurmUser and SlurmdUser */
     enum conf_select select;
     unsigned cr;                               /* CONF_CR_* bits */
+    uint64_t debug;                            /* DebugFlags: bits of enum conf_debug */
     uint16_t slurmctld_port_last;              /* SlurmctldPort=6817-6818 */
     const char *socket_dirs[CONF_SOCKET_DIRS]; /* see conf_socket_path() */
     size_t socket_dir_count;

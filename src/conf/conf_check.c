@@ -2,6 +2,7 @@
 #include <assert.h>
 #include <ctype.h>
 #include <pwd.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -491,13 +492,44 @@ static int sched_check(struct conf_loader *l, struct err *err)
                            written(l, CONF_KEY_scheduler_parameters)->at, &l->conf->sched, err);
 }
 
+/* SLURM_DEBUG_FLAGS comes before the file. */
+static int debug_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *v = written(l, CONF_KEY_debug_flags);
+    const char *forced = getenv("SLURM_DEBUG_FLAGS");
+    struct err why = {0};
+
+    if (conf_debug_parse(v->text, &l->conf->debug, &why) < 0)
+        return conf_fail(v->at, err, "DebugFlags=%s: %s", v->text, why.text);
+    for (int i = 0; i < CONF_DEBUG_COUNT; i++)
+        if (l->conf->debug >> i & 1 && !conf_debug_has_effect(i)) {
+            _cleanup_str_ struct str name = STR_INIT;
+            conf_debug_format(UINT64_C(1) << i, &name);
+            conf_warn(l, v->at, "DebugFlags: '%s' has no effect", str_cstr(&name));
+        }
+    if (forced && *forced && conf_debug_parse(forced, &l->conf->debug, &why) < 0)
+        return err_set(err, -ERR_CONFIG, "SLURM_DEBUG_FLAGS=%s: %s", forced, why.text);
+    return 0;
+}
+
+static int job_comp_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *v = written(l, CONF_KEY_job_comp_loc);
+    bool to_file = str_eq(l->conf->job_comp_type, "jobcomp/filetxt");
+
+    if (to_file && v->text && *v->text && *v->text != '/')
+        return conf_fail(v->at, err, "JobCompLoc=%s: expected an absolute path", v->text);
+    return 0;
+}
+
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
         cluster_check,    hosts_check,    users_check,        ports_check,      select_check,
         paths_check,      limits_check,   socket_dir_check,   conf_words_check, state_store_check,
         exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
-        conf_tres_check,  sched_check,    conf_preempt_check, freq_check,
+        conf_tres_check,  sched_check,    conf_preempt_check, freq_check,       debug_check,
+        job_comp_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

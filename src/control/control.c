@@ -11,6 +11,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
 {
     struct control *c = mem_new(struct control);
     c->conf = conf;
+    c->debug = conf->debug;
     c->env = env;
     c->cluster = cluster_new(conf);
     c->next_id = c->reserved_id = conf->first_job_id;

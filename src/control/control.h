@@ -174,6 +174,10 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, co
 /* The same reply, and nothing changes. conf is freed. */
 void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf,
                                  const char *note);
+/* Bits of enum conf_debug: in the place of DebugFlags, until the configuration is read again. */
+void control_set_debug(struct control *c, uint64_t flags);
+uint64_t control_get_debug(const struct control *c);
+
 const struct conf *control_conf(const struct control *c); /* borrowed until the next reconfigure */
 /* Nodes that are in no file. Their owner begins a plan, adds requests to it (NodeUpdate with create
  * or remove; dynamic: of the node itself), has the configuration read with the plan's lines behind

@@ -99,6 +99,7 @@ static void tell_of_whole(struct control *c, const struct job *j)
 void depend_changed(struct control *c, struct job *j)
 {
     depend_place_name(c->cluster, j);
+    control_debug(c, dependency, "job %u has changed: jobs that wait for it are looked at", j->id);
     if (j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED)
         hold_named(c, j);
     else

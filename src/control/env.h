@@ -21,6 +21,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/script.pb-c.h"
+#include "proto/step.pb-c.h"
 
 #define CONTROL_PART_KEY_SIZE 33 /* 32 hexadecimal digits and the end */
 
@@ -66,6 +67,15 @@ struct env_submit {                /* what job_submit plugins are asked */
     uint32_t uid, job_id; /* of the caller; 0: it has none yet */
     struct arena *arena;  /* for what is put into spec */
     struct str *message;  /* for the user; may be added to */
+};
+
+struct env_job_end { /* for the job completion store; borrowed */
+    uint32_t job_id, uid, gid, cpus;
+    const char *state, *tres;
+    const Pb__JobFacts *facts; /* its names, nodes and array */
+    int64_t limit_sec;         /* INT64_MAX: unlimited */
+    int64_t submit_at, eligible_at, start_at, end_at;
+    int exit_status, derived_status; /* wait status; exit code */
 };
 
 struct env {
@@ -117,6 +127,9 @@ struct env {
      * early, and that is told in the same way. The function NULL: nothing is run, nothing waits. */
     void (*run)(void *ctx, const Pb__ScriptRun *script);
     void (*stop)(void *ctx, const Pb__ScriptRun *script); /* kind, job_id, restarts say which */
+
+    /* A job, or one attempt of it, has ended. The function NULL: nobody wants to know. */
+    void (*job_ended)(void *ctx, const struct env_job_end *end);
 
     /* The site's job_submit plugins, within a bounded time. 0; or minus a code, and why: refused.
      * ENV_SUBMIT_LATER: they have been asked; the request is given up without an answer, and comes

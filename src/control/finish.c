@@ -132,6 +132,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
         j->start_at = j->end_at;
     j->reason = reason ? reason : j->requeue_after ? "Cleaning" : NULL;
     counters_ended(c, j);
+    job_event_ended(c, j, why);
     c->plan_wanted = true; /* its licences are free now, its nodes when they are clean */
     end_steps(c, j);
     c->plan_wanted = c->plan_wanted || j->array; /* another element may run */
@@ -266,8 +267,7 @@ void finish_requeue(struct control *c, struct job *j)
     bool launch_failed = str_eq(j->reason, "JobLaunchFailure");
     j->reason = NULL;
     char *why = take_ptr(j->reason_detail);
-    control_log(c, LOG_LVL_INFO, "job %u is queued again, restart %u%s", j->id, j->restarts,
-                j->held ? ", and held" : "");
+    job_event(c, JOB_EVENT_REQUEUED, j, why);
     depend_requeue(c, j);
     submit_enqueue(c, j);
     if (j->held && why && launch_failed) /* Slurm's words, and what happened */

@@ -3,13 +3,13 @@
  * other. */
 #pragma once
 
-#include "base/arena.h"
 #include "cluster/cluster.h"
 #include "control/aside.h"
 #include "control/control.h"
 #include "control/counters.h"
 #include "control/depend.h"
 #include "control/hook.h"
+#include "control/job_event.h"
 #include "control/node.h"
 #include "control/priority.h"
 #include "control/ready.h"
@@ -57,6 +57,7 @@ struct control {
     int64_t wake_at_ms;        /* what env was told; INT64_MAX: nothing */
     struct idmap calls;        /* held calls to their jobs */
     struct plan plan;          /* while 'planning': a pass that rests between two turns */
+    uint64_t debug;            /* bits of enum conf_debug */
     bool planning, plan_again; /* plan_again: it was begun anew, and goes on to its end */
     uint64_t passes, passes_done, plan_freed; /* plan_freed: pool.freed when it began */
     bool forgetful;                           /* records of jobs are not put out */

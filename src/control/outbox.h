@@ -20,17 +20,18 @@
 #include <stdint.h>
 
 enum outbox_kind {
-    OUTBOX_REPLY,   /* data: a packed reply, or a part with 'more' */
-    OUTBOX_ERROR,   /* data: the text */
-    OUTBOX_ANSWER,  /* number: one of answers.c */
-    OUTBOX_ORDERS,  /* data: packed NodeOrders for a node's session */
-    OUTBOX_ACK,     /* number: the sequence number */
-    OUTBOX_WELCOME, /* number: the epoch */
-    OUTBOX_SCRIPT,  /* number: the job whose script answers the call */
-    OUTBOX_UNKNOWN, /* sessions of nodes that the configuration does not have may close */
-    OUTBOX_RUN,     /* data: a packed ScriptRun for the helper */
-    OUTBOX_RUN_END, /* data: a packed ScriptRun that is to end early */
-    OUTBOX_STOP,    /* what was added before it has left */
+    OUTBOX_REPLY,     /* data: a packed reply, or a part with 'more' */
+    OUTBOX_ERROR,     /* data: the text */
+    OUTBOX_ANSWER,    /* number: one of answers.c */
+    OUTBOX_ORDERS,    /* data: packed NodeOrders for a node's session */
+    OUTBOX_ACK,       /* number: the sequence number */
+    OUTBOX_WELCOME,   /* number: the epoch */
+    OUTBOX_SCRIPT,    /* number: the job whose script answers the call */
+    OUTBOX_UNKNOWN,   /* sessions of nodes that the configuration does not have may close */
+    OUTBOX_RUN,       /* data: a packed ScriptRun for the helper */
+    OUTBOX_RUN_END,   /* data: a packed ScriptRun that is to end early */
+    OUTBOX_JOB_ENDED, /* data: a line for the job completion store */
+    OUTBOX_STOP,      /* what was added before it has left */
 };
 
 struct outbox_item {

@@ -47,6 +47,7 @@ static void queue_again(struct control *c, struct job *j)
 
 static void halt(struct control *c, struct job *j)
 {
+    control_debug(c, gang, "job %u is suspended for a preemptor", j->id);
     if (suspend_job(c, j, NULL) == 0)
         park_yield(c->cluster, j, true);
 }

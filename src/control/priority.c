@@ -92,6 +92,7 @@ void priority_set(struct control *c, struct job *j)
     }
     prio_find(r, j, c->ranking.at_sec, &f);
     j->priority = r->incr_only && f.priority < j->priority ? j->priority : f.priority;
+    control_debug(c, priority, "job %u: priority %u", j->id, j->priority);
 }
 
 void priority_set_all(struct control *c, struct job *j)

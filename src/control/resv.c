@@ -23,6 +23,7 @@ static void save(struct control *c, const struct resv *r)
 void resv_changed(struct control *c, const struct resv *r)
 {
     save(c, r);
+    control_debug(c, reservation, "reservation %s has changed", r->name);
     c->cluster->pool.freed++;
     c->plan_wanted = true;
 }

@@ -177,6 +177,20 @@ static void prepare_nodes(struct control *c, struct job *j)
     }
 }
 
+static void debug_selection(struct control *c, const struct job *j)
+{
+    if (!c->debug)
+        return;
+    vec_foreach (&j->alloc, a) {
+        const char *node = c->cluster->nodes.data[a->node]->name;
+        control_debug(c, select_type, "job %u: node %s, %u CPUs, %llu MiB", j->id, node, a->cpus,
+                      (unsigned long long)a->mem_mib);
+        vec_foreach (&a->gres, g)
+            control_debug(c, gres, "job %u: node %s, %llu of GRES kind %u", j->id, node,
+                          (unsigned long long)g->count, g->kind);
+    }
+}
+
 static int take_nodes(struct control *c, struct job *j, const struct selection *where)
 {
     struct err err = {0};
@@ -191,6 +205,7 @@ static int take_nodes(struct control *c, struct job *j, const struct selection *
         return -ERR_NODES_BUSY;
     }
     job_choose_host(c->cluster, j);
+    debug_selection(c, j);
     return 0;
 }
 
@@ -321,6 +336,9 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     several_end(j);
     resv_unbind(j);
     resv_begin_job(j, d->in);
+    vec_foreach (&j->want.licenses.list, need)
+        control_debug(c, license, "job %u takes %llu licenses", j->id,
+                      (unsigned long long)need->count);
     if (d->limit_sec) {
         control_log(c, LOG_LVL_INFO,
                     "job %u: its limit is %lld s (--time-min), so that it starts now", j->id,
@@ -336,6 +354,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     counters_started(c, j);
     j->sched_at = control_wall(c);
     j->expected_at = 0;
+    job_event(c, JOB_EVENT_STARTED, j, d->backfilled ? "backfilled" : NULL);
     if (hook_start(c, j) || ready_begin(c, j))
         start_configuring(c, j);
     else
@@ -418,6 +437,11 @@ static void follow(struct control *c, struct decision *d)
         preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), d->job);
     if (d->kind == PLAN_WAIT && (d->job->switches_since || d->job->preempt_look_at))
         control_schedule(c, d->job);
+    if (d->kind == PLAN_WAIT)
+        control_debug(c, backfill, "job %u waits: %s%s%s, planned start in %lld s", d->job->id,
+                      d->reason ? d->reason : "None", d->detail ? ": " : "",
+                      d->detail ? d->detail : "",
+                      d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
     d->job->sched_at = c->plan.now_sec;
     d->job->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
     select_done(&d->where);

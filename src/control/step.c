@@ -179,6 +179,7 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
         vec_push(&j->steps, s);
         *out = &vec_last(&j->steps);
         step_watch(c, j, *out);
+        control_debug(c, steps, "step %u.%u is created", j->id, (*out)->id);
         job_touch(c->cluster, j);
     }
     step_layout_done(&l);

@@ -470,6 +470,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
         str_done(&packed);
         submit_remember(c, j, key);
+        job_event(c, JOB_EVENT_SUBMITTED, j, NULL);
     }
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     reply.has_job_id = true;

@@ -134,6 +134,7 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     run->ran_ms = control_mono(c) - run->start_mono_ms;
     run->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED);
+    job_event(c, JOB_EVENT_SUSPENDED, j, NULL);
     run->halts++;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);
@@ -155,6 +156,7 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     start_clock(c, j);
     run->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
+    job_event(c, JOB_EVENT_RESUMED, j, NULL);
     run->halts++;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);

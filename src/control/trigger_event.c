@@ -44,6 +44,8 @@ static int64_t due_after(const struct control *c, const struct trigger *t, uint3
 void trigger_hit(struct control *c, struct trigger *t, uint32_t type, const char *node)
 {
     t->hits |= type;
+    control_debug(c, triggers, "trigger %u is hit%s%s", t->id, node ? " by node " : "",
+                  node ? node : "");
     if (node && !t->hit)
         t->hit = hostlist_new();
     if (node)

@@ -123,6 +123,7 @@ static void on_signal(void *ctx, int signo)
         break;
     case SIGUSR2:
         logging_open(c, ctld_conf(c), false);
+        job_comp_close(c);
         log_info("SIGUSR2: the log was opened again");
         break;
     default:
@@ -169,6 +170,11 @@ const struct conf_host *ctld_me(const struct ctld *c)
 bool ctld_is_alone(const struct ctld *c)
 {
     return ctld_conf(c)->controllers.len == 1;
+}
+
+bool ctld_debugs(const struct ctld *c, enum conf_debug flag)
+{
+    return c->control && control_get_debug(c->control) >> flag & 1;
 }
 
 int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
@@ -277,6 +283,7 @@ void ctld_run(struct ctld *c)
 void ctld_close(struct ctld *c)
 {
     c->closed = true;
+    job_comp_close(c);
     backup_close(c);
     summon_end(c);
     peers_end(c);

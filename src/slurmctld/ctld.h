@@ -83,6 +83,7 @@ struct ctld {
     struct submit_env *submit;       /* the site's job_submit plugins; NULL: there are none */
     struct submit_line *submit_line; /* to their helper; NULL: they need none */
     struct submit_waits *submit_waits;
+    int job_comp_fd;       /* 0: not open */
     uint64_t conf_changes; /* how often the configuration in force was replaced */
     struct made_change *made_changes;
     bool made_running;
@@ -201,6 +202,15 @@ bool unnamed_keep(struct ctld *c, const struct rpc_request *request); /* dispatc
 void unnamed_continue(void *ctx);                                     /* names have come */
 void unnamed_drop(struct ctld *c, uint64_t call);
 void unnamed_drop_all(struct ctld *c);
+
+/* Whether a flag of DebugFlags is set. */
+bool ctld_debugs(const struct ctld *c, enum conf_debug flag);
+
+/* job_comp.c: JobCompType. */
+const char *job_comp_path(const struct conf *conf); /* NULL: no file is written */
+void job_comp_ended(void *ctx, const struct env_job_end *e);
+void job_comp_write(struct ctld *c, const void *line, size_t len);
+void job_comp_close(struct ctld *c); /* the next line opens the file again */
 
 /* submit_env.c: job_submit plugins. */
 void submit_env_init(struct env *env);

@@ -179,6 +179,9 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     shown.boot_at = c->boot_at_sec;
     if (c->debug_given)
         shown.slurmctld_debug = c->debug;
+    _cleanup_str_ struct str flags = STR_INIT;
+    conf_debug_format(control_get_debug(c->control), &flags);
+    shown.debug_flags = flags.len ? str_cstr(&flags) : NULL;
     bool topology = ask->has_topology && ask->topology;
     int rc = topology ? conf_topo_format(&shown, ask->key, &text, &err)
                       : conf_format(&shown, ask->key, &text, &err);
@@ -291,6 +294,30 @@ static void on_set_debug(struct ctld *c, const struct rpc_request *r, const stru
     rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
 }
 
+static void on_set_debug_flags(struct ctld *c, const struct rpc_request *r,
+                               const struct caller *who)
+{
+    const Pb__DebugFlagsRequest *ask = (const Pb__DebugFlagsRequest *)r->body;
+    Pb__Empty reply = PB__EMPTY__INIT;
+    uint64_t flags = control_get_debug(c->control);
+    for (size_t i = 0; i < ask->n_change; i++) {
+        const char *change = ask->change[i];
+        int flag = *change ? conf_debug_find(change + 1, strlen(change + 1)) : -1;
+        if (flag < 0 || !strchr("+-", *change)) {
+            _cleanup_free_ char *text = mem_printf("invalid debug flag: %s", change);
+            rpc_reply_error(c->server, r->call, -ERR_PARSE, text);
+            return;
+        }
+        uint64_t bit = UINT64_C(1) << flag;
+        flags = *change == '+' ? flags | bit : flags & ~bit;
+    }
+    control_set_debug(c->control, flags);
+    _cleanup_str_ struct str text = STR_INIT;
+    conf_debug_format(flags, &text);
+    log_info("debug flags set to '%s' by uid %u (%s)", str_cstr(&text), who->uid, r->peer);
+    rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
+}
+
 static void stop_all(struct ctld *c, bool nodes_too)
 {
     Pb__ShutdownRequest same = PB__SHUTDOWN_REQUEST__INIT;
@@ -400,6 +427,7 @@ static handler_fn *const handlers[] = {
     [RPC_CAST_ASK] = on_cast_ask,
     [RPC_STEP_UNALLOCATED] = on_step_unallocated,
     [RPC_SET_DEBUG] = on_set_debug,
+    [RPC_SET_DEBUG_FLAGS] = on_set_debug_flags,
     [RPC_CTLD_YIELD] = on_yield,
     [RPC_CTLD_TAKEOVER] = on_takeover,
     [RPC_CTLD_BEAT] = on_beat,
@@ -415,6 +443,7 @@ static bool needs_store(unsigned number)
     case RPC_MINT:
     case RPC_RECONFIGURE:
     case RPC_SET_DEBUG:
+    case RPC_SET_DEBUG_FLAGS:
     case RPC_SHUTDOWN:
     case RPC_CTLD_YIELD:
     case RPC_CTLD_BEAT:
@@ -473,6 +502,11 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
         ctld_reply_error(c, r->call, -ERR_SHUTDOWN, err_text(ERR_SHUTDOWN));
         return;
     }
+    if (ctld_debugs(c, CONF_DEBUG_audit_rpcs))
+        log_info("AuditRPCs: %s of uid %u from %s", r->rpc->name, r->who.uid, r->peer);
+    if (ctld_debugs(c, CONF_DEBUG_network) || ctld_debugs(c, CONF_DEBUG_protocol))
+        log_info("Network: call %llu, %s, from %s", (unsigned long long)r->call, r->rpc->name,
+                 r->peer);
     if (refuse_oversized(c, r))
         return;
     if (store_is_stuck(c->store) && needs_store(number)) {

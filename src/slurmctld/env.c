@@ -98,6 +98,9 @@ static void on_welcome(void *ctx, const char *node, uint64_t epoch)
 
 static void to_helper(struct ctld *c, enum outbox_kind kind, const Pb__ScriptRun *m)
 {
+    if (ctld_debugs(c, CONF_DEBUG_script))
+        log_info("Script: %s %s for job %u", kind == OUTBOX_RUN ? "run" : "end",
+                 m->path ? m->path : "", m->job_id);
     struct outbox_item *item =
         outbox_item_new(kind, NULL, protobuf_c_message_get_packed_size(&m->base));
     protobuf_c_message_pack(&m->base, (uint8_t *)item->data);
@@ -204,6 +207,7 @@ void env_init(struct env *env, struct ctld *c)
         .part_key = on_part_key,
         .log = on_log,
         .boot = on_boot,
+        .job_ended = job_comp_ended,
         .run = c->runs_scripts ? on_run : NULL,
         .stop = on_stop,
     };

@@ -92,6 +92,8 @@ int files_prepare(const struct conf *conf, const char *log_file, struct err *err
         log_file = conf->slurmctld_log_file;
     if (rc == 0 && log_file)
         file_prepare(log_file, user.pw_uid, user.pw_gid);
+    if (rc == 0 && job_comp_path(conf))
+        file_prepare(job_comp_path(conf), user.pw_uid, user.pw_gid);
     return rc;
 }
 

@@ -224,6 +224,15 @@ const struct conf *control_conf(const struct control *c)
     return c->conf;
 }
 
+void control_set_debug(struct control *c, uint64_t flags)
+{
+}
+
+uint64_t control_get_debug(const struct control *c)
+{
+    return 0;
+}
+
 uint32_t control_next_job_id(const struct control *c)
 {
     return 42;

@@ -88,6 +88,8 @@ static void apply(struct reload *r)
     submit_env_begin(c);
     ctld_limit_requests(c);
     c->debug_given = false;
+    control_set_debug(c->control, control_conf(c->control)->debug);
+    job_comp_close(c);
     logging_open(c, control_conf(c->control), false);
     log_info("the configuration was read again");
     lead_watch(c);

@@ -55,6 +55,8 @@ static void send_orders(struct ctld *c, struct rpc_session *to, const struct out
     Pb__NodeOrders *all = arena_unpack(&a, &pb__node_orders__descriptor, item->data, item->len);
     if (!all)
         return;
+    if (ctld_debugs(c, CONF_DEBUG_agent))
+        log_info("Agent: %zu orders for node %s", all->n_orders, nodes_name(c, item->session));
     Pb__NodeOrders part = PB__NODE_ORDERS__INIT;
     part.orders = all->orders;
     size_t bytes = 0;
@@ -184,6 +186,9 @@ void send_item(void *ctx, const struct outbox_item *item)
     case OUTBOX_RUN:
     case OUTBOX_RUN_END:
         send_to_helper(c, item);
+        break;
+    case OUTBOX_JOB_ENDED:
+        job_comp_write(c, item->data, item->len);
         break;
     case OUTBOX_STOP:
         stop_now(c);

@@ -282,9 +282,8 @@ static void test_scontrol_refuses(void **state)
          "scontrol: error: token is not available in this version\n"},
         {"scontrol", "token 1 hello", 1, NULL,
          "scontrol: error: token is not available in this version\n"},
-        {"scontrol", "setdebugflags +backfill", 1, NULL,
-         "scontrol: error: setdebugflags is not available in this version; see 'scontrol setdebug "
-         "debug' for all rooms\n"},
+        {"scontrol", "setdebugflags backfill", 1, NULL, "invalid debug flag: backfill\n"},
+        {"scontrol", "setdebugflags +backfill -magic", 1, NULL, "invalid debug flag: -magic\n"},
         {"scontrol", "update StepId=1.0 TimeLimit=5", 1, NULL,
          "scontrol: error: update StepId= is not available in this version; that of the whole job "
          "is 'scontrol update JobId=JOB TimeLimit=TIME'\n"},
@@ -370,6 +369,7 @@ static void test_scontrol_changes(void **state)
         {{"scontrol", "update part=main state=up", 0, NULL, NULL}, "part=main state=UP max=0"},
         {{"scontrol", "setdebug Debug2", 0, NULL, NULL}, "level=6"},
         {{"scontrol", "setdebug 9", 0, NULL, NULL}, "level=7"},
+        {{"scontrol", "setdebugflags +backfill -Gang", 0, NULL, NULL}, "flags=+backfill,-Gang"},
         {{"scontrol", "update slurmctlddebug=error", 0, NULL, NULL}, "level=2"},
         {{"scontrol", "update jobid=1 JobName=after TimeLimit=5 Nice=10", 0, NULL, NULL},
          "job=1 hold=0/0 user_hold=0 requeue=0 priority=0/0 name=after limit=300 nice=10"},

@@ -411,6 +411,11 @@ static void on_request(void *ctx, const struct rpc_request *r)
         note("level=%u", ((const Pb__DebugRequest *)r->body)->level);
         done(r);
         break;
+    case RPC_SET_DEBUG_FLAGS:
+        note("flags=%s,%s", ((const Pb__DebugFlagsRequest *)r->body)->change[0],
+             ((const Pb__DebugFlagsRequest *)r->body)->change[1]);
+        done(r);
+        break;
     case RPC_SHUTDOWN:
         note("controller_only=%d", ((const Pb__ShutdownRequest *)r->body)->controller_only);
         done(r);

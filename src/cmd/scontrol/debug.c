@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What scontrol says about errors, and how much the controller says. */
+#include <string.h>
+#include <strings.h>
+
 #include "base/log.h"
 #include "base/str.h"
 #include "cmd/common/cmd.h"
 #include "cmd/scontrol/scontrol.h"
+#include "conf/conf_debug.h"
 #include "proto/ctl.pb-c.h"
 
 int run_errnumstr(int argc, char **argv)
@@ -33,6 +37,30 @@ int set_debug(const char *level)
     request.level = (uint32_t)number;
     if (cmd_call(RPC_SET_DEBUG, &request.base, NULL, &err) < 0) {
         cmd_line("slurm_set_debug_level error: %s", err.text);
+        return 1;
+    }
+    return 0;
+}
+
+int run_setdebugflags(int argc, char **argv)
+{
+    Pb__DebugFlagsRequest request = PB__DEBUG_FLAGS_REQUEST__INIT;
+    struct err err = {0};
+    for (int i = 0; i < argc; i++) {
+        const char *word = argv[i];
+        if (!strncasecmp(word, "nodes=", 6)) {
+            cmd_line("setdebugflags: nodes= is not supported: set DebugFlags in slurm.conf");
+            return 1;
+        }
+        if ((*word != '+' && *word != '-') || conf_debug_find(word + 1, strlen(word + 1)) < 0) {
+            cmd_line("invalid debug flag: %s", word);
+            return 1;
+        }
+    }
+    request.change = argv;
+    request.n_change = (size_t)argc;
+    if (cmd_call(RPC_SET_DEBUG_FLAGS, &request.base, NULL, &err) < 0) {
+        cmd_line("slurm_set_debugflags error: %s", err.text);
         return 1;
     }
     return 0;

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 #include "cmd/common/cmd.h"
 #include "cmd/scontrol/scontrol.h"
@@ -272,8 +273,27 @@ static int dialogue(void)
     return status;
 }
 
+/* "setdebugflags -Gang": what follows is no option. The words stay the caller's. */
+static char **end_options_at_flags(int *argc, char **argv)
+{
+    char **copy = mem_new_array(char *, (size_t)*argc + 2);
+    int count = 0;
+    bool ended = false;
+    for (int i = 0; i < *argc; i++) {
+        copy[count++] = argv[i];
+        if (i > 0 && !ended && str_case_eq(argv[i], "setdebugflags")) {
+            copy[count++] = (char *)"--";
+            ended = true;
+        }
+    }
+    *argc = count;
+    return copy;
+}
+
 int main(int argc, char **argv)
 {
+    _cleanup_free_ char **line = end_options_at_flags(&argc, argv);
+    argv = line;
     struct args_common common = {0};
     struct err err = {0};
     int first;

@@ -20,7 +20,8 @@ extern struct scontrol scontrol;
 typedef int scontrol_run(int argc, char **argv);
 scontrol_run run_check, run_create, run_delete, run_errnumstr, run_help, run_hold, run_ping,
     run_quit, run_reconfigure;
-scontrol_run run_release, run_requeue, run_requeuehold, run_setdebug, run_show, run_shutdown;
+scontrol_run run_release, run_requeue, run_requeuehold, run_setdebug, run_setdebugflags, run_show,
+    run_shutdown;
 scontrol_run run_listpids, run_notify, run_pidinfo;
 scontrol_run run_completing, run_resume, run_suspend, run_takeover, run_top, run_uhold, run_update,
     run_version, run_wait_job, run_write;

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* DebugFlags: subsystems that log in detail, each a bit. */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+
+enum conf_debug {
+#define DEBUG_FLAG(id, name, effect) CONF_DEBUG_##id,
+#include "conf/conf_debug.def"
+#undef DEBUG_FLAG
+    CONF_DEBUG_COUNT
+};
+#define CONF_DEBUG_BIT(id) (UINT64_C(1) << CONF_DEBUG_##id)
+
+/* The flag of a word of so many bytes, in any case; -1: there is no such flag. */
+int conf_debug_find(const char *word, size_t len);
+bool conf_debug_has_effect(int flag);
+/* "NAME,NAME" to bits; -ERR_PARSE names the unknown word. */
+int conf_debug_parse(const char *list, uint64_t *bits, struct err *err);
+/* "Backfill,Gang"; nothing for 0. */
+void conf_debug_format(uint64_t bits, struct str *out);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the log and the job completion store are told of a job. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "conf/conf_debug.h"
+#include "control/control.h"
+
+enum job_event {
+#define JOB_EVENT(id, word, fields) JOB_EVENT_##id,
+#include "control/job_event.def"
+#undef JOB_EVENT
+};
+
+/* Logs it; why: a static text behind the fields, or NULL. */
+void job_event(struct control *c, enum job_event event, const struct job *j, const char *why);
+/* The end of the job, or of one attempt of it, for JobCompType; and the log. */
+void job_event_ended(struct control *c, const struct job *j, const char *why);
+
+/* Detail for DebugFlags; nothing is formatted unless the flag is set. */
+#define control_debug(c, id, ...)                                                                  \
+    (control_debug_wants((c), CONF_DEBUG_##id)                                                     \
+         ? control_debug_log((c), CONF_DEBUG_##id, __VA_ARGS__)                                    \
+         : (void)0)
+bool control_debug_wants(const struct control *c, enum conf_debug flag);
+void control_debug_log(struct control *c, enum conf_debug flag, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What a job leaves behind on the controller's host: lines of slurmctld.log, a record of jobcomp/filetxt, and DebugFlags."""
+import os
+import pwd
+import re
+
+import pytest
+
+from harness import ROOT, eventually
+
+OTHER = "nobody" if ROOT else pwd.getpwuid(os.geteuid()).pw_name
+UID = pwd.getpwnam(OTHER).pw_uid
+
+
+def log(c):
+    return (c.dir / "slurmctld.log").read_text()
+
+
+def said(c, text):
+    eventually(lambda: text in log(c), lambda: f"{text}\n{c.tail('slurmctld', 60)}")
+
+
+def at_info(make_cluster, conf="", **options):
+    c = make_cluster(nodes=2, start=False, conf=conf, **options)
+    c.conf_file.write_text(c.conf_file.read_text().replace("SlurmctldDebug=debug", "SlurmctldDebug=info"))
+    c.start()
+    return c
+
+
+def test_log_names_user_nodes_and_reason_of_every_event(make_cluster):
+    c = at_info(make_cluster)
+    who = f"user={OTHER}({UID})"
+    ended = c.sbatch("-N2", "-J", "two nodes", wrap="exit 3", user=OTHER)
+    c.wait(ended)
+    said(c, f"job {ended} submitted: {who} partition=main name=two nodes")
+    said(c, f"job {ended} started: {who} partition=main nodes=n[1-2] cpus=2")
+    said(c, f"job {ended} ended: {who} state=FAILED exit=3:0 nodes=n[1-2] reason=NonZeroExitCode")
+    killed = c.sbatch(wrap="sleep 600", user=OTHER)
+    eventually(lambda: c.state(killed) == "RUNNING", "it runs")
+    c.run(f"scontrol suspend {killed}").ok()
+    said(c, f"job {killed} suspended: {who} nodes=n1")
+    c.run(f"scontrol resume {killed}").ok()
+    said(c, f"job {killed} resumed: {who} nodes=n1")
+    c.run(f"scontrol requeue {killed}").ok()
+    said(c, f"job {killed} requeued: {who} restarts=1")
+    c.run(f"scancel {killed}", user=OTHER).ok()
+    said(c, f"job {killed} cancelled: {who} by={OTHER}({UID})")
+    array = c.sbatch("--array=3", wrap="true", user=OTHER)
+    c.wait(f"{array}_3")
+    assert re.search(rf"job {array}_3\(\d+\) ended: {re.escape(who)} state=COMPLETED", log(c))
+    hostile = c.sbatch("-J", "a\nerror: b", wrap="true", user=OTHER)
+    c.wait(hostile)
+    said(c, f"job {hostile} submitted: {who} partition=main name=a?error: b")
+
+
+def test_completion_records_are_written_as_slurm_writes_them(make_cluster):
+    """One line of KEY=VALUE pairs for each job, in Slurm's order; SIGUSR2 opens the file again, and a restart goes on in it."""
+    c = at_info(make_cluster, conf="JobCompType=jobcomp/filetxt\nJobCompLoc=@/jobs.log\n".replace("@", "/nowhere"))
+    file = c.dir / "jobs.log"
+    c.wait(c.sbatch(wrap="true"))
+    said(c, "cannot open JobCompLoc '/nowhere/jobs.log': No such file or directory")
+    c.conf_file.write_text(c.conf_file.read_text().replace("/nowhere", str(c.dir)))
+    c.run("scontrol reconfigure").ok()
+    job = c.sbatch("-J", "a b", "-t", "90", wrap="exit 2", user=OTHER)
+    c.wait(job)
+    eventually(file.exists, "the file")
+    line, = file.read_text().splitlines(True)
+    assert line.endswith(" \n")
+    pairs = [pair.split("=", 1) for pair in line.split()]
+    assert [key for key, _ in pairs] == (
+        "JobId UserId GroupId Name JobState Partition TimeLimit StartTime EndTime NodeList NodeCnt ProcCnt WorkDir ReservationName Tres "
+        "Account QOS WcKey Cluster SubmitTime EligibleTime DerivedExitCode ExitCode").split()
+    fields = dict(pairs)
+    shown = c.job(job)
+    assert (fields["JobId"], fields["UserId"], fields["Name"], fields["JobState"]) == (str(job), f"{OTHER}({UID})", "a_b", "FAILED")
+    assert (fields["TimeLimit"], fields["NodeList"], fields["NodeCnt"], fields["ExitCode"]) == ("90", "n1", "1", "2:0")
+    assert all(fields[key] == shown[key] for key in ("StartTime", "EndTime", "SubmitTime", "EligibleTime", "Partition", "WorkDir"))
+    file.rename(c.dir / "jobs.log.1")
+    os.kill(c.daemons["slurmctld"].pid, 12)
+    said(c, "the log was opened again")
+    c.wait(c.sbatch(wrap="true"))
+    eventually(file.exists, "a new file")
+    c.kill("slurmctld")
+    c.start_controller()
+    c.wait_ready()
+    c.wait(c.sbatch(wrap="true"))
+    eventually(lambda: file.read_text().count("JobState=COMPLETED") == 2, "it goes on")
+
+
+FLAGS = {  # what is logged of a job that needs a reservation, a license, a GRES, a dependency
+    "SelectType": "SelectType: job {job}: node n1, 1 CPUs", "Steps": "Steps: step {job}.0 is created", "Agent": "Agent: 1 orders for node n1",
+    "License": "License: job {job} takes 2 licenses", "Gres": "Gres: job {job}: node n1, 1 of GRES", "Dependency": "Dependency: job {job} has changed",
+    "AuditRPCs": "AuditRPCs: SUBMIT of uid", "Network": "Network: call", "Script": "Script: run /bin/true for job {job}",
+    "Priority": "Priority: job {job}: priority", "Triggers": "Triggers: trigger 1 is hit", "Reservation": "Reservation: reservation r has changed",
+}
+
+
+def test_debug_flags(make_cluster):
+    """Set by scontrol, each makes its subsystem say more, and only then; a reconfiguration goes back to the file's."""
+    c = at_info(make_cluster, conf="Licenses=l:4\nGresTypes=g\nPrologSlurmctld=/bin/true\nPriorityType=priority/multifactor\n",
+                node_conf="Gres=g:2")
+
+    def work():
+        c.run("scontrol create reservation reservationname=r starttime=now+1hour duration=1 nodes=n2 users=root").ok()
+        c.run(["strigger", "--set", "--node=n2", "--drained", "--program=/bin/true"]).ok()
+        c.run("scontrol update nodename=n2 state=drain reason=x").ok()
+        job = c.sbatch("-L", "l:2", "--gres=g:1", wrap="srun true")
+        c.wait(job)
+        c.run("scontrol update nodename=n2 state=resume").ok()
+        c.run("scontrol delete reservationname=r").ok()
+        return job
+
+    def lines(job):
+        return {flag for flag, text in FLAGS.items() if text.format(job=job) in log(c)}
+
+    assert lines(work()) == set()
+    c.run("scontrol setdebugflags " + " ".join(f"+{flag.lower()}" for flag in FLAGS) + " +Backfill").ok()
+    shown = c.run("scontrol show config").stdout
+    assert set(re.search("^DebugFlags += (.*)$", shown, re.M)[1].split(",")) == {*FLAGS, "Backfill"}
+    job = work()
+    eventually(lambda: lines(job) == set(FLAGS), lambda: set(FLAGS) - lines(job))
+    blocker, waits = c.sbatch("-N2", "--exclusive", "-t", "5", wrap="sleep 600"), c.sbatch("-N2", "--exclusive", wrap="true")
+    said(c, f"Backfill: job {waits} waits: Resources")
+    c.run("scontrol setdebugflags -backfill -network -protocol").ok()
+    assert "Backfill" not in re.search("^DebugFlags += (.*)$", c.run("scontrol show config").stdout, re.M)[1]
+    c.run("scontrol reconfigure").ok()
+    assert re.search(r"^DebugFlags +=.*\(null\)$", c.run("scontrol show config").stdout, re.M)
+    c.run("scontrol setdebugflags +magic").fails("invalid debug flag: +magic")
+    if ROOT:
+        c.run("scontrol setdebugflags +Gang", user=OTHER).fails("Access/permission denied")
+    c.run(f"scancel {blocker} {waits}").ok()
