@@ -90,8 +90,7 @@ static int check_program(const char *program, struct err *err)
     size_t len = strlen(program);
     if (*program != '/')
         return err_set(err, -ERR_PARSE,
-                       "--program=%.200s: the full path of a program is needed, from / on",
-                       program);
+                       "The --program value must start with \"/\": --program=%.200s", program);
     if (len > TRIGGER_PROGRAM_MAX)
         return err_set(err, -ERR_RANGE, "--program: %zu bytes, at most %d may be", len,
                        TRIGGER_PROGRAM_MAX);
@@ -108,7 +107,8 @@ static int check_resource(const Pb__TriggerRecord *m, struct err *err)
         return err_set(err, -ERR_PARSE, "--jobid and --node exclude each other");
     if (m->types & trigger_types_of(TRIGGER_OF_JOBS) & ~trigger_types_of(TRIGGER_OF_NODES) &&
         !of_job)
-        return err_set(err, -ERR_PARSE, "--time and --fini need a job (--jobid)");
+        return err_set(err, -ERR_PARSE,
+                       "You must specify a --jobid value: --time and --fini are about a job");
     if (of_job && m->types & ~trigger_types_of(TRIGGER_OF_JOBS))
         return err_set(err, -ERR_PARSE,
                        "--jobid goes with --time, --fini, --up, --down, --drained and --fail only");

@@ -117,6 +117,11 @@ void trigger_watch(struct control *c)
     }
 }
 
+static bool is_resumed(uint8_t old, uint8_t now)
+{
+    return old & (SEEN_DRAIN | SEEN_FAIL) && !(now & (SEEN_DOWN | SEEN_DRAIN | SEEN_FAIL));
+}
+
 void trigger_node(struct control *c, const struct node *n)
 {
     struct trigger_seen *s = &c->triggers.seen;
@@ -130,6 +135,8 @@ void trigger_node(struct control *c, const struct node *n)
     types |= old & SEEN_DOWN && !(now & SEEN_DOWN) ? TRIGGER_UP : 0;
     types |= came & SEEN_FAIL ? TRIGGER_FAIL : 0;
     types |= came & SEEN_DRAINED ? TRIGGER_DRAINED : 0;
+    types |= came & SEEN_DRAIN && !(now & SEEN_DRAINED) ? TRIGGER_DRAINING : 0;
+    types |= is_resumed(old, now) ? TRIGGER_RESUME : 0;
     tell_node(c, n, types, came);
     if ((old ^ now) & (uint8_t)~SEEN_DRAINED)
         tell_all(c, TRIGGER_RECONFIG);

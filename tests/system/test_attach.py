@@ -260,15 +260,15 @@ def test_only_the_owner_may(cluster):
 
 
 def test_what_is_not_there(cluster):
-    cluster.run("sattach").fails("No job step was named")
+    cluster.run("sattach").fails("too few parameters")
     cluster.run("sattach 1.0 2.0").fails('"2.0" is one too many')
     for bad in ("x", "1.x", "1.0.0", "7_1-3.0"):
-        cluster.run(["sattach", bad]).fails(f"Invalid job step id {bad}")
-    cluster.run("sattach 4711.0").fails("Job step 4711.0 is not running")
-    cluster.run("sattach 4711").fails("Job 4711 has no running step")
+        cluster.run(["sattach", bad]).fails(f"Failed to parse stepid '{bad}'")
+    cluster.run("sattach 4711.0").fails("Could not get job step info: Invalid job id specified: step 4711.0 is not running")
+    cluster.run("sattach 4711").fails("job 4711 has no running step")
     assert cluster.run("sattach 4711.0", env={"SLURM_EXIT_ERROR": "77"}).returncode == 77
-    cluster.run("sattach --pty --output-filter=1 1.0").fails("does not go with a filter")
-    cluster.run("sattach --output-filter=x 1.0").fails("--output-filter=x: it is no number of a task")
+    cluster.run("sattach --pty --output-filter=1 1.0").fails("don't specify both --pty and I/O filtering")
+    cluster.run("sattach --output-filter=x 1.0").fails('Invalid numeric value "x" for output-filter.')
     step = Step(cluster, "")
     cluster.run(["sattach", "-o", "1", step.id]).fails("There is no task 1", "has 1")
     job, number = step.id.split(".")

@@ -155,3 +155,37 @@ def test_refusals(cluster, line, text, status):
 
 def test_a_step_may_be_asked_of_no_count_of_nodes(cluster):
     assert cluster.run(["salloc", "-Q", "-N2", "srun", "-N0", "echo", "x"]).ok() == "x\nx"
+
+
+NOTICES = [  # what keeps the job waiting, its end, options, the notice
+    ("PartitionName=main State=DOWN", "PartitionName=main State=UP", "", "Partition in DOWN state"),
+    ("NodeName=n2 State=DRAIN Reason=x", "NodeName=n2 State=RESUME", "-w n2", "Required node not available (down, drained or reserved)"),
+]
+
+
+@pytest.mark.parametrize("before, after, options, notice", NOTICES)
+def test_waiting_commands_say_what_is_not_available(cluster, before, after, options, notice):
+    for tool in ("srun", "salloc"):
+        cluster.run(f"scontrol update {before}").ok()
+        waits = cluster.popen(f"{tool} {options} echo x")
+        told = waits.stderr.readline()
+        cluster.run(f"scontrol update {after}").ok()
+        out, rest = waits.communicate()
+        assert (told, out, waits.returncode) == (f"{tool}: {notice}\n", "x\n", 0), rest
+
+
+MESSAGES = [  # commands of a user who has forgotten something, Slurm's words
+    ("strigger", "You must use exactly one of the following options: --set, --get or --clear"),
+    ("strigger --set -p /bin/true", "You must specify a trigger (--down, --up, --reconfig, --time, --fini, "),
+    ("strigger --set --down", "You must specify a --program value"), ("strigger --set --down -p x", 'The --program value must start with "/"'),
+    ("strigger --set --fini -p /bin/true", "You must specify a --jobid value"), ("strigger --clear", "You must specify a --id, --jobid, or --user to clear"),
+    ("strigger --get --flags=x", "Invalid flags x"), ("strigger --get --user=nobody_at_all", "Invalid user nobody_at_all"),
+    ("sattach 99999.0", "Could not get job step info: Invalid job id specified"), ("sattach 1.0 2.0", "too many parameters"),
+    ("sattach x", "Failed to parse stepid"), ("sattach --pty --input-filter=1 1.0", "don't specify both --pty and I/O filtering"),
+    ("sattach --output-filter=x 1.0", 'Invalid numeric value "x" for output-filter.'),
+]
+
+
+@pytest.mark.parametrize("line, text", MESSAGES)
+def test_errors_begin_with_words_of_slurm(cluster, line, text):
+    assert cluster.run(line).fails().startswith(f"{line.split()[0]}: error: {text}")

@@ -37,7 +37,7 @@ def strigger(c, line, **more):
 
 
 def listed(c, line="", **more):
-    return [row.split(None, 6) for row in strigger(c, f"--get -N {line}", **more).ok().splitlines()]
+    return [row.replace(" PERM ", " ", 1).split(None, 6) for row in strigger(c, f"--get -N {line}", **more).ok().splitlines()]
 
 
 def gone(c):
@@ -55,19 +55,19 @@ def test_the_list_has_the_columns_of_the_page(cluster):
     assert re.search("trigger [0-9]+ set", said.stderr) and said.stdout == ""
     user = c.run("id -un").ok()
     lines = strigger(c, "--get").ok().splitlines()
-    assert lines[0].split() == "TRIG_ID RES_TYPE RES_ID TYPE OFFSET USER PROGRAM".split()
+    assert lines[0].split() == "TRIG_ID RES_TYPE RES_ID TYPE OFFSET USER FLAGS PROGRAM".split()
     ids = [line.split()[0] for line in lines[1:]]
-    assert [line.split(None, 6)[1:] for line in lines[1:]] == [
+    assert [line[78:83] for line in lines] == ["FLAGS", " " * 5, " " * 5, "PERM "]
+    assert [line.replace(" PERM ", " ").split(None, 6)[1:] for line in lines[1:]] == [
         ["job", str(job), "time", "-600", user, "/home/clean_up"],
         ["node", "n[1-2]", "up,down", "30", user, "/bin/true"],
         ["node", "*", "reconfig", "0", user, "/bin/true -x y"]]
-    assert [line[-20:] for line in lines] == [line.rjust(len(lines[0]))[-20:] for line in lines]
+    assert lines[0] == "TRIG_ID RES_TYPE   RES_ID TYPE                                OFFSET USER     FLAGS PROGRAM"
     assert [row[0] for row in listed(c, f"--jobid={job}")] == ids[:1]
     assert [row[0] for row in listed(c, f"--id={ids[1]}")] == ids[1:2]
     assert [row[0] for row in listed(c, "--down")] == ids[1:2]
     assert [row[0] for row in listed(c, "-nn3")] == ids[2:]
     assert listed(c, f"--user={user} --id=999999") == []
-    assert "trigger %s: flags=PERM" % ids[2] in strigger(c, "--get -v").stderr
     strigger(c, "--set -nn[1-2] -d -u -p /bin/true -o 30").fails("Duplicate event trigger")
     strigger(c, "--set -nn[1-2] -d -u -p /bin/true -o 30 -Q").ok()
     strigger(c, "--set --fini --jobid=999999 -p /bin/true").fails("Invalid job id specified")
@@ -77,7 +77,7 @@ def test_the_list_has_the_columns_of_the_page(cluster):
     strigger(c, f"--clear --jobid={job} --quiet").ok()
     strigger(c, f"--clear --user={user}").ok()
     assert listed(c) == []
-    assert strigger(c, "--get").ok().split() == "TRIG_ID RES_TYPE RES_ID TYPE OFFSET USER PROGRAM".split()
+    assert strigger(c, "--get").ok().split() == "TRIG_ID RES_TYPE RES_ID TYPE OFFSET USER FLAGS PROGRAM".split()
     c.run(f"scancel {job}").ok()
     c.wait(job)
 
@@ -107,13 +107,19 @@ def test_nodes(cluster):
     eventually(lambda: c.state(job) == "RUNNING", "it runs")
     drained, idle = program(c, "drained"), program(c, "idle")
     strigger(c, f"--set --drained -nn3 -p {drained}").ok()
+    draining, resume = program(c, "draining"), program(c, "resume")
+    strigger(c, f"--set --draining -nn3 -p {draining}").ok()
+    strigger(c, f"--set --resume -nn3 -p {resume}").ok()
     strigger(c, f"--set --idle --offset=1 -nn3 -p {idle}").ok()
     c.run("scontrol update NodeName=n3 State=DRAIN Reason=x").ok()
+    hears(c, "draining", "n3")
+    assert told(c, "resume") == []
     c.run(f"scancel {job}").ok()
     hears(c, "drained", "n3")  # and not before: the job was there
     assert told(c, "idle") == []
     c.run("scontrol update NodeName=n3 State=RESUME").ok()
     hears(c, "idle", "n3")
+    hears(c, "resume", "n3")
     fail = program(c, "fail")
     strigger(c, f"--set --fail -p {fail}").ok()
     c.run("scontrol update NodeName=n4 State=FAIL Reason=x").ok()

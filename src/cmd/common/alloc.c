@@ -30,6 +30,24 @@ struct alloc {
 static void send_request(struct alloc *a);
 static void send_cancel(struct alloc *a);
 
+const char *alloc_notice(const char *reason)
+{
+    static const struct {
+        const char *reason, *notice; /* the reason may go on */
+    } rows[] = {
+        {"PartitionDown", "Partition in DOWN state"},
+        {"PartitionInactive", "Required partition not available (inactive or drain)"},
+        {"PartitionNodeLimit", "Requested partition configuration not available now"},
+        {"PartitionTimeLimit", "Requested partition configuration not available now"},
+        {"ReqNodeNotAvail", "Required node not available (down, drained or reserved)"},
+    };
+
+    for (size_t i = 0; reason && i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (str_starts(reason, rows[i].reason))
+            return rows[i].notice;
+    return NULL;
+}
+
 bool alloc_is_transient(int code)
 {
     /* Our tokens are fresh: one that is refused as seen before was repeated on its way. */

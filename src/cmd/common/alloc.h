@@ -16,6 +16,9 @@
 /* What a user hears whose job waits because it was asked to. */
 #define ALLOC_HELD "Job is in held state, pending scheduler release"
 
+/* What a user hears whose job waits for this reason, as Slurm's commands say it; NULL: nothing. */
+const char *alloc_notice(const char *reason);
+
 struct alloc_events {
     void (*on_queued)(void *ctx, uint32_t job_id, const char *reason);
     /* At most once, before on_granted: it has its nodes, and may use them later. */

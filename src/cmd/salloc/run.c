@@ -260,12 +260,13 @@ static void on_queued(void *ctx, uint32_t job_id, const char *reason)
 {
     struct run *run = ctx;
 
-    (void)reason;
     run->job_id = job_id;
     run->queued = true;
     run->queued_at_ms = loop_mono_ms();
     if (run->options->job->hold)
         say(run, 0, ALLOC_HELD);
+    else if (alloc_notice(reason) != NULL)
+        say(run, 0, "%s", alloc_notice(reason));
     say(run, 0, "Pending job allocation %u", job_id);
     say(run, 0, "job %u queued and waiting for resources", job_id);
 }

@@ -67,8 +67,9 @@ static int find(const struct options *o, struct found *f, const Pb__StepRecord *
         return -1;
     }
     if (f->steps.len == 0 || f->steps.data[0]->n_layout == 0 || !f->steps.data[0]->num_tasks) {
-        cmd_error(o->id.has_step_id ? "Job step %s is not running" : "Job %s has no running step",
-                  o->id_text);
+        cmd_error("Could not get job step info: %s: %s%s%s", err_text(ERR_NO_JOB),
+                  o->id.has_step_id ? "step " : "job ", o->id_text,
+                  o->id.has_step_id ? " is not running" : " has no running step");
         return -1;
     }
     *step = f->steps.data[0];

@@ -21,7 +21,7 @@ static int set_filter(struct options *o, int stream, const char *name, const cha
     long long task;
 
     if (str_parse_i64(value, 0, EVERY_TASK - 1, &task) < 0) {
-        cmd_error("Invalid argument --%s=%s: it is no number of a task", name, value);
+        cmd_error("Invalid numeric value \"%s\" for %s.", value, name);
         return refused();
     }
     o->filter[stream] = (uint32_t)task;
@@ -66,8 +66,9 @@ static int set_id(struct options *o, int count, char **operands)
     struct err err = {0};
 
     if (count != 1) {
-        cmd_error(count == 0 ? "No job step was named: give it as JOB.STEP"
-                             : "One job step at a time: \"%s\" is one too many",
+        cmd_error(count == 0
+                      ? "too few parameters: name a job step as JOB.STEP"
+                      : "too many parameters: one job step at a time, \"%s\" is one too many",
                   count == 0 ? "" : operands[1]);
         return refused();
     }
@@ -75,7 +76,7 @@ static int set_id(struct options *o, int count, char **operands)
     pb__step_id__init(&o->id);
     if (job_state_parse_id(o->id_text, &o->id, &err) < 0 ||
         (o->id.array_tasks && strpbrk(o->id.array_tasks, ",-"))) {
-        cmd_error("Invalid job step id %s: it is JOB.STEP, or JOB_ELEMENT.STEP of a job array",
+        cmd_error("Failed to parse stepid '%s': it is JOB.STEP, or JOB_ELEMENT.STEP of a job array",
                   o->id_text);
         return refused();
     }
@@ -91,7 +92,7 @@ int options_parse(struct options *o, int argc, char **argv)
     if (status || args_is_info(&o->common))
         return status;
     if (o->pty && (o->filter[0] & o->filter[1] & o->filter[2]) != EVERY_TASK) {
-        cmd_error("--pty is the terminal of task 0: it does not go with a filter");
+        cmd_error("don't specify both --pty and I/O filtering: --pty is the terminal of task 0");
         return refused();
     }
     return set_id(o, argc - first, argv + first);

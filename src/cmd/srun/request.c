@@ -60,10 +60,11 @@ static void on_queued(void *ctx, uint32_t job_id, const char *reason)
 {
     struct request *r = ctx;
 
-    (void)reason;
     r->queued = true;
     if (r->run->options->job->hold)
         say_info(ALLOC_HELD);
+    else if (alloc_notice(reason) != NULL)
+        say_info("%s", alloc_notice(reason));
     say_info("job %u queued and waiting for resources", job_id);
 }
 

@@ -15,7 +15,7 @@
 #include "cmd/strigger/options.h"
 
 #define REQUEST_ID_SIZE 16
-#define COLUMNS 6 /* in front of the program, which has no width */
+#define COLUMNS 7 /* in front of the program, which has no width */
 
 /* --- set ---------------------------------------------------------------------------------------
  */
@@ -92,12 +92,15 @@ struct line {
 };
 
 struct table {
-    size_t width[COLUMNS];
     VEC(struct line) lines;
 };
 
-static const char *const titles[COLUMNS + 1] = {"TRIG_ID", "RES_TYPE", "RES_ID", "TYPE",
-                                                "OFFSET",  "USER",     "PROGRAM"};
+/* As Slurm has them: widths that more text exceeds, negative where it stands on the left. */
+static const struct {
+    const char *title;
+    int width;
+} columns[COLUMNS] = {{"TRIG_ID", 7}, {"RES_TYPE", -9}, {"RES_ID", 7}, {"TYPE", -35},
+                      {"OFFSET", 6},  {"USER", -8},     {"FLAGS", -5}};
 
 static void add_line(struct table *t, const Pb__TriggerRecord *m)
 {
@@ -110,11 +113,9 @@ static void add_line(struct table *t, const Pb__TriggerRecord *m)
         str_take(&types),
         mem_printf("%lld", (long long)m->offset_sec),
         mem_strdup(names_user(m->uid)),
+        mem_strdup(m->flags & TRIGGER_PERM ? "PERM" : ""),
         mem_strdup(m->program),
     }};
-    for (size_t i = 0; i < COLUMNS; i++)
-        if (strlen(l.cell[i]) > t->width[i])
-            t->width[i] = strlen(l.cell[i]);
     vec_push(&t->lines, l);
 }
 
@@ -124,17 +125,23 @@ static int on_part(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_triggers; i++) {
         const Pb__TriggerRecord *m = part->triggers[i];
         add_line(ctx, m);
-        if (m->flags & TRIGGER_PERM)
-            cmd_detail(1, "trigger %u: flags=PERM", m->id);
     }
     return 0;
 }
 
-static void print_line(const struct table *t, const char *const cell[])
+static void print_line(const char *const cell[])
 {
     for (size_t i = 0; i < COLUMNS; i++)
-        str_printf(cmd_out(), "%*s ", (int)t->width[i], cell[i]);
+        str_printf(cmd_out(), "%*s ", columns[i].width, cell[i]);
     str_printf(cmd_out(), "%s\n", cell[COLUMNS]);
+}
+
+static void print_titles(void)
+{
+    const char *cell[COLUMNS + 1] = {[COLUMNS] = "PROGRAM"};
+    for (size_t i = 0; i < COLUMNS; i++)
+        cell[i] = columns[i].title;
+    print_line(cell);
 }
 
 static int get(struct options *o)
@@ -142,17 +149,15 @@ static int get(struct options *o)
     Pb__TriggerFilter filter;
     struct table t = {0};
     struct err err = {0};
-    for (size_t i = 0; i < COLUMNS; i++)
-        t.width[i] = strlen(titles[i]);
     make_filter(o, &filter);
     int rc = rpc_call_stream(cmd_client(), RPC_TRIGGER_LIST, &filter.base, on_part, &t, &err);
     if (rc == 0 && !o->noheader) {
         args_print_cluster(&o->common, cmd_out());
-        print_line(&t, titles);
+        print_titles();
     }
     vec_foreach (&t.lines, l) {
         if (rc == 0)
-            print_line(&t, (const char *const *)l->cell);
+            print_line((const char *const *)l->cell);
         for (size_t i = 0; i <= COLUMNS; i++)
             free(l->cell[i]);
     }

@@ -34,7 +34,7 @@ static int set_flags(struct options *o, const char *list)
     for (const char *s = list; *s;) {
         size_t len = strcspn(s, ",");
         if (len && (len != 4 || strncasecmp(s, "PERM", len) != 0)) {
-            cmd_error("Invalid --flags specification: %.*s (PERM is all there is)", (int)len, s);
+            cmd_error("Invalid flags %.*s: only PERM is known", (int)len, s);
             return BAD;
         }
         o->ask.flags |= len ? TRIGGER_PERM : 0;
@@ -60,7 +60,7 @@ static int set_user(struct options *o, const char *name)
     o->has_user = true;
     if (names_find_user(name, &o->user) == 0)
         return 0;
-    cmd_error("Invalid user: %s", name);
+    cmd_error("Invalid user %s", name);
     return BAD;
 }
 
@@ -123,21 +123,25 @@ static int check_set(const struct options *o)
     struct err err = {0};
     if (o->has_id || o->has_user)
         return complain("--id and --user go with --get and --clear");
+    if (!o->ask.types)
+        return complain("You must specify a trigger (--down, --up, --reconfig, --time, --fini, "
+                        "...): --help lists all of them");
     if (!o->ask.program)
-        return complain("a program is needed: --program=PATH");
+        return complain("You must specify a --program value: --program=PATH");
     return trigger_check(&o->ask, &err) == 0 ? 0 : complain(err.text);
 }
 
 static int check(const struct options *o)
 {
     if (o->set + o->get + o->clear != 1)
-        return complain("one of --set, --get and --clear is needed");
+        return complain(
+            "You must use exactly one of the following options: --set, --get or --clear");
     if (o->set)
         return check_set(o);
     if (o->ask.program || o->ask.has_offset_sec || o->ask.flags & TRIGGER_PERM)
         return complain("--program, --offset and --flags go with --set");
     if (o->clear && !o->has_id && !o->has_user && !o->ask.has_job_id)
-        return complain("--id, --jobid or --user is needed with --clear");
+        return complain("You must specify a --id, --jobid, or --user to clear");
     if (o->clear && (o->ask.types || o->ask.nodes || o->ask.flags))
         return complain("--clear goes by --id, --jobid and --user alone");
     return 0;

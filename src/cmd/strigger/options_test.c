@@ -83,6 +83,8 @@ static void test_events(void **state)
         {"-C", TRIGGER_BU_CTLD_AS_CTRL},
         {"-d", TRIGGER_DOWN},
         {"-D", TRIGGER_DRAINED},
+        {"--draining", TRIGGER_DRAINING},
+        {"-R", TRIGGER_RESUME},
         {"-e", TRIGGER_PRI_CTLD_ACCT_FULL},
         {"-f -j 1", TRIGGER_FINI},
         {"-F", TRIGGER_FAIL},
