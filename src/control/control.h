@@ -194,6 +194,8 @@ void control_made_present(const struct control *c, struct str *out); /* lines of
 int control_made_stored(const void *data, size_t len, struct str *out,
                         struct err *err);       /* of a RECORD_MADE, for control_new()'s conf */
 void control_shutdown_nodes(struct control *c); /* orders every node daemon to stop */
+/* Whether the node's daemon is believed to run, by what was known before a restart. */
+bool control_awaits_node(const struct control *c, const char *name);
 /* A shutdown in so many seconds; negative: called off. Nothing starts any more; jobs that run then
  * are ended with KillWait's grace, and queued again where they may be. It outlives the controller
  * until control_stop() with 'all'. */

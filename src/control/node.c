@@ -370,6 +370,12 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     c->plan_wanted = true;
 }
 
+bool control_awaits_node(const struct control *c, const char *name)
+{
+    const struct node *n = cluster_find_node(c->cluster, name);
+    return n && !n->future && !n->down && n->row->state != CONF_NODE_CLOUD;
+}
+
 void control_shutdown_nodes(struct control *c)
 {
     vec_foreach (&c->cluster->nodes, n) {

@@ -306,6 +306,7 @@ void ctld_close(struct ctld *c)
     names_free(c->names);
     loop_timer_free(c->wake);
     loop_timer_free(c->stop_timer);
+    loop_timer_free(c->gather);
     loop_timer_free(c->watch);
     auth_signer_free(c->signer);
     auth_key_done(&c->key);

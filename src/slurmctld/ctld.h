@@ -106,7 +106,10 @@ struct ctld {
     bool stop_left;   /* it has left */
     bool stop_told;   /* an announced shutdown has begun */
     bool stop_all;    /* all daemons stop, and what was announced of it has come */
-    bool closed;      /* what workers still finish is for nobody */
+    struct loop_timer
+        *gather; /* the nodes are waited for, to be told to stop; NULL: they are not */
+    int64_t gather_until_ms, leads_since_ms;
+    bool closed; /* what workers still finish is for nobody */
 };
 
 /*
@@ -269,6 +272,8 @@ void reload_start(struct ctld *c, uint64_t call, bool preview);
 /* stop.c */
 /* Once what is queued has left; for good, also when it was to begin anew. */
 void stop_begin(struct ctld *c);
+/* The controllers, and with nodes_too all node daemons, by order of an administrator. */
+void stop_daemons(struct ctld *c, bool nodes_too);
 void stop_to_begin_anew(struct ctld *c, bool waits); /* unless it is stopping already */
 void stop_now(struct ctld *c);                       /* everything before it has left */
 void stop_session_closed(struct ctld *c);

@@ -318,23 +318,13 @@ static void on_set_debug_flags(struct ctld *c, const struct rpc_request *r,
     rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
 }
 
-static void stop_all(struct ctld *c, bool nodes_too)
-{
-    Pb__ShutdownRequest same = PB__SHUTDOWN_REQUEST__INIT;
-    c->stop_all = c->stop_all || nodes_too;
-    if (nodes_too)
-        control_shutdown_nodes(c->control);
-    same.has_passed_on = same.passed_on = true;
-    peers_tell(c, RPC_SHUTDOWN, &same.base, stop_begin); /* else a backup would take over */
-}
-
 void dispatch_announced(struct ctld *c)
 {
     if (c->stop_told || c->stopping || c->successor || !control_may_shut_down(c->control))
         return;
     c->stop_told = true;
     log_info("the announced shutdown begins");
-    stop_all(c, true);
+    stop_daemons(c, true);
 }
 
 static void on_announce(struct ctld *c, const struct rpc_request *r, const Pb__ShutdownRequest *ask)
@@ -371,7 +361,7 @@ static void on_shutdown(struct ctld *c, const struct rpc_request *r, const struc
         return;
     }
     ctld_reply(c, r->call, &reply.base);
-    stop_all(c, !ask->controller_only);
+    stop_daemons(c, !ask->controller_only);
 }
 
 static void on_mint(struct ctld *c, const struct rpc_request *r, const struct caller *who)

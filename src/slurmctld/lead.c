@@ -211,6 +211,7 @@ static int state_restore(struct ctld *c, struct err *err)
     if (ctld_me(c))
         control_set_rank(c->control, ctld_me(c)->rank);
     control_start(c->control);
+    c->leads_since_ms = loop_mono_ms();
     lead_watch(c);
     return 0;
 }

@@ -224,6 +224,11 @@ const struct conf *control_conf(const struct control *c)
     return c->conf;
 }
 
+bool control_awaits_node(const struct control *c, const char *name)
+{
+    return false;
+}
+
 void control_set_debug(struct control *c, uint64_t flags)
 {
 }

@@ -7,6 +7,9 @@
 #include "base/mem.h"
 #include "slurmctld/ctld.h"
 
+#define GATHER_MS 3000         /* for nodes to register before all daemons are told to stop */
+#define GATHER_RECENT_MS 60000 /* a controller that has led for longer has all that are there */
+#define GATHER_LOOK_MS 20
 #define FLUSH_MS 20 /* for answers just given to get from the loop to their sockets */
 
 static void on_stop(void *ctx)
@@ -43,6 +46,57 @@ void stop_begin(struct ctld *c)
 {
     c->begin_anew = false;
     begin(c);
+}
+
+/* --- all daemons ---------------------------------------------------------------------------------
+ */
+
+static void tell_daemons(struct ctld *c)
+{
+    Pb__ShutdownRequest same = PB__SHUTDOWN_REQUEST__INIT;
+    if (c->stop_all)
+        control_shutdown_nodes(c->control);
+    same.has_passed_on = same.passed_on = true;
+    peers_tell(c, RPC_SHUTDOWN, &same.base, stop_begin); /* else a backup would take over */
+}
+
+static bool misses_nodes(const struct ctld *c)
+{
+    const struct conf *conf = ctld_conf(c);
+    vec_foreach (&conf->nodes, n)
+        if (!nodes_session((struct ctld *)c, n->name) && control_awaits_node(c->control, n->name))
+            return true;
+    return false;
+}
+
+static void on_gather(void *ctx)
+{
+    struct ctld *c = ctx;
+    if (misses_nodes(c) && loop_mono_ms() < c->gather_until_ms) {
+        loop_timer_set(c->gather, GATHER_LOOK_MS);
+        return;
+    }
+    loop_timer_free(take_ptr(c->gather));
+    tell_daemons(c);
+}
+
+/* A controller that has just begun to lead has no session yet with nodes that are there: they would
+ * miss the order, and run on. They are called, and get some time to come. */
+void stop_daemons(struct ctld *c, bool nodes_too)
+{
+    int64_t now_ms = loop_mono_ms();
+    c->stop_all = c->stop_all || nodes_too;
+    if (c->gather)
+        return; /* an order before this one waits for them */
+    if (!nodes_too || now_ms - c->leads_since_ms > GATHER_RECENT_MS || !misses_nodes(c)) {
+        tell_daemons(c);
+        return;
+    }
+    log_info("waiting %d s for nodes that have not registered since the start", GATHER_MS / 1000);
+    c->gather_until_ms = now_ms + GATHER_MS;
+    c->gather = loop_timer_new(c->loop, on_gather, c);
+    loop_timer_set(c->gather, GATHER_LOOK_MS);
+    summon_nodes(c);
 }
 
 void stop_to_begin_anew(struct ctld *c, bool waits)

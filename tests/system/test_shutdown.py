@@ -42,6 +42,19 @@ def test_all_daemons(make_cluster):
     assert c.wait(job)["ExitCode"] == "3:0"
 
 
+def test_all_daemons_shortly_after_a_restart(make_cluster):
+    """Nodes that the new controller has no session with yet are waited for: they missed the order, and ran on."""
+    c = make_cluster(nodes=2)
+    for node in ("n1", "n2"):
+        c.daemons[node].send_signal(signal.SIGSTOP)
+    c.kill("slurmctld")
+    c.start_controller()
+    assert c.run("scontrol shutdown").ok() == ""
+    for node in ("n1", "n2"):
+        c.daemons[node].send_signal(signal.SIGCONT)
+    ended(c, "slurmctld", "n1", "n2")
+
+
 def test_announced(make_cluster):
     """Jobs are warned, told to end, and killed after KillWait; then all daemons stop. What may be queued again is."""
     c = make_cluster(nodes=2, conf="KillWait=2")
