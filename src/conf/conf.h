@@ -213,6 +213,10 @@ long conf_find_part(const struct conf *c, const char *name);
 /* NULL: SlurmctldHost does not name it. */
 const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
 
+/* PluginDir; unset, the directory "sluice" among the libraries of the running program's prefix. The
+ * caller frees. */
+char *conf_plugin_dirs(const struct conf *c);
+
 #define CONF_GATHER_MAX_SEC 86400
 /* "30" or "task=30,energy=60", of which the seconds for tasks are set, if they are there.
  * -ERR_PARSE names the wrong word. */

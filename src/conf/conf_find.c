@@ -87,6 +87,15 @@ const struct conf_host *conf_find_controller(const struct conf *c, const char *n
     return NULL;
 }
 
+char *conf_plugin_dirs(const struct conf *c)
+{
+    if (c->plugin_dir)
+        return mem_strdup(c->plugin_dir);
+    _cleanup_free_ char *prefix = path_prefix();
+    return prefix && CONF_PLUGIN_DIR[0] != '/' ? mem_printf("%s/%s", prefix, CONF_PLUGIN_DIR)
+                                               : mem_strdup(CONF_PLUGIN_DIR);
+}
+
 char *conf_socket_node(const char *node)
 {
     return mem_printf("slurmd-%s", node);

@@ -31,14 +31,14 @@ static char *script_path(const struct conf *c)
 
 static int find(const struct conf *c, struct conf_submit *s, struct err *err)
 {
-    const char *name = strchr(s->plugin, '/') + 1, *dirs = c->plugin_dir;
+    const char *name = strchr(s->plugin, '/') + 1;
     int rc = 0;
 
     if (str_eq(s->plugin, SCRIPT)) {
         s->path = script_path(c);
         return 0; /* it may come and change while the controller runs */
     }
-    dirs = dirs ? dirs : CONF_PLUGIN_DIR;
+    _cleanup_free_ char *dirs = conf_plugin_dirs(c);
     s->path = find_file(dirs, name);
     if (!s->path)
         return err_set(

@@ -6,12 +6,15 @@
 #include "pam/helper.h"
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -165,11 +168,29 @@ static void run(char *const argv[], struct result *out)
     close_texts(out);
 }
 
+/* Beside the installed module, which the login daemon has loaded: where it was installed, or, for a
+ * module that was copied to the system's directory, in the usual places. */
+static const char *find_program(char path[PATH_MAX])
+{
+    static const char *const usual[] = {"/usr/sbin/sluice-adopt", "/usr/local/sbin/sluice-adopt"};
+    char here[PATH_MAX], sought[PATH_MAX + sizeof(ADOPT_PROGRAM)];
+    Dl_info module;
+
+    if (dladdr((const void *)usual, &module) && realpath(module.dli_fname, here)) {
+        *strrchr(here, '/') = '\0';
+        snprintf(sought, sizeof(sought), "%s/%s", here, ADOPT_PROGRAM);
+        if (realpath(sought, path))
+            return path;
+    }
+    return access(usual[0], X_OK) == 0 ? usual[0] : usual[1];
+}
+
 void helper_run(const struct options *o, uid_t uid, uint32_t job_id, struct result *out)
 {
     char user[16], process[16], job[16], local[RESULT_END_HEX + 1], remote[RESULT_END_HEX + 1];
     struct sigaction plain = {.sa_handler = SIG_DFL}, before;
-    char *argv[] = {(char *)ADOPT_PROGRAM,
+    char program[PATH_MAX];
+    char *argv[] = {(char *)find_program(program),
                     user,
                     process,
                     job,

@@ -60,7 +60,8 @@ static int trust(const struct reader *r, const char *path, struct err *err)
 /* In PluginDir, unless it is named with a directory. NULL: it is not there. */
 static char *find_plugin(const struct reader *r, const char *name)
 {
-    const char *dirs = r->conf->plugin_dir ? r->conf->plugin_dir : CONF_PLUGIN_DIR;
+    _cleanup_free_ char *all = conf_plugin_dirs(r->conf);
+    const char *dirs = all;
 
     if (strchr(name, '/'))
         return access(name, F_OK) ? NULL : mem_strdup(name);
@@ -92,11 +93,11 @@ static int add_plugin(struct reader *r, char **words, size_t count, struct err *
     path = find_plugin(r, words[1]);
     if (!path && !must)
         return 0;
-    if (!path)
+    if (!path) {
+        _cleanup_free_ char *dirs = conf_plugin_dirs(r->conf);
         return fail(r, err, "the required plugin %s is not in %s", words[1],
-                    strchr(words[1], '/') ? "its place"
-                    : r->conf->plugin_dir ? r->conf->plugin_dir
-                                          : CONF_PLUGIN_DIR);
+                    strchr(words[1], '/') ? "its place" : dirs);
+    }
     rc = trust(r, path, err);
     if (rc < 0)
         return rc;

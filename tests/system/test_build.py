@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """CORE-003: ./configure && make && make check && make install, beside the sources and without touching them."""
+import getpass
 import json
 import os
 import pathlib
@@ -7,6 +8,8 @@ import shutil
 import subprocess
 
 import pytest
+
+from harness import PREFIX
 
 TOP = pathlib.Path(__file__).parents[2]
 pytestmark = pytest.mark.skipif(not all(map(shutil.which, ("meson", "ninja", "make"))), reason="needs meson and make")
@@ -52,3 +55,24 @@ def test_configure_refuses(tmp_path):
     (tmp_path / "dirname").symlink_to(shutil.which("dirname"))
     done = run(tmp_path, TOP / "configure", PATH=str(tmp_path))
     assert done.returncode == 1 and "configure: meson is missing; './run deps'" in done.stderr
+
+
+def test_installed_tree_names_no_build_directory(tmp_path):
+    """It is copied elsewhere and works there: programs find their plugins, and pkg-config the library, beside themselves."""
+    there = tmp_path / "moved"
+    shutil.copytree(PREFIX, there, symlinks=True)
+    for file in there.rglob("*"):
+        if file.is_symlink() or not file.is_file():
+            continue
+        if file.read_bytes()[:4] == b"\x7fELF":
+            subprocess.run(["strip", "--strip-debug", file], check=True)
+        assert str(PREFIX).encode() not in file.read_bytes(), file
+    (there / "lib/sluice/job_submit_x.so").write_bytes(b"")
+    conf = tmp_path / "slurm.conf"
+    conf.write_text("ClusterName=c\nSlurmctldHost=localhost\nSlurmUser=%s\nSlurmdUser=%s\nJobSubmitPlugins=y\nNodeName=n1\n"
+                    "PartitionName=p Nodes=n1\n" % ((getpass.getuser(),) * 2))
+    done = subprocess.run([there / "sbin/slurmctld", "--check", "-f", conf], capture_output=True, text=True)
+    assert f"there is no job_submit_y.so in PluginDir={there}/lib/sluice" in done.stderr
+    conf.write_text(conf.read_text().replace("Plugins=y", "Plugins=x"))
+    done = subprocess.run([there / "sbin/slurmctld", "--check", "-f", conf], capture_output=True, text=True)
+    assert "there is no job_submit" not in done.stderr
