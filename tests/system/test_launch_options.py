@@ -180,6 +180,8 @@ MESSAGES = [  # commands of a user who has forgotten something, Slurm's words
     ("strigger --set --down", "You must specify a --program value"), ("strigger --set --down -p x", 'The --program value must start with "/"'),
     ("strigger --set --fini -p /bin/true", "You must specify a --jobid value"), ("strigger --clear", "You must specify a --id, --jobid, or --user to clear"),
     ("strigger --get --flags=x", "Invalid flags x"), ("strigger --get --user=nobody_at_all", "Invalid user nobody_at_all"),
+    ("sbcast -w n1 /etc/passwd /tmp/x", "option --nodelist is not available in this version: "),
+    ("sbcast -Z /etc/passwd /tmp/x", "option --no-allocation is not available in this version: "),
     ("sattach 99999.0", "Could not get job step info: Invalid job id specified"), ("sattach 1.0 2.0", "too many parameters"),
     ("sattach x", "Failed to parse stepid"), ("sattach --pty --input-filter=1 1.0", "don't specify both --pty and I/O filtering"),
     ("sattach --output-filter=x 1.0", 'Invalid numeric value "x" for output-filter.'),
@@ -189,3 +191,11 @@ MESSAGES = [  # commands of a user who has forgotten something, Slurm's words
 @pytest.mark.parametrize("line, text", MESSAGES)
 def test_errors_begin_with_words_of_slurm(cluster, line, text):
     assert cluster.run(line).fails().startswith(f"{line.split()[0]}: error: {text}")
+
+
+@pytest.mark.parametrize("width", ["-F4", "--treewidth=off", "--fanout=1"])
+def test_sbcast_takes_the_width_of_its_tree(cluster, width):
+    dest = cluster.work / "copied"
+    done = cluster.run(["salloc", "-Q", "-N2", "sbcast", "-v", "-f", width, "/etc/hostname", dest])
+    done.ok()
+    assert f"fanout     = {dict([('-F4', 4), ('--treewidth=off', 64), ('--fanout=1', 1)])[width]}\n" in done.stderr and dest.exists()

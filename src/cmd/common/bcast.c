@@ -61,7 +61,9 @@ void bcast_set_width(struct bcast_settings *b, const char *value)
 {
     long long n;
 
-    if (str_parse_i64(value, 0, INT32_MAX, &n))
+    if (str_case_eq(value, "off"))
+        b->width = CAST_WIDTH_MAX;
+    else if (str_parse_i64(value, 0, INT32_MAX, &n))
         cmd_error("--fanout=%s is no number, ignored", value);
     else if (n)
         b->width = n > CAST_WIDTH_MAX ? CAST_WIDTH_MAX : (uint32_t)n;

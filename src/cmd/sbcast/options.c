@@ -41,6 +41,8 @@ static void apply(struct options *o, const struct given *g)
         bcast_set_exclude(b, g->value[ID_exclude]);
     if (g->has[ID_fanout])
         bcast_set_width(b, g->value[ID_fanout]);
+    if (g->has[ID_treewidth])
+        bcast_set_width(b, g->value[ID_treewidth]);
     if (g->has[ID_send_libs])
         bcast_set_libs(b, g->value[ID_send_libs]);
     if (g->has[ID_size])
@@ -49,6 +51,17 @@ static void apply(struct options *o, const struct given *g)
         bcast_set_timeout(b, g->value[ID_timeout]);
     b->force = g->has[ID_force];
     b->preserve = g->has[ID_preserve];
+}
+
+static int refuse_nodes(const struct given *g)
+{
+    if (!g->has[ID_nodelist] && !g->has[ID_no_allocation])
+        return 0;
+    cmd_error("option --%s is not available in this version: %s; run again without it",
+              g->has[ID_nodelist] ? "nodelist" : "no-allocation",
+              g->has[ID_nodelist] ? "a file goes to all nodes of the job, or of a step (--jobid)"
+                                  : "a file goes to nodes of a job");
+    return 2;
 }
 
 static int find_job(struct options *o, const char *given)
@@ -102,6 +115,9 @@ int options_parse(struct options *o, int argc, char **argv)
                 argc - first);
         return 2;
     }
+    status = refuse_nodes(&given);
+    if (status)
+        return status;
     bcast_settings_init(&o->settings, cmd_conf());
     apply(o, &given);
     status = find_job(o, given.value[ID_jobid]);

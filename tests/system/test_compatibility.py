@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""docs/compatibility.md is what tools/compatibility makes of the tables, which know every name of Slurm's."""
+import pathlib
+import subprocess
+
+TOP = pathlib.Path(__file__).resolve().parents[2]
+
+
+def test_the_page_is_made_of_the_tables():
+    done = subprocess.run([TOP / "tools/compatibility"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == (TOP / "docs/compatibility.md").read_text(), "run: tools/compatibility docs/compatibility.md"
+
+
+def test_a_name_that_no_table_has_is_an_error(tmp_path):
+    (tmp_path / "docs").mkdir()
+    for name in ("src", "tools"):
+        (tmp_path / name).symlink_to(TOP / name)
+    (tmp_path / "docs/variables.def").write_text((TOP / "docs/variables.def").read_text())
+    (tmp_path / "docs/slurm-names.txt").write_text("srun: --nodes --no-such-option\nsbatch variables: SBATCH_NONE_SUCH\n")
+    program = (TOP / "tools/compatibility").read_text().replace(
+        "pathlib.Path(__file__).resolve().parent.parent", f"pathlib.Path({str(tmp_path)!r})")
+    done = subprocess.run(["/usr/bin/python3", "-c", program], capture_output=True, text=True)
+    assert done.returncode != 0 and done.stderr.endswith("no table has: option --no-such-option, variable SBATCH_NONE_SUCH\n"), done.stderr
