@@ -236,6 +236,8 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
         return;
     int saved = errno;
     char text[LINE_MAX_BYTES];
+    if (room && str_eq(room, sinks.program)) /* the program's name stands once in a line */
+        room = NULL;
     int len = snprintf(text, sizeof(text), "%s%s%s", levels[level].prefix, room ? room : "",
                        room ? ": " : "");
     if (len < 0 || (size_t)len >= sizeof(text))

@@ -36,6 +36,15 @@ static int no(struct err *err, const char *detail, const char *text)
                    text);
 }
 
+static int unknown_kind(struct err *err, const char *text)
+{
+    int len = (int)strcspn(text, ":,?");
+    return err_set(err, -ERR_DEPENDENCY,
+                   len && text[len] == ':' ? "%s: unknown dependency type '%.*s'"
+                                           : "%s: invalid dependency '%.*s': use TYPE:JOB[:JOB...]",
+                   err_text(ERR_DEPENDENCY), len < 80 ? len : 80, text);
+}
+
 static bool read_number(const char **s, uint32_t *out)
 {
     uint64_t n = 0;
@@ -102,14 +111,14 @@ static int read_clause(const char **s, struct depend *d, size_t most, size_t *co
     enum depend_kind kind;
     const char *start = *s;
     if (!read_kind(s, &kind))
-        return no(err, "no such kind of dependency", start);
+        return unknown_kind(err, start);
     item.kind = (uint8_t)kind;
     if (item.kind == DEPEND_SINGLETON) {
         take(d, &item, most, count);
         return 0;
     }
     if (*s != start && *(*s)++ != ':')
-        return no(err, "a job id is missing behind its kind", start);
+        return unknown_kind(err, start);
     for (;;) {
         if (!read_job(s, &item))
             return no(err, "not a job id, or a delay where none can be", start);

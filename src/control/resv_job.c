@@ -124,6 +124,20 @@ static bool is_long_enough(const struct resv *r, const struct job *j)
            r->end_at - r->start_at >= job_limit_sec(j);
 }
 
+/* Of several reservations the first stands for all. */
+static int too_long(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
+                    struct err *err)
+{
+    _cleanup_free_ char *name = mem_strndup(spec->reservation, strcspn(spec->reservation, ","));
+    const struct resv *r = resv_find(c->cluster, name);
+    return err_set(err, -ERR_TIME_LIMIT,
+                   "%s: %s: set --time to at most the %lld minutes of reservation %s",
+                   err_text(ERR_TIME_LIMIT),
+                   j->limit_sec == INT64_MAX ? "the job has no time limit"
+                                             : "the job's time limit is too long",
+                   (long long)((r->end_at - r->start_at) / 60), name);
+}
+
 int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
 {
     struct user u = user_of(j, spec);
@@ -139,10 +153,7 @@ int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, st
         long_enough = long_enough || is_long_enough(resv_find(c->cluster, name), j);
         s += len + (s[len] == ',');
     }
-    return long_enough ? 0
-                       : err_set(err, -ERR_TIME_LIMIT,
-                                 "%s: reservation %s is shorter than that; ask for less (--time)",
-                                 err_text(ERR_TIME_LIMIT), spec->reservation);
+    return long_enough ? 0 : too_long(c, j, spec, err);
 }
 
 static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec)

@@ -287,7 +287,9 @@ static int check_given(const struct caller *who, const Pb__JobSpec *spec, struct
 {
     bool nice = spec->has_nice && spec->nice < 0;
     if (!who->is_operator && (nice || spec->has_priority))
-        return no(err, ERR_ACCESS, nice ? "a negative nice value" : "a priority");
+        return no(err, ERR_ACCESS,
+                  nice ? "only operators may set a negative nice value"
+                       : "only operators may set a priority");
     return priority_check(who, spec, err);
 }
 

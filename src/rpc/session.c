@@ -137,7 +137,9 @@ static void on_closed(void *owner, const struct err *why)
     struct rpc_session *s = owner;
     struct err err = *why;
 
-    if (err.code)
+    if (s->accepted && s->state == ST_HELLO && err.code == -ERR_CLOSED)
+        err_set(&err, err.code, "node %s refused the connection: its slurm.key differs", s->peer);
+    else if (err.code)
         err_prefix(&err, "session with %s", s->peer);
     lost(s, &err);
 }

@@ -8,6 +8,8 @@
 #include "base/str.h"
 #include "cluster/cluster.h"
 
+#define RELAX_NO_EXCLUDE "no node that it excludes" /* the saying of RELAX_EXCLUDE */
+
 enum relax_kind {
 #define RELAX(id, word, operator_) RELAX_##id,
 #include "sched/relax.def"

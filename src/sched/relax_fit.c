@@ -67,9 +67,12 @@ int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb_
     const char *bare = err_text(ERR_NODE_CONFIG);
     if (err->code != -ERR_NODE_CONFIG || strcmp(err->text, bare) != 0)
         return err->code;
-    if (find_first(c, j, spec, &what))
-        return err_set(err, -ERR_NODE_CONFIG, "%s: it would fit with %s", bare, str_cstr(&what));
-    return err_set(err, -ERR_NODE_CONFIG,
-                   "%s: no change of one option alone would make it fit partition %s", bare,
-                   j->part->conf.name);
+    if (!find_first(c, j, spec, &what))
+        return err_set(err, -ERR_NODE_CONFIG,
+                       "%s: several options together exceed what partition %s has; no single "
+                       "change makes the job fit",
+                       bare, j->part->conf.name);
+    if (str_eq(str_cstr(&what), RELAX_NO_EXCLUDE))
+        return err_set(err, -ERR_NODE_CONFIG, "%s: --exclude leaves no node", bare);
+    return err_set(err, -ERR_NODE_CONFIG, "%s: it would fit with %s", bare, str_cstr(&what));
 }

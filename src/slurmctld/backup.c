@@ -236,9 +236,11 @@ static void end_order(struct backup *b, int code, const char *text)
 static void begin_lead(struct backup *b, int64_t begin_ms)
 {
     struct ctld *c = b->c;
-    log_info("controller %s leads, after %lld ms of work and %lld ms without another one's answer",
-             c->name, (long long)(loop_mono_ms() - begin_ms),
-             (long long)standby_silence(b->logic, begin_ms));
+    int64_t silent_ms = standby_silence(b->logic, begin_ms);
+    log_info("controller %s leads: took over in %lld ms after the other controllers had been "
+             "silent for %lld.%lld s",
+             c->name, (long long)(loop_mono_ms() - begin_ms), (long long)(silent_ms / 1000),
+             (long long)(silent_ms % 1000 / 100));
     rpc_server_distrust_tokens(c->server);
     rpc_server_refuse_sessions(c->server, 0, NULL);
     end_order(b, 0, NULL);

@@ -121,6 +121,22 @@ int files_become_user(const struct conf *conf, struct err *err)
     return lowport_hold(conf, err);
 }
 
+static int state_directory_open(const struct conf *conf, struct err *err)
+{
+    const char *path = conf->state_save_location;
+    int rc = path_mkdirs(path, 0700, NULL);
+    if (rc)
+        return err_set(err, rc,
+                       "cannot create StateSaveLocation '%s' (%s): create the directory and run "
+                       "'chown %s %s', or start slurmctld as root once",
+                       path, err_text(rc), conf->slurm_user, path);
+    if (conf->slurm_uid == geteuid() && access(path, R_OK | W_OK | X_OK))
+        return err_set(err, -errno,
+                       "StateSaveLocation '%s' is not writable for SlurmUser %s: run 'chown %s %s'",
+                       path, conf->slurm_user, conf->slurm_user, path);
+    return 0;
+}
+
 /* The cluster key is made when there is none and this process may write beside the configuration,
  * so that a cluster of one host needs nothing but slurm.conf. */
 int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
@@ -143,9 +159,9 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
     int rc = auth_key_load(path, conf->slurm_uid, &c->key, err);
     if (rc)
         return rc;
-    rc = path_mkdirs(conf->state_save_location, 0700, err);
+    rc = state_directory_open(conf, err);
     if (rc)
-        return err_prefix(err, "StateSaveLocation");
+        return rc;
     return conf_trust_path(conf, "StateSaveLocation", conf->state_save_location, err);
 }
 
@@ -189,7 +205,10 @@ int files_pid_open(const struct conf *conf, const char *path)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0644);
     if (fd < 0) {
-        log_error("SlurmctldPidFile %s: %s; going on without it", path, strerror(errno));
+        log_error(
+            "cannot write SlurmctldPidFile '%s': %s: going on without it; set SlurmctldPidFile "
+            "to a file in a directory of SlurmUser",
+            path, strerror(errno));
         return -1;
     }
     if (geteuid() == 0 && fchown(fd, conf->slurm_uid, (gid_t)-1))

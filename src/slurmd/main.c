@@ -211,6 +211,11 @@ static int load_key(struct slurmd *d, const char *conf_path, uid_t owner, struct
     _cleanup_free_ char *path =
         mem_printf("%.*s/slurm.key", (int)(slash ? slash - conf_path : 0), conf_path);
 
+    if (access(path, F_OK))
+        return err_set(err, -errno,
+                       errno == ENOENT ? "cluster key '%s' is missing: copy it from the controller"
+                                       : "cluster key '%s': %s",
+                       path, strerror(errno));
     return auth_key_load(path, owner, &d->key, err);
 }
 

@@ -49,8 +49,13 @@ static int check_owner(const char *path, struct err *err)
 static int make_directories(struct slurmd *d, struct err *err)
 {
     static const char *const names[] = {"jobs", "steps"};
-    int rc = path_mkdirs(d->spool, 0755, err);
+    int rc = path_mkdirs(d->spool, 0755, NULL);
 
+    if (rc)
+        return err_set(err, rc,
+                       "cannot create SlurmdSpoolDir '%s' (%s): create the directory and run "
+                       "'chown %s %s', or set another SlurmdSpoolDir",
+                       d->spool, err_text(rc), d->conf->slurmd_user, d->spool);
     if (!rc)
         rc = check_owner(d->spool, err);
     if (!rc)

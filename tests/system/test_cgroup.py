@@ -450,7 +450,7 @@ def test_version_2_with_every_controller(make_cluster):
             (place / name).write_text(text)
     (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={top}\nConstrainCores=yes\n{LIMITS}AllowedSwapSpace=50\n")
     c.start()
-    assert "error: slurmd: task" not in c.tail("n1", 100)
+    assert "error: task" not in c.tail("n1", 100)
     step = user.parent
     job = c.sbatch("-n1", "--mem=100", wrap="while [ ! -e go ]; do sleep 0.05; done")
     eventually(lambda: (user / "cgroup.procs").read_text() == "0", "it has entered")

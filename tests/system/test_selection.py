@@ -80,10 +80,10 @@ def test_all_conditions_at_once(twelve):
     (["--mincpus=3"], "Requested node configuration is not available"),
     (["-N13"], "Node count specification invalid: 13 nodes asked, 12 in partition main"),
     (["-w", "n1", "-x", "n1"], "Requested node configuration is not available: n1 required and excluded, too"),
-    (["-pfew", "-N3", "-x", "n[1-6]"], "it would fit with no node that it excludes"),
+    (["-pfew", "-N3", "-x", "n[1-6]"], "--exclude leaves no node"),
     (["-N2", "-n6"], "it would fit with 4 tasks"),
     (["-N7", "--contiguous", "-x", "n7"], "it would fit with nodes that need not be in a row"),
-    (["-N2", "-n5", "-x", "n[1-11]"], "no change of one option alone would make it fit partition main"),
+    (["-N2", "-n5", "-x", "n[1-11]"], "several options together exceed what partition main has; no single change makes the job fit"),
     (["--mem=3000"], "Memory specification can not be satisfied"),
 ])
 def test_what_could_never_run_is_refused(twelve, options, why):

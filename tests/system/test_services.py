@@ -96,7 +96,7 @@ def test_names_of_hosts_hang_in_a_takeover(make_cluster):
     service = prepare(c, NAMES, "slurmctld", "backup")
     service.on("hosts", named(c))
     c.start_controller(wait=False)
-    eventually(lambda: "leads, after" in c.tail("slurmctld", 1000), "the primary leads")
+    eventually(lambda: "leads: took over" in c.tail("slurmctld", 1000), "the primary leads")
     c.spawn("backup", [PREFIX / "sbin/slurmctld", "-D", "--as", "backup", "-L", c.dir / "backup.log"])
     for node in c.names:
         c.start_node(node)

@@ -118,7 +118,7 @@ def test_controllers_that_lose_each_other_and_keep_the_store(split):
     c, sides = split, {}
 
     def changes():
-        return sum((c.dir / f"{name}.log").read_text().count("leads, after") for name in ("slurmctld", BACKUP))
+        return sum((c.dir / f"{name}.log").read_text().count("leads: took over") for name in ("slurmctld", BACKUP))
     before = changes()
     c.part(CONTROLLER, BACKUP)
     eventually(lambda: changes() > before, "the backup takes the lead")

@@ -66,7 +66,7 @@ class Pair:
 
     def last_words(self):
         """Of each controller that runs: "leads", "waits", or "yields"."""
-        words = {"leads, after": "leads", "begins in standby": "waits", "going back to standby": "yields"}
+        words = {"leads: took over": "leads", "begins in standby": "waits", "going back to standby": "yields"}
         said = {}
         for daemon, name in (("slurmctld", "localhost"), (self.backup, self.backup)):
             if daemon in self.c.daemons:
@@ -420,7 +420,7 @@ def test_primary_hangs_and_comes_back(server, make_pair):
     load.more()
     primary.send_signal(signal.SIGSTOP)
     try:
-        eventually(lambda: "leads, after" in p.log("backup"), "the backup leads")
+        eventually(lambda: "leads: took over" in p.log("backup"), "the backup leads")
         load.more(2)
         acknowledged = load.stop()
         assert c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
@@ -462,7 +462,7 @@ def test_primary_hangs_and_is_to_stop(server, make_pair):
     primary = p.c.daemons["slurmctld"]
     primary.send_signal(signal.SIGSTOP)
     try:
-        eventually(lambda: "leads, after" in p.log("backup"), "the backup leads")
+        eventually(lambda: "leads: took over" in p.log("backup"), "the backup leads")
         primary.send_signal(signal.SIGTERM)
     finally:
         primary.send_signal(signal.SIGCONT)
@@ -480,7 +480,7 @@ def test_primary_hangs_and_nobody_asks(server, make_pair):
     primary.send_signal(signal.SIGSTOP)
     try:
         c.run("scontrol takeover").ok()
-        assert "leads, after" in p.log("backup")
+        assert "leads: took over" in p.log("backup")
     finally:
         primary.send_signal(signal.SIGCONT)
     p.leads("backup")
@@ -521,7 +521,7 @@ def test_server_is_away(server, make_pair):
     server.start()
     eventually(lambda: c.run(f"squeue -h -j {job} -o %T").stdout == "RUNNING\n", "all goes on")
     p.leads("localhost")
-    assert "leads, after" not in p.log("backup")
+    assert "leads: took over" not in p.log("backup")
 
 
 @pytest.mark.slow

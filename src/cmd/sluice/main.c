@@ -59,7 +59,7 @@ static const char help[] =
     "Of 'why':\n"
     "      --json            as JSON\n\n"
     "Of 'state import':\n"
-    "      --edited          the file is not as it was written, and that is meant\n";
+    "      --edited          accept a file that was edited on purpose\n";
 
 enum {
     OPT_NAME = 256,

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Messages about the usual mistakes of a new administrator name the object and the remedy."""
+import os
+import pwd
+import re
+import shutil
+
+import pytest
+
+from harness import DEADLINE, PREFIX, ROOT, eventually
+
+AS_NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups"]
+
+
+def said(c, name, argv):
+    """What a daemon that does not start says."""
+    c.spawn(name, argv)
+    assert c.daemons.pop(name).wait(DEADLINE) == 1
+    return (c.dir / f"{name}.stderr").read_text()
+
+
+def test_key_of_a_node_is_missing_or_differs(make_cluster):
+    c = make_cluster(nodes=1, start=False)
+    c.start_controller()
+    other = c.dir / "other"
+    other.mkdir()
+    shutil.copy(c.conf_file, other / "slurm.conf")
+    slurmd = [PREFIX / "sbin/slurmd", "-D", "-N", "n1", "-f", other / "slurm.conf"]
+    assert f"slurmd: error: cluster key '{other}/slurm.key' is missing: copy it from the controller\n" in said(c, "n1", slurmd)
+    (other / "slurm.key").write_bytes(os.urandom(64))
+    (other / "slurm.key").chmod(0o600)
+    c.spawn("n1", slurmd)
+    eventually(lambda: re.search(r"refused: .*node n1 \(127.0.0.1:\d+\) refused the connection: its slurm.key differs",
+                                 (c.dir / "slurmctld.log").read_text()), lambda: c.tail("slurmctld"))
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root: a directory of another user")
+@pytest.mark.parametrize("key, there, text", [
+    ("StateSaveLocation", False, "cannot create StateSaveLocation '{dir}/closed/x' (Permission denied): create the directory and run 'chown nobody"),
+    ("StateSaveLocation", True, "StateSaveLocation '{dir}/closed/x' is not writable for SlurmUser nobody: run 'chown nobody {dir}/closed/x'"),
+    ("SlurmdSpoolDir", False, "cannot create SlurmdSpoolDir '{dir}/closed/x' (Permission denied): create the directory and run 'chown nobody"),
+])
+def test_directory_that_cannot_be_written(make_cluster, key, there, text):
+    c = make_cluster(nodes=1, start=False)
+    (c.dir / "closed").mkdir()
+    if there:
+        (c.dir / "closed/x").mkdir()
+    conf = re.sub("^(SlurmUser|SlurmdUser)=.*$", r"\1=nobody", c.conf_file.read_text(), flags=re.M)
+    conf = re.sub(f"^{key}=.*$", f"{key}={c.dir}/closed/x", conf, flags=re.M)
+    c.conf_file.write_text(re.sub("^(Slurm.*LogFile|AuthInfo)=.*\n", "", conf, flags=re.M))
+    os.chown(c.dir / "slurm.key", pwd.getpwnam("nobody").pw_uid, 0)
+    daemon = "slurmctld" if key == "StateSaveLocation" else "n1"
+    argv = [PREFIX / "sbin/slurmctld", "-D"] if daemon == "slurmctld" else [PREFIX / "sbin/slurmd", "-D", "-N", "n1"]
+    out = said(c, daemon, [*AS_NOBODY, *argv])
+    assert text.format(dir=c.dir) in out, out
+
+
+@pytest.mark.parametrize("line, text", [
+    ("sbatch -d after_ok:1 --wrap true", "unknown dependency type 'after_ok'"),
+    ("sbatch -d ok --wrap true", "invalid dependency 'ok': use TYPE:JOB[:JOB...]"),
+    ("sbatch -N1 -x n[1-2] --wrap true", "--exclude leaves no node"),
+    ("sbatch --reservation=r --wrap true", "the job has no time limit: set --time to at most the 30 minutes of reservation r"),
+    ("sbatch --reservation=r -t 60 --wrap true", "the job's time limit is too long: set --time to at most the 30 minutes of reservation r"),
+])
+def test_refusals_say_what_to_do(make_cluster, line, text):
+    c = make_cluster(nodes=2)
+    c.run("scontrol create reservation reservationname=r starttime=now duration=30 nodes=n1 users=root,nobody").ok()
+    c.run(line).fails(text)
+    c.run("scontrol delete reservationname=r").ok()
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root: an ordinary user")
+def test_ordinary_user_may_not_set_a_priority(make_cluster):
+    make_cluster(nodes=1).run("sbatch --priority=5 --wrap true", user="nobody").fails("only operators may set a priority")
