@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "base/mem.h"
+#include "base/onehost.h"
 #include "base/path.h"
 #include "rpc/link.h"
 #include "slurmstepd/child.h"
@@ -291,6 +292,8 @@ static bool shares_host(const struct step *step)
  * two nodes would have the same. Where each node has a directory of its own they do not. */
 static void keep_apart(const struct step *step, struct envlist *env)
 {
+    if (str_eq(envlist_get(env, onehost_variables[0].name), onehost_variables[0].value))
+        envlist_unset(env, onehost_variables[0].name); /* each node has its own shared memory */
     envlist_default(env, "OMPI_MCA_btl_vader_backing_directory", step->pmix->dir);
     envlist_default(env, "OMPI_MCA_btl_sm_backing_directory", step->pmix->dir); /* from 5 on */
 }

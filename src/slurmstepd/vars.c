@@ -6,6 +6,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/onehost.h"
 #include "base/timefmt.h"
 #include "cluster/job_env.h"
 #include "cluster/step_ports.h"
@@ -179,6 +180,9 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     envlist_set(env, "ENVIRONMENT", "BATCH");
     /* The submitter's is another host's; a step keeps what srun, or the script, has. */
     envlist_set(env, "HOSTNAME", start->node_host ? start->node_host : start->node);
+    if (cred->n_job_nodes > 1 && onehost_address(start->node_addr))
+        for (size_t i = 0; i < ONEHOST_VARIABLES; i++)
+            envlist_default(env, onehost_variables[i].name, onehost_variables[i].value);
     envlist_unset(env, "SLURM_STEP_ID"); /* of a step this job was submitted from */
     envlist_unset(env, "SLURM_STEPID");
     envlist_unset(env, "SLUICE_STEP");

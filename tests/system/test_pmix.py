@@ -22,6 +22,9 @@ ONE_HOST = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # few CPUs wait for many tasks
 PMIX = ["srun", "--mpi=pmix"]
 
 
+ROOT_RUNS = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}  # mpirun
+
+
 def build(cluster, source):
     program = cluster.dir / source.stem
     subprocess.run(["mpicc.openmpi", "-O2", "-o", program, source], check=True, capture_output=True)
@@ -145,7 +148,7 @@ def test_the_guide_is_as_it_is(cluster):
     if version != "4.2.2":
         pytest.skip(f"the guide is of libpmix 4.2.2, this is {version}")
     argv = [TOP / "tools/transcript", TOP / "docs/mpi.md", TOP / "examples/mpi"]
-    cluster.run(argv, env={**ONE_HOST, "TMPDIR": str(cluster.work)}).ok()
+    cluster.run(argv, env={**ROOT_RUNS, **ONE_HOST, "TMPDIR": str(cluster.work)}).ok()
 
 
 class Named(Hosts):

@@ -6,6 +6,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/onehost.h"
 #include "cluster/job_env.h"
 #include "rpc/frame.h"
 
@@ -110,6 +111,9 @@ void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const s
         envlist_set(e, "SLURM_JOB_PARTITION", alloc->partition);
     envlist_set(e, "SLURM_CLUSTER_NAME", conf->cluster_name);
     envlist_set(e, "SLURM_CONF", conf->path);
+    if (alloc->n_addrs > 1 && onehost_address(alloc->addrs[0]->addr))
+        for (size_t i = 0; i < ONEHOST_VARIABLES; i++)
+            envlist_default(e, onehost_variables[i].name, onehost_variables[i].value);
 }
 
 bool jobenv_attempt(uint32_t job_id, uint32_t *restarts)
