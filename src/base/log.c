@@ -31,6 +31,7 @@ static struct {
     atomic_int syslog_fd;
     atomic_int file_level, stderr_level, syslog_level;
     atomic_bool journal; /* is what stderr goes to */
+    atomic_int time;     /* enum log_time */
     atomic_int sink_level;
     void (*_Atomic sink)(enum log_level level, const char *room, const char *text);
 } sinks = {
@@ -101,6 +102,7 @@ int log_open(const struct log_options *options)
         if (fd < 0)
             return -errno;
     }
+    atomic_store(&sinks.time, (int)options->time);
     snprintf(sinks.program, sizeof(sinks.program), "%s", options->program ? options->program : "");
     replace_fd(&sinks.file_fd, fd);
     replace_fd(&sinks.syslog_fd, options->syslog_level > LOG_LVL_QUIET ? syslog_connect() : -1);
@@ -170,7 +172,7 @@ static void make_printable(char *text)
 /* 'head' + 'text' + newline in one write. A log that can not be written has no one to tell. */
 static void write_line(int fd, const char *head, const char *text)
 {
-    char line[LINE_MAX_BYTES + 128];
+    char line[LINE_MAX_BYTES + 256];
     int len = snprintf(line, sizeof(line), "%s%s\n", head, text);
     if (len >= (int)sizeof(line)) {
         len = sizeof(line) - 1;
@@ -182,16 +184,74 @@ static void write_line(int fd, const char *head, const char *text)
     while (n < 0 && errno == EINTR);
 }
 
-static void write_file(int fd, const char *text)
+/* LogTimeFormat: what strftime() makes, whether milliseconds come behind it, and what comes then.
+ */
+static const struct {
+    const char *word, *form;
+    bool ms;
+    const char *behind;
+} times[] = {
+    [LOG_TIME_ISO8601_MS] = {"iso8601_ms", "%Y-%m-%dT%H:%M:%S", true, ""},
+    [LOG_TIME_ISO8601] = {"iso8601", "%Y-%m-%dT%H:%M:%S", false, ""},
+    [LOG_TIME_RFC5424_MS] = {"rfc5424_ms", "%Y-%m-%dT%H:%M:%S", true, "%z"},
+    [LOG_TIME_RFC5424] = {"rfc5424", "%Y-%m-%dT%H:%M:%S", false, "%z"},
+    [LOG_TIME_RFC3339] = {"rfc3339", "%Y-%m-%dT%H:%M:%S", false, "%z"},
+    [LOG_TIME_CLOCK] = {"clock", "", false, ""},
+    [LOG_TIME_SHORT] = {"short", "%b %d %T", false, ""},
+    [LOG_TIME_THREAD_ID] = {"thread_id", "%b %d %T", false, ""},
+};
+
+enum log_time log_parse_time(const char *words)
+{
+    enum log_time found = LOG_TIME_ISO8601_MS;
+    for (const char *word = words ? words : ""; *word;) {
+        size_t len = strcspn(word, ",");
+        for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+            if (strlen(times[i].word) == len && !strncasecmp(times[i].word, word, len))
+                found = (enum log_time)i;
+        word += len + (word[len] == ',');
+    }
+    return found;
+}
+
+/* "+0100" as "+01:00"; strftime() has no such form. */
+static void put_zone(char *out, size_t room, const char *form, const struct tm *tm)
+{
+    char zone[16] = "";
+    strftime(zone, sizeof(zone), form, tm);
+    size_t len = strlen(zone);
+    if (len == 5)
+        snprintf(out, room, "%.3s:%.2s", zone, zone + 3);
+    else
+        snprintf(out, room, "%s", zone);
+}
+
+static void format_head(enum log_time how, char *head, size_t room)
 {
     struct timespec now;
     struct tm tm;
+    char stamp[32], ms[24] = "", zone[24] = "";
     clock_gettime(CLOCK_REALTIME, &now);
     if (!localtime_r(&now.tv_sec, &tm))
         memset(&tm, 0, sizeof(tm));
-    char stamp[32], head[64];
-    strftime(stamp, sizeof(stamp), "%Y-%m-%dT%H:%M:%S", &tm);
-    snprintf(head, sizeof(head), "[%s.%03ld] ", stamp, now.tv_nsec / 1000000);
+    strftime(stamp, sizeof(stamp), times[how].form, &tm);
+    if (times[how].ms)
+        snprintf(ms, sizeof(ms), ".%03ld", now.tv_nsec / 1000000);
+    if (*times[how].behind)
+        put_zone(zone, sizeof(zone), times[how].behind, &tm);
+    if (how == LOG_TIME_CLOCK)
+        snprintf(head, room, "[%ld] ", (long)(clock() * (1000000 / CLOCKS_PER_SEC)));
+    else if (how == LOG_TIME_THREAD_ID)
+        snprintf(head, room, "[%s.%06ld] %d %s(%d) ", stamp, now.tv_nsec / 1000, (int)getpid(),
+                 sinks.program, (int)gettid());
+    else
+        snprintf(head, room, "[%s%s%s] ", stamp, ms, zone);
+}
+
+static void write_file(int fd, const char *text)
+{
+    char head[128];
+    format_head((enum log_time)atomic_load(&sinks.time), head, sizeof(head));
     write_line(fd, head, text);
 }
 

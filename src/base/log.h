@@ -25,6 +25,17 @@ enum log_level {
 
 #define LOG_LVL_UNSET UINT32_MAX /* a level that slurm.conf does not give */
 
+enum log_time { /* LogTimeFormat */
+                LOG_TIME_ISO8601_MS,
+                LOG_TIME_ISO8601,
+                LOG_TIME_RFC5424_MS,
+                LOG_TIME_RFC5424,
+                LOG_TIME_RFC3339,
+                LOG_TIME_CLOCK,
+                LOG_TIME_SHORT,
+                LOG_TIME_THREAD_ID
+};
+
 /* Where stderr is systemd's journal (JOURNAL_STREAM), a line begins with its severity, "<3>". */
 struct log_options {
     const char *program; /* "slurmctld": the prefix on stderr ("slurmctld: error: ...") and the
@@ -33,6 +44,7 @@ struct log_options {
     enum log_level file_level;
     enum log_level stderr_level;
     enum log_level syslog_level;
+    enum log_time time; /* of lines in the file */
     /* NULL, or each line without time and severity goes here too: a helper hands them on. */
     void (*sink)(enum log_level level, const char *room, const char *text);
     enum log_level sink_level;
@@ -46,6 +58,8 @@ void log_set_stderr(
     enum log_level level); /* when the daemon lets go of its terminal: LOG_LVL_QUIET */
 /* The level of syslog: as given, or what it is without a word of slurm.conf. */
 enum log_level log_syslog_level(uint32_t given, bool file, bool foreground, enum log_level level);
+/* A comma list, of which the last known word counts; LOG_TIME_ISO8601_MS without one. */
+enum log_time log_parse_time(const char *words);
 int log_parse_level(const char *word); /* "debug2", "info", "5"...; negative when unknown */
 bool log_wants(enum log_level level);
 

@@ -13,6 +13,7 @@
 #include "conf/conf_license.h"
 
 #define GATHER_DEFAULT_SEC 30
+#define HEALTH_TIMEOUT_SEC 60
 #define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit a socket address */
 
 static const struct conf_value *written(const struct conf_loader *l, enum conf_key_id key)
@@ -512,6 +513,24 @@ static int debug_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* As in Slurm, 0 is the default. */
+static int health_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+
+    (void)err;
+    if (c->health_check_timeout_sec == 0)
+        c->health_check_timeout_sec = HEALTH_TIMEOUT_SEC;
+    if (c->health_check_program && c->health_check_interval_sec &&
+        c->health_check_timeout_sec >= c->health_check_interval_sec)
+        conf_warn(
+            l, written(l, CONF_KEY_health_check_interval_sec)->at,
+            "HealthCheckInterval=%lld is not longer than HealthCheckTimeout=%lld: a check may "
+            "still run when the next one is due",
+            (long long)c->health_check_interval_sec, (long long)c->health_check_timeout_sec);
+    return 0;
+}
+
 static int job_comp_check(struct conf_loader *l, struct err *err)
 {
     const struct conf_value *v = written(l, CONF_KEY_job_comp_loc);
@@ -529,7 +548,7 @@ int conf_check(struct conf_loader *l, struct err *err)
         paths_check,      limits_check,   socket_dir_check,   conf_words_check, state_store_check,
         exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
         conf_tres_check,  sched_check,    conf_preempt_check, freq_check,       debug_check,
-        job_comp_check,
+        health_check,     job_comp_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

@@ -19,6 +19,7 @@
 #define CONF_LINE_MAX (1u << 20)  /* bytes of a line, continuations included */
 #define CONF_DEPTH_MAX 16         /* files that include one another */
 #define CONF_FILES_MAX 4096       /* files read in all */
+#define CONF_IGNORED_KINDS 2      /* of lines */
 
 /* A place in a file, for messages; the file name lives as long as the configuration. */
 struct conf_place {
@@ -172,7 +173,7 @@ struct conf_loader {
     const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
     VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
     struct conf_value control[2], control_addr[2]; /* keys of earlier releases */
-    bool frontend_warned;
+    bool ignored_warned[CONF_IGNORED_KINDS];
     size_t bytes, files;
     struct {
         uint64_t device, inode;
@@ -193,7 +194,6 @@ int conf_go_on(struct conf_loader *l, int rc, struct err *err);
 /* SchedulerParameters; -ERR_CONFIG: a value. */
 int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place at,
                     struct conf_sched *out, struct err *err);
-/* of: the key that begins its line, or NULL. */
 void conf_warn_no_effect(struct conf_loader *l, struct conf_place at, const char *key,
                          const char *of);
 

@@ -130,14 +130,24 @@ static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *
     return NULL;
 }
 
-static bool is_frontend(struct conf_loader *l, const char *line, struct conf_place at)
+/* Kinds of lines that are known, and have no effect. */
+static bool is_ignored(struct conf_loader *l, const char *line, struct conf_place at)
 {
-    if (strncasecmp(line, "FrontendName", 12))
-        return false;
-    if (!l->frontend_warned)
-        conf_warn(l, at, "front end nodes are not supported; FrontendName lines are ignored");
-    l->frontend_warned = true;
-    return true;
+    static const struct {
+        const char *key, *what;
+    } kinds[CONF_IGNORED_KINDS] = {
+        {"FrontendName", "front end nodes are not supported"},
+        {"PowerAction", "power actions are not supported"},
+    };
+    for (size_t i = 0; i < CONF_IGNORED_KINDS; i++) {
+        if (strncasecmp(line, kinds[i].key, strlen(kinds[i].key)) != 0)
+            continue;
+        if (!l->ignored_warned[i])
+            conf_warn(l, at, "%s; %s lines are ignored", kinds[i].what, kinds[i].key);
+        l->ignored_warned[i] = true;
+        return true;
+    }
+    return false;
 }
 
 int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, struct err *err)
@@ -147,7 +157,7 @@ int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, stru
     struct conf_rows *rows = rows_of(l, line, &skip);
     int rc;
 
-    if (skip || is_frontend(l, line, at))
+    if (skip || is_ignored(l, line, at))
         return 0;
     if (!strncmp(line, CONF_EXTRA_PREFIX, strlen(CONF_EXTRA_PREFIX)))
         return l->scope == CONF_CLIENT

@@ -253,6 +253,7 @@ static void defaults(void **state)
     assert_null(c->epilog);
     assert_int_equal(c->kill_wait_sec, 30);
     assert_int_equal(c->job_acct_gather_sec, 30);
+    assert_int_equal(c->health_check_timeout_sec, 60);
     assert_int_equal(c->slurmctld_port, 6817);
     assert_int_equal(c->slurmctld_port_last, 6817);
     assert_int_equal(c->slurmd_port, 6818);

@@ -15,6 +15,7 @@ void logging_open(struct ctld *c, const struct conf *conf, bool starting)
         .program = "slurmctld",
         .file = file,
         .file_level = (enum log_level)level,
+        .time = log_parse_time(conf->log_time_format),
         /* Until it lets go of the terminal a daemon tells errors there. */
         .stderr_level = o->foreground ? (enum log_level)level
                         : starting    ? (o->verbose ? (enum log_level)level : LOG_LVL_ERROR)

@@ -86,7 +86,7 @@ static void run(struct slurmd *d)
 {
     struct script script = {.what = "HealthCheckProgram",
                             .path = d->conf->health_check_program,
-                            .limit_sec = HEALTH_LIMIT_SEC};
+                            .limit_sec = d->conf->health_check_timeout_sec};
 
     d->health->running = true;
     script_run(d, &script, scriptenv_health(d), on_end, d);

@@ -19,7 +19,10 @@ int logfile_open(struct slurmd *d, struct err *err)
     enum log_level level = louder(d->conf->slurmd_debug, d->verbose);
     _cleanup_free_ char *file =
         d->conf->slurmd_log_file ? path_expand(d->conf->slurmd_log_file, d->host, d->name) : NULL;
-    struct log_options options = {.program = "slurmd", .file = file, .file_level = level};
+    struct log_options options = {.program = "slurmd",
+                                  .file = file,
+                                  .file_level = level,
+                                  .time = log_parse_time(d->conf->log_time_format)};
     int rc;
 
     options.stderr_level = d->foreground ? level : d->terminal ? LOG_LVL_ERROR : LOG_LVL_QUIET;

@@ -129,3 +129,19 @@ def test_debug_flags(make_cluster):
     if ROOT:
         c.run("scontrol setdebugflags +Gang", user=OTHER).fails("Access/permission denied")
     c.run(f"scancel {blocker} {waits}").ok()
+
+
+STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
+
+
+@pytest.mark.parametrize("word, form", [
+    ("iso8601", STAMP), ("iso8601_ms", STAMP + r"\.\d{3}"), ("rfc5424", STAMP + r"[+-]\d\d:\d\d"),
+    ("rfc5424_ms", STAMP + r"\.\d{3}[+-]\d\d:\d\d"), ("rfc3339", STAMP + r"[+-]\d\d:\d\d"), ("clock", r"\d+"),
+    ("short", r"[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d"),
+    ("thread_id,format_stderr", r"[A-Z][a-z]{2} \d\d \d\d:\d\d:\d\d\.\d{6}\] \d+ slurmctld\(\d+"),
+])
+def test_log_time_format(make_cluster, word, form):
+    c = make_cluster(nodes=1, start=False, conf=f"LogTimeFormat={word}")
+    c.start_controller()
+    lines = log(c).splitlines()
+    assert lines and all(re.match(rf"\[{form}[\])]", line) for line in lines), lines
