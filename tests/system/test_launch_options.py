@@ -199,3 +199,23 @@ def test_sbcast_takes_the_width_of_its_tree(cluster, width):
     done = cluster.run(["salloc", "-Q", "-N2", "sbcast", "-v", "-f", width, "/etc/hostname", dest])
     done.ok()
     assert f"fanout     = {dict([('-F4', 4), ('--treewidth=off', 64), ('--fanout=1', 1)])[width]}\n" in done.stderr and dest.exists()
+
+
+def test_debuggers_find_the_tasks(cluster):
+    done = cluster.run("srun -N2 -n3 --debugger-test true")
+    done.ok()
+    lines = re.findall(r"srun: task:(\d), host:(n\d), pid:\d+, executable:\S*true", done.stderr)
+    assert lines == [("0", "n1"), ("1", "n1"), ("2", "n2")]
+
+
+def test_salloc_tells_what_it_does(cluster):
+    done = cluster.run(["salloc", "-vv", "sh", "-c", "exit 3"])
+    assert done.returncode == 3
+    assert re.findall(r"salloc: debug:  (\S+ \S+)", done.stderr) == ["asking the", "the controller", "running command", "command \"sh\"", "the controller"]
+    assert "debug" not in cluster.run("salloc -v true").stderr
+
+
+def test_generic_resources_are_listed(make_cluster):
+    c = make_cluster(nodes=1, conf="GresTypes=gpu,tape", node_conf="Gres=gpu:1,tape:2")
+    for line in ("srun --gres=help", "salloc --gres=help true", "sbatch --gres=help --wrap true"):
+        assert c.run(line).ok() == "Valid gres options are:\ngpu[[:type]:count]\ntape[[:type]:count]", line

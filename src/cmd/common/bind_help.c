@@ -2,6 +2,7 @@
 #include "cmd/common/bind_help.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/str.h"
 
@@ -69,8 +70,23 @@ static const char *help_hint(void)
            "        help            show this help message\n";
 }
 
-bool bind_help_print(const struct opt *o)
+static void print_gres(const char *types)
 {
+    puts("Valid gres options are:");
+    for (const char *s = types ? types : ""; *s;) {
+        size_t len = strcspn(s, ",");
+
+        printf("%.*s[[:type]:count]\n", (int)len, s);
+        s += len + (s[len] == ',');
+    }
+}
+
+bool bind_help_print(const struct opt *o, const char *gres_types)
+{
+    if (str_eq(o->given[OPT_ID_gres], "help")) {
+        print_gres(gres_types);
+        return true;
+    }
     const char *text = str_eq(o->cpu_bind, "help")   ? bind_help_cpu()
                        : str_eq(o->mem_bind, "help") ? bind_help_memory()
                        : str_eq(o->gpu_bind, "help") ? help_gpu()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What --cpu-bind=help, --mem-bind=help, --gpu-bind=help and --hint=help print. */
+/* What --cpu-bind=help, --mem-bind=help, --gpu-bind=help, --gres=help and --hint=help print. */
 #pragma once
 
 #include "cmd/common/opt.h"
@@ -7,5 +7,6 @@
 const char *bind_help_cpu(void);
 const char *bind_help_memory(void);
 
-/* Prints the help that one of these options asks for; true: exit with 0. */
-bool bind_help_print(const struct opt *o);
+/* Prints the help that one of these options asks for; true: exit with 0. gres_types: GresTypes of
+ * the configuration, NULL: there is none. */
+bool bind_help_print(const struct opt *o, const char *gres_types);

@@ -134,7 +134,7 @@ struct opt {
     bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap,
         interactive, label;
     bool multi_prog, parsable, preserve_env, pty, quit_on_interrupt, test_only, unbuffered;
-    bool no_allocate;
+    bool no_allocate, debugger_test;
     bool oom_kill_step, wait_all_nodes, wait_for_children;
     bool wait_end, kill_on_bad_exit, ignore_pbs;
     bool user_env_not_login;

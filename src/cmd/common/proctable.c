@@ -71,6 +71,14 @@ bool proctable_check(void)
     return true;
 }
 
+void proctable_tell(void (*say)(const char *fmt, ...))
+{
+    for (uint32_t i = 0; i < task_count; i++)
+        if (MPIR_proctable[i].pid != 0)
+            say("task:%u, host:%s, pid:%d, executable:%s", i, MPIR_proctable[i].host_name,
+                MPIR_proctable[i].pid, MPIR_proctable[i].executable_name);
+}
+
 void proctable_aborted(const char *why)
 {
     free(MPIR_debug_abort_string);

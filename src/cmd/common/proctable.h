@@ -23,4 +23,7 @@ void proctable_put(uint32_t task, const char *host, uint32_t pid);
 /* Once, when every task is in it: a debugger stops here, true when it has let us go on. */
 bool proctable_check(void);
 
+/* A line for each task that is in it (--debugger-test). */
+void proctable_tell(void (*say)(const char *fmt, ...));
+
 void proctable_aborted(const char *why);

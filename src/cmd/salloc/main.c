@@ -33,7 +33,7 @@ static int read_options(struct opt *o, const struct conf *conf, struct plugins *
     if (opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
         opt_finish(o, &err) < 0)
         exit(opt_print_failure(o, &err));
-    if (bind_help_print(o))
+    if (bind_help_print(o, conf != NULL ? conf->gres_types : NULL))
         exit(0);
     opt_print_notes(o);
     opt_print_defined(o);

@@ -36,7 +36,7 @@ struct run {
     struct envlist env;
     struct rpc_async *watch, *report;
     struct loop_timer *watch_timer, *report_timer;
-    int64_t queued_at_ms, give_up_at_ms;
+    int64_t asked_at_ms, queued_at_ms, give_up_at_ms;
     uint64_t seen; /* the last message to us */
     uint32_t job_id;
     int exit_code, wait_status;
@@ -82,6 +82,7 @@ static void on_reported(void *ctx, int code, const ProtobufCMessage *reply, cons
 
     (void)reply;
     run->report = NULL;
+    say(run, 2, "debug:  the controller answers to the release: %s", code < 0 ? err->text : "done");
     if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < run->give_up_at_ms) {
         if (!run->told_away)
             say(run, 0,
@@ -154,6 +155,8 @@ static void on_command_end(void *ctx, int wait_status)
 
     run->wait_status = wait_status;
     run->exit_code = exit_of_command(wait_status);
+    say(run, 2, "debug:  command \"%s\" has ended with status 0x%04x", run->options->argv[0],
+        (unsigned)wait_status);
     if (WIFSIGNALED(wait_status))
         say(run, 1, "Command \"%s\" was terminated by signal %d", run->options->argv[0],
             WTERMSIG(wait_status));
@@ -212,6 +215,7 @@ static void send_watch(void *ctx)
 
 static void start_command(struct run *run)
 {
+    say(run, 2, "debug:  running command \"%s\"", run->options->argv[0]);
     struct session_options o = {.argv = run->options->argv,
                                 .env = run->env.vars,
                                 .work_dir = run->options->work_dir,
@@ -279,6 +283,8 @@ static void tell_granted(struct run *run, const struct Pb__AllocReply *reply)
     if (reply->message != NULL)
         say(run, 0, "%s", reply->message);
     say(run, 0, "Granted job allocation %u", reply->job_id);
+    say(run, 2, "debug:  the controller answers after %lld ms, for %zu nodes",
+        (long long)(loop_mono_ms() - run->asked_at_ms), reply->n_alloc);
     tell_details(run, reply);
 }
 
@@ -403,6 +409,9 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     run.report_timer = loop_timer_new(run.loop, on_report_timer, &run);
     pb__alloc_request__init(&run.ask);
     run.ask.spec = options->job;
+    run.asked_at_ms = loop_mono_ms();
+    say(&run, 2, "debug:  asking the controller of cluster %s for an allocation",
+        conf->cluster_name);
     run.alloc = alloc_start(run.loop, conf, &run.ask,
                             options->immediate_ms > 0 ? options->immediate_ms : -1, &events);
     loop_run(run.loop);

@@ -268,7 +268,8 @@ static void on_started(struct attach *a, uint32_t node, const Pb__TasksStarted *
             tasks_started(a->tasks, m->task[i]);
             proctable_put(m->task[i], by_address ? n->addr : n->node, m->pid[i]);
         }
-    proctable_check();
+    if (proctable_check() && a->options->debugger_test)
+        proctable_tell(cmd_say);
     send_size(a); /* the shepherd hears us now */
 }
 

@@ -43,6 +43,9 @@ static int set_option(void *ctx, int id, const char *value)
         return set_filter(o, 1, "output-filter", value);
     case ID_error_filter:
         return set_filter(o, 2, "error-filter", value);
+    case ID_debugger_test:
+        o->debugger_test = true;
+        break;
     case ID_label:
         o->label = true;
         break;

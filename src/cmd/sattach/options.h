@@ -13,7 +13,7 @@
 struct options {
     struct args_common common;
     bool as_srun; /* srun --attach: signals go to the tasks as srun sends them */
-    bool label, layout, pty, quiet;
+    bool label, layout, pty, quiet, debugger_test;
     uint32_t filter[3]; /* of standard input, output and error: a task, or EVERY_TASK */
     const char *id_text;
     Pb__StepId id; /* step absent: the only one of the job */

@@ -104,7 +104,8 @@ static void read_options(struct setup *s, int argc, char **argv)
     }
     if (opt_apply_env(&first, environ, &err) < 0 || opt_apply_argv(&first, argc, argv, &err) < 0)
         exit(opt_print_failure(&first, &err));
-    if (bind_help_print(&first))
+    const struct conf *conf = cmd_conf_if_any();
+    if (bind_help_print(&first, conf ? conf->gres_types : NULL))
         exit(0);
     o->wrap = take_ptr(first.wrap);
     bool ignore_pbs = first.ignore_pbs;

@@ -89,7 +89,7 @@ static void read_options(struct setup *s, int argc, char **argv)
         mpi_list();
         exit(0);
     }
-    if (bind_help_print(o))
+    if (bind_help_print(o, s->conf != NULL ? s->conf->gres_types : NULL))
         exit(0);
 }
 
@@ -354,6 +354,7 @@ static void make_run(struct setup *s)
         .verbose = o->quiet ? -1 : (int)o->verbose,
         .tree_width = o->tree_width,
         .no_allocate = o->no_allocate,
+        .debugger_test = o->debugger_test,
     };
     dist_parse(o->distribution, &r->dist);
     read_binding(s);

@@ -324,7 +324,11 @@ void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarte
                 run->step->layout[node]->node, started->n_task);
     for (size_t i = 0; i < started->n_task; i++)
         tasks_started(run->tasks, started->task[i]);
-    if (mpir_started(run, node, started) && proctable_is_debugged())
+    if (!mpir_started(run, node, started))
+        return;
+    if (run->options->debugger_test)
+        proctable_tell(say_info);
+    if (proctable_is_debugged())
         peers_signal(run->peers, SIGCONT);
 }
 

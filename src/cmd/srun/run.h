@@ -70,6 +70,7 @@ struct run_options {
     struct dist dist;
     unsigned tree_width;      /* 0: TreeWidth */
     int64_t wait_sec;         /* after the first task ended; 0: for ever, with a warning */
+    bool debugger_test;       /* tell the table of tasks that debuggers read */
     int64_t immediate_ms;     /* -1: wait; 0: at once or not at all */
     uint32_t ignored_signals; /* 1 << number, ORed */
     int verbose;              /* -1 with --quiet */

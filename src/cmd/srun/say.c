@@ -77,7 +77,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
 
 SAY(say_info, 0, "srun: ")
 SAY(say_verbose, 1, "srun: ")
-SAY(say_debug, 2, "srun: debug: ")
+SAY(say_debug, 2, "srun: debug:  ")
 SAY(say_stepd_error, -1, "slurmstepd: error: ")
 
 void say_error(const char *fmt, ...)
