@@ -87,7 +87,7 @@ def test_detail_of_the_log(make_cluster):
     assert shown_level(cluster) == before != "error"
 
 
-@pytest.mark.parametrize("line", ["reboot n1", "setdebugflags +backfill"])
+@pytest.mark.parametrize("line", ["reboot n1", "cancel_reboot n1"])
 def test_what_is_not_there_is_refused(cluster, line):
     cluster.run(f"scontrol {line}").fails(f"{line.split()[0]} is not available in this version")
 
