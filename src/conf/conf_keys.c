@@ -38,23 +38,23 @@
 const struct conf_key conf_cgroup_keys[CONF_CGROUP_KEYS] = {
     {"CgroupConf", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a line of cgroup.conf"},
 #define CGROUP(key, member, type, def, min, max, effect, help)                                     \
-    {key, type, offsetof(struct conf_cgroup, member), def, min, max, effect, help},
+    {key, type, offsetof(struct conf_cgroup, member), def, min, max, (effect) == 1, help},
 #include "conf/conf_cgroup.def"
 #undef CGROUP
 };
 
 const struct conf_key conf_keys[CONF_KEYS] = {
 #define CONF(key, member, type, def, min, max, effect, help)                                       \
-    {key, type, offsetof(struct conf, member), def, min, max, effect, help},
+    {key, type, offsetof(struct conf, member), def, min, max, (effect) == 1, help},
 #include "conf/conf.def"
 #undef CONF
 };
 
 const struct conf_key conf_node_keys[CONF_NODE_KEYS] = {
 #define NODE(key, member, type, def, min, max, effect, help)                                       \
-    {key, type, offsetof(struct conf_node_row, member), def, min, max, effect, help},
+    {key, type, offsetof(struct conf_node_row, member), def, min, max, (effect) == 1, help},
 #define NODE_TEXT(key, id, type, def, min, max, effect, help)                                      \
-    {key, type, CONF_NO_OFFSET, def, min, max, effect, help},
+    {key, type, CONF_NO_OFFSET, def, min, max, (effect) == 1, help},
 #define NODE_ALIAS(old, key)
 #include "conf/conf_node.def"
 #undef NODE
@@ -64,9 +64,9 @@ const struct conf_key conf_node_keys[CONF_NODE_KEYS] = {
 
 const struct conf_key conf_part_keys[CONF_PART_KEYS] = {
 #define PART(key, member, type, def, min, max, effect, help)                                       \
-    {key, type, offsetof(struct conf_part, member), def, min, max, effect, help},
+    {key, type, offsetof(struct conf_part, member), def, min, max, (effect) == 1, help},
 #define PART_TEXT(key, id, type, def, min, max, effect, help)                                      \
-    {key, type, CONF_NO_OFFSET, def, min, max, effect, help},
+    {key, type, CONF_NO_OFFSET, def, min, max, (effect) == 1, help},
 #define PART_ALIAS(old, key)
 #include "conf/conf_part.def"
 #undef PART

@@ -167,6 +167,23 @@ static void lists_normalize(struct conf_part *p)
             *lists[i] = NULL;
 }
 
+/* Exclusive is the newer spelling of three keys, and comes before them. */
+static int exclusive_parse(struct conf_loader *l, const struct conf_value *v, struct conf_part *p,
+                           struct err *err)
+{
+    if (!v->text || !*v->text || !strcasecmp(v->text, "NO"))
+        return 0;
+    if (!strcasecmp(v->text, "NODE"))
+        p->share = CONF_SHARE_EXCLUSIVE;
+    else if (!strcasecmp(v->text, "USER"))
+        p->exclusive_user = true;
+    else if (!strcasecmp(v->text, "TOPO"))
+        conf_warn(l, v->at, "Exclusive=TOPO has no effect");
+    else
+        return conf_fail(v->at, err, "Exclusive=%s: expected NO, NODE, USER or TOPO", v->text);
+    return 0;
+}
+
 static int members_parse(struct conf_loader *l, const struct conf_row *row, struct conf_part *p,
                          struct err *err)
 {
@@ -185,7 +202,9 @@ static int members_parse(struct conf_loader *l, const struct conf_row *row, stru
             return rc;
     }
     int rc = state_parse(&row->value[CONF_PART_STATE], p, err);
-    return rc < 0 ? rc : share_parse(&row->value[CONF_PART_SHARE], p, err);
+    if (rc == 0)
+        rc = share_parse(&row->value[CONF_PART_SHARE], p, err);
+    return rc < 0 ? rc : exclusive_parse(l, &row->value[CONF_PART_EXCLUSIVE], p, err);
 }
 
 const char *conf_part_name_fault(const char *name)

@@ -23,6 +23,7 @@ static void bad_rows(void **state)
         {NODES "PartitionName=p Shared=NO:2\n", "t.conf:4: ", "OverSubscribe=NO:2"},
         {NODES "PartitionName=p OverSubscribe=YES:0\n", "t.conf:4: ", "1 to 65533"},
         {NODES "PartitionName=p OverSubscribe=YES:\n", "t.conf:4: ", "1 to 65533"},
+        {NODES "PartitionName=p Exclusive=SOME\n", "t.conf:4: ", "NO, NODE, USER or TOPO"},
         {NODES "PartitionName=p PriorityTier=65534\n", "t.conf:4: ", "PriorityTier=65534"},
         {NODES "PartitionName=p MaxCPUsPerNode=0\n", "t.conf:4: ", "MaxCPUsPerNode=0"},
         {NODES "PartitionName=p ReqResv=x\n", "t.conf:4: ", "ReqResv=x"},
@@ -151,12 +152,36 @@ static void node_sets(void **state)
     conf_free(c);
 }
 
+static void exclusive_words(void **state)
+{
+    static const struct {
+        const char *keys;
+        enum conf_oversubscribe share;
+        bool user;
+    } cases[] = {
+        {"Exclusive=NO", CONF_SHARE_NO, false},
+        {"Exclusive=no OverSubscribe=YES", CONF_SHARE_YES, false},
+        {"Exclusive=node OverSubscribe=YES", CONF_SHARE_EXCLUSIVE, false},
+        {"Exclusive=USER", CONF_SHARE_NO, true},
+        {"Exclusive=TOPO", CONF_SHARE_NO, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        _cleanup_free_ char *text = mem_printf("%sPartitionName=p %s\n", NODES, cases[i].keys);
+        struct conf *c = test_load(text, NULL);
+        assert_int_equal(c->parts.data[0].share, cases[i].share);
+        assert_int_equal(c->parts.data[0].exclusive_user, cases[i].user);
+        conf_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_rows),           cmocka_unit_test(warnings),
         cmocka_unit_test(defaults),           cmocka_unit_test(values),
         cmocka_unit_test(last_default_holds), cmocka_unit_test(node_sets),
+        cmocka_unit_test(exclusive_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
