@@ -192,6 +192,17 @@ bool why_start_lay(struct why *w)
     return true;
 }
 
+/* The planner takes a job without a time limit to end after a year. A start that waits for such an
+ * end is no prediction. */
+static bool waits_for_unlimited(const struct cluster *c, int64_t at)
+{
+    for (struct order_link *l = order_first(&c->ends); l && (int64_t)l->key <= at;
+         l = order_next(l))
+        if (job_of_end(l)->limit_sec == INT64_MAX)
+            return true;
+    return false;
+}
+
 bool why_start_estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
                         int64_t *at)
 {
@@ -203,7 +214,10 @@ bool why_start_estimate(struct why *w, const struct job *j, const struct relax *
     if (more || !w->where.shares.len)
         *at = 0;
     relax_done(&as);
-    if (*at <= w->now_sec) /* what keeps it now is nothing that a timeline knows */
+    if (*at <= w->now_sec ||
+        (!w->q.guest &&
+         waits_for_unlimited(w->cluster,
+                             *at))) /* what keeps it now is nothing that a timeline knows */
         *at = 0;
     return more;
 }
@@ -221,7 +235,7 @@ bool why_start_own(struct why *w, const struct job *j)
     }
     if (w->rule == WHY_BEGIN && j->begin_at > at)
         at = j->begin_at;
-    m->has_start_at = at > 0 && !w->too_many;
+    m->has_start_at = at > 0 && !w->too_many && !waits_for_unlimited(w->cluster, at);
     m->start_at = m->has_start_at ? at : 0;
     return false;
 }

@@ -290,3 +290,15 @@ def test_guide(make_cluster):
         done = c.run(["sh", "-c", command])
         said += f"$ {command}\n{done.stdout}{done.stderr}"
     assert same_times(said) == same_times(block)
+
+
+def test_a_start_behind_a_job_without_a_limit_is_not_predicted(make_cluster):
+    """The planner takes it to end after a year, which is nothing to tell."""
+    c = make_cluster(nodes=1)
+    endless = c.sbatch("--exclusive", wrap="sleep 600")
+    waits = c.sbatch("--exclusive", "-t", "5", wrap="true")
+    eventually(lambda: c.job(waits)["Reason"] == "Resources", "it waits")
+    said = c.run(f"sluice why {waits}").ok()
+    assert "Expected start: not foreseeable (a job without a time limit may have what it needs)" in said, said
+    c.run(f"scontrol update jobid={endless} timelimit=10").ok()
+    eventually(lambda: re.search(r"Expected start: 20\d\d-", c.run(f"sluice why {waits}").ok()), "a limit makes it foreseeable")

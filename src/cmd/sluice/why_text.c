@@ -216,8 +216,10 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     if (why->has_start_at)
         put_date("  Expected start: ", why->start_at, out);
     str_puts(out, why->has_start_at ? "\n"
-                  : why->starts_now ? ""
-                                    : "  Expected start: not foreseeable\n");
+                  : why->starts_now
+                      ? ""
+                      : "  Expected start: not foreseeable (a job without a time limit "
+                        "may have what it needs)\n");
     put_changes(why, out);
 }
 
