@@ -159,6 +159,12 @@ static const Pb__WhyReply *censor(struct control *c, const struct caller *who,
     pb_pack(&all->base, &packed);
     Pb__WhyReply *m = arena_unpack(arena, &pb__why_reply__descriptor, packed.data, packed.len);
     size_t kept = 0;
+    size_t holders = 0;
+    for (size_t i = 0; m && i < m->n_holders; i++)
+        if (is_shown(c, who, m->holders[i]->job_id))
+            m->holders[holders++] = m->holders[i];
+    if (m)
+        m->n_holders = holders;
     for (size_t i = 0; m && i < m->n_ahead; i++)
         if (is_shown(c, who, m->ahead[i]->job_id))
             m->ahead[kept++] = m->ahead[i];

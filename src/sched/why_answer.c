@@ -6,6 +6,7 @@
 #include "sched/select.h"
 #include "sched/why_state.h"
 
+#define HOLDERS_MOST 10
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define BEFORE_MOST 10000 /* jobs before it that are counted */
 #define RESVS_MOST 4      /* that are named */
@@ -54,6 +55,30 @@ static void put_short(const struct why *w, const char *what, uint64_t have, uint
     SET(w->answer, need, need);
 }
 
+/* The first to end come first. */
+static void put_holders(struct why *w, int32_t license)
+{
+    Pb__WhyReply *m = w->answer;
+    m->holders = arena_alloc(&w->arena, HOLDERS_MOST * sizeof(*m->holders));
+    for (struct order_link *l = order_first(&w->cluster->ends); l && m->n_holders < HOLDERS_MOST;
+         l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        vec_foreach (&j->want.licenses.list, has) {
+            if (has->at != license || !has->count || job_is_final(j))
+                continue;
+            Pb__WhyHolder *h = arena_alloc(&w->arena, sizeof(*h));
+            pb__why_holder__init(h);
+            h->job_id = j->id;
+            SET(h, uid, j->uid);
+            SET(h, count, has->count);
+            h->has_end_at = j->limit_sec != INT64_MAX;
+            h->end_at = h->has_end_at ? job_ends_at(j, j->start_at) : 0;
+            m->holders[m->n_holders++] = h;
+            break;
+        }
+    }
+}
+
 static void put_licence(struct why *w, const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need) {
@@ -65,6 +90,7 @@ static void put_licence(struct why *w, const struct job *j)
         if (have >= need->count && need != &vec_last(&j->want.licenses.list))
             continue;
         put_short(w, arena_printf(&w->arena, "license:%s", need->name), have, need->count);
+        put_holders(w, need->at);
         return;
     }
 }

@@ -231,9 +231,11 @@ def test_nodes_that_are_not_there(c):
 
 
 def test_licences(c):
-    run(c, "-L", "lic:2", "-n1", "-t20")
+    holder = run(c, "-L", "lic:2", "-n1", "-t20")
     job = wait(c, "-L", "lic:1", "-n1")
     said = why(c, job)
+    assert [(h["job_id"], h["count"]) for h in said["holders"]] == [(int(holder), 2)]
+    assert re.search(rf"^    job {holder} of {getpass.getuser()} has 2, until 20\d\d-\S+ at the latest$", c.run(f"sluice why {job}").ok(), re.M)
     assert (said["rule"], said["resource"], said["have"], said["need"]) == ("licenses", "license:lic", 0, 1)
 
 

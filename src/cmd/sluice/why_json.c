@@ -56,6 +56,19 @@ static json_t *ahead(const Pb__WhyReply *why)
     return all;
 }
 
+static json_t *holders(const Pb__WhyReply *why)
+{
+    json_t *all = json_array();
+    for (size_t i = 0; i < why->n_holders; i++) {
+        const Pb__WhyHolder *h = why->holders[i];
+        json_array_append_new(all,
+                              json_pack("{s:I, s:I, s:I, s:o}", "job_id", (json_int_t)h->job_id,
+                                        "uid", (json_int_t)h->uid, "count", (json_int_t)h->count,
+                                        "end_at", number(h->has_end_at, h->end_at)));
+    }
+    return all;
+}
+
 static json_t *reservations(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
@@ -93,6 +106,7 @@ static void put_why(const Pb__WhyReply *why, json_t *o)
     put(o, "could_ever", json_integer(why->could_ever));
     put(o, "nodes", groups(why));
     put(o, "reservations", reservations(why));
+    put(o, "holders", holders(why));
     put(o, "before", json_integer(why->before));
     put(o, "before_more", json_boolean(why->before_more));
     put(o, "ahead", ahead(why));

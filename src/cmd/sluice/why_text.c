@@ -150,6 +150,14 @@ static void put_nodes(const Pb__WhyReply *why, struct str *out)
     if (why->resource)
         str_printf(out, "  Short of: %s (%llu of %llu).\n", why->resource,
                    (unsigned long long)why->have, (unsigned long long)why->need);
+    for (size_t i = 0; i < why->n_holders; i++) {
+        const Pb__WhyHolder *h = why->holders[i];
+        str_printf(out, "    job %u of %s has %llu", h->job_id, names_user(h->uid),
+                   (unsigned long long)h->count);
+        if (h->has_end_at)
+            put_date(", until ", h->end_at, out);
+        str_puts(out, h->has_end_at ? " at the latest\n" : ", without a time limit\n");
+    }
     if (!why->n_groups)
         return;
     str_printf(out, "  Of %u node%s that could ever serve:\n", why->could_ever,
