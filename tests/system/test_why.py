@@ -304,3 +304,13 @@ def test_a_start_behind_a_job_without_a_limit_is_not_predicted(make_cluster):
     assert "Expected start: not foreseeable (a job without a time limit may have what it needs)" in said, said
     c.run(f"scontrol update jobid={endless} timelimit=10").ok()
     eventually(lambda: re.search(r"Expected start: 20\d\d-", c.run(f"sluice why {waits}").ok()), "a limit makes it foreseeable")
+
+
+def test_hold_after_a_failed_prolog(make_cluster):
+    """It is not the user who holds the job."""
+    c = make_cluster(nodes=1, conf="Prolog=/bin/false")
+    job = c.sbatch(wrap="true")
+    eventually(lambda: "launch failed requeued held" in c.run(f"squeue -h -j {job} -o %R").stdout, "held")
+    said = c.run(f"sluice why {job}").ok()
+    assert "It is held since it could not be started" in said and "Prolog /bin/false exited with status 1" in said, said
+    assert "Its user holds it" not in said and "Expected start: not foreseeable\n" in said, said

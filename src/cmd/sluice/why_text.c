@@ -212,9 +212,26 @@ static void put_changes(const Pb__WhyReply *why, struct str *out)
     }
 }
 
+/* A job that could not be started is held as if its user had asked for that, with the cause as the
+ * detail of its reason. */
+static const char *sentence_of(const Pb__JobRecord *job, const Pb__WhyReply *why)
+{
+    const char *detail = job->live->reason_detail;
+    if (str_eq(why->rule, "held") && detail && str_starts(detail, "launch failed"))
+        return "It is held since it could not be started; release it when the cause is mended.";
+    return why_sentence(why->rule);
+}
+
+/* What of the prediction is missing, where the resources are the reason. */
+static bool waits_for_resources(const Pb__WhyReply *why)
+{
+    return str_eq(why->rule, "resources") || str_eq(why->rule, "behind") ||
+           str_eq(why->rule, "licenses");
+}
+
 static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
 {
-    const char *sentence = why_sentence(why->rule);
+    const char *sentence = sentence_of(job, why);
     str_printf(out, ", %s\n  %s\n", why->reason, sentence ? sentence : why->rule);
     put_facts(job, why, out);
     put_need(job, why, out);
@@ -223,11 +240,12 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     put_ahead(why, out);
     if (why->has_start_at)
         put_date("  Expected start: ", why->start_at, out);
-    str_puts(out, why->has_start_at ? "\n"
-                  : why->starts_now
-                      ? ""
-                      : "  Expected start: not foreseeable (a job without a time limit "
-                        "may have what it needs)\n");
+    if (why->has_start_at)
+        str_putc(out, '\n');
+    else if (!why->starts_now)
+        str_printf(out, "  Expected start: not foreseeable%s\n",
+                   waits_for_resources(why) ? " (a job without a time limit may have what it needs)"
+                                            : "");
     put_changes(why, out);
 }
 
