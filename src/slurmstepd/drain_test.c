@@ -201,7 +201,7 @@ static void test_nobody_reads(void **state)
     begin(&b, &f);
     run(&b, &f, &s, 1, NULL);
     assert_true(bench_until(&b, has_ended, &s));
-    assert_true(bench_wait_text(&b, "log", "error: slurmstepd: step 5.0: "));
+    assert_true(bench_wait_text(&b, "log", "error: step 5.0: "));
     assert_true(
         bench_wait_text(&b, "log",
                         " bytes of output are given up: its srun has taken none of them for 1 "

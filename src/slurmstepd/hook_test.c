@@ -167,7 +167,7 @@ static void test_epilogs(void **state)
         assert_null(strstr(str_cstr(&f.err[i]), "TaskEpilog"));
         assert_int_equal(f.status[i], 2 << 8); /* the task's own */
     }
-    assert_true(bench_wait_text(&b, "log", "error: slurmstepd: step 5.0, task 1: TaskEpilog "));
+    assert_true(bench_wait_text(&b, "log", "error: step 5.0, task 1: TaskEpilog "));
     assert_true(bench_wait_text(&b, "log", "/epilog exited with status 7\n"));
     fake_end(&b, &f, 5);
 }
