@@ -41,7 +41,7 @@ static void fields(void **state)
         {{.version = RPC_VERSION, .rpc = 0, .flags = RPC_FLAG_REPLY}, -ERR_PROTOCOL},
         {{.version = RPC_VERSION, .rpc = 0, .flags = RPC_FLAG_SESSION}, 0},
         {{.version = RPC_VERSION, .rpc = 0, .flags = RPC_FLAG_REPLY | RPC_FLAG_ERROR}, 0},
-        {{.version = RPC_VERSION, .rpc = 39}, -ERR_PROTOCOL},
+        {{.version = RPC_VERSION, .rpc = 1999}, -ERR_PROTOCOL},
         {{.version = RPC_VERSION, .rpc = 9999}, -ERR_PROTOCOL},
         {{.version = RPC_VERSION, .rpc = 0xffff}, -ERR_PROTOCOL},
         {{.version = RPC_VERSION, .rpc = RPC_PING, .flags = 32}, -ERR_PROTOCOL},

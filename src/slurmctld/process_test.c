@@ -186,7 +186,8 @@ int control_part_key(const struct control *c, const char *name, char key[CONTROL
 
 void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r)
 {
-    c->env->welcome(c->env->ctx, node, 7);
+    if (conf_find_node(c->conf, node) >= 0)
+        c->env->welcome(c->env->ctx, node, 7);
 }
 
 void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r)
