@@ -97,6 +97,7 @@ bool control_list_jobs(struct control *c, const struct caller *who, const Pb__Jo
         return true;
     Pb__JobList last = PB__JOB_LIST__INIT;
     SET(&last, now, control_wall(c));
+    SET(&last, last_backfill, (int64_t)c->counters.bf_when_last_cycle);
     pb_pack(&last.base, out);
     return false;
 }

@@ -88,8 +88,12 @@ def test_squeue_shows_groups_and_elements(arrays):
     assert lines(arrays, "-j", str(ids[1]), "-O", "ArrayJobID:8,ArrayTaskID:4,JobID:8") == [f"{job:<8}{4:<4}{ids[1]:<8}"]
     found = json.loads(arrays.run(["squeue", "--json", "-j", str(job)]).ok())["jobs"]
     by_id = {j["job_id"]: j for j in found}
-    assert (by_id[ids[0]]["array_job_id"], by_id[ids[0]]["array_task_id"], by_id[ids[0]]["array_task_string"]) == (job, 0, "")
-    assert (by_id[job]["array_task_id"], by_id[job]["array_task_string"], by_id[job]["array_max_tasks"]) == (None, "12,20%3", 3)
+
+    def number(value):
+        return {"set": value is not None, "infinite": False, "number": value or 0}
+    assert by_id[ids[0]]["array_job_id"] == number(job) and by_id[ids[0]]["array_task_id"] == number(0)
+    assert by_id[ids[0]]["array_task_string"] == "" and by_id[job]["array_task_string"] == "12,20%3"
+    assert by_id[job]["array_task_id"] == number(None) and by_id[job]["array_max_tasks"] == number(3)
     show = arrays.run(["scontrol", "show", "job", str(job)]).ok()
     assert show.count("JobId=") == 4 + show.count("ArrayJobId=")
     assert f"JobId={job} ArrayJobId={job} ArrayTaskId=12,20%3 ArrayTaskThrottle=3 JobName=" in show

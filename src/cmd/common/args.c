@@ -102,6 +102,36 @@ static void set_common(struct args_common *c, const char *name, const char *valu
         c->clusters = value;
 }
 
+#define FIRST_PARSER 39
+#define LAST_PARSER 45
+
+/* "v0.0.41", "data_parser/v0.0.41+prefer_refs"; "list". */
+static bool is_parser(const char *version)
+{
+    static const char prefix[] = "data_parser/", level[] = "v0.0.";
+    char *end;
+    if (str_eq(version, "list"))
+        return true;
+    if (str_starts(version, prefix))
+        version += strlen(prefix);
+    if (!str_starts(version, level))
+        return false;
+    long number = strtol(version + strlen(level), &end, 10);
+    return number >= FIRST_PARSER && number <= LAST_PARSER && (*end == 0 || *end == '+');
+}
+
+/* --json=VERSION: all versions of Slurm's data parser have the same members here. */
+static int check_parser(struct args_common *c, const struct args_row *row, const char *value)
+{
+    if (!value || (!str_eq(row->name, "json") && !str_eq(row->name, "yaml")))
+        return 0;
+    c->list_parsers |= str_eq(value, "list");
+    if (is_parser(value))
+        return 0;
+    cmd_error("unknown data parser '%s' (--%s): use " ARGS_PARSER " or no version", value, row->name);
+    return 2;
+}
+
 int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *set, void *ctx,
                struct args_common *common, int *operands)
 {
@@ -112,7 +142,9 @@ int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *s
     while (status == 0 && !args_is_info(common) && (more = next(&a)) != 0) {
         if (more > 0)
             set_common(common, a.row->name, a.value);
-        status = more < 0 ? 2 : set(ctx, a.row->id, a.value);
+        status = more < 0 ? 2 : check_parser(common, a.row, a.value);
+        if (status == 0)
+            status = set(ctx, a.row->id, a.value);
     }
     if (status == 0 && !args_is_info(common))
         *operands = optind;
@@ -131,6 +163,8 @@ bool args_leave(const struct args_table *t, const struct args_common *common, in
     if (args_is_info(common)) {
         if (common->version)
             str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
+        else if (common->list_parsers)
+            str_puts(cmd_out(), "Possible data_parser plugins:\n" ARGS_PARSER "\n");
         else if (common->help)
             args_format_help(t, cmd_out());
         else

@@ -15,6 +15,9 @@
 
 #include "base/str.h"
 
+/* The version of Slurm's data parser that --json and --yaml follow. */
+#define ARGS_PARSER "data_parser/v0.0.45"
+
 enum args_argument { ARGS_NO, ARGS_REQ, ARGS_MAY };
 
 struct args_row {
@@ -36,6 +39,7 @@ struct args_table {
 /* What every command takes, by these names of rows. */
 struct args_common {
     bool help, usage, version;
+    bool list_parsers; /* --json=list */
     unsigned verbose;
     const char *clusters; /* borrowed */
 };
@@ -55,7 +59,7 @@ int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *s
 bool args_leave(const struct args_table *t, const struct args_common *common, int *status);
 static inline bool args_is_info(const struct args_common *common)
 {
-    return common->help || common->usage || common->version;
+    return common->help || common->usage || common->version || common->list_parsers;
 }
 
 /* "CLUSTER: name", when --clusters was given: what a list begins with that may be one of several.

@@ -253,7 +253,7 @@ static void test_scontrol_show(void **state)
         {"scontrol", "show reservation", 0, "No reservations in the system\n", NULL},
         {"scontrol", "-Q show reservation", 0, NULL, NULL},
         {"scontrol", "show reservation ghost", 1, NULL, "Reservation ghost not found\n"},
-        {"scontrol", "show res --json", 0, "~{\n  \"reservations\": [],\n  \"meta\": {\n", NULL},
+        {"scontrol", "show res --json", 0, "~{\n  \"reservations\": [],\n", NULL},
         {"scontrol", "show licenses", 0, "No licenses configured in Slurm.\n", NULL},
         {"scontrol", "show lic --yaml", 0, "~licenses: []\n", NULL},
         {"scontrol", "show config", 0,

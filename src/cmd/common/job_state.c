@@ -391,3 +391,11 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
         str_printf(out, ",gres/%s=%llu", sums.name[i], (unsigned long long)sums.count[i]);
     return true;
 }
+
+uint32_t job_state_min_cpus(const Pb__JobSpec *spec)
+{
+    uint32_t per_task = spec->cpus_per_task ? spec->cpus_per_task : 1;
+    uint32_t tasks = spec->ntasks_per_node ? spec->ntasks_per_node : 1;
+    uint32_t used = per_task * tasks;
+    return spec->min_cpus_per_node > used ? spec->min_cpus_per_node : used;
+}

@@ -4,10 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <yaml.h>
 
 #include "base/mem.h"
+#include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/names.h"
 
 json_t *json_out_text(const char *s)
 {
@@ -43,12 +46,31 @@ json_t *json_out_number(bool set, bool infinite, int64_t n)
                      (json_int_t)(set && !infinite ? n : 0));
 }
 
+static int64_t stamp_update = -1, stamp_backfill = -1;
+
+void json_out_stamp(int64_t last_update, int64_t last_backfill)
+{
+    stamp_update = last_update;
+    stamp_backfill = last_backfill;
+}
+
 static json_t *meta(void)
 {
-    return json_pack("{s:{s:s, s:s}, s:[s], s:{s:{s:s, s:s, s:s}, s:s, s:s}}", "plugin", "type",
-                     "sluice", "name", "Sluice " SLUICE_VERSION, "command", cmd_name(), "slurm",
-                     "version", "major", "26", "micro", "0", "minor", "05", "release",
-                     SLURM_VERSION, "cluster", cmd_conf()->cluster_name);
+    const char *terminal = isatty(STDIN_FILENO) ? ttyname(STDIN_FILENO) : NULL;
+    return json_pack("{s:{s:s, s:s, s:s, s:s}, s:{s:s, s:s, s:s}, s:[s],"
+                     " s:{s:{s:s, s:s, s:s}, s:s, s:s}}",
+                     "plugin", "type", "sluice", "name", "Sluice " SLUICE_VERSION, "data_parser",
+                     ARGS_PARSER, "accounting_storage", "", "client", "source",
+                     terminal ? terminal : "", "user", names_user(geteuid()), "group",
+                     names_group(getegid()), "command", cmd_name(), "slurm", "version", "major",
+                     "26", "micro", "0", "minor", "05", "release", SLURM_VERSION, "cluster",
+                     cmd_conf()->cluster_name);
+}
+
+static bool is_compact(const char *variable)
+{
+    const char *value = getenv(variable);
+    return value && strstr(value, "compact");
 }
 
 static int to_str(void *ctx, unsigned char *data, size_t len)
@@ -77,6 +99,16 @@ static void emit_text(yaml_emitter_t *e, const char *s, bool plain)
     yaml_emitter_emit(e, &event);
 }
 
+static yaml_mapping_style_t style_of_mapping(void)
+{
+    return is_compact("SLURM_YAML") ? YAML_FLOW_MAPPING_STYLE : YAML_BLOCK_MAPPING_STYLE;
+}
+
+static yaml_sequence_style_t style_of_sequence(void)
+{
+    return is_compact("SLURM_YAML") ? YAML_FLOW_SEQUENCE_STYLE : YAML_BLOCK_SEQUENCE_STYLE;
+}
+
 static void emit_value(yaml_emitter_t *e, const json_t *value)
 {
     yaml_event_t event;
@@ -86,7 +118,7 @@ static void emit_value(yaml_emitter_t *e, const json_t *value)
     char number[32];
     switch (json_typeof(value)) {
     case JSON_OBJECT:
-        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_MAPPING_STYLE);
+        yaml_mapping_start_event_initialize(&event, NULL, NULL, 1, style_of_mapping());
         yaml_emitter_emit(e, &event);
         json_object_foreach((json_t *)value, key, item)
         {
@@ -97,7 +129,7 @@ static void emit_value(yaml_emitter_t *e, const json_t *value)
         yaml_emitter_emit(e, &event);
         break;
     case JSON_ARRAY:
-        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, YAML_BLOCK_SEQUENCE_STYLE);
+        yaml_sequence_start_event_initialize(&event, NULL, NULL, 1, style_of_sequence());
         yaml_emitter_emit(e, &event);
         json_array_foreach(value, i, item) emit_value(e, item);
         yaml_sequence_end_event_initialize(&event);
@@ -178,6 +210,10 @@ void json_out_print(const char *what, json_t *array, bool yaml, struct str *out)
 
 void json_out_print_all(json_t *top, bool yaml, struct str *out)
 {
+    if (stamp_backfill >= 0)
+        json_object_set_new(top, "last_backfill", json_out_number(true, false, stamp_backfill));
+    if (stamp_update >= 0)
+        json_object_set_new(top, "last_update", json_out_number(true, false, stamp_update));
     json_object_set_new(top, "meta", meta());
     json_object_set_new(top, "errors", json_array());
     json_object_set_new(top, "warnings", json_array());
@@ -186,7 +222,8 @@ void json_out_print_all(json_t *top, bool yaml, struct str *out)
     } else {
         _cleanup_str_ struct str text = STR_INIT;
 
-        json_dump_callback(top, to_out, &text, JSON_INDENT(2));
+        json_dump_callback(top, to_out, &text,
+                           is_compact("SLURM_JSON") ? JSON_COMPACT : JSON_INDENT(2));
         hide_controls(str_cstr(&text), out);
         str_putc(out, '\n');
     }

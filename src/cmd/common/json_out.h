@@ -12,6 +12,10 @@
 void json_out_print(const char *what, json_t *array, bool yaml, struct str *out);
 /* The same with several arrays: takes the object that has them. */
 void json_out_print_all(json_t *arrays, bool yaml, struct str *out);
+/* Before it is printed: when the controller listed the records, and, of jobs, when it backfilled
+ * last (0: never; negative: not of jobs), wall seconds. */
+void json_out_stamp(int64_t last_update, int64_t last_backfill);
+
 void json_out_yaml(const json_t *value, struct str *out); /* one document, block style */
 
 /* Text of any bytes: what is no UTF-8 is replaced. NULL is "". */

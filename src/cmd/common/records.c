@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/common/records.h"
 
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 
 #include "base/signame.h"
@@ -17,6 +19,13 @@ static void put(json_t *o, const char *key, json_t *value)
     json_object_set_new(o, key, value);
 }
 
+#define TEXT(s) json_out_text(s)
+#define INT(n) json_integer(n)
+#define BOOL(b) json_boolean(b)
+#define NUM(n) json_out_number(true, false, n)
+#define MAYBE(set, n) json_out_number(set, false, n)
+#define UNSET() json_out_number(false, false, 0)
+
 static void put_text(json_t *o, const char *key, const char *s)
 {
     put(o, key, json_out_text(s));
@@ -27,26 +36,16 @@ static void put_int(json_t *o, const char *key, int64_t n)
     put(o, key, json_integer(n));
 }
 
-static void put_bool(json_t *o, const char *key, bool b)
-{
-    put(o, key, json_boolean(b));
-}
-
 static void put_number(json_t *o, const char *key, int64_t n)
 {
     put(o, key, json_out_number(true, false, n));
 }
 
-static void put_maybe(json_t *o, const char *key, bool set, int64_t n)
-{
-    put(o, key, json_out_number(set, false, n));
-}
-
 /* A time limit, in minutes as Slurm counts. */
-static void put_limit(json_t *o, const char *key, bool set, int64_t sec)
+static json_t *limit(bool set, int64_t sec)
 {
     bool infinite = set && sec >= TIME_UNLIMITED;
-    put(o, key, json_out_number(set, infinite, infinite ? 0 : sec / 60));
+    return json_out_number(set, infinite, infinite ? 0 : sec / 60);
 }
 
 static void put_upper(struct str *s)
@@ -80,126 +79,126 @@ static json_t *job_states(const Pb__JobLive *live)
     return states;
 }
 
-static json_t *job_resources(const Pb__JobLive *live)
+/* The sockets of the node are not known here. */
+static json_t *allocated_node(const Pb__NodeAlloc *a, size_t index)
 {
-    json_t *nodes = json_array();
-    for (size_t i = 0; i < live->n_alloc; i++)
-        json_array_append_new(nodes, json_pack("{s:o, s:i, s:I}", "name",
-                                               json_out_text(live->alloc[i]->node), "cpus",
-                                               (int)live->alloc[i]->cpus, "memory",
-                                               (json_int_t)live->alloc[i]->mem_mib));
-    return json_pack("{s:o, s:i, s:i, s:o}", "nodes", json_out_text(live->nodes), "node_count",
-                     (int)live->num_nodes, "cpus", (int)live->num_cpus, "allocation", nodes);
+    return json_pack("{s:i, s:o, s:{s:i, s:i}, s:{s:i, s:I}, s:[]}", "index", (int)index, "name",
+                     json_out_text(a->node), "cpus", "count", (int)a->cpus, "used", 0, "memory",
+                     "used", 0, "allocated", (json_int_t)a->mem_mib, "sockets");
 }
 
-static void put_job_request(json_t *o, const Pb__JobRecord *job)
-{
-    const Pb__JobSpec *spec = job->spec;
-    put_text(o, "account", spec->account);
-    put_bool(o, "batch_flag", spec->batch);
-    put_text(o, "allocating_node", spec->alloc_host);
-    put_text(o, "batch_features", spec->batch_features);
-    put_text(o, "cluster_features", spec->cluster_features);
-    put_text(o, "command", spec->command);
-    put_text(o, "comment", spec->comment);
-    put_bool(o, "contiguous", spec->contiguous);
-    put_maybe(o, "cpus_per_task", spec->has_cpus_per_task, spec->cpus_per_task);
-    put_text(o, "current_working_directory", spec->work_dir);
-    put_text(o, "dependency", job->live->dependency);
-    put_text(o, "excluded_nodes", spec->exc_nodes);
-    put_text(o, "extra", spec->extra);
-    put_text(o, "features", spec->features);
-    put_text(o, "prefer", spec->prefer);
-    put_int(o, "group_id", spec->gid);
-    put_text(o, "group_name", spec->group_name ? spec->group_name : names_group(spec->gid));
-    put_bool(o, "hold", spec->hold);
-    put_text(o, "licenses", spec->licenses);
-    put_maybe(o, "max_nodes", spec->has_max_nodes, spec->max_nodes);
-    put_maybe(o, "memory_per_cpu", spec->has_mem_per_cpu_mib, (int64_t)spec->mem_per_cpu_mib);
-    put_maybe(o, "memory_per_node", spec->has_mem_per_node_mib, (int64_t)spec->mem_per_node_mib);
-    put_number(o, "minimum_cpus_per_node", spec->min_cpus_per_node);
-    put_number(o, "minimum_tmp_disk_per_node", (int64_t)spec->tmp_per_node_mib);
-    put_text(o, "name", spec->name);
-    put_int(o, "nice", spec->nice);
-    put_text(o, "qos", spec->qos);
-    put_bool(o, "requeue", spec->has_requeue ? spec->requeue : spec->batch);
-    put_text(o, "required_nodes", spec->req_nodes);
-    put_text(o, "resv_name", job->live->reservation ? job->live->reservation : spec->reservation);
-    put(o, "shared", spec->exclusive ? json_pack("[s]", "none") : json_array());
-    put_text(o, "submit_line", spec->submit_line);
-    put_maybe(o, "tasks_per_core", spec->has_ntasks_per_core, spec->ntasks_per_core);
-    put_maybe(o, "tasks_per_node", spec->has_ntasks_per_node, spec->ntasks_per_node);
-    put_maybe(o, "tasks_per_socket", spec->has_ntasks_per_socket, spec->ntasks_per_socket);
-    put_maybe(o, "threads_per_core", spec->has_threads_per_core, spec->threads_per_core);
-    put_limit(o, "time_minimum", spec->has_time_min_sec, spec->time_min_sec);
-    put_text(o, "tres_per_node", spec->gres);
-    put_text(o, "tres_per_job", spec->tres_per_job);
-    put_text(o, "tres_per_socket", spec->tres_per_socket);
-    put_text(o, "tres_per_task", spec->tres_per_task);
-    put_int(o, "user_id", spec->uid);
-    put_text(o, "user_name", spec->user_name ? spec->user_name : names_user(spec->uid));
-    put_text(o, "wckey", spec->wckey);
-}
-
-static void put_array(json_t *o, const Pb__JobLive *live)
-{
-    _cleanup_str_ struct str tasks = STR_INIT;
-    put_int(o, "array_job_id", live->array_job_id); /* 0: it is in none */
-    put(o, "array_task_id",
-        live->has_array_task_id ? json_integer(live->array_task_id) : json_null());
-    put_int(o, "array_max_tasks", live->array_throttle);
-    if (live->array_tasks)
-        job_ids_put_tasks(live, &tasks);
-    put_text(o, "array_task_string", str_cstr(&tasks));
-}
-
-static void put_job_life(json_t *o, const Pb__JobRecord *job)
+static json_t *job_resources(const Pb__JobRecord *job)
 {
     const Pb__JobLive *live = job->live;
-    put_int(o, "job_id", live->job_id);
-    put_array(o, live);
-    put(o, "job_state", job_states(live));
-    put_text(o, "state_reason", job_state_reason(live));
-    put_text(o, "state_description", live->reason_detail);
-    put_text(o, "batch_host", live->batch_host);
-    put_number(o, "cpus", live->num_cpus);
-    put_number(o, "node_count", live->num_nodes);
-    put_number(o, "tasks", live->num_tasks ? live->num_tasks : job->spec->num_tasks);
-    put_text(o, "nodes", live->nodes);
-    put_text(o, "scheduled_nodes", live->sched_nodes);
-    put_text(o, "partition", live->partition ? live->partition : job->spec->partition);
-    put_number(o, "priority", live->priority);
-    put_int(o, "restart_cnt", live->restarts);
-    put(o, "exit_code", exit_code(live->exit_status));
-    put(o, "derived_exit_code", exit_code(live->derived_status));
-    put_number(o, "submit_time", live->submit_at);
-    put_number(o, "eligible_time", job_state_eligible_at(live));
-    put_number(o, "accrue_time", job_state_eligible_at(live));
-    put_number(o, "start_time", job_state_start_at(job));
-    put_number(o, "end_time", job_state_end_at(job));
-    put_number(o, "last_sched_evaluation", live->last_sched_at);
-    put_limit(o, "time_limit", live->has_time_limit_sec, live->time_limit_sec);
-    put_text(o, "system_comment", live->system_comment);
-    put(o, "job_resources", job_resources(live));
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < live->n_alloc; i++)
+        json_array_append_new(nodes, allocated_node(live->alloc[i], i));
+    return json_pack("{s:[], s:{s:i, s:[s], s:o, s:b, s:o}, s:i, s:o}", "select_type", "nodes",
+                     "count", (int)live->n_alloc, "select_type", live->alone ? "RESERVED" : "AVAILABLE",
+                     "list", json_out_text(live->nodes), "whole", (int)live->alone, "allocation",
+                     nodes, "cpus", (int)live->num_cpus, "threads_per_core",
+                     json_out_number(job->spec->has_threads_per_core, false,
+                                     job->spec->threads_per_core));
+}
+
+static json_t *real_number(bool set, double value)
+{
+    return json_pack("{s:b, s:b, s:f}", "set", (int)set, "infinite", 0, "number", set ? value : 0);
+}
+
+static json_t *array_tasks(const Pb__JobLive *live)
+{
+    _cleanup_str_ struct str tasks = STR_INIT;
+    if (live->array_tasks)
+        job_ids_put_tasks(live, &tasks);
+    return json_out_text(str_cstr(&tasks));
+}
+
+static json_t *job_flags(const Pb__JobRecord *job)
+{
+    const Pb__JobSpec *spec = job->spec;
+    const struct {
+        bool set;
+        const char *name;
+    } flags[] = {
+        {spec->has_kill_invalid_dep && spec->kill_invalid_dep, "KILL_INVALID_DEPENDENCY"},
+        {spec->has_kill_invalid_dep && !spec->kill_invalid_dep, "NO_KILL_INVALID_DEPENDENCY"},
+        {spec->gres_flags && strstr(spec->gres_flags, "enforce-binding"), "GRES_BINDING_ENFORCED"},
+        {spec->gres_flags && strstr(spec->gres_flags, "disable-binding"), "GRES_BINDING_DISABLED"},
+        {spec->spread > 0, "SPREAD_JOB"},
+        {spec->use_min_nodes, "PREFER_MINIMUM_NODE_COUNT"},
+        {job->live->scheduled_by_backfill, "BACKFILL_ATTEMPTED"},
+        {job->live->last_sched_at > 0, "SCHEDULING_ATTEMPTED"},
+        {job->live->dependency && *job->live->dependency, "DEPENDENT"},
+        {!spec->partition, "USING_DEFAULT_PARTITION"},
+    };
+    json_t *all = json_array();
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i].set)
+            json_array_append_new(all, json_string(flags[i].name));
+    return all;
+}
+
+/* "TIME_LIMIT_80" is "TIME=80%" there. */
+static json_t *mail_types(const char *list)
+{
+    static const char limit[] = "TIME_LIMIT";
+    json_t *words = json_out_list(list), *all = json_array(), *word;
+    size_t i;
+    json_array_foreach(words, i, word)
+    {
+        const char *text = json_string_value(word);
+        _cleanup_str_ struct str name = STR_INIT;
+        if (str_starts(text, limit))
+            str_printf(&name, "TIME=%s%%", text[strlen(limit)] ? text + strlen(limit) + 1 : "100");
+        else
+            str_puts(&name, text);
+        if (!str_case_eq(text, "NONE"))
+            json_array_append_new(all, json_out_text(str_cstr(&name)));
+    }
+    json_decref(words);
+    return all;
+}
+
+static json_t *shared(const Pb__JobSpec *spec)
+{
+    const char *word = spec->exclusive        ? "none"
+                       : spec->exclusive_user ? "user"
+                       : spec->oversubscribe  ? "oversubscribe"
+                                              : NULL;
+    return word ? json_pack("[s]", word) : json_array();
+}
+
+static json_t *per_gpu(uint64_t count)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (count)
+        str_printf(&text, "gres/gpu:%llu", (unsigned long long)count);
+    return json_out_text(str_cstr(&text));
+}
+
+static json_t *stream(const Pb__JobRecord *job, int which)
+{
+    _cleanup_str_ struct str path = STR_INIT;
+    job_state_put_path(job, which, &path);
+    return json_out_text(str_cstr(&path));
+}
+
+static json_t *job_tres(const Pb__JobRecord *job, bool allocated)
+{
+    _cleanup_str_ struct str tres = STR_INIT;
+    job_state_put_tres(job, allocated, &tres);
+    return json_out_text(str_cstr(&tres));
 }
 
 json_t *records_job(const Pb__JobRecord *job, const char *cluster)
 {
-    static const char *const streams[] = {"standard_input", "standard_output", "standard_error"};
+    const Pb__JobSpec *spec = job->spec;
+    const Pb__JobLive *live = job->live;
     json_t *o = json_object();
-    put_job_life(o, job);
-    put_job_request(o, job);
-    for (int i = 0; i < 3; i++) {
-        _cleanup_str_ struct str path = STR_INIT;
-        job_state_put_path(job, i, &path);
-        put_text(o, streams[i], str_cstr(&path));
-    }
-    _cleanup_str_ struct str asked = STR_INIT, allocated = STR_INIT;
-    job_state_put_tres(job, false, &asked);
-    job_state_put_tres(job, true, &allocated);
-    put_text(o, "tres_req_str", str_cstr(&asked));
-    put_text(o, "tres_alloc_str", str_cstr(&allocated));
-    put_text(o, "cluster", cluster);
+#define MEMBER(name, status, value) put(o, name, value);
+#include "cmd/common/job_members.def"
+#undef MEMBER
     return o;
 }
 
@@ -235,99 +234,98 @@ json_t *records_node_states(const Pb__NodeRecord *node)
     return json_out_list(str_cstr(&text));
 }
 
-static void put_node_tres(json_t *o, const Pb__NodeRecord *n)
+static json_t *node_tres(const Pb__NodeRecord *n, bool used)
 {
-    _cleanup_str_ struct str all = STR_INIT, used = STR_INIT;
-    node_state_put_tres(n, false, &all);
-    node_state_put_tres(n, true, &used);
-    put_text(o, "tres", str_cstr(&all));
-    put_text(o, "tres_used", str_cstr(&used));
-    put(o, "tres_weighted", json_real(0));
-    put_text(o, "gres", n->gres);
-    put_text(o, "gres_used", "");
-    put_text(o, "gres_drained", "N/A");
+    _cleanup_str_ struct str tres = STR_INIT;
+    node_state_put_tres(n, used, &tres);
+    return json_out_text(str_cstr(&tres));
+}
+
+static json_t *node_energy(void)
+{
+    return json_pack("{s:i, s:i, s:i, s:o, s:i, s:i}", "average_watts", 0, "base_consumed_energy", 0,
+                     "consumed_energy", 0, "current_watts", json_out_number(true, false, 0),
+                     "previous_consumed_energy", 0, "last_collected", 0);
 }
 
 json_t *records_node(const Pb__NodeRecord *n, const char *cluster)
 {
     json_t *o = json_object();
-    put_text(o, "name", n->name);
-    put(o, "state", records_node_states(n));
-    put_text(o, "architecture", n->arch);
-    put_text(o, "address", n->addr);
-    put_text(o, "hostname", n->hostname);
-    put_text(o, "cluster_name", cluster);
-    put_int(o, "cpus", n->cpus);
-    put_int(o, "alloc_cpus", n->alloc_cpus);
-    put_int(o, "alloc_idle_cpus", n->cpus > n->alloc_cpus ? n->cpus - n->alloc_cpus : 0);
-    put_int(o, "idle_cpus", n->cpus > n->alloc_cpus ? n->cpus - n->alloc_cpus : 0);
-    put_int(o, "effective_cpus", n->cpus);
-    put_int(o, "boards", n->boards);
-    put_int(o, "sockets", n->sockets);
-    put_int(o, "cores", n->cores);
-    put_int(o, "threads", n->threads);
-    put_int(o, "real_memory", (int64_t)n->real_memory_mib);
-    put_int(o, "alloc_memory", (int64_t)n->alloc_mem_mib);
-    put_maybe(o, "free_mem", n->has_free_mem_mib, (int64_t)n->free_mem_mib);
-    put_int(o, "cpu_load", n->cpu_load_centi);
-    put_int(o, "temporary_disk", (int64_t)n->tmp_disk_mib);
-    put_int(o, "weight", n->weight);
-    put(o, "features", json_out_list(n->features));
-    put(o, "active_features", json_out_list(node_state_active_features(n)));
-    put_node_tres(o, n);
-    put_text(o, "comment", n->comment);
-    put_text(o, "extra", n->extra);
-    put_text(o, "operating_system", n->os);
-    put_text(o, "version", n->version);
-    put_text(o, "slurmd_version", n->version);
-    put(o, "partitions", json_out_list(n->partitions));
-    put_int(o, "port", n->port);
-    put_text(o, "reason", n->reason);
-    put_number(o, "reason_changed_at", n->reason_at);
-    put_text(o, "reason_set_by_user",
-             n->reason && n->has_reason_uid ? names_user(n->reason_uid) : "");
-    put_number(o, "boot_time", n->boot_at);
-    put_number(o, "slurmd_start_time", n->daemon_start_at);
-    put_number(o, "last_busy", n->last_busy_at);
-    put_text(o, "mcs_label", n->mcs_label);
-    put_text(o, "owner", n->owner);
+#define MEMBER(name, status, value) put(o, name, value);
+#include "cmd/common/node_members.def"
+#undef MEMBER
+    return o;
+}
+
+static json_t *part_nodes(const Pb__PartRecord *p)
+{
+    return json_pack("{s:o, s:o, s:i}", "allowed_allocation", TEXT(p->alloc_nodes), "configured",
+                     TEXT(p->nodes), "total", (int)p->total_nodes);
+}
+
+static json_t *part_tres(const Pb__PartRecord *p)
+{
+    _cleanup_str_ struct str tres = STR_INIT;
+    if (p->total_nodes)
+        str_printf(&tres, "cpu=%u,mem=%lluM,node=%u,billing=%u", p->total_cpus,
+                   (unsigned long long)p->total_mem_mib, p->total_nodes, p->total_cpus);
+    return json_pack("{s:s, s:o}", "billing_weights", "", "configured", TEXT(str_cstr(&tres)));
+}
+
+/* A limit of memory of zero is none. */
+static void put_memory(json_t *o, uint64_t cpu_mib, uint64_t node_mib)
+{
+    put_int(o, "memory_per_cpu", (int64_t)(cpu_mib ? cpu_mib : node_mib));
+    put(o, "partition_memory_per_cpu", MAYBE(cpu_mib > 0, (int64_t)cpu_mib));
+    put(o, "partition_memory_per_node", MAYBE(node_mib > 0, (int64_t)node_mib));
+}
+
+static json_t *part_defaults(const Pb__PartRecord *p)
+{
+    _cleanup_str_ struct str job = STR_INIT;
+    json_t *o = json_object();
+    if (p->def_cpu_per_gpu)
+        str_printf(&job, "DefCpuPerGPU=%u", p->def_cpu_per_gpu);
+    if (p->def_mem_per_gpu_mib)
+        str_printf(&job, "%sDefMemPerGPU=%llu", job.len ? "," : "",
+                   (unsigned long long)p->def_mem_per_gpu_mib);
+    put_memory(o, p->def_mem_per_cpu_mib, p->def_mem_per_node_mib);
+    put(o, "time", limit(p->default_time_sec > 0, p->default_time_sec));
+    put_text(o, "job", str_cstr(&job));
+    return o;
+}
+
+/* At most so many, or infinitely many. */
+static json_t *at_most(uint32_t count)
+{
+    return json_out_number(true, count == 0 || count == UINT32_MAX, count);
+}
+
+static json_t *part_maximums(const Pb__PartRecord *p)
+{
+    const char *jobs = p->share ? strchr(p->share, ':') : NULL;
+    bool shares = p->share && (str_starts(p->share, "YES") || str_starts(p->share, "FORCE"));
+    int count = jobs ? atoi(jobs + 1) : shares ? 4 : 1;
+    json_t *o = json_object();
+    put(o, "cpus_per_node", at_most(p->max_cpus_per_node));
+    put(o, "cpus_per_socket", at_most(p->max_cpus_per_socket));
+    put_memory(o, p->max_mem_per_cpu_mib, p->max_mem_per_node_mib);
+    put(o, "nodes", at_most(p->has_max_nodes ? p->max_nodes : UINT32_MAX));
+    put_int(o, "shares", count);
+    put(o, "oversubscribe",
+        json_pack("{s:i, s:o}", "jobs", count, "flags",
+                  json_out_list(p->share && str_starts(p->share, "FORCE") ? "force" : NULL)));
+    put(o, "time", limit(true, p->has_max_time_sec ? p->max_time_sec : TIME_UNLIMITED));
+    put(o, "over_time_limit", limit(p->has_over_time_limit_sec, p->over_time_limit_sec));
     return o;
 }
 
 json_t *records_part(const Pb__PartRecord *p, const char *cluster)
 {
-    bool unlimited_nodes = !p->has_max_nodes || p->max_nodes == UINT32_MAX;
     json_t *o = json_object();
-    put_text(o, "name", p->name);
-    put_text(o, "cluster", cluster);
-    put_text(o, "alternate", p->alternate);
-    put(o, "nodes",
-        json_pack("{s:o, s:o, s:i}", "allowed_allocation", json_out_text(p->alloc_nodes),
-                  "configured", json_out_text(p->nodes), "total", (int)p->total_nodes));
-    put(o, "accounts",
-        json_pack("{s:o, s:o}", "allowed", json_out_text(p->allow_accounts), "deny",
-                  json_out_text(p->deny_accounts)));
-    put(o, "groups", json_pack("{s:o}", "allowed", json_out_text(p->allow_groups)));
-    put(o, "qos",
-        json_pack("{s:o, s:o, s:o}", "allowed", json_out_text(p->allow_qos), "deny",
-                  json_out_text(p->deny_qos), "assigned", json_out_text(p->qos)));
-    put(o, "cpus", json_pack("{s:i}", "total", (int)p->total_cpus));
-    json_t *maximums = json_object(), *defaults = json_object();
-    put(maximums, "nodes", json_out_number(true, unlimited_nodes, p->max_nodes));
-    put_limit(maximums, "time", true, p->has_max_time_sec ? p->max_time_sec : TIME_UNLIMITED);
-    put(maximums, "oversubscribe", json_pack("{s:o}", "flags", json_out_list(p->share)));
-    put(o, "maximums", maximums);
-    put_limit(defaults, "time", p->default_time_sec > 0, p->default_time_sec);
-    put(o, "defaults", defaults);
-    put(o, "minimums", json_pack("{s:i}", "nodes", (int)p->min_nodes));
-    put(o, "priority",
-        json_pack("{s:i, s:i}", "job_factor", (int)p->priority_job_factor, "tier",
-                  (int)p->priority_tier));
-    put(o, "partition", json_pack("{s:o}", "state", json_out_list(p->state)));
-    put_bool(o, "default", p->is_default);
-    put_bool(o, "hidden", p->hidden);
-    put_bool(o, "req_resv", p->req_resv);
-    put_bool(o, "root_only", p->root_only);
+#define MEMBER(name, status, value) put(o, name, value);
+#include "cmd/common/part_members.def"
+#undef MEMBER
     return o;
 }
 

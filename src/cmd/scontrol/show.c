@@ -62,6 +62,8 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, part->last_backfill);
     int64_t now = part->has_now ? part->now : time(NULL);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -109,6 +111,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
     const Pb__StepList *part = (const Pb__StepList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, -1);
     for (size_t i = 0; i < part->n_steps; i++) {
         const Pb__StepRecord *step = part->steps[i];
         if (s->step && s->step->has_step_id && step->step_id != s->step->step_id)
@@ -152,6 +156,8 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
     const Pb__NodeList *part = (const Pb__NodeList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, -1);
     for (size_t i = 0; i < part->n_nodes; i++) {
         const Pb__NodeRecord *node = part->nodes[i];
         if (s->wanted && !hostlist_remove(s->wanted, node->name))
@@ -196,6 +202,8 @@ static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
     const Pb__PartList *part = (const Pb__PartList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, -1);
     for (size_t i = 0; i < part->n_parts; i++) {
         const Pb__PartRecord *p = part->parts[i];
         if (s->name ? !str_eq(s->name, p->name) : p->hidden && !scontrol.all)
@@ -333,6 +341,8 @@ static int on_resvs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
     const Pb__ResvList *part = (const Pb__ResvList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, -1);
     for (size_t i = 0; i < part->n_resvs; i++) {
         s->seen++;
         if (s->json)

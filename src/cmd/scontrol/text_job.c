@@ -315,9 +315,8 @@ static void put_request(const struct job_view *v)
     const Pb__JobSpec *s = v->spec;
     bool per_cpu = s->has_mem_per_cpu_mib && !s->has_mem_per_node_mib;
     uint64_t mem = per_cpu ? s->mem_per_cpu_mib : s->mem_per_node_mib;
-    uint32_t min_cpus = s->min_cpus_per_node ? s->min_cpus_per_node : s->cpus_per_task;
     text_break(v->style, v->out);
-    str_printf(v->out, "MinCPUsNode=%u %s=%s MinTmpDiskNode=%s", min_cpus ? min_cpus : 1,
+    str_printf(v->out, "MinCPUsNode=%u %s=%s MinTmpDiskNode=%s", job_state_min_cpus(s),
                per_cpu ? "MinMemoryCPU" : "MinMemoryNode", mem ? size_format_mib(mem, size) : "0",
                s->tmp_per_node_mib ? size_format_mib(s->tmp_per_node_mib, tmp) : "0");
     text_break(v->style, v->out);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/common/cmd.h"
+#include "cmd/common/json_out.h"
 #include "cmd/sinfo/options.h"
 #include "cmd/sinfo/resvs.h"
 #include "cmd/sinfo/table.h"
@@ -17,7 +18,10 @@ static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
 
 static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
-    return table_take_nodes(ctx, (const Pb__NodeList *)message, err);
+    const Pb__NodeList *part = (const Pb__NodeList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, -1);
+    return table_take_nodes(ctx, part, err);
 }
 
 static int load(struct table *t, struct err *err)

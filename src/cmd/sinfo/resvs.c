@@ -19,6 +19,8 @@ static int on_resvs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct resvs *all = ctx;
     const Pb__ResvList *part = (const Pb__ResvList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, -1);
     for (size_t i = 0; i < part->n_resvs; i++)
         vec_push(&all->list, part->resvs[i]);
     return 0;

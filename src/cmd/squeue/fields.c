@@ -68,13 +68,6 @@ static uint32_t max_nodes(const Pb__JobRecord *job)
     return spec->num_tasks && least < spec->max_nodes ? least : spec->max_nodes;
 }
 
-static uint32_t min_cpus(const Pb__JobSpec *spec)
-{
-    if (spec->min_cpus_per_node)
-        return spec->min_cpus_per_node;
-    return spec->cpus_per_task ? spec->cpus_per_task : 1;
-}
-
 static const char *size(uint64_t mib, struct str *out)
 {
     char buf[SIZE_TEXT_MAX];

@@ -123,6 +123,8 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     arena_init(&arena, 0);
     struct list *l = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, part->last_backfill);
     struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
                                .cluster = cmd_conf()->cluster_name};
     for (size_t i = 0; i < part->n_jobs; i++) {
@@ -164,6 +166,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct list *l = ctx;
     const Pb__StepList *part = (const Pb__StepList *)message;
+    if (part->has_now)
+        json_out_stamp(part->now, -1);
     struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
                                .cluster = cmd_conf()->cluster_name};
     for (size_t i = 0; i < part->n_steps; i++) {
