@@ -117,13 +117,44 @@ const char *time_format_short(int64_t sec, char buf[TIME_TEXT_MAX])
     return buf;
 }
 
+static const char *date_format; /* NULL: standard */
+
+void time_set_date_format(const char *format)
+{
+    date_format = format && *format && !str_case_eq(format, "standard") ? format : NULL;
+}
+
+/* "12:34:56" of today, "Ystday 12:34", "Mon 12:34" of the coming week, "25 Apr 12:34", "6 Jun
+ * 2012".
+ */
+static const char *relative_format(const struct tm *tm)
+{
+    struct tm today;
+    time_t now = time(NULL);
+    if (!localtime_r(&now, &today))
+        return "%Y-%m-%dT%H:%M:%S";
+    int days = tm->tm_yday - today.tm_yday;
+    if (tm->tm_year != today.tm_year)
+        return "%-d %b %Y";
+    return days == 0              ? "%H:%M:%S"
+           : days == 1            ? "Tomorr %H:%M"
+           : days == -1           ? "Ystday %H:%M"
+           : days > 1 && days < 7 ? "%a %H:%M"
+                                  : "%-d %b %H:%M";
+}
+
 const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIME_TEXT_MAX])
 {
     time_t at = (time_t)at_sec;
     struct tm tm;
     if (at_sec == 0)
         snprintf(buf, TIME_TEXT_MAX, "%s", when_zero ? when_zero : "Unknown");
-    else if (!localtime_r(&at, &tm) || strftime(buf, TIME_TEXT_MAX, "%Y-%m-%dT%H:%M:%S", &tm) == 0)
+    else if (!localtime_r(&at, &tm) ||
+             strftime(buf, TIME_TEXT_MAX,
+                      !date_format                           ? "%Y-%m-%dT%H:%M:%S"
+                      : str_case_eq(date_format, "relative") ? relative_format(&tm)
+                                                             : date_format,
+                      &tm) == 0)
         snprintf(buf, TIME_TEXT_MAX, "Invalid");
     return buf;
 }

@@ -26,6 +26,10 @@ const char *time_format_short(int64_t sec, char buf[TIME_TEXT_MAX]);
  * which. */
 const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIME_TEXT_MAX]);
 
+/* How time_format_date() of this process writes dates (SLURM_TIME_FORMAT): NULL or "standard",
+ * "relative", or a format of strftime(). Borrowed. */
+void time_set_date_format(const char *format);
+
 /* now, now+10minutes, HH:MM[:SS], MMDD[YY], YYYY-MM-DD[THH:MM[:SS]], midnight, noon, today,
  * tomorrow, uts<seconds>. */
 int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct err *err);

@@ -181,7 +181,7 @@ def test_standby(make_pair):
     p = make_pair(nodes=1)
     c = p.c
     assert c.run("scontrol ping").ok().splitlines() == ["Slurmctld(primary) at localhost is UP",
-                                                       "Slurmctld(backup) at backup is UP"]
+                                                       "Slurmctld(backup) at backup is UP", "Leader: localhost"]
     assert {"slurmctld", "slurmctld-1"} <= set(os.listdir(c.dir / "run"))
     assert int((c.dir / "slurmctld-backup.pid").read_text()) == c.daemons["backup"].pid
     assert int((c.dir / "slurmctld.pid").read_text()) == c.daemons["slurmctld"].pid

@@ -128,7 +128,8 @@ static int check_parser(struct args_common *c, const struct args_row *row, const
     c->list_parsers |= str_eq(value, "list");
     if (is_parser(value))
         return 0;
-    cmd_error("unknown data parser '%s' (--%s): use " ARGS_PARSER " or no version", value, row->name);
+    cmd_error("unknown data parser '%s' (--%s): use " ARGS_PARSER " or no version", value,
+              row->name);
     return 2;
 }
 

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/timefmt.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/text.h"
 
@@ -31,6 +32,7 @@ void cmd_start(const char *name)
     int fd;
     cmd.name = name;
     arena_init(&cmd.arena, 0);
+    time_set_date_format(getenv("SLURM_TIME_FORMAT"));
     /* A closed standard descriptor would be taken by the first socket that is opened. */
     do
         fd = open("/dev/null", O_RDWR | O_CLOEXEC);

@@ -290,9 +290,9 @@ static void test_scontrol_refuses(void **state)
         {"scontrol", "show slurmd", 1, NULL,
          "scontrol: error: show slurmd is not available in this version; see 'scontrol show node', "
          "and 'slurmd -C' on its host\n"},
-        {"scontrol", "show daemons", 1, NULL,
-         "scontrol: error: show daemons is not available in this version; see 'scontrol ping', and "
-         "'sinfo -N' for the nodes\n"},
+        {"scontrol", "show assoc_mgr", 0, "~No associations currently cached in Slurm.\n", NULL},
+        {"scontrol", "show bbstat", 0, NULL, NULL},
+        {"scontrol", "show federation", 0, NULL, NULL},
         {"scontrol", "setdebug", 1, NULL, "too few arguments for keyword:setdebug\n"},
         {"scontrol", "setdebug loud", 1, NULL, "invalid debug level: loud\n"},
         {"scontrol", "setdebug 10", 1, NULL, "invalid debug level: 10\n"},

@@ -103,6 +103,9 @@ void listing_print_header(struct listing *l, struct str *out);
 /* Sorts (stably) and prints; the rows are gone afterwards. */
 void listing_print_rows(struct listing *l, struct str *out);
 
+/* --helpformat: a line for each field that has a help text: name, letter, help. */
+void listing_put_fields(const struct listing_table *t, struct str *out);
+
 /* Finders; NULL: unknown. Names in any case. */
 const struct listing_field *listing_find_letter(const struct listing_table *t, char letter);
 const struct listing_field *listing_find_name(const struct listing_table *t, const char *name,

@@ -151,3 +151,13 @@ bool listing_set_sort(struct listing *l, const char *keys)
     }
     return known;
 }
+
+void listing_put_fields(const struct listing_table *t, struct str *out)
+{
+    for (size_t i = 0; i < t->count; i++) {
+        const struct listing_field *f = &t->fields[i];
+        const char letter[] = {'%', f->letter, 0};
+        if (*f->help)
+            str_printf(out, "%-20s %-2s  %s\n", f->name, f->letter ? letter : "", f->help);
+    }
+}

@@ -93,12 +93,12 @@ static json_t *job_resources(const Pb__JobRecord *job)
     json_t *nodes = json_array();
     for (size_t i = 0; i < live->n_alloc; i++)
         json_array_append_new(nodes, allocated_node(live->alloc[i], i));
-    return json_pack("{s:[], s:{s:i, s:[s], s:o, s:b, s:o}, s:i, s:o}", "select_type", "nodes",
-                     "count", (int)live->n_alloc, "select_type", live->alone ? "RESERVED" : "AVAILABLE",
-                     "list", json_out_text(live->nodes), "whole", (int)live->alone, "allocation",
-                     nodes, "cpus", (int)live->num_cpus, "threads_per_core",
-                     json_out_number(job->spec->has_threads_per_core, false,
-                                     job->spec->threads_per_core));
+    return json_pack(
+        "{s:[], s:{s:i, s:[s], s:o, s:b, s:o}, s:i, s:o}", "select_type", "nodes", "count",
+        (int)live->n_alloc, "select_type", live->alone ? "RESERVED" : "AVAILABLE", "list",
+        json_out_text(live->nodes), "whole", (int)live->alone, "allocation", nodes, "cpus",
+        (int)live->num_cpus, "threads_per_core",
+        json_out_number(job->spec->has_threads_per_core, false, job->spec->threads_per_core));
 }
 
 static json_t *real_number(bool set, double value)
@@ -243,8 +243,8 @@ static json_t *node_tres(const Pb__NodeRecord *n, bool used)
 
 static json_t *node_energy(void)
 {
-    return json_pack("{s:i, s:i, s:i, s:o, s:i, s:i}", "average_watts", 0, "base_consumed_energy", 0,
-                     "consumed_energy", 0, "current_watts", json_out_number(true, false, 0),
+    return json_pack("{s:i, s:i, s:i, s:o, s:i, s:i}", "average_watts", 0, "base_consumed_energy",
+                     0, "consumed_energy", 0, "current_watts", json_out_number(true, false, 0),
                      "previous_consumed_energy", 0, "last_collected", 0);
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests to one controller alone: whether it is there, and that it lead. */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -34,6 +35,7 @@ struct pinged {
     pthread_t thread;
     struct alone alone;
     bool up;
+    char *leader; /* whom it knows to lead, NULL: nobody */
 };
 
 static void *ping(void *arg)
@@ -43,7 +45,10 @@ static void *ping(void *arg)
     struct arena arena;
     arena_init(&arena, 0);
     struct rpc_client *client = rpc_client_new(&p->alone.conf);
-    p->up = rpc_call(client, RPC_PING, &request.base, 0, &arena, NULL, NULL) == 0;
+    Pb__PingReply *reply = NULL;
+    p->up = rpc_call(client, RPC_PING, &request.base, 0, &arena, &reply, NULL) == 0;
+    if (p->up && reply)
+        p->leader = mem_strdup(reply->leader ? reply->leader : reply->primary ? reply->name : NULL);
     rpc_client_free(client);
     arena_done(&arena);
     return NULL;
@@ -62,7 +67,7 @@ static void put_line(const struct conf *conf, size_t rank, bool up)
     str_printf(out, ") at %s is %s\n", conf->controllers.data[rank].name, up ? "UP" : "DOWN");
 }
 
-int ping_print(bool *all_up)
+int ping_print(bool *all_up, bool names_leader)
 {
     const struct conf *conf = cmd_conf();
     size_t count = conf->controllers.len;
@@ -85,13 +90,20 @@ int ping_print(bool *all_up)
         *all_up = *all_up && all[i].up;
         put_line(conf, i, all[i].up);
     }
+    for (size_t i = 0; i < count; i++)
+        if (all[i].leader && names_leader && count > 1) {
+            str_printf(cmd_out(), "Leader: %s\n", all[i].leader);
+            names_leader = false;
+        }
+    for (size_t i = 0; i < count; i++)
+        free(all[i].leader);
     return one_up ? 0 : 1;
 }
 
 int run_ping(int argc, char **argv)
 {
     bool all_up;
-    ping_print(&all_up);
+    ping_print(&all_up, true);
     return all_up ? 0 : 1;
 }
 

@@ -30,7 +30,7 @@ scontrol_run run_completing, run_resume, run_suspend, run_takeover, run_top, run
 int set_debug(const char *level);
 
 /* Whether the controllers answer, a line each. */
-int ping_print(bool *all_up);
+int ping_print(bool *all_up, bool names_leader);
 
 /* Jobs and elements of job arrays out of "1,2", "3", "4_[1-5,7]" and "JobName=NAME"; negative after
  * a message. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/hostlist.h"
 #include "base/mem.h"
@@ -268,7 +269,7 @@ static int show_config(const char *key)
     }
     str_printf(cmd_out(), "%s\n", reply->text);
     bool all_up;
-    ping_print(&all_up);
+    ping_print(&all_up, false);
     return 0;
 }
 
@@ -442,6 +443,51 @@ static int show_key(const char *partition)
         return 1;
     }
     str_printf(cmd_out(), "%s\n", reply->text);
+    return 0;
+}
+
+static bool is_this_host(const char *name)
+{
+    char host[256] = "";
+    gethostname(host, sizeof(host) - 1);
+    size_t len = strcspn(host, "."), name_len = strcspn(name, ".");
+    return str_case_eq(name, "localhost") || str_case_eq(name, host) ||
+           ((!host[len] || !name[name_len]) && len == name_len && !strncasecmp(name, host, len));
+}
+
+/* Those that should run on this host. */
+static int show_daemons(const char *id)
+{
+    struct conf *conf = NULL; /* that of a command has no nodes */
+    struct err err = {0};
+    bool controller = false, node = false;
+    if (conf_load(cmd_conf()->path, CONF_FULL, NULL, &conf, NULL, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    vec_foreach (&conf->controllers, h)
+        controller = controller || is_this_host(h->name);
+    for (size_t i = 0; i < conf->nodes.len && !node; i++)
+        node = is_this_host(conf->nodes.data[i].hostname);
+    conf_free(conf);
+    str_printf(cmd_out(), "%s%s%s\n", controller ? "slurmctld" : "", controller && node ? " " : "",
+               node ? "slurmd" : "");
+    return 0;
+}
+
+/* There is no accounting yet: what Slurm prints without it. */
+static int show_assoc_mgr(const char *id)
+{
+    str_puts(cmd_out(),
+             "Current Association Manager state\n\nNo users currently cached in Slurm.\n\n\n"
+             "No associations currently cached in Slurm.\n\n\n"
+             "No QOS currently cached in Slurm.\n\n");
+    return 0;
+}
+
+/* Of burst buffers and federations, of which there are none. */
+static int show_nothing(const char *id)
+{
     return 0;
 }
 

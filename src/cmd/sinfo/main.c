@@ -61,6 +61,10 @@ int main(int argc, char **argv)
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
         return status;
+    if (o.help_format) {
+        listing_put_fields(&rows_table, cmd_out());
+        return cmd_flush();
+    }
     list_fn *list = o.reservations ? resvs_list : list_once;
     status = list(&o);
     while (o.iterate_sec) {

@@ -80,6 +80,8 @@ static bool *flag_of(struct options *o, int id)
         return &o->summarize;
     case ID_reservation:
         return &o->reservations;
+    case ID_helpformat:
+        return &o->help_format;
     case ID_json:
         return &o->json;
     case ID_yaml:

@@ -209,7 +209,7 @@ static const char *address_of(const Pb__NodeRecord *n)
 
 #define RANGED(which) ranged(row, which, out)
 
-#define FIELD(id, name, letter, title, class, needs, value, help)                                  \
+#define FIELD(id, name, letter, title, status, class, needs, value, help)                          \
     static struct listing_value get_##id(const void *record, struct str *out)                      \
     {                                                                                              \
         const struct row *row = record;                                                            \
@@ -224,7 +224,7 @@ static const char *address_of(const Pb__NodeRecord *n)
 #undef FIELD
 
 static const struct listing_field fields[] = {
-#define FIELD(id, name, letter, title, class, needs, value, help)                                  \
+#define FIELD(id, name, letter, title, status, class, needs, value, help)                          \
     {name, letter, title, get_##id, help},
 #include "cmd/sinfo/fields.def"
 #undef FIELD
@@ -233,7 +233,7 @@ static const struct {
     enum field_class class;
     const char *needs;
 } traits[] = {
-#define FIELD(id, name, letter, title, class, needs, value, help) {class, needs},
+#define FIELD(id, name, letter, title, status, class, needs, value, help) {class, needs},
 #include "cmd/sinfo/fields.def"
 #undef FIELD
 };

@@ -12,7 +12,7 @@
 /* "#": as wide as the widest value, at least the number that follows. */
 #define FORMAT_DEFAULT "%#9P %.5a %.10l %.6D %.6t %N"
 #define FORMAT_SUMMARY "%#9P %.5a %.10l %.16F %N"
-#define FORMAT_LONG "%#9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %N"
+#define FORMAT_LONG "%#9P %.5a %.10l %.10s %.4r %.8h %.10g %.6D %.11T %.11i %N"
 #define FORMAT_NODE "%#9N %.6D %#.9P %6t"
 #define FORMAT_NODE_LONG "%#9N %.6D %#.9P %.11T %4c %.8z %.6m %.8d %.6w %.8f %20E"
 #define FORMAT_REASONS "%20E %9u %19H %N"

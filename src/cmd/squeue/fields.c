@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/idset.h"
 #include "base/size.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
@@ -161,10 +162,32 @@ static const char *executing_host(const Pb__JobRecord *job)
 
 static const char *sct(const Pb__JobSpec *spec, struct str *out)
 {
-    if (!spec->threads_per_core)
-        return "*:*:*";
-    str_printf(out, "*:*:%u", spec->threads_per_core);
+    const uint32_t counts[] = {spec->sockets_per_node, spec->cores_per_socket,
+                               spec->threads_per_core};
+    for (size_t i = 0; i < 3; i++) {
+        str_puts(out, i ? ":" : "");
+        if (counts[i])
+            str_printf(out, "%u", counts[i]);
+        else
+            str_putc(out, '*');
+    }
     return str_cstr(out);
+}
+
+static const char *core_spec(const Pb__JobSpec *spec, struct str *out)
+{
+    if (spec->has_thread_spec)
+        str_printf(out, "%u Threads", spec->thread_spec);
+    else if (spec->has_core_spec)
+        str_printf(out, "%u", spec->core_spec);
+    else
+        return "N/A";
+    return str_cstr(out);
+}
+
+static const char *exclusive(const Pb__JobSpec *spec)
+{
+    return spec->exclusive ? "NODE" : spec->exclusive_user ? "USER" : "NO";
 }
 
 static int64_t pending_sec(const Pb__JobLive *live, int64_t now)
@@ -230,6 +253,26 @@ static int64_t step_used_sec(const Pb__StepRecord *step, int64_t now)
     return step->start_at && end > step->start_at ? end - step->start_at : 0;
 }
 
+static const char *step_task_id(const Pb__StepRecord *step, struct str *out)
+{
+    if (!step->has_array_task_id)
+        return "N/A";
+    str_printf(out, "%u", step->array_task_id);
+    return str_cstr(out);
+}
+
+static const char *step_ports(const Pb__StepRecord *step, struct str *out)
+{
+    struct idset ports = {0};
+    if (!step->n_resv_ports)
+        return NULL;
+    for (size_t i = 0; i < step->n_resv_ports; i++)
+        idset_add(&ports, step->resv_ports[i]);
+    idset_format(&ports, out);
+    idset_done(&ports);
+    return str_cstr(out);
+}
+
 static const char *step_state(const Pb__StepRecord *step)
 {
     return step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
@@ -237,7 +280,7 @@ static const char *step_state(const Pb__StepRecord *step)
                                                          : "PENDING";
 }
 
-#define FIELD(id, name, letter, title, value, help)                                                \
+#define FIELD(id, name, letter, title, status, value, help)                                        \
     static struct listing_value get_job_##id(const void *record, struct str *out)                  \
     {                                                                                              \
         const struct fields_view *view = record;                                                   \
@@ -253,14 +296,15 @@ static const char *step_state(const Pb__StepRecord *step)
 #undef FIELD
 
 static const struct listing_field job_fields[] = {
-#define FIELD(id, name, letter, title, value, help) {name, letter, title, get_job_##id, help},
+#define FIELD(id, name, letter, title, status, value, help)                                        \
+    {name, letter, title, get_job_##id, help},
 #include "cmd/squeue/job_fields.def"
 #undef FIELD
 };
 const struct listing_table fields_jobs = {job_fields, sizeof(job_fields) / sizeof(job_fields[0]),
                                           "job"};
 
-#define FIELD(id, name, letter, title, value, help)                                                \
+#define FIELD(id, name, letter, title, status, value, help)                                        \
     static struct listing_value get_step_##id(const void *record, struct str *out)                 \
     {                                                                                              \
         const struct fields_view *view = record;                                                   \
@@ -273,7 +317,8 @@ const struct listing_table fields_jobs = {job_fields, sizeof(job_fields) / sizeo
 #undef FIELD
 
 static const struct listing_field step_fields[] = {
-#define FIELD(id, name, letter, title, value, help) {name, letter, title, get_step_##id, help},
+#define FIELD(id, name, letter, title, status, value, help)                                        \
+    {name, letter, title, get_step_##id, help},
 #include "cmd/squeue/step_fields.def"
 #undef FIELD
 };

@@ -133,7 +133,7 @@ static const struct title letters[] = {
     {"Q", "PRIORITY"},
     {"r", "REASON"},
     {"R", "NODELIST(REASON)"},
-    {"s", ""},
+    {"s", "SLUID"},
     {"S", "START_TIME"},
     {"t", "ST"},
     {"T", "STATE"},

@@ -17,7 +17,9 @@
 #include "cmd/squeue/fields.h"
 #include "cmd/squeue/needs.h"
 #include "cmd/squeue/options.h"
+#include "proto/why.pb-c.h"
 
+#define STARTS_MOST 200 /* questions of --start */
 #define FORMAT_JOBS "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
 #define FORMAT_LONG "%.18i %.9P %.8j %.8u %.8T %.10M %.9l %.6D %R"
 #define FORMAT_STEPS "%.15i %.8j %.9P %.8u %.9M %N"
@@ -28,11 +30,17 @@ struct tier { /* of a partition */
     uint32_t tier;
 };
 
+struct start { /* that "sluice why" expects of a pending job; 0: none can be foreseen */
+    uint32_t job_id;
+    int64_t at_sec;
+};
+
 struct list {
     const struct options *options;
     struct listing listing;
     json_t *json;
-    VEC(struct tier) tiers; /* with --priority */
+    VEC(struct tier) tiers;   /* with --priority */
+    VEC(struct start) starts; /* with --start */
     size_t seen;
     bool bad_sort; /* listed all the same, but not in the order asked for */
 };
@@ -117,6 +125,45 @@ static void add_parts(struct list *l, struct fields_view *view)
     }
 }
 
+/* A pass plans ahead for some jobs only; of the others "sluice why" knows the start. */
+static void set_start(const struct list *l, Pb__JobLive *live)
+{
+    vec_foreach (&l->starts, s)
+        if (s->job_id == live->job_id && s->at_sec && !live->start_at) {
+            live->has_start_at = true;
+            live->start_at = s->at_sec;
+        }
+}
+
+static int on_unplanned(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct list *l = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs && l->starts.len < STARTS_MOST; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (live && live->state == PB__JOB_STATE__PENDING && !live->start_at && live->priority)
+            vec_push(&l->starts, ((struct start){live->job_id, 0}));
+    }
+    return 0;
+}
+
+/* With --start: asks for each job that has no place yet, of those that filter chooses. */
+static int ask_starts(struct list *l, const Pb__JobFilter *chosen, struct err *err)
+{
+    Pb__JobFilter filter = *chosen;
+    filter.has_spec_fields = filter.has_live_fields = 0;
+    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_unplanned, l, err);
+    vec_foreach (&l->starts, s) {
+        Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
+        Pb__WhyReply *reply = NULL;
+        request.job_id = s->job_id;
+        /* It may have started meanwhile, or be somebody's who keeps this to himself. */
+        if (cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) == 0 && reply->has_start_at)
+            s->at_sec = reply->start_at;
+    }
+    return r;
+}
+
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
@@ -132,8 +179,10 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         if (!view.job->spec || !view.job->live)
             continue;
         l->seen++;
-        if (!options_match(l->options, view.job))
+        if (!options_match(l->options, view.job) ||
+            !options_match_time(l->options, view.job->live, view.now))
             continue;
+        set_start(l, view.job->live);
         job_ids_trim(l->options->ids.data, l->options->ids.len, view.job->live, &arena);
         if (l->json)
             json_array_append_new(l->json, records_job(view.job, view.cluster));
@@ -200,7 +249,8 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
 static void put_needs(const struct list *l, Pb__JobFilter *filter)
 {
     struct needs n;
-    if (l->json || l->options->priority || !needs_of(&l->listing, &n))
+    if (l->json || l->options->priority || l->options->over_sec || l->options->under_sec ||
+        !needs_of(&l->listing, &n))
         return;
     filter->has_spec_fields = filter->has_live_fields = 1;
     filter->spec_fields = n.spec;
@@ -224,7 +274,9 @@ static int list_jobs(struct list *l, struct err *err)
     filter.nodes = (char *)o->nodes;
     put_needs(l, &filter);
     put_states(o, &filter, states);
-    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, l, err);
+    int r = o->start && !o->nobody ? ask_starts(l, &filter, err) : 0;
+    if (r == 0)
+        r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, l, err);
     if (r == 0 && o->ids.len == 1 && l->seen == 0 && !o->states.all) {
         /* Not among those wanted, or not there at all? */
         Pb__JobFilter exists = PB__JOB_FILTER__INIT;
@@ -293,6 +345,7 @@ static int list_once(const struct options *o)
     vec_foreach (&l.tiers, t)
         free(t->part);
     vec_done(&l.tiers);
+    vec_done(&l.starts);
     int status = cmd_flush();
     return r < 0 || l.bad_sort ? 1 : status;
 }
@@ -304,6 +357,11 @@ int main(int argc, char **argv)
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
         return status;
+    if (o.help_format) {
+        listing_put_fields(o.steps ? &fields_steps : &fields_jobs, cmd_out());
+        options_done(&o);
+        return cmd_flush();
+    }
     if (o.start && !job_states_given(&o.states))
         o.states.wanted = 1u << PB__JOB_STATE__PENDING;
     status = list_once(&o);

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/timefmt.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/names.h"
@@ -87,7 +88,16 @@ static int set_states(struct options *o, const char *list)
         return 0;
     cmd_error("%s", err.text);
     cmd_error("Valid job states include: PENDING,RUNNING,SUSPENDED,COMPLETED,CANCELLED,FAILED,"
-              "TIMEOUT,NODE_FAIL,PREEMPTED,BOOT_FAIL,DEADLINE,OUT_OF_MEMORY,COMPLETING");
+              "TIMEOUT,NODE_FAIL,PREEMPTED,BOOT_FAIL,DEADLINE,OUT_OF_MEMORY,COMPLETING,CONFIGURING,"
+              "SPECIAL_EXIT");
+    return 2;
+}
+
+static int set_time(const char *name, const char *value, int64_t *sec)
+{
+    if (time_parse_limit(value, sec, NULL) == 0)
+        return 0;
+    cmd_error("invalid --%s '%s': use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]", name, value);
     return 2;
 }
 
@@ -116,11 +126,23 @@ static int set_list(struct options *o, int id, const char *value)
         return each_word(o, value, add_partition);
     case ID_states:
         return set_states(o, value);
+    case ID_running_over:
+        return set_time("running-over", value, &o->over_sec);
+    case ID_running_under:
+        return set_time("running-under", value, &o->under_sec);
     case ID_iterate:
         return args_iterate(value, &o->iterate_sec);
     default:
         return 0;
     }
+}
+
+static const char *this_host(void)
+{
+    static char host[256];
+    gethostname(host, sizeof(host) - 1);
+    host[strcspn(host, ".")] = 0;
+    return host;
 }
 
 static void set_text(struct options *o, int id, const char *value)
@@ -141,7 +163,7 @@ static void set_text(struct options *o, int id, const char *value)
         break;
     case ID_nodelist:
     case ID_nodes:
-        o->nodes = value;
+        o->nodes = str_eq(value, "localhost") ? this_host() : value;
         break;
     case ID_sort:
         o->sort = value;
@@ -183,6 +205,9 @@ static void set_flag(struct options *o, int id)
         break;
     case ID_array:
         o->each = true;
+        break;
+    case ID_helpformat:
+        o->help_format = true;
         break;
     case ID_json:
         o->json = true;
@@ -234,6 +259,15 @@ static bool listed(const char *list, const char *value)
         s += len + (s[len] == ',');
     }
     return false;
+}
+
+bool options_match_time(const struct options *o, const Pb__JobLive *live, int64_t now)
+{
+    int64_t used = job_state_used_sec(live, now);
+    if (!o->over_sec && !o->under_sec)
+        return true;
+    return live->state == PB__JOB_STATE__RUNNING && (!o->over_sec || used > o->over_sec) &&
+           (!o->under_sec || used < o->under_sec);
 }
 
 bool options_match(const struct options *o, const Pb__JobRecord *job)

@@ -12,10 +12,11 @@
 
 struct options {
     bool noheader, long_format, steps, start, not_me;
-    bool json, yaml;
-    bool priority; /* a line for each partition of a pending job */
-    bool each;     /* element of an array on a line of its own */
-    bool bare;     /* -j or -s without a list, which may follow as an operand */
+    bool json, yaml, help_format;
+    int64_t over_sec, under_sec; /* jobs that have run for longer, or less; 0: any */
+    bool priority;               /* a line for each partition of a pending job */
+    bool each;                   /* element of an array on a line of its own */
+    bool bare;                   /* -j or -s without a list, which may follow as an operand */
     struct args_common common;
     const char *format, *format_long, *sort, *nodes;     /* borrowed from argv */
     const char *accounts, *qos, *licenses, *reservation; /* comma lists; NULL: any */
@@ -35,3 +36,5 @@ void options_done(struct options *o);
 
 /* Whether a job passes the filters that the controller does not apply. */
 bool options_match(const struct options *o, const Pb__JobRecord *job);
+/* --running-over and --running-under */
+bool options_match_time(const struct options *o, const Pb__JobLive *live, int64_t now);

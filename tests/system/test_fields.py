@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Columns, filters and variables of squeue and sinfo, and what scontrol says of daemons."""
+import json
+import re
+import socket
+
+import pytest
+
+from harness import eventually
+
+JOB_NAMES = """Account AccrueTime admin_comment AllocNodes AllocSID ArrayJobID ArrayTaskID AssocID BatchFlag BatchHost BoardsPerNode BurstBuffer
+BurstBufferState Cluster ClusterFeature Command Comment Contiguous Container ContainerID ContainerType Cores CoreSpec cpus-per-task cpus-per-tres
+CronJob Deadline DelayBoot Dependency DerivedEC EligibleTime EndTime Exclusive ExcNodes exit_code Feature GroupID GroupName HetJobID HetJobIDSet
+HetJobOffset JobArrayID JobID LastSchedEval Licenses LicensesAlloc MaxCPUs MaxNodes MCSLabel mem-per-tres MinCpus MinMemory MinTime MinTmpDisk Name
+Network Nice NodeList NTPerBoard NTPerCore NTPerNode NTPerSocket NumCPUs NumNodes NumTasks Origin OriginRaw OverSubscribe Partition PendingTime
+PreemptTime Prefer Priority PriorityLong Profile QOS Reason ReasonList Reboot ReqNodes ReqSwitch Requeue Reservation ResizeTime RestartCnt
+SchedNodes SCT SegmentSize SiblingsActive SiblingsActiveRaw SiblingsViable SiblingsViableRaw Sluid Sockets SPerBoard StartTime State StateCompact
+STDERR STDIN STDOUT SubmitTime system_comment Threads TimeLeft TimeLimit TimeUsed tres-alloc tres-bind tres-freq tres-per-job tres-per-node
+tres-per-socket tres-per-task UserID UserName Wait4Switch WCKey WorkDir""".split()
+STEP_NAMES = "ArrayJobID ArrayTaskID Cluster Container CPUFreq JobID Network Nodes NumCPUs NumTasks Partition ResvPort StartTime StepID StepName " \
+    "StepState TimeLimit TimeUsed tres-per-step UserID UserName".split()
+NODE_NAMES = """AllocMem AllocNodes Available Cluster Comment Cores CPUs CPUsLoad CPUsState DefaultTime Disk Extra Features features_act FreeMem Gres
+GresUsed Groups MaxCPUsPerNode Memory NodeAddr NodeAI NodeAIOT NodeHost NodeList Nodes OverSubscribe Partition PartitionName Port PreemptMode
+PriorityJobFactor PriorityTier Priority Reason Root Size SocketCoreThread Sockets StateCompact StateLong StateComplete Threads Time TimeStamp User
+UserLong Version Weight""".split()
+LETTERS = {"squeue": "aAbBcCdDeEfFgGhHiIjJkKlLmMnNoOpPqQrRsStTuUvVwWxXyYzZ", "squeue -s": "AbijlMNPSuU",
+           "sinfo": "aAbBcCdDeEfFgGhHiIlLmMnNoOpPrRsStTuUvVwXYZz"}
+ALSO = {"priority", "admin_comment", "system_comment"}  # further names of columns that are listed
+NAMES = {"squeue": JOB_NAMES, "squeue -s": STEP_NAMES, "sinfo": NODE_NAMES}
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_columns_of_the_manual_are_known_and_listed(cluster, command):
+    for names in (NAMES[command][i:i + 40] for i in range(0, len(NAMES[command]), 40)):
+        said = cluster.run(f"{command} -O {','.join(n + ':25' for n in names)}").ok(), cluster.look(f"{command} -O {','.join(names)}")
+        assert said[0].splitlines()[0]
+        assert "nvalid" not in cluster.run(f"{command} -O {','.join(names)}").stderr
+    assert cluster.run([*command.split(), "-o", " ".join("%" + x for x in LETTERS[command])]).stderr == ""
+    listed = cluster.run(f"{command} --helpformat").ok()
+    for letter in LETTERS[command]:
+        assert re.search(rf" %{letter} ", listed), letter
+    assert {n.lower() for n in NAMES[command]} - ALSO <= {line.split()[0].lower() for line in listed.splitlines()}
+
+
+def test_what_was_asked_for_is_in_its_column(cluster):
+    job = int(cluster.run("sbatch --parsable -H -n2 --ntasks-per-node=2 -c1 --sockets-per-node=1 --cores-per-socket=1 --exclusive=user -o /dev/null "
+                          "--wrap true").ok())
+    columns = "MinCpus,Sockets,Cores,Threads,SCT,CoreSpec,Exclusive,CronJob,SegmentSize"
+    found = cluster.run(f"squeue -h -j {job} -O {columns}").ok().split()
+    assert found == ["2", "1", "1", "*", "1:1:*", "N/A", "USER", "No", "0"]
+    assert "MinCPUsNode=2 " in cluster.run(f"scontrol show job {job}").ok()
+    cluster.run(f"scancel {job}")
+
+
+def test_jobs_by_how_long_they_have_run(cluster):
+    job = cluster.sbatch("-t", "10", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(job) == "RUNNING", "running")
+    assert cluster.run("squeue -h -o %i --running-under=5").ok() == str(job)
+    assert cluster.run("squeue -h -o %i --running-over=5").ok() == ""
+    eventually(lambda: cluster.run("squeue -h -o %i --running-over=0:01").ok() == str(job), "two seconds of run time")
+    cluster.run("squeue --running-over=soon").fails("invalid --running-over 'soon'")
+    cluster.run(f"scancel {job}")
+    cluster.wait(job)
+
+
+def test_start_knows_what_why_knows(cluster):
+    first = cluster.sbatch("-N4", "--exclusive", "-t", "10", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(first) == "RUNNING", "running")
+    jobs = [cluster.sbatch("-N4", "--exclusive", "-t", "10", "-o", "/dev/null", wrap="true") for _ in range(20)]
+    eventually(lambda: cluster.job(jobs[-1])["Reason"] == "Priority", "looked at")
+    rows = dict(line.split("|") for line in cluster.run(["squeue", "--start", "-h", "-o", "%i|%S"]).ok().splitlines())
+    for job in jobs:
+        why = json.loads(cluster.run(f"sluice why {job} --json").ok())["why"][0]
+        assert (rows[str(job)] != "N/A") == (why["start_time"]["number"] > 0 if isinstance(why.get("start_time"), dict) else True), (job, rows, why)
+    assert "N/A" not in rows.values()
+    cluster.run(f"scancel {' '.join(map(str, [first, *jobs]))}")
+    cluster.wait(first)
+
+
+def test_dates_have_the_format_that_is_asked_for(cluster):
+    job = int(cluster.run("sbatch --parsable -H -o /dev/null --wrap true").ok())
+
+    def submitted(form):
+        return cluster.run(["squeue", "-h", "-j", str(job), "-o", "%V"], env={"SLURM_TIME_FORMAT": form}).ok()
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d", submitted("standard"))
+    assert re.fullmatch(r"[A-Z][a-z]{2} \d\d:\d\d:\d\d", submitted("%a %T"))
+    assert re.fullmatch(r"\d\d:\d\d:\d\d|Ystday \d\d:\d\d", submitted("relative"))
+    cluster.run(f"scancel {job}")
+
+
+def test_daemons_of_this_host(cluster):
+    assert cluster.run("scontrol show daemons").ok() in ("slurmctld slurmd", "slurmctld")
+    cluster.run("squeue -w localhost").fails(f"Invalid node name {socket.gethostname().split('.')[0]}")
+
+
+def test_reservation_of_a_node(cluster):
+    cluster.run("scontrol create reservation ReservationName=mine StartTime=now Duration=60 Users=root Nodes=n4").ok()
+    assert cluster.run(["sinfo", "-h", "-n", "n4", "-o", "%i"]).ok() == "mine"
+    assert "RESERVATION NODELIST" in cluster.run("sinfo -l").ok()
+    cluster.run("scontrol delete reservation mine").ok()
