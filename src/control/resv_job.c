@@ -117,31 +117,9 @@ static int check_one(struct control *c, struct job *j, const struct user *u, con
                                         err_text(ERR_NODE_CONFIG), name);
 }
 
-/* A job without a limit has a whole year. */
-static bool is_long_enough(const struct resv *r, const struct job *j)
-{
-    return r->flags & RESV_FLEX || r->end_at == RESV_NEVER ||
-           r->end_at - r->start_at >= job_limit_sec(j);
-}
-
-/* Of several reservations the first stands for all. */
-static int too_long(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
-                    struct err *err)
-{
-    _cleanup_free_ char *name = mem_strndup(spec->reservation, strcspn(spec->reservation, ","));
-    const struct resv *r = resv_find(c->cluster, name);
-    return err_set(err, -ERR_TIME_LIMIT,
-                   "%s: %s: set --time to at most the %lld minutes of reservation %s",
-                   err_text(ERR_TIME_LIMIT),
-                   j->limit_sec == INT64_MAX ? "the job has no time limit"
-                                             : "the job's time limit is too long",
-                   (long long)((r->end_at - r->start_at) / 60), name);
-}
-
 int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
 {
     struct user u = user_of(j, spec);
-    bool long_enough = false;
     if (!j->resv_asked)
         return 0;
     for (const char *s = spec->reservation; *s;) {
@@ -150,10 +128,9 @@ int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, st
         int rc = check_one(c, j, &u, name, err);
         if (rc != 0)
             return rc;
-        long_enough = long_enough || is_long_enough(resv_find(c->cluster, name), j);
         s += len + (s[len] == ',');
     }
-    return long_enough ? 0 : too_long(c, j, spec, err);
+    return 0;
 }
 
 static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec)

@@ -359,7 +359,9 @@ static void who_may_use_it(void **state)
     Pb__JobSpec longer = PB__JOB_SPEC__INIT;
     longer.partition = (char *)"b";
     longer.reservation = (char *)"short";
-    assert_int_equal(fixture_submit(f, &ann, &longer), -ERR_TIME_LIMIT);
+    int64_t exceeds = fixture_submit(f, &ann, &longer); /* it is ended with it, see ResvOverRun */
+    runs(f, exceeds, "n5", "short");
+    end_job(f, exceeds, "n5");
     assert_int_equal(ask(f, "remove name=short"), 0);
     assert_int_equal(submit(f, &ann, "float", 1, NULL), -ERR_RESV_NOT_USABLE);
     assert_int_equal(submit(f, &ann, "ann", 1, "n2"), -ERR_NODE_CONFIG); /* not of its nodes */
@@ -460,21 +462,28 @@ static void it_begins_and_ends(void **state)
     runs(f, inside, "n1", "r");
     runs(f, second, "n1", "r");
     fixture_pass(f, 600000);
-    int64_t late = submit(f, &ann, "r", 20, NULL);
-    waits(f, late, "Reservation"); /* ten minutes are left */
+    int64_t exceeds = submit(f, &ann, "r", 20, NULL);
+    runs(f, exceeds, "n1", "r"); /* ten minutes are left: it is ended then */
+    Pb__JobSpec whole = PB__JOB_SPEC__INIT;
+    whole.reservation = (char *)"r";
+    whole.has_exclusive = whole.exclusive = true;
+    int64_t late = fixture_submit(f, &ann, &whole);
+    waits(f, late, "Resources");
     assert_int_equal(ask(f, "remove name=r"), ERR_RESV_BUSY);
     fixture_pass(f, 600000);
     assert_int_equal(fixture_state(f, (uint32_t)inside), PB__JOB_STATE__TIMEOUT);
     assert_false(exists(f, "r"));
     waits(f, late, "ReservationDeleted");
+    assert_int_equal(fixture_state(f, (uint32_t)exceeds), PB__JOB_STATE__TIMEOUT);
     end_job(f, inside, "n1");
     end_job(f, second, "n1");
+    end_job(f, exceeds, "n1");
     runs(f, longer, "n1", NULL);
     Pb__JobUpdate release = PB__JOB_UPDATE__INIT;
     release.job_id = (uint32_t)late;
     release.has_hold = true;
     assert_int_equal(fixture_update_job(f, &ann, &release), 0);
-    runs(f, late, "n1", NULL);
+    runs(f, late, "n2", NULL);
     fixture_free(f);
 }
 
@@ -584,10 +593,9 @@ static void it_comes_every_hour(void **state)
     int64_t first = submit(f, &ann, "r", 10, NULL);
     runs(f, first, "n1", "r");
     end_job(f, first, "n1");
-    fixture_pass(f, 300000);
+    fixture_pass(f, 600000);
     int64_t next = submit(f, &ann, "r", 10, NULL);
     waits(f, next, "Reservation");
-    fixture_pass(f, 300000);
     assert_true(exists(f, "r"));
     waits(f, next, "Reservation");
     fixture_restart(f);

@@ -136,8 +136,8 @@ bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in
     if (!p->cluster->resvs.len)
         return true;
     if (in && !(in->flags & RESV_FLEX) &&
-        (!resv_occurs(in, from, &t) || from < t.begin || until > t.end))
-        return false;
+        (!resv_occurs(in, from, &t) || from < t.begin || from >= t.end))
+        return false; /* a job that ends later is ended by ResvOverRun */
     if (in || from != p->now_sec) {
         take_reserved(p, in, from, until, set);
         return true;

@@ -104,8 +104,9 @@ static void remove_taken(const struct resv_pick *p, const struct resv *r, struct
             bitset_andnot(set, (*other)->nodes);
 }
 
-/* Nodes where a job may still run when it begins. */
-static struct bitset *busy_nodes(const struct resv_pick *p, const struct resv *r)
+/* Nodes where a job may still run when it begins. units: of each node, those that such jobs have;
+ * may be NULL. */
+static struct bitset *busy_nodes(const struct resv_pick *p, const struct resv *r, uint32_t *units)
 {
     const struct cluster *c = p->cluster;
     struct bitset *set = bitset_new(c->nodes.len);
@@ -117,36 +118,16 @@ static struct bitset *busy_nodes(const struct resv_pick *p, const struct resv *r
         if ((l->key <= t.begin && l->key > p->now_sec) ||
             (j->resv && j->resv == p->self && !(r->flags & RESV_REPLACE)))
             continue;
-        vec_foreach (&j->alloc, a)
-            if (!a->released)
-                bitset_set(set, a->node);
+        vec_foreach (&j->alloc, a) {
+            if (a->released)
+                continue;
+            bitset_set(set, a->node);
+            if (units)
+                units[a->node] += a->units;
+        }
     }
     return set;
 }
-
-/* --- named nodes -------------------------------------------------------------------------------
- */
-
-static int check_named(const struct resv_pick *p, struct resv *r, struct err *err)
-{
-    size_t count = bitset_count(r->nodes);
-    if (r->cores.len && r->cores.len != count)
-        return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt has %zu numbers for %zu nodes",
-                       err_text(ERR_RESV_INVALID), r->cores.len, count);
-    resv_resolve(p->cluster, r);
-    const struct resv *other = find_conflict(p, r, r->nodes);
-    if (other)
-        return err_set(err, -ERR_RESV_OVERLAP, "%s: %s", err_text(ERR_RESV_OVERLAP), other->name);
-    _cleanup_bitset_ struct bitset *busy = busy_nodes(p, r);
-    if (p->self)
-        bitset_andnot(busy, p->self->nodes);
-    if (!r->units && bitset_intersects(busy, r->nodes))
-        return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
-    return 0;
-}
-
-/* --- any nodes ---------------------------------------------------------------------------------
- */
 
 static uint32_t cores_of(const struct cluster *c, long node)
 {
@@ -155,6 +136,59 @@ static uint32_t cores_of(const struct cluster *c, long node)
     uint32_t cores = n->units * n->cpus_per_unit / threads;
     return cores ? cores : 1;
 }
+
+/* The total dealt out evenly, unless each node has its own number. */
+static void deal_cores(struct resv *r, uint32_t nodes)
+{
+    if (!r->cores.len || r->cores.len == nodes)
+        return;
+    uint32_t total = r->cores.data[0];
+    vec_clear(&r->cores);
+    for (uint32_t i = 0; i < nodes; i++)
+        vec_push(&r->cores, total / nodes + (i < total % nodes));
+}
+
+/* --- named nodes -------------------------------------------------------------------------------
+ */
+
+/* Whether the named nodes, or enough of their cores, are free of other jobs. */
+static int check_busy(const struct resv_pick *p, const struct resv *r, struct err *err)
+{
+    _cleanup_free_ uint32_t *used = mem_new_array(uint32_t, p->cluster->nodes.len + 1);
+    _cleanup_bitset_ struct bitset *busy = busy_nodes(p, r, used);
+    size_t at = 0;
+    if (p->self)
+        bitset_andnot(busy, p->self->nodes);
+    bitset_foreach (r->nodes, i) {
+        const struct node *n = p->cluster->nodes.data[i];
+        uint32_t cores = at < r->cores.len ? r->cores.data[at++] : 0;
+        if (r->units && cores > cores_of(p->cluster, i))
+            return err_set(err, -ERR_NODES_BUSY, "%s: %u cores of %s, which has %u",
+                           err_text(ERR_NODES_BUSY), cores, n->name, cores_of(p->cluster, i));
+        if (bitset_test(busy, (size_t)i) && (!r->units || r->units[i] + used[i] > n->units))
+            return err_set(err, -ERR_NODES_BUSY, "%s: jobs run on %s", err_text(ERR_NODES_BUSY),
+                           n->name);
+    }
+    return 0;
+}
+
+static int check_named(const struct resv_pick *p, struct resv *r, struct err *err)
+{
+    size_t count = bitset_count(r->nodes);
+    if (r->cores.len == 1 && r->cores.data[0] >= count)
+        deal_cores(r, (uint32_t)count);
+    if (r->cores.len && r->cores.len != count)
+        return err_set(err, -ERR_RESV_INVALID, "%s: CoreCnt has %zu numbers for %zu nodes",
+                       err_text(ERR_RESV_INVALID), r->cores.len, count);
+    resv_resolve(p->cluster, r);
+    const struct resv *other = find_conflict(p, r, r->nodes);
+    if (other)
+        return err_set(err, -ERR_RESV_OVERLAP, "%s: %s", err_text(ERR_RESV_OVERLAP), other->name);
+    return check_busy(p, r, err);
+}
+
+/* --- any nodes ---------------------------------------------------------------------------------
+ */
 
 /* Of its partition. A count of nodes of its own it has when its features say how many. */
 static int read_features(const struct resv_pick *p, struct resv *r, const struct part *part,
@@ -191,7 +225,7 @@ static int find_candidates(const struct resv_pick *p, struct resv *r, struct bit
     int rc = read_features(p, r, part, con, err);
     if (rc != 0)
         return rc;
-    _cleanup_bitset_ struct bitset *busy = busy_nodes(p, r);
+    _cleanup_bitset_ struct bitset *busy = busy_nodes(p, r, NULL);
     *out = bitset_dup(part->nodes);
     remove_taken(p, r, *out);
     bitset_andnot(*out, busy);
@@ -215,17 +249,6 @@ static bool take_cores(const struct resv_pick *p, struct resv *r, const struct b
         left -= here;
     }
     return left == 0;
-}
-
-/* The total dealt out evenly, unless each node has its own number. */
-static void deal_cores(struct resv *r, uint32_t nodes)
-{
-    if (!r->cores.len || r->cores.len == nodes)
-        return;
-    uint32_t total = r->cores.data[0];
-    vec_clear(&r->cores);
-    for (uint32_t i = 0; i < nodes; i++)
-        vec_push(&r->cores, total / nodes + (i < total % nodes));
 }
 
 /* Lightest nodes, and such that lie together. */

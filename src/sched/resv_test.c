@@ -179,13 +179,13 @@ static void inside_its_nodes_and_time(void **state)
 {
     struct cluster *c = with((struct given[]){{"r", -600, 600, 0, "n[2-3]", NULL}, {0}});
     queue(c, 1, 600, "n=4", "r", true);
-    queue(c, 2, 601, "n=1", "r", true); /* too long for what is left */
+    queue(c, 2, 601, "n=1", "r", true); /* longer than what is left: it is ended then */
     queue(c, 3, 60, "N=2 n=8", "r", true);
     queue(c, 4, 60, "n=4", "r", true);
     queue(c, 5, 60, "N=3 n=3", NULL, false); /* there are two */
     queue(c, 6, 60, "n=1", NULL, false);
     expect(c, true,
-           "1: r/n2:4/0, 2: Reservation, 3: Priority, 4: r/n3:4/0, 5: Nodes required for job are "
+           "1: r/n2:4/0, 2: r/n3:1/0, 3: Resources, 4: Priority, 5: Nodes required for job are "
            "DOWN, DRAINED or reserved for jobs in higher priority partitions@600, 6: n1:1/0");
     test_cluster_free(c);
 }

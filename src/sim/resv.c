@@ -140,7 +140,7 @@ static void check_own(struct sim *s, const struct sim_watch *w, const Pb__ResvRe
     occurs(r, from, &begin, &end);
     if (c && !has_uid(r->users, c->item->uid))
         sim_break(s, "a job is in a reservation of others", "job %u in %s", w->job_id, r->name);
-    if (!has_word(r->flags, "FLEX") && (from < begin || until > end))
+    if (!has_word(r->flags, "FLEX") && (from < begin || from >= end))
         sim_break(s, "a job is in a reservation out of its time", "job %u in %s", w->job_id,
                   r->name);
     if (reaches_out(r))
