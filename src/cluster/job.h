@@ -127,11 +127,14 @@ struct job {
     bool switches_waived;      /* it has waited for them long enough */
     bool dirty;                /* in cluster.dirty */
     bool lost_node, lost_host; /* of its record: nodes that are not configured now; its host */
-    bool yielded;              /* in cluster.yielded */
-    bool readying; /* it is configuring, and its nodes are asked whether they are ready */
-    bool resv_asked, resv_gone; /* see resvs; held because that one is no more */
-    struct job_run *run;        /* NULL: it has not started since it was queued */
-    struct job_past *past;      /* NULL: its nodes are all there */
+    bool yielded : 1;          /* in cluster.yielded */
+    bool readying : 1; /* it is configuring, and its nodes are asked whether they are ready */
+    bool resv_asked : 1, resv_gone : 1; /* see resvs; held because that one is no more */
+    bool stopped : 1;  /* by SIGSTOP of scancel, until SIGCONT: it keeps its CPUs */
+    bool is_unfit : 1; /* no nodes could serve it when it was accepted: checked before it is queued
+                        */
+    struct job_run *run;   /* NULL: it has not started since it was queued */
+    struct job_past *past; /* NULL: its nodes are all there */
     struct part *part;
     struct several *several; /* NULL: there is but one partition for it, or it runs */
     char *part_name;         /* of a partition that is no more; NULL: part is there */

@@ -238,6 +238,10 @@ void job_pack_live(const struct cluster *c, struct job *j)
     m.held_up = job_run(j)->held_up;
     if (j->resv_gone)
         SET(&m, resv_gone, true);
+    if (j->stopped)
+        SET(&m, stopped, true);
+    if (j->is_unfit)
+        SET(&m, is_unfit, true);
     if (job_run(j)->resv_end_at)
         SET(&m, resv_end_at, job_run(j)->resv_end_at);
     pack_times(j, &m);

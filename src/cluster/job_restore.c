@@ -129,6 +129,8 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->readying = j->configuring && OR(m, readying, 0);
     j->epilog_due = OR(m, epilog_due, 0);
     j->resv_gone = OR(m, resv_gone, 0);
+    j->is_unfit = OR(m, is_unfit, 0);
+    j->stopped = OR(m, stopped, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
     if (m->usage) {

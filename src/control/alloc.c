@@ -41,7 +41,8 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         spec.batch = false;
         int rc = r->step ? step_ports_check(c, r->step, &err) : 0;
         if (rc == 0)
-            rc = submit_make_job(c, who, &spec, NULL, &j, &err);
+            rc = submit_make_job(c, who, &spec, NULL, !(spec.has_immediate && spec.immediate), &j,
+                                 &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)

@@ -231,7 +231,13 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         return ERR_JOB_PENDING;
     if (j->state == PB__JOB_STATE__SUSPENDED) /* SIGCONT would end what was ordered */
         return ERR_TRANSITION;
-    return signal_job(c, j, r, missed);
+    int code = signal_job(c, j, r, missed);
+    bool stopped = r->signal == SIGSTOP || (j->stopped && r->signal != SIGCONT);
+    if (code == 0 && stopped != j->stopped) {
+        j->stopped = stopped;
+        job_touch(c->cluster, j);
+    }
+    return code;
 }
 
 void cancel_notify(struct control *c, struct job *j, int signo)
@@ -310,6 +316,17 @@ static int refuse(struct control *c, const struct caller *who, const struct job 
     return ERR_ACCESS;
 }
 
+/* Elements that are cancelled by name before they start leave no record while others of the array
+ * wait: the list of those that wait is enough, as in Slurm. */
+static void drop_record(struct control *c, struct job *j)
+{
+    bool ran = j->past || j->alloc.len || j->restarts;
+    if (ran || j->state != PB__JOB_STATE__CANCELLED || !j->array || !j->array->pending)
+        return;
+    job_make_run(j)->purge_mono_ms = control_mono(c);
+    control_schedule(c, j);
+}
+
 /* What a target means: a job, or elements of an array. It is done when any of them could be. */
 static int touch_parts(struct control *c, const struct caller *who, const Pb__JobSignal *r,
                        const Pb__StepId *id, const struct split_list *parts,
@@ -322,6 +339,8 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
         int code =
             id->has_step_id ? touch_step(c, j, r, id, missed) : touch_job(c, who, j, r, missed);
         split_settle(c, part, code == 0);
+        if (code == 0 && id->array_tasks && !id->has_step_id)
+            drop_record(c, j);
         any = any || code == 0;
         first = first ? first : code;
     }

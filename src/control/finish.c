@@ -120,6 +120,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     park_yield(c->cluster, j, false);
     if (job_set_state(c->cluster, j, state) != 0)
         return;
+    j->stopped = false;
     several_unqueue(j);
     several_name(j);
     resv_unbind(j);
@@ -256,7 +257,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->exit_status = j->derived_status = 0;
     j->next_step = 0;
     j->had_shell = j->launched = j->backfilled = j->warned = j->configuring = j->epilog_due = false;
-    j->readying = j->script_ending = false;
+    j->readying = j->script_ending = j->stopped = false;
     j->start_at = j->end_at = 0;
     job_forget_run(c->cluster, j);
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */

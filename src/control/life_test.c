@@ -32,7 +32,7 @@ static Pb__JobSpec wanting(uint32_t min_nodes, uint32_t max_nodes, uint32_t cpus
 
 static void what_can_never_run_is_refused(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(CONF "EnforcePartLimits=ALL\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = wanting(5, 5, 1);
     assert_int_equal(fixture_submit(f, &user, &s), -ERR_NODE_COUNT);

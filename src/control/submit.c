@@ -91,6 +91,21 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     return possible ? 0 : wrong;
 }
 
+/* Of a job that no node could serve when it was accepted; NULL: that has changed. */
+static const char *unfit_reason(const struct control *c, const struct job *j)
+{
+    switch (-select_possible(c->cluster, j, NULL)) {
+    case 0:
+        return NULL;
+    case ERR_NODE_COUNT:
+        return "PartitionNodeLimit";
+    case ERR_TOO_MANY_CPUS:
+        return "PartitionConfig";
+    default:
+        return "BadConstraints";
+    }
+}
+
 /* What keeps the job out of the queue of the partition that it has; NULL: nothing. */
 static const char *part_reason(struct control *c, struct job *j)
 {
@@ -102,6 +117,8 @@ static const char *part_reason(struct control *c, struct job *j)
     const char *reason;
     if (bounds_breach(c->conf, j, &reason) != 0)
         return reason;
+    if (j->is_unfit)
+        return unfit_reason(c, j);
     if (f && !f->judged) {
         f->never = select_possible(c->cluster, j, NULL) != 0;
         f->judged = true;
@@ -213,8 +230,27 @@ int submit_check_freq(const struct control *c, const char *text, struct err *err
     return text ? conf_freq_allowed(&f, c->conf->cpu_freq_governors, err) : 0;
 }
 
+/* EnforcePartLimits=NO: a job that asks for more nodes or CPUs than its partitions have waits for
+ * another configuration; a held job for whatever it lacks, until it is released. The user is told.
+ */
+static bool accept_unfit(struct control *c, struct job *j, const Pb__JobSpec *spec, int code,
+                         const struct err *why)
+{
+    const char *enforce = c->conf->enforce_part_limits;
+    bool enforces =
+        str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES") || str_case_eq(enforce, "ANY");
+    bool is_count = code == -ERR_NODE_COUNT || code == -ERR_TOO_MANY_CPUS;
+    bool is_held = spec->has_hold && spec->hold;
+    if (enforces || !(is_count || (is_held && code == -ERR_NODE_CONFIG)))
+        return false;
+    j->is_unfit = true;
+    str_printf(&c->said, "%sRequested partition configuration not available now: %s",
+               c->said.len ? "\n" : "", why->text);
+    return true;
+}
+
 static int apply_spec(struct control *c, const struct caller *who, const struct caller *as,
-                      struct job *j, const Pb__JobSpec *given, struct err *err)
+                      struct job *j, const Pb__JobSpec *given, bool may_wait, struct err *err)
 {
     Pb__JobSpec spec = *given;
     submit_fill_given(j, &spec);
@@ -251,7 +287,7 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     spec.partition_key = NULL; /* records are shown to everybody */
     job_repack(&j->spec, &spec.base);
     rc = submit_check_possible(c, j, err);
-    if (rc != 0)
+    if (rc != 0 && !(may_wait && accept_unfit(c, j, &spec, rc, err)))
         return relax_explain_misfit(c->cluster, j, &spec, err);
     return resv_check_job(c, j, &spec, err);
 }
@@ -367,7 +403,7 @@ static int check_args(const Pb__JobPayload *payload, struct err *err)
 
 /* Or ENV_SUBMIT_LATER. */
 int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
-                    const Pb__JobPayload *payload, struct job **out, struct err *err)
+                    const Pb__JobPayload *payload, bool may_wait, struct job **out, struct err *err)
 {
     struct part_list parts = {0};
     struct caller as;
@@ -420,7 +456,7 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     vec_done(&parts);
     if (tasks.count)
         array_make(c->cluster, j, &tasks, throttle);
-    rc = apply_spec(c, who, &as, j, spec, err);
+    rc = apply_spec(c, who, &as, j, spec, may_wait, err);
     if (rc != 0) {
         submit_forget(c, j);
         return rc;
@@ -458,7 +494,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         }
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = spec.batch = true;
-        int rc = submit_make_job(c, who, &spec, r->payload, &j, &err);
+        int rc = submit_make_job(c, who, &spec, r->payload, !test, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)

@@ -25,9 +25,11 @@ void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);
 /* A submission seen before: the same job. NULL: it is new, and *key is that of its request. */
 struct job *submit_find_repeated(struct control *c, const struct caller *who, bool batch,
                                  const Pb__JobSpec *spec, uint64_t *key);
-/* A job that nobody knows yet; or ENV_SUBMIT_LATER. */
+/* A job that nobody knows yet; or ENV_SUBMIT_LATER. may_wait: it is accepted though it is unfit,
+ * see struct job. */
 int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
-                    const Pb__JobPayload *payload, struct job **out, struct err *err);
+                    const Pb__JobPayload *payload, bool may_wait, struct job **out,
+                    struct err *err);
 /* It is there to stay. */
 void submit_remember(struct control *c, struct job *j, uint64_t key);
 /* Of a job that nobody has been told of: its number is the next one's. */

@@ -201,6 +201,9 @@ static void as_told(void **state)
         if (id < 0) {
             assert_null(told);
             assert_int_equal(fixture_code(f, call), -id);
+        } else if (!told && cluster_find_job(f->control->cluster, (uint32_t)id)->is_unfit) {
+            assert_true(fixture_code(f, call) == ERR_NODE_COUNT ||
+                        fixture_code(f, call) == ERR_TOO_MANY_CPUS); /* accepted, and waits */
         } else {
             if (!told)
                 fail_msg("seed %llu: refused: %s", (unsigned long long)seed, fixture_text(f, call));

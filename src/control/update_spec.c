@@ -257,7 +257,7 @@ static int read_changed(struct control *c, struct job *j, const Pb__JobSpec *set
     int rc = job_read_spec(c->cluster, j, spec, err);
     if (rc == 0 && (set->has_time_min_sec || set->has_time_limit_sec))
         rc = submit_check_time_min(j, spec, update_spec_limit_sec(set, j), err);
-    if (rc == 0 && j->state == PB__JOB_STATE__PENDING)
+    if (rc == 0 && j->state == PB__JOB_STATE__PENDING && !j->is_unfit)
         rc = submit_check_possible(c, j, err) ? relax_explain_misfit(c->cluster, j, spec, err) : 0;
     bool cut = j->state != PB__JOB_STATE__PENDING && j->deadline_at > control_wall(c);
     if (rc == 0 && set->has_deadline_at_sec && !cut) /* it ends a running job earlier */

@@ -92,7 +92,7 @@ def test_a_user_of_his_own(make_cluster, nobody):
 def test_cores_kept_for_the_system(make_cluster):
     c = make_cluster(nodes=1, node_conf="CoreSpecCount=1 MemSpecLimit=1000")
     assert "CPUEfctv=3 CPUTot=4" in c.run("scontrol show node n1").ok()
-    c.run("sbatch -n4 -N1 --wrap true").fails("More processors requested than permitted")
+    c.run("sbatch --test-only -n4 -N1 --wrap true").fails("More processors requested than permitted")
     c.run("sbatch -n1 --mem=3001 --wrap true").fails("Memory specification can not be satisfied")
     assert c.run("srun -n3 --mem=3000 hostname").ok()
 
@@ -127,8 +127,8 @@ def test_a_partition_has_some_cpus_of_each_socket(capped):
     main = submit("-n4")
     runs(main, "4 2-3,6-7")
     c.run(f"scancel {main}").ok()
-    c.run("sbatch -pfew -n5 --wrap=true").fails("More processors requested than permitted")
-    c.run("sbatch -pfew -c5 --wrap=true").fails("More processors requested than permitted")
+    c.run("sbatch --test-only -pfew -n5 --wrap=true").fails("More processors requested than permitted")
+    c.run("sbatch --test-only -pfew -c5 --wrap=true").fails("More processors requested than permitted")
     c.run("sbatch -pfew --exclusive --wrap=true").fails("Requested node configuration is not available")
     assert "MaxCPUsPerSocket=2" in c.run("scontrol show partition few").ok()
     assert "MaxCPUsPerSocket=UNLIMITED" in c.run("scontrol show partition main").ok()

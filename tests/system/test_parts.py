@@ -94,7 +94,7 @@ def test_limits_are_those_of_each_partition(cluster):
     wide = submit(c, "-pc,a", "-wn1")
     eventually(lambda: c.state(wide) == "RUNNING", "n1 is of a")
     assert show(c, wide, "Partition") == ("a",)
-    c.run(["sbatch", "-p", "a,b", "-N2", "--wrap=true"]).fails("Node count specification invalid")
+    c.run(["sbatch", "--test-only", "-p", "a,b", "-N2", "--wrap=true"]).fails("Node count specification invalid")
     c.run(["sbatch", "-p", "a,nowhere", "--wrap=true"]).fails("Invalid partition name specified")
     c.run(["sbatch", "-p", ",", "--wrap=true"]).fails("Invalid partition name specified")
     c.run(["sbatch", "-p", "drained", "--wrap=true"]).fails("inactive or drain")

@@ -185,7 +185,13 @@ def reservation_deleted(c):
     return job, lambda job: c.run(f"scontrol release {job}").ok()
 
 
+def too_many_cpus(c):
+    job = submit(c, "-n100")
+    return job, lambda job: c.run(f"scontrol update JobId={job} NumTasks=1").ok()
+
+
 CASES = {
+    "PartitionConfig": too_many_cpus,
     "Resources": resources, "Priority": priority, "Dependency": dependency, "DependencyNeverSatisfied": never, "Licenses": licences,
     "BeginTime": begin, "JobHeldUser": held, "JobHeldAdmin": held_by_operator, "ReqNodeNotAvail": not_available,
     "ReqNodeNotAvail ": not_available_behind, "PartitionDown": partition_down, "PartitionInactive": partition_inactive,

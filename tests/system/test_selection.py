@@ -78,7 +78,6 @@ def test_all_conditions_at_once(twelve):
     (["-pfew", "-w", "n9"], "Requested node configuration is not available"),
     (["-c3"], "Requested node configuration is not available"),
     (["--mincpus=3"], "Requested node configuration is not available"),
-    (["-N13"], "Node count specification invalid: 13 nodes asked, 12 in partition main"),
     (["-w", "n1", "-x", "n1"], "Requested node configuration is not available: n1 required and excluded, too"),
     (["-pfew", "-N3", "-x", "n[1-6]"], "--exclude leaves no node"),
     (["-N2", "-n6"], "it would fit with 4 tasks"),

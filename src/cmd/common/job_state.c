@@ -38,11 +38,9 @@ static const struct {
 
 /* States of Slurm that no job of ours is ever in: asking for them finds nothing. */
 static const char *const empty_states[] = {
-    "RESIZING",      "RS",        "RESV_DEL_HOLD", "RD",
-    "REQUEUED",      "RQ",        "REQUEUE_FED",   "RF",
-    "REVOKED",       "RV",        "REQUEUE_HOLD",  "RH",
-    "STAGE_OUT",     "SO",        "SIGNALING",     "SI",
-    "STOPPED",       "ST",        "LAUNCH_FAILED", "RECONFIG_FAIL",
+    "RESIZING",      "RS",        "RESV_DEL_HOLD", "RD", "REQUEUED",      "RQ",
+    "REQUEUE_FED",   "RF",        "REVOKED",       "RV", "REQUEUE_HOLD",  "RH",
+    "STAGE_OUT",     "SO",        "SIGNALING",     "SI", "LAUNCH_FAILED", "RECONFIG_FAIL",
     "POWER_UP_NODE", "UPDATE_DB", "EXPEDITING",
 };
 
@@ -58,6 +56,7 @@ const char *job_state_word(const Pb__JobLive *live)
     return live->completing                                              ? "COMPLETING"
            : live->configuring                                           ? "CONFIGURING"
            : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SPECIAL_EXIT"
+           : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "STOPPED"
                                                                          : nth(live->state, false);
 }
 
@@ -66,6 +65,7 @@ const char *job_state_short(const Pb__JobLive *live)
     return live->completing                                              ? "CG"
            : live->configuring                                           ? "CF"
            : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SE"
+           : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "ST"
                                                                          : nth(live->state, true);
 }
 
@@ -90,6 +90,10 @@ static bool add_state(struct job_states *s, const char *word)
     }
     if (str_case_eq(word, "SPECIAL_EXIT") || str_case_eq(word, "SE")) {
         s->special_exit = true;
+        return true;
+    }
+    if (str_case_eq(word, "STOPPED") || str_case_eq(word, "ST")) {
+        s->stopped = true;
         return true;
     }
     if (str_case_eq(word, "RUN"))
@@ -123,7 +127,7 @@ int job_states_parse(const char *list, struct job_states *out, struct err *err)
 
 bool job_states_given(const struct job_states *s)
 {
-    return s->all || s->completing || s->configuring || s->special_exit || s->wanted;
+    return s->all || s->completing || s->configuring || s->special_exit || s->stopped || s->wanted;
 }
 
 bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
@@ -135,6 +139,8 @@ bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
     if (live->configuring && s->configuring)
         return true;
     if (live->special_exit && s->special_exit && live->state == PB__JOB_STATE__PENDING)
+        return true;
+    if (live->stopped && s->stopped && live->state == PB__JOB_STATE__RUNNING)
         return true;
     return live->state < STATE_COUNT && (s->wanted >> live->state & 1);
 }

@@ -19,7 +19,7 @@ bool job_state_is_final(const Pb__JobLive *live);
  * filter. */
 struct job_states {
     uint32_t wanted; /* bit per Pb__JobState */
-    bool completing, configuring, special_exit, all;
+    bool completing, configuring, special_exit, stopped, all;
 };
 int job_states_parse(const char *list, struct job_states *states, struct err *err);
 bool job_states_match(const struct job_states *states, const Pb__JobLive *live);

@@ -235,7 +235,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
 static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobState *states)
 {
     for (unsigned i = 0; i <= PB__JOB_STATE__OUT_OF_MEMORY && !o->states.all; i++)
-        if (o->states.wanted >> i & 1 || (i == PB__JOB_STATE__RUNNING && o->states.configuring) ||
+        if (o->states.wanted >> i & 1 ||
+            (i == PB__JOB_STATE__RUNNING && (o->states.configuring || o->states.stopped)) ||
             (i == PB__JOB_STATE__PENDING && o->states.special_exit))
             states[filter->n_state++] = (Pb__JobState)i;
     filter->state = states;

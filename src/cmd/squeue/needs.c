@@ -4,7 +4,7 @@
 
 #include "base/pb.h"
 
-#define STATE "state completing configuring special_exit "
+#define STATE "state completing configuring special_exit stopped "
 #define USED STATE "start_at end_at suspended_sec suspended_at "
 #define ARRAY "array_job_id array_task_id array_tasks array_throttle"
 #define LIMIT "time_limit_sec "
