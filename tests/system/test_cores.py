@@ -69,7 +69,7 @@ def test_one_task_of_each_core(make_cluster):
     (["--thread-spec=3", "--core-spec=2"], "--core-spec and --thread-spec are mutually exclusive."),
     (["-B2:x"], "Invalid --extra-node-info specification: 2:x"),
     (["--sockets-per-node=0"], "Invalid --sockets-per-node specification: 0"),
-    (["--hint=fast"], "Invalid --hint specification: fast"),
+    (["--hint=fast"], 'unrecognized --hint argument "fast", see --hint=help'),
 ])
 def test_what_is_refused(sockets, options, words):
     sockets.run(["sbatch", *options, "--wrap", "true"]).fails(words)

@@ -133,4 +133,5 @@ def test_controllers_that_lose_each_other_and_keep_the_store(split):
             side.stop()
         c.join(CONTROLLER, BACKUP)
     eventually(lambda: c.run("scontrol ping").stdout.count("UP") == 2, "both answer")
+    eventually(lambda: not c.run("squeue -h").ok(), "an empty queue")
     check_ledger(c, [job for _, _, job in sides[BACKUP].acknowledged])
