@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Noise_NNpsk0_25519_AESGCM_SHA256; the names are those of the specification, section 5. */
+#include "auth/noise.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/mem.h"
+
+/* Exactly as long as the hash: so it is the first hash itself. */
+static const char protocol[AUTH_HASH_SIZE + 1] = "Noise_NNpsk0_25519_AESGCM_SHA256";
+
+struct auth_noise {
+    /* Of the handshake. */
+    uint8_t ck[AUTH_HASH_SIZE], h[AUTH_HASH_SIZE], k[AUTH_AEAD_KEY_SIZE];
+    uint8_t secret[AUTH_X25519_SIZE]; /* our ephemeral key */
+    /* Of the open channel. */
+    struct auth_aead *tx, *rx;
+    uint64_t tx_number, rx_number;
+};
+
+void auth_noise_key_of(const struct auth_key *key, const uint8_t id[AUTH_NOISE_ID_SIZE],
+                       struct auth_noise_key *out)
+{
+    static const char label[] = "sluice channel key 1"; /* nothing else under the key begins so */
+
+    if (id != out->id)
+        memcpy(out->id, id, sizeof(out->id));
+    auth_mac2(key, label, sizeof(label), out->id, sizeof(out->id), out->psk);
+}
+
+void auth_noise_key_make(const struct auth_key *key, struct auth_noise_key *out)
+{
+    auth_random(out->id, sizeof(out->id));
+    auth_noise_key_of(key, out->id, out);
+}
+
+static void mix_hash(struct auth_noise *n, const void *data, size_t len)
+{
+    auth_hash2(n->h, sizeof(n->h), data, len, n->h);
+}
+
+static void hmac(const uint8_t key[AUTH_HASH_SIZE], const void *a, size_t a_len, uint8_t last,
+                 bool has_last, uint8_t out[AUTH_HASH_SIZE])
+{
+    struct auth_key k;
+
+    memcpy(k.mac_key, key, sizeof(k.mac_key));
+    auth_mac2(&k, a, a_len, &last, has_last, out);
+    auth_key_done(&k);
+}
+
+/* HKDF of section 4.3: the new chaining key, and one or two more outputs. */
+static void hkdf(struct auth_noise *n, const void *input, size_t len,
+                 uint8_t second[AUTH_HASH_SIZE], uint8_t *third)
+{
+    uint8_t temp[AUTH_HASH_SIZE];
+
+    hmac(n->ck, input, len, 0, false, temp);
+    hmac(temp, NULL, 0, 1, true, n->ck);
+    hmac(temp, n->ck, sizeof(n->ck), 2, true, second);
+    if (third)
+        hmac(temp, second, AUTH_HASH_SIZE, 3, true, third);
+    mem_wipe(temp, sizeof(temp));
+}
+
+static void mix_key(struct auth_noise *n, const uint8_t input[32])
+{
+    hkdf(n, input, 32, n->k, NULL);
+}
+
+static void mix_key_and_hash(struct auth_noise *n, const uint8_t psk[AUTH_MAC_SIZE])
+{
+    uint8_t temp[AUTH_HASH_SIZE];
+
+    hkdf(n, psk, AUTH_MAC_SIZE, temp, n->k);
+    mix_hash(n, temp, sizeof(temp));
+    mem_wipe(temp, sizeof(temp));
+}
+
+/* EncryptAndHash() of nothing: a tag. Every one has a key of its own, so the number is 0. */
+static void put_tag(struct auth_noise *n, uint8_t tag[AUTH_AEAD_TAG_SIZE])
+{
+    struct auth_aead *a = auth_aead_new(n->k);
+
+    auth_aead_seal(a, 0, n->h, sizeof(n->h), NULL, 0, tag);
+    auth_aead_free(a);
+    mix_hash(n, tag, AUTH_AEAD_TAG_SIZE);
+}
+
+static int check_tag(struct auth_noise *n, const uint8_t tag[AUTH_AEAD_TAG_SIZE])
+{
+    struct auth_aead *a = auth_aead_new(n->k);
+    uint8_t none[1];
+    int rc = auth_aead_open(a, 0, n->h, sizeof(n->h), tag, AUTH_AEAD_TAG_SIZE, none);
+
+    auth_aead_free(a);
+    mix_hash(n, tag, AUTH_AEAD_TAG_SIZE);
+    return rc;
+}
+
+/* The prologue, then the token psk. */
+static struct auth_noise *start(const struct auth_noise_start *s)
+{
+    struct auth_noise *n = mem_new(struct auth_noise);
+
+    memcpy(n->h, protocol, sizeof(n->h));
+    memcpy(n->ck, n->h, sizeof(n->ck));
+    mix_hash(n, s->prologue, s->prologue_len);
+    mix_key_and_hash(n, s->psk);
+    return n;
+}
+
+/* The token e, in one's own message and in the other's: with a psk it is mixed into the key, too.
+ */
+static void send_e(struct auth_noise *n, const uint8_t *secret, uint8_t e[AUTH_X25519_SIZE])
+{
+    if (secret)
+        memcpy(n->secret, secret, sizeof(n->secret));
+    else
+        auth_random(n->secret, sizeof(n->secret));
+    auth_x25519_base(e, n->secret);
+    mix_hash(n, e, AUTH_X25519_SIZE);
+    mix_key(n, e);
+}
+
+static void receive_e(struct auth_noise *n, const uint8_t e[AUTH_X25519_SIZE])
+{
+    mix_hash(n, e, AUTH_X25519_SIZE);
+    mix_key(n, e);
+}
+
+static int mix_ee(struct auth_noise *n, const uint8_t e[AUTH_X25519_SIZE])
+{
+    uint8_t shared[AUTH_X25519_SIZE];
+    int rc = auth_x25519(shared, n->secret, e);
+
+    mix_key(n, shared);
+    mem_wipe(shared, sizeof(shared));
+    return rc;
+}
+
+static void split(struct auth_noise *n, bool begins)
+{
+    uint8_t there[AUTH_HASH_SIZE], back[AUTH_HASH_SIZE];
+
+    hkdf(n, NULL, 0, back, NULL);
+    memcpy(there, n->ck, sizeof(there));
+    n->tx = auth_aead_new(begins ? there : back);
+    n->rx = auth_aead_new(begins ? back : there);
+    mem_wipe(there, sizeof(there));
+    mem_wipe(back, sizeof(back));
+    mem_wipe(n->ck, sizeof(n->ck));
+    mem_wipe(n->k, sizeof(n->k));
+    mem_wipe(n->secret, sizeof(n->secret));
+}
+
+struct auth_noise *auth_noise_begin(const struct auth_noise_start *s,
+                                    uint8_t first[AUTH_NOISE_MESSAGE_SIZE])
+{
+    struct auth_noise *n = start(s);
+
+    send_e(n, s->secret, first);
+    put_tag(n, first + AUTH_X25519_SIZE);
+    return n;
+}
+
+int auth_noise_finish(struct auth_noise *n, const uint8_t second[AUTH_NOISE_MESSAGE_SIZE])
+{
+    int rc;
+
+    receive_e(n, second);
+    rc = mix_ee(n, second);
+    if (rc == 0)
+        rc = check_tag(n, second + AUTH_X25519_SIZE);
+    if (rc == 0)
+        split(n, true);
+    return rc;
+}
+
+struct auth_noise *auth_noise_answer(const struct auth_noise_start *s,
+                                     const uint8_t first[AUTH_NOISE_MESSAGE_SIZE],
+                                     uint8_t second[AUTH_NOISE_MESSAGE_SIZE])
+{
+    struct auth_noise *n = start(s);
+
+    receive_e(n, first);
+    if (check_tag(n, first + AUTH_X25519_SIZE) < 0)
+        goto unknown;
+    send_e(n, s->secret, second);
+    if (mix_ee(n, first) < 0)
+        goto unknown;
+    put_tag(n, second + AUTH_X25519_SIZE);
+    split(n, false);
+    return n;
+unknown:
+    auth_noise_free(n);
+    return NULL;
+}
+
+void auth_noise_free(struct auth_noise *n)
+{
+    if (!n)
+        return;
+    auth_aead_free(n->tx);
+    auth_aead_free(n->rx);
+    mem_wipe(n, sizeof(*n));
+    free(n);
+}
+
+void auth_noise_seal(struct auth_noise *n, const uint8_t *in, size_t len, uint8_t *out)
+{
+    auth_aead_seal(n->tx, n->tx_number++, NULL, 0, in, len, out);
+}
+
+int auth_noise_open(struct auth_noise *n, const uint8_t *in, size_t len, uint8_t *out)
+{
+    int rc = auth_aead_open(n->rx, n->rx_number, NULL, 0, in, len, out);
+
+    if (rc == 0)
+        n->rx_number++;
+    return rc;
+}
