@@ -8,6 +8,8 @@
  *   3  a stream over TCP
  *   4  as 3, but each frame gets a good token: the second byte is the RPC, the rest the body
  *   5  a stream into an open session, sealed like 4
+ *   6  the beginning of an encrypted connection
+ *   7  a stream in an encrypted connection, then the same bytes in the place of records
  *
  * A stream comes in two pieces. Whatever it is, the server closes it, forgets it, and never handles
  * what the caller has no right to.
@@ -22,6 +24,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/pb.h"
+#include "rpc/channel.h"
 #include "rpc/seal.h"
 #include "rpc/server_priv.h"
 
@@ -273,12 +276,38 @@ static void in_session(const uint8_t *data, size_t size)
     close_caller(fd);
 }
 
+static void in_channel(const uint8_t *data, size_t size)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    uint8_t reply[RPC_CHANNEL_REPLY_SIZE];
+    struct auth_noise_key k;
+    struct rpc_channel *ch;
+    int fd = open_caller(false);
+
+    auth_noise_key_make(&key, &k);
+    ch = rpc_channel_call(&k, &out);
+    feed(fd, out.data, out.len);
+    run(false);
+    require(recv(fd, reply, sizeof(reply), 0) == sizeof(reply));
+    require(rpc_channel_answered(ch, reply, sizeof(reply), NULL) == sizeof(reply));
+    str_clear(&out);
+    str_reserve(&out, rpc_channel_sealed_size(size));
+    rpc_channel_seal(ch, data, size, (uint8_t *)out.data);
+    out.len = rpc_channel_sealed_size(size);
+    str_append(&out, data, size);
+    feed(fd, out.data, out.len < STREAM_MAX ? out.len : STREAM_MAX);
+    run(false);
+    close_caller(fd);
+    rpc_channel_free(ch);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!server)
         begin();
     if (size < 2 || size > STREAM_MAX)
         return 0;
+    rpc_set_encryption(data[0] >= 6);
     switch (data[0]) {
     case 0:
         header_and_body(data + 1, size - 1);
@@ -296,6 +325,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 5:
         in_session(data + 1, size - 1);
+        break;
+    case 6:
+        stream(false, data + 1, size - 1);
+        break;
+    case 7:
+        in_channel(data + 1, size - 1);
         break;
     default:
         break;

@@ -229,6 +229,9 @@ char *conf_list_value(const char *list, const char *word);
 /* PrivateData: whether ordinary users are not to see this of others: "jobs", "usage"... */
 bool conf_is_private(const struct conf *c, const char *what);
 
+/* Whether connections between hosts are encrypted (TLSType). */
+bool conf_encrypts(const struct conf *c);
+
 /*
  * A daemon's local socket lies in the first of socket_dirs that the daemon can write to, and its
  * clients try all of them. With AuthInfo=socketdir=DIR there is DIR only. Otherwise the first is

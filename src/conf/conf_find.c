@@ -96,6 +96,11 @@ char *conf_plugin_dirs(const struct conf *c)
                                                : mem_strdup(CONF_PLUGIN_DIR);
 }
 
+bool conf_encrypts(const struct conf *c)
+{
+    return !str_eq(c->tls_type, "tls/none");
+}
+
 char *conf_socket_node(const char *node)
 {
     return mem_printf("slurmd-%s", node);

@@ -71,7 +71,7 @@ static void new_local(struct rpc_caller *who, int fd)
 
 void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_addr *addr)
 {
-    struct rpc_caller who = {.server = s, .local = local};
+    struct rpc_caller who = {.server = s, .local = local}, *c;
 
     if (local) {
         new_local(&who, fd);
@@ -79,7 +79,9 @@ void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_a
     }
     rpc_addr_format(addr, who.text);
     rpc_net_tune(fd);
-    rpc_quota_stranger(add_caller(&who, fd), addr);
+    c = add_caller(&who, fd);
+    rpc_conn_accept(c->conn, s->opt.key);
+    rpc_quota_stranger(c, addr);
 }
 
 /* The record alone; its connection is closed or given away. */

@@ -76,9 +76,25 @@ static void clear_pending(struct rpc_conn *c)
     c->is_pending = false;
 }
 
-size_t rpc_conn_backlog(const struct rpc_conn *c)
+static size_t plain_backlog(const struct rpc_conn *c)
 {
     return c->out.len - c->out_pos;
+}
+
+static size_t sealed_backlog(const struct rpc_conn *c)
+{
+    return c->sealed_out.len - c->sealed_pos;
+}
+
+size_t rpc_conn_backlog(const struct rpc_conn *c)
+{
+    return plain_backlog(c) + sealed_backlog(c);
+}
+
+/* Some of the backlog may go now. */
+static bool may_send(const struct rpc_conn *c)
+{
+    return sealed_backlog(c) || (plain_backlog(c) && c->form != FORM_CALLED);
 }
 
 size_t rpc_conn_unread(const struct rpc_conn *c)
@@ -106,7 +122,7 @@ void rpc_conn_set_events(struct rpc_conn *c)
     /* While lingering, reading goes on to see the other side's end. */
     if (!c->paused && !c->ended && (!c->finishing || c->shut))
         events |= LOOP_READ;
-    if (rpc_conn_backlog(c) && c->stalled_since)
+    if (may_send(c) && c->stalled_since)
         events |= LOOP_WRITE;
     if (events != c->events && c->watch)
         loop_fd_events(c->watch, events);
@@ -127,6 +143,33 @@ struct rpc_conn *rpc_conn_new(struct rpc_io *io, int fd, uint32_t body_max,
     c->watch = loop_fd_new(io->loop, fd, LOOP_READ, on_ready, c);
     rpc_conn_give(c, body_max, ops, owner);
     return c;
+}
+
+void rpc_conn_call(struct rpc_conn *c, const struct auth_noise_key *k)
+{
+    if (!rpc_encryption())
+        return;
+    c->form = FORM_CALLED;
+    c->channel = rpc_channel_call(k, &c->sealed_out);
+    c->io->queued += sealed_backlog(c);
+    set_pending(c);
+}
+
+void rpc_conn_accept(struct rpc_conn *c, const struct auth_key *key)
+{
+    c->form = FORM_ACCEPTED;
+    c->accept_key = key;
+}
+
+void rpc_conn_set_records(struct rpc_conn *c, const uint8_t *reply, size_t len)
+{
+    c->form = FORM_RECORDS;
+    if (len) {
+        str_append(&c->sealed_out, reply, len);
+        c->io->queued += len;
+    }
+    if (rpc_conn_backlog(c) && !c->stalled_since)
+        set_pending(c);
 }
 
 void rpc_conn_give(struct rpc_conn *c, uint32_t body_max, const struct rpc_conn_ops *ops,
@@ -157,6 +200,9 @@ static void conn_destroy(struct rpc_conn *c)
     c->io->queued -= rpc_conn_backlog(c);
     str_done(&c->in);
     str_done(&c->out);
+    str_done(&c->records);
+    str_done(&c->sealed_out);
+    rpc_channel_free(c->channel);
     rpc_io_unref(c->io);
     free(c);
 }
@@ -205,6 +251,57 @@ static void out_sent(struct rpc_conn *c, size_t n)
     }
 }
 
+/* As send(). */
+static ssize_t send_sealed(struct rpc_conn *c)
+{
+    ssize_t n = send(c->fd, c->sealed_out.data + c->sealed_pos, sealed_backlog(c), MSG_NOSIGNAL);
+
+    if (n > 0) {
+        c->sealed_pos += (size_t)n;
+        c->io->queued -= (size_t)n;
+    }
+    if (!sealed_backlog(c)) {
+        str_done(&c->sealed_out);
+        c->sealed_pos = 0;
+    }
+    return n;
+}
+
+/* The same: the next records. What the kernel does not take is kept, and nothing else. */
+static ssize_t send_records(struct rpc_conn *c)
+{
+    const size_t most =
+        SCRATCH_SIZE / (RPC_CHANNEL_RECORD + RPC_CHANNEL_OVERHEAD) * RPC_CHANNEL_RECORD;
+    size_t len = plain_backlog(c) < most ? plain_backlog(c) : most;
+    size_t sealed = rpc_channel_sealed_size(len), sent;
+    ssize_t n;
+    int e;
+
+    rpc_channel_seal(c->channel, (uint8_t *)c->out.data + c->out_pos, len, c->io->scratch);
+    out_sent(c, len);
+    n = send(c->fd, c->io->scratch, sealed, MSG_NOSIGNAL);
+    e = errno;
+    sent = n > 0 ? (size_t)n : 0;
+    str_append(&c->sealed_out, c->io->scratch + sent, sealed - sent);
+    c->io->queued += sealed - sent;
+    errno = e;
+    return n;
+}
+
+static ssize_t send_some(struct rpc_conn *c)
+{
+    ssize_t n;
+
+    if (sealed_backlog(c))
+        return send_sealed(c);
+    if (c->form == FORM_RECORDS)
+        return send_records(c);
+    n = send(c->fd, c->out.data + c->out_pos, plain_backlog(c), MSG_NOSIGNAL);
+    if (n > 0)
+        out_sent(c, (size_t)n);
+    return n;
+}
+
 /* What has gone makes room before more is taken. */
 static void out_reserve(struct rpc_conn *c, size_t more)
 {
@@ -232,8 +329,8 @@ static void flush(struct rpc_conn *c)
 
     if (c->shut || c->fd < 0)
         return;
-    while (rpc_conn_backlog(c)) {
-        ssize_t n = send(c->fd, c->out.data + c->out_pos, rpc_conn_backlog(c), MSG_NOSIGNAL);
+    while (may_send(c)) {
+        ssize_t n = send_some(c);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN) {
@@ -245,9 +342,8 @@ static void flush(struct rpc_conn *c)
         if (n < 0)
             break;
         moved = true;
-        out_sent(c, (size_t)n);
     }
-    if (rpc_conn_backlog(c) == 0) {
+    if (!may_send(c)) {
         c->stalled_since = 0;
     } else if (moved || !c->stalled_since) {
         c->stalled_since = loop_mono_ms();
@@ -303,6 +399,8 @@ void rpc_conn_finish(struct rpc_conn *c)
         return;
     c->finishing = true;
     c->paused = false;
+    if (c->form == FORM_CALLED) /* it will never go */
+        out_sent(c, plain_backlog(c));
     rpc_conn_read_drop(c);
     rpc_conn_set_events(c);
     set_pending(c);
@@ -319,8 +417,9 @@ bool rpc_conn_is_quiet(const struct rpc_conn *c)
 {
     int waiting = 0;
 
-    return !c->in.len && c->out_pos == c->out.len && !c->busy && !c->finishing && !c->refused &&
-           ioctl(c->fd, FIONREAD, &waiting) == 0 && waiting == 0;
+    return !c->in.len && !c->records.len && !sealed_backlog(c) && c->out_pos == c->out.len &&
+           !c->busy && !c->finishing && !c->refused && ioctl(c->fd, FIONREAD, &waiting) == 0 &&
+           waiting == 0;
 }
 
 bool rpc_conn_has_ended(const struct rpc_conn *c)
@@ -360,7 +459,7 @@ void rpc_conn_pause(struct rpc_conn *c, bool paused)
     c->paused = paused;
     if (paused) {
         c->frame_deadline = 0;
-    } else if (c->in.len) {
+    } else if (c->in.len || c->records.len) {
         c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
         rpc_conn_sweep_add(c);
         set_pending(c); /* complete frames may wait among the bytes held */

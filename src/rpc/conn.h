@@ -17,6 +17,8 @@
 #include "rpc/frame.h"
 #include "rpc/net.h"
 
+struct auth_noise_key;
+
 /* What the connections of one owner share. */
 struct rpc_io;
 struct rpc_io *rpc_io_new(struct loop *l);
@@ -53,6 +55,13 @@ struct rpc_conn_ops {
 struct rpc_conn *rpc_conn_new(struct rpc_io *io, int fd, uint32_t body_max,
                               const struct rpc_conn_ops *ops, void *owner);
 void rpc_conn_free(struct rpc_conn *c);
+
+/* Over TCP, before anything is sent or read (channel.h). The calling side: begins an encrypted
+ * channel where this process encrypts, and sends nothing else before the other side has proved that
+ * it knows the key; one that does not is on_refused(), without a frame. The accepting side: the
+ * first bytes decide; the key is borrowed until then. */
+void rpc_conn_call(struct rpc_conn *c, const struct auth_noise_key *k);
+void rpc_conn_accept(struct rpc_conn *c, const struct auth_key *key);
 
 /* Another owner (a session is born from a plain connection). */
 void rpc_conn_give(struct rpc_conn *c, uint32_t body_max, const struct rpc_conn_ops *ops,

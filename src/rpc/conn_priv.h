@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "rpc/channel.h"
 #include "rpc/conn.h"
 
 #define SCRATCH_SIZE (64u << 10)
@@ -15,7 +16,9 @@
 
 struct rpc_io {
     struct loop *loop;
-    uint8_t *scratch; /* everybody reads into this; only incomplete frames are kept elsewhere */
+    /* Everybody reads into this, and seals records in it; only what is incomplete is kept
+     * elsewhere. What was read is done with before anything is sent. */
+    uint8_t *scratch;
     struct loop_timer *flush_timer, *sweep_timer;
     struct rpc_conn *pending; /* have output, or input that was held back; served once per turn */
     struct rpc_conn *timed;   /* have some deadline */
@@ -23,6 +26,14 @@ struct rpc_io {
     bool flush_armed, sweep_armed;
     unsigned refs;       /* its owner, its connections, and the functions at work on it */
     size_t held, queued; /* bytes of all incomplete frames in shares; of all outputs */
+};
+
+/* What the bytes of a connection are. */
+enum rpc_conn_form {
+    FORM_PLAIN,    /* frames */
+    FORM_CALLED,   /* the other side's answer to our hello is awaited; output waits, too */
+    FORM_ACCEPTED, /* the other side's first bytes are awaited; output is frames */
+    FORM_RECORDS,
 };
 
 struct rpc_conn {
@@ -34,15 +45,22 @@ struct rpc_conn {
     void *owner;
     uint32_t body_max;
 
+    enum rpc_conn_form form;
+    struct rpc_channel *channel;
+    const struct auth_key *accept_key; /* FORM_ACCEPTED */
+    struct str records;                /* an incomplete record, or what comes before records */
+
     struct str in; /* an incomplete frame, empty between frames */
     struct rpc_share *share;
-    size_t held; /* of 'in', as counted in share and io */
+    size_t held; /* of 'in' and 'records', as counted in share and io */
     struct rpc_header header;
     bool header_ok, token_ok;
     int64_t frame_deadline, expire_at, stalled_since, linger_until; /* mono ms; 0: none */
 
     struct str out;
     size_t out_pos;
+    struct str sealed_out; /* records, and what comes before them; goes first */
+    size_t sealed_pos;
 
     bool dead;      /* freed by its owner while 'busy' */
     bool refused;   /* takes no more frames */
@@ -68,6 +86,9 @@ void rpc_conn_report_closed(struct rpc_conn *c, int code, const char *text);
 /* Whether the other side has closed altogether: a local one shows it at once, one over TCP when it
  * answers a probe or our bytes with a reset. */
 bool rpc_conn_hung_up(const struct rpc_conn *c);
+
+/* The channel is open: what is sent next is records, behind a reply of so many bytes. */
+void rpc_conn_set_records(struct rpc_conn *c, const uint8_t *reply, size_t len);
 
 /* conn_read.c: bytes become frames. */
 static inline bool rpc_conn_takes_frames(const struct rpc_conn *c)

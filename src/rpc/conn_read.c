@@ -14,6 +14,7 @@ static void set_held(struct rpc_conn *c, size_t bytes)
 {
     if (!c->share)
         return;
+    bytes += c->records.len;
     c->io->held += bytes - c->held;
     c->share->held += bytes - c->held;
     c->held = bytes;
@@ -21,7 +22,11 @@ static void set_held(struct rpc_conn *c, size_t bytes)
 
 void rpc_conn_share(struct rpc_conn *c, struct rpc_share *share)
 {
-    set_held(c, 0);
+    if (c->share) {
+        c->io->held -= c->held;
+        c->share->held -= c->held;
+        c->held = 0;
+    }
     c->share = share;
     set_held(c, c->in.len);
 }
@@ -37,12 +42,15 @@ static bool holds_too_much(const struct rpc_conn *c)
 
 void rpc_conn_read_drop(struct rpc_conn *c)
 {
+    c->records.len = 0;
     set_held(c, 0);
     c->frame_deadline = 0;
-    if (!c->busy)
+    if (!c->busy) {
         str_done(&c->in);
-    else
+        str_done(&c->records);
+    } else {
         c->in.len = 0;
+    }
 }
 
 static void refuse(struct rpc_conn *c, const struct rpc_frame *f, const struct err *err)
@@ -98,6 +106,14 @@ static size_t rest_of_long_frame(const struct rpc_conn *c)
                : 0;
 }
 
+static void start_deadline(struct rpc_conn *c)
+{
+    if (c->frame_deadline)
+        return;
+    c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
+    rpc_conn_sweep_add(c);
+}
+
 /* Keeps what is left of an incomplete frame, and starts its deadline. */
 static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, size_t len)
 {
@@ -112,10 +128,8 @@ static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, siz
     set_held(c, c->in.len);
     if (c->in.len == 0)
         str_done(&c->in);
-    if (c->in.len && !c->paused && !c->frame_deadline) {
-        c->frame_deadline = loop_mono_ms() + RPC_READ_TIMEOUT_MS;
-        rpc_conn_sweep_add(c);
-    }
+    if (c->in.len && !c->paused)
+        start_deadline(c);
     if (holds_too_much(c) && rpc_conn_takes_frames(c)) {
         struct err err;
         err_set(&err, -ERR_BUSY, "too many bytes of incomplete messages; try again later");
@@ -154,6 +168,100 @@ void rpc_conn_read_held(struct rpc_conn *c)
         feed(c, NULL, 0);
 }
 
+/* Encryption. */
+
+/* What came before records, kept until it is complete: how much of it was taken; 0: it is not, or
+ * was refused. */
+static size_t take_hello(struct rpc_conn *c)
+{
+    const uint8_t *data = (const uint8_t *)c->records.data;
+    uint8_t reply[RPC_CHANNEL_REPLY_SIZE];
+    struct err err = {0};
+    int rc;
+
+    if (c->form == FORM_CALLED) {
+        rc = rpc_channel_answered(c->channel, data, c->records.len, &err);
+        if (rc > 0) {
+            rpc_conn_set_records(c, NULL, 0);
+            return (size_t)rc;
+        }
+    } else {
+        rc = rpc_channel_accept(c->accept_key, data, c->records.len, &c->channel, reply, &err);
+        if (rc == RPC_CHANNEL_PLAIN)
+            c->form = FORM_PLAIN;
+        if (rc == RPC_CHANNEL_OPEN) {
+            rpc_conn_set_records(c, reply, sizeof(reply));
+            return RPC_CHANNEL_HELLO_SIZE;
+        }
+    }
+    if (rc < 0)
+        refuse(c, NULL, &err);
+    return 0;
+}
+
+/* Records, wherever they are: the complete ones are fed, the rest is kept. */
+static void take_records(struct rpc_conn *c, uint8_t *data, size_t len)
+{
+    bool kept = data == (uint8_t *)c->records.data;
+    struct err err = {0};
+    size_t plain;
+    int taken = rpc_channel_unseal(c->channel, data, len, &plain, &err);
+
+    if (taken < 0) {
+        refuse(c, NULL, &err);
+        return;
+    }
+    if (!kept)
+        str_append(&c->records, data + taken, len - (size_t)taken);
+    if (plain)
+        feed(c, data, plain);
+    if (c->dead || c->fd < 0)
+        return;
+    if (kept)
+        str_consume(&c->records, (size_t)taken);
+    if (!c->records.len)
+        str_done(&c->records);
+    else if (!c->paused)
+        start_deadline(c);
+    set_held(c, c->in.len);
+}
+
+/* Bytes that came; in the scratch memory, or where rest_of_long_frame() wants them (NULL). */
+static void take_bytes(struct rpc_conn *c, const uint8_t *data, size_t len)
+{
+    size_t taken;
+
+    if (c->form == FORM_PLAIN) {
+        feed(c, data, data ? len : 0);
+        return;
+    }
+    if (c->form == FORM_RECORDS && !c->records.len) {
+        take_records(c, c->io->scratch, len);
+        return;
+    }
+    if (data)
+        str_append(&c->records, data, len);
+    if (c->form == FORM_RECORDS) {
+        take_records(c, (uint8_t *)c->records.data, c->records.len);
+        return;
+    }
+    start_deadline(c);
+    taken = take_hello(c);
+    if (c->dead || c->fd < 0 || c->refused)
+        return;
+    if (c->form == FORM_PLAIN) {
+        struct str first = c->records;
+        c->records = (struct str)STR_INIT;
+        c->frame_deadline = 0;
+        feed(c, (const uint8_t *)first.data, first.len);
+        str_done(&first);
+    } else if (taken) {
+        c->frame_deadline = 0;
+        str_consume(&c->records, taken);
+        take_records(c, (uint8_t *)c->records.data, c->records.len);
+    }
+}
+
 /* The end of what the other side sends (e: or an error). */
 static void on_end(struct rpc_conn *c, int e)
 {
@@ -182,7 +290,7 @@ static void on_end(struct rpc_conn *c, int e)
 /* As recv(); *into: where to, NULL: what is kept. */
 static ssize_t read_some(struct rpc_conn *c, const uint8_t **into)
 {
-    size_t rest = rest_of_long_frame(c);
+    size_t rest = c->form == FORM_PLAIN ? rest_of_long_frame(c) : 0;
     ssize_t n;
 
     if (!rest) {
@@ -212,7 +320,7 @@ void rpc_conn_read(struct rpc_conn *c)
             return;
         }
         if (!c->refused && !c->finishing)
-            feed(c, into, into ? (size_t)n : 0);
+            take_bytes(c, into, (size_t)n);
         if ((size_t)n < SCRATCH_SIZE)
             return;
     }

@@ -9,7 +9,8 @@
 #include "rpc/rpc.h"
 
 #define FLAGS_KNOWN                                                                                \
-    (RPC_FLAG_REPLY | RPC_FLAG_ERROR | RPC_FLAG_MORE | RPC_FLAG_SESSION | RPC_FLAG_BULK)
+    (RPC_FLAG_REPLY | RPC_FLAG_ERROR | RPC_FLAG_MORE | RPC_FLAG_SESSION | RPC_FLAG_BULK |          \
+     RPC_FLAG_CHANNEL)
 #define ERROR_TEXT_MAX 65536 /* of a reply, before it is cut to fit a struct err */
 
 static const char magic[4] = {'S', 'L', 'U', 'I'};
@@ -61,7 +62,8 @@ int rpc_header_unpack(const uint8_t in[RPC_HEADER_SIZE], uint32_t body_max, stru
     if (got.flags & ~(unsigned)FLAGS_KNOWN ||
         (got.flags & RPC_FLAG_BULK && !(got.flags & RPC_FLAG_SESSION)))
         return err_set(err, -ERR_PROTOCOL, "unknown flags 0x%x in a message", got.flags);
-    if (got.rpc ? !rpc_find(got.rpc) : !(got.flags & (RPC_FLAG_SESSION | RPC_FLAG_ERROR)))
+    if (got.rpc ? !rpc_find(got.rpc)
+                : !(got.flags & (RPC_FLAG_SESSION | RPC_FLAG_ERROR | RPC_FLAG_CHANNEL)))
         return err_set(err, -ERR_PROTOCOL, "unknown request number %u", got.rpc);
     if (got.token_len != 0 && got.token_len != AUTH_MAC_SIZE && got.token_len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_PROTOCOL, "a token of %u bytes", got.token_len);

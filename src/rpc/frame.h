@@ -27,7 +27,8 @@ enum rpc_flags {
     RPC_FLAG_ERROR = 2,
     RPC_FLAG_MORE = 4,
     RPC_FLAG_SESSION = 8,
-    RPC_FLAG_BULK = 16, /* of a session: its MAC is over a tag of the body (auth_bulk_tag) */
+    RPC_FLAG_BULK = 16,    /* of a session: its MAC is over a tag of the body (auth_bulk_tag) */
+    RPC_FLAG_CHANNEL = 32, /* the beginning of an encrypted connection (channel.h) */
 };
 
 struct rpc_header {

@@ -83,7 +83,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
         snprintf(who.host, sizeof(who.host), "localhost");
     rpc_frame_hash(&k->header, k->body.data, hash);
     auth_token_mint(k->key, &who, k->audience, hash, loop_wall_ms(), AUTH_TTL_MS, minted.token);
-    auth_answer_key(k->key, minted.token, &minted.answers);
+    rpc_minted_fill(&minted, k->key);
     k->once = rpc_once_start(k->io, fd, &k->header, &minted, k->body.data, on_answer, k);
 }
 

@@ -39,6 +39,21 @@ int rpc_open_here(const struct conf *conf, const char *name, struct rpc_wire *w,
     return err_set(err, first.code, "%s", first.text);
 }
 
+/* Of all tokens in one reply. */
+static int take_channel(const Pb__MintReply *reply, struct auth_noise_key *out, struct err *err)
+{
+    memset(out, 0, sizeof(*out));
+    if (reply->channel_id.len == sizeof(out->id) && reply->channel_key.len == sizeof(out->psk)) {
+        memcpy(out->id, reply->channel_id.data, sizeof(out->id));
+        memcpy(out->psk, reply->channel_key.data, sizeof(out->psk));
+        return 0;
+    }
+    if (!rpc_encryption() && !reply->has_channel_id && !reply->has_channel_key)
+        return 0;
+    return err_set(err, -ERR_VERSION,
+                   "the daemon there gives no key for encrypted connections; update it");
+}
+
 static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
                       const char *const *audiences, size_t count, int64_t deadline_ms,
                       struct rpc_minted *made, struct err *err)
@@ -48,6 +63,7 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
     _cleanup_str_ struct str body = STR_INIT;
     const uint8_t *bytes;
     struct arena arena;
+    struct auth_noise_key channel;
     Pb__MintReply *reply;
     int rc;
 
@@ -65,11 +81,14 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
     reply = arena_unpack(&arena, &pb__mint_reply__descriptor, bytes, answer.body_len);
     if (!reply || reply->n_token != count || reply->n_answer_key != count)
         rc = err_set(err, -ERR_PROTOCOL, "a malformed answer to a request for tokens");
+    if (rc == 0)
+        rc = take_channel(reply, &channel, err);
     for (size_t i = 0; rc == 0 && i < count; i++) {
         const ProtobufCBinaryData *token = &reply->token[i], *key = &reply->answer_key[i];
         if (token->len == AUTH_TOKEN_SIZE && key->len == sizeof(made[i].answers.mac_key)) {
             memcpy(made[i].token, token->data, token->len);
             memcpy(made[i].answers.mac_key, key->data, key->len);
+            made[i].channel = channel;
         } else {
             rc = err_set(err, -ERR_PROTOCOL, "a malformed answer to a request for tokens");
         }
@@ -165,6 +184,7 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
     size_t left = 0;
     int rc = find_all_sockets(conf, &paths, &left);
 
+    rpc_set_encryption(conf_encrypts(conf)); /* of what the tokens are for */
     if (rc < 0)
         str_printf(&tried, "%s: %s", conf->socket_dirs[0], strerror(-rc));
     for (size_t at = 0; at < paths.len; at += strlen(paths.data + at) + 1) {
@@ -217,6 +237,7 @@ int rpc_secret_new(const struct conf *conf, const char *node, uint8_t token[AUTH
 
     if (fd)
         *fd = -1;
+    rpc_set_encryption(conf_encrypts(conf));
     minted = node ? secret_of(conf, node, of_nothing, deadline_ms, fd) : NULL;
     if (!minted)
         rc = rpc_mint(conf, of_nothing, &audience, 1, deadline_ms, &minted, err);

@@ -15,12 +15,6 @@ void rpc_trusted_uids(const struct conf *conf, uid_t uids[RPC_TRUSTED_COUNT]);
 int rpc_open_here(const struct conf *conf, const char *name, struct rpc_wire *w,
                   int64_t deadline_ms, struct err *err);
 
-/* What one request over TCP needs: its token, and the key of the answers to it. */
-struct rpc_minted {
-    uint8_t token[AUTH_TOKEN_SIZE];
-    struct auth_key answers;
-};
-
 /* One for each audience, in order, from the first daemon of this host that answers; in few calls,
  * however many they are. The caller frees *made. */
 int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],

@@ -368,7 +368,7 @@ static void talks(void **state)
         Pb__TreeRequest request = PB__TREE_REQUEST__INIT;
         Pb__TreePart part = PB__TREE_PART__INIT;
         struct rpc_io *io = rpc_io_new(loop);
-        struct auth_key answer_key;
+        struct rpc_minted minted;
         struct rpc_talk *talk;
         struct rpc_addr addr;
         struct made m;
@@ -377,12 +377,13 @@ static void talks(void **state)
 
         answers = lasts = failures = t.more = t.v.requests = 0;
         make_request(&m, RPC_TREE, &request.base, 1000, true);
-        auth_answer_key(&key, m.token, &answer_key);
+        memcpy(minted.token, m.token, sizeof(minted.token));
+        rpc_minted_fill(&minted, &key);
         if (kind == 2)
-            answer_key.mac_key[0] ^= 1;
+            minted.answers.mac_key[0] ^= 1;
         assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)t.v.port, true, &addr, NULL), 1);
-        talk = rpc_talk_start(io, rpc_net_connect(&addr, 0, &pending), &m.header, m.token,
-                              &answer_key, m.body.data, &events);
+        talk = rpc_talk_start(io, rpc_net_connect(&addr, 0, &pending), &m.header, &minted,
+                              m.body.data, &events);
         rpc_talk_send(talk, RPC_TREE_PART, &part.base);
         rpc_talk_send(talk, RPC_TREE_COMMIT, &nothing.base);
         if (kind < 2) {

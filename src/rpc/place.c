@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rpc/place.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -67,6 +68,10 @@ bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, i
         return *again = true;
     if (code == -ERR_CLOSED && rpc->lane != RPC_LANE_WRITE) {
         *again = !alone; /* one alone that has died is not there in a moment */
+        return true;
+    }
+    if (code == -ECONNRESET) { /* before anything was asked */
+        *again = *again || !alone;
         return true;
     }
     if (alone)

@@ -299,7 +299,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     struct rpc_relay *r = b->relay;
     struct rpc_talk_events events = {.on_answer = on_answer, .on_failed = on_failed, .ctx = b};
     struct goal *head = &r->goals[b->members[0]];
-    struct auth_key answers;
+    struct rpc_minted minted;
     struct err why;
 
     b->dial = NULL;
@@ -309,9 +309,10 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
         branch_lost(b, &why, false);
         return;
     }
-    r->o.key(r->o.ctx, b->members[0], head->token, &answers);
-    b->talk = rpc_talk_start(r->io, fd, &r->o.header, head->token, &answers, r->o.body, &events);
-    auth_key_done(&answers);
+    memcpy(minted.token, head->token, sizeof(minted.token));
+    r->o.fill(r->o.ctx, b->members[0], &minted);
+    b->talk = rpc_talk_start(r->io, fd, &r->o.header, &minted, r->o.body, &events);
+    mem_wipe(&minted, sizeof(minted));
     if (b->count > 1)
         b->ear = loop_timer_new(r->o.loop, on_silence, b);
     if (r->o.on_head)

@@ -17,6 +17,7 @@
 #include "loop/loop.h"
 #include "proto/tree.pb-c.h"
 #include "rpc/frame.h"
+#include "rpc/seal.h"
 
 #define RPC_TREE_WIDTH_MIN 2
 #define RPC_TREE_WIDTH_MAX 65533
@@ -46,8 +47,8 @@ struct rpc_relay_options {
     unsigned width;
     int64_t silence_ms, connect_ms;
 
-    /* The key for the answers to a target's token. */
-    void (*key)(void *ctx, size_t index, const uint8_t *token, struct auth_key *answers);
+    /* What belongs to a target's token, which is in it. */
+    void (*fill)(void *ctx, size_t index, struct rpc_minted *minted);
     /* What a head is to know of the origin; NULL: we are the origin. What it puts into the part is
      * borrowed until the next call. */
     void (*origin)(void *ctx, const uint8_t *token, Pb__TreePart *part);

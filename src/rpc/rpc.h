@@ -61,6 +61,12 @@ ProtobufCMessage *rpc_unpack_lent(const struct rpc_info *rpc, const void *bytes,
  */
 bool rpc_allowed(const struct rpc_info *rpc, unsigned roles);
 
+/* Whether this process encrypts its connections over TCP, and as a server refuses those that are
+ * not; yes, unless slurm.conf says TLSType=none. A server that does not encrypt takes both kinds.
+ * For the process as a whole, and connections that begin afterwards. */
+void rpc_set_encryption(bool on);
+bool rpc_encryption(void);
+
 /* Limits, all of them (tests at limit-1, limit, limit+1). */
 #define RPC_BODY_MAX_ANON 1024u   /* before anything was proved: the handshake of a session */
 #define RPC_BODY_MAX (16u << 20)  /* of any message between hosts; of a request, see rpc.def */

@@ -110,6 +110,12 @@ int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *b
     return 0;
 }
 
+void rpc_minted_fill(struct rpc_minted *m, const struct auth_key *key)
+{
+    auth_answer_key(key, m->token, &m->answers);
+    auth_noise_key_make(key, &m->channel);
+}
+
 void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool asks)
 {
     *s = (struct rpc_seal){.tx_key = *answers,
@@ -120,7 +126,7 @@ void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool a
 
 /* What a server says to a stranger. Who listens in its place could say so, too; it can also hang
  * up. */
-static bool is_to_a_stranger(const struct rpc_header *h, const void *body)
+bool rpc_seal_is_to_a_stranger(const struct rpc_header *h, const void *body)
 {
     static const int codes[] = {ERR_PROTOCOL, ERR_VERSION, ERR_TOO_BIG, ERR_AUTH,
                                 ERR_REPLAY,   ERR_SKEW,    ERR_BUSY,    ERR_ACCESS};
@@ -135,7 +141,7 @@ static bool is_to_a_stranger(const struct rpc_header *h, const void *body)
 int rpc_seal_check_answer(struct rpc_seal *s, const struct rpc_header *h, const void *body,
                           const void *token, struct err *err)
 {
-    if (!s || (h->token_len == 0 && is_to_a_stranger(h, body)))
+    if (!s || (h->token_len == 0 && rpc_seal_is_to_a_stranger(h, body)))
         return 0;
     if (h->token_len == AUTH_MAC_SIZE && rpc_seal_check(s, h, body, token, NULL) == 0)
         return 0;

@@ -12,9 +12,10 @@
  */
 #pragma once
 
-#include "auth/auth.h"
-#include "rpc/frame.h"
 #include <stdbool.h>
+
+#include "auth/noise.h"
+#include "rpc/frame.h"
 
 #define RPC_SESSION_NONCE_SIZE 32
 #define RPC_SESSION_NAME_SIZE (AUTH_NAME_MAX + 1) /* with NULs up to the end */
@@ -61,8 +62,22 @@ void rpc_seal_sign(struct rpc_seal *s, const struct rpc_header *h, const void *b
 int rpc_seal_check(struct rpc_seal *s, const struct rpc_header *h, const void *body,
                    const uint8_t mac[AUTH_MAC_SIZE], struct err *err);
 
+/* What one request over TCP needs: its token, the key of the answers to it, and the key of the
+ * connection that it goes by. */
+struct rpc_minted {
+    uint8_t token[AUTH_TOKEN_SIZE];
+    struct auth_key answers;
+    struct auth_noise_key channel;
+};
+/* The rest of what belongs to the token, by a daemon that knows the cluster key. */
+void rpc_minted_fill(struct rpc_minted *m, const struct auth_key *key);
+
 /* Of the answers to one request, and of what its caller sends after it. asks: the caller's side. */
 void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool asks);
+
+/* Whether it is a refusal as servers give to callers that have proved nothing, and prove nothing
+ * themselves by it. */
+bool rpc_seal_is_to_a_stranger(const struct rpc_header *h, const void *body);
 
 /* Whether an answer is from who was asked: 0, or -ERR_UNPROVEN. A server that refuses a request
  * before it has checked the token proves nothing: such a refusal passes, for what it is. s NULL:

@@ -93,6 +93,7 @@ void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, in
     const Pb__MintRequest *ask = (const Pb__MintRequest *)request->body;
     Pb__MintReply reply = PB__MINT_REPLY__INIT;
     size_t count = ask->n_audience;
+    struct auth_noise_key channel;
     int64_t now_ms = loop_wall_ms();
 
     if (ask->body_hash.len != AUTH_HASH_SIZE) {
@@ -114,6 +115,10 @@ void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, in
     reply.token = mem_new_array(ProtobufCBinaryData, count);
     reply.answer_key = mem_new_array(ProtobufCBinaryData, count);
     reply.n_token = reply.n_answer_key = count;
+    auth_noise_key_make(s->opt.key, &channel);
+    reply.channel_id = (ProtobufCBinaryData){sizeof(channel.id), channel.id};
+    reply.channel_key = (ProtobufCBinaryData){sizeof(channel.psk), channel.psk};
+    reply.has_channel_id = reply.has_channel_key = true;
     for (size_t i = 0; i < count; i++) {
         auth_token_mint(s->opt.key, &request->who, ask->audience[i], ask->body_hash.data, now_ms,
                         ttl_ms, tokens[i]);
@@ -123,6 +128,7 @@ void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, in
     }
     rpc_reply(s, request->call, &reply.base);
     mem_wipe(answers, count * sizeof(*answers));
+    mem_wipe(&channel, sizeof(channel));
     free(answers);
     free(reply.answer_key);
     free(reply.token);

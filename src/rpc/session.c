@@ -298,6 +298,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
                        const struct err *err)
 {
     struct rpc_session *s = ctx;
+    struct auth_noise_key channel;
 
     s->dial = NULL;
     if (fd < 0) {
@@ -310,6 +311,8 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     rpc_addr_format(addr, s->address);
     snprintf(s->peer, sizeof(s->peer), "%s", s->address);
     s->conn = rpc_conn_new(s->io, fd, RPC_BODY_MAX_ANON, &handshake_ops, s);
+    auth_noise_key_make(&s->key, &channel);
+    rpc_conn_call(s->conn, &channel);
     rpc_conn_expire(s->conn, RPC_READ_TIMEOUT_MS);
     s->state = ST_HELLO;
     rpc_hello_make(s->my_name, &s->transcript.connecting);

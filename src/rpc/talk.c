@@ -17,8 +17,7 @@ struct rpc_talk {
 static const struct rpc_conn_ops ops;
 
 struct rpc_talk *rpc_talk_start(struct rpc_io *io, int fd, const struct rpc_header *header,
-                                const uint8_t token[AUTH_TOKEN_SIZE],
-                                const struct auth_key *answers, const void *body,
+                                const struct rpc_minted *minted, const void *body,
                                 const struct rpc_talk_events *events)
 {
     struct rpc_talk *t = mem_new(struct rpc_talk);
@@ -26,10 +25,11 @@ struct rpc_talk *rpc_talk_start(struct rpc_io *io, int fd, const struct rpc_head
     t->rpc = rpc_find(header->rpc);
     t->id = header->id;
     t->events = *events;
-    rpc_seal_answers(&t->seal, answers, true);
+    rpc_seal_answers(&t->seal, &minted->answers, true);
     rpc_net_reset_on_close(fd);
     t->conn = rpc_conn_new(io, fd, RPC_BODY_MAX, &ops, t);
-    rpc_conn_send(t->conn, header, token, body);
+    rpc_conn_call(t->conn, &minted->channel);
+    rpc_conn_send(t->conn, header, minted->token, body);
     return t;
 }
 

@@ -7,6 +7,7 @@
 
 #include "rpc/conn.h"
 #include "rpc/rpc.h"
+#include "rpc/seal.h"
 
 struct rpc_talk;
 struct rpc_talk_events {
@@ -17,11 +18,9 @@ struct rpc_talk_events {
     void *ctx;
 };
 
-/* Takes the descriptor. header and body are what the token was made for; answers: the key that
- * follows from it. */
+/* Takes the descriptor. header and body are what the token was made for. */
 struct rpc_talk *rpc_talk_start(struct rpc_io *io, int fd, const struct rpc_header *header,
-                                const uint8_t token[AUTH_TOKEN_SIZE],
-                                const struct auth_key *answers, const void *body,
+                                const struct rpc_minted *minted, const void *body,
                                 const struct rpc_talk_events *events);
 void rpc_talk_send(struct rpc_talk *t, enum rpc_number rpc, const ProtobufCMessage *more);
 void rpc_talk_drop(struct rpc_talk *t); /* from any callback; nobody is called any more */

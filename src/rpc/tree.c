@@ -268,9 +268,9 @@ static void on_lost(void *ctx, const char *node, size_t below, const char *why)
 
 /* Rounds. */
 
-static void answer_key(void *ctx, size_t index, const uint8_t *token, struct auth_key *answers)
+static void fill_minted(void *ctx, size_t index, struct rpc_minted *minted)
 {
-    *answers = ((struct round *)ctx)->minted[index].answers;
+    *minted = ((struct round *)ctx)->minted[index];
 }
 
 static int mint(struct round *r, const struct rpc_header *header, size_t count, struct err *err)
@@ -305,7 +305,7 @@ static void start_relay(struct round *r, const struct rpc_header *header, size_t
         .width = t->request.width,
         .silence_ms = t->request.silence_ms,
         .connect_ms = t->conf->message_timeout_sec * 1000,
-        .key = answer_key,
+        .fill = fill_minted,
         .on_answer = on_answer,
         .on_head = on_head,
         .on_lost = on_lost,

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "rpc/channel.h"
 #include "rpc/mint.h"
 #include "rpc/rpc.h"
 #include "rpc/tries.h"
@@ -27,13 +28,19 @@ void rpc_wire_close(struct rpc_wire *w)
 {
     if (w->fd >= 0)
         close(take_fd(&w->fd));
+    rpc_channel_free(take_ptr(w->channel));
     str_done(&w->in);
+    str_done(&w->records);
+    str_done(&w->plain);
+    w->plain_pos = 0;
 }
 
 bool rpc_wire_has_bytes(const struct rpc_wire *w)
 {
     char byte;
 
+    if (w->plain_pos < w->plain.len)
+        return true;
     return w->fd >= 0 && recv(w->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }
 
@@ -69,6 +76,8 @@ static int wait_for(int fd, short events, const struct rpc_wire *first, int64_t 
 
 int rpc_wire_wait(struct rpc_wire *w, int64_t deadline_ms)
 {
+    if (w->plain_pos < w->plain.len)
+        return 0;
     return wait_for(w->fd, POLLIN, w->first, deadline_ms);
 }
 
@@ -146,22 +155,19 @@ bool rpc_wire_is_fresh(const struct rpc_wire *w)
 {
     struct pollfd p = {.fd = w->fd, .events = POLLIN};
 
-    return w->fd >= 0 && poll(&p, 1, 0) == 0;
+    return w->fd >= 0 && !w->records.len && w->plain_pos == w->plain.len && poll(&p, 1, 0) == 0;
 }
 
-int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct rpc_minted *minted,
-                  const void *body, int64_t deadline_ms, struct err *err)
+/* *gone: the other side has closed; what it said before may explain that. */
+static int send_all(struct rpc_wire *w, const struct str *out, int64_t deadline_ms, bool *gone,
+                    struct err *err)
 {
-    _cleanup_str_ struct str out = STR_INIT;
     size_t pos = 0;
     int rc;
 
-    w->sealed = minted != NULL;
-    if (minted)
-        rpc_seal_answers(&w->answers, &minted->answers, true);
-    rpc_frame_append(&out, h, minted ? minted->token : NULL, body);
-    while (pos < out.len) {
-        ssize_t n = send(w->fd, out.data + pos, out.len - pos, MSG_NOSIGNAL);
+    *gone = false;
+    while (pos < out->len) {
+        ssize_t n = send(w->fd, out->data + pos, out->len - pos, MSG_NOSIGNAL);
         if (n >= 0) {
             pos += (size_t)n;
         } else if (errno == EAGAIN) {
@@ -169,6 +175,7 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
             if (rc < 0)
                 return err_set(err, rc, "%s", err_text(rc));
         } else if (errno == EPIPE || errno == ECONNRESET) {
+            *gone = true;
             return 0;
         } else if (errno != EINTR) {
             return err_set(err, -errno, "%s", strerror(errno));
@@ -177,28 +184,135 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
     return 0;
 }
 
-/* So many bytes in the buffer, which grows as they come. */
-static int fill(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err *err)
+/* As recv(), but waits: bytes, 0 at the end, or negative with err. */
+static ssize_t receive_some(struct rpc_wire *w, void *to, size_t max, int64_t deadline_ms,
+                            struct err *err)
 {
-    while (w->in.len < want) {
-        size_t chunk = want - w->in.len < READ_CHUNK ? want - w->in.len : READ_CHUNK;
-        ssize_t n;
+    for (;;) {
+        ssize_t n = recv(w->fd, to, max, 0);
         int rc;
 
-        str_reserve(&w->in, chunk);
-        n = recv(w->fd, w->in.data + w->in.len, chunk, 0);
-        if (n > 0) {
-            w->in.len += (size_t)n;
-            w->in.data[w->in.len] = '\0';
-        } else if (n == 0 || errno == ECONNRESET) {
-            return err_set(err, -ERR_CLOSED, "%s", err_text(ERR_CLOSED));
-        } else if (errno == EAGAIN) {
+        if (n >= 0)
+            return n;
+        if (errno == ECONNRESET)
+            return 0;
+        if (errno == EAGAIN) {
             rc = wait_for(w->fd, POLLIN, w->first, deadline_ms);
             if (rc < 0)
                 return err_set(err, rc, "%s", err_text(rc));
         } else if (errno != EINTR) {
             return err_set(err, -errno, "%s", strerror(errno));
         }
+    }
+}
+
+/* The same, appended to w->records. */
+static ssize_t receive_records(struct rpc_wire *w, int64_t deadline_ms, struct err *err)
+{
+    ssize_t n;
+
+    str_reserve(&w->records, READ_CHUNK);
+    n = receive_some(w, w->records.data + w->records.len, READ_CHUNK, deadline_ms, err);
+    if (n > 0)
+        w->records.len += (size_t)n;
+    return n;
+}
+
+/* The same, out of records. */
+static ssize_t receive_plain(struct rpc_wire *w, void *to, size_t max, int64_t deadline_ms,
+                             struct err *err)
+{
+    while (w->plain_pos == w->plain.len) {
+        size_t plain;
+        ssize_t n = receive_records(w, deadline_ms, err);
+        int taken;
+
+        if (n <= 0)
+            return n;
+        taken =
+            rpc_channel_unseal(w->channel, (uint8_t *)w->records.data, w->records.len, &plain, err);
+        if (taken < 0)
+            return taken;
+        str_clear(&w->plain);
+        w->plain_pos = 0;
+        str_append(&w->plain, w->records.data, plain);
+        str_consume(&w->records, (size_t)taken);
+    }
+    if (max > w->plain.len - w->plain_pos)
+        max = w->plain.len - w->plain_pos;
+    memcpy(to, w->plain.data + w->plain_pos, max);
+    w->plain_pos += max;
+    return (ssize_t)max;
+}
+
+/* The request waits until the other side has proved that it knows the key. */
+static int shake_hands(struct rpc_wire *w, const struct auth_noise_key *k, int64_t deadline_ms,
+                       struct err *err)
+{
+    _cleanup_str_ struct str hello = STR_INIT;
+    struct rpc_channel *ch = rpc_channel_call(k, &hello);
+    bool gone;
+    int rc = send_all(w, &hello, deadline_ms, &gone, err), taken = 0;
+
+    while (rc == 0 && taken == 0) {
+        ssize_t n = receive_records(w, deadline_ms, err);
+        if (n == 0)
+            rc = err_set(err, -ECONNRESET, "%s", err_text(ERR_CLOSED));
+        else if (n < 0)
+            rc = (int)n;
+        else
+            taken = rpc_channel_answered(ch, (uint8_t *)w->records.data, w->records.len, err);
+        if (taken < 0)
+            rc = taken;
+    }
+    if (rc < 0) {
+        rpc_channel_free(ch);
+        return rc;
+    }
+    str_consume(&w->records, (size_t)taken);
+    w->channel = ch;
+    return 0;
+}
+
+int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct rpc_minted *minted,
+                  const void *body, int64_t deadline_ms, struct err *err)
+{
+    _cleanup_str_ struct str out = STR_INIT, sealed = STR_INIT;
+    bool gone;
+    int rc = 0;
+
+    w->sealed = minted != NULL;
+    if (minted)
+        rpc_seal_answers(&w->answers, &minted->answers, true);
+    if (minted && rpc_encryption() && !w->channel)
+        rc = shake_hands(w, &minted->channel, deadline_ms, err);
+    if (rc < 0)
+        return rc;
+    rpc_frame_append(&out, h, minted ? minted->token : NULL, body);
+    if (!w->channel)
+        return send_all(w, &out, deadline_ms, &gone, err);
+    str_reserve(&sealed, rpc_channel_sealed_size(out.len));
+    rpc_channel_seal(w->channel, (uint8_t *)out.data, out.len, (uint8_t *)sealed.data);
+    sealed.len = rpc_channel_sealed_size(out.len);
+    return send_all(w, &sealed, deadline_ms, &gone, err);
+}
+
+/* So many bytes in the buffer, which grows as they come. */
+static int fill(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err *err)
+{
+    while (w->in.len < want) {
+        size_t chunk = want - w->in.len < READ_CHUNK ? want - w->in.len : READ_CHUNK;
+        ssize_t n;
+
+        str_reserve(&w->in, chunk);
+        n = w->channel ? receive_plain(w, w->in.data + w->in.len, chunk, deadline_ms, err)
+                       : receive_some(w, w->in.data + w->in.len, chunk, deadline_ms, err);
+        if (n == 0)
+            return err_set(err, -ERR_CLOSED, "%s", err_text(ERR_CLOSED));
+        if (n < 0)
+            return (int)n;
+        w->in.len += (size_t)n;
+        w->in.data[w->in.len] = '\0';
     }
     return 0;
 }

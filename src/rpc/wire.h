@@ -7,7 +7,7 @@
 #include "rpc/net.h"
 #include "rpc/seal.h"
 
-struct rpc_minted;
+struct rpc_channel;
 
 #define RPC_NO_DEADLINE INT64_MAX
 
@@ -19,6 +19,9 @@ struct rpc_wire {
     struct str in;
     const struct rpc_wire *first; /* as soon as it has something to be read, all waiting here ends
                                      with -ECANCELED; NULL: nothing does that */
+    struct rpc_channel *channel;  /* NULL: plain */
+    struct str records, plain;    /* incomplete records; bytes that were in complete ones, */
+    size_t plain_pos;             /* up to here taken */
     bool sealed;                  /* the answers to the last request are to prove themselves */
     struct rpc_seal answers;
 };
@@ -35,7 +38,9 @@ int rpc_wire_open_tcp(struct rpc_wire *w, const char *host, uint16_t port, int64
 /* Whether a kept connection can still be used: open, and with nothing unexpected to be read. */
 bool rpc_wire_is_fresh(const struct rpc_wire *w);
 
-/* Sends a request, over a local socket without token; a failure that the other side may have
+/* Sends a request, over a local socket without token (minted NULL), else encrypted: with the first
+ * one of a connection the other side has to prove that it knows the key, before it gets anything
+ * else; -ECONNRESET: the connection was lost before. A failure that the other side may have
  * explained is 0: its answer tells. */
 int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct rpc_minted *minted,
                   const void *body, int64_t deadline_ms, struct err *err);

@@ -258,6 +258,7 @@ int ctld_listen(struct ctld *c, struct err *err)
         .on_refused = on_refused,
         .ctx = c,
     };
+    rpc_set_encryption(conf_encrypts(conf));
     c->server = rpc_server_new(&options, &events);
     ctld_limit_requests(c);
     for (unsigned port = conf->slurmctld_port;

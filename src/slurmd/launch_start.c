@@ -45,6 +45,8 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->has_hello_sec = true;
     m->hello_sec = HELLO_MESSAGES * (uint32_t)d->conf->message_timeout_sec;
     m->has_unkillable_sec = m->has_slurmd_uid = true;
+    m->has_plain_network = true;
+    m->plain_network = !conf_encrypts(d->conf);
     m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
     m->slurmd_uid = geteuid();
     m->has_batch = l->is_batch;

@@ -193,6 +193,8 @@ static void send_start(struct receiver *r, const Pb__CastReceive *m, const struc
     start.addr = str_starts(d->node->bcast_addr, "127.") ? (char *)d->node->bcast_addr : NULL;
     start.timeout_ms = m->timeout_ms;
     start.wait_ms = m->wait_ms;
+    start.has_plain_network = true;
+    start.plain_network = !conf_encrypts(d->conf);
     arena_init(&arena, 0);
     start.tmp = jobtmp_order(d, r->job->key.id, user, &arena);
     rpc_link_send(r->link, RPC_CASTD_START, false, 1, &start.base);

@@ -127,6 +127,7 @@ int serve_open(struct slurmd *d, struct err *err)
     _cleanup_free_ char *name = conf_socket_node(d->name);
     int rc;
 
+    rpc_set_encryption(conf_encrypts(d->conf));
     d->server = rpc_server_new(&options, &events);
     rc = rpc_server_listen_tcp(d->server, NULL, d->node->port, err);
     if (rc < 0)

@@ -227,9 +227,9 @@ static void on_answer(void *ctx, const struct rpc_relay_answer *a)
 
 /* The way down. */
 
-static void answer_key(void *ctx, size_t index, const uint8_t *token, struct auth_key *answers)
+static void fill_minted(void *ctx, size_t index, struct rpc_minted *minted)
 {
-    auth_answer_key(&((struct tree *)ctx)->d->key, token, answers);
+    rpc_minted_fill(minted, &((struct tree *)ctx)->d->key);
 }
 
 /* A caller on this host has an address that means another host elsewhere: theirs is then ours, as
@@ -277,7 +277,7 @@ static void start_relay(struct tree *t, const struct tree_part *part)
         .width = t->width,
         .silence_ms = t->silence_ms,
         .connect_ms = t->d->conf->message_timeout_sec * 1000,
-        .key = answer_key,
+        .fill = fill_minted,
         .origin = put_origin,
         .on_answer = on_answer,
         .on_head = on_head,

@@ -636,8 +636,8 @@ static struct rpc_talk *say_begin(struct rpc_io *io, const Pb__TreeRequest *m,
     _cleanup_str_ struct str body = STR_INIT;
     struct rpc_header header = {
         .version = RPC_VERSION, .rpc = RPC_TREE, .token_len = AUTH_TOKEN_SIZE, .id = 1};
-    uint8_t hash[AUTH_HASH_SIZE], token[AUTH_TOKEN_SIZE];
-    struct auth_key answers;
+    uint8_t hash[AUTH_HASH_SIZE];
+    struct rpc_minted minted;
     struct rpc_talk *talk;
     struct rpc_addr addr;
     bool pending;
@@ -645,13 +645,13 @@ static struct rpc_talk *say_begin(struct rpc_io *io, const Pb__TreeRequest *m,
     pb_pack(&m->base, &body);
     header.body_len = (uint32_t)body.len;
     rpc_frame_hash(&header, body.data, hash);
-    auth_token_mint(&key, &who, "n1", hash, loop_wall_ms(), 60000, token);
-    auth_answer_key(&key, token, &answers);
+    auth_token_mint(&key, &who, "n1", hash, loop_wall_ms(), 60000, minted.token);
+    rpc_minted_fill(&minted, &key);
     said.over = 0;
     said.code = 0;
     assert_int_equal(rpc_net_resolve("127.0.0.1", (uint16_t)nodes[0].port, true, &addr, NULL), 1);
-    talk = rpc_talk_start(io, rpc_net_connect(&addr, 0, &pending), &header, token, &answers,
-                          body.data, &events);
+    talk = rpc_talk_start(io, rpc_net_connect(&addr, 0, &pending), &header, &minted, body.data,
+                          &events);
     for (unsigned i = 0; i < parts; i++)
         rpc_talk_send(talk, RPC_TREE_PART, &part->base);
     return talk;

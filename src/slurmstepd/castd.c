@@ -89,6 +89,7 @@ static int start(struct castd *d, const Pb__CastStart *m, struct err *err)
     d->asked = true;
     if (m->key.len != sizeof(d->key.mac_key))
         return err_set(err, -ERR_PROTOCOL, "malformed key");
+    rpc_set_encryption(!m->plain_network);
     auth_key_from_bytes(m->key.data, m->key.len, &d->key);
     rc = become(m, err);
     if (!rc)

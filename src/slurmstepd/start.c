@@ -217,6 +217,7 @@ static void take_identity(struct step *step, const Pb__StepdStart *m)
     step->dir = mem_strdup(m->spool_dir);
     step->node_index = m->node_index;
     step->kill_wait_sec = m->kill_wait_sec;
+    rpc_set_encryption(!m->plain_network);
     step->unkillable_sec = m->has_unkillable_sec ? m->unkillable_sec : 60;
     step->drain_sec = m->has_drain_sec ? m->drain_sec : STEP_DRAIN_SEC;
     step->log_file = m->log_file ? mem_strdup(m->log_file) : NULL;

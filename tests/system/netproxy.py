@@ -7,17 +7,18 @@ import threading
 import time
 
 HEADER = 24
-MAGIC = b"SLUI"
+CHANNEL = 32  # the flag of a frame behind which its direction is encrypted
+RECORD = -1   # "rpc" of what is seen of an encrypted connection: one record
 UP, DOWN = "up", "down"  # to the daemon behind the proxy; from it
 
 
 class Frame:
-    """One whole frame: rpc is its number, index its place among those of its kind and direction on this connection."""
+    """One whole frame, or record: rpc is its number, index its place among those of its kind and direction on this connection."""
     __slots__ = ("data", "direction", "rpc", "flags", "index", "connection", "kind")
 
-    def __init__(self, data, direction, connection, seen):
+    def __init__(self, data, direction, connection, seen, sealed):
         self.data, self.direction, self.connection = data, direction, connection
-        self.rpc, self.flags = struct.unpack("<HH", data[6:10])
+        self.rpc, self.flags = (RECORD, 0) if sealed else struct.unpack("<HH", data[6:10])
         self.kind = (direction, self.rpc)
         self.index = seen.get(self.kind, 0)
         seen[self.kind] = self.index + 1
@@ -95,6 +96,12 @@ class _Way:
         self.read, self.ready = b"", []  # ready: (when, bytes, whether to cut then)
         self.held, self.held_until = None, 0.0
         self.ended, self.told, self.last_due = False, False, 0.0
+        self.sealed = False  # records follow
+
+    def unit_length(self):
+        if self.sealed:
+            return 2 + struct.unpack(">H", self.read[:2])[0] if len(self.read) >= 2 else None
+        return frame_length(self.read)
 
 
 class _Connection(threading.Thread):
@@ -145,8 +152,9 @@ class _Connection(threading.Thread):
                 self.take(way)
 
     def take(self, way):
-        while (length := frame_length(way.read)) is not None and len(way.read) >= length:
-            frame = Frame(way.read[:length], way.direction, self.number, self.seen)
+        while (length := way.unit_length()) is not None and len(way.read) >= length:
+            frame = Frame(way.read[:length], way.direction, self.number, self.seen, way.sealed)
+            way.sealed = way.sealed or bool(frame.flags & CHANNEL)
             way.read = way.read[length:]
             what = self.proxy.decide(frame)
             due = max(way.last_due, time.monotonic())

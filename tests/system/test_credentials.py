@@ -57,7 +57,7 @@ class Sender:
 @pytest.fixture
 def caught(make_cluster):
     """A job of nobody's with a step that runs on n1, and the credential that srun has got for it."""
-    c = make_cluster(nodes=2)
+    c = make_cluster(nodes=2, conf="TLSType=none")  # what is sent is looked into
     c.work.chmod(0o777)
     replies = []
     proxy = Proxy(("127.0.0.1", c.port), lambda frame: replies.append(frame.data) if frame.kind == (DOWN, STEP_CREATE) else None)

@@ -249,7 +249,7 @@ class Between:
 
 def test_the_way_of_input_and_output(make_hosts):
     """C3: cut within each message between srun and the shepherd: the task ran once or not at all, and srun never claims more."""
-    c, pick = make_hosts(nodes=2, proxied=True, conf="KillWait=1"), random.Random(4)
+    c, pick = make_hosts(nodes=2, proxied=True, conf="TLSType=none\nKillWait=1"), random.Random(4)
     c.start()
     between = Between(c)
     count = 0

@@ -22,7 +22,7 @@ class Net:
     """A cluster whose every connection goes through a proxy; place i has a node and a road for commands of its own."""
 
     def __init__(self, nodes=NODES, conf=""):
-        self.c = c = Cluster(nodes=nodes, start=False, conf="MessageTimeout=5\nMaxJobCount=1000000\nMinJobAge=86400\n" + conf)
+        self.c = c = Cluster(nodes=nodes, start=False, conf="TLSType=none\nMessageTimeout=5\nMaxJobCount=1000000\nMinJobAge=86400\n" + conf)
         text = c.conf_file.read_text()
         real = free_ports(nodes)
         self.to_controller, self.to_node, self.road = [], [], []

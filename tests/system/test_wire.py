@@ -11,9 +11,20 @@ import subprocess
 
 import pytest
 
-from harness import PREFIX, ROOT, eventually
+from harness import PREFIX, ROOT, Cluster, eventually
 
 MAGIC = b"SLUI"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """Its frames are in clear, so that what is wrong with them reaches those who check it; test_encryption.py has what is before that."""
+    c = Cluster(conf="TLSType=none")
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
 
 
 def header(rpc=1, version=1, flags=0, token=0, body=0, number=1):

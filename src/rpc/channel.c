@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "rpc/channel.h"
+
+#include <string.h>
+
+#include "base/mem.h"
+#include "rpc/rpc.h"
+#include "rpc/seal.h"
+
+static bool encrypts = true;
+
+struct rpc_channel {
+    struct auth_noise *noise;
+};
+
+void rpc_set_encryption(bool on)
+{
+    encrypts = on;
+}
+
+bool rpc_encryption(void)
+{
+    return encrypts;
+}
+
+static struct rpc_channel *channel_new(struct auth_noise *noise)
+{
+    struct rpc_channel *ch = mem_new(struct rpc_channel);
+
+    ch->noise = noise;
+    return ch;
+}
+
+void rpc_channel_free(struct rpc_channel *ch)
+{
+    if (!ch)
+        return;
+    auth_noise_free(ch->noise);
+    free(ch);
+}
+
+static struct auth_noise_start start_of(const struct auth_noise_key *k)
+{
+    return (struct auth_noise_start){
+        .psk = k->psk, .prologue = k->id, .prologue_len = sizeof(k->id)};
+}
+
+struct rpc_channel *rpc_channel_call(const struct auth_noise_key *k, struct str *out)
+{
+    const struct auth_noise_start start = start_of(k);
+    struct rpc_header h = {.version = RPC_VERSION,
+                           .flags = RPC_FLAG_CHANNEL,
+                           .body_len = RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE};
+    uint8_t body[RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE];
+    struct rpc_channel *ch;
+
+    memcpy(body, k->id, sizeof(k->id));
+    ch = channel_new(auth_noise_begin(&start, body + sizeof(k->id)));
+    rpc_frame_append(out, &h, NULL, body);
+    return ch;
+}
+
+static int unproven(struct err *err)
+{
+    return err_set(err, -ERR_UNPROVEN, "%s: another program listens there, or slurm.key differs",
+                   err_text(ERR_UNPROVEN));
+}
+
+/* A refusal in clear: nobody has proved anything. Only what a server says to strangers is believed
+ * to be that, and anybody could say it. */
+static int take_refusal(const struct rpc_header *h, const uint8_t *data, size_t len,
+                        struct err *err)
+{
+    const uint8_t *body = data + RPC_HEADER_SIZE;
+
+    if (len < RPC_HEADER_SIZE + (size_t)h->body_len)
+        return 0;
+    if (!rpc_seal_is_to_a_stranger(h, body))
+        return unproven(err);
+    rpc_error_unpack(body, h->body_len, err);
+    return err_prefix(err, "refused");
+}
+
+int rpc_channel_answered(struct rpc_channel *ch, const uint8_t *data, size_t len, struct err *err)
+{
+    struct rpc_header h;
+    int rc;
+
+    if (len < RPC_HEADER_SIZE)
+        return 0;
+    rc = rpc_header_unpack(data, RPC_BODY_MAX_ANON, &h, err);
+    if (rc == -ERR_VERSION)
+        return rc;
+    if (rc < 0 || h.token_len)
+        return unproven(err);
+    if (h.flags & RPC_FLAG_ERROR)
+        return take_refusal(&h, data, len, err);
+    if (h.flags != (RPC_FLAG_CHANNEL | RPC_FLAG_REPLY) || h.body_len != AUTH_NOISE_MESSAGE_SIZE)
+        return unproven(err);
+    if (len < RPC_CHANNEL_REPLY_SIZE)
+        return 0;
+    if (auth_noise_finish(ch->noise, data + RPC_HEADER_SIZE) < 0)
+        return unproven(err);
+    return RPC_CHANNEL_REPLY_SIZE;
+}
+
+int rpc_channel_accept(const struct auth_key *key, const uint8_t *data, size_t len,
+                       struct rpc_channel **out, uint8_t reply[RPC_CHANNEL_REPLY_SIZE],
+                       struct err *err)
+{
+    const struct rpc_header answer = {.version = RPC_VERSION,
+                                      .flags = RPC_FLAG_CHANNEL | RPC_FLAG_REPLY,
+                                      .body_len = AUTH_NOISE_MESSAGE_SIZE};
+    const uint8_t *id = data + RPC_HEADER_SIZE, *first = id + AUTH_NOISE_ID_SIZE;
+    struct auth_noise *noise;
+    struct auth_noise_key k;
+    struct rpc_header h;
+    int rc;
+
+    if (len < RPC_HEADER_SIZE)
+        return RPC_CHANNEL_MORE;
+    rc = rpc_header_unpack(data, RPC_BODY_MAX, &h, err);
+    if (rc < 0)
+        return rc;
+    if (!(h.flags & RPC_FLAG_CHANNEL) && !encrypts)
+        return RPC_CHANNEL_PLAIN;
+    if (!(h.flags & RPC_FLAG_CHANNEL))
+        return err_set(err, -ERR_ACCESS,
+                       "connections must be encrypted here: the caller's slurm.conf says "
+                       "TLSType=none, or its version is older");
+    if (h.flags != RPC_FLAG_CHANNEL || h.token_len ||
+        h.body_len != RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE)
+        return err_set(err, -ERR_PROTOCOL, "malformed beginning of an encrypted connection");
+    if (len < RPC_CHANNEL_HELLO_SIZE)
+        return RPC_CHANNEL_MORE;
+    auth_noise_key_of(key, id, &k);
+    const struct auth_noise_start start = start_of(&k);
+    noise = auth_noise_answer(&start, first, reply + RPC_HEADER_SIZE);
+    mem_wipe(&k, sizeof(k));
+    if (!noise)
+        return err_set(err, -ERR_AUTH,
+                       "the caller does not know the key that is used here; slurm.key must be the "
+                       "same on every host");
+    rpc_header_pack(&answer, reply);
+    *out = channel_new(noise);
+    return RPC_CHANNEL_OPEN;
+}
+
+void rpc_channel_seal(struct rpc_channel *ch, const uint8_t *in, size_t len, uint8_t *out)
+{
+    while (len) {
+        size_t n = len < RPC_CHANNEL_RECORD ? len : RPC_CHANNEL_RECORD;
+        size_t sealed = n + AUTH_AEAD_TAG_SIZE;
+
+        out[0] = (uint8_t)(sealed >> 8);
+        out[1] = (uint8_t)sealed;
+        auth_noise_seal(ch->noise, in, n, out + 2);
+        in += n;
+        len -= n;
+        out += 2 + sealed;
+    }
+}
+
+int rpc_channel_unseal(struct rpc_channel *ch, uint8_t *data, size_t len, size_t *plain,
+                       struct err *err)
+{
+    size_t at = 0;
+
+    *plain = 0;
+    while (len - at >= 2) {
+        uint8_t *record = data + at + 2;
+        size_t sealed = (size_t)data[at] << 8 | data[at + 1];
+
+        if (len - at - 2 < sealed)
+            break;
+        if (auth_noise_open(ch->noise, record, sealed, record) < 0)
+            return err_set(err, -ERR_AUTH,
+                           "the encrypted connection was altered on its way, or out of order");
+        sealed -= AUTH_AEAD_TAG_SIZE;
+        memmove(data + *plain, record, sealed);
+        *plain += sealed;
+        at += 2 + sealed + AUTH_AEAD_TAG_SIZE;
+    }
+    return (int)at;
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Encrypted connections: what is on the wire, who is refused and why, and records in any pieces. */
+#include "rpc/rpc_test_server.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "proto/job.pb-c.h"
+#include "rpc/channel.h"
+#include "rpc/keyed.h"
+#include "rpc/wire.h"
+
+#define SECRET "what only the server is to read"
+
+static const Pb__Empty nothing = PB__EMPTY__INIT;
+
+struct result {
+    bool done;
+    int code;
+    struct err err;
+};
+
+static void on_done(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
+{
+    struct result *r = ctx;
+
+    r->done = true;
+    r->code = code;
+    r->err = *err;
+}
+
+/* A request that carries SECRET. */
+static void begin(struct result *r, int port, const struct auth_key *with)
+{
+    Pb__JobNotify notify = PB__JOB_NOTIFY__INIT;
+    Pb__StepId step = PB__STEP_ID__INIT;
+    struct rpc_keyed_request ask = {
+        .key = with,
+        .addr = "127.0.0.1",
+        .port = (uint16_t)port,
+        .audience = AUDIENCE,
+        .rpc = RPC_JOB_NOTIFY,
+        .request = &notify.base,
+        .timeout_ms = 10000,
+    };
+
+    notify.target = &step;
+    notify.text = (char *)SECRET;
+    *r = (struct result){0};
+    rpc_keyed_call(loop, &ask, on_done, r);
+}
+
+static void call(struct result *r, int port)
+{
+    begin(r, port, &key);
+    run_until(is_true, &r->done);
+    settle();
+}
+
+/* Where no server is: it collects what callers send. */
+static int listen_bare(int *port)
+{
+    struct sockaddr_in sin = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t len = sizeof(sin);
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+    assert_int_equal(bind(fd, (struct sockaddr *)&sin, sizeof(sin)), 0);
+    assert_int_equal(listen(fd, 5), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&sin, &len), 0);
+    *port = ntohs(sin.sin_port);
+    return fd;
+}
+
+/* The other side of a call to it, when all was read that comes without an answer. */
+static void take_call(struct raw *raw, int listener, struct result *r, int port)
+{
+    begin(r, port, &key);
+    settle();
+    raw_take(raw, accept(listener, NULL, NULL));
+    raw->want = RPC_CHANNEL_HELLO_SIZE;
+    run_until(raw_has, raw);
+    settle();
+}
+
+static void listener_gets_nothing_but_a_hello(void **state)
+{
+    static const char *const answers[] = {
+        "HTTP/1.1 400 Bad Request\r\n\r\n and so on",
+        "SLUI\x01\0\0\0\x21\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0"
+        "a second message that is made without the key...",
+        "SLUI\x01\0\x01\0\x01\0\0\0\x04\0\0\0\x01\0\0\0\0\0\0\0"
+        "\x0a\x02me",
+    };
+    static const size_t lens[] = {42, 24 + 48, 24 + 4};
+    int port, listener = listen_bare(&port);
+
+    for (size_t i = 0; i < 3; i++) {
+        struct result r;
+        struct raw raw;
+
+        take_call(&raw, listener, &r, port);
+        assert_int_equal(raw.in.len, RPC_CHANNEL_HELLO_SIZE);
+        raw_send(&raw, answers[i], lens[i]);
+        run_until(is_true, &r.done);
+        run_until(raw_ended, &raw);
+        assert_int_equal(raw.in.len, RPC_CHANNEL_HELLO_SIZE);
+        assert_int_equal(r.code, -ERR_UNPROVEN);
+        assert_non_null(strstr(r.err.text, "slurm.key differs"));
+        raw_close(&raw);
+    }
+    close(listener);
+}
+
+/* A listener cannot use what a server has answered another caller. */
+static void recorded_answer_is_refused(void **state)
+{
+    struct auth_noise_key k;
+    uint8_t reply[RPC_CHANNEL_REPLY_SIZE];
+    _cleanup_str_ struct str hello = STR_INIT;
+    struct rpc_channel *theirs, *ours;
+    int port, listener = listen_bare(&port);
+    struct result r;
+    struct raw raw;
+
+    auth_noise_key_make(&key, &k);
+    ours = rpc_channel_call(&k, &hello);
+    assert_int_equal(
+        rpc_channel_accept(&key, (uint8_t *)hello.data, hello.len, &theirs, reply, NULL),
+        RPC_CHANNEL_OPEN);
+    take_call(&raw, listener, &r, port);
+    raw_send(&raw, reply, sizeof(reply));
+    run_until(is_true, &r.done);
+    assert_int_equal(r.code, -ERR_UNPROVEN);
+    raw_close(&raw);
+    close(listener);
+    rpc_channel_free(ours);
+    rpc_channel_free(theirs);
+}
+
+static void text_of_a_refusal_reaches_the_caller(void **state)
+{
+    static const struct {
+        int code, expected;
+    } cases[] = {
+        {ERR_BUSY, -ERR_BUSY},
+        {ERR_ACCESS, -ERR_ACCESS},
+        {ERR_STANDBY, -ERR_UNPROVEN}, /* it would send the caller elsewhere */
+        {ERR_BACKOFF, -ERR_UNPROVEN},
+    };
+    int port, listener = listen_bare(&port);
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        _cleanup_str_ struct str body = STR_INIT, frame = STR_INIT;
+        struct rpc_header h = {.version = RPC_VERSION, .flags = RPC_FLAG_REPLY | RPC_FLAG_ERROR};
+        struct result r;
+        struct raw raw;
+
+        rpc_error_pack(cases[i].code, "not today", &body);
+        h.body_len = (uint32_t)body.len;
+        rpc_frame_append(&frame, &h, NULL, body.data);
+        take_call(&raw, listener, &r, port);
+        raw_send(&raw, frame.data, frame.len);
+        run_until(is_true, &r.done);
+        assert_int_equal(r.code, cases[i].expected);
+        assert_int_equal(strstr(r.err.text, "refused: not today") != NULL, r.code != -ERR_UNPROVEN);
+        raw_close(&raw);
+    }
+    close(listener);
+}
+
+static void other_key_is_refused_by_the_server(void **state)
+{
+    struct served v = {0};
+    struct auth_key other;
+    struct result r;
+
+    serve(&v, NULL);
+    auth_key_from_bytes("the key of another cluster......", 32, &other);
+    begin(&r, v.port, &other);
+    run_until(is_true, &r.done);
+    assert_int_equal(r.code, -ERR_AUTH);
+    assert_non_null(strstr(r.err.text, "does not know the key"));
+    assert_int_equal(v.requests, 0);
+    rpc_server_free(v.server);
+}
+
+/* Both sides encrypt, or neither; a server that does not still takes a caller that does. The caller
+ * never gives up encryption by itself. */
+static void modes_meet(void **state)
+{
+    struct served v = {0};
+    struct result r;
+    struct raw raw;
+    struct err err;
+    struct made m;
+
+    serve(&v, NULL);
+    call(&r, v.port);
+    assert_int_equal(r.code, 0);
+    make_request(&m, RPC_PING, &nothing.base, 1000, true);
+    raw_tcp(&raw, v.port);
+    rpc_set_encryption(true);
+    raw_send(&raw, m.bytes.data, m.bytes.len);
+    raw_refused(&raw, -ERR_ACCESS, &err);
+    assert_non_null(strstr(err.text, "connections must be encrypted here"));
+    assert_int_equal(v.requests, 1);
+    raw_close(&raw);
+    raw_tcp(&raw, v.port); /* not any more */
+    raw_send(&raw, m.bytes.data, m.bytes.len);
+    raw.want = RPC_HEADER_SIZE;
+    run_until(raw_has, &raw);
+    assert_int_equal(v.requests, 2);
+    raw_close(&raw);
+    call(&r, v.port); /* in clear */
+    assert_int_equal(r.code, 0);
+    made_done(&m);
+    rpc_server_free(v.server);
+}
+
+/* Every length around the size of a record, and every cut of the stream. */
+static void records_come_in_any_pieces(void **state)
+{
+    static const size_t lens[] = {0,     1,     2,     100,   16366, 16383,
+                                  16384, 16385, 32767, 32768, 32769, 100000};
+    _cleanup_str_ struct str hello = STR_INIT, stream = STR_INIT, got = STR_INIT, in = STR_INIT;
+    uint8_t reply[RPC_CHANNEL_REPLY_SIZE], *text = malloc(100000), *sealed = malloc(110000);
+    struct rpc_channel *a, *b;
+    struct auth_noise_key k;
+    struct err err;
+
+    auth_random(text, 100000);
+    auth_noise_key_make(&key, &k);
+    a = rpc_channel_call(&k, &hello);
+    for (size_t n = 0; n < hello.len; n++)
+        assert_int_equal(rpc_channel_accept(&key, (uint8_t *)hello.data, n, &b, reply, &err),
+                         RPC_CHANNEL_MORE);
+    assert_int_equal(rpc_channel_accept(&key, (uint8_t *)hello.data, hello.len, &b, reply, &err),
+                     RPC_CHANNEL_OPEN);
+    for (size_t n = 0; n < sizeof(reply); n++)
+        assert_int_equal(rpc_channel_answered(a, reply, n, &err), 0);
+    assert_int_equal(rpc_channel_answered(a, reply, sizeof(reply), &err), sizeof(reply));
+    for (size_t i = 0; i < sizeof(lens) / sizeof(lens[0]); i++) {
+        size_t size = rpc_channel_sealed_size(lens[i]), at = 0, piece = 1;
+
+        rpc_channel_seal(a, text, lens[i], sealed);
+        if (lens[i] > 31 && lens[i] < 20000)
+            assert_null(memmem(sealed, size, text, 16));
+        for (; at < size; at += piece, piece = piece * 7 % 16411) {
+            size_t plain;
+            int taken;
+
+            if (piece > size - at)
+                piece = size - at;
+            str_append(&in, sealed + at, piece);
+            taken = rpc_channel_unseal(b, (uint8_t *)in.data, in.len, &plain, &err);
+            assert_true(taken >= 0);
+            str_append(&got, in.data, plain);
+            str_consume(&in, (size_t)taken);
+        }
+        assert_int_equal(in.len, 0);
+        assert_int_equal(got.len, lens[i]);
+        if (got.len)
+            assert_memory_equal(got.data, text, got.len);
+        str_clear(&got);
+    }
+    rpc_channel_seal(a, text, 40, sealed);
+    sealed[30] ^= 1;
+    size_t plain;
+    assert_int_equal(rpc_channel_unseal(b, sealed, 58, &plain, &err), -ERR_AUTH);
+    rpc_channel_free(a);
+    rpc_channel_free(b);
+    free(text);
+    free(sealed);
+}
+
+/* Half a hello does not stay longer than half a frame. */
+static void slow_hello_is_cut(void **state)
+{
+    static const char half[] = "SLUI\x01\0\0\0\x20\0\0\0\x50\0\0";
+    struct served v = {0};
+    struct raw raw;
+
+    serve(&v, NULL);
+    raw_tcp(&raw, v.port);
+    rpc_set_encryption(true);
+    raw_send(&raw, half, sizeof(half));
+    settle();
+    assert_false(raw.eof);
+    clock_ahead_ms += RPC_READ_TIMEOUT_MS + 1000;
+    run_until(raw_ended, &raw);
+    assert_int_equal(v.requests, 0);
+    raw_close(&raw);
+    rpc_server_free(v.server);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(listener_gets_nothing_but_a_hello),
+        TEST(recorded_answer_is_refused),
+        TEST(text_of_a_refusal_reaches_the_caller),
+        TEST(other_key_is_refused_by_the_server),
+        TEST(modes_meet),
+        TEST(records_come_in_any_pieces),
+        TEST(slow_hello_is_cut),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Connections between hosts are encrypted, and a client sends nothing before the server has proved who it is: docs/adr/0032."""
+import os
+import random
+import re
+import signal
+import socket
+import struct
+import threading
+
+import pytest
+
+from harness import ROOT, eventually
+from netproxy import RECORD, REPEAT, SWAP, UP, Cut, Mischief, Proxy
+
+HELLO = 104  # bytes: a header, the name of a key, and the first message of the handshake
+OVER_TCP = {"SLUICE_NO_LOCAL_SOCKET": "1"}
+ETH_P_ALL, PACKET_OUTGOING = 3, 4
+
+
+class Sniffer:
+    """Reads all that goes over the loopback device, and notes which of the words it has seen."""
+
+    def __init__(self, words):
+        self.words, self.seen, self.packets = [w.encode() for w in words], set(), 0
+        self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
+        self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
+        self.socket.bind(("lo", 0))
+        self.socket.settimeout(0.2)
+        self.closed = False
+        self.thread = threading.Thread(target=self.read, daemon=True)
+        self.thread.start()
+
+    def read(self):
+        while not self.closed:
+            try:
+                data, address = self.socket.recvfrom(1 << 17)
+            except TimeoutError:
+                continue
+            if address[2] == PACKET_OUTGOING:
+                self.packets += 1
+                self.seen.update(w.decode() for w in self.words if w in data)
+
+    def close(self):
+        self.closed = True
+        self.thread.join()
+        self.socket.close()
+
+
+class Listener:
+    """Whoever listens where no daemon is: keeps what each connection sends, and answers its first bytes with this; None: it hangs up."""
+
+    def __init__(self, port, answer):
+        self.answer, self.got = answer, []
+        self.socket = socket.create_server(("127.0.0.1", port))
+        self.socket.settimeout(0.2)
+        self.closed = False
+        self.thread = threading.Thread(target=self.run, daemon=True)
+        self.thread.start()
+
+    def run(self):
+        while not self.closed:
+            try:
+                s, _ = self.socket.accept()
+            except TimeoutError:
+                continue
+            with s:
+                s.settimeout(20)
+                got = s.recv(1 << 16)
+                try:
+                    if self.answer is not None:
+                        s.sendall(self.answer)
+                        while more := s.recv(1 << 16):
+                            got += more
+                except OSError:
+                    pass
+                self.got.append(got)
+
+    def close(self):
+        self.closed = True
+        self.thread.join()
+        self.socket.close()
+
+
+PING = b"\x0a\x02me\x10\x01"  # of a controller that leads
+ANSWERS = {
+    "it hangs up": None,
+    "no message of ours": b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    "a second message without the key": struct.pack("<4sHHHHIQ", b"SLUI", 1, 0, 33, 0, 48, 0) + bytes(range(48)),
+    "an answer in clear": struct.pack("<4sHHHHIQ", b"SLUI", 1, 1, 1, 0, len(PING), 1) + PING,
+    "send it to another": struct.pack("<4sHHHHIQ", b"SLUI", 1, 0, 3, 0, 6, 0) + b"\x08\xf9\x07\x12\x01x",
+}
+SAID = ["another program listens there, or slurm.key differs", "closed"]
+COMMANDS = [
+    ["sbatch", "--export=ALL", "--wrap", "echo script-SECRET"],
+    ["srun", "--export=ALL", "echo", "script-SECRET"],
+    ["scontrol", "update", "JobId=1", "Comment=script-SECRET"],
+]
+
+
+def test_listener_on_a_dead_controllers_port_gets_no_request(make_cluster):
+    c = make_cluster(nodes=1)
+    c.kill("slurmctld")
+    for name, answer in ANSWERS.items():
+        listener = Listener(c.port, answer)
+        try:
+            for command in COMMANDS:
+                before = len(listener.got)
+                p = c.popen(command, env={"MY_PASSWORD": "environment-SECRET"})
+                # srun asks again and again where the connection was lost.
+                eventually(lambda: p.poll() is not None or len(listener.got) > before + 2, f"{command} has asked")
+                if p.poll() is None:
+                    assert answer is None
+                    p.kill()
+                else:
+                    assert p.returncode and re.search(SAID[answer is None], p.stderr.read())
+                p.communicate()
+        finally:
+            listener.close()
+        assert listener.got
+        for got in listener.got:
+            assert len(got) <= HELLO and b"SECRET" not in got, (name, got)
+    c.start_controller()
+    c.wait_ready()
+    c.stop()
+
+
+PMI = """import os, socket
+s = socket.socket(fileno=int(os.environ["PMI_FD"])); f = s.makefile("r")
+def ask(line): s.sendall(line.encode() + b"\\n"); return f.readline()
+ask("cmd=init pmi_version=1 pmi_subversion=1")
+name = dict(w.split("=", 1) for w in ask("cmd=get_my_kvsname").split())["kvsname"]
+rank = os.environ["PMI_RANK"]
+ask(f"cmd=put kvsname={name} key=k{rank} value=key-SECRET")
+ask("cmd=barrier_in")
+assert "key-SECRET" in ask(f"cmd=get kvsname={name} key=k{1 - int(rank)}")
+ask("cmd=finalize")
+"""
+
+
+@pytest.mark.skipif(not ROOT, reason="only root may read what goes over a device")
+@pytest.mark.parametrize("kind", ["", "none"])
+def test_words_on_the_wire(make_cluster, kind):
+    """Script, environment, output, input, files and keys of MPI are seen with TLSType=none only."""
+    kinds = ("script", "environment", "output", "input", "file", "key", "listing")
+    words = {kind: f"{kind}-{os.urandom(8).hex()}" for kind in kinds}
+    c = make_cluster(nodes=2, conf=f"TLSType={kind}" if kind else "")
+    env = {**OVER_TCP, "MY_PASSWORD": words["environment"]}
+    sniffer = Sniffer(words.values())
+    try:
+        job = c.sbatch("--export=ALL", "-o", "/dev/null", "--comment", words["listing"], env=env,
+                       script=f"#!/bin/sh\n# {words['script']}\ncat {c.work}/hold 2>/dev/null\n")
+        assert words["listing"] in c.run(f"scontrol show job {job}", env=env).ok()
+        c.wait(job)
+        half = len(words["output"]) // 2  # the whole is in no command line
+        text = f"printf %s%s {words['output'][:half]} {words['output'][half:]}; cat"
+        done = c.run(["srun", "-N2", "sh", "-c", text], env=OVER_TCP, stdin=words["input"]).ok()
+        assert done.count(words["output"]) == 2 and words["input"] in done
+        (c.work / "program").write_text(PMI.replace("key-SECRET", words["key"]))
+        c.run(["srun", "-N2", "-n2", "--mpi=pmi1", "python3", c.work / "program"], env=OVER_TCP).ok()
+        (c.work / "file").write_text(words["file"] * 10)
+        c.run(["salloc", "-N2", "sbcast", "-f", c.work / "file", c.work / "copy"], env=OVER_TCP).ok()
+        assert (c.work / "copy").read_text() == words["file"] * 10
+    finally:
+        sniffer.close()
+    assert sniffer.packets
+    assert sniffer.seen == (set(words.values()) if kind else set())
+
+
+def test_hostile_bytes_before_encryption(make_cluster):
+    """Refused with a reason, in clear; the log has it, and the daemons serve others."""
+    c = make_cluster(nodes=1)
+    node = int(re.search(r"NodeName=n1 .*Port=(\d+)", c.conf_file.read_text()).group(1))
+    pick = random.Random(5)
+
+    def frame(flags, body, rpc=0, version=1, length=None):
+        return struct.pack("<4sHHHHIQ", b"SLUI", version, rpc, flags, 0, len(body) if length is None else length, 1) + body
+    bad = {
+        "a request in clear": (frame(0, b"", rpc=1), b"must be encrypted"),
+        "a session in clear": (frame(8, bytes(96)), b"must be encrypted"),
+        "an older version": (frame(32, bytes(80), version=0), b"version"),
+        "no hello": (b"GET / HTTP/1.1\r\nHost: slurmctld\r\n\r\n", b"not a message of this protocol"),
+        "a hello of another length": (frame(32, bytes(81)), b"malformed"),
+        "an endless hello": (frame(32, b"", length=1 << 31), b"at most"),
+        "the second message": (frame(33, bytes(48)), b"malformed"),
+        "a hello without the key": (frame(32, pick.randbytes(80)), b"does not know the key"),
+        "a hello of zeros": (frame(32, bytes(80)), b"does not know the key"),
+    }
+    for port in (c.port, node):
+        for name, (data, why) in bad.items():
+            with socket.create_connection(("127.0.0.1", port), 20) as s:
+                s.sendall(data)
+                got = s.makefile("rb").read()
+                assert got[:4] == b"SLUI" and got[8] == 3 and why in got, (name, got)
+    log = (c.dir / "slurmctld.log").read_text()
+    assert "connections must be encrypted here" in log and "does not know the key" in log
+    assert c.run("srun echo hello", env=OVER_TCP).ok() == "hello"
+
+
+def test_altered_records_end_the_connection(make_cluster):
+    """Whatever a network does to records, no job is lost or doubled by it, and nothing altered is read."""
+    c = make_cluster(nodes=1, conf="MessageTimeout=5")
+    pick = random.Random(6)
+    faults = Mischief(pick, 0.05, [REPEAT, SWAP, Cut])
+    proxy = Proxy(("127.0.0.1", c.port), faults)
+    try:
+        through = other_conf(c, "through.conf", SlurmctldPort=proxy.port)
+        c.kill("n1", signal.SIGTERM)
+        c.start_node("n1", "-f", through["SLURM_CONF"])
+        c.wait_ready()
+        jobs = [c.sbatch("-o", "/dev/null", wrap=f"echo $SLURM_JOB_ID >>{c.work}/ledger") for _ in range(30)]
+        for job in jobs:
+            assert c.wait(job)["JobState"] == "COMPLETED"
+        for _ in range(20):
+            c.run("squeue", env=through)
+        assert (c.work / "ledger").read_text().split() and sorted(map(int, (c.work / "ledger").read_text().split())) == jobs
+        assert {kind for kind in proxy.kinds if kind[1] not in (0, RECORD)} == set()
+        assert proxy.kinds[(UP, RECORD)] > 0 and proxy.cuts
+    finally:
+        proxy.set_fault(None)
+        c.stop()
+        proxy.close()
+
+
+def other_conf(c, name, **values):
+    text = c.conf_file.read_text()
+    for key, value in values.items():
+        text = re.sub(f"(?m)^{key}=.*\n", "", text) + f"{key}={value}\n"
+    path = c.dir / name
+    path.write_text(text)
+    return {"SLURM_CONF": str(path), **OVER_TCP}
+
+
+def test_who_cannot_agree_says_why(make_cluster):
+    """Another key, encryption on one side only: each refusal names its cause, and nothing is done."""
+    c, other = make_cluster(nodes=1), make_cluster(nodes=1)
+    elsewhere = other_conf(c, "elsewhere.conf", SlurmctldPort=other.port)
+    for command in ("sbatch --wrap true", "srun true", "squeue"):
+        c.run(command.split(" ", 2), env=elsewhere).fails("does not know the key", "slurm.key must be the same on every host")
+    plain = other_conf(c, "plain.conf", TLSType="none")
+    for command in ("sbatch --wrap true", "srun true", "squeue"):
+        c.run(command.split(" ", 2), env=plain).fails("connections must be encrypted here", "TLSType=none")
+    assert not other.run("squeue -h").ok() and not c.run("squeue -h").ok()
+
+
+def test_server_without_encryption_takes_both(make_cluster):
+    """So a cluster can be changed one host after the other; and a configless node asks before it knows."""
+    c = make_cluster(nodes=1, conf="TLSType=none")
+    assert "TLSType                 = tls/none" in c.run("scontrol show config").ok()
+    encrypts = other_conf(c, "encrypts.conf", TLSType="noise")
+    assert c.run("srun echo hello", env=OVER_TCP).ok() == "hello"
+    job = c.sbatch("-o", "/dev/null", wrap="true", env=encrypts)
+    c.wait(job)
