@@ -15,6 +15,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "rpc/port.h"
 
 /* Commits; a configuration being read; names of hosts, and of users, being looked up. Each has a
  * lane of its own, so that a name service that hangs takes no worker from the others. */
@@ -205,6 +206,11 @@ static bool is_in_digits(const char *addr)
     return inet_pton(AF_INET, addr, bytes) == 1 || inet_pton(AF_INET6, addr, bytes) == 1;
 }
 
+static void tell_port_in_use(const char *why)
+{
+    log_error("SlurmctldPort: %s", why);
+}
+
 /* At the address in brackets, if it is one and this host's: two controllers of one host have the
  * same port. A name may stand for some of the host's addresses only (often 127.0.1.1), and an
  * address may be that of a router in front: then at all of them. */
@@ -212,9 +218,9 @@ static int listen_port(struct ctld *c, const struct conf_host *me, uint16_t port
 {
     int rc = -EADDRNOTAVAIL;
     if (me->in_brackets && is_in_digits(me->own_addr))
-        rc = rpc_server_listen_tcp(c->server, me->own_addr, port, err);
+        rc = rpc_port_listen(c->server, me->own_addr, port, tell_port_in_use, err);
     if (rc == -EADDRNOTAVAIL)
-        rc = rpc_server_listen_tcp(c->server, NULL, port, err);
+        rc = rpc_port_listen(c->server, NULL, port, tell_port_in_use, err);
     return rc < 0 ? err_prefix(err, "SlurmctldPort") : 0;
 }
 

@@ -2,6 +2,7 @@
 #include "slurmd/serve.h"
 
 #include "base/mem.h"
+#include "rpc/port.h"
 #include "slurmd/adopt.h"
 #include "slurmd/attach.h"
 #include "slurmd/launch.h"
@@ -110,6 +111,11 @@ static void on_refused(void *ctx, const char *peer, const char *why)
         log_error("refused %s: %s", peer, why);
 }
 
+static void tell_port_in_use(const char *why)
+{
+    log_error("%s", why);
+}
+
 int serve_open(struct slurmd *d, struct err *err)
 {
     struct rpc_server_options options = {.loop = d->loop,
@@ -129,9 +135,9 @@ int serve_open(struct slurmd *d, struct err *err)
 
     rpc_set_encryption(conf_encrypts(d->conf));
     d->server = rpc_server_new(&options, &events);
-    rc = rpc_server_listen_tcp(d->server, NULL, d->node->port, err);
+    rc = rpc_port_listen(d->server, NULL, d->node->port, tell_port_in_use, err);
     if (rc < 0)
-        return rc;
+        return err_prefix(err, "the port of node %s", d->name);
     rc = rpc_server_listen_here(d->server, d->conf, name, err);
     if (rc > 0)
         log_info("the local socket is in %s: this user cannot write to %s",

@@ -251,3 +251,33 @@ def test_server_without_encryption_takes_both(make_cluster):
     assert c.run("srun echo hello", env=OVER_TCP).ok() == "hello"
     job = c.sbatch("-o", "/dev/null", wrap="true", env=encrypts)
     c.wait(job)
+
+
+@pytest.mark.parametrize("daemon", ["slurmctld", "n1"])
+def test_port_in_use_is_waited_for(make_cluster, daemon):
+    """The log names the uid that holds the port; when that lets go, the daemon comes up. Told to stop before, it stops."""
+    c = make_cluster(nodes=1, start=False)
+    port = c.port if daemon == "slurmctld" else int(re.search(r"NodeName=n1 .*Port=(\d+)", c.conf_file.read_text()).group(1))
+    uid = 65534 if ROOT else os.geteuid()
+    held = socket.socket()
+    if ROOT:
+        os.fchown(held.fileno(), uid, -1)  # what the kernel shows as the owner of the socket
+    held.bind(("127.0.0.1", port))
+    held.listen()
+    says = f"port {port} is in use: uid {uid} listens there; trying again for 60 s"
+    if daemon == "slurmctld":
+        c.start_node("n1")
+        c.start_controller(wait=False)
+    else:
+        c.start_controller()
+        c.start_node("n1")
+    eventually(lambda: says in c.tail(daemon), "the log names the holder")
+    assert c.daemons[daemon].poll() is None
+    c.daemons[daemon].terminate()
+    assert c.daemons[daemon].wait(20)
+    assert f"told to stop while port {port} was in use" in c.tail(daemon)
+    (c.start_node("n1") if daemon == "n1" else c.start_controller(wait=False))
+    eventually(lambda: c.tail(daemon, 1000).count(says) >= 2, "the log names the holder again")
+    held.close()
+    c.wait_ready()
+    assert c.run("srun echo hello").ok() == "hello"
