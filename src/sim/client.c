@@ -174,6 +174,9 @@ static void release(struct sim *s, unsigned index)
     struct sim_client *c = &s->clients.data[index];
     Pb__JobComplete r = PB__JOB_COMPLETE__INIT;
     r.job_id = c->job_id;
+    const struct sim_watch *w = sim_watch_find(s, c->job_id);
+    for (uint32_t restarts = 0; w && restarts <= w->view.restarts; restarts++) /* whichever it is */
+        sim_end_by_owner(s, (struct sim_key){c->job_id, restarts}, 0);
     c->call = sim_call(s, SIM_OF_CLIENT, SIM_JOB_COMPLETE, index, &c->rng, &r.base);
 }
 

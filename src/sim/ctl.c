@@ -318,9 +318,13 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
         e->body.data, e->body.len);
     if (!known)
         dismiss(s, e->index, body);
-    else if (registers)
+    if (registers && n->registered != n->incarnation) { /* a boot is heard of only now */
+        n->registered = n->incarnation;
+        sim_end_node_lost(s, e->index);
+    }
+    if (known && registers)
         control_node_register(s->c->control, n->name, body);
-    else
+    else if (known)
         control_node_report(s->c->control, n->name, body);
     sim_ctl_turn(s);
 }
@@ -359,6 +363,8 @@ static void learn_nodes(struct sim *s)
             sim_push(
                 s, 0,
                 (struct sim_event){.kind = SIM_CONNECT, .index = (unsigned)(n - s->nodes.data)});
+        if (n->configured && at < 0)
+            sim_end_node_lost(s, (unsigned)(n - s->nodes.data));
         n->configured = at >= 0;
         if (at < 0)
             continue;

@@ -114,6 +114,8 @@ void sim_hook_end(struct sim *s, const struct sim_event *e)
     m.job_id = h->key.job_id;
     m.restarts = h->key.restarts;
     m.wait_status = e->code;
+    if (m.kind == PB__SCRIPT_KIND__SCRIPT_PROLOG && e->code)
+        sim_end_not_launched(s, h->key);
     h->good = h->good || (m.kind == PB__SCRIPT_KIND__SCRIPT_PROLOG && e->code == 0);
     h->prolog = h->prolog || m.kind == PB__SCRIPT_KIND__SCRIPT_PROLOG;
     h->epilog = h->epilog || m.kind == PB__SCRIPT_KIND__SCRIPT_EPILOG;

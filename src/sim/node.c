@@ -379,6 +379,7 @@ void sim_node_kill(struct sim *s, unsigned index, bool reboot, int64_t down_ms)
         end_sruns(s, index);
         forget_everything(n);
         n->incarnation++;
+        sim_end_node_lost(s, index);
         n->stopped_until_ms = 0;
     }
     vec_clear(&n->cancelled);

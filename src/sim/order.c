@@ -201,6 +201,7 @@ static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     m.job_id = j->key.job_id;
     m.restarts = j->key.restarts;
     m.text = (char *)"by plan";
+    sim_end_not_launched(s, j->key);
     event.prolog_failed = &m;
     sim_node_tell(s, index, &event);
 }

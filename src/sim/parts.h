@@ -169,6 +169,16 @@ void sim_fault(struct sim *s, unsigned index);
 void sim_fault_heal(struct sim *s);
 void sim_fault_settle(struct sim *s);
 
+/* end.c: why attempts end */
+void sim_end_of_script(struct sim *s, struct sim_key key, int status);
+void sim_end_of_step(struct sim *s, struct sim_key key, int status);
+void sim_end_by_owner(struct sim *s, struct sim_key key, int status);
+void sim_end_not_launched(struct sim *s, struct sim_key key);
+void sim_end_node_lost(struct sim *s, unsigned node);
+void sim_end_begins(struct sim_watch *w); /* an attempt, with the nodes of its record */
+void sim_end_check(struct sim *s, const struct sim_watch *w); /* of a final record */
+void sim_end_done(struct sim *s);
+
 /* watch.c: every record as it is put */
 void sim_watch_put(struct sim *s, const struct sim_record *r);
 void sim_watch_turn(struct sim *s); /* after all records of a turn: what was given away in it */

@@ -326,6 +326,7 @@ static void world_done(struct sim *s)
     sim_hook_done(s);
     sim_load_done(s);
     sim_array_done(s);
+    sim_end_done(s);
     HASH_ITER (hh, s->ledger, start, next) {
         HASH_DEL(s->ledger, start);
         free(start);

@@ -62,6 +62,9 @@ static void tell(struct sim *s, unsigned index)
     step.has_restarts = job.has_restarts = true;
     step.restarts = job.restarts = r->key.restarts;
     job.has_exit_status = true;
+    job.exit_status = (int)s->clients.data[r->client].item->exit_code << 8;
+    if (r->owns_job)
+        sim_end_by_owner(s, r->key, job.exit_status);
     job.step = &step;
     r->call =
         r->owns_job

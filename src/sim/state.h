@@ -147,6 +147,8 @@ struct sim_node {
     VEC(struct sim_node_job) jobs;
     VEC(struct sim_key) revoked;
     VEC(struct sim_key) cancelled; /* steps that will not start: job and step */
+    unsigned registered;           /* the incarnation that registered last */
+    int64_t lost_at_ms;            /* it was given up, booted or taken out of the configuration */
     VEC(uint32_t) holders;         /* jobs that were given something of it, by their records */
 };
 
@@ -253,6 +255,7 @@ struct sim {
     VEC(struct sim_stored_resv) resvs;  /* as their records are put */
     VEC(uint32_t) allocated, displaced; /* jobs started in this turn; those told to make room */
     struct sim_start *ledger;
+    struct sim_attempt *ends; /* what was reported of each */
     struct sim_element *elements;
     struct sim_facts facts;
     struct sim_hook *hooks;

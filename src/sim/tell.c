@@ -11,6 +11,8 @@ void sim_tell_launched(struct sim *s, unsigned index, struct sim_key key, int co
     m.code = code;
     m.text = code ? (char *)err_text(code) : NULL;
     m.has_drain = m.drain = drain;
+    if (code)
+        sim_end_not_launched(s, key);
     event.launched = &m;
     sim_node_tell(s, index, &event);
 }
@@ -36,6 +38,7 @@ void sim_tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_j
     m.job_id = j->key.job_id;
     m.restarts = j->key.restarts;
     m.exit_status = j->status;
+    sim_end_of_script(s, j->key, j->status);
     m.has_gone = true;
     m.gone = gone;
     event.batch_ended = &m;
@@ -51,6 +54,7 @@ void sim_tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint
     m.restarts = key.restarts;
     m.step_id = step_id;
     m.exit_status = status;
+    sim_end_of_step(s, key, status);
     event.step_ended = &m;
     sim_node_tell(s, index, &event);
 }

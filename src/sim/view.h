@@ -18,7 +18,7 @@ struct sim_view { /* what a job's record says */
     bool priority_given, displaced; /* told to make room for another job */
     uint32_t job_id, restarts;
     uint32_t array_id, task, tasks; /* 0: of no array; its element, or of how many it is */
-    int state;
+    int state, exit_status;
     int64_t limit_sec, begin_at, start_at;
     uint32_t priority, nice;
     int64_t comment;
@@ -59,6 +59,7 @@ struct sim_watch { /* of a job's records */
     unsigned listed; /* the last listing it was in */
     struct sim_view view;
     VEC(struct sim_share) shares;
+    VEC(unsigned) given;                      /* the nodes that its attempt began with */
     struct sim_key ran;                       /* the attempt that is timed, and when it began */
     int64_t ran_from_ms, put_at_ms, first_ms; /* first_ms: it was there first */
     int64_t stood_from_ms;                    /* it is suspended since; 0: it is not */
@@ -70,6 +71,13 @@ struct sim_watch { /* of a job's records */
     bool begun, done_well, done_badly; /* ever, whatever came of it then */
     uint32_t array_id, task, tasks;    /* as in the view, which is lost with the record */
     bool stored, purged; /* it was on disk at a restart; it was forgotten long after its end */
+    UT_hash_handle hh;
+};
+
+struct sim_attempt { /* of an attempt, as it was reported */
+    struct sim_key key;
+    VEC(int) statuses; /* of its script, or of its job's srun or owner */
+    bool script_ended, step_ended, owner_ended, not_launched;
     UT_hash_handle hh;
 };
 

@@ -141,6 +141,9 @@ static void scan_live(struct cursor c, struct sim_view *v)
         case 12:
             v->start_at = (int64_t)c.number;
             break;
+        case 22:
+            v->exit_status = (int)c.number;
+            break;
         case 15:
             v->limit_sec = (int64_t)c.number;
             break;
@@ -369,8 +372,10 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->untimed = false;
     w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;
-    if (!known)
+    if (!known) {
         vec_push(&s->allocated, w->job_id);
+        sim_end_begins(w);
+    }
 }
 
 void sim_watch_turn(struct sim *s)
@@ -452,6 +457,8 @@ static void put_job(struct sim *s, const struct sim_record *r)
     time_attempt(s, w);
     if (!before.there || !is_final(before.state))
         check_limit(s, w);
+    if (is_final(now.state))
+        sim_end_check(s, w);
     check_released(s, w);
 }
 
@@ -494,6 +501,8 @@ void sim_watch_put(struct sim *s, const struct sim_record *r)
         long index = sim_node_index(s, r->name);
         if (index >= 0)
             sim_watch_node(r, &s->node_views.data[index]); /* deleted: nothing of it */
+        if (index >= 0 && s->node_views.data[index].down)
+            sim_end_node_lost(s, (unsigned)index);
     }
 }
 
@@ -553,6 +562,7 @@ void sim_watch_done(struct sim *s)
     HASH_ITER (hh, s->watches, w, next) {
         HASH_DEL(s->watches, w);
         vec_done(&w->shares);
+        vec_done(&w->given);
         free(w);
     }
 }
