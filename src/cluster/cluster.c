@@ -160,6 +160,7 @@ void cluster_free(struct cluster *c)
         node_free(*n);
     pool_done(&c->pool);
     license_done(&c->licenses);
+    holdings_done(&c->holdings);
     topo_free(c->topo);
     vec_foreach (&c->parts, p)
         part_free(*p);
@@ -242,8 +243,13 @@ struct job *cluster_add_job(struct cluster *c, uint32_t id)
 void cluster_remove_job(struct cluster *c, struct job *j)
 {
     size_t at = position(c, j->id);
+    uint32_t array_id = j->array ? j->array->id : 0;
+    holdings_drop(c, j);
     alloc_clear(c, j);
     array_leave(c, j);
+    struct array *rest = array_id ? array_find(c, array_id) : NULL;
+    if (rest && rest->records.count) /* its script is counted with another record */
+        holdings_count(c, array_first(rest));
     several_end(j);
     depend_leave(c, j);
     order_remove(&c->due, &j->due);

@@ -17,6 +17,7 @@
 #include "cluster/cores.h"
 #include "cluster/depend_index.h"
 #include "cluster/gres_held.h"
+#include "cluster/holdings.h"
 #include "cluster/idmap.h"
 #include "cluster/job.h"
 #include "cluster/node.h"
@@ -51,6 +52,7 @@ struct cluster {
     struct order silent;         /* nodes that do not answer */
     struct depend_index waiting; /* who waits for whom */
     struct licenses licenses;
+    struct holdings holdings; /* what the jobs of each user take */
     struct begun begun;
     VEC(uint32_t)
     yielded; /* ids of jobs that make room for others: they end soon, or are suspended and

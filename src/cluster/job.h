@@ -106,6 +106,10 @@ struct job_run {
     struct notice_board *board; /* messages to its srun or salloc; NULL: there is nothing */
 };
 
+struct job_counted { /* as a job is counted in cluster.holdings; jobs 0: it is not */
+    uint32_t jobs, record, payload;
+};
+
 struct job_packed { /* of that very size: there is one of each job, and it seldom changes */
     uint8_t *data;
     uint32_t len;
@@ -160,6 +164,9 @@ struct job {
     uint32_t warn_signal, warn_sec; /* --signal: so many seconds before the limit; 0: none */
     int64_t gone_mono_ms;           /* its waiter went away; 0: it did not */
     struct job_packed spec, live;   /* JobSpec and JobLive */
+    uint32_t payload_bytes;         /* of its script and environment, in the store */
+    uint32_t requester_uid;         /* whose request made it: not always whose job it is */
+    struct job_counted counted;     /* in cluster.holdings */
     struct str *usage;              /* packed Usage, in 'live' too; NULL: none */
     struct job_newer *newer;        /* NULL: nothing */
     struct array *array;            /* NULL: it is in none */

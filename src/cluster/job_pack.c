@@ -311,10 +311,23 @@ void job_pack_step(const struct step *s, struct str *out)
         pb_pack_field(STEP_USAGE, s->usage.data, s->usage.len, out);
 }
 
+/* What is not shown of it. */
+static void pack_submission(const struct job *j, struct str *out)
+{
+    Pb__JobRecord m = PB__JOB_RECORD__INIT;
+
+    if (j->payload_bytes)
+        SET(&m, payload_bytes, j->payload_bytes);
+    if (j->requester_uid != j->uid)
+        SET(&m, requester_uid, j->requester_uid);
+    pb_pack(&m.base, out);
+}
+
 void job_pack_record(const struct job *j, struct str *out)
 {
     pb_pack_field(1, j->spec.data, j->spec.len, out);
     pb_pack_field(2, j->live.data, j->live.len, out);
+    pack_submission(j, out);
     vec_foreach (&j->steps, s) {
         _cleanup_str_ struct str step = STR_INIT;
 

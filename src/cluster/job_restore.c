@@ -270,6 +270,8 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     find_parts(c, j, record);
     j->uid = OR(record->spec, uid, 0);
     j->gid = OR(record->spec, gid, 0);
+    j->requester_uid = OR(record, requester_uid, j->uid);
+    j->payload_bytes = (uint32_t)OR(record, payload_bytes, 0);
     job_repack(&j->spec, &record->spec->base);
     keep_newer(j, record);
     rc = read_stored_spec(c, j, record->spec, err);
@@ -301,5 +303,6 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     for (size_t i = 0; i < record->n_steps; i++)
         restore_step(c, j, record->steps[i]);
     job_pack_live(c, j);
+    holdings_count(c, j);
     return rc;
 }

@@ -379,7 +379,7 @@ static void small_while_it_waits(void **state)
     struct job *j = test_job(c, 1, "");
     struct job_run *run;
 
-    assert_in_range(sizeof *j, 1, 856);
+    assert_in_range(sizeof *j, 1, 880);
     assert_null(j->run);
     assert_int_equal(job_run(j)->start_mono_ms, 0);
     assert_null(j->run);

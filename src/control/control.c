@@ -14,7 +14,8 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->debug = conf->debug;
     c->env = env;
     c->cluster = cluster_new(conf);
-    c->next_id = c->reserved_id = conf->first_job_id;
+    c->next_id = c->reserved_id = c->given_id = conf->first_job_id;
+    c->store_free = UINT64_MAX;
     c->wake_at_ms = INT64_MAX;
     c->plan_work = PLAN_WORK;
     arena_init(&c->restored, 0);
@@ -57,6 +58,11 @@ const struct conf *control_conf(const struct control *c)
 void control_set_store_low(struct control *c, bool low)
 {
     c->store_low = low;
+}
+
+void control_set_store_free(struct control *c, uint64_t bytes)
+{
+    c->store_free = bytes;
 }
 
 void control_log(struct control *c, enum log_level level, const char *fmt, ...)
@@ -122,6 +128,8 @@ void control_save_meta(struct control *c)
     Pb__StoreMeta m = PB__STORE_META__INIT;
     m.has_next_job_id = m.has_epoch = m.has_format = true;
     m.next_job_id = c->reserved_id;
+    m.has_given_job_id = true;
+    m.given_job_id = c->given_id = c->next_id;
     m.epoch = c->epoch;
     m.format = RECORD_FORMAT;
     m.cluster = (char *)c->conf->cluster_name;
@@ -203,6 +211,7 @@ static void write_dirty(struct control *c)
         job_pack_live(c->cluster, j);
         str_clear(&packed);
         job_pack_record(j, &packed);
+        holdings_count(c->cluster, j);
         c->env->put(c->env->ctx, RECORD_JOB, j->id, NULL, packed.data, packed.len);
     }
     c->cluster->dirty.len = left;
@@ -324,6 +333,7 @@ int control_check(const struct control *c, struct err *err)
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
     rc = array_check(c->cluster, err);
+    rc = rc ? rc : holdings_check(c->cluster, err);
     if (rc == 0)
         rc = license_check(c->cluster, err);
     return rc ? rc : alloc_check(c->cluster, err);

@@ -86,6 +86,8 @@ void control_tick(struct control *c); /* when env.wake_at's time has come */
  */
 #define CONTROL_ENV_MAX (2u << 20) /* bytes of the environment and arguments of a batch job */
 void control_set_store_low(struct control *c, bool low);
+/* What submissions may still add to the store, bytes; UINT64_MAX, as in the beginning: unknown. */
+void control_set_store_free(struct control *c, uint64_t bytes);
 void control_submit(struct control *c, uint64_t call, const struct caller *who,
                     const Pb__SubmitRequest *r);
 void control_alloc(struct control *c, uint64_t call, const struct caller *who,

@@ -123,6 +123,8 @@ static void repeat_orders(struct control *c, struct job *j)
 static void purge(struct control *c, struct job *j)
 {
     c->env->del(c->env->ctx, RECORD_JOB, j->id, NULL);
+    if (j->id >= c->given_id && j->id < c->next_id) /* nothing else says that it was given */
+        control_save_meta(c);
     split_purge(c, j);
     cluster_remove_job(c->cluster, j);
 }

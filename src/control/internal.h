@@ -49,8 +49,11 @@ struct control {
     struct conf *conf;
     const struct env *env;
     struct cluster *cluster;
-    uint32_t next_id, reserved_id; /* ids below reserved_id may be given */
-    uint32_t last_unallocated;     /* see unallocated.c */
+    uint32_t next_id, reserved_id;  /* ids below reserved_id may be given */
+    uint32_t given_id;              /* next_id when RECORD_META was last put */
+    uint64_t store_free;            /* see control_set_store_free() */
+    int64_t largest_logged_mono_ms; /* see user_share.c; 0: never */
+    uint32_t last_unallocated;      /* see unallocated.c */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
     bool preview;              /* of a configuration: nothing is written */

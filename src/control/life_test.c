@@ -97,6 +97,70 @@ static void a_job_lives_and_is_purged(void **state)
     fixture_free(f);
 }
 
+/* Ids are reserved in blocks, and those of a block that were not given are given after a crash. */
+static void a_crash_wastes_no_ids_and_gives_none_twice(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    int64_t last = 0;
+
+    for (unsigned round = 0; round < 40; round++) {
+        int64_t id = fixture_submit(f, &user, NULL);
+        assert_int_equal(id, last + 1);
+        last = id;
+        if (round % 4 == 1) { /* the newest is over and purged: no record of a job names its id */
+            Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+            Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
+            target.job_id = (uint32_t)id;
+            r.target = targets;
+            r.n_target = 1;
+            control_job_signal(f->control, ++f->last_call, &user, &r);
+            fixture_turn(f);
+            fixture_gone(f, "n1", (uint32_t)id, 0);
+            fixture_gone(f, "n2", (uint32_t)id, 0);
+            fixture_pass(f, 302 * 1000);
+        }
+        if (round % 3 == 1 || round % 4 == 1)
+            fixture_restart(f);
+    }
+    fixture_free(f);
+}
+
+/* Job_submit gives the job to another user: the request is known by who asked, also after a crash.
+ */
+static int give_to_ann(void *ctx, struct env_submit *ask, struct err *err)
+{
+    if (!ask->before) {
+        ask->spec->has_uid = ask->spec->has_gid = true;
+        ask->spec->uid = 1000;
+        ask->spec->gid = 1000;
+    }
+    return 0;
+}
+
+static bool yes(void *ctx)
+{
+    return true;
+}
+
+static void a_repeated_request_finds_a_job_that_was_given_to_another_user(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+    Pb__JobSpec s = wanting(1, 1, 1);
+    s.has_request_id = true;
+    s.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
+    f->env.submit = give_to_ann;
+    f->env.asks_submit = yes;
+    int64_t id = fixture_submit(f, &root, &s);
+    assert_true(id > 0);
+    assert_int_equal(fixture_submit(f, &root, &s), id);
+    fixture_restart(f);
+    assert_int_equal(fixture_submit(f, &root, &s), id);
+    assert_int_not_equal(fixture_submit(f, &user, &s), id); /* not asked for by its owner */
+    fixture_free(f);
+}
+
 static void messages_that_come_twice_act_once(void **state)
 {
     struct fixture *f = make(CONF);
@@ -394,6 +458,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_can_never_run_is_refused),
         cmocka_unit_test(a_job_lives_and_is_purged),
+        cmocka_unit_test(a_crash_wastes_no_ids_and_gives_none_twice),
+        cmocka_unit_test(a_repeated_request_finds_a_job_that_was_given_to_another_user),
         cmocka_unit_test(messages_that_come_twice_act_once),
         cmocka_unit_test(a_launch_is_repeated_to_the_same_life_of_the_node_only),
         cmocka_unit_test(a_lost_node_requeues_its_jobs_and_no_others),

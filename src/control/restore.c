@@ -24,7 +24,7 @@ static int restore_job(struct control *c, uint64_t number, const void *data, siz
     }
     bool first = !j->array || j->array->id == j->id;
     if (r->spec->request_id.len == 16 && first) {
-        j->request_key = submit_request_key(r->spec->request_id.data, j->uid);
+        j->request_key = submit_request_key(r->spec->request_id.data, j->requester_uid);
         idmap_set(&c->cluster->requests, j->request_key, j->id);
     }
     return 0;
@@ -56,6 +56,8 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
     if (!m)
         return err_set(err, -ERR_STORE_DAMAGED, "the store's own record does not decode");
     c->next_id = c->reserved_id = m->next_job_id;
+    if (m->has_given_job_id && m->given_job_id <= m->next_job_id)
+        c->next_id = m->given_job_id;
     c->epoch = m->epoch;
     trigger_lead_restore(c, m);
     str_clear(&c->newer);
@@ -196,8 +198,24 @@ static void resume_job(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
+/* Of the ids that were reserved those are given that a record names: a job's record is durable
+ * before anybody hears of the job, and the record of the store itself is put again before the job's
+ * record is deleted. When records are lost, all that were reserved count as given. */
+static void recover_next_id(struct control *c)
+{
+    if (c->lost)
+        c->next_id = c->reserved_id;
+    vec_foreach (&c->cluster->jobs, j)
+        if ((*j)->id >= c->next_id && (*j)->id < c->reserved_id)
+            c->next_id = (*j)->id + 1;
+    vec_foreach (&c->asides, a)
+        if (a->job_id >= c->next_id && a->job_id < c->reserved_id)
+            c->next_id = a->job_id + 1;
+}
+
 void control_start(struct control *c)
 {
+    recover_next_id(c);
     aside_replace_meta(c);
     c->epoch++;
     c->started = true;

@@ -181,7 +181,7 @@ static void so_many_at_a_time(void **state)
     r.array_throttle = 0;
     assert_int_equal(update(f, 3, NULL, r), 0); /* any of its jobs stands for it */
     assert_string_equal(all(f), "1:[8-9] P 2:0 C 3:1 R 4:7 R 5:2 R 6:3 R "
-                                "1002:4 R 1003:5 R 1004:6 R 1005:7 R");
+                                "7:4 R 8:5 R 9:6 R 10:7 R");
     Pb__JobSpec plain = PB__JOB_SPEC__INIT;
     struct caller user = FIXTURE_USER;
     int64_t single = fixture_submit(f, &user, &plain);
@@ -202,11 +202,9 @@ static void a_part_is_held_and_released(void **state)
     fixture_register(f, "n1", "i1");
     fixture_register(f, "n2", "i1");
     assert_int_equal(fixture_update_node(f, "n[1-2]", "RESUME", NULL), 0);
-    assert_string_equal(all(f), "1:9 R 2:[2,4,7] P 3:3 R 1002:0 R 1003:1 R 1004:5 R 1005:6 R "
-                                "1006:8 R");
+    assert_string_equal(all(f), "1:9 R 2:[2,4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R");
     assert_int_equal(hold(f, a, NULL, false), 0); /* what runs is spared */
-    assert_string_equal(all(f), "1:9 R 2:[4,7] P 3:3 R 1002:0 R 1003:1 R 1004:5 R 1005:6 R "
-                                "1006:8 R 1007:2 R");
+    assert_string_equal(all(f), "1:9 R 2:[4,7] P 3:3 R 4:0 R 5:1 R 6:5 R 7:6 R 8:8 R 9:2 R");
     assert_int_equal(cancel(f, a, "0,1"), 0);
     assert_int_equal(hold(f, a, "0,1", true), ERR_FINISHED); /* nothing else is meant */
     fixture_free(f);

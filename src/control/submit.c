@@ -9,6 +9,7 @@
 #include "control/no.h"
 #include "control/submit.h"
 #include "control/test_only.h"
+#include "control/user_share.h"
 #include "sched/bounds.h"
 #include "sched/relax.h"
 
@@ -299,19 +300,24 @@ uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)
     return key ^ (uint64_t)(uid + 1) * UINT64_C(0x9e3779b97f4a7c15); /* one's own, not another's */
 }
 
-/* A submission seen before: the same job. NULL: it is new. By the user whose job it is to be: who
- * asked for it is not stored with it. */
+/* The user in whose name it is asked for; job_submit may give the job to another one. */
+static uint32_t requester_of(const struct caller *who, const Pb__JobSpec *spec)
+{
+    return spec->has_uid && who->is_admin ? spec->uid : who->uid;
+}
+
+/* A submission seen before: the same job. NULL: it is new. */
 struct job *submit_find_repeated(struct control *c, const struct caller *who, bool batch,
                                  const Pb__JobSpec *spec, uint64_t *key)
 {
-    uint32_t id, uid = spec->has_uid && who->is_admin ? spec->uid : who->uid;
+    uint32_t id, uid = requester_of(who, spec);
     *key = 0;
     if (spec->request_id.len == 16)
         *key = submit_request_key(spec->request_id.data, uid);
     if (!*key || !idmap_get(&c->cluster->requests, *key, &id))
         return NULL;
     struct job *j = cluster_find_job(c->cluster, id);
-    if (j && j->uid == uid && j->batch == batch)
+    if (j && j->requester_uid == uid && j->batch == batch)
         return j;
     *key = 0; /* another kind of request under the same number is no repetition */
     return NULL;
@@ -382,6 +388,18 @@ int submit_check_count(const struct control *c, size_t more, struct err *err)
                    more > most ? "ask for fewer at a time" : "ask again when other jobs are gone");
 }
 
+/* Whether there is room for the job, among all jobs and in the share of its user. */
+static int check_room(struct control *c, const struct caller *who, uint32_t uid, size_t jobs,
+                      const Pb__JobSpec *spec, const Pb__JobPayload *payload, struct err *err)
+{
+    struct holding more = {.jobs = jobs, .record = pb__job_spec__get_packed_size(spec)};
+    more.store = more.record + (payload ? pb__job_payload__get_packed_size(payload) : 0);
+    int rc = submit_check_count(c, jobs, err);
+    if (rc != 0)
+        user_share_log_largest(c);
+    return rc == 0 ? user_share_check(c, who, uid, &more, err) : rc;
+}
+
 static bool is_too_long(const struct control *c, const Pb__JobPayload *payload)
 {
     int64_t most = c->conf->sched.max_script_size;
@@ -409,8 +427,10 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     struct caller as;
     struct idset tasks = {0};
     uint32_t throttle = 0;
-    if (c->store_low)
+    if (c->store_low) {
+        user_share_log_largest(c);
         return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
+    }
     if (is_too_long(c, payload))
         return err_set(err, -ERR_SCRIPT, "%s: more than %lld bytes (max_script_size)",
                        err_text(ERR_SCRIPT), (long long)c->conf->sched.max_script_size);
@@ -445,7 +465,7 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
         return err_set(err, -ERR_ARRAY, "%s: more than %lld elements (max_array_tasks)",
                        err_text(ERR_ARRAY), (long long)most);
     }
-    rc = submit_check_count(c, tasks.count ? tasks.count : 1, err);
+    rc = check_room(c, who, as.uid, tasks.count ? tasks.count : 1, spec, payload, err);
     if (rc != 0) {
         idset_done(&tasks);
         vec_done(&parts);
@@ -464,6 +484,8 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     j->submit_at = j->eligible_at = control_wall(c);
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;
+    j->requester_uid = requester_of(who, given);
+    j->payload_bytes = payload ? (uint32_t)pb__job_payload__get_packed_size(payload) : 0;
     *out = j;
     return 0;
 }
@@ -471,6 +493,7 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
 void submit_remember(struct control *c, struct job *j, uint64_t key)
 {
     j->request_key = key;
+    holdings_count(c->cluster, j);
     if (key)
         idmap_set(&c->cluster->requests, key, j->id);
     job_touch(c->cluster, j);

@@ -7,6 +7,7 @@
 #include "control/ask.h"
 #include "control/no.h"
 #include "control/update_spec.h"
+#include "control/user_share.h"
 
 static bool hold_wanted(const Pb__JobUpdate *r, bool *wanted)
 {
@@ -189,6 +190,15 @@ static int find_dropped(struct control *c, struct job *j, const Pb__JobUpdate *r
     return rc;
 }
 
+/* The record grows by what is set, at most. */
+static int check_growth(struct control *c, const struct caller *who, const struct job *j,
+                        const Pb__JobSpec *set, struct err *err)
+{
+    uint64_t bytes = pb__job_spec__get_packed_size(set);
+    return user_share_check(c, who, j->uid, &(struct holding){.record = bytes, .store = bytes},
+                            err);
+}
+
 static int update_job(struct control *c, const struct caller *who, struct job *j,
                       const Pb__JobUpdate *r, Pb__JobSpec *set, struct err *err)
 {
@@ -205,6 +215,8 @@ static int update_job(struct control *c, const struct caller *who, struct job *j
         rc = check_end(c, who, j, r, err);
     if (rc == 0)
         rc = check_accrue(j, r, err);
+    if (rc == 0 && set)
+        rc = check_growth(c, who, j, set, err);
     if (rc == 0 && set)
         rc = update_spec_apply(c, who, j, set, err);
     if (rc == 0 && dropped)

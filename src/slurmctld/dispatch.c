@@ -57,6 +57,7 @@ static void tell_low(struct ctld *c, size_t payload)
     bool low = store_low(c->store, store_batch_bytes(c->batch) + payload);
     if (low != c->low)
         control_set_store_low(c->control, low);
+    control_set_store_free(c->control, store_free(c->store));
     c->low = low;
 }
 

@@ -100,6 +100,10 @@ void control_set_store_low(struct control *c, bool low)
 {
 }
 
+void control_set_store_free(struct control *c, uint64_t bytes)
+{
+}
+
 static void launch(struct control *c, uint32_t job_id)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;

@@ -151,6 +151,11 @@ bool store_low(const struct store *s, uint64_t more)
     return s->driver->low(s, s->under_way + more);
 }
 
+uint64_t store_free(const struct store *s)
+{
+    return s->driver->free ? s->driver->free(s) : UINT64_MAX;
+}
+
 bool store_is_stuck(const struct store *s)
 {
     return s->stuck;

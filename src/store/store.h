@@ -138,6 +138,8 @@ void store_commit(struct store *s, struct store_batch *b, loop_fn *done, void *c
 int store_commit_sync(struct store *s, struct store_batch *b, struct err *err);
 /* 'more': bytes of records that are to be added; what is being committed counts as well. */
 bool store_low(const struct store *s, uint64_t more);
+/* How many bytes of records may still be added, roughly; UINT64_MAX: the server knows. */
+uint64_t store_free(const struct store *s);
 /* A commit has failed and is being repeated, or gets no answer: what is asked for now would wait
  * without end. */
 bool store_is_stuck(const struct store *s);

@@ -51,6 +51,8 @@ struct store_driver {
                struct err *err);
     /* There is no room for so many bytes of records. */
     bool (*low)(const struct store *s, uint64_t more);
+    /* See store_free(); NULL: unknown. */
+    uint64_t (*free)(const struct store *s);
 };
 extern const struct store_driver store_sqlite_driver, store_pg_driver;
 

@@ -285,6 +285,12 @@ static bool sqlite_low(const struct store *s, uint64_t more)
     return store_space_low(q->space, more);
 }
 
+static uint64_t sqlite_free_bytes(const struct store *s)
+{
+    const struct store_sqlite *q = s->own;
+    return store_space_free(q->space);
+}
+
 const struct store_driver store_sqlite_driver = {
     .open = sqlite_open,
     .close = sqlite_close,
@@ -296,4 +302,5 @@ const struct store_driver store_sqlite_driver = {
     .load_aside = store_sqlite_load_aside,
     .get = store_sqlite_get,
     .low = sqlite_low,
+    .free = sqlite_free_bytes,
 };

@@ -36,8 +36,9 @@ struct store_space {
 };
 void store_space_open(struct store_space *sp, const char *dir);
 void store_space_done(struct store_space *sp);
-void store_space_check(struct store_space *sp);   /* looks again; makes the reserve when it can */
-bool store_space_release(struct store_space *sp); /* gives the reserve up; false: there was none */
+void store_space_check(struct store_space *sp);    /* looks again; makes the reserve when it can */
+bool store_space_release(struct store_space *sp);  /* gives the reserve up; false: there was none */
+uint64_t store_space_free(struct store_space *sp); /* for records: each is written twice */
 bool store_space_low(struct store_space *sp, uint64_t more);
 bool store_space_is_scarce(const struct store_space *sp); /* the log gives back what it can */
 /* After a commit or a checkpoint, under the connection's lock: what the database will need. */

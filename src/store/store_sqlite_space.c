@@ -119,3 +119,9 @@ bool store_space_low(struct store_space *sp, uint64_t more)
     pthread_mutex_unlock(&sp->lock);
     return sp->low || !has_room(sp, more);
 }
+
+uint64_t store_space_free(struct store_space *sp)
+{
+    uint64_t taken = STORE_RESERVE + sp->owed;
+    return sp->free > taken ? (sp->free - taken + sp->spare) / 2 : 0;
+}
