@@ -21,6 +21,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "base/text.h"
 
 #define LINE_MAX_BYTES 4096
 #define SYSLOG_PATH "/dev/log"
@@ -161,14 +162,6 @@ bool log_wants(enum log_level level)
             wanted <= atomic_load_explicit(&sinks.syslog_level, memory_order_relaxed));
 }
 
-/* A line break inside a text would let its author forge lines; control bytes, a terminal. */
-static void make_printable(char *text)
-{
-    for (; *text; text++)
-        if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            *text = *text == '\n' || *text == '\t' ? ' ' : '?';
-}
-
 /* 'head' + 'text' + newline in one write. A log that can not be written has no one to tell. */
 static void write_line(int fd, const char *head, const char *text)
 {
@@ -307,7 +300,7 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
     errno = saved; /* for %m */
     vsnprintf(text + len, sizeof(text) - (size_t)len, fmt, ap);
     va_end(ap);
-    make_printable(text);
+    text_blank(text);
 
     int file_fd = atomic_load(&sinks.file_fd), syslog_fd = atomic_load(&sinks.syslog_fd);
     if ((int)level <= atomic_load(&sinks.file_level) && file_fd >= 0)

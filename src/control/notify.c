@@ -7,51 +7,24 @@
 #include <string.h>
 
 #include "base/step_id.h"
+#include "base/text.h"
 #include "control/internal.h"
+#include "control/private.h"
 #include "control/split.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define TEXT_MAX 1024
 
-/* Bytes of the character that begins here, 0: none does. */
-static size_t utf8_length(const unsigned char *s)
-{
-    size_t len = *s < 0x80                  ? 1
-                 : *s >= 0xc2 && *s < 0xe0  ? 2
-                 : *s >= 0xe0 && *s < 0xf0  ? 3
-                 : *s >= 0xf0 && *s <= 0xf4 ? 4
-                                            : 0;
-    for (size_t i = 1; i < len; i++)
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-    return len;
-}
-
-/* Lines and paragraphs of Unicode, and what turns the direction of the text behind it. */
-static bool turns(const unsigned char *s)
-{
-    if (s[0] != 0xe2)
-        return false;
-    return (s[1] == 0x80 && (s[2] == 0x8e || s[2] == 0x8f || (s[2] >= 0xa8 && s[2] <= 0xae))) ||
-           (s[1] == 0x81 && s[2] >= 0xa6 && s[2] <= 0xa9);
-}
-
-static bool is_control(const unsigned char *s)
-{
-    return *s < 0x20 || *s == 0x7f || (*s == 0xc2 && s[1] < 0xa0) || turns(s);
-}
-
 /* It goes to terminals: one line, and nothing in it that a terminal obeys. */
 static void put_harmless(const char *text, struct str *out)
 {
-    const unsigned char *s = (const unsigned char *)text;
-    while (*s) {
-        size_t len = utf8_length(s);
-        if (len && !is_control(s))
-            str_append(out, s, len);
+    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+        bool harmful;
+        n = text_next(text, left, &harmful);
+        if (!harmful)
+            str_append(out, text, n);
         else
-            str_putc(out, len == 1 ? ' ' : '?');
-        s += len ? len : 1;
+            str_putc(out, (unsigned char)*text < 0x80 ? ' ' : '?');
     }
 }
 
@@ -184,7 +157,7 @@ void control_job_notify(struct control *c, uint64_t call, const struct caller *w
     const struct array *a = array_find(c->cluster, r->target->job_id);
     const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->target->job_id);
     _cleanup_str_ struct str text = STR_INIT;
-    int code = !j ? ERR_NO_JOB : control_owns(who, j) ? 0 : ERR_ACCESS;
+    int code = !j ? ERR_NO_JOB : control_owns(who, j) ? 0 : private_denial(c, who, j);
     if (!code && (!*r->text || strlen(r->text) > TEXT_MAX)) {
         control_refuse_code(c, call, ERR_LIMIT, "a message has 1 to 1024 bytes");
         return;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arena.h"
+#include "base/text.h"
 #include "proto/common.pb-c.h"
 #include "rpc/rpc.h"
 
@@ -130,7 +131,10 @@ int rpc_error_unpack(const void *body, size_t len, struct err *err)
 
 void rpc_text_clean(char *text)
 {
-    for (; *text; text++)
-        if (((unsigned char)*text < ' ' && *text != '\n' && *text != '\t') || *text == 0x7f)
-            *text = '?';
+    for (size_t left = strlen(text), n; left; text += n, left -= n) {
+        bool harmful;
+        n = text_next(text, left, &harmful);
+        if (harmful && *text != '\n' && *text != '\t')
+            memset(text, '?', n);
+    }
 }

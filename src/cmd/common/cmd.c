@@ -10,9 +10,9 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "cmd/common/opt.h"
-#include "cmd/common/text.h"
 
 #define LINE_MOST 1000 /* bytes of a line that is said, */
 #define LINE_HEAD 400  /* of which so many are its first ones when it is longer */

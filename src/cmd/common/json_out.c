@@ -8,6 +8,7 @@
 #include <yaml.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "cmd/common/args.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/names.h"
@@ -18,11 +19,13 @@ json_t *json_out_text(const char *s)
     if (text)
         return text;
     _cleanup_str_ struct str clean = STR_INIT;
-    for (; *s; s++) {
-        if ((unsigned char)*s < 0x80)
-            str_putc(&clean, *s);
-        else
+    for (size_t left = strlen(s), n; left; s += n, left -= n) {
+        bool harmful;
+        n = text_next(s, left, &harmful);
+        if (harmful && n == 1 && (unsigned char)*s >= 0x80) /* no UTF-8 */
             str_puts(&clean, "\xef\xbf\xbd");
+        else
+            str_append(&clean, s, n);
     }
     return json_string(str_cstr(&clean));
 }
@@ -87,6 +90,12 @@ static bool must_quote(const char *s)
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (str_case_eq(s, words[i]))
             return true;
+    for (size_t left = strlen(s), at = 0, n; at < left; at += n) {
+        bool harmful;
+        n = text_next(s + at, left - at, &harmful);
+        if (harmful) /* it is written as \u202e */
+            return true;
+    }
     return strspn(s, "0123456789.+-eExX_:") == strlen(s);
 }
 
@@ -182,27 +191,6 @@ static int to_out(const char *data, size_t len, void *ctx)
     return 0;
 }
 
-/* What JSON allows within texts, and terminals obey: DEL and the controls from U+0080 on. */
-static void hide_controls(const char *json, struct str *out)
-{
-    while (*json) {
-        size_t plain = strcspn(json, "\x7f\xc2");
-        unsigned char c, next;
-
-        str_append(out, json, plain);
-        json += plain;
-        c = (unsigned char)json[0];
-        next = c ? (unsigned char)json[1] : 0;
-        if (c == 0x7f)
-            str_puts(out, "\\u007f");
-        else if (next >= 0x80 && next <= 0x9f)
-            str_printf(out, "\\u%04x", next);
-        else if (c)
-            str_putc(out, *json);
-        json += c ? 1 + (next >= 0x80 && next <= 0x9f) : 0;
-    }
-}
-
 void json_out_print(const char *what, json_t *array, bool yaml, struct str *out)
 {
     json_out_print_all(json_pack("{s:o}", what, array), yaml, out);
@@ -218,13 +206,16 @@ void json_out_print_all(json_t *top, bool yaml, struct str *out)
     json_object_set_new(top, "errors", json_array());
     json_object_set_new(top, "warnings", json_array());
     if (yaml) {
-        json_out_yaml(top, out);
+        _cleanup_str_ struct str text = STR_INIT;
+
+        json_out_yaml(top, &text);
+        text_escape_json(str_cstr(&text), out);
     } else {
         _cleanup_str_ struct str text = STR_INIT;
 
         json_dump_callback(top, to_out, &text,
                            is_compact("SLURM_JSON") ? JSON_COMPACT : JSON_INDENT(2));
-        hide_controls(str_cstr(&text), out);
+        text_escape_json(str_cstr(&text), out);
         str_putc(out, '\n');
     }
     json_decref(top);

@@ -7,9 +7,9 @@
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "cmd/common/listing_priv.h"
-#include "cmd/common/text.h"
 
 void listing_init(struct listing *l, const struct listing_table *table)
 {

@@ -9,9 +9,9 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "cmd/common/opt_priv.h"
-#include "cmd/common/text.h"
 
 #define LINE "-------------------- --------------------"
 

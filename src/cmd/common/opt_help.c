@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "cmd/common/opt_priv.h"
-#include "cmd/common/text.h"
 
 #define HELP_COLUMN 34
 #define USAGE_WIDTH 78

@@ -8,8 +8,8 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "cmd/common/opt_priv.h"
-#include "cmd/common/text.h"
 #include "spank/stack.h"
 
 struct plugins {

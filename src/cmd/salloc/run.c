@@ -13,10 +13,10 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "cmd/common/alloc.h"
 #include "cmd/common/jobenv.h"
-#include "cmd/common/text.h"
 #include "cmd/salloc/session.h"
 #include "rpc/client.h"
 

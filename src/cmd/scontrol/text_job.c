@@ -4,11 +4,11 @@
 
 #include "base/hostlist.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/names.h"
-#include "cmd/common/text.h"
 #include "cmd/scontrol/text_record.h"
 
 struct job_view {

@@ -4,12 +4,12 @@
 
 #include "base/size.h"
 #include "base/step_id.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "cluster/step_ports.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
-#include "cmd/common/text.h"
 
 void text_break(struct text_style style, struct str *out)
 {

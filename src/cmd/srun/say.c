@@ -9,7 +9,7 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/common/text.h"
+#include "base/text.h"
 #include "rpc/client.h"
 
 static int level;
