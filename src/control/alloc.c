@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Interactive allocations: whoever asks for one waits for its nodes. */
+#include "control/private.h"
 #include "control/submit.h"
 
 static void keep_step(struct job *j, const Pb__StepSpec *step)
@@ -77,7 +78,7 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (!control_owns(who, j)) {
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
     } else if (job_is_final(j)) {
         bool failed = str_eq(j->reason, "JobLaunchFailure");
         control_refuse_code(c, call, ERR_JOB_DONE, failed ? j->reason_detail : NULL);
@@ -98,7 +99,7 @@ void control_alloc_info(struct control *c, uint64_t call, const struct caller *w
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (!control_owns(who, j))
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
     else if (job_is_final(j))

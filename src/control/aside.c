@@ -153,7 +153,7 @@ int aside_cancel(struct control *c, const struct caller *who, uint32_t job_id)
     if (!aside_holds(c, job_id))
         return ERR_NO_JOB;
     if (!who->is_operator && !who->is_admin)
-        return ERR_ACCESS;
+        return control_hides(c, who, "jobs") ? ERR_NO_JOB : ERR_ACCESS;
     control_log(c, LOG_LVL_INFO, "job %u, whose record was set aside, is ended by uid %u", job_id,
                 who->uid);
     give_up(c, job_id);

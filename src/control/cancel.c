@@ -7,6 +7,7 @@
 #include "base/step_id.h"
 #include "control/filter.h"
 #include "control/internal.h"
+#include "control/private.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -311,9 +312,9 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
 
 static int refuse(struct control *c, const struct caller *who, const struct job *j)
 {
-    control_log(c, LOG_LVL_INFO, "refused: uid %u may not end or signal job %u of uid %u", who->uid,
-                j->id, j->uid);
-    return ERR_ACCESS;
+    control_log_limited(c, LOG_LVL_INFO, "refused: uid %u may not end or signal job %u of uid %u",
+                        who->uid, j->id, j->uid);
+    return private_denial(c, who, j);
 }
 
 /* Elements that are cancelled by name before they start leave no record while others of the array
@@ -365,7 +366,7 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
     else if (whole && !id->array_tasks)
         code = aside_cancel(c, who, id->job_id);
     vec_done(&parts);
-    out->matched += found || code == 0;
+    out->matched += code != ERR_NO_JOB && (found || code == 0);
     note(out, id->job_id, id, code, missed);
 }
 

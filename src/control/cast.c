@@ -4,6 +4,7 @@
 #include "control/no.h"
 
 #include "base/step_id.h"
+#include "control/private.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
@@ -110,7 +111,7 @@ static int find(struct control *c, const struct caller *who, const Pb__StepId *i
     if (rc)
         return rc;
     if (who->uid != j->uid && !who->is_admin) /* it writes as the owner */
-        return no(err, ERR_ACCESS, NULL);
+        return no(err, private_denial(c, who, j), NULL);
     if (j->state == PB__JOB_STATE__PENDING)
         return no(err, ERR_JOB_PENDING, NULL);
     if (job_is_final(j))

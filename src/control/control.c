@@ -4,6 +4,7 @@
 
 #include "base/pb.h"
 #include "control/internal.h"
+#include "control/private.h"
 
 #define PLAN_WORK 100000 /* looks at a node: one or two milliseconds */
 
@@ -69,6 +70,29 @@ void control_log(struct control *c, enum log_level level, const char *fmt, ...)
 {
     char text[512];
     va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    c->env->log(c->env->ctx, level, "control", text);
+}
+
+void control_log_limited(struct control *c, enum log_level level, const char *fmt, ...)
+{
+    struct log_quota *q = &c->log_quota;
+    int64_t now = control_mono(c);
+    char text[512];
+    va_list ap;
+    if (!q->since_mono_ms || now - q->since_mono_ms >= 60000) {
+        if (q->left_out)
+            control_log(c, LOG_LVL_INFO, "%u more messages about jobs of users were left out",
+                        q->left_out);
+        *q = (struct log_quota){.since_mono_ms = now ? now : 1};
+    }
+    if (q->lines >= CONTROL_LOG_LINES) {
+        q->left_out++;
+        return;
+    }
+    q->lines++;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
@@ -287,7 +311,7 @@ int control_may_read_script(struct control *c, const struct caller *who, uint32_
     if (!j)
         return -ERR_NO_JOB;
     *payload = split_payload_id(j);
-    return control_owns(who, j) ? 0 : -ERR_ACCESS;
+    return control_owns(who, j) ? 0 : -private_denial(c, who, j);
 }
 
 uint32_t control_next_job_id(const struct control *c)

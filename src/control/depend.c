@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "control/private.h"
 #include "control/submit.h"
 
 #define ITEMS_MOST 1000 /* that a job may name */
@@ -25,15 +26,15 @@ static int no(struct err *err, const char *what, uint32_t job_id)
 /* --- what is asked for -------------------------------------------------------------------------
  */
 
-static int check_item(const struct control *c, const struct job *j, const struct depend *d,
-                      struct depend_item *item, struct err *err)
+static int check_item(const struct control *c, const struct caller *who, const struct job *j,
+                      const struct depend *d, struct depend_item *item, struct err *err)
 {
     const struct array *a = array_find(c->cluster, item->job_id);
     const struct job *on = a ? array_first(a) : cluster_find_job(c->cluster, item->job_id);
     if (item->kind == DEPEND_SINGLETON)
         return 0;
-    if (!on)
-        return no(err, "is not known, or is not any more", item->job_id);
+    if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
+        return no(err, "does not exist or has been purged", item->job_id);
     if (on == j || (a && a == j->array))
         return no(err, "can not wait for itself", item->job_id);
     if (item->element != DEPEND_WHOLE && !a)
@@ -83,8 +84,8 @@ int depend_check_room(const struct control *c, const struct job *j, size_t more,
                    (unsigned long long)(room ? most : most * ALL_SHARES));
 }
 
-int depend_read(struct control *c, const struct job *j, const char *text, struct depend **out,
-                struct err *err)
+int depend_read(struct control *c, const struct caller *who, const struct job *j, const char *text,
+                struct depend **out, struct err *err)
 {
     struct depend *d = mem_new(struct depend);
     int rc = depend_parse(text, ITEMS_MOST, d, err);
@@ -92,7 +93,7 @@ int depend_read(struct control *c, const struct job *j, const char *text, struct
     if (rc == 0 && d->items.len > had)
         rc = depend_check_room(c, j, d->items.len - had, err);
     for (size_t i = 0; rc == 0 && i < d->items.len; i++)
-        rc = check_item(c, j, d, &d->items.data[i], err);
+        rc = check_item(c, who, j, d, &d->items.data[i], err);
     rc = rc == 0 ? check_corr(d, err) : rc;
     if (rc != 0 || !d->items.len)
         depend_free(take_ptr(d));

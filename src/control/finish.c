@@ -9,6 +9,7 @@
 #include <sys/wait.h>
 
 #include "base/status.h"
+#include "control/private.h"
 #include "control/submit.h"
 
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
@@ -321,7 +322,7 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
         return;
     }
     if (who->uid != j->uid && !who->is_admin) {
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
         return;
     }
     if (step_is_stale(j, r->has_restarts, r->restarts)) {
@@ -346,7 +347,7 @@ void control_job_wait_end(struct control *c, uint64_t call, const struct caller 
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (!control_owns(who, j)) {
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
     } else if (a) {
         split_await(c, a, call);
     } else {

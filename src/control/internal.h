@@ -26,6 +26,7 @@
 #define CONTROL_WAITER_MS 30000     /* a pending allocation outlives its command by so much */
 #define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
 #define CONTROL_WAITING_STEPS 256
+#define CONTROL_LOG_LINES 60
 #define CONTROL_PARTS_MAX 10000
 #define QUEUE_MOST 1000 /* jobs in one request about their order */
 #define CONTROL_RESVS_MAX 1000
@@ -43,6 +44,11 @@ struct fresh {
 struct aside { /* a job whose record was set aside */
     uint32_t job_id;
     bool given_up; /* what is left of it on nodes is ended */
+};
+
+struct log_quota {
+    int64_t since_mono_ms; /* of the present minute; 0: there was none */
+    unsigned lines, left_out;
 };
 
 struct control {
@@ -84,11 +90,12 @@ struct control {
     struct news news;
     struct counters counters;
     struct triggers triggers;
-    bool meta_read;        /* RECORD_META was restored */
-    bool lost;             /* records were, nobody knows which */
-    size_t records;        /* others that were restored */
-    struct str newer;      /* of StoreMeta, what only a newer version knows */
-    struct arena restored; /* of the stored job being read; kept from one to the next */
+    bool meta_read;             /* RECORD_META was restored */
+    bool lost;                  /* records were, nobody knows which */
+    size_t records;             /* others that were restored */
+    struct log_quota log_quota; /* see control_log_limited() */
+    struct str newer;           /* of StoreMeta, what only a newer version knows */
+    struct arena restored;      /* of the stored job being read; kept from one to the next */
 };
 
 /* Nobody has been told of it, and nothing of it is stored. */
@@ -113,6 +120,10 @@ static inline uint64_t control_boot(const struct control *c)
 
 /* control.c */
 void control_log(struct control *c, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+/* The same for what a user can cause again and again: CONTROL_LOG_LINES a minute, and the number of
+ * those that were left out. */
+void control_log_limited(struct control *c, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 /* Answers with err_text(code), or the text of err when it has one. */
 void control_refuse(struct control *c, uint64_t call, const struct err *err);

@@ -12,6 +12,11 @@ bool private_shows_job(const struct control *c, const struct caller *who, const 
     return j->uid == who->uid || !control_hides(c, who, "jobs");
 }
 
+int private_denial(const struct control *c, const struct caller *who, const struct job *j)
+{
+    return private_shows_job(c, who, j) ? ERR_ACCESS : ERR_NO_JOB;
+}
+
 bool private_shows_resv(struct control *c, const struct caller *who, const struct resv *r)
 {
     return !control_hides(c, who, "reservations") || resv_is_for(c, who, r);

@@ -4,6 +4,7 @@
 
 #include "base/pb.h"
 #include "control/no.h"
+#include "control/private.h"
 #include "control/submit.h"
 #include "sched/place.h"
 
@@ -60,7 +61,7 @@ static int check_top(struct control *c, const struct caller *who, uint32_t id, s
     if (!j)
         return no(err, ERR_NO_JOB, NULL);
     if (!control_owns(who, j))
-        return no(err, ERR_ACCESS, NULL);
+        return no(err, private_denial(c, who, j), NULL);
     if (!who->is_operator && !c->conf->sched.enable_user_top)
         return no(err, ERR_ACCESS,
                   "scontrol top of ordinary users needs SchedulerParameters=enable_user_top");

@@ -7,6 +7,7 @@
 #include "base/step_id.h"
 #include "control/internal.h"
 #include "control/no.h"
+#include "control/private.h"
 #include "control/step_layout.h"
 #include "control/submit.h"
 
@@ -289,7 +290,7 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (who->uid != j->uid && !who->is_admin)
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
     else if (step_is_stale(j, r->has_restarts, r->restarts))
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
@@ -427,7 +428,7 @@ void control_step_complete(struct control *c, uint64_t call, const struct caller
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (who->uid != j->uid && !who->is_admin) {
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
     } else if (step_is_stale(j, r->has_restarts, r->restarts)) {
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     } else {

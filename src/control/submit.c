@@ -272,7 +272,7 @@ static int apply_spec(struct control *c, const struct caller *who, const struct 
     j->held = spec.has_hold && spec.hold;
     if (spec.dependency) {
         struct depend *d = NULL;
-        rc = depend_read(c, j, spec.dependency, &d, err);
+        rc = depend_read(c, who, j, spec.dependency, &d, err);
         if (rc != 0)
             return rc;
         depend_begin(c, j, d);

@@ -6,6 +6,7 @@
 #include "base/pb.h"
 #include "control/ask.h"
 #include "control/no.h"
+#include "control/private.h"
 #include "control/update_spec.h"
 #include "control/user_share.h"
 
@@ -348,7 +349,7 @@ static int change(struct control *c, const struct caller *who, const Pb__JobUpda
     if (!j)
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (!control_owns(who, j))
-        return err_set(err, -ERR_ACCESS, "%s", err_text(ERR_ACCESS));
+        return no(err, private_denial(c, who, j), NULL);
     int rc = set_throttle(c, j, r, err);
     if (rc != 0 || is_throttle_only(r))
         return rc;

@@ -130,10 +130,10 @@ int update_spec_check(const struct caller *who, const struct job *j, const Pb__J
 }
 
 /* What it is to wait for from now on; an empty text: for nothing. */
-static int read_dependency(struct control *c, const struct job *j, const Pb__JobSpec *set,
-                           struct depend **out, struct err *err)
+static int read_dependency(struct control *c, const struct caller *who, const struct job *j,
+                           const Pb__JobSpec *set, struct depend **out, struct err *err)
 {
-    int rc = set->dependency ? depend_read(c, j, set->dependency, out, err) : 0;
+    int rc = set->dependency ? depend_read(c, who, j, set->dependency, out, err) : 0;
     if (rc == 0)
         rc = depend_check_circle(c, j, *out, err);
     return rc;
@@ -281,7 +281,7 @@ int update_spec_apply(struct control *c, const struct caller *who, struct job *j
         return rc;
     const Pb__JobSpec old = *spec;
     struct depend *depend = NULL;
-    rc = read_dependency(c, j, set, &depend, err);
+    rc = read_dependency(c, who, j, set, &depend, err);
     if (rc != 0) {
         vec_done(&parts);
         depend_free(depend);

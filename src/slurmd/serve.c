@@ -16,11 +16,35 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-static void answer_status(struct slurmd *d, uint64_t call)
+static bool is_privileged(const struct rpc_request *r)
+{
+    return r->roles & (RPC_WHO_ADMIN | RPC_WHO_OPERATOR);
+}
+
+/* Of the jobs here those that the caller may know of stay. */
+static void hide_jobs(struct slurmd *d, const struct rpc_request *r, Pb__NodeStatus *m)
+{
+    size_t shown = 0;
+
+    if (is_privileged(r) || !conf_is_private(d->conf, "jobs"))
+        return;
+    for (size_t i = 0; i < m->n_present; i++) {
+        const struct job *j = job_find(d, m->present[i]->job_id, m->present[i]->restarts);
+        if (j && j->note.about && (uid_t)j->note.about->uid == r->who.uid)
+            m->present[shown++] = m->present[i];
+    }
+    m->n_present = shown;
+}
+
+static void answer_status(struct slurmd *d, const struct rpc_request *r)
 {
     Pb__NodeStatus m = PB__NODE_STATUS__INIT;
     _cleanup_arena_ struct arena arena;
 
+    if (!is_privileged(r) && conf_is_private(d->conf, "nodes")) {
+        rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
+        return;
+    }
     arena_init(&arena, 0);
     m.name = d->name;
     m.has_connected = m.has_started_at = true;
@@ -29,7 +53,8 @@ static void answer_status(struct slurmd *d, uint64_t call)
         m.controller = (char *)rpc_session_peer(d->controller);
     m.started_at = d->started_at;
     m.n_present = uplink_presence(d, &arena, &m.present);
-    rpc_reply(d->server, call, &m.base);
+    hide_jobs(d, r, &m);
+    rpc_reply(d->server, r->call, &m.base);
 }
 
 static void answer_call(struct slurmd *d, const struct rpc_request *r)
@@ -73,7 +98,7 @@ static void on_request(void *ctx, const struct rpc_request *r)
         answer_call(d, r);
         break;
     case RPC_NODE_STATUS:
-        answer_status(d, r->call);
+        answer_status(d, r);
         break;
     case RPC_STEP_USAGE:
         usage_answer_step(d, r);

@@ -61,7 +61,11 @@ def test_jobs(make_cluster):
     c.run(f"scancel {theirs} {theirs_waits}", user="nobody").ok()
     c.run(f"scancel {ours}", user="nobody").fails("")
     assert c.state(ours) == "RUNNING"
-    c.run(f"scontrol update JobId={ours} Name=x", user="nobody").fails("Access/permission denied")
+    # Nothing tells a job of others from one that does not exist.
+    for line in ("scontrol update JobId={} Name=x", "scontrol hold {}", "scontrol requeue {}", "sbatch -d afterany:{} -D / --wrap true",
+                 "srun --jobid={} -D / true", "scontrol write batch_script {} -", "scontrol notify {} x", "scancel {}"):
+        one, none = (c.run(line.format(job), user="nobody") for job in (ours, 999))
+        assert one.returncode and (one.returncode, one.stderr.replace(str(ours), "N")) == (none.returncode, none.stderr.replace("999", "N")), line
 
 
 def test_nodes_and_partitions(make_cluster):

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* PrivateData=jobs: a job that a user may not know of is answered for as one that does not exist.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define LINES                                                                                      \
+    "NodeName=n1 CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"                  \
+    "SchedulerParameters=enable_user_top\n"
+
+#define UNKNOWN 7
+
+typedef void ask_fn(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id);
+
+static void alloc_wait(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__AllocWait r = PB__ALLOC_WAIT__INIT;
+    r.job_id = id;
+    control_alloc_wait(f->control, call, who, &r);
+}
+
+static void alloc_info(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__JobIdRequest r = PB__JOB_ID_REQUEST__INIT;
+    r.job_id = id;
+    control_alloc_info(f->control, call, who, &r);
+}
+
+static void wait_end(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__JobIdRequest r = PB__JOB_ID_REQUEST__INIT;
+    r.job_id = id;
+    control_job_wait_end(f->control, call, who, &r);
+}
+
+static void job_complete(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__JobComplete r = PB__JOB_COMPLETE__INIT;
+    r.job_id = id;
+    control_job_complete(f->control, call, who, &r);
+}
+
+static void step_complete(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__StepComplete r = PB__STEP_COMPLETE__INIT;
+    r.job_id = id;
+    control_step_complete(f->control, call, who, &r);
+}
+
+static void step_create(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__StepSpec r = PB__STEP_SPEC__INIT;
+    r.has_job_id = true;
+    r.job_id = id;
+    control_step_create(f->control, call, who, &r);
+}
+
+static void cast_ask(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__CastAsk r = PB__CAST_ASK__INIT;
+    Pb__StepId step = PB__STEP_ID__INIT;
+    step.job_id = id;
+    r.id = &step;
+    control_cast_ask(f->control, call, who, &r);
+}
+
+static void job_notify(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__JobNotify r = PB__JOB_NOTIFY__INIT;
+    Pb__StepId step = PB__STEP_ID__INIT;
+    step.job_id = id;
+    r.target = &step;
+    r.text = (char *)"hello";
+    control_job_notify(f->control, call, who, &r);
+}
+
+static void job_top(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__JobTop r = PB__JOB_TOP__INIT;
+    r.job_id = &id;
+    r.n_job_id = 1;
+    control_job_top(f->control, call, who, &r);
+}
+
+static void job_why(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__WhyRequest r = PB__WHY_REQUEST__INIT;
+    r.job_id = id;
+    control_job_why(f->control, call, who, &r);
+}
+
+static void job_update(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = id;
+    r.has_hold = r.hold = true;
+    control_job_update(f->control, call, who, &r);
+}
+
+static void job_signal(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
+    target.job_id = id;
+    r.target = targets;
+    r.n_target = 1;
+    control_job_signal(f->control, call, who, &r);
+}
+
+static void wait_for(struct fixture *f, const struct caller *who, uint64_t call, uint32_t id)
+{
+    Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;
+    char text[32];
+    snprintf(text, sizeof(text), "afterany:%u", id);
+    spec.dependency = text;
+    payload.has_script = true;
+    payload.script = (ProtobufCBinaryData){10, (uint8_t *)"#!/bin/sh\n"};
+    r.spec = &spec;
+    r.payload = &payload;
+    control_submit(f->control, call, who, &r);
+}
+
+/* The code, the text, and what is packed with the job's id as 0. */
+static void answer_of(struct fixture *f, ask_fn *ask, const struct caller *who, uint32_t id,
+                      struct str *out)
+{
+    uint64_t call = ++f->last_call;
+
+    ask(f, who, call, id);
+    fixture_turn(f);
+    vec_foreach (&f->replies, r) {
+        if (r->call != call)
+            continue;
+        _cleanup_str_ struct str text = STR_INIT;
+        for (const char *s = str_cstr(&r->text); *s; s++)
+            str_putc(&text, *s == '0' + (char)id ? '#' : *s);
+        str_printf(out, "%d %s ", r->code, str_cstr(&text));
+        for (size_t i = 0; i < r->data.len; i++) /* of a packed reply: an id is one byte */
+            str_printf(out, "%02x", (uint8_t)r->data.data[i] == id ? 0 : (uint8_t)r->data.data[i]);
+    }
+}
+
+static ask_fn *const questions[] = {
+    alloc_wait, alloc_info, wait_end, job_complete, step_complete, step_create, cast_ask,
+    job_notify, job_top,    job_why,  job_update,   job_signal,    wait_for};
+
+static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state)
+{
+    for (unsigned hidden = 0; hidden < 2; hidden++) {
+        struct fixture *f = fixture_new_up(hidden ? LINES "PrivateData=jobs\n" : LINES, 1);
+        struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
+        Pb__JobSpec held = PB__JOB_SPEC__INIT;
+        uint32_t jobs[3], payload;
+
+        jobs[0] = (uint32_t)fixture_submit(f, &user, NULL); /* runs */
+        held.has_hold = held.hold = true;
+        jobs[1] = (uint32_t)fixture_submit(f, &user, &held);
+        held.array_inx = (char *)"1-3";
+        jobs[2] = (uint32_t)fixture_submit(f, &user, &held);
+        for (size_t i = 0; i < sizeof(questions) / sizeof(questions[0]); i++)
+            for (size_t k = 0; k < 3; k++) {
+                _cleanup_str_ struct str one = STR_INIT, none = STR_INIT;
+                answer_of(f, questions[i], &other, jobs[k], &one);
+                answer_of(f, questions[i], &other, UNKNOWN, &none);
+                assert_true(one.len > 0);
+                if (hidden)
+                    assert_string_equal(str_cstr(&one), str_cstr(&none));
+                else if (questions[i] != job_why || k == 1)
+                    assert_string_not_equal(str_cstr(&one), str_cstr(&none));
+            }
+        assert_int_equal(control_may_read_script(f->control, &other, jobs[0], &payload),
+                         hidden ? -ERR_NO_JOB : -ERR_ACCESS);
+        fixture_free(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hidden_job_is_answered_for_as_one_that_does_not_exist),
+    };
+
+    return cmocka_run_group_tests_name("private", tests, NULL, NULL);
+}
