@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dump.h"
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
@@ -154,6 +155,7 @@ int main(int argc, char **argv)
         return status;
     if (options.check)
         return check_run(&options);
+    dump_forbid(); /* the cluster's keys */
     again_begun(&options);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error of write(), not our end */

@@ -121,6 +121,16 @@ def up(directory, user=None):
                           capture_output=True, timeout=60)
 
 
+def test_daemons_leave_no_core_files(make_cluster):
+    """They hold keys; what they start for users has the limit that the daemons were given."""
+    c = make_cluster(nodes=1)
+    for name, daemon in c.daemons.items():
+        limits = pathlib.Path(f"/proc/{daemon.pid}/limits").read_text()
+        assert re.search(r"Max core file size +0 ", limits), name
+        assert pathlib.Path(f"/proc/{daemon.pid}/environ").stat().st_uid == 0, name
+
+
+
 @pytest.mark.parametrize("owner,mode,advice", ((NOBODY, 0o755, "give another --dir, or run: chown 0"),
                                                (0, 0o777, "give another --dir, or run: chmod go-w"),
                                                (0, 0o1777, "give another --dir, or run: chmod go-w")))
