@@ -82,6 +82,16 @@ void text_escape(const char *s, struct str *out)
         text_escape_n(s, strlen(s), out);
 }
 
+void text_escape_lines(const char *s, struct str *out)
+{
+    for (size_t len; *s; s += len + (s[len] == '\n')) {
+        len = strcspn(s, "\n");
+        text_escape_n(s, len, out);
+        if (s[len] == '\n')
+            str_putc(out, '\n');
+    }
+}
+
 void text_escape_json(const char *json, struct str *out)
 {
     const char *end = json + strlen(json);

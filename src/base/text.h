@@ -20,6 +20,9 @@ size_t text_next(const char *s, size_t left, bool *harmful);
 void text_escape(const char *s, struct str *out);
 void text_escape_n(const char *s, size_t len, struct str *out);
 
+/* The same for text of several lines: line breaks stay. */
+void text_escape_lines(const char *s, struct str *out);
+
 /* The same for JSON that is valid but for bytes that are no UTF-8: \u202e in its strings, and
  * U+FFFD for such a byte. Line breaks between its parts stay. */
 void text_escape_json(const char *json, struct str *out);

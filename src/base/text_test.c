@@ -55,6 +55,13 @@ static void what_is_harmful_is_shown_and_not_obeyed(void **state)
     }
 }
 
+static void line_breaks_stay_between_lines(void **state)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    text_escape_lines("a\tb\n\n\xff", &out);
+    assert_string_equal(str_cstr(&out), "a\\tb\n\n\\377");
+}
+
 /* Of any two bytes and any text of three: what comes out is harmless, and stays as it is. */
 static void what_comes_out_is_harmless(void **state)
 {
@@ -90,6 +97,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_harmful_is_shown_and_not_obeyed),
+        cmocka_unit_test(line_breaks_stay_between_lines),
         cmocka_unit_test(what_comes_out_is_harmless),
     };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/mem.h"
 #include "base/size.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
@@ -249,7 +250,7 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     put_changes(why, out);
 }
 
-void why_put_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out)
+static void explain(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out)
 {
     put_title(job, out);
     if (why)
@@ -260,4 +261,11 @@ void why_put_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now
         put_running(job, now, out);
     if (!why && job->live->held_up && *job->live->held_up)
         str_printf(out, "  It is held up, %s\n", job->live->held_up);
+}
+
+void why_put_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    explain(job, why, now, &text);
+    text_escape_lines(str_cstr(&text), out);
 }
