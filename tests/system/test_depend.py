@@ -204,5 +204,5 @@ def test_each_element_waits_for_its_own(make_cluster):
     ends = cluster.sbatch("-o", "/dev/null", "--array=2-3", "-d", f"aftercorr:{first}", "--kill-on-invalid-dep=yes", wrap="true")
     eventually(lambda: sorted(cluster.run(f"squeue -h -t all -j {ends} -o %T").ok().split()) == ["CANCELLED", "COMPLETED"],
                "what can never be is ended")
-    cluster.run(["sbatch", "-d", "aftercorr:999999", "--wrap=true"]).fails("is not known")
+    cluster.run(["sbatch", "-d", "aftercorr:999999", "--wrap=true"]).fails("does not exist or has been purged")
     cluster.stop()

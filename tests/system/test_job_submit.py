@@ -79,7 +79,7 @@ def test_the_script_decides(make_cluster):
     if ROOT:  # a priority that the user could not give
         urgent = int(batch(c, "urgent", "-A", "urgent", "-t1", user=user).ok().split()[-1])
         assert c.job(urgent)["Priority"] == "4000000000"
-        batch(c, "urgent", "--priority=5", user=user).fails("Access/permission denied: a priority")
+        batch(c, "urgent", "--priority=5", user=user).fails("Access/permission denied: only operators may set a priority")
     c.run(f"scontrol update JobId={plain} Comment=no").fails("not that comment for plain")
     c.run(f"scontrol update JobId={plain} Comment=yes").ok()
     assert c.job(plain)["Comment"] == "yes"
