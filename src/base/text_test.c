@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -45,7 +46,7 @@ static void what_is_harmful_is_shown_and_not_obeyed(void **state)
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         _cleanup_str_ struct str escaped = STR_INIT, json = STR_INIT;
         char blank[64];
-        strcpy(blank, rows[i].in);
+        snprintf(blank, sizeof blank, "%s", rows[i].in);
         text_blank(blank);
         text_escape(rows[i].in, &escaped);
         text_escape_json(rows[i].in, &json);

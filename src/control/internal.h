@@ -10,6 +10,7 @@
 #include "control/depend.h"
 #include "control/hook.h"
 #include "control/job_event.h"
+#include "control/log.h"
 #include "control/node.h"
 #include "control/priority.h"
 #include "control/ready.h"
@@ -25,11 +26,6 @@
 #define CONTROL_REPEAT_STEP_MS 1000 /* to end a step that may only be starting */
 #define CONTROL_WAITER_MS 30000     /* a pending allocation outlives its command by so much */
 #define CONTROL_CRED_MS 120000      /* a credential may be used to start for so long */
-#define CONTROL_WAITING_STEPS 256
-#define CONTROL_LOG_LINES 60
-#define CONTROL_PARTS_MAX 10000
-#define QUEUE_MOST 1000 /* jobs in one request about their order */
-#define CONTROL_RESVS_MAX 1000
 
 struct made_node { /* in no file, see made.c */
     char *name, *keys;
@@ -44,11 +40,6 @@ struct fresh {
 struct aside { /* a job whose record was set aside */
     uint32_t job_id;
     bool given_up; /* what is left of it on nodes is ended */
-};
-
-struct log_quota {
-    int64_t since_mono_ms; /* of the present minute; 0: there was none */
-    unsigned lines, left_out;
 };
 
 struct control {
@@ -119,12 +110,6 @@ static inline uint64_t control_boot(const struct control *c)
 }
 
 /* control.c */
-void control_log(struct control *c, enum log_level level, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
-/* The same for what a user can cause again and again: CONTROL_LOG_LINES a minute, and the number of
- * those that were left out. */
-void control_log_limited(struct control *c, enum log_level level, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
 /* Answers with err_text(code), or the text of err when it has one. */
 void control_refuse(struct control *c, uint64_t call, const struct err *err);
 void control_refuse_code(struct control *c, uint64_t call, int code,

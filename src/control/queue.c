@@ -8,7 +8,8 @@
 #include "control/submit.h"
 #include "sched/place.h"
 
-#define TOP_MOST 10000 /* jobs that change their places at a time: each is written */
+#define QUEUE_MOST 1000 /* jobs in one request about their order */
+#define TOP_MOST 10000  /* jobs that change their places at a time: each is written */
 
 /* --- scontrol top --------------------------------------------------------------------------------
  */

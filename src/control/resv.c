@@ -9,6 +9,8 @@
 #include "control/resv_ask.h"
 #include "sched/resv_pick.h"
 
+#define RESVS_MOST 1000
+
 static void save(struct control *c, const struct resv *r)
 {
     struct str packed = STR_INIT;
@@ -112,9 +114,9 @@ static int create(struct control *c, const Pb__ResvUpdate *m, struct resv **out,
 {
     uint32_t top = 0;
     struct resv_pick pick = {c->cluster, NULL, control_wall(c)};
-    if (c->cluster->resvs.len >= CONTROL_RESVS_MAX)
+    if (c->cluster->resvs.len >= RESVS_MOST)
         return err_set(err, -ERR_LIMIT, "%s: there are %d reservations: delete some first",
-                       err_text(ERR_LIMIT), CONTROL_RESVS_MAX);
+                       err_text(ERR_LIMIT), RESVS_MOST);
     if (*m->set->name && resv_find(c->cluster, m->set->name))
         return err_set(err, -ERR_RESV_EXISTS, "%s: %s", err_text(ERR_RESV_EXISTS), m->set->name);
     if (*m->set->name && !name_is_good(m->set->name))

@@ -11,6 +11,7 @@
 #include "control/step_layout.h"
 #include "control/submit.h"
 
+#define WAITING_STEPS_MOST 256
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -269,7 +270,7 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
                  : step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         answer(c, j, s, call);
-    } else if (rc == -ERR_NODES_BUSY && job_run(j)->waiting_steps.len >= CONTROL_WAITING_STEPS) {
+    } else if (rc == -ERR_NODES_BUSY && job_run(j)->waiting_steps.len >= WAITING_STEPS_MOST) {
         control_refuse_code(c, call, ERR_BUSY, "too many steps of this job wait");
     } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
         struct waiting_step w = {.call = call};

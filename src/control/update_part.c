@@ -7,6 +7,8 @@
 #include "base/pb.h"
 #include "control/submit.h"
 
+#define PARTS_MOST 10000
+
 static const ProtobufCMessageDescriptor *const type = &pb__part_record__descriptor;
 
 /* What a newer version has put into a record goes into the next one too. */
@@ -249,9 +251,9 @@ static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
         return err_set(err, -ERR_PARSE, "PartitionName=%s: %s", set->name, fault);
     if (cluster_find_part(c->cluster, set->name))
         return err_set(err, -ERR_PART_EXISTS, "%s: %s", err_text(ERR_PART_EXISTS), set->name);
-    if (c->cluster->parts.len >= CONTROL_PARTS_MAX)
+    if (c->cluster->parts.len >= PARTS_MOST)
         return err_set(err, -ERR_LIMIT, "%s: there are %d partitions", err_text(ERR_LIMIT),
-                       CONTROL_PARTS_MAX);
+                       PARTS_MOST);
     struct part *p = cluster_add_part(c->cluster, set->name);
     int rc = change(c, p, set, err);
     if (rc != 0)

@@ -41,11 +41,11 @@ static void answer_status(struct slurmd *d, const struct rpc_request *r)
     Pb__NodeStatus m = PB__NODE_STATUS__INIT;
     _cleanup_arena_ struct arena arena;
 
+    arena_init(&arena, 0);
     if (!is_privileged(r) && conf_is_private(d->conf, "nodes")) {
         rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
         return;
     }
-    arena_init(&arena, 0);
     m.name = d->name;
     m.has_connected = m.has_started_at = true;
     m.connected = d->welcome;
