@@ -341,23 +341,36 @@ void select_bounds(const struct job *j, struct chooser *ch)
 
 struct neighbour { /* what the last node had, when that is all there is to it, and what it takes */
     bool known;
-    uint32_t kind, units, tasks;
+    uint32_t kind, units, most, tasks;
     int64_t mem_mib;
     bool whole;
 };
 
-/* Neighbours are often alike. */
+/* Whether nodes with the same numbers take the same number of tasks. They do not where it matters
+ * which of their cores are free. */
+static bool neighbours_take_the_same(const struct job *j)
+{
+    const struct request *r = &j->want;
+    return !r->tasks_per_socket && !r->gres.list.len &&
+           j->part->conf.max_cpus_per_node == UINT32_MAX &&
+           j->part->conf.max_cpus_per_socket == UINT32_MAX;
+}
+
+/* Neighbours are often alike: a node is not examined if the one before it had the same numbers. */
 static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, const struct job *j,
                             const struct free_view *view, uint32_t node)
 {
     if (view->users && view->users[node].who != USERS_NONE &&
         !alloc_user_may(&view->users[node], j))
         return 0;
+    uint32_t most = view->most ? view->most[node] : UINT32_MAX;
     if (!last->known || last->kind != c->pool.kind[node] || last->units != view->units[node] ||
-        last->mem_mib != view->mem_mib[node] || last->whole != view->whole[node])
+        last->most != most || last->mem_mib != view->mem_mib[node] ||
+        last->whole != view->whole[node])
         *last = (struct neighbour){.known = true,
                                    .kind = c->pool.kind[node],
                                    .units = view->units[node],
+                                   .most = most,
                                    .tasks = tasks_on(c, j, view, node, false, NULL),
                                    .mem_mib = view->mem_mib[node],
                                    .whole = view->whole[node]};
@@ -379,9 +392,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     if (ch.need_more)
         ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
     struct neighbour last = {0};
-    bool plain = !sharing && !ch.need_more && !j->want.gres.list.len &&
-                 j->part->conf.max_cpus_per_node == UINT32_MAX &&
-                 j->part->conf.max_cpus_per_socket == UINT32_MAX;
+    bool plain = !sharing && neighbours_take_the_same(j);
     bitset_foreach (allowed, i) {
         ch.tasks[i] =
             plain ? tasks_again(&last, c, j, view, (uint32_t)i)

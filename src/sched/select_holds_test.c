@@ -72,7 +72,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
         const struct alloc_want want = {.node = n->index,
                                         .units = test_between(seed, 1, n->units),
                                         .per_socket = test_between(seed, 0, 3),
-                                        .mem_mib = test_between(seed, 0, 2000)};
+                                        .mem_mib = 1000 * test_between(seed, 0, 1)};
         if (alloc_place(c, j, &want, NULL) == 0)
             job_set_state(c, j, PB__JOB_STATE__RUNNING);
         else
@@ -80,13 +80,26 @@ static void random_state(struct cluster *c, uint64_t *seed)
     }
 }
 
-static void place(struct cluster *c, struct job *j, const struct selection *s, const char *words,
-                  uint64_t seed)
+/* The present state, in which reservations leave some nodes fewer units. */
+static struct free_view reserved_view(const struct cluster *c, uint32_t *most, uint64_t *seed)
+{
+    struct free_view view = c->pool.now;
+
+    for (size_t i = 0; i < c->nodes.len; i++)
+        most[i] = chance(seed, 50) ? test_between(seed, 0, 4) : UINT32_MAX;
+    view.most = most;
+    return view;
+}
+
+static void place(struct cluster *c, struct job *j, const struct selection *s,
+                  const struct free_view *view, const char *words, uint64_t seed)
 {
     struct err err = {0};
 
     vec_foreach (&s->shares, at) {
         const struct alloc_want want = share_want(s, at);
+        if (view->most && at->units > view->most[at->node])
+            fail_msg("seed %llu,%s: takes reserved cores", (unsigned long long)seed, words);
         if (alloc_place(c, j, &want, &err) != 0)
             fail_msg("seed %llu,%s: %s", (unsigned long long)seed, words, err.text);
     }
@@ -99,21 +112,26 @@ static void one_trial(uint64_t seed, uint32_t *found)
     struct str words = STR_INIT;
     struct selection s = {0};
     bool idle = seed / COUNT(confs) % 2 == 0;
+    uint32_t most[8];
 
     test_up(c);
+    assert_true(c->nodes.len <= COUNT(most));
     if (!idle)
         random_state(c, &random);
+    struct free_view view = c->pool.now;
+    if (!idle && chance(&random, 30))
+        view = reserved_view(c, most, &random);
     random_request(&words, &random);
     struct job *j = test_try_job(c, 100, str_cstr(&words));
     if (j) {
         _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
         bool possible = select_possible(c, j, NULL) == 0;
-        bool chosen = select_nodes(c, j, set, NULL, &s) == 0;
+        bool chosen = select_nodes(c, j, set, &view, &s) == 0;
         if (idle ? possible != chosen : chosen && !possible)
             fail_msg("seed %llu,%s: %s", (unsigned long long)seed, str_cstr(&words),
                      possible ? "is taken, and never starts" : "is refused, and could start");
         if (chosen)
-            place(c, j, &s, str_cstr(&words), seed);
+            place(c, j, &s, &view, str_cstr(&words), seed);
         *found += chosen;
         alloc_clear(c, j);
         test_sound(c);

@@ -152,6 +152,21 @@ static const struct {
      "fault at=1954 what=stop node=5 for=4143\n"
      "fault at=3736 what=net value=4789 for=6231\n"
      "do at=13456 what=shrink job=4 value=1\n"},
+    {"tasks of sockets on nodes with as many free cores, in other sockets",
+     "run seed=306816\n"
+     "node id=1 features=red count=2 sockets=2 cores=2 gres=gpu:1,nic:4\n"
+     "part part=p1 options=Default=YES;PriorityTier=3 nodes=ALL\n"
+     "job at=3232 kind=batch id=11 limit=1\n"
+     "job at=1 kind=alloc id=12\n"
+     "job at=5583 kind=srun id=38 constraint=red\n"
+     "job at=11461 kind=alloc id=39 nodelist=n2\n"
+     "job at=1 kind=alloc id=42 tasks=4 tasks-per-socket=1\n"
+     "job at=1 kind=batch id=43 tasks=4 cpus-per-task=2\n"
+     "job at=3379 kind=batch id=46 gres=gpu:1\n"
+     "job at=7053 kind=batch id=48 signal=USR1@10\n"
+     "fault at=15 what=crash for=41114 point=kept then=input\n"
+     "do at=1 what=resv part=r1 to=MAINT,IGNORE_JOBS nodes=n[1-2] value=4 for=60250\n"
+     "conf set=GresTypes=gpu,nic\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
