@@ -111,6 +111,8 @@ struct env {
     /* From caches; never blocks. Names: borrowed until the next call; NULL: unknown. */
     bool (*user_in_group)(void *ctx, uint32_t uid, uint32_t gid, const char *group);
     const char *(*user_name)(void *ctx, uint32_t uid);
+    /* May be NULL: no names in the log. */
+    const char *(*user_name_if_known)(void *ctx, uint32_t uid);
     const char *(*group_name)(void *ctx, uint32_t gid);
 
     /* The key of a partition, out of its name, a number and a secret of the cluster. */

@@ -207,6 +207,7 @@ struct fixture *fixture_new(const char *lines)
                           .sign = on_sign,
                           .user_in_group = on_group,
                           .user_name = on_user_name,
+                          .user_name_if_known = on_user_name,
                           .group_name = on_group_name,
                           .part_key = on_part_key,
                           .log = on_log,

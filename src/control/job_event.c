@@ -41,10 +41,28 @@ static void put_text(struct str *out, const char *text)
         str_putc(out, (unsigned char)*text < ' ' || *text == 0x7f ? '?' : *text);
 }
 
-static void put_user(const struct control *c, struct str *out, uint32_t uid)
+/* The log never waits for the name service: without a name the uid stands alone. */
+static const char *known_name(const struct control *c, uint32_t uid)
 {
-    const char *name = c->env->user_name ? c->env->user_name(c->env->ctx, uid) : NULL;
+    return c->env->user_name_if_known ? c->env->user_name_if_known(c->env->ctx, uid) : NULL;
+}
+
+static void put_user(struct str *out, const char *name, uint32_t uid)
+{
     str_printf(out, name ? "%s(%u)" : "%.0s%u", name ? name : "", uid);
+}
+
+/* The name of the submission, when the name service has not answered yet. */
+static void put_owner(const struct control *c, const struct job *j, struct str *out)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const char *name = known_name(c, j->uid);
+    if (!name) {
+        const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+        name = spec ? spec->user_name : NULL;
+    }
+    put_user(out, name, j->uid);
 }
 
 /* "12", of an element of an array "10_3(12)". */
@@ -96,7 +114,7 @@ static void put_fields(const struct control *c, const struct job *j, unsigned fi
         str_printf(out, " exit=%d:%d", exit_code(j->exit_status), exit_signal(j->exit_status));
     if (fields & BY) {
         str_puts(out, " by=");
-        put_user(c, out, j->cancelled_by);
+        put_user(out, known_name(c, j->cancelled_by), j->cancelled_by);
     }
     if (fields & NODES)
         put_nodes(c, j, out);
@@ -114,7 +132,7 @@ void job_event(struct control *c, enum job_event event, const struct job *j, con
     str_puts(&out, "job ");
     put_id(j, &out);
     str_printf(&out, " %s: user=", events[event].word);
-    put_user(c, &out, j->uid);
+    put_owner(c, j, &out);
     put_fields(c, j, events[event].fields, &out);
     if (why)
         str_printf(&out, " (%s)", why);

@@ -143,6 +143,12 @@ static const char *on_user_name(void *ctx, uint32_t uid)
     return names_user(((struct ctld *)ctx)->names, uid);
 }
 
+static const char *on_user_name_if_known(void *ctx, uint32_t uid)
+{
+    struct names *names = ((struct ctld *)ctx)->names;
+    return names_has_user(names, uid) ? names_user(names, uid) : NULL;
+}
+
 static const char *on_group_name(void *ctx, uint32_t gid)
 {
     return names_group(((struct ctld *)ctx)->names, gid);
@@ -203,6 +209,7 @@ void env_init(struct env *env, struct ctld *c)
         .sign = on_sign,
         .user_in_group = on_user_in_group,
         .user_name = on_user_name,
+        .user_name_if_known = on_user_name_if_known,
         .group_name = on_group_name,
         .part_key = on_part_key,
         .log = on_log,
