@@ -179,7 +179,8 @@ static void make_specs(struct setup *s, int argc, char **argv)
     if (s->step.has_job_id) {
         s->step.has_restarts = jobenv_attempt(s->step.job_id, &s->step.restarts);
         count_named_nodes(s);
-    } else if (opt_given(&s->opt, OPT_ID_relative) && !s->opt.no_allocate && s->order == NULL) {
+    } else if (opt_given(&s->opt, OPT_ID_relative) && !s->opt.interactive && !s->opt.no_allocate &&
+               s->order == NULL) {
         fprintf(stderr, "srun: fatal: --relative option invalid for job allocation request\n");
         exit(1);
     } else if (s->order == NULL) {
