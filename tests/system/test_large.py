@@ -44,5 +44,5 @@ def test_many_jobs_named_at_once(cluster):
     ids = [str(i) for i in range(100_000, 109_000)]
     assert cluster.run(["squeue", "-h", "-o", "%i", "-j", ",".join([*ids[:4_000], mine])]).ok() == mine
     done = cluster.run(["scancel", *ids, mine])
-    assert done.returncode == 1 and done.stderr.count("Invalid job id specified") == len(ids), done.stderr[:2000]
+    assert done.returncode == 0 and done.stderr.count("Invalid job id specified") == len(ids), done.stderr[:2000]
     assert cluster.wait(mine)["JobState"] == "CANCELLED"

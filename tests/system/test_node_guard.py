@@ -22,8 +22,9 @@ def core_limit(pid):
 
 
 @pytest.fixture
-def own_limit():
-    """Of core files; that of everything that a test starts."""
+def own_limit(monkeypatch):
+    """The limit of core files that everything has which a test starts; sanitizers would set it to 0 in each program."""
+    monkeypatch.setenv("ASAN_OPTIONS", f"{os.environ.get('ASAN_OPTIONS', '')}:disable_coredump=0".lstrip(":"))
     soft, hard = resource.getrlimit(resource.RLIMIT_CORE)
     given = 1 << 20 if hard == resource.RLIM_INFINITY else hard
     resource.setrlimit(resource.RLIMIT_CORE, (given, hard))

@@ -92,8 +92,8 @@ def test_refused(full):
 
 def test_what_users_may(full, nobody):
     c = full
-    c.run(["sbatch", "--priority=5", "--wrap", "true"], user="nobody").fails("Access/permission denied: a priority")
-    c.run(["sbatch", "--nice=-5", "--wrap", "true"], user="nobody").fails("Access/permission denied: a negative nice value")
+    c.run(["sbatch", "--priority=5", "--wrap", "true"], user="nobody").fails("Access/permission denied: only operators may set a priority")
+    c.run(["sbatch", "--nice=-5", "--wrap", "true"], user="nobody").fails("Access/permission denied: only operators may set a negative nice value")
     first, second = submit(c, user="nobody"), submit(c, user="nobody")
     other = submit(c)
     c.run(f"scontrol update JobId={first} SiteFactor=1", user="nobody").fails("Access/permission denied: SiteFactor")
