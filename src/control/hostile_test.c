@@ -73,7 +73,7 @@ static void nor_while_the_job_ends(void **state)
 
 static void a_lowered_priority_stays_lowered(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = fixture_new_up("PriorityType=priority/basic\n" CONF, 2);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);

@@ -8,6 +8,7 @@
     "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=4\n"                      \
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 PriorityJobFactor=5\n"                       \
     "PartitionName=b Nodes=n1 MaxTime=60 PriorityJobFactor=10\n"
+#define BASIC "PriorityType=priority/basic\n"
 #define MULTI "PriorityType=priority/multifactor\nPriorityCalcPeriod=1\n"
 #define AGES MULTI "PriorityWeightAge=1000\nPriorityMaxAge=0-00:10:00\n"
 #define MINUTE_MS 60000
@@ -238,9 +239,35 @@ static void increasing_only(void **state)
     fixture_free(f);
 }
 
-static void the_type_may_change(void **state)
+/* Without weights every priority is 1: the order of submission decides. */
+static void the_default_is_multifactor_and_first_in_first_out(void **state)
 {
     struct fixture *f = fixture_new(NODES);
+    struct caller root = FIXTURE_ROOT;
+    uint32_t ids[4];
+
+    for (unsigned i = 0; i < 4; i++)
+        ids[i] = submit_in(f, "a", 8 - i); /* each needs both nodes */
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(priority(f, ids[i]), 1);
+    fixture_pass(f, 30 * MINUTE_MS);
+    fixture_register(f, "n1", "i");
+    fixture_register(f, "n2", "i");
+    for (unsigned i = 0; i < 4; i++) {
+        for (unsigned k = i; k < 4; k++)
+            assert_int_equal(fixture_state(f, ids[k]),
+                             k == i ? PB__JOB_STATE__RUNNING : PB__JOB_STATE__PENDING);
+        assert_int_equal(fixture_cancel(f, &root, ids[i], NULL, 0), 0);
+        fixture_gone(f, "n1", ids[i], 0);
+        fixture_gone(f, "n2", ids[i], 0);
+        fixture_turn(f);
+    }
+    fixture_free(f);
+}
+
+static void the_type_may_change(void **state)
+{
+    struct fixture *f = fixture_new(BASIC NODES);
     uint32_t first = submit_in(f, "a", 8), second = submit_in(f, "b", 4);
 
     assert_int_equal(priority(f, first), 4294901760u - first);
@@ -256,7 +283,7 @@ static void the_type_may_change(void **state)
     assert_int_equal(fixture_update_part(f, &set), 0);
     assert_int_equal(priority(f, first), 1000);
     assert_int_equal(priority(f, second), 500);
-    fixture_reconfigure(f, NODES);
+    fixture_reconfigure(f, BASIC NODES);
     assert_int_equal(priority(f, first), 4294901760u - first);
     assert_int_equal(priority(f, second), 4294901760u - second);
     fixture_free(f);
@@ -354,6 +381,7 @@ int main(void)
         cmocka_unit_test(holds_and_begin_times_do_not_age),
         cmocka_unit_test(what_is_given_stays),
         cmocka_unit_test(increasing_only),
+        cmocka_unit_test(the_default_is_multifactor_and_first_in_first_out),
         cmocka_unit_test(the_type_may_change),
         cmocka_unit_test(many_are_moved_in_several_turns),
         cmocka_unit_test(those_that_could_start_are_listed),

@@ -9,6 +9,7 @@
     "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=4\n"                      \
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60\nPartitionName=b Nodes=n1 MaxTime=60\n"
 #define USER_TOP "SchedulerParameters=enable_user_top\n"
+#define BASIC "PriorityType=priority/basic\n"
 #define MULTI "PriorityType=priority/multifactor\nPriorityWeightJobSize=1000\n"
 
 static uint32_t submit(struct fixture *f, const struct caller *who, const char *part,
@@ -104,7 +105,7 @@ static void users_need_leave_and_their_own_jobs(void **state)
 static void first_in_first_out_is_reordered(void **state)
 {
     static const int nice[] = {0, 2, 2, 2, -3, -3};
-    struct fixture *f = fixture_new(NODES);
+    struct fixture *f = fixture_new(BASIC NODES);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     _cleanup_arena_ struct arena arena;
 
@@ -123,7 +124,7 @@ static void first_in_first_out_is_reordered(void **state)
 
 static void others_keep_their_places(void **state)
 {
-    struct fixture *f = fixture_new(USER_TOP NODES);
+    struct fixture *f = fixture_new(USER_TOP BASIC NODES);
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
 
     submit(f, &user, "a", 1, NULL);
@@ -142,7 +143,7 @@ static void others_keep_their_places(void **state)
 /* Equal priorities, where the id decides, and the lowest there are. */
 static void equal_ones_are_reordered(void **state)
 {
-    static const char *const lines[] = {MULTI NODES, "PriorityType=priority/multifactor\n" NODES};
+    static const char *const lines[] = {MULTI NODES, NODES};
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
 
     for (size_t i = 0; i < 2; i++) {

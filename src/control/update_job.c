@@ -61,7 +61,7 @@ static int check_priority(const struct caller *who, const struct job *j, const P
     if (job_is_final(j))
         return no(err, ERR_FINISHED, NULL);
     if (!who->is_operator && r->priority > j->priority)
-        return no(err, ERR_ACCESS, "raising a priority");
+        return no(err, ERR_ACCESS, "only operators may raise a priority");
     if (j->held || j->admin_hold)
         return no(err, ERR_JOB_HELD, NULL);
     return 0;

@@ -183,7 +183,7 @@ static void test_what_others_say_of_it(void **state)
 
 static void test_basic(void **state)
 {
-    struct cluster *c = test_cluster(CLUSTER WEIGHTS);
+    struct cluster *c = test_cluster(CLUSTER WEIGHTS "PriorityType=priority/basic\n");
     struct prio_rule r;
     struct prio_factors f;
     struct job *j = test_job(c, 9, "n=1 nice=5");
