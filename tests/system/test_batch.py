@@ -231,7 +231,7 @@ def test_legacy_batch_gives_two_files(cluster):
     host = cluster.run("hostname").ok()
     assert cluster.output(job) == f"{host}\n{host}\n"
     assert cluster.output(job, "slurm-{}.err") == ""
-    refused = cluster.run("srun --batch --nodes 99 hostname")
+    refused = cluster.run("srun --batch --partition nowhere hostname")
     assert refused.returncode != 0 and "srun: request will never run" in refused.stderr
 
 

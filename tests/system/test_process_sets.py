@@ -93,7 +93,7 @@ def test_a_stopped_job_keeps_its_cpus(make_cluster):
     c.run(f"scancel -f -s STOP {job}").ok()
     eventually(lambda: _state_of(pid) == "T", "it stands")
     after = c.sbatch("-n1", "-o", "/dev/null", wrap="true")
-    assert (c.state(job), c.state(after)) == ("RUNNING", "PENDING")
+    assert (c.state(job), c.state(after)) == ("STOPPED", "PENDING")
     c.run(f"scancel -f -s CONT {job}").ok()
     eventually(lambda: _state_of(pid) == "S", "it goes on")
     assert c.state(after) == "PENDING"

@@ -30,8 +30,9 @@ def test_key_of_a_node_is_missing_or_differs(make_cluster):
     (other / "slurm.key").write_bytes(os.urandom(64))
     (other / "slurm.key").chmod(0o600)
     c.spawn("n1", slurmd)
-    eventually(lambda: re.search(r"refused: .*node n1 \(127.0.0.1:\d+\) refused the connection: its slurm.key differs",
+    eventually(lambda: re.search(r"refused: 127.0.0.1:\d+: .*does not know the key that is used here; slurm.key must be the same on every host",
                                  (c.dir / "slurmctld.log").read_text()), lambda: c.tail("slurmctld"))
+    eventually(lambda: f"session with 127.0.0.1:{c.port}: refused: the caller does not know the key" in (c.dir / "n1.stderr").read_text(), lambda: c.tail("n1"))
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root: a directory of another user")
