@@ -10,6 +10,8 @@
  *   5  a stream into an open session, sealed like 4
  *   6  the beginning of an encrypted connection
  *   7  a stream in an encrypted connection, then the same bytes in the place of records
+ *   8  the answer to a hello of ours, from a listener without the key
+ *   9  records for a caller, of which those that were sealed are cut and altered
  *
  * A stream comes in two pieces. Whatever it is, the server closes it, forgets it, and never handles
  * what the caller has no right to.
@@ -301,6 +303,62 @@ static void in_channel(const uint8_t *data, size_t size)
     rpc_channel_free(ch);
 }
 
+/* It is too little, or an error with a text, and never proves the key. */
+static void answer_to_hello(const uint8_t *data, size_t size)
+{
+    _cleanup_str_ struct str hello = STR_INIT;
+    struct auth_noise_key k;
+    struct err err = {0};
+    struct rpc_channel *ch;
+    int rc;
+
+    auth_noise_key_make(&key, &k);
+    ch = rpc_channel_call(&k, &hello);
+    rc = rpc_channel_answered(ch, data, size, &err);
+    require(rc == 0 || (rc < 0 && err.code && err.text[0]));
+    rpc_channel_free(ch);
+}
+
+/* Bytes 0 and 1: where the sealed stream is altered, and by what; 2: where it is cut in two reads.
+ * What the receiver gets is a beginning of what was sent. */
+static void altered_records(const uint8_t *data, size_t size)
+{
+    _cleanup_str_ struct str hello = STR_INIT, in = STR_INIT;
+    uint8_t reply[RPC_CHANNEL_REPLY_SIZE];
+    struct rpc_channel *a, *b;
+    struct auth_noise_key k;
+    struct err err = {0};
+    size_t sealed, plain, got = 0, cut;
+    int taken = 0;
+
+    if (size < 4)
+        return;
+    auth_noise_key_make(&key, &k);
+    a = rpc_channel_call(&k, &hello);
+    require(rpc_channel_accept(&key, (uint8_t *)hello.data, hello.len, &b, reply, &err) ==
+            RPC_CHANNEL_OPEN);
+    require(rpc_channel_answered(a, reply, sizeof(reply), &err) == sizeof(reply));
+    sealed = rpc_channel_sealed_size(size - 3);
+    str_reserve(&in, sealed);
+    rpc_channel_seal(a, data + 3, size - 3, (uint8_t *)in.data);
+    in.data[data[0] * sealed / 256] = (char)(in.data[data[0] * sealed / 256] ^ data[1]);
+    cut = data[2] * sealed / 256;
+    for (int i = 0; i < 2 && taken >= 0; i++) {
+        in.len = i ? sealed : cut;
+        taken = rpc_channel_unseal(b, (uint8_t *)in.data, in.len, &plain, &err);
+        if (taken < 0)
+            break;
+        require(got + plain <= size - 3 && memcmp(in.data, data + 3 + got, plain) == 0);
+        got += plain;
+        sealed -= (size_t)taken;
+        memmove(in.data, in.data + taken, sealed);
+    }
+    require(taken >= 0 || (data[1] && err.text[0]));
+    require(data[1] ? got < size - 3 : got == size - 3);
+    rpc_channel_free(a);
+    rpc_channel_free(b);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     if (!server)
@@ -331,6 +389,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         break;
     case 7:
         in_channel(data + 1, size - 1);
+        break;
+    case 8:
+        answer_to_hello(data + 1, size - 1);
+        break;
+    case 9:
+        altered_records(data + 1, size - 1);
         break;
     default:
         break;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,6 +10,7 @@
 #include <cmocka.h>
 
 #include <openssl/evp.h>
+#include <openssl/kdf.h>
 
 #include "auth/noise.h"
 #include "base/mem.h"
@@ -33,43 +35,50 @@ static void assert_hex(const uint8_t *got, const char *text)
     assert_memory_equal(got, expected, unhex(text, expected));
 }
 
-/* RFC 7748, section 5.2. */
-static void x25519_gives_the_results_of_the_rfc(void **state)
-{
-    static const struct {
-        const char *scalar, *point, *result;
-    } vectors[] = {
-        {"a546e36bf0527c9d3b16154b82465edd62144c0ac1fc5a18506a2244ba449ac4",
-         "e6db6867583030db3594c1a424b15f7c726624ec26b3353b10a903a6d0ab1c4c",
-         "c3da55379de9c6908e94ea4df28d084f32eccf03491c71f754b4075577a28552"},
-        {"4b66e9d4d1b4673c5ad22691957d6af5c11b6421e0ea01d42ca4169e7918ba0d",
-         "e5210f12786811d3f4b7959d0538ae2c31dbe7106fc03c3efc4cd549c715a493",
-         "95cbde9476e8907d7aade45cb4b873f88b595a68799fa152e6f8f7647aac7957"},
-    };
-    uint8_t k[32] = {9}, u[32] = {9}, r[32];
+/*
+ * A peer that shares no code with noise.c: the messages of section 7.5 of the specification, by
+ * OpenSSL's EVP. It can send any public key.
+ */
+struct peer {
+    uint8_t ck[32], h[32], k[32], secret[32], send_key[32], receive_key[32];
+};
 
-    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
-        unhex(vectors[i].scalar, k);
-        unhex(vectors[i].point, u);
-        assert_int_equal(auth_x25519(r, k, u), 0);
-        assert_hex(r, vectors[i].result);
-    }
-    memset(k, 0, sizeof(k));
-    k[0] = 9;
-    memcpy(u, k, sizeof(u));
-    for (unsigned i = 1; i <= 1000; i++) {
-        assert_int_equal(auth_x25519(r, k, u), 0);
-        memcpy(u, k, sizeof(u));
-        memcpy(k, r, sizeof(k));
-        if (i == 1)
-            assert_hex(k, "422c8e7a6227d7bca1350b3e2bb7279f7897b87bb6854b783c60e80311ae3079");
-    }
-    assert_hex(k, "684cf59ba83309552800ef566f2f4d3c1c3887c49360e3875f2eb94d99532c51");
+static void evp_hash(const void *a, size_t a_len, const void *b, size_t b_len, uint8_t out[32])
+{
+    EVP_MD_CTX *c = EVP_MD_CTX_new();
+
+    assert_int_equal(EVP_DigestInit(c, EVP_sha256()), 1);
+    assert_int_equal(EVP_DigestUpdate(c, a, a_len), 1);
+    assert_int_equal(EVP_DigestUpdate(c, b, b_len), 1);
+    assert_int_equal(EVP_DigestFinal(c, out, NULL), 1);
+    EVP_MD_CTX_free(c);
 }
 
-static void openssl_x25519(uint8_t out[32], const uint8_t scalar[32], const uint8_t point[32])
+static void evp_hkdf(const uint8_t salt[32], const void *input, size_t len, uint8_t *out, size_t n)
 {
-    EVP_PKEY *own = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, scalar, 32);
+    EVP_PKEY_CTX *c = EVP_PKEY_CTX_new_id(EVP_PKEY_HKDF, NULL);
+
+    assert_int_equal(EVP_PKEY_derive_init(c), 1);
+    assert_int_equal(EVP_PKEY_CTX_set_hkdf_md(c, EVP_sha256()), 1);
+    assert_int_equal(EVP_PKEY_CTX_set1_hkdf_salt(c, salt, 32), 1);
+    assert_int_equal(EVP_PKEY_CTX_set1_hkdf_key(c, input, (int)len), 1);
+    assert_int_equal(EVP_PKEY_derive(c, out, &n), 1);
+    EVP_PKEY_CTX_free(c);
+}
+
+static void evp_public(uint8_t out[32], const uint8_t secret[32])
+{
+    EVP_PKEY *own = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, secret, 32);
+    size_t len = 32;
+
+    assert_int_equal(EVP_PKEY_get_raw_public_key(own, out, &len), 1);
+    EVP_PKEY_free(own);
+}
+
+/* Zeros if the point is of small order. */
+static void evp_shared(uint8_t out[32], const uint8_t secret[32], const uint8_t point[32])
+{
+    EVP_PKEY *own = EVP_PKEY_new_raw_private_key(EVP_PKEY_X25519, NULL, secret, 32);
     EVP_PKEY *peer = EVP_PKEY_new_raw_public_key(EVP_PKEY_X25519, NULL, point, 32);
     EVP_PKEY_CTX *ctx = EVP_PKEY_CTX_new(own, NULL);
     size_t len = 32;
@@ -77,61 +86,22 @@ static void openssl_x25519(uint8_t out[32], const uint8_t scalar[32], const uint
     assert_int_equal(EVP_PKEY_derive_init(ctx), 1);
     assert_int_equal(EVP_PKEY_derive_set_peer(ctx, peer), 1);
     if (EVP_PKEY_derive(ctx, out, &len) != 1)
-        memset(out, 0, 32); /* a point of small order */
+        memset(out, 0, 32);
     EVP_PKEY_CTX_free(ctx);
     EVP_PKEY_free(own);
     EVP_PKEY_free(peer);
 }
 
-/* Random points, and those at the edges of the field, where a carry can be lost. */
-static void x25519_agrees_with_openssl(void **state)
-{
-    uint8_t k[32], u[32], ours[32], theirs[32];
-
-    for (unsigned i = 0; i < 600; i++) {
-        auth_random(k, sizeof(k));
-        auth_random(u, sizeof(u));
-        if (i % 3 == 1) { /* near 2^255, on both sides of p */
-            memset(u, 0xff, sizeof(u));
-            u[0] = (uint8_t)i;
-        } else if (i % 3 == 2) { /* limbs that are full or empty */
-            for (size_t b = 0; b < sizeof(u); b++)
-                u[b] = u[b] & 1 ? 0xff : 0;
-        }
-        assert_int_equal(auth_x25519(ours, k, u) == 0,
-                         (openssl_x25519(theirs, k, u), 1) && memcmp(theirs, (uint8_t[32]){0}, 32));
-        assert_memory_equal(ours, theirs, sizeof(ours));
-    }
-}
-
-static void x25519_refuses_points_of_small_order(void **state)
-{
-    static const char *const points[] = {
-        "0000000000000000000000000000000000000000000000000000000000000000",
-        "0100000000000000000000000000000000000000000000000000000000000000",
-        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
-        "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
-    };
-    uint8_t k[32], u[32], r[32];
-
-    auth_random(k, sizeof(k));
-    for (size_t i = 0; i < sizeof(points) / sizeof(points[0]); i++) {
-        unhex(points[i], u);
-        assert_int_equal(auth_x25519(r, k, u), -ERR_AUTH);
-    }
-}
-
-/* OpenSSL's own AES-256-GCM, by EVP. */
-static void openssl_gcm(const uint8_t key[32], uint64_t number, const void *ad, size_t ad_len,
-                        const uint8_t *in, size_t len, uint8_t *out)
+static void evp_seal(const uint8_t key[32], uint64_t number, const uint8_t *ad, size_t ad_len,
+                     const uint8_t *in, size_t len, uint8_t *out)
 {
     EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
     uint8_t nonce[12] = {0};
     int n;
 
     for (unsigned i = 0; i < 8; i++)
-        nonce[11 - i] = (uint8_t)(number >> 8 * i);
-    assert_int_equal(EVP_EncryptInit_ex(c, EVP_aes_256_gcm(), NULL, key, nonce), 1);
+        nonce[4 + i] = (uint8_t)(number >> 8 * i);
+    assert_int_equal(EVP_EncryptInit_ex(c, EVP_chacha20_poly1305(), NULL, key, nonce), 1);
     if (ad_len)
         assert_int_equal(EVP_EncryptUpdate(c, NULL, &n, ad, (int)ad_len), 1);
     assert_int_equal(EVP_EncryptUpdate(c, out, &n, in, (int)len), 1);
@@ -140,31 +110,175 @@ static void openssl_gcm(const uint8_t key[32], uint64_t number, const void *ad, 
     EVP_CIPHER_CTX_free(c);
 }
 
-static void aead_agrees_with_openssl_at_every_length(void **state)
+static void peer_mix_hash(struct peer *p, const void *data, size_t len)
 {
-    uint8_t key[32], ad[32], in[5000], ours[5016], theirs[5016], back[5000];
-    struct auth_aead *a;
+    evp_hash(p->h, 32, data, len, p->h);
+}
 
-    auth_random(key, sizeof(key));
-    auth_random(ad, sizeof(ad));
+static void peer_mix_key(struct peer *p, const uint8_t input[32])
+{
+    uint8_t out[64];
+
+    evp_hkdf(p->ck, input, 32, out, sizeof(out));
+    memcpy(p->ck, out, 32);
+    memcpy(p->k, out + 32, 32);
+}
+
+static void peer_start(struct peer *p, const struct auth_noise_start *s)
+{
+    static const char name[] = "Noise_NNpsk0_25519_ChaChaPoly_SHA256";
+    uint8_t out[96];
+
+    evp_hash(name, sizeof(name) - 1, NULL, 0, p->h);
+    memcpy(p->ck, p->h, 32);
+    peer_mix_hash(p, s->prologue, s->prologue_len);
+    evp_hkdf(p->ck, s->psk, 32, out, sizeof(out));
+    memcpy(p->ck, out, 32);
+    peer_mix_hash(p, out + 32, 32);
+    memcpy(p->k, out + 64, 32);
+    auth_random(p->secret, 32);
+}
+
+static void peer_key(struct peer *p, const uint8_t e[32])
+{
+    peer_mix_hash(p, e, 32);
+    peer_mix_key(p, e);
+}
+
+static void peer_tag(struct peer *p, uint8_t tag[16])
+{
+    evp_seal(p->k, 0, p->h, 32, NULL, 0, tag);
+    peer_mix_hash(p, tag, 16);
+}
+
+/* The first message; point: the public key to send, NULL for the peer's own. */
+static void peer_begin(struct peer *p, const struct auth_noise_start *s, const uint8_t *point,
+                       uint8_t first[48])
+{
+    peer_start(p, s);
+    evp_public(first, p->secret);
+    if (point)
+        memcpy(first, point, 32);
+    peer_key(p, first);
+    peer_tag(p, first + 32);
+}
+
+static void peer_split(struct peer *p, bool begins)
+{
+    uint8_t out[64];
+
+    evp_hkdf(p->ck, "", 0, out, sizeof(out));
+    memcpy(p->send_key, out + (begins ? 0 : 32), 32);
+    memcpy(p->receive_key, out + (begins ? 32 : 0), 32);
+}
+
+static void peer_finish(struct peer *p, const uint8_t second[48])
+{
+    uint8_t shared[32], tag[16];
+
+    peer_key(p, second);
+    evp_shared(shared, p->secret, second);
+    peer_mix_key(p, shared);
+    peer_tag(p, tag);
+    assert_memory_equal(tag, second + 32, sizeof(tag));
+    peer_split(p, true);
+}
+
+static void peer_answer(struct peer *p, const struct auth_noise_start *s, const uint8_t *point,
+                        const uint8_t first[48], uint8_t second[48])
+{
+    uint8_t shared[32], tag[16];
+
+    peer_start(p, s);
+    peer_key(p, first);
+    peer_tag(p, tag);
+    assert_memory_equal(tag, first + 32, sizeof(tag));
+    evp_public(second, p->secret);
+    if (point)
+        memcpy(second, point, 32);
+    peer_key(p, second);
+    evp_shared(shared, p->secret, first);
+    if (point) /* of a small order: whatever the secret is, this is shared */
+        memset(shared, 0, sizeof(shared));
+    peer_mix_key(p, shared);
+    peer_tag(p, second + 32);
+    peer_split(p, false);
+}
+
+/* Messages of every length, both ways. */
+static void assert_same_channel(struct auth_noise *n, const struct peer *p)
+{
+    uint8_t in[5000], ours[5016], theirs[5016];
+    uint64_t number = 0;
+
     auth_random(in, sizeof(in));
-    a = auth_aead_new(key);
-    for (size_t len = 0; len <= sizeof(in); len += len < 600 ? 1 : 367) {
-        uint64_t number = len * UINT64_C(0x0123456789abcdef);
-        size_t ad_len = len % (sizeof(ad) + 1);
-
-        openssl_gcm(key, number, ad, ad_len, in, len, theirs);
-        auth_aead_seal(a, number, ad, ad_len, in, len, ours);
+    for (size_t len = 0; len <= sizeof(in); len += len < 300 ? 1 : 367, number++) {
+        evp_seal(p->receive_key, number, NULL, 0, in, len, theirs);
+        auth_noise_seal(n, in, len, ours);
         assert_memory_equal(ours, theirs, len + 16);
-        assert_int_equal(auth_aead_open(a, number, ad, ad_len, ours, len + 16, back), 0);
-        assert_memory_equal(back, in, len);
-        assert_int_equal(auth_aead_open(a, number, ad, ad_len, ours, len + 16, ours), 0);
-        assert_memory_equal(ours, in, len); /* in its own place */
-        theirs[len % (len + 16)] ^= 1;
-        assert_int_equal(auth_aead_open(a, number, ad, ad_len, theirs, len + 16, back), -ERR_AUTH);
+        evp_seal(p->send_key, number, NULL, 0, in, len, theirs);
+        theirs[number % (len + 16)] ^= 1;
+        assert_int_equal(auth_noise_open(n, theirs, len + 16, ours), -ERR_AUTH);
+        theirs[number % (len + 16)] ^= 1;
+        assert_int_equal(auth_noise_open(n, theirs, len + 16, theirs), 0); /* in its own place */
+        assert_memory_equal(theirs, in, len);
     }
-    assert_int_equal(auth_aead_open(a, 0, NULL, 0, ours, 15, back), -ERR_AUTH);
-    auth_aead_free(a);
+    assert_int_equal(auth_noise_open(n, theirs, 15, ours), -ERR_AUTH);
+}
+
+static void channel_agrees_with_openssl(void **state)
+{
+    static const uint8_t psk[32] = {7};
+    uint8_t first[48], second[48];
+    struct auth_noise *n;
+    struct peer p;
+
+    for (size_t i = 0; i < 50; i++) {
+        struct auth_noise_start s = {.psk = psk, .prologue = psk, .prologue_len = i % 33};
+
+        peer_begin(&p, &s, NULL, first);
+        n = auth_noise_answer(&s, first, second);
+        assert_non_null(n);
+        peer_finish(&p, second);
+        assert_same_channel(n, &p);
+        auth_noise_free(n);
+        n = auth_noise_begin(&s, first);
+        peer_answer(&p, &s, NULL, first, second);
+        assert_int_equal(auth_noise_finish(n, second), 0);
+        assert_same_channel(n, &p);
+        auth_noise_free(n);
+    }
+}
+
+/* All of them (cr.yp.to/ecdh.html), with either top bit, which X25519 ignores: with one of them, a
+ * peer would choose the shared secret. */
+static void points_of_small_order_are_refused(void **state)
+{
+    static const char *const points[] = {
+        "0000000000000000000000000000000000000000000000000000000000000000",
+        "0100000000000000000000000000000000000000000000000000000000000000",
+        "e0eb7a7c3b41b8ae1656e3faf19fc46ada098deb9c32b1fd866205165f49b800",
+        "5f9c95bca3508c24b1d0b1559c83ef5b04445cc4581c8e86d8224eddd09f1157",
+        "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+        "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    };
+    static const uint8_t psk[32] = {7};
+    struct auth_noise_start s = {.psk = psk};
+    uint8_t point[32], first[48], second[48];
+    struct auth_noise *n;
+    struct peer p;
+
+    for (size_t i = 0; i < 2 * sizeof(points) / sizeof(points[0]); i++) {
+        unhex(points[i / 2], point);
+        point[31] ^= (uint8_t)(i % 2 << 7);
+        peer_begin(&p, &s, point, first);
+        assert_null(auth_noise_answer(&s, first, second));
+        n = auth_noise_begin(&s, first);
+        peer_answer(&p, &s, point, first, second);
+        assert_int_equal(auth_noise_finish(n, second), -ERR_AUTH);
+        auth_noise_free(n);
+    }
 }
 
 /* From the vectors of github.com/flynn/noise. */
@@ -180,20 +294,20 @@ static void handshake_gives_the_published_vectors(void **state)
     unhex("4142434445464748494a4b4c4d4e4f505152535455565758595a5b5c5d5e5f60", answers);
     here = auth_noise_begin(&a, first);
     assert_hex(first, "358072d6365880d1aeea329adf9121383851ed21a28e3b75e965d0d2cd166254"
-                      "4833316e6c21d899aec6c5f0c6e85e13");
+                      "e7136508cb8178281204abd62e9f2a3e");
     there = auth_noise_answer(&b, first, second);
     assert_non_null(there);
     assert_hex(second, "64b101b1d0be5a8704bd078f9895001fc03e8e9f9522f188dd128d9846d48466"
-                       "d3ec4419885d86e6d7310fb1d2263afd");
+                       "922f3b7824001193c077abd8b7a73030");
     assert_int_equal(auth_noise_finish(here, second), 0);
     len = unhex("79656c6c6f777375626d6172696e65", text);
     auth_noise_seal(here, text, len, sealed);
-    assert_hex(sealed, "6a7b199c69a64cc2ea3c556cf17489fd2ae452d3f3c2a0871cebd327fc31c6");
+    assert_hex(sealed, "b349a522c145762c7c737ac1d1425ce1fb25c7cca626177ee4ceed3cd6fb3d");
     assert_int_equal(auth_noise_open(there, sealed, len + 16, sealed), 0);
     assert_memory_equal(sealed, text, len);
     len = unhex("7375626d6172696e6579656c6c6f77", text);
     auth_noise_seal(there, text, len, sealed);
-    assert_hex(sealed, "e58d43e0c69d8c15df523586b2c58ca40cb0472b5b3775f1cca807fee28a71");
+    assert_hex(sealed, "b41e24399dc3f1ad2faf82868700e4bf31bb89f6616e1d6a92802bb8ad80d6");
     assert_int_equal(auth_noise_open(here, sealed, len + 16, sealed), 0);
     auth_noise_free(here);
     auth_noise_free(there);
@@ -258,10 +372,8 @@ static void open_channel_refuses_repeated_and_reordered_messages(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(x25519_gives_the_results_of_the_rfc),
-        cmocka_unit_test(x25519_agrees_with_openssl),
-        cmocka_unit_test(x25519_refuses_points_of_small_order),
-        cmocka_unit_test(aead_agrees_with_openssl_at_every_length),
+        cmocka_unit_test(channel_agrees_with_openssl),
+        cmocka_unit_test(points_of_small_order_are_refused),
         cmocka_unit_test(handshake_gives_the_published_vectors),
         cmocka_unit_test(handshake_fails_when_anything_differs),
         cmocka_unit_test(open_channel_refuses_repeated_and_reordered_messages),

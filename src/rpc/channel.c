@@ -39,24 +39,29 @@ void rpc_channel_free(struct rpc_channel *ch)
     free(ch);
 }
 
-static struct auth_noise_start start_of(const struct auth_noise_key *k)
+/* The hello's header and the name of the key go in clear. As the prologue they are part of what
+ * both sides prove: nobody can alter the version or a flag on the way. */
+#define PROLOGUE_SIZE (RPC_HEADER_SIZE + AUTH_NOISE_ID_SIZE)
+
+static struct auth_noise_start start_of(const struct auth_noise_key *k, const void *hello)
 {
     return (struct auth_noise_start){
-        .psk = k->psk, .prologue = k->id, .prologue_len = sizeof(k->id)};
+        .psk = k->psk, .prologue = hello, .prologue_len = PROLOGUE_SIZE};
 }
 
 struct rpc_channel *rpc_channel_call(const struct auth_noise_key *k, struct str *out)
 {
-    const struct auth_noise_start start = start_of(k);
-    struct rpc_header h = {.version = RPC_VERSION,
-                           .flags = RPC_FLAG_CHANNEL,
-                           .body_len = RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE};
-    uint8_t body[RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE];
+    const struct rpc_header h = {.version = RPC_VERSION,
+                                 .flags = RPC_FLAG_CHANNEL,
+                                 .body_len = RPC_CHANNEL_HELLO_SIZE - RPC_HEADER_SIZE};
+    uint8_t hello[RPC_CHANNEL_HELLO_SIZE];
+    const struct auth_noise_start start = start_of(k, hello);
     struct rpc_channel *ch;
 
-    memcpy(body, k->id, sizeof(k->id));
-    ch = channel_new(auth_noise_begin(&start, body + sizeof(k->id)));
-    rpc_frame_append(out, &h, NULL, body);
+    rpc_header_pack(&h, hello);
+    memcpy(hello + RPC_HEADER_SIZE, k->id, sizeof(k->id));
+    ch = channel_new(auth_noise_begin(&start, hello + PROLOGUE_SIZE));
+    str_append(out, hello, sizeof(hello));
     return ch;
 }
 
@@ -111,7 +116,7 @@ int rpc_channel_accept(const struct auth_key *key, const uint8_t *data, size_t l
     const struct rpc_header answer = {.version = RPC_VERSION,
                                       .flags = RPC_FLAG_CHANNEL | RPC_FLAG_REPLY,
                                       .body_len = AUTH_NOISE_MESSAGE_SIZE};
-    const uint8_t *id = data + RPC_HEADER_SIZE, *first = id + AUTH_NOISE_ID_SIZE;
+    const uint8_t *id = data + RPC_HEADER_SIZE;
     struct auth_noise *noise;
     struct auth_noise_key k;
     struct rpc_header h;
@@ -134,8 +139,8 @@ int rpc_channel_accept(const struct auth_key *key, const uint8_t *data, size_t l
     if (len < RPC_CHANNEL_HELLO_SIZE)
         return RPC_CHANNEL_MORE;
     auth_noise_key_of(key, id, &k);
-    const struct auth_noise_start start = start_of(&k);
-    noise = auth_noise_answer(&start, first, reply + RPC_HEADER_SIZE);
+    const struct auth_noise_start start = start_of(&k, data);
+    noise = auth_noise_answer(&start, data + PROLOGUE_SIZE, reply + RPC_HEADER_SIZE);
     mem_wipe(&k, sizeof(k));
     if (!noise)
         return err_set(err, -ERR_AUTH,
@@ -150,7 +155,7 @@ void rpc_channel_seal(struct rpc_channel *ch, const uint8_t *in, size_t len, uin
 {
     while (len) {
         size_t n = len < RPC_CHANNEL_RECORD ? len : RPC_CHANNEL_RECORD;
-        size_t sealed = n + AUTH_AEAD_TAG_SIZE;
+        size_t sealed = n + AUTH_NOISE_TAG_SIZE;
 
         out[0] = (uint8_t)(sealed >> 8);
         out[1] = (uint8_t)sealed;
@@ -176,10 +181,10 @@ int rpc_channel_unseal(struct rpc_channel *ch, uint8_t *data, size_t len, size_t
         if (auth_noise_open(ch->noise, record, sealed, record) < 0)
             return err_set(err, -ERR_AUTH,
                            "the encrypted connection was altered on its way, or out of order");
-        sealed -= AUTH_AEAD_TAG_SIZE;
+        sealed -= AUTH_NOISE_TAG_SIZE;
         memmove(data + *plain, record, sealed);
         *plain += sealed;
-        at += 2 + sealed + AUTH_AEAD_TAG_SIZE;
+        at += 2 + sealed + AUTH_NOISE_TAG_SIZE;
     }
     return (int)at;
 }

@@ -19,7 +19,7 @@
 #define RPC_CHANNEL_HELLO_SIZE (RPC_HEADER_SIZE + AUTH_NOISE_ID_SIZE + AUTH_NOISE_MESSAGE_SIZE)
 #define RPC_CHANNEL_REPLY_SIZE (RPC_HEADER_SIZE + AUTH_NOISE_MESSAGE_SIZE)
 #define RPC_CHANNEL_RECORD 16384u /* bytes in a record that we send */
-#define RPC_CHANNEL_OVERHEAD (2 + AUTH_AEAD_TAG_SIZE)
+#define RPC_CHANNEL_OVERHEAD (2 + AUTH_NOISE_TAG_SIZE)
 
 struct rpc_channel;
 void rpc_channel_free(struct rpc_channel *ch);

@@ -3,15 +3,18 @@
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import struct
+import subprocess
 import threading
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import PREFIX, ROOT, eventually
 from netproxy import RECORD, REPEAT, SWAP, UP, Cut, Mischief, Proxy
+from test_x11 import CLIENT, Display, authority
 
 HELLO = 104  # bytes: a header, the name of a key, and the first message of the handshake
 OVER_TCP = {"SLUICE_NO_LOCAL_SOCKET": "1"}
@@ -19,7 +22,7 @@ ETH_P_ALL, PACKET_OUTGOING = 3, 4
 
 
 class Sniffer:
-    """Reads all that goes over the loopback device, and notes which of the words it has seen."""
+    """Reads everything on the loopback device, and notes each word it finds with the TCP ports of the packet."""
 
     def __init__(self, words):
         self.words, self.seen, self.packets = [w.encode() for w in words], set(), 0
@@ -39,7 +42,12 @@ class Sniffer:
                 continue
             if address[2] == PACKET_OUTGOING:
                 self.packets += 1
-                self.seen.update(w.decode() for w in self.words if w in data)
+                ip = data[14:]
+                tcp = ip[40:] if ip[0] >> 4 == 6 else ip[(ip[0] & 15) * 4:]
+                self.seen.update((w.decode(), struct.unpack("!HH", tcp[:4])) for w in self.words if w in data)
+
+    def words_outside(self, ports):
+        return {word for word, of_packet in self.seen if not ports & set(of_packet)}
 
     def close(self):
         self.closed = True
@@ -138,11 +146,55 @@ ask("cmd=finalize")
 """
 
 
+PMIX = """#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <pmix.h>
+int main(int argc, char **argv)
+{
+    pmix_proc_t me, other;
+    pmix_value_t mine = {.type = PMIX_STRING, .data.string = argv[1]}, *got;
+    if (PMIx_Init(&me, NULL, 0) || PMIx_Put(PMIX_GLOBAL, "k", &mine) || PMIx_Commit() || PMIx_Fence(NULL, 0, NULL, 0))
+        return 1;
+    PMIX_LOAD_PROCID(&other, me.nspace, 1 - me.rank);
+    if (PMIx_Get(&other, "k", NULL, 0, &got))
+        return 2;
+    printf("%s %s\\n", got->data.string, getenv("PMIX_SERVER_URI41") ? getenv("PMIX_SERVER_URI41") : getenv("PMIX_SERVER_URI4"));
+    return PMIx_Finalize(NULL, 0);
+}
+"""
+
+
+def exchange_by_pmix(c, word, env):
+    """Each task gets the other's key. Returns the ports on which libpmix connects tasks to the server of their own node."""
+    if not (PREFIX / "sbin/slurmstepd-pmix").exists() or not shutil.which("pkg-config"):
+        return set()
+    flags = subprocess.run(["pkg-config", "--cflags", "--libs", "pmix"], check=True, capture_output=True, text=True).stdout.split()
+    (c.work / "p.c").write_text(PMIX)
+    subprocess.run(["cc", "-o", c.work / "p", c.work / "p.c", *flags], check=True)
+    out = c.run(["srun", "-N2", "-n2", "--mpi=pmix", c.work / "p", word], env=env).ok()
+    assert out.count(word) == 2
+    return {int(port) for port in re.findall(r"tcp[46]://\S*?:(\d+)", out)}
+
+
+def open_windows(c, word, env):
+    """What the display answers reaches tasks on both nodes. Returns the ports of the nodes' own displays, which X11 programs use in clear."""
+    display = Display(c.dir / "X", word.encode() + b".")
+    (c.work / "client.py").write_text("import os; print(os.environ['DISPLAY'], flush=True)\n" + CLIENT)
+    env = {**env, "DISPLAY": f"{display.path}:0", "XAUTHORITY": str(authority(c.dir / "authority"))}
+    try:
+        out = c.run(["srun", "-N2", "-n2", "--x11", "python3", "client.py"], env=env).ok()
+    finally:
+        display.listener.close()
+    assert out.count(word) == 2
+    return {6000 + int(number) for number in re.findall(r"localhost:(\d+)\.0", out)}
+
+
 @pytest.mark.skipif(not ROOT, reason="only root may read what goes over a device")
 @pytest.mark.parametrize("kind", ["", "none"])
 def test_words_on_the_wire(make_cluster, kind):
-    """Script, environment, output, input, files and keys of MPI are seen with TLSType=none only."""
-    kinds = ("script", "environment", "output", "input", "file", "key", "listing")
+    """Script, environment, output, input, files, windows and keys of MPI can be read on the wire with TLSType=none only."""
+    kinds = ["script", "environment", "output", "input", "file", "key", "listing", "window", "pmix"]
     words = {kind: f"{kind}-{os.urandom(8).hex()}" for kind in kinds}
     c = make_cluster(nodes=2, conf=f"TLSType={kind}" if kind else "")
     env = {**OVER_TCP, "MY_PASSWORD": words["environment"]}
@@ -161,10 +213,13 @@ def test_words_on_the_wire(make_cluster, kind):
         (c.work / "file").write_text(words["file"] * 10)
         c.run(["salloc", "-N2", "sbcast", "-f", c.work / "file", c.work / "copy"], env=OVER_TCP).ok()
         assert (c.work / "copy").read_text() == words["file"] * 10
+        of_pmix = exchange_by_pmix(c, words["pmix"], OVER_TCP)
+        of_programs = of_pmix | open_windows(c, words["window"], OVER_TCP)
     finally:
         sniffer.close()
+    expected = set(words.values()) - (set() if of_pmix else {words["pmix"]})
     assert sniffer.packets
-    assert sniffer.seen == (set(words.values()) if kind else set())
+    assert sniffer.words_outside(of_programs) == (expected if kind else set())
 
 
 def test_hostile_bytes_before_encryption(make_cluster):
