@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "base/url.h"
@@ -197,7 +198,7 @@ static int select_check(struct conf_loader *l, struct err *err)
     }
     if (c->select == CONF_SELECT_CONS &&
         !(c->cr & (CONF_CR_CPU | CONF_CR_CORE | CONF_CR_SOCKET | CONF_CR_MEMORY)))
-        c->cr |= CONF_CR_CORE;
+        c->cr |= CONF_CR_CORE | CONF_CR_MEMORY;
     return 0;
 }
 
@@ -445,6 +446,34 @@ static void over_memory_check(struct conf_loader *l)
                   "SelectTypeParameters");
 }
 
+static int propagation_check(struct conf_loader *l, struct err *err)
+{
+    const struct conf_value *list = written(l, CONF_KEY_propagate_resource_limits);
+    const struct conf_value *except = written(l, CONF_KEY_propagate_resource_limits_except);
+
+    if (list->text && *list->text && except->text && *except->text)
+        return conf_fail(except->at, err,
+                         "PropagateResourceLimits and PropagateResourceLimitsExcept exclude each "
+                         "other");
+    return 0;
+}
+
+/* Defaults that depend on other keys, or on this host. */
+static int defaults_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+    int64_t patience_sec = 5 * c->message_timeout_sec;
+
+    (void)err;
+    if (!written(l, CONF_KEY_unkillable_step_timeout_sec)->text &&
+        c->unkillable_step_timeout_sec < patience_sec)
+        c->unkillable_step_timeout_sec = patience_sec;
+    if (!written(l, CONF_KEY_mail_prog)->text && access(c->mail_prog, F_OK) < 0 &&
+        access("/usr/bin/mail", F_OK) == 0)
+        c->mail_prog = "/usr/bin/mail";
+    return 0;
+}
+
 static int freq_check(struct conf_loader *l, struct err *err)
 {
     const char *given = l->conf->cpu_freq_def;
@@ -548,7 +577,7 @@ int conf_check(struct conf_loader *l, struct err *err)
         paths_check,      limits_check,   socket_dir_check,   conf_words_check, state_store_check,
         exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
         conf_tres_check,  sched_check,    conf_preempt_check, freq_check,       debug_check,
-        health_check,     job_comp_check,
+        health_check,     job_comp_check, propagation_check,  defaults_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

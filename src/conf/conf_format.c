@@ -71,7 +71,7 @@ static bool special_text(const struct conf *c, size_t id, struct str *out)
         if (c->select_type_parameters)
             puts_upper(out, c->select_type_parameters);
         else
-            str_puts(out, c->select == CONF_SELECT_CONS ? "CR_CORE" : "NONE");
+            str_puts(out, c->select == CONF_SELECT_CONS ? "CR_CORE_MEMORY" : "NONE");
         return true;
     case CONF_KEY_max_node_count: /* 0: as many as there are */
         str_printf(out, "%zu", c->max_node_count ? (size_t)c->max_node_count : c->nodes.len);

@@ -43,7 +43,7 @@ static void single_keys(void **state)
     shows(HEAD "SlurmUser=0\n", "SlurmUser", "SlurmUser               = root(0)\n");
     shows(HEAD "SlurmdUser=54321\n", "SlurmdUser", "SlurmdUser              = 54321(54321)\n");
     shows(HEAD "SlurmctldPort=1-3\n", "SlurmctldPort", "SlurmctldPort           = 1-3\n");
-    shows(HEAD, "SelectTypeParameters", "SelectTypeParameters    = CR_CORE\n");
+    shows(HEAD, "SelectTypeParameters", "SelectTypeParameters    = CR_CORE_MEMORY\n");
     shows(HEAD "SelectTypeParameters=CR_Core_Memory\n", "SelectTypeParameters",
           "SelectTypeParameters    = CR_CORE_MEMORY\n");
     shows(HEAD, "MaxNodeCount", "MaxNodeCount            = 0\n");

@@ -19,6 +19,10 @@ static void bad_values(void **state)
         {HEAD "\n\nReturnToService=3\n", "t.conf:4: ", "ReturnToService=3"},
         {HEAD "FastSchedule=3\n", "t.conf:2: ", "expected 0 to 2"},
         {HEAD "Licenses=a:0\n", "t.conf:2: ", "Invalid license specification: \"a:0\""},
+        {HEAD "PropagateResourceLimits=NOFILES\n", "t.conf:2: ", "'NOFILES' is not one of"},
+        {HEAD "PropagateResourceLimits=CORE\nPropagateResourceLimitsExcept=AS\n",
+         "t.conf:3: ", "exclude each other"},
+        {HEAD "SrunProlog=before\n", "t.conf:2: ", "absolute path"},
         {HEAD "RequeueExit=x\n", "t.conf:2: ", "RequeueExit=x: expected exit codes"},
         {HEAD "RequeueExit=1-\n", "t.conf:2: ", "expected exit codes"},
         {HEAD "RequeueExit=5-3\n", "t.conf:2: ", "expected exit codes"},
@@ -185,6 +189,7 @@ static void silent(void **state)
         HEAD "PrologFlags=alloc,NoHold\nPrivateData=Usage,jobs,nodes,partitions,reservations\n",
         HEAD "JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=10\n",
         HEAD "JobAcctGatherType=jobacct_gather/cgroup\n",
+        HEAD "PropagateResourceLimitsExcept=MEMLOCK,rlimit_nofile\nSrunEpilog=/bin/true\n",
         HEAD CORES "JobAcctGatherParams=OverMemoryKill\n",
         HEAD "JobAcctGatherParams=NoOverMemoryKill,OverMemoryKill\n",
         HEAD "ResvOverRun=5\nPreemptType=preempt/partition_prio\nPreemptMode=REQUEUE\n"
@@ -206,6 +211,8 @@ static void over_memory(void **state)
         {CORES "JobAcctGatherParams=OverMemoryKill\n", true},
         {CORES "JobAcctGatherParams=NoShared,overmemorykill\n", true},
         {CORES "JobAcctGatherParams=OverMemoryKill,NoOverMemoryKill\n", false},
+        {"JobAcctGatherParams=OverMemoryKill\n", true}, /* memory is given by default */
+        {"SelectType=select/linear\nJobAcctGatherParams=OverMemoryKill\n", false},
         {"SelectType=select/linear\nSelectTypeParameters=CR_Memory\n"
          "JobAcctGatherParams=OverMemoryKill\n",
          true},
@@ -219,6 +226,35 @@ static void over_memory(void **state)
 
         print_message("%s\n", text);
         assert_int_equal(c->over_memory_kill, cases[i].kill);
+        conf_free(c);
+    }
+}
+
+static void derived_defaults(void **state)
+{
+    static const struct {
+        const char *text;
+        unsigned cr;
+        int64_t unkillable_sec;
+    } cases[] = {
+        {"", CONF_CR_CORE | CONF_CR_MEMORY, 60},
+        {"MessageTimeout=12\n", CONF_CR_CORE | CONF_CR_MEMORY, 60},
+        {"MessageTimeout=30\n", CONF_CR_CORE | CONF_CR_MEMORY, 150},
+        {"MessageTimeout=30\nUnkillableStepTimeout=9\n", CONF_CR_CORE | CONF_CR_MEMORY, 9},
+        {"SelectTypeParameters=CR_LLN\n", CONF_CR_LLN | CONF_CR_CORE | CONF_CR_MEMORY, 60},
+        {"SelectTypeParameters=CR_CPU\n", CONF_CR_CPU, 60},
+        {"SelectTypeParameters=CR_Memory\n", CONF_CR_MEMORY, 60},
+        {"SelectType=select/linear\n", 0, 60},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        _cleanup_free_ char *text = mem_printf(HEAD "%s", cases[i].text);
+        struct conf *c = test_load(text, NULL);
+
+        print_message("%s\n", text);
+        assert_int_equal(c->cr, cases[i].cr);
+        assert_int_equal(c->unkillable_step_timeout_sec, cases[i].unkillable_sec);
         conf_free(c);
     }
 }
@@ -259,7 +295,7 @@ static void defaults(void **state)
     assert_int_equal(c->slurmd_port, 6818);
     assert_int_equal(c->slurm_uid, 0);
     assert_int_equal(c->select, CONF_SELECT_CONS);
-    assert_int_equal(c->cr, CONF_CR_CORE);
+    assert_int_equal(c->cr, CONF_CR_CORE | CONF_CR_MEMORY);
     assert_true(c->suspend_time_sec == CONF_UNLIMITED);
     assert_int_equal(c->preempt_exempt_time_sec, -1);
     assert_int_equal(c->priority_calc_period_sec, 300);
@@ -440,13 +476,21 @@ static void lists(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_values),     cmocka_unit_test(bad_hosts),
-        cmocka_unit_test(warnings),       cmocka_unit_test(silent),
-        cmocka_unit_test(over_memory),    cmocka_unit_test(gather_interval),
-        cmocka_unit_test(defaults),       cmocka_unit_test(by_which_resources),
-        cmocka_unit_test(values),         cmocka_unit_test(socket_directories),
-        cmocka_unit_test(last_one_holds), cmocka_unit_test(old_hosts),
-        cmocka_unit_test(filters_stay),   cmocka_unit_test(table),
+        cmocka_unit_test(bad_values),
+        cmocka_unit_test(bad_hosts),
+        cmocka_unit_test(warnings),
+        cmocka_unit_test(silent),
+        cmocka_unit_test(over_memory),
+        cmocka_unit_test(derived_defaults),
+        cmocka_unit_test(gather_interval),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(by_which_resources),
+        cmocka_unit_test(values),
+        cmocka_unit_test(socket_directories),
+        cmocka_unit_test(last_one_holds),
+        cmocka_unit_test(old_hosts),
+        cmocka_unit_test(filters_stay),
+        cmocka_unit_test(table),
         cmocka_unit_test(lists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

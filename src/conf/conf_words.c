@@ -5,6 +5,12 @@
 #include "base/size.h"
 #include "conf/conf_internal.h"
 
+/* Names of resource limits, each of them also with RLIMIT_ before it. */
+#define LIMITS                                                                                     \
+    "ALL NONE AS CORE CPU DATA FSIZE MEMLOCK NOFILE NPROC RSS STACK RLIMIT_AS RLIMIT_CORE "        \
+    "RLIMIT_CPU RLIMIT_DATA RLIMIT_FSIZE RLIMIT_MEMLOCK RLIMIT_NOFILE RLIMIT_NPROC RLIMIT_RSS "    \
+    "RLIMIT_STACK"
+
 /* Keys whose value is one of some words, or a comma list of them. Words of PREFIX:... forms are not
  * listed here: such keys take any text. */
 static const struct {
@@ -41,6 +47,8 @@ static const struct {
     {CONF_KEY_private_data, true,
      "none accounts cloud events jobs nodes partitions reservations usage users all",
      "accounts cloud events users"},
+    {CONF_KEY_propagate_resource_limits, true, LIMITS, NULL},
+    {CONF_KEY_propagate_resource_limits_except, true, LIMITS, NULL},
     {CONF_KEY_prolog_flags, true,
      "Alloc Contain DeferBatch ForceRequeueOnFail NoHold RunInJob Serial X11",
      "DeferBatch RunInJob"},

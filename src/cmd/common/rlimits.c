@@ -16,14 +16,21 @@ static const struct {
 };
 _Static_assert(sizeof(table) / sizeof(table[0]) == RLIMITS_MAX, "a row per limit");
 
-void rlimits_init(struct rlimits *l, const char *propagate)
+static bool is_propagated(const char *limit, const char *given, const struct conf *conf)
+{
+    if (!given && conf->propagate_resource_limits_except)
+        return !opt_propagates(conf->propagate_resource_limits_except, limit);
+    return opt_propagates(given ? given : conf->propagate_resource_limits, limit);
+}
+
+void rlimits_init(struct rlimits *l, const char *given, const struct conf *conf)
 {
     l->count = 0;
     for (size_t i = 0; i < RLIMITS_MAX; i++) {
         struct Pb__Rlimit *item = &l->items[l->count];
         struct rlimit now;
 
-        if (!opt_propagates(propagate, table[i].name) || getrlimit(table[i].resource, &now) < 0)
+        if (!is_propagated(table[i].name, given, conf) || getrlimit(table[i].resource, &now) < 0)
             continue;
         pb__rlimit__init(item);
         item->resource = (uint32_t)table[i].resource;

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "conf/conf.h"
 #include "proto/common.pb-c.h"
 
 #define RLIMITS_MAX 10
@@ -16,5 +17,5 @@ struct rlimits {
     size_t count;
 };
 
-/* Those that the list of --propagate names; NULL: all. */
-void rlimits_init(struct rlimits *l, const char *propagate);
+/* Those that --propagate names; without it (NULL) those of the configuration. */
+void rlimits_init(struct rlimits *l, const char *given, const struct conf *conf);

@@ -211,7 +211,7 @@ static void make_payload(struct setup *s)
     make_user_env(s);
     p->env = s->env.vars;
     p->n_env = s->env.count;
-    rlimits_init(&s->limits, s->opt.propagate ? s->opt.propagate : conf->propagate_resource_limits);
+    rlimits_init(&s->limits, s->opt.propagate, conf);
     p->spank_options = plugins_options(s->plugins, &p->n_spank_options);
     p->rlimits = s->limits.list;
     p->n_rlimits = s->limits.count;

@@ -67,7 +67,7 @@ static bool is_derived(const struct key *key, const char *value, size_t nodes)
 {
     return (str_eq(key->name, "MaxNodeCount") && strtoull(value, NULL, 10) == nodes) ||
            (str_eq(key->name, "SelectTypeParameters") &&
-            (str_eq(value, "NONE") || str_eq(value, "CR_CORE")));
+            (str_eq(value, "NONE") || str_eq(value, "CR_CORE_MEMORY")));
 }
 
 static bool is_default(const struct key *key, const char *value)

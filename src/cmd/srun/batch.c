@@ -69,8 +69,8 @@ static void add_step_options(struct batch *b, const struct opt *o)
         vec_push(&b->argv, mem_strdup("-v"));
 }
 
-static void fill(struct batch *b, const struct opt *o, struct Pb__JobSpec *spec,
-                 const struct batch_command *command)
+static void fill(struct batch *b, const struct conf *conf, const struct opt *o,
+                 struct Pb__JobSpec *spec, const struct batch_command *command)
 {
     struct Pb__JobPayload *p = &b->payload;
     bool script = read_script(b, command->argv[0]);
@@ -96,7 +96,7 @@ static void fill(struct batch *b, const struct opt *o, struct Pb__JobSpec *spec,
     p->n_env = b->env.count;
     p->spank_options = command->spank_options;
     p->n_spank_options = command->spank_option_count;
-    rlimits_init(&b->limits, o->propagate);
+    rlimits_init(&b->limits, o->propagate, conf);
     p->rlimits = b->limits.list;
     p->n_rlimits = b->limits.count;
     p->has_umask = 1;
@@ -137,7 +137,7 @@ int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpe
     struct err err = {0};
     int code;
 
-    fill(&b, o, spec, command);
+    fill(&b, conf, o, spec, command);
     request.spec = spec;
     request.payload = &b.payload;
     arena_init(&arena, 0);

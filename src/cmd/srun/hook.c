@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/mem.h"
 #include "cmd/common/envlist.h"
 #include "cmd/common/jobenv.h"
 #include "cmd/common/tasks.h"
@@ -23,10 +24,21 @@ static void make_env(const struct run *run, struct envlist *env)
     jobenv_step(env, run->step);
 }
 
-/* What srun ignores for itself is not ignored by the program. */
-static int spawn(const char *program, char **env, pid_t *pid)
+/* argv: the program, and the command of the step. */
+static char **make_argv(const struct run *run, const char *program)
 {
-    char *argv[] = {(char *)program, NULL};
+    size_t count = run->argc > 0 ? (size_t)run->argc : 0;
+    char **argv = mem_alloc((count + 2) * sizeof(char *));
+
+    argv[0] = (char *)program;
+    for (size_t i = 0; i < count; i++)
+        argv[i + 1] = run->argv[i];
+    return argv;
+}
+
+/* What srun ignores for itself is not ignored by the program. */
+static int spawn(const char *program, char **argv, char **env, pid_t *pid)
+{
     posix_spawnattr_t attr;
     sigset_t defaults;
     int code;
@@ -53,7 +65,8 @@ void hook_run(const struct run *run, const char *program)
     if (program == NULL || *program == '\0' || strcmp(program, "none") == 0)
         return;
     make_env(run, &env);
-    code = spawn(program, env.vars, &pid);
+    _cleanup_free_ char **argv = make_argv(run, program);
+    code = spawn(program, argv, env.vars, &pid);
     envlist_done(&env);
     if (code != 0) {
         say_error("%s: %s", program, strerror(code));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * srun --prolog and --epilog: programs of the user that srun runs here, around its step.
+ * Programs that srun runs as the user on its own host around its step, with the arguments of the
+ * step: --prolog and --epilog, otherwise SrunProlog and SrunEpilog.
  */
 #pragma once
 

@@ -378,7 +378,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
     fill_orders(&run->options->dist, &m);
     m.io_addr = address;
     m.n_io_addr = count;
-    rlimits_init(&limits, run->options->propagate);
+    rlimits_init(&limits, run->options->propagate, run->conf);
     m.rlimits = limits.list;
     m.n_rlimits = limits.count;
     m.has_umask = 1;

@@ -331,10 +331,9 @@ static void make_run(struct setup *s)
         .job_name = s->job.name,
         .mpi = mpi_of(s),
         .x11 = o->x11,
-        .propagate =
-            opt_given(o, OPT_ID_propagate) ? o->propagate : s->conf->propagate_resource_limits,
-        .prolog = o->prolog,
-        .epilog = o->epilog,
+        .propagate = o->propagate,
+        .prolog = o->prolog ? o->prolog : s->conf->srun_prolog,
+        .epilog = o->epilog ? o->epilog : s->conf->srun_epilog,
         .task_prolog = o->task_prolog,
         .task_epilog = o->task_epilog,
         .append = opt_given(o, OPT_ID_open_mode) ? o->open_append : s->conf->job_file_append != 0,
