@@ -148,13 +148,14 @@ static const char *wrong_failure(const struct sim_attempt *e, const struct sim_v
     return NULL;
 }
 
-/* The controller gives a status to what ran on a node that was given back or lost. */
+/* The controller gives a status to steps on a node that the job gave back, or lost and went on
+ * without. */
 static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w,
                                const struct sim_client *c)
 {
     int status = w->view.exit_status;
     return (c->shrinks && status == KILL_STATUS) ||
-           (status == LAUNCH_STATUS && (!is_known(w) || has_lost_node(s, w)));
+           (status == LAUNCH_STATUS && c->item->no_kill && (!is_known(w) || has_lost_node(s, w)));
 }
 
 static const char *wrong_end(struct sim *s, const struct sim_watch *w)
