@@ -118,6 +118,26 @@ static void overwrite(const char *dir, const char *name, long at, size_t len)
     close(fd);
 }
 
+/* Each is one that was stored, whole, and there once; the load gives them in their order. */
+static void assert_genuine(const struct seen *seen)
+{
+    uint64_t last = 0;
+    for (const char *line = str_cstr(&seen->records), *end; *line; line = end + 1) {
+        end = strchr(line, '\n');
+        assert_non_null(end);
+        int len = (int)(end - line);
+        if (last == 0 && len == 9 && strncmp(line, "4:n1=node", 9) == 0)
+            continue;
+        unsigned long long i = 0;
+        assert_int_equal(sscanf(line, "2/%llu=", &i), 1);
+        assert_true(i > last && i <= RECORDS);
+        _cleanup_free_ char *text = record_text(i), *whole = mem_printf("2/%llu=%s", i, text);
+        if ((int)strlen(whole) != len || strncmp(line, whole, (size_t)len))
+            fail_msg("not what was stored: %.*s", len, line);
+        last = i;
+    }
+}
+
 static int load_count(const char *dir, unsigned flags, size_t *count, struct err *err)
 {
     struct store *s = NULL;
@@ -128,6 +148,7 @@ static int load_count(const char *dir, unsigned flags, size_t *count, struct err
     struct seen seen = {0};
     rc = store_load(s, 0, seen_record, seen_damaged, &seen, err);
     *count = count_lines(&seen.records);
+    assert_genuine(&seen);
     seen_done(&seen);
     store_close(s);
     return rc;
@@ -253,6 +274,7 @@ static void flipped_bits_are_noticed(void **state)
         int rc = store_load(s, 0, seen_record, seen_damaged, &seen, NULL);
         if (rc == 0 && seen.damaged.len == 0)
             assert_string_equal(str_cstr(&seen.records), str_cstr(&full));
+        assert_genuine(&seen);
         seen_done(&seen);
         store_close(s);
     }

@@ -12,11 +12,14 @@ struct fault {
 struct file { /* ours, followed by the real VFS's own */
     sqlite3_file base;
     sqlite3_file *real;
+    const char *path; /* SQLite's, which keeps it while the file is open */
 };
 
 static struct fault faults[TEST_VFS_OPS];
 static sqlite3_vfs shim, *real_vfs;
 static sqlite3_io_methods methods;
+static test_vfs_trace_fn *trace_fn;
+static void *trace_ctx;
 
 static int fault_hit(enum test_vfs_op op)
 {
@@ -25,6 +28,18 @@ static int fault_hit(enum test_vfs_op op)
     if (f->code && (f->count == f->nth || (f->for_ever && f->count >= f->nth)))
         return f->code;
     return SQLITE_OK;
+}
+
+static int trace(int rc, struct test_vfs_event event)
+{
+    if (rc == SQLITE_OK && trace_fn && event.path)
+        trace_fn(trace_ctx, &event);
+    return rc;
+}
+
+static const char *path_of(sqlite3_file *f)
+{
+    return ((struct file *)(void *)f)->path;
 }
 
 static sqlite3_file *real_of(sqlite3_file *f)
@@ -43,16 +58,25 @@ static int on_read(sqlite3_file *f, void *p, int n, sqlite3_int64 at)
 static int on_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 {
     int rc = fault_hit(TEST_VFS_WRITE);
-    return rc ? rc : real_of(f)->pMethods->xWrite(real_of(f), p, n, at);
+    if (rc == SQLITE_OK)
+        rc = real_of(f)->pMethods->xWrite(real_of(f), p, n, at);
+    return trace(
+        rc,
+        (struct test_vfs_event){
+            .change = TEST_VFS_WROTE, .path = path_of(f), .data = p, .len = (size_t)n, .at = at});
 }
 static int on_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
-    return real_of(f)->pMethods->xTruncate(real_of(f), size);
+    int rc = real_of(f)->pMethods->xTruncate(real_of(f), size);
+    return trace(rc, (struct test_vfs_event){
+                         .change = TEST_VFS_TRUNCATED, .path = path_of(f), .len = (size_t)size});
 }
 static int on_sync(sqlite3_file *f, int flags)
 {
     int rc = fault_hit(TEST_VFS_SYNC);
-    return rc ? rc : real_of(f)->pMethods->xSync(real_of(f), flags);
+    if (rc == SQLITE_OK)
+        rc = real_of(f)->pMethods->xSync(real_of(f), flags);
+    return trace(rc, (struct test_vfs_event){.change = TEST_VFS_SYNCED, .path = path_of(f)});
 }
 static int on_size(sqlite3_file *f, sqlite3_int64 *size)
 {
@@ -89,7 +113,15 @@ static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flag
     mine->real = (sqlite3_file *)(void *)(mine + 1);
     int rc = real_vfs->xOpen(real_vfs, name, mine->real, flags, out);
     mine->base.pMethods = rc == SQLITE_OK ? &methods : NULL;
+    mine->path = name;
     return rc;
+}
+
+static int on_delete(sqlite3_vfs *vfs, const char *name, int sync_directory)
+{
+    int rc = real_vfs->xDelete(real_vfs, name, sync_directory);
+    return trace(rc, (struct test_vfs_event){
+                         .change = TEST_VFS_DELETED, .path = name, .is_durable = sync_directory});
 }
 
 void store_test_vfs_install(void)
@@ -101,6 +133,7 @@ void store_test_vfs_install(void)
     shim.zName = "fail-on-order";
     shim.szOsFile = (int)sizeof(struct file) + real_vfs->szOsFile;
     shim.xOpen = on_open;
+    shim.xDelete = on_delete;
     /* Version 1: no shared memory and no mapping, which an exclusive log does without. */
     methods = (sqlite3_io_methods){.iVersion = 1,
                                    .xClose = on_close,
@@ -126,4 +159,10 @@ void store_test_vfs_fail(enum test_vfs_op op, unsigned nth, bool for_ever, int s
 unsigned store_test_vfs_count(enum test_vfs_op op)
 {
     return faults[op].count;
+}
+
+void store_test_vfs_trace(test_vfs_trace_fn *fn, void *ctx)
+{
+    trace_fn = fn;
+    trace_ctx = ctx;
 }
