@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """A saved state that is damaged: what of it is served, what is refused, and that nothing is lost or done twice. RELIABILITY P6, A4."""
 import random
+import re
 import shutil
 import signal
 
@@ -72,6 +73,16 @@ def shown(c):
     return dict(line.split("|") for line in c.run("squeue -a -h -t all -o %i|%j").ok().splitlines())
 
 
+def contents(c):
+    """Everything that is shown of each job, by its id."""
+    lines = c.run("scontrol show job -o").ok().splitlines()
+    return {re.match(r"JobId=(\d+) ", line)[1]: re.sub(r" (LastSchedEval|Scheduler)=\S*", "", line) for line in lines if line.startswith("JobId=")}
+
+
+def script(c, job):
+    return c.run(f"scontrol write batch_script {job} -")
+
+
 def test_damaged_records_are_set_aside(place, make_cluster):
     """Each for itself, with -R and without, told of with its place; the rest is served, and ids are not given again."""
     c = make_cluster(nodes=2, conf=place[0], start=False)
@@ -81,6 +92,8 @@ def test_damaged_records_are_set_aside(place, make_cluster):
     c.run("scontrol update NodeName=n1 State=DRAIN Reason=fan").ok()
     c.run("scontrol update NodeName=n2 Comment=note").ok()
     c.run("scontrol update PartitionName=main MaxNodes=1").ok()
+    whole, text = contents(c), script(c, 5).ok()
+    assert len(whole) == 5 and "true" in text
     stop(c)
     state.spoil(JOB, 2)
     state.put(JOB, 3, b"\xff\xff")
@@ -90,6 +103,7 @@ def test_damaged_records_are_set_aside(place, make_cluster):
     for option in (), ("-R",):
         c.start_controller(*option)
         assert shown(c) == {"1": "job1", "5": "job5"}
+        assert contents(c) == {job: whole[job] for job in ("1", "5")} and script(c, 5).ok() == text
         assert "DRAIN" in c.node("n1")["State"]
         assert "record was damaged and set aside" in c.node("n1")["Reason"] and c.node("n2")["Comment"] == "note"
         assert "State=DOWN" in c.run("scontrol show partition main").ok()
@@ -203,9 +217,10 @@ def test_a_file_that_is_damaged_anywhere(make_cluster):
     state = State(c)
     c.start_controller()
     hold(c, 60)
+    all_jobs, text = contents(c), script(c, 1).ok()
+    assert len(all_jobs) == 60
     stop(c)
     good = state.path.read_bytes()
-    all_jobs = {str(i): f"job{i}" for i in range(1, 61)}
     served = refusals = 0
     for _ in range(200 if SOAK else 8):
         data = bytearray(good)
@@ -226,8 +241,9 @@ def test_a_file_that_is_damaged_anywhere(make_cluster):
             process = c.daemons["slurmctld"]
             eventually(lambda: process.poll() is not None or c.run("scontrol ping").returncode == 0, "a start or a refusal")
             if process.poll() is None:
-                now = shown(c)
+                now = contents(c)
                 assert now.items() <= all_jobs.items()
+                assert not now or (script(c, draw.choice(sorted(now))).stdout.strip() in (text, ""))
                 if not option and now != all_jobs:
                     assert "was set aside" in c.tail("slurmctld", 200)
                 assert c.sbatch("-H", "-o", "/dev/null", wrap="true") > 60

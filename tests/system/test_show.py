@@ -197,9 +197,16 @@ def test_ping(cluster):
 
 def test_changes_live(cluster):
     """CORE-047, 048, 129, 199: changing a partition leaves running jobs alone; some fields can not be changed and say so."""
+    cluster.run("scontrol update PartitionName=main MaxTime=2:00:00").ok()
+    runs = cluster.sbatch("-t", "1:00:00", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(runs) == "RUNNING", "running")
+    before = cluster.job(runs)
     cluster.run("scontrol update PartitionName=main MaxTime=30").ok()
     assert "MaxTime=00:30:00" in cluster.run("scontrol show partition main").ok()
     cluster.run("scontrol update PartitionName=main State=DOWN").ok()
+    same = ("JobState", "TimeLimit", "EndTime", "StartTime", "NodeList", "Restarts", "Partition")
+    assert [cluster.job(runs)[f] for f in same] == [before[f] for f in same]
+    cluster.run(f"scancel {runs}").ok()
     job = cluster.sbatch("-o", "/dev/null", wrap="true")
     assert cluster.job(job)["Reason"] == "PartitionDown"
     cluster.run("scontrol update PartitionName=main State=UP MaxTime=UNLIMITED").ok()
