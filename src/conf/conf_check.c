@@ -516,10 +516,30 @@ static int rate_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* Slurm's name for it: the lifetime of a credential, and the default delay of a requeued job. */
+static int cred_expire_check(struct conf_loader *l, struct err *err)
+{
+    struct conf *c = l->conf;
+    _cleanup_free_ char *text = c->auth_info ? conf_list_value(c->auth_info, "cred_expire") : NULL;
+    _cleanup_free_ char *given =
+        c->scheduler_parameters ? conf_list_value(c->scheduler_parameters, "requeue_delay") : NULL;
+    long long sec;
+
+    if (!text)
+        return 0;
+    if (str_parse_i64(text, 0, 31536000, &sec) < 0)
+        return conf_fail(written(l, CONF_KEY_auth_info)->at, err,
+                         "AuthInfo: invalid cred_expire '%s': use a number of seconds", text);
+    if (!given)
+        c->sched.requeue_delay = sec;
+    return 0;
+}
+
 static int sched_check(struct conf_loader *l, struct err *err)
 {
-    return conf_sched_read(l, l->conf->scheduler_parameters,
-                           written(l, CONF_KEY_scheduler_parameters)->at, &l->conf->sched, err);
+    int rc = conf_sched_read(l, l->conf->scheduler_parameters,
+                             written(l, CONF_KEY_scheduler_parameters)->at, &l->conf->sched, err);
+    return rc == 0 ? cred_expire_check(l, err) : rc;
 }
 
 /* SLURM_DEBUG_FLAGS comes before the file. */

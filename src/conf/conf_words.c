@@ -90,7 +90,7 @@ static const struct {
     enum conf_key_id key;
     const char *words;
 } option_keys[] = {
-    {CONF_KEY_auth_info, "socketdir ttl"},
+    {CONF_KEY_auth_info, "cred_expire socketdir ttl"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
     {CONF_KEY_launch_parameters,
      "batch_step_set_cpu_freq mpir_use_nodeaddr slurmstepd_memlock srun_exclusive_allocation "

@@ -199,19 +199,26 @@ void finish_without(struct control *c, struct job *j, bool host)
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
 }
 
-/* Its request has the time, too: that is read again when it is queued, changed or restored. */
-void finish_requeue_later(struct control *c, struct job *j, int64_t sec)
+/* The request has the begin time, too: the request is read again when the job is queued, changed or
+ * restored. */
+static void delay_begin(struct control *c, struct job *j, int64_t sec)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     int64_t at = control_wall(c) + sec;
-    j->requeue_after = j->may_requeue;
-    if (!j->requeue_after || j->begin_at >= at)
+    if (sec == 0 || j->begin_at >= at)
         return;
     Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     SET(spec, begin_at_sec, at);
     job_repack(&j->spec, &spec->base);
     j->begin_at = at;
+}
+
+void finish_requeue_later(struct control *c, struct job *j, int64_t sec)
+{
+    j->requeue_after = j->may_requeue;
+    if (j->requeue_after)
+        delay_begin(c, j, sec);
 }
 
 /* Its limit before it was shortened. */
@@ -261,6 +268,7 @@ void finish_requeue(struct control *c, struct job *j)
     j->readying = j->script_ending = j->stopped = false;
     j->start_at = j->end_at = 0;
     job_forget_run(c->cluster, j);
+    delay_begin(c, j, c->conf->sched.requeue_delay);
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;

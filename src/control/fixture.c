@@ -175,7 +175,8 @@ static struct conf *read_conf(struct fixture *f, const char *lines)
     struct err err = {0};
     FILE *file = fopen(f->path, "w");
     assert_non_null(file);
-    fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n%s\n", lines);
+    fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n%s%s\n",
+            strstr(lines, "AuthInfo=") ? "" : "AuthInfo=cred_expire=0\n", lines);
     fclose(file);
     if (conf_load(f->path, CONF_FULL, NULL, &conf, NULL, &err) != 0)
         fail_msg("%s", err.text);

@@ -66,7 +66,8 @@ struct fixture {
     VEC(char *) closed; /* nodes whose session was ended */
 };
 
-/* A cluster of these lines of slurm.conf; its nodes are not registered yet. */
+/* A cluster of these lines of slurm.conf; its nodes are not registered yet. Requeued jobs may start
+ * at once, unless a line has AuthInfo=cred_expire= or requeue_delay=. */
 struct fixture *fixture_new(const char *lines);
 /* The same with so many of its nodes, n1 and on, registered. */
 struct fixture *fixture_new_up(const char *lines, unsigned nodes);

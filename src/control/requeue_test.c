@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <string.h>
 
+#include "base/mem.h"
 #include "control/fixture.h"
 
 #define CONF                                                                                       \
@@ -59,6 +60,55 @@ static void exit_codes_decide(void **state)
             assert_string_equal(l->reason_detail, "job requeued in held state");
         else if (!v[i].again)
             assert_true(l->state == PB__JOB_STATE__FAILED || l->state == PB__JOB_STATE__COMPLETED);
+        fixture_free(f);
+    }
+}
+
+/* As in Slurm: SchedulerParameters=requeue_delay=, cred_expire of AuthInfo, or two minutes. */
+static void requeued_job_waits_for_the_delay(void **state)
+{
+    static const struct {
+        const char *lines;
+        int64_t sec;
+    } v[] = {{"AuthInfo=ttl=60\n", 120},
+             {"AuthInfo=cred_expire=30\n", 30},
+             {"SchedulerParameters=requeue_delay=600\nAuthInfo=cred_expire=30\n", 600},
+             {"SchedulerParameters=requeue_delay=0\nAuthInfo=cred_expire=30\n", 0}};
+    enum { SCONTROL, EXIT_CODE, NODE_FAILURE, WAYS };
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    for (size_t i = 0; i < sizeof v / sizeof v[0] * WAYS; i++) {
+        _cleanup_free_ char *lines = mem_printf("%s" CONF, v[i / WAYS].lines);
+        struct fixture *f = fixture_new_up(lines, 1);
+        int64_t id = fixture_submit(f, &FIXTURE_USER, NULL), sec = v[i / WAYS].sec;
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        print_message("%s%zu\n", v[i / WAYS].lines, i % WAYS);
+        if (i % WAYS == EXIT_CODE) {
+            end(f, id, 0, 3 << 8);
+        } else if (i % WAYS == SCONTROL) {
+            assert_int_equal(update(f, (Pb__JobUpdate){.has_requeue = true, .requeue = true}, id),
+                             0);
+            fixture_gone(f, "n1", (uint32_t)id, 0);
+        } else {
+            assert_int_equal(fixture_update_node(f, "n1", "DOWN", "it fails"), 0);
+            assert_int_equal(fixture_update_node(f, "n1", "RESUME", NULL), 0);
+            fixture_gone(f, "n1", (uint32_t)id, 0);
+        }
+        if (sec) {
+            fixture_restart(f);
+            fixture_register(f, "n1", "again");
+        }
+        const Pb__JobLive *l = live(f, &arena, id);
+        assert_int_equal(l->restarts, 1);
+        if (sec) {
+            assert_int_equal(l->state, PB__JOB_STATE__PENDING);
+            assert_string_equal(l->reason, "BeginTime");
+            assert_int_equal(l->eligible_at, f->wall_ms / 1000 + sec);
+            fixture_pass(f, (sec - 1) * 1000);
+            assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__PENDING);
+            fixture_pass(f, 2000);
+        }
+        assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
         fixture_free(f);
     }
 }
@@ -175,6 +225,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(exit_codes_decide),
+        cmocka_unit_test(requeued_job_waits_for_the_delay),
         cmocka_unit_test(who_must_not_be_requeued_is_not),
         cmocka_unit_test(on_its_way_back_it_can_be_cancelled),
         cmocka_unit_test(on_its_way_back_it_can_not_be_signalled),

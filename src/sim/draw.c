@@ -37,6 +37,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     sim_draw_wishes(&d);
     sim_draw_shrinks(&d);
     sim_draw_part_acts(&d);
+    sim_draw_requeue_delay(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

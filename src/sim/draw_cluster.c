@@ -194,3 +194,9 @@ void sim_draw_hooks(struct draw *d)
     if (chance(d, 30))
         conf(d, "EpilogSlurmctld=/bin/true");
 }
+
+void sim_draw_requeue_delay(struct draw *d)
+{
+    if (chance(d, 30))
+        conf(d, "SchedulerParameters=requeue_delay=%lld", (long long)ONE_OF(d, 1, 10, 120));
+}

@@ -338,8 +338,31 @@ static bool is_final(int state)
            state != PB__JOB_STATE__SUSPENDED;
 }
 
+#define RECORD_SEC 5 /* most, until the record of a turn is written */
+
+static int64_t requeue_delay(const struct sim *s)
+{
+    static const char key[] = "SchedulerParameters=requeue_delay=";
+    vec_foreach (&s->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
+            return strtoll(item->text + sizeof key - 1, NULL, 10);
+    return 0;
+}
+
+static void check_requeue(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
+{
+    const struct sim_view *now = &w->view;
+    bool begin_given =
+        w->client == UINT32_MAX || s->clients.data[w->client].claims[SIM_CLAIM_BEGIN].made;
+    int64_t delay = requeue_delay(s);
+    if (delay && now->restarts > before->restarts && !begin_given &&
+        now->begin_at < sim_wall_ms(s) / 1000 + delay - RECORD_SEC)
+        sim_break(s, "a requeued job may start before requeue_delay", "job %u", w->job_id);
+}
+
 static void check_step(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
 {
+    check_requeue(s, w, before);
     const struct sim_view *now = &w->view;
     if (now->restarts < before->restarts)
         sim_break(s, "a restart count went back", "job %u", w->job_id);

@@ -157,7 +157,7 @@ class Cluster:
             f"SlurmUser={user}", f"SlurmdUser={user}", f"StateSaveLocation={self.dir}/state",
             f"SlurmdSpoolDir={self.dir}/spool/%n", f"SlurmctldPidFile={self.dir}/slurmctld.pid",
             f"SlurmdPidFile={self.dir}/slurmd-%n.pid", f"SlurmctldLogFile={self.dir}/slurmctld.log",
-            f"SlurmdLogFile={self.dir}/slurmd-%n.log", f"AuthInfo=socketdir={self.dir}/run",
+            f"SlurmdLogFile={self.dir}/slurmd-%n.log", f"AuthInfo=socketdir={self.dir}/run,cred_expire=0",
             "SlurmdParameters=config_overrides", "SelectType=select/cons_tres",
             "SelectTypeParameters=CR_Core_Memory", "KillWait=1", "ReturnToService=2", "DefMemPerCPU=100",
             "SlurmctldDebug=debug", "SlurmdDebug=debug",
