@@ -20,6 +20,26 @@ void finish_send_terminate(struct control *c, struct job *j, const struct alloc_
     finish_send_terminate_to(c, j, c->cluster->nodes.data[a->node], why, grace_sec);
 }
 
+/* What the user is told when nodes end a job that has reached its final state. An order that is
+ * repeated, to a node that was away for example, says the same as the first one. */
+static const char *find_end_reason(const struct job *j)
+{
+    switch (j->state) {
+    case PB__JOB_STATE__TIMEOUT:
+        return str_eq(j->reason, "InactiveLimit") ? "INACTIVE LIMIT" : "TIME LIMIT";
+    case PB__JOB_STATE__PREEMPTED:
+        return "PREEMPTION";
+    case PB__JOB_STATE__NODE_FAIL:
+        return "NODE FAILURE";
+    case PB__JOB_STATE__CANCELLED:
+        return str_eq(j->reason, "SystemShutdown") ? "SYSTEM SHUTDOWN"
+               : j->requeue_after                  ? "REQUEUE"
+                                                   : "CANCELLED";
+    default:
+        return NULL;
+    }
+}
+
 void finish_send_terminate_to(struct control *c, struct job *j, const struct node *n,
                               const char *why, uint32_t grace_sec)
 {
@@ -32,7 +52,7 @@ void finish_send_terminate_to(struct control *c, struct job *j, const struct nod
     t.uid = j->uid;
     t.gid = j->gid;
     SET(&t, grace_sec, grace_sec);
-    t.why = (char *)why;
+    t.why = (char *)(why ? why : find_end_reason(j));
     SET(&t, exit_status, j->exit_status);
     SET(&t, derived_status, j->derived_status);
     t.facts = facts_make(c, j, &arena);
@@ -58,18 +78,31 @@ static void end_steps(struct control *c, struct job *j)
     }
 }
 
-void finish_answer_waiters(struct control *c, struct job *j)
+/* sbatch --wait: when a job was ended, its last processes, and what slurmstepd says of the end, may
+ * still write to its output. Who wants notices, as srun and salloc, hears of the end at once. */
+static void answer_end_calls(struct control *c, struct job *j)
 {
     Pb__JobEnd end = PB__JOB_END__INIT;
     end.job_id = j->id;
     end.state = j->state;
     SET(&end, exit_status, j->exit_status);
     end.failed_node = (char *)c->failed_node;
-    vec_foreach (&j->end_calls, call) {
-        control_release(c, *call);
-        c->env->reply(c->env->ctx, *call, &end.base);
+    end.why = (char *)find_end_reason(j);
+    for (size_t i = 0; i < j->end_calls.len;) {
+        uint64_t call = j->end_calls.data[i];
+        if (j->completing && end.why && !notify_listens(j, call)) {
+            i++;
+            continue;
+        }
+        vec_remove(&j->end_calls, i);
+        control_release(c, call);
+        c->env->reply(c->env->ctx, call, &end.base);
     }
-    vec_clear(&j->end_calls);
+}
+
+void finish_answer_waiters(struct control *c, struct job *j)
+{
+    answer_end_calls(c, j);
     if (j->run && j->run->board)
         vec_clear(&j->run->board->waits);
     if (j->array)
@@ -97,10 +130,12 @@ void finish_clean(struct control *c, struct job *j)
     depend_shelve(c->cluster, j); /* what it waited for it waits for again when it is requeued */
     depend_reindex(c->cluster, j);
     depend_changed(c, j);
-    if (j->requeue_after)
+    if (j->requeue_after) {
         finish_requeue(c, j);
-    else
-        control_schedule(c, j);
+        return;
+    }
+    answer_end_calls(c, j);
+    control_schedule(c, j);
 }
 
 /* Nodes where nothing can have run and nothing is to be run are free without asking them. */

@@ -231,7 +231,8 @@ void shutdown_tick(struct control *c);
 /* cancel.c */
 /* One who waits for the job's end hears messages until then, when it asks for them. */
 void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__JobIdRequest *r);
-void notify_held_up(struct control *c, struct job *j); /* what holds it up, while one waits */
+bool notify_listens(const struct job *j, uint64_t call); /* who waits by this call is such a one */
+void notify_held_up(struct control *c, struct job *j);   /* what holds it up, while one waits */
 void cancel_notify(struct control *c, struct job *j, int signo); /* all its steps */
 void cancel_warn(struct control *c, struct job *j);              /* --signal: its time has come */
 /* What is left of it ends everywhere. */

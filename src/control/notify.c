@@ -69,6 +69,15 @@ static void drop_end_call(struct job *j, uint64_t call)
             vec_remove(&j->end_calls, i);
 }
 
+bool notify_listens(const struct job *j, uint64_t call)
+{
+    const struct notice_board *b = j->run ? j->run->board : NULL;
+    for (size_t i = 0; b && i < b->waits.len; i++)
+        if (b->waits.data[i].call == call)
+            return true;
+    return false;
+}
+
 /* To those who have not heard it: each asks again, and gets the next one then. */
 static void deliver(struct control *c, struct job *j)
 {
@@ -96,9 +105,11 @@ void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__Job
                             .seen = r->notices_seen,
                             .step_id = r->has_step_id ? r->step_id : NOTICE_OF_JOB,
                             .of_job = r->has_of_job && r->of_job};
-    if (!r->has_notices_seen || job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
+    if (!r->has_notices_seen || j->state == PB__JOB_STATE__PENDING)
         return;
     vec_push(&board_of(j)->waits, w);
+    if (job_is_final(j))
+        return;
     deliver(c, j);
     inactive_look(c, j);
     control_schedule(c, j);

@@ -137,6 +137,61 @@ static void a_begin_time_holds_for_who_is_queued_again(void **state)
     fixture_free(f);
 }
 
+static void pass_limit(struct fixture *f, uint32_t id)
+{
+    fixture_pass(f, 11000);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__TIMEOUT);
+}
+
+static void cancel_job(struct fixture *f, uint32_t id)
+{
+    struct caller user = FIXTURE_USER;
+    assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
+}
+
+static size_t count_ends(const struct fixture *f, uint32_t id, const char *why)
+{
+    size_t found = 0;
+    vec_foreach (&f->orders, o)
+        for (size_t i = 0; i < (*o)->orders->n_orders; i++) {
+            const Pb__Terminate *t = (*o)->orders->orders[i]->terminate;
+            if (t && t->job_id == id) {
+                assert_string_equal(t->why, why);
+                found++;
+            }
+        }
+    return found;
+}
+
+/* To a node that does not answer, that comes back, and by the next controller. */
+static void repeated_orders_say_why_a_job_ends(void **state)
+{
+    static const struct {
+        const char *why;
+        void (*end)(struct fixture *f, uint32_t id);
+    } rows[] = {{"TIME LIMIT", pass_limit}, {"CANCELLED", cancel_job}};
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture *f = make("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
+        uint32_t id = run_one(f, 1, 10);
+        fixture_launched(f, "n1", id, 0);
+        fixture_clear(f);
+        rows[i].end(f, id);
+        assert_int_equal(count_ends(f, id, rows[i].why), 1);
+        fixture_pass(f, 100000);
+        assert_true(count_ends(f, id, rows[i].why) > 1);
+        fixture_clear(f);
+        fixture_register(f, "n1", "i1");
+        fixture_turn(f);
+        assert_int_equal(count_ends(f, id, rows[i].why), 1);
+        fixture_clear(f);
+        fixture_restart(f);
+        fixture_register(f, "n1", "i1");
+        fixture_pass(f, 100000);
+        assert_true(count_ends(f, id, rows[i].why) > 1);
+        fixture_free(f);
+    }
+}
+
 /* --- nodes --------------------------------------------------------------------------------------
  */
 
@@ -421,6 +476,8 @@ static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
 /* --- those who wait -----------------------------------------------------------------------------
  */
 
+/* srun and salloc want notices and hear at once that a job was ended; sbatch --wait hears when
+ * nothing can write to its output any more. */
 static void the_end_that_is_told_is_one(void **state)
 {
     struct fixture *f = make(CONF "Epilog=/bin/true\n", 2);
@@ -440,14 +497,25 @@ static void the_end_that_is_told_is_one(void **state)
     cancel.target = targets;
     cancel.n_target = 1;
     fixture_restart(f);
-    control_job_wait_end(f->control, 801, &user, &wait);
+    Pb__JobIdRequest listen = wait;
+    listen.has_notices_seen = true;
+    control_job_wait_end(f->control, 801, &user, &listen);
     control_job_signal(f->control, 802, &user, &cancel);
+    control_job_wait_end(f->control, 803, &user, &wait);
+    control_job_wait_end(f->control, 804, &user, &listen); /* it has ended by now */
     fixture_turn(f);
     assert_int_equal(fixture_code(f, 801), 0);
     assert_int_equal(fixture_code(f, 802), 0);
+    assert_int_equal(fixture_code(f, 803), -1);
+    assert_int_equal(fixture_code(f, 804), 0);
     fixture_restart(f);
+    control_job_wait_end(f->control, 805, &user, &wait);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 805), -1);
     fixture_register(f, "n2", "i1");
     fixture_gone(f, "n2", id, 0);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 805), 0);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__NODE_FAIL);
     fixture_free(f);
 }
@@ -483,6 +551,7 @@ int main(void)
         cmocka_unit_test(limits_go_by_the_clock_that_cannot_be_set),
         cmocka_unit_test(after_a_boot_there_is_only_the_wall_clock),
         cmocka_unit_test(a_restart_grants_no_more_over_time),
+        cmocka_unit_test(repeated_orders_say_why_a_job_ends),
         cmocka_unit_test(a_begin_time_is_looked_at_again_when_the_clock_was_set),
         cmocka_unit_test(a_begin_time_holds_for_who_is_queued_again),
         cmocka_unit_test(what_runs_on_a_node_set_down_is_ended_first),

@@ -108,23 +108,22 @@ bool job_is_ending(const struct job *j)
     return j->note.terminating || j->note.gone || j->batch_end;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-    return str_eq(a ? a : "", b ? b : "");
-}
-
+/* A repeated order without a reason does not replace the reason of an earlier one. */
 void job_terminate(struct job *j, uint32_t grace_sec, const char *why)
 {
     bool sooner = !j->note.terminating || grace_sec < j->note.grace_sec;
+    bool has_news = why && *why && !str_eq(j->note.why, why);
 
     if (j->note.gone)
         return;
-    if (sooner || !same_text(j->note.why, why)) {
-        free(j->note.why);
-        j->note.why = mem_strdup(why ? why : "");
-        j->note.grace_sec = grace_sec;
+    if (sooner || has_news) {
+        if (has_news || !j->note.why) {
+            free(j->note.why);
+            j->note.why = mem_strdup(why ? why : "");
+        }
+        j->note.grace_sec = sooner ? grace_sec : j->note.grace_sec;
         j->note.terminating = true;
-        job_note(j, NOTE_TERMINATE, grace_sec, j->note.why);
+        job_note(j, NOTE_TERMINATE, j->note.grace_sec, j->note.why);
         j->ending_sent = false;
     }
     job_check(j);
@@ -206,6 +205,25 @@ void job_check_left(struct job *j)
         job_terminate(j, 0, NULL);
 }
 
+/* The script comes last: an srun in it that is ended would end its step before the step's daemon
+ * hears why. */
+static void end_steps(struct job *j, uint32_t grace_sec)
+{
+    for (int script = 0; script < 2; script++)
+        vec_foreach (&j->steps, s)
+            if (((*s)->id == STEP_ID_BATCH) == script)
+                step_terminate(*s, grace_sec, j->note.why);
+}
+
+static void fail_waiting(struct job *j)
+{
+    const char *why = j->note.why && *j->note.why ? j->note.why : "CANCELLED";
+    _cleanup_free_ char *text =
+        mem_printf("%s: the job was ended on this node: %s", err_text(ERR_CREDENTIAL_REVOKED), why);
+
+    prolog_fail_waiting(j, ERR_CREDENTIAL_REVOKED, text, false);
+}
+
 void job_check(struct job *j)
 {
     if (j->adopting) /* more of it may be found */
@@ -218,15 +236,14 @@ void job_check(struct job *j)
     halt_check(j);
     if (j->note.gone || j->epilog_running || (!j->note.terminating && !j->batch_end))
         return;
-    prolog_fail_waiting(j, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED), false);
+    fail_waiting(j);
     adopt_fail(j, "the job is ending");
     if (!j->ending_sent) {
         uint32_t grace =
             j->note.terminating ? j->note.grace_sec : (uint32_t)j->d->conf->kill_wait_sec;
 
         j->ending_sent = true;
-        vec_foreach (&j->steps, s)
-            step_terminate(*s, grace, j->note.why);
+        end_steps(j, grace);
         receive_end(j);
     }
     if (j->steps.len || j->lost.len || j->receivers.len || j->prolog_running)

@@ -195,11 +195,46 @@ static void the_next_attempt_keeps_its_script(void **state)
     tear_down(NULL);
 }
 
+/* A controller that has not heard of an end orders it again, perhaps without saying why. */
+static void a_repeated_order_keeps_its_reason(void **state)
+{
+    static const struct {
+        const char *first, *then, *kept;
+        uint32_t first_sec, then_sec, kept_sec;
+    } rows[] = {
+        {"TIME LIMIT", NULL, "TIME LIMIT", 30, 30, 30},
+        {"TIME LIMIT", "", "TIME LIMIT", 30, 10, 10},
+        {"TIME LIMIT", "TIME LIMIT", "TIME LIMIT", 30, 60, 30},
+        {NULL, "TIME LIMIT", "TIME LIMIT", 30, 60, 30},
+        {NULL, NULL, "", 30, 30, 30},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        set_up(NULL);
+        _cleanup_free_ char *path = mem_printf("%s/jobs/%d.0", d.spool, JOB);
+        int fd = listen_as_shepherd(3);
+        struct job *j = adopt("S 3 1\n");
+        struct note read = {0};
+        job_terminate(j, rows[i].first_sec, rows[i].first);
+        job_terminate(j, rows[i].then_sec, rows[i].then);
+        assert_int_equal(note_load(path, &read, NULL), 0); /* what a next daemon will know */
+        const struct note *notes[] = {&j->note, &read};
+        for (size_t k = 0; k < 2; k++) {
+            assert_string_equal(notes[k]->why, rows[i].kept);
+            assert_int_equal(notes[k]->grace_sec, rows[i].kept_sec);
+        }
+        note_done(&read);
+        close(fd);
+        tear_down(NULL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_epilog_while_steps_live),
         cmocka_unit_test(a_failed_start_is_reported),
+        cmocka_unit_test(a_repeated_order_keeps_its_reason),
         cmocka_unit_test(the_next_attempt_keeps_its_script),
     };
 

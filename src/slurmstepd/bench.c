@@ -568,3 +568,8 @@ unsigned bench_count_files(struct bench *b, const char *dir)
     closedir(d);
     return count;
 }
+
+bool bench_has_claim(struct bench *b, void *ctx)
+{
+    return bench_count_files(b, "spool/steps") > 0;
+}

@@ -78,4 +78,5 @@ unsigned bench_count_launched(const struct bench *b, uint32_t job_id);
 char *bench_read(struct bench *b, const char *name); /* file of its directory; "" if none; free */
 bool bench_wait_text(struct bench *b, const char *name, const char *text);
 bool bench_has_file(struct bench *b, const char *name);
+bool bench_has_claim(struct bench *b, void *ctx);             /* for bench_until(): of any step */
 unsigned bench_count_files(struct bench *b, const char *dir); /* of a directory below */

@@ -99,11 +99,6 @@ static void test_cancelled_in_the_prolog(void **state)
     fake_end(&b, &f, 5);
 }
 
-static bool is_claimed(struct bench *b, void *ctx)
-{
-    return bench_count_files(b, "spool/steps") > 0;
-}
-
 /* Its shepherd waits for an srun that does not say a word. */
 static void test_cancelled_while_it_connects(void **state)
 {
@@ -120,7 +115,7 @@ static void test_cancelled_while_it_connects(void **state)
     fake_begin(&b, &f, programs);
     m.io_port = ntohs(addr.sin_port);
     fake_launch(&f, &c, &m, "echo >ran");
-    assert_true(bench_until(&b, is_claimed, NULL));
+    assert_true(bench_until(&b, bench_has_claim, NULL));
     bench_end_step(&b, 5, 0, 1);
     assert_true(bench_until(&b, fake_is_answered, &f));
     assert_int_equal(f.code, ERR_CREDENTIAL_REVOKED);

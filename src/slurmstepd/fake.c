@@ -239,6 +239,11 @@ bool fake_is_greeted(struct bench *b, void *ctx)
     return f->answered && (f->code || f->hellos > 0);
 }
 
+bool fake_is_heard(struct bench *b, void *ctx)
+{
+    return ((struct fake *)ctx)->hellos > 0;
+}
+
 bool fake_is_closed(struct bench *b, void *ctx)
 {
     return ((struct fake *)ctx)->closed;

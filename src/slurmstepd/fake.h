@@ -63,6 +63,7 @@ bool fake_is_done(struct bench *b, void *ctx);   /* refused, or all is over */
 bool fake_is_failed(struct bench *b, void *ctx); /* answered and closed */
 bool fake_is_up(struct bench *b, void *ctx);     /* refused, or tasks run and hear us */
 bool fake_is_greeted(struct bench *b, void *ctx);
+bool fake_is_heard(struct bench *b, void *ctx); /* a shepherd has said hello */
 bool fake_is_closed(struct bench *b, void *ctx);
 bool fake_has_output(struct bench *b, void *ctx); /* of task 0 */
 bool fake_has_errors(struct bench *b, void *ctx);

@@ -31,6 +31,7 @@
 #include "slurmstepd/watch.h"
 #include "slurmstepd/x11.h"
 
+#define STEPD_ERROR "slurmstepd: error: "
 #define KIB_PER_MIB 1024
 #define BLOCK_BYTES 512 /* of getrusage() */
 #define RETRY_MS 100    /* between looks for descendants that nothing else tells us of */
@@ -213,12 +214,19 @@ static bool output_is_sent(const struct step *step)
     return true;
 }
 
+/* Of a script that is ended, everything has the grace that SIGTERM comes with: an srun passes on
+ * what the nodes say of the end. */
+static bool lets_all_end(const struct step *step)
+{
+    return step->waits_for_all || (step->is_batch && step->terminating);
+}
+
 /* Nothing more can come: the extern step waits for its end, and then for those that are in it. */
 static bool has_run_out(struct step *step)
 {
     if (step->left || step->epilogs)
         return false;
-    if (step->waits_for_all && !step->killed && contain_has_left(step)) {
+    if (lets_all_end(step) && !step->killed && contain_has_left(step)) {
         look_again(step); /* nobody tells us of their ends */
         return false;
     }
@@ -266,25 +274,73 @@ void finish_check(struct step *step)
 void finish_format_cancel(const char *what, const char *node, const char *when, const char *why,
                           struct str *out)
 {
-    str_printf(out, "slurmstepd: error: *** %s ON %s CANCELLED AT %s", what, node, when);
+    str_printf(out, STEPD_ERROR "*** %s ON %s CANCELLED AT %s", what, node, when);
     if (why && *why && strcmp(why, "CANCELLED") != 0)
         str_printf(out, " DUE TO %s", why);
     str_puts(out, " ***\n");
 }
 
-static void say_why(struct step *step, const char *why)
+static void format_why(const struct step *step, const char *why, struct str *out)
 {
-    _cleanup_str_ struct str line = STR_INIT;
     char when[TIME_TEXT_MAX], what[64];
 
-    if (step->cancel_unsaid)
-        return;
     if (step->is_batch)
         snprintf(what, sizeof(what), "JOB %u", step->job_id);
     else
         snprintf(what, sizeof(what), "STEP %s", step->name);
-    finish_format_cancel(what, step->node, time_format_date(time(NULL), "", when), why, &line);
+    finish_format_cancel(what, step->node, time_format_date(time(NULL), "", when), why, out);
+}
+
+static void say_why(struct step *step, const char *why)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+
+    if (step->cancel_unsaid)
+        return;
+    format_why(step, why, &line);
     task_say(step, str_cstr(&line));
+}
+
+/* "slurmstepd: error: " stands before what an srun without a connection to us gets in an answer. */
+static void fail_start(struct step *step, const char *why)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+    const char *text = err_text(ERR_CREDENTIAL_REVOKED);
+
+    if (why && (step->is_batch || (step->srun && step->srun_was_up))) {
+        say_why(step, why);
+    } else if (why && !step->cancel_unsaid) {
+        format_why(step, why, &line);
+        line.len -= line.len > 0; /* the end of the line */
+        text = str_cstr(&line) + strlen(STEPD_ERROR);
+    }
+    start_failed(step, ERR_CREDENTIAL_REVOKED, text);
+}
+
+/* A script is ended when its output is open, where the reason belongs; at the latest when the grace
+ * is over. */
+static void terminate_starting(struct step *step, uint32_t grace_sec, const char *why)
+{
+    int64_t at = loop_mono_ms() + (int64_t)grace_sec * 1000;
+
+    if (!grace_sec || !why || !step->is_batch || !step->left || step->fail_code) {
+        fail_start(step, why);
+        return;
+    }
+    if (!step->end_why || at < step->kill_at_ms) {
+        step->kill_at_ms = at;
+        set_patience(step, (int64_t)grace_sec * 1000);
+    }
+    if (!step->end_why || *why) {
+        free(step->end_why);
+        step->end_why = mem_strdup(why);
+    }
+}
+
+void finish_terminate_early(struct step *step)
+{
+    if (step->phase == STEP_STARTING && step->end_why)
+        fail_start(step, step->end_why);
 }
 
 void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
@@ -292,13 +348,15 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
     int64_t at = loop_mono_ms() + (int64_t)grace_sec * 1000;
 
     if (step->phase == STEP_STARTING) {
-        start_failed(step, ERR_CREDENTIAL_REVOKED, err_text(ERR_CREDENTIAL_REVOKED));
+        terminate_starting(step, grace_sec, why);
         return;
     }
     if (step->phase == STEP_DRAINING) /* nothing is left to end; srun still gets what was written */
         return;
-    if (!step->terminating && why && !step->is_extern)
+    if (why && !step->is_extern && (!step->terminating || (*why && !step->why_said))) {
         say_why(step, why);
+        step->why_said = true;
+    }
     if (!step->terminating)
         journal_tell(step, LOG_LVL_INFO, "it is ended, with SIGKILL after %u s", grace_sec);
     if (why && !strcmp(why, "TIME LIMIT"))

@@ -14,6 +14,9 @@ void finish_check(struct step *step);
  * shorten the grace. why: NULL says nothing to the user; "" or "CANCELLED" is a plain cancel. */
 void finish_terminate(struct step *step, uint32_t grace_sec, const char *why);
 
+/* A script's output is open: carries out an order that came before. */
+void finish_terminate_early(struct step *step);
+
 /* At once, for its memory: says so, and its tasks have run out of it. */
 void finish_over_memory(struct step *step, const Pb__OverMemory *m);
 void finish_format_memory(const struct step *step, const Pb__OverMemory *m, struct str *out);

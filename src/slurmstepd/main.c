@@ -88,6 +88,7 @@ static void step_done(struct step *step)
     free(step->log_file);
     free(step->script);
     free(step->fail_text);
+    free(step->end_why);
     free(step->stuck);
     str_done(&step->cred);
     str_done(&step->told);

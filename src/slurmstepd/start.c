@@ -66,6 +66,7 @@ static void forget_message(struct step *step)
     if (!plugin_is_open(step)) /* plugins may still ask for it */
         envlist_done(&step->env);
     free(take_ptr(step->fail_text));
+    free(take_ptr(step->end_why));
     step->start = NULL;
     step->batch = NULL;
     step->launch = NULL;
@@ -144,6 +145,10 @@ void start_check(struct step *step)
     for (size_t i = 0; i < step->task_count; i++)
         if (!step->tasks[i].ready)
             return;
+    if (step->end_why) {
+        finish_terminate_early(step);
+        return;
+    }
     step->phase = STEP_RUNNING;
     tell_started(step);
     journal_begin(step);

@@ -138,6 +138,7 @@ struct step {
     uint64_t start_id;
     uint32_t failed; /* tasks that could not be set up */
     char *fail_text;
+    char *end_why; /* the order to end a script whose output is not open yet; NULL: none */
     int fail_code;
 
     struct task *tasks;
@@ -179,7 +180,7 @@ struct step {
     int64_t kill_at_ms, killed_at_ms, next_round_ms;
     bool halted;       /* suspended: what there is stands still */
     uint64_t early[2]; /* signals for tasks that do not run yet: to all, and to leaders only */
-    bool terminating, killed, timed_out, unkillable, srun_told;
+    bool terminating, why_said, killed, timed_out, unkillable, srun_told;
     bool out_of_memory; /* ended for it: tasks that SIGKILL ends ran out of memory */
     bool cancel_unsaid; /* another node tells the user that the step was cancelled */
     bool has_acctg_sec; /* seconds between looks at its processes were asked for: */

@@ -2,6 +2,7 @@
 """Ending jobs: CORE-189 to 194, 158, 186."""
 import os
 import pty
+import re
 import subprocess
 
 from harness import eventually
@@ -37,6 +38,55 @@ def test_time_limit(cluster):
     cluster.run(f"scontrol update JobId={job} TimeLimit=0:01").ok()
     fields = cluster.wait(job)
     assert fields["JobState"] == "TIMEOUT" and "DUE TO TIME LIMIT" in cluster.output(job)
+
+
+def shorten(cluster, job):
+    cluster.run(f"scontrol update JobId={job} TimeLimit=0:01").ok()
+
+
+def test_the_limit_is_said_by_every_step(make_cluster):
+    """By the script and by steps, of whose tasks the first has ended; also when the node was away as the limit passed."""
+    c = make_cluster(nodes=2)
+    step = "[ $SLURM_PROCID = 0 ] && exit; echo up; exec sleep 100"
+    for away in (False, True):
+        job = c.sbatch("-N2", "-n4", "-t", "1", "-o", c.work / "out", script="#!/bin/sh\n" + "".join(
+            f"srun -N2 -n4 --overlap --wait={wait} -o s{wait}.out -e s{wait}.err sh -c '{step}' &\n" for wait in (0, 30)) + "wait\nsleep 100\n")
+        for wait in (0, 30):
+            out = c.work / f"s{wait}.out"
+            eventually(lambda: out.exists() and out.read_text().count("up\n") == 3, "the tasks run")
+        if away:
+            c.kill("n1")
+        shorten(c, job)
+        eventually(lambda: c.state(job) in ("COMPLETING", "TIMEOUT"), "the limit has passed")
+        if away:
+            c.start_node("n1")
+        c.wait(job)
+        assert (c.work / "out").read_text().count(f"*** JOB {job} ON n1 CANCELLED AT ") == 1
+        assert "DUE TO TIME LIMIT ***" in (c.work / "out").read_text()
+        for wait in (0, 30):
+            text = (c.work / f"s{wait}.err").read_text()
+            assert re.search(rf"STEP {job}\.\d ON n1 CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*", text), text
+            (c.work / f"s{wait}.out").unlink()
+
+
+def test_the_limit_is_said_to_those_who_wait(cluster):
+    for command in (["sbatch", "--wait", "-o", "waited.out", "--wrap", "sleep 100"],
+                    ["srun", "-n2", "sh", "-c", "[ $SLURM_PROCID = 0 ] && exit; exec sleep 100"],
+                    ["srun", "-n2", "--wait=30", "sleep", "100"]):
+        name = f"waits{len(command)}"
+        waiter = cluster.popen(command[:1] + ["-J", name, "-t", "1"] + command[1:], stderr=subprocess.PIPE)
+        eventually(lambda: cluster.run(f"squeue -h -n {name} -t R -o %i").stdout, "the job runs")
+        job = cluster.run(f"squeue -h -n {name} -o %i").stdout.strip()
+        if command[0] == "srun":
+            eventually(lambda: f"{job}.0" in cluster.run(f"squeue -h -s -j {job} -o %i").stdout, "its step runs")
+        else:
+            eventually((cluster.work / "waited.out").exists, "its script runs")
+        shorten(cluster, job)
+        said = waiter.communicate()[1]
+        assert waiter.returncode
+        text = said if command[0] == "srun" else (cluster.work / "waited.out").read_text()
+        assert re.search(r"CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*", text), (command, text)
+        assert cluster.wait(job)["JobState"] == "TIMEOUT"
 
 
 def test_by_user_name_state_partition(cluster):

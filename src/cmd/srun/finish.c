@@ -53,13 +53,13 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     if (code < 0 || f->reporting || run->phase != RUN_RUNNING ||
         !is_violent((const struct Pb__JobEnd *)reply))
         return;
-    const char *node = ((const struct Pb__JobEnd *)reply)->failed_node;
-    if (node != NULL) {
-        run_on_node_failed(run, node);
+    const struct Pb__JobEnd *end = (const struct Pb__JobEnd *)reply;
+    if (end->failed_node != NULL) {
+        run_on_node_failed(run, end->failed_node);
         return;
     }
     say_info("Force Terminated job %u", run->job_id);
-    run_abort(run);
+    run_abort_because(run, end->why);
 }
 
 static void ask(struct finish *f)

@@ -157,7 +157,7 @@ static void on_abort_timer(void *ctx)
     check_over(run);
 }
 
-void run_abort(struct run *run)
+void run_abort_because(struct run *run, const char *why)
 {
     int64_t patience = run->conf->kill_wait_sec + PATIENCE_MORE_SEC;
 
@@ -174,8 +174,13 @@ void run_abort(struct run *run)
     }
     say_info("Job step aborted: Waiting up to %lld seconds for job step to finish.",
              (long long)patience);
-    peers_kill(run->peers, NULL);
+    peers_kill(run->peers, why);
     loop_timer_set(run->abort_timer, patience * 1000);
+}
+
+void run_abort(struct run *run)
+{
+    run_abort_because(run, NULL);
 }
 
 void run_abort_with(struct run *run, int exit_code)

@@ -164,6 +164,8 @@ void run_on_output_lost(struct run *run, const struct err *why); /* a full disk,
 void run_on_reported(struct run *run);
 
 /* From signals.c, or anyone who finds that the step has to end. */
+/* The same; the step daemons tell the user why: "TIME LIMIT". */
+void run_abort_because(struct run *run, const char *why);
 void run_abort(struct run *run); /* SIGTERM, a while, SIGKILL; says so once */
 /* The same with this exit status, or 1 where a process can have no such status. */
 void run_abort_with(struct run *run, int exit_code);
