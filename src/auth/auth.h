@@ -125,7 +125,8 @@ int auth_signer_load(const char *path, uid_t owner, struct auth_signer **out,
                      struct err *err); /* made if absent */
 void auth_signer_free(struct auth_signer *s);
 void auth_signer_public(const struct auth_signer *s, uint8_t public_key[AUTH_CRED_KEY_SIZE]);
-int auth_sign(struct auth_signer *s, const void *data, size_t len, uint8_t sig[AUTH_CRED_SIG_SIZE]);
+void auth_sign(const struct auth_signer *s, const void *data, size_t len,
+               uint8_t sig[AUTH_CRED_SIG_SIZE]);
 int auth_verify(const uint8_t public_key[AUTH_CRED_KEY_SIZE], const void *data, size_t len,
                 const void *sig, size_t sig_len, struct err *err); /* 0 or -ERR_CREDENTIAL */
 

@@ -1,44 +1,38 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ed25519, for the daemons only: EVP brings a provider with it, see docs/adr/0002. */
+/* Ed25519 by libsodium, as the encryption of connections: docs/adr/0032. */
 #include "auth/secret.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
+#include <sodium.h>
 
 #include "base/mem.h"
 
 #define SEED_SIZE 32
 
+_Static_assert(SEED_SIZE == crypto_sign_SEEDBYTES, "Ed25519");
+_Static_assert(AUTH_CRED_KEY_SIZE == crypto_sign_PUBLICKEYBYTES, "Ed25519");
+_Static_assert(AUTH_CRED_SIG_SIZE == crypto_sign_BYTES, "Ed25519");
+
 struct auth_signer {
-    EVP_PKEY *key;
-    EVP_MD_CTX *md;
+    uint8_t secret_key[crypto_sign_SECRETKEYBYTES]; /* the seed and the public key */
     uint8_t public_key[AUTH_CRED_KEY_SIZE];
 };
 
-/* Before the first use: without the site's openssl.cnf, the texts of errors and the lists of names,
- * none of which a signature needs, a node daemon is a tenth smaller. */
-static void start_crypto(void)
+static void start_sodium(void)
 {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS |
-                            OPENSSL_INIT_NO_ADD_ALL_CIPHERS | OPENSSL_INIT_NO_ADD_ALL_DIGESTS,
-                        NULL);
+    if (sodium_init() < 0)
+        abort(); /* a lack of randomness */
 }
 
 static struct auth_signer *signer_from_seed(const uint8_t seed[SEED_SIZE])
 {
     struct auth_signer *s = mem_new(struct auth_signer);
-    size_t len = sizeof(s->public_key);
 
-    start_crypto();
-    s->md = EVP_MD_CTX_new();
-    s->key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, seed, SEED_SIZE);
-    if (!s->md || !s->key || EVP_PKEY_get_raw_public_key(s->key, s->public_key, &len) != 1 ||
-        len != sizeof(s->public_key)) {
-        auth_signer_free(s);
-        return NULL;
-    }
+    start_sodium();
+    crypto_sign_seed_keypair(s->public_key, s->secret_key, seed);
     return s;
 }
 
@@ -63,8 +57,6 @@ int auth_signer_load(const char *path, uid_t owner, struct auth_signer **out, st
     mem_wipe(seed, sizeof(seed));
     if (len < 0)
         return len;
-    if (!s)
-        return err_set(err, -ERR_NOT_SUPPORTED, "%s: this OpenSSL does not offer Ed25519", path);
     *out = s;
     return 0;
 }
@@ -73,46 +65,29 @@ void auth_signer_free(struct auth_signer *s)
 {
     if (!s)
         return;
-    EVP_MD_CTX_free(s->md);
-    EVP_PKEY_free(s->key);
+    mem_wipe(s, sizeof(*s));
     free(s);
 }
 
 void auth_signer_public(const struct auth_signer *s, uint8_t public_key[AUTH_CRED_KEY_SIZE])
 {
-    for (size_t i = 0; i < AUTH_CRED_KEY_SIZE; i++)
-        public_key[i] = s->public_key[i];
+    memcpy(public_key, s->public_key, AUTH_CRED_KEY_SIZE);
 }
 
-int auth_sign(struct auth_signer *s, const void *data, size_t len, uint8_t sig[AUTH_CRED_SIG_SIZE])
+void auth_sign(const struct auth_signer *s, const void *data, size_t len,
+               uint8_t sig[AUTH_CRED_SIG_SIZE])
 {
-    size_t sig_len = AUTH_CRED_SIG_SIZE;
-
-    EVP_MD_CTX_reset(s->md);
-    if (EVP_DigestSignInit(s->md, NULL, NULL, NULL, s->key) != 1 ||
-        EVP_DigestSign(s->md, sig, &sig_len, data, len) != 1 || sig_len != AUTH_CRED_SIG_SIZE)
-        return -ERR_INTERNAL;
-    return 0;
+    crypto_sign_detached(sig, NULL, data, len, s->secret_key);
 }
 
 int auth_verify(const uint8_t public_key[AUTH_CRED_KEY_SIZE], const void *data, size_t len,
                 const void *sig, size_t sig_len, struct err *err)
 {
-    EVP_PKEY *key;
-    EVP_MD_CTX *md;
-    int good = 0; /* what OpenSSL says: 1 is yes; 0 and negative are both no */
-
     if (sig_len != AUTH_CRED_SIG_SIZE)
         return err_set(err, -ERR_CREDENTIAL, "a credential's signature has %d bytes, not %zu",
                        AUTH_CRED_SIG_SIZE, sig_len);
-    start_crypto();
-    key = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, public_key, AUTH_CRED_KEY_SIZE);
-    md = EVP_MD_CTX_new();
-    if (key && md && EVP_DigestVerifyInit(md, NULL, NULL, NULL, key) == 1)
-        good = EVP_DigestVerify(md, sig, sig_len, data, len);
-    EVP_MD_CTX_free(md);
-    EVP_PKEY_free(key);
-    if (good != 1)
+    start_sodium();
+    if (crypto_sign_verify_detached(sig, data, len, public_key) != 0)
         return err_set(
             err, -ERR_CREDENTIAL,
             "the credential was not signed by this cluster's controller, or was altered");

@@ -41,7 +41,7 @@ static void alterations(void **state)
 
     assert_int_equal(auth_signer_load(path, geteuid(), &s, NULL), 0);
     auth_signer_public(s, public_key);
-    assert_int_equal(auth_sign(s, cred, sizeof(cred), sig), 0);
+    auth_sign(s, cred, sizeof(cred), sig);
     memcpy(data, cred, sizeof(cred));
     assert_int_equal(auth_verify(public_key, data, sizeof(cred), sig, AUTH_CRED_SIG_SIZE, NULL), 0);
 
@@ -94,7 +94,7 @@ static void known_vector(void **state)
     assert_memory_equal(got, want, 32);
     for (int i = 0; i < 64; i++)
         sscanf(sig_hex + 2 * i, "%2hhx", &want[i]);
-    assert_int_equal(auth_sign(s, "\x72", 1, got), 0);
+    auth_sign(s, "\x72", 1, got);
     assert_memory_equal(got, want, 64);
     auth_signer_free(s);
 }

@@ -55,7 +55,7 @@ static void make_of(int64_t issued, int64_t expires, const char *cluster, const 
     a.incarnation = incarnation ? str_hash(incarnation) : 0;
     str_clear(bytes);
     pb_pack(&m.base, bytes);
-    assert_int_equal(auth_sign(signer, bytes->data, bytes->len, sig), 0);
+    auth_sign(signer, bytes->data, bytes->len, sig);
 }
 
 static void make(int64_t issued, int64_t expires, const char *cluster, struct str *bytes,
@@ -178,7 +178,7 @@ static void test_signed_rubbish(void **state)
     uint8_t sig[AUTH_CRED_SIG_SIZE];
 
     str_puts(&bytes, "\x08\xff\xff\xff\xff rubbish");
-    assert_int_equal(auth_sign(signer, bytes.data, bytes.len, sig), 0);
+    auth_sign(signer, bytes.data, bytes.len, sig);
     assert_int_equal(check("n1", &bytes, sig, sizeof(sig)), -ERR_CREDENTIAL);
 }
 

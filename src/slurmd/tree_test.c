@@ -171,7 +171,7 @@ static void sign(void)
 {
     str_clear(&packed);
     pb_pack(&cred.base, &packed);
-    assert_int_equal(auth_sign(signer, packed.data, packed.len, signature), 0);
+    auth_sign(signer, packed.data, packed.len, signature);
 }
 
 static int setup(void **state)
