@@ -32,7 +32,8 @@ __attribute__((format(printf, 3, 4))) static int fail(const struct reader *r, st
 
 bool conf_container_wanted(const struct conf *c)
 {
-    return str_eq(c->job_container_type, "job_container/tmpfs");
+    return str_eq(c->job_container_type, "job_container/tmpfs") ||
+           str_eq(c->namespace_type, "namespace/tmpfs");
 }
 
 void conf_container_done(struct conf_container *c)
@@ -119,6 +120,10 @@ static int take(const struct reader *r, const char *key, const char *value, stru
 {
     struct conf_container *c = r->out;
 
+    if (!strcasecmp(key, "BasePath") && !strcasecmp(value, "none")) {
+        free(take_ptr(c->base_path));
+        return 0;
+    }
     if (!strcasecmp(key, "BasePath"))
         return take_path(r, key, value, &c->base_path, err);
     if (!strcasecmp(key, "InitScript"))

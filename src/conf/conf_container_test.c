@@ -89,6 +89,7 @@ static void lines(void **state)
     write_file(
         "# all\nAUTOBASEPATH=True basepath=\"/a\" # x\n\n"
         "NodeName=n[2-3] BasePath=/b Dirs=/tmp,/var/tmp/,/tmp Shared=yes\n"
+        "NodeName=n5 BasePath=none\n"
         "NodeName=n4 BasePath=/var/%n EntireStepInNS=1 CloneNSEpilog=/e CloneNSEpilog_Wait=3\n");
     assert_int_equal(conf_container_load(&conf, "n1", &c, &err), 0);
     assert_string_equal(c.base_path, "/a");
@@ -106,6 +107,9 @@ static void lines(void **state)
     assert_string_equal(c.clone_epilog, "/e");
     assert_int_equal(c.clone_epilog_sec, 3);
     assert_int_equal(c.clone_script_sec, CONF_CONTAINER_WAIT_SEC);
+    conf_container_done(&c);
+    assert_int_equal(conf_container_load(&conf, "n5", &c, &err), 0);
+    assert_null(c.base_path);
     conf_container_done(&c);
 }
 

@@ -115,6 +115,7 @@ enum conf_topo_key {
     CONF_TOPO_SPEED,
     CONF_TOPO_BLOCK_NAME,
     CONF_TOPO_SIZES,
+    CONF_TOPO_RING_NAME,
     CONF_TOPO_KEYS
 };
 enum conf_set_key { CONF_SET_NAME, CONF_SET_NODES, CONF_SET_FEATURE, CONF_SET_KEYS };
@@ -283,7 +284,6 @@ int conf_cpu_bind_check(const struct conf_value *v, const char *of, struct err *
 /* JobDefaults: what it says of DefCpuPerGPU and DefMemPerGPU; -ERR_CONFIG. */
 int conf_job_defaults_parse(const char *list, struct conf_place at, uint32_t *cpus,
                             uint64_t *mem_mib, struct err *err);
-
 /* The CONF_CR_* bits of a list, or -ERR_CONFIG; warn: what has no effect. */
 void conf_cr_warn(struct conf_loader *l, const char *list, struct conf_place at);
 int conf_cr_parse(const char *list, struct conf_place at, struct err *err);

@@ -207,6 +207,8 @@ static void bad_files(void **state)
         {"topology.yaml", "topology: x\n", "topology.yaml:1: ", "expected '- topology"},
         {"topology.yaml", "- topology: x\n  tree:\n\tswitches:\n", "topology.yaml:3: ", "a tab"},
         {"topology.yaml", "- topology: x\n  tree: {a: b}\n", "topology.yaml:2: ", "a word"},
+        {"topology.yaml", "- topology: x\n  ring:\n    rings:\n",
+         "topology.yaml:2: ", "key ring is not supported: use a tree, block or flat topology"},
         {"topology.yaml", "- topology: x\n  colour: red\n",
          "topology.yaml:2: ", "unknown key colour"},
         {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - nodes: n1\n",

@@ -181,6 +181,11 @@ static int set_default(struct yaml *y, bool is, struct err *err)
     return 0;
 }
 
+/* Keys of Slurm's topologies that are not built in. */
+static const char *const unsupported[] = {
+    "alpha_step_rank", "anchor",  "anchor_seed", "anchor_spacing", "dims",    "name",
+    "placements",      "regions", "ring",        "rings",          "torus3d", "toruses"};
+
 static int topology_key(struct yaml *y, const struct entry *e, struct err *err)
 {
     y->part = NOWHERE;
@@ -205,6 +210,10 @@ static int topology_key(struct yaml *y, const struct entry *e, struct err *err)
             str_puts(&y->sizes, list);
         return rc;
     }
+    for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++)
+        if (strcmp(e->key, unsupported[i]) == 0)
+            return conf_fail(y->at, err,
+                             "key %s is not supported: use a tree, block or flat topology", e->key);
     return conf_fail(y->at, err, "unknown key %s", e->key);
 }
 

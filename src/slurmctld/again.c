@@ -65,6 +65,8 @@ void again_exec(const struct ctld_options *o, const char *conf_path, enum again 
         vec_push(&argv, "--as");
         vec_push(&argv, o->as);
     }
+    if (o->change_dir)
+        vec_push(&argv, "-s");
     if (o->ignore_damage)
         vec_push(&argv, "-i");
     for (unsigned i = 0; i < o->verbose; i++)

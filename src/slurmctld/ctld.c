@@ -127,9 +127,14 @@ static void on_signal(void *ctx, int signo)
         job_comp_close(c);
         log_info("SIGUSR2: the log was opened again");
         break;
-    default:
-        log_info("%s: stopping", signo == SIGTERM ? "SIGTERM" : "SIGINT");
+    case SIGTERM:
+    case SIGINT:
+    case SIGQUIT:
+        log_info("SIG%s: stopping", sigabbrev_np(signo));
         stop_begin(c);
+        break;
+    default:
+        log_debug("SIG%s is ignored", sigabbrev_np(signo));
     }
 }
 
@@ -146,10 +151,10 @@ static int take_signals(struct ctld *c, struct err *err)
 {
     sigset_t ours;
     sigemptyset(&ours);
-    sigaddset(&ours, SIGTERM);
-    sigaddset(&ours, SIGINT);
-    sigaddset(&ours, SIGHUP);
-    sigaddset(&ours, SIGUSR2);
+    static const int handled[] = {SIGTERM, SIGINT,  SIGQUIT, SIGHUP,
+                                  SIGUSR2, SIGUSR1, SIGALRM, SIGXCPU};
+    for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
+        sigaddset(&ours, handled[i]);
     c->signal_fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);
     if (c->signal_fd < 0)
         return err_set(err, -errno, "signalfd: %s", strerror(errno));

@@ -32,13 +32,14 @@
 #define CTLD_STOP_COMMIT_MS 10000      /* for the last changes to become durable */
 
 struct ctld_options {
-    const char *conf_path; /* NULL: conf_path() */
-    const char *log_file;  /* -L: in the place of SlurmctldLogFile */
-    const char *as;        /* --as: which SlurmctldHost; NULL: by this host's name */
-    bool again;            /* begun anew by itself (again.c) */
-    bool waits;            /* it had the lead: it does not claim it back */
-    bool yielded;          /* just before */
-    bool foreground, clean, ignore_damage, check, systemd;
+    const char *conf_path;  /* NULL: conf_path() */
+    const char *log_file;   /* -L: in the place of SlurmctldLogFile */
+    const char *as;         /* --as: which SlurmctldHost; NULL: by this host's name */
+    bool again;             /* begun anew by itself (again.c) */
+    bool waits;             /* it had the lead: it does not claim it back */
+    bool yielded;           /* just before */
+    const char *nice_value; /* -n; NULL: unchanged */
+    bool foreground, clean, ignore_damage, check, systemd, change_dir;
     unsigned verbose;
 };
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #define LOG_ROOM "slurmctld"
+#include <errno.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -11,6 +13,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/service.h"
 #include "conf/conf_submit.h"
 #include "slurmctld/scriptd.h"
 #include "slurmctld/start.h"
@@ -48,13 +51,31 @@ static void warn(const struct ctld *c, const struct conf_report *report)
 /* It lets go of the terminal, and its starter. */
 static void on_settled(struct ctld *c)
 {
-    if (!c->options->foreground) {
-        if (chdir("/"))
-            log_error("chdir: /");
-        log_set_stderr(LOG_LVL_QUIET);
+    const struct ctld_options *o = c->options;
+    const struct conf *conf = ctld_conf(c);
+    if (o->change_dir) {
+        const char *log_file = o->log_file ? o->log_file : conf->slurmctld_log_file;
+        _cleanup_free_ char *dir = service_change_dir(log_file, conf->state_save_location);
+        log_info("working directory: %s", dir ? dir : "unchanged");
+    } else if (!o->foreground && chdir("/")) {
+        log_error("chdir: /");
     }
+    if (!o->foreground)
+        log_set_stderr(LOG_LVL_QUIET);
     daemon_ready();
+    int rc = o->systemd ? service_notify("READY=1") : 0;
+    if (rc)
+        log_error("cannot notify the service manager: %s", strerror(-rc));
     log_info("ready");
+}
+
+static void set_nice(const struct ctld_options *o)
+{
+    int rc = o->nice_value ? service_set_nice(o->nice_value) : 0;
+    if (rc == -EINVAL)
+        log_error("invalid nice value '%s' (-n): use -20 to 19", o->nice_value);
+    else if (rc)
+        log_error("cannot set the nice value to %s (-n): %s", o->nice_value, strerror(-rc));
 }
 
 /* One that was killed, or told to stop, has the state until it has died, which is a moment after
@@ -165,6 +186,7 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 512 << 10);
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
     log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
+    set_nice(&options);
     if (!options.foreground && !options.again)
         daemon_detach();
     fd_raise_limit(DESCRIPTORS_MAX);

@@ -13,14 +13,17 @@ static const char help[] =
     "  -h, --help    print this and end\n"
     "  -i            ignore errors in the saved state: go on with what can be read of it\n"
     "  -L FILE       log to this file instead of SlurmctldLogFile\n"
+    "  -n VALUE      set the nice value of slurmctld\n"
     "  -r            the same as -R\n"
     "  -R            recover the whole state of the last run (always done): records that are\n"
     "                damaged are set aside and told of, the rest is served\n"
+    "  -s            change to the directory of the log file, otherwise to StateSaveLocation\n"
     "  -v            log in more detail; may be given several times\n"
     "  -V, --version print the version and end\n"
     "      --as NAME be this SlurmctldHost of the configuration, whatever host this is\n"
     "      --check   read the configuration, report what is wrong with it, start nothing\n"
-    "      --systemd run in the foreground under a service manager\n";
+    "      --systemd stay in the foreground, and tell the service manager when slurmctld is "
+    "ready\n";
 
 enum { OPT_CHECK = 256, OPT_SYSTEMD, OPT_AS };
 
@@ -54,10 +57,14 @@ bool options_parse(int argc, char **argv, struct ctld_options *o, int *status)
         case 'L':
             o->log_file = optarg;
             break;
-        case 'n': /* priority, working directory, recovery: accepted, as scripts give them */
-        case 'r':
+        case 'n':
+            o->nice_value = optarg;
+            break;
+        case 'r': /* always done */
         case 'R':
+            break;
         case 's':
+            o->change_dir = true;
             break;
         case 'v':
             o->verbose++;

@@ -17,8 +17,8 @@ static enum log_level louder(uint32_t level, unsigned verbose)
 int logfile_open(struct slurmd *d, struct err *err)
 {
     enum log_level level = louder(d->conf->slurmd_debug, d->verbose);
-    _cleanup_free_ char *file =
-        d->conf->slurmd_log_file ? path_expand(d->conf->slurmd_log_file, d->host, d->name) : NULL;
+    const char *named = d->log_file_given ? d->log_file_given : d->conf->slurmd_log_file;
+    _cleanup_free_ char *file = named ? path_expand(named, d->host, d->name) : NULL;
     struct log_options options = {.program = "slurmd",
                                   .file = file,
                                   .file_level = level,
@@ -30,7 +30,8 @@ int logfile_open(struct slurmd *d, struct err *err)
         log_syslog_level(d->conf->slurmd_syslog_debug, file, d->foreground, level);
     rc = log_open(&options);
     if (rc)
-        return err_set(err, rc, "cannot open SlurmdLogFile %s: %s", file, strerror(-rc));
+        return err_set(err, rc, "cannot open %s %s: %s",
+                       d->log_file_given ? "log file" : "SlurmdLogFile", file, strerror(-rc));
     free(d->log_file);
     d->log_file = take_ptr(file);
     return 0;

@@ -6,13 +6,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,6 +21,7 @@
 #include "base/fd.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/service.h"
 #include "base/str.h"
 #include "slurmd/configless.h"
 #include "slurmd/contain.h"
@@ -32,6 +33,7 @@
 #include "slurmd/jobtmp.h"
 #include "slurmd/litter.h"
 #include "slurmd/logfile.h"
+#include "slurmd/options.h"
 #include "slurmd/plugins.h"
 #include "slurmd/script.h"
 #include "slurmd/serve.h"
@@ -48,95 +50,6 @@
 #include "base/log.h"
 
 #define DESCRIPTORS_MAX 65536
-
-struct options {
-    char *conf_file, *conf_server, *node, *keys;
-    bool dynamic, foreground, clean, print_hardware;
-    unsigned verbose;
-};
-
-static const char help[] =
-    "Usage: slurmd [OPTIONS]\n"
-    "  -c         end the jobs that earlier daemons left on this node\n"
-    "  -C         print the hardware of this node as a line for slurm.conf, and end\n"
-    "  --conf KEYS\n"
-    "             with -Z: keys of this node's line of slurm.conf, in place of what -C says\n"
-    "  --conf-server HOST[:PORT],...\n"
-    "             get the configuration from these controllers, the primary one first\n"
-    "  -D         stay in the foreground and log to the terminal as well\n"
-    "  -f FILE    use this configuration file\n"
-    "  -N NAME    be the node of this name, several of which may share a host\n"
-    "  -v         say more; may be repeated\n"
-    "  -V         print the version, and end\n"
-    "  -Z         be a node that slurm.conf need not name: the controller creates it\n"
-    "  -h         print this help, and end\n";
-
-enum { OPT_CONF_SERVER = 256, OPT_CONF };
-
-static int usage(const char *what)
-{
-    fprintf(stderr, "slurmd: error: %s\nTry 'slurmd --help'.\n", what);
-    return 1;
-}
-
-/* Returns -1 to go on, else the exit status. */
-static int parse_options(int argc, char **argv, struct options *o)
-{
-    static const struct option longs[] = {
-        {"version", no_argument, NULL, 'V'},
-        {"help", no_argument, NULL, 'h'},
-        {"conf", required_argument, NULL, OPT_CONF},
-        {"conf-server", required_argument, NULL, OPT_CONF_SERVER},
-        {USERS_OPTION, required_argument, NULL, 'U'}, /* for ourselves only */
-        {0}};
-    int letter;
-
-    while ((letter = getopt_long(argc, argv, "cCDf:hN:vVZ", longs, NULL)) != -1) {
-        switch (letter) {
-        case 'c':
-            o->clean = true;
-            break;
-        case 'C':
-            o->print_hardware = true;
-            break;
-        case 'D':
-            o->foreground = true;
-            break;
-        case 'f':
-            o->conf_file = optarg;
-            break;
-        case 'Z':
-            o->dynamic = true;
-            break;
-        case OPT_CONF:
-            o->keys = optarg;
-            break;
-        case OPT_CONF_SERVER:
-            o->conf_server = optarg;
-            break;
-        case 'N':
-            o->node = optarg;
-            break;
-        case 'v':
-            o->verbose++;
-            break;
-        case 'U':
-            return users_look_up(optarg);
-        case 'V':
-            puts("slurm " SLURM_VERSION);
-            return 0;
-        case 'h':
-            fputs(help, stdout);
-            return 0;
-        default:
-            fputs("Try 'slurmd --help'.\n", stderr);
-            return 1;
-        }
-    }
-    if (o->keys && !o->dynamic)
-        return usage("--conf is for -Z");
-    return optind < argc ? usage("it takes no arguments besides options") : -1;
-}
 
 static char *host_name(void)
 {
@@ -162,14 +75,31 @@ static int print_hardware(const char *host)
     return 0;
 }
 
+/* A line for each device, or for a resource without device files. */
+static void print_gres(const struct conf *c)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        for (size_t k = 0; k < (g->n_devices ? g->n_devices : 1); k++) {
+            const struct conf_gres_device *device = g->n_devices ? &g->devices[k] : NULL;
+            const char *file = device ? device->file : NULL, *cores = device ? device->cores : NULL;
+            printf("Gres Name=%s Type=%s Count=%llu Index=%zu File=%s Cores=%s\n", g->name,
+                   g->type ? g->type : "(null)", device ? 1 : (unsigned long long)g->count, k,
+                   file ? file : "(null)", cores ? cores : "(null)");
+        }
+    }
+}
+
 /* Where slurm.conf is, or would be: the cluster key lies beside it. */
-static char *usual_path(const struct options *o)
+static char *usual_path(const struct slurmd_options *o)
 {
     return o->conf_file ? path_absolute(o->conf_file, NULL) : conf_path_daemon("slurmd");
 }
 
 /* In Slurm's order: the option, a file that is named, the usual file, the variable. */
-static const char *conf_servers(const struct options *o)
+static const char *conf_servers(const struct slurmd_options *o)
 {
     const char *named = getenv("SLURM_CONF"), *server = getenv("SLURM_CONF_SERVER");
 
@@ -179,7 +109,8 @@ static const char *conf_servers(const struct options *o)
     return access(path, F_OK) ? server : NULL;
 }
 
-static int load_conf(struct slurmd *d, const struct options *o, const char *path, struct err *err)
+static int load_conf(struct slurmd *d, const struct slurmd_options *o, const char *path,
+                     struct err *err)
 {
     struct conf_report report = {0};
     const char *name = d->own_line ? d->name : o->node;
@@ -220,7 +151,7 @@ static int load_key(struct slurmd *d, const char *conf_path, uid_t owner, struct
 }
 
 /* Without a file of its own: SlurmUser is not known yet, so that the key must be our own. */
-static int load_configless(struct slurmd *d, const struct options *o, const char *servers,
+static int load_configless(struct slurmd *d, const struct slurmd_options *o, const char *servers,
                            struct err *err)
 {
     _cleanup_free_ char *usual = usual_path(o), *path = NULL;
@@ -240,7 +171,7 @@ static int load_configless(struct slurmd *d, const struct options *o, const char
     return rc;
 }
 
-static int load(struct slurmd *d, const struct options *o, struct err *err)
+static int load(struct slurmd *d, const struct slurmd_options *o, struct err *err)
 {
     const char *servers = conf_servers(o);
     _cleanup_free_ char *path = usual_path(o);
@@ -251,8 +182,8 @@ static int load(struct slurmd *d, const struct options *o, struct err *err)
     return rc ? rc : load_key(d, d->conf->path, d->conf->slurm_uid, err);
 }
 
-/* Beside this program. */
-static int find_stepd(struct slurmd *d, struct err *err)
+/* Option -d, otherwise beside this program. */
+static int find_stepd(struct slurmd *d, const char *given, struct err *err)
 {
     char exe[PATH_MAX];
     ssize_t n = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
@@ -261,7 +192,7 @@ static int find_stepd(struct slurmd *d, struct err *err)
         return err_set(err, -errno, "cannot read /proc/self/exe: %s", strerror(errno));
     exe[n] = '\0';
     *strrchr(exe, '/') = '\0';
-    d->stepd_path = mem_printf("%s/slurmstepd", exe);
+    d->stepd_path = given ? mem_strdup(given) : mem_printf("%s/slurmstepd", exe);
     d->stepd_spank_path = mem_printf("%s/slurmstepd-spank", exe);
     if (access(d->stepd_path, X_OK))
         return err_set(err, -errno, "cannot run %s: %s", d->stepd_path, strerror(errno));
@@ -310,6 +241,12 @@ static void on_rotated(void *ctx, int signo)
         log_error("%s", err.text);
 }
 
+/* By default they would end the daemon. */
+static void on_ignored(void *ctx, int signo)
+{
+    log_debug("signal %d is ignored", signo);
+}
+
 static void on_stray(void *ctx, pid_t pid, int wait_status)
 {
     log_debug("process %d, a shepherd or an orphan, has ended", (int)pid);
@@ -325,14 +262,17 @@ static void set_up_loop(struct slurmd *d)
     d->loop = loop_new(WORKERS);
     loop_signal(d->loop, SIGTERM, on_stop, d);
     loop_signal(d->loop, SIGINT, on_stop, d);
+    loop_signal(d->loop, SIGQUIT, on_stop, d);
     loop_signal(d->loop, SIGHUP, on_hangup, d);
     loop_signal(d->loop, SIGUSR2, on_rotated, d);
+    loop_signal(d->loop, SIGUSR1, on_ignored, d);
+    loop_signal(d->loop, SIGALRM, on_ignored, d);
     loop_child_other(d->loop, on_stray, d);
     loop_on_turn(d->loop, on_turn, d);
     d->users = users_new(d->loop, "/proc/self/exe");
 }
 
-static int set_up(struct slurmd *d, const struct options *o, struct err *err)
+static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *err)
 {
     int rc;
 
@@ -388,6 +328,7 @@ static void forget(struct slurmd *d)
     free(d->own_line);
     free(d->stepd_path);
     free(d->stepd_spank_path);
+    free(d->log_file_given);
 }
 
 static void tear_down(struct slurmd *d, const char *pid_file)
@@ -417,7 +358,24 @@ static void tear_down(struct slurmd *d, const char *pid_file)
     log_close();
 }
 
-static int run(struct slurmd *d, const struct options *o)
+/* What -n, -M and -s ask for; slurmd goes on without what it cannot have. */
+static void apply_options(const struct slurmd *d, const struct slurmd_options *o)
+{
+    int rc = o->nice_value ? service_set_nice(o->nice_value) : 0;
+
+    if (rc == -EINVAL)
+        log_error("invalid nice value '%s' (-n): use -20 to 19", o->nice_value);
+    else if (rc)
+        log_error("cannot set the nice value to %s (-n): %s", o->nice_value, strerror(-rc));
+    if (o->lock_memory && mlockall(MCL_CURRENT | MCL_FUTURE))
+        log_error("cannot lock the memory of slurmd (-M): %s", strerror(errno));
+    if (o->change_dir) {
+        _cleanup_free_ char *dir = service_change_dir(d->log_file, d->spool);
+        log_info("working directory: %s", dir ? dir : "unchanged");
+    }
+}
+
+static int run(struct slurmd *d, const struct slurmd_options *o)
 {
     _cleanup_free_ char *pid_file = path_expand(d->conf->slurmd_pid_file, d->host, d->name);
     int terminal = o->foreground ? -1 : detach_begin("slurmd");
@@ -438,6 +396,10 @@ static int run(struct slurmd *d, const struct options *o)
         logfile_detach(d);
         detach_ready(terminal, d->null_fd);
     }
+    apply_options(d, o);
+    rc = o->systemd ? service_notify("READY=1") : 0;
+    if (rc)
+        log_error("cannot notify the service manager: %s", strerror(-rc));
     malloc_trim(0); /* of reading the configuration */
     health_begin(d, uplink_open);
     loop_run(d->loop);
@@ -448,7 +410,7 @@ static int run(struct slurmd *d, const struct options *o)
 int main(int argc, char **argv)
 {
     struct slurmd d = {.lock_fd = -1, .null_fd = -1, .terminal = true, .timeout_sec = -1};
-    struct options o = {0};
+    struct slurmd_options o = {0};
     struct err err = {0};
     int rc = fd_begin(STDERR_FILENO + 1);
 
@@ -457,7 +419,7 @@ int main(int argc, char **argv)
                 strerror(-rc));
         return 1;
     }
-    rc = parse_options(argc, argv, &o);
+    rc = options_parse(argc, argv, &o);
     if (rc >= 0)
         return rc;
     d.descriptors = fd_raise_limit(DESCRIPTORS_MAX);
@@ -470,6 +432,7 @@ int main(int argc, char **argv)
     }
     d.started_at = loop_wall_ms() / 1000;
     d.verbose = o.verbose;
+    d.log_file_given = o.log_file ? path_absolute(o.log_file, NULL) : NULL;
     d.foreground = o.foreground;
     d.named = o.node != NULL;
     signal(SIGPIPE, SIG_IGN);
@@ -479,10 +442,15 @@ int main(int argc, char **argv)
         rc = 0;
     if (!rc)
         rc = load(&d, &o, &err);
+    if (!rc && o.print_gres) {
+        print_gres(d.conf);
+        forget(&d);
+        return 0;
+    }
     if (!rc)
         rc = hw_detect(d.conf->tmp_fs, &d.hw, &err);
     if (!rc)
-        rc = find_stepd(&d, &err);
+        rc = find_stepd(&d, o.stepd_path, &err);
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
         forget(&d);

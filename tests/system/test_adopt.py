@@ -488,7 +488,7 @@ def test_private_directories(program, monkeypatch):
     """job_container/tmpfs: a login sees the job's /tmp; join_container=false leaves it where it is."""
     monkeypatch.setattr(tempfile, "tempdir", "/var/tmp")
     with many(Cluster) as factory:
-        c = factory(nodes=1, start=False, conf=CONTAIN + "JobContainerType=job_container/tmpfs\n")
+        c = factory(nodes=1, start=False, conf=CONTAIN + "NamespaceType=namespace/tmpfs\n")
         (c.dir / "job_container.conf").write_text(f"AutoBasePath=true BasePath={c.dir}/base/%n\n")
         try:
             c.start()

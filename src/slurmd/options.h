@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The options of slurmd's command line. Texts are those of argv. */
+#pragma once
+
+#include <stdbool.h>
+
+struct slurmd_options {
+    char *conf_file, *conf_server, *node, *keys, *log_file, *nice_value, *stepd_path;
+    bool dynamic, foreground, clean, print_hardware, print_gres, lock_memory, change_dir, systemd;
+    unsigned verbose;
+};
+
+/* Returns -1 to go on, otherwise the exit status. */
+int options_parse(int argc, char **argv, struct slurmd_options *o);

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Options and signals of slurmctld and slurmd that Slurm's unit files and administrators use."""
+import os
+import re
+import signal
+import socket
+
+import pytest
+
+from harness import DEADLINE, PREFIX, ROOT, eventually
+
+DAEMONS = ("slurmctld", "slurmd")
+
+
+def field(pid, name):
+    return re.search(rf"^{name}:\s*(\S+)", open(f"/proc/{pid}/status").read(), re.M).group(1)
+
+
+@pytest.fixture
+def started(make_cluster, tmp_path):
+    """Starts one daemon with options, as a service manager would; returns its pid and what it notified."""
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(str(tmp_path / "notify"))
+    manager.settimeout(DEADLINE)
+    c = make_cluster(nodes=1, start=False)
+    daemons = []
+
+    def start(daemon, *options):
+        name = [] if daemon == "slurmctld" else ["-N", "n1"]
+        p = c.popen([PREFIX / "sbin" / daemon, "--systemd", *name, *options], env={"NOTIFY_SOCKET": str(tmp_path / "notify")})
+        daemons.append(p)
+        return p, manager.recv(4096).decode()
+
+    yield c, start
+    for p in daemons:
+        if p.poll() is None:
+            p.send_signal(signal.SIGTERM)
+        p.wait(DEADLINE)
+    manager.close()
+
+
+@pytest.mark.parametrize("daemon", DAEMONS)
+def test_a_service_manager_is_told_when_a_daemon_is_ready(started, daemon, tmp_path):
+    c, start = started
+    log = tmp_path / "own.log"
+    p, said = start(daemon, "-L", str(log), "-s", "-n", "5")
+    assert said == "READY=1"
+    assert os.getpriority(os.PRIO_PROCESS, p.pid) == 5
+    assert os.readlink(f"/proc/{p.pid}/cwd") == str(tmp_path)
+    assert "version" in log.read_text() or "slurmctld" in log.read_text()
+    for ignored in (signal.SIGUSR1, signal.SIGALRM):
+        p.send_signal(ignored)
+    p.send_signal(signal.SIGUSR2)
+    eventually(lambda: p.poll() is not None or field(p.pid, "SigPnd") == field(p.pid, "ShdPnd") == "0" * 16, "signals are read")
+    p.send_signal(signal.SIGQUIT)
+    assert p.wait(DEADLINE) == 0
+    assert re.search("stopp(ed|ing)", log.read_text())
+
+
+@pytest.mark.skipif(not ROOT, reason="needs root: memory that can be locked")
+def test_slurmd_locks_its_memory_and_takes_another_slurmstepd(started, tmp_path):
+    c, start = started
+    p, said = start("slurmd", "-M", "-d", str(PREFIX / "sbin/slurmstepd"))
+    assert int(field(p.pid, "VmLck")) > 0
+    p.send_signal(signal.SIGTERM)
+    assert p.wait(DEADLINE) == 0
+    c.run([PREFIX / "sbin/slurmd", "-D", "-N", "n1", "-d", "/no/such"]).fails("cannot run /no/such: No such file or directory")
+    c.run([PREFIX / "sbin/slurmd", "-D", "-N", "n1", "-d", "such"]).fails("-d needs an absolute path")
+
+
+def test_gres_of_the_node_are_printed(make_cluster):
+    c = make_cluster(nodes=1, start=False)
+    conf = c.conf_file.read_text().replace("NodeName=n1 ", "NodeName=n1 Gres=gpu:big:2,tape:3 ")
+    c.conf_file.write_text(conf + "GresTypes=gpu,tape\n")
+    (c.conf_file.parent / "gres.conf").write_text("Name=gpu Type=big File=/dev/null Cores=0\nName=gpu Type=big File=/dev/zero\n")
+    assert c.run([PREFIX / "sbin/slurmd", "-G", "-N", "n1"]).ok().splitlines() == [
+        "Gres Name=gpu Type=big Count=1 Index=0 File=/dev/null Cores=0",
+        "Gres Name=gpu Type=big Count=1 Index=1 File=/dev/zero Cores=(null)",
+        "Gres Name=tape Type=(null) Count=3 Index=0 File=(null) Cores=(null)"]
+
+
+@pytest.mark.parametrize("option", ("--authinfo=x", "-b", "--ca-cert-file=/x", "--extra=x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i",
+                                    "--parameters=x"))
+def test_unsupported_options_are_refused_with_a_remedy(cluster, option):
+    done = cluster.run([PREFIX / "sbin/slurmd", "-D", option])
+    name = option.partition("=")[0] if option.startswith("--") else option[:2]
+    assert done.returncode == 1 and done.stderr.startswith(f"slurmd: error: option '{name}' is not supported: "), done.stderr
