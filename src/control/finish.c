@@ -88,6 +88,7 @@ static void answer_end_calls(struct control *c, struct job *j)
     SET(&end, exit_status, j->exit_status);
     end.failed_node = (char *)c->failed_node;
     end.why = (char *)find_end_reason(j);
+    end.detail = str_eq(j->reason, "JobLaunchFailure") ? j->reason_detail : NULL;
     for (size_t i = 0; i < j->end_calls.len;) {
         uint64_t call = j->end_calls.data[i];
         if (j->completing && end.why && !notify_listens(j, call)) {

@@ -373,3 +373,18 @@ def test_shepherds_that_are_not_swapped_out(make_cluster, word):
     assert c.wait(job)["JobState"] == "COMPLETED"
     shepherd, own = [int(line.split()[1]) for line in (c.work / "out").read_text().splitlines()]
     assert shepherd > 0 and own == 0
+
+
+def test_a_launch_failure_names_the_file(cluster):
+    """In the record of the job, and to sbatch --wait."""
+    for options, text in ((["-o", "/nonexistent/out"], "Could not open standard output file /nonexistent/out: No such file or directory"),
+                          (["-e", "/nonexistent/err"], "Could not open standard error file /nonexistent/err: No such file or directory"),
+                          (["-i", "/nonexistent/in"], "Could not open standard input file /nonexistent/in: No such file or directory"),
+                          (["-D", "/nonexistent"], "Could not open standard output file /nonexistent/slurm-%j.out: No such file or directory")):
+        done = cluster.run(["sbatch", "--wait", *options, "--wrap", "true"])
+        job = done.stdout.split()[-1]
+        text = text.replace("%j", job)
+        assert done.returncode == 1 and f"sbatch: error: job {job} could not be started: {text}\n" == done.stderr, done
+        shown = cluster.run(f"scontrol show job {job}").ok()
+        assert "JobState=FAILED Reason=JobLaunchFailure " in shown and f"   ReasonDetail={text}\n" in shown, shown
+        assert cluster.json(f"scontrol show job {job}")["jobs"][0]["state_description"] == text

@@ -152,6 +152,14 @@ const char *job_state_sentence(const Pb__JobLive *live)
     return said ? live->reason_detail : job_state_reason(live);
 }
 
+const char *job_state_failure(const Pb__JobLive *live)
+{
+    bool failed = live->state == PB__JOB_STATE__FAILED || live->state == PB__JOB_STATE__CANCELLED ||
+                  live->state == PB__JOB_STATE__NODE_FAIL ||
+                  live->state == PB__JOB_STATE__OUT_OF_MEMORY;
+    return failed && live->reason_detail && *live->reason_detail ? live->reason_detail : NULL;
+}
+
 const char *job_state_reason(const Pb__JobLive *live)
 {
     return live->reason && *live->reason ? live->reason : "None";

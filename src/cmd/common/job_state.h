@@ -31,6 +31,8 @@ const char *job_state_reason(const Pb__JobLive *live);
 /* The same of a waiting job in more words where there are: "ReqNodeNotAvail, UnavailableNodes:n1".
  */
 const char *job_state_sentence(const Pb__JobLive *live);
+/* What exactly failed, of a job that has ended; NULL: nothing is known. */
+const char *job_state_failure(const Pb__JobLive *live);
 
 /* The times, wall seconds, as of 'now'. */
 int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now);

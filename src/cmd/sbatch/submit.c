@@ -47,6 +47,8 @@ int submit_wait(uint32_t job_id)
         struct err err = {0};
         int r = rpc_call(cmd_client(), RPC_JOB_WAIT_END, &request.base, RPC_WAIT_FOREVER, &arena,
                          &end, &err);
+        if (r == 0 && end->detail)
+            cmd_error("job %u could not be started: %s", job_id, end->detail);
         if (r == 0) {
             int status = end->has_exit_status ? end->exit_status : -1;
             if (status != -1 && WIFEXITED(status) && WEXITSTATUS(status))

@@ -380,6 +380,7 @@ static void put_command(const struct job_view *v)
     put_optional(v, "Comment", v->spec->comment);
     put_optional(v, "SystemComment", v->live->system_comment);
     put_optional(v, "Extra", v->spec->extra);
+    put_optional(v, "ReasonDetail", job_state_failure(v->live));
     for (size_t i = 0; i < 3 && v->spec->batch; i++) {
         _cleanup_str_ struct str path = STR_INIT;
         job_state_put_path(v->job, streams[i].stream, &path);
