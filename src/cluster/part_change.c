@@ -2,6 +2,7 @@
 /* A partition changed while the controller runs: its row of slurm.conf with some fields replaced.
  */
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
@@ -48,6 +49,7 @@ static const struct {
     {"qos", "QoS", false},
     {"preempt_mode", "PreemptMode", true},
     {"cpu_bind", "CpuBind", true},
+    {"tres_billing_weights", "TRESBillingWeights", true},
     {"exclusive_user", "ExclusiveUser", false},
     {"lln", "LLN", false},
     {"grace_time_sec", "GraceTime", true},
@@ -184,6 +186,25 @@ static int check_list(const char *key, const char *list, struct err *err)
     return 0;
 }
 
+/* "CPU=1.0,Mem=0.25G,GRES/gpu=2" */
+static int check_weights(const char *list, struct err *err)
+{
+    int rc = check_list("TRESBillingWeights", list, err);
+    for (const char *at = list; rc == 0 && at && *at; at += *at == ',') {
+        size_t len = strcspn(at, ","), name = strcspn(at, ",= ");
+        char *end = NULL;
+        double weight = at[name] == '=' && name ? strtod(at + name + 1, &end) : -1;
+        if (end && end > at + name + 1 && *end && strchr("KMGTPkmgtp", *end))
+            end++;
+        if (!end || end != at + len || end == at + name + 1 || !(weight >= 0 && weight < 1e18))
+            return err_set(err, -ERR_PARSE,
+                           "TRESBillingWeights: '%.*s' is not NAME=WEIGHT, as in CPU=1.0,Mem=0.25G",
+                           (int)len, at);
+        at += len;
+    }
+    return rc;
+}
+
 /* Keeps the changes, and their texts where nobody frees them. */
 static void keep(struct part *p, const Pb__PartRecord *changes, struct conf_part *next)
 {
@@ -202,6 +223,10 @@ static void keep(struct part *p, const Pb__PartRecord *changes, struct conf_part
     if (changes->cpu_bind)
         next->cpu_bind =
             is_off(changes->cpu_bind) ? NULL : arena_strdup(&p->strings, changes->cpu_bind);
+    if (changes->tres_billing_weights)
+        next->tres_billing_weights = *changes->tres_billing_weights
+                                         ? arena_strdup(&p->strings, changes->tres_billing_weights)
+                                         : NULL;
     p->conf = *next;
 }
 
@@ -223,6 +248,8 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
         rc = check_list("AllowGroups", changes->allow_groups, err);
     if (rc == 0)
         rc = check_list("AllocNodes", changes->alloc_nodes, err);
+    if (rc == 0)
+        rc = check_weights(changes->tres_billing_weights, err);
     if (rc == 0)
         rc = read_nodes(c, changes->nodes, &nodes, err);
     if (rc != 0)

@@ -165,9 +165,10 @@ static void set_other(Pb__PartRecord *m, const Pb__PartRecord *now,
                       const ProtobufCFieldDescriptor *field)
 {
     static const char *const texts[][2] = {
-        {"nodes", "n1,m"},       {"state", "DRAIN"},       {"share", "EXCLUSIVE"},
-        {"allow_groups", "a,b"}, {"alloc_nodes", "login"}, {"preempt_mode", "REQUEUE"},
-        {"cpu_bind", "core"},
+        {"nodes", "n1,m"},        {"state", "DRAIN"},
+        {"share", "EXCLUSIVE"},   {"allow_groups", "a,b"},
+        {"alloc_nodes", "login"}, {"preempt_mode", "REQUEUE"},
+        {"cpu_bind", "core"},     {"tres_billing_weights", "CPU=2,Mem=0.5G"},
     };
     char *to = (char *)m + field->offset;
     const char *from = (const char *)now + field->offset;
@@ -208,7 +209,8 @@ static void field_by_field(void **state)
         set_other(&m, before, field);
         /* These take another field's place, or are shown in two. */
         bool coupled = str_eq(field->name, "def_mem_per_node_mib") ||
-                       str_eq(field->name, "max_mem_per_cpu_mib") || str_eq(field->name, "key");
+                       str_eq(field->name, "max_mem_per_cpu_mib") || str_eq(field->name, "key") ||
+                       str_eq(field->name, "tres_billing_weights");
         assert_int_equal(part_change(c, p, &m, NULL), 0);
         assert_false(pb_same_field(&before->base, &listed(c, p, &arena)->base, field));
         if (!coupled)

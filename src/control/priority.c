@@ -298,6 +298,11 @@ static void put_face(struct control *c, const struct job *j, struct str *packed,
     m.partition = j->part ? (char *)j->part->conf.name : j->part_name;
     m.uid = j->uid;
     m.priority = j->priority;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    m.account = spec->account;
+    m.qos_name = spec->qos;
     if (!f.given) {
         SET(&m, nice, f.nice);
         SET(&m, sum, f.sum);

@@ -4,6 +4,8 @@
  * a restart or a reconfiguration a change stands, unless that field has been edited in the file
  * since. Then the file is newer, and wins.
  */
+#include "base/hostlist.h"
+#include "base/mem.h"
 #include "base/pb.h"
 #include "control/submit.h"
 
@@ -319,6 +321,41 @@ static void settle(struct control *c, struct part *p)
     }
 }
 
+/* "+lx0,-lx[2-4]": added to the nodes that the partition has, and taken from them. A word without a
+ * sign has that of the word before. */
+static int change_nodes(struct control *c, const struct part *p, Pb__PartRecord *set,
+                        struct arena *arena, struct err *err)
+{
+    _cleanup_bitset_ struct bitset *nodes = bitset_dup(p->nodes);
+    char sign = 0;
+    for (const char *at = set->nodes; *at;) {
+        size_t len = 0, depth = 0;
+        for (; at[len] && (at[len] != ',' || depth); len++)
+            depth += (at[len] == '[') - (at[len] == ']' && depth);
+        bool is_signed = *at == '+' || *at == '-';
+        sign = is_signed ? *at : sign;
+        _cleanup_free_ char *word = mem_strndup(at + is_signed, len - is_signed);
+        _cleanup_bitset_ struct bitset *some = NULL;
+        int rc = cluster_node_set(c->cluster, word, &some, err);
+        if (rc != 0)
+            return rc;
+        bitset_foreach (some, i) {
+            if (sign == '+')
+                bitset_set(nodes, i);
+            else
+                bitset_unset(nodes, i);
+        }
+        at += len + (at[len] == ',');
+    }
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    bitset_foreach (nodes, i)
+        hostlist_push(list, c->cluster->nodes.data[i]->name);
+    hostlist_format(list, &text);
+    set->nodes = arena_strdup(arena, str_cstr(&text));
+    return 0;
+}
+
 void control_part_update(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__PartUpdate *r)
 {
@@ -328,10 +365,15 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
     int rc = p || adds ? check_fields(r, &err)
                        : err_set(&err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION),
                                  r->set->name);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord set = *r->set;
+    if (rc == 0 && p && set.nodes && (*set.nodes == '+' || *set.nodes == '-'))
+        rc = change_nodes(c, p, &set, &arena, &err);
     if (rc == 0)
         rc = adds      ? create(c, r->set, &err)
              : removes ? remove_part(c, p, &err)
-                       : change(c, p, r->set, &err);
+                       : change(c, p, &set, &err);
     if (rc != 0) {
         control_refuse(c, call, &err);
         return;

@@ -76,6 +76,18 @@ def test_as_slurm_prints_them(full):
     c.run("scancel -t PD --me").ok()
 
 
+def test_long_columns(full):
+    """The columns of the manual's --long, among them ACCOUNT and QOSNAME."""
+    c = full
+    job = submit(c, "-n1", "-A", "physics", "--qos=normal")
+    titles, line = c.run(f"sprio -l -j {job}").ok().splitlines()
+    assert titles == "          JOBID PARTITION     USER  ACCOUNT   PRIORITY       SITE        AGE      ASSOC  FAIRSHARE" \
+                     "    JOBSIZE  PARTITION    QOSNAME        QOS        NICE                 TRES"
+    assert line[34:43] == "  physics" and "     normal" in line
+    assert c.run(f"sprio -h -j {job} -o %o|%n").ok() == "physics|normal"
+    c.run(f"scancel {job}").ok()
+
+
 def test_refused(full):
     c = full
     c.run("sprio -j x").fails("Invalid job id: x")

@@ -235,3 +235,52 @@ def test_scancel_names_what_it_does_not_find(cluster):
         assert cluster.run(f"scancel {line}").fails() == "scancel: error: Invalid node name ghost\n"
     assert cluster.state(job) == "PENDING"
     cluster.run(f"scancel {job}").ok()
+
+
+PARTITION_ROWS = [  # (change, what is shown then; None: refused, with a message that names the key)
+    ("TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2", "TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2"),
+    ("TRESBillingWeights=CPU", None), ("TRESBillingWeights=CPU=x", None), ("TRESBillingWeights=CPU=1,=2", None),
+    ("JobDefaults=DefCpuPerGPU=2,DefMemPerGPU=300", "JobDefaults=DefCpuPerGPU=2,DefMemPerGPU=300"),
+    ("JobDefaults=", "JobDefaults=(null)"), ("JobDefaults=DefFoo=2", None),
+    ("Nodes+=n2", " Nodes=n[1-2] "), ("Nodes-=n1", " Nodes=n2 "), ("Nodes=+n[1,3],-n2", " Nodes=n[1,3] "),
+    ("Nodes+=n9", None), ("Nodes=n1", " Nodes=n1 "),
+    ("Exclusive=NODE", "OverSubscribe=EXCLUSIVE"), ("Exclusive=NO", "OverSubscribe=NO"), ("Exclusive=TOPO", None),
+    ("PowerDownOnIdle=YES", None), ("Topology=t", None), ("Foo=1", None),
+]
+
+
+def test_keys_of_a_partition(cluster):
+    """Each works, over a restart, or is refused with its name."""
+    wrong = []
+    for change, expected in PARTITION_ROWS:
+        done = cluster.run(f"scontrol update PartitionName=second {change}")
+        if expected is None:
+            said = done.stdout + done.stderr
+            names = change.partition("=")[0].rstrip("+-s").lower() in said.lower()
+            wrong += [] if done.returncode and names else [f"{change}: {said!r}"]
+        elif done.returncode or expected not in cluster.look("scontrol -o show partition second").ok() + " ":
+            wrong.append(f"{change}: {done.stderr}{cluster.look('scontrol -o show partition second').stdout}")
+    assert wrong == []
+    cluster.kill("slurmctld")
+    cluster.start_controller()
+    assert "TRESBillingWeights=CPU=1.0,Mem=0.25G,GRES/gpu=2" in cluster.look("scontrol show partition second").ok()
+    said = cluster.run("scontrol update PartitionName=second TRESBillingWeights=CPU=2").stderr
+    assert said.count("TRESBillingWeights is kept and shown, and has no effect") == 1
+    written = cluster.run(f"scontrol write config {cluster.dir}/kept").ok().split()[-1].strip(".")
+    assert "TRESBillingWeights=CPU=2" in open(written, encoding="utf-8").read()
+
+
+@pytest.mark.parametrize("change", ["NodeName=n1 Gres=gpu:1", "NodeName=n1 NodeAddr=x", "NodeName=n1 NodeHostname=x",
+                                    "NodeName=n1 ResumeAfter=60", "NodeName=n1 State=NoResp", "NodeName=n1 CertToken=x",
+                                    "NodeName=n1 InstanceId=x", "NodeName=n1 InstanceType=x", "NodeName=n1 Topology=x",
+                                    "StepId=1.0 TimeLimit=5", "ReservationName=r AllowedPartitions=main", "ReservationName=r QOS=x",
+                                    "ReservationName=r TRESPerNode=gres/gpu=1", "ReservationName=r BurstBuffer=x",
+                                    "SuspendExcNodes=n1", "SuspendExcParts=main", "SuspendExcStates=DOWN"])
+def test_what_is_not_supported_is_refused_by_name(cluster, change):
+    """Never accepted silently: the message names the key, and nothing changes."""
+    before = cluster.look("scontrol show node n1").ok()
+    done = cluster.run(f"scontrol update {change}")
+    said = (done.stdout + done.stderr).lower()
+    assert done.returncode and change.split()[-1].partition("=")[0].lower() in said, said
+    same = [line for line in before.splitlines() if "NodeAddr" in line or "Gres" in line]
+    assert all(line in cluster.look("scontrol show node n1").ok() for line in same)

@@ -157,6 +157,12 @@ static int set_switches(const char *value, Pb__JobSpec *spec)
     return 0;
 }
 
+/* "+n1,-n2": the controller knows which nodes there are already. */
+static bool is_change_of_nodes(const struct field *f, const char *value)
+{
+    return str_eq(f->key, "Nodes") && (*value == '+' || *value == '-');
+}
+
 int field_set(const struct field *f, const char *value, void *message, struct arena *arena,
               struct err *err)
 {
@@ -173,7 +179,7 @@ int field_set(const struct field *f, const char *value, void *message, struct ar
     if (f->type == FIELD_TEXT || f->type == FIELD_UPPER || f->type == FIELD_HOSTS) {
         _cleanup_hostlist_ struct hostlist *hosts = NULL;
         struct err why = {0};
-        if (f->type == FIELD_HOSTS && !str_case_eq(value, "ALL") &&
+        if (f->type == FIELD_HOSTS && !str_case_eq(value, "ALL") && !is_change_of_nodes(f, value) &&
             hostlist_parse(value, &hosts, &why) < 0)
             return err_set(err, -ERR_PARSE, "%s=%s: %s", f->key, value, why.text);
         char *copy = arena_strdup(arena, value);

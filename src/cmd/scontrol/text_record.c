@@ -299,5 +299,9 @@ void text_part(const Pb__PartRecord *p, struct text_style style, struct str *out
     text_break(style, out);
     str_printf(out, "TRES=cpu=%u,mem=%s,node=%u,billing=%u", p->total_cpus,
                size_format_mib(p->total_mem_mib, size), p->total_nodes, p->total_cpus);
+    if (p->tres_billing_weights) {
+        text_break(style, out);
+        text_pair(out, "TRESBillingWeights", p->tres_billing_weights);
+    }
     text_end(style, out);
 }

@@ -121,6 +121,65 @@ static int renew_key(struct update *u, const char *arg, Pb__PartRecord *set)
     return 0;
 }
 
+/* "DefCpuPerGPU=4,DefMemPerGPU=100"; without a value, neither. */
+static int set_job_defaults(struct update *u, const char *value, Pb__PartRecord *set)
+{
+    static const char *const keys[] = {"DefCpuPerGPU", "DefMemPerGPU"};
+    for (size_t i = 0; !*value && i < 2; i++)
+        update_apply(u, fields_part, arena_printf(&u->arena, "%s=0", keys[i]), set);
+    for (const char *at = value; *at;) {
+        size_t len = strcspn(at, ","), key = strcspn(at, "=,");
+        const char *word = arena_printf(&u->arena, "%.*s", (int)len, at);
+        bool known = at[key] == '=' && key == strlen(keys[0]) &&
+                     (!strncasecmp(at, keys[0], key) || !strncasecmp(at, keys[1], key));
+        if (!known) {
+            cmd_line("Invalid value: JobDefaults=%s: it is DefCpuPerGPU=N, DefMemPerGPU=MIB or "
+                     "both\nRequest aborted",
+                     word);
+            return -1;
+        }
+        if (update_apply(u, fields_part, word, set) < 0)
+            return -1;
+        at += len + (at[len] == ',');
+    }
+    return 0;
+}
+
+static int set_exclusive(struct update *u, const char *value, Pb__PartRecord *set)
+{
+    if (str_case_eq(value, "NODE"))
+        return update_apply(u, fields_part, "OverSubscribe=EXCLUSIVE", set);
+    if (str_case_eq(value, "NO") || str_case_eq(value, "NONE"))
+        return update_apply(u, fields_part, "OverSubscribe=NO", set);
+    cmd_line("Update of this parameter is not supported: Exclusive=%s: NO, NONE and NODE are; set "
+             "the others in slurm.conf\nRequest aborted",
+             value);
+    return -1;
+}
+
+/* One Key=VALUE; keys that are not simply a member of the record first. */
+static int set_part_key(struct update *u, const char *arg, Pb__PartRecord *set)
+{
+    size_t len = strcspn(arg, "=");
+    const char *value = update_value(arg, "JobDefaults", 3);
+    if (value)
+        return set_job_defaults(u, value, set);
+    value = update_value(arg, "Exclusive", 9);
+    if (value)
+        return set_exclusive(u, value, set);
+    if (arg[len] && (len == 6 || len == 5) && strchr("+-", arg[len - 1]) &&
+        !strncasecmp(arg, "Nodes", len - 1)) {
+        u->changes++;
+        set->nodes = (char *)arena_printf(&u->arena, "%c%s", arg[len - 1], arg + len + 1);
+        return 0;
+    }
+    int r = update_apply(u, fields_part, arg, set);
+    if (r == 0 && set->tres_billing_weights && !strncasecmp(arg, "TRES", 4))
+        cmd_say("warning: TRESBillingWeights is kept and shown, and has no effect: billing counts "
+                "CPUs without accounting");
+    return r;
+}
+
 static int update_part(struct update *u, const char *name, enum part_how how)
 {
     static const char *const calls[] = {"slurm_update", "slurm_create_partition",
@@ -132,7 +191,7 @@ static int update_part(struct update *u, const char *name, enum part_how how)
     set.name = (char *)name;
     for (int i = 0; i < u->argc; i++) {
         int r = update_value(u->argv[i], "PartitionName", 3) ? 0 : renew_key(u, u->argv[i], &set);
-        if (r < 0 || (r > 0 && update_apply(u, fields_part, u->argv[i], &set) < 0))
+        if (r < 0 || (r > 0 && set_part_key(u, u->argv[i], &set) < 0))
             return 1;
     }
     if (how == PART_CHANGE && update_check_any(u) < 0)
@@ -274,6 +333,9 @@ static int update_entity(struct update *u)
     for (int i = 0; status < 0 && i < u->argc; i++)
         if ((value = update_value(u->argv[i], "SlurmctldDebug", 6)))
             status = set_debug(value);
+    for (int i = 0; status < 0 && i < u->argc; i++)
+        if (!strncasecmp(u->argv[i], "SuspendExc", 10))
+            status = update_refuse(u->argv[i]) < 0;
     return status;
 }
 

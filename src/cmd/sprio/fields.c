@@ -83,12 +83,16 @@ void fields_format(const Pb__PrioWeights *w, bool normalised, bool all, bool use
     str_puts(out, "%.15i %9r");
     if (users || all)
         str_puts(out, " %.8u");
+    if (all && !normalised)
+        str_puts(out, " %.8o");
     str_puts(out, normalised ? " %10y" : " %.10Y %.10S");
     add(out, w->age || all, normalised, 'a');
     add(out, w->assoc || all, normalised, 'b');
     add(out, w->fairshare || all, normalised, 'f');
     add(out, w->size || all, normalised, 'j');
     add(out, w->part || all, normalised, 'p');
+    if (all && !normalised)
+        str_puts(out, " %.10n");
     add(out, w->qos || all, normalised, 'q');
     if (all && !normalised)
         str_puts(out, " %.11N");

@@ -95,11 +95,14 @@ static void test_given(void **state)
     j.job_id = 7;
     j.partition = "b";
     j.priority = 123;
-    prints(&w, &j, false, true,
-           "          JOBID PARTITION     USER   PRIORITY       SITE        AGE      ASSOC  "
-           "FAIRSHARE    JOBSIZE  PARTITION        QOS        NICE                 TRES\n",
-           "              7 b             root        123          0          0          0         "
-           " 0          0          0          0           0                     \n");
+    j.account = "physics";
+    j.qos_name = "normal";
+    prints(
+        &w, &j, false, true,
+        "          JOBID PARTITION     USER  ACCOUNT   PRIORITY       SITE        AGE      ASSOC  "
+        "FAIRSHARE    JOBSIZE  PARTITION    QOSNAME        QOS        NICE                 TRES\n",
+        "              7 b             root  physics        123          0          0          0  "
+        "        0          0          0     normal          0           0                     \n");
 }
 
 static void test_nothing_has_a_weight(void **state)
