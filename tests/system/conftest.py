@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import collections
 import os
+import pathlib
+import shlex
 
 import pytest
 
-from harness import ROOT, Cluster, many
+from harness import DAY, PREFIX, ROOT, SEED, Cluster, many
 from postgres import Server
 
 
@@ -14,7 +16,10 @@ DECISIONS = {f"test_{name}.py" for name in (
     "split", "suspend", "takeover", "usage")}
 
 
-SAMPLE = int(os.environ.get("SLUICE_SAMPLE", "1"))  # of each file every so-manieth test
+SAMPLE = int(os.environ.get("SLUICE_SAMPLE", "1"))  # 1 of SAMPLE tests of each file runs, another one each day
+CI = os.environ.get("CI")
+EXPECTED_SKIPS = {line.split()[0] for line in (pathlib.Path(__file__).parent / "expected_skips.txt").read_text().splitlines()
+                  if line.startswith("test_")}
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -23,7 +28,7 @@ def pytest_collection_modifyitems(items):
     for item in list(items):
         if item.path.name in DECISIONS:
             item.add_marker(pytest.mark.slow)
-        if seen[item.path] % SAMPLE:
+        if (seen[item.path] + DAY) % SAMPLE:
             items.remove(item)
         seen[item.path] += 1
 
@@ -91,4 +96,11 @@ def on_failure_show_logs(request):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_makereport(item, call):
     outcome = yield
-    setattr(item, "report_" + call.when, outcome.get_result())
+    report = outcome.get_result()
+    setattr(item, "report_" + call.when, report)
+    name = item.nodeid.rpartition("/")[2]
+    if report.skipped and CI and name not in EXPECTED_SKIPS:
+        report.outcome, report.longrepr = "failed", f"skipped, which tests/system/expected_skips.txt does not expect: {report.longrepr[2]}"
+    if report.failed:
+        report.sections.append(("to repeat this", f"SLUICE_SEED={SEED} SLUICE_PREFIX={shlex.quote(str(PREFIX))} "
+                                f"/usr/bin/python3 -m pytest -p no:cacheprovider {shlex.quote('tests/system/' + name)}"))

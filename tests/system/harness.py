@@ -25,7 +25,9 @@ ASK_SHARE, ASK_MAX = 10, 0.05  # eventually() asks again after a tenth of what i
 ROOT = os.geteuid() == 0
 SOAK = os.environ.get("SLUICE_SOAK") == "1"  # the amounts of a release instead of a sample
 PORTS, WORKERS_MAX = (10000, 32000), 8  # as many as tools/test has at most
-SEED = int(os.environ.get("SLUICE_SEED", "7"))
+DAY = int(os.environ.get("SLUICE_DAY") or time.time() // 86400)  # what is drawn, and which half sanitizers run, changes every day
+SEED = int(os.environ.get("SLUICE_SEED") or DAY)
+REPORT = re.compile(rb"(?:Address|Leak|Thread|Memory)Sanitizer|runtime error: ")  # of a sanitizer
 
 
 def free_ports(count, first=None, last=None):
@@ -334,8 +336,15 @@ class Cluster:
             assert status == 0, f"{name} ended with status {status}\n{self.tail(name)}"
         self.daemons.clear()
         eventually(lambda: not processes_of(self.dir), f"no process left: {processes_of(self.dir)}", 10)
+        self.check_reports()
         left = [p for p in (self.dir / "run").glob("*")] if (self.dir / "run").exists() else []
         assert not left, f"sockets left behind: {left}"
+
+    def check_reports(self):
+        """No daemon, shepherd or script of root has written the report of a sanitizer; a killed one must not have, either."""
+        for file in (*self.dir.glob("*.stderr"), *self.dir.glob("*.log")):
+            report = REPORT.search(text := file.read_bytes())
+            assert not report, f"{file.name}: {text[report.start():][:4000].decode(errors='replace')}"
 
     def destroy(self):
         Cluster.living.discard(self)
