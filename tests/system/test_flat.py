@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A mixed load leaves nothing behind: memory, descriptors and state stay as they are once they are warm. RELIABILITY J1."""
+import pathlib
+import re
+
+import pytest
+
+import bulk
+from harness import SOAK, eventually
+
+WARM, ROUNDS, JOBS = (20, 400, 100) if SOAK else (3, 4, 30)
+SLACK_KIB = 1024  # of a heap that is used in another order
+
+pytestmark = pytest.mark.slow
+
+
+def held(pid):
+    """(KiB of its own memory, descriptors)"""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"RssAnon:\s+(\d+)", status)[1]), len(list(pathlib.Path(f"/proc/{pid}/fd").iterdir()))
+
+
+def load(c, round_):
+    """Jobs that end, fail, wait for others, are cancelled, held, requeued; arrays, steps, questions and a restart of a node daemon."""
+    bulk.submit(c, JOBS)
+    array = c.sbatch("--array=1-10%3", "-o", "/dev/null", wrap="exit $((SLURM_ARRAY_TASK_ID % 3))")
+    c.sbatch("-d", f"afterany:{array}", "-o", "/dev/null", wrap="srun -n2 true")
+    held_one = c.sbatch("-H", "-o", "/dev/null", wrap="true")
+    again = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    c.run(f"scontrol update JobId={held_one} Comment=round{round_} TimeLimit=5").ok()
+    for line in ("squeue", "sinfo -N -l", "scontrol show job", "scontrol show node", "squeue --json", "sprio", "scontrol ping"):
+        c.run(line).ok()
+    assert c.run("srun -n2 echo here").ok() == "here\nhere"
+    eventually(lambda: c.state(again) == "RUNNING", "running")
+    c.run(f"scontrol requeue {again}").ok()
+    c.run(f"scancel {again} {held_one}").ok()
+    if round_ % 5 == 2:
+        c.kill("n1")
+        c.start_node("n1")
+        c.wait_ready()
+    eventually(lambda: not c.run("squeue -h").ok(), "an empty queue", 120)
+    eventually(lambda: not c.run("squeue -h -t all").ok(), "all is purged", 120)
+
+
+def test_memory_and_descriptors_stay_flat(make_cluster):
+    c = make_cluster(nodes=2, conf="MinJobAge=2\nMaxJobCount=100000\nSlurmctldDebug=error\nSlurmdDebug=error")
+    for round_ in range(WARM):
+        load(c, round_)
+    names = ("slurmctld", "n2")
+    warm = {name: held(c.daemons[name].pid) for name in names}
+    size = sum(f.stat().st_size for f in (c.dir / "state").iterdir())
+    for round_ in range(WARM, WARM + ROUNDS):
+        load(c, round_)
+    for name in names:
+        (before, had), (after, has) = warm[name], held(c.daemons[name].pid)
+        print(f"{name}: {before} KiB, {had} descriptors; after {ROUNDS} rounds {after} KiB, {has} descriptors")
+        assert after <= before * 1.05 + SLACK_KIB, (name, before, after)
+        assert has <= had + 2, (name, had, has)
+    grown = sum(f.stat().st_size for f in (c.dir / "state").iterdir())
+    assert grown <= size + (24 << 20), (size, grown)  # the log goes home when it has 16 MiB

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""System calls that fail, by strace: RELIABILITY D2 (the controller's files and connections), G8 (what takes rights away)."""
+import contextlib
+import os
+import pathlib
+import pwd
+import random
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from harness import DEADLINE, ROOT, SEED, SOAK, eventually
+
+pytestmark = [pytest.mark.skipif(not ROOT, reason="needs root to become another user"),
+              pytest.mark.skipif(not shutil.which("strace"), reason="needs strace"), pytest.mark.slow]
+NOBODY = pwd.getpwnam("nobody").pw_uid
+RIGHTS = ("setuid", "setgid", "setresuid", "setresgid", "setgroups", "capset", "unshare", "prctl", "setpriority", "setrlimit", "prlimit64")
+CALLS = ("pwrite64", "write", "writev", "fdatasync", "fsync", "openat", "ftruncate", "sendmsg", "recvmsg", "read", "pread64",
+         "accept4", "epoll_ctl", "mmap", "timerfd_settime")
+ERRORS = ("EIO", "ENOSPC", "EINTR", "ENOMEM", "EMFILE", "EAGAIN")
+
+
+def family(pid):
+    """The process and all below it: slurmd has shepherds ready before there is a job."""
+    found = [pid]
+    for child in pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        found += family(int(child))
+    return found
+
+
+@contextlib.contextmanager
+def injected(pid, calls, how):
+    """These calls of the process and of all its children fail while the block runs."""
+    pids = family(pid)
+    with subprocess.Popen(["strace", "-f", "-qq", "-o", "/dev/null", "-e", f"trace={calls}", "-e", f"inject={calls}:{how}",
+                           *(word for p in pids for word in ("-p", str(p)))], stderr=subprocess.PIPE, text=True) as strace:
+        def traces():
+            assert strace.poll() is None, strace.stderr.read()
+            return all(f"TracerPid:\t{strace.pid}\n" in pathlib.Path(f"/proc/{p}/status").read_text() for p in pids)
+        eventually(traces, "strace has attached")
+        try:
+            yield
+        finally:
+            strace.send_signal(signal.SIGINT)
+            strace.wait(DEADLINE)
+
+
+@pytest.mark.parametrize("call", RIGHTS)
+def test_rights_that_cannot_be_dropped(cluster, call):
+    """G8: a task that cannot become its user does not run; none runs as root, or with a group of root's."""
+    pid = cluster.daemons["n1"].pid
+    with injected(pid, call, "error=EPERM"):
+        job = cluster.sbatch("-w", "n1", "--no-requeue", "-o", "out-%j", wrap="echo $(id -u) $(id -G) $(grep CapEff /proc/self/status)",
+                             user="nobody")
+        eventually(lambda: cluster.state(job) not in ("RUNNING", "CONFIGURING", "COMPLETING") and
+                   (cluster.state(job) != "PENDING" or "requeue" in cluster.job(job)["Reason"].lower() or
+                    cluster.job(job)["Reason"] in ("JobHeldAdmin", "JobHoldMaxRequeue", "ReqNodeNotAvail")) or
+                   "DRAIN" in cluster.node("n1")["State"], lambda: cluster.job(job))
+    out = cluster.work / f"out-{job}"
+    ran = out.read_text().strip() if out.exists() else ""
+    cluster.run(f"scancel {job}")
+    if "DRAIN" in cluster.node("n1")["State"]:
+        cluster.run("scontrol update NodeName=n1 State=RESUME").ok()
+    if ran:
+        uid, *groups, _, capabilities = ran.split()
+        assert int(uid) == NOBODY and "0" not in groups and int(capabilities, 16) == 0, (call, ran)
+        assert os.stat(out).st_uid == NOBODY
+    after = cluster.sbatch("-w", "n1", "-o", "/dev/null", wrap="true", user="nobody")
+    assert cluster.wait(after)["JobState"] == "COMPLETED"
+
+
+def test_calls_of_the_controller_fail(make_cluster):
+    """D2: whatever fails, and when: the controller goes on or ends, and what it has acknowledged is there after it."""
+    c, pick, acknowledged = make_cluster(nodes=1), random.Random(SEED), {}
+    for round_ in range(150 if SOAK else 8):
+        call, error, when = pick.choice(CALLS), pick.choice(ERRORS), pick.randrange(1, 40)
+        what = f"{call}: {error} at {when}"
+        with injected(c.daemons["slurmctld"].pid, call, f"error={error}:when={when}"):
+            for i in range(5):
+                name = f"r{round_}.{i}"
+                done = c.run(["sbatch", "--parsable", "-H", "-J", name, "-o", "/dev/null", "--wrap=true"])
+                if done.returncode == 0:
+                    acknowledged[done.stdout.strip()] = name
+                c.run("squeue -h")
+                if c.daemons["slurmctld"].poll() is not None:
+                    break
+        process = c.daemons["slurmctld"]
+        if process.poll() is None and round_ % 2:
+            c.kill("slurmctld")
+        if process.poll() is not None:
+            assert process.returncode in (1, -signal.SIGKILL), (what, process.returncode, c.tail("slurmctld"))
+            c.daemons.pop("slurmctld", None)
+            c.start_controller()
+        listed = dict(line.split() for line in c.run(["squeue", "-h", "-o", "%i %j"]).ok().splitlines())
+        assert acknowledged.items() <= listed.items(), (what, acknowledged.items() - listed.items())
+    assert len(acknowledged) > 4
+    c.wait_ready()
