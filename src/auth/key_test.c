@@ -15,8 +15,10 @@
 
 #include "auth/auth.h"
 #include "base/path.h"
+#include "base/test_fds.h"
 
 static char dir[64], path[96], other[96];
+static int lowest_fd;
 
 static int setup(void **state)
 {
@@ -25,6 +27,7 @@ static int setup(void **state)
         return -1;
     snprintf(path, sizeof(path), "%s/slurm.key", dir);
     snprintf(other, sizeof(other), "%s/other", dir);
+    lowest_fd = test_lowest_fd();
     return 0;
 }
 
@@ -32,6 +35,8 @@ static int teardown(void **state)
 {
     unlink(path);
     unlink(other);
+    if (test_lowest_fd() != lowest_fd)
+        return -1; /* a descriptor is left open */
     return rmdir(dir);
 }
 

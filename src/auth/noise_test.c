@@ -365,6 +365,12 @@ static void open_channel_refuses_repeated_and_reordered_messages(void **state)
     assert_int_equal(auth_noise_open(m, one, 20, out), 0);
     assert_int_equal(auth_noise_open(m, one, 20, out), -ERR_AUTH);
     assert_int_equal(auth_noise_open(n, one, 20, out), -ERR_AUTH); /* the other direction's key */
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(auth_noise_open(m, two, 20, out), 0);
+        assert_int_equal(auth_noise_open(m, one, 20, out), -ERR_AUTH);
+        assert_int_equal(auth_noise_open(m, two, 20, out), -ERR_AUTH);
+        auth_noise_seal(n, (const uint8_t *)"more", 4, two);
+    }
     auth_noise_free(n);
     auth_noise_free(m);
 }

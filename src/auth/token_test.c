@@ -192,6 +192,13 @@ static void other_audience_or_body(void **state)
         auth_token_check(&key, token, sizeof(token), AUDIENCE, other, NOW, 0, NULL, &who, &err),
         -ERR_AUTH);
     assert_non_null(strstr(err.text, "another message"));
+    for (size_t bit = 0; bit < sizeof(hash) * 8; bit++) {
+        memcpy(other, hash, sizeof(hash));
+        other[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        assert_int_equal(
+            auth_token_check(&key, token, sizeof(token), AUDIENCE, other, NOW, 0, NULL, &who, &err),
+            -ERR_AUTH);
+    }
     memset(other, 0, sizeof(other));
     assert_int_equal(
         auth_token_check(&key, token, sizeof(token), AUDIENCE, other, NOW, 0, NULL, &who, &err),
@@ -337,6 +344,39 @@ static void refusal_is_not_use(void **state)
     auth_replay_free(r);
 }
 
+/* Before anything is done with its request. */
+static void used_token_is_refused_by_the_check(void **state)
+{
+    struct auth_replay *r = auth_replay_new(10, ADMIN);
+    struct auth_identity who;
+    uint8_t token[AUTH_TOKEN_SIZE];
+
+    mint(token);
+    assert_int_equal(auth_token_use(token, NOW, r, NULL), 0);
+    assert_int_equal(
+        auth_token_check(&key, token, sizeof(token), AUDIENCE, hash, NOW, 0, r, &who, NULL),
+        -ERR_REPLAY);
+    auth_replay_free(r);
+}
+
+static void used_token_is_remembered_as_long_as_it_lives(void **state)
+{
+    enum { MAX = 200 };
+    struct auth_replay *r = auth_replay_new(MAX, ADMIN);
+    uint8_t token[AUTH_TOKEN_SIZE], other[AUTH_TOKEN_SIZE];
+    int rc = 0;
+
+    mint(token);
+    assert_int_equal(auth_token_use(token, NOW, r, NULL), 0);
+    for (int i = 0; i < MAX && rc == 0; i++) { /* until expired entries are searched for */
+        mint(other);
+        rc = auth_token_use(other, NOW + TTL - 1, r, NULL);
+    }
+    assert_int_equal(rc, -ERR_BUSY);
+    assert_int_equal(auth_token_use(token, NOW + TTL - 1, r, NULL), -ERR_REPLAY);
+    auth_replay_free(r);
+}
+
 static void replay_after_restart(void **state)
 {
     struct auth_identity who;
@@ -403,7 +443,7 @@ static void a_user_who_floods_the_memory_locks_out_nobody_else(void **state)
 
     for (unsigned i = 0; i < FLOODING; i++) {
         unsigned got = use_tokens(r, 5000 + i, MAX, NOW);
-        assert_true(got >= (OTHERS - used) / 2 && got <= (OTHERS - used) / 2 + 1);
+        assert_int_equal(got, (OTHERS - used + 1) / 2);
         used += got;
     }
     assert_int_equal(use_tokens(r, 6000, 5, NOW), 5); /* one who comes late */
@@ -472,6 +512,8 @@ int main(void)
         cmocka_unit_test(lives),
         cmocka_unit_test(replay),
         cmocka_unit_test(refusal_is_not_use),
+        cmocka_unit_test(used_token_is_refused_by_the_check),
+        cmocka_unit_test(used_token_is_remembered_as_long_as_it_lives),
         cmocka_unit_test(replay_after_restart),
         cmocka_unit_test(memory_is_bounded),
         cmocka_unit_test(a_user_who_floods_the_memory_locks_out_nobody_else),

@@ -188,6 +188,22 @@ static void answers(void **state)
                      0); /* the kernel's word */
 }
 
+/* What a caller has sent is no answer, although both directions have one key. */
+static void a_request_that_is_sent_back_is_no_answer(void **state)
+{
+    struct rpc_seal caller;
+    struct rpc_header h = {.version = RPC_VERSION,
+                           .rpc = RPC_JOB_LIST,
+                           .flags = RPC_FLAG_MORE,
+                           .token_len = AUTH_MAC_SIZE,
+                           .body_len = 4};
+    uint8_t mac[AUTH_MAC_SIZE];
+
+    rpc_seal_answers(&caller, &key, true);
+    rpc_seal_sign(&caller, &h, "part", mac);
+    assert_int_equal(rpc_seal_check_answer(&caller, &h, "part", mac, NULL), -ERR_UNPROVEN);
+}
+
 static void order(void **state)
 {
     struct rpc_seal a, b;
@@ -233,6 +249,7 @@ int main(void)
         cmocka_unit_test(every_bit_counts),
         cmocka_unit_test(refusals),
         cmocka_unit_test(answers),
+        cmocka_unit_test(a_request_that_is_sent_back_is_no_answer),
         cmocka_unit_test(order),
         cmocka_unit_test(sessions_differ),
     };

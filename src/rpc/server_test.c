@@ -462,6 +462,8 @@ static void rights(void **state)
         {901, RPC_SHUTDOWN, -ERR_ACCESS},
         {900, RPC_SHUTDOWN, 0},
         {0, RPC_SHUTDOWN, 0},
+        {1000, RPC_DIAG_RESET, -ERR_ACCESS}, /* operators */
+        {900, RPC_DIAG_RESET, 0},
         {0, RPC_STEPD_QUERY, -ERR_ACCESS}, /* local only */
         {0, RPC_MINT, -ERR_ACCESS},
         {1000, RPC_STATS, 0},

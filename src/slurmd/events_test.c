@@ -17,15 +17,18 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/test_fds.h"
 #include "slurmd/events.h"
 
 static char dir[] = "/tmp/events-test.XXXXXX", path[64];
+static int lowest_fd;
 
 static int set_up(void **state)
 {
     if (!mkdtemp(dir))
         return 1;
     snprintf(path, sizeof(path), "%s/events", dir);
+    lowest_fd = test_lowest_fd();
     return 0;
 }
 
@@ -253,6 +256,11 @@ static void test_many(void **state)
     unlink(path);
 }
 
+static void test_nothing_is_left_open(void **state)
+{
+    assert_int_equal(test_lowest_fd(), lowest_fd);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +271,7 @@ int main(void)
         cmocka_unit_test(test_compacted_behind_half_an_event),
         cmocka_unit_test(test_acknowledging_the_future),
         cmocka_unit_test(test_many),
+        cmocka_unit_test(test_nothing_is_left_open),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -7,6 +7,7 @@
 
 #include "base/step_id.h"
 
+#include "slurmd/job.h"
 #include "slurmd/pids.h"
 
 /* Parents: 7 is below 6 below shepherd 5; 20 and 21 are each other's parent; 9 has gone. */
@@ -87,11 +88,51 @@ static void lists(void **state)
     tally_free(t);
 }
 
+/* With PrivateData=jobs a user sees the processes of the user's own jobs alone. */
+static void processes_of_others_are_hidden(void **state)
+{
+    struct conf conf = {.private_data = "jobs"};
+    struct slurmd d = {.conf = &conf, .loop = loop_new(0)};
+    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__StepPids steps[2] = {PB__STEP_PIDS__INIT, PB__STEP_PIDS__INIT};
+    Pb__StepPids *list[2];
+    Pb__NodePids m = PB__NODE_PIDS__INIT;
+
+    (void)state;
+    for (uint32_t i = 0; i < 2; i++) {
+        about.job_id = steps[i].job_id = 3 + i;
+        about.uid = 1000 + i;
+        job_new_unnoted(&d, &about);
+    }
+    static const struct {
+        uid_t uid;
+        size_t seen;
+        uint32_t first;
+    } rows[] = {{1000, 1, 3}, {1001, 1, 4}, {1002, 0, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        list[0] = &steps[0];
+        list[1] = &steps[1];
+        m.steps = list;
+        m.n_steps = 2;
+        pids_hide(&d, rows[i].uid, &m);
+        assert_int_equal(m.n_steps, rows[i].seen);
+        if (rows[i].seen)
+            assert_int_equal(m.steps[0]->job_id, rows[i].first);
+    }
+    conf.private_data = "nodes";
+    m.n_steps = 2;
+    pids_hide(&d, 1002, &m);
+    assert_int_equal(m.n_steps, 2);
+    job_free_all(&d);
+    loop_free(d.loop);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(below_a_shepherd),
         cmocka_unit_test(lists),
+        cmocka_unit_test(processes_of_others_are_hidden),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

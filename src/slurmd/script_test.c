@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <fcntl.h>
+#include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -38,6 +39,8 @@ static int tear_down(void **state)
 
 struct outcome {
     int status;
+    unsigned begins; /* calls */
+    bool ended;
     char *text;
 };
 
@@ -48,6 +51,7 @@ static void on_done(void *ctx, uint32_t job_id, uint32_t restarts, int wait_stat
 
     assert_int_equal(job_id, 42);
     o->status = wait_status;
+    o->ended = true;
     o->text = mem_strdup(text);
     loop_stop(d.loop);
 }
@@ -102,6 +106,80 @@ static void test_limit(void **state)
     unlink(path);
 }
 
+static char **path_env(void)
+{
+    char **env = mem_new_array(char *, 2);
+
+    env[0] = mem_strdup("PATH=/usr/bin:/bin");
+    return env;
+}
+
+static char *write_script(const char *folder, const char *name, const char *text)
+{
+    char *path = mem_printf("%s/%s", folder, name);
+
+    assert_int_equal(path_write_file(path, text, strlen(text), 0755, NULL), 0);
+    return path;
+}
+
+/* What ignores SIGTERM is killed, and its children with it: nobody holds the FIFO open. */
+static void test_late_script_ends_with_its_children(void **state)
+{
+    char folder[] = "/tmp/script_test.XXXXXX", byte;
+    struct outcome o = {0};
+
+    assert_non_null(mkdtemp(folder));
+    _cleanup_free_ char *fifo = mem_printf("%s/fifo", folder);
+    _cleanup_free_ char *text =
+        mem_printf("#!/bin/sh\ntrap '' TERM\nexec 7>%s\nsleep 1000 &\nwait\n", fifo);
+    _cleanup_free_ char *path = write_script(folder, "epilog", text);
+    struct script script = {.what = "Epilog", .path = path, .limit_sec = 1, .job_id = 42};
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    struct pollfd end = {.fd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC), .events = POLLIN};
+    script_run(&d, &script, path_env(), on_done, &o);
+    loop_run(d.loop);
+    assert_int_equal(o.status, SIGKILL);
+    assert_int_equal(poll(&end, 1, 30000), 1);
+    assert_int_equal(read(end.fd, &byte, 1), 0);
+    close(end.fd);
+    free(o.text);
+    unlink(path);
+    unlink(fifo);
+    rmdir(folder);
+}
+
+static void count_begin(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
+{
+    ((struct outcome *)ctx)->begins++;
+}
+
+static void test_serial_script_waits_for_the_one_before(void **state)
+{
+    char folder[] = "/tmp/script_test.XXXXXX";
+    struct outcome first = {0}, second = {0};
+
+    assert_non_null(mkdtemp(folder));
+    _cleanup_free_ char *fifo = mem_printf("%s/fifo", folder);
+    _cleanup_free_ char *text = mem_printf("#!/bin/sh\ncat %s\n", fifo);
+    _cleanup_free_ char *path = write_script(folder, "prolog", text);
+    struct script script = {
+        .what = "Prolog", .path = path, .job_id = 42, .serial = true, .begins = count_begin};
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    script_run(&d, &script, path_env(), on_done, &first);
+    script.path = "/bin/true";
+    script_run(&d, &script, path_env(), on_done, &second);
+    assert_true(first.begins > 0);
+    assert_int_equal(second.begins, 0);
+    close(open(fifo, O_WRONLY | O_CLOEXEC)); /* the first one ends */
+    while (!second.ended)
+        loop_run(d.loop);
+    assert_true(first.ended && second.begins > 0);
+    assert_int_equal(first.status, 0);
+    unlink(path);
+    unlink(fifo);
+    rmdir(folder);
+}
+
 static void test_limits_of_the_configuration(void **state)
 {
     static const struct {
@@ -152,6 +230,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_late_script_ends_with_its_children),
+        cmocka_unit_test(test_serial_script_waits_for_the_one_before),
         cmocka_unit_test(test_limits_of_the_configuration),
         cmocka_unit_test(test_not_ours),
     };

@@ -4,7 +4,9 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -141,6 +143,41 @@ static void test_no_process(void **state)
     }
 }
 
+static void on_groups(void *ctx, uint64_t tag, const struct user *user, const struct err *why)
+{
+    struct told *t = ctx;
+
+    assert_non_null(user);
+    assert_int_equal(user->gid, tag);
+    assert_int_equal(user->groups[0], tag);
+    t->times++;
+    loop_stop(t->loop);
+}
+
+/* An answer is kept for the user with this group, not for the user. */
+static void test_each_group_of_a_user_is_asked_for(void **state)
+{
+    static const char text[] = "#!/bin/sh\nprintf 'U\\0ann\\0/home\\0/bin/sh\\0%s\\0' ${2#*:}\n";
+    static const gid_t gids[] = {7, 8, 7, 8};
+    char path[] = "/tmp/users_test.XXXXXX";
+    int fd = mkstemp(path);
+    struct told t = {.loop = loop_new(0)};
+    struct user_cache *c = users_new(t.loop, path);
+
+    assert_int_equal(write(fd, text, sizeof(text) - 1), sizeof(text) - 1);
+    assert_int_equal(fchmod(fd, 0755), 0);
+    close(fd);
+    for (unsigned i = 0; i < sizeof(gids) / sizeof(gids[0]); i++) {
+        users_ask(c, 7, gids[i], on_groups, &t, gids[i]);
+        if (t.times == i)
+            loop_run(t.loop);
+        assert_int_equal(t.times, i + 1);
+    }
+    users_free(c);
+    loop_free(t.loop);
+    unlink(path);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -148,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_answer),
         cmocka_unit_test(test_question),
         cmocka_unit_test(test_no_process),
+        cmocka_unit_test(test_each_group_of_a_user_is_asked_for),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

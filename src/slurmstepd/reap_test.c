@@ -131,6 +131,31 @@ static int stopped_target(void)
     return reap_have_children() ? 2 : 0;
 }
 
+/* A process whose parent has ended, as daemons are, is signalled, too. */
+static int orphan(void)
+{
+    int ends[2];
+    char byte;
+    pid_t parent;
+
+    reap_become_subreaper();
+    if (pipe(ends))
+        return 3;
+    parent = fork();
+    if (parent == 0) {
+        if (fork() == 0)
+            for (bool told = false;; told = told || write(ends[1], "a", 1) == 1)
+                if (told)
+                    pause();
+        _exit(0);
+    }
+    if (waitpid(parent, NULL, 0) != parent || read(ends[0], &byte, 1) != 1)
+        return 3;
+    if (reap_signal_all(SIGKILL) != 1)
+        return 1;
+    return waitpid(-1, NULL, 0) > 0 && !reap_have_children() ? 0 : 2;
+}
+
 static size_t count(const char *text, const char *word)
 {
     size_t n = 0;
@@ -189,6 +214,11 @@ static void test_stopped_target(void **state)
     test_run_apart(stopped_target);
 }
 
+static void test_orphan(void **state)
+{
+    test_run_apart(orphan);
+}
+
 static void test_descriptions(void **state)
 {
     test_run_apart(descriptions);
@@ -197,9 +227,8 @@ static void test_descriptions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_family),
-        cmocka_unit_test(test_moving_target),
-        cmocka_unit_test(test_stopped_target),
+        cmocka_unit_test(test_family),         cmocka_unit_test(test_moving_target),
+        cmocka_unit_test(test_stopped_target), cmocka_unit_test(test_orphan),
         cmocka_unit_test(test_descriptions),
     };
 

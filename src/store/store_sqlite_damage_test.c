@@ -185,6 +185,20 @@ static void damaged_pages_are_survived(void **state)
     assert_true(lost_all_only_with_root);
 }
 
+/* The way from one damaged page to the other leads over good ones. */
+static void records_between_damaged_pages_are_kept(void **state)
+{
+    fill(*state);
+    _cleanup_free_ char *path = mem_printf("%s/state.db", (char *)*state);
+    struct stat st;
+    assert_int_equal(stat(path, &st), 0);
+    for (int third = 1; third <= 2; third++)
+        overwrite(*state, "state.db", (long)st.st_size / PAGE * third / 3 * PAGE, PAGE);
+    size_t count = 0;
+    assert_int_equal(load_count(*state, STORE_IGNORE_DAMAGE, &count, NULL), 0);
+    assert_in_range(count, RECORDS - 120, RECORDS - 1);
+}
+
 /* Cut at many lengths, -i always goes on, and what is read is never wrong. */
 static void cut_files_are_survived(void **state)
 {
@@ -337,6 +351,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_checksum_is_set_aside, setup, teardown),
         cmocka_unit_test_setup_teardown(get_refuses_a_wrong_checksum, setup, teardown),
         cmocka_unit_test_setup_teardown(damaged_pages_are_survived, setup, teardown),
+        cmocka_unit_test_setup_teardown(records_between_damaged_pages_are_kept, setup, teardown),
         cmocka_unit_test_setup_teardown(cut_files_are_survived, setup, teardown),
         cmocka_unit_test_setup_teardown(cut_log_is_a_prefix, setup, teardown),
         cmocka_unit_test_setup_teardown(flipped_bits_are_noticed, setup, teardown),
