@@ -254,9 +254,28 @@ static int socket_dir_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* Scripts that may lie beside slurm.conf. */
+static void resolve_scripts(struct conf_loader *l)
+{
+    static const enum conf_key_id keys[] = {CONF_KEY_prolog, CONF_KEY_epilog, CONF_KEY_task_prolog,
+                                            CONF_KEY_task_epilog};
+    struct conf *c = l->conf;
+    const char *slash = strrchr(c->path, '/');
+
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        struct conf_value *v = &l->priv->written[keys[i]];
+        if (!slash || !v->text || !*v->text || *v->text == '/')
+            continue;
+        v->text =
+            arena_printf(&l->priv->arena, "%.*s/%s", (int)(slash - c->path), c->path, v->text);
+        *(const char **)((char *)c + conf_keys[keys[i]].offset) = v->text;
+    }
+}
+
 /* Daemons run as root in any directory: a path that is used must not depend on it. */
 static int paths_check(struct conf_loader *l, struct err *err)
 {
+    resolve_scripts(l);
     for (size_t i = 0; i < CONF_KEYS; i++) {
         const struct conf_value *v = &l->priv->written[i];
         if (conf_keys[i].type == CONF_T_PATH && conf_keys[i].effect && v->text && *v->text &&

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -27,10 +28,12 @@ struct run {
     struct run *next, *prev; /* in d->scripts */
     struct script script;    /* what, path: ours */
     pid_t pid;
-    char **env; /* it waits for others */
+    char **env;        /* it waits for others */
+    char **kept_env;   /* for the programs that follow; NULL: none follows */
+    VEC(char *) paths; /* of a pattern: the programs that have not begun, the next one last */
     struct loop_timer *timer;
-    int64_t since; /* wall seconds: it runs, or waits */
-    bool timed_out, held;
+    int64_t since;                  /* wall seconds: it runs, or waits */
+    bool timed_out, held, is_empty; /* is_empty: a pattern that matches no file */
     int spawn_error;
     char *refused; /* why it was not even tried */
     script_fn *done;
@@ -87,6 +90,11 @@ static void run_free(struct run *r)
     free(r->refused);
     if (r->env)
         scriptenv_free(r->env);
+    if (r->kept_env)
+        scriptenv_free(r->kept_env);
+    vec_foreach (&r->paths, path)
+        free(*path);
+    vec_done(&r->paths);
     free(r);
 }
 
@@ -135,9 +143,21 @@ static void finished(struct run *r, int status)
         begin_next(d);
 }
 
+static void begin_program(struct run *r, char **env);
+
+/* Programs of a pattern run one after the other, until one fails. */
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
 {
-    finished(ctx, wait_status);
+    struct run *r = ctx;
+
+    if (wait_status || r->timed_out || !r->paths.len) {
+        finished(r, wait_status);
+        return;
+    }
+    free((char *)r->script.path);
+    r->script.path = vec_pop(&r->paths);
+    free((char *)take_ptr(r->script.host)); /* has run its plugins */
+    begin_program(r, NULL);
 }
 
 static const struct run *running_serial(const struct slurmd *d)
@@ -189,8 +209,8 @@ static void on_timer(void *ctx)
 {
     struct run *r = ctx;
 
-    if (r->spawn_error) {
-        finished(r, 127 << 8);
+    if (r->spawn_error || r->is_empty) {
+        finished(r, r->spawn_error ? 127 << 8 : 0);
         return;
     }
     if (r->env || !r->script.limit_sec) {
@@ -240,24 +260,59 @@ static void say_begins(struct run *r)
         r->script.begins(r->ctx, r->script.job_id, r->script.restarts, r->pid);
 }
 
-static void begin(struct run *r)
+/* env NULL: that of the program before it. */
+static void begin_program(struct run *r, char **env)
 {
     int64_t wait_ms =
         r->script.limit_sec ? r->script.limit_sec * 1000 : script_patience_ms(&r->script);
-    char **env = take_ptr(r->env);
 
-    tell_held(r, NULL);
-    say_begins(r);
+    if (!env)
+        env = take_ptr(r->kept_env);
     r->since = time(NULL);
     r->spawn_error = check(r->d, r);
     if (!r->spawn_error)
         r->spawn_error = spawn(r->d, r, env);
-    scriptenv_free(env);
+    if (r->paths.len)
+        r->kept_env = env;
+    else
+        scriptenv_free(env);
     loop_timer_set(r->timer, r->spawn_error ? 0 : wait_ms);
     if (r->spawn_error)
         return;
     loop_child(r->d->loop, r->pid, on_exit_of, r);
     say_begins(r);
+}
+
+/* A pattern becomes the files that match it now, in reverse alphabetical order, as in Slurm. */
+static void expand_path(struct run *r)
+{
+    glob_t found = {0};
+
+    if (!r->script.path || !strpbrk(r->script.path, "*?["))
+        return;
+    if (glob(r->script.path, 0, NULL, &found) == 0)
+        for (size_t i = 0; i < found.gl_pathc; i++)
+            vec_push(&r->paths, mem_strdup(found.gl_pathv[i]));
+    globfree(&found);
+    free((char *)r->script.path);
+    r->script.path = r->paths.len ? vec_pop(&r->paths) : NULL;
+}
+
+static void begin(struct run *r)
+{
+    char **env = take_ptr(r->env);
+
+    tell_held(r, NULL);
+    r->pid = 0;
+    say_begins(r);
+    expand_path(r);
+    r->is_empty = !r->script.path && !r->script.host;
+    if (!r->is_empty) {
+        begin_program(r, env);
+        return;
+    }
+    scriptenv_free(env);
+    loop_timer_set(r->timer, 0);
 }
 
 static bool has_to_wait(const struct run *r)

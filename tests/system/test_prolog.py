@@ -334,3 +334,26 @@ def test_what_has_not_run_runs_again(make_cluster):
     fields = c.wait(job)
     assert (fields["JobState"], fields["NodeList"]) == ("COMPLETED", "n2"), fields
     c.run("scontrol update nodename=n1 state=resume").ok()
+
+
+@pytest.mark.parametrize("failing", ("", "20-b"))
+def test_a_pattern_runs_all_programs_in_reverse_order_until_one_fails(make_cluster, failing):
+    c = make_cluster(nodes=1, start=False)
+    for hook in ("prolog.d", "epilog.d"):
+        folder = c.conf_file.parent / hook
+        folder.mkdir(mode=0o755)
+        for name in ("10-a", "20-b", "30-c"):
+            program = folder / name
+            bad = name == failing and hook == "prolog.d"
+            program.write_text(f"#!/bin/sh\necho {hook}/{name} $SLURM_JOB_ID >>{c.dir}/ran\n{'exit 3' if bad else ''}\n")
+            program.chmod(0o755)
+    with c.conf_file.open("a") as f:
+        f.write("Prolog=prolog.d/*\nEpilog=epilog.d/*\n")
+    (c.dir / "ran").touch()
+    (c.dir / "ran").chmod(0o666)
+    c.start()
+    job = c.run("sbatch --parsable -o out --wrap true").ok().strip()
+    expected = ["prolog.d/30-c", "prolog.d/20-b"] + ([] if failing else ["prolog.d/10-a"]) + ["epilog.d/30-c", "epilog.d/20-b", "epilog.d/10-a"]
+    eventually(lambda: (c.dir / "ran").read_text().split() == [word for name in expected for word in (name, job)], "all programs")
+    if failing:
+        assert "20-b exited with status 3" in c.node("n1")["Reason"]

@@ -28,10 +28,12 @@ def cluster():
         c.destroy()
 
 
-def test_relative_path_is_refused(cluster, tmp_path):
+def test_relative_paths_begin_beside_slurm_conf(cluster, tmp_path):
     conf = tmp_path / "slurm.conf"
-    conf.write_text(cluster.conf_file.read_text() + "TaskProlog=prolog\n")
-    cluster.run(f"slurmctld --check -f {conf}").fails("TaskProlog=prolog: expected an absolute path")
+    conf.write_text(cluster.conf_file.read_text() + "TaskProlog=prolog\nTaskEpilog=epilog\nProlog=d/*\nEpilog=e\n")
+    done = cluster.run(f"slurmctld --check -f {conf}")
+    for key, path in (("TaskProlog", "prolog"), ("TaskEpilog", "epilog"), ("Prolog", "d/*"), ("Epilog", "e")):
+        assert f"{key}={tmp_path}/{path}: no such file" in done.stdout + done.stderr
 
 
 def test_no_key_is_without_effect(cluster):
