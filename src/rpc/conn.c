@@ -252,6 +252,11 @@ static void out_sent(struct rpc_conn *c, size_t n)
 }
 
 /* As send(). */
+bool rpc_conn_is_encrypted(const struct rpc_conn *c)
+{
+    return c->form == FORM_RECORDS;
+}
+
 static ssize_t send_sealed(struct rpc_conn *c)
 {
     ssize_t n = send(c->fd, c->sealed_out.data + c->sealed_pos, sealed_backlog(c), MSG_NOSIGNAL);

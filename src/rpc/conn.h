@@ -89,6 +89,8 @@ bool rpc_conn_is_quiet(const struct rpc_conn *c);
 
 /* The other side sends nothing more: what was read last, or is still to be read, is the rest. */
 bool rpc_conn_has_ended(const struct rpc_conn *c);
+/* Its frames travel in records of an open channel (channel.h), which authenticates them. */
+bool rpc_conn_is_encrypted(const struct rpc_conn *c);
 
 /* Stops reading, writes what is queued, tells the other side, waits shortly for it to have read
  * that, and reports on_closed. */

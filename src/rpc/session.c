@@ -178,6 +178,7 @@ static void on_handshake_closed(void *owner, const struct err *why)
 static void set_open(struct rpc_session *s)
 {
     rpc_seal_init(&s->seal, &s->key, &s->transcript, !s->accepted);
+    s->seal.is_encrypted = rpc_conn_is_encrypted(s->conn);
     s->send_bulk = false;
     s->state = ST_OPEN;
     s->opened_at = loop_mono_ms();

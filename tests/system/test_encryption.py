@@ -160,6 +160,7 @@ int main(int argc, char **argv)
     if (PMIx_Get(&other, "k", NULL, 0, &got))
         return 2;
     printf("%s %s\\n", got->data.string, getenv("PMIX_SERVER_URI41") ? getenv("PMIX_SERVER_URI41") : getenv("PMIX_SERVER_URI4"));
+    PMIx_Fence(NULL, 0, NULL, 0); /* the other may still ask */
     return PMIx_Finalize(NULL, 0);
 }
 """
