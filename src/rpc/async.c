@@ -246,7 +246,7 @@ static void send_to(struct rpc_async *a, int fd)
         }
     }
     a->once = rpc_once_start(a->io, fd, &h, minted, a->body.data, on_answer, a);
-    free(minted);
+    rpc_minted_free(minted, 1);
     if (a->conf->controllers.len > 1) {
         a->hedge_ms = RPC_PLACE_HEDGE_MS;
         loop_timer_set(a->hedge, a->hedge_ms);

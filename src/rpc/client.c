@@ -113,7 +113,7 @@ static int send_request(struct call *q, struct err *err)
     }
     if (rc == 0)
         rc = rpc_wire_send(&c->wire, &q->sent, minted, q->body.data, q->deadline_ms, err);
-    free(minted);
+    rpc_minted_free(minted, 1);
     return rc;
 }
 

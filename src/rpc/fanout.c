@@ -105,7 +105,7 @@ void rpc_fanout_free(struct rpc_fanout *f)
         free(f->targets[i].addr);
     }
     free(f->targets);
-    free(f->minted);
+    rpc_minted_free(f->minted, f->count);
     str_done(&f->body);
     loop_timer_free(f->step);
     rpc_io_free(f->io);

@@ -85,6 +85,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
     auth_token_mint(k->key, &who, k->audience, hash, loop_wall_ms(), AUTH_TTL_MS, minted.token);
     rpc_minted_fill(&minted, k->key);
     k->once = rpc_once_start(k->io, fd, &k->header, &minted, k->body.data, on_answer, k);
+    mem_wipe(&minted, sizeof(minted));
 }
 
 struct rpc_keyed *rpc_keyed_call(struct loop *l, const struct rpc_keyed_request *r,

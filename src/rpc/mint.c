@@ -197,7 +197,7 @@ int rpc_mint(const struct conf *conf, const uint8_t hash[AUTH_HASH_SIZE],
         }
         str_printf(&tried, "%s%s: %s", tried.len ? "; " : "", path, why.text);
     }
-    free(made);
+    rpc_minted_free(made, count);
     return err_set(err, -ERR_AUTH,
                    "no daemon on this host can vouch for you; start slurmd here (tried %s)",
                    str_cstr(&tried));
@@ -219,7 +219,7 @@ static struct rpc_minted *secret_of(const struct conf *conf, const char *node,
     if (rc == 0)
         rc = mint_all(&w, hash, &audience, 1, until_ms, made, &err);
     if (rc)
-        free(take_ptr(made));
+        rpc_minted_free(take_ptr(made), 1);
     else if (fd)
         *fd = take_fd(&w.fd);
     rpc_wire_close(&w);
@@ -244,8 +244,7 @@ int rpc_secret_new(const struct conf *conf, const char *node, uint8_t token[AUTH
     if (rc == 0) {
         memcpy(token, minted->token, AUTH_TOKEN_SIZE);
         *secret = minted->answers;
-        mem_wipe(minted, sizeof(*minted));
     }
-    free(minted);
+    rpc_minted_free(minted, 1);
     return rc;
 }

@@ -104,7 +104,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
         return;
     }
     a->once = rpc_once_start(p->io, fd, &h, minted, NULL, on_answer, a);
-    free(minted);
+    rpc_minted_free(minted, 1);
 }
 
 static void begin(struct rpc_probe *p)

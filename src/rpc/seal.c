@@ -2,6 +2,7 @@
 #include "rpc/seal.h"
 
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -116,6 +117,13 @@ void rpc_minted_fill(struct rpc_minted *m, const struct auth_key *key)
 {
     auth_answer_key(key, m->token, &m->answers);
     auth_noise_key_make(key, &m->channel);
+}
+
+void rpc_minted_free(struct rpc_minted *m, size_t count)
+{
+    if (m)
+        mem_wipe(m, count * sizeof(*m));
+    free(m);
 }
 
 void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool asks)

@@ -72,6 +72,7 @@ struct rpc_minted {
 };
 /* The rest of what belongs to the token, by a daemon that knows the cluster key. */
 void rpc_minted_fill(struct rpc_minted *m, const struct auth_key *key);
+void rpc_minted_free(struct rpc_minted *m, size_t count); /* wipes the keys; m may be NULL */
 
 /* Of the answers to one request, and of what its caller sends after it. asks: the caller's side. */
 void rpc_seal_answers(struct rpc_seal *s, const struct auth_key *answers, bool asks);
