@@ -364,6 +364,10 @@ int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct e
                        "\"%s\" is not a date: use YYYY-MM-DD[THH:MM[:SS]], HH:MM[:SS], MMDD[YY], "
                        "now[+COUNT[UNIT]], today, tomorrow, midnight or noon",
                        text ? text : "");
+    if (at < 0 || at > TIME_DATE_MAX)
+        return err_set(err, -ERR_PARSE,
+                       "date '%s' is not between 1970 and the end of the year 9999",
+                       text ? text : "");
     *at_sec = at;
     return 0;
 }

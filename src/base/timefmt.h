@@ -12,6 +12,7 @@
 
 #define TIME_UNLIMITED INT64_MAX
 #define TIME_TEXT_MAX 32
+#define TIME_DATE_MAX 253402300799 /* the last second of the year 9999, UTC */
 
 /* A time limit in seconds, minutes being the plain unit; TIME_UNLIMITED for the words. -ERR_PARSE.
  */
@@ -31,7 +32,7 @@ const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIM
 void time_set_date_format(const char *format);
 
 /* now, now+10minutes, HH:MM[:SS], MMDD[YY], YYYY-MM-DD[THH:MM[:SS]], midnight, noon, today,
- * tomorrow, uts<seconds>. */
+ * tomorrow, uts<seconds>; from 1970 to TIME_DATE_MAX. -ERR_PARSE. */
 int time_parse_date(const char *text, int64_t now_sec, int64_t *at_sec, struct err *err);
 
 /* The same time by the local clock so many days later, some of which have 23 or 25 hours, and which
