@@ -75,3 +75,39 @@ def test_the_guide_of_the_planner_names_every_reason():
     named = set(re.findall(r"`([A-Z]\w+)`", table.partition("|---|---|")[2]))
     assert words and not words - named
     assert not {word for word in named if f'"{word}"' not in sources}
+
+
+BATTERY = {"A": 6, "B": 5, "C": 5, "D": 5, "E": 2, "F": 4, "G": 15, "H": 7, "I": 6, "J": 2, "K": 4, "L": 1, "M": 1}  # rows of each letter
+
+
+def test_every_row_of_the_battery_has_a_status_and_tests_that_exist():
+    text = (TOP / "docs/reliability.md").read_text()
+    rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in text.splitlines() if re.match(r"\| [A-M]\d+ \|", line)]
+    assert [row[0] for row in rows] == [f"{letter}{i}" for letter, count in BATTERY.items() for i in range(1, count + 1)]
+    assert all(re.match(r"done$|partial: .|missing", row[2]) for row in rows), rows
+    assert all(row[2].startswith("missing") or "`" in row[3] for row in rows), "a row that is done or partial names its tests"
+    assert [name for row in rows for name in re.findall(r"`([^`]+)`", row[3] if len(row) > 3 else "") if not is_test(name)] == []
+
+
+def is_test(name):
+    """A function of a system test, a test of meson, or a program that is not one test."""
+    if name == "slurmsim --fuzz":
+        return True
+    file, _, function = name.partition("::")
+    if function:
+        path = TOP / "tests/system" / file
+        return path.exists() and re.search(rf"^def {function}\(", path.read_text(), re.M) is not None
+    room, _, unit = name.partition("/")
+    return (TOP / name).exists() or (TOP / f"src/{room}/{unit}_test.c").exists() or (TOP / f"{room}/{unit}_fuzz.c").exists() or \
+        name == "sim/mutants"
+
+
+def test_expected_skips_are_tests_that_exist():
+    for line in (TOP / "tests/system/expected_skips.txt").read_text().splitlines():
+        word = line.split()
+        if not line.startswith("#"):
+            assert len(word) > 2, f"{line}: a name and a reason"
+            if word[0] == "unit":
+                assert any(f"void {word[1]}(" in file.read_text() for file in TOP.glob("src/*/*_test.c")), line
+            else:
+                assert is_test(word[0].partition("[")[0]), line
