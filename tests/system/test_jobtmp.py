@@ -10,17 +10,30 @@ import tempfile
 
 import pytest
 
-from harness import ROOT, Cluster, eventually, many
+import harness
+from harness import PREFIX, ROOT, Cluster, eventually, many
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="needs root")
 USERS = ("nobody", "daemon")
 KEYS = "JobContainerType=job_container/tmpfs\nPrologFlags=Contain\n"
 
 
+@pytest.fixture(scope="module")
+def programs():
+    """The installed tree; a copy outside of /tmp if it lies below, where jobs do not see it."""
+    if pathlib.Path("/tmp") not in PREFIX.parents:
+        yield PREFIX
+        return
+    with tempfile.TemporaryDirectory(prefix="sluice-programs.", dir="/var/tmp") as directory:
+        os.chmod(directory, 0o755)
+        yield pathlib.Path(shutil.copytree(PREFIX, pathlib.Path(directory) / "prefix", symlinks=True))
+
+
 @pytest.fixture
-def make(monkeypatch):
+def make(monkeypatch, programs):
     """Clusters outside of /tmp, which jobs see another of."""
     monkeypatch.setattr(tempfile, "tempdir", "/var/tmp")
+    monkeypatch.setattr(harness, "PREFIX", programs)
     made = []
 
     def new(text="", conf="", nodes=1, start=True):

@@ -60,14 +60,10 @@ def test_directory_that_cannot_be_written(make_cluster, key, there, text):
     ("sbatch -d after_ok:1 --wrap true", "unknown dependency type 'after_ok'"),
     ("sbatch -d ok --wrap true", "invalid dependency 'ok': use TYPE:JOB[:JOB...]"),
     ("sbatch -N1 -x n[1-2] --wrap true", "--exclude leaves no node"),
-    ("sbatch --reservation=r --wrap true", "the job has no time limit: set --time to at most the 30 minutes of reservation r"),
-    ("sbatch --reservation=r -t 60 --wrap true", "the job's time limit is too long: set --time to at most the 30 minutes of reservation r"),
 ])
 def test_refusals_say_what_to_do(make_cluster, line, text):
     c = make_cluster(nodes=2)
-    c.run("scontrol create reservation reservationname=r starttime=now duration=30 nodes=n1 users=root,nobody").ok()
     c.run(line).fails(text)
-    c.run("scontrol delete reservationname=r").ok()
 
 
 @pytest.mark.skipif(not ROOT, reason="needs root: an ordinary user")
