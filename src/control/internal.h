@@ -289,8 +289,8 @@ void made_settle(struct control *c, struct str *report);
  * job_host(), too. */
 bool reconfig_lost_node(const struct cluster *old, const struct cluster *next, uint32_t job_id,
                         bool *host);
-/* A line for each job that the new configuration touches. c->cluster and c->conf are new. */
-void reconfig_report_jobs(struct control *c, struct cluster *old, struct str *out);
+/* Lines on hidden features and on jobs that are touched. c->cluster and c->conf are new. */
+void reconfig_report(struct control *c, struct cluster *old, struct str *out);
 
 /* update_part.c */
 /* Its record was set aside: it starts nothing until somebody has looked at it. */

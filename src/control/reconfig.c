@@ -141,7 +141,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     for (size_t i = 0; i < old->jobs.len; i++)
         take_in(c, old, next, old->jobs.data[i]);
     priority_forget(c);
-    reconfig_report_jobs(c, old, report);
+    reconfig_report(c, old, report);
 }
 
 /* The last thing a removed node is told. */

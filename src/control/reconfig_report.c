@@ -81,7 +81,32 @@ static bool waited_before(struct control *c, struct cluster *old, uint32_t id)
     return before;
 }
 
-void reconfig_report_jobs(struct control *c, struct cluster *old, struct str *out)
+static bool is_hidden(const struct cluster *old, const struct node *n)
+{
+    const struct node *before = cluster_find_node(old, n->name);
+    return n->features_set && before && before->row && n->row &&
+           !str_eq(before->row->features, n->row->features);
+}
+
+/* Features of nodes that slurm.conf changes, and that those set by scontrol hide. */
+static void report_features(const struct cluster *next, const struct cluster *old, struct str *out)
+{
+    size_t lines = 0;
+    vec_foreach (&next->nodes, at) {
+        const struct node *n = *at;
+        if (!is_hidden(old, n) || lines++ >= LINES_MAX)
+            continue;
+        str_printf(out,
+                   "NodeName=%s: Feature=%s of slurm.conf has no effect: scontrol set "
+                   "AvailableFeatures=%s\n",
+                   n->name, n->row->features ? n->row->features : "",
+                   n->features ? n->features : "");
+    }
+    if (lines > LINES_MAX)
+        str_printf(out, "and the features of %zu more nodes\n", lines - LINES_MAX);
+}
+
+static void report_jobs(struct control *c, struct cluster *old, struct str *out)
 {
     size_t lines = 0, more = 0;
     struct str line = STR_INIT;
@@ -101,4 +126,10 @@ void reconfig_report_jobs(struct control *c, struct cluster *old, struct str *ou
     if (more)
         str_printf(out, "and %zu more jobs\n", more);
     str_done(&line);
+}
+
+void reconfig_report(struct control *c, struct cluster *old, struct str *out)
+{
+    report_features(c->cluster, old, out);
+    report_jobs(c, old, out);
 }

@@ -121,6 +121,33 @@ static void what_is_said_is_done(void **state)
     fixture_free(f);
 }
 
+/* What an administrator set live stays; the file's newer features are reported, and why they do not
+ * hold. */
+static void features_that_an_update_hides_are_reported(void **state)
+{
+    static const char head[] = "SlurmdTimeout=0\nPartitionName=a Nodes=ALL Default=YES\n";
+    struct fixture *f = fixture_new("SlurmdTimeout=0\nPartitionName=a Nodes=ALL Default=YES\n"
+                                    "NodeName=n1 Feature=x\nNodeName=n2 Feature=x\n");
+    struct caller root = FIXTURE_ROOT;
+    Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
+    _cleanup_str_ struct str lines = STR_INIT;
+    r.nodes = (char *)"n1";
+    r.features = (char *)"live";
+    control_node_update(f->control, 6000, &root, &r);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, 6000), 0);
+    str_printf(&lines, "%sNodeName=n1 Feature=y\nNodeName=n2 Feature=y\n", head);
+    for (int preview = 1; preview >= 0; preview--) {
+        const char *text = fixture_reread(f, str_cstr(&lines), preview);
+        assert_non_null(strstr(text, "NodeName=n1: Feature=y of slurm.conf has no effect: "
+                                     "scontrol set AvailableFeatures=live"));
+        assert_null(strstr(text, "NodeName=n2: Feature"));
+    }
+    /* Unchanged lines are no news. */
+    assert_null(strstr(fixture_reread(f, str_cstr(&lines), false), "has no effect"));
+    fixture_free(f);
+}
+
 /* They go on with it, and not when they start again. */
 static void who_shares_a_core_as_it_was_configured(void **state)
 {
@@ -201,6 +228,7 @@ int main(void)
         cmocka_unit_test(a_preview_changes_nothing),
         cmocka_unit_test(what_is_said_is_done),
         cmocka_unit_test(a_node_that_comes_back_is_its_former_job_s_no_more),
+        cmocka_unit_test(features_that_an_update_hides_are_reported),
         cmocka_unit_test(who_shares_a_core_as_it_was_configured),
         cmocka_unit_test(calls_that_wait_are_answered_after_it),
     };

@@ -284,3 +284,20 @@ def test_what_is_not_supported_is_refused_by_name(cluster, change):
     assert done.returncode and change.split()[-1].partition("=")[0].lower() in said, said
     same = [line for line in before.splitlines() if "NodeAddr" in line or "Gres" in line]
     assert all(line in cluster.look("scontrol show node n1").ok() for line in same)
+
+
+def test_aliases_of_a_host(cluster):
+    """All nodes of the host that slurm.conf names, or of this one."""
+    host = cluster.look("scontrol -o show node n1").ok().partition("NodeHostName=")[2].split()[0]
+    names = cluster.run(f"scontrol show aliases {host}")
+    assert names.ok().split() == (["n1", "n2", "n3"] if host != "n1" else ["n1"])
+    assert cluster.run("scontrol show aliases=nowhere").fails("no node has NodeHostname=nowhere")
+
+
+def test_options_of_scancel_are_answered(cluster):
+    job = cluster.sbatch("--hold", wrap="true")
+    cluster.run(f"scancel --sibling=other {job}").fails("--sibling=other is not supported")
+    assert cluster.state(job) == "PENDING"
+    done = cluster.run(["scancel", "--admin-comment=x", "--cron", str(job)])
+    assert done.returncode == 0 and "--admin-comment is accepted and has no effect" in done.stderr and "--cron is accepted" in done.stderr
+    assert cluster.state(job) == "CANCELLED"

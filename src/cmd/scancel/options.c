@@ -106,6 +106,13 @@ static int set_value(struct options *o, int id, const char *value)
     case ID_wckey:
         o->wckey = value;
         return 0;
+    case ID_admin_comment:
+        cmd_say("warning: --admin-comment is accepted and has no effect: 'scontrol update JobId= "
+                "AdminComment=' sets the comment");
+        return 0;
+    case ID_sibling:
+        cmd_error("--sibling=%s is not supported: there are no federations", value);
+        return 2;
     case ID_signal:
         return set_signal(o, value);
     case ID_state:
@@ -125,6 +132,9 @@ static void set_flag(struct options *o, int id)
         break;
     case ID_full:
         o->full = true;
+        break;
+    case ID_cron:
+        cmd_say("warning: --cron is accepted and has no effect: there are no scrontab jobs");
         break;
     case ID_hurry:
         o->hurry = true;

@@ -475,6 +475,29 @@ static int show_daemons(const char *id)
     return 0;
 }
 
+/* The nodes whose NodeHostname this is; without one, those of this host. */
+static int show_aliases(const char *id)
+{
+    struct conf *conf = NULL;
+    struct err err = {0};
+    size_t count = 0;
+    if (conf_load(cmd_conf()->path, CONF_FULL, NULL, &conf, NULL, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    for (size_t i = 0; i < conf->nodes.len; i++) {
+        const struct conf_node *n = &conf->nodes.data[i];
+        if (id && *id ? str_eq(n->hostname, id) : is_this_host(n->hostname))
+            str_printf(cmd_out(), "%s%s", count++ ? " " : "", n->name);
+    }
+    conf_free(conf);
+    if (count)
+        str_putc(cmd_out(), '\n');
+    else
+        cmd_error("no node has NodeHostname=%s", id && *id ? id : "of this host");
+    return count ? 0 : 1;
+}
+
 /* There is no accounting yet: what Slurm prints without it. */
 static int show_assoc_mgr(const char *id)
 {
