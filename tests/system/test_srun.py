@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Interactive runs, steps and allocations: CORE-022, 036 to 041, 064 to 068, 103 to 108, 206 to 208, 214 to 222."""
+import contextlib
 import os
 import pathlib
 import pty
@@ -480,3 +481,38 @@ def test_a_program_of_several_that_is_not_there(cluster, name, text, status):
     shown = "" if name == "''" else name
     assert f"0: slurmstepd: error: execve(): {shown}: {text}\n" in done.stderr, done.stderr
     assert done.returncode == status and "exec" not in done.stderr.replace("execve", ""), done.stderr
+
+
+@pytest.mark.parametrize("end", ["reads", "SIGTERM"])
+def test_a_full_standard_error_holds_nothing_up(cluster, end):
+    """Nobody reads what srun says: input, output and signals pass all the same; its end waits for a reader or a signal."""
+    reader, writer = os.pipe()
+    step = cluster.popen(["srun", "-n2", "sh", "-c", "trap 'echo usr1' USR1; echo up; read x; echo got $x; "
+                          + ("exit 3" if end == "reads" else "while :; do sleep 0.05; done")],
+                         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=writer)
+    assert [step.stdout.readline() for _ in range(2)] == ["up\n"] * 2
+    os.set_blocking(writer, False)
+    filled = 0
+    with contextlib.suppress(BlockingIOError):
+        while True:
+            filled += os.write(writer, b"x" * 4096)
+    os.set_blocking(writer, True)
+    os.close(writer)
+    step.send_signal(signal.SIGINT)  # it says that another one would end the step
+    step.stdin.write("it\n")
+    step.stdin.flush()
+    assert [step.stdout.readline() for _ in range(2)] == ["got it\n"] * 2
+    if end == "reads":
+        text = b""
+        while chunk := os.read(reader, 65536):
+            text += chunk
+        assert step.wait() == 3
+        assert b"interrupt (one more" in text[filled:] and b"Exited with exit code 3" in text[filled:], text[filled:]
+    else:
+        step.send_signal(signal.SIGUSR1)
+        assert [step.stdout.readline() for _ in range(2)] == ["usr1\n"] * 2
+        step.send_signal(signal.SIGTERM)
+        assert step.wait() != 0
+    os.close(reader)
+    step.stdout.close()
+    step.stdin.close()

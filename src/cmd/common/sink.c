@@ -204,6 +204,12 @@ size_t sink_backlog(const struct sink *s)
     return s->queue.len - s->done;
 }
 
+void sink_take_rest(struct sink *s, struct str *out)
+{
+    str_append(out, s->queue.data + s->done, sink_backlog(s));
+    sink_drop(s);
+}
+
 void sink_drop(struct sink *s)
 {
     s->broken = true;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/str.h"
 #include "loop/loop.h"
 
 #define SINK_HIGH (1u << 20)
@@ -36,5 +37,6 @@ void sink_move(struct sink *s, int fd, const char *name);
 
 void sink_write(struct sink *s, const void *data, size_t len);
 size_t sink_backlog(const struct sink *s);
+void sink_take_rest(struct sink *s, struct str *out); /* appends what waits, and forgets it */
 void sink_drop(struct sink *s); /* forgets what waits: later bytes are dropped too */
 void sink_free(struct sink *s); /* what waits is lost */

@@ -107,6 +107,7 @@ static void let_go(struct run *run, struct files *f)
 {
     int null = open("/dev/null", O_RDWR | O_CLOEXEC);
 
+    say_forget();
     terminal_forget(run->terminal);
     run->terminal = NULL;
     input_leave(run->input);
@@ -138,6 +139,8 @@ static _Noreturn void leave(struct run *run, const struct files *f, pid_t pid, i
 {
     const char *out = f->name[0] != NULL ? f->name[0] : f->name[1];
     bool done = has_taken_over(word_fd);
+
+    say_finish();
 
     terminal_free(run->terminal);
     if (!done)

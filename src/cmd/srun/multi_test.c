@@ -63,6 +63,9 @@ static void test_formats(void **state)
          "[ $SLURM_PROCID -ge 0 ] && [ $SLURM_PROCID -le 1 ] && "
          "start 'a'$(($SLURM_PROCID+1))'' \"$@\"\n"},
         {1, "0 a\\'b 'c", "0) start 'a'\\''b' 'c' \"$@\";;\n"},
+        {1, "0 a \\\"b\\\" \"c d\"",
+         "0) start 'a' '\"b\"' '\"c' 'd\"' \"$@\";;\n"}, /* \" is a quote; quotes group nothing */
+        {1, "0 a 'b \\\"c' \\\\d", "0) start 'a' 'b \\\"c' '\\d' \"$@\";;\n"},
         {1, "0 a $(b) `c` \"d", "0) start 'a' '$(b)' '`c`' '\"d' \"$@\";;\n"}, /* nothing expands */
     };
 

@@ -87,8 +87,19 @@ static void begin_end(struct run *run)
 static void check_over(struct run *run)
 {
     if (run->phase == RUN_ENDING && run->reported && !spawns_left(run->spawns) &&
-        (run->output == NULL || output_is_empty(run->output)))
+        (run->output == NULL || output_is_empty(run->output)) && say_is_empty())
         stop(run);
+}
+
+static void on_said(void *ctx)
+{
+    check_over(ctx);
+}
+
+static void on_unsaid(void *ctx, const struct err *why)
+{
+    (void)why; /* nobody can be told */
+    check_over(ctx);
 }
 
 void run_on_reported(struct run *run)
@@ -484,6 +495,8 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     int code;
 
     arena_init(&run.arena, 0);
+    say_from(run.loop,
+             &(struct sink_events){.on_drained = on_said, .on_broken = on_unsaid, .ctx = &run});
     run.limit_timer = loop_timer_new(run.loop, on_limit_timer, &run);
     run.abort_timer = loop_timer_new(run.loop, on_abort_timer, &run);
     if (options->x11 != NULL && x11_open(&run, options->x11, &run.x11, &err) < 0) {
@@ -503,6 +516,7 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     code = run.tasks != NULL ? tasks_exit_code(run.tasks) : 0;
     if (code < run.exit_code)
         code = run.exit_code;
+    say_finish();
     free_parts(&run);
     return code;
 }
