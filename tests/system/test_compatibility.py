@@ -16,7 +16,8 @@ def test_a_name_that_no_table_has_is_an_error(tmp_path):
     (tmp_path / "docs").mkdir()
     for name in ("src", "tools"):
         (tmp_path / name).symlink_to(TOP / name)
-    (tmp_path / "docs/variables.def").write_text((TOP / "docs/variables.def").read_text())
+    for name in ("variables.def", "planned.def"):
+        (tmp_path / "docs" / name).write_text((TOP / "docs" / name).read_text())
     (tmp_path / "docs/slurm-names.txt").write_text("srun: --nodes --no-such-option\nsbatch variables: SBATCH_NONE_SUCH\n")
     program = (TOP / "tools/compatibility").read_text().replace(
         "pathlib.Path(__file__).resolve().parent.parent", f"pathlib.Path({str(tmp_path)!r})")

@@ -98,3 +98,12 @@ def test_reservation_of_a_node(cluster):
     assert cluster.run(["sinfo", "-h", "-n", "n4", "-o", "%i"]).ok() == "mine"
     assert "RESERVATION NODELIST" in cluster.run("sinfo -l").ok()
     cluster.run("scontrol delete reservation mine").ok()
+
+
+@pytest.mark.parametrize("options, shown", (("", "2G 1G"), ("--noconvert", "2048M 1024M")))
+def test_sizes_keep_their_unit_with_noconvert(cluster, options, shown):
+    job = cluster.run("sbatch --parsable -H --mem=2048 --tmp=1024 --wrap true -o /dev/null").ok().strip()
+    try:
+        assert cluster.run(["squeue", "-h", "-j", job, *options.split(), "-o", "%m %d"]).ok().strip() == shown
+    finally:
+        cluster.run(f"scancel {job}").ok()

@@ -69,10 +69,20 @@ static uint32_t max_nodes(const Pb__JobRecord *job)
     return spec->num_tasks && least < spec->max_nodes ? least : spec->max_nodes;
 }
 
+static bool keeps_units;
+
+void fields_keep_units(void)
+{
+    keeps_units = true;
+}
+
 static const char *size(uint64_t mib, struct str *out)
 {
     char buf[SIZE_TEXT_MAX];
-    str_puts(out, mib ? size_format_mib(mib, buf) : "0");
+    if (mib && keeps_units)
+        str_printf(out, "%lluM", (unsigned long long)mib);
+    else
+        str_puts(out, mib ? size_format_mib(mib, buf) : "0");
     return str_cstr(out);
 }
 

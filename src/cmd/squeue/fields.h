@@ -17,4 +17,7 @@ struct fields_view {
     uint32_t tier; /* with --priority: its partition's, by which it is sorted first */
 };
 
+/* --noconvert: sizes stay in MiB from now on. */
+void fields_keep_units(void);
+
 extern const struct listing_table fields_jobs, fields_steps;

@@ -10,6 +10,7 @@
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/names.h"
+#include "cmd/squeue/fields.h"
 
 #define ARGS_DEF "cmd/squeue/squeue.def"
 #include "cmd/common/args_rows.h"
@@ -196,6 +197,9 @@ static void set_flag(struct options *o, int id)
     case ID_me:
         vec_clear(&o->uids);
         vec_push(&o->uids, getuid());
+        break;
+    case ID_noconvert:
+        fields_keep_units();
         break;
     case ID_notme:
         o->not_me = true;
