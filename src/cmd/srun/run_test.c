@@ -76,8 +76,8 @@ static const struct vector {
     {"--error=none err:0:x out:0:y exit:0:0 done", "", 0, "y", ""},
     {"--output=1 -n2 out:0:zero\\n out:1:one\\n exit:0:0 exit:1:0 done", "", 0, "one\n", ""},
 
-    {"--prolog=/bin/echo --epilog=/bin/false out:0:x exit:0:0 done", "", 0, "\nx",
-     "srun: error: /bin/false: Exited with exit code 1\n"},
+    {"--prolog=/bin/echo --epilog=/bin/false out:0:x exit:0:0 done", "", 0,
+     "out:0:x exit:0:0 done\nx", "srun: error: /bin/false: Exited with exit code 1\n"},
 
     /* ends of tasks */
     {"-n4 exit:3:0x100 exit:0:0x100 exit:1:0x100 exit:2:0x100 done", "", 1, "",
