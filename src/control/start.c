@@ -223,21 +223,30 @@ static void start_clocks(struct control *c, struct job *j)
     order_move(&c->cluster->ends, &run->ends, job_ends_at(j, j->start_at), j->id);
 }
 
-/* It has its nodes, and its one step waits for ports: its srun asks for it again, or is gone. */
-static bool step_waits(struct control *c, struct job *j, const Pb__StepSpec *spec, int rc)
+/* The job has its nodes, and its one step is created later: its srun requests the step again, or is
+ * gone. */
+static void defer_step(struct control *c, struct job *j)
 {
-    if (rc != -ERR_NODES_BUSY || !spec->has_resv_ports || (spec->has_immediate && spec->immediate))
-        return false;
     j->interactive_step = true;
     j->gone_mono_ms = control_mono(c);
+    job_touch(c->cluster, j);
     control_schedule(c, j);
-    return true;
+}
+
+static bool waits_for_ports(const Pb__StepSpec *spec, int rc)
+{
+    return rc == -ERR_NODES_BUSY && spec->has_resv_ports &&
+           !(spec->has_immediate && spec->immediate);
 }
 
 bool start_step(struct control *c, struct job *j)
 {
     if (!j->alloc_step || j->interactive_step || j->next_step)
         return true;
+    if (j->state == PB__JOB_STATE__SUSPENDED) { /* its CPUs may be another job's */
+        defer_step(c, j);
+        return true;
+    }
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct err err = {0};
@@ -247,7 +256,9 @@ bool start_step(struct control *c, struct job *j)
     int rc = spec ? step_make(c, j, spec, &s, &err) : -ERR_PARSE;
     if (rc == 0)
         j->interactive_step = true;
-    if (rc == 0 || step_waits(c, j, spec, rc))
+    else if (spec && waits_for_ports(spec, rc))
+        defer_step(c, j);
+    if (j->interactive_step)
         return true;
     if (j->alloc_call)
         control_refuse(c, j->alloc_call, &err);

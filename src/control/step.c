@@ -251,7 +251,8 @@ static const struct step *find_repeated(const struct job *j, const Pb__StepSpec 
 
 bool step_is_awaited(const struct job *j)
 {
-    return j->state == PB__JOB_STATE__RUNNING && j->interactive_step && j->next_step == 0;
+    bool runs = j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
+    return runs && j->interactive_step && j->next_step == 0;
 }
 
 static void create(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec)

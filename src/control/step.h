@@ -48,7 +48,8 @@ void step_ports_job_clean(struct control *c, struct job *j);
 void step_ports_await(struct control *c, const struct job *j);
 void step_ports_turn(struct control *c);
 
-/* It has its nodes and waits for its one step: it ends when its srun does not ask any more. */
+/* The job has its nodes and waits for its one step, also while it is suspended. It ends when its
+ * srun stops requesting the step. */
 bool step_is_awaited(const struct job *j);
 
 /* step_gres.c */

@@ -310,6 +310,76 @@ static void it_ends_without_having_its_cores(void **state)
     fixture_free(f);
 }
 
+static uint64_t request_step(struct fixture *f, uint32_t job)
+{
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    step.has_job_id = step.has_num_tasks = true;
+    step.job_id = job;
+    step.num_tasks = 1;
+    control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &step);
+    fixture_turn(f);
+    return f->last_call;
+}
+
+static size_t steps_of(struct fixture *f, uint32_t job)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    return fixture_job(f, &arena, job)->n_steps;
+}
+
+/* An srun job that starts after a restart of the controller has no step until its srun is back; by
+ * then the job is suspended, and its CPUs may be another job's. */
+static struct fixture *suspend_before_step(void)
+{
+    struct fixture *f = fixture_new(CONF);
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__AllocWait w = PB__ALLOC_WAIT__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    step.has_num_tasks = true;
+    step.num_tasks = 1;
+    r.spec = &spec;
+    r.step = w.step = &step;
+    w.job_id = 1;
+    control_alloc(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    fixture_turn(f);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
+    assert_int_equal(ask(f, 1, false), 0);
+    control_alloc_wait(f->control, ++f->last_call, &FIXTURE_USER, &w);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    return f;
+}
+
+static void suspended_job_creates_its_step_when_resumed(void **state)
+{
+    struct fixture *f = suspend_before_step();
+    (void)state;
+    assert_int_equal(steps_of(f, 1), 0);
+    uint64_t call = request_step(f, 1);
+    fixture_pass(f, 60000);
+    assert_int_equal(fixture_code(f, call), -1);
+    assert_int_equal(steps_of(f, 1), 0);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__SUSPENDED);
+    assert_int_equal(ask(f, 1, true), 0);
+    assert_int_equal(fixture_code(f, call), 0);
+    assert_int_equal(steps_of(f, 1), 1);
+    fixture_free(f);
+}
+
+static void suspended_job_ends_when_its_srun_never_requests_the_step(void **state)
+{
+    struct fixture *f = suspend_before_step();
+    (void)state;
+    fixture_pass(f, 60000);
+    assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__CANCELLED);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -322,6 +392,8 @@ int main(void)
         cmocka_unit_test(its_partition_has_a_lower_limit),
         cmocka_unit_test(a_lost_order_is_repeated),
         cmocka_unit_test(it_ends_without_having_its_cores),
+        cmocka_unit_test(suspended_job_creates_its_step_when_resumed),
+        cmocka_unit_test(suspended_job_ends_when_its_srun_never_requests_the_step),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -268,6 +268,8 @@ static void granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
     c->state = c->item->what == SIM_JOB_SRUN ? SIM_OVER : SIM_HOLDING;
     if (r->step)
         sim_srun_begin_launched(s, index, (struct sim_key){c->job_id, 0}, r->step);
+    else if (c->item->what == SIM_JOB_SRUN)
+        sim_srun_begin_owner(s, index, (struct sim_key){c->job_id, 0});
     later(s, index, 0);
 }
 

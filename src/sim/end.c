@@ -90,9 +90,10 @@ static bool was_reported(const struct sim_attempt *e, int status)
     return false;
 }
 
-void sim_end_begins(struct sim_watch *w)
+void sim_end_begins(struct sim_watch *w, int64_t now_ms)
 {
     vec_clear(&w->given);
+    w->given_at_ms = now_ms;
     vec_foreach (&w->shares, share)
         vec_push(&w->given, share->node);
 }
@@ -108,7 +109,7 @@ static bool has_reason(const struct sim_view *v, const char *reason)
 static bool has_lost_node(const struct sim *s, const struct sim_watch *w)
 {
     vec_foreach (&w->given, node)
-        if (s->nodes.data[*node].lost_at_ms > w->ran_from_ms - HEARD_LATE_MS ||
+        if (s->nodes.data[*node].lost_at_ms > w->given_at_ms - HEARD_LATE_MS ||
             !s->nodes.data[*node].configured)
             return true;
     return false;

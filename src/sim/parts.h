@@ -127,6 +127,8 @@ void sim_client_step_over(struct sim *s, unsigned index);
 
 /* srun.c */
 void sim_srun_begin(struct sim *s, unsigned client, unsigned number, struct sim_key key, long node);
+/* The srun of a job that runs already, without its step. */
+void sim_srun_begin_owner(struct sim *s, unsigned client, struct sim_key key);
 void sim_srun_begin_launched(struct sim *s, unsigned client, struct sim_key key,
                              const Pb__StepReply *step);
 void sim_srun_act(struct sim *s, unsigned index);
@@ -175,7 +177,8 @@ void sim_end_of_step(struct sim *s, struct sim_key key, int status);
 void sim_end_by_owner(struct sim *s, struct sim_key key, int status);
 void sim_end_not_launched(struct sim *s, struct sim_key key);
 void sim_end_node_lost(struct sim *s, unsigned node);
-void sim_end_begins(struct sim_watch *w); /* an attempt, with the nodes of its record */
+void sim_end_begins(struct sim_watch *w,
+                    int64_t now_ms); /* an attempt, with the nodes of its record */
 void sim_end_check(struct sim *s, const struct sim_watch *w); /* of a final record */
 void sim_end_done(struct sim *s);
 

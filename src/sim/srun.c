@@ -36,6 +36,12 @@ void sim_srun_spec(const struct sim *s, const struct sim_client *c, unsigned num
     step->has_overlap = step->overlap = c->item->overlap != 0;
 }
 
+void sim_srun_begin_owner(struct sim *s, unsigned client, struct sim_key key)
+{
+    sim_srun_begin(s, client, 0, key, -1);
+    vec_last(&s->sruns).owns_job = true;
+}
+
 static void create(struct sim *s, unsigned index)
 {
     struct sim_srun *r = &s->sruns.data[index];
@@ -127,6 +133,11 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
     r->call = 0;
     if (r->state == SIM_SRUN_OVER)
         return;
+    if (e->code && r->owns_job && r->state == SIM_SRUN_CREATING) { /* no step, no job */
+        r->state = SIM_SRUN_TELLING;
+        later(s, index, 0);
+        return;
+    }
     if (e->code || r->state == SIM_SRUN_TELLING) {
         if (!e->code && r->owns_job)
             sim_check_over(s, r->key.job_id, "its srun said that it is over");

@@ -59,7 +59,8 @@ struct sim_watch { /* of a job's records */
     unsigned listed; /* the last listing it was in */
     struct sim_view view;
     VEC(struct sim_share) shares;
-    VEC(unsigned) given;                      /* the nodes that its attempt began with */
+    VEC(unsigned) given;                      /* the nodes that its attempt began with, */
+    int64_t given_at_ms;                      /* and when: before its time, with a prolog */
     struct sim_key ran;                       /* the attempt that is timed, and when it began */
     int64_t ran_from_ms, put_at_ms, first_ms; /* first_ms: it was there first */
     int64_t stood_from_ms;                    /* it is suspended since; 0: it is not */

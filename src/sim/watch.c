@@ -397,7 +397,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->ran_offset_ms = s->wall_offset_ms;
     if (!known) {
         vec_push(&s->allocated, w->job_id);
-        sim_end_begins(w);
+        sim_end_begins(w, s->now_ms);
     }
 }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """scontrol suspend and resume: GANG-39, 46, 59, 61; CORE-151, X-11."""
 import re
+import signal
 
 import pytest
 
@@ -220,6 +221,27 @@ def test_a_node_that_was_away_is_told(cluster):
     cluster.run(f"scontrol resume {c.job}").ok()
     cluster.start_node("n1")
     c.goes_on()
+
+
+def test_srun_of_a_job_suspended_before_its_step(cluster):
+    """The controller restarts, and the job starts and is suspended before its srun is back: its CPUs are for others."""
+    gate = cluster.work / "started"
+    srun = cluster.popen(f"srun -H -w n1 -J late touch {gate}")
+    jobs = lambda: cluster.run("squeue -h -n late -o %A").ok().split()
+    eventually(jobs, "the job is queued")
+    job = jobs()[0]
+    cluster.kill("slurmctld")
+    srun.send_signal(signal.SIGSTOP)
+    cluster.start_controller()
+    cluster.wait_ready()
+    cluster.run(f"scontrol release {job}").ok()
+    eventually(lambda: cluster.state(job) == "RUNNING", "it runs, without a step")
+    cluster.run(f"scontrol suspend {job}").ok()
+    srun.send_signal(signal.SIGCONT)
+    eventually(lambda: f"Job {job} step creation temporarily disabled, retrying" in srun.stderr.readline(), "srun waits")
+    assert cluster.state(job) == "SUSPENDED" and not gate.exists()
+    cluster.run(f"scontrol resume {job}").ok()
+    assert srun.wait(60) == 0 and gate.exists()
 
 
 def test_what_is_forked_all_the_time_stands(cluster):

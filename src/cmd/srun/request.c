@@ -80,7 +80,8 @@ static void on_configuring(void *ctx, const struct Pb__AllocReply *reply)
 
 static void ask_for_step(struct request *r);
 
-/* The job has its nodes, but not all that its step needs besides: it waits, as in any job. */
+/* The job has its nodes, but its step has to wait: for ports, or for the job to be resumed. srun
+ * requests the step as in any job. */
 static void await_step(struct request *r)
 {
     struct Pb__StepSpec *step = r->run->options->step;
@@ -104,16 +105,10 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
     run->job_id = reply->job_id;
     run->alloc = keep(run, &reply->base);
     run->step = run->alloc != NULL ? run->alloc->step : NULL;
-    if (run->step == NULL && run->options->step->has_resv_ports) {
+    if (run->step == NULL)
         await_step(r);
-        return;
-    }
-    if (run->step == NULL) {
-        say_error("Unable to create step for job %u: the controller granted none", reply->job_id);
-        run_on_refused(run, 1);
-        return;
-    }
-    run_on_step(run);
+    else
+        run_on_step(run);
 }
 
 static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
