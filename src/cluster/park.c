@@ -106,6 +106,7 @@ void park_return(struct cluster *c, struct job *j)
         park_take_units(n, j, a);
         pool_update(c, n);
     }
+    c->pool.returned++;
     job_touch(c, j);
 }
 

@@ -38,6 +38,7 @@ static void enter_part(struct plan *p)
 void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill)
 {
     *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
+    p->returned = c->pool.returned;
     p->resv = mem_new(struct resv_plan);
     resv_plan_init(p->resv, c, now_sec);
     vec_foreach (&c->parts, part)
@@ -398,8 +399,18 @@ static bool resumes(struct plan *p, int64_t tier, struct decision *d)
     return j;
 }
 
+/* A timeline made before a suspended job was resumed counts that job's units as free. */
+static void discard_stale_timeline(struct plan *p)
+{
+    if (p->returned == p->cluster->pool.returned)
+        return;
+    p->returned = p->cluster->pool.returned;
+    ahead_forget(p);
+}
+
 bool plan_next(struct plan *p, struct decision *d)
 {
+    discard_stale_timeline(p);
     for (; p->part < p->order.len; p->part++, enter_part(p)) {
         if (resumes(p, p->order.data[p->part]->conf.priority_tier, d))
             return true;

@@ -97,6 +97,7 @@ struct plan {
     bool gave_up; /* one that started had places elsewhere: pool.freed is to rise after the pass */
     size_t laid;  /* so many of them have theirs on: */
     struct timeline *ahead;       /* NULL: nothing has */
+    uint64_t returned;            /* pool.returned when the timeline and the shadow were made */
     struct license_claims claims; /* on licences */
     int64_t head_at;              /* the first start that is planned for one of the heads */
     /* preempt.c: */

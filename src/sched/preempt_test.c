@@ -176,6 +176,14 @@ static void start(struct cluster *c, struct decision *d)
     test_run_job(c, d->job, where, NOW + 100);
 }
 
+static void resume(struct cluster *c, struct job *j)
+{
+    assert_int_equal(park_check_return(c, j, NULL), 0);
+    park_return(c, j);
+    park_yield(c, j, false);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING);
+}
+
 /* "7 waits", "7 waits for 1,2", "7 starts", "7 goes on", by blanks. */
 static void pass(struct cluster *c, bool commits, const char *expected)
 {
@@ -192,6 +200,8 @@ static void pass(struct cluster *c, bool commits, const char *expected)
             str_printf(&out, "%s%u", i ? "," : " for ", d.victims[i]);
         if (commits && d.kind == PLAN_START)
             start(c, &d);
+        if (commits && d.kind == PLAN_RESUME)
+            resume(c, d.job);
         select_done(&d.where);
         free(d.detail);
     }
@@ -273,6 +283,26 @@ static void goes_on_first(void **state)
     test_cluster_free(c);
 }
 
+/* The planner lays out the reservations of jobs 4 and 5 on n2 before job 1 is resumed on n1. Job 6,
+ * behind them, must not be given the CPU of job 1. */
+static void resumed_job_keeps_its_cpus_in_the_same_pass(void **state)
+{
+    struct cluster *c = test_cluster(TWO);
+    (void)state;
+    test_up(c);
+    struct job *suspended = test_run(c, 1, "n1:1", NOW + 100);
+    test_run(c, 2, "n1:1", NOW + 200)->part = cluster_find_part(c, "high");
+    test_run(c, 3, "n2:1", NOW + 200)->part = cluster_find_part(c, "high");
+    job_set_state(c, suspended, PB__JOB_STATE__SUSPENDED);
+    park_leave(c, suspended, &suspended->alloc.data[0]);
+    park_yield(c, suspended, true);
+    waits(c, 4, "high", "w=n2 c=2");
+    waits(c, 5, "high", "w=n2 c=2");
+    waits(c, 6, "low", "");
+    pass(c, true, "4 waits 5 waits 1 goes on 6 waits");
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -280,6 +310,7 @@ int main(void)
         cmocka_unit_test(one_round),
         cmocka_unit_test(elements_have_room_made),
         cmocka_unit_test(goes_on_first),
+        cmocka_unit_test(resumed_job_keeps_its_cpus_in_the_same_pass),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
