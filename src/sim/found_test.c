@@ -167,6 +167,58 @@ static const struct {
      "fault at=15 what=crash for=41114 point=kept then=input\n"
      "do at=1 what=resv part=r1 to=MAINT,IGNORE_JOBS nodes=n[1-2] value=4 for=60250\n"
      "conf set=GresTypes=gpu,nic\n"},
+    {"a step requested for a job that was suspended before its srun was back",
+     "run seed=5060078\n"
+     "conf set=PreemptType=preempt/partition_prio\n"
+     "conf set=PreemptMode=SUSPEND,GANG\n"
+     "node id=1 features=red count=2 sockets=2 cores=3\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "part part=p2 options=Default=NO;PriorityTier=3;PreemptMode=REQUEUE;OverTimeLimit=0 nodes=n2\n"
+     "job at=1 kind=srun id=1 begin=4\n"
+     "job at=5625 kind=batch id=6 part=p2,p1 tasks=6 again=1 signal=B:USR1@2\n"
+     "fault at=2160 what=crash for=164 point=input\n"
+     "ctl count=3\n"
+     "fault at=430 what=order value=3\n"},
+    {"a job placed by a timeline made before a suspended job was resumed",
+     "run seed=5032458\n"
+     "conf set=PreemptType=preempt/partition_prio\n"
+     "conf set=PreemptMode=SUSPEND,GANG\n"
+     "node id=1 features=red,blue count=2 cores=6\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "part part=p3 options=Default=NO;PriorityTier=4;PreemptMode=SUSPEND;OverSubscribe=YES:2 "
+     "nodes=n[1-2]\n"
+     "job at=1 kind=batch id=1 uid=1001 tasks=5 run=42280 user-alone=1\n"
+     "job at=1 kind=batch id=19 part=p3 min-nodes=2 depend=aftercorr\n"
+     "job at=6501 kind=batch id=22 tasks=4\n"
+     "job at=7388 kind=batch id=25 uid=1001 min-nodes=2 mem=395 run=5787\n"
+     "job at=8274 kind=batch id=28 part=p3 uid=1001 tasks=3 mem-per-cpu=247 constraint=blue\n"
+     "job at=9752 kind=batch id=33 part=p3 uid=1001 limit=75 run=65402 oversubscribe=1 "
+     "signal=USR1@10 user-alone=1\n"
+     "job at=10343 kind=batch id=35 uid=1001 tasks=3 run=34976\n"
+     "job at=14185 kind=batch id=48 part=p1 run=4337\n"
+     "job at=15662 kind=batch id=53 uid=1001 tasks=8\n"},
+    {"a node lost between an allocation and the end of its PrologSlurmctld",
+     "run seed=5252334\n"
+     "node id=7 count=4 gres=gpu:a:2,gpu:b:2\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=srun id=1 part=p2\n"
+     "job at=1 kind=batch id=4 part=p1 nodelist=n9 gpus=gpu:3\n"
+     "fault at=2141 what=crash for=66992 point=lost\n"
+     "fault at=1 what=disk for=2747\n"
+     "fault at=2451 what=reboot node=9\n"
+     "fault at=9 what=crash point=lost\n"
+     "conf set=PrologSlurmctld=/bin/true\n"
+     "conf set=EpilogSlurmctld=/bin/true\n"
+     "conf set=GresTypes=gpu,nic\n"},
+    {"a preemptor that ended in the turn that started it",
+     "run seed=5160854\n"
+     "conf set=PreemptType=preempt/partition_prio\n"
+     "conf set=PreemptMode=CANCEL,GANG\n"
+     "node id=1 count=6 sockets=2 gres=gpu:1,nic:4\n"
+     "part part=p1 options=Default=YES;MaxTime=10;OverSubscribe=YES:4 nodes=ALL\n"
+     "part part=p2 options=Default=NO;MaxCPUsPerNode=1;PriorityTier=2 nodes=n4\n"
+     "job at=1 kind=batch id=5 part=p1 min-nodes=5 cpus-per-task=2\n"
+     "job at=83 kind=srun id=9 part=p2,p2,p1 step-tasks=3\n"},
 };
 
 static void what_was_found_stays_mended(void **state)

@@ -226,7 +226,8 @@ void sim_give_check_displaced(struct sim *s, const struct sim_watch *w)
     for (const struct sim_watch *by = s->watches; by; by = by->hh.next)
         if (by->view.there &&
             (tier_of(list, by->view.part) > own || tier_of(list, by->view.asked_parts) > own) &&
-            (by->view.state == PB__JOB_STATE__PENDING || by->view.state == PB__JOB_STATE__RUNNING))
+            (by->view.state == PB__JOB_STATE__PENDING || by->view.state == PB__JOB_STATE__RUNNING ||
+             by->put_at_ms == s->now_ms)) /* it may have ended in the turn that started it */
             return;
     sim_break(s, "a job made room for nobody", "job %u of %s, tier %lld", w->job_id, w->view.part,
               (long long)own);
