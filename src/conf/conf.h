@@ -202,6 +202,10 @@ const char *conf_extra_file(const struct conf *c, size_t which, const char **tex
  * such is set). -ERR_ACCESS; nothing is asked of a daemon of another user. */
 int conf_trust_files(const struct conf *c, struct err *err);
 int conf_trust_path(const struct conf *c, const char *key, const char *path, struct err *err);
+
+/* The next program of Prolog, Epilog, PrologSlurmctld or EpilogSlurmctld, whose lines accumulate,
+ * allocated; NULL at the end. */
+char *conf_script_next(const char **rest);
 void conf_free(struct conf *c);
 void conf_freep(struct conf **c);
 

@@ -264,12 +264,33 @@ static void resolve_scripts(struct conf_loader *l)
 
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         struct conf_value *v = &l->priv->written[keys[i]];
-        if (!slash || !v->text || !*v->text || *v->text == '/')
+        _cleanup_str_ struct str paths = STR_INIT;
+        const char *rest = v->text;
+        char *path;
+        if (!slash || !v->text || !*v->text)
             continue;
-        v->text =
-            arena_printf(&l->priv->arena, "%.*s/%s", (int)(slash - c->path), c->path, v->text);
+        while ((path = conf_script_next(&rest)) != NULL) {
+            str_puts(&paths, paths.len ? "\n" : "");
+            if (*path != '/')
+                str_printf(&paths, "%.*s/", (int)(slash - c->path), c->path);
+            str_puts(&paths, path);
+            free(path);
+        }
+        v->text = arena_strdup(&l->priv->arena, str_cstr(&paths));
         *(const char **)((char *)c + conf_keys[keys[i]].offset) = v->text;
     }
+}
+
+static bool is_absolute(const char *paths)
+{
+    bool all = true;
+    char *path;
+
+    while ((path = conf_script_next(&paths)) != NULL) {
+        all = all && *path == '/';
+        free(path);
+    }
+    return all;
 }
 
 /* Daemons run as root in any directory: a path that is used must not depend on it. */
@@ -278,8 +299,8 @@ static int paths_check(struct conf_loader *l, struct err *err)
     resolve_scripts(l);
     for (size_t i = 0; i < CONF_KEYS; i++) {
         const struct conf_value *v = &l->priv->written[i];
-        if (conf_keys[i].type == CONF_T_PATH && conf_keys[i].effect && v->text && *v->text &&
-            v->text[0] != '/')
+        if (conf_keys[i].type == CONF_T_PATH && conf_keys[i].effect && v->text &&
+            !is_absolute(v->text))
             return conf_fail(v->at, err, "%s=%s: expected an absolute path", conf_keys[i].name,
                              v->text);
     }

@@ -175,12 +175,17 @@ static const struct {
 };
 #define EXTRAS (sizeof(extras) / sizeof(extras[0]))
 
+/* Programs of several lines are several lines. */
 static void put_key(const struct conf *c, size_t id, struct str *out)
 {
     _cleanup_str_ struct str value = STR_INIT;
 
     value_text(c, id, &value);
-    line(out, conf_keys[id].name, str_cstr(&value));
+    for (const char *at = str_cstr(&value), *end; at; at = end ? end + 1 : NULL) {
+        end = strchr(at, '\n');
+        _cleanup_free_ char *one = end ? mem_strndup(at, (size_t)(end - at)) : mem_strdup(at);
+        line(out, conf_keys[id].name, one);
+    }
 }
 
 static int format_one(const struct conf *c, const char *key, struct str *out, struct err *err)

@@ -73,6 +73,13 @@ static void warn_unknown(struct conf_loader *l, const char *key, struct conf_pla
         conf_warn(l, at, "unknown key %s is ignored", key);
 }
 
+/* Each line of these keys adds a program. */
+static bool is_accumulated(long id)
+{
+    return id == CONF_KEY_prolog || id == CONF_KEY_epilog || id == CONF_KEY_prolog_slurmctld ||
+           id == CONF_KEY_epilog_slurmctld;
+}
+
 void conf_scalar_take(struct conf_loader *l, const char *key, const char *value,
                       struct conf_place at)
 {
@@ -97,6 +104,10 @@ void conf_scalar_take(struct conf_loader *l, const char *key, const char *value,
         id = conf_key_find(conf_keys, CONF_KEYS, old->now);
     }
     struct conf_value *written = &l->priv->written[id];
+    if (written->text && *written->text && *value && is_accumulated(id)) {
+        written->text = arena_printf(&l->priv->arena, "%s\n%s", written->text, value);
+        return;
+    }
     if (written->text)
         conf_warn(l, at, "%s is given again (first at %s:%d); this one holds", conf_keys[id].name,
                   written->at.file, written->at.line);

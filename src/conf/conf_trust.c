@@ -35,3 +35,13 @@ int conf_trust_path(const struct conf *c, const char *key, const char *path, str
 
     return rc < 0 ? err_prefix(err, "%s", key) : 0;
 }
+
+char *conf_script_next(const char **rest)
+{
+    size_t len = *rest ? strcspn(*rest, "\n") : 0;
+    char *path = len ? mem_strndup(*rest, len) : NULL;
+
+    if (path)
+        *rest += len + ((*rest)[len] == '\n');
+    return path;
+}

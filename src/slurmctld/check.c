@@ -185,9 +185,14 @@ static void check_programs(const struct conf *conf, struct conf_report *report)
         {"HealthCheckProgram", conf->health_check_program, false},
         {"UnkillableStepProgram", conf->unkillable_step_program, false},
     };
-    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++)
-        if (programs[i].path && *programs[i].path)
-            check_program(programs[i].key, programs[i].path, programs[i].here, report);
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
+        const char *rest = programs[i].path;
+        char *path;
+        while ((path = conf_script_next(&rest)) != NULL) {
+            check_program(programs[i].key, path, programs[i].here, report);
+            free(path);
+        }
+    }
 }
 
 /* What would stop a start, or a job's, besides the file itself. */

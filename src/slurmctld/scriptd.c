@@ -17,6 +17,7 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/trust.h"
+#include "conf/conf.h"
 #include "loop/loop.h"
 #include "slurmctld/asuser.h"
 #include "slurmctld/scriptwire.h"
@@ -45,8 +46,10 @@ struct run {
     Pb__ScriptKind kind;
     uint64_t number;
     uint32_t job_id, restarts;
+    Pb__ScriptRun *order;
+    const char *rest; /* of the programs of the order: those that have not begun */
     char *path;
-    int64_t limit_sec; /* 0: none */
+    int64_t limit_sec; /* of each program; 0: none */
     pid_t pid;
     struct loop_timer *timer;
     bool timed_out, stopped;
@@ -109,9 +112,12 @@ static void run_free(struct run *r)
     loop_timer_free(r->timer);
     if (r->report >= 0)
         close(r->report);
+    pb__script_run__free_unpacked(r->order, NULL);
     free(r->path);
     free(r);
 }
+
+static void begin_program(struct run *r);
 
 static void on_exit_of(void *ctx, pid_t pid, int status)
 {
@@ -120,6 +126,10 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
     _cleanup_free_ char *text = describe(r, status);
     if (r->timed_out || d->ending)
         kill(-pid, SIGKILL); /* what it left behind of its group */
+    if (!status && !text && !r->stopped && !d->ending && *r->rest) {
+        begin_program(r);
+        return;
+    }
     tell(d, r, text && !status ? 1 << 8 : status, text);
     run_free(r);
     if (d->ending && !d->runs)
@@ -207,22 +217,60 @@ static int spawn(struct run *r, const Pb__ScriptRun *m)
 
 static void refuse(struct scriptd *d, struct run *r, const char *why)
 {
-    _cleanup_free_ char *text =
-        mem_printf("%s %s cannot be run: %s", scriptwire_name(r->kind), r->path, why);
+    _cleanup_free_ char *text = mem_printf("%s %s cannot be run: %s", scriptwire_name(r->kind),
+                                           r->path ? r->path : r->rest, why);
     tell(d, r, BAD_STATUS, text);
     run_free(r);
+}
+
+/* Programs of several lines run one after the other, until one fails. */
+static void begin_program(struct run *r)
+{
+    struct err err = {0};
+    Pb__ScriptRun one = *r->order;
+    free(r->path);
+    r->path = conf_script_next(&r->rest);
+    if (!r->path)
+        r->path = mem_strdup("");
+    one.path = r->path;
+    /* Its owner and mode may have changed since the configuration was read; that it is not there is
+     * told by execve(). */
+    if (geteuid() == 0 && (!one.has_uid || one.uid == 0) &&
+        trust_check(one.path, one.owner, one.n_owner, &err) == -ERR_ACCESS) {
+        refuse(r->d, r, err.text);
+        return;
+    }
+    int error = spawn(r, &one);
+    if (error) {
+        refuse(r->d, r, strerror(error));
+        return;
+    }
+    if (!r->timer)
+        r->timer = loop_timer_new(r->d->loop, on_timer, r);
+    if (r->limit_sec > 0)
+        loop_timer_set(r->timer, r->limit_sec * 1000);
+    loop_child(r->d->loop, r->pid, on_exit_of, r);
+}
+
+/* The message that the order came in is freed before its programs have ended. */
+static Pb__ScriptRun *copy_order(const Pb__ScriptRun *m)
+{
+    size_t size = pb__script_run__get_packed_size(m);
+    _cleanup_free_ uint8_t *packed = mem_alloc(size);
+    pb__script_run__pack(m, packed);
+    return pb__script_run__unpack(NULL, size, packed);
 }
 
 static void start(struct scriptd *d, const Pb__ScriptRun *m)
 {
     struct run *r = mem_new(struct run);
-    struct err err = {0};
     r->d = d;
     r->kind = m->kind;
     r->number = m->number;
     r->job_id = m->job_id;
     r->restarts = m->restarts;
-    r->path = mem_strdup(m->path);
+    r->order = copy_order(m);
+    r->rest = r->order->path;
     r->limit_sec = m->limit_sec;
     r->report = -1;
     DL_APPEND(d->runs, r);
@@ -231,22 +279,7 @@ static void start(struct scriptd *d, const Pb__ScriptRun *m)
         refuse(d, r, "too many run already");
         return;
     }
-    /* Its owner and mode may have changed since the configuration was read; that it is not there is
-     * told by execve(). */
-    if (geteuid() == 0 && (!m->has_uid || m->uid == 0) &&
-        trust_check(m->path, m->owner, m->n_owner, &err) == -ERR_ACCESS) {
-        refuse(d, r, err.text);
-        return;
-    }
-    int error = spawn(r, m);
-    if (error) {
-        refuse(d, r, strerror(error));
-        return;
-    }
-    r->timer = loop_timer_new(d->loop, on_timer, r);
-    if (r->limit_sec > 0)
-        loop_timer_set(r->timer, r->limit_sec * 1000);
-    loop_child(d->loop, r->pid, on_exit_of, r);
+    begin_program(r);
 }
 
 static void stop(struct scriptd *d, uint64_t number)

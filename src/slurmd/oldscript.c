@@ -32,14 +32,20 @@ struct oldscript {
 /* By its command line: with no script of the site it is what runs the plugins. */
 static bool runs(const struct oldscript *o, pid_t pid)
 {
-    const char *script = o->script.path ? o->script.path : o->job->d->stepd_spank_path;
+    const char *rest = o->script.path ? o->script.path : o->job->d->stepd_spank_path;
     _cleanup_str_ struct str line = STR_INIT;
-    char path[64];
+    bool found = false;
+    char path[64], *script;
 
     snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
     if (path_read_file(path, COMMAND_LINE_MAX, &line, NULL))
         return false;
-    return line.len && memmem(line.data, line.len, script, strlen(script));
+    while (!found && line.len && (script = conf_script_next(&rest)) != NULL) {
+        size_t plain = strcspn(script, "*?["); /* of a pattern: what stands before it */
+        found = memmem(line.data, line.len, script, plain) != NULL;
+        free(script);
+    }
+    return found;
 }
 
 static bool has_vars(const struct oldscript *o, pid_t pid)

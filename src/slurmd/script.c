@@ -176,15 +176,17 @@ static const struct run *running_serial(const struct slurmd *d)
 static char *say_waits(const struct run *r)
 {
     const struct run *other = running_serial(r->d);
+    _cleanup_free_ char *paths = mem_strdup(path_of(&r->script));
     char since[TIME_TEXT_MAX];
 
+    for (char *c = paths; *c; c++) /* of several lines */
+        *c = *c == '\n' ? ' ' : *c;
     time_format_date(r->since, "", since);
     if (!other)
         return mem_printf("%s %s waits since %s for one that an earlier slurmd has started",
-                          r->script.what, path_of(&r->script), since);
-    return mem_printf("%s %s waits since %s for %s of job %u (pid %ld)", r->script.what,
-                      path_of(&r->script), since, other->script.what, other->script.job_id,
-                      (long)other->pid);
+                          r->script.what, paths, since);
+    return mem_printf("%s %s waits since %s for %s of job %u (pid %ld)", r->script.what, paths,
+                      since, other->script.what, other->script.job_id, (long)other->pid);
 }
 
 static void remind(struct run *r)
@@ -283,17 +285,34 @@ static void begin_program(struct run *r, char **env)
     say_begins(r);
 }
 
-/* A pattern becomes the files that match it now, in reverse alphabetical order, as in Slurm. */
+static int compare_paths(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* A pattern becomes the files that match it now. Programs of all lines run in reverse alphabetical
+ * order, as in Slurm. */
 static void expand_path(struct run *r)
 {
-    glob_t found = {0};
+    const char *rest = r->script.path;
+    char *path;
 
-    if (!r->script.path || !strpbrk(r->script.path, "*?["))
+    if (!r->script.path || !strpbrk(r->script.path, "*?[\n"))
         return;
-    if (glob(r->script.path, 0, NULL, &found) == 0)
-        for (size_t i = 0; i < found.gl_pathc; i++)
-            vec_push(&r->paths, mem_strdup(found.gl_pathv[i]));
-    globfree(&found);
+    while ((path = conf_script_next(&rest)) != NULL) {
+        glob_t found = {0};
+        if (!strpbrk(path, "*?[")) {
+            vec_push(&r->paths, path);
+            continue;
+        }
+        if (glob(path, GLOB_NOSORT, NULL, &found) == 0)
+            for (size_t i = 0; i < found.gl_pathc; i++)
+                vec_push(&r->paths, mem_strdup(found.gl_pathv[i]));
+        globfree(&found);
+        free(path);
+    }
+    if (r->paths.len)
+        qsort(r->paths.data, r->paths.len, sizeof(*r->paths.data), compare_paths);
     free((char *)r->script.path);
     r->script.path = r->paths.len ? vec_pop(&r->paths) : NULL;
 }

@@ -17,9 +17,14 @@ int trust_conf(const struct conf *c, struct err *err)
     int rc = conf_trust_files(c, err);
 
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]) && rc == 0; i++) {
-        rc = conf_trust_path(c, programs[i].key, programs[i].path, err);
-        if (rc < 0 && rc != -ERR_ACCESS)
-            rc = 0;
+        const char *rest = programs[i].path;
+        char *path;
+        while (rc == 0 && (path = conf_script_next(&rest)) != NULL) {
+            rc = conf_trust_path(c, programs[i].key, path, err);
+            if (rc < 0 && rc != -ERR_ACCESS)
+                rc = 0;
+            free(path);
+        }
     }
     return rc;
 }

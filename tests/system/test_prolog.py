@@ -186,6 +186,7 @@ def test_a_prolog_that_hangs_is_named(make_cluster):
     c.start()
     first = c.popen("srun -n1 true")
     eventually(lambda: c.run("squeue -h -t R -o %i").ok().split() == ["1"], "the first one has its node")
+    eventually(lambda: "(pid_" in c.job(1)["Reason"], "its prolog runs: the second one waits for it")
     second = c.popen("srun -n1 true")
 
     def held(job, text):
@@ -334,6 +335,34 @@ def test_what_has_not_run_runs_again(make_cluster):
     fields = c.wait(job)
     assert (fields["JobState"], fields["NodeList"]) == ("COMPLETED", "n2"), fields
     c.run("scontrol update nodename=n1 state=resume").ok()
+
+
+def test_programs_of_several_lines_run(make_cluster):
+    """slurm.conf(5): Prolog, Epilog, PrologSlurmctld and EpilogSlurmctld may stand on several lines."""
+    keys = ("PrologSlurmctld", "Prolog", "Epilog", "EpilogSlurmctld")
+    c = make_cluster(nodes=1, start=False)
+    lines = []
+    for key in keys:
+        for name in "ab":
+            path = program(c, f"{key}.{name}", f"#!/bin/sh\necho {key}.{name} $SLURM_JOB_ID >>{c.dir}/ran\n")
+            lines.append(f"{key}={path}")
+    with c.conf_file.open("a") as f:
+        f.write("\n".join(lines) + "\n")
+    (c.dir / "ran").touch()
+    (c.dir / "ran").chmod(0o666)
+    c.start()
+    shown = re.sub(" +=", "=", c.run("scontrol show config").ok()).replace("= ", "=").splitlines()
+    assert [line for line in shown if line in lines] == sorted(lines, key=lambda line: line.partition("=")[0])
+    job = c.run("sbatch --parsable -o /dev/null --wrap true").ok().strip()
+    ran = {key: [] for key in keys}
+
+    def all_ran():
+        for key in keys:
+            ran[key] = [line for line in (c.dir / "ran").read_text().splitlines() if line.startswith(key + ".")]
+        return all(len(names) == 2 for names in ran.values())
+    eventually(all_ran, lambda: ran)
+    for key in keys:  # those of nodes run in reverse alphabetical order
+        assert ran[key] == [f"{key}.{name} {job}" for name in ("ab" if "Slurmctld" in key else "ba")], ran
 
 
 @pytest.mark.parametrize("failing", ("", "20-b"))
