@@ -116,6 +116,7 @@ struct job_packed { /* of that very size: there is one of each job, and it seldo
 };
 
 struct job {
+    uint32_t auto_requeues; /* since somebody last released or requeued it */
     uint32_t id, restarts, uid, gid, next_step, cancelled_by, priority;
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;

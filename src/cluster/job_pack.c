@@ -218,6 +218,8 @@ void job_pack_live(const struct cluster *c, struct job *j)
     m.state = j->state;
     if (j->completing)
         SET(&m, completing, true);
+    if (j->auto_requeues)
+        SET(&m, auto_requeues, j->auto_requeues);
     if (j->restarts)
         SET(&m, restarts, j->restarts);
     m.reason = (char *)j->reason;

@@ -286,6 +286,7 @@ static void random_facts(struct job *j, uint64_t *seed)
         *flags[i] = test_between(seed, 0, 3) == 0;
     j->priority = j->held || j->admin_hold ? 0 : test_between(seed, 0, UINT32_MAX);
     j->restarts = test_between(seed, 0, 3);
+    j->auto_requeues = test_between(seed, 0, 3);
     j->next_step = test_between(seed, 0, 9);
     j->cancelled_by = test_between(seed, 0, 1) * 4000000000u;
     j->exit_status = (int)test_between(seed, 0, 65535);
@@ -332,6 +333,7 @@ static void same_job(const struct job *a, const struct job *b)
     assert_int_equal(a->cancelled_by, b->cancelled_by);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->restarts, b->restarts);
+    assert_int_equal(a->auto_requeues, b->auto_requeues);
     assert_int_equal(a->next_step, b->next_step);
     assert_true(a->submit_at == b->submit_at && a->eligible_at == b->eligible_at);
     assert_true(a->start_at == b->start_at && a->end_at == b->end_at);

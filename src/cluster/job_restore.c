@@ -99,6 +99,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
 {
     j->completing = OR(m, completing, 0);
     j->restarts = OR(m, restarts, 0);
+    j->auto_requeues = OR(m, auto_requeues, 0);
     j->priority = OR(m, priority, 0);
     j->rank.given = OR(m, priority_given, 0);
     j->rank.accrue_at = bounded_time(OR(m, accrue_at, 0));

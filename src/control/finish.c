@@ -288,13 +288,24 @@ static void rejoin(struct control *c, struct job *j)
     free(take_ptr(j->part_name));
 }
 
+/* MaxBatchRequeue. Requeues by scontrol and for preemptors do not count. */
+static void count_auto_requeue(struct control *c, struct job *j, enum _Pb__JobState ended_as)
+{
+    if (!j->batch || ended_as == PB__JOB_STATE__CANCELLED || ended_as == PB__JOB_STATE__PREEMPTED)
+        return;
+    if (++j->auto_requeues >= c->conf->max_batch_requeue)
+        j->admin_hold = true;
+}
+
 /* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
 void finish_requeue(struct control *c, struct job *j)
 {
     j->requeue_after = false;
     alloc_clear(c->cluster, j);
+    enum _Pb__JobState ended_as = j->state;
     if (job_set_state(c->cluster, j, PB__JOB_STATE__PENDING) != 0)
         return;
+    count_auto_requeue(c, j, ended_as);
     resv_begin_job(j, NULL);
     rejoin(c, j);
     j->restarts++;

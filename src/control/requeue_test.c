@@ -221,6 +221,46 @@ static void a_job_that_runs_can_be_held(void **state)
     fixture_free(f);
 }
 
+/* MaxBatchRequeue: also across a restart, until an operator releases it. */
+static void job_is_held_after_too_many_requeues(void **state)
+{
+    enum { MOST = 2 };
+    _cleanup_arena_ struct arena arena;
+    struct fixture *f =
+        fixture_new_up(CONF "MaxBatchRequeue=2\nSchedulerParameters=requeue_delay=0\n", 1);
+    int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
+    Pb__JobUpdate release = {.has_hold = true}, again = {.has_requeue = true, .requeue = true};
+    uint32_t restarts = 0;
+    arena_init(&arena, 0);
+    (void)state;
+    for (unsigned i = 0; i < MOST + 1; i++) { /* the requests in between do not count */
+        fixture_launched(f, "n1", (uint32_t)id, restarts);
+        assert_int_equal(update(f, again, id), 0);
+        fixture_gone(f, "n1", (uint32_t)id, restarts++);
+        fixture_pass(f, 5000);
+        assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < MOST; i++) {
+            assert_int_equal(live(f, &arena, id)->state, PB__JOB_STATE__RUNNING);
+            end(f, id, restarts++, 3 << 8);
+            fixture_pass(f, 5000);
+        }
+        fixture_restart(f);
+        fixture_register(f, "n1", "a");
+        fixture_pass(f, 5000);
+        const Pb__JobLive *l = live(f, &arena, id);
+        assert_int_equal(l->state, PB__JOB_STATE__PENDING);
+        assert_string_equal(l->reason, "JobHoldMaxRequeue");
+        assert_int_equal(update(f, release, id), ERR_ACCESS);
+        release.base = (ProtobufCMessage)PROTOBUF_C_MESSAGE_INIT(&pb__job_update__descriptor);
+        release.job_id = (uint32_t)id;
+        assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &release), 0);
+        fixture_pass(f, 5000);
+    }
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -231,6 +271,7 @@ int main(void)
         cmocka_unit_test(on_its_way_back_it_can_not_be_signalled),
         cmocka_unit_test(a_special_exit_lasts_until_the_release),
         cmocka_unit_test(a_job_that_runs_can_be_held),
+        cmocka_unit_test(job_is_held_after_too_many_requeues),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -154,7 +154,9 @@ void submit_enqueue(struct control *c, struct job *j)
     const char *resv_waits = resv_bind_job(c, j);
     j->resv_gone = j->resv_gone && j->held;
     if (j->admin_hold)
-        reason = "JobHeldAdmin";
+        reason = j->auto_requeues && j->auto_requeues >= c->conf->max_batch_requeue
+                     ? "JobHoldMaxRequeue"
+                     : "JobHeldAdmin";
     else if (j->held)
         reason = j->resv_gone ? "ReservationDeleted" : "JobHeldUser";
     else if (waits)

@@ -41,8 +41,10 @@ static void apply_hold(struct control *c, const struct caller *who, struct job *
     bool was_held = j->held || j->admin_hold;
     if (!wanted)
         j->held = j->special_exit = false;
-    if (!wanted && who->is_operator)
+    if (!wanted && who->is_operator) {
         j->admin_hold = false;
+        j->auto_requeues = 0;
+    }
     if (wanted && admin)
         j->admin_hold = true; /* the owner's own hold does not replace it */
     else if (wanted)
@@ -138,6 +140,7 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     Pb__JobUpdate held = *r;
     if (j->state == PB__JOB_STATE__SUSPENDED) /* as in Slurm: somebody did not want it to run */
         held.has_hold = held.hold = true;
+    j->auto_requeues = 0;
     apply_hold(c, who, j, &held);
     j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
     if (!job_is_final(j)) {
