@@ -202,7 +202,7 @@ static void see_least(struct shadow *s, const struct bitset *allowed)
         s->least.mem_mib[i] =
             now->mem_mib[i] < then->mem_mib[i] ? now->mem_mib[i] : then->mem_mib[i];
         s->least.users[i] = now->users[i];
-        s->least.whole[i] = units == c->pool.kinds.data[c->pool.kind[i]].units;
+        s->least.whole[i] = now->whole[i] && units == c->pool.kinds.data[c->pool.kind[i]].units;
         for (size_t k = (size_t)i * kinds; k < ((size_t)i + 1) * kinds; k++)
             s->least.gres[k] = now->gres[k] < then->gres[k] ? now->gres[k] : then->gres[k];
     }

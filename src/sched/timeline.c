@@ -242,11 +242,14 @@ static const struct timeline_span *span_at(const struct timeline *t, uint32_t no
     return s;
 }
 
-static void set_view(struct timeline *t, uint32_t node, uint32_t units, int64_t mem_mib)
+/* 'now': a job that was suspended and is completing holds no units, and yet the node is not empty.
+ */
+static void set_view(struct timeline *t, uint32_t node, uint32_t units, int64_t mem_mib, bool now)
 {
     t->view.units[node] = units;
     t->view.mem_mib[node] = mem_mib;
-    t->view.whole[node] = units == kind_of(t, node)->units;
+    t->view.whole[node] =
+        units == kind_of(t, node)->units && (!now || t->cluster->pool.now.whole[node]);
     bool empty = t->view.whole[node] && !t->cluster->nodes.data[node]->parked;
     t->view.users[node] = empty ? (struct node_users){0} : t->cluster->pool.now.users[node];
 }
@@ -275,7 +278,7 @@ static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_
         units = s->units < units ? s->units : units;
         mem = s->mem_mib < mem ? s->mem_mib : mem;
     }
-    set_view(t, node, units, mem);
+    set_view(t, node, units, mem, from == TIMELINE_NOW);
     view_gres_between(t, node, from, until);
 }
 
@@ -283,7 +286,7 @@ static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_
 static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
 {
     const struct timeline_span *s = span_at(t, node, at);
-    set_view(t, node, s->foreseen_units, s->foreseen_mem_mib);
+    set_view(t, node, s->foreseen_units, s->foreseen_mem_mib, false);
     if (t->kinds)
         memcpy(t->view.gres + node * t->kinds, gres_of(t, s) + t->kinds,
                t->kinds * sizeof(*t->gres));

@@ -192,6 +192,39 @@ static void exclusive(void **state)
     test_cluster_free(c);
 }
 
+/* A job that ends while it is suspended holds no units, and its node is not empty before the node
+ * has said that the job is gone. */
+static void suspended_job_that_is_completing_holds_its_node(void **state)
+{
+    static const struct {
+        const char *request;
+        bool fits;
+    } rows[] = {{"n=4", true}, {"exclusive", false}, {"exclusive-user", false}};
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    struct job *j = test_run(c, 1, "n1:4", NOW + 100);
+    job_set_state(c, j, PB__JOB_STATE__SUSPENDED);
+    park_leave(c, j, &j->alloc.data[0]);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__NODE_FAIL), 0);
+    alloc_begin_completing(c, j);
+    for (uint32_t i = 0; i < COUNT(rows); i++) {
+        struct job *next = test_job(c, 10 + i, rows[i].request);
+        struct selection where = {0};
+        struct timeline t;
+        next->uid = 7;
+        _cleanup_bitset_ struct bitset *n1 = bitset_new(c->nodes.len);
+        bitset_set(n1, 0);
+        timeline_init(&t, c, NOW);
+        if (timeline_fits_now(&t, next, n1, &where) != rows[i].fits)
+            fail_msg("%s", rows[i].request);
+        timeline_done(&t);
+        select_done(&where);
+    }
+    test_sound(c);
+    test_cluster_free(c);
+}
+
 static void parts_released(void **state)
 {
     struct cluster *c = cluster_up();
@@ -495,13 +528,20 @@ static void shared(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(shared),         cmocka_unit_test(reservations),
-        cmocka_unit_test(part_of_a_node), cmocka_unit_test(in_steps),
-        cmocka_unit_test(never),          cmocka_unit_test(empty),
-        cmocka_unit_test(releases),       cmocka_unit_test(at_the_same_time),
-        cmocka_unit_test(infinite),       cmocka_unit_test(exclusive),
-        cmocka_unit_test(parts_released), cmocka_unit_test(memory),
+        cmocka_unit_test(shared),
+        cmocka_unit_test(reservations),
+        cmocka_unit_test(part_of_a_node),
+        cmocka_unit_test(in_steps),
+        cmocka_unit_test(never),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(releases),
+        cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(infinite),
+        cmocka_unit_test(exclusive),
+        cmocka_unit_test(parts_released),
+        cmocka_unit_test(memory),
         cmocka_unit_test(comes_true),
+        cmocka_unit_test(suspended_job_that_is_completing_holds_its_node),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

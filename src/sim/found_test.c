@@ -219,6 +219,22 @@ static const struct {
      "part part=p2 options=Default=NO;MaxCPUsPerNode=1;PriorityTier=2 nodes=n4\n"
      "job at=1 kind=batch id=5 part=p1 min-nodes=5 cpus-per-task=2\n"
      "job at=83 kind=srun id=9 part=p2,p2,p1 step-tasks=3\n"},
+    {"a node of a suspended job that is completing, for a user who wants it alone",
+     "run seed=7017716\n"
+     "conf set=SlurmdTimeout=10\n"
+     "node id=4 count=4 gres=gpu:2\n"
+     "part part=p1 options=Default=YES;MaxTime=10;PriorityTier=4;OverTimeLimit=0 nodes=ALL\n"
+     "part part=p2 options=Default=NO;PriorityTier=5;PreemptMode=REQUEUE;OverSubscribe=YES:2 "
+     "nodes=n5\n"
+     "job at=148235 kind=batch id=15 min-nodes=3 begin=384 user-alone=1\n"
+     "job at=1 kind=batch id=17 part=p1,p2 nodelist=n[6-7]\n"
+     "job at=484235 kind=batch id=49 part=p1,p2 uid=1 min-nodes=3 run=34653\n"
+     "job at=543529 kind=batch id=55 part=p2,p1,p1 user-alone=1\n"
+     "do at=811962 what=cancel job=73\n"
+     "do at=507334 what=suspend job=49 root=1\n"
+     "fault at=732775 what=kill node=5 for=35924\n"
+     "fault at=1 what=reboot node=4 for=13242\n"
+     "fault at=603771 what=crash point=lost\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
