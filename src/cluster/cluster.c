@@ -34,6 +34,8 @@ static void node_free(struct node *n)
     free(n->comment);
     free(n->extra);
     free(n->cpu_bind);
+    free(n->addr);
+    free(n->hostname);
     free(n->incarnation);
     vec_done(&n->ghosts);
     vec_done(&n->holders);

@@ -60,6 +60,8 @@ struct step {
     bool spares_others;   /* its end for memory on one node is no reason to end it on others */
     bool asked;           /* its nodes were, whether they have anything of it */
     int64_t made_mono_ms; /* when, or when the records were read */
+    int64_t limit_run_ms; /* the run time of its job at which the controller ends it; 0: never */
+    bool timed_out;       /* it was ended for that */
     int exit_status;
     uint8_t request_id[16];
     VEC32(uint16_t) ports; /* of its own, rising (step_ports.h) */

@@ -144,6 +144,22 @@ const char *node_cpu_bind(const struct node *n)
     return n->row->cpu_bind;
 }
 
+const char *node_addr(const struct node *n)
+{
+    return n->addr ? n->addr : n->conf->addr;
+}
+
+/* A BcastAddr that is NodeAddr follows the address of the node. */
+const char *node_bcast_addr(const struct node *n)
+{
+    return str_eq(n->conf->bcast_addr, n->conf->addr) ? node_addr(n) : n->conf->bcast_addr;
+}
+
+const char *node_hostname(const struct node *n)
+{
+    return n->hostname ? n->hostname : n->conf->hostname;
+}
+
 static void pack_admin(const struct node *n, Pb__NodeRecord *m)
 {
     if (n->drain)
@@ -160,6 +176,10 @@ static void pack_admin(const struct node *n, Pb__NodeRecord *m)
     m->comment = n->comment;
     m->extra = n->extra;
     m->cpu_bind = n->cpu_bind;
+    m->addr = n->addr;
+    m->hostname = n->hostname;
+    if (n->resume_at)
+        SET(m, resume_at, n->resume_at);
 }
 
 static void pack_ghosts(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
@@ -237,6 +257,11 @@ void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
     free(n->comment);
     free(n->extra);
     free(n->cpu_bind);
+    free(n->addr);
+    free(n->hostname);
+    n->addr = mem_strdup(r->addr);
+    n->hostname = mem_strdup(r->hostname);
+    n->resume_at = r->has_resume_at ? r->resume_at : 0;
     n->comment = mem_strdup(r->comment);
     n->extra = mem_strdup(r->extra);
     n->cpu_bind = mem_strdup(r->cpu_bind);
@@ -289,10 +314,10 @@ static const char *configured_state(enum conf_node_state state)
 
 static void pack_config(const struct node *n, Pb__NodeRecord *m)
 {
-    m->hostname = (char *)n->conf->hostname;
-    m->addr = (char *)n->conf->addr;
-    if (!str_eq(n->conf->bcast_addr, n->conf->addr))
-        m->bcast_addr = (char *)n->conf->bcast_addr;
+    m->hostname = (char *)node_hostname(n);
+    m->addr = (char *)node_addr(n);
+    if (!str_eq(node_bcast_addr(n), node_addr(n)))
+        m->bcast_addr = (char *)node_bcast_addr(n);
     SET(m, port, n->conf->port);
     SET(m, cpus, n->cpus + n->spec_cpus);
     if (n->spec_cpus)

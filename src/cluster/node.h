@@ -58,8 +58,10 @@ struct node {
     bool dynamic; /* of a node that has registered itself, without a line in a file */
     bool connected, registered, down, admin_down, drain, fail, future;
     char *reason, *features, *comment, *extra, *incarnation;
-    char *cpu_bind; /* set by scontrol, "off": none; NULL: as configured */
-    char *active;   /* some of the features, perhaps none; NULL: all are active */
+    char *cpu_bind;        /* set by scontrol, "off": none; NULL: as configured */
+    char *active;          /* some of the features, perhaps none; NULL: all are active */
+    char *addr, *hostname; /* set by scontrol; NULL: as configured */
+    int64_t resume_at;     /* wall seconds: resumed then; 0: never */
     uint32_t reason_uid, weight;
     int64_t reason_at, last_busy_at;
     bool weight_set, features_set;
@@ -73,8 +75,11 @@ struct node {
     bool dirty;                /* what must survive has changed */
 };
 
-bool node_is_usable(const struct node *n);              /* new work may go there */
-const char *node_cpu_bind(const struct node *n);        /* a word of CpuBind; NULL: none */
+bool node_is_usable(const struct node *n);       /* new work may go there */
+const char *node_cpu_bind(const struct node *n); /* a word of CpuBind; NULL: none */
+const char *node_addr(const struct node *n);     /* where its daemon is reached */
+const char *node_bcast_addr(const struct node *n);
+const char *node_hostname(const struct node *n);
 const char *node_active_features(const struct node *n); /* what jobs can ask for; NULL: none */
 bool node_features_have(const char *features, const char *name, size_t len); /* a,b; or NULL */
 void node_pack_stored(const struct node *n, struct str *out);                /* what must survive */

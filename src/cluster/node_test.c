@@ -486,6 +486,8 @@ static void random_node(struct node *n, uint64_t *seed)
     free(n->comment);
     free(n->extra);
     free(n->cpu_bind);
+    free(n->addr);
+    free(n->hostname);
     n->cpu_bind = random_text(seed);
     n->comment = random_text(seed);
     n->extra = random_text(seed);

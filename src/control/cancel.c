@@ -75,7 +75,8 @@ static bool send_signal(struct control *c, struct job *j, const struct alloc_nod
     return n->connected;
 }
 
-static void end_step(struct control *c, struct job *j, const struct alloc_node *a, uint32_t step_id)
+static void end_step(struct control *c, struct job *j, const struct alloc_node *a, uint32_t step_id,
+                     const char *why)
 {
     Pb__Terminate t = PB__TERMINATE__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
@@ -85,9 +86,14 @@ static void end_step(struct control *c, struct job *j, const struct alloc_node *
     t.gid = j->gid;
     SET(&t, grace_sec, (uint32_t)c->conf->kill_wait_sec);
     SET(&t, step_id, step_id);
-    t.why = (char *)"CANCELLED";
+    t.why = (char *)why;
     order.terminate = &t;
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+static const char *step_end_reason(const struct step *s)
+{
+    return s->timed_out ? "TIME LIMIT" : "CANCELLED";
 }
 
 /* The order may meet a step that is only being launched, so it is said until its nodes say that it
@@ -97,12 +103,12 @@ void cancel_repeat_steps(struct control *c, struct job *j)
     vec_foreach (&j->steps, s) {
         for (size_t i = 0; i < s->nodes.len && s->ending; i++)
             if (!s->nodes.data[i].ended)
-                end_step(c, j, &j->alloc.data[s->nodes.data[i].at], s->id);
+                end_step(c, j, &j->alloc.data[s->nodes.data[i].at], s->id, step_end_reason(s));
         if (s->ending)
             job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
     }
     if (j->script_ending) {
-        end_step(c, j, job_host(j), STEP_ID_BATCH);
+        end_step(c, j, job_host(j), STEP_ID_BATCH, "CANCELLED");
         job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
     }
 }
@@ -135,7 +141,7 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
 {
     vec_foreach (&s->nodes, n)
         if (!n->ended)
-            end_step(c, j, &j->alloc.data[n->at], s->id);
+            end_step(c, j, &j->alloc.data[n->at], s->id, step_end_reason(s));
     if (!s->ending)
         job_touch(c->cluster, j);
     s->ending = true;
@@ -145,7 +151,7 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
 /* Its node may be away, or be launching it: said until it has ended, as with steps. */
 static void cancel_script(struct control *c, struct job *j)
 {
-    end_step(c, j, job_host(j), STEP_ID_BATCH);
+    end_step(c, j, job_host(j), STEP_ID_BATCH, "CANCELLED");
     if (!j->script_ending)
         job_touch(c->cluster, j);
     j->script_ending = true;

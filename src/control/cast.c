@@ -35,7 +35,7 @@ static size_t take_nodes(struct control *c, struct job *j, const Pb__StepId *id,
         Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
         pb__step_node__init(m);
         m->node = (char *)n->name;
-        m->addr = (char *)n->conf->addr;
+        m->addr = (char *)node_addr(n);
         m->port = n->conf->port;
         if (a->incarnation)
             SET(m, incarnation, str_hash(a->incarnation));
@@ -48,7 +48,7 @@ static size_t take_nodes(struct control *c, struct job *j, const Pb__StepId *id,
 
 static const char *bcast_addr(const struct control *c, const char *name)
 {
-    return cluster_find_node(c->cluster, name)->conf->bcast_addr;
+    return node_bcast_addr(cluster_find_node(c->cluster, name));
 }
 
 static void grant(struct control *c, uint64_t call, struct job *j, const Pb__CastAsk *r,

@@ -18,6 +18,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->next_id = c->reserved_id = c->given_id = conf->first_job_id;
     c->store_free = UINT64_MAX;
     c->wake_at_ms = INT64_MAX;
+    c->resume_look_ms = INT64_MAX;
     c->plan_work = PLAN_WORK;
     arena_init(&c->restored, 0);
     counters_begin(c);
@@ -49,6 +50,11 @@ void control_free(struct control *c)
 void control_set_plan_work(struct control *c, uint64_t work)
 {
     c->plan_work = work;
+}
+
+const char *control_node_addr(const struct control *c, const char *name)
+{
+    return node_addr(cluster_find_node(c->cluster, name));
 }
 
 const struct conf *control_conf(const struct control *c)
@@ -168,6 +174,8 @@ static void set_wake(struct control *c)
     int64_t at = job ? job->key : INT64_MAX;
     if (node && node->key < at)
         at = node->key;
+    if (c->resume_look_ms < at)
+        at = c->resume_look_ms;
     if (shutdown_due_ms(c) < at)
         at = shutdown_due_ms(c);
     if (priority_due_ms(c) < at)

@@ -180,6 +180,8 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
 void control_set_debug(struct control *c, uint64_t flags);
 uint64_t control_get_debug(const struct control *c);
 
+/* NodeAddr in force; borrowed until the next change of the node. */
+const char *control_node_addr(const struct control *c, const char *name);
 const struct conf *control_conf(const struct control *c); /* borrowed until the next reconfigure */
 /* Nodes that are in no file. Their owner begins a plan, adds requests to it (NodeUpdate with create
  * or remove; dynamic: of the node itself), has the configuration read with the plan's lines behind

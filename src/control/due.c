@@ -92,6 +92,7 @@ void control_schedule(struct control *c, struct job *j)
             earlier(&due, run->mail_mono_ms);
             earlier(&due, run->unlaunched_mono_ms);
             earlier(&due, inactive_due_ms(c, j));
+            earlier(&due, step_limit_due_ms(j));
         }
         earlier(&due, run->repeat_mono_ms);
         earlier(&due, run->purge_mono_ms);
@@ -162,6 +163,8 @@ static void job_due(struct control *c, struct job *j)
         cancel_warn(c, j);
     if (runs && job_run(j)->mail_mono_ms && now >= job_run(j)->mail_mono_ms)
         mail_due(c, j);
+    if (runs && now >= step_limit_due_ms(j))
+        step_limit_enforce(c, j);
     if (!job_is_final(j) && job_run(j)->unlaunched_mono_ms && now >= job_run(j)->unlaunched_mono_ms)
         step_ask_unlaunched(c, j);
     if (job_run(j)->repeat_mono_ms && now >= job_run(j)->repeat_mono_ms)
@@ -213,6 +216,7 @@ void control_tick(struct control *c)
         job_due(c, j);
     }
     fail_silent_nodes(c, now);
+    update_node_resume_due(c);
     trigger_lead_tick(c);
     shutdown_tick(c);
     priority_tick(c);

@@ -53,12 +53,12 @@ struct control {
     uint32_t last_unallocated;      /* see unallocated.c */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
-    bool preview;              /* of a configuration: nothing is written */
-    int64_t wake_at_ms;        /* what env was told; INT64_MAX: nothing */
-    struct idmap calls;        /* held calls to their jobs */
-    struct plan plan;          /* while 'planning': a pass that rests between two turns */
-    uint64_t debug;            /* bits of enum conf_debug */
-    bool planning, plan_again; /* plan_again: it was begun anew, and goes on to its end */
+    bool preview;                       /* of a configuration: nothing is written */
+    int64_t wake_at_ms, resume_look_ms; /* what env was told; see ResumeAfter; INT64_MAX: never */
+    struct idmap calls;                 /* held calls to their jobs */
+    struct plan plan;                   /* while 'planning': a pass that rests between two turns */
+    uint64_t debug;                     /* bits of enum conf_debug */
+    bool planning, plan_again;          /* plan_again: it was begun anew, and goes on to its end */
     uint64_t passes, passes_done, plan_freed; /* plan_freed: pool.freed when it began */
     bool forgetful;                           /* records of jobs are not put out */
     uint64_t plan_work;                       /* a turn's share of a pass, in looks at a node */

@@ -158,7 +158,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
         Pb__StepNode *where = arena_alloc(&arena, sizeof(*where));
         pb__step_node__init(where);
         where->node = (char *)n->name;
-        where->addr = (char *)n->conf->addr;
+        where->addr = (char *)node_addr(n);
         where->port = n->conf->port;
         where->cpus = a->cpus;
         where->task_ids = arena_alloc(&arena, sizeof(uint32_t));

@@ -7,6 +7,8 @@
 
 void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order);
 void node_heard(struct control *c, struct node *n);       /* its silence is counted from now */
+void update_node_resume_due(struct control *c);           /* when ResumeAfter of a node is over */
+void update_node_resume_look(struct control *c);          /* nodes and their dates are others */
 void node_fail_silent(struct control *c, struct node *n); /* its time is over */
 void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
 

@@ -78,6 +78,8 @@ static void carry_steps(struct job *to, const struct job *from)
     for (size_t i = 0; i < from->steps.len && i < to->steps.len; i++) {
         to->steps.data[i].asked = from->steps.data[i].asked;
         to->steps.data[i].made_mono_ms = from->steps.data[i].made_mono_ms;
+        to->steps.data[i].limit_run_ms = from->steps.data[i].limit_run_ms;
+        to->steps.data[i].timed_out = from->steps.data[i].timed_out;
     }
 }
 
@@ -223,6 +225,7 @@ void reconfig_swap(struct control *c, struct conf *conf)
         if (n && (*from)->silence.in)
             order_move(&c->cluster->silent, &n->silence, (*from)->silence.key, n->index);
     }
+    update_node_resume_look(c);
     cluster_free(old);
     conf_free(old_conf);
     str_done(&unused);

@@ -168,8 +168,10 @@ static void resume_job(struct control *c, struct job *j)
         if (j->state == PB__JOB_STATE__RUNNING)
             resume_clock(c, j);
         preempt_restored(c, j);
-        vec_foreach (&j->steps, s)
+        vec_foreach (&j->steps, s) {
+            step_limit_restore(j, s);
             step_watch(c, j, s);
+        }
         control_set_end(c, j);
         order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall + control_left_sec(c, j),
                      j->id);
@@ -229,6 +231,7 @@ void control_start(struct control *c)
         resume_job(c, c->cluster->jobs.data[i]);
     vec_foreach (&c->cluster->nodes, n)
         node_heard(c, *n);
+    update_node_resume_look(c);
     resv_hook_resume(c);
     resv_tick(c);
     c->plan_wanted = true;

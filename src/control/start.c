@@ -83,7 +83,7 @@ static void batch_node(const struct control *c, const struct job *j, Pb__StepNod
     const struct node *n = c->cluster->nodes.data[a->node];
     pb__step_node__init(node);
     node->node = (char *)n->name;
-    node->addr = (char *)n->conf->addr;
+    node->addr = (char *)node_addr(n);
     node->port = n->conf->port;
     node->task_ids = task;
     node->n_task_ids = 1;
@@ -536,7 +536,7 @@ static void add_addresses(struct control *c, const struct job *j, Pb__AllocReply
         Pb__NodeAddr *addr = arena_alloc(arena, sizeof(*addr));
         pb__node_addr__init(addr);
         addr->node = (char *)n->name;
-        addr->addr = (char *)n->conf->addr;
+        addr->addr = (char *)node_addr(n);
         addr->port = n->conf->port;
         r->addrs[r->n_addrs++] = addr;
     }

@@ -55,7 +55,7 @@ static size_t build_nodes(struct control *c, struct step_layout *l, struct step 
         Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
         pb__step_node__init(m);
         m->node = (char *)n->name;
-        m->addr = (char *)n->conf->addr;
+        m->addr = (char *)node_addr(n);
         m->port = n->conf->port;
         m->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
         m->cpus = step_layout_cpus(l, n, a, l->tasks[i]);
@@ -118,6 +118,7 @@ static void build_record(struct control *c, struct step_layout *l, struct step *
     step_ports_take(l, s);
     SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
     SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
+    SET(&r, begun_run_ms, control_mono(c) - job_run(l->j)->start_mono_ms);
     r.has_spawned_by = l->spec->has_spawned_by;
     r.spawned_by = l->spec->spawned_by;
     r.has_request_id = l->spec->request_id.len == sizeof s->request_id;

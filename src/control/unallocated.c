@@ -82,7 +82,7 @@ static Pb__StepNode *make_node(const struct control *c, const struct alloc_node 
     Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
     pb__step_node__init(m);
     m->node = (char *)n->name;
-    m->addr = (char *)n->conf->addr;
+    m->addr = (char *)node_addr(n);
     m->port = n->conf->port;
     m->task_ids = arena_alloc(arena, sizeof(uint32_t) * tasks);
     m->cpus = a->cpus;

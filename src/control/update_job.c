@@ -206,6 +206,8 @@ static int check_growth(struct control *c, const struct caller *who, const struc
 static int update_job(struct control *c, const struct caller *who, struct job *j,
                       const Pb__JobUpdate *r, Pb__JobSpec *set, struct err *err)
 {
+    if (r->step_limit)
+        return step_limit_update(c, j, r->step_limit, err);
     int32_t nice_before = j->nice;
     _cleanup_bitset_ struct bitset *dropped = NULL;
     int rc = find_dropped(c, j, r, set, &dropped, err);

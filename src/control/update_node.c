@@ -3,14 +3,62 @@
  * checked before one of them is changed. */
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "control/internal.h"
+
+#define ADDR_MOST 255      /* bytes of an address */
+#define RESUME_LOOK_SEC 60 /* the wall clock may be set: it is read again */
+#define RESUME_MOST_SEC INT32_MAX
 
 static void resume(struct control *c, struct node *n)
 {
     n->drain = n->fail = n->down = n->admin_down = n->future = false;
+    n->resume_at = 0;
     node_set_reason(n, NULL, 0, 0);
     if (!n->connected)
         node_heard(c, n); /* it has SlurmdTimeout to appear */
+}
+
+void update_node_resume_due(struct control *c)
+{
+    int64_t wall = control_wall(c), next = INT64_MAX;
+    if (control_mono(c) < c->resume_look_ms)
+        return;
+    vec_foreach (&c->cluster->nodes, at) {
+        struct node *n = *at;
+        if (n->resume_at && n->resume_at <= wall) {
+            resume(c, n);
+            control_save_node(c, n);
+            control_log(c, LOG_LVL_INFO, "node %s is resumed: its ResumeAfter is over", n->name);
+            c->plan_wanted = true;
+        }
+        if (n->resume_at && n->resume_at < next)
+            next = n->resume_at;
+    }
+    int64_t wait = next - wall < RESUME_LOOK_SEC ? next - wall : RESUME_LOOK_SEC;
+    c->resume_look_ms = next == INT64_MAX ? INT64_MAX : control_mono(c) + wait * 1000;
+}
+
+void update_node_resume_look(struct control *c)
+{
+    c->resume_look_ms = control_mono(c);
+    update_node_resume_due(c);
+}
+
+static int check_resume(const struct node *n, const Pb__NodeUpdate *r, struct err *err)
+{
+    bool out = str_case_eq(r->state, "DRAIN") || str_case_eq(r->state, "DOWN") ||
+               (!r->state && (n->drain || n->down));
+    if (!r->has_resume_after_sec || r->resume_after_sec == -1)
+        return 0;
+    if (r->resume_after_sec < 1 || r->resume_after_sec > RESUME_MOST_SEC)
+        return err_set(err, -ERR_PARSE, "invalid ResumeAfter %lld: use a number of seconds, or -1",
+                       (long long)r->resume_after_sec);
+    return out ? 0
+               : err_set(err, -ERR_PARSE,
+                         "%s: ResumeAfter is for nodes that are DOWN or DRAIN: add State=DOWN or "
+                         "State=DRAIN",
+                         n->name);
 }
 
 static int check_reason(const struct node *n, const Pb__NodeUpdate *r, struct err *err)
@@ -90,8 +138,10 @@ static void set_state(struct control *c, struct node *n, const char *state)
         resume(c, n);
     } else if (str_case_eq(state, "UNDRAIN")) {
         n->drain = false;
-        if (!n->down)
+        if (!n->down) {
             node_set_reason(n, NULL, 0, 0);
+            n->resume_at = 0;
+        }
     } else if (str_case_eq(state, "DRAIN")) {
         n->drain = true;
     } else if (str_case_eq(state, "FAIL")) {
@@ -112,6 +162,10 @@ static void update_node(struct control *c, const struct caller *who, struct node
         node_set_reason(n, *r->reason ? r->reason : NULL, who->uid, control_wall(c));
     if (r->state)
         set_state(c, n, r->state);
+    if (r->has_resume_after_sec) {
+        n->resume_at = r->resume_after_sec < 0 ? 0 : control_wall(c) + r->resume_after_sec;
+        c->resume_look_ms = control_mono(c);
+    }
     if (r->has_weight) {
         n->weight = r->weight;
         n->weight_set = true;
@@ -140,6 +194,73 @@ static int find_nodes(struct control *c, const Pb__NodeUpdate *r, struct bitset 
     return 0;
 }
 
+/* "" is what slurm.conf says. */
+static int check_addr(const char *key, const char *value, struct err *err)
+{
+    if (strlen(value) > ADDR_MOST)
+        return err_set(err, -ERR_PARSE, "invalid %s: it has more than %d bytes", key, ADDR_MOST);
+    for (const char *p = value; *p; p++)
+        if (*p <= ' ' || *p > '~' || strchr("\"#\\,[]", *p))
+            return err_set(err, -ERR_PARSE, "invalid %s '%.64s': use one host name or address", key,
+                           value);
+    return 0;
+}
+
+/* The names in the order of the request; nodesets and ALL: in the order of slurm.conf. */
+static struct hostlist *list_names(const struct control *c, const Pb__NodeUpdate *r,
+                                   const struct bitset *set)
+{
+    struct hostlist *names = NULL;
+    size_t count = bitset_count(set);
+    bool by_name = hostlist_parse(r->nodes, &names, NULL) == 0 && hostlist_count(names) == count;
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; i < count && by_name; i++)
+        by_name = cluster_find_node(c->cluster, hostlist_nth(names, i, name)) != NULL;
+    if (by_name)
+        return names;
+    hostlist_free(names);
+    names = hostlist_new();
+    bitset_foreach (set, i)
+        hostlist_push(names, c->cluster->nodes.data[i]->name);
+    return names;
+}
+
+/* NodeAddr and NodeHostname: a single value is for a single node, and taken as it is. */
+static int share_out(struct control *c, const struct hostlist *names, const char *key,
+                     const char *value, bool is_addr, bool apply, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *values = NULL;
+    char name[HOSTLIST_NAME_MAX + 1], one[HOSTLIST_NAME_MAX + 1];
+    size_t count = hostlist_count(names);
+    if (!value)
+        return 0;
+    bool single = count == 1 && check_addr(key, value, NULL) == 0;
+    int rc = single || !*value ? 0 : hostlist_parse(value, &values, err);
+    if (rc == 0 && values && hostlist_count(values) != count)
+        rc = err_set(err, -ERR_PARSE, "%s=%.64s names %zu addresses for %zu nodes", key, value,
+                     hostlist_count(values), count);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        struct node *n = cluster_find_node(c->cluster, hostlist_nth(names, i, name));
+        const char *text = values ? hostlist_nth(values, i, one) : value;
+        rc = check_addr(key, text, err);
+        if (rc == 0 && apply)
+            set_text(is_addr ? &n->addr : &n->hostname, text);
+    }
+    return rc;
+}
+
+static int set_addresses(struct control *c, const Pb__NodeUpdate *r, const struct bitset *set,
+                         bool apply, struct err *err)
+{
+    if (!r->addr && !r->hostname)
+        return 0;
+    _cleanup_hostlist_ struct hostlist *names = list_names(c, r, set);
+    int rc = share_out(c, names, "NodeAddr", r->addr, true, apply, err);
+    if (rc == 0)
+        rc = share_out(c, names, "NodeHostname", r->hostname, false, apply, err);
+    return rc;
+}
+
 void control_node_update(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__NodeUpdate *r)
 {
@@ -151,12 +272,15 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
          i = bitset_next(set, (size_t)i + 1)) {
         rc = check_state(c->cluster->nodes.data[i], r, &err);
         rc = rc == 0 ? check_features(c->cluster->nodes.data[i], r, &err) : rc;
+        rc = rc == 0 ? check_resume(c->cluster->nodes.data[i], r, &err) : rc;
     }
+    rc = rc == 0 ? set_addresses(c, r, set, false, &err) : rc;
     if (rc != 0) {
         bitset_free(set);
         control_refuse(c, call, &err);
         return;
     }
+    (void)set_addresses(c, r, set, true, &err);
     bitset_foreach (set, i)
         update_node(c, who, c->cluster->nodes.data[i], r);
     bitset_free(set);

@@ -224,6 +224,11 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
     conf_free(conf);
 }
 
+const char *control_node_addr(const struct control *c, const char *name)
+{
+    return name;
+}
+
 const struct conf *control_conf(const struct control *c)
 {
     return c->conf;

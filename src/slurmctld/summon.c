@@ -68,7 +68,7 @@ static void fill(struct summons *s, struct summoned *slot)
             continue;
         struct rpc_keyed_request ask = {
             .key = &c->key,
-            .addr = n->addr,
+            .addr = control_node_addr(c->control, n->name),
             .port = n->port,
             .audience = n->name,
             .rpc = RPC_NODE_CALL,

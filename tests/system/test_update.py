@@ -128,6 +128,48 @@ def test_spellings_of_an_update(cluster, spelling):
     cluster.run(f"scancel {job}").ok()
 
 
+def test_time_limit_of_a_running_step(cluster):
+    """A limit that was made longer holds for the srun that waits with the older one; every spelling is answered."""
+    rows = [("TimeLimit=9", "00:09:00"), ("TimeLimit=+3", "00:12:00"), ("TimeLimit-=2", "00:10:00"), ("timelimit 0:61", "00:02:00"),
+            ("TimeLimit=UNLIMITED", "UNLIMITED"), ("TimeLimit=+1", "the step has no limit to change"), ("TimeLimit=x", "Invalid value: TimeLimit=x"),
+            ("Comment=x", "Update of this parameter is not supported: Comment=x"), ("", "No changes specified"), ("TimeLimit=20", "00:20:00")]
+    script = "for change; do scontrol update StepId=$SLURM_JOB_ID.$SLURM_STEP_ID $change 2>&1; echo; " \
+             "scontrol -o show step $SLURM_JOB_ID.$SLURM_STEP_ID; done; sleep 8; echo on"
+    done = cluster.run(["salloc", "-Q", "-n1", "srun", "-t", "0:08", "sh", "-c", script, "sh", *[change for change, _ in rows]])
+    *said, last = done.stdout.strip().split("\n")
+    assert last == "on" and done.returncode == 0, done.stdout + done.stderr
+    answers = re.split(r"^StepId=.*TimeLimit=(\S+).*$", "\n".join(said), flags=re.M)
+    for (change, expected), text, limit in zip(rows, answers[::2], answers[1::2]):
+        assert expected in text or expected == limit, (change, text, limit)
+    for wrong in ("1.x", "99999.0", "99999"):
+        cluster.run(f"scontrol update StepId={wrong} TimeLimit=5").fails(f"for step {wrong}")
+
+
+def test_keys_of_nodes_and_what_is_refused(cluster):
+    """An address holds for the next connection; a key that cannot be changed names what to do instead."""
+    node = "scontrol update NodeName=n1 "
+    cluster.run(node + "NodeAddr=nowhere.invalid NodeHostname=h1").ok()
+    shown_node = cluster.run("scontrol -o show node n1").ok()
+    assert "NodeAddr=nowhere.invalid" in shown_node and "NodeHostName=h1" in shown_node
+    assert "nowhere.invalid" in cluster.run("srun -w n1 true").stderr
+    cluster.run(node + "NodeAddr= NodeHostname=").ok()
+    cluster.run("srun -w n1 true").ok()
+    cluster.run(node + "State=DRAIN Reason=x ResumeAfter=1").ok()
+    eventually(lambda: "DRAIN" not in cluster.look("sinfo -h -N -n n1 -o %T").ok().upper(), "the node is resumed")
+    assert "ResumeAfterTime=None" in cluster.run("scontrol show node n1").ok()
+    for change, text in (
+            ("Gres=gpu:1", "Gres=gpu:1: set Gres of the node in slurm.conf"), ("Gres=", "set Gres of the node in slurm.conf"),
+            ("State=NoResp", "State=NoResp: a node that does not answer gets this flag by itself"),
+            ("InstanceId=i-1", "cloud instances are not available"), ("InstanceType=m5", "cloud instances are not available"),
+            ("CertToken=x", "certificate managers are not available"), ("ResumeAfter=x", "Invalid value: ResumeAfter=x"),
+            ("ResumeAfter=60", "ResumeAfter is for nodes that are DOWN or DRAIN"), ("NodeAddr=a[1-2]", "2 addresses for 1 nodes")):
+        cluster.run(node + change).fails(text)
+    for change, text in (("Topology=flat", "set Topology of the partition in slurm.conf"), ("PowerDownOnIdle=yes", "power saving is not available")):
+        cluster.run(f"scontrol update PartitionName=main {change}").fails(text)
+    for key in ("AllowedPartitions=main", "TRESPerNode=gres/gpu=1", "QOS=x"):
+        cluster.run(f"scontrol create reservation StartTime=now Duration=1 Users=root Nodes=n1 {key}").fails(key)
+
+
 def test_an_array_has_a_throttle_in_every_spelling(cluster):
     job = cluster.sbatch("-H", "-a", "0-9", wrap="true")
     for spelling, most in (("JobId={} ArrayTaskThrottle=3", "3"), ("arraytaskthr=4 JobId={}", "4"), ("job {}_2 ArrayTaskThrottle 5", "5")):

@@ -284,9 +284,12 @@ static void test_scontrol_refuses(void **state)
          "scontrol: error: token is not available in this version\n"},
         {"scontrol", "setdebugflags backfill", 1, NULL, "invalid debug flag: backfill\n"},
         {"scontrol", "setdebugflags +backfill -magic", 1, NULL, "invalid debug flag: -magic\n"},
-        {"scontrol", "update StepId=1.0 TimeLimit=5", 1, NULL,
-         "scontrol: error: update StepId= is not available in this version; that of the whole job "
-         "is 'scontrol update JobId=JOB TimeLimit=TIME'\n"},
+        {"scontrol", "update StepId=1.0 TimeLimit=5", 0, NULL, NULL},
+        {"scontrol", "update StepId=1.x TimeLimit=5", 1, NULL,
+         "Invalid job step id specified for step 1.x\n"},
+        {"scontrol", "update StepId=1.0", 1, NULL, "No changes specified\n"},
+        {"scontrol", "update StepId=1.0 Name=x", 1, NULL,
+         "Update of this parameter is not supported: Name=x\nRequest aborted\n"},
         {"scontrol", "show slurmd", 1, NULL,
          "scontrol: error: show slurmd is not available in this version; see 'scontrol show node', "
          "and 'slurmd -C' on its host\n"},

@@ -30,10 +30,12 @@
 #define LIMIT(member) FLAGGED(FIELD_LIMIT, member)
 #define SECONDS(member) FLAGGED(FIELD_SECONDS, member)
 #define DATE(member) FLAGGED(FIELD_DATE, member)
+#define WHOLE(member) FLAGGED(FIELD_WHOLE, member)
 #define SWITCHES(member) FLAGGED(FIELD_SWITCHES, member)
 #define SPECIAL(id) FIELD_SPECIAL, SPECIAL_##id, 0
 #define NO_EFFECT(note) FIELD_NO_EFFECT, 0, 0, note
 #define PLANNED(note) FIELD_PLANNED, 0, 0, note
+#define REFUSED(note) FIELD_REFUSED, 0, 0, note
 #define UPDATE(key, action) {key, action},
 
 const struct field fields_job[] = {
@@ -127,6 +129,11 @@ static int set_number(const struct field *f, const char *value, void *at)
             return -ERR_PARSE;
         *(int64_t *)at = n;
         return 0;
+    case FIELD_WHOLE:
+        if (parse_number(value, -1, INT32_MAX, &n) < 0)
+            return -ERR_PARSE;
+        *(int64_t *)at = n;
+        return 0;
     case FIELD_LIMIT:
         if (str_case_eq(value, "NONE")) {
             *(int64_t *)at = 0;
@@ -168,7 +175,8 @@ int field_set(const struct field *f, const char *value, void *message, struct ar
 {
     void *at = (char *)message + f->offset;
     int r = 0;
-    if (f->type == FIELD_PLANNED && *value && !str_case_eq(value, "none"))
+    if (f->type == FIELD_REFUSED ||
+        (f->type == FIELD_PLANNED && *value && !str_case_eq(value, "none")))
         return err_set(err, -ERR_NOT_SUPPORTED,
                        "Update of this parameter is not supported: %s=%s: %s", f->key, value,
                        f->note);

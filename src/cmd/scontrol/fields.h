@@ -21,10 +21,12 @@ enum field_type {
     FIELD_MEMORY,    /* uint64_t, MiB; UNLIMITED: 0 */
     FIELD_LIMIT,     /* int64_t, seconds out of minutes; NONE: 0 */
     FIELD_SECONDS,   /* int64_t, seconds */
+    FIELD_WHOLE,     /* int64_t, -1 and more */
     FIELD_DATE,      /* int64_t, wall seconds */
     FIELD_SWITCHES,  /* of a job: "count[@time]", in two members */
     FIELD_SPECIAL,   /* no plain member: 'offset' is an enum field_special */
     FIELD_NO_EFFECT, /* accepted; the note says why nothing changes */
+    FIELD_REFUSED,   /* refused; the note says what to do instead */
     FIELD_PLANNED,   /* refused unless empty or "none"; the note says what is missing */
 };
 enum field_special { /* of jobs; update.c sets them */

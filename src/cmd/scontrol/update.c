@@ -54,7 +54,7 @@ int update_check_any(const struct update *u)
     return -1;
 }
 
-/* States may be abbreviated; what only Slurm's power saving knows is refused by name. */
+/* States may be abbreviated; those that this version does not have are refused by name. */
 static int complete_state(Pb__NodeUpdate *change)
 {
     static const char *const states[] = {"RESUME", "DRAIN", "UNDRAIN", "DOWN",
@@ -65,6 +65,11 @@ static int complete_state(Pb__NodeUpdate *change)
             change->state = (char *)states[i];
             return 0;
         }
+    }
+    if (str_case_eq(change->state, "NORESP")) {
+        cmd_line("Update of this parameter is not supported: State=NoResp: a node that does not "
+                 "answer gets this flag by itself; use State=DOWN or State=DRAIN\nRequest aborted");
+        return -1;
     }
     cmd_line("Invalid input: State=%s\nRequest aborted\nValid states are: DOWN, DRAIN, FAIL, "
              "FUTURE, IDLE, RESUME, UNDRAIN",
@@ -350,6 +355,6 @@ int run_update(int argc, char **argv)
     if (status >= 0)
         return status;
     cmd_line("No valid entity in update command\nInput line must include \"NodeName\", "
-             "\"PartitionName\", \"Reservation\", \"JobId\", or \"SlurmctldDebug\"");
+             "\"PartitionName\", \"Reservation\", \"JobId\", \"StepId\", or \"SlurmctldDebug\"");
     return 1;
 }

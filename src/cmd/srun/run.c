@@ -33,6 +33,7 @@
 #include "cmd/srun/tell.h"
 #include "cmd/srun/terminal.h"
 #include "cmd/srun/x11.h"
+#include "rpc/client.h"
 
 #define PATIENCE_MORE_SEC 2 /* beyond KillWait */
 
@@ -200,12 +201,44 @@ void run_abort_with(struct run *run, int exit_code)
     run_abort(run);
 }
 
+static int on_step_part(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    const Pb__StepList *list = (const Pb__StepList *)message;
+    bool *changed = ctx;
+    for (size_t i = 0; i < list->n_steps; i++)
+        *changed = *changed || (list->steps[i]->has_limit_changed && list->steps[i]->limit_changed);
+    return 0;
+}
+
+/* scontrol update StepId=: then the controller ends the step. A controller that does not answer has
+ * changed nothing. */
+static bool limit_was_changed(const struct run *run)
+{
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
+    struct err err = {0};
+    bool changed = false;
+    if (run->options->no_allocate)
+        return false;
+    id.job_id = run->job_id;
+    id.has_step_id = true;
+    id.step_id = run->step_id;
+    filter.ids = ids;
+    filter.n_ids = 1;
+    struct rpc_client *client = rpc_client_new(run->conf);
+    (void)rpc_call_stream(client, RPC_STEP_LIST, &filter.base, on_step_part, &changed, &err);
+    rpc_client_free(client);
+    return changed;
+}
+
 static void on_limit_timer(void *ctx)
 {
     struct run *run = ctx;
     char date[TIME_TEXT_MAX];
     struct str nodes = STR_INIT;
 
+    if (limit_was_changed(run))
+        return;
     jobenv_step_nodes(run->step, &nodes);
     say_error("*** STEP %s ON %s CANCELLED AT %s DUE TO TIME LIMIT ***",
               STEP_ID_TEXT(run->job_id, run->step_id), str_cstr(&nodes),

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scontrol update StepId=: a step whose time limit was changed. Its srun knows the older limit
+ * alone, so the controller ends the step. The limit counts the milliseconds that the job has run:
+ * the time of a suspension does not count.
+ */
+#include "base/size.h"
+#include "control/internal.h"
+#include "control/no.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
+/* 0: the step has no limit that the controller enforces. */
+static int64_t find_limit_run_ms(const struct job *j, const Pb__StepRecord *r)
+{
+    int64_t limit = OR(r, time_limit_sec, INT64_MAX);
+    if (!OR(r, limit_changed, 0) || limit >= CLUSTER_TIME_MAX_SEC)
+        return 0;
+    int64_t begun_ms = OR(r, begun_run_ms, (OR(r, start_at, 0) - j->start_at) * 1000);
+    return (begun_ms > 0 ? begun_ms : 0) + limit * 1000;
+}
+
+void step_limit_restore(const struct job *j, struct step *s)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StepRecord *r =
+        arena_unpack(&arena, &pb__step_record__descriptor, s->record.data, s->record.len);
+    s->limit_run_ms = r ? find_limit_run_ms(j, r) : 0;
+}
+
+int64_t step_limit_due_ms(const struct job *j)
+{
+    int64_t due = INT64_MAX;
+    if (j->state != PB__JOB_STATE__RUNNING)
+        return due;
+    vec_foreach (&j->steps, s)
+        if (s->limit_run_ms && !s->ending && job_run(j)->start_mono_ms + s->limit_run_ms < due)
+            due = job_run(j)->start_mono_ms + s->limit_run_ms;
+    return due;
+}
+
+void step_limit_enforce(struct control *c, struct job *j)
+{
+    int64_t ran_ms = control_mono(c) - job_run(j)->start_mono_ms;
+    for (size_t i = 0; i < j->steps.len; i++) {
+        struct step *s = &j->steps.data[i];
+        if (!s->limit_run_ms || s->ending || ran_ms < s->limit_run_ms)
+            continue;
+        control_log(c, LOG_LVL_INFO, "step %u.%u has reached its time limit", j->id, s->id);
+        s->timed_out = true;
+        cancel_step(c, j, s);
+    }
+}
+
+/* Minutes; what is no whole minute is rounded up. */
+static int find_new_limit(const Pb__StepRecord *r, const Pb__StepLimit *m, int64_t *sec,
+                          struct err *err)
+{
+    int64_t was = OR(r, time_limit_sec, INT64_MAX), change = OR(m, change_sec, 0);
+    *sec = OR(m, limit_sec, was);
+    if (m->has_change_sec && was >= CLUSTER_TIME_MAX_SEC)
+        return no(err, ERR_TIME_LIMIT,
+                  "the step has no limit to change; set one, as in "
+                  "TimeLimit=60");
+    if (change > CLUSTER_TIME_MAX_SEC || change < -CLUSTER_TIME_MAX_SEC)
+        return no(err, ERR_TIME_LIMIT, NULL);
+    if (m->has_change_sec)
+        *sec = was + change;
+    if (*sec < 60 || *sec > INT64_MAX - 60)
+        return *sec < 60 ? no(err, ERR_TIME_LIMIT, "a step has at least a minute") : 0;
+    *sec += *sec % 60 ? 60 - *sec % 60 : 0;
+    return 0;
+}
+
+/* No limit is changed before all of them can be. */
+static int set_limit(struct control *c, struct job *j, struct step *s, const Pb__StepLimit *m,
+                     bool apply, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__StepRecord *r =
+        arena_unpack(&arena, &pb__step_record__descriptor, s->record.data, s->record.len);
+    int64_t sec;
+    int rc = find_new_limit(r, m, &sec, err);
+    if (rc != 0 || !apply)
+        return rc;
+    SET(r, time_limit_sec, sec);
+    SET(r, limit_changed, true);
+    str_clear(&s->record);
+    pb_pack(&r->base, &s->record);
+    s->limit_run_ms = find_limit_run_ms(j, r);
+    control_log(c, LOG_LVL_INFO, "step %u.%u has a new time limit of %lld minutes", j->id, s->id,
+                sec >= CLUSTER_TIME_MAX_SEC ? -1LL : (long long)sec / 60);
+    return 0;
+}
+
+static bool is_meant(const struct step *s, const Pb__StepLimit *m)
+{
+    return m->has_step_id ? s->id == m->step_id : !s->ending;
+}
+
+int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, struct err *err)
+{
+    size_t count = 0;
+    if (j->state == PB__JOB_STATE__PENDING)
+        return no(err, ERR_JOB_PENDING, NULL);
+    if (job_is_final(j))
+        return no(err, ERR_FINISHED, NULL);
+    for (int apply = 0; apply <= 1; apply++)
+        vec_foreach (&j->steps, s) {
+            int rc = is_meant(s, m) ? set_limit(c, j, s, m, apply, err) : 0;
+            if (rc != 0)
+                return rc;
+            count += is_meant(s, m);
+        }
+    if (!count)
+        return no(err, ERR_NO_STEP, NULL);
+    job_touch(c->cluster, j);
+    control_schedule(c, j);
+    return 0;
+}
