@@ -84,6 +84,24 @@ srun -n1 --gres=gpu:3 true 2>&1
     assert "Requested step configuration is not available" in lines[5]
 
 
+def test_tres_of_steps_and_of_their_job(gpus):
+    """As the resources are counted: a step has those of its job unless it asks for some, or for none."""
+    c = gpus
+    rows = [("-N2", "gpu=4,nic=4"), ("-N1 -n1 --gres=gpu:1", "gpu=1"), ("-N2 --gres=gpu:1,nic:2", "gpu=2,nic=4"), ("--gres=none", ""),
+            ("-N1 -n1", "gpu=2,nic=2")]
+    script = c.work / "tres.sh"
+    show = "scontrol -o show step $SLURM_JOB_ID.$SLURM_STEP_ID"
+    script.write_text("#!/bin/sh\nscontrol -o show job $SLURM_JOB_ID\n" + "".join(
+        f"srun {options} sh -c '[ $SLURM_PROCID != 0 ] || {show}'\n" for options, _ in rows))
+    c.wait(c.sbatch("-N2", "--gres=gpu:a100:2,nic:2", "-o", "tres.out", str(script)))
+    job, *steps = (c.work / "tres.out").read_text().splitlines()
+    assert re.search(r" ReqTRES=cpu=\S+,gres/gpu=4,gres/nic=4 ", job) and re.search(r" AllocTRES=cpu=\S+,gres/gpu=4,gres/nic=4 ", job), job
+    assert len(steps) == len(rows), steps
+    for line, (options, expected) in zip(steps, rows):
+        tres = re.search(r" TRES=(\S+)", line)[1]
+        assert ",".join(re.findall(r"gres/(\w+=\d+)", tres)) == expected, (options, tres)
+
+
 def test_what_comes_with_a_card(gpus):
     c = gpus
     done = c.run(["sbatch", "--parsable", "-H", "--gpus=2", "--cpus-per-gpu=2", "--mem-per-gpu=300", "--wrap", "true"]).ok()

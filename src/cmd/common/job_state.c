@@ -350,6 +350,23 @@ static void sum_allocated(const Pb__JobLive *live, struct sums *s)
         }
 }
 
+static void put_sums(const struct sums *s, struct str *out)
+{
+    for (size_t i = 0; i < s->len; i++)
+        str_printf(out, ",gres/%s=%llu", s->name[i], (unsigned long long)s->count[i]);
+}
+
+void job_state_put_step_gres(const Pb__StepRecord *step, struct str *out)
+{
+    struct sums sums = {0};
+    for (size_t i = 0; i < step->n_layout; i++)
+        for (size_t k = 0; k < step->layout[i]->n_gres; k++) {
+            const Pb__GresAlloc *g = step->layout[i]->gres[k];
+            add_sum(&sums, g->name, strlen(g->name), g->count);
+        }
+    put_sums(&sums, out);
+}
+
 /* "gres:gpu:a100:2,gres:nic", so many times. */
 static void sum_list(const char *list, uint64_t times, struct sums *s)
 {
@@ -401,8 +418,7 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
         sum_allocated(live, &sums);
     else
         sum_wanted(spec, nodes, tasks, &sums);
-    for (size_t i = 0; i < sums.len; i++)
-        str_printf(out, ",gres/%s=%llu", sums.name[i], (unsigned long long)sums.count[i]);
+    put_sums(&sums, out);
     return true;
 }
 

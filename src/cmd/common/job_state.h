@@ -58,6 +58,8 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out);
 
 /* "cpu=2,mem=8000M,node=2,billing=2" of what was asked for, or allocated. False: nothing is. */
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out);
+/* ",gres/gpu=2": the generic resources of a step on all of its nodes. */
+void job_state_put_step_gres(const Pb__StepRecord *step, struct str *out);
 
 /* The fewest CPUs of a node that the job can use. */
 uint32_t job_state_min_cpus(const Pb__JobSpec *spec);

@@ -47,6 +47,7 @@ static void put_step_tres(const Pb__StepRecord *step, struct str *out)
     if (mib)
         str_printf(out, ",mem=%s", size_format_mib(mib, size));
     str_printf(out, ",node=%u", step->num_nodes);
+    job_state_put_step_gres(step, out);
 }
 
 /* Of what srun started; a batch script is not distributed. */
@@ -176,6 +177,7 @@ void text_node(const Pb__NodeRecord *n, struct text_style style, struct str *out
     put_date(out, " SlurmdStartTime", n->daemon_start_at, "None");
     text_break(style, out);
     put_date(out, "LastBusyTime", n->last_busy_at, "Unknown");
+    put_date(out, " ResumeAfterTime", n->resume_at, "None");
     text_break(style, out);
     put_node_tres(n, style, out);
     put_reason(n, style, out);

@@ -201,7 +201,7 @@ static void test_node(void **state)
                         "MCS_label=N/A\n"
                         "   Partitions=debug,long\n"
                         "   BootTime=2001-09-09T01:46:40 SlurmdStartTime=2001-09-09T01:46:40\n"
-                        "   LastBusyTime=2001-09-09T01:46:40\n"
+                        "   LastBusyTime=2001-09-09T01:46:40 ResumeAfterTime=None\n"
                         "   CfgTRES=cpu=4,mem=4000M,billing=4\n"
                         "   AllocTRES=\n"
                         "   Reason=my test reason [root@2001-09-09T01:46:40]\n"
