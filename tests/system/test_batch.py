@@ -303,6 +303,17 @@ def test_runs_as_the_submitting_user(cluster):
     assert lines[0] == "nobody" and lines[3:] == limits
 
 
+def test_tasks_have_the_groups_of_the_user_alone(cluster):
+    """Neither a script nor a task of srun keeps a group of the daemons."""
+    user = pwd.getpwnam("nobody") if ROOT else pwd.getpwuid(os.geteuid())
+    groups = sorted({user.pw_gid, *os.getgrouplist(user.pw_name, user.pw_gid)})
+    name = user.pw_name if ROOT else None
+    job = cluster.sbatch(user=name, wrap="id -G")
+    cluster.wait(job)
+    for said in (cluster.output(job), cluster.run("srun id -G", user=name).ok()):
+        assert sorted(map(int, said.split())) == groups
+
+
 def test_the_mask_that_the_environment_asks_for(cluster):
     """SLURM_UMASK, of sbatch and srun: for the files of the output and for the tasks. What srun tells a task is no wish."""
     def mode(name):

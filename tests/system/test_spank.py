@@ -324,6 +324,17 @@ def test_a_plugin_that_ignores_the_ends_of_children(site):
     assert site.c.run(["srun", "-n2", "sh", "-c", "exit 3"], user=USER).returncode == 3
 
 
+def test_descriptors_of_a_plugin_stay_outside_of_tasks(site):
+    """A plugin may keep a file open without O_CLOEXEC; programs get the three streams alone."""
+    source = site.c.dir / "open.c"
+    source.write_text("#include <slurm/spank.h>\n#include <fcntl.h>\nSPANK_PLUGIN(open, 1)\n"
+                      "int slurm_spank_init(spank_t sp, int ac, char **av) { (void)sp; (void)ac; (void)av; "
+                      "return open(\"/etc/hostname\", O_RDONLY) < 0; }\n")
+    site.write(f"required {build(site.c.dir, source, 'open.so')}")
+    names = site.c.run(["srun", "find", "/proc/self/fd", "-type", "l", "-printf", "%l\\n"], user=USER).ok()
+    assert "/etc/hostname" not in names and len(names) > 0
+
+
 @pytest.mark.parametrize("callback", ("job_prolog", "job_epilog"))
 def test_a_script_callback_that_fails_drains_the_node(make_cluster, callback):
     c = make_cluster(nodes=1, start=False)
