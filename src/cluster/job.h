@@ -118,7 +118,6 @@ struct job_packed { /* of that very size: there is one of each job, and it seldo
 };
 
 struct job {
-    uint32_t auto_requeues; /* since somebody last released or requeued it */
     uint32_t id, restarts, uid, gid, next_step, cancelled_by, priority;
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool completing, requeue_after, batch, held, admin_hold, launched, interactive_step, backfilled;
@@ -127,7 +126,7 @@ struct job {
     uint16_t mail;    /* JOB_MAIL_*: what its owner wants to be told */
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
     bool epilog_due;  /* EpilogSlurmctld is not known to have ended; it is completing until then */
-    int script;       /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
+    uint8_t script;   /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
     bool warn_batch, warned;   /* to the script alone; it was sent */
     bool had_shell;            /* a step STEP_ID_INTERACTIVE was made in this attempt */
     bool script_ending;        /* its script alone is ordered to end, until its node says it did */
@@ -140,8 +139,9 @@ struct job {
     bool stopped : 1;  /* by SIGSTOP of scancel, until SIGCONT: it keeps its CPUs */
     bool is_unfit : 1; /* no nodes could serve it when it was accepted: checked before it is queued
                         */
-    struct job_run *run;   /* NULL: it has not started since it was queued */
-    struct job_past *past; /* NULL: its nodes are all there */
+    uint32_t auto_requeues; /* since somebody last released or requeued it */
+    struct job_run *run;    /* NULL: it has not started since it was queued */
+    struct job_past *past;  /* NULL: its nodes are all there */
     struct part *part;
     struct several *several; /* NULL: there is but one partition for it, or it runs */
     char *part_name;         /* of a partition that is no more; NULL: part is there */
