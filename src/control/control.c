@@ -186,7 +186,9 @@ static void set_wake(struct control *c)
         at = depend_due_ms(c);
     if (trigger_due_ms(c) < at)
         at = trigger_due_ms(c);
-    if (c->planning || c->plan_wanted || c->ranking.moving || why_is_due(c))
+    if (start_due_ms(c) < at)
+        at = start_due_ms(c);
+    if (c->ranking.moving || why_is_due(c))
         at = control_mono(c);
     if (at == INT64_MAX || at == c->wake_at_ms)
         return;

@@ -156,6 +156,7 @@ int access_identity(struct control *c, const struct caller *who, const Pb__JobSp
 
 /* start.c */
 void start_plan(struct control *c);
+int64_t start_due_ms(const struct control *c); /* INT64_MAX: no pass is wanted */
 bool start_backfills(const struct control *c); /* jobs may start before one that waits */
 void start_drop_plan(struct control *c);       /* before partitions or the configuration change */
 /* On the nodes that somebody has chosen. The decision stays the caller's. */
@@ -274,7 +275,6 @@ void preempt_restored(struct control *c, struct job *j); /* after a restart: its
 /* reconfig.c */
 /* The packed NodeRecord of a node that is not configured now: it has it again when it is. */
 void reconfig_keep_gone(struct cluster *c, const void *data, size_t len);
-
 /* The new configuration takes the place of the old one, which node daemons do not read. */
 void reconfig_swap(struct control *c, struct conf *conf);
 

@@ -453,6 +453,31 @@ static void jobs_wait_for_their_time_and_their_release(void **state)
     fixture_free(f);
 }
 
+/* CompleteWait: until the job is clean, or for that long. */
+static void no_job_starts_while_another_one_completes(void **state)
+{
+    enum { WAIT_SEC = 30 };
+    struct fixture *f = make(CONF "CompleteWait=30\n");
+    struct caller user = FIXTURE_USER;
+    (void)state;
+    for (unsigned is_cleaned = 0; is_cleaned < 2; is_cleaned++) {
+        Pb__JobSpec s = wanting(1, 1, 4);
+        int64_t first = fixture_submit(f, &user, &s);
+        const char *node = is_cleaned ? "n3" : "n1";
+        assert_int_equal(fixture_state(f, (uint32_t)first), PB__JOB_STATE__RUNNING);
+        fixture_launched(f, node, (uint32_t)first, 0);
+        fixture_batch_ended(f, node, (uint32_t)first, 0, 0);
+        int64_t second = fixture_submit(f, &user, &s);
+        fixture_pass(f, (WAIT_SEC - 2) * 1000);
+        assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__PENDING);
+        if (is_cleaned)
+            fixture_gone(f, node, (uint32_t)first, 0);
+        fixture_pass(f, is_cleaned ? 0 : 3000);
+        assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
+    }
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +498,7 @@ int main(void)
         cmocka_unit_test(waiting_for_nodes_that_are_away_is_said),
         cmocka_unit_test(a_reconfiguration_reaches_the_nodes),
         cmocka_unit_test(jobs_wait_for_their_time_and_their_release),
+        cmocka_unit_test(no_job_starts_while_another_one_completes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

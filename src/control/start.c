@@ -471,6 +471,30 @@ static bool next_decision(struct control *c, struct decision *d)
     return true;
 }
 
+/* CompleteWait: wall seconds until which a job is still completing for a shorter time; 0: none is.
+ */
+static int64_t completing_until(const struct control *c)
+{
+    int64_t now = control_wall(c), wait = c->conf->complete_wait_sec, until = 0;
+    struct order_link *l = wait ? order_first(&c->cluster->ends) : NULL;
+
+    for (; l && l->key <= now; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        if (j->completing && j->end_at + wait > now && j->end_at + wait > until)
+            until = j->end_at + wait;
+    }
+    return until;
+}
+
+int64_t start_due_ms(const struct control *c)
+{
+    int64_t until = c->plan_wanted && !c->planning ? completing_until(c) : 0;
+
+    if (c->planning || c->plan_wanted)
+        return control_mono(c) + (until ? (until - control_wall(c)) * 1000 : 0);
+    return INT64_MAX;
+}
+
 void start_plan(struct control *c)
 {
     struct decision d;
@@ -481,6 +505,11 @@ void start_plan(struct control *c)
     }
     if (!c->planning && !c->plan_wanted)
         return;
+    if (completing_until(c)) {
+        if (c->planning)
+            start_drop_plan(c);
+        return;
+    }
     begin_or_resume(c);
     while (c->plan.work < c->plan_work) {
         if (!next_decision(c, &d)) {
