@@ -28,6 +28,10 @@ static void take_spec(const Pb__JobSpec *spec, Pb__JobFacts *m)
     m->comment = spec->comment;
     m->constraints = spec->features;
     m->reservation = spec->reservation;
+    m->extra = spec->extra;
+    m->licenses = spec->licenses;
+    m->oversubscribe = spec->exclusive ? "NO" : spec->oversubscribe ? "YES" : "OK";
+    m->exclusive = spec->exclusive ? "NODE" : spec->exclusive_user ? "USER" : "NO";
     m->spank_env = spec->spank_env;
     m->n_spank_env = spec->n_spank_env;
 }
@@ -58,6 +62,12 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     SET(m, num_nodes, (uint32_t)j->alloc.len);
     SET(m, num_tasks, j->want.tasks);
     m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    if (j->start_at)
+        SET(m, start_at, j->start_at);
+    if (job_is_final(j) && j->end_at)
+        SET(m, end_at, j->end_at);
+    else if (j->start_at && j->limit_sec != INT64_MAX)
+        SET(m, end_at, job_ends_at(j, j->start_at));
     if (j->array)
         put_array(j, m);
     str_done(&nodes);

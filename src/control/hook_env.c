@@ -10,7 +10,7 @@
 #include "control/internal.h"
 
 #define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
-#define VARIABLES 46 /* room for all that follow */
+#define VARIABLES 52 /* room for all that follow */
 
 struct list {
     char **at;
@@ -87,13 +87,21 @@ static void put_facts(struct list *l, const Pb__JobFacts *f)
     put(l, "SLURM_JOB_COMMENT", f->comment);
     put(l, "SLURM_JOB_CONSTRAINTS", f->constraints);
     put(l, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
+    if (f->has_end_at)
+        put_number(l, "SLURM_JOB_END_TIME", f->end_at);
+    put(l, "SLURM_JOB_EXCLUSIVE", f->exclusive);
+    put(l, "SLURM_JOB_EXTRA", f->extra);
     put(l, "SLURM_JOB_GROUP", f->group_name);
+    put(l, "SLURM_JOB_LICENSES", f->licenses);
     put(l, "SLURM_JOB_NAME", f->job_name);
     put(l, "SLURM_JOB_NODELIST", f->nodes);
     put_number(l, "SLURM_JOB_NUM_NODES", f->num_nodes);
+    put(l, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
     put(l, "SLURM_JOB_PARTITION", f->partition);
     put(l, "SLURM_JOB_QOS", f->qos);
     put(l, "SLURM_JOB_RESERVATION", f->reservation);
+    if (f->has_start_at)
+        put_number(l, "SLURM_JOB_START_TIME", f->start_at);
     put(l, "SLURM_JOB_USER", f->user_name);
     put(l, "SLURM_JOB_WORK_DIR", f->work_dir);
 }

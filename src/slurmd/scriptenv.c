@@ -58,6 +58,14 @@ static void put_facts(struct names *n, const Pb__JobFacts *f)
     put(n, "SLURM_JOB_COMMENT", f->comment);
     put(n, "SLURM_JOB_CONSTRAINTS", f->constraints);
     put(n, "SLURM_JOB_RESERVATION", f->reservation);
+    put(n, "SLURM_JOB_EXTRA", f->extra);
+    put(n, "SLURM_JOB_LICENSES", f->licenses);
+    put(n, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
+    put(n, "SLURM_JOB_EXCLUSIVE", f->exclusive);
+    if (f->has_start_at)
+        put_number(n, "SLURM_JOB_START_TIME", f->start_at);
+    if (f->has_end_at)
+        put_number(n, "SLURM_JOB_END_TIME", f->end_at);
     put(n, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
     if (f->has_array_job_id) {
         put_number(n, "SLURM_ARRAY_JOB_ID", f->array_job_id);

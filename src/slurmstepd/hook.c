@@ -8,6 +8,7 @@
 #include <spawn.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -78,6 +79,44 @@ static void use_output(const char *name, const char *path, const struct str *tex
     path_write_all(STDOUT_FILENO, out.data, out.len);
 }
 
+/* Variables of Slurm's guide that prologs see and tasks do not. This is the task's process: its
+ * limits are set. */
+static const struct {
+    const char *name;
+    int resource;
+} limit_names[] = {
+    {"SLURM_RLIMIT_AS", RLIMIT_AS},         {"SLURM_RLIMIT_CORE", RLIMIT_CORE},
+    {"SLURM_RLIMIT_CPU", RLIMIT_CPU},       {"SLURM_RLIMIT_DATA", RLIMIT_DATA},
+    {"SLURM_RLIMIT_FSIZE", RLIMIT_FSIZE},   {"SLURM_RLIMIT_MEMLOCK", RLIMIT_MEMLOCK},
+    {"SLURM_RLIMIT_NOFILE", RLIMIT_NOFILE}, {"SLURM_RLIMIT_NPROC", RLIMIT_NPROC},
+    {"SLURM_RLIMIT_RSS", RLIMIT_RSS},       {"SLURM_RLIMIT_STACK", RLIMIT_STACK},
+};
+#define LIMIT_NAMES (sizeof(limit_names) / sizeof(limit_names[0]))
+
+static void put_task_facts(struct envlist *env)
+{
+    const char *ids = envlist_get(env, "SLURM_GTIDS");
+
+    if (ids)
+        envlist_set(env, "SLURM_GTID", ids);
+    for (size_t i = 0; i < LIMIT_NAMES; i++) {
+        struct rlimit limit;
+        char text[24];
+        if (getrlimit(limit_names[i].resource, &limit))
+            continue;
+        snprintf(text, sizeof text, "%lld",
+                 limit.rlim_cur == RLIM_INFINITY ? -1LL : (long long)limit.rlim_cur);
+        envlist_set(env, limit_names[i].name, text);
+    }
+}
+
+static void unset_task_facts(struct envlist *env)
+{
+    envlist_unset(env, "SLURM_GTID");
+    for (size_t i = 0; i < LIMIT_NAMES; i++)
+        envlist_unset(env, limit_names[i].name);
+}
+
 static int run_prolog(const char *name, const char *path, struct envlist *env, bool has_pmi)
 {
     _cleanup_str_ struct str text = STR_INIT, why = STR_INIT;
@@ -88,6 +127,7 @@ static int run_prolog(const char *name, const char *path, struct envlist *env, b
 
     rc = pipe2(ends, O_CLOEXEC) ? errno : 0;
     envlist_set(env, CONTEXT, "prolog_task");
+    put_task_facts(env);
     if (!rc) {
         rc = spawn(path, envlist_argv(env), ends[1], has_pmi, &pid);
         close(ends[1]);
@@ -95,6 +135,7 @@ static int run_prolog(const char *name, const char *path, struct envlist *env, b
             status = collect(pid, ends[0], &limits, &text, &cut);
         close(ends[0]);
     }
+    unset_task_facts(env);
     envlist_unset(env, CONTEXT);
     if (rc)
         str_printf(&why, "%s %s cannot be run: %s", name, path, strerror(rc));
