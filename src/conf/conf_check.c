@@ -470,7 +470,7 @@ static void prolog_flags_check(struct conf_loader *l)
                          conf_list_has(c->prolog_flags, "NoHold");
     if (x11)
         conf_warn(l, written(l, CONF_KEY_prolog_flags)->at,
-                  "PrologFlags: 'X11' is taken for 'Contain': srun --x11 needs nothing of it");
+                  "PrologFlags: 'X11' is treated as 'Contain'; srun --x11 does not depend on it");
 }
 
 static void over_memory_check(struct conf_loader *l)

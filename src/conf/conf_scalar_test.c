@@ -156,7 +156,7 @@ static void warnings(void **state)
          "t.conf:2: ", "SelectTypeParameters: 'LL_SHARED_GRES' has no effect"},
         {HEAD "PrologFlags=Alloc,RunInJob\n", "t.conf:2: ", "'RunInJob' has no effect"},
         {HEAD "PrologFlags=Contain,DeferBatch\n", "t.conf:2: ", "'DeferBatch' has no effect"},
-        {HEAD "PrologFlags=X11\n", "t.conf:2: ", "'X11' is taken for 'Contain'"},
+        {HEAD "PrologFlags=X11\n", "t.conf:2: ", "'X11' is treated as 'Contain'"},
         {HEAD CORES "JobAcctGatherParams=overmemorykill,UsePss\n",
          "t.conf:3: ", "'UsePss' has no effect"},
         {HEAD "SelectTypeParameters=CR_Core\nJobAcctGatherParams=OverMemoryKill\n",

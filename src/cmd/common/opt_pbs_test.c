@@ -24,7 +24,8 @@ static void test_what_is_wrong(void **state)
         {"#PBS job\n", "Invalid #PBS directive found in batch script: job"},
         {"#PBS -\n", "Invalid #PBS directive found in batch script: -"},
         {"#PBS -N\n", "#PBS -N needs an argument"},
-        {"#PBS -l walltime=soon\n", "Invalid --time specification: soon"},
+        {"#PBS -l walltime=soon\n",
+         "Invalid --time specification: soon (use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]])"},
         {"#PBS -l nodes=n1+n2\n", "\"n1+n2\" is not a valid node count"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {

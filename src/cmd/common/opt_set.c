@@ -122,7 +122,8 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
         return opt_read_size(o, row->name, arg, member, err);
     case OPT_T_LIMIT:
         if (time_parse_limit(arg, member, NULL) < 0)
-            return opt_bad_spec(o, row->name, arg, err);
+            return opt_bad_value(o, row->name, arg,
+                                 "use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]", err);
         if (*(int64_t *)member == 0)
             *(int64_t *)member = TIME_UNLIMITED;
         return 0;

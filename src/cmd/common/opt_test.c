@@ -109,7 +109,7 @@ static void test_refused(void **state)
         {OPT_SBATCH, NULL, "", "sbatch|-N1-2-3", OPT_FAIL_ERROR, 255,
          "\"2-3\" is not a valid node count (-N 1-2-3)"},
         {OPT_SBATCH, NULL, "", "sbatch|-t|abc", OPT_FAIL_ERROR, 255,
-         "Invalid --time specification: abc"},
+         "Invalid --time specification: abc (use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]])"},
         {OPT_SBATCH, NULL, "", "sbatch|--mem=-1", OPT_FAIL_ERROR, 255,
          "Invalid --mem specification: -1"},
         {OPT_SBATCH, NULL, "", "sbatch|--mem=1|--mem-per-cpu=2", OPT_FAIL_FATAL, 1,
@@ -145,7 +145,8 @@ static void test_refused(void **state)
         {OPT_SALLOC, NULL, "", "salloc|-n1|:|-n2|x", OPT_FAIL_ERROR, 1, COMPONENTS},
         {OPT_SBATCH, NULL, "", "sbatch|:|x.sh", OPT_FAIL_ERROR, 1, COMPONENTS},
         {OPT_SBATCH, NULL, "SBATCH_TIMELIMIT=x", "sbatch", OPT_FAIL_ERROR, 255,
-         "Invalid --time specification: x (from SBATCH_TIMELIMIT)"},
+         "Invalid --time specification: x (use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]) (from "
+         "SBATCH_TIMELIMIT)"},
         {OPT_SBATCH, "#!/bin/sh\n#SBATCH --foo\n", "", "sbatch", OPT_FAIL_SYNTAX, 255,
          "unrecognized option '--foo' (job.sh, line 2)"},
         {OPT_SBATCH, "#!/bin/sh\n\n# x\n  \n #x\n#SBATCH -N1 foo -n x\n", "", "sbatch",
