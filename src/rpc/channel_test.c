@@ -222,7 +222,7 @@ static void records_come_in_any_pieces(void **state)
 {
     static const size_t lens[] = {0,     1,     2,     100,   16366, 16383,
                                   16384, 16385, 32767, 32768, 32769, 100000};
-    _cleanup_str_ struct str hello = STR_INIT, stream = STR_INIT, got = STR_INIT, in = STR_INIT;
+    _cleanup_str_ struct str hello = STR_INIT, got = STR_INIT, in = STR_INIT;
     uint8_t reply[RPC_CHANNEL_REPLY_SIZE], *text = malloc(100000), *sealed = malloc(110000);
     struct rpc_channel *a, *b;
     struct auth_noise_key k;
