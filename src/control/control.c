@@ -280,7 +280,7 @@ void control_call_gone(struct control *c, uint64_t call)
 }
 
 int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
-                            uint32_t *payload)
+                            uint32_t *payload, uint32_t *bytes)
 {
     const struct job *j = cluster_find_job(c->cluster, job_id);
     if (!j && array_find(c->cluster, job_id))
@@ -288,6 +288,7 @@ int control_may_read_script(struct control *c, const struct caller *who, uint32_
     if (!j)
         return -ERR_NO_JOB;
     *payload = split_payload_id(j);
+    *bytes = j->payload_bytes;
     return control_owns(who, j) ? 0 : -private_denial(c, who, j);
 }
 

@@ -154,7 +154,7 @@ static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state
         struct fixture *f = fixture_new_up(hidden ? LINES "PrivateData=jobs\n" : LINES, 1);
         struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
         Pb__JobSpec held = PB__JOB_SPEC__INIT;
-        uint32_t jobs[3], payload;
+        uint32_t jobs[3], payload, bytes;
 
         jobs[0] = (uint32_t)fixture_submit(f, &user, NULL); /* runs */
         held.has_hold = held.hold = true;
@@ -172,7 +172,7 @@ static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state
                 else if (questions[i] != job_why || k == 1)
                     assert_string_not_equal(str_cstr(&one), str_cstr(&none));
             }
-        assert_int_equal(control_may_read_script(f->control, &other, jobs[0], &payload),
+        assert_int_equal(control_may_read_script(f->control, &other, jobs[0], &payload, &bytes),
                          hidden ? -ERR_NO_JOB : -ERR_ACCESS);
         fixture_free(f);
     }

@@ -272,7 +272,7 @@ static bool is_too_often(struct rpc_server *s, const struct rpc_info *rpc, unsig
                          uid_t uid)
 {
     if (!s->rate || roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON) || rpc->number == RPC_MINT ||
-        rpc_rate_take(s->rate, uid, loop_mono_ms()))
+        rpc_rate_take(s->rate, uid, 1, loop_mono_ms()))
         return false;
     s->rate_refused++;
     return true;

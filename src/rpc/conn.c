@@ -50,6 +50,11 @@ void rpc_io_free(struct rpc_io *io)
         rpc_io_unref(io);
 }
 
+size_t rpc_io_queued(const struct rpc_io *io)
+{
+    return io->queued;
+}
+
 struct loop *rpc_io_loop(struct rpc_io *io)
 {
     return io->loop;

@@ -24,6 +24,7 @@ struct rpc_io;
 struct rpc_io *rpc_io_new(struct loop *l);
 void rpc_io_free(struct rpc_io *io); /* its connections are freed by then */
 struct loop *rpc_io_loop(struct rpc_io *io);
+size_t rpc_io_queued(const struct rpc_io *io); /* bytes of all outputs */
 
 struct rpc_conn;
 

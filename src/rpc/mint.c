@@ -12,8 +12,6 @@
 #include "rpc/client.h"
 #include "rpc/rpc.h"
 
-#define MINT_BATCH 10000 /* audiences per call */
-
 void rpc_trusted_uids(const struct conf *conf, uid_t uids[RPC_TRUSTED_COUNT])
 {
     uids[0] = conf->slurm_uid;
@@ -103,8 +101,8 @@ static int mint_all(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
 {
     int rc = 0;
 
-    for (size_t i = 0; rc == 0 && i < count; i += MINT_BATCH) {
-        size_t n = count - i < MINT_BATCH ? count - i : MINT_BATCH;
+    for (size_t i = 0; rc == 0 && i < count; i += RPC_MINT_MAX) {
+        size_t n = count - i < RPC_MINT_MAX ? count - i : RPC_MINT_MAX;
         rc = mint_batch(w, hash, audiences + i, n, deadline_ms, made + i, err);
     }
     return rc;

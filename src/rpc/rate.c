@@ -71,13 +71,15 @@ static struct bucket *bucket_of(struct rpc_rate *r, uid_t uid, int64_t now_ms)
     return b;
 }
 
-bool rpc_rate_take(struct rpc_rate *r, uid_t uid, int64_t now_ms)
+bool rpc_rate_take(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms)
 {
     struct bucket *b = bucket_of(r, uid, now_ms);
 
     fill(r, b, now_ms);
-    if (b->tokens == 0)
+    if (count > r->options.bucket)
+        count = r->options.bucket;
+    if (b->tokens < count)
         return false;
-    b->tokens--;
+    b->tokens -= count;
     return true;
 }

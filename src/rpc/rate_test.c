@@ -19,7 +19,7 @@ static unsigned take(struct rpc_rate *r, uid_t uid, unsigned times, int64_t now_
     unsigned got = 0;
 
     for (unsigned i = 0; i < times; i++)
-        got += rpc_rate_take(r, uid, now_ms);
+        got += rpc_rate_take(r, uid, 1, now_ms);
     return got;
 }
 

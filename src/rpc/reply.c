@@ -63,6 +63,11 @@ struct rpc_call *rpc_call_find(struct rpc_server *s, uint64_t number)
     return call;
 }
 
+bool rpc_call_is_open(struct rpc_server *s, uint64_t number)
+{
+    return rpc_call_find(s, number);
+}
+
 static void free_call(struct rpc_call *call)
 {
     struct rpc_caller *c = call->caller;
@@ -273,6 +278,20 @@ void rpc_reply_error(struct rpc_server *s, uint64_t number, int code, const char
         reply_error(s, others[i], code, text);
 }
 
+/* Only when all answers together are many is it worth the time to add up those of one user. */
+static bool leaves_no_room(const struct rpc_caller *c, size_t len)
+{
+    const struct rpc_caller *other;
+    size_t waiting = 0;
+
+    if (!c->user || !len || c->who.uid == 0 || c->who.uid == c->server->opt.admin_uid ||
+        rpc_io_queued(c->server->io) + len <= RPC_STALL_PRESSED)
+        return false;
+    DL_FOREACH2(c->user->served, other, served_next)
+    waiting += other->conn ? rpc_conn_backlog(other->conn) : 0;
+    return waiting && waiting + len > RPC_UNREAD_MAX;
+}
+
 static void reply_bytes(struct rpc_server *s, uint64_t number, const void *data, size_t len,
                         bool more)
 {
@@ -290,6 +309,10 @@ static void reply_bytes(struct rpc_server *s, uint64_t number, const void *data,
     }
     if (call->inner) {
         end_inner(call, 0, data, len);
+        return;
+    }
+    if (leaves_no_room(call->caller, len)) {
+        reply_error(s, number, -ERR_BUSY, "too many answers wait for their caller to read them");
         return;
     }
     send_answer(call->caller, call->seal, call->rpc->number, more ? RPC_FLAG_MORE : 0,

@@ -86,6 +86,7 @@ bool rpc_encryption(void);
 #define RPC_STALL_TIMEOUT_MS 300000 /* a caller that takes no byte of its reply; */
 #define RPC_STALL_PRESSED_MS 10000  /* when all replies together hold more than */
 #define RPC_STALL_PRESSED (64u << 20)
+#define RPC_UNREAD_MAX (32u << 20)  /* bytes of one user's replies then; more are refused */
 #define RPC_CALLS_PER_CONNECTION 64 /* open at a time */
 
 /* Connections. Three kinds that take no room from each other: of strangers over TCP, until a token
@@ -98,4 +99,4 @@ bool rpc_encryption(void);
     4096                             /* of one of them, and never more than are left for others    \
                                       */
 #define RPC_CONNECTIONS_RESERVED 512 /* more, for root and the daemons' users */
-#define RPC_MINT_MAX 50000           /* tokens in one reply */
+#define RPC_MINT_MAX 10000           /* tokens in one reply */

@@ -11,6 +11,11 @@
 #include "rpc/server_priv.h"
 
 #define REPLAY_MAX (1u << 19) /* live tokens of all users */
+#define HEAVY_BYTES 65536     /* of expensive answers, for one token of 'heavy' */
+#define MINTED_BYTES 300      /* of a reply, for each audience */
+
+static const struct rpc_rate_options heavy = {
+    .bucket = 1024, .refill = 20, .period_ms = 100, .users = 1024};
 
 struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
                                   const struct rpc_server_events *events)
@@ -24,6 +29,7 @@ struct rpc_server *rpc_server_new(const struct rpc_server_options *options,
     s->io = rpc_io_new(options->loop);
     rpc_quota_init(s);
     s->replay = auth_replay_new(REPLAY_MAX, s->opt.admin_uid);
+    s->heavy = rpc_rate_new(&heavy);
     s->started_at_ms = loop_wall_ms();
     return s;
 }
@@ -41,6 +47,7 @@ void rpc_server_free(struct rpc_server *s)
     rpc_io_free(s->io);
     auth_replay_free(s->replay);
     rpc_rate_free(s->rate);
+    rpc_rate_free(s->heavy);
     rpc_same_forget_all(s);
     free(s);
 }
@@ -49,6 +56,18 @@ void rpc_server_limit_rate(struct rpc_server *s, const struct rpc_rate_options *
 {
     rpc_rate_free(s->rate);
     s->rate = options ? rpc_rate_new(options) : NULL;
+}
+
+bool rpc_server_may_answer(struct rpc_server *s, const struct rpc_request *request, size_t len)
+{
+    if (request->roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON))
+        return true;
+    if (!rpc_rate_take(s->heavy, request->who.uid, (unsigned)(1 + len / HEAVY_BYTES),
+                       loop_mono_ms())) {
+        s->rate_refused++;
+        return false;
+    }
+    return true;
 }
 
 uint64_t rpc_server_rate_refused(const struct rpc_server *s)
@@ -101,7 +120,7 @@ void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, in
         return;
     }
     if (count == 0 || count > RPC_MINT_MAX) {
-        rpc_reply_error(s, request->call, -ERR_LIMIT, "tokens are made for 1 to 50000 audiences");
+        rpc_reply_error(s, request->call, -ERR_LIMIT, "tokens are made for 1 to 10000 audiences");
         return;
     }
     for (size_t i = 0; i < count; i++) {
@@ -109,6 +128,10 @@ void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, in
             rpc_reply_error(s, request->call, -ERR_RANGE, "an audience has 1 to 63 characters");
             return;
         }
+    }
+    if (!rpc_server_may_answer(s, request, count * MINTED_BYTES)) {
+        rpc_reply_error(s, request->call, -ERR_BACKOFF, NULL);
+        return;
     }
     uint8_t(*tokens)[AUTH_TOKEN_SIZE] = mem_alloc_array(count, AUTH_TOKEN_SIZE);
     struct auth_key *answers = mem_new_array(struct auth_key, count);

@@ -91,6 +91,11 @@ void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the
  * root, the daemons' users and for tokens are not counted. NULL: as many as they like. */
 void rpc_server_limit_rate(struct rpc_server *s, const struct rpc_rate_options *options);
 uint64_t rpc_server_rate_refused(const struct rpc_server *s); /* so far */
+/* False: it was answered, or its caller is gone. */
+bool rpc_call_is_open(struct rpc_server *s, uint64_t call);
+/* Before an answer of 'len' bytes that is expensive to make: 64 MiB of such at once and 12 MiB/s
+ * for each user. False: the request is to be answered with -ERR_BACKOFF. */
+bool rpc_server_may_answer(struct rpc_server *s, const struct rpc_request *request, size_t len);
 
 /* Requests of this kind may have fewer bytes than rpc.def says. One kind at a time. */
 void rpc_server_limit_size(struct rpc_server *s, enum rpc_number rpc, uint32_t bytes);

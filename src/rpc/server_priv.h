@@ -84,8 +84,9 @@ struct rpc_server {
     struct rpc_caller *callers;
     struct rpc_call *calls; /* by number */
     uint64_t last_call;
-    struct rpc_same *same; /* calls that others have joined */
-    struct rpc_rate *rate; /* NULL: none */
+    struct rpc_same *same;  /* calls that others have joined */
+    struct rpc_rate *rate;  /* NULL: none */
+    struct rpc_rate *heavy; /* of users, rpc_server_may_answer() */
     uint64_t rate_refused;
     struct rpc_info limited; /* a row of rpc.def with fewer bytes; number 0: none */
     struct err no_sessions;  /* why none may begin; code 0: they may */

@@ -15,6 +15,7 @@
 #include "slurmctld/ctld.h"
 
 #define PATIENCE_MS 25
+#define BYTES_MOST (16u << 20) /* that wait; beyond that the oldest do not */
 
 struct answer {
     uint64_t number, call;
@@ -28,6 +29,7 @@ struct answer {
 struct answers {
     struct ctld *c;
     struct answer *list; /* in order of due_ms */
+    size_t bytes;        /* of it */
     uint64_t last;
     VEC(uint64_t) overdue; /* calls whose further parts do not wait any more */
     struct loop_timer *timer;
@@ -47,6 +49,7 @@ struct answers *answers_new(struct ctld *c)
 static void drop(struct answers *a, struct answer *one)
 {
     DL_DELETE(a->list, one);
+    a->bytes -= one->len;
     free(one);
 }
 
@@ -89,10 +92,11 @@ static void set_timer(struct answers *a)
         loop_timer_set(a->timer, a->list->due_ms - loop_mono_ms());
 }
 
+/* Those that are due, and so many more that the rest is at most BYTES_MOST. */
 static void on_timer(void *ctx)
 {
     struct answers *a = ctx;
-    while (a->list && a->list->due_ms <= loop_mono_ms()) {
+    while (a->list && (a->list->due_ms <= loop_mono_ms() || a->bytes > BYTES_MOST)) {
         if (a->list->more)
             vec_push(&a->overdue, a->list->call);
         send_one(a, a->list);
@@ -122,10 +126,13 @@ void answers_give(struct answers *a, uint64_t call, const struct str *bytes, boo
     if (bytes->len)
         memcpy(one->data, bytes->data, bytes->len);
     DL_APPEND(a->list, one);
+    a->bytes += bytes->len;
     struct outbox_item *item = outbox_item_new(OUTBOX_ANSWER, NULL, 0);
     item->number = one->number;
     outbox_add(c->outbox, item);
-    if (!a->timer_runs)
+    if (a->bytes > BYTES_MOST)
+        on_timer(a);
+    else if (!a->timer_runs)
         set_timer(a);
 }
 

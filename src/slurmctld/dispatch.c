@@ -219,8 +219,10 @@ static void on_diag_reset(struct ctld *c, const struct rpc_request *r, const str
 static void on_job_script(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__JobIdRequest *ask = (const Pb__JobIdRequest *)r->body;
-    uint32_t payload;
-    int rc = control_may_read_script(c->control, who, ask->job_id, &payload);
+    uint32_t payload, bytes;
+    int rc = control_may_read_script(c->control, who, ask->job_id, &payload, &bytes);
+    if (!rc && !rpc_server_may_answer(c->server, r, bytes))
+        rc = -ERR_BACKOFF;
     if (rc) {
         ctld_reply_error(c, r->call, rc, err_text(rc));
         return;

@@ -170,9 +170,10 @@ void control_call_gone(struct control *c, uint64_t call)
 }
 
 int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
-                            uint32_t *payload)
+                            uint32_t *payload, uint32_t *bytes)
 {
     *payload = job_id;
+    *bytes = 0;
     return job_id > c->last_job ? -ERR_NO_JOB : 0;
 }
 

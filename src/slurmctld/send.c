@@ -131,6 +131,8 @@ static void send_script(struct ctld *c, uint64_t call, uint64_t job_id)
     arena_init(&a, 0);
     struct err err = {0};
     Pb__JobScript reply = PB__JOB_SCRIPT__INIT;
+    if (!rpc_call_is_open(c->server, call))
+        return;
     const Pb__JobPayload *payload = payload_get(c, job_id, &a, &err);
     if (!payload && err.code != -ENOENT) {
         rpc_reply_error(c->server, call, err.code, err.text);

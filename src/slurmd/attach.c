@@ -25,11 +25,19 @@ static struct job *find_job(struct slurmd *d, uint32_t id)
     return found;
 }
 
+static int not_here(const struct slurmd *d, uint32_t job_id, struct err *err)
+{
+    return err_set(err, -ERR_NO_JOB, "job %u is not on node %s", job_id, d->name);
+}
+
 /* Of others' jobs nobody learns here which steps they have. */
-static int check_caller(const struct rpc_request *r, const struct job *j, struct err *err)
+static int check_caller(const struct slurmd *d, const struct rpc_request *r, const struct job *j,
+                        struct err *err)
 {
     if (r->who.uid == (uid_t)j->note.about->uid || r->roles & RPC_WHO_ADMIN)
         return 0;
+    if (conf_is_private(d->conf, "jobs"))
+        return not_here(d, j->key.id, err);
     return err_set(err, -ERR_ACCESS, "%s: job %u is not yours", err_text(ERR_ACCESS), j->key.id);
 }
 
@@ -37,8 +45,7 @@ static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__St
                      struct step **out, struct err *err)
 {
     struct job *j = find_job(d, m->job_id);
-    int rc = j ? check_caller(r, j, err)
-               : err_set(err, -ERR_NO_JOB, "job %u is not on node %s", m->job_id, d->name);
+    int rc = j ? check_caller(d, r, j, err) : not_here(d, m->job_id, err);
 
     if (rc)
         return rc;

@@ -163,7 +163,8 @@ void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
     if (!j)
         rpc_reply_error(d->server, r->call, ERR_NO_JOB, NULL);
     else if (r->who.uid != (uid_t)j->note.about->uid && !may_see_all(r))
-        rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
+        rpc_reply_error(d->server, r->call,
+                        conf_is_private(d->conf, "jobs") ? ERR_NO_JOB : ERR_ACCESS, NULL);
     else
         answer_later(d->usage, &a);
 }

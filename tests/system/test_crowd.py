@@ -182,3 +182,52 @@ def test_thousands_of_connections_do_no_harm(make_cluster):
         h.communicate("", timeout=60)
         assert h.returncode == 0
     eventually(lambda: len(list(descriptors.iterdir())) <= before + 8, "all of them closed")
+
+
+UNREAD = """
+import resource, socket, struct, sys
+path, kind, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
+hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+def varint(n):
+    return bytes([n]) if n < 128 else bytes([n & 127 | 128]) + varint(n >> 7)
+
+def frame(rpc, body, k):
+    return struct.pack("<4sHHHHIQ", b"SLUI", 1, rpc, 0, 0, len(body), k) + body
+
+body, rpc, count = {"script": (bytes([8]) + varint(number), 20, 8), "list": (b"\\x30\\x01", 10, 64),
+                    "mint": (b"\\x0a\\x20" + bytes(32) + b"\\x12\\x01a" * 10000, 61, 4)}[kind]
+held = []
+for i in range(300):
+    s = socket.socket(socket.AF_UNIX)
+    s.connect(path)
+    s.setblocking(False)
+    try:
+        s.sendall(b"".join(frame(rpc, body, k) for k in range(1, count + 1)))
+    except OSError:  # it is not asked for more
+        pass
+    held.append(s)
+print(len(held), flush=True)
+sys.stdin.read()
+"""
+
+
+@needs_users
+@pytest.mark.parametrize("kind, daemon", [("script", "slurmctld"), ("list", "slurmctld"), ("mint", "slurmctld"), ("mint", "slurmd-n1")])
+def test_answers_that_nobody_reads_are_few(make_cluster, kind, daemon):
+    """Security 4 and 5: a user who asks for large answers and reads none costs the daemon a bounded amount of memory and time."""
+    c = make_cluster(nodes=1)
+    script = c.work / "large"
+    script.write_text("#!/bin/sh\n#" + "x" * 4000000)
+    job = c.sbatch("-H", "-o", "/dev/null", script, user=FLOODER) if kind == "script" else 0
+    for _ in range(60 if kind == "list" else 0):
+        c.sbatch("-H", "-o", "/dev/null", "--comment", "c" * 30000, "--extra", "e" * 30000, wrap="true", user=FLOODER)
+    pid = c.daemons["n1" if daemon == "slurmd-n1" else "slurmctld"].pid
+    before_kib = memory_kib(pid)
+    p = c.popen([sys.executable, "-c", UNREAD, c.dir / "run" / daemon, kind, job], user=FLOODER, stdin=subprocess.PIPE)
+    assert int(p.stdout.readline()) == 300
+    for user in (OTHER, None):
+        assert c.run("srun true" if daemon == "slurmd-n1" else "squeue", user=user).returncode == 0
+    assert memory_kib(pid) - before_kib < 256 * 1024
+    p.communicate("", timeout=60)
