@@ -99,9 +99,10 @@ void park_return(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->alloc, a) {
         struct node *n = c->nodes.data[a->node];
-        if (a->released || !a->parked)
+        bool returns = a->parked && !a->released;
+        a->parked = false; /* also on a node that the job lost while it was suspended */
+        if (!returns)
             continue;
-        a->parked = false;
         n->parked--;
         park_take_units(n, j, a);
         pool_update(c, n);

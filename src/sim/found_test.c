@@ -219,6 +219,22 @@ static const struct {
      "part part=p2 options=Default=NO;MaxCPUsPerNode=1;PriorityTier=2 nodes=n4\n"
      "job at=1 kind=batch id=5 part=p1 min-nodes=5 cpus-per-task=2\n"
      "job at=83 kind=srun id=9 part=p2,p2,p1 step-tasks=3\n"},
+    {"a job that lost a node while it was suspended, resumed, and the controller restarted",
+     "run seed=7062874\n"
+     "conf set=SlurmdTimeout=2\n"
+     "conf set=PreemptType=preempt/partition_prio\n"
+     "conf set=PreemptMode=SUSPEND,GANG\n"
+     "node id=1 features=red gres=gpu:2\n"
+     "node id=5 count=2 gres=gpu:a:2,gpu:b:2\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "part part=p2 options=Default=NO;MaxCPUsPerNode=3;PriorityTier=5;OverSubscribe=EXCLUSIVE "
+     "nodes=n6\n"
+     "job at=6925 kind=batch id=7 part=p1 min-nodes=3 run=25383 no-kill=1 signal=B:USR1@2 "
+     "prefer=red\n"
+     "job at=12861 kind=batch id=13 part=p2 run=1882 gres-per-task=gpu:a:1\n"
+     "fault at=14465 what=break node=6 for=329\n"
+     "fault at=32033 what=crash point=input\n"
+     "conf set=GresTypes=gpu,nic\n"},
     {"a node of a suspended job that is completing, for a user who wants it alone",
      "run seed=7017716\n"
      "conf set=SlurmdTimeout=10\n"
