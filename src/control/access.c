@@ -31,7 +31,7 @@ static bool in_groups(struct control *c, const struct caller *who, const char *l
     if (!list || str_case_eq(list, "ALL") || who->is_admin)
         return true;
     while (next_group(&list, name))
-        if (c->env->user_in_group(c->env->ctx, who->uid, who->gid, name))
+        if (c->env->user_in_group(c->env->ctx, who->uid, name))
             return true;
     return false;
 }

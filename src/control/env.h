@@ -109,7 +109,8 @@ struct env {
     void (*sign)(void *ctx, const void *data, size_t len, uint8_t sig[64]);
 
     /* From caches; never blocks. Names: borrowed until the next call; NULL: unknown. */
-    bool (*user_in_group)(void *ctx, uint32_t uid, uint32_t gid, const char *group);
+    /* By the name service alone, whatever gid the user's process has. */
+    bool (*user_in_group)(void *ctx, uint32_t uid, const char *group);
     const char *(*user_name)(void *ctx, uint32_t uid);
     /* May be NULL: no names in the log. */
     const char *(*user_name_if_known)(void *ctx, uint32_t uid);

@@ -39,7 +39,7 @@ static bool in_groups(struct control *c, const struct user *u, const char *list)
     for (const char *s = list; *s;) {
         size_t len = strcspn(s, ",");
         _cleanup_free_ char *group = mem_strndup(s, len);
-        if (len && c->env->user_in_group(c->env->ctx, u->uid, u->gid, group))
+        if (len && c->env->user_in_group(c->env->ctx, u->uid, group))
             return true;
         s += len + (s[len] == ',');
     }

@@ -145,7 +145,7 @@ static void env_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
     memset(sig, 0x5a, 64);
 }
 
-static bool env_user_in_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
+static bool env_user_in_group(void *ctx, uint32_t uid, const char *group)
 {
     return true;
 }

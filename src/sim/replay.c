@@ -159,7 +159,7 @@ static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
     memset(sig, 0, 64);
 }
 
-static bool on_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
+static bool on_group(void *ctx, uint32_t uid, const char *group)
 {
     return true; /* who is in which is in no trace */
 }

@@ -130,10 +130,10 @@ static void on_sign(void *ctx, const void *data, size_t len, uint8_t sig[64])
     auth_sign(c->signer, data, len, sig);
 }
 
-static bool on_user_in_group(void *ctx, uint32_t uid, uint32_t gid, const char *group)
+static bool on_user_in_group(void *ctx, uint32_t uid, const char *group)
 {
     struct ctld *c = ctx;
-    return names_in_group(c->names, uid, gid, group);
+    return names_in_group(c->names, uid, group);
 }
 
 static const char *on_user_name(void *ctx, uint32_t uid)

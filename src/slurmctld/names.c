@@ -276,13 +276,11 @@ const char *names_group(struct names *n, uint32_t gid)
     return get(n, GROUP, &gid, sizeof(gid))->name;
 }
 
-bool names_in_group(struct names *n, uint32_t uid, uint32_t gid, const char *group)
+bool names_in_group(struct names *n, uint32_t uid, const char *group)
 {
     const struct answer *m = get(n, MEMBERS, group, strlen(group));
     if (!m->known)
         return false;
-    if (m->gid == gid)
-        return true;
     if (m->uids.len && bsearch(&uid, m->uids.data, m->uids.len, sizeof(m->uids.data[0]), uid_order))
         return true;
     const struct answer *user = get(n, USER, &uid, sizeof(uid));

@@ -31,6 +31,6 @@ bool names_has_members(struct names *n, const char *group);
 const char *names_user(struct names *n, uint32_t uid);
 const char *names_group(struct names *n, uint32_t gid);
 
-/* By primary group (the caller's, or that of the user's account) or by the group's list. An unknown
- * group has nobody. */
-bool names_in_group(struct names *n, uint32_t uid, uint32_t gid, const char *group);
+/* Whether the name service has the user in the group: by the account's primary group or by the
+ * group's list. A process's gid never counts. An unknown group has no members. */
+bool names_in_group(struct names *n, uint32_t uid, const char *group);
