@@ -84,6 +84,9 @@ static uint32_t grant(struct fixture *f, bool with_step)
     arena_init(&arena, 0);
     const Pb__AllocReply *r = reply_of(f, &arena, alloc(f, with_step));
     assert_true(r->granted && r->configuring && !r->step);
+    assert_true(r->has_start_at_sec && r->start_at_sec > 0);
+    assert_int_equal(r->has_end_at_sec ? r->end_at_sec - r->start_at_sec : 0,
+                     r->has_end_at_sec ? r->time_limit_sec : 0);
     return r->job_id;
 }
 

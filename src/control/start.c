@@ -593,6 +593,9 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
         r.alloc = live->alloc;
         r.n_alloc = live->n_alloc;
         SET(&r, num_cpus, job_alloc_cpus(j));
+        SET(&r, start_at_sec, live->start_at);
+        if (live->has_end_at)
+            SET(&r, end_at_sec, live->end_at);
         add_addresses(c, j, &r, &arena);
         const struct step *first = step_find(j, 0);
         if (j->interactive_step && first)

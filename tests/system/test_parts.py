@@ -149,3 +149,19 @@ def test_a_restart_keeps_it(cluster):
     assert show(c, runs, "Partition") == ("c",)
     assert c.run(f"squeue -h -P -S P -j {job} -o %P|%Q").ok() == "a|200\nb|1000"
     c.run("scontrol delete PartitionName=b").fails("Partition is in use")
+
+
+def test_allow_groups_ignores_the_gid_of_the_process(make_cluster):
+    """The name service says who is in a group; a process may have any gid its parent chose."""
+    c = make_cluster(nodes=1, partitions=["PartitionName=main Nodes=ALL Default=YES AllowGroups=root",
+                                          "PartitionName=own Nodes=ALL AllowGroups=daemon"])
+    submit_as_daemon = ["setpriv", "--reuid=daemon", "--regid=0", "--clear-groups", "sbatch", "-o", "/dev/null", "--wrap=true"]
+    c.run(submit_as_daemon).fails("User's group not permitted to use this partition")
+    c.run([*submit_as_daemon, "-p", "own"]).ok()
+
+
+def test_start_and_end_times_of_allocations(make_cluster):
+    c = make_cluster(nodes=1)
+    script = "echo $((SLURM_JOB_END_TIME - SLURM_JOB_START_TIME)) $((SLURM_JOB_START_TIME > 1700000000))"
+    for words in (["srun", "-t5"], ["salloc", "-t5"], ["salloc", "-t5", "srun"]):
+        assert c.run([*words, "sh", "-c", script]).ok() == "300 1", words

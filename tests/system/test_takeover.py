@@ -271,8 +271,8 @@ def test_primary_killed(store, make_pair):
     assert took < TIMEOUT + 0.5 + LOADED
     load.more()
     assert c.state(batch) == "RUNNING"
-    assert c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
-                                                         "Slurmctld(backup) at backup is UP", "Leader: backup"]
+    assert c.run("scontrol ping").ok().splitlines() == ["Slurmctld(primary) at localhost is DOWN",
+                                                        "Slurmctld(backup) at backup is UP", "Leader: backup"]
     gate.touch()  # jobs end under the other controller
     out, err = srun.communicate(timeout=DEADLINE)
     assert srun.returncode == 0 and out.count("over") == 2, err
@@ -558,12 +558,12 @@ def test_reconfigure_reaches_the_backup(make_pair):
     c.kill("backup", signal.SIGTERM)
     p.backup = "third"
     p.start_backup()
-    eventually(lambda: c.run("scontrol ping").returncode == 0, "both answer")
+    eventually(lambda: "DOWN" not in c.run("scontrol ping").ok(), "both answer")
     c.conf_file.write_text(c.conf_file.read_text().replace("KillWait=1", "KillWait=2"))
     c.run("scontrol reconfigure").ok()
     log = c.dir / "third.log"
     eventually(lambda: "beginning anew with the configuration of now" in log.read_text(), "third reads it too")
-    eventually(lambda: c.run("scontrol ping").returncode == 0, "both answer")
+    eventually(lambda: "DOWN" not in c.run("scontrol ping").ok(), "both answer")
     c.kill("slurmctld")
     eventually(lambda: "controller third leads" in log.read_text(), "third leads")
     eventually(lambda: c.node("n1")["State"] in ("MIXED", "ALLOCATED"), "the node has found it")

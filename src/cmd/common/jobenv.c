@@ -86,6 +86,17 @@ void jobenv_cluster(struct envlist *e, const struct conf *conf)
                  RPC_VERSION);
 }
 
+/* Times of the job that this command was started in, if any, do not stay. */
+static void set_times(struct envlist *e, const struct Pb__AllocReply *alloc)
+{
+    envlist_set(e, "SLURM_JOB_START_TIME", NULL);
+    envlist_set(e, "SLURM_JOB_END_TIME", NULL);
+    if (alloc->has_start_at_sec)
+        envlist_setf(e, "SLURM_JOB_START_TIME", "%lld", (long long)alloc->start_at_sec);
+    if (alloc->has_end_at_sec)
+        envlist_setf(e, "SLURM_JOB_END_TIME", "%lld", (long long)alloc->end_at_sec);
+}
+
 void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)
 {
     const struct Pb__JobSpec none = PB__JOB_SPEC__INIT;
@@ -109,6 +120,7 @@ void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const s
     set_counts(e, "SLURM_TASKS_PER_NODE", tasks, n);
     if (alloc->partition != NULL)
         envlist_set(e, "SLURM_JOB_PARTITION", alloc->partition);
+    set_times(e, alloc);
     envlist_set(e, "SLURM_CLUSTER_NAME", conf->cluster_name);
     envlist_set(e, "SLURM_CONF", conf->path);
     if (alloc->n_addrs > 1 && onehost_address(alloc->addrs[0]->addr))

@@ -113,10 +113,19 @@ static void test_alloc(void **state)
     reply.n_alloc = 2;
     reply.partition = "main";
     reply.spec = &spec;
+    reply.has_start_at_sec = true;
+    reply.start_at_sec = 1700000000;
     spec.has_num_tasks = 1;
     spec.num_tasks = 5;
     envlist_init(&e, NULL);
+    envlist_set(&e, "SLURM_JOB_END_TIME", "12"); /* of the job round this command */
     jobenv_alloc(&e, &reply, &conf);
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_START_TIME"), "1700000000");
+    assert_null(envlist_get(&e, "SLURM_JOB_END_TIME"));
+    reply.has_end_at_sec = true;
+    reply.end_at_sec = 1700000060;
+    jobenv_alloc(&e, &reply, &conf);
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_END_TIME"), "1700000060");
     assert_string_equal(envlist_get(&e, "SLURM_JOB_ID"), "42");
     assert_string_equal(envlist_get(&e, "SLURM_JOBID"), "42");
     assert_string_equal(envlist_get(&e, "SLURM_JOB_NODELIST"), "n[1-2]");

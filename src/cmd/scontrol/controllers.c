@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Requests to one controller alone: whether it is there, and that it lead. */
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/json_out.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
@@ -35,8 +38,16 @@ struct pinged {
     pthread_t thread;
     struct alone alone;
     bool up;
-    char *leader; /* whom it knows to lead, NULL: nobody */
+    int64_t latency_us; /* until it answered, or until it was given up */
+    char *leader;       /* whom it knows to lead, NULL: nobody */
 };
+
+static int64_t monotonic_us(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
+}
 
 static void *ping(void *arg)
 {
@@ -46,7 +57,9 @@ static void *ping(void *arg)
     arena_init(&arena, 0);
     struct rpc_client *client = rpc_client_new(&p->alone.conf);
     Pb__PingReply *reply = NULL;
+    int64_t asked_us = monotonic_us();
     p->up = rpc_call(client, RPC_PING, &request.base, 0, &arena, &reply, NULL) == 0;
+    p->latency_us = monotonic_us() - asked_us;
     if (p->up && reply)
         p->leader = mem_strdup(reply->leader ? reply->leader : reply->primary ? reply->name : NULL);
     rpc_client_free(client);
@@ -54,26 +67,36 @@ static void *ping(void *arg)
     return NULL;
 }
 
-static void put_line(const struct conf *conf, size_t rank, bool up)
+/* "primary", "backup", or "backup2" of several; valid until the next call. */
+static const char *mode_of(const struct conf *conf, size_t rank)
 {
-    struct str *out = cmd_out();
-    str_puts(out, "Slurmctld(");
+    static char mode[32];
     if (rank == 0)
-        str_puts(out, "primary");
-    else if (conf->controllers.len == 2)
-        str_puts(out, "backup");
-    else
-        str_printf(out, "backup%zu", rank);
-    str_printf(out, ") at %s is %s\n", conf->controllers.data[rank].name, up ? "UP" : "DOWN");
+        return "primary";
+    if (conf->controllers.len == 2)
+        return "backup";
+    snprintf(mode, sizeof(mode), "backup%zu", rank);
+    return mode;
 }
 
-int ping_print(bool *all_up, bool names_leader)
+static void put_line(const struct conf *conf, size_t rank, bool up)
 {
-    const struct conf *conf = cmd_conf();
+    str_printf(cmd_out(), "Slurmctld(%s) at %s is %s\n", mode_of(conf, rank),
+               conf->controllers.data[rank].name, up ? "UP" : "DOWN");
+}
+
+static json_t *json_ping(const struct conf *conf, size_t rank, const struct pinged *p)
+{
+    return json_pack("{s:o, s:s, s:b, s:I, s:s, s:b}", "hostname",
+                     json_out_text(conf->controllers.data[rank].name), "pinged",
+                     p->up ? "UP" : "DOWN", "responding", p->up, "latency",
+                     (json_int_t)p->latency_us, "mode", mode_of(conf, rank), "primary", rank == 0);
+}
+
+/* Asks all controllers; the caller frees the leaders. */
+static void ping_all(const struct conf *conf, struct pinged *all)
+{
     size_t count = conf->controllers.len;
-    _cleanup_free_ struct pinged *all = mem_new_array(struct pinged, count);
-    bool one_up = false;
-    *all_up = true;
     for (size_t i = 0; i < count; i++) {
         alone_init(&all[i].alone, i);
         if (all[i].alone.conf.message_timeout_sec > PING_PATIENCE_SEC)
@@ -83,18 +106,39 @@ int ping_print(bool *all_up, bool names_leader)
             all[i].thread = pthread_self();
         }
     }
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++)
         if (!pthread_equal(all[i].thread, pthread_self()))
             pthread_join(all[i].thread, NULL);
-        one_up = one_up || all[i].up;
-        *all_up = *all_up && all[i].up;
-        put_line(conf, i, all[i].up);
-    }
+}
+
+static void put_leader(const struct pinged *all, size_t count)
+{
     for (size_t i = 0; i < count; i++)
-        if (all[i].leader && names_leader && count > 1) {
+        if (all[i].leader) {
             str_printf(cmd_out(), "Leader: %s\n", all[i].leader);
-            names_leader = false;
+            return;
         }
+}
+
+int ping_print(bool full)
+{
+    const struct conf *conf = cmd_conf();
+    size_t count = conf->controllers.len;
+    _cleanup_free_ struct pinged *all = mem_new_array(struct pinged, count);
+    json_t *json = full && (scontrol.json || scontrol.yaml) ? json_array() : NULL;
+    bool one_up = false;
+    ping_all(conf, all);
+    for (size_t i = 0; i < count; i++) {
+        one_up = one_up || all[i].up;
+        if (json)
+            json_array_append_new(json, json_ping(conf, i, &all[i]));
+        else
+            put_line(conf, i, all[i].up);
+    }
+    if (json)
+        json_out_print("pings", json, scontrol.yaml, cmd_out());
+    else if (full && count > 1)
+        put_leader(all, count);
     for (size_t i = 0; i < count; i++)
         free(all[i].leader);
     return one_up ? 0 : 1;
@@ -102,9 +146,7 @@ int ping_print(bool *all_up, bool names_leader)
 
 int run_ping(int argc, char **argv)
 {
-    bool all_up;
-    ping_print(&all_up, true);
-    return all_up ? 0 : 1;
+    return ping_print(true);
 }
 
 int run_takeover(int argc, char **argv)

@@ -181,6 +181,8 @@ static int run_command(int argc, char **argv)
         cmd_line("too %s arguments for keyword:%s", count < c->least ? "few" : "many", c->word);
         return 1;
     }
+    if ((scontrol.json || scontrol.yaml) && c->run != run_show && c->run != run_ping)
+        cmd_error("--%s has no effect on '%s'", scontrol.json ? "json" : "yaml", c->word);
     return c->run(count, argv + 1);
 }
 

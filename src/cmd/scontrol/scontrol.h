@@ -29,8 +29,9 @@ scontrol_run run_completing, run_resume, run_suspend, run_takeover, run_top, run
 /* The detail of the controller's log, until it reads its configuration again: "debug2", "6". */
 int set_debug(const char *level);
 
-/* Whether the controllers answer, a line each. */
-int ping_print(bool *all_up, bool names_leader);
+/* Whether the controllers answer, a line each; full: with the leader of several, or all as JSON or
+ * YAML. 0: at least one controller answers; 1: none does. */
+int ping_print(bool full);
 
 /* Jobs and elements of job arrays out of "1,2", "3", "4_[1-5,7]" and "JobName=NAME"; negative after
  * a message. */

@@ -268,8 +268,7 @@ static int show_config(const char *key)
         return 0;
     }
     str_printf(cmd_out(), "%s\n", reply->text);
-    bool all_up;
-    ping_print(&all_up, false);
+    ping_print(false);
     return 0;
 }
 
@@ -493,8 +492,10 @@ static int show_aliases(const char *id)
     conf_free(conf);
     if (count)
         str_putc(cmd_out(), '\n');
+    else if (id && *id)
+        cmd_error("no node has NodeHostname=%s", id);
     else
-        cmd_error("no node has NodeHostname=%s", id && *id ? id : "of this host");
+        cmd_error("no node has the name of this host as its NodeHostname");
     return count ? 0 : 1;
 }
 
@@ -514,10 +515,12 @@ static int show_nothing(const char *id)
     return 0;
 }
 
+typedef int show_fn(const char *id);
+
 /* In the order in which an abbreviation finds them. */
 static const struct {
     const char *word;
-    int (*run)(const char *id);
+    show_fn *run;
 } entities[] = {
 #define ENTITY(word, run) {word, run},
 #define PLANNED(word, instead)
@@ -549,13 +552,27 @@ static int refuse(const char *word, size_t len)
     return 1;
 }
 
+static bool has_json(show_fn *run)
+{
+    show_fn *const with[] = {show_config,    show_job,         show_license, show_node,
+                             show_partition, show_reservation, show_step};
+    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
+        if (run == with[i])
+            return true;
+    return false;
+}
+
 int run_show(int argc, char **argv)
 {
     /* "show job=5" is "show job 5". */
     size_t len = strcspn(argv[0], "=");
     const char *id = argv[0][len] ? argv[0] + len + 1 : argc > 1 ? argv[1] : NULL;
     for (size_t i = 0; i < ENTITY_COUNT && len >= ENTITY_LEAST; i++)
-        if (!strncasecmp(entities[i].word, argv[0], len))
+        if (!strncasecmp(entities[i].word, argv[0], len)) {
+            if ((scontrol.json || scontrol.yaml) && !has_json(entities[i].run))
+                cmd_error("--%s has no effect on 'show %s'", scontrol.json ? "json" : "yaml",
+                          entities[i].word);
             return entities[i].run(id);
+        }
     return refuse(argv[0], len);
 }

@@ -42,10 +42,10 @@ struct list {
     VEC(struct tier) tiers;   /* with --priority */
     VEC(struct start) starts; /* with --start */
     size_t seen;
-    bool bad_sort; /* listed all the same, but not in the order asked for */
 };
 
-static void set_format(struct list *l)
+/* False after a message: the sort keys are invalid. */
+static bool set_format(struct list *l)
 {
     const struct options *o = l->options;
     listing_init(&l->listing, o->steps ? &fields_steps : &fields_jobs);
@@ -57,10 +57,10 @@ static void set_format(struct list *l)
                                          : o->start       ? FORMAT_START
                                          : o->long_format ? FORMAT_LONG
                                                           : FORMAT_JOBS);
-    l->bad_sort = !listing_set_sort(&l->listing, o->sort    ? o->sort
-                                                 : o->steps ? "P,i"
-                                                 : o->start ? "S"
-                                                            : "P,t,-Q");
+    return listing_set_sort(&l->listing, o->sort    ? o->sort
+                                         : o->steps ? "P,i"
+                                         : o->start ? "S"
+                                                    : "P,t,-Q");
 }
 
 /* A line for each element of a record of several. */
@@ -315,10 +315,12 @@ static int list_once(const struct options *o)
     struct list l = {.options = o};
     struct err err = {0};
     bool json = o->json || o->yaml;
-    if (json)
+    if (json) {
         l.json = json_array();
-    else
-        set_format(&l);
+    } else if (!set_format(&l)) {
+        listing_done(&l.listing);
+        return 1;
+    }
     int r = o->nodes ? node_names_check(o->nodes, &err) : 0;
     if (r == 0 && o->priority && !json)
         r = list_tiers(&l, &err);
@@ -348,7 +350,7 @@ static int list_once(const struct options *o)
     vec_done(&l.tiers);
     vec_done(&l.starts);
     int status = cmd_flush();
-    return r < 0 || l.bad_sort ? 1 : status;
+    return r < 0 ? 1 : status;
 }
 
 int main(int argc, char **argv)
