@@ -66,7 +66,8 @@ static void strip(const struct key *key, char *value)
 static bool is_derived(const struct key *key, const char *value, size_t nodes)
 {
     return (str_eq(key->name, "MaxNodeCount") && strtoull(value, NULL, 10) == nodes) ||
-           (str_eq(key->name, "SelectTypeParameters") && str_eq(value, "NONE"));
+           (str_eq(key->name, "SelectTypeParameters") &&
+            (str_eq(value, "NONE") || str_eq(value, "CR_CORE_MEMORY")));
 }
 
 static bool is_default(const struct key *key, const char *value)
