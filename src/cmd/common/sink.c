@@ -206,7 +206,8 @@ size_t sink_backlog(const struct sink *s)
 
 void sink_take_rest(struct sink *s, struct str *out)
 {
-    str_append(out, s->queue.data + s->done, sink_backlog(s));
+    if (sink_backlog(s) > 0)
+        str_append(out, s->queue.data + s->done, sink_backlog(s));
     sink_drop(s);
 }
 
