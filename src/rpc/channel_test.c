@@ -84,23 +84,30 @@ static void take_call(struct raw *raw, int listener, struct result *r, int port)
 
 static void listener_gets_nothing_but_a_hello(void **state)
 {
-    static const char *const answers[] = {
-        "HTTP/1.1 400 Bad Request\r\n\r\n and so on",
-        "SLUI\x01\0\0\0\x21\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0"
-        "a second message that is made without the key...",
-        "SLUI\x01\0\x01\0\x01\0\0\0\x04\0\0\0\x01\0\0\0\0\0\0\0"
-        "\x0a\x02me",
+#define ANSWER(text)                                                                               \
+    {                                                                                              \
+        text, sizeof(text) - 1                                                                     \
+    }
+    static const struct {
+        const char *bytes;
+        size_t len;
+    } answers[] = {
+        ANSWER("HTTP/1.1 400 Bad Request\r\n\r\n and so on"),
+        ANSWER("SLUI\x01\0\0\0\x21\0\0\0\x30\0\0\0\0\0\0\0\0\0\0\0"
+               "a second message that is made without the key..."),
+        ANSWER("SLUI\x01\0\x01\0\x01\0\0\0\x04\0\0\0\x01\0\0\0\0\0\0\0"
+               "\x0a\x02me"),
     };
-    static const size_t lens[] = {42, 24 + 48, 24 + 4};
+#undef ANSWER
     int port, listener = listen_bare(&port);
 
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(answers) / sizeof(*answers); i++) {
         struct result r;
         struct raw raw;
 
         take_call(&raw, listener, &r, port);
         assert_int_equal(raw.in.len, RPC_CHANNEL_HELLO_SIZE);
-        raw_send(&raw, answers[i], lens[i]);
+        raw_send(&raw, answers[i].bytes, answers[i].len);
         run_until(is_true, &r.done);
         run_until(raw_ended, &raw);
         assert_int_equal(raw.in.len, RPC_CHANNEL_HELLO_SIZE);
