@@ -312,10 +312,9 @@ def test_keys_of_a_partition(cluster):
     assert "TRESBillingWeights=CPU=2" in open(written, encoding="utf-8").read()
 
 
-@pytest.mark.parametrize("change", ["NodeName=n1 Gres=gpu:1", "NodeName=n1 NodeAddr=x", "NodeName=n1 NodeHostname=x",
-                                    "NodeName=n1 ResumeAfter=60", "NodeName=n1 State=NoResp", "NodeName=n1 CertToken=x",
+@pytest.mark.parametrize("change", ["NodeName=n1 Gres=gpu:1", "NodeName=n1 ResumeAfter=60", "NodeName=n1 State=NoResp", "NodeName=n1 CertToken=x",
                                     "NodeName=n1 InstanceId=x", "NodeName=n1 InstanceType=x", "NodeName=n1 Topology=x",
-                                    "StepId=1.0 TimeLimit=5", "ReservationName=r AllowedPartitions=main", "ReservationName=r QOS=x",
+                                    "ReservationName=r AllowedPartitions=main", "ReservationName=r QOS=x",
                                     "ReservationName=r TRESPerNode=gres/gpu=1", "ReservationName=r BurstBuffer=x",
                                     "SuspendExcNodes=n1", "SuspendExcParts=main", "SuspendExcStates=DOWN"])
 def test_what_is_not_supported_is_refused_by_name(cluster, change):
