@@ -24,7 +24,12 @@ struct loop_fd {
 struct loop *loop_new(unsigned workers)
 {
     struct loop *l = mem_new(struct loop);
-    struct event_config *config = event_config_new();
+    struct event_config *config;
+
+    /* Out of memory, libevent ends the process as everything else does; by itself, its event_new()
+     * and event_add() would return errors that no caller could answer. */
+    event_set_mem_functions(mem_alloc, mem_realloc, free);
+    config = event_config_new();
     /* Exact timers cost a clock reading a turn; a coarse clock is up to 4 ms late. */
     event_config_set_flag(config, EVENT_BASE_FLAG_PRECISE_TIMER);
     /* A timer set late in a long callback counts from then, not from the start of the turn. */
