@@ -396,6 +396,7 @@ def test_a_launch_failure_names_the_file(cluster):
         job = done.stdout.split()[-1]
         text = text.replace("%j", job)
         assert done.returncode == 1 and f"sbatch: error: job {job} could not be started: {text}\n" == done.stderr, done
+        cluster.wait(int(job))  # sbatch --wait does not wait for the epilogs
         shown = cluster.run(f"scontrol show job {job}").ok()
         assert "JobState=FAILED Reason=JobLaunchFailure " in shown and f"   ReasonDetail={text}\n" in shown, shown
         assert cluster.json(f"scontrol show job {job}")["jobs"][0]["state_description"] == text
