@@ -292,13 +292,8 @@ static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *
         rc = jobtmp_open(d, err);
     if (!rc)
         rc = plugins_begin(d, err);
-    if (rc) {
-        contain_close(d);
-        jobtmp_close(d);
-        spool_close(d);
-        free(take_ptr(d->log_file));
+    if (rc)
         return rc;
-    }
     set_up_loop(d);
     rc = serve_open(d, err);
     if (rc)
@@ -313,7 +308,7 @@ static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *
     return 0;
 }
 
-/* What is known before anything is begun. */
+/* Releases what main() knew before set_up(). */
 static void forget(struct slurmd *d)
 {
     configless_free(d->configless);
@@ -331,13 +326,13 @@ static void forget(struct slurmd *d)
     free(d->log_file_given);
 }
 
-static void tear_down(struct slurmd *d, const char *pid_file)
+/* Releases everything, also after set_up() failed half way. */
+static void tear_down(struct slurmd *d)
 {
-    uplink_flush(d);
-    unlink(pid_file);
     health_done(d);
     uplink_close(d);
-    rpc_server_unlisten(d->server);
+    if (d->server)
+        rpc_server_unlisten(d->server);
     script_forget_all(d);
     plugins_end(d);
     job_free_all(d);
@@ -386,9 +381,7 @@ static int run(struct slurmd *d, const struct slurmd_options *o)
         rc = detach_write_pid(pid_file, &err);
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
-        if (d->server)
-            rpc_server_unlisten(d->server);
-        forget(d);
+        tear_down(d);
         return 1;
     }
     log_info("slurmd version " SLUICE_VERSION " is node %s, port %u", d->name, d->node->port);
@@ -403,7 +396,9 @@ static int run(struct slurmd *d, const struct slurmd_options *o)
     malloc_trim(0); /* of reading the configuration */
     health_begin(d, uplink_open);
     loop_run(d->loop);
-    tear_down(d, pid_file);
+    uplink_flush(d);
+    unlink(pid_file);
+    tear_down(d);
     return 0;
 }
 

@@ -57,6 +57,7 @@ def test_a_service_manager_is_told_when_a_daemon_is_ready(started, daemon, tmp_p
     assert re.search("stopp(ed|ing)", log.read_text())
 
 
+@pytest.mark.allocator  # with sanitizers mlockall() does nothing
 @pytest.mark.skipif(not ROOT, reason="needs root: memory that can be locked")
 def test_slurmd_locks_its_memory_and_takes_another_slurmstepd(started, tmp_path):
     c, start = started
