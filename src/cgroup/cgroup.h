@@ -83,8 +83,11 @@ static inline bool cgroup_has(const struct cgroup *c, enum cgroup_part part)
 const char *cgroup_name_uid(uid_t uid, char buf[CGROUP_NAME_MAX]);
 const char *cgroup_name_job(uint32_t job_id, uint32_t restarts, char buf[CGROUP_NAME_MAX]);
 const char *cgroup_name_step(uint32_t step_id, char buf[CGROUP_NAME_MAX]);
+/* "stepd_42", "stepd_42.2": the step daemons of the job, beside the job's directory. */
+const char *cgroup_name_stepd(uint32_t job_id, uint32_t restarts, char buf[CGROUP_NAME_MAX]);
 /* -ERR_PARSE: it is not the name of a job's directory. */
 int cgroup_parse_job(const char *name, uint32_t *job_id, uint32_t *restarts);
+int cgroup_parse_stepd(const char *name, uint32_t *job_id, uint32_t *restarts);
 
 /* A directory below; made unless it is there. What it has of controllers is as above it: cpusets
  * are filled. A directory with others below it holds no processes (v2). */
@@ -105,6 +108,9 @@ void cgroup_each(const struct cgroup *c, cgroup_each_fn *fn, void *ctx);
 /* The calling process moves into it, in all trees. */
 int cgroup_enter(const struct cgroup *c, struct err *err);
 int cgroup_add(const struct cgroup *c, pid_t pid, struct err *err); /* another one; 0: the caller */
+/* A descriptor, above those that programs inherit: a process that writes "0" to it enters the
+ * directory of CGROUP_MEMORY. Or a negative code. */
+int cgroup_open_memory_entry(const struct cgroup *c, struct err *err);
 struct cgroup_pids {
     VEC(pid_t) list;
 };

@@ -13,6 +13,7 @@
 #include "cgroup/internal.h"
 
 #define PIDS_MAX 1000000
+#define ENTRY_FD_MIN 16
 #define HANDLES 256    /* that are open at a time */
 #define KILL_ROUNDS 20 /* of a version 1 that forks: each ends all that were there */
 
@@ -44,6 +45,19 @@ int cgroup_add(const struct cgroup *c, pid_t pid, struct err *err)
                                strerror(-rc));
         }
     return 0;
+}
+
+int cgroup_open_memory_entry(const struct cgroup *c, struct err *err)
+{
+    int dir = cgroup_dir(c, CGROUP_MEMORY);
+    _cleanup_close_ int low =
+        dir < 0 ? -1 : openat(dir, "cgroup.procs", O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    int fd = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, ENTRY_FD_MIN);
+
+    return fd < 0 ? err_set(err, dir < 0 ? -ENOENT : -errno,
+                            "cannot open cgroup.procs of memory cgroup %s: %s", c->path,
+                            strerror(dir < 0 ? ENOENT : errno))
+                  : fd;
 }
 
 /* --- which they are -----------------------------------------------------------------------------

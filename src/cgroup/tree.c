@@ -21,13 +21,24 @@ const char *cgroup_name_uid(uid_t uid, char buf[CGROUP_NAME_MAX])
     return buf;
 }
 
-const char *cgroup_name_job(uint32_t job_id, uint32_t restarts, char buf[CGROUP_NAME_MAX])
+static const char *name_attempt(const char *kind, uint32_t job_id, uint32_t restarts,
+                                char buf[CGROUP_NAME_MAX])
 {
     if (restarts)
-        snprintf(buf, CGROUP_NAME_MAX, "job_%u.%u", job_id, restarts);
+        snprintf(buf, CGROUP_NAME_MAX, "%s_%u.%u", kind, job_id, restarts);
     else
-        snprintf(buf, CGROUP_NAME_MAX, "job_%u", job_id);
+        snprintf(buf, CGROUP_NAME_MAX, "%s_%u", kind, job_id);
     return buf;
+}
+
+const char *cgroup_name_job(uint32_t job_id, uint32_t restarts, char buf[CGROUP_NAME_MAX])
+{
+    return name_attempt("job", job_id, restarts, buf);
+}
+
+const char *cgroup_name_stepd(uint32_t job_id, uint32_t restarts, char buf[CGROUP_NAME_MAX])
+{
+    return name_attempt("stepd", job_id, restarts, buf);
 }
 
 const char *cgroup_name_step(uint32_t step_id, char buf[CGROUP_NAME_MAX])
@@ -37,17 +48,28 @@ const char *cgroup_name_step(uint32_t step_id, char buf[CGROUP_NAME_MAX])
     return buf;
 }
 
-int cgroup_parse_job(const char *name, uint32_t *job_id, uint32_t *restarts)
+static int parse_attempt(const char *kind, const char *name, uint32_t *job_id, uint32_t *restarts)
 {
-    char again[CGROUP_NAME_MAX];
+    const char *numbers = strchr(name, '_');
+    char canonical[CGROUP_NAME_MAX];
     unsigned id = 0, round = 0;
-    int n = sscanf(name, "job_%u.%u", &id, &round);
+    int n = numbers ? sscanf(numbers, "_%u.%u", &id, &round) : 0;
 
-    if (n < 1 || strcmp(cgroup_name_job(id, n == 2 ? round : 0, again), name) != 0)
+    if (n < 1 || strcmp(name_attempt(kind, id, n == 2 ? round : 0, canonical), name) != 0)
         return -ERR_PARSE;
     *job_id = id;
     *restarts = n == 2 ? round : 0;
     return 0;
+}
+
+int cgroup_parse_job(const char *name, uint32_t *job_id, uint32_t *restarts)
+{
+    return parse_attempt("job", name, job_id, restarts);
+}
+
+int cgroup_parse_stepd(const char *name, uint32_t *job_id, uint32_t *restarts)
+{
+    return parse_attempt("stepd", name, job_id, restarts);
 }
 
 /* --- directories --------------------------------------------------------------------------------

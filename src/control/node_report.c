@@ -226,6 +226,11 @@ static void on_event(struct control *c, struct node *n, const Pb__NodeEvent *e)
         const Pb__StepEnded *s = e->step_ended;
         struct job *j = find_attempt(c, s->job_id, s->restarts);
         bool memory = s->has_out_of_memory && s->out_of_memory;
+        if (j && s->text && alloc_find(j, n->index)) {
+            free(j->reason_detail);
+            j->reason_detail = mem_strdup(s->text);
+            job_touch(c->cluster, j);
+        }
         if (j)
             step_ended_on(c, j, s->step_id, n->index,
                           memory ? STATUS_OUT_OF_MEMORY : s->exit_status);

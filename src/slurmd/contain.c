@@ -210,6 +210,11 @@ int contain_above(const struct contain *k, uid_t uid, bool make, struct cgroup *
     return make ? cgroup_make(&k->base, name, out, err) : cgroup_find(&k->base, name, out);
 }
 
+bool contain_limits_memory(const struct contain *k)
+{
+    return k->use & CGROUP_BIT(CGROUP_MEMORY) && limits_memory(&k->d->conf->cgroup);
+}
+
 int contain_job(const struct contain *k, uid_t uid, struct job_key key, bool make,
                 struct cgroup *out, struct err *err)
 {
@@ -245,7 +250,7 @@ static int fill_memory(const struct slurmd *d, const struct cgroup *job, const P
     bool swap = cgroup_has_swap(job);
     int rc;
 
-    if (!(d->contain->use & CGROUP_BIT(CGROUP_MEMORY)) || !limits_memory(c))
+    if (!contain_limits_memory(d->contain))
         return 0;
     contain_limit(c, d->hw.real_memory_mib, share ? share->mem_mib : 0, &of_job);
     contain_limit(c, d->hw.real_memory_mib, here->mem_mib, &of_step);

@@ -37,6 +37,14 @@ bool contain_tracks(const struct slurmd *d); /* steps that start now, by control
 /* Those in the step's, where it is tracked by one. The caller ends the list. */
 void contain_pids(struct job *j, uint32_t step_id, struct cgroup_pids *out);
 
+/* The shepherds of a job have a memory cgroup of their own beside the job's, with a limit that
+ * grows with the steps of the job. *entry: a new shepherd writes "0" to it before it reads its
+ * order; the caller closes. -1: the configuration limits no memory. */
+int contain_shepherds_open(struct job *j, int *entry, struct err *err);
+/* The kernel has killed more processes in that cgroup than earlier calls have accounted for.
+ * Accounts for one of them, and *why names the limit. */
+bool contain_shepherds_were_killed(struct job *j, struct str *why);
+
 /* Of a step whose shepherd was killed: ends what is in its cgroup. How many are left, and which
  * one of them, as proc_describe() puts it. */
 unsigned contain_kill(struct job *j, uint32_t step_id, struct str *left);

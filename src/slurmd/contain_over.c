@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Directories of what is over: they go as soon as the kernel lets go of them. */
+#include <errno.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -46,6 +47,8 @@ static int remove_one(const struct contain *k, const struct removal *r)
         in = &above;
     }
     rc = cgroup_remove(in, cgroup_name_job(r->job.id, r->job.restarts, name));
+    if (cgroup_remove(in, cgroup_name_stepd(r->job.id, r->job.restarts, name)))
+        rc = -EBUSY;
     if (!rc && in == &above)
         cgroup_remove_empty(&k->base, cgroup_name_uid(r->uid, name)); /* others may be in it */
     return rc;
@@ -174,14 +177,16 @@ static void sweep_job(void *ctx, const char *name)
 {
     struct sweep *s = ctx;
     _cleanup_(cgroup_close) struct cgroup dir = {0};
+    bool of_shepherds;
     uint32_t id, restarts;
 
-    if (cgroup_parse_job(name, &id, &restarts))
+    of_shepherds = !cgroup_parse_stepd(name, &id, &restarts);
+    if (!of_shepherds && cgroup_parse_job(name, &id, &restarts))
         return;
     s->job = job_find(s->k->d, id, restarts);
     if (!s->job || s->job->note.gone) {
         sweep_unknown(s, name);
-    } else if (!cgroup_find(s->in, name, &dir)) {
+    } else if (!of_shepherds && !cgroup_find(s->in, name, &dir)) {
         struct sweep below = {.k = s->k, .in = &dir, .job = s->job};
 
         cgroup_each(&dir, sweep_step, &below);

@@ -47,6 +47,7 @@ void ending_lost_free(struct lost *l)
         pb__stepd_ended__free_unpacked(l->said, NULL);
     if (l->handle >= 0)
         close(l->handle);
+    free(l->for_memory);
     free(l);
 }
 
@@ -58,7 +59,9 @@ static void say_killed(const struct lost *l, Pb__Usage *usage, Pb__StepdEnded *m
     m->restarts = j->key.restarts;
     m->step_id = l->step_id;
     m->exit_status = SIGKILL;
-    m->text = l->was_silent ? "slurmstepd did not answer, and was killed" : "slurmstepd was killed";
+    m->text = l->for_memory   ? l->for_memory
+              : l->was_silent ? "slurmstepd did not answer, and was killed"
+                              : "slurmstepd was killed";
     m->has_timed_out = m->timed_out = str_eq(j->note.why, "TIME LIMIT");
     m->usage = contain_time(j, l->step_id, usage) ? usage : NULL;
 }
@@ -67,6 +70,7 @@ static void lost_is_over(struct lost *l, char *stuck)
 {
     Pb__StepdEnded m = PB__STEPD_ENDED__INIT, *said = take_ptr(l->said);
     Pb__Usage usage = PB__USAGE__INIT;
+    _cleanup_free_ char *text = NULL; /* m.text, once l is freed */
     struct job *j = l->job;
 
     if (said)
@@ -80,6 +84,7 @@ static void lost_is_over(struct lost *l, char *stuck)
     contain_step_over(j, l->step_id);
     litter_of_step(j->d, j->key.id, j->key.restarts, l->step_id);
     freq_step_over(j, l->step_id);
+    text = take_ptr(l->for_memory);
     ending_lost_free(l);
     job_step_ended(j, &m, NULL);
     if (said)
@@ -140,9 +145,14 @@ static void end_what_is_left(struct lost *l)
 
 void ending_lost(struct job *j, uint32_t step_id)
 {
-    log_error("step %s: its slurmstepd has gone without a report; ending what is left of it",
-              STEP_ID_TEXT(j->key.id, step_id));
-    end_what_is_left(lost_new(j, step_id));
+    _cleanup_str_ struct str why = STR_INIT;
+    struct lost *l = lost_new(j, step_id);
+
+    if (contain_shepherds_were_killed(j, &why))
+        l->for_memory = mem_strdup(str_cstr(&why));
+    log_error("step %s: %s; ending what is left of it", STEP_ID_TEXT(j->key.id, step_id),
+              l->for_memory ? l->for_memory : "its slurmstepd has gone without a report");
+    end_what_is_left(l);
 }
 
 void ending_silent(struct job *j, uint32_t step_id, pid_t shepherd, int handle)

@@ -16,6 +16,7 @@ struct lost {
     struct loop_timer *timer;
     Pb__StepdEnded *said; /* by its shepherd; NULL: that was killed */
     bool was_silent;      /* killed, for it did not answer */
+    char *for_memory;     /* killed by the limit of all shepherds of the job; NULL: not so */
     pid_t silent;         /* that one, */
     int handle;           /* and of it; -1: none */
 };

@@ -56,6 +56,7 @@ struct job {
     struct loop_timer *halt_timer;
     uint64_t nonces[JOB_NONCES];
     size_t nonce_next;
+    uint64_t shepherd_kills;      /* see contain_shepherds_were_killed() */
     struct oldscript *old_script; /* that an earlier daemon has begun; NULL: none */
     UT_hash_handle hh;
 };

@@ -69,6 +69,8 @@ void report_step_ended(struct slurmd *d, const Pb__StepdEnded *end)
     m.usage = end->usage;
     m.has_out_of_memory = end->has_out_of_memory;
     m.out_of_memory = end->out_of_memory;
+    if (end->exit_status && !end->launch_code)
+        m.text = end->text;
     event.step_ended = &m;
     events_push(d->events, &event);
 }

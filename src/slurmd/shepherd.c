@@ -16,6 +16,7 @@
 #include "base/log.h"
 
 #define STEPD_FD 3
+#define ENTRY_FD 4        /* of the memory cgroup, see slurmstepd/nursery.h */
 #define NURSERY_STEPS 128 /* of one: then others get an address space laid out anew */
 
 struct nursery {
@@ -25,19 +26,27 @@ struct nursery {
     struct stat binary; /* what it runs */
 };
 
-static int spawn(const struct slurmd *d, const char *path, char *const *argv, int fd, pid_t *pid)
+static int spawn(const struct slurmd *d, const char *path, char *const *argv, int fd, int entry,
+                 pid_t *pid)
 {
     _cleanup_free_ char *tz = getenv("TZ") ? mem_printf("TZ=%s", getenv("TZ")) : NULL;
     _cleanup_free_ char *descriptors = mem_printf("DESCRIPTORS=%u", d->descriptors);
     _cleanup_free_ char *core = mem_printf("CORE_LIMIT=%llu", (unsigned long long)d->core_limit);
-    char *const env[] = {"PATH=/usr/bin:/bin", descriptors, core, tz, NULL};
+    char *env[] = {"PATH=/usr/bin:/bin", descriptors, core, NULL, NULL, NULL};
+    size_t n_env = 3;
     posix_spawn_file_actions_t actions;
 
     posix_spawn_file_actions_init(&actions);
     for (int i = 0; i < 3; i++)
         posix_spawn_file_actions_adddup2(&actions, d->null_fd, i);
     posix_spawn_file_actions_adddup2(&actions, fd, STEPD_FD);
-    posix_spawn_file_actions_addclosefrom_np(&actions, STEPD_FD + 1);
+    if (entry >= 0) {
+        posix_spawn_file_actions_adddup2(&actions, entry, ENTRY_FD);
+        env[n_env++] = "MEMORY_CGROUP=4";
+    }
+    posix_spawn_file_actions_addclosefrom_np(&actions, entry >= 0 ? ENTRY_FD + 1 : STEPD_FD + 1);
+    if (tz)
+        env[n_env++] = tz;
     return child_start(pid, path, &actions, true, argv, env);
 }
 
@@ -63,7 +72,7 @@ static bool nursery_open(struct slurmd *d, const struct stat *binary)
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return false;
-    rc = spawn(d, d->stepd_path, argv, pair[1], &pid);
+    rc = spawn(d, d->stepd_path, argv, pair[1], -1, &pid);
     close(pair[1]);
     if (rc) {
         close(pair[0]);
@@ -82,23 +91,27 @@ static bool same_file(const struct stat *a, const struct stat *b)
            a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* The request goes with its connection, in one message. */
-static bool nursery_ask(const struct nursery *n, const char *title, int fd)
+/* The request goes with its connection, and the entry of its cgroup if there is one, in one
+ * message.
+ */
+static bool nursery_ask(const struct nursery *n, const char *title, int fd, int entry)
 {
+    const int fds[] = {fd, entry};
+    size_t len = entry >= 0 ? sizeof(fds) : sizeof(fd);
     union {
         struct cmsghdr head;
-        char room[CMSG_SPACE(sizeof(int))];
+        char bytes[CMSG_SPACE(sizeof(fds))];
     } control = {0};
     struct iovec part = {(char *)title, strlen(title)};
     struct msghdr m = {.msg_iov = &part,
                        .msg_iovlen = 1,
-                       .msg_control = control.room,
-                       .msg_controllen = sizeof(control.room)};
+                       .msg_control = control.bytes,
+                       .msg_controllen = CMSG_SPACE(len)};
 
-    control.head.cmsg_len = CMSG_LEN(sizeof(int));
+    control.head.cmsg_len = CMSG_LEN(len);
     control.head.cmsg_level = SOL_SOCKET;
     control.head.cmsg_type = SCM_RIGHTS;
-    memcpy(CMSG_DATA(&control.head), &fd, sizeof(int));
+    memcpy(CMSG_DATA(&control.head), fds, len);
     return sendmsg(n->fd, &m, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)part.iov_len;
 }
 
@@ -120,7 +133,7 @@ static bool is_ready(struct nursery *n)
 }
 
 /* What is on its way to one that is let go still gets there. */
-static bool nursery_start(struct slurmd *d, const char *title, int fd)
+static bool nursery_start(struct slurmd *d, const char *title, int fd, int entry)
 {
     struct stat binary;
 
@@ -132,7 +145,7 @@ static bool nursery_start(struct slurmd *d, const char *title, int fd)
         return false;
     if (!is_ready(d->nursery))
         return false;
-    if (nursery_ask(d->nursery, title, fd)) {
+    if (nursery_ask(d->nursery, title, fd, entry)) {
         d->nursery->left--;
         return true;
     }
@@ -143,7 +156,7 @@ static bool nursery_start(struct slurmd *d, const char *title, int fd)
     return false;
 }
 
-int shepherd_start(struct slurmd *d, bool loads, const char *title, int fd, pid_t *pid,
+int shepherd_start(struct slurmd *d, bool loads, const char *title, int fd, int entry, pid_t *pid,
                    struct err *err)
 {
     const char *path = loads ? d->stepd_spank_path : d->stepd_path;
@@ -151,9 +164,9 @@ int shepherd_start(struct slurmd *d, bool loads, const char *title, int fd, pid_
     int rc;
 
     *pid = 0;
-    if (!loads && nursery_start(d, title, fd))
+    if (!loads && nursery_start(d, title, fd, entry))
         return 0;
-    rc = spawn(d, path, argv, fd, pid);
+    rc = spawn(d, path, argv, fd, entry, pid);
     if (rc)
         return err_set(err, -ERR_NODE_FAULT, "cannot run %s: %s", path, strerror(rc));
     loop_child(d->loop, *pid, on_exit_of, NULL);

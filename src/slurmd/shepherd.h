@@ -16,10 +16,10 @@
 
 #include "slurmd/slurmd.h"
 
-/* One that has fd as its connection to us; the caller's stays open. loads: the one with plugins,
- * which has no nursery. title: what ps shows. *pid: 0 when only it will tell, with
- * StepdStarted.shepherd. -ERR_NODE_FAULT. */
-int shepherd_start(struct slurmd *d, bool loads, const char *title, int fd, pid_t *pid,
+/* One that has fd as its connection to us; the caller's stays open. entry: of contain.h, the
+ * caller's too; -1: none. loads: the one with plugins, which has no nursery. title: what ps shows.
+ * *pid: 0 when only it will tell, with StepdStarted.shepherd. -ERR_NODE_FAULT. */
+int shepherd_start(struct slurmd *d, bool loads, const char *title, int fd, int entry, pid_t *pid,
                    struct err *err);
 
 /* Lets the nursery go; its shepherds live. */

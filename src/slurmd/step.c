@@ -281,13 +281,17 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
     char step[STEP_ID_TEXT_MAX];
     _cleanup_free_ char *title = mem_printf("slurmstepd: [%s]", step_id_text(j->key.id, id, step));
     bool loads = start->n_spank_plugins || (start->has_pam && start->pam);
+    _cleanup_close_ int entry = -1;
     struct step *s;
     int pair[2], rc;
     pid_t pid;
 
+    rc = contain_shepherds_open(j, &entry, err);
+    if (rc)
+        return rc;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return err_set(err, -ERR_NODE_FAULT, "cannot make a socket pair: %s", strerror(errno));
-    rc = shepherd_start(d, loads, title, pair[1], &pid, err);
+    rc = shepherd_start(d, loads, title, pair[1], entry, &pid, err);
     close(pair[1]);
     if (rc) {
         close(pair[0]);

@@ -33,6 +33,7 @@
 #include "slurmstepd/wipe.h"
 
 #define DAEMON_FD 3
+#define MEMORY_FD 4 /* with MEMORY_CGROUP in the environment: the entry of a memory cgroup */
 #define DESCRIPTORS_MAX 65536
 
 static void on_stray(void *ctx, pid_t pid, int wait_status)
@@ -113,6 +114,11 @@ int main(int argc, char **argv)
     if (argc == 3 && !strcmp(argv[1], "wipe")) {
         wipe_tree_whole(argv[2]);
         return 0;
+    }
+    if (getenv("MEMORY_CGROUP") && !nursery_enter_memory(MEMORY_FD)) {
+        fputs("slurmstepd: error: cannot enter the memory cgroup of the job's step daemons\n",
+              stderr);
+        return 1;
     }
     if (fd_begin(DAEMON_FD + 1) || fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
         fputs("slurmstepd: error: this program is started by slurmd, one process per step\n",

@@ -61,21 +61,31 @@ static void title_set(const struct room *r, const char *title)
     memset(r->at + len, 0, r->len - len);
 }
 
-/* The connection of a step, and its title; -1: slurmd has gone. */
-static int receive(int fd, char *title)
+bool nursery_enter_memory(int entry)
+{
+    bool done = entry < 0 || write(entry, "0", 1) == 1;
+
+    if (entry >= 0)
+        close(entry);
+    return done;
+}
+
+/* The connection of a step, its title and the entry of its memory cgroup, -1: none; -1: slurmd has
+ * gone. */
+static int receive(int fd, char *title, int *entry)
 {
     for (;;) {
+        int fds[2] = {-1, -1};
         union {
             struct cmsghdr head;
-            char room[CMSG_SPACE(sizeof(int))];
+            char bytes[CMSG_SPACE(sizeof(fds))];
         } control = {0};
         struct iovec part = {title, TITLE_MAX - 1};
         struct msghdr m = {.msg_iov = &part,
                            .msg_iovlen = 1,
-                           .msg_control = control.room,
-                           .msg_controllen = sizeof(control.room)};
+                           .msg_control = control.bytes,
+                           .msg_controllen = sizeof(control.bytes)};
         ssize_t n = recvmsg(fd, &m, MSG_CMSG_CLOEXEC);
-        int got;
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -83,10 +93,15 @@ static int receive(int fd, char *title)
             return -1;
         title[n] = '\0';
         if (!m.msg_controllen || control.head.cmsg_type != SCM_RIGHTS ||
-            control.head.cmsg_len != CMSG_LEN(sizeof(int)))
+            control.head.cmsg_len < CMSG_LEN(sizeof(int)))
             continue; /* this process may have no more descriptors: slurmd sees it close */
-        memcpy(&got, CMSG_DATA(&control.head), sizeof(got));
-        return got;
+        memcpy(fds, CMSG_DATA(&control.head), control.head.cmsg_len - CMSG_LEN(0));
+        if (m.msg_flags & MSG_CTRUNC) { /* the same of its second one */
+            close(fds[0]);
+            continue;
+        }
+        *entry = fds[1];
+        return fds[0];
     }
 }
 
@@ -130,22 +145,29 @@ void nursery_serve(char **argv, int fd)
 {
     struct room room = title_room(argv);
     char title[TITLE_MAX];
-    int step_fd;
+    int step_fd, entry;
     pid_t pid;
 
     if (!may_fork() || send(fd, "", 1, MSG_NOSIGNAL) != 1)
         _exit(1);
     prctl(PR_SET_NAME, "stepd-nursery");
     do {
-        step_fd = receive(fd, title);
+        step_fd = receive(fd, title, &entry);
         if (step_fd < 0)
             _exit(0);
         pid = fork_beside();
         if (pid < 0)
             refuse(step_fd, errno);
-        if (pid)
+        if (pid) {
             close(step_fd);
+            if (entry >= 0)
+                close(entry);
+        }
     } while (pid);
+    if (!nursery_enter_memory(entry)) {
+        refuse(step_fd, errno);
+        _exit(1);
+    }
     dup2(step_fd, fd);
     close(step_fd);
     setsid();

@@ -6,6 +6,12 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
+/* The calling process enters the memory cgroup that slurmd has opened for it, and closes the
+ * descriptor; -1: there is none. False: it may not, see errno. */
+bool nursery_enter_memory(int entry);
+
 /* Serves slurmd on fd, and ends the process when slurmd has closed that. Says with a message of one
  * byte that it is ready; ends without when this process may not fork so. Where there can be no
  * other process just now, it answers STEPD_START in the shepherd's place. Returns in each shepherd:

@@ -443,9 +443,11 @@ def test_version_2_with_every_controller(make_cluster):
     scope = top / "system.slice/n1_slurmstepd.scope"
     user = scope / "job_1/step_batch/user"
     user.mkdir(parents=True)
-    for place in [user, *user.parents]:
+    daemons = [scope / f"stepd_{number}" for number in (1, 2)]
+    for place in [*daemons, user, *user.parents]:
         if place == c.dir:
             break
+        place.mkdir(exist_ok=True)
         for name, text in FAKE.items():
             (place / name).write_text(text)
     (c.dir / "cgroup.conf").write_text(f"CgroupMountpoint={top}\nConstrainCores=yes\n{LIMITS}AllowedSwapSpace=50\n")
@@ -454,6 +456,7 @@ def test_version_2_with_every_controller(make_cluster):
     step = user.parent
     job = c.sbatch("-n1", "--mem=100", wrap="while [ ! -e go ]; do sleep 0.05; done")
     eventually(lambda: (user / "cgroup.procs").read_text() == "0", "it has entered")
+    assert (daemons[0] / "cgroup.procs").read_text() == "0" and int((daemons[0] / "memory.max").read_text()) == 68 << 20
     for place in (step.parent, step):
         assert (place / "cpuset.cpus").read_text() == "0"
         assert int((place / "memory.max").read_text()) == 100 << 20
@@ -492,6 +495,33 @@ def test_what_is_shown(cluster_of):
     assert f"{c.dir}/cgroup.conf:1: warning: unknown key ConstrainCore" in checked.stdout + checked.stderr
     (c.dir / "cgroup.conf").write_text("\nConstrainCores=perhaps\n")
     c.run(f"slurmctld --check -f {c.conf_file}").fails(f"{c.dir}/cgroup.conf:2: ConstrainCores=perhaps: expected YES or NO")
+
+
+HOG_IN = """
+import sys
+open(sys.argv[1], "w").write("0")
+bytearray(80 << 20)
+"""
+
+
+def test_memory_of_step_daemons(cluster_of):
+    """Step daemons of a job have a memory limit of their own, which grows with its steps; beyond it this job ends, and others go on."""
+    c = memory(cluster_of, 1)
+    job, other = (c.sbatch("--mem=100", wrap="srun -n1 --overlap sh -c 'touch up.$SLURM_JOB_ID; exec sleep 1000'") for _ in range(2))
+    groups = [c.groups.of("memory") / f"uid_{os.getuid()}/stepd_{number}" for number in (job, other)]
+    eventually(lambda: all((c.work / f"up.{number}").exists() for number in (job, other)), "both steps run")
+    assert all(len(numbers(group / "cgroup.procs")) == 2 for group in groups)
+    daemons = numbers(groups[0] / "cgroup.procs")
+    assert numbers(groups[0] / "memory.limit_in_bytes") == [(64 + 2 * 4) << 20]
+    assert not set(daemons) & set(numbers(groups[0].parent / f"job_{job}/cgroup.procs"))
+    # the kernel chooses the largest process: a larger one than the daemons stands for the daemon that has grown
+    assert subprocess.run(["python3", "-c", HOG_IN, groups[0] / "cgroup.procs"]).returncode == -signal.SIGKILL
+    os.kill(child_named(c.daemons["n1"].pid, "slurmstepd"), signal.SIGKILL)
+    c.wait(job)
+    assert f"step daemons of job {job} have used the 72 MiB that they may have on node n1" in c.tail("n1", 100)
+    assert f"step daemons of job {job} have used the 72 MiB" in c.run(f"scontrol show job {job}").ok()
+    assert c.state(other) == "RUNNING" and len(numbers(groups[1] / "cgroup.procs")) == 2
+    eventually(lambda: not groups[0].exists(), "the directory of the daemons is gone")
 
 
 def time_of_all(c):
