@@ -9,7 +9,6 @@
 #include "slurmd/usage_priv.h"
 
 #define PIDS_FRESH_MS 100 /* processes that are told are no older */
-#define ANSWERS_MAX 256
 
 static void reply_step(struct usage *u, const struct answer *a)
 {
@@ -133,10 +132,28 @@ void usage_answer_all(struct usage *u)
     vec_clear(&u->answers);
 }
 
+bool usage_may_wait(const struct answer *waiting, size_t count, uid_t uid, struct err *err)
+{
+    size_t own = 0;
+
+    for (size_t i = 0; i < count; i++)
+        own += waiting[i].uid == uid;
+    if (count >= USAGE_ANSWERS_MAX)
+        return !err_set(err, -ERR_BUSY, "%s: %zu questions about usage wait for an answer",
+                        err_text(ERR_BUSY), count);
+    if (own >= USAGE_ANSWERS_PER_USER)
+        return !err_set(err, -ERR_BUSY,
+                        "%s: %zu questions of user %u about usage wait for an answer",
+                        err_text(ERR_BUSY), own, (unsigned)uid);
+    return true;
+}
+
 static void answer_later(struct usage *u, const struct answer *a)
 {
-    if (u->answers.len >= ANSWERS_MAX) {
-        rpc_reply_error(u->d->server, a->call, ERR_BUSY, "too many ask what is used here");
+    struct err err = {0};
+
+    if (!usage_may_wait(u->answers.data, u->answers.len, a->uid, &err)) {
+        rpc_reply_error(u->d->server, a->call, -err.code, err.text);
         return;
     }
     vec_push(&u->answers, *a);
@@ -154,8 +171,11 @@ static bool may_see_all(const struct rpc_request *r)
 void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__StepUsageRequest *m = (const Pb__StepUsageRequest *)r->body;
-    struct answer a = {
-        .call = r->call, .job_id = m->job_id, .step_id = m->step_id, .one_step = m->has_step_id};
+    struct answer a = {.call = r->call,
+                       .uid = r->who.uid,
+                       .job_id = m->job_id,
+                       .step_id = m->step_id,
+                       .one_step = m->has_step_id};
     const struct job *j = d->jobs;
 
     while (j && j->key.id != m->job_id)

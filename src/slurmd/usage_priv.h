@@ -7,6 +7,8 @@
 #include "slurmd/usage.h"
 
 #define USAGE_FRESH_MS 1000 /* figures that are told are no older */
+#define USAGE_ANSWERS_MAX 256
+#define USAGE_ANSWERS_PER_USER 64
 
 struct answer {
     uint64_t call;
@@ -41,3 +43,5 @@ bool usage_is_fresh(const struct usage *u, int64_t ms);
 
 /* usage_answer.c: all who wait, from what the books say now. */
 void usage_answer_all(struct usage *u);
+/* Whether one more question of this user may wait; -ERR_BUSY in *err if not. */
+bool usage_may_wait(const struct answer *waiting, size_t count, uid_t uid, struct err *err);
