@@ -82,12 +82,14 @@ def test_connections_for_a_user_are_not_of_root(cluster):
 
 
 def test_failed_launches_do_not_fill_the_log(make_cluster):
-    """A user who launches what cannot start, again and again: so many lines a minute, and how many more."""
+    """A user who launches what cannot start, again and again, has so many lines a minute; those about other users still come."""
     c = make_cluster(nodes=1)
     line = "i=0; while [ $i -lt 200 ]; do srun --overlap -o /no/such/file-%t true; i=$((i+1)); done 2>&1 | grep -c 'Could not open'"
     assert int(c.run(["srun", "-n1", "sh", "-c", line], user="nobody", timeout=300).ok()) >= 200
     said = (c.dir / "slurmd-n1.log").read_text().count("Could not open")
     assert 0 < said <= 120, said  # it may touch two minutes
+    c.run(["srun", "-n1", "--overlap", "-o", "/no/such/other-%t", "true"]).fails("Could not open")
+    assert "/no/such/other-0" in (c.dir / "slurmd-n1.log").read_text()
 
 
 def gated_prolog(c):
@@ -115,6 +117,20 @@ def test_launches_end_whose_srun_is_silent(make_cluster, nodes, says):
         eventually(lambda: says in (c.dir / "slurmd-n1.log").read_text(), "the end of the launch")
         p.send_signal(signal.SIGCONT)
         assert p.communicate(timeout=60)[1] and p.returncode != 0
+
+
+def test_environment_of_batch_jobs_is_limited(cluster):
+    """The refusal names the size and the limit; what is below runs, whole."""
+    def sbatch(count):
+        script = ("import os, resource\nresource.setrlimit(resource.RLIMIT_STACK, (resource.RLIM_INFINITY,) * 2)\n"
+                  f"os.environ.update({{f'V{{i}}': 'x' * 100_000 for i in range({count})}})\n"
+                  "os.execvp('sbatch', ['sbatch', '--parsable', '-o', 'out', '--wrap', 'ulimit -s unlimited; env | grep -c ^V'])")
+        return cluster.run(["python3", "-c", script])
+
+    sbatch(30).fails("the environment and the arguments have 3", "at most 2097152 are accepted", "--export")
+    job = int(sbatch(15).ok())
+    cluster.wait(job)
+    assert cluster.output(job, "out") == "15\n"
 
 
 def test_steps_of_a_job_are_limited(make_cluster):
