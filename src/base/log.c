@@ -315,11 +315,16 @@ void log_write(enum log_level level, const char *room, const char *fmt, ...)
     errno = saved;
 }
 
-bool log_allow(struct log_limit *limit)
+static long this_minute(void)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    long minute = now.tv_sec / 60;
+    return now.tv_sec / 60;
+}
+
+bool log_allow(struct log_limit *limit)
+{
+    long minute = this_minute();
     if (minute != limit->minute) {
         if (limit->count > limit->burst)
             log_write(LOG_LVL_INFO, "log", "%u similar lines left out",
@@ -328,4 +333,44 @@ bool log_allow(struct log_limit *limit)
         limit->count = 0;
     }
     return ++limit->count <= limit->burst;
+}
+
+static void begin_minute(struct log_limits *limits, long minute)
+{
+    unsigned dropped = 0, sources = 0;
+    for (unsigned i = 0; i < limits->len; i++) {
+        unsigned count = limits->of[i].count;
+        dropped += count > limits->burst ? count - limits->burst : 0;
+        sources += count > limits->burst;
+    }
+    if (dropped)
+        log_write(LOG_LVL_INFO, "log", "%u similar lines left out, which have %u source%s", dropped,
+                  sources, sources == 1 ? "" : "s");
+    limits->minute = minute;
+    limits->len = 0;
+}
+
+bool log_allow_source(struct log_limits *limits, uint64_t source)
+{
+    long minute = this_minute();
+    unsigned i = 0;
+    if (minute != limits->minute)
+        begin_minute(limits, minute);
+    while (i < limits->len && i < LOG_SOURCES && limits->of[i].source != source)
+        i++;
+    if (i == limits->len) {
+        limits->of[i] = (struct log_source_count){.source = source};
+        limits->len++;
+    }
+    return ++limits->of[i].count <= limits->burst;
+}
+
+uint64_t log_source(const char *peer)
+{
+    const char *port = strrchr(peer, ':');
+    size_t len = port ? (size_t)(port - peer) : strlen(peer);
+    uint64_t hash = 0xcbf29ce484222325u; /* FNV-1a */
+    for (size_t i = 0; i < len; i++)
+        hash = (hash ^ (unsigned char)peer[i]) * 0x100000001b3u;
+    return hash;
 }

@@ -80,3 +80,19 @@ struct log_limit {
     unsigned count, burst;
 };
 bool log_allow(struct log_limit *limit);
+
+/* The same limit for each source of such events, so that the lines about one user do not hide those
+ * about another. A source is a uid, or log_source() of a peer. The sources of a minute beyond
+ * LOG_SOURCES share one count. */
+#define LOG_SOURCES 64
+struct log_limits {
+    unsigned burst;
+    long minute;
+    unsigned len;
+    struct log_source_count {
+        uint64_t source;
+        unsigned count;
+    } of[LOG_SOURCES + 1];
+};
+bool log_allow_source(struct log_limits *limits, uint64_t source);
+uint64_t log_source(const char *peer); /* "10.0.0.1:4711": of any port; "local uid 1000" */

@@ -262,6 +262,40 @@ static void limit_counts_what_it_drops(void **state)
     assert_non_null(strstr(text, "7 similar lines left out"));
 }
 
+static void limits_count_each_source(void **state)
+{
+    struct log_limits limits = {.burst = 2};
+    unsigned allowed[LOG_SOURCES + 10] = {0};
+    open_log(LOG_LVL_INFO);
+    do { /* all of it in one minute */
+        limits.minute = 0;
+        limits.len = 0;
+        memset(allowed, 0, sizeof(allowed));
+        allowed[0] += log_allow_source(&limits, 1000);
+        long minute = limits.minute;
+        for (unsigned i = 0; i < 99; i++)
+            allowed[0] += log_allow_source(&limits, 1000);
+        for (unsigned source = 1; source < LOG_SOURCES + 10; source++)
+            for (unsigned i = 0; i < 3; i++)
+                allowed[source] += log_allow_source(&limits, 1000 + source);
+        if (limits.minute == minute)
+            break;
+    } while (true);
+    for (unsigned source = 0; source < LOG_SOURCES; source++)
+        assert_int_equal(allowed[source], 2);
+    unsigned shared = 0;
+    for (unsigned source = LOG_SOURCES; source < LOG_SOURCES + 10; source++)
+        shared += allowed[source];
+    assert_int_equal(shared, 2);
+    limits.minute--; /* a minute later */
+    assert_true(log_allow_source(&limits, 1000));
+    _cleanup_free_ char *text = content(file);
+    assert_non_null(strstr(text, "189 similar lines left out, which have 65 sources"));
+    assert_true(log_source("10.0.0.1:4711") == log_source("10.0.0.1:12"));
+    assert_true(log_source("10.0.0.1:4711") != log_source("10.0.0.2:4711"));
+    assert_true(log_source("local uid 1000") != log_source("local uid 1001"));
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 int main(void)
@@ -272,7 +306,7 @@ int main(void)
         TEST(long_lines_are_cut),           TEST(levels_are_asked_first),
         TEST(file_is_private_and_reopened), TEST(stderr_carries_the_program),
         TEST(the_journal_gets_severities),  TEST(syslog_levels),
-        TEST(limit_counts_what_it_drops),
+        TEST(limit_counts_what_it_drops),   TEST(limits_count_each_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

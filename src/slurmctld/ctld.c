@@ -105,8 +105,8 @@ static void on_gone(void *ctx, uint64_t call)
 
 static void on_refused(void *ctx, const char *peer, const char *why)
 {
-    static struct log_limit limit = {.burst = 60};
-    if (log_allow(&limit))
+    static struct log_limits limits = {.burst = 60};
+    if (log_allow_source(&limits, log_source(peer)))
         log_error("refused: %s: %s", peer, why);
 }
 

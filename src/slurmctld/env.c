@@ -55,10 +55,10 @@ static void on_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
 static void on_reply_error(void *ctx, uint64_t call, int code, const char *text)
 {
     struct ctld *c = ctx;
-    static struct log_limit limit = {.burst = 60};
+    static struct log_limits limits = {.burst = 60};
     const struct rpc_request *r = c->serving;
     bool denied = code == -ERR_ACCESS || code == ERR_ACCESS;
-    if (denied && r && r->call == call && log_allow(&limit))
+    if (denied && r && r->call == call && log_allow_source(&limits, r->who.uid))
         log_info("refused: uid %u (%s): %s: %s", r->who.uid, r->peer, r->rpc->name, text);
     ctld_reply_error(ctx, call, code, text);
 }

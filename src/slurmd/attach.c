@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "base/step_id.h"
 
-static struct log_limit refusals = {.burst = 60};
+static struct log_limits refusals = {.burst = 60};
 
 /* The attempt that runs, of those that are known. */
 static struct job *find_job(struct slurmd *d, uint32_t id)
@@ -88,7 +88,7 @@ void attach_step(struct slurmd *d, const struct rpc_request *r)
         rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
                             &secret, &err);
     if (rc) {
-        if (rc == -ERR_ACCESS && log_allow(&refusals))
+        if (rc == -ERR_ACCESS && log_allow_source(&refusals, r->who.uid))
             log_error("refused to show step %s to user %u at %s: %s",
                       STEP_ID_TEXT(m->job_id, m->step_id), (unsigned)r->who.uid, r->peer, err.text);
         rpc_reply_error(d->server, r->call, -rc, err.text);

@@ -26,7 +26,7 @@
 #define CRED_ARENA (64u << 20)
 
 /* What users can cause again and again. */
-static struct log_limit refusals = {.burst = 60}, failures = {.burst = 60};
+static struct log_limits refusals = {.burst = 60}, failures = {.burst = 60};
 
 void launch_free(struct launch *l)
 {
@@ -68,7 +68,7 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
 
     if (is_no_failure(l, code))
         log_verbose("launch of %s: %s", STEP_ID_TEXT(l->job.id, l->step_id), text);
-    else if (log_allow(&failures))
+    else if (log_allow_source(&failures, l->uid))
         log_error("launch of %s%s: %s", l->is_receive ? "a receiver of files for " : "",
                   STEP_ID_TEXT(l->job.id, l->step_id), text);
     if (l->is_extern && j) /* NULL: the job goes, and with it whoever waited */
@@ -94,7 +94,7 @@ void launch_answer(struct step *s, int code, const char *text)
     if (s->answered)
         return;
     s->answered = true;
-    if (code && log_allow(&failures))
+    if (code && log_allow_source(&failures, j->note.about->uid))
         log_error("step %s was not started: %s", STEP_ID_TEXT(j->key.id, s->id),
                   text ? text : err_text(code));
     else if (!code)
@@ -373,7 +373,7 @@ static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **ou
 
 static void refuse_tasks(struct slurmd *d, const struct rpc_request *r, const struct err *why)
 {
-    if (log_allow(&refusals))
+    if (log_allow_source(&refusals, r->who.uid))
         log_error("refused a launch by user %u from %s: %s", (unsigned)r->who.uid, r->peer,
                   why->text);
     rpc_reply_error(d->server, r->call, -why->code, why->text);

@@ -27,7 +27,7 @@
 #define TIMEOUT_MAX_MS 3600000u
 #define WAIT_MAX_MS 86400000u
 
-static struct log_limit refusals = {.burst = 60};
+static struct log_limits refusals = {.burst = 60};
 
 struct receiver {
     struct job *job;
@@ -343,7 +343,7 @@ void receive_request(struct slurmd *d, const struct rpc_request *r)
     }
     if (!rc)
         return;
-    if (log_allow(&refusals))
+    if (log_allow_source(&refusals, r->who.uid))
         log_error("refused a receiver of files for user %u from %s: %s", (unsigned)r->who.uid,
                   r->peer, err.text);
     rpc_reply_error(d->server, r->call, -rc, err.text);

@@ -28,7 +28,7 @@
 #define ANSWERS_MAX (1u << 20) /* bytes that wait for the end of the turn */
 #define CRED_ARENA (64u << 20)
 
-static struct log_limit refusals = {.burst = 60}, losses = {.burst = 60};
+static struct log_limits refusals = {.burst = 60}, losses = {.burst = 60};
 
 struct tree {
     struct slurmd *d;
@@ -97,7 +97,7 @@ static void refuse(struct tree *t, const struct err *err)
     struct rpc_server *server = t->d->server;
     uint64_t call = t->call;
 
-    if (log_allow(&refusals))
+    if (log_allow_source(&refusals, t->who.uid))
         log_error("a request of user %u from %s is not passed on: %s", (unsigned)t->who.uid,
                   t->peer, err->text);
     tree_free(t); /* its own part goes before the call that it came in */
@@ -263,7 +263,9 @@ static void on_head(void *ctx, const char *node, size_t below)
 
 static void on_lost(void *ctx, const char *node, size_t below, const char *why)
 {
-    if (log_allow(&losses))
+    const struct tree *t = ctx;
+
+    if (log_allow_source(&losses, t->who.uid))
         log_error("tree: node %s is lost with %zu below it, who are asked in another way: %s", node,
                   below, why);
 }
