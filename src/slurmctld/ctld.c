@@ -67,6 +67,8 @@ static void on_durable(void *ctx)
     if (c->closed) /* nobody is left to be told */
         return;
     c->commits++;
+    if (c->scripts)
+        scripts_renew(c->scripts, c->commit_began_ms);
     outbox_durable(c->outbox);
 }
 
@@ -80,6 +82,7 @@ static void on_commit(void *ctx)
     struct ctld *c = ctx;
     struct store_batch *batch = take_ptr(c->batch);
     c->batch = store_batch_new();
+    c->commit_began_ms = loop_mono_ms();
     store_commit(c->store, batch, on_durable, c);
 }
 

@@ -110,7 +110,8 @@ struct ctld {
     struct loop_timer
         *gather; /* the nodes are waited for, to be told to stop; NULL: they are not */
     int64_t gather_until_ms, leads_since_ms;
-    bool closed; /* what workers still finish is for nobody */
+    int64_t commit_began_ms; /* the last one */
+    bool closed;             /* what workers still finish is for nobody */
 };
 
 /*

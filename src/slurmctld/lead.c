@@ -181,6 +181,7 @@ static void on_script_ended(void *ctx, const Pb__ScriptEnded *m)
 static void helper_open(struct ctld *c)
 {
     struct scripts_options options = {.loop = c->loop,
+                                      .leased = !ctld_is_alone(c) && c->conf->state_save_store,
                                       .dir = c->conf->state_save_location,
                                       .on_ended = on_script_ended,
                                       .ctx = c};

@@ -31,7 +31,8 @@
 struct scriptd {
     struct loop *loop;
     struct loop_fd *line;
-    struct loop_timer *lock, *grace;
+    struct loop_timer *lock, *grace, *lease;
+    int64_t lease_until_ms; /* 0: the controller has sent no lease */
     int64_t lock_until_ms;
     struct str in, out;
     struct run *runs;
@@ -316,6 +317,25 @@ static void end(struct scriptd *d)
         loop_stop(d->loop);
 }
 
+static void on_lease_expired(void *ctx)
+{
+    end(ctx);
+}
+
+static void renew_lease(struct scriptd *d, const Pb__ScriptLease *m)
+{
+    int64_t until_ms = (int64_t)m->until_ms, now_ms = loop_mono_ms();
+    if (until_ms <= d->lease_until_ms)
+        return;
+    d->lease_until_ms = until_ms;
+    loop_timer_set(d->lease, until_ms > now_ms ? until_ms - now_ms : 0);
+}
+
+static bool lease_has_expired(const struct scriptd *d)
+{
+    return d->lease_until_ms && loop_mono_ms() >= d->lease_until_ms;
+}
+
 static void take_all(struct scriptd *d)
 {
     int rc = 1;
@@ -324,7 +344,11 @@ static void take_all(struct scriptd *d)
         arena_init(&arena, 4 * SCRIPTWIRE_MAX);
         Pb__ScriptMessage *m = NULL;
         rc = scriptwire_take(&d->in, &arena, &m);
-        if (rc > 0 && m->run)
+        if (rc > 0 && m->lease)
+            renew_lease(d, m->lease);
+        if (rc > 0 && m->run && lease_has_expired(d))
+            end(d);
+        else if (rc > 0 && m->run && !d->ending)
             start(d, m->run);
         if (rc > 0 && m->stop)
             stop(d, m->stop->number);
@@ -383,12 +407,14 @@ int scriptd_main(void)
         dup2(d.null_fd, fd);
     d.loop = loop_new(0);
     d.grace = loop_timer_new(d.loop, on_grace, &d);
+    d.lease = loop_timer_new(d.loop, on_lease_expired, &d);
     d.lock = loop_timer_new(d.loop, on_lock, &d);
     d.lock_until_ms = loop_mono_ms() + LOCK_WAIT_MS;
     loop_timer_set(d.lock, 0);
     loop_run(d.loop);
     loop_timer_free(d.grace);
     loop_timer_free(d.lock);
+    loop_timer_free(d.lease);
     loop_fd_free(d.line);
     str_done(&d.in);
     str_done(&d.out);

@@ -23,6 +23,7 @@
 
 #define SELF "/proc/self/exe" /* the same build, whatever is installed meanwhile */
 #define FD_ABOVE 16           /* descriptors on their way to their places in the helper */
+#define RENEW_EVERY_MS 200
 #define STOP_WAIT_MS (SCRIPTD_GRACE_MS + 2000)
 
 struct script {
@@ -40,8 +41,8 @@ struct scripts {
     pid_t pid; /* 0: there is none */
     int fd;
     struct loop_fd *line;
-    struct loop_timer *again, *tell;
-    int64_t started_ms;
+    struct loop_timer *again, *tell, *hold;
+    int64_t started_ms, lease_until_ms, hold_until_ms;
     struct str in, out;
     struct script *all; /* in order of being asked for */
     uint64_t last;
@@ -166,10 +167,16 @@ static bool has_room(const struct scripts *s, const struct script *one)
     }
 }
 
+static bool may_run(const struct scripts *s)
+{
+    int64_t now_ms = loop_mono_ms();
+    return !s->options.leased || (now_ms < s->lease_until_ms && now_ms >= s->hold_until_ms);
+}
+
 static void send_more(struct scripts *s)
 {
     struct script *one;
-    if (s->fd < 0)
+    if (s->fd < 0 || !may_run(s))
         return;
     DL_FOREACH(s->all, one)
     {
@@ -180,6 +187,46 @@ static void send_more(struct scripts *s)
             send_one(s, one);
     }
     flush(s);
+}
+
+/* --- the lease
+ * ------------------------------------------------------------------------------------ */
+
+static void send_lease(struct scripts *s)
+{
+    Pb__ScriptMessage m = PB__SCRIPT_MESSAGE__INIT;
+    Pb__ScriptLease lease = PB__SCRIPT_LEASE__INIT;
+    lease.until_ms = (uint64_t)s->lease_until_ms;
+    m.lease = &lease;
+    scriptwire_put(&s->out, &m);
+    flush(s);
+}
+
+void scripts_renew(struct scripts *s, int64_t proven_ms)
+{
+    int64_t until_ms = proven_ms + SCRIPTS_LEASE_MS;
+    if (!s->options.leased || until_ms < s->lease_until_ms + RENEW_EVERY_MS)
+        return;
+    s->lease_until_ms = until_ms;
+    if (s->fd >= 0)
+        send_lease(s);
+    send_more(s);
+}
+
+static void on_hold_over(void *ctx)
+{
+    send_more(ctx);
+}
+
+void scripts_hold(struct scripts *s)
+{
+    int64_t wait_ms = SCRIPTS_LEASE_MS + SCRIPTS_LEASE_END_MS;
+    if (!s->options.leased)
+        return;
+    log_info("scripts begin in %d s: those of another controller may run until then",
+             (int)(wait_ms / 1000));
+    s->hold_until_ms = loop_mono_ms() + wait_ms;
+    loop_timer_set(s->hold, wait_ms);
 }
 
 /* --- the helper
@@ -213,7 +260,11 @@ static void on_helper_exit(void *ctx, pid_t pid, int status)
         return;
     s->pid = 0;
     line_close(s);
-    if (WIFSIGNALED(status))
+    if (s->options.leased && s->lease_until_ms && loop_mono_ms() >= s->lease_until_ms)
+        log_error("scripts were ended, since the lead was not proven for %d s; they run again when "
+                  "it is",
+                  SCRIPTS_LEASE_MS / 1000);
+    else if (WIFSIGNALED(status))
         log_error("the helper that runs scripts was ended by signal %d; it is started again",
                   WTERMSIG(status));
     else
@@ -284,6 +335,8 @@ static void helper_start(struct scripts *s)
     s->fd = ends[0];
     s->line = loop_fd_new(s->options.loop, s->fd, LOOP_READ, on_line, s);
     loop_child(s->options.loop, s->pid, on_helper_exit, s);
+    if (s->lease_until_ms > loop_mono_ms())
+        send_lease(s);
     send_more(s);
 }
 
@@ -317,6 +370,7 @@ struct scripts *scripts_new(const struct scripts_options *options)
     s->fd = -1;
     s->again = loop_timer_new(options->loop, on_again, s);
     s->tell = loop_timer_new(options->loop, on_tell, s);
+    s->hold = loop_timer_new(options->loop, on_hold_over, s);
     helper_start(s);
     return s;
 }
@@ -343,6 +397,7 @@ void scripts_free(struct scripts *s)
         script_free(s, s->all);
     loop_timer_free(s->again);
     loop_timer_free(s->tell);
+    loop_timer_free(s->hold);
     str_done(&s->in);
     str_done(&s->out);
     free(s->dir);

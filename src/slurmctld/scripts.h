@@ -14,9 +14,14 @@
 #define SCRIPTS_TRIGGERS 32         /* control/ asks for no more */
 #define SCRIPTS_MAILS_WAITING 10000 /* further ones are dropped, with a word in the log */
 #define SCRIPTS_AGAIN_MS 1000       /* before a helper that did not live long is replaced */
+/* What a controller runs may go on for so long after the last proof of its lead. */
+#define SCRIPTS_LEASE_MS 10000
+/* After that much more it has ended: with SCRIPTD_GRACE_MS, and a second for a busy machine. */
+#define SCRIPTS_LEASE_END_MS 3000
 
 struct scripts_options {
     struct loop *loop;
+    bool leased;     /* nothing runs without a lease, see scripts_renew() */
     const char *dir; /* for the lock that keeps two helpers apart; NULL: it runs beside others */
     void (*on_ended)(void *ctx, const Pb__ScriptEnded *m); /* not of mail */
     void *ctx;
@@ -25,6 +30,12 @@ struct scripts_options {
 struct scripts;
 struct scripts *scripts_new(const struct scripts_options *options); /* starts the helper */
 void scripts_free(struct scripts *s); /* ends it, and with it what it runs; waits for that */
+
+/* The lead was proven at this moment. Without 'leased' nothing happens. */
+void scripts_renew(struct scripts *s, int64_t proven_ms);
+/* Another controller may have led until now, and what that one runs may go on: nothing runs here
+ * before it has ended. Without 'leased' nothing happens. */
+void scripts_hold(struct scripts *s);
 
 void scripts_run(struct scripts *s, const Pb__ScriptRun *m); /* copied */
 /* Kind, job and restarts say which. One that waits is reported as ended by SIGTERM. */

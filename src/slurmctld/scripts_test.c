@@ -50,15 +50,21 @@ static void on_deadline(void *ctx)
     fail_msg("a script did not end");
 }
 
-static void setup(struct world *w)
+static void setup_leased(struct world *w, bool leased)
 {
     *w = (struct world){.loop = loop_new(0)};
     snprintf(w->dir, sizeof w->dir, "/tmp/scripts-test-XXXXXX");
     assert_non_null(mkdtemp(w->dir));
     w->deadline = loop_timer_new(w->loop, on_deadline, w);
     loop_timer_set(w->deadline, DEADLINE_MS);
-    struct scripts_options o = {.loop = w->loop, .dir = w->dir, .on_ended = on_ended, .ctx = w};
+    struct scripts_options o = {
+        .loop = w->loop, .leased = leased, .dir = w->dir, .on_ended = on_ended, .ctx = w};
     w->s = scripts_new(&o);
+}
+
+static void setup(struct world *w)
+{
+    setup_leased(w, false);
 }
 
 static void teardown(struct world *w)
@@ -109,6 +115,55 @@ static void stop(struct world *w, uint32_t job)
 
 /* --- tests
  * ---------------------------------------------------------------------------------------- */
+
+#define SHORT_MS 300
+
+struct leases {
+    struct world *w;
+    struct loop_timer *timer;
+    int64_t until_ms;
+    char *file;
+    unsigned expired;
+};
+
+/* Short leases, until the program has begun and one of them has expired. */
+static void on_lease_timer(void *ctx)
+{
+    struct leases *l = ctx;
+    int64_t now_ms = loop_mono_ms();
+    if (now_ms >= l->until_ms) {
+        bool began = access(l->file, F_OK) == 0;
+        l->expired += began;
+        l->until_ms = now_ms + (began ? SCRIPTS_LEASE_MS : SHORT_MS);
+        scripts_renew(l->w->s, l->until_ms - SCRIPTS_LEASE_MS);
+    }
+    loop_timer_set(l->timer, 50);
+}
+
+static void what_runs_ends_with_the_lease_and_runs_again(void **state)
+{
+    struct world w;
+    setup_leased(&w, true);
+    struct leases l = {.w = &w, .file = mem_printf("%s/began", w.dir)};
+    _cleanup_free_ char *shell =
+        mem_printf("[ -e %s ] && exit 0; trap '' TERM; echo $$ >%s; while :; do sleep 1000; done",
+                   l.file, l.file);
+    l.timer = loop_timer_new(w.loop, on_lease_timer, &l);
+    run(&w, PROLOG, 1, "/bin/sh", shell, 0);
+    loop_timer_set(l.timer, 0);
+    until(&w, 1);
+    assert_int_equal(w.failed, 0);
+    assert_int_equal(l.expired, 1);
+    FILE *f = fopen(l.file, "r");
+    int pid = 0;
+    assert_int_equal(fscanf(f, "%d", &pid), 1);
+    fclose(f);
+    assert_int_equal(kill(pid, 0), -1);
+    loop_timer_free(l.timer);
+    unlink(l.file);
+    free(l.file);
+    teardown(&w);
+}
 
 static void a_line_out_of_bounds_is_none(void **state)
 {
@@ -260,6 +315,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(how_it_ends_is_told),
         cmocka_unit_test(one_that_others_may_write_is_not_run_by_root),
         cmocka_unit_test(more_than_may_run_wait_and_all_end),
+        cmocka_unit_test(what_runs_ends_with_the_lease_and_runs_again),
         cmocka_unit_test(one_that_waits_or_runs_can_be_ended),
         cmocka_unit_test(mail_does_not_keep_prologs_waiting),
         cmocka_unit_test(it_ends_with_the_controller),

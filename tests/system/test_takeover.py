@@ -17,7 +17,8 @@ import time
 
 import pytest
 
-from harness import DEADLINE, PREFIX, ROOT, check_ledger, eventually, ledger_wrap
+import test_ctldprolog
+from harness import DEADLINE, PREFIX, ROOT, alive, check_ledger, eventually, ledger_wrap
 
 TIMEOUT = 2  # SlurmctldTimeout
 SWITCHES = int(os.environ.get("SLUICE_SWITCHES", "5"))  # tools/soak asks for more
@@ -27,13 +28,19 @@ LOADED = 10 if "asan" in str(PREFIX) else 4  # seconds a machine under load may 
 class Pair:
     """A cluster with a backup controller."""
 
-    def __init__(self, make_cluster, conf="", timeout=TIMEOUT, user=None, **options):
+    def __init__(self, make_cluster, conf="", timeout=TIMEOUT, user=None, script=None, **options):
         self.c = make_cluster(conf=f"SlurmctldHost=backup(127.0.0.2)\nSlurmctldTimeout={timeout}\n{conf}", start=False,
                               **options)
         if user:
             text = re.sub("^SlurmUser=.*$", f"SlurmUser={user}", self.c.conf_file.read_text(), flags=re.M)
             self.c.conf_file.write_text(text)
             os.chown(self.c.dir / "slurm.key", pwd.getpwnam(user).pw_uid, 0)
+        if script:
+            path = self.c.dir / "script.py"
+            path.write_text(script)
+            path.chmod(0o755)
+            with self.c.conf_file.open("a") as f:
+                f.write(f"PrologSlurmctld={path}\nEpilogSlurmctld={path}\n")
         self.backup = "backup"
         self.c.start_controller(wait=False)
         self.start_backup()
@@ -451,6 +458,38 @@ def test_primary_hangs_and_comes_back(server, make_pair):
     # It does not come back by itself: an order, or a new start of it.
     c.run("scontrol takeover 0").ok()
     p.leads("localhost")
+
+
+@pytest.mark.slow
+def test_scripts_of_a_controller_that_hangs_are_fenced(server, make_pair):
+    """PrologSlurmctld of the old leader has ended before that of the new one begins; what waits in its line is not begun."""
+    p = make_pair(nodes=1, conf=f"StateSaveStore={server.url}", script=test_ctldprolog.SCRIPT)
+    c = p.c
+    c.gates = []
+    test_ctldprolog.gate(c, "prolog")
+    try:
+        job = c.sbatch("-o", "/dev/null", wrap="true")
+        test_ctldprolog.running(c, job, "prolog")
+        first = test_ctldprolog.pid_of_last(c, job)
+        primary = c.daemons["slurmctld"]
+        primary.send_signal(signal.SIGSTOP)
+        try:
+            eventually(lambda: "leads: took over" in p.log("backup"), "the backup leads")
+            test_ctldprolog.running(c, job, "prolog", "prolog")
+            assert not alive(first)
+        finally:
+            primary.send_signal(signal.SIGCONT)
+        p.leads("backup")
+    finally:
+        test_ctldprolog.go(c)
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    eventually(lambda: [context for context, _ in test_ctldprolog.runs(c, job)] == ["prolog", "prolog", "epilog"], "the epilog ran")
+    held = "scripts begin in 13 s"
+    assert held in p.log("backup")
+    before = p.log("slurmctld").count(held)
+    c.run("scontrol takeover 0").ok()  # the other one yields: nothing is waited for
+    p.leads("localhost")
+    assert p.log("slurmctld").count(held) == before
 
 
 @pytest.mark.slow
