@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """--json and --yaml have the members and types that Slurm's data parser is published with."""
 import json
+import types
 
 import pytest
+import yaml
 
-from harness import eventually
+from harness import Cluster, eventually
 
 # member:type. s text, i integer, f any number, b truth, n {set, infinite, number}, l list, o object, x exit code
 JOB = """account:s accrue_time:n admin_comment:s allocating_node:s array_job_id:n array_task_id:n array_max_tasks:n array_task_string:s
@@ -37,10 +39,21 @@ maximums.time:n maximums.over_time_limit:n minimums.nodes:i name:s node_sets:s p
 timeouts.suspend:n topology:s partition.state:l suspend_time:n"""
 RESV = """accounts:s burst_buffer:s core_count:i core_specializations:l end_time:n features:s flags:l groups:s licenses:s max_start_delay:i name:s
 node_count:i node_list:s partition:s purge_completed.time:n start_time:n watts:n tres:s users:s"""
+STEP = """time.elapsed:i time.end:n time.start:n time.limit:n time.suspended:i time.system.seconds:i time.system.microseconds:i time.total.seconds:i
+time.total.microseconds:i time.user.seconds:i time.user.microseconds:i exit_code:x nodes.count:i nodes.range:s nodes.list:l tasks.count:i pid:s
+CPU.requested_frequency.min:n CPU.requested_frequency.max:n CPU.governor:s kill_request_user:s state:l statistics.CPU.actual_frequency:i
+statistics.energy.consumed:n step.id.sluid:s step.id.job_id:n step.id.step_het_component:n step.id.step_id:s step.name:s task.distribution:s
+tres.requested.max:l tres.requested.min:l tres.requested.average:l tres.requested.total:l tres.consumed.max:l tres.consumed.min:l
+tres.consumed.average:l tres.consumed.total:l tres.allocated:l array.job_id:i array.task_id:n cluster:s container:s network:s partition:s
+reserved_ports:s srun.host:s srun.pid:i submit_line:s user:s"""
 META = """plugin.type:s plugin.name:s plugin.data_parser:s plugin.accounting_storage:s client.source:s client.user:s client.group:s command:l
 slurm.version.major:s slurm.version.micro:s slurm.version.minor:s slurm.release:s slurm.cluster:s"""
 RESOURCES = "select_type:l nodes.count:i nodes.select_type:l nodes.list:s nodes.whole:b nodes.allocation:l cpus:i threads_per_core:n"
 NUMBER = {"set": bool, "infinite": bool, "number": (int, float)}
+
+
+def number(n):
+    return {"set": True, "infinite": False, "number": n}
 
 
 def is_number(value):
@@ -66,14 +79,27 @@ def check(record, table):
 
 
 @pytest.fixture(scope="module")
+def cluster():
+    c = Cluster(conf="GresTypes=gpu", node_conf="Gres=gpu:2", start=False)
+    try:
+        (c.dir / "gres.conf").write_text("Name=gpu Count=2 File=/dev/null,/dev/zero\n")
+        c.start()
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+@pytest.fixture(scope="module")
 def scene(cluster):
-    running = cluster.sbatch("-N2", "-t", "10", "-o", "/dev/null", "--mail-type=END,TIME_LIMIT_80", wrap="sleep 1000")
-    eventually(lambda: cluster.state(running) == "RUNNING", "running")
+    running = cluster.sbatch("-N2", "-t", "10", "-o", "/dev/null", "--mail-type=END,TIME_LIMIT_80", "--mem=200M", "--gres=gpu:2",
+                             "--cpu-freq=low-high:OnDemand", "--array=7", wrap="srun -n2 -N2 -t 5 -J inner --mem=50M --gres=gpu:1 sleep 1000")
+    eventually(lambda: f"{running}_7.0" in cluster.run("squeue -h -s -o %i").ok(), "its step runs")
     held = int(cluster.run("sbatch --parsable -H --array=1-9%2 -o /dev/null --wrap true").ok())
     failed = cluster.sbatch("-o", "/dev/null", wrap="kill -9 $$")
     cluster.wait(failed)
     cluster.run("scontrol create reservation ReservationName=r1 StartTime=now+36000 Duration=60 Users=root Nodes=n4").ok()
-    yield running, held, failed
+    yield types.SimpleNamespace(running=running, held=held, failed=failed)
     cluster.run("scontrol delete reservation r1")
     cluster.run(f"scancel {running} {held}")
     cluster.wait(running)
@@ -81,7 +107,8 @@ def scene(cluster):
 
 @pytest.mark.parametrize("command,what,table", [
     ("squeue -t all", "jobs", JOB), ("scontrol show job", "jobs", JOB), ("scontrol show node", "nodes", NODE), ("sinfo", "nodes", NODE),
-    ("scontrol show partition", "partitions", PART), ("scontrol show reservation", "reservations", RESV), ("sinfo -T", "reservations", RESV)])
+    ("scontrol show partition", "partitions", PART), ("scontrol show reservation", "reservations", RESV), ("sinfo -T", "reservations", RESV),
+    ("squeue --steps", "steps", STEP), ("scontrol show step", "steps", STEP)], ids=lambda text: text.partition(":")[0])
 def test_members_and_types(cluster, scene, command, what, table):
     said = cluster.json(command)
     assert said[what]
@@ -93,10 +120,13 @@ def test_members_and_types(cluster, scene, command, what, table):
 
 
 def test_values_of_jobs(cluster, scene):
-    running, held, failed = scene
+    running, held, failed = scene.running, scene.held, scene.failed
     jobs = {j["job_id"]: j for j in cluster.json("squeue -t all")["jobs"]}
     job = jobs[running]
-    assert job["array_job_id"] == {"set": True, "infinite": False, "number": 0} and job["array_task_id"]["set"] is False
+    assert job["array_job_id"] == number(running) and job["array_task_id"] == number(7)
+    assert jobs[failed]["array_job_id"] == number(0) and jobs[failed]["array_task_id"]["set"] is False
+    assert job["gres_detail"] == ["gpu:2(IDX:0-1)"] * 2
+    assert [job[f"cpu_frequency_{n}"]["number"] for n in ("minimum", "maximum", "governor")] == [0x80000001, 0x80000003, 0x84000000]
     assert job["mail_type"] == ["END", "TIME=80%"] and job["time_limit"]["number"] == 10 and not job["hold"]
     check(job["job_resources"], RESOURCES)
     assert [n["name"] for n in job["job_resources"]["nodes"]["allocation"]] == ["n1", "n2"]
@@ -104,6 +134,48 @@ def test_values_of_jobs(cluster, scene):
     assert jobs[held]["array_max_tasks"]["number"] == 2
     assert jobs[failed]["exit_code"]["status"] == ["SIGNALED"] and jobs[failed]["exit_code"]["signal"] == {
         "id": {"set": True, "infinite": False, "number": 9}, "name": "KILL"}
+
+
+def test_values_of_steps(cluster, scene):
+    steps = {s["step"]["id"]["step_id"]: s for s in cluster.json(f"squeue --steps={scene.running}")["steps"]}
+    batch, inner = steps["batch"], steps["0"]
+    assert inner["step"]["name"] == "inner" and inner["step"]["id"]["job_id"] == number(scene.running) and inner["state"] == ["RUNNING"]
+    assert inner["nodes"] == {"count": 2, "range": "n[1-2]", "list": ["n1", "n2"]} and inner["tasks"]["count"] == 2
+    assert inner["time"]["limit"] == number(5) and inner["time"]["end"] == number(0) and batch["time"]["limit"]["infinite"]
+    assert inner["array"] == {"job_id": scene.running, "task_id": number(7)} and inner["task"]["distribution"] == "Block"
+    assert inner["srun"]["pid"] == int(inner["pid"]) > 0 and "sleep 1000" in inner["submit_line"] and inner["user"] == "root"
+    assert inner["CPU"] == {"requested_frequency": {"min": number(0x80000001), "max": number(0x80000003)}, "governor": "OnDemand"}
+    allocated = {(t["type"], t["name"]): (t["id"], t["count"]) for t in inner["tres"]["allocated"]}
+    assert allocated == {("cpu", ""): (1, 2), ("mem", ""): (2, 100), ("node", ""): (4, 2), ("gres", "gpu"): (0, 2)}
+    assert batch["nodes"]["list"] == ["n1"] and batch["task"]["distribution"] == "Unknown"
+
+
+def test_flags_of_states(cluster, scene):
+    """A state is the base state, and behind it the flags, of jobs and of nodes."""
+    job = cluster.sbatch("-o", "/dev/null", "-w", "n3", wrap="sleep 1000")
+    eventually(lambda: cluster.state(job) == "RUNNING", "running")
+    cluster.run(f"scancel -s STOP {job}").ok()
+    cluster.run("scontrol update NodeName=n3 State=DRAIN Reason=x ResumeAfter=7000").ok()
+    record = cluster.json(f"squeue -j {job}")["jobs"][0]
+    assert record["job_state"] == ["RUNNING", "STOPPED"]
+    node = cluster.json("scontrol show node n3")["nodes"][0]
+    assert node["state"] == ["MIXED", "DRAIN"] and node["resume_after"]["number"] > node["reason_changed_at"]["number"]
+    cluster.run("scontrol update NodeName=n3 State=RESUME").ok()
+    cluster.run(f"scancel {job}").ok()
+
+
+@pytest.mark.parametrize("command", ["squeue -t all", "squeue --steps", "sinfo", "scontrol show node", "scontrol show partition",
+                                     "scontrol show reservation", "scontrol show step"])
+def test_yaml_has_the_content_of_json(cluster, scene, command):
+    def stable(said):
+        """Without times of the listing and of what goes on."""
+        del said["last_update"], said["meta"]["command"]
+        for record in (r for value in said.values() if isinstance(value, list) for r in value):
+            for key in ("time", "last_busy", "free_mem", "cpu_load", "last_sched_evaluation", "end_time"):
+                record.pop(key, None)
+        said.pop("last_backfill", None)
+        return said
+    assert stable(yaml.safe_load(cluster.run(f"{command} --yaml").ok())) == stable(cluster.json(command))
 
 
 def test_forms_of_the_output(cluster, scene):

@@ -61,7 +61,8 @@ def test_sinfo_and_steps_as_json(cluster, sleeper):
     assert [n["name"] for n in cluster.json("sinfo -t idle -p main")["nodes"]] == ["n3", "n4"]
     assert cluster.json("sinfo -p nosuch")["nodes"] == [] and "sinfo:" in cluster.run("sinfo --yaml").ok()
     steps = cluster.json("squeue -s")["steps"]
-    assert f"{sleeper}.batch" in [s["id"] for s in steps] and all(s["state"] == ["RUNNING"] for s in steps)
+    ids = [(s["step"]["id"]["job_id"]["number"], s["step"]["id"]["step_id"]) for s in steps]
+    assert (sleeper, "batch") in ids and all(s["state"] == ["RUNNING"] for s in steps)
 
 
 def test_nodes_partitions_jobs_and_steps(make_cluster):

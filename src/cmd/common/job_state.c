@@ -356,15 +356,55 @@ static void put_sums(const struct sums *s, struct str *out)
         str_printf(out, ",gres/%s=%llu", s->name[i], (unsigned long long)s->count[i]);
 }
 
-void job_state_put_step_gres(const Pb__StepRecord *step, struct str *out)
+bool job_state_put_step_tres(const Pb__StepRecord *step, struct str *out)
 {
+    char size[SIZE_TEXT_MAX];
     struct sums sums = {0};
+    uint64_t mib = 0;
+    if (!step->num_cpus)
+        return false;
+    for (size_t i = 0; i < step->n_layout; i++)
+        mib += step->layout[i]->mem_mib;
+    str_printf(out, "cpu=%u", step->num_cpus);
+    if (mib)
+        str_printf(out, ",mem=%s", size_format_mib(mib, size));
+    str_printf(out, ",node=%u", step->num_nodes);
     for (size_t i = 0; i < step->n_layout; i++)
         for (size_t k = 0; k < step->layout[i]->n_gres; k++) {
             const Pb__GresAlloc *g = step->layout[i]->gres[k];
             add_sum(&sums, g->name, strlen(g->name), g->count);
         }
     put_sums(&sums, out);
+    return true;
+}
+
+const char *job_state_of_step(const Pb__StepRecord *step)
+{
+    return step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
+           : step->state == PB__STEP_STATE__STEP_RUNNING ? "RUNNING"
+                                                         : "PENDING";
+}
+
+void job_state_put_node_gres(const Pb__NodeAlloc *a, bool devices, struct str *out)
+{
+    for (size_t i = 0; i < a->n_gres; i++) {
+        const Pb__GresAlloc *g = a->gres[i];
+        str_printf(out, "%s%s%s%s:%llu", i ? "," : "", g->name, g->type ? ":" : "",
+                   g->type ? g->type : "", (unsigned long long)g->count);
+        if (!devices || !g->n_devices)
+            continue;
+        str_puts(out, "(IDX:");
+        for (size_t k = 0; k < g->n_devices; k++) {
+            size_t last = k;
+            while (last + 1 < g->n_devices && g->devices[last + 1] == g->devices[last] + 1)
+                last++;
+            str_printf(out, k ? ",%u" : "%u", g->devices[k]);
+            if (last > k)
+                str_printf(out, "-%u", g->devices[last]);
+            k = last;
+        }
+        str_putc(out, ')');
+    }
 }
 
 /* "gres:gpu:a100:2,gres:nic", so many times. */

@@ -58,8 +58,11 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out);
 
 /* "cpu=2,mem=8000M,node=2,billing=2" of what was asked for, or allocated. False: nothing is. */
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out);
-/* ",gres/gpu=2": the generic resources of a step on all of its nodes. */
-void job_state_put_step_gres(const Pb__StepRecord *step, struct str *out);
+/* "cpu=4,mem=200M,node=2,gres/gpu=2": what a step has on all of its nodes. False: nothing. */
+bool job_state_put_step_tres(const Pb__StepRecord *step, struct str *out);
+const char *job_state_of_step(const Pb__StepRecord *step); /* "RUNNING" */
+/* "gpu:a100:2(IDX:0-1),nic:1": the generic resources of a job on one node. */
+void job_state_put_node_gres(const Pb__NodeAlloc *node, bool devices, struct str *out);
 
 /* The fewest CPUs of a node that the job can use. */
 uint32_t job_state_min_cpus(const Pb__JobSpec *spec);

@@ -85,8 +85,8 @@ static int to_str(void *ctx, unsigned char *data, size_t len)
 /* A plain scalar that a reader would take for something else than text has to be quoted. */
 static bool must_quote(const char *s)
 {
-    static const char *const words[] = {"",   "~",   "null", "true", "false",
-                                        "on", "off", "yes",  "no",   "nan"};
+    static const char *const words[] = {"",    "~",  "null", "true", "false", "on", "off",
+                                        "yes", "no", "y",    "n",    ".nan",  "<<", "="};
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
         if (str_case_eq(s, words[i]))
             return true;
@@ -96,7 +96,9 @@ static bool must_quote(const char *s)
         if (harmful) /* it is written as \u202e */
             return true;
     }
-    return strspn(s, "0123456789.+-eExX_:") == strlen(s);
+    /* Numbers of any base, times, dates and ".inf". */
+    return strspn(s, "0123456789abcdefABCDEFinfINFoOxX.+-_:TtZz ") == strlen(s) &&
+           strpbrk(s, "0123456789.");
 }
 
 static void emit_text(yaml_emitter_t *e, const char *s, bool plain)
@@ -152,7 +154,9 @@ static void emit_value(yaml_emitter_t *e, const json_t *value)
         emit_text(e, number, true);
         break;
     case JSON_REAL:
-        snprintf(number, sizeof(number), "%.6f", json_real_value(value));
+        snprintf(number, sizeof(number), "%.17g", json_real_value(value));
+        if (!strpbrk(number, ".e")) /* it would be read as an integer */
+            snprintf(number, sizeof(number), "%.1f", json_real_value(value));
         emit_text(e, number, true);
         break;
     case JSON_TRUE:

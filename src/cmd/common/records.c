@@ -6,13 +6,13 @@
 #include <sys/wait.h>
 
 #include "base/signame.h"
-#include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/json_out.h"
 #include "cmd/common/names.h"
 #include "cmd/common/node_state.h"
+#include "conf/conf_freq.h"
 
 static void put(json_t *o, const char *key, json_t *value)
 {
@@ -36,11 +36,6 @@ static void put_int(json_t *o, const char *key, int64_t n)
     put(o, key, json_integer(n));
 }
 
-static void put_number(json_t *o, const char *key, int64_t n)
-{
-    put(o, key, json_out_number(true, false, n));
-}
-
 /* A time limit, in minutes as Slurm counts. */
 static json_t *limit(bool set, int64_t sec)
 {
@@ -55,7 +50,7 @@ static void put_upper(struct str *s)
             s->data[i] = (char)(s->data[i] - 32);
 }
 
-static json_t *exit_code(int32_t status)
+json_t *records_exit_code(int32_t status)
 {
     int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
@@ -68,14 +63,25 @@ static json_t *exit_code(int32_t status)
                      signal ? signame_format(signal) : "");
 }
 
+/* The state, and behind it the flags that job_state_word() puts in its place. */
 static json_t *job_states(const Pb__JobLive *live)
 {
     Pb__JobLive base = *live;
-    base.completing = false;
+    base.completing = base.configuring = base.special_exit = base.stopped = false;
+    const struct {
+        bool set;
+        const char *name;
+    } flags[] = {
+        {live->completing, "COMPLETING"},
+        {live->configuring, "CONFIGURING"},
+        {live->special_exit && live->state == PB__JOB_STATE__PENDING, "SPECIAL_EXIT"},
+        {live->stopped && live->state == PB__JOB_STATE__RUNNING, "STOPPED"},
+    };
     json_t *states = json_array();
     json_array_append_new(states, json_string(job_state_word(&base)));
-    if (live->completing)
-        json_array_append_new(states, json_string("COMPLETING"));
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i].set)
+            json_array_append_new(states, json_string(flags[i].name));
     return states;
 }
 
@@ -177,6 +183,61 @@ static json_t *per_gpu(uint64_t count)
     return json_out_text(str_cstr(&text));
 }
 
+/* One text for each node: "gpu:a100:2(IDX:0-1)". */
+static json_t *gres_detail(const Pb__JobLive *live)
+{
+    json_t *all = json_array();
+    bool any = false;
+    for (size_t i = 0; i < live->n_alloc; i++) {
+        _cleanup_str_ struct str gres = STR_INIT;
+        job_state_put_node_gres(live->alloc[i], true, &gres);
+        any |= gres.len > 0;
+        json_array_append_new(all, json_out_text(str_cstr(&gres)));
+    }
+    if (!any)
+        json_array_clear(all);
+    return all;
+}
+
+/* Only while a job waits in several partitions it has a priority in each of them. */
+static json_t *part_priorities(const Pb__JobRecord *job)
+{
+    json_t *names = json_out_list(job->spec->partition), *all = json_array(), *name;
+    size_t i;
+    json_array_foreach(names, i, name)
+    {
+        if (i < job->live->n_part_priority)
+            json_array_append_new(all, json_pack("{s:O, s:i}", "partition", name, "priority",
+                                                 (int)job->live->part_priority[i]));
+    }
+    json_decref(names);
+    return all;
+}
+
+/* The numbers of slurm.h for words and governors of --cpu-freq. */
+static int64_t freq_number(uint32_t frequency)
+{
+    return frequency == CONF_FREQ_HIGH     ? 0x80000003
+           : frequency == CONF_FREQ_HIGHM1 ? 0x80000004
+                                           : frequency;
+}
+
+json_t *records_freq(const char *text, enum records_freq which)
+{
+    static const int64_t governors[CONF_GOVERNORS] = {
+        [CONF_GOVERNOR_CONSERVATIVE] = 0x88000000, [CONF_GOVERNOR_ONDEMAND] = 0x84000000,
+        [CONF_GOVERNOR_PERFORMANCE] = 0x82000000,  [CONF_GOVERNOR_POWERSAVE] = 0x81000000,
+        [CONF_GOVERNOR_SCHEDUTIL] = 0x80400000,    [CONF_GOVERNOR_USERSPACE] = 0x80800000,
+    };
+    struct conf_freq f = {0};
+    if (!text || conf_freq_parse(text, &f, NULL) < 0)
+        return UNSET();
+    int64_t value = which == RECORDS_FREQ_MIN   ? freq_number(f.min)
+                    : which == RECORDS_FREQ_MAX ? freq_number(f.max)
+                                                : governors[f.governor];
+    return MAYBE(value > 0, value);
+}
+
 static json_t *stream(const Pb__JobRecord *job, int which)
 {
     _cleanup_str_ struct str path = STR_INIT;
@@ -199,27 +260,6 @@ json_t *records_job(const Pb__JobRecord *job, const char *cluster)
 #define MEMBER(name, status, value) put(o, name, value);
 #include "cmd/common/job_members.def"
 #undef MEMBER
-    return o;
-}
-
-json_t *records_step(const Pb__StepRecord *step)
-{
-    char id[STEP_ID_TEXT_MAX];
-    json_t *o = json_object();
-    put_text(o, "id", step_id_text(step->job_id, step->step_id, id));
-    put_int(o, "job_id", step->job_id);
-    put_text(o, "name", step->name);
-    put(o, "state",
-        json_pack("[s]", step->state == PB__STEP_STATE__STEP_ENDED ? "COMPLETED" : "RUNNING"));
-    put_number(o, "start_time", step->start_at);
-    put_text(o, "nodes", step->nodes);
-    put_int(o, "node_count", step->num_nodes);
-    put_int(o, "task_count", step->num_tasks);
-    put_int(o, "cpu_count", step->num_cpus);
-    put_text(o, "partition", step->partition);
-    put_int(o, "user_id", step->uid);
-    put_text(o, "srun_host", step->host);
-    put_int(o, "srun_pid", step->srun_pid);
     return o;
 }
 
@@ -269,7 +309,8 @@ static json_t *part_tres(const Pb__PartRecord *p)
     if (p->total_nodes)
         str_printf(&tres, "cpu=%u,mem=%lluM,node=%u,billing=%u", p->total_cpus,
                    (unsigned long long)p->total_mem_mib, p->total_nodes, p->total_cpus);
-    return json_pack("{s:s, s:o}", "billing_weights", "", "configured", TEXT(str_cstr(&tres)));
+    return json_pack("{s:o, s:o}", "billing_weights", TEXT(p->tres_billing_weights), "configured",
+                     TEXT(str_cstr(&tres)));
 }
 
 /* A limit of memory of zero is none. */
@@ -343,34 +384,19 @@ static json_t *core_specs(const Pb__ResvRecord *r)
     return all;
 }
 
-json_t *records_resv(const Pb__ResvRecord *r)
+static json_t *resv_tres(const Pb__ResvRecord *r)
 {
     _cleanup_str_ struct str tres = STR_INIT;
-    json_t *o = json_object(), *purge = json_object();
     if (r->total_cpus)
         str_printf(&tres, "cpu=%u", r->total_cpus);
-    put_text(o, "accounts", r->accounts);
-    put_text(o, "burst_buffer", NULL);
-    put_int(o, "core_count", r->total_cores);
-    put(o, "core_specializations", core_specs(r));
-    put(o, "end_time",
-        json_out_number(true, r->end_at >= TIME_UNLIMITED,
-                        r->end_at >= TIME_UNLIMITED ? 0 : r->end_at));
-    put_text(o, "features", r->features);
-    put(o, "flags", json_out_list(r->flags));
-    put_text(o, "groups", r->groups);
-    put_text(o, "licenses", r->licenses);
-    put_int(o, "max_start_delay", r->max_start_delay_sec);
-    put_text(o, "name", r->name);
-    put_int(o, "node_count", r->node_count);
-    put_text(o, "node_list", r->nodes);
-    put_text(o, "partition", r->partition);
-    put(purge, "time", json_out_number(r->has_purge_sec, false, r->purge_sec));
-    put(o, "purge_completed", purge);
-    put(o, "start_time", json_out_number(true, false, r->start_at));
-    put(o, "watts", json_out_number(false, false, 0));
-    put_text(o, "tres", str_cstr(&tres));
-    put_text(o, "users", r->users);
-    put_text(o, "state", r->active ? "ACTIVE" : "INACTIVE");
+    return json_out_text(str_cstr(&tres));
+}
+
+json_t *records_resv(const Pb__ResvRecord *r)
+{
+    json_t *o = json_object();
+#define MEMBER(name, status, value) put(o, name, value);
+#include "cmd/common/resv_members.def"
+#undef MEMBER
     return o;
 }

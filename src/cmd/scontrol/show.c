@@ -120,7 +120,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
             continue;
         s->seen++;
         if (s->json)
-            json_array_append_new(s->json, records_step(step));
+            json_array_append_new(s->json, records_step(step, cmd_conf()->cluster_name,
+                                                        part->has_now ? part->now : time(NULL)));
         else
             text_step(step, s->style, cmd_out());
     }

@@ -149,34 +149,11 @@ static void put_or_star(struct str *out, uint32_t n)
         str_putc(out, '*');
 }
 
-/* "gpu:a100:2(IDX:0-1),nic:1" */
-static void put_gres(const Pb__NodeAlloc *a, bool devices, struct str *out)
-{
-    for (size_t i = 0; i < a->n_gres; i++) {
-        const Pb__GresAlloc *g = a->gres[i];
-        str_printf(out, "%s%s%s%s:%llu", i ? "," : "", g->name, g->type ? ":" : "",
-                   g->type ? g->type : "", (unsigned long long)g->count);
-        if (!devices || !g->n_devices)
-            continue;
-        str_puts(out, "(IDX:");
-        for (size_t k = 0; k < g->n_devices; k++) {
-            size_t last = k;
-            while (last + 1 < g->n_devices && g->devices[last + 1] == g->devices[last] + 1)
-                last++;
-            str_printf(out, k ? ",%u" : "%u", g->devices[k]);
-            if (last > k)
-                str_printf(out, "-%u", g->devices[last]);
-            k = last;
-        }
-        str_putc(out, ')');
-    }
-}
-
 static bool same_gres(const Pb__NodeAlloc *a, const Pb__NodeAlloc *b)
 {
     _cleanup_str_ struct str x = STR_INIT, y = STR_INIT;
-    put_gres(a, true, &x);
-    put_gres(b, true, &y);
+    job_state_put_node_gres(a, true, &x);
+    job_state_put_node_gres(b, true, &y);
     return str_eq(str_cstr(&x), str_cstr(&y));
 }
 
@@ -223,7 +200,7 @@ static void put_shares(const struct job_view *v)
         str_puts(v->out, " CPU_IDs=");
         put_cpu_ids(first, v->out);
         str_printf(v->out, " Mem=%llu GRES=", (unsigned long long)first->mem_mib);
-        put_gres(first, true, v->out);
+        job_state_put_node_gres(first, true, v->out);
     }
 }
 

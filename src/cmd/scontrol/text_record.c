@@ -33,23 +33,6 @@ static void put_date(struct str *out, const char *key, int64_t at, const char *z
     str_printf(out, "%s=%s", key, time_format_date(at, zero, buf));
 }
 
-static void put_step_tres(const Pb__StepRecord *step, struct str *out)
-{
-    char size[SIZE_TEXT_MAX];
-    uint64_t mib = 0;
-    if (!step->num_cpus) {
-        str_puts(out, "TRES=(null)");
-        return;
-    }
-    for (size_t i = 0; i < step->n_layout; i++)
-        mib += step->layout[i]->mem_mib;
-    str_printf(out, "TRES=cpu=%u", step->num_cpus);
-    if (mib)
-        str_printf(out, ",mem=%s", size_format_mib(mib, size));
-    str_printf(out, ",node=%u", step->num_nodes);
-    job_state_put_step_gres(step, out);
-}
-
 /* Of what srun started; a batch script is not distributed. */
 static void put_distribution(const Pb__StepRecord *step, struct str *out)
 {
@@ -68,10 +51,7 @@ void text_step(const Pb__StepRecord *step, struct text_style style, struct str *
     put_date(out, "StartTime", step->start_at, "Unknown");
     str_printf(out, " TimeLimit=%s", time_format_limit(job_state_step_limit_sec(step), limit));
     text_break(style, out);
-    str_printf(out, "State=%s ",
-               step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
-               : step->state == PB__STEP_STATE__STEP_RUNNING ? "RUNNING"
-                                                             : "PENDING");
+    str_printf(out, "State=%s ", job_state_of_step(step));
     text_pair(out, "Partition", step->partition);
     text_pair(out, " NodeList", step->nodes);
     text_break(style, out);
@@ -79,7 +59,9 @@ void text_step(const Pb__StepRecord *step, struct text_style style, struct str *
     text_pair(out, "Name", step->name);
     text_pair(out, " Network", step->network);
     text_break(style, out);
-    put_step_tres(step, out);
+    str_puts(out, "TRES=");
+    if (!job_state_put_step_tres(step, out))
+        str_puts(out, "(null)");
     text_break(style, out);
     str_puts(out, "ResvPorts=");
     step_ports_format(step->resv_ports, step->n_resv_ports, out);

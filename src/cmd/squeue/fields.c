@@ -283,13 +283,6 @@ static const char *step_ports(const Pb__StepRecord *step, struct str *out)
     return str_cstr(out);
 }
 
-static const char *step_state(const Pb__StepRecord *step)
-{
-    return step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
-           : step->state == PB__STEP_STATE__STEP_RUNNING ? "RUNNING"
-                                                         : "PENDING";
-}
-
 #define FIELD(id, name, letter, title, status, value, help)                                        \
     static struct listing_value get_job_##id(const void *record, struct str *out)                  \
     {                                                                                              \

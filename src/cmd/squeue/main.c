@@ -224,7 +224,7 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
         if (view.step->state == PB__STEP_STATE__STEP_ENDED)
             continue;
         if (l->json)
-            json_array_append_new(l->json, records_step(view.step));
+            json_array_append_new(l->json, records_step(view.step, view.cluster, view.now));
         else
             listing_add(&l->listing, &view);
     }
