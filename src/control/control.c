@@ -37,6 +37,7 @@ void control_free(struct control *c)
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
+    step_waiting_done(c);
     made_free(c);
     str_done(&c->newer);
     vec_done(&c->asides);
@@ -259,8 +260,8 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
         inactive_look(c, j);
     for (size_t i = run ? run->waiting_steps.len : 0; i-- > 0;)
         if (run->waiting_steps.data[i].call == call) {
-            str_done(&run->waiting_steps.data[i].spec);
-            vec_remove(&run->waiting_steps, i);
+            struct waiting_step w = step_waiting_take(c, j, i);
+            str_done(&w.spec);
             if (step_is_awaited(j))
                 j->gone_mono_ms = control_mono(c);
         }

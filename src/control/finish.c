@@ -72,7 +72,7 @@ static void end_steps(struct control *c, struct job *j)
     while (j->steps.len)
         step_remove(c, j, &vec_last(&j->steps));
     while (job_run(j)->waiting_steps.len) {
-        struct waiting_step w = vec_pop(&j->run->waiting_steps);
+        struct waiting_step w = step_waiting_take(c, j, j->run->waiting_steps.len - 1);
         control_refuse_code(c, w.call, ERR_JOB_DONE, NULL);
         str_done(&w.spec);
     }

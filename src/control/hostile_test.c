@@ -162,6 +162,43 @@ static void waiting_steps_are_bounded(void **state)
     fixture_free(f);
 }
 
+static uint64_t wait_for_step(struct fixture *f, int64_t job, char *name)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__StepSpec s = PB__STEP_SPEC__INIT;
+    s.has_job_id = s.has_num_tasks = true;
+    s.job_id = (uint32_t)job;
+    s.num_tasks = 1;
+    s.name = name;
+    control_step_create(f->control, ++f->last_call, &user, &s);
+    return f->last_call;
+}
+
+static void waiting_steps_of_a_user_are_bounded(void **state)
+{
+    struct fixture *f = make();
+    char *name = mem_alloc(100001);
+    unsigned waiting = 0;
+    int64_t jobs[2] = {held_job(f, false), held_job(f, false)};
+    memset(name, 'n', 100000);
+    name[100000] = 0;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(make_step(f, jobs[i], 1, 0, false), 0);
+    uint64_t before = f->last_call;
+    for (int i = 0; i < 400; i++)
+        waiting += fixture_code(f, wait_for_step(f, jobs[i % 2], name)) == -1;
+    assert_in_range(waiting, 160, 167); /* 16 MiB */
+    assert_int_equal(fixture_code(f, f->last_call), ERR_BUSY);
+    for (uint64_t call = before + 1; call <= before + 400; call++)
+        control_call_gone(f->control, call);
+    unsigned again = 0; /* what was given up is free */
+    for (int i = 0; i < 400; i++)
+        again += fixture_code(f, wait_for_step(f, jobs[i % 2], name)) == -1;
+    assert_int_equal(again, waiting);
+    free(name);
+    fixture_free(f);
+}
+
 /* Each is written anew with each of the others. */
 static void steps_at_a_time_are_bounded(void **state)
 {
@@ -251,6 +288,7 @@ int main(void)
         cmocka_unit_test(a_lowered_priority_stays_lowered),
         cmocka_unit_test(a_step_has_no_more_tasks_than_a_node_takes),
         cmocka_unit_test(waiting_steps_are_bounded),
+        cmocka_unit_test(waiting_steps_of_a_user_are_bounded),
         cmocka_unit_test(steps_at_a_time_are_bounded),
         cmocka_unit_test(a_request_is_repeated_only_as_what_it_was),
         cmocka_unit_test(times_beyond_all_clocks),

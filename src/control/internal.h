@@ -56,6 +56,7 @@ struct control {
     bool preview;                       /* of a configuration: nothing is written */
     int64_t wake_at_ms, resume_look_ms; /* what env was told; see ResumeAfter; INT64_MAX: never */
     struct idmap calls;                 /* held calls to their jobs */
+    struct waiting_user *waiting_users; /* see step_waiting.c; a hash table by uid */
     struct plan plan;                   /* while 'planning': a pass that rests between two turns */
     uint64_t debug;                     /* bits of enum conf_debug */
     bool planning, plan_again;          /* plan_again: it was begun anew, and goes on to its end */
@@ -81,8 +82,7 @@ struct control {
     struct news news;
     struct counters counters;
     struct triggers triggers;
-    bool meta_read;             /* RECORD_META was restored */
-    bool lost;                  /* records were, nobody knows which */
+    bool meta_read, lost;       /* RECORD_META was restored; unknown records were lost */
     size_t records;             /* others that were restored */
     struct log_quota log_quota; /* see control_log_limited() */
     struct str newer;           /* of StoreMeta, what only a newer version knows */

@@ -11,7 +11,6 @@
 #include "control/step_layout.h"
 #include "control/submit.h"
 
-#define WAITING_STEPS_MOST 256
 #define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -272,12 +271,11 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
                  : step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         answer(c, j, s, call);
-    } else if (rc == -ERR_NODES_BUSY && job_run(j)->waiting_steps.len >= WAITING_STEPS_MOST) {
-        control_refuse_code(c, call, ERR_BUSY, "too many steps of this job wait");
     } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
-        struct waiting_step w = {.call = call};
-        pb_pack(&spec->base, &w.spec);
-        vec_push(&job_make_run(j)->waiting_steps, w);
+        if (step_waiting_add(c, j, call, spec, &err)) {
+            control_refuse(c, call, &err);
+            return;
+        }
         control_hold(c, call, j);
         if (spec->has_resv_ports)
             step_ports_await(c, j);
@@ -311,8 +309,7 @@ void step_retry_waiting(struct control *c, struct job *j)
     for (size_t waiting = job_run(j)->waiting_steps.len; waiting-- > 0 && !job_is_final(j);) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
-        struct waiting_step w = j->run->waiting_steps.data[0];
-        vec_remove(&j->run->waiting_steps, 0);
+        struct waiting_step w = step_waiting_take(c, j, 0);
         const Pb__StepSpec *spec =
             arena_unpack(&arena, &pb__step_spec__descriptor, w.spec.data, w.spec.len);
         create(c, j, w.call, spec);

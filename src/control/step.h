@@ -19,6 +19,13 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
                           struct arena *arena);
 void step_retry_waiting(struct control *c, struct job *j);
 
+/* step_waiting.c: requests that wait in job_run.waiting_steps, which nothing else changes. */
+/* -ERR_BUSY: too many of the job wait, or too large ones of its user. */
+int step_waiting_add(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec,
+                     struct err *err);
+struct waiting_step step_waiting_take(struct control *c, struct job *j, size_t at); /* caller's */
+void step_waiting_done(struct control *c);
+
 /* step_unlaunched.c */
 /* It was made, or read from its record. */
 void step_watch(struct control *c, struct job *j, struct step *s);
