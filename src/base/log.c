@@ -335,27 +335,26 @@ bool log_allow(struct log_limit *limit)
     return ++limit->count <= limit->burst;
 }
 
-static void begin_minute(struct log_limits *limits, long minute)
+static struct log_left_out begin_minute(struct log_limits *limits, long minute)
 {
-    unsigned dropped = 0, sources = 0;
+    struct log_left_out out = {0};
     for (unsigned i = 0; i < limits->len; i++) {
         unsigned count = limits->of[i].count;
-        dropped += count > limits->burst ? count - limits->burst : 0;
-        sources += count > limits->burst;
+        out.lines += count > limits->burst ? count - limits->burst : 0;
+        out.sources += count > limits->burst;
     }
-    if (dropped)
-        log_write(LOG_LVL_INFO, "log", "%u similar lines left out, which have %u source%s", dropped,
-                  sources, sources == 1 ? "" : "s");
     limits->minute = minute;
     limits->len = 0;
+    return out;
 }
 
-bool log_allow_source(struct log_limits *limits, uint64_t source)
+bool log_limits_allow(struct log_limits *limits, uint64_t source, long minute,
+                      struct log_left_out *out)
 {
-    long minute = this_minute();
     unsigned i = 0;
+    *out = (struct log_left_out){0};
     if (minute != limits->minute)
-        begin_minute(limits, minute);
+        *out = begin_minute(limits, minute);
     while (i < limits->len && i < LOG_SOURCES && limits->of[i].source != source)
         i++;
     if (i == limits->len) {
@@ -363,6 +362,16 @@ bool log_allow_source(struct log_limits *limits, uint64_t source)
         limits->len++;
     }
     return ++limits->of[i].count <= limits->burst;
+}
+
+bool log_allow_source(struct log_limits *limits, uint64_t source)
+{
+    struct log_left_out out;
+    bool allowed = log_limits_allow(limits, source, this_minute(), &out);
+    if (out.lines)
+        log_write(LOG_LVL_INFO, "log", "%u similar lines left out, which have %u source%s",
+                  out.lines, out.sources, out.sources == 1 ? "" : "s");
+    return allowed;
 }
 
 uint64_t log_source(const char *peer)

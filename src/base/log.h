@@ -94,5 +94,11 @@ struct log_limits {
         unsigned count;
     } of[LOG_SOURCES + 1];
 };
+struct log_left_out {
+    unsigned lines, sources; /* lines that were not allowed, and how many sources they had */
+};
+/* Pure. When a new minute begins, *out has what was left out of the one before; else zeroes. */
+bool log_limits_allow(struct log_limits *limits, uint64_t source, long minute,
+                      struct log_left_out *out);
 bool log_allow_source(struct log_limits *limits, uint64_t source);
 uint64_t log_source(const char *peer); /* "10.0.0.1:4711": of any port; "local uid 1000" */

@@ -318,8 +318,9 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
 
 static int refuse(struct control *c, const struct caller *who, const struct job *j)
 {
-    control_log_limited(c, LOG_LVL_INFO, "refused: uid %u may not end or signal job %u of uid %u",
-                        who->uid, j->id, j->uid);
+    control_log_limited(c, who->uid, LOG_LVL_INFO,
+                        "refused: uid %u may not end or signal job %u of uid %u", who->uid, j->id,
+                        j->uid);
     return private_denial(c, who, j);
 }
 

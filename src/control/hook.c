@@ -93,7 +93,7 @@ void hook_resume(struct control *c, struct job *j)
 /* Back to the queue, for what a batch script is; what a person waits for is over. */
 static void prolog_failed(struct control *c, struct job *j, const char *text)
 {
-    control_log_limited(c, LOG_LVL_ERROR, "job %u: %s", j->id, text);
+    control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u: %s", j->id, text);
     free(j->reason_detail);
     j->reason_detail = mem_strdup(text);
     finish_requeue_later(c, j, RETRY_SEC);
@@ -122,7 +122,7 @@ static void prolog_ended(struct control *c, struct job *j, const Pb__ScriptEnded
 static void epilog_ended(struct control *c, struct job *j, const Pb__ScriptEnded *m)
 {
     if (m->wait_status)
-        control_log_limited(c, LOG_LVL_ERROR, "job %u: %s", j->id,
+        control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u: %s", j->id,
                             m->text ? m->text : "EpilogSlurmctld failed");
     j->epilog_due = false;
     job_touch(c->cluster, j);

@@ -82,11 +82,11 @@ struct control {
     struct news news;
     struct counters counters;
     struct triggers triggers;
-    bool meta_read, lost;       /* RECORD_META was restored; unknown records were lost */
-    size_t records;             /* others that were restored */
-    struct log_quota log_quota; /* see control_log_limited() */
-    struct str newer;           /* of StoreMeta, what only a newer version knows */
-    struct arena restored;      /* of the stored job being read; kept from one to the next */
+    bool meta_read, lost;         /* RECORD_META was restored; unknown records were lost */
+    size_t records;               /* others that were restored */
+    struct log_limits log_limits; /* see control_log_limited() */
+    struct str newer;             /* of StoreMeta, what only a newer version knows */
+    struct arena restored;        /* of the stored job being read; kept from one to the next */
 };
 
 /* Nobody has been told of it, and nothing of it is stored. */

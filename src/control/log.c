@@ -16,23 +16,21 @@ void control_log(struct control *c, enum log_level level, const char *fmt, ...)
     c->env->log(c->env->ctx, level, "control", text);
 }
 
-void control_log_limited(struct control *c, enum log_level level, const char *fmt, ...)
+void control_log_limited(struct control *c, uint32_t uid, enum log_level level, const char *fmt,
+                         ...)
 {
-    struct log_quota *q = &c->log_quota;
-    int64_t now = control_mono(c);
+    long minute = (long)(control_mono(c) / 60000);
+    struct log_left_out out;
     char text[512];
     va_list ap;
-    if (!q->since_mono_ms || now - q->since_mono_ms >= 60000) {
-        if (q->left_out)
-            control_log(c, LOG_LVL_INFO, "%u more messages about jobs of users were left out",
-                        q->left_out);
-        *q = (struct log_quota){.since_mono_ms = now ? now : 1};
-    }
-    if (q->lines >= CONTROL_LOG_LINES) {
-        q->left_out++;
+    bool allowed;
+    c->log_limits.burst = CONTROL_LOG_LINES;
+    allowed = log_limits_allow(&c->log_limits, uid, minute, &out);
+    if (out.lines)
+        control_log(c, LOG_LVL_INFO, "%u more messages about jobs of %u users were left out",
+                    out.lines, out.sources);
+    if (!allowed)
         return;
-    }
-    q->lines++;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);

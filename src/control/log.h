@@ -10,14 +10,9 @@ struct control;
 
 #define CONTROL_LOG_LINES 60
 
-struct log_quota {
-    int64_t since_mono_ms; /* when the present minute began; 0: it has not */
-    unsigned lines, left_out;
-};
-
 void control_log(struct control *c, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-/* For messages that a user can cause again and again: at most CONTROL_LOG_LINES a minute, then
- * the number of those that were left out. */
-void control_log_limited(struct control *c, enum log_level level, const char *fmt, ...)
-    __attribute__((format(printf, 3, 4)));
+/* For messages that a user can cause again and again: CONTROL_LOG_LINES a minute about each user,
+ * then the number of those that were left out. */
+void control_log_limited(struct control *c, uint32_t uid, enum log_level level, const char *fmt,
+                         ...) __attribute__((format(printf, 4, 5)));

@@ -96,8 +96,8 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
         control_schedule(c, j);
         return;
     }
-    control_log_limited(c, LOG_LVL_ERROR, "job %u could not be started on %s: %s", j->id, n->name,
-                        e->text ? e->text : err_text(e->code));
+    control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u could not be started on %s: %s", j->id,
+                        n->name, e->text ? e->text : err_text(e->code));
     if (refused_for_time(e) && came_late(c, e))
         return;
     free(j->reason_detail);

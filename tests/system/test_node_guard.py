@@ -92,6 +92,18 @@ def test_failed_launches_do_not_fill_the_log(make_cluster):
     assert "/no/such/other-0" in (c.dir / "slurmd-n1.log").read_text()
 
 
+def test_refusals_of_one_user_do_not_hide_those_of_another(cluster):
+    """The controller's log names the second user, after the first one has had all lines of the minute."""
+    job = cluster.sbatch("-H", wrap="true")
+    line = f"i=0; while [ $i -lt 100 ]; do scancel {job}; i=$((i+1)); done 2>&1 | grep -c denied"
+    assert cluster.run(["sh", "-c", line], user="nobody", timeout=300).ok() == "100"
+    cluster.run(["scancel", job], user="daemon").fails("denied")
+    cluster.run(["scancel", job]).ok()
+    log = (cluster.dir / "slurmctld.log").read_text()
+    assert f"refused: uid {pwd.getpwnam('daemon').pw_uid} may not end or signal job {job}" in log
+    assert log.count(f"refused: uid {NOBODY} may not") <= 120  # it may touch two minutes
+
+
 def gated_prolog(c):
     """A prolog that says on which node it runs, and waits."""
     script = c.dir / "prolog.sh"
