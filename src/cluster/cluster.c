@@ -259,6 +259,11 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     resv_leave(j);
     if (j->request_key)
         idmap_remove(&c->requests, j->request_key);
+    if (j->request_key && rest && rest->records.count) { /* a repeat must find the rest */
+        struct job *first = array_first(rest);
+        first->request_key = j->request_key;
+        idmap_set(&c->requests, first->request_key, first->id);
+    }
     job_load_state(c, j, PB__JOB_STATE__CANCELLED); /* it counts for nothing any more */
     vec_remove(&c->jobs, at);
     job_free(c, j);

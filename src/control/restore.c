@@ -6,6 +6,7 @@
 static int restore_job(struct control *c, uint64_t number, const void *data, size_t len,
                        struct err *err)
 {
+    uint32_t holder;
     arena_reset(&c->restored, 0);
     const Pb__JobRecord *r = arena_unpack(&c->restored, &pb__job_record__descriptor, data, len);
     int rc = r ? job_record_check(r, number, err)
@@ -22,10 +23,12 @@ static int restore_job(struct control *c, uint64_t number, const void *data, siz
         cluster_remove_job(c->cluster, j);
         return rc;
     }
-    bool first = !j->array || j->array->id == j->id;
-    if (r->spec->request_id.len == 16 && first) {
-        j->request_key = submit_request_key(r->spec->request_id.data, j->requester_uid);
-        idmap_set(&c->cluster->requests, j->request_key, j->id);
+    if (r->spec->request_id.len == 16) {
+        uint64_t key = submit_request_key(r->spec->request_id.data, j->requester_uid);
+        if (!idmap_get(&c->cluster->requests, key, &holder)) { /* one record of an array */
+            j->request_key = key;
+            idmap_set(&c->cluster->requests, key, j->id);
+        }
     }
     return 0;
 }

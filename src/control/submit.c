@@ -537,7 +537,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     }
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     reply.has_job_id = true;
-    reply.job_id = j->id;
+    reply.job_id = j->array ? j->array->id : j->id; /* whose record may be purged by now */
     reply.partition = j->part ? (char *)j->part->conf.name : NULL;
     reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
     c->env->reply(c->env->ctx, call, &reply.base);

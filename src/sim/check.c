@@ -6,8 +6,9 @@
 #include "base/mem.h"
 #include "sim/parts.h"
 
-#define LATE_MS 2000    /* a time limit is kept so exactly, once the controller is up */
-#define LISTED_EVERY 64 /* looks at everything, to a look at the listings */
+#define LATE_MS 2000        /* a time limit is kept so exactly, once the controller is up */
+#define LISTED_EVERY 64     /* looks at everything, to a look at the listings */
+#define MAX_BATCH_REQUEUE 5 /* the default: then the controller holds the job */
 
 static bool is_final(int state)
 {
@@ -312,7 +313,9 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
     bool held = v->held || v->admin_held;
     int64_t limit = claims[SIM_CLAIM_LIMIT].value;
     const char *wrong = NULL;
-    if (claims[SIM_CLAIM_HELD].made && held != (claims[SIM_CLAIM_HELD].value != 0))
+    bool requeued_often = v->admin_held && v->restarts >= MAX_BATCH_REQUEUE;
+    if (claims[SIM_CLAIM_HELD].made && held != (claims[SIM_CLAIM_HELD].value != 0) &&
+        !requeued_often)
         wrong = "a hold or release";
     else if (claims[SIM_CLAIM_LIMIT].made && v->limit_sec != limit &&
              !(v->deadline_at && v->limit_sec < limit)) /* it may be cut to what is left */

@@ -232,6 +232,17 @@ void sim_client_act(struct sim *s, unsigned index)
 /* --- answers ------------------------------------------------------------------------------------
  */
 
+/* A record of the job, or of another element of its array when the first one is purged. */
+static bool find_record(const struct sim *s, uint32_t job_id, struct sim_view *v)
+{
+    if (sim_watch_stored(s, job_id, v))
+        return true;
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
+        if (w->view.there && w->view.array_id == job_id)
+            return sim_watch_stored(s, w->job_id, v);
+    return false;
+}
+
 /* A repeated submission must have found the same job; an id belongs to one. */
 static void promised(struct sim *s, unsigned index, uint32_t job_id)
 {
@@ -242,7 +253,7 @@ static void promised(struct sim *s, unsigned index, uint32_t job_id)
     if (c->job_id && c->job_id != job_id)
         sim_break(s, "one submission became two jobs", "%u and %u", c->job_id, job_id);
     c->job_id = job_id;
-    if (!sim_watch_stored(s, job_id, &v))
+    if (!find_record(s, job_id, &v))
         sim_break(s, "a job was acknowledged and is not on disk", "job %u", job_id);
     else if (v.name[0] != 'j' || strtoll(v.name + 1, NULL, 10) != c->item->id)
         sim_break(s, "an id that belongs to another submission", "job %u is %s, not j%lld", job_id,
