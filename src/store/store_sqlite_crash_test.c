@@ -15,7 +15,7 @@
 #include "store/store_sqlite.h"
 #include "store/store_test_vfs.h"
 
-enum { FILES = 3, SECTOR = 512, SUBSETS = 12, SUBSETS_SOAK = 150, AGAIN_EVERY = 16 };
+enum { FILES = 3, SECTOR = 512, SUBSETS = 12, SUBSETS_RELEASE = 150, AGAIN_EVERY = 16 };
 
 static const char *const suffixes[FILES] = {"", "-wal", "-journal"};
 
@@ -324,7 +324,8 @@ static void take_change(struct run *r, const struct change *c)
 static void every_crash_leaves_whole_batches(void **state)
 {
     char first[] = "/dev/shm/store-crash-XXXXXX", second[] = "/dev/shm/store-crash-XXXXXX";
-    const char *seed = getenv("SLUICE_SEED");
+    const char *seed = getenv("SLUICE_SEED"), *soak = getenv("SLUICE_SOAK"); /* percent */
+    unsigned subsets = soak ? (unsigned)atoi(soak) * SUBSETS_RELEASE / 100 : 0;
     struct run r = {.random = (seed ? strtoull(seed, NULL, 10) : 0) + 88172645463325252u};
     assert_true(mkdtemp(first) && mkdtemp(second));
     store_test_vfs_install();
@@ -333,8 +334,7 @@ static void every_crash_leaves_whole_batches(void **state)
     r.disk.exists[0] = true; /* made, and its directory synced, before SQLite opens it */
     vec_foreach (&r.trace.changes, c) {
         take_change(&r, c);
-        crash(&r, (size_t)(c - r.trace.changes.data),
-              getenv("SLUICE_SOAK") ? SUBSETS_SOAK : SUBSETS);
+        crash(&r, (size_t)(c - r.trace.changes.data), subsets > SUBSETS ? subsets : SUBSETS);
     }
     assert_int_equal(r.acknowledged, r.trace.batches);
     print_message("%u states after %zu changes\n", r.states, r.trace.changes.len);

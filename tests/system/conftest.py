@@ -35,7 +35,7 @@ def pytest_collection_modifyitems(items):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: left out where every process is ten times slower (sanitizers): long, or about processes and not memory")
-    config.addinivalue_line("markers", "allocator: replaces malloc, which sanitizers do themselves: left out there")
+    config.addinivalue_line("markers", "allocator: replaces malloc or measures memory: left out with sanitizers, which have a malloc of their own")
 
 
 @pytest.fixture(scope="module")

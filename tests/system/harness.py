@@ -23,11 +23,16 @@ LOOK_PREFIX = pathlib.Path(os.environ.get("SLUICE_LOOK_PREFIX", PREFIX)).resolve
 DEADLINE = 60.0  # seconds until something that must happen counts as not happening
 ASK_SHARE, ASK_MAX = 10, 0.05  # eventually() asks again after a tenth of what it has waited, in seconds
 ROOT = os.geteuid() == 0
-SOAK = os.environ.get("SLUICE_SOAK") == "1"  # the amounts of a release instead of a sample
+SOAK = int(os.environ.get("SLUICE_SOAK") or 0)  # percent of the amounts of a release; 0: a sample
 PORTS, WORKERS_MAX = (10000, 32000), 8  # as many as tools/test has at most
 DAY = int(os.environ.get("SLUICE_DAY") or time.time() // 86400)  # what is drawn, and which half sanitizers run, changes every day
 SEED = int(os.environ.get("SLUICE_SEED") or DAY)
 REPORT = re.compile(rb"(?:Address|Leak|Thread|Memory)Sanitizer|runtime error: ")  # of a sanitizer
+
+
+def amount(sample, release):
+    """How many of something a test does."""
+    return max(sample, release * SOAK // 100)
 
 
 def free_ports(count, first=None, last=None):

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, SEED, SOAK, eventually
+from harness import DEADLINE, SEED, SOAK, amount, eventually
 from hosts import wrong_clock
 from netproxy import Proxy
 from preload import Switch, library
@@ -36,7 +36,7 @@ def test_killed_again_in_its_recovery(make_cluster):
     c, pick = make_cluster(nodes=1), random.Random(SEED)
     runs = begin(c, "go")
     held = [c.sbatch("-H", "-o", "/dev/null", wrap="true") for _ in range(20)]
-    for _ in range(50 if SOAK else 6):
+    for _ in range(amount(6, 50)):
         c.kill("slurmctld")
         for _ in range(pick.randrange(1, 4)):
             c.start_controller(wait=False)
@@ -167,7 +167,7 @@ def test_an_allocation_fails(make_cluster):
     memory = Switch(where)
     c.start()
     acknowledged, ends = [], 0
-    numbers = range(1, 400) if SOAK else sorted(pick.sample(range(1, 200), 6))
+    numbers = sorted(pick.sample(range(1, 400 if SOAK else 200), amount(6, 399)))
     for number in numbers:
         memory.on("armed.new", str(number))
         os.rename(where / "armed.new", where / "armed")

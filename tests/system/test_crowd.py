@@ -9,13 +9,13 @@ import sys
 
 import pytest
 
-from harness import PREFIX, ROOT, eventually
+from harness import PREFIX, ROOT, amount, eventually
 
 ME = pwd.getpwuid(os.geteuid()).pw_name
 FLOODER, OTHER = ("nobody", "daemon") if ROOT else (ME, ME)
 REFUSED = "Too many requests of this user in a short time: waiting, then asking again"
 LIMIT = "SlurmctldParameters=rl_enable,rl_bucket_size=5,rl_refill_rate=5,rl_refill_period=1"
-CONNECTIONS = 10000 if os.environ.get("SLUICE_SOAK") else 1000
+CONNECTIONS = amount(1000, 10000)
 
 needs_users = pytest.mark.skipif(not ROOT, reason="needs several users, and one who is not limited")
 
@@ -213,6 +213,7 @@ sys.stdin.read()
 """
 
 
+@pytest.mark.allocator  # measures memory
 @needs_users
 @pytest.mark.parametrize("kind, daemon", [("script", "slurmctld"), ("list", "slurmctld"), ("mint", "slurmctld"), ("mint", "slurmd-n1")])
 def test_answers_that_nobody_reads_are_few(make_cluster, kind, daemon):

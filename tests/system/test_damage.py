@@ -7,7 +7,7 @@ import signal
 
 import pytest
 
-from harness import DEADLINE, SEED, SOAK, eventually
+from harness import DEADLINE, SEED, amount, eventually
 from statefile import JOB, MADE, META, NODE, PART, State, checksum, field
 
 
@@ -222,7 +222,7 @@ def test_a_file_that_is_damaged_anywhere(make_cluster):
     stop(c)
     good = state.path.read_bytes()
     served = refusals = 0
-    for _ in range(200 if SOAK else 8):
+    for _ in range(amount(8, 200)):
         data = bytearray(good)
         how = draw.choice(["bytes", "page", "cut"])
         if how == "bytes":

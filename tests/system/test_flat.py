@@ -6,12 +6,12 @@ import re
 import pytest
 
 import bulk
-from harness import SOAK, eventually
+from harness import amount, eventually
 
-WARM, ROUNDS, JOBS = (20, 400, 100) if SOAK else (3, 4, 30)
+WARM, ROUNDS, JOBS = amount(3, 20), amount(4, 400), amount(30, 100)
 SLACK_KIB = 1024  # of a heap that is used in another order
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.allocator  # measures memory
 
 
 def held(pid):

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from harness import SOAK, eventually, many, processes_of
+from harness import SOAK, amount, eventually, many, processes_of
 from hosts import ADDRESS, CONTROLLER, HOOK, PROXY, PROXY_NUMBER, Hosts, wrong_clock
 from netproxy import DOWN, UP, Cut, Once, Proxy, number_in
 
@@ -267,7 +267,7 @@ def test_the_way_of_input_and_output(make_hosts):
         assert {(UP, 0), (DOWN, 0), (UP, 81), (DOWN, 81), (UP, 80), (DOWN, 80), (UP, 82), (UP, 84), (UP, 85)} <= set(kinds), kinds
         todo = []
         for kind, frame in sorted(kinds.items()):
-            todo += [(kind, at) for at in (range(frame + 1) if SOAK else [pick.randrange(frame)])]
+            todo += [(kind, at) for at in sorted(pick.sample(range(frame + 1), amount(1, frame + 1)))]
         for kind, at in todo:
             between.fault = Once(kind, Cut(at, pick.random() < 0.7))
             done = step()

@@ -12,9 +12,9 @@ import time
 import pytest
 
 import bulk
-from harness import DEADLINE, SEED, SOAK, Cluster, eventually, fields_of
+from harness import DEADLINE, SEED, Cluster, amount, eventually, fields_of
 
-JOBS, KILLS = (10000, 20) if SOAK else (1000, 2)
+JOBS, KILLS = amount(1000, 10000), amount(2, 20)
 NUMBERS = itertools.count(1)
 PARTITIONS = ["PartitionName=queue Nodes=n1 Default=YES State=DOWN", "PartitionName=work Nodes=n1 MaxTime=UNLIMITED OverSubscribe=FORCE:64"]
 

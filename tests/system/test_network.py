@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from harness import SEED, SOAK, Cluster, eventually, free_ports
+from harness import SEED, Cluster, amount, eventually, free_ports
 from netproxy import DOWN, REPEAT, SWAP, UP, Cut, Later, Lose, Mischief, Once, Proxy
 
 NODES = 24
@@ -100,7 +100,8 @@ def net():
 def offsets(length, want, pick):
     """Of a message of so many bytes: all, or some, with those where something begins or ends among them."""
     every = range(length + 1)
-    if SOAK or want >= len(every):
+    want = amount(want, len(every))
+    if want >= len(every):
         return list(every)
     fixed = [0, 24, length - 1, length]
     return sorted(set(fixed) | set(pick.sample(every, max(0, want - len(fixed)))))
@@ -309,7 +310,7 @@ def test_one_message(net, what):
 def test_mischief(net):
     """RELIABILITY C4: on every road frames are lost, late, doubled, in another order, and connections break."""
     c, pick = net.c, random.Random(SEED)
-    end = time.monotonic() + (120 if SOAK else 5)
+    end = time.monotonic() + amount(5, 120)
     for proxy in (*net.to_controller, *net.to_node, *net.road):
         proxy.set_fault(Mischief(random.Random(pick.random()), 0.1, (Lose, REPEAT, SWAP, Later, Cut)))
     sure = []

@@ -119,7 +119,7 @@ def test_the_server_dies(cluster):
     eventually(lambda: no_files_left(cluster), "the server's files are removed")
 
 
-@pytest.mark.slow
+@pytest.mark.allocator  # measures memory
 def test_small_shepherd(cluster):
     """libpmix is in a process of the user's own; the shepherd stays small, and has nothing of it."""
     out = cluster.run([*PMIX, "sh", "-c", "grep VmRSS /proc/$PPID/status; cat /proc/$PPID/task/$PPID/children"]).ok().split()

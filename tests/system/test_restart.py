@@ -3,9 +3,9 @@
 import pytest
 
 import bulk
-from harness import SOAK
+from harness import amount
 
-JOBS = 100000 if SOAK else 10000
+JOBS = amount(10000, 100000)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])

@@ -8,13 +8,13 @@ import time
 
 import pytest
 
-from harness import DEADLINE, PREFIX, SEED, SOAK, check_ledger, eventually, ledger_wrap, many
+from harness import DEADLINE, PREFIX, SEED, amount, check_ledger, eventually, ledger_wrap, many
 from hosts import ADDRESS, CONTROLLER, Hosts
 from postgres import Server
 
 BACKUP, STORE = "backup", "store"
 NUMBERS = {BACKUP: 2, STORE: 3}
-ROUNDS = 20 if SOAK else 3
+ROUNDS = amount(3, 20)
 PATIENCE = 1  # of a command, in seconds; then the next one tries
 
 

@@ -11,7 +11,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, ROOT, SEED, SOAK, eventually
+from harness import DEADLINE, ROOT, SEED, amount, eventually
 
 pytestmark = [pytest.mark.skipif(not ROOT, reason="needs root to become another user"),
               pytest.mark.skipif(not shutil.which("strace"), reason="needs strace"), pytest.mark.slow]
@@ -74,7 +74,7 @@ def test_rights_that_cannot_be_dropped(cluster, call):
 def test_calls_of_the_controller_fail(make_cluster):
     """D2: whatever fails, and when: the controller goes on or ends, and what it has acknowledged is there after it."""
     c, pick, acknowledged = make_cluster(nodes=1), random.Random(SEED), {}
-    for round_ in range(150 if SOAK else 8):
+    for round_ in range(amount(8, 150)):
         call, error, when = pick.choice(CALLS), pick.choice(ERRORS), pick.randrange(1, 40)
         what = f"{call}: {error} at {when}"
         with injected(c.daemons["slurmctld"].pid, call, f"error={error}:when={when}"):
