@@ -80,8 +80,7 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
     } else if (!control_owns(who, j)) {
         control_refuse_code(c, call, private_denial(c, who, j), NULL);
     } else if (job_is_final(j)) {
-        bool failed = str_eq(j->reason, "JobLaunchFailure");
-        control_refuse_code(c, call, ERR_JOB_DONE, failed ? j->reason_detail : NULL);
+        finish_refuse_ended(c, call, j);
     } else if (j->state != PB__JOB_STATE__PENDING && !(j->configuring && r->ready)) {
         answer_granted(c, j, call, r->step);
     } else {

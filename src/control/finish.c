@@ -101,6 +101,18 @@ static void answer_end_calls(struct control *c, struct job *j)
     }
 }
 
+void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j)
+{
+    struct err err = {0};
+    if (j->state == PB__JOB_STATE__CANCELLED && !j->alloc.len) {
+        err_set(&err, -ERR_JOB_DONE, "job %u was cancelled while pending", j->id);
+        control_refuse(c, call, &err);
+        return;
+    }
+    bool failed = str_eq(j->reason, "JobLaunchFailure");
+    control_refuse_code(c, call, ERR_JOB_DONE, failed ? j->reason_detail : NULL);
+}
+
 void finish_answer_waiters(struct control *c, struct job *j)
 {
     answer_end_calls(c, j);
@@ -110,7 +122,7 @@ void finish_answer_waiters(struct control *c, struct job *j)
         split_answer_waiters(c, j->array);
     trigger_job_over(c, j);
     if (j->alloc_call) {
-        control_refuse_code(c, j->alloc_call, ERR_JOB_DONE, NULL);
+        finish_refuse_ended(c, j->alloc_call, j);
         j->alloc_call = 0;
     }
 }

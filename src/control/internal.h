@@ -215,6 +215,8 @@ void finish_send_terminate_to(struct control *c, struct job *j, const struct nod
 void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec);
 /* Those who wait for its end. */
 void finish_answer_waiters(struct control *c, struct job *j);
+/* To a command that waits for the allocation of a job that is over. */
+void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j);
 void finish_requeue(struct control *c, struct job *j);
 /* When it ends, where it may be queued again, and not to begin before so much time has gone by. */
 void finish_requeue_later(struct control *c, struct job *j, int64_t sec);

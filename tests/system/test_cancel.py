@@ -231,3 +231,13 @@ def test_hold_release_requeue(cluster):
     gate.touch()
     fields = cluster.wait(job)
     assert (fields["JobState"], fields["Restarts"]) == ("COMPLETED", "1")
+
+
+def test_commands_whose_job_is_cancelled_while_pending(cluster):
+    """They say so, not that the job has completed."""
+    for command, says in (("srun", "srun: error: Unable to allocate resources: "), ("salloc", "salloc: error: Job submit/allocate failed: ")):
+        with cluster.popen([command, "--begin=now+1000", "true"]) as p:
+            job = eventually(lambda: cluster.look("squeue -h -t pending -o %i").ok(), "it waits")
+            cluster.run(f"scancel {job}").ok()
+            assert says + f"job {job} was cancelled while pending\n" in p.communicate()[1]
+            assert p.returncode == 1
