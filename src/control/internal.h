@@ -205,8 +205,7 @@ void finish_node(struct control *c, struct job *j,
                  struct alloc_node *a); /* nothing of it is left there */
 void finish_node_failed(struct control *c, struct job *j,
                         uint32_t node); /* the node lost its part */
-/* Nodes of it are not configured any more; 'host': its job_host() too. It ends, or goes on without
- * them. */
+/* Some nodes left the configuration; 'host': its job_host() too. It ends, or goes on without. */
 void finish_without(struct control *c, struct job *j, bool host);
 void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
                            const char *why, uint32_t grace_sec);
@@ -215,8 +214,7 @@ void finish_send_terminate_to(struct control *c, struct job *j, const struct nod
 void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec);
 /* Those who wait for its end. */
 void finish_answer_waiters(struct control *c, struct job *j);
-/* To a command that waits for the allocation of a job that is over. */
-void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j);
+void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j); /* it waits */
 void finish_requeue(struct control *c, struct job *j);
 /* When it ends, where it may be queued again, and not to begin before so much time has gone by. */
 void finish_requeue_later(struct control *c, struct job *j, int64_t sec);

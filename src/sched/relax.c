@@ -122,6 +122,10 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
         offer_less(out, RELAX_GRES, 1, count);
     if (relax_gres_count(s->tres_per_job, &count))
         offer_less(out, RELAX_GPUS, 1, count);
+    if (relax_gres_count(s->tres_per_task, &count))
+        offer_less(out, RELAX_TASK_GRES, 1, count);
+    if (s->has_cpus_per_gpu)
+        offer_less(out, RELAX_GPU_CPUS, 1, s->cpus_per_gpu);
 }
 
 static void find_cores(const Pb__JobSpec *s, struct relax_list *out)
@@ -226,6 +230,12 @@ static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, u
         break;
     case RELAX_GPUS:
         s->tres_per_job = relax_gres_with(arena, s->tres_per_job, number);
+        break;
+    case RELAX_TASK_GRES:
+        s->tres_per_task = relax_gres_with(arena, s->tres_per_task, number);
+        break;
+    case RELAX_GPU_CPUS:
+        SET(s, cpus_per_gpu, (uint32_t)number);
         break;
     case RELAX_EXCLUSIVE:
         s->has_exclusive = false;

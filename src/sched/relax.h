@@ -26,7 +26,8 @@ enum relax_kind {
 /* Those by which a request may fit on no nodes at all; the last ones are in no command. */
 #define RELAX_OF_FIT                                                                               \
     ((RELAX_OF_REQUEST & ~(RELAX_BIT(TIME_LIMIT) | RELAX_BIT(LICENSES))) | RELAX_BIT(GPUS) |       \
-     RELAX_BIT(SHAPE) | RELAX_BIT(CORE_SPEC) | RELAX_BIT(TASKS_PER))
+     RELAX_BIT(TASK_GRES) | RELAX_BIT(GPU_CPUS) | RELAX_BIT(SHAPE) | RELAX_BIT(CORE_SPEC) |        \
+     RELAX_BIT(TASKS_PER))
 
 #define RELAX_SLACK_SEC 30 /* a shorter limit still serves when it is given so much later */
 

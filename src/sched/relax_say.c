@@ -95,6 +95,13 @@ static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct 
         str_printf(what, "--gpus=%s", of_gpus(relax_gres_with(&arena, spec->tres_per_job, number)));
         return;
     }
+    if (r->kind == RELAX_TASK_GRES) {
+        const char *list = relax_gres_with(&arena, spec->tres_per_task, number);
+        bool gpus = str_starts(list, "gpu:") && !strchr(list, ',');
+        str_printf(what, gpus ? "--gpus-per-task=%s" : "--tres-per-task=gres/%s",
+                   gpus ? of_gpus(list) : list);
+        return;
+    }
     const char *text = r->kind == RELAX_GRES_TYPE ? relax_gres_untyped(&arena, spec->gres)
                                                   : relax_gres_with(&arena, spec->gres, number);
     say_node_gres(spec, text, what);
@@ -166,11 +173,14 @@ void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax 
         str_printf(what, "%u elements of the array at a time", j->array->throttle + 1);
         str_printf(command, "scontrol update JobId=%u ArrayTaskThrottle=%u", j->array->id,
                    j->array->throttle + 1);
+    } else if (r->kind == RELAX_GPU_CPUS) {
+        str_printf(what, "--cpus-per-gpu=%llu", (unsigned long long)number);
     } else if (r->kind == RELAX_SHAPE) {
         say_shape(spec, what);
     } else if (r->kind == RELAX_PARTITION) {
         say_partition(j, spec, r, what, command);
-    } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE || r->kind == RELAX_GPUS) {
+    } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE || r->kind == RELAX_GPUS ||
+               r->kind == RELAX_TASK_GRES) {
         say_gres(j, spec, r, number, what, command);
     } else {
         say_number(j, spec, r, number, what, command);

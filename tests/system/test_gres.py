@@ -158,6 +158,8 @@ def test_it_survives_a_restart(gpus):
     ("--gpus-per-node=a100:9", "it would fit with --gpus-per-node=a100:2"),
     ("--gres=gpu --gpus-per-node=4", "--gres=gpu and --gpus-per-node=4 contradict each other: they are about the same GPUs"),
     ("--gpus=7", "it would fit with --gpus=6"),
+    ("--gpus-per-task=4", "it would fit with --gpus-per-task=3"),
+    ("--gpus=1 --cpus-per-gpu=9", "it would fit with --cpus-per-gpu=4"),
     ("--mem-per-gpu=lots", "Invalid --mem-per-gpu specification"),
 ])
 def test_what_cannot_be_is_refused(gpus, option, words):
