@@ -56,13 +56,12 @@ static void row_check(struct load *l, sqlite3_stmt *st, int column, uint32_t kin
 }
 
 /* A row's checksum does not tell that a row is missing: a flipped bit in a page's list of rows can
- * hide one. */
-static int table_check(sqlite3 *db, const char *table)
+ * hide one. Scripts and free pages, which are not loaded, would stop a later commit. The check
+ * takes 0.7 s for 1 GiB in the page cache. */
+static int pages_check(sqlite3 *db)
 {
-    char sql[64];
-    snprintf(sql, sizeof(sql), "PRAGMA quick_check(%s)", table);
     sqlite3_stmt *st = NULL;
-    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+    int rc = sqlite3_prepare_v2(db, "PRAGMA quick_check(1)", -1, &st, NULL);
     bool good = false;
     if (rc == SQLITE_OK && sqlite3_step(st) == SQLITE_ROW) {
         const char *word = (const char *)sqlite3_column_text(st, 0);
@@ -76,11 +75,7 @@ static int table_check(sqlite3 *db, const char *table)
 
 static int load_numbered(struct load *l, uint32_t kind)
 {
-    char sql[80], table[24];
-    snprintf(table, sizeof(table), "numbered_%u", kind);
-    int check = table_check(l->db, table);
-    if (check != SQLITE_OK)
-        return check;
+    char sql[80];
     snprintf(sql, sizeof(sql), "SELECT id, sum, data FROM numbered_%u ORDER BY id", kind);
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(l->db, sql, -1, &st, NULL);
@@ -92,9 +87,6 @@ static int load_numbered(struct load *l, uint32_t kind)
 
 static int load_named(struct load *l, uint32_t skip_kind)
 {
-    int check = table_check(l->db, "named");
-    if (check != SQLITE_OK)
-        return check;
     sqlite3_stmt *st = NULL;
     int rc = sqlite3_prepare_v2(l->db,
                                 "SELECT kind, name, sum, data FROM named WHERE kind <> ?"
@@ -170,6 +162,8 @@ static int load_all(struct load *l, uint32_t skip_kind)
     _cleanup_free_ uint32_t *kinds = NULL;
     size_t count = 0;
     int rc = store_db_tables(l->db, &kinds, &count);
+    if (rc == SQLITE_OK)
+        rc = pages_check(l->db);
     if (rc == SQLITE_OK)
         rc = load_named(l, skip_kind);
     for (size_t i = 0; rc == SQLITE_OK && i < count; i++)
