@@ -105,8 +105,9 @@ static void test_squeue(void **state)
          "JOBID     NAME    ST                  \n1         sleeper R                   \n", NULL},
         {"squeue", "--json", 0, "~\"job_state\": [\n        \"RUNNING\"\n      ]", NULL},
         {"squeue", "-s --json", 0,
-         "~{\n  \"steps\": [\n    {\n      \"id\": \"1.0\",\n      \"job_id\": 1,\n      \"name\": "
-         "\"sleep\",\n",
+         "~{\n  \"steps\": [\n    {\n      \"time\": {\n        \"elapsed\": 15,\n", NULL},
+        {"squeue", "-s --json", 0,
+         "~          \"step_id\": \"0\"\n        },\n        \"name\": \"sleep\"\n      },\n",
          NULL},
         {"squeue", "--yaml", 0, "~\n  job_state:\n  - RUNNING\n", NULL},
         {"squeue", "-M t -j 1", 0, "CLUSTER: t\n" HEADER SLEEPER, NULL},
