@@ -97,8 +97,8 @@ static bool must_quote(const char *s)
             return true;
     }
     /* Numbers of any base, times, dates and ".inf". */
-    return strspn(s, "0123456789abcdefABCDEFinfINFoOxX.+-_:TtZz ") == strlen(s) &&
-           strpbrk(s, "0123456789.");
+    return strchr("0123456789+-.", s[0]) && strpbrk(s, "0123456789.") &&
+           strspn(s, "0123456789abcdefABCDEFinfINFoOxX.+-_:TtZz ") == strlen(s);
 }
 
 static void emit_text(yaml_emitter_t *e, const char *s, bool plain)
