@@ -126,15 +126,28 @@ struct leases {
     unsigned expired;
 };
 
-/* Short leases, until the program has begun and one of them has expired. */
+/* The pid that the program has written, 0 before that. */
+static int pid_of_program(const struct leases *l)
+{
+    int pid = 0;
+    FILE *f = fopen(l->file, "r");
+    if (!f)
+        return 0;
+    assert_int_equal(fscanf(f, "%d", &pid), 1);
+    fclose(f);
+    return pid;
+}
+
+/* Short leases until the program has begun; the next one when a lease that expired has ended it. */
 static void on_lease_timer(void *ctx)
 {
     struct leases *l = ctx;
     int64_t now_ms = loop_mono_ms();
-    if (now_ms >= l->until_ms) {
-        bool began = access(l->file, F_OK) == 0;
-        l->expired += began;
-        l->until_ms = now_ms + (began ? SCRIPTS_LEASE_MS : SHORT_MS);
+    int pid = pid_of_program(l);
+    bool has_ended = pid && kill(pid, 0);
+    if (now_ms >= l->until_ms && (!pid || has_ended)) {
+        l->expired += has_ended;
+        l->until_ms = now_ms + (has_ended ? SCRIPTS_LEASE_MS : SHORT_MS);
         scripts_renew(l->w->s, l->until_ms - SCRIPTS_LEASE_MS);
     }
     loop_timer_set(l->timer, 50);
@@ -146,19 +159,15 @@ static void what_runs_ends_with_the_lease_and_runs_again(void **state)
     setup_leased(&w, true);
     struct leases l = {.w = &w, .file = mem_printf("%s/began", w.dir)};
     _cleanup_free_ char *shell =
-        mem_printf("[ -e %s ] && exit 0; trap '' TERM; echo $$ >%s; while :; do sleep 1000; done",
-                   l.file, l.file);
+        mem_printf("[ -e %s ] && exit 0; trap '' TERM; echo $$ >%s.new; mv %s.new %s;"
+                   " while :; do sleep 1000; done",
+                   l.file, l.file, l.file, l.file);
     l.timer = loop_timer_new(w.loop, on_lease_timer, &l);
     run(&w, PROLOG, 1, "/bin/sh", shell, 0);
     loop_timer_set(l.timer, 0);
     until(&w, 1);
     assert_int_equal(w.failed, 0);
     assert_int_equal(l.expired, 1);
-    FILE *f = fopen(l.file, "r");
-    int pid = 0;
-    assert_int_equal(fscanf(f, "%d", &pid), 1);
-    fclose(f);
-    assert_int_equal(kill(pid, 0), -1);
     loop_timer_free(l.timer);
     unlink(l.file);
     free(l.file);
