@@ -13,7 +13,9 @@ struct outbox {
     uint64_t gathering, under_way;     /* numbers of batches; under_way 0: no commit */
     uint64_t durable;
     bool proves;
-    bool wanted; /* a commit, although the batch may be empty */
+    bool wanted;      /* a commit, although the batch may be empty */
+    bool is_urgent;   /* the wanted commit is not deferred */
+    bool is_deferred; /* ops.defer was called for the wanted commit */
 };
 
 struct outbox *outbox_new(const struct outbox_ops *ops)
@@ -62,7 +64,12 @@ void outbox_prove(struct outbox *o)
 
 void outbox_check(struct outbox *o)
 {
-    o->wanted = true;
+    o->wanted = o->is_urgent = true;
+}
+
+void outbox_hurry(struct outbox *o)
+{
+    o->is_urgent = true;
 }
 
 /* Items of the present turn are not bound yet and stay. Sending may add to them. */
@@ -80,19 +87,42 @@ static void release(struct outbox *o)
     }
 }
 
+/* Nobody waits for the acknowledgement of an event, nor for the record of a completed job. */
+static bool may_be_deferred(const struct outbox_item *item)
+{
+    return item->kind == OUTBOX_ACK || item->kind == OUTBOX_JOB_ENDED;
+}
+
+static void begin_commit(struct outbox *o)
+{
+    o->wanted = o->is_urgent = o->is_deferred = false;
+    o->under_way = o->gathering++;
+    o->ops.commit(o->ops.ctx);
+}
+
+/* Binds the items of the turn to their batch. */
+static void bind_turn(struct outbox *o)
+{
+    uint64_t gate = o->wanted ? o->gathering : o->under_way;
+    for (struct outbox_item *item = *o->turn; item; item = item->next) {
+        item->gate = gate;
+        o->is_urgent = o->is_urgent || (o->wanted && !may_be_deferred(item));
+    }
+    o->turn = o->last;
+}
+
 void outbox_turn(struct outbox *o)
 {
     if ((o->proves && *o->turn) || o->ops.changed(o->ops.ctx))
         o->wanted = true;
-    uint64_t gate = o->wanted ? o->gathering : o->under_way;
-    for (struct outbox_item *item = *o->turn; item; item = item->next)
-        item->gate = gate;
-    o->turn = o->last;
-
+    bind_turn(o);
     if (!o->under_way && o->wanted) {
-        o->wanted = false;
-        o->under_way = o->gathering++;
-        o->ops.commit(o->ops.ctx);
+        if (o->is_urgent || !o->ops.defer) {
+            begin_commit(o);
+        } else if (!o->is_deferred) {
+            o->is_deferred = true;
+            o->ops.defer(o->ops.ctx);
+        }
     }
     release(o);
 }

@@ -10,6 +10,10 @@
  * the lead meanwhile (outbox_prove): then every item waits for a commit that began after it was
  * added, of an empty batch if need be, and does not leave when the lead was lost.
  *
+ * A commit costs the same for one change as for fifty. Changes for which only acknowledgements to
+ * nodes wait (a job ended, say) are therefore deferred where outbox_ops has 'defer': until an item
+ * of another kind needs a commit, or until outbox_hurry().
+ *
  * Knows neither store nor sockets: both are behind outbox_ops, which the daemon and the simulator
  * have of their own. Owner's thread only.
  */
@@ -51,6 +55,7 @@ struct outbox_ops {
     void (*send)(void *ctx, const struct outbox_item *item);
     bool (*changed)(void *ctx); /* there are changes that no commit has taken */
     void (*commit)(void *ctx);  /* takes them, or none; outbox_durable() follows */
+    void (*defer)(void *ctx);   /* calls outbox_hurry() soon; NULL: every commit begins at once */
     void *ctx;
 };
 
@@ -66,6 +71,8 @@ void outbox_turn(struct outbox *o);
 void outbox_prove(struct outbox *o);
 /* At the end of this turn there is a commit, with or without changes and items. */
 void outbox_check(struct outbox *o);
+/* Changes are deferred no longer: they are committed at the end of this turn. */
+void outbox_hurry(struct outbox *o);
 void outbox_durable(struct outbox *o); /* the commit under way has ended well */
 
 bool outbox_is_idle(const struct outbox *o); /* nothing waits, nothing is under way */

@@ -21,7 +21,13 @@ struct world {
     bool add_in_send; /* a send that causes another item */
     bool may_be_empty;
     bool changed;
+    unsigned deferred;
 };
+
+static void acknowledge(struct world *w, const char *text)
+{
+    outbox_add(w->o, outbox_item_new(OUTBOX_ACK, text, strlen(text)));
+}
 
 static void add(struct world *w, const char *text)
 {
@@ -56,13 +62,30 @@ static void change(struct world *w)
     w->changed = true;
 }
 
-static int setup(void **state)
+static void on_defer(void *ctx)
+{
+    struct world *w = ctx;
+    w->deferred++;
+}
+
+static int setup_with(void **state, void (*defer)(void *ctx))
 {
     struct world *w = mem_new(struct world);
-    struct outbox_ops ops = {.send = on_send, .changed = is_changed, .commit = on_commit, .ctx = w};
+    struct outbox_ops ops = {
+        .send = on_send, .changed = is_changed, .commit = on_commit, .defer = defer, .ctx = w};
     w->o = outbox_new(&ops);
     *state = w;
     return 0;
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, NULL);
+}
+
+static int setup_deferring(void **state)
+{
+    return setup_with(state, on_defer);
 }
 
 static int teardown(void **state)
@@ -232,11 +255,66 @@ static void a_check_is_a_commit_without_changes(void **state)
     assert_true(outbox_is_idle(w->o));
 }
 
+static void acknowledgements_share_the_next_commit(void **state)
+{
+    struct world *w = *state;
+    change(w);
+    acknowledge(w, "ack1");
+    outbox_turn(w->o);
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 0);
+    assert_int_equal(w->deferred, 1);
+    assert_string_equal(str_cstr(&w->sent), "");
+    assert_false(outbox_is_idle(w->o));
+    change(w);
+    add(w, "reply");
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 1);
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "ack1 reply ");
+    assert_true(outbox_is_idle(w->o));
+}
+
+static void deferred_changes_are_committed_when_the_time_is_over(void **state)
+{
+    struct world *w = *state;
+    change(w);
+    acknowledge(w, "ack");
+    outbox_turn(w->o);
+    outbox_hurry(w->o);
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 1);
+    change(w); /* gathers behind the commit, and is deferred when that has ended */
+    acknowledge(w, "next");
+    outbox_turn(w->o);
+    outbox_durable(w->o);
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 1);
+    assert_int_equal(w->deferred, 2);
+    assert_string_equal(str_cstr(&w->sent), "ack ");
+}
+
+/* A read that sees a deferred change is not answered before the change is durable. */
+static void a_read_ends_the_deferral(void **state)
+{
+    struct world *w = *state;
+    change(w);
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 0);
+    add(w, "read");
+    outbox_turn(w->o);
+    assert_int_equal(w->commits, 1);
+    assert_string_equal(str_cstr(&w->sent), "");
+    outbox_durable(w->o);
+    assert_string_equal(str_cstr(&w->sent), "read ");
+}
+
 /* Random interleavings against a plain model: which batch each item waits for. */
 struct model {
     unsigned batch_of[20000], items, left;
     unsigned started, durable; /* commits */
     bool flying, gathered;
+    bool defers, urgent, replied; /* replied: an item that is no acknowledgement in this turn */
 };
 
 static void model_turn(struct world *w, struct model *m)
@@ -246,8 +324,11 @@ static void model_turn(struct world *w, struct model *m)
     unsigned gate = m->gathered ? m->started + 1 : m->flying ? m->started : m->durable;
     for (unsigned i = m->items; i > 0 && m->batch_of[i - 1] == UINT32_MAX; i--)
         m->batch_of[i - 1] = gate;
-    assert_int_equal(w->commits - before, m->gathered && !m->flying);
+    m->urgent = m->urgent || (m->gathered && m->replied);
+    m->replied = false;
+    assert_int_equal(w->commits - before, m->gathered && !m->flying && (m->urgent || !m->defers));
     if (w->commits != before) {
+        m->urgent = false;
         m->started++;
         m->flying = true;
         m->gathered = false;
@@ -268,25 +349,34 @@ static void model_check(struct world *w, struct model *m)
         fail_msg("item %u was held though batch %u is durable", m->left, m->durable);
 }
 
-static void random_turns_keep_the_promise(void **state)
+static void run_model(struct world *w, bool defers)
 {
-    static struct model model;
-    struct world *w = *state;
-    struct model *m = &model;
+    _cleanup_free_ struct model *m = mem_new(struct model);
+    m->defers = defers;
     uint64_t random = 88172645463325252u;
     for (unsigned round = 0; round < 20000; round++) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
         char text[16];
-        switch (random % 4) {
+        switch (random % (defers ? 6 : 4)) {
         case 0:
             change(w);
             m->gathered = true;
             break;
+        case 4:
+            outbox_hurry(w->o);
+            m->urgent = true;
+            break;
         case 1:
+        case 5:
             snprintf(text, sizeof(text), "%u", m->items);
-            add(w, text);
+            if (random % 6 == 5) {
+                acknowledge(w, text);
+            } else {
+                add(w, text);
+                m->replied = true;
+            }
             m->batch_of[m->items++] = UINT32_MAX;
             break;
         case 2:
@@ -304,6 +394,16 @@ static void random_turns_keep_the_promise(void **state)
     assert_true(m->left > 1000);
 }
 
+static void random_turns_keep_the_promise(void **state)
+{
+    run_model(*state, false);
+}
+
+static void random_deferred_turns_keep_the_promise(void **state)
+{
+    run_model(*state, true);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,7 +417,14 @@ int main(void)
         cmocka_unit_test_setup_teardown(with_proof_nothing_leaves_without_a_commit_of_its_own,
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(a_check_is_a_commit_without_changes, setup, teardown),
+        cmocka_unit_test_setup_teardown(acknowledgements_share_the_next_commit, setup_deferring,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(deferred_changes_are_committed_when_the_time_is_over,
+                                        setup_deferring, teardown),
+        cmocka_unit_test_setup_teardown(a_read_ends_the_deferral, setup_deferring, teardown),
         cmocka_unit_test_setup_teardown(random_turns_keep_the_promise, setup, teardown),
+        cmocka_unit_test_setup_teardown(random_deferred_turns_keep_the_promise, setup_deferring,
+                                        teardown),
     };
     return cmocka_run_group_tests_name("outbox", tests, NULL, NULL);
 }

@@ -86,6 +86,20 @@ static void on_commit(void *ctx)
     store_commit(c->store, batch, on_durable, c);
 }
 
+/* Until then, changes that nobody waits for find others to share their commit with. */
+#define DEFER_COMMIT_MS 5
+
+static void on_defer(void *ctx)
+{
+    struct ctld *c = ctx;
+    loop_timer_set(c->defer, DEFER_COMMIT_MS);
+}
+
+static void on_defer_over(void *ctx)
+{
+    outbox_hurry(((struct ctld *)ctx)->outbox);
+}
+
 static void on_wake(void *ctx)
 {
     struct ctld *c = ctx;
@@ -198,11 +212,15 @@ int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
     c->names = names_new(c->loop, unnamed_continue, c);
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
     c->batch = store_batch_new();
-    c->outbox = outbox_new(&(struct outbox_ops){
-        .send = send_item, .changed = is_changed, .commit = on_commit, .ctx = c});
+    c->outbox = outbox_new(&(struct outbox_ops){.send = send_item,
+                                                .changed = is_changed,
+                                                .commit = on_commit,
+                                                .defer = on_defer,
+                                                .ctx = c});
     c->answers = answers_new(c);
     c->diag = diag_new();
     c->wake = loop_timer_new(c->loop, on_wake, c);
+    c->defer = loop_timer_new(c->loop, on_defer_over, c);
     env_init(&c->env, c);
     loop_on_turn(c->loop, on_turn, c);
     return take_signals(c, err);
@@ -320,6 +338,7 @@ void ctld_close(struct ctld *c)
     payload_cache_free(c->payloads);
     names_free(c->names);
     loop_timer_free(c->wake);
+    loop_timer_free(c->defer);
     loop_timer_free(c->stop_timer);
     loop_timer_free(c->gather);
     loop_timer_free(c->watch);

@@ -90,8 +90,9 @@ struct ctld {
     bool made_running;
     struct comer *comers; /* sessions of nodes that are not known yet */
     size_t comer_count;
-    const struct rpc_request *serving;            /* the request being handled; NULL between */
-    struct loop_timer *wake, *stop_timer, *watch; /* of the lead */
+    const struct rpc_request *serving; /* the request being handled; NULL between */
+    struct loop_timer *wake, *defer, *stop_timer,
+        *watch; /* defer: of a commit; watch: of the lead */
     struct loop_fd *signals;
     int signal_fd;
     int64_t boot_at_sec;
