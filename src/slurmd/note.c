@@ -13,6 +13,7 @@
 #include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/spare_file.h"
 #include "base/step_id.h"
 #include "base/str.h"
 
@@ -44,30 +45,36 @@ struct note_step *note_find_step(const struct note *n, uint32_t id)
     return NULL;
 }
 
-static int write_file(const char *path, int flags, const void *data, size_t len, struct err *err)
+static int append_file(const char *path, const char *line, struct err *err)
 {
-    _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC | flags, 0600);
+    _cleanup_close_ int fd = open(path, O_WRONLY | O_APPEND | O_NOFOLLOW | O_CLOEXEC);
+    size_t len = strlen(line);
     off_t size;
     ssize_t n;
 
     if (fd < 0)
         return err_set(err, -ERR_NODE_FAULT, "cannot open %s: %s", path, strerror(errno));
     size = lseek(fd, 0, SEEK_END);
-    n = write(fd, data, len); /* one write: whole or not at all, should we end here */
+    n = write(fd, line, len); /* one write: whole or not at all, should we end here */
     if (n == (ssize_t)len)
         return 0;
     err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", path, strerror(n < 0 ? errno : ENOSPC));
-    if (flags & O_EXCL)
-        unlink(path);
-    else if (n > 0 && ftruncate(fd, size)) /* the next line would go on with this one */
+    if (n > 0 && ftruncate(fd, size)) /* the next line would go on with this one */
         err_prefix(err, "and cannot be cut back (%s)", strerror(errno));
     return -ERR_NODE_FAULT;
+}
+
+static char *spares_of(const char *dir)
+{
+    return mem_printf("%s/spare", dir);
 }
 
 int note_create(const char *dir, const Pb__Terminate *about, const char *line, struct err *err)
 {
     _cleanup_free_ char *path = path_of(dir, about->job_id, about->restarts);
+    _cleanup_free_ char *spares = spares_of(dir);
     _cleanup_str_ struct str text = STR_INIT;
+    struct err why = {0};
     struct head h = {0};
 
     str_append(&text, &h, sizeof(h));
@@ -76,7 +83,9 @@ int note_create(const char *dir, const Pb__Terminate *about, const char *line, s
     h.crc = htole32(crc32c(0, text.data + sizeof(h), text.len - sizeof(h)));
     memcpy(text.data, &h, sizeof(h));
     str_puts(&text, line);
-    return write_file(path, O_CREAT | O_EXCL, text.data, text.len, err);
+    if (spare_file_write(spares, path, text.data, text.len, false, &why))
+        return err_set(err, -ERR_NODE_FAULT, "%s", why.text);
+    return 0;
 }
 
 int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char *line,
@@ -84,14 +93,14 @@ int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char 
 {
     _cleanup_free_ char *path = path_of(dir, job_id, restarts);
 
-    return write_file(path, 0, line, strlen(line), err);
+    return append_file(path, line, err);
 }
 
 void note_remove(const char *dir, uint32_t job_id, uint32_t restarts)
 {
-    _cleanup_free_ char *path = path_of(dir, job_id, restarts);
+    _cleanup_free_ char *path = path_of(dir, job_id, restarts), *spares = spares_of(dir);
 
-    unlink(path);
+    spare_file_remove(spares, path);
 }
 
 void note_put_hex(const struct str *bytes, struct str *out)

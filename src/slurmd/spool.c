@@ -48,7 +48,7 @@ static int check_owner(const char *path, struct err *err)
 
 static int make_directories(struct slurmd *d, struct err *err)
 {
-    static const char *const names[] = {"jobs", "steps"};
+    static const char *const names[] = {"jobs", "steps", "spare"};
     int rc = path_mkdirs(d->spool, 0755, NULL);
 
     if (rc)
@@ -60,7 +60,7 @@ static int make_directories(struct slurmd *d, struct err *err)
         rc = check_owner(d->spool, err);
     if (!rc)
         rc = conf_trust_path(d->conf, "SlurmdSpoolDir", d->spool, err);
-    for (int i = 0; i < 2 && !rc; i++) {
+    for (int i = 0; i < 3 && !rc; i++) {
         _cleanup_free_ char *path = below(d, names[i]);
 
         if (mkdir(path, 0700) && errno != EEXIST)

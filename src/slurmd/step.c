@@ -11,6 +11,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/spare_file.h"
 #include "base/step_id.h"
 #include "base/str.h"
 #include "slurmd/adopt.h"
@@ -39,15 +40,14 @@ char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint
 
 void step_forget_files(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id)
 {
-    static const char *const suffixes[] = {"exit", "sock"};
     _cleanup_free_ char *x11 = mem_printf("%s/x11.%u.%u", d->spool, job_id, step_id);
+    _cleanup_free_ char *end = step_file(d, job_id, restarts, step_id, "exit");
+    _cleanup_free_ char *socket = step_file(d, job_id, restarts, step_id, "sock");
+    _cleanup_free_ char *spares = mem_printf("%s/spare", d->spool);
 
     unlink(x11); /* of a shepherd that was killed */
-    for (int i = 0; i < 2; i++) {
-        _cleanup_free_ char *path = step_file(d, job_id, restarts, step_id, suffixes[i]);
-
-        unlink(path);
-    }
+    unlink(socket);
+    spare_file_remove(spares, end);
 }
 
 Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t restarts,

@@ -2,7 +2,7 @@
 #include "slurmstepd/end.h"
 
 #include "base/mem.h"
-#include "base/path.h"
+#include "base/spare_file.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/finish.h"
 
@@ -12,8 +12,10 @@ static void write_file(const struct step *step)
 {
     _cleanup_free_ char *path =
         control_file(step->dir, step->job_id, step->restarts, step->step_id, "exit");
+    _cleanup_free_ char *spares = mem_printf("%s/spare", step->dir);
 
-    path_write_file(path, step->end.data, step->end.len, 0600, NULL); /* the daemon is told, too */
+    /* The daemon is told, too. */
+    spare_file_write(spares, path, step->end.data, step->end.len, true, NULL);
 }
 
 static void close_it(struct step *step)
