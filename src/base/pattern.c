@@ -75,6 +75,11 @@ static bool put(char letter, int width, const struct pattern_values *v, struct s
     case 's':
         put_step(v, width, out);
         break;
+    case 'r':
+        if (!v->has_restarts)
+            return false;
+        str_printf(out, "%0*u", width, v->restarts);
+        break;
     case 'n':
         str_printf(out, "%0*u", width, v->node_index);
         break;

@@ -21,6 +21,8 @@ struct pattern_values {
     uint32_t node_index;           /* %n: of this node in the step */
     uint32_t task_id;              /* %t */
     uint32_t array_id, array_task; /* %A, the job's own outside an array, and %a */
+    bool has_restarts;             /* else %r stays as it is */
+    uint32_t restarts;             /* %r: how often the job was started again */
     bool is_open;                  /* several elements of an array: %a and %b stay as they are */
     const char *node;              /* %N; NULL: not known, it stays as it is */
     const char *user, *job_name;   /* NULL: empty */

@@ -5,6 +5,7 @@
 
 #include "base/mem.h"
 #include "base/pattern.h"
+#include "base/step_id.h"
 
 #define DEFAULT_UMASK 022
 
@@ -23,6 +24,8 @@ static int expand(const struct step *step, const struct task *t, const char *pat
                                .task_id = t->id,
                                .array_id = step->job_id,
                                .array_task = PATTERN_NO_ARRAY,
+                               .has_restarts = step->step_id == STEP_ID_BATCH,
+                               .restarts = step->granted ? step->granted->restarts : 0,
                                .node = step->node,
                                .user = step->start->user_name,
                                .job_name = job_name};

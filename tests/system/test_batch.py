@@ -189,6 +189,16 @@ def test_output_patterns(cluster):
     assert (cluster.work / f"{job}-%.err").read_text() == "e\n"
 
 
+def test_each_run_of_a_requeued_job_has_a_file(cluster):
+    job = cluster.sbatch("--requeue", "-o", "run-%r.txt", script='#!/bin/sh\ntest "$SLURM_RESTART_COUNT" || sleep 60\n')
+    eventually(lambda: (cluster.work / "run-0.txt").exists(), "the first run has its file")
+    cluster.run(f"scontrol requeuehold {job}").ok()
+    eventually(lambda: cluster.job(job)["JobState"] == "PENDING", "the job is held")
+    assert cluster.job(job)["StdOut"] == str(cluster.work / "run-1.txt")
+    cluster.run(f"scontrol release {job}").ok()
+    assert cluster.wait(job)["JobState"] == "COMPLETED" and (cluster.work / "run-1.txt").exists()
+
+
 def test_the_path_is_told_as_it_is(cluster):
     """Before, during and after: whatever letters are in it, the file is where scontrol and the hooks say."""
     pattern = "%x-%t-%n-%3s-%J-%b-%4A-%N-%q.txt"

@@ -284,6 +284,8 @@ static void put_pattern(const Pb__JobRecord *job, const char *pattern, struct st
         .step_id = STEP_ID_BATCH,
         .array_id = live->has_array_job_id ? live->array_job_id : live->job_id,
         .array_task = live->has_array_job_id ? live->array_task_id : PATTERN_NO_ARRAY,
+        .has_restarts = true,
+        .restarts = live->restarts,
         .is_open = live->array_tasks != NULL,
         .node = first_node(live, name),
         .user = job->spec->user_name ? job->spec->user_name : names_user(job->spec->uid),
