@@ -13,6 +13,11 @@ static bool is_none(const char *text)
     return text && strcasecmp(text, "none") == 0;
 }
 
+static bool is_given(const char *text)
+{
+    return text && *text;
+}
+
 static int no(struct err *err, const char *why)
 {
     return err_set(err, -ERR_GRES, "%s: %s", err_text(ERR_GRES), why);
@@ -36,6 +41,8 @@ int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_g
     vec_foreach (&g->wants.list, w)
         g->total += w->per_job;
     g->own = g->wants.list.len > 0;
+    g->none = g->none || (!g->own && (is_given(s->gres) || is_given(s->tres_per_step) ||
+                                      is_given(s->tres_per_task))); /* all of it zero */
     return 0;
 }
 

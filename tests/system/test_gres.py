@@ -70,6 +70,7 @@ def test_steps_share_what_the_job_has(gpus):
 echo "job $CUDA_VISIBLE_DEVICES $SLURM_GPUS_ON_NODE"
 srun -n1 sh -c 'echo "all $CUDA_VISIBLE_DEVICES"'
 srun -n1 --gres=none sh -c 'echo "none [$SLURM_STEP_GPUS]"'
+srun -n1 --gres=gpu:0 sh -c 'echo "none [$SLURM_STEP_GPUS$CUDA_VISIBLE_DEVICES]"'
 srun -n1 --exact --gres=gpu:1 sh -c 'echo "one $CUDA_VISIBLE_DEVICES"; touch one; while ! test -e two; do sleep 0.05; done' &
 while ! test -e one; do sleep 0.05; done
 srun -n1 --exact --gres=gpu:1 sh -c 'echo "two $CUDA_VISIBLE_DEVICES"; touch two'
@@ -79,9 +80,9 @@ srun -n1 --gres=gpu:3 true 2>&1
     job = c.sbatch("-n2", "--gres=gpu:a100:2", "-o", "steps.out", str(script))
     c.wait(job)
     lines = (c.work / "steps.out").read_text().splitlines()
-    assert lines[0] == "job 0,1 2" and lines[1] == "all 0,1" and lines[2] == "none []"
-    assert sorted(line.split()[1] for line in lines[3:5]) == ["0", "1"]
-    assert "Requested step configuration is not available" in lines[5]
+    assert lines[0] == "job 0,1 2" and lines[1] == "all 0,1" and lines[2] == lines[3] == "none []"
+    assert sorted(line.split()[1] for line in lines[4:6]) == ["0", "1"]
+    assert "Requested step configuration is not available" in lines[6]
 
 
 def test_tres_of_steps_and_of_their_job(gpus):
