@@ -141,6 +141,8 @@ REFUSED = [  # command, message, status
     ("srun -N0 true", "srun: error: Unable to allocate resources: Node count specification invalid", 1),
     ("salloc -N0 true", "salloc: error: Job submit/allocate failed: Node count specification invalid", 1),
     ("srun -r1 true", "srun: fatal: --relative option invalid for job allocation request", 1),
+    ("srun -r1 -wn1 true", "srun: error: --relative and --nodelist are mutually exclusive.", 1),
+    ("srun -r1 -xn1 true", "srun: error: --relative and --exclude are mutually exclusive.", 1),
     ("srun --async true", "option --async is not available in this version: it needs a step manager", 1),
     ("sbatch --mem-update=20@5 --wrap true", "option --mem-update is not available in this version", 1),
     ("salloc --container-type=x true", "option --container-type is not available in this version, a later one is to have it", 1),

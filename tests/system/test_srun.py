@@ -306,13 +306,16 @@ srun -N1 -n1 sh -c 'echo some $SLURM_STEP_ID $SLURM_JOB_ID'
 srun -N1 -n1 -w n2 sh -c 'echo second $SLURMD_NODENAME'
 srun --nodelist=[1] -n1 sh -c 'echo relative $SLURMD_NODENAME'
 srun -N1 -n1 sleep 0.1 & srun -N1 -n1 sleep 0.1 & wait
+srun -r1 -N2 -n2 -O sh -c 'echo rest $SLURM_STEP_NUM_NODES $SLURMD_NODENAME' 2>&1
 env -u SLURM_JOB_ID -u SLURM_JOBID srun -n1 sh -c 'echo new $SLURM_JOB_ID'
 """)
     cluster.wait(job)
     text = cluster.output(job).split("\n")
     assert text[:2] == ["all 0 0 n1", "all 0 1 n2"]
     assert text[2:5] == [f"some 1 {job}", "second n2", "relative n2"]
-    assert re.fullmatch(r"new \d+", text[5]) and text[5] != f"new {job}"
+    assert text[5] == "srun: warning: --nodes=2: 1 nodes of the job follow --relative=1, the step gets these"
+    assert text[6:8] == ["rest 1 n2"] * 2
+    assert re.fullmatch(r"new \d+", text[8]) and text[8] != f"new {job}"
 
 
 def test_steps_do_not_share_cpus_unless_told(cluster):

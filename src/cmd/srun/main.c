@@ -131,6 +131,24 @@ static void count_named_nodes(struct setup *s)
     step->min_nodes = step->max_nodes = (uint32_t)count;
 }
 
+/* Fewer nodes follow --relative than --nodes asks for: --relative counts. */
+static void fit_relative(struct setup *s)
+{
+    struct Pb__StepSpec *step = &s->step;
+    const char *text = getenv("SLURM_JOB_NUM_NODES");
+    long long nodes;
+
+    if (!opt_given(&s->opt, OPT_ID_relative) || !s->opt.in_job || s->opt.interactive ||
+        text == NULL || str_parse_i64(text, 1, INT32_MAX, &nodes) != 0 ||
+        s->opt.relative >= nodes || step->n_relative_nodes <= (size_t)(nodes - s->opt.relative))
+        return;
+    step->n_relative_nodes = (size_t)(nodes - s->opt.relative);
+    say_info("warning: --nodes=%u: %zu nodes of the job follow --relative=%u, the step gets these",
+             s->opt.min_nodes, step->n_relative_nodes, s->opt.relative);
+    step->has_min_nodes = step->has_max_nodes = 1;
+    step->min_nodes = step->max_nodes = (uint32_t)step->n_relative_nodes;
+}
+
 static void read_multi_prog(struct setup *s)
 {
     struct err err = {0};
@@ -178,6 +196,7 @@ static void make_specs(struct setup *s, int argc, char **argv)
     s->step.request_id = s->job.request_id;
     if (s->step.has_job_id) {
         s->step.has_restarts = jobenv_attempt(s->step.job_id, &s->step.restarts);
+        fit_relative(s);
         count_named_nodes(s);
     } else if (opt_given(&s->opt, OPT_ID_relative) && !s->opt.interactive && !s->opt.no_allocate &&
                s->order == NULL) {
