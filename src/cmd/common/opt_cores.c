@@ -66,7 +66,9 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
     if (!memory && !str_case_eq(arg, "nomultithread") && !str_case_eq(arg, "compute_bound"))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                         "unrecognized --hint argument \"%s\", see --hint=help", arg);
-    o->threads_per_core = 1;
+    if (o->from[OPT_ID_threads_per_core] != o->source &&
+        o->from[OPT_ID_extra_node_info] != o->source)
+        o->threads_per_core = 1;
     if (memory && !opt_given(o, OPT_ID_ntasks_per_socket)) {
         o->ntasks_per_socket = 1;
         o->from[OPT_ID_ntasks_per_socket] = o->source;
@@ -74,8 +76,8 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* What says of cores what --hint says, or -B. Two on one line contradict each other; of two sources
- * the higher one counts. */
+/* What says of cores what --hint says, or -B. Of two sources the higher one counts; on one line
+ * --hint gives way, and others contradict each other. */
 static const struct {
     enum opt_id one, other;
 } exclusive[] = {
@@ -106,6 +108,12 @@ static void drop_hint(struct opt *o)
     }
     if (!opt_given(o, OPT_ID_threads_per_core) && !opt_given(o, OPT_ID_extra_node_info))
         o->threads_per_core = 0;
+}
+
+static void give_way(struct opt *o, enum opt_id other)
+{
+    opt_note(o, OPT_ID_hint, "option --hint has no effect beside --%s", opt_rows[other].name);
+    drop_hint(o);
 }
 
 static void drop_lower(struct opt *o, enum opt_id one, enum opt_id other)
@@ -147,6 +155,8 @@ int opt_fit_cores(struct opt *o, struct err *err)
             continue;
         if (o->from[one] != o->from[other])
             drop_lower(o, one, other);
+        else if (one == OPT_ID_hint && o->from[one] != OPT_FROM_ENV)
+            give_way(o, other);
         else if (o->from[one] != OPT_FROM_ENV) /* a job's own come with what the user has set */
             return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--%s and --%s are mutually exclusive.",
                             opt_rows[one].name, opt_rows[other].name);
