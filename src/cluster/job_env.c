@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/job_env.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
 
+#include "base/mem.h"
 #include "base/str.h"
 
 static void put_number(job_env_fn *put, void *ctx, const char *name, bool given, uint64_t number)
@@ -56,6 +58,51 @@ static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *g
     }
     if (text.len)
         put(ctx, name, str_cstr(&text));
+}
+
+void job_env_tres(const char *gres, uint32_t cpus, struct str *out)
+{
+    if (cpus)
+        str_printf(out, "cpu=%u", cpus);
+    for (const char *at = gres ? gres : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        _cleanup_free_ char *part = mem_strndup(at, len);
+        char *name = str_starts(part, "gres:") ? part + strlen("gres:") : part;
+        char *count = strrchr(name, ':');
+
+        if (!strchr(name, '=') && count && isdigit((unsigned char)count[1]))
+            *count = '=';
+        if (*part && !str_eq(part, "none"))
+            str_printf(out, "%sgres/%s%s", out->len ? "," : "", name,
+                       strchr(name, '=') ? "" : "=1");
+        at += len + (at[len] == ',');
+    }
+}
+
+static void put_tres(job_env_fn *put, void *ctx, const char *name, const char *gres, uint32_t cpus)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    job_env_tres(gres, cpus, &text);
+    if (text.len)
+        put(ctx, name, str_cstr(&text));
+}
+
+/* "gres/gpu:verbose,map:0,1" for "verbose,map_gpu:0,1". */
+static void put_tres_bind(job_env_fn *put, void *ctx, const char *name, const char *tres,
+                          const char *gpu)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    const char *own = gpu ? strstr(gpu, "_gpu:") : NULL;
+
+    if (tres || !gpu) {
+        put_text(put, ctx, name, tres);
+        return;
+    }
+    str_puts(&text, "gres/gpu:");
+    str_append(&text, gpu, own ? (size_t)(own - gpu) : strlen(gpu));
+    str_puts(&text, own ? own + strlen("_gpu") : "");
+    put(ctx, name, str_cstr(&text));
 }
 
 /* --- memory of tasks, as bind_read_memory() of srun reads it -------------------------------------
@@ -125,6 +172,9 @@ static const char *const sort_words[] = {"sort", NULL};
 #define PUT_TEXT(name, member) put_text(put, ctx, name, s->member);
 #define PUT_WORD(name, member) put_word(put, ctx, name, s->member);
 #define PUT_SIZE(name, member) put_size(put, ctx, name, s->member);
+#define PUT_TRES(name, member)                                                                     \
+    put_tres(put, ctx, name, s->member, s->has_cpus_per_task ? s->cpus_per_task : 0);
+#define PUT_TRES_BIND(name, member) put_tres_bind(put, ctx, name, s->member, s->gpu_bind);
 #define PUT_GPUS(name, member) put_gpus(put, ctx, name, s->member);
 #define PUT_NUMBER(name, member) put_number(put, ctx, name, s->has_##member, s->member);
 #define PUT_FLAG(name, member) put_number(put, ctx, name, s->has_##member && s->member, 1);

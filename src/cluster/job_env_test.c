@@ -46,11 +46,48 @@ static void test_what_is_given(void **state)
     s.mem_per_cpu_mib = 70;
     check(&s, "SLURM_GPUS=a100:2,1 SLURM_GPU_BIND=closest SLURM_JOB_LICENSES=foo:2 "
               "SLURM_JOB_NAME=job SLURM_MEM_PER_CPU=70 SLURM_NPROCS=3 SLURM_NTASKS=3 "
-              "SLURM_OVERCOMMIT=1 ");
+              "SLURM_OVERCOMMIT=1 SLURM_TRES_BIND=gres/gpu:closest ");
     s = (Pb__JobSpec)PB__JOB_SPEC__INIT;
     s.has_mem_per_node_mib = s.has_mem_per_cpu_mib = true;
     s.mem_per_node_mib = 80;
     check(&s, "SLURM_MEM_PER_NODE=80 ");
+}
+
+static void test_tres(void **state)
+{
+    static const struct {
+        const char *gres, *said;
+        uint32_t cpus;
+    } cases[] = {{NULL, "", 0},
+                 {"none", "", 0},
+                 {"none", "cpu=2", 2},
+                 {"gres:gpu", "gres/gpu=1", 0},
+                 {"gres:gpu:a100:2,gres:nic=3", "cpu=1,gres/gpu:a100=2,gres/nic=3", 1},
+                 {"gres:gpu:a100", "gres/gpu:a100=1", 0},
+                 {"gres:gpu:2k", "gres/gpu=2k", 0}};
+    static const struct {
+        const char *gpu, *tres, *said;
+    } binds[] = {
+        {"verbose,single:1", NULL,
+         "SLURM_GPU_BIND=verbose,single:1 "
+         "SLURM_TRES_BIND=gres/gpu:verbose,single:1 "},
+        {"map_gpu:0,1", NULL, "SLURM_GPU_BIND=map_gpu:0,1 SLURM_TRES_BIND=gres/gpu:map:0,1 "},
+        {"none", "gres/gpu:closest", "SLURM_GPU_BIND=none SLURM_TRES_BIND=gres/gpu:closest "},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        _cleanup_str_ struct str text = STR_INIT;
+
+        job_env_tres(cases[i].gres, cases[i].cpus, &text);
+        assert_string_equal(str_cstr(&text), cases[i].said);
+    }
+    for (size_t i = 0; i < sizeof(binds) / sizeof(binds[0]); i++) {
+        Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+        s.gpu_bind = (char *)binds[i].gpu;
+        s.tres_bind = (char *)binds[i].tres;
+        check(&s, binds[i].said);
+    }
 }
 
 static void test_memory(void **state)
@@ -89,6 +126,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_given_is_not_said),
         cmocka_unit_test(test_what_is_given),
+        cmocka_unit_test(test_tres),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_names),
     };

@@ -89,6 +89,7 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", cred->job_id);
     envlist_set(env, "SLURM_JOB_NODELIST", str_cstr(&names));
     put_number(env, "SLURM_JOB_NUM_NODES", cred->n_job_nodes);
+    put_number(env, "SLURM_JOB_NODES", cred->n_job_nodes);
     put_counts(env, "SLURM_JOB_CPUS_PER_NODE", cpus, cred->n_job_nodes);
     put_number(env, "SLURM_JOB_UID", cred->uid);
     put_number(env, "SLURM_JOB_GID", cred->gid);

@@ -5,23 +5,24 @@ import pytest
 from harness import eventually, many, Cluster
 
 NAMES = ["GPUS", "GPUS_PER_NODE", "GPUS_PER_SOCKET", "GPUS_PER_TASK", "GPU_BIND", "GPU_FREQ", "CPUS_PER_GPU", "MEM_PER_GPU",
-         "NTASKS_PER_GPU", "JOB_LICENSES", "NTASKS", "NTASKS_PER_CORE", "NTASKS_PER_NODE", "NTASKS_PER_SOCKET", "CPUS_PER_TASK",
+         "NTASKS_PER_GPU", "TRES_PER_TASK", "TRES_BIND", "JOB_LICENSES", "NTASKS", "NTASKS_PER_CORE", "NTASKS_PER_NODE", "NTASKS_PER_SOCKET", "CPUS_PER_TASK",
          "THREADS_PER_CORE", "OVERCOMMIT", "MEM_PER_CPU", "MEM_PER_NODE", "DISTRIBUTION"]
 # Options, what all three say, and what more there is of it for the tasks of srun, whose step has them too.
 CASES = [
     ("--gpus=2", "GPUS=2"),
     ("--gpus=a:1,b:1", "GPUS=a:1,b:1"),
     ("--gpus-per-node=a:2", "GPUS_PER_NODE=a:2"),
-    ("--gpus-per-task=1 -n2", "GPUS_PER_TASK=1 NTASKS=2"),
+    ("--gpus-per-task=1 -n2", "GPUS_PER_TASK=1 NTASKS=2 TRES_PER_TASK=gres/gpu=1"),
+    ("-n2 --tres-per-task=cpu=2,gres/gpu:a=1", "CPUS_PER_TASK=2 GPUS_PER_TASK=a:1 NTASKS=2 TRES_PER_TASK=cpu=2,gres/gpu:a=1"),
     ("--gpus-per-socket=1 --sockets-per-node=1", "GPUS_PER_SOCKET=1"),
     ("--gpus=2 --cpus-per-gpu=1", "CPUS_PER_GPU=1 GPUS=2"),
     ("--gpus=2 --mem-per-gpu=50", "GPUS=2 MEM_PER_GPU=50"),
-    ("--gpus=2 --ntasks-per-gpu=1", "GPUS=2 NTASKS_PER_GPU=1"),
-    ("--gpus=1 --gpu-bind=closest --gpu-freq=low", "GPUS=1 GPU_BIND=closest GPU_FREQ=low"),
+    ("--gpus=2 --ntasks-per-gpu=1", "GPUS=2 NTASKS=2 NTASKS_PER_GPU=1"),
+    ("--gpus=1 --gpu-bind=closest --gpu-freq=low", "GPUS=1 GPU_BIND=closest GPU_FREQ=low TRES_BIND=gres/gpu:closest"),
     ("-L foo:2", "JOB_LICENSES=foo:2"),
     ("-n2 --ntasks-per-core=1 --ntasks-per-node=2 --ntasks-per-socket=2",
      "NTASKS=2 NTASKS_PER_CORE=1 NTASKS_PER_NODE=2 NTASKS_PER_SOCKET=2"),
-    ("-n1 -c2 --threads-per-core=1 -O", "CPUS_PER_TASK=2 NTASKS=1 OVERCOMMIT=1 THREADS_PER_CORE=1"),
+    ("-n1 -c2 --threads-per-core=1 -O", "CPUS_PER_TASK=2 NTASKS=1 OVERCOMMIT=1 THREADS_PER_CORE=1 TRES_PER_TASK=cpu=2"),
     ("-n1 --mem=120", "MEM_PER_NODE=120 NTASKS=1"),
     ("-n1 --mem-per-cpu=120 -m cyclic", "DISTRIBUTION=cyclic MEM_PER_CPU=120 NTASKS=1"),
 ]
@@ -51,10 +52,20 @@ def test_a_job_is_told_what_it_asked_for(wishes, options, wanted):
     wanted = " ".join(sorted((wanted + default).split()))
     assert said((c.work / f"{job}.env").read_text()) == wanted
     assert said(c.run(["salloc", "-Q", *options.split(), "env"]).ok()) == wanted
-    tasks = dict(pair.split("=") for pair in said(c.run(["srun", *options.split(), "env"]).ok().split("\nSLURM_GTIDS")[0]).split())
+    tasks = dict(pair.split("=", 1) for pair in said(c.run(["srun", *options.split(), "env"]).ok().split("\nSLURM_GTIDS")[0]).split())
     for pair in wanted.split():
         name, _, value = pair.partition("=")
         assert tasks[name] == value, name
+
+
+def test_tres_of_the_tasks_of_a_step(wishes):
+    c = wishes
+    job = c.sbatch("-n2", "-c2", "--gpus-per-task=1", "-o", c.work / "step", wrap="echo $SLURM_JOB_NODES\n"
+                   "srun -n1 --tres-per-task=cpu=3,gres/gpu:2 sh -c 'echo $SLURM_TRES_PER_TASK $SLURM_CPUS_PER_TASK $SLURM_GPUS_ON_NODE'\n"
+                   "srun -n1 -c1 --gpus-per-task=2 sh -c 'echo $SLURM_TRES_PER_TASK $SLURM_CPUS_PER_TASK $SLURM_GPUS_ON_NODE'\n"
+                   "srun -n1 sh -c 'echo $SLURM_TRES_PER_TASK $SLURM_CPUS_PER_TASK $SLURM_GPUS_ON_NODE'\n")
+    assert c.wait(job)["JobState"] == "COMPLETED", (c.work / "step").read_text()
+    assert (c.work / "step").read_text() == "1\ncpu=3,gres/gpu=2 3 2\ncpu=1,gres/gpu=2 1 2\ncpu=2,gres/gpu=1 2 1\n"
 
 
 def test_of_another_job_nothing_is_left(wishes):

@@ -98,6 +98,7 @@ struct opt {
     uint32_t cpus_per_gpu, ntasks_per_gpu;
     uint64_t mem_per_gpu_mib;
     uint32_t min_nodes, max_nodes; /* max 0: no maximum */
+    uint32_t tres_cpus;            /* of --tres-per-task */
     uint32_t ntasks, cpus_per_task, ntasks_per_node, ntasks_per_core, ntasks_per_socket;
     uint32_t threads_per_core, min_cpus_per_node;
     uint32_t sockets_per_node, cores_per_socket, core_spec, thread_spec;

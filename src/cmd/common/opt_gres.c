@@ -52,15 +52,55 @@ int opt_set_gres(struct opt *o, const char *arg, struct err *err)
     return set_list(o, "gres", arg, &o->gres, err);
 }
 
+/* "cpu=2,gres/gpu:a100=1" */
 int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
 {
-    if (!asks_for_nothing(arg) && strncasecmp(arg, "gres", 4) != 0)
-        return opt_fail(
-            o, OPT_FAIL_ERROR, 1, err,
-            "option --tres-per-task=%s is not available in this version; gres/NAME:COUNT "
-            "is, and --cpus-per-task",
-            arg);
-    return set_list(o, "tres-per-task", arg, &o->tres_per_task, err);
+    _cleanup_str_ struct str gres = STR_INIT;
+    long long cpus = 0;
+
+    for (const char *at = asks_for_nothing(arg) ? "" : arg; *at;) {
+        size_t len = strcspn(at, ",");
+        _cleanup_free_ char *part = mem_strndup(at, len);
+        if (!strncasecmp(part, "cpu=", 4) || !strncasecmp(part, "cpu:", 4)) {
+            if (str_parse_i64(part + 4, 1, INT32_MAX, &cpus) < 0)
+                return opt_bad_spec(o, "tres-per-task", arg, err);
+        } else if (strncasecmp(part, "gres", 4) != 0) {
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "option --tres-per-task=%s is not available in this version; "
+                            "cpu=COUNT and gres/NAME=COUNT are",
+                            part);
+        } else {
+            char *equals = strrchr(part, '=');
+            if (equals) /* as --gres and --gpus-per-task have it */
+                *equals = ':';
+            str_printf(&gres, "%s%s", gres.len ? "," : "", part);
+        }
+        at += len + (at[len] == ',');
+    }
+    o->tres_cpus = (uint32_t)cpus;
+    if (cpus && !gres.len) {
+        free(take_ptr(o->tres_per_task));
+        return 0;
+    }
+    return set_list(o, "tres-per-task", gres.len ? str_cstr(&gres) : arg, &o->tres_per_task, err);
+}
+
+/* CPUs of each task by two options: of two sources the higher one counts. */
+int opt_fit_task_cpus(struct opt *o, struct err *err)
+{
+    uint8_t *tres = &o->from[OPT_ID_tres_per_task], *cpus = &o->from[OPT_ID_cpus_per_task];
+
+    if (!*tres || !o->tres_cpus)
+        return 0;
+    if (*cpus == *tres && *cpus != OPT_FROM_ENV && o->cpus_per_task != o->tres_cpus)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--cpus-per-task=%u and --tres-per-task=cpu=%u contradict each other",
+                        o->cpus_per_task, o->tres_cpus);
+    if (*cpus < *tres) {
+        o->cpus_per_task = o->tres_cpus;
+        *cpus = *tres;
+    }
+    return 0;
 }
 
 /* "[TYPE:]COUNT,..." */
@@ -225,6 +265,62 @@ int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct e
     return 0;
 }
 
+/* Takes the GPUs out of a list. */
+static void drop_gpus(char **list)
+{
+    _cleanup_str_ struct str rest = STR_INIT;
+
+    for (const char *at = *list ? *list : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        struct gpus g = gpus_of(at, len);
+        if (!g.any)
+            str_printf(&rest, "%s%.*s", rest.len ? "," : "", (int)len, at);
+        free(g.type);
+        at += len + (at[len] == ',');
+    }
+    free(*list);
+    *list = rest.len ? mem_strdup(str_cstr(&rest)) : NULL;
+}
+
+/* Those of the environment, often the job's, give way. */
+static void prefer_task_gres(struct opt *o)
+{
+    uint8_t tres = o->from[OPT_ID_tres_per_task], gpus = o->from[OPT_ID_gpus_per_task];
+
+    if (gpus > tres && tres == OPT_FROM_ENV)
+        drop_gpus(&o->tres_per_task);
+    if (tres > gpus && gpus == OPT_FROM_ENV && o->tres_per_task)
+        drop_gpus(&o->gpus_per_task);
+}
+
+static uint64_t count_gpus(const char *list)
+{
+    uint64_t count = 0;
+
+    for (const char *at = list ? list : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        struct gpus g = gpus_of(at, len);
+        count += g.any && count <= COUNT_MAX ? g.count : 0;
+        free(g.type);
+        at += len + (at[len] == ',');
+    }
+    return count;
+}
+
+/* The controller counts alike; the job's environment has the number. */
+void opt_count_tasks_of_gpus(struct opt *o)
+{
+    uint64_t gpus = count_gpus(o->gpus);
+
+    if (!opt_given(o, OPT_ID_ntasks_per_gpu) || opt_given(o, OPT_ID_ntasks) ||
+        opt_given(o, OPT_ID_jobid) || o->ntasks)
+        return;
+    if (!gpus && o->min_nodes == o->max_nodes && opt_given(o, OPT_ID_nodes))
+        gpus = count_gpus(o->node_gres) * o->min_nodes;
+    if (gpus <= INT32_MAX && gpus * o->ntasks_per_gpu <= INT32_MAX)
+        o->ntasks = (uint32_t)(gpus * o->ntasks_per_gpu);
+}
+
 void opt_prefer_gres(struct opt *o)
 {
     char **others[] = {&o->gpus, &o->gpus_per_node, &o->gpus_per_task};
@@ -236,4 +332,5 @@ void opt_prefer_gres(struct opt *o)
             *others[i] = NULL;
             o->from[ids[i]] = OPT_FROM_NONE;
         }
+    prefer_task_gres(o);
 }

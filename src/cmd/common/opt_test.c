@@ -678,6 +678,7 @@ static void test_gpus_of_two_options(void **state)
         {"sbatch|--gres=gpu:2|--gpus-per-node=a:1,b:2", "refused", NULL},
         {"sbatch|-n2|--tres-per-task=gres/gpu:1|--gpus-per-task=1", NULL, "gres:gpu:1"},
         {"sbatch|-n2|--tres-per-task=gres/gpu:1|--gpus-per-task=2", "refused", NULL},
+        {"sbatch|-n2|--tres-per-task=cpu=2,gres/nic=1,cpu=3", NULL, "gres:nic:1"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;
@@ -688,6 +689,72 @@ static void test_gpus_of_two_options(void **state)
         if (!str_eq(refused ? "refused" : o.node_gres, v[i].node) ||
             (!refused && !str_eq(o.task_gres, v[i].task)))
             fail_msg("%s: %s, %s", v[i].argv, refused ? err.text : o.node_gres, o.task_gres);
+        opt_done(&o);
+    }
+}
+
+/* CPUs and GPUs of each task, by two options: of two sources the higher one counts. */
+static void test_tres_of_each_task(void **state)
+{
+    static const struct {
+        const char *env, *argv;
+        uint32_t cpus;
+        const char *gres;
+    } v[] = {
+        {"", "srun|--tres-per-task=cpu=2,gres/gpu:a=1", 2, "gres:gpu:a:1"},
+        {"", "srun|--tres-per-task=gres/gpu:1,cpu:3", 3, "gres:gpu:1"},
+        {"", "srun|--tres-per-task=cpu=2|-c2", 2, NULL},
+        {"SLURM_TRES_PER_TASK=cpu=2", "srun|-c3", 3, NULL},
+        {"SLURM_CPUS_PER_TASK=2", "srun|--tres-per-task=cpu=3", 3, NULL},
+        {"SLURM_CPUS_PER_TASK=4|SLURM_TRES_PER_TASK=cpu=2", "srun", 4, NULL},
+        {"SLURM_GPUS_PER_TASK=2|SLURM_TRES_PER_TASK=cpu=2,gres/gpu=2", "srun", 2, "gres:gpu:2"},
+        {"SLURM_GPUS_PER_TASK=2", "srun|--tres-per-task=gres/gpu:1", 0, "gres:gpu:1"},
+        {"SLURM_TRES_PER_TASK=gres/gpu=2,gres/nic=1", "srun|--gpus-per-task=1", 0,
+         "gres:nic:1,gres:gpu:1"},
+        {"SLURM_TRES_PER_TASK=gres/gpu=2", "srun|--gpus-per-task=1", 0, "gres:gpu:1"},
+    };
+    static const struct refusal bad[] = {
+        {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=cpu=2|-c3", OPT_FAIL_ERROR, 1,
+         "--cpus-per-task=3 and --tres-per-task=cpu=2 contradict each other"},
+        {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=cpu=0", OPT_FAIL_ERROR, 255,
+         "Invalid --tres-per-task specification: cpu=0"},
+        {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=gres/gpu=1,license/x=1", OPT_FAIL_ERROR, 1,
+         "option --tres-per-task=license/x=1 is not available in this version; cpu=COUNT and "
+         "gres/NAME=COUNT are"},
+    };
+
+    expect_refusals(bad, sizeof(bad) / sizeof(bad[0]));
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+
+        assert_int_equal(run(&o, OPT_SRUN, NULL, v[i].env, v[i].argv, NULL), 0);
+        if (o.cpus_per_task != v[i].cpus || !str_eq(o.task_gres, v[i].gres))
+            fail_msg("%s %s: %u, %s", v[i].env, v[i].argv, o.cpus_per_task, o.task_gres);
+        opt_done(&o);
+    }
+}
+
+/* --ntasks-per-gpu with a number of GPUs says how many tasks there are. */
+static void test_tasks_of_gpus(void **state)
+{
+    static const struct {
+        const char *argv;
+        uint32_t tasks;
+    } v[] = {
+        {"salloc|--gpus=a:2,b:1|--ntasks-per-gpu=2", 6},
+        {"salloc|-N3|--gpus-per-node=2|--ntasks-per-gpu=1", 6},
+        {"salloc|-N2|--gres=gpu:a=2|--ntasks-per-gpu=3", 12},
+        {"salloc|--gpus=2|--ntasks-per-gpu=2|-n3", 3},
+        {"salloc|-N1-2|--gpus-per-node=2|--ntasks-per-gpu=1", 0},
+        {"salloc|--gpus=2147483647|--ntasks-per-gpu=2", 0},
+    };
+
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+
+        assert_int_equal(run(&o, OPT_SALLOC, NULL, "", v[i].argv, NULL), 0);
+        if (o.ntasks != v[i].tasks)
+            fail_msg("%s: %u", v[i].argv, o.ntasks);
         opt_done(&o);
     }
 }
@@ -766,6 +833,8 @@ int main(void)
         cmocka_unit_test(test_what_asks_for_nothing),
         cmocka_unit_test(test_other_notes),
         cmocka_unit_test(test_gpus_of_two_options),
+        cmocka_unit_test(test_tres_of_each_task),
+        cmocka_unit_test(test_tasks_of_gpus),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -40,7 +40,6 @@ static const char *const of_a_job[] = {
     "SLURM_TASKS_PER_NODE",
     "SLURM_TASK_PID",
     "SLURM_TOPOLOGY_*",
-    "SLURM_TRES_PER_TASK",
 };
 
 /* Without them hardly a program runs; --export=NONE keeps them. */

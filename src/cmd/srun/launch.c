@@ -12,6 +12,7 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cluster/job_env.h"
 #include "cmd/common/alloc.h"
 #include "cmd/common/envlist.h"
 #include "cmd/common/jobenv.h"
@@ -247,6 +248,20 @@ static void put_requested(const struct run_options *o, struct envlist *env)
         envlist_set(env, "SLURM_OVERCOMMIT", "1");
 }
 
+/* What each task of the step has; what the job has asked for stays where the step asks for none. */
+static void put_task_tres(const struct run *run, struct envlist *env)
+{
+    const struct Pb__StepSpec *spec = run->options->step;
+    bool has_cpus = run->step->has_cpus_per_task && spec->has_cpus_per_task;
+    _cleanup_str_ struct str tres = STR_INIT;
+
+    if (has_cpus)
+        envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", run->step->cpus_per_task);
+    job_env_tres(spec->tres_per_task, has_cpus ? run->step->cpus_per_task : 0, &tres);
+    if (tres.len)
+        envlist_set(env, "SLURM_TRES_PER_TASK", str_cstr(&tres));
+}
+
 static void build_env(const struct run *run, const char *address, struct envlist *env)
 {
     const struct run_options *o = run->options;
@@ -265,8 +280,7 @@ static void build_env(const struct run *run, const char *address, struct envlist
     jobenv_cluster(env, run->conf);
     jobenv_step(env, run->step);
     put_requested(o, env);
-    if (run->step->has_cpus_per_task && o->step->has_cpus_per_task)
-        envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", run->step->cpus_per_task);
+    put_task_tres(run, env);
     envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
     envlist_setf(env, MASK_TOLD, "%04o", (unsigned)mask);
     envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
