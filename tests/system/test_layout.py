@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import PREFIX, Cluster
+from harness import PREFIX, Cluster, eventually
 
 TOPOLOGY = "pack:2 numa:1 core:4 pu:2"
 NODE = "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"
@@ -105,6 +105,7 @@ def test_the_same_of_the_environment(threaded):
     for options, env, expected in (
             (["-m", "Cyclic:Block:*,NoPack"], {}, "cyclic:block,nopack no"), ([], {"SBATCH_DISTRIBUTION": "block:fcyclic"}, "block:fcyclic no"),
             (["-m", "plane=3"], {}, "plane 3"), (["-m", "plane"], {"SLURM_DIST_PLANESIZE": "5"}, "plane 5"), (["-m", "*"], {}, "no")):
+        eventually(lambda: not threaded.run("squeue -h").ok(), "the CPUs of the last job are free: tasks bind to those that exist")
         job = threaded.sbatch("-n4", "-N1", *options, wrap=f"{told}; srun --mem=0 -n1 sh -c '{told}'", env=env)
         assert threaded.wait(job)["JobState"] == "COMPLETED"
         assert threaded.output(job).splitlines() == [expected] * 2
