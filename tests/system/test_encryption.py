@@ -29,17 +29,15 @@ class Sniffer:
         self.socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(ETH_P_ALL))
         self.socket.setsockopt(socket.SOL_SOCKET, 33, 64 << 20)  # SO_RCVBUFFORCE
         self.socket.bind(("lo", 0))
-        self.socket.settimeout(0.2)
-        self.closed = False
+        self.end = os.urandom(16)
         self.thread = threading.Thread(target=self.read, daemon=True)
         self.thread.start()
 
     def read(self):
-        while not self.closed:
-            try:
-                data, address = self.socket.recvfrom(1 << 17)
-            except TimeoutError:
-                continue
+        while True:
+            data, address = self.socket.recvfrom(1 << 17)
+            if self.end in data:
+                return
             if address[2] == PACKET_OUTGOING:
                 self.packets += 1
                 ip = data[14:]
@@ -50,8 +48,11 @@ class Sniffer:
         return {word for word, of_packet in self.seen if not ports & set(of_packet)}
 
     def close(self):
-        self.closed = True
-        self.thread.join()
+        """A last packet says that all before it were read, however busy the machine is."""
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
+            last.sendto(self.end, ("127.0.0.1", 9))
+        self.thread.join(60)
+        assert not self.thread.is_alive()
         self.socket.close()
 
 
