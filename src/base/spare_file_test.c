@@ -22,7 +22,7 @@ static char spares[64], file[64], other[64];
 
 static int setup(void **state)
 {
-    strcpy(dir + sizeof(dir) - 7, "XXXXXX");
+    memcpy(dir + sizeof(dir) - 7, "XXXXXX", 6);
     if (!mkdtemp(dir))
         return -1;
     snprintf(spares, sizeof(spares), "%s/spare", dir);
