@@ -79,7 +79,7 @@ static void row(const char *what, double *took, size_t n, double median_aim, dou
 
 static void end_job(struct cluster *c, struct job *j)
 {
-    job_set_state(c, j, PB__JOB_STATE__COMPLETED);
+    job_set_state(c, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     cluster_remove_job(c, j);
 }
 

@@ -8,7 +8,7 @@ static struct job *begin(struct cluster *c, uint32_t id, int64_t start_at)
 {
     struct job *j = test_job(c, id, "");
     j->start_at = start_at;
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     return j;
 }
 
@@ -38,11 +38,11 @@ static void as_they_begin(void **state)
     struct job *j = begin(c, 1, 20);
     begin(c, 2, 20);
     ids_are(c, "3 1 2");
-    job_set_state(c, j, PB__JOB_STATE__PENDING);
+    job_set_state(c, j, PB__JOB_STATE__PENDING, CAUSE_NONE, NULL);
     ids_are(c, "3 2");
     j->restarts++;
-    job_set_state(c, j, PB__JOB_STATE__RUNNING);
-    job_set_state(c, j, PB__JOB_STATE__SUSPENDED);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
+    job_set_state(c, j, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
     ids_are(c, "3 2 1");
     test_cluster_free(c);
 }
@@ -69,7 +69,7 @@ static void others_change_nothing(void **state)
     job_load_state(c, waits, PB__JOB_STATE__PENDING);
     cluster_remove_job(c, waits);
     struct job *over = begin(c, 3, 20);
-    job_set_state(c, over, PB__JOB_STATE__COMPLETED);
+    job_set_state(c, over, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     cluster_remove_job(c, over);
     assert_false(c->begun.mixed);
     ids_are(c, "1");
@@ -84,7 +84,7 @@ static void old_ones_go(void **state)
     for (uint32_t id = 1; id <= 1000; id++) {
         struct job *j = begin(c, id, id);
         if (id % 500)
-            job_set_state(c, j, PB__JOB_STATE__COMPLETED);
+            job_set_state(c, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     }
     assert_true(c->begun.list.len < 100);
     ids_are(c, "500 1000");

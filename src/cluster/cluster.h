@@ -63,6 +63,7 @@ struct cluster {
     gone_nodes;     /* packed NodeRecord: what is kept of nodes that are not configured now */
     uint64_t stamp; /* rises with every change */
     size_t pending, running;
+    struct transition_observer observer; /* of all changes of jobs' states */
 };
 
 struct cluster *cluster_new(const struct conf *conf);

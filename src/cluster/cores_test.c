@@ -184,8 +184,8 @@ static void users(void **state)
     assert_int_equal(alloc_take(c, a, 0, 1, 0, NULL), 0);
     assert_int_equal(alloc_take(c, b, 0, 1, 0, NULL), -ERR_NODES_BUSY);
     assert_int_equal(alloc_take(c, own, 0, 1, 0, NULL), 0);
-    job_set_state(c, a, PB__JOB_STATE__RUNNING);
-    job_set_state(c, own, PB__JOB_STATE__RUNNING);
+    job_set_state(c, a, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
+    job_set_state(c, own, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     test_sound(c);
     assert_int_equal(c->pool.locked, 1);
     uint64_t freed = c->pool.freed;
@@ -198,7 +198,7 @@ static void users(void **state)
     assert_int_equal(alloc_take(c, a, 0, 1, 0, NULL), -ERR_NODES_BUSY);
     cluster_remove_job(c, b);
     assert_int_equal(alloc_take(c, a, 0, 1, 0, NULL), 0);
-    job_set_state(c, a, PB__JOB_STATE__RUNNING);
+    job_set_state(c, a, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     test_sound(c);
     test_cluster_free(c);
 }

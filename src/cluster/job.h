@@ -21,6 +21,7 @@
 #include "cluster/request.h"
 #include "cluster/resv.h"
 #include "cluster/several.h"
+#include "cluster/transition.h"
 #include "proto/job.pb-c.h"
 
 struct cluster;
@@ -241,7 +242,12 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
 
 /* --- job_state.c: the only writer of a job's state -------------------------------------------- */
 bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to);
-int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to); /* -ERR_TRANSITION */
+/* -ERR_TRANSITION. Everything that observers read of the job has to be set before: they are called
+ * at once (transition.h), and may change the job further. */
+int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to,
+                  enum transition_cause cause, const char *detail);
+/* A new job was accepted, and is pending. */
+void job_announce(struct cluster *c, struct job *j);
 bool job_is_final(const struct job *j);
 void job_load_state(struct cluster *c, struct job *j,
                     enum _Pb__JobState state); /* of a stored record */

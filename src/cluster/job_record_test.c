@@ -81,7 +81,7 @@ static void contradictions(void **state)
 
     (void)state;
     arena_init(&arena, 0);
-    job_set_state(c, j, PB__JOB_STATE__RUNNING);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     assert_int_equal(alloc_take(c, j, 0, 1, 10, NULL), 0);
     assert_int_equal(alloc_take(c, j, 1, 1, 10, NULL), 0);
     const Pb__JobRecord *good = record_of(c, j, &arena);
@@ -224,7 +224,7 @@ static void running_there(void **state)
 
     (void)state;
     arena_init(&arena, 0);
-    job_set_state(from, j, PB__JOB_STATE__RUNNING);
+    job_set_state(from, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     assert_int_equal(alloc_take(from, j, 2, 3, 100, NULL), 0);
     assert_int_equal(alloc_take(from, j, 5, 2, 100, NULL), 0);
     for (int i = 0; i < 2; i++) {
@@ -429,7 +429,7 @@ static void shown_while_running(void **state)
 
     (void)state;
     arena_init(&arena, 0);
-    job_set_state(c, j, PB__JOB_STATE__RUNNING);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     for (uint32_t node = 2; node < 5; node++)
         assert_int_equal(alloc_take(c, j, node, node - 1, 10, NULL), 0);
     j->start_at = 1000;

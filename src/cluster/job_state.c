@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The legal transitions of a job. PENDING again is a requeue, decided by control/. */
+#include <assert.h>
+
 #include "cluster/cluster.h"
 
 #define TO(state) (1u << PB__JOB_STATE__##state)
@@ -70,15 +72,49 @@ static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
     count_element(c, j, 1);
 }
 
-int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
+static enum transition_kind kind_of(enum _Pb__JobState from, enum _Pb__JobState to)
 {
-    if (!job_state_may_become(j->state, to))
+    if (to == PB__JOB_STATE__PENDING)
+        return from == to ? TRANSITION_SUBMITTED : TRANSITION_REQUEUED;
+    if (to == PB__JOB_STATE__SUSPENDED)
+        return TRANSITION_SUSPENDED;
+    if (to == PB__JOB_STATE__RUNNING)
+        return runs(from) ? TRANSITION_RESUMED : TRANSITION_STARTED;
+    return runs(from) ? TRANSITION_ENDED : TRANSITION_WITHDRAWN;
+}
+
+static void emit(struct cluster *c, struct job *j, enum _Pb__JobState from,
+                 enum transition_cause cause, const char *detail)
+{
+    const struct transition t = {.job = j,
+                                 .attempt = j->restarts,
+                                 .from = from,
+                                 .to = j->state,
+                                 .kind = kind_of(from, j->state),
+                                 .cause = cause,
+                                 .detail = detail};
+    if (c->observer.fn)
+        c->observer.fn(c->observer.ctx, &t);
+}
+
+int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to,
+                  enum transition_cause cause, const char *detail)
+{
+    enum _Pb__JobState from = j->state;
+    if (!job_state_may_become(from, to))
         return -ERR_TRANSITION;
     change(c, j, to);
     if (!job_is_final(j)) /* else when it is over, with all of its nodes */
         depend_place_name(c, j);
     job_touch(c, j);
+    emit(c, j, from, cause, detail);
     return 0;
+}
+
+void job_announce(struct cluster *c, struct job *j)
+{
+    assert(j->state == PB__JOB_STATE__PENDING);
+    emit(c, j, j->state, CAUSE_SUBMISSION, NULL);
 }
 
 void job_load_state(struct cluster *c, struct job *j, enum _Pb__JobState state)

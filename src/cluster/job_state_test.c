@@ -32,7 +32,8 @@ static void unknown_states(void **state)
             assert_false(job_state_may_become(numbered(known), numbered(bad[i])));
             assert_false(job_state_may_become(numbered(bad[i]), numbered(known)));
             job_load_state(c, j, numbered(known));
-            assert_int_equal(job_set_state(c, j, numbered(bad[i])), -ERR_TRANSITION);
+            assert_int_equal(job_set_state(c, j, numbered(bad[i]), CAUSE_NONE, NULL),
+                             -ERR_TRANSITION);
             assert_int_equal(j->state, known);
         }
         assert_false(job_state_may_become(numbered(bad[i]), numbered(bad[i])));
@@ -51,7 +52,44 @@ static void check_counts(const struct cluster *c, int s)
     assert_int_equal(c->running, runs(s));
 }
 
-/* A refused transition changes nothing; an allowed one is counted and marked to be written. */
+struct heard {
+    struct transition last;
+    unsigned count;
+};
+
+static void on_transition(void *ctx, const struct transition *t)
+{
+    struct heard *h = ctx;
+    h->last = *t;
+    h->count++;
+}
+
+static unsigned kind_of(int from, int to)
+{
+    if (to == PB__JOB_STATE__PENDING)
+        return TRANSITION_REQUEUED;
+    if (to == PB__JOB_STATE__SUSPENDED)
+        return TRANSITION_SUSPENDED;
+    if (to == PB__JOB_STATE__RUNNING)
+        return from == PB__JOB_STATE__PENDING ? TRANSITION_STARTED : TRANSITION_RESUMED;
+    return from == PB__JOB_STATE__PENDING ? TRANSITION_WITHDRAWN : TRANSITION_ENDED;
+}
+
+static void check_heard(const struct heard *h, const struct job *j, int from, int to)
+{
+    bool ended_before = from >= PB__JOB_STATE__COMPLETED; /* only a requeue leads out of an end */
+    assert_int_equal(h->count, 1);
+    assert_ptr_equal(h->last.job, j);
+    assert_int_equal(h->last.attempt, 3);
+    assert_int_equal(h->last.from, from);
+    assert_int_equal(h->last.to, to);
+    assert_int_equal(h->last.kind, ended_before ? TRANSITION_REQUEUED : kind_of(from, to));
+    assert_int_equal(h->last.cause, CAUSE_EXIT);
+    assert_string_equal(h->last.detail, "why");
+}
+
+/* A refused transition changes nothing, and nobody hears of it; an allowed one is counted, marked
+ * to be written, and told once. */
 static void one_transition(struct cluster *c, int from, int to)
 {
     struct job *j = cluster_add_job(c, 7);
@@ -60,12 +98,19 @@ static void one_transition(struct cluster *c, int from, int to)
     assert_false(j->dirty);
     uint64_t stamp = c->stamp;
     bool allowed = legal[from][to] == 'x';
+    struct heard heard = {0};
+    c->observer = (struct transition_observer){on_transition, &heard};
+    j->restarts = 3;
 
     assert_int_equal(job_state_may_become(numbered(from), numbered(to)), allowed);
-    if (job_set_state(c, j, numbered(to)) != (allowed ? 0 : -ERR_TRANSITION))
+    if (job_set_state(c, j, numbered(to), CAUSE_EXIT, "why") != (allowed ? 0 : -ERR_TRANSITION))
         fail_msg("from %d to %d: expected to be %s", from, to, allowed ? "allowed" : "refused");
     assert_int_equal(j->state, allowed ? to : from);
     check_counts(c, allowed ? to : from);
+    if (allowed)
+        check_heard(&heard, j, from, to);
+    else
+        assert_int_equal(heard.count, 0);
     assert_int_equal(j->dirty, allowed);
     assert_int_equal(c->dirty.len, allowed);
     assert_int_equal(c->stamp > stamp, allowed);

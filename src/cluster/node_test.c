@@ -394,7 +394,7 @@ static void by_what_it_says(void **state)
 
     struct job *j = test_job(c, 1, "n=1 mem=800 exclusive");
     assert_int_equal(alloc_take(c, j, n->index, n->units, 800, NULL), 0);
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     assert_true(says(c, n, 2, 1, 700, 90)); /* it shrinks under its job */
     has(n, 16, 8, 700, 90);
     test_sound(c);

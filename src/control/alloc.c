@@ -50,7 +50,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
             return;
         keep_step(j, r->step);
         submit_remember(c, j, key);
-        job_event(c, JOB_EVENT_SUBMITTED, j, NULL);
+        job_announce(c->cluster, j);
         j->trial = spec.has_immediate && spec.immediate;
     }
     await_nodes(c, j, call);

@@ -15,6 +15,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->debug = conf->debug;
     c->env = env;
     c->cluster = cluster_new(conf);
+    transition_observe(c);
     c->next_id = c->reserved_id = c->given_id = conf->first_job_id;
     c->store_free = UINT64_MAX;
     c->wake_at_ms = INT64_MAX;

@@ -90,14 +90,14 @@ void counters_submitted(struct control *c, const struct job *j)
     c->counters.jobs_submitted += array_weight(j);
 }
 
-void counters_started(struct control *c, const struct job *j)
+static void count_start(struct control *c, const struct job *j)
 {
     c->counters.jobs_started++;
     c->counters.bf_backfilled_jobs += j->backfilled;
     c->counters.bf_last_backfilled_jobs += j->backfilled;
 }
 
-void counters_ended(struct control *c, const struct job *j)
+static void count_end(struct control *c, const struct job *j)
 {
     switch (j->state) {
     case PB__JOB_STATE__CANCELLED:
@@ -118,6 +118,14 @@ void counters_ended(struct control *c, const struct job *j)
         c->counters.jobs_completed += array_weight(j);
         break;
     }
+}
+
+void counters_take(struct control *c, const struct transition *t)
+{
+    if (t->kind == TRANSITION_STARTED)
+        count_start(c, t->job);
+    else
+        count_end(c, t->job);
 }
 
 void control_diag(const struct control *c, Pb__DiagCounters *out)

@@ -34,5 +34,3 @@ void counters_look(struct control *c, int64_t begun_usec, bool backfill, bool tr
 void counters_pass(struct control *c, bool complete);
 
 void counters_submitted(struct control *c, const struct job *j);
-void counters_started(struct control *c, const struct job *j);
-void counters_ended(struct control *c, const struct job *j); /* in its state already */

@@ -115,6 +115,13 @@ void depend_changed(struct control *c, struct job *j)
         tell_of_whole(c, j);
 }
 
+/* A job that runs waits for no other one. */
+void depend_job_started(struct control *c, const struct transition *t)
+{
+    depend_set(c->cluster, t->job, NULL);
+    depend_changed(c, t->job);
+}
+
 void depend_renamed(struct control *c, struct job *j, const char *before)
 {
     depend_replace_name(c->cluster, j);

@@ -161,19 +161,40 @@ void finish_release_untouched(struct control *c, struct job *j)
             alloc_release(c->cluster, j, a);
 }
 
+static enum transition_cause find_cause(const struct job *j, enum _Pb__JobState state)
+{
+    switch (state) {
+    case PB__JOB_STATE__TIMEOUT:
+        return CAUSE_TIME_LIMIT;
+    case PB__JOB_STATE__DEADLINE:
+        return CAUSE_DEADLINE;
+    case PB__JOB_STATE__PREEMPTED:
+        return CAUSE_PREEMPTION;
+    case PB__JOB_STATE__NODE_FAIL:
+    case PB__JOB_STATE__BOOT_FAIL:
+        return CAUSE_NODE_FAILURE;
+    default:
+        break;
+    }
+    if (str_eq(j->reason, "JobLaunchFailure"))
+        return CAUSE_LAUNCH_FAILURE;
+    if (str_eq(j->reason, "SystemShutdown"))
+        return CAUSE_SHUTDOWN;
+    if (state != PB__JOB_STATE__CANCELLED)
+        return CAUSE_EXIT;
+    return j->requeue_after ? CAUSE_REQUEUE : CAUSE_CANCELLATION;
+}
+
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
                 const char *reason, const char *why)
 {
     bool ran = j->state != PB__JOB_STATE__PENDING;
     suspend_end(c, j);
     park_yield(c->cluster, j, false);
-    if (job_set_state(c->cluster, j, state) != 0)
+    if (!job_state_may_become(j->state, state))
         return;
-    j->stopped = false;
-    several_unqueue(j);
-    several_name(j);
-    resv_unbind(j);
     struct job_run *run = job_make_run(j);
+    j->stopped = false;
     j->exit_status = exit_status;
     j->end_at = control_wall(c);
     run->end_mono_ms = control_mono(c);
@@ -181,26 +202,36 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     if (!ran)
         j->start_at = j->end_at;
     j->reason = reason ? reason : j->requeue_after ? "Cleaning" : NULL;
-    counters_ended(c, j);
-    job_event_ended(c, j, why);
-    c->plan_wanted = true; /* its licences are free now, its nodes when they are clean */
-    end_steps(c, j);
-    c->plan_wanted = c->plan_wanted || j->array; /* another element may run */
-    mail_end(c, j);
-    if (ran)
-        hook_end(c, j);
+    job_set_state(c->cluster, j, state, find_cause(j, state), why);
+}
+
+void finish_steps(struct control *c, const struct transition *t)
+{
+    end_steps(c, t->job);
+}
+
+/* Nodes are released now where nothing of the job can be on them; the others end what is left. */
+void finish_release_nodes(struct control *c, const struct transition *t)
+{
+    struct job *j = t->job;
     finish_release_untouched(c, j);
-    if (job_nodes_left(j) > 0 || hook_holds(j)) {
-        alloc_begin_completing(c->cluster, j);
-        order_move(&c->cluster->ends, &run->ends, j->end_at, j->id);
-        job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
-        finish_send_remaining(c, j, why, (uint32_t)c->conf->kill_wait_sec);
-        control_schedule(c, j);
-    } else {
+    if (job_nodes_left(j) == 0 && !hook_holds(j)) {
         finish_clean(c, j);
+        return;
     }
-    if (job_is_final(j) && !j->requeue_after)
-        finish_answer_waiters(c, j);
+    struct job_run *run = job_make_run(j);
+    alloc_begin_completing(c->cluster, j);
+    order_move(&c->cluster->ends, &run->ends, j->end_at, j->id);
+    run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    finish_send_remaining(c, j, t->detail, (uint32_t)c->conf->kill_wait_sec);
+    control_schedule(c, j);
+}
+
+/* Not of a job that returns to the queue, or is there already. */
+void finish_tell_waiters(struct control *c, const struct transition *t)
+{
+    if (job_is_final(t->job) && !t->job->requeue_after)
+        finish_answer_waiters(c, t->job);
 }
 
 void finish_node(struct control *c, struct job *j, struct alloc_node *a)
@@ -314,10 +345,9 @@ void finish_requeue(struct control *c, struct job *j)
 {
     j->requeue_after = false;
     alloc_clear(c->cluster, j);
-    enum _Pb__JobState ended_as = j->state;
-    if (job_set_state(c->cluster, j, PB__JOB_STATE__PENDING) != 0)
+    if (!job_state_may_become(j->state, PB__JOB_STATE__PENDING))
         return;
-    count_auto_requeue(c, j, ended_as);
+    count_auto_requeue(c, j, j->state);
     resv_begin_job(j, NULL);
     rejoin(c, j);
     j->restarts++;
@@ -336,7 +366,7 @@ void finish_requeue(struct control *c, struct job *j)
     bool launch_failed = str_eq(j->reason, "JobLaunchFailure");
     j->reason = NULL;
     char *why = take_ptr(j->reason_detail);
-    job_event(c, JOB_EVENT_REQUEUED, j, why);
+    job_set_state(c->cluster, j, PB__JOB_STATE__PENDING, CAUSE_REQUEUE, why);
     depend_requeue(c, j);
     submit_enqueue(c, j);
     if (j->held && why && launch_failed) /* Slurm's words, and what happened */

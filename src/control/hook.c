@@ -57,8 +57,9 @@ static void stop(struct control *c, struct job *j)
     c->env->stop(c->env->ctx, &m);
 }
 
-void hook_end(struct control *c, struct job *j)
+void hook_job_ended(struct control *c, const struct transition *t)
 {
+    struct job *j = t->job;
     j->configuring = j->readying = false;
     j->epilog_due = path_of(c, PB__SCRIPT_KIND__SCRIPT_EPILOG) != NULL;
     if (j->script)

@@ -10,7 +10,6 @@ struct control;
 
 /* At its start; false: there is none to wait for. */
 bool hook_start(struct control *c, struct job *j);
-void hook_end(struct control *c, struct job *j);    /* a job that had nodes has ended */
 void hook_resume(struct control *c, struct job *j); /* after a restart */
 static inline bool hook_holds(const struct job *j)  /* it is completing, or configuring */
 {

@@ -17,6 +17,7 @@
 #include "control/resv.h"
 #include "control/split.h"
 #include "control/step.h"
+#include "control/transition.h"
 #include "control/trigger.h"
 #include "control/why.h"
 #include "sched/plan.h"
@@ -178,7 +179,6 @@ bool start_step(struct control *c, struct job *j);
 /* mail.c */
 int mail_check(const Pb__JobSpec *spec, struct err *err);         /* what was given of it */
 void mail_event(struct control *c, struct job *j, unsigned mail); /* JOB_MAIL_* */
-void mail_end(struct control *c, struct job *j);                  /* it has ended */
 void mail_schedule(struct control *c, struct job *j);             /* shares of its time limit */
 void mail_due(struct control *c, struct job *j);
 

@@ -126,8 +126,31 @@ static void put_fields(const struct control *c, const struct job *j, unsigned fi
         str_printf(out, " reason=%s", j->reason);
 }
 
-void job_event(struct control *c, enum job_event event, const struct job *j, const char *why)
+static enum job_event event_of(const struct transition *t)
 {
+    switch (t->kind) {
+    case TRANSITION_SUBMITTED:
+        return JOB_EVENT_SUBMITTED;
+    case TRANSITION_STARTED:
+        return JOB_EVENT_STARTED;
+    case TRANSITION_SUSPENDED:
+        return JOB_EVENT_SUSPENDED;
+    case TRANSITION_RESUMED:
+        return JOB_EVENT_RESUMED;
+    case TRANSITION_REQUEUED:
+        return JOB_EVENT_REQUEUED;
+    default:
+        return t->to == PB__JOB_STATE__CANCELLED && str_eq(t->detail, "CANCELLED")
+                   ? JOB_EVENT_CANCELLED
+                   : JOB_EVENT_ENDED;
+    }
+}
+
+void job_event_log(struct control *c, const struct transition *t)
+{
+    const struct job *j = t->job;
+    enum job_event event = event_of(t);
+    const char *why = event == JOB_EVENT_CANCELLED ? NULL : t->detail; /* it is the word */
     _cleanup_str_ struct str out = STR_INIT;
     str_puts(&out, "job ");
     put_id(j, &out);
@@ -147,8 +170,9 @@ static char *resources(const struct job *j, struct arena *arena)
     return arena_printf(arena, "cpu=%u,node=%u", job_alloc_cpus(j), (unsigned)j->alloc.len);
 }
 
-static void tell_store(struct control *c, const struct job *j)
+void job_event_record(struct control *c, const struct transition *t)
 {
+    const struct job *j = t->job;
     if (!c->env->job_ended || !str_eq(c->conf->job_comp_type, "jobcomp/filetxt"))
         return;
     _cleanup_arena_ struct arena arena;
@@ -171,13 +195,6 @@ static void tell_store(struct control *c, const struct job *j)
     };
     c->env->job_ended(c->env->ctx, &end);
     control_debug(c, job_comp, "job %u: the completion record is queued", j->id);
-}
-
-void job_event_ended(struct control *c, const struct job *j, const char *why)
-{
-    bool by_user = j->state == PB__JOB_STATE__CANCELLED && str_eq(why, "CANCELLED");
-    job_event(c, by_user ? JOB_EVENT_CANCELLED : JOB_EVENT_ENDED, j, by_user ? NULL : why);
-    tell_store(c, j);
 }
 
 /* --- DebugFlags ----------------------------------------------------------------------------------

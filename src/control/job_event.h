@@ -12,11 +12,6 @@ enum job_event {
 #undef JOB_EVENT
 };
 
-/* Logs it; why: a static text behind the fields, or NULL. */
-void job_event(struct control *c, enum job_event event, const struct job *j, const char *why);
-/* The end of the job, or of one attempt of it, for JobCompType; and the log. */
-void job_event_ended(struct control *c, const struct job *j, const char *why);
-
 /* Detail for DebugFlags; nothing is formatted unless the flag is set. */
 #define control_debug(c, id, ...)                                                                  \
     (control_debug_wants((c), CONF_DEBUG_##id)                                                     \

@@ -205,8 +205,9 @@ static bool has_failed(const struct array *a)
 }
 
 /* One mail: of a failure, where that was asked for, else of an end. */
-void mail_end(struct control *c, struct job *j)
+void mail_job_over(struct control *c, const struct transition *t)
 {
+    struct job *j = t->job;
     bool failed = j->state != PB__JOB_STATE__COMPLETED && j->state != PB__JOB_STATE__CANCELLED &&
                   j->state != PB__JOB_STATE__PREEMPTED;
     if (j->array && !(j->mail & JOB_MAIL_TASKS))

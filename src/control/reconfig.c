@@ -135,6 +135,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     next->stamp = old->stamp + 1;
     carry_node_records(next, old);
     c->cluster = next;
+    transition_observe(c);
     c->conf = conf;
     c->ports_freed = true; /* there may be others */
     update_carry_parts(c, old, report);

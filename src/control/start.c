@@ -322,6 +322,27 @@ void start_all_ready(struct control *c, struct job *j)
     control_schedule(c, j);
 }
 
+void start_count_time(struct control *c, const struct transition *t)
+{
+    start_clocks(c, t->job);
+    t->job->rank.accrue_at = t->job->rank.accrued_sec = 0;
+}
+
+void start_launch(struct control *c, const struct transition *t)
+{
+    struct job *j = t->job;
+    if (hook_start(c, j) || ready_begin(c, j))
+        start_configuring(c, j);
+    else
+        start_ready(c, j);
+    control_schedule(c, j);
+}
+
+void start_plan_again(struct control *c, const struct transition *t)
+{
+    c->plan_wanted = true; /* licences are free now, nodes when they are clean */
+}
+
 /* False: it does not start. */
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
@@ -356,21 +377,10 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
                     (long long)d->limit_sec);
         j->limit_sec = d->limit_sec;
     }
-    job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
-    start_clocks(c, j);
-    depend_set(c->cluster, j, NULL);
-    depend_changed(c, j);
-    j->rank.accrue_at = j->rank.accrued_sec = 0;
     j->backfilled = d->backfilled;
-    counters_started(c, j);
-    j->sched_at = control_wall(c);
-    j->expected_at = 0;
-    job_event(c, JOB_EVENT_STARTED, j, d->backfilled ? "backfilled" : NULL);
-    if (hook_start(c, j) || ready_begin(c, j))
-        start_configuring(c, j);
-    else
-        start_ready(c, j);
-    control_schedule(c, j);
+    job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING,
+                  d->backfilled ? CAUSE_BACKFILL : CAUSE_SCHEDULER,
+                  d->backfilled ? "backfilled" : NULL);
     if (group != j && group->waits.partly && !group->waits.on->ready.count)
         submit_enqueue(c, group); /* its others wait for others, each for its own */
     return true;

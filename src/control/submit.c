@@ -144,6 +144,13 @@ static const char *queue_in_parts(struct control *c, struct job *j)
     return any ? NULL : reason;
 }
 
+void submit_leave_queue(struct control *c, const struct transition *t)
+{
+    several_unqueue(t->job);
+    several_name(t->job);
+    resv_unbind(t->job);
+}
+
 /* Out of every queue; into those of its partitions when nothing but resources is missing. */
 void submit_enqueue(struct control *c, struct job *j)
 {
@@ -533,7 +540,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
         c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
         str_done(&packed);
         submit_remember(c, j, key);
-        job_event(c, JOB_EVENT_SUBMITTED, j, NULL);
+        job_announce(c->cluster, j);
     }
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     reply.has_job_id = true;

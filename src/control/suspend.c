@@ -133,13 +133,11 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     struct job_run *run = job_make_run(j);
     run->ran_ms = control_mono(c) - run->start_mono_ms;
     run->suspended_at = control_wall(c);
-    job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED);
-    job_event(c, JOB_EVENT_SUSPENDED, j, NULL);
+    job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED, CAUSE_SUSPENSION, NULL);
     run->halts++;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);
     tell(c, j);
-    c->plan_wanted = true;
     control_schedule(c, j);
     return 0;
 }
@@ -155,8 +153,7 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     park_return(c->cluster, j);
     start_clock(c, j);
     run->suspended_at = control_wall(c);
-    job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING);
-    job_event(c, JOB_EVENT_RESUMED, j, NULL);
+    job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING, CAUSE_RESUMPTION, NULL);
     run->halts++;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);

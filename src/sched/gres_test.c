@@ -94,7 +94,7 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, int6
         if (alloc_place(c, j, &want, &err) != 0)
             fail_msg("%s: %s", words, err.text);
     }
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&c->ends, &job_make_run(j)->ends, end_at, id);
     bitset_free(set);
     select_done(&s);
@@ -324,7 +324,7 @@ static void beside_a_suspended_job(void **state)
         struct shadow shadow;
         test_up(c);
         struct job *held = start(c, 1, "w=a1 gres=gpu:2", cases[i].suspended_until);
-        job_set_state(c, held, PB__JOB_STATE__SUSPENDED);
+        job_set_state(c, held, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
         park_leave(c, held, &held->alloc.data[0]);
         start(c, 2, "w=a1 exclusive", 100);
         struct job *j = test_job(c, 3, cases[i].words);
@@ -373,7 +373,7 @@ static void never_twice(void **state)
                 vec_foreach (&s.gres, g)
                     total += g->count;
                 assert_true(total >= gres_wanted(&j->want.gres, "gpu", GRES_PER_JOB));
-                assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+                assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
                 order_insert(&c->ends, &job_make_run(j)->ends, test_between(&random, 10, 1000), id);
             } else {
                 cluster_remove_job(c, j);

@@ -174,7 +174,7 @@ static void begin(struct cluster *c, const struct decision *d)
         assert_int_equal(alloc_place(c, j, &want, NULL), 0);
     }
     several_end(j);
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&c->ends, &job_make_run(j)->ends, NOW + limit, j->id);
 }
 

@@ -244,7 +244,7 @@ static bool pass_time(struct life *l, uint64_t *chance)
     l->now_sec += left;
     alloc_clear(l->c, j);
     order_remove(&l->c->ends, &j->run->ends);
-    if (job_set_state(l->c, j, PB__JOB_STATE__COMPLETED) != 0)
+    if (job_set_state(l->c, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL) != 0)
         wrong(l, j->id, "has ended before");
     l->ended++;
     return true;

@@ -44,7 +44,7 @@ static void place(struct world *w, uint64_t *chance, uint32_t id)
             struct alloc_want want = share_want(&where, share);
             assert_int_equal(alloc_place(w->c, j, &want, NULL), 0);
         }
-        assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING), 0);
+        assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
         order_insert(&w->c->ends, &job_make_run(j)->ends, NOW + 100, id);
     } else {
         cluster_remove_job(w->c, j);
@@ -74,13 +74,13 @@ static void leave(struct cluster *c, uint32_t id)
     struct job *j = cluster_find_job(c, id);
     assert_non_null(j);
     if (str_eq(j->part->conf.name, "b")) {
-        job_set_state(c, j, PB__JOB_STATE__SUSPENDED);
+        job_set_state(c, j, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
         vec_foreach (&j->alloc, a)
             park_leave(c, j, a);
         return;
     }
     order_remove(&c->ends, &j->run->ends);
-    job_set_state(c, j, PB__JOB_STATE__PREEMPTED);
+    job_set_state(c, j, PB__JOB_STATE__PREEMPTED, CAUSE_NONE, NULL);
     alloc_clear(c, j);
 }
 
@@ -181,7 +181,7 @@ static void resume(struct cluster *c, struct job *j)
     assert_int_equal(park_check_return(c, j, NULL), 0);
     park_return(c, j);
     park_yield(c, j, false);
-    job_set_state(c, j, PB__JOB_STATE__RUNNING);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
 }
 
 /* "7 waits", "7 waits for 1,2", "7 starts", "7 goes on", by blanks. */
@@ -223,7 +223,7 @@ static void one_round(void **state)
     waits(c, 4, "low", "");
     pass(c, false, "3 waits for 2 4 waits");
     struct job *chosen = cluster_find_job(c, 2);
-    job_set_state(c, chosen, PB__JOB_STATE__SUSPENDED);
+    job_set_state(c, chosen, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
     park_yield(c, chosen, true);
     pass(c, false, "3 waits 4 waits"); /* it has not stopped yet */
     park_leave(c, chosen, &chosen->alloc.data[0]);
@@ -266,7 +266,7 @@ static void goes_on_first(void **state)
     (void)state;
     test_up(c);
     struct job *v = test_run(c, 1, "n1:2", NOW + 100);
-    job_set_state(c, v, PB__JOB_STATE__SUSPENDED);
+    job_set_state(c, v, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
     park_leave(c, v, &v->alloc.data[0]);
     park_yield(c, v, true);
     struct job *above = test_job(c, 2, "");
@@ -274,7 +274,7 @@ static void goes_on_first(void **state)
     test_run_job(c, above, "n1:1", NOW + 100);
     waits(c, 3, "low", "w=n1");
     pass(c, false, "3 starts"); /* the job above will be there for long */
-    job_set_state(c, above, PB__JOB_STATE__COMPLETED);
+    job_set_state(c, above, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     alloc_clear(c, above);
     order_remove(&c->ends, &above->run->ends);
     pass(c, false, "1 goes on 3 starts");
@@ -293,7 +293,7 @@ static void resumed_job_keeps_its_cpus_in_the_same_pass(void **state)
     struct job *suspended = test_run(c, 1, "n1:1", NOW + 100);
     test_run(c, 2, "n1:1", NOW + 200)->part = cluster_find_part(c, "high");
     test_run(c, 3, "n2:1", NOW + 200)->part = cluster_find_part(c, "high");
-    job_set_state(c, suspended, PB__JOB_STATE__SUSPENDED);
+    job_set_state(c, suspended, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
     park_leave(c, suspended, &suspended->alloc.data[0]);
     park_yield(c, suspended, true);
     waits(c, 4, "high", "w=n2 c=2");

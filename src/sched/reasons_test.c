@@ -393,7 +393,7 @@ static void put_running(struct world *w, const struct held *h)
         if (h->nodes >> i & 1)
             assert_int_equal(
                 alloc_take(w->c, j, i, need->whole ? CPUS : need->cpus, need->mem, NULL), 0);
-    assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&w->c->ends, &job_make_run(j)->ends, h->until, j->id);
 }
 
@@ -444,7 +444,7 @@ static void commit(struct world *w, struct decision *d)
         struct alloc_want want = share_want(&d->where, share);
         assert_int_equal(alloc_place(w->c, j, &want, NULL), 0);
     }
-    assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&w->c->ends, &job_make_run(j)->ends, NOW + j->limit_sec, j->id);
 }
 

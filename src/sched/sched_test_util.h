@@ -26,7 +26,7 @@ static inline void test_run_job(struct cluster *c, struct job *j, const char *wh
             fail_msg("job %u on %s: %s", j->id, where, err.text);
         at = *end == ' ' ? end + 1 : end;
     }
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&c->ends, &job_make_run(j)->ends, end_at, j->id);
 }
 

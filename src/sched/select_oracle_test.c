@@ -112,7 +112,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
             cluster_remove_job(c, j);
             continue;
         }
-        job_set_state(c, j, PB__JOB_STATE__RUNNING);
+        job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
         order_insert(&c->ends, &job_make_run(j)->ends,
                      NOW + (int64_t)test_between(seed, 1, 5) * 100, id++);
     }

@@ -53,7 +53,7 @@ static void run(struct cluster *c, struct job *j, const struct selection *where,
         if (alloc_place(c, j, &want, &err) != 0)
             fail_msg("job %u: %s", j->id, err.text);
     }
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&c->ends, &job_make_run(j)->ends, end_at, j->id);
 }
 

@@ -66,7 +66,7 @@ static void in_steps(void **state)
     assert_true(timeline_fill(&t, 1));
     alloc_clear(c, cluster_find_job(c, 2));
     order_remove(&c->ends, &cluster_find_job(c, 2)->run->ends);
-    job_set_state(c, cluster_find_job(c, 2), PB__JOB_STATE__COMPLETED);
+    job_set_state(c, cluster_find_job(c, 2), PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     for (uint32_t id = 20; id < 23; id++)
         test_run(c, id, "n3:1", NOW + 60 + id);
     while (timeline_fill(&t, 1))
@@ -204,9 +204,9 @@ static void suspended_job_that_is_completing_holds_its_node(void **state)
 
     (void)state;
     struct job *j = test_run(c, 1, "n1:4", NOW + 100);
-    job_set_state(c, j, PB__JOB_STATE__SUSPENDED);
+    job_set_state(c, j, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
     park_leave(c, j, &j->alloc.data[0]);
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__NODE_FAIL), 0);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__NODE_FAIL, CAUSE_NONE, NULL), 0);
     alloc_begin_completing(c, j);
     for (uint32_t i = 0; i < COUNT(rows); i++) {
         struct job *next = test_job(c, 10 + i, rows[i].request);

@@ -109,7 +109,7 @@ static void run(struct life *l, const struct decision *d)
         struct alloc_want want = share_want(&d->where, share);
         assert_int_equal(alloc_place(l->c, j, &want, NULL), 0);
     }
-    assert_int_equal(job_set_state(l->c, j, PB__JOB_STATE__RUNNING), 0);
+    assert_int_equal(job_set_state(l->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&l->c->ends, &job_make_run(j)->ends, NOW + j->limit_sec, j->id);
 }
 

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A change of a job's state. job_set_state() and job_announce() emit one for each change, after the
+ * change, to the observer of the cluster (control/transition.h has the table of its subscribers).
+ * The observer may cause further transitions, of the same job, too.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "proto/job.pb-c.h"
+
+struct cluster;
+struct job;
+
+enum transition_cause {
+#define CAUSE(id) CAUSE_##id,
+#include "cluster/transition.def"
+#undef CAUSE
+};
+
+/* Bits: a subscriber names those that it wants. */
+enum transition_kind {
+    TRANSITION_SUBMITTED = 1,
+    TRANSITION_STARTED = 2,
+    TRANSITION_SUSPENDED = 4,
+    TRANSITION_RESUMED = 8,
+    TRANSITION_ENDED = 16,     /* a job that had nodes */
+    TRANSITION_WITHDRAWN = 32, /* a job that was pending has reached a final state */
+    TRANSITION_REQUEUED = 64,
+    TRANSITION_OVER = TRANSITION_ENDED | TRANSITION_WITHDRAWN,
+    TRANSITION_ALL = 127,
+};
+
+struct transition {
+    struct job *job;
+    uint32_t attempt; /* 0: the first run of the job */
+    enum _Pb__JobState from, to;
+    enum transition_kind kind;
+    enum transition_cause cause;
+    const char *detail; /* for people; valid during the call; NULL: none */
+};
+
+typedef void transition_fn(void *ctx, const struct transition *t);
+
+struct transition_observer { /* in struct cluster; without a function nobody observes */
+    transition_fn *fn;
+    void *ctx;
+};
