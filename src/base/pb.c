@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/pb.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -21,7 +22,9 @@ uint64_t pb_field_bits(const ProtobufCMessageDescriptor *type, const char *names
         size_t len = strcspn(names, " ");
         memcpy(name, names, len);
         name[len] = '\0';
-        set |= UINT64_C(1) << pb_find_field(type, name)->id;
+        const ProtobufCFieldDescriptor *field = pb_find_field(type, name);
+        assert(field && field->id < 64); /* a set of fields has 64 bits */
+        set |= UINT64_C(1) << field->id;
         names += len + (names[len] == ' ');
     }
     return set;
