@@ -79,6 +79,7 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
     control_set_end(c, j);
     order_move(&c->cluster->ends, &job_make_run(j)->ends, control_wall(c) + control_left_sec(c, j),
                j->id);
+    c->cluster->pool.freed++; /* starts that were foreseen no longer hold */
 }
 
 /* EndTime, and the deadline of a running job: the time limit that ends it then, in whole minutes.
