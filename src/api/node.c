@@ -42,7 +42,7 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
             .cpus = r->cpus,
             .cpus_in_use = r->alloc_cpus,
             .weight = r->weight,
-            .memory_mib = r->real_memory_mib,
+            .memory_mib = r->real_memory_mib - r->mem_spec_mib,
             .memory_in_use_mib = r->alloc_mem_mib,
             .tmp_disk_mib = r->tmp_disk_mib,
             .real_cpus = r->real_cpus,

@@ -16,7 +16,8 @@ static void set_memory(struct node *n)
     const struct conf_node_row *row = n->row;
     const struct node_actual *a = &n->actual;
     n->mem_mib = a->mem_mib > row->real_memory_mib ? a->mem_mib : row->real_memory_mib;
-    n->mem_mib -= row->mem_spec_mib < n->mem_mib ? row->mem_spec_mib : 0;
+    n->mem_spec_mib = row->mem_spec_mib < n->mem_mib ? row->mem_spec_mib : 0;
+    n->mem_mib -= n->mem_spec_mib;
     n->tmp_mib = a->tmp_mib > row->tmp_disk_mib ? a->tmp_mib : row->tmp_disk_mib;
 }
 
@@ -326,7 +327,9 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
     SET(m, sockets, n->row->sockets);
     SET(m, cores, n->row->cores);
     SET(m, threads, n->row->threads);
-    SET(m, real_memory_mib, n->mem_mib);
+    SET(m, real_memory_mib, n->mem_mib + n->mem_spec_mib);
+    if (n->mem_spec_mib)
+        SET(m, mem_spec_mib, n->mem_spec_mib);
     SET(m, tmp_disk_mib, n->tmp_mib);
     m->active_features = n->active ? n->active : n->features;
     m->gres = (char *)n->row->gres;

@@ -42,6 +42,7 @@ struct node {
     uint32_t units_per_socket;           /* of the first ones; the last socket may have fewer */
     uint32_t spec_cpus;                  /* kept for the system, of no job */
     uint64_t mem_mib, tmp_mib;
+    uint64_t mem_spec_mib;     /* beside mem_mib, kept for the system */
     struct node_actual actual; /* with FastSchedule=0; kept, for jobs that need all of it */
     struct bitset *busy;       /* units in use */
     struct unit_use *use;      /* by unit; NULL while no job here shares */

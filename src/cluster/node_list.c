@@ -25,13 +25,19 @@ struct run { /* of nodes that are alike */
     struct str packed, some;
 };
 
+/* Numbers from 64 on have no bit: they come with all fields. */
+static bool is_asked_for(uint64_t fields, unsigned id)
+{
+    return id < 64 ? fields >> id & 1 : fields == UINT64_MAX;
+}
+
 static void run_init(struct run *r, const struct node_query *q)
 {
     *r = (struct run){.query = q};
     node_view_init(&r->views[0]);
     node_view_init(&r->views[1]);
     pb_each_field (&pb__node_record__descriptor, field)
-        if (q->fields >> field->id & 1 && field->id != 1 &&
+        if (is_asked_for(q->fields, field->id) && field->id != 1 &&
             field->label != PROTOBUF_C_LABEL_REPEATED)
             r->compared[r->compared_count++] = field;
 }

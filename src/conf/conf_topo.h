@@ -42,6 +42,9 @@ struct conf_network {
  * reach all of some nodes (NULL: all). -ERR_NO_NODE: there is neither; nothing: it is flat. */
 int conf_topo_format(const struct conf *c, const char *of, struct str *out, struct err *err);
 
+/* The network as topology.yaml would have it. */
+void conf_topo_format_yaml(const struct conf *c, struct str *out);
+
 /* Of a node: "top.s1.n7", and "switch.switch.node". */
 void conf_topo_address(const struct conf *c, uint32_t node, struct str *address,
                        struct str *pattern);

@@ -79,6 +79,31 @@ int conf_topo_format(const struct conf *c, const char *of, struct str *out, stru
     return 0;
 }
 
+void conf_topo_format_yaml(const struct conf *c, struct str *out)
+{
+    const struct conf_network *net = &c->network;
+    bool blocks = net->kind == CONF_TOPO_BLOCK;
+    str_puts(out, "---\n- topology: default\n  cluster_default: true\n");
+    if (net->kind == CONF_TOPO_FLAT) {
+        str_puts(out, "  flat: true\n");
+        return;
+    }
+    str_puts(out, blocks ? "  block:\n" : "  tree:\n");
+    for (size_t i = 0; i < net->block_sizes.len; i++)
+        str_printf(out, "%s      - %u\n", i ? "" : "    block_sizes:\n", net->block_sizes.data[i]);
+    str_puts(out, blocks ? "    blocks:\n" : "    switches:\n");
+    vec_foreach (&net->switches, s) {
+        str_printf(out, "      - %s: %s\n", blocks ? "block" : "switch", s->name);
+        if (s->switches) {
+            str_printf(out, "        children: \"%s\"\n", s->switches);
+            continue;
+        }
+        str_puts(out, "        nodes: \"");
+        put_set(c, s->node_set, out);
+        str_puts(out, "\"\n");
+    }
+}
+
 static uint32_t leaf_switch(const struct conf_network *net, uint32_t node)
 {
     for (uint32_t i = 0; i < net->switches.len; i++) {

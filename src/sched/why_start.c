@@ -2,6 +2,7 @@
 /* When a job would start that cannot start now: on a timeline with those before it. */
 #include <stdlib.h>
 
+#include "base/hostlist.h"
 #include "sched/elements.h"
 #include "sched/why_state.h"
 
@@ -222,13 +223,28 @@ bool why_start_estimate(struct why *w, const struct job *j, const struct relax *
     return more;
 }
 
+/* The nodes of w->where. */
+static char *name_nodes(struct why *w)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    vec_foreach (&w->where.shares, share)
+        hostlist_push(list, w->cluster->nodes.data[share->node]->name);
+    hostlist_format(list, &text);
+    return text.len ? arena_strdup(&w->arena, str_cstr(&text)) : NULL;
+}
+
+/* The planner's own time is told while nothing became free; the nodes are those of the search, when
+ * the search finds the same time. */
 bool why_start_own(struct why *w, const struct job *j)
 {
     Pb__WhyReply *m = w->answer;
     bool told = j->ahead_stamp == w->cluster->pool.freed && j->expected_at > w->now_sec;
-    int64_t at = j->expected_at;
-    if ((!told || w->rule == WHY_BEGIN) && why_start_estimate(w, j, NULL, 0, &at))
+    bool is_planned = told && w->rule != WHY_BEGIN;
+    int64_t at = j->expected_at, found = 0;
+    if ((!is_planned || !w->q.guest) && why_start_estimate(w, j, NULL, 0, &found))
         return true;
+    at = is_planned ? at : found;
     if (w->q.guest) {
         why_guest_found(w, at);
         return false;
@@ -237,5 +253,6 @@ bool why_start_own(struct why *w, const struct job *j)
         at = j->begin_at;
     m->has_start_at = at > 0 && !w->too_many && !waits_for_unlimited(w->cluster, at);
     m->start_at = m->has_start_at ? at : 0;
+    m->sched_nodes = m->has_start_at && at == found ? name_nodes(w) : NULL;
     return false;
 }

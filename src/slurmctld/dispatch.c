@@ -184,7 +184,11 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     conf_debug_format(control_get_debug(c->control), &flags);
     shown.debug_flags = flags.len ? str_cstr(&flags) : NULL;
     bool topology = ask->has_topology && ask->topology;
-    int rc = topology ? conf_topo_format(&shown, ask->key, &text, &err)
+    int rc = 0;
+    if (topology && ask->has_yaml && ask->yaml)
+        conf_topo_format_yaml(&shown, &text);
+    else
+        rc = topology ? conf_topo_format(&shown, ask->key, &text, &err)
                       : conf_format(&shown, ask->key, &text, &err);
     if (rc) {
         ctld_reply_error(c, r->call, rc, err.text);

@@ -14,9 +14,14 @@ static enum log_level louder(uint32_t level, unsigned verbose)
     return sum > LOG_LVL_DEBUG3 ? LOG_LVL_DEBUG3 : (enum log_level)sum;
 }
 
+enum log_level logfile_level(const struct slurmd *d)
+{
+    return d->debug_given ? (enum log_level)d->debug : louder(d->conf->slurmd_debug, d->verbose);
+}
+
 int logfile_open(struct slurmd *d, struct err *err)
 {
-    enum log_level level = louder(d->conf->slurmd_debug, d->verbose);
+    enum log_level level = logfile_level(d);
     const char *named = d->log_file_given ? d->log_file_given : d->conf->slurmd_log_file;
     _cleanup_free_ char *file = named ? path_expand(named, d->host, d->name) : NULL;
     struct log_options options = {.program = "slurmd",

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/serve.h"
 
+#include <unistd.h>
+
 #include "base/mem.h"
+#include "proto/ctl.pb-c.h"
 #include "rpc/port.h"
 #include "slurmd/adopt.h"
 #include "slurmd/attach.h"
 #include "slurmd/launch.h"
+#include "slurmd/logfile.h"
 #include "slurmd/origin.h"
 #include "slurmd/prepare.h"
 #include "slurmd/receive.h"
@@ -39,6 +43,7 @@ static void hide_jobs(struct slurmd *d, const struct rpc_request *r, Pb__NodeSta
 static void answer_status(struct slurmd *d, const struct rpc_request *r)
 {
     Pb__NodeStatus m = PB__NODE_STATUS__INIT;
+    Pb__NodeRegister found = PB__NODE_REGISTER__INIT;
     _cleanup_arena_ struct arena arena;
 
     arena_init(&arena, 0);
@@ -54,7 +59,35 @@ static void answer_status(struct slurmd *d, const struct rpc_request *r)
     m.started_at = d->started_at;
     m.n_present = uplink_presence(d, &arena, &m.present);
     hide_jobs(d, r, &m);
+    found.name = d->name;
+    found.hostname = d->host;
+    found.version = SLURM_VERSION;
+    uplink_fill_hardware(d, &found);
+    m.found = &found;
+    m.has_pid = m.has_debug = true;
+    m.pid = (uint32_t)getpid();
+    m.debug = logfile_level(d);
+    m.log_file = d->log_file;
     rpc_reply(d->server, r->call, &m.base);
+}
+
+static void set_debug(struct slurmd *d, const struct rpc_request *r)
+{
+    const Pb__DebugRequest *ask = (const Pb__DebugRequest *)r->body;
+    Pb__Empty done = PB__EMPTY__INIT;
+    struct err err = {0};
+
+    if (ask->level > LOG_LVL_DEBUG3) {
+        rpc_reply_error(d->server, r->call, -ERR_RANGE, "The level of the log is 0 to 7");
+        return;
+    }
+    d->debug_given = true;
+    d->debug = ask->level;
+    log_info("detail of the log set to %u by uid %u (%s)", d->debug, r->who.uid, r->peer);
+    if (logfile_open(d, &err) < 0)
+        rpc_reply_error(d->server, r->call, err.code, err.text);
+    else
+        rpc_reply(d->server, r->call, &done.base);
 }
 
 static void answer_call(struct slurmd *d, const struct rpc_request *r)
@@ -99,6 +132,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_NODE_STATUS:
         answer_status(d, r);
+        break;
+    case RPC_SET_DEBUG:
+        set_debug(d, r);
         break;
     case RPC_STEP_USAGE:
         usage_answer_step(d, r);

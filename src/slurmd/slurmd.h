@@ -58,6 +58,8 @@ struct slurmd {
     unsigned descriptors; /* how many we were given; tasks have as many */
     rlim_t core_limit;    /* of core files, bytes, as it was given to us; that of tasks */
     unsigned verbose;
+    bool debug_given; /* by 'scontrol setdebug', until the configuration is read again */
+    uint32_t debug;
     char *log_file_given;      /* -L: in place of SlurmdLogFile; NULL: none */
     bool named;                /* by -N: several may share this host */
     bool foreground, terminal; /* terminal: the caller's is still ours */

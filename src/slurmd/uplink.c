@@ -152,7 +152,7 @@ size_t uplink_presence(struct slurmd *d, struct arena *arena, Pb__Presence ***li
     return count;
 }
 
-static void fill_hardware(const struct slurmd *d, Pb__NodeRegister *m)
+void uplink_fill_hardware(const struct slurmd *d, Pb__NodeRegister *m)
 {
     m->has_cpus = m->has_boards = m->has_sockets = m->has_cores = m->has_threads = true;
     m->cpus = d->hw.cpus;
@@ -196,7 +196,7 @@ void uplink_register(struct slurmd *d)
     m.conf_refused = d->conf_refused;
     m.dynamic = d->dynamic;
     m.has_tells_prepared = m.tells_prepared = true;
-    fill_hardware(d, &m);
+    uplink_fill_hardware(d, &m);
     m.n_present = uplink_presence(d, &arena, &m.present);
     rpc_session_send(d->controller, RPC_NODE_REGISTER, &m.base);
 }
@@ -447,6 +447,7 @@ void uplink_reconfigure(struct slurmd *d)
         conf_free(d->conf);
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];
+        d->debug_given = false;
         if (logfile_open(d, &err))
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);

@@ -20,4 +20,6 @@ void uplink_reconfigure_any(struct slurmd *d); /* the same; a configless node as
 void uplink_refuse_conf(struct slurmd *d, const char *why);
 
 /* The jobs known here, in the arena; returns their number. */
+/* What the host has, but for its names. */
+void uplink_fill_hardware(const struct slurmd *d, Pb__NodeRegister *m);
 size_t uplink_presence(struct slurmd *d, struct arena *arena, Pb__Presence ***list);

@@ -91,7 +91,14 @@ def test_a_user_of_his_own(make_cluster, nobody):
 
 def test_cores_kept_for_the_system(make_cluster):
     c = make_cluster(nodes=1, node_conf="CoreSpecCount=1 MemSpecLimit=1000")
-    assert "CPUEfctv=3 CPUTot=4" in c.run("scontrol show node n1").ok()
+    shown = c.run("scontrol show node n1").ok()
+    assert "CPUEfctv=3 CPUTot=4" in shown and "CoreSpecCount=1 CPUSpecList=3 MemSpecLimit=1000" in shown
+    assert "RealMemory=4000 " in shown and "CfgTRES=cpu=4,mem=3000M," in shown
+    node = c.json("scontrol show node n1")["nodes"][0]
+    assert [node[k] for k in ("specialized_cores", "specialized_cpus", "specialized_memory", "real_memory")] == [1, "3", 1000, 4000]
+    assert c.run(["sinfo", "-h", "-o", "%m"]).ok() == "4000"
+    written = c.run(f"scontrol write config {c.dir}/written").ok().split()[-1]
+    assert " RealMemory=4000 CoreSpecCount=1 MemSpecLimit=1000" in open(written).read()
     c.run("sbatch --test-only -n4 -N1 --wrap true").fails("More processors requested than permitted")
     c.run("sbatch -n1 --mem=3001 --wrap true").fails("Memory specification can not be satisfied")
     assert c.run("srun -n3 --mem=3000 hostname").ok()

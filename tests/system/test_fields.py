@@ -17,8 +17,9 @@ PreemptTime Prefer Priority PriorityLong Profile QOS Reason ReasonList Reboot Re
 SchedNodes SCT SegmentSize SiblingsActive SiblingsActiveRaw SiblingsViable SiblingsViableRaw Sluid Sockets SPerBoard StartTime State StateCompact
 STDERR STDIN STDOUT SubmitTime system_comment Threads TimeLeft TimeLimit TimeUsed tres-alloc tres-bind tres-freq tres-per-job tres-per-node
 tres-per-socket tres-per-task UserID UserName Wait4Switch WCKey WorkDir""".split()
-STEP_NAMES = "ArrayJobID ArrayTaskID Cluster Container CPUFreq JobID Network Nodes NumCPUs NumTasks Partition ResvPort StartTime StepID StepName " \
-    "StepState TimeLimit TimeUsed tres-per-step UserID UserName".split()
+STEP_NAMES = "ArrayJobID ArrayTaskID Cluster Container cpus-per-tres CPUFreq JobID mem-per-tres Name Network Nodes NumCPUs NumTasks Partition " \
+    "ResvPort StartTime STDERR STDIN STDOUT StepID StepName StepState TimeLimit TimeUsed tres-alloc tres-bind tres-freq tres-per-node " \
+    "tres-per-socket tres-per-step tres-per-task UserID UserName".split()
 NODE_NAMES = """AllocMem AllocNodes Available Cluster Comment Cores CPUs CPUsLoad CPUsState DefaultTime Disk Extra Features features_act FreeMem Gres
 GresUsed Groups MaxCPUsPerNode Memory NodeAddr NodeAI NodeAIOT NodeHost NodeList Nodes OverSubscribe Partition PartitionName Port PreemptMode
 PriorityJobFactor PriorityTier Priority Reason Root Size SocketCoreThread Sockets StateCompact StateLong StateComplete Threads Time TimeStamp User
@@ -73,8 +74,49 @@ def test_start_knows_what_why_knows(cluster):
         why = json.loads(cluster.run(f"sluice why {job} --json").ok())["why"][0]
         assert (rows[str(job)] != "N/A") == (why["start_time"]["number"] > 0 if isinstance(why.get("start_time"), dict) else True), (job, rows, why)
     assert "N/A" not in rows.values()
+    nodes = {line for line in cluster.run(["squeue", "--start", "-h", "-o", "%Y"]).ok().splitlines()}
+    assert nodes == {"n[1-4]"}
+    assert {j["scheduled_nodes"] for j in cluster.json("squeue --start")["jobs"]} == {"n[1-4]"}
+    cluster.run(f"scontrol update JobId={first} TimeLimit=UNLIMITED").ok()
+    eventually(lambda: "not foreseeable" in cluster.run(f"sluice why {jobs[0]}").ok(), "the new limit")
+    rows = cluster.run(["squeue", "--start", "-h", "-o", "%S %Y"]).ok().splitlines()
+    assert len(rows) == 20 and set(rows) == {"N/A (null)"}
     cluster.run(f"scancel {' '.join(map(str, [first, *jobs]))}")
     cluster.wait(first)
+
+
+def test_names_of_files_have_patterns_until_they_are_expanded(cluster):
+    job = int(cluster.run("sbatch --parsable -H -a 3-5 -o out.%A.%a -e /tmp/err.%x -J name --wrap true").ok())
+    column = ["squeue", "-h", "-j", str(job), "-O", "STDOUT:.50,STDERR:.20,STDIN:.12"]
+    assert cluster.run(column).ok().split() == [f"{cluster.work}/out.%A.%a", "/tmp/err.%x", "/dev/null"]
+    assert cluster.run([*column, "--expand-patterns"]).ok().split() == [f"{cluster.work}/out.{job}.3", "/tmp/err.name", "/dev/null"]
+    record = cluster.json(f"squeue -j {job}")["jobs"][0]
+    assert (record["standard_output"], record["stdout_expanded"]) == (f"{cluster.work}/out.%A.%a", f"{cluster.work}/out.{job}.3")
+    cluster.run(f"scancel {job}")
+
+
+def test_exit_codes_are_a_code_and_a_signal(cluster):
+    job = cluster.sbatch("-o", "/dev/null", wrap="srun sh -c 'exit 5'; kill -9 $$")
+    cluster.wait(job)
+    assert cluster.run(f"squeue -h -t all -j {job} -O exit_code,DerivedEC").ok().split() == ["0:9", "5:0"]
+
+
+def test_step_has_its_resources(cluster):
+    job = cluster.sbatch("-n2", "--mem=100", "-o", "/dev/null", wrap="srun -J inner sleep 1000")
+    eventually(lambda: cluster.run(f"squeue -h -s{job}.0 -O Name,tres-alloc:40").ok().split() == ["inner", "cpu=2,mem=100M,node=1"], "step")
+    eventually(lambda: cluster.run(f"sstat -a -n -P -o JobID,AllocTRES -j {job}").ok().splitlines() == [
+        f"{job}.batch|cpu=2,node=1", f"{job}.0|cpu=2,mem=100M,node=1"], "both steps on their node")
+    cluster.run(f"scancel {job}")
+    cluster.wait(job)
+
+
+@pytest.mark.parametrize("command", ["squeue --federation", "squeue --local", "squeue --sibling", "sinfo --federation", "sinfo --local",
+                                     "sprio --federation", "scontrol --sibling show node"])
+def test_without_a_federation_this_cluster_is_shown(cluster, command):
+    plain = [word for word in command.split() if word not in ("--federation", "--local", "--sibling")]
+    said = cluster.run(command)
+    assert said.stderr == "" and [line.split()[:2] for line in said.ok().splitlines()] == [
+        line.split()[:2] for line in cluster.run(plain).ok().splitlines()]
 
 
 def test_dates_have_the_format_that_is_asked_for(cluster):

@@ -132,6 +132,8 @@ def test_values_of_jobs(cluster, scene):
     assert [n["name"] for n in job["job_resources"]["nodes"]["allocation"]] == ["n1", "n2"]
     assert jobs[held]["array_job_id"]["number"] == held and jobs[held]["array_task_string"] == "1-9%2" and jobs[held]["hold"]
     assert jobs[held]["array_max_tasks"]["number"] == 2
+    cluster.run(f"scontrol update JobId={held} AdminComment=seen").ok()
+    assert cluster.json(f"squeue -j {held}")["jobs"][0]["admin_comment"] == "seen"
     assert jobs[failed]["exit_code"]["status"] == ["SIGNALED"] and jobs[failed]["exit_code"]["signal"] == {
         "id": {"set": True, "infinite": False, "number": 9}, "name": "KILL"}
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """From a process to its job and back: CORE-172. Lines and texts are Slurm's."""
+import os
+import pwd
 import re
 import time
 
@@ -61,6 +63,56 @@ def test_processes_of_steps(busy):
         assert out[0] == HEAD and len(out) == 7
     inside = c.run(["srun", "--overlap", f"--jobid={c.two}", "scontrol", "listpids", str(c.two)]).ok()
     assert f"{c.two:<8} batch    0       0" in inside
+
+
+def test_jobs_and_steps_of_this_host(busy):
+    c = busy
+    jobs, steps = [str(c.one), str(c.two)], [f"{c.one:<8} 0", f"{c.one:<8} batch", f"{c.two:<8} batch"]
+    assert c.run("scontrol listjobs").ok().splitlines() == ["JOBID", *jobs]
+    assert c.run("scontrol listjobs n2").ok().splitlines() == ["JOBID", jobs[1]]
+    assert c.run("scontrol liststeps").ok().splitlines() == ["JOBID    STEPID", *steps]
+    assert c.run("scontrol liststeps n1").ok().splitlines() == ["JOBID    STEPID", *steps[:2]]
+    for command in ("listjobs", "liststeps", "getent"):
+        c.run(f"scontrol {command} n3").fails("No job steps exist on this node.")
+
+
+def test_entities_of_steps(busy):
+    c = busy
+    user = pwd.getpwuid(os.getuid())
+    said = c.run("scontrol getent n2").ok().splitlines()
+    assert said[:4] == [f"JobId={c.two}.batch:", "User:", ":".join(map(str, user)), "Groups:"]
+    groups = {int(line.split(":")[2]) for line in said[4:] if line}
+    assert groups == set(os.getgrouplist(user.pw_name, user.pw_gid))
+    assert [line for line in c.run("scontrol getent").ok().splitlines() if line.startswith("JobId=")] == [
+        f"JobId={c.one}.0:", f"JobId={c.one}.batch:", f"JobId={c.two}.batch:"]
+
+
+def test_daemons_of_this_host_and_their_log(busy):
+    c = busy
+    def said():
+        shown = [dict(re.split(" += ", line) for line in part.splitlines()) for part in c.run("scontrol show slurmd").ok().split("\n\n") if part]
+        return {d["NodeName"]: d for d in shown}
+    before = said()
+    assert sorted(before) == ["n1", "n2", "n3"]
+    assert before["n1"]["Active Steps"] == f"{c.one}.0,{c.one}.batch" and before["n3"]["Active Steps"] == "NONE"
+    assert before["n2"]["Version"] == "26.05.0" and before["n2"]["Slurmd PID"] == str(c.daemons["n2"].pid)
+    assert int(before["n2"]["Actual CPUs"]) > 0 and int(before["n2"]["Actual real memory"].split()[0]) > 0
+    assert c.run("scontrol show slurmd n3").ok().count("NodeName") == 1
+    level = int(before["n1"]["Slurmd Debug"])
+    c.run("scontrol setdebug error nodes=n[1-2]").ok()
+    assert [said()[n]["Slurmd Debug"] for n in sorted(before)] == ["2", "2", str(level)]
+    if ROOT:
+        c.run("scontrol setdebug debug3 nodes=n1", user="nobody").fails("slurm_set_slurmd_debug_level error:")
+        assert said()["n1"]["Slurmd Debug"] == "2"
+    c.run("scontrol reconfigure").ok()
+    eventually(lambda: {d["Slurmd Debug"] for d in said().values()} == {str(level)}, "the configuration's level")
+    c.run("scontrol setdebug debug nodes=ghost").fails("Invalid node name ghost")
+    c.run("scontrol setdebug debug n1").fails("too many arguments for keyword:setdebug")
+
+
+def test_addresses_of_nodes(busy):
+    assert busy.run("scontrol getaddrs n[1-2],n3").ok().splitlines() == [f"n{i}: 127.0.0.1" for i in (1, 2, 3)]
+    busy.run("scontrol getaddrs ghost").fails("Invalid node name ghost")
 
 
 @pytest.mark.parametrize("words, text", [

@@ -190,6 +190,7 @@ def test_host_lists_without_controller(cluster):
     assert run("scontrol show hostnames [6820]") == "6820"
     assert run("scontrol show hostlist 1,2,3") == "[1-3]"
     assert run("scontrol show hostlistsorted n3,n1,n2") == "n[1-3]"
+    assert cluster.run("scontrol show hostlist -", env=env, stdin="n3\nn1 n2\n").ok() == "n[3,1-2]"
 
 
 def test_ping(cluster):

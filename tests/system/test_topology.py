@@ -67,6 +67,11 @@ def test_show_topology(tree):
     assert tree.run("scontrol show topology s1").ok() == lines[1]
     assert tree.run("scontrol show topology n6").ok().split("\n") == lines[2:]
     assert tree.run("scontrol show topology n[1,6]").ok() == lines[3]
+    for unit in ("unit=s1", "switch=s1", "default unit=s1", "SWITCH=s1 default"):
+        assert tree.run(f"scontrol show topology {unit}").ok() == lines[1]
+    assert tree.run("scontrol show topology default node=n6").ok().split("\n") == lines[2:]
+    assert tree.run("scontrol show topology", env={"SLURM_TOPO_LEN": "12"}).ok().split("\n") == [line[:12] for line in lines]
+    tree.run("scontrol show partition a b").fails("too many arguments for keyword:show")
     tree.run("scontrol show topology nowhere").fails("contains no switch or node named nowhere")
 
 
@@ -92,6 +97,23 @@ def test_waiting_for_switches(tree):
     assert c.wait(job)["NodeList"] == "n[3-5]"
     for bad in ("x", "1@", "1@x", "-1"):
         c.run(["sbatch", f"--switches={bad}", "--wrap", "true"]).fails("Invalid --switches specification")
+
+
+@pytest.mark.parametrize("file, text, plugin", [
+    ("topology.conf", TREE, "topology/tree"), ("topology.yaml", YAML, "topology/block"), ("topology.yaml", "- topology: x\n  flat: true\n", "topology/flat")])
+def test_topoconf_is_a_topology_yaml(file, text, plugin):
+    c = start(file, text, plugin)
+    try:
+        written = c.run("scontrol show topoconf").ok() + "\n"
+        shown = c.run("scontrol show topology").stdout.replace("LinkSpeed=900", "LinkSpeed=1")
+        c.stop()
+        (c.dir / file).unlink()
+        (c.dir / "topology.yaml").write_text(written)
+        c.start()
+        assert c.run("scontrol show topology").stdout == shown
+        c.stop()
+    finally:
+        c.destroy()
 
 
 def test_blocks():

@@ -274,8 +274,20 @@ static const char *first_node(const Pb__JobLive *live, char *name)
     return NULL;
 }
 
-/* As its script's shepherd has it. Of several elements each has its own: their letters stay. */
-static void put_pattern(const Pb__JobRecord *job, const char *pattern, struct str *out)
+static uint32_t first_task(const Pb__JobLive *live)
+{
+    struct idset tasks = {0};
+    uint32_t first = live->array_task_id;
+    if (live->array_tasks && idset_parse(live->array_tasks, UINT32_MAX >> 1, &tasks, NULL) == 0)
+        first = (uint32_t)idset_first(&tasks);
+    idset_done(&tasks);
+    return first;
+}
+
+/* As its script's shepherd has it. Of several elements each has its own: their letters stay, or are
+ * those of the first one. */
+static void put_pattern(const Pb__JobRecord *job, const char *pattern, enum job_path how,
+                        struct str *out)
 {
     const Pb__JobLive *live = job->live;
     char name[HOSTLIST_NAME_MAX + 1];
@@ -283,10 +295,10 @@ static void put_pattern(const Pb__JobRecord *job, const char *pattern, struct st
         .job_id = live->job_id,
         .step_id = STEP_ID_BATCH,
         .array_id = live->has_array_job_id ? live->array_job_id : live->job_id,
-        .array_task = live->has_array_job_id ? live->array_task_id : PATTERN_NO_ARRAY,
+        .array_task = live->has_array_job_id ? first_task(live) : PATTERN_NO_ARRAY,
         .has_restarts = true,
         .restarts = live->restarts,
-        .is_open = live->array_tasks != NULL,
+        .is_open = live->array_tasks != NULL && how != JOB_PATH_FIRST,
         .node = first_node(live, name),
         .user = job->spec->user_name ? job->spec->user_name : names_user(job->spec->uid),
         .job_name = job->spec->name,
@@ -296,7 +308,7 @@ static void put_pattern(const Pb__JobRecord *job, const char *pattern, struct st
     str_puts(out, pattern_expand(pattern, &v, &path, NULL) ? pattern : str_cstr(&path));
 }
 
-void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out)
+void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how, struct str *out)
 {
     const Pb__JobSpec *spec = job->spec;
     const char *pattern = stream == 0 ? spec->std_in : stream == 1 ? spec->std_out : spec->std_err;
@@ -304,13 +316,17 @@ void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out)
         pattern = "/dev/null";
     if (!pattern && stream == 2)
         pattern = spec->std_out;
+    bool is_given = pattern != NULL;
     if (!pattern)
         pattern = !spec->batch                  ? ""
                   : job->live->has_array_job_id ? "slurm-%A_%a.out"
                                                 : "slurm-%j.out";
     if (*pattern && *pattern != '/' && spec->work_dir)
         str_printf(out, "%s/", spec->work_dir);
-    put_pattern(job, pattern, out);
+    if (is_given && how == JOB_PATH_GIVEN)
+        str_puts(out, pattern);
+    else
+        put_pattern(job, pattern, how, out);
 }
 
 static uint64_t memory_of(const Pb__JobRecord *job, uint32_t nodes, uint32_t cpus)

@@ -52,9 +52,12 @@ void job_state_put_exit(int32_t status, struct str *out);
  * which. */
 int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err);
 
-/* The path a standard stream of the job goes to or comes from, patterns replaced where they are
- * known. stream: 0, 1, 2. */
-void job_state_put_path(const Pb__JobRecord *job, int stream, struct str *out);
+/* How the path of a standard stream is written: as the user gave it; with patterns replaced where
+ * they are known; or, in addition, with the first element of a job array that has several. */
+enum job_path { JOB_PATH_GIVEN, JOB_PATH_KNOWN, JOB_PATH_FIRST };
+
+/* The path a standard stream of the job goes to or comes from. stream: 0, 1, 2. */
+void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how, struct str *out);
 
 /* "cpu=2,mem=8000M,node=2,billing=2" of what was asked for, or allocated. False: nothing is. */
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out);

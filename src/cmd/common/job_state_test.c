@@ -153,22 +153,34 @@ static void test_paths(void **state)
     static const struct {
         const char *out, *err;
         int stream;
+        enum job_path how;
+        const char *tasks; /* of an array */
         const char *path;
     } v[] = {
-        {NULL, NULL, 0, "/dev/null"},
-        {NULL, NULL, 1, "/w/slurm-42.out"},
-        {NULL, NULL, 2, "/w/slurm-42.out"},
-        {"o-%j", NULL, 2, "/w/o-42"},
-        {"o", "/e.%x", 2, "/e.nm"},
-        {"%5j.%%.%u.%t", NULL, 1, "/w/00042.%.u.0"},
-        {"%", NULL, 1, "/w/%"},
-        {"%99999999999j", NULL, 1, "/w/0000000042"},
+        {NULL, NULL, 0, JOB_PATH_KNOWN, NULL, "/dev/null"},
+        {NULL, NULL, 1, JOB_PATH_KNOWN, NULL, "/w/slurm-42.out"},
+        {NULL, NULL, 2, JOB_PATH_KNOWN, NULL, "/w/slurm-42.out"},
+        {"o-%j", NULL, 2, JOB_PATH_KNOWN, NULL, "/w/o-42"},
+        {"o", "/e.%x", 2, JOB_PATH_KNOWN, NULL, "/e.nm"},
+        {"%5j.%%.%u.%t", NULL, 1, JOB_PATH_KNOWN, NULL, "/w/00042.%.u.0"},
+        {"%", NULL, 1, JOB_PATH_KNOWN, NULL, "/w/%"},
+        {"%99999999999j", NULL, 1, JOB_PATH_KNOWN, NULL, "/w/0000000042"},
+        {NULL, NULL, 1, JOB_PATH_GIVEN, NULL, "/w/slurm-42.out"},
+        {"o-%j", NULL, 2, JOB_PATH_GIVEN, NULL, "/w/o-%j"},
+        {"o-%j", NULL, 2, JOB_PATH_FIRST, NULL, "/w/o-42"},
+        {"%A.%a", NULL, 1, JOB_PATH_GIVEN, "3-5", "/w/%A.%a"},
+        {"%A.%a", NULL, 1, JOB_PATH_KNOWN, "3-5", "/w/40.%a"},
+        {"%A.%a", NULL, 1, JOB_PATH_FIRST, "3-5", "/w/40.3"},
+        {NULL, NULL, 1, JOB_PATH_FIRST, "0x18", "/w/slurm-40_3.out"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_str_ struct str path = STR_INIT;
         spec.std_out = (char *)v[i].out;
         spec.std_err = (char *)v[i].err;
-        job_state_put_path(&job, v[i].stream, &path);
+        live.array_tasks = (char *)v[i].tasks;
+        live.has_array_job_id = v[i].tasks != NULL;
+        live.array_job_id = 40;
+        job_state_put_path(&job, v[i].stream, v[i].how, &path);
         assert_string_equal(str_cstr(&path), v[i].path);
     }
 }

@@ -207,7 +207,7 @@ static void put_gres_tres(const char *list, struct str *out)
 void node_state_put_tres(const Pb__NodeRecord *n, bool in_use, struct str *out)
 {
     uint32_t cpus = in_use ? n->alloc_cpus : n->cpus;
-    uint64_t mib = in_use ? n->alloc_mem_mib : n->real_memory_mib;
+    uint64_t mib = in_use ? n->alloc_mem_mib : n->real_memory_mib - n->mem_spec_mib;
     char size[SIZE_TEXT_MAX];
     if (in_use && !cpus)
         return;
@@ -217,6 +217,14 @@ void node_state_put_tres(const Pb__NodeRecord *n, bool in_use, struct str *out)
     if (!in_use)
         str_printf(out, ",billing=%u", cpus);
     put_gres_tres(in_use ? n->gres_used : n->gres, out);
+}
+
+void node_state_put_spec_cpus(const Pb__NodeRecord *n, struct str *out)
+{
+    if (n->spec_cpus)
+        str_printf(out, "%u", n->cpus - n->spec_cpus);
+    if (n->spec_cpus > 1)
+        str_printf(out, "-%u", n->cpus - 1);
 }
 
 enum wanted {
@@ -236,6 +244,7 @@ enum wanted {
     WANT_ERROR = 1 << 13,
     WANT_MAINT = 1 << 15,
     WANT_RESERVED = 1 << 16,
+    WANT_CLOUD = 1 << 17,
     WANT_NOTHING = 1 << 14, /* states no node of ours is ever in */
 };
 
@@ -247,7 +256,7 @@ static const struct {
     {"alloc", WANT_ALLOC},
     {"allocated", WANT_ALLOC},
     {"blocked", WANT_NOTHING},
-    {"cloud", WANT_NOTHING},
+    {"cloud", WANT_CLOUD},
     {"comp", WANT_COMPLETING},
     {"completing", WANT_COMPLETING},
     {"down", WANT_DOWN},
@@ -288,11 +297,12 @@ static const struct {
 int node_states_parse(const char *list, struct node_states *states, struct err *err)
 {
     for (const char *s = list; *s;) {
-        size_t len = strcspn(s, ",&"), i = 0;
+        size_t len = strcspn(s, ",&+"), i = 0;
         _cleanup_free_ char *copy = mem_strndup(s, len);
         char *word = str_trim(copy);
+        bool negated = *word == '~';
         for (; i < sizeof(state_words) / sizeof(state_words[0]); i++)
-            if (str_case_eq(word, state_words[i].word))
+            if (str_case_eq(word + negated, state_words[i].word))
                 break;
         if (i == sizeof(state_words) / sizeof(state_words[0])) {
             _cleanup_str_ struct str known = STR_INIT;
@@ -301,8 +311,8 @@ int node_states_parse(const char *list, struct node_states *states, struct err *
             return err_set(err, -ERR_PARSE, "Bad state string: \"%s\"\nvalid states: %s", word,
                            str_cstr(&known));
         }
-        states->wanted |= state_words[i].want;
-        states->all_of = states->all_of || s[len] == '&';
+        *(negated ? &states->unwanted : &states->wanted) |= state_words[i].want;
+        states->all_of = states->all_of || s[len] == '&' || s[len] == '+';
         s += len + (s[len] != 0);
     }
     return 0;
@@ -318,6 +328,7 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
     is |= n->fail ? WANT_FAIL : 0;
     is |= n->maint ? WANT_MAINT : 0;
     is |= n->reserved && !n->maint ? WANT_RESERVED : 0;
+    is |= n->cloud ? WANT_CLOUD : 0;
     is |= n->drain ? WANT_DRAIN : 0;
     is |= n->drain ? (node_state_is_allocated(n) ? WANT_DRAINING : WANT_DRAINED) : 0;
     switch (n->state) {
@@ -343,5 +354,7 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
         is |= WANT_UNKNOWN;
         break;
     }
-    return states->all_of ? (states->wanted & is) == states->wanted : states->wanted & is;
+    if (states->all_of)
+        return (states->wanted & is) == states->wanted && !(states->unwanted & is);
+    return states->wanted & is || states->unwanted & ~is;
 }

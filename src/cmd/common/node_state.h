@@ -24,13 +24,17 @@ int64_t node_state_rank(const Pb__NodeRecord *node);
 /* "cpu=4,mem=8000M,billing=4": all of it, or what is in use (empty: nothing). */
 void node_state_put_tres(const Pb__NodeRecord *node, bool in_use, struct str *out);
 
+/* "6-7": the CPUs that are kept for the system. */
+void node_state_put_spec_cpus(const Pb__NodeRecord *node, struct str *out);
+
 bool node_state_is_allocated(const Pb__NodeRecord *node); /* some or all CPUs in use */
 bool node_state_is_usable(const Pb__NodeRecord *node);    /* not down, drained, future */
 
 /* What sinfo --states asks for. */
 struct node_states {
-    uint32_t wanted; /* bits of node_state.c */
-    bool all_of;     /* "idle&drain" */
+    uint32_t wanted;   /* bits of node_state.c */
+    uint32_t unwanted; /* "~idle" */
+    bool all_of;       /* "idle+drain", "idle&drain" */
 };
 int node_states_parse(const char *list, struct node_states *states, struct err *err);
 bool node_states_match(const struct node_states *states, const Pb__NodeRecord *node);

@@ -60,6 +60,7 @@ static void test_filters(void **state)
     struct err err = {0};
     assert_true(node_states_parse("idle,foo", &s, &err) < 0);
     assert_non_null(strstr(err.text, "Bad state string: \"foo\"\nvalid states: "));
+    assert_true(node_states_parse("~", &s, NULL) < 0);
 
     /* As Slurm 22.05 answers: the nodes that each word lists, by their place below. */
     static const struct {
@@ -99,6 +100,12 @@ static void test_filters(void **state)
         {"down&drain", "9 "},
         {"idle&fail", "7 "},
         {"comp&mix", "12 "},
+        {"idle+drain", "3 11 "},
+        {"idle+drain+comp", "11 "},
+        {"~idle", "1 2 4 5 6 8 9 12 13 14 "},
+        {"idle+~drain", "0 7 10 "},
+        {"~idle+~alloc", "6 9 14 "},
+        {"down,~alloc", "0 3 6 7 9 10 11 14 "},
     };
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++) {
         _cleanup_str_ struct str found = STR_INIT;

@@ -238,10 +238,10 @@ json_t *records_freq(const char *text, enum records_freq which)
     return MAYBE(value > 0, value);
 }
 
-static json_t *stream(const Pb__JobRecord *job, int which)
+static json_t *stream(const Pb__JobRecord *job, int which, enum job_path how)
 {
     _cleanup_str_ struct str path = STR_INIT;
-    job_state_put_path(job, which, &path);
+    job_state_put_path(job, which, how, &path);
     return json_out_text(str_cstr(&path));
 }
 
@@ -261,6 +261,13 @@ json_t *records_job(const Pb__JobRecord *job, const char *cluster)
 #include "cmd/common/job_members.def"
 #undef MEMBER
     return o;
+}
+
+static json_t *node_spec_cpus(const Pb__NodeRecord *node)
+{
+    _cleanup_str_ struct str cpus = STR_INIT;
+    node_state_put_spec_cpus(node, &cpus);
+    return json_out_text(str_cstr(&cpus));
 }
 
 json_t *records_node_states(const Pb__NodeRecord *node)

@@ -135,6 +135,15 @@ static void put_node(const Pb__NodeRecord *n, struct str *out)
         str_printf(out, " TmpDisk=%llu", (unsigned long long)n->tmp_disk_mib);
     if (n->has_weight && n->weight != 1)
         str_printf(out, " Weight=%u", n->weight);
+    if (n->spec_cpus && n->spec_cpus % (n->threads ? n->threads : 1) == 0)
+        str_printf(out, " CoreSpecCount=%u", n->spec_cpus / (n->threads ? n->threads : 1));
+    else if (n->spec_cpus)
+        str_printf(out, " CpuSpecList=%u-%u", n->cpus - n->spec_cpus, n->cpus - 1);
+    if (n->mem_spec_mib)
+        str_printf(out, " MemSpecLimit=%llu", (unsigned long long)n->mem_spec_mib);
+    put_text(out, "BcastAddr", n->bcast_addr);
+    if (n->cpu_bind && !str_eq(n->cpu_bind, "off"))
+        put_text(out, "CpuBind", n->cpu_bind);
     put_text(out, "Features", n->features);
     put_text(out, "Gres", n->gres);
     put_text(out, "Comment", n->comment);

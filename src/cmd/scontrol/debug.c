@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What scontrol says about errors, and how much the controller says. */
+/* What scontrol says about errors, and how much the daemons say. */
 #include <string.h>
 #include <strings.h>
 
 #include "base/log.h"
 #include "base/str.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/node_names.h"
 #include "cmd/scontrol/scontrol.h"
 #include "conf/conf_debug.h"
+#include "loop/loop.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/node.pb-c.h"
 
 int run_errnumstr(int argc, char **argv)
 {
@@ -25,16 +28,83 @@ int run_errnumstr(int argc, char **argv)
     return 0;
 }
 
-int set_debug(const char *level)
+struct daemons { /* of nodes */
+    struct arena arena;
+    struct loop *loop;
+    VEC(struct rpc_node_target) targets;
+    size_t left;
+    int status;
+};
+
+static int add_daemons(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct daemons *d = ctx;
+    const Pb__NodeList *part = (const Pb__NodeList *)message;
+    for (size_t i = 0; i < part->n_nodes; i++) {
+        const Pb__NodeRecord *n = part->nodes[i];
+        vec_push(&d->targets, ((struct rpc_node_target){
+                                  .node = arena_strdup(&d->arena, n->name),
+                                  .addr = arena_strdup(&d->arena, n->addr ? n->addr : n->name),
+                                  .port = (uint16_t)n->port}));
+    }
+    return 0;
+}
+
+static void take_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                        const struct err *err)
+{
+    struct daemons *d = ctx;
+    if (code) {
+        cmd_line("slurm_set_slurmd_debug_level error: %s", err->text);
+        d->status = 1;
+    }
+    if (--d->left == 0)
+        loop_stop(d->loop);
+}
+
+static int set_node_debug(const char *nodes, const Pb__DebugRequest *request)
+{
+    struct daemons d = {0};
+    struct err err = {0};
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    arena_init(&d.arena, 0);
+    filter.nodes = (char *)nodes;
+    if (node_names_check(nodes, &err) < 0 ||
+        rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, add_daemons, &d, &err) < 0) {
+        cmd_line("slurm_set_slurmd_debug_level error: %s", err.text);
+        d.status = 1;
+    }
+    d.left = d.targets.len;
+    if (d.left && !d.status) {
+        d.loop = loop_new(0);
+        struct rpc_fanout *fanout =
+            rpc_fanout_start(d.loop, cmd_conf(), d.targets.data, d.targets.len, RPC_SET_DEBUG,
+                             &request->base, 0, take_answer, &d);
+        loop_run(d.loop);
+        rpc_fanout_free(fanout);
+        loop_free(d.loop);
+    }
+    vec_done(&d.targets);
+    arena_done(&d.arena);
+    return d.status;
+}
+
+int run_setdebug(int argc, char **argv)
 {
     Pb__DebugRequest request = PB__DEBUG_REQUEST__INIT;
     struct err err = {0};
-    int number = log_parse_level(level);
+    int number = log_parse_level(argv[0]);
     if (number < 0) {
-        cmd_line("invalid debug level: %s", level);
+        cmd_line("invalid debug level: %s", argv[0]);
+        return 1;
+    }
+    if (argc > 1 && strncasecmp(argv[1], "nodes=", 6) != 0) {
+        cmd_line("too many arguments for keyword:setdebug");
         return 1;
     }
     request.level = (uint32_t)number;
+    if (argc > 1)
+        return set_node_debug(argv[1] + 6, &request);
     if (cmd_call(RPC_SET_DEBUG, &request.base, NULL, &err) < 0) {
         cmd_line("slurm_set_debug_level error: %s", err.text);
         return 1;
@@ -64,9 +134,4 @@ int run_setdebugflags(int argc, char **argv)
         return 1;
     }
     return 0;
-}
-
-int run_setdebug(int argc, char **argv)
-{
-    return set_debug(argv[0]);
 }

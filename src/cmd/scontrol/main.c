@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/names.h"
 #include "cmd/scontrol/scontrol.h"
 
 #define LINE_BYTES_MAX 65536
@@ -186,9 +187,25 @@ static int run_command(int argc, char **argv)
     return c->run(count, argv + 1);
 }
 
+/* --uid: the user who runs scontrol, and no other. */
+static int check_user(const char *name)
+{
+    uint32_t uid;
+    if (names_find_user(name, &uid) < 0) {
+        cmd_error("invalid --uid '%s': there is no such user", name);
+        return 2;
+    }
+    if (uid == getuid())
+        return 0;
+    cmd_error("--uid=%s is not supported: run scontrol as that user", name);
+    return 2;
+}
+
 static int set_option(void *ctx, int id, const char *value)
 {
     switch (id) {
+    case ID_uid:
+        return check_user(value);
     case ID_all:
         scontrol.all = true;
         break;

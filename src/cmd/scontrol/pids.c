@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "scontrol pidinfo" and "listpids": processes of steps on this host, as its node daemons know. */
+/* "scontrol listjobs", "liststeps", "listpids", "getent", "pidinfo" and "show slurmd": what runs on
+ * this host, as its node daemons know. */
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/step_id.h"
+#include "base/timefmt.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_state.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
+#include "proto/node.pb-c.h"
 #include "proto/usage.pb-c.h"
 
+#define STATUS_MAX 65536                /* of /proc/PID/status */
 #define YEAR_SEC (INT64_C(365) * 86400) /* how long a job without a limit is said to take */
 
 /* The nodes to ask: this one, that whose job we are in, or all that have a daemon here. */
@@ -138,6 +146,208 @@ int run_listpids(int argc, char **argv)
         say_none(&request, &nodes);
     rpc_here_done(&nodes);
     return steps ? 0 : 1;
+}
+
+/* Calls visit for each step on the nodes, or for the first one of each job. */
+static size_t visit_steps(const char *node, bool jobs, void (*visit)(const Pb__StepPids *s))
+{
+    Pb__NodePidsRequest request = PB__NODE_PIDS_REQUEST__INIT;
+    VEC(uint64_t) seen = {0};
+    struct rpc_names nodes;
+
+    nodes_here(node, &nodes);
+    vec_foreach (&nodes.names, name) {
+        _cleanup_arena_ struct arena arena;
+        Pb__NodePids *reply = NULL;
+        arena_init(&arena, 0);
+        if (ask(*name, &request, &arena, &reply) < 0)
+            continue;
+        for (size_t i = 0; i < reply->n_steps; i++) {
+            const Pb__StepPids *s = reply->steps[i];
+            uint64_t id = (uint64_t)s->job_id << 32 | (jobs ? 0 : s->step_id);
+            bool is_new = true;
+            vec_foreach (&seen, other)
+                is_new = is_new && *other != id;
+            if (!is_new)
+                continue;
+            vec_push(&seen, id);
+            visit(s);
+        }
+    }
+    size_t count = seen.len;
+    vec_done(&seen);
+    if (!count)
+        say_none(&request, &nodes);
+    rpc_here_done(&nodes);
+    return count;
+}
+
+static void put_job(const Pb__StepPids *s)
+{
+    str_printf(cmd_out(), "%u\n", s->job_id);
+}
+
+static void put_job_step(const Pb__StepPids *s)
+{
+    char id[STEP_ID_TEXT_MAX];
+    str_printf(cmd_out(), "%-8u %s\n", s->job_id,
+               strchr(step_id_text(s->job_id, s->step_id, id), '.') + 1);
+}
+
+int run_listjobs(int argc, char **argv)
+{
+    str_puts(cmd_out(), "JOBID\n");
+    return visit_steps(argc > 0 ? argv[0] : NULL, true, put_job) ? 0 : 1;
+}
+
+int run_liststeps(int argc, char **argv)
+{
+    str_puts(cmd_out(), "JOBID    STEPID\n");
+    return visit_steps(argc > 0 ? argv[0] : NULL, false, put_job_step) ? 0 : 1;
+}
+
+/* As in /etc/group: "staff:x:50:ann,bob". */
+static void put_group(gid_t gid)
+{
+    const struct group *g = getgrgid(gid);
+    if (!g) {
+        str_printf(cmd_out(), "%u:x:%u:\n", gid, gid);
+        return;
+    }
+    str_printf(cmd_out(), "%s:x:%u:", g->gr_name, gid);
+    for (size_t i = 0; g->gr_mem[i]; i++)
+        str_printf(cmd_out(), "%s%s", i ? "," : "", g->gr_mem[i]);
+    str_putc(cmd_out(), '\n');
+}
+
+/* The numbers behind "Uid:" and the like in /proc/PID/status; NULL: the process has ended. */
+static const char *find_ids(const char *status, const char *key)
+{
+    const char *line = strstr(status, key);
+    return line ? line + strlen(key) : NULL;
+}
+
+static void put_groups(const char *ids)
+{
+    for (char *end; *ids && *ids != '\n'; ids = end) {
+        unsigned long gid = strtoul(ids, &end, 10);
+        if (end == ids)
+            break;
+        put_group((gid_t)gid);
+        end += strspn(end, " \t");
+    }
+}
+
+/* The user and groups of a step are those of its processes. */
+static void put_entities(const Pb__StepPids *s)
+{
+    char id[STEP_ID_TEXT_MAX];
+    for (size_t i = 0; i < s->n_processes; i++) {
+        char path[64];
+        struct str status = STR_INIT;
+        snprintf(path, sizeof path, "/proc/%u/status", s->processes[i]->pid);
+        int r = path_read_file(path, STATUS_MAX, &status, NULL);
+        const char *uids = r < 0 ? NULL : find_ids(str_cstr(&status), "\nUid:");
+        const char *groups = r < 0 ? NULL : find_ids(str_cstr(&status), "\nGroups:");
+        if (uids && groups) {
+            uid_t uid = (uid_t)strtoul(uids, NULL, 10);
+            const struct passwd *user = getpwuid(uid);
+            str_printf(cmd_out(), "JobId=%s:\nUser:\n", step_id_text(s->job_id, s->step_id, id));
+            if (user)
+                str_printf(cmd_out(), "%s:x:%u:%u:%s:%s:%s\n", user->pw_name, uid, user->pw_gid,
+                           user->pw_gecos, user->pw_dir, user->pw_shell);
+            else
+                str_printf(cmd_out(), "%u:x:%u:::\n", uid, uid);
+            str_puts(cmd_out(), "Groups:\n");
+            put_groups(groups + strspn(groups, " \t"));
+            str_putc(cmd_out(), '\n');
+        }
+        str_done(&status);
+        if (uids && groups)
+            return;
+    }
+}
+
+int run_getent(int argc, char **argv)
+{
+    return visit_steps(argc > 0 ? argv[0] : NULL, false, put_entities) ? 0 : 1;
+}
+
+static void put_line(const char *key, const char *value)
+{
+    str_printf(cmd_out(), "%-24s = %s\n", key, value);
+}
+
+static void put_count(const char *key, uint64_t number, const char *unit)
+{
+    str_printf(cmd_out(), "%-24s = %llu%s\n", key, (unsigned long long)number, unit);
+}
+
+static void put_status(const Pb__NodeStatus *m, const char *steps)
+{
+    const Pb__NodeRegister *found = m->found;
+    char date[TIME_TEXT_MAX];
+    put_line("Active Steps", *steps ? steps : "NONE");
+    if (found) {
+        put_count("Actual CPUs", found->cpus, "");
+        put_count("Actual Boards", found->boards, "");
+        put_count("Actual sockets", found->sockets, "");
+        put_count("Actual cores", found->cores, "");
+        put_count("Actual threads per core", found->threads, "");
+        put_count("Actual real memory", found->real_memory_mib, " MB");
+        put_count("Actual temp disk space", found->tmp_disk_mib, " MB");
+        put_line("Boot time", time_format_date(found->boot_at, "Unknown", date));
+        put_line("Hostname", found->hostname ? found->hostname : "");
+    }
+    put_line("NodeName", m->name);
+    put_line("Slurmd start time", time_format_date(m->started_at, "Unknown", date));
+    put_line("Controller", m->connected && m->controller ? m->controller : "not connected");
+    put_count("Slurmd PID", m->pid, "");
+    put_count("Slurmd Debug", m->debug, "");
+    put_line("Slurmd Logfile", m->log_file ? m->log_file : "NONE");
+    if (found)
+        put_line("Version", found->version);
+    str_putc(cmd_out(), '\n');
+}
+
+static int show_daemon(const char *node)
+{
+    Pb__NodePidsRequest all = PB__NODE_PIDS_REQUEST__INIT;
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__NodeStatus *status = NULL;
+    Pb__NodePids *pids = NULL;
+    struct err err = {0};
+    char id[STEP_ID_TEXT_MAX];
+    _cleanup_str_ struct str steps = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (rpc_here_call(cmd_conf(), node, RPC_NODE_STATUS, &request.base, &arena, &status, &err) <
+        0) {
+        cmd_error("the node daemon of %s does not answer on this host: %s", node, err.text);
+        return 1;
+    }
+    if (ask(node, &all, &arena, &pids) < 0)
+        return 1;
+    for (size_t i = 0; i < pids->n_steps; i++)
+        str_printf(&steps, "%s%s", i ? "," : "",
+                   step_id_text(pids->steps[i]->job_id, pids->steps[i]->step_id, id));
+    put_status(status, str_cstr(&steps));
+    return 0;
+}
+
+int show_slurmd(const char *node)
+{
+    struct rpc_names nodes;
+    int status = 0;
+    nodes_here(node, &nodes);
+    if (!nodes.names.len) {
+        cmd_line("slurm_load_slurmd_status error: no node daemon runs on this host");
+        status = 1;
+    }
+    vec_foreach (&nodes.names, name)
+        status |= show_daemon(*name);
+    rpc_here_done(&nodes);
+    return status;
 }
 
 /* 0: no step's. */

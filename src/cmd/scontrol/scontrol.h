@@ -22,12 +22,13 @@ scontrol_run run_check, run_create, run_delete, run_errnumstr, run_help, run_hol
     run_quit, run_reconfigure;
 scontrol_run run_release, run_requeue, run_requeuehold, run_setdebug, run_setdebugflags, run_show,
     run_shutdown;
-scontrol_run run_listpids, run_notify, run_pidinfo;
+scontrol_run run_getaddrs, run_getent, run_listjobs, run_listpids, run_liststeps, run_notify,
+    run_pidinfo;
 scontrol_run run_completing, run_resume, run_suspend, run_takeover, run_top, run_uhold, run_update,
     run_version, run_wait_job, run_write;
 
-/* The detail of the controller's log, until it reads its configuration again: "debug2", "6". */
-int set_debug(const char *level);
+/* "scontrol show slurmd": the node daemons of this host, or that of a node. */
+int show_slurmd(const char *node);
 
 /* Whether the controllers answer, a line each; full: with the leader of several, or all as JSON or
  * YAML. 0: at least one controller answers; 1: none does. */

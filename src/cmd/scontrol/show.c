@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* "scontrol show": records of the controller, and host lists, which need none. */
+#include <errno.h>
+#include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -12,6 +14,7 @@
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/json_out.h"
+#include "cmd/common/node_names.h"
 #include "cmd/common/records.h"
 #include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
@@ -200,6 +203,48 @@ static int show_node(const char *expr)
     return status;
 }
 
+/* "n1: 10.0.0.1" */
+static int put_address(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    int *status = ctx;
+    const Pb__NodeList *part = (const Pb__NodeList *)message;
+    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+    for (size_t i = 0; i < part->n_nodes; i++) {
+        const Pb__NodeRecord *node = part->nodes[i];
+        const char *name = node->addr ? node->addr : node->name;
+        struct addrinfo *found = NULL;
+        char text[NI_MAXHOST] = "";
+        int r = getaddrinfo(name, NULL, &hints, &found);
+        if (r == 0)
+            r = getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, NULL, 0,
+                            NI_NUMERICHOST);
+        if (r == 0) {
+            str_printf(cmd_out(), "%s: %s\n", node->name, text);
+        } else {
+            cmd_error("NodeAddr '%s' of node %s: %s", name, node->name, gai_strerror(r));
+            *status = 1;
+        }
+        if (found)
+            freeaddrinfo(found);
+    }
+    return 0;
+}
+
+int run_getaddrs(int argc, char **argv)
+{
+    struct err err = {0};
+    int status = 0;
+    Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
+    filter.nodes = argv[0];
+    if (node_names_check(argv[0], &err) < 0 ||
+        rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, put_address, &status, &err) <
+            0) {
+        cmd_line("slurm_get_node_addrs error: %s", err.text);
+        return 1;
+    }
+    return status;
+}
+
 static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
@@ -273,14 +318,27 @@ static int show_config(const char *key)
     return 0;
 }
 
-/* Hosts out of an expression, or of a file when it is a path. */
+static int read_input(struct str *out, struct err *err)
+{
+    char part[4096];
+    ssize_t n;
+    while ((n = read(STDIN_FILENO, part, sizeof part)) > 0) {
+        str_append(out, part, (size_t)n);
+        if (out->len > HOST_FILE_MAX)
+            return err_set(err, -ERR_LIMIT, "standard input has more than %u bytes", HOST_FILE_MAX);
+    }
+    return n < 0 ? err_set(err, -errno, "standard input: %s", strerror(errno)) : 0;
+}
+
+/* Hosts out of an expression, of a file when it is a path, or "-": of standard input. */
 static int read_hosts(const char *text, struct hostlist **hosts)
 {
     struct err err = {0};
     _cleanup_str_ struct str file = STR_INIT;
     int r = 0;
-    if (strchr(text, '/')) {
-        r = path_read_file(text, HOST_FILE_MAX, &file, &err);
+    bool is_input = str_eq(text, "-");
+    if (is_input || strchr(text, '/')) {
+        r = is_input ? read_input(&file, &err) : path_read_file(text, HOST_FILE_MAX, &file, &err);
         for (size_t i = 0; r == 0 && i < file.len; i++)
             if (strchr(" \t\r\n", file.data[i]))
                 file.data[i] = ',';
@@ -410,21 +468,63 @@ static int show_license(const char *name)
     return finish(&s, "licenses", r, &err);
 }
 
+/* [NAME] [unit=NAME] [node=NAME]: of the one topology there is, a unit's or a node's part. Changes
+ * the words. */
+static char *find_unit(char *words)
+{
+    static const char *const keys[] = {"unit=", "switch=", "block=", "ring=", "node="};
+    char *found = words, *save = NULL;
+    for (char *word = words ? strtok_r(words, " ", &save) : NULL; word;
+         word = strtok_r(NULL, " ", &save))
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+            if (!strncasecmp(word, keys[i], strlen(keys[i])))
+                found = word + strlen(keys[i]);
+    return found;
+}
+
+/* Lines of at most SLURM_TOPO_LEN bytes. */
+static void put_lines(const char *text)
+{
+    const char *limit = getenv("SLURM_TOPO_LEN");
+    long long most = 0;
+    if (!limit || str_parse_i64(limit, 1, INT32_MAX, &most) < 0)
+        most = INT32_MAX;
+    for (size_t len; *text; text += len + (text[len] == '\n')) {
+        len = strcspn(text, "\n");
+        str_printf(cmd_out(), "%.*s\n", (int)(len < (size_t)most ? len : (size_t)most), text);
+    }
+}
+
 static int show_topology(const char *name)
 {
     Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
     Pb__TextReply *reply = NULL;
     struct err err = {0};
-    request.key = (char *)name;
+    _cleanup_free_ char *words = name ? mem_strdup(name) : NULL;
+    request.key = find_unit(words);
     request.has_topology = request.topology = true;
     if (cmd_call(RPC_CONFIG_SHOW, &request.base, &reply, &err) < 0) {
         cmd_error("%s", err.text);
         return 1;
     }
     if (*reply->text)
-        str_puts(cmd_out(), reply->text);
+        put_lines(reply->text);
     else
         cmd_error("No topology information available");
+    return 0;
+}
+
+static int show_topoconf(const char *id)
+{
+    Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
+    Pb__TextReply *reply = NULL;
+    struct err err = {0};
+    request.has_topology = request.topology = request.has_yaml = request.yaml = true;
+    if (cmd_call(RPC_CONFIG_SHOW, &request.base, &reply, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    str_puts(cmd_out(), reply->text);
     return 0;
 }
 
@@ -563,13 +663,27 @@ static bool has_json(show_fn *run)
     return false;
 }
 
+/* "show topology NAME node=NAME" */
+static bool takes_words(show_fn *run)
+{
+    return run == show_topology || run == show_assoc_mgr || run == show_nothing;
+}
+
 int run_show(int argc, char **argv)
 {
     /* "show job=5" is "show job 5". */
     size_t len = strcspn(argv[0], "=");
+    _cleanup_str_ struct str words = STR_INIT;
     const char *id = argv[0][len] ? argv[0] + len + 1 : argc > 1 ? argv[1] : NULL;
     for (size_t i = 0; i < ENTITY_COUNT && len >= ENTITY_LEAST; i++)
         if (!strncasecmp(entities[i].word, argv[0], len)) {
+            if (argc > 2 && !takes_words(entities[i].run)) {
+                cmd_line("too many arguments for keyword:show");
+                return 1;
+            }
+            for (int k = 1; k < argc && argc > 2; k++)
+                str_printf(&words, "%s%s", k > 1 ? " " : "", argv[k]);
+            id = argc > 2 ? str_cstr(&words) : id;
             if ((scontrol.json || scontrol.yaml) && !has_json(entities[i].run))
                 cmd_error("--%s has no effect on 'show %s'", scontrol.json ? "json" : "yaml",
                           entities[i].word);

@@ -360,7 +360,7 @@ static void put_command(const struct job_view *v)
     put_optional(v, "ReasonDetail", job_state_failure(v->live));
     for (size_t i = 0; i < 3 && v->spec->batch; i++) {
         _cleanup_str_ struct str path = STR_INIT;
-        job_state_put_path(v->job, streams[i].stream, &path);
+        job_state_put_path(v->job, streams[i].stream, JOB_PATH_KNOWN, &path);
         text_break(v->style, v->out);
         text_pair(v->out, streams[i].key, str_cstr(&path));
     }

@@ -107,6 +107,25 @@ static void put_node_state(const Pb__NodeRecord *n, struct text_style style, str
     }
 }
 
+/* What is kept for the system: its CPUs are the last ones. */
+static void put_specialized(const Pb__NodeRecord *n, struct text_style style, struct str *out)
+{
+    uint32_t threads = n->threads ? n->threads : 1;
+    if (n->spec_cpus) {
+        text_break(style, out);
+        str_printf(out, "CoreSpecCount=%u ", n->spec_cpus / threads);
+        str_puts(out, "CPUSpecList=");
+        node_state_put_spec_cpus(n, out);
+    }
+    if (n->mem_spec_mib) {
+        if (n->spec_cpus)
+            str_putc(out, ' ');
+        else
+            text_break(style, out);
+        str_printf(out, "MemSpecLimit=%llu", (unsigned long long)n->mem_spec_mib);
+    }
+}
+
 static void put_reason(const Pb__NodeRecord *n, struct text_style style, struct str *out)
 {
     char buf[TIME_TEXT_MAX];
@@ -154,6 +173,7 @@ void text_node(const Pb__NodeRecord *n, struct text_style style, struct str *out
     }
     text_break(style, out);
     put_node_state(n, style, out);
+    put_specialized(n, style, out);
     text_break(style, out);
     put_date(out, "BootTime", n->boot_at, "None");
     put_date(out, " SlurmdStartTime", n->daemon_start_at, "None");

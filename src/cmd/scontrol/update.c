@@ -337,7 +337,7 @@ static int update_entity(struct update *u)
             status = update_part(u, value, PART_CHANGE);
     for (int i = 0; status < 0 && i < u->argc; i++)
         if ((value = update_value(u->argv[i], "SlurmctldDebug", 6)))
-            status = set_debug(value);
+            status = run_setdebug(1, (char **)&value);
     for (int i = 0; status < 0 && i < u->argc; i++)
         if (!strncasecmp(u->argv[i], "SuspendExc", 10))
             status = update_refuse(u->argv[i]) < 0;

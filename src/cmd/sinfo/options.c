@@ -116,11 +116,12 @@ int options_parse(struct options *o, int argc, char **argv)
 
 bool options_match(const struct options *o, const Pb__NodeRecord *n)
 {
-    if (n->state == PB__NODE_BASE__NODE_FUTURE && !o->future && !o->states.wanted)
+    bool by_state = o->states.wanted || o->states.unwanted;
+    if (n->state == PB__NODE_BASE__NODE_FUTURE && !o->future && !by_state)
         return false;
     if ((o->dead && !n->no_respond) || (o->responding && n->no_respond))
         return false;
     if (o->reasons && (!n->reason || !*n->reason))
         return false;
-    return !o->states.wanted || node_states_match(&o->states, n);
+    return !by_state || node_states_match(&o->states, n);
 }

@@ -206,9 +206,16 @@ static int64_t pending_sec(const Pb__JobLive *live, int64_t now)
     return until > live->submit_at ? until - live->submit_at : 0;
 }
 
-static const char *path(const Pb__JobRecord *job, int stream, struct str *out)
+static const char *path(const struct fields_view *view, int stream, struct str *out)
 {
-    job_state_put_path(job, stream, out);
+    enum job_path how = view->expand_patterns ? JOB_PATH_FIRST : JOB_PATH_GIVEN;
+    job_state_put_path(view->job, stream, how, out);
+    return str_cstr(out);
+}
+
+static const char *exit_status(int32_t status, struct str *out)
+{
+    job_state_put_exit(status, out);
     return str_cstr(out);
 }
 
@@ -261,6 +268,11 @@ static int64_t step_used_sec(const Pb__StepRecord *step, int64_t now)
 {
     int64_t end = step->has_end_at ? step->end_at : now;
     return step->start_at && end > step->start_at ? end - step->start_at : 0;
+}
+
+static const char *step_tres(const Pb__StepRecord *step, struct str *out)
+{
+    return job_state_put_step_tres(step, out) ? str_cstr(out) : NULL;
 }
 
 static const char *step_task_id(const Pb__StepRecord *step, struct str *out)

@@ -14,7 +14,8 @@ struct fields_view {
     const Pb__StepRecord *step;
     int64_t now;
     const char *cluster;
-    uint32_t tier; /* with --priority: its partition's, by which it is sorted first */
+    uint32_t tier;        /* with --priority: its partition's, by which it is sorted first */
+    bool expand_patterns; /* in names of files */
 };
 
 /* --noconvert: sizes stay in MiB from now on. */

@@ -30,9 +30,11 @@ struct tier { /* of a partition */
     uint32_t tier;
 };
 
-struct start { /* that "sluice why" expects of a pending job; 0: none can be foreseen */
+struct start { /* that "sluice why" expects of a pending job */
     uint32_t job_id;
-    int64_t at_sec;
+    bool is_answered;
+    int64_t at_sec; /* 0: none can be foreseen */
+    char *nodes;    /* NULL: not known */
 };
 
 struct list {
@@ -125,41 +127,46 @@ static void add_parts(struct list *l, struct fields_view *view)
     }
 }
 
-/* A pass plans ahead for some jobs only; of the others "sluice why" knows the start. */
+/* A pass plans ahead for some jobs only, and takes a job without a limit to end after a year;
+ * "sluice why" knows the start of the others, and says when none can be foreseen. */
 static void set_start(const struct list *l, Pb__JobLive *live)
 {
     vec_foreach (&l->starts, s)
-        if (s->job_id == live->job_id && s->at_sec && !live->start_at) {
-            live->has_start_at = true;
+        if (s->job_id == live->job_id && s->is_answered) {
+            live->has_start_at = s->at_sec > 0;
             live->start_at = s->at_sec;
+            live->sched_nodes = s->nodes;
         }
 }
 
-static int on_unplanned(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_pending(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct list *l = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs && l->starts.len < STARTS_MOST; i++) {
         const Pb__JobLive *live = part->jobs[i]->live;
-        if (live && live->state == PB__JOB_STATE__PENDING && !live->start_at && live->priority)
-            vec_push(&l->starts, ((struct start){live->job_id, 0}));
+        if (live && live->state == PB__JOB_STATE__PENDING && live->priority)
+            vec_push(&l->starts, ((struct start){.job_id = live->job_id}));
     }
     return 0;
 }
 
-/* With --start: asks for each job that has no place yet, of those that filter chooses. */
+/* With --start: asks about each pending job, of those that filter chooses. */
 static int ask_starts(struct list *l, const Pb__JobFilter *chosen, struct err *err)
 {
     Pb__JobFilter filter = *chosen;
     filter.has_spec_fields = filter.has_live_fields = 0;
-    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_unplanned, l, err);
+    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_pending, l, err);
     vec_foreach (&l->starts, s) {
         Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
         Pb__WhyReply *reply = NULL;
         request.job_id = s->job_id;
         /* It may have started meanwhile, or be somebody's who keeps this to himself. */
-        if (cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) == 0 && reply->has_start_at)
-            s->at_sec = reply->start_at;
+        s->is_answered = cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) == 0;
+        if (!s->is_answered)
+            continue;
+        s->at_sec = reply->has_start_at ? reply->start_at : 0;
+        s->nodes = reply->sched_nodes ? mem_strdup(reply->sched_nodes) : NULL;
     }
     return r;
 }
@@ -173,7 +180,8 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     if (part->has_now)
         json_out_stamp(part->now, part->last_backfill);
     struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
-                               .cluster = cmd_conf()->cluster_name};
+                               .cluster = cmd_conf()->cluster_name,
+                               .expand_patterns = l->options->expand_patterns};
     for (size_t i = 0; i < part->n_jobs; i++) {
         view.job = part->jobs[i];
         if (!view.job->spec || !view.job->live)
@@ -348,6 +356,8 @@ static int list_once(const struct options *o)
     vec_foreach (&l.tiers, t)
         free(t->part);
     vec_done(&l.tiers);
+    vec_foreach (&l.starts, start)
+        free(start->nodes);
     vec_done(&l.starts);
     int status = cmd_flush();
     return r < 0 ? 1 : status;

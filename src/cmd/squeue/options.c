@@ -213,6 +213,9 @@ static void set_flag(struct options *o, int id)
     case ID_helpformat:
         o->help_format = true;
         break;
+    case ID_expand_patterns:
+        o->expand_patterns = true;
+        break;
     case ID_json:
         o->json = true;
         break;

@@ -12,7 +12,7 @@
 
 struct options {
     bool noheader, long_format, steps, start, not_me;
-    bool json, yaml, help_format;
+    bool json, yaml, help_format, expand_patterns;
     int64_t over_sec, under_sec; /* jobs that have run for longer, or less; 0: any */
     bool priority;               /* a line for each partition of a pending job */
     bool each;                   /* element of an array on a line of its own */

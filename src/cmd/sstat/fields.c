@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
+#include "cmd/common/job_state.h"
 #include "conf/conf_freq.h"
 
 #define NAMES_A_LINE 4

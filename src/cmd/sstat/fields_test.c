@@ -117,7 +117,6 @@ static void test_unknown_fields(void **state)
         const char *list, *text;
     } bad[] = {
         {"bogus", "Invalid field requested: \"bogus\""},
-        {"all", "Invalid field requested: \"all\""},
         {"JobID,x%5", "Invalid field requested: \"x\""},
         {"%5", "Invalid field requested: \"\""},
         {"JobIDs", "Invalid field requested: \"JobIDs\""},
@@ -209,8 +208,8 @@ static void test_names(void **state)
 
     fields_print_names(&out);
     assert_true(str_starts(str_cstr(&out),
-                           "AveCPU              AveCPUFreq          AveDiskRead         "
-                           "AveDiskWrite       \nAvePages            "));
+                           "AllocTRES           AveCPU              AveCPUFreq          "
+                           "AveDiskRead        \nAveDiskWrite        "));
     assert_string_equal(strstr(str_cstr(&out), "TRESUsageOutMinNode"),
                         "TRESUsageOutMinNode TRESUsageOutMinTask TRESUsageOutTot    \n");
 }
