@@ -165,6 +165,12 @@ long standby_leader(const struct standby *s)
     return found;
 }
 
+long standby_heard_leader(const struct standby *s, int64_t now_ms)
+{
+    long leader = standby_leader(s);
+    return leader >= 0 && now_ms - s->peers[leader].led_ms < s->o.timeout_ms ? leader : -1;
+}
+
 /* Since when nobody has been heard for whom it is ours to wait. */
 static int64_t silent_since(const struct standby *s)
 {

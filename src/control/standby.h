@@ -63,4 +63,6 @@ bool standby_wants_signs(const struct standby *s);
 void standby_looked(struct standby *s, bool changed, int64_t now_ms);
 
 long standby_leader(const struct standby *s); /* who says that it leads; -1: nobody */
+/* The same, if it has said so within the timeout. */
+long standby_heard_leader(const struct standby *s, int64_t now_ms);
 int64_t standby_silence(const struct standby *s, int64_t now_ms); /* how long, in ms */

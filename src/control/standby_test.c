@@ -265,8 +265,11 @@ static void primary_hangs(void **state)
     struct world w;
 
     start(&w, 2);
+    pass(&w, TIMEOUT_MS);
+    assert_int_equal(standby_heard_leader(w.ctl[1].logic, w.now_ms), 0);
     hang(&w, 0);
     pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(standby_heard_leader(w.ctl[1].logic, w.now_ms), -1);
     assert_int_equal(w.taken, 1);
     assert_in_range(w.refused, 10, 40);
     w.ctl[0].state = LEADS; /* it goes on */

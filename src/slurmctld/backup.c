@@ -447,7 +447,7 @@ static bool is_passed_on(const struct rpc_request *r)
 void backup_request(struct ctld *c, const struct rpc_request *r)
 {
     struct backup *b = c->backup;
-    long leader = b ? standby_leader(b->logic) : -1;
+    long leader = b ? standby_heard_leader(b->logic, loop_mono_ms()) : -1;
     if (r->rpc->number == RPC_PING)
         yield_ping(c, r, false, leader < 0 ? NULL : host_of(b, (size_t)leader)->name);
     else if (r->rpc->number == RPC_MINT) /* who calls has nothing to do with who leads */

@@ -393,6 +393,7 @@ def test_primary_hangs_with_the_lock(make_pair):
     c = p.c
     job = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
     primary = c.daemons["slurmctld"]
+    eventually(lambda: "controller localhost leads" in p.log("backup"), "the backup knows who leads")
     primary.send_signal(signal.SIGSTOP)
     try:
         eventually(lambda: "can not take over" in p.log("backup"), "a word from the backup")
@@ -401,7 +402,7 @@ def test_primary_hangs_with_the_lock(make_pair):
         began = time.monotonic()
         c.run("squeue").fails("timed out", f"127.0.0.2:{c.port}")
         assert c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
-                                                             "Slurmctld(backup) at backup is UP"]
+                                                             "Slurmctld(backup) at backup is UP"], p.log("backup")[-3000:]
         assert time.monotonic() - began < 4 + LOADED
         c.run("scontrol takeover", timeout=120).fails("can not take over", f"process {primary.pid}")
     finally:
