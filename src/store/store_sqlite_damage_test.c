@@ -13,6 +13,14 @@
 #define RECORDS 2000
 #define PAGE 4096
 
+/* How many of something: a sample, and in the soak that percentage of the amount of a release. */
+static unsigned amount(unsigned sample, unsigned release)
+{
+    const char *soak = getenv("SLUICE_SOAK");
+    unsigned wanted = soak ? (unsigned)atoi(soak) * release / 100 : 0;
+    return wanted > sample ? wanted : sample;
+}
+
 static int setup(void **state)
 {
     *state = test_dir_new();
@@ -236,9 +244,9 @@ static void cut_log_is_a_prefix(void **state)
     assert_int_equal(path_read_file(path, 16 << 20, &db, NULL), 0);
     assert_int_equal(path_read_file(log, 16 << 20, &wal, NULL), 0);
     store_close(s);
-    size_t last = 0;
+    size_t last = 0, step = wal.len / amount(wal.len / 211, wal.len);
     for (size_t len = 0; len <= wal.len;
-         len = len < wal.len && len + 211 > wal.len ? wal.len : len + 211) {
+         len = len < wal.len && len + step > wal.len ? wal.len : len + step) {
         assert_int_equal(path_write_file(path, db.data, db.len, 0600, NULL), 0);
         assert_int_equal(path_write_file(log, wal.data, len, 0600, NULL), 0);
         s = open_ok(dir, 0);
@@ -272,7 +280,7 @@ static void flipped_bits_are_noticed(void **state)
         str_printf(&full, "2/%llu=%s\n", (unsigned long long)i, text);
     }
     uint64_t random = 88172645463325252u;
-    for (int round = 0; round < 300; round++) {
+    for (unsigned round = amount(300, 10000); round > 0; round--) {
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
