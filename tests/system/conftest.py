@@ -17,6 +17,7 @@ DECISIONS = {f"test_{name}.py" for name in (
 
 
 SAMPLE = int(os.environ.get("SLUICE_SAMPLE", "1"))  # 1 of SAMPLE tests of each file runs, another one each day
+SAMPLE_SLOW = int(os.environ.get("SLUICE_SAMPLE_SLOW", str(SAMPLE)))  # the same of all slow ones together
 CI = os.environ.get("CI")
 EXPECTED_SKIPS = {line.split()[0] for line in (pathlib.Path(__file__).parent / "expected_skips.txt").read_text().splitlines()
                   if line.startswith("test_")}
@@ -28,13 +29,15 @@ def pytest_collection_modifyitems(items):
     for item in list(items):
         if item.path.name in DECISIONS:
             item.add_marker(pytest.mark.slow)
-        if (seen[item.path] + DAY) % SAMPLE:
+        is_slow = item.get_closest_marker("slow") is not None and SAMPLE_SLOW != SAMPLE
+        group, share = ("slow", SAMPLE_SLOW) if is_slow else (item.path, SAMPLE)
+        if (seen[group] + DAY) % share:
             items.remove(item)
-        seen[item.path] += 1
+        seen[group] += 1
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "slow: left out where every process is ten times slower (sanitizers): long, or about processes and not memory")
+    config.addinivalue_line("markers", "slow: fewer a day where every process is ten times slower (sanitizers): long, or about processes and not memory")
     config.addinivalue_line("markers", "allocator: replaces malloc or measures memory: left out with sanitizers, which have a malloc of their own")
 
 
