@@ -14,6 +14,7 @@ def reports(c, name):
 
 
 def test_controller_under_valgrind(make_cluster):
+    """I3."""
     c = make_cluster(nodes=2, start=False, conf="MessageTimeout=60\nSlurmdTimeout=300")
     c.spawn("slurmctld", [*VALGRIND, PREFIX / "sbin/slurmctld", "-D"])
     for node in c.names:

@@ -104,7 +104,7 @@ def ends(login):
 
 
 def test_only_with_a_job(make):
-    """Of two users the one with a job comes in, and is in it: environment, listpids, sstat, squeue; its end ends what is left."""
+    """CORE-078: Of two users the one with a job comes in, and is in it: environment, listpids, sstat, squeue; its end ends what is left."""
     site = make(conf=CONTAIN)
     c = site.c
     site.refused(NO_JOBS, USERS[0])

@@ -45,7 +45,7 @@ def script(c, text):
 
 
 def test_a_job_by_the_example(cluster, example):
-    """Nodes, submission, steps, changes only, the end."""
+    """CORE-162, 235: Nodes, submission, steps, changes only, the end."""
     c = cluster
     out = run(c, example, script(c, 'echo "got $1 as $SLURM_JOB_ID"\nsleep 2\n'), "a b").ok()
     job = int(re.search(r"^submitted (\d+)$", out, re.M)[1])
@@ -60,6 +60,7 @@ def test_a_job_by_the_example(cluster, example):
 
 
 def test_cancelled_and_drained_by_the_example(cluster, example):
+    """CORE-125."""
     c = cluster
     out = run(c, example, "-d", "n4", "-k", "0", script(c, "exec sleep 1000\n")).ok()
     assert re.search("^node n4 IDLE[+]DRAIN .* by the example$", out, re.M)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""sattach and srun --attach: a step seen by others than its srun. CORE-201, 204, 205, 210, 236, X-18, HET-101 for one component."""
+"""sattach and srun --attach: a step seen by others than its srun. CORE-201, 204, 205, 210, 236, X-18."""
 import os
 import pathlib
 import re

@@ -48,7 +48,7 @@ def sent(t):
 
 
 def test_into_the_background(cluster, place):
-    """The prompt is back, the status 0; the step outlives the terminal, its output is whole and its status on record."""
+    """CORE-202, 203: The prompt is back, the status 0; the step outlives the terminal, its output is whole and its status on record."""
     wait = gate(place)
     t = shell(cluster, place)
     t.type(f"srun -J away sh -c 'seq 1 300; {wait}; seq 301 200000; echo last >&2; cat; exit 7'\n")

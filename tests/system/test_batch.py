@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Batch jobs from submission to purge: X-01, CORE-081 to 102, 082, 087, 097, 111, 220."""
+"""Batch jobs from submission to purge: X-01, CORE-081 to 092, 096, 097, 099 to 102."""
 import os
 import pwd
 import re
@@ -48,6 +48,7 @@ def test_pbs_lines(cluster):
 
 
 def test_ids_are_unique_and_rise(cluster):
+    """CORE-087."""
     jobs = [cluster.sbatch("-o", "/dev/null", wrap="true") for _ in range(20)]
     assert len(set(jobs)) == 20 and jobs == sorted(jobs)
     for job in jobs:
@@ -75,6 +76,7 @@ def test_script_on_standard_input(cluster):
 
 
 def test_environment_directory_and_options_arrive(cluster):
+    """CORE-082."""
     place = cluster.work / "sub dir"
     place.mkdir()
     job = cluster.sbatch("-D", str(place), "-o", "env.txt", env={"GREETING": "hi there"},
@@ -164,6 +166,7 @@ def test_node_list_variables(cluster):
 
 
 def test_exit_status_reaches_the_record(cluster):
+    """CORE-099, 101."""
     job = cluster.sbatch("-o", "/dev/null", wrap="exit 3")
     fields = cluster.wait(job)
     assert (fields["JobState"], fields["ExitCode"], fields["Reason"]) == ("FAILED", "3:0", "NonZeroExitCode")
@@ -214,6 +217,7 @@ def test_the_path_is_told_as_it_is(cluster):
 
 
 def test_output_can_be_read_while_it_runs(cluster):
+    """CORE-097."""
     go = cluster.work / "go"
     job = cluster.sbatch(wrap=f"echo first; while [ ! -e {go} ]; do sleep 0.05; done; echo last")
     eventually(lambda: (cluster.work / f"slurm-{job}.out").exists() and cluster.output(job) == "first\n", "output")
@@ -233,7 +237,7 @@ def test_first_in_first_out(cluster):
 
 
 def test_legacy_batch_gives_two_files(cluster):
-    """CORE-081, 085, 086, 090, 096: the 2002 form."""
+    """CORE-081, 084, 085, 086, 090, 096: the 2002 form."""
     done = cluster.run("srun --batch --nodes 2 hostname")
     assert done.returncode == 0
     job = int(re.fullmatch(r"srun: Job (\d+) has been submitted\n", done.stderr + done.stdout).group(1))
@@ -310,6 +314,7 @@ def test_epilog_keeps_the_node_until_it_is_done(make_cluster):
 
 @pytest.mark.skipif(not ROOT, reason="needs root to become another user")
 def test_runs_as_the_submitting_user(cluster):
+    """CORE-092."""
     job = cluster.sbatch(user="nobody", wrap="id -un; id -gn; id -G | wc -w; ulimit -n; umask")
     cluster.wait(job)
     limits = cluster.run(["sh", "-c", "ulimit -n; umask"], user="nobody").ok().split()

@@ -22,6 +22,7 @@ def run(where, *line, **env):
 
 @pytest.mark.slow
 def test_configure_and_make(tmp_path):
+    """CORE-003."""
     before = sorted(p.name for p in TOP.iterdir())
     done = run(tmp_path, TOP / "configure", "--prefix=/opt/sluice", "--sysconfdir=/etc/sluice", "CFLAGS=-O1")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -16,6 +16,7 @@ def running(cluster, *options, wrap="sleep 100"):
 
 
 def test_pending_and_running(cluster):
+    """CORE-189, 193."""
     job = running(cluster)
     waiting = cluster.sbatch("-N4", "--exclusive", wrap="true")
     assert cluster.state(waiting) == "PENDING"
@@ -28,12 +29,14 @@ def test_pending_and_running(cluster):
 
 
 def test_stubborn_job_is_killed(cluster):
+    """CORE-186."""
     job = running(cluster, wrap="trap '' TERM; while :; do sleep 0.1; done")
     cluster.run(f"scancel {job}").ok()
     assert cluster.wait(job)["JobState"] == "CANCELLED"
 
 
 def test_time_limit(cluster):
+    """CORE-158."""
     job = running(cluster, "-t", "1")
     cluster.run(f"scontrol update JobId={job} TimeLimit=0:01").ok()
     fields = cluster.wait(job)
@@ -90,6 +93,7 @@ def test_the_limit_is_said_to_those_who_wait(cluster):
 
 
 def test_by_user_name_state_partition(cluster):
+    """CORE-190, 192."""
     user = cluster.run("id -un").ok()
     jobs = [cluster.sbatch("-J", f"job{i}", "-o", "/dev/null", wrap="sleep 100") for i in range(3)]
     cluster.run("scancel -n job1").ok()
@@ -150,7 +154,7 @@ def test_a_signal_that_reaches_some_nodes(make_cluster):
 
 
 def test_one_step_only(cluster):
-    """Also beside a filter, and when it asks: never the job that the step is of."""
+    """CORE-194: Also beside a filter, and when it asks: never the job that the step is of."""
     job = cluster.sbatch("-n2", "-J", "steps", script="#!/bin/sh\nfor i in 0 1 2 3; do srun -n1 sleep 100; done\necho step ended $?\n")
     user = cluster.run("id -un").ok()
 

@@ -67,6 +67,7 @@ os.execve("/bin/sh", ["sh", "-c", "trap \\"\\" TERM HUP INT; echo $$ >{0}.new; m
 # --- processes -------------------------------------------------------------------------------------------------------
 @both
 def test_who_runs_away_is_ended_with_the_step(cluster_of, version):
+    """CORE-037, 152."""
     c = cluster_of(version, conf=TRACK)
     script = "#!/bin/sh\n" + AWAY.format("away") + "while [ ! -e away ]; do sleep 0.05; done\ncat /proc/$(cat away)/cgroup\n"
     job = c.sbatch("--job-name=../../../../tmp/x", script=script)
@@ -164,7 +165,7 @@ def test_what_is_not_ours_is_left_alone(cluster_of, version):
 
 @both
 def test_suspended_they_are_frozen(cluster_of, version):
-    """Also who would not stop: a session of its own that catches SIGTSTP."""
+    """GANG-61: Also who would not stop: a session of its own that catches SIGTSTP."""
     c = cluster_of(version, conf=TRACK + "PreemptParameters=suspend_grace_time=0\n")
     count = "trap '' TSTP; i=0; while :; do i=$((i+1)); echo $i >count; done"
     job = c.sbatch(wrap=f"setsid sh -c \"{count.replace('$', chr(92) + '$')}\" & wait")
@@ -220,6 +221,7 @@ def test_the_pmix_server_is_in_it(cluster_of, version):
 # --- limits ----------------------------------------------------------------------------------------------------------
 @both
 def test_cores(cluster_of, version):
+    """GANG-58."""
     c = cluster_of(version, "ConstrainCores=yes\n", conf=ALL, needs=("freezer", "cpuset"))
     if c.cpus < 2:
         pytest.skip("one CPU here: nothing to tell apart")

@@ -47,7 +47,7 @@ def idle(c, node):
 
 
 def test_a_node_without_a_file(make_cluster):
-    """It has the controller's, Include files and all; so have its steps; it follows a reconfiguration."""
+    """CORE-025: It has the controller's, Include files and all; so have its steps; it follows a reconfiguration."""
     c = make_cluster(nodes=2, conf=ON + "Include more.conf\n", start=False)
     (c.dir / "more.conf").write_text("# of another file\nKillWait=2\nHealthCheckInterval=0\n")
     c.start_controller()

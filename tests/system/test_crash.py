@@ -15,6 +15,7 @@ from harness import ROOT, SEED, SOAK, amount, check_ledger, eventually, ledger_w
 
 
 def test_kill_right_after_acknowledgement(make_cluster):
+    """CORE-111."""
     c = make_cluster(nodes=2)
     blocker = c.sbatch("-N2", "--exclusive", "-o", "/dev/null", wrap="sleep 1000")
     held = [c.sbatch("-o", "/dev/null", "-J", f"kept{i}", wrap=ledger_wrap(c)) for i in range(5)]
@@ -60,7 +61,7 @@ def test_start_while_the_last_one_dies(make_cluster):
 
 
 def test_running_jobs_outlive_the_controller(make_cluster):
-    """A job that ends while the controller is away is accounted for."""
+    """CORE-006: A job that ends while the controller is away is accounted for."""
     c = make_cluster(nodes=2)
     gate = c.work / "gate"
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 5")

@@ -82,7 +82,7 @@ def caught(make_cluster):
 
 
 def test_a_launch_without_its_own_credential(caught):
-    """None, a forged one, that of another user, of another node, of a step that was launched, of a job that is over; and a
+    """CORE-076: None, a forged one, that of another user, of another node, of a step that was launched, of a job that is over; and a
     request without a token, and one that was seen before. Each is refused and logged, with whoever sent it."""
     c, sender, job, credential, signature = caught
     log = c.dir / "slurmd-n1.log"

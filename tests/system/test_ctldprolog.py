@@ -103,6 +103,7 @@ def helper(c):
 
 
 def test_a_batch_job_is_configuring_while_the_prolog_runs(new):
+    """CORE-029, 181, 188."""
     c = new()
     gate(c, "prolog")
     job = c.sbatch("-o", "out", "-J", "na me", "-n2", "--comment", "hi", wrap="echo ran; exit 3", user=USER,

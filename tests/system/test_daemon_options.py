@@ -47,7 +47,7 @@ def test_a_service_manager_is_told_when_a_daemon_is_ready(started, daemon, tmp_p
     assert said == "READY=1"
     assert os.getpriority(os.PRIO_PROCESS, p.pid) == 5
     assert os.readlink(f"/proc/{p.pid}/cwd") == str(tmp_path)
-    assert "version" in log.read_text() or "slurmctld" in log.read_text()
+    assert re.search(rf"\] {daemon} (version )?\d+\.\d", log.read_text())
     for ignored in (signal.SIGUSR1, signal.SIGALRM):
         p.send_signal(ignored)
     p.send_signal(signal.SIGUSR2)

@@ -84,7 +84,7 @@ def script(c, job):
 
 
 def test_damaged_records_are_set_aside(place, make_cluster):
-    """Each for itself, with -R and without, told of with its place; the rest is served, and ids are not given again."""
+    """A4, P6: Each for itself, with -R and without, told of with its place; the rest is served, and ids are not given again."""
     c = make_cluster(nodes=2, conf=place[0], start=False)
     state = place[1](c)
     c.start_controller()
@@ -211,7 +211,7 @@ def test_records_of_a_newer_version(make_cluster):
 
 
 def test_a_file_that_is_damaged_anywhere(make_cluster):
-    """Bytes and pages overwritten, the end cut off: the start says what to do, or serves what was saved; -i always serves."""
+    """A4, P6: Bytes and pages overwritten, the end cut off: the start says what to do, or serves what was saved; -i always serves."""
     draw = random.Random(SEED)
     c = make_cluster(nodes=1, start=False)
     state = State(c)

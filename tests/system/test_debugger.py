@@ -25,7 +25,7 @@ def program(cluster):
 @pytest.mark.parametrize("user", ([], pytest.param(["nobody"], marks=pytest.mark.skipif(not ROOT, reason="needs root"))))
 @pytest.mark.parametrize("tasks", (["-N2", "-n3"], ["-n1"]))
 def test_tasks_stand_before_main(cluster, program, tasks, user):
-    """The table is whole when the debugger is told, and nobody has run yet; afterwards everybody does."""
+    """CORE-236: The table is whole when the debugger is told, and nobody has run yet; afterwards everybody does."""
     out = cluster.run([*GDB, "-x", SCRIPT, "--args", PREFIX / "bin/srun", *tasks, "./says"], user=user[0] if user else None,
                       cwd=program.parent).ok().splitlines()
     count = int(tasks[-1][2:])
@@ -37,7 +37,7 @@ def test_tasks_stand_before_main(cluster, program, tasks, user):
 
 
 def test_attached_later(cluster):
-    """The table is there without a debugger, too."""
+    """CORE-236: The table is there without a debugger, too."""
     srun = cluster.popen(["srun", "-N2", "-n2", "sh", "-c", f"echo $$ >{cluster.work}/pid.$SLURM_PROCID; sleep 1000"])
     pids = [cluster.work / f"pid.{i}" for i in range(2)]
     eventually(lambda: all(p.exists() and p.read_text() for p in pids), "the tasks run")

@@ -111,3 +111,23 @@ def test_expected_skips_are_tests_that_exist():
                 assert any(f"void {word[1]}(" in file.read_text() for file in TOP.glob("src/*/*_test.c")), line
             else:
                 assert is_test(word[0].partition("[")[0]), line
+
+
+def requirements_in(text):
+    """Ids like CORE-114, with the numbers that follow one ("CORE-114 to 116, 120"), and rows like A1 behind RELIABILITY."""
+    found = set()
+    for group, first, more in re.findall(r"\b([A-Z]{3,})-(\d{2,3})((?:(?:,| and| to) \d{2,3}\b)*)", text):
+        last = int(first)
+        found.add((group, last))
+        for word, number in re.findall(r"(,| and| to) (\d{2,3})", more):
+            found |= {(group, i) for i in range(last + 1 if word == " to" else int(number), int(number) + 1)}
+            last = int(number)
+    return found | set(re.findall(r"\b[A-MP]\d{1,2}\b", text.partition("RELIABILITY ")[2]))
+
+
+def test_requirements_that_a_file_names_are_named_at_its_tests():
+    """A head that claims more than its tests proves nothing."""
+    for file in sorted((TOP / "tests/system").glob("*.py")):
+        head, _, rest = file.read_text().partition('"""')[2].partition('"""')
+        missing = requirements_in(head) - requirements_in(rest) - set(re.findall(r"\b[A-MP]\d{1,2}\b", rest))
+        assert not missing, f"{file.name}: no test names {sorted(map(str, missing))}"

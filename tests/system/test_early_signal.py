@@ -23,6 +23,7 @@ def in_prolog(c):
 
 @pytest.mark.parametrize("how", ["-b", "-f", "JOB.batch", "-b restarted", "-b Alloc", "-b Alloc restarted"])
 def test_to_the_script(make_cluster, how):
+    """CORE-185."""
     c = with_prolog(make_cluster, "PrologFlags=Alloc" if "Alloc" in how else "")
     job = c.sbatch("-o", "/dev/null", wrap="exec sleep 300000")
     in_prolog(c)
@@ -63,6 +64,7 @@ def test_a_kept_one_comes_once(make_cluster):
 
 
 def test_a_warning_as_long_as_the_limit(make_cluster):
+    """CORE-184."""
     c = with_prolog(make_cluster)
     job = c.sbatch("-o", "/dev/null", "-t", "5", "--signal=B:USR1@300", wrap="exec sleep 300000")
     in_prolog(c)

@@ -77,6 +77,7 @@ def run_python(c, *line):
 
 
 def test_the_queue_is_reordered_held_placed(make_cluster, programs):
+    """CORE-013, 014, 049 to 052, 125."""
     c = make_cluster(nodes=2, cpus=1, partitions=PARTITIONS)
     scheduler, calls = programs["scheduler"], programs["calls"]
     full = [c.sbatch("-n1", "-o", "/dev/null", wrap="sleep 1000") for _ in range(2)]
@@ -130,6 +131,7 @@ def test_two_jobs_from_python(make_cluster):
 
 
 def test_for_users_with_the_partition_s_key(make_cluster, programs, nobody):
+    """CORE-080, 213."""
     c = make_cluster(nodes=1, partitions=PARTITIONS)
     user = pwd.getpwnam("nobody")
     job = int(run(c, programs["calls"], "submit", user.pw_uid, user.pw_gid).ok())

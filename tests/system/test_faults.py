@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Faults of single processes and of what they stand on: RELIABILITY B2, B3, C5, D3, D5."""
+"""Faults of single processes and of what they stand on: RELIABILITY B2, B3, D5."""
 import contextlib
 import os
 import pathlib

@@ -43,6 +43,7 @@ def load(c, round_):
 
 
 def test_memory_and_descriptors_stay_flat(make_cluster):
+    """J1."""
     c = make_cluster(nodes=2, conf="MinJobAge=2\nMaxJobCount=100000\nSlurmctldDebug=error\nSlurmdDebug=error")
     for round_ in range(WARM):
         load(c, round_)

@@ -26,6 +26,7 @@ def assert_says(kept, now):
 
 @pytest.mark.parametrize("name", STATES)
 def test_files(make_cluster, name):
+    """L1."""
     c = make_cluster(nodes=4, start=False)
     ports = golden.configure(c, GOLDEN / name)
     golden.build(GOLDEN / name, c.dir / "state/state.db")

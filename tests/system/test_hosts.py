@@ -34,7 +34,7 @@ def ledger(c, word):
 
 
 def test_a_node_cut_off_for_a_while(make_hosts):
-    """Within SlurmdTimeout nobody loses anything: jobs run on, and what ended meanwhile is told."""
+    """C1: Within SlurmdTimeout nobody loses anything: jobs run on, and what ended meanwhile is told."""
     c = make_hosts(conf="SlurmdTimeout=60")
     c.start()
     stays = c.sbatch("-w", "n1", "-o", "/dev/null", wrap=gated(c, "late", 4))
@@ -58,7 +58,7 @@ def test_a_node_cut_off_for_a_while(make_hosts):
 
 @pytest.mark.slow
 def test_a_node_given_up_and_back(make_hosts):
-    """Beyond SlurmdTimeout its jobs run elsewhere or fail; when it is back nothing of them is left on it, and nothing counts."""
+    """C1: Beyond SlurmdTimeout its jobs run elsewhere or fail; when it is back nothing of them is left on it, and nothing counts."""
     c = make_hosts(conf="SlurmdTimeout=4")
     c.start()
     again = c.sbatch("-N1", "--requeue", "-o", "/dev/null", wrap=gated(c, "go"))

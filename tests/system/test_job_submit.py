@@ -56,6 +56,7 @@ def log(c):
 
 
 def test_the_script_decides(make_cluster):
+    """CORE-051, 154."""
     c = make_cluster(nodes=1, cpus=1, conf="JobSubmitPlugins=lua\n")
     batch(c, "early").fails("job_submit.lua is not there")
     put(c, SCRIPT)

@@ -168,6 +168,7 @@ def helper(c):
 
 
 def test_the_example_decides(make):
+    """CORE-051, 154."""
     c = make("site", nodes=1, partitions=PARTITIONS)
     batch(c, "endless").fails("Batch job submission failed: say how long it takes: --time")
     c.run("srun -J endless true").fails("say how long it takes")

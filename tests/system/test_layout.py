@@ -93,6 +93,7 @@ def ones(*numbers):
     ("-n3 --exclusive=allocation --cpu-bind=mask_cpu:f0,1*2", [[4, 5, 6, 7], [0], [0]]),
 ])
 def test_of_one_node(threaded, options, expected):
+    """CORE-161, 208."""
     assert bound(threaded, *options.split()) == expected
 
 
@@ -123,7 +124,7 @@ def test_a_step_is_shown_with_it(threaded):
 
 @pytest.mark.parametrize("options, cores", [([], [0, 4]), (["-m", "block:block"], [0, 1]), (["-m", "*:fcyclic"], [0, 4])])
 def test_cores_of_a_job(threaded, options, cores):
-    """Of all sockets in turn, unless it asks for one after the other; scontrol counts CPUs as they are configured."""
+    """CORE-160: Of all sockets in turn, unless it asks for one after the other; scontrol counts CPUs as they are configured."""
     out = threaded.run(["salloc", "-Q", "-N1", "-n4", *options, "sh", "-c", "scontrol show job -d $SLURM_JOB_ID"]).ok()
     given = re.search(r"CPU_IDs=(\S+)", out).group(1)
     assert given == {(0, 4): "0-1,8-9", (0, 1): "0-3"}[tuple(cores)]

@@ -26,7 +26,7 @@ def user_of(pid):
 
 
 def test_daemons_on_reserved_ports(make_cluster):
-    """Of root, as the controller of 2002 was."""
+    """CORE-230: Of root, as the controller of 2002 was."""
     c = make_cluster(nodes=1, ports=low_ports(2))
     assert c.run("srun -n1 echo there").ok() == "there"
     assert c.wait(c.sbatch(wrap="true"))["JobState"] == "COMPLETED"

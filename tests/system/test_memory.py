@@ -57,7 +57,7 @@ def test_unknown_words_and_no_memory(make_cluster):
 
 
 def test_a_script_and_the_other_job(look):
-    """The whole tree counts: the shell is small, its child is not. A job beside it, within its share, goes on."""
+    """GANG-15, 16: The whole tree counts: the shell is small, its child is not. A job beside it, within its share, goes on."""
     c = look
     other = c.sbatch("-w", "n1", "--mem=400", wrap=hog(c, 64, "other"))
     has(c, "other")

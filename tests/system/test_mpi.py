@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Unmodified MPICH programs under srun: CORE-103, 109, X-16."""
+"""Unmodified MPICH programs under srun: CORE-109, X-16."""
 import pathlib
 import re
 import subprocess
@@ -32,6 +32,7 @@ def test_list_of_kinds(cluster):
 
 
 def test_two_nodes(cluster, mping):
+    """CORE-109."""
     out = cluster.run(["srun", "--nodes", "2", "--nprocs", "2", mping, "1", "1024"]).ok().splitlines()
     assert len(out) == 11
     assert all(re.fullmatch(r"1 pinged 0: +\d+ bytes +[\d.]+ uSec +[\d.]+ MB/s", line) for line in out)

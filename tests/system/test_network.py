@@ -134,7 +134,7 @@ def seen(proxies):
 
 
 def test_session_of_a_node(net):
-    """Cut while a job starts and ends there: the session is made anew, and what was said is repeated and taken once."""
+    """C3: Cut while a job starts and ends there: the session is made anew, and what was said is repeated and taken once."""
     c, pick = net.c, random.Random(1)
 
     def run_job(place):
@@ -175,7 +175,7 @@ READS = (1, 10, 12, 13, 14, 20)
 
 @pytest.mark.parametrize("line,rpc", COMMANDS, ids=[line.split(" -")[0].replace(" ", "_") for line, _ in COMMANDS])
 def test_command(net, line, rpc):
-    """A command whose request or answer is cut says so, or has tried again; it never takes half an answer for a whole."""
+    """C3: A command whose request or answer is cut says so, or has tried again; it never takes half an answer for a whole."""
     c, pick = net.c, random.Random(rpc)
     if c.run("squeue -h -t all -j 1").returncode:  # no test before has made it
         c.wait(c.sbatch("-o", "/dev/null", wrap=net.ledger()))
@@ -235,7 +235,7 @@ def run_srun(net, place, tag):
 
 
 def test_srun(net):
-    """Cut between srun and the controller, and between srun and the node: the task runs once, or srun says why it did not."""
+    """C3: Cut between srun and the controller, and between srun and the node: the task runs once, or srun says why it did not."""
     pick = random.Random(5)
     roads = [*net.road, *net.to_node]
     for trial in range(10):  # the end may come before the answer to the launch

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Nodes and their daemons, configuration errors at start: CORE-009, 015, 023, 025, 042, 114 to 121, 133, 147, 173."""
+"""Nodes and their daemons, configuration errors at start: CORE-015, 023, 025, 042, 114, 115, 117 to 121, 133, 147, 173."""
 import os
 import pathlib
 import re
@@ -271,7 +271,7 @@ def test_check_reads_everything_and_starts_nothing(make_cluster, tmp_path):
 
 
 def test_sample_of_2002_is_accepted(tmp_path):
-    """CORE-147, 120."""
+    """CORE-114, 120, 147."""
     sample = tmp_path / "slurm.conf"
     sample.write_text("""#
 # Sample /etc/SLURM.conf

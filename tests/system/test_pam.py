@@ -64,6 +64,7 @@ def test_a_session_round_each_step(site):
 
 @pytest.mark.parametrize("line,what", (("account required pam_deny.so", "account"), ("session required pam_deny.so", "session")))
 def test_a_refusal_keeps_the_step_from_starting(site, line, what):
+    """CORE-078."""
     c = site.c
     site.service(line, "account required pam_permit.so", "auth required pam_permit.so", "session required pam_permit.so")
     c.start()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""A job that may run in several partitions (--partition=a,b): CORE-014."""
+"""A job that may run in several partitions (--partition=a,b)."""
 import pytest
 
 from harness import Cluster, eventually, many

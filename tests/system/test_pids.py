@@ -47,6 +47,7 @@ def pid_of(c, command):
 
 
 def test_processes_of_steps(busy):
+    """CORE-172."""
     c = busy
     assert c.run("scontrol listpids").stderr == ""
     found = lines(c, f"{c.one}.0 n1")
@@ -139,6 +140,7 @@ def test_bad_arguments(busy, words, text):
 
 
 def test_job_of_a_process(busy):
+    """CORE-172."""
     c = busy
 
     def info(pid, **env):

@@ -54,7 +54,7 @@ def test_list(cluster):
 
 
 def test_four_nodes(cluster, mpi):
-    """A sum over all, and a ring through all, of two tasks on each node."""
+    """CORE-109: A sum over all, and a ring through all, of two tasks on each node."""
     out = cluster.run([*PMIX, "-N4", "-n8", mpi, "sum"], env=ONE_HOST).ok().splitlines()
     assert sorted(out) == [f"{rank} of 8: sum 28 ring 28" for rank in range(8)]
     eventually(lambda: no_files_left(cluster), "the server's files are removed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""MPI_Comm_spawn of Open MPI's programs under srun --mpi=pmix (docs/adr/0028), over PMIx: X-16, CORE-109."""
+"""MPI_Comm_spawn of Open MPI's programs under srun --mpi=pmix (docs/adr/0028), over PMIx: X-16."""
 import pathlib
 import re
 import shutil

@@ -77,7 +77,7 @@ def test_requeue(tiers):
 
 
 def test_suspend(tiers):
-    """GANG-24: FORCE:1 keeps jobs of one partition apart, and lets those of a higher one have the CPUs."""
+    """GANG-02: GANG-24: FORCE:1 keeps jobs of one partition apart, and lets those of a higher one have the CPUs."""
     c = tiers("SUSPEND,GANG", low="OverSubscribe=FORCE:1", high="OverSubscribe=FORCE:1")
     count = c.work / "count"
     victim = running(c, "-n4", "--mem=10", "-t5", wrap=f"i=0; while :; do i=$((i+1)); echo $i > {count}; sleep 0.05; done")
@@ -145,6 +145,7 @@ def shown(c, part):
 
 
 def test_mode_and_grace_time_change_live_and_stay(tiers):
+    """GANG-18."""
     c = tiers("CANCEL", low="PreemptMode=OFF")
     assert shown(c, "low") == ("OFF", "0") and shown(c, "high") == ("CANCEL", "0")
     for change, text in (("PreemptMode=GANG", "GANG is of the whole cluster only"), ("PreemptMode=NO", "expected OFF, CANCEL, REQUEUE or SUSPEND"),

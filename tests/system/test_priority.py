@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Priorities: what they are made of, as sprio shows it, who may change them, and in which order jobs start: CORE-049, 050, 051, CORE-052."""
+"""Priorities: what they are made of, as sprio shows it, who may change them, and in which order jobs start: CORE-049, 050, 052."""
 import pytest
 
 from harness import ROOT, Cluster, eventually, many
@@ -142,7 +142,7 @@ def test_a_priority_is_changed_later(make_cluster):
 
 
 def test_first_in_first_out(make_cluster):
-    """priority/basic: five jobs start in order of submission, except those that are moved."""
+    """CORE-049, 050: priority/basic: five jobs start in order of submission, except those that are moved."""
     c = make_cluster(nodes=1, cpus=1, conf="PriorityType=priority/basic\n")
     said = c.run("sprio").fails("You are not running a supported priority plugin\n(priority/basic).\n")
     assert said.endswith("Only 'priority/multifactor' is supported.\n")

@@ -22,6 +22,7 @@ def lines(c, command, user="nobody"):
 
 
 def test_jobs(make_cluster):
+    """CORE-071."""
     c = make_cluster(nodes=1, cpus=2, conf="PrivateData=jobs\nPriorityType=priority/multifactor\n")
     ours, theirs = submit(c, "-n1"), submit(c, "-n1", user="nobody")
     runs(c, ours)

@@ -60,7 +60,7 @@ HOSTILE = {"LD_PRELOAD": "/evil.so", "LD_LIBRARY_PATH": "/evil", "BASH_ENV": "/e
 
 @pytest.mark.parametrize("how", ("sbatch", "srun"))
 def test_scripts_see_the_job_and_nothing_of_its_environment(watched, how):
-    """RELIABILITY G7; what an srun says of the job's name and partition is not taken from it."""
+    """CORE-029, 156, 181, 188, RELIABILITY G7: what an srun says of the job's name and partition is not taken from it."""
     c = watched
     options = ["-N2", "-n3", "-J", "a name", "--comment", "LD_PRELOAD=x"]
     env = {**HOSTILE, "PATH": "/evil:" + c.environment()["PATH"]}
@@ -127,6 +127,7 @@ def test_failing_prolog_of_an_srun_drains(make_cluster):
 
 
 def test_failing_epilog_drains_and_frees(make_cluster):
+    """CORE-100."""
     c = make_cluster(nodes=2, conf="Epilog=/bin/false")
     job = c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true")
     assert c.wait(job)["JobState"] == "COMPLETED"

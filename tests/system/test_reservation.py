@@ -173,6 +173,7 @@ def test_it_begins_by_itself(make_cluster):
 
 
 def test_only_operators(make_cluster):
+    """CORE-072."""
     c = make_cluster(nodes=1)
     user = "nobody"
     c.run("scontrol create reservation StartTime=now Duration=60 Users=root Nodes=n1", user=user).fails("Access/permission denied")

@@ -38,6 +38,7 @@ def starts(c, job):
     ("bf_min_prio_reserve=4294967295", True, True),
     ("bf_window=1", True, True)])
 def test_who_overtakes(cluster, parameters, short, long):
+    """CORE-055."""
     c = cluster(parameters)
     waiting_head(c)
     assert starts(c, submit(c, "-t1")) == short

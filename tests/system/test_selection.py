@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Which nodes a job gets of many: their order, runs of neighbours, all conditions together: CORE-128, 134 to 142, 150, 211, HET-18."""
+"""Which nodes a job gets of many: their order, runs of neighbours, all conditions together: CORE-128, 134, 136 to 142, 150, 211, HET-18."""
 import concurrent.futures
 import datetime
 import re
@@ -66,7 +66,7 @@ def test_contiguous_is_a_condition(twelve):
 
 
 def test_all_conditions_at_once(twelve):
-    """CORE-134, CORE-136: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and what each node must have."""
+    """CORE-134, CORE-136, CORE-211: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and what each node must have."""
     job = submit(twelve, "-pfew", "-N3", "-n6", "-c1", "--contiguous", "-w", "n5", "-x", "n4", "--mincpus=2", "--mem=500", "--tmp=1")
     assert runs_on(twelve, job) == "n[5-7]"
     shown = twelve.job(job)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What scripts parse: COMPATIBILITY, CORE-063, 112 to 116, 127 to 129, 190, 197 to 200, X-03."""
+"""What scripts parse: COMPATIBILITY, CORE-063, 112, 127 to 129, 190, 197 to 200, X-03."""
 import json
 import re
 
@@ -105,6 +105,7 @@ def test_squeue_default_columns(cluster, sleeper):
 
 
 def test_squeue_formats_and_filters(cluster, sleeper):
+    """CORE-190, 200."""
     user = cluster.run("id -un").ok()
     assert cluster.run(f"squeue -h -j {sleeper} -o %i|%j|%u|%T|%t|%D|%N|%P|%C|%l").ok() == \
         f"{sleeper}|sleeper|{user}|RUNNING|R|2|n[1-2]|main|2|10:00"
@@ -145,6 +146,7 @@ def test_squeue_sorting(cluster):
 
 
 def test_sinfo(cluster, sleeper):
+    """CORE-063."""
     head, *rows = cluster.run("sinfo").ok().split("\n")
     assert head == "PARTITION AVAIL  TIMELIMIT  NODES  STATE NODELIST"
     assert rows == ["main*        up   infinite      2    mix n[1-2]", "main*        up   infinite      2   idle n[3-4]"]
@@ -155,6 +157,7 @@ def test_sinfo(cluster, sleeper):
 
 
 def test_partition_and_node_records(cluster):
+    """CORE-112, 128."""
     text = cluster.run("scontrol show partition main").ok()
     assert text.startswith("PartitionName=main\n   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL\n")
     assert "Nodes=n[1-4]" in text and "State=UP" in text and "TotalCPUs=16" in text and "TotalNodes=4" in text
@@ -165,6 +168,7 @@ def test_partition_and_node_records(cluster):
 
 
 def test_config(cluster):
+    """CORE-197."""
     text = cluster.run("scontrol show config").ok()
     assert text.startswith("Configuration data as of 2") and text.count("Configuration data") == 1
     assert re.search(r"^SlurmctldHost\[0\] +(= localhost.*)$", text, re.M)

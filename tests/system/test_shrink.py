@@ -29,6 +29,7 @@ def tasks(c, job):
 @pytest.mark.parametrize("change, left", [("NumNodes=2", "n[1-2]"), ("NodeList=n1,n3", "n[1,3]"), ("nodelist=n1", "n1"),
                                           ("ReqNodes=1", "n1")])
 def test_nodes_are_given_back(cluster, change, left):
+    """CORE-151."""
     c = cluster
     job = running(c)
     waits = c.sbatch("-w", "n2", "-o", "/dev/null", wrap="true")

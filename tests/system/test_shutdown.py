@@ -56,7 +56,7 @@ def test_all_daemons_shortly_after_a_restart(make_cluster):
 
 
 def test_announced(make_cluster):
-    """Jobs are warned, told to end, and killed after KillWait; then all daemons stop. What may be queued again is."""
+    """CORE-158: Jobs are warned, told to end, and killed after KillWait; then all daemons stop. What may be queued again is."""
     c = make_cluster(nodes=2, conf="KillWait=2")
     told = c.sbatch("-o", "told.out", "--no-requeue", "--signal=B:USR1@60",
                     script="#!/bin/sh\ntrap 'echo usr1' USR1\ntrap 'echo term; exit 0' TERM\nwhile :; do sleep 0.1; done\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Shepherds that do not answer: the node daemon ends their steps all the same. CORE-016, CORE-152, RELIABILITY B5."""
+"""Shepherds that do not answer: the node daemon ends their steps all the same. CORE-152, RELIABILITY B5."""
 import os
 import signal
 
@@ -36,6 +36,7 @@ def is_over(c, job, state, pid, inside):
 
 @pytest.mark.parametrize("restarted", [False, True])
 def test_cancelled(make_cluster, restarted):
+    """CORE-152."""
     c = make_cluster(nodes=1, conf=SOON)
     job, pid, inside = begins(c)
     if restarted:  # it is known by its socket alone
@@ -59,7 +60,7 @@ def test_in_control_groups(version):
 
 
 def test_one_that_cannot_be_killed(make_cluster):
-    """It is not stopped, so it may only be busy; then SIGKILL is of no use: the node takes no more work."""
+    """B5: It is not stopped, so it may only be busy; then SIGKILL is of no use: the node takes no more work."""
     if why := cgroups.lacks(1, "freezer"):
         pytest.skip(why)
     c = make_cluster(nodes=1, conf=f"{SOON}\nUnkillableStepTimeout=1")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Processes that MPI programs spawn (docs/adr/0028), by PMI-1 and PMI-2. CORE-109, X-16."""
+"""Processes that MPI programs spawn (docs/adr/0028), by PMI-1 and PMI-2: X-16."""
 import contextlib
 import os
 import pathlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Interactive runs, steps and allocations: CORE-022, 036 to 041, 064 to 068, 103 to 108, 206 to 208, 214 to 222."""
+"""Interactive runs, steps and allocations: CORE-022, 036 to 041, 064, 067, 068, 103, 105, 106, 108, 206 to 208, 214, 216 to 218, 220 to 222."""
 import contextlib
 import os
 import pathlib
@@ -18,6 +18,7 @@ def lines(text):
 
 
 def test_output_comes_back(cluster):
+    """CORE-103."""
     done = cluster.run(["srun", "sh", "-c", "echo out; echo err >&2"])
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
 
@@ -42,7 +43,7 @@ def test_the_time_for_messages(cluster):
 
 
 def test_cyclic_distribution(cluster):
-    """CORE-161."""
+    """CORE-161, 208."""
     out = cluster.run(["srun", "-N2", "-n4", "-m", "cyclic", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]).ok()
     assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
 
@@ -180,6 +181,7 @@ def test_large_input_and_output(cluster):
 
 
 def test_output_to_files(cluster):
+    """CORE-039."""
     cluster.run(["srun", "-n2", "-o", "one.txt", "echo", "x"]).ok()
     assert (cluster.work / "one.txt").read_text() == "x\nx\n"
     cluster.run(["srun", "-N2", "-n2", "-o", "t%t-%N.txt", "-e", "err.txt", "sh", "-c", "echo $SLURM_PROCID"]).ok()
@@ -299,7 +301,7 @@ def test_killed_srun_leaves_no_pending_job(cluster):
 
 
 def test_steps_in_a_job(cluster):
-    """CORE-022, 093: recognised by SLURM_JOB_ID, on all nodes or some, several at once."""
+    """CORE-022, 093, 220: recognised by SLURM_JOB_ID, on all nodes or some, several at once."""
     job = cluster.sbatch("-N2", "-n2", script="""#!/bin/sh
 srun sh -c 'echo all $SLURM_STEP_ID $SLURM_PROCID $SLURMD_NODENAME' | sort
 srun -N1 -n1 sh -c 'echo some $SLURM_STEP_ID $SLURM_JOB_ID'

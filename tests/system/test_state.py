@@ -38,7 +38,7 @@ def stopped(make_cluster):
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGKILL"])
 @pytest.mark.parametrize("which", ["records", "tables"])
 def test_newer_state_is_refused_untouched(stopped, how, which):
-    """Also with -i, and also when a log is to be read back that a killed controller left."""
+    """L1: Also with -i, and also when a log is to be read back that a killed controller left."""
     c, state = stopped, State(stopped)
     if which == "records":
         state.add(META, 0, field(4, 99) + field(5, b"9.8.7"))
@@ -84,7 +84,7 @@ def test_newer_state_on_a_server_is_refused_untouched(server, make_cluster):
 
 
 def test_older_state_is_read(stopped):
-    """The first format had no number."""
+    """L1: The first format had no number."""
     c, state = stopped, State(stopped)
     state.put(META, 0, field(1, 4711) + field(2, 3))
     c.start_controller()

@@ -27,7 +27,7 @@ def test_tasks_that_share_cpus_share_their_memory(make_cluster):
 
 
 def test_steps_that_state_their_memory_wait_for_it(make_cluster):
-    """Two steps of 60 in a job of 100 run one after the other; steps that state none share what there is."""
+    """CORE-133: Two steps of 60 in a job of 100 run one after the other; steps that state none share what there is."""
     c = make_cluster(nodes=1)
     line = "srun -n1 --exact --mem=60 sh -c 'mkdir {0}/only || echo both; sleep 0.3; rmdir {0}/only'".format(c.work)
     job = c.sbatch("-n4", "--mem=100", wrap=f"{line} & {line} & wait; echo done")
@@ -101,7 +101,7 @@ def test_what_a_node_serves(make_cluster):
      "n1: generic resources are held by StepId={job}.0; --overlap shares them"),
 ])
 def test_why_a_step_waits(make_cluster, holds, wants, why):
-    """What is held by whom, and what helps; in Slurm's words first."""
+    """CORE-022: What is held by whom, and what helps; in Slurm's words first."""
     c = make_cluster(nodes=1, conf="GresTypes=tape", node_conf="Gres=tape:2")
     job = c.sbatch("-n4", "--mem=400", "--gres=tape:2", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "a start")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""StateSaveStore: the state on a PostgreSQL server. RELIABILITY P1, P5, P7; A1 and D2 with a server in the disk's place."""
+"""StateSaveStore: the state on a PostgreSQL server. RELIABILITY P1, P5, P7 with a server in the disk's place."""
 from harness import DEADLINE, eventually
 
 
 def test_state_is_on_the_server(server, make_cluster):
-    """Killed and started again, a controller knows what it acknowledged; nobody sees the password."""
+    """P1: Killed and started again, a controller knows what it acknowledged; nobody sees the password."""
     c = make_cluster(nodes=2, conf=f"StateSaveStore={server.url}")
     held = [c.sbatch("-H", "-o", "/dev/null", "-J", f"kept{i}", wrap="true") for i in range(5)]
     c.kill("slurmctld")
@@ -21,7 +21,7 @@ def test_state_is_on_the_server(server, make_cluster):
 
 
 def test_server_that_is_away(server, make_cluster):
-    """Nothing is acknowledged while the server is away, and everything goes on when it is back."""
+    """P5: Nothing is acknowledged while the server is away, and everything goes on when it is back."""
     c = make_cluster(nodes=1, conf=f"StateSaveStore={server.url}")
     before = c.sbatch("-H", "-o", "/dev/null", wrap="true")
     server.stop()
@@ -38,7 +38,7 @@ def test_server_that_is_away(server, make_cluster):
 
 
 def test_second_controller_ends_the_first(server, make_cluster):
-    """Two controllers on one store: the later one leads, the earlier one ends at its next change."""
+    """P7: Two controllers on one store: the later one leads, the earlier one ends at its next change."""
     c = make_cluster(nodes=1, conf=f"StateSaveStore={server.url}")
     server.sql("SET search_path = sluice_test; SELECT lead_take('somebody else', false)")
     asking = c.popen(["sbatch", "-H", "-o", "/dev/null", "--wrap=true"])

@@ -31,6 +31,7 @@ def site(make_cluster):
 
 
 def test_a_list_of_users(site):
+    """CORE-078."""
     c = site
     users = c.dir / "users"
     users.write_text(WELCOME + "\n")
@@ -56,7 +57,7 @@ def test_a_list_of_users(site):
     ([], ""),
 ))
 def test_it_says_no(site, lines, why):
-    """An account that is closed, a stack that wants a password, a module that is not there, and no stack at all."""
+    """CORE-079: An account that is closed, a stack that wants a password, a module that is not there, and no stack at all."""
     c = site
     if lines:
         c.service(*lines)

@@ -53,6 +53,7 @@ def suspended(cluster, *options, **more):
 
 
 def test_stops_and_goes_on(cluster):
+    """CORE-151, GANG-39."""
     c = Counter(cluster, "-w", "n1", "-t5")
     eventually(lambda: cluster.run(f"squeue -h -j {c.job} -o %M").ok() != "0:00", "it has run for a second")
     cluster.run(f"scontrol suspend {c.job}").ok()
@@ -73,6 +74,7 @@ def test_stops_and_goes_on(cluster):
 
 
 def test_cores_are_for_others_and_memory_is_not(make_cluster):
+    """GANG-59."""
     c = make_cluster(nodes=1, cpus=4, memory=1000)
     first = suspended(c, "-n4", "--mem=600")
     assert "State=IDLE" in c.run("scontrol show node n1").ok() and c.node("n1")["AllocMem"] == "600"
@@ -150,6 +152,7 @@ def test_stubborn_when_suspended(cluster):
 
 
 def test_tstp_comes_first(cluster):
+    """GANG-61."""
     wrap = "trap 'echo will stop' TSTP; i=0; while :; do i=$((i+1)); echo $i > {}; sleep 0.05; done"
     c = suspended(cluster, "-w", "n1", wrap=wrap)
     assert "will stop" in cluster.output(c.job)
@@ -157,6 +160,7 @@ def test_tstp_comes_first(cluster):
 
 
 def test_steps_of_all_nodes_stand_and_new_ones_wait(cluster):
+    """GANG-46."""
     work, gate = cluster.work, cluster.work / "gate"
     inner = f"i=0; while :; do i=$((i+1)); echo $i > {work}/step-$SLURMD_NODENAME; sleep 0.05; done"
     (work / "inner.sh").write_text(f"#!/bin/sh\n{inner}\n")

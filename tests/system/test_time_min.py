@@ -27,6 +27,7 @@ def minutes(text):
 
 
 def test_it_gets_what_there_is(full):
+    """CORE-055."""
     c = full
     job = submit(c, "-t60", "--time-min=2")
     eventually(lambda: c.state(job) == "RUNNING", "it may be shorter")

@@ -75,6 +75,7 @@ def with_program(make_cluster, **more):
 
 
 def test_one_node_is_drained_the_others_are_released(make_cluster, deaf):
+    """B5, CORE-152, 159, 187."""
     c = with_program(make_cluster, nodes=3)
     task = c.work / "task"
     task.write_text(f"#!/bin/sh\n[ $SLURMD_NODENAME != n2 ] || exec ls {deaf.path}\nsleep 1000\n")

@@ -101,6 +101,7 @@ def test_answered_when_the_caller_has_said_all(cluster):
 
 @pytest.mark.parametrize("name", BAD)
 def test_refused_and_still_there(cluster, name):
+    """CORE-007, H3."""
     for address in ports(cluster):
         answer = talk(address, BAD[name])
         assert b"slurm.key" not in answer
