@@ -3,6 +3,7 @@
 
 Nothing here waits for a time: waiting is asking again until a deadline, which is only for a test that has failed.
 """
+import collections
 import contextlib
 import json
 import os
@@ -35,6 +36,9 @@ def amount(sample, release):
     return max(sample, release * SOAK // 100)
 
 
+PORTS_GIVEN = collections.deque(maxlen=1000)  # who has got one may not listen there yet
+
+
 def free_ports(count, first=None, last=None):
     """Below those that outgoing connections take, and of a worker's own: others may come between the look and the use."""
     if first is None:
@@ -51,8 +55,9 @@ def free_ports(count, first=None, last=None):
                 raise
             except OSError:
                 continue
-        if port not in ports:
+        if port not in ports and port not in PORTS_GIVEN:
             ports.append(port)
+    PORTS_GIVEN.extend(ports if last - first > 2 * PORTS_GIVEN.maxlen else ())
     return ports
 
 
@@ -306,7 +311,12 @@ class Cluster:
                 self.running(name)
             out = self.look("sinfo -h -N -o %t").stdout.split()
             return len(out) >= self.count and all(s in states for s in out)
-        eventually(ready, "all nodes registered\n" + self.tail("slurmctld"))
+
+        def late():
+            nodes = [line.split() for line in self.look("sinfo -h -N -o '%N %t'").stdout.splitlines()]
+            missing = [name for name, state in nodes if state not in states and name in self.daemons]
+            return f"all nodes registered: {nodes}\n" + self.tail("slurmctld") + "".join(self.tail(name, 10) for name in missing[:3])
+        eventually(ready, late)
 
     def stopped(self, name):
         """By SIGSTOP."""

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What README and the manual pages say is so."""
+"""What README and the manual pages say is so, and what tests rely on."""
 import pathlib
 import re
 
 import pytest
 
-from harness import DEADLINE, PREFIX
+from harness import DEADLINE, PREFIX, free_ports
 
 TOP = pathlib.Path(__file__).parents[2]
 
@@ -131,3 +131,7 @@ def test_requirements_that_a_file_names_are_named_at_its_tests():
         head, _, rest = file.read_text().partition('"""')[2].partition('"""')
         missing = requirements_in(head) - requirements_in(rest) - set(re.findall(r"\b[A-MP]\d{1,2}\b", rest))
         assert not missing, f"{file.name}: no test names {sorted(map(str, missing))}"
+
+
+def test_ports_that_nobody_listens_on_yet_are_not_given_again():
+    assert not set(free_ports(300)) & set(free_ports(300))
