@@ -58,7 +58,7 @@ static size_t build_nodes(struct control *c, struct step_layout *l, struct step 
         m->port = n->conf->port;
         m->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
         m->cpus = step_layout_cpus(l, n, a, l->tasks[i]);
-        uint64_t own = step_layout_memory(l, a, l->tasks[i]);
+        uint64_t own = step_layout_granted_memory(l, a, l->tasks[i]);
         SET(m, mem_mib, own ? own : a->mem_mib);
         if (a->incarnation)
             SET(m, incarnation, str_hash(a->incarnation));

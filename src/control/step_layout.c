@@ -137,6 +137,21 @@ bool step_layout_is_whole(const struct step_layout *l)
     return OR(l->spec, whole, false) || !OR(l->spec, exact, false);
 }
 
+uint64_t step_layout_granted_memory(const struct step_layout *l, const struct alloc_node *a,
+                                    uint32_t tasks)
+{
+    uint64_t need = step_layout_memory(l, a, tasks);
+    uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
+    if (!need || l->spec->has_mem_per_node_mib || !step_layout_is_whole(l))
+        return need;
+    uint64_t of_all_cpus = l->spec->mem_per_cpu_mib * a->cpus;
+    if (of_all_cpus >= a->mem_mib)
+        return 0;
+    if (of_all_cpus > left)
+        of_all_cpus = left;
+    return of_all_cpus > need ? of_all_cpus : need;
+}
+
 /* CPUs of the job's that a step could have now. */
 static uint32_t idle_cpus(const struct step_layout *l, const struct alloc_node *a)
 {

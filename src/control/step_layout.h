@@ -39,10 +39,14 @@ uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
 bool step_layout_is_whole(const struct step_layout *l);
 /* Which ones it gets. */
 struct step_cpus_way step_layout_way(const struct step_layout *l, const struct node *n);
-/* MiB of a node for so many tasks; 0: none of its own. What comes with the environment of the job
- * is no request of the step's: as much as the job has there is shared by its steps. */
+/* MiB of a node that so many tasks need; 0: none of its own. What comes with the environment of the
+ * job is no request of the step's: as much as the job has there is shared by its steps. */
 uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a,
                             uint32_t tasks);
+/* MiB of a node that a step with so many tasks there gets: of a step with all CPUs, the memory per
+ * CPU counts for all of them. 0: all memory of the job, shared with its other steps. */
+uint64_t step_layout_granted_memory(const struct step_layout *l, const struct alloc_node *a,
+                                    uint32_t tasks);
 /* step_busy.c: -ERR_NODES_BUSY, with what is held by which other steps, and which option helps. */
 int step_layout_busy(const struct control *c, const struct step_layout *l, struct err *err);
 /* The task numbers of each node: blocks of consecutive ones, or dealt like cards. at: the places of

@@ -5,7 +5,17 @@ import pwd
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import ROOT, Cluster, eventually
+
+
+@pytest.fixture(scope="module")
+def share():
+    c = Cluster(nodes=1)
+    try:
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
 
 
 def test_a_step_asks_for_no_more_than_its_job_has(make_cluster):
@@ -38,6 +48,17 @@ def test_steps_that_state_their_memory_wait_for_it(make_cluster):
     job = c.sbatch("-n4", "--mem=100", wrap=f"{meet} a & {meet} b & wait; echo met")
     assert c.wait(job)["JobState"] == "COMPLETED"
     assert "met" in c.output(job)
+
+
+@pytest.mark.parametrize("options, mem", [
+    ("-n1", "300M"), ("-n2", "300M"), ("-n1 --exact", "100M"), ("-n1 -c1", "100M"), ("-n2 --exact", "200M"), ("-n1 --mem-per-cpu=50", "150M"),
+    ("-n1 --mem-per-cpu=150", "300M"), ("-n1 --mem-per-cpu=50 --exact", "50M"), ("-n1 --mem=70", "70M"), ("-n1 --overlap", "300M"),
+])
+def test_memory_of_a_step(share, options, mem):
+    """A step with all CPUs of its job has the memory of all of them; an exact one that of its own."""
+    line = f"srun {options} sh -c 'test $SLURM_PROCID != 0 || scontrol show step $SLURM_JOB_ID.$SLURM_STEP_ID -o'"
+    out = share.run(["salloc", "-Q", "-n3", "--mem-per-cpu=100", "sh", "-c", line]).ok()
+    assert f",mem={mem}," in out
 
 
 def test_an_attempt_that_is_over_makes_no_steps(make_cluster):
