@@ -26,8 +26,10 @@ static void drop_rows(struct listing *l)
 void listing_done(struct listing *l)
 {
     drop_rows(l);
-    vec_foreach (&l->columns, c)
+    vec_foreach (&l->columns, c) {
         free(c->before);
+        free(c->suffix);
+    }
     vec_done(&l->columns);
     vec_done(&l->keys);
     vec_done(&l->rows);
@@ -184,8 +186,8 @@ static void put_line(struct listing *l, const void *record, struct str *out)
         if (!c->field)
             continue;
         put_column(l, c, record, out);
-        if (c->separator)
-            str_putc(out, c->separator);
+        if (c->suffix)
+            str_puts(out, c->suffix);
     }
     str_putc(out, '\n');
 }

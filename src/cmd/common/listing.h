@@ -18,7 +18,7 @@
 
 #define LISTING_WIDTH_MAX 4096
 #define LISTING_COLUMNS_MAX 1024
-#define LISTING_NAME_WIDTH 20 /* of a column of --Format that states none */
+#define LISTING_NAME_WIDTH 20 /* of a column of --Format without a colon */
 
 enum listing_kind {
     LISTING_TEXT,   /* NULL prints "(null)"; sorted as text */
@@ -60,7 +60,7 @@ struct listing_column {
     char *before;                      /* literal text, owned */
     unsigned width;                    /* 0: as wide as the value */
     bool right, widest;                /* widest: "%#X", see listing_measure() */
-    char separator;                    /* after the value; 0: none */
+    char *suffix;                      /* text after the value, owned; NULL: none */
 };
 struct listing_key {
     const struct listing_field *field;
@@ -83,7 +83,8 @@ void listing_done(struct listing *l);
 /* "%[.][width]letter" and text between; "%all" for every field. What is not known is reported by
  * cmd_error() and printed as it stands, as Slurm does. */
 void listing_set_letters(struct listing *l, const char *format);
-/* "name[:[.][width][suffix]],..."; "all". Unknown names are reported and left out. */
+/* "name[:[.][width][suffix]],..."; "all". A colon without a width: as wide as the value, as Slurm
+ * has it. Unknown names are reported and left out. */
 void listing_set_names(struct listing *l, const char *format);
 /* "[+-]letter,..." or names; "#letter" sorts by the field with letter '#' where the table has one.
  * Keys that are not known are reported and left out; false: there were some. */

@@ -29,6 +29,7 @@ static void add_column(struct listing *l, struct listing_column c, struct str *b
 {
     if (l->columns.len >= LISTING_COLUMNS_MAX) {
         str_clear(before);
+        free(c.suffix);
         return;
     }
     c.before = str_take(before);
@@ -39,10 +40,14 @@ static void add_all(struct listing *l, struct str *before)
 {
     for (size_t i = 0; i < l->table->count; i++)
         if (l->table->fields[i].letter && l->table->fields[i].letter != '#')
-            add_column(l, (struct listing_column){.field = &l->table->fields[i], .separator = '|'},
-                       before);
-    if (l->columns.len)
-        vec_last(&l->columns).separator = 0;
+            add_column(
+                l,
+                (struct listing_column){.field = &l->table->fields[i], .suffix = mem_strdup("|")},
+                before);
+    if (l->columns.len) {
+        free(vec_last(&l->columns).suffix);
+        vec_last(&l->columns).suffix = NULL;
+    }
 }
 
 static unsigned parse_width(const char **s)
@@ -106,10 +111,11 @@ void listing_set_names(struct listing *l, const char *format)
                 c.right = true;
                 at++;
             }
-            if (isdigit((unsigned char)*at) && at < s + len)
-                c.width = parse_width(&at);
-            if (at < s + len) /* "JobID:.10|": what follows the width follows the value */
-                c.separator = *at;
+            if (s[name_len] == ':')
+                c.width = at < s + len ? parse_width(&at) : 0;
+            if (c.field &&
+                at < s + len) /* "JobID:.10|": what follows the width follows the value */
+                c.suffix = mem_strndup(at, (size_t)(s + len - at));
             if (c.field)
                 add_column(l, c, &before);
             else

@@ -61,7 +61,10 @@ static void test_formats(void **state)
         {NULL, "Name:6,Number:.4", "NAME   NUM\n", "beta     2\n"},
         {NULL, "nosuch,Name:4", "NAME\n", "beta\n"},
         {NULL, "Name:4|,Number:3", "NAME|NUM\n", "beta|2  \n"},
-        {NULL, "Name:", "NAME                \n", "beta                \n"},
+        {NULL, "Name:", "NAME\n", "beta\n"},
+        {NULL, "Name: ,Number:", "NAME NUM\n", "beta 2\n"},
+        {NULL, "Name:##x,Number:.4 MiB,name:2:,Number:.", "NAME##x NUM MiBNA:NUM\n",
+         "beta##x   2 MiBbe:2\n"},
         {NULL, "all", "NAME|NUM|ST\n", "beta|2|s8\n"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
