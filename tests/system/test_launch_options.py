@@ -185,6 +185,8 @@ MESSAGES = [  # commands of a user who has forgotten something, Slurm's words
     ("sbcast -w n1 /etc/passwd /tmp/x", "option --nodelist is not available in this version: "),
     ("sbcast -Z /etc/passwd /tmp/x", "option --no-allocation is not available in this version: "),
     ("sattach 99999.0", "Could not get job step info: Invalid job id specified"), ("sattach 1.0 2.0", "too many parameters"),
+    ("srun --jobid=99999 true", "Unable to confirm allocation for job 99999: Invalid job id specified\n"
+     "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 99999\n"),
     ("sattach x", "Failed to parse stepid"), ("sattach --pty --input-filter=1 1.0", "don't specify both --pty and I/O filtering"),
     ("sattach --output-filter=x 1.0", 'Invalid numeric value "x" for output-filter.'),
 ]

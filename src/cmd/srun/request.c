@@ -158,7 +158,11 @@ static void step_refused(struct request *r, const struct err *err)
 {
     if (r->interrupted)
         say_info("Cancelled pending job step");
-    else
+    else if (err->code == -ERR_NO_JOB) {
+        say_error("Unable to confirm allocation for job %u: %s", r->run->job_id, err->text);
+        say_info("Check SLURM_JOB_ID environment variable. Expired or invalid job %u",
+                 r->run->job_id);
+    } else
         say_error("Unable to create step for job %u: %s", r->run->job_id, err->text);
     refused(r, err);
 }
