@@ -97,7 +97,10 @@ def test_a_job_may_be_longer_than_its_reservation(make_cluster):
     c.run("scontrol create reservation ReservationName=s StartTime=now+60 Duration=5 Users=root Nodes=n2").ok()
     job = c.sbatch("--reservation=r,s", "-t60", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "the job runs in the reservation")
-    assert c.run(["squeue", "-h", "-j", str(job), "-o", "%N %v"]).ok().startswith("n1 r")
+    assert c.run(["squeue", "-h", "-j", str(job), "-o", "%N %v"]).ok() == "n1 r,s"
+    for reservation, jobs in (("r", [str(job)]), ("s", [])):
+        assert c.run(f"squeue -h --reservation={reservation} -o %i").ok().split() == jobs
+    assert c.job(job)["Reservation"] == "r,s" and c.json(f"scontrol show job {job}")["jobs"][0]["resv_name"] == "r,s"
     c.run(f"scancel {job}").ok()
 
 

@@ -152,6 +152,11 @@ const char *job_state_sentence(const Pb__JobLive *live)
     return said ? live->reason_detail : job_state_reason(live);
 }
 
+const char *job_state_reservation(const Pb__JobSpec *spec, const Pb__JobLive *live)
+{
+    return spec->reservation && *spec->reservation ? spec->reservation : live->reservation;
+}
+
 const char *job_state_failure(const Pb__JobLive *live)
 {
     bool failed = live->state == PB__JOB_STATE__FAILED || live->state == PB__JOB_STATE__CANCELLED ||

@@ -300,7 +300,7 @@ static void put_request(const struct job_view *v)
     text_pair(v->out, "Features", s->features);
     str_puts(v->out, " DelayBoot=00:00:00");
     put_optional(v, "Prefer", s->prefer);
-    const char *resv = v->live->reservation ? v->live->reservation : s->reservation;
+    const char *resv = job_state_reservation(s, v->live);
     if (resv) {
         text_break(v->style, v->out);
         text_pair(v->out, "Reservation", resv);

@@ -254,12 +254,13 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
         filter->has_completing = filter->completing = 1;
 }
 
-/* A table needs little of each job. */
+/* A table needs little of each job. The reservation that a job is in has a field number above 63,
+ * so that no bit asks for it. */
 static void put_needs(const struct list *l, Pb__JobFilter *filter)
 {
     struct needs n;
     if (l->json || l->options->priority || l->options->over_sec || l->options->under_sec ||
-        !needs_of(&l->listing, &n))
+        l->options->reservation || !needs_of(&l->listing, &n))
         return;
     filter->has_spec_fields = filter->has_live_fields = 1;
     filter->spec_fields = n.spec;
