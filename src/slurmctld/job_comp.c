@@ -7,12 +7,14 @@
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/text.h"
 #include "base/timefmt.h"
 #include "slurmctld/ctld.h"
 
@@ -35,12 +37,22 @@ void job_comp_close(struct ctld *c)
 /* --- the line ------------------------------------------------------------------------------------
  */
 
-/* A user may have chosen it: a pair has no blanks, and a record is one line. */
+/* A user may have chosen it: a pair has no blanks, a record is one line, and administrators read it
+ * at a terminal. */
 static void put(struct str *out, const char *key, const char *value)
 {
+    size_t left = value ? strlen(value) : 0, len;
+
     str_printf(out, "%s=", key);
-    for (; value && *value; value++)
-        str_putc(out, (unsigned char)*value <= ' ' ? '_' : *value);
+    for (; left; value += len, left -= len) {
+        bool harmful;
+
+        len = text_next(value, left, &harmful);
+        if (harmful || *value == ' ')
+            str_putc(out, '_');
+        else
+            str_append(out, value, len);
+    }
     str_putc(out, ' ');
 }
 

@@ -167,3 +167,8 @@ def test_terminals_are_not_driven_by_texts(cluster):
     cluster.run(f"scancel {job}").ok()
     said = cluster.run(["srun", "--mpi", "a\x1b[31m\u009b\x7f", "true"]).fails("a\\033[31m")
     assert not set(said) & {"\x1b", "\u009b", "\x7f"}
+    script = cluster.work / "others.sh"  # of somebody else's, who is not trusted
+    script.write_text("#!/bin/sh\n#SBATCH --network=a\x1b[31m\u202e\ntrue\n")
+    warned = cluster.run(["sbatch", "-H", script]).stderr
+    assert "warning: option --network=a\\033[31m\\u202e" in warned and not set(warned) & {"\x1b", "\u202e"}
+    cluster.run("scancel -u root" if ROOT else "scancel --me").ok()

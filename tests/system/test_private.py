@@ -48,8 +48,11 @@ def test_jobs(make_cluster):
     told = json.loads(c.run(f"sluice why {theirs_waits} --json").ok())["why"][0]
     assert ours in {h["job_id"] for g in told["nodes"] for h in g["jobs"]}
     # Nor which processes are whose.
-    listed = {line.split()[1] for line in c.run("scontrol listpids", user="nobody").ok().splitlines()[1:]}
-    assert listed == {str(theirs)}
+    def listed(user):
+        return {line.split()[1] for line in c.run("scontrol listpids", user=user).stdout.splitlines()[1:]}
+
+    eventually(lambda: listed(None) == {str(ours), str(theirs)}, "processes of both")  # RUNNING is a little earlier
+    assert listed("nobody") == {str(theirs)}
     c.run(f"scontrol listpids {ours}", user="nobody").fails(f"There are no steps for job {ours} on ")
     pid = next(line.split()[0] for line in c.run("scontrol listpids").ok().splitlines() if line.split()[1] == str(ours))
     c.run(f"scontrol pidinfo {pid}", user="nobody").fails("Failed to locate job for requested pid")

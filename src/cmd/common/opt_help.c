@@ -136,8 +136,11 @@ void opt_print_notes(const struct opt *o)
 {
     for (const char *s = str_cstr(&o->notes); *s;) {
         size_t len = strcspn(s, "\n");
-        if (!o->quiet || str_starts(s, "error: "))
-            fprintf(stderr, "%s: %.*s\n", opt_program(o), (int)len, s);
+        if (!o->quiet || str_starts(s, "error: ")) {
+            _cleanup_str_ struct str text = STR_INIT;
+            text_escape_n(s, len, &text);
+            fprintf(stderr, "%s: %s\n", opt_program(o), str_cstr(&text));
+        }
         s += len + (s[len] == '\n');
     }
 }

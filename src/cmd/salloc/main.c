@@ -9,6 +9,8 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/str.h"
+#include "base/text.h"
 #include "cmd/common/bind_help.h"
 #include "cmd/common/opt.h"
 #include "cmd/common/origin.h"
@@ -79,7 +81,10 @@ static int pass_x11(const struct opt *o, struct err *err)
 
 static int fail(const struct err *err)
 {
-    fprintf(stderr, "salloc: error: %s\n", err->text);
+    _cleanup_str_ struct str text = STR_INIT;
+
+    text_escape(err->text, &text);
+    fprintf(stderr, "salloc: error: %s\n", str_cstr(&text));
     return 1;
 }
 
