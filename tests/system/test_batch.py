@@ -213,7 +213,9 @@ def test_the_path_is_told_as_it_is(cluster):
     name = name.replace("%N", "n2")
     assert cluster.job(job)["StdOut"] == name
     assert f"StdOut={name}\n" in (cluster.work / name).read_text()
-    assert cluster.run(f"squeue -h --states=all -j {job} -O stdout:400").ok().strip() == name
+    listed = f"squeue -h --states=all -j {job} -O stdout:400"
+    assert cluster.run(listed).ok().strip() == f"{cluster.work}/{pattern}"
+    assert cluster.run(f"{listed} --expand-patterns").ok().strip() == name
 
 
 def test_output_can_be_read_while_it_runs(cluster):
