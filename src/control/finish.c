@@ -343,6 +343,7 @@ static void count_auto_requeue(struct control *c, struct job *j, enum _Pb__JobSt
 /* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
 void finish_requeue(struct control *c, struct job *j)
 {
+    _cleanup_free_ char *attempt = job_event_describe_attempt(c, j);
     j->requeue_after = false;
     alloc_clear(c->cluster, j);
     if (!job_state_may_become(j->state, PB__JOB_STATE__PENDING))
@@ -366,7 +367,7 @@ void finish_requeue(struct control *c, struct job *j)
     bool launch_failed = str_eq(j->reason, "JobLaunchFailure");
     j->reason = NULL;
     char *why = take_ptr(j->reason_detail);
-    job_set_state(c->cluster, j, PB__JOB_STATE__PENDING, CAUSE_REQUEUE, why);
+    job_set_state(c->cluster, j, PB__JOB_STATE__PENDING, CAUSE_REQUEUE, attempt);
     depend_requeue(c, j);
     submit_enqueue(c, j);
     if (j->held && why && launch_failed) /* Slurm's words, and what happened */

@@ -122,7 +122,7 @@ static void put_fields(const struct control *c, const struct job *j, unsigned fi
         str_printf(out, " cpus=%u", job_alloc_cpus(j));
     if (fields & RESTARTS)
         str_printf(out, " restarts=%u%s", j->restarts, j->held || j->admin_hold ? " held" : "");
-    if (fields & REASON && j->reason)
+    if (fields & REASON && j->reason && !str_eq(j->reason, "Cleaning"))
         str_printf(out, " reason=%s", j->reason);
 }
 
@@ -160,6 +160,30 @@ void job_event_log(struct control *c, const struct transition *t)
     if (why)
         str_printf(&out, " (%s)", why);
     c->env->log(c->env->ctx, LOG_LVL_INFO, "control", str_cstr(&out));
+}
+
+void job_event_requeue_requested(struct control *c, const struct job *j, uint32_t uid)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    str_puts(&out, "job ");
+    put_id(j, &out);
+    str_puts(&out, " requeue requested: user=");
+    put_owner(c, j, &out);
+    str_puts(&out, " by=");
+    put_user(&out, known_name(c, uid), uid);
+    c->env->log(c->env->ctx, LOG_LVL_INFO, "control", str_cstr(&out));
+}
+
+char *job_event_describe_attempt(const struct control *c, const struct job *j)
+{
+    _cleanup_str_ struct str nodes = STR_INIT;
+    job_format_nodes(c->cluster, j, &nodes);
+    const char *reason = j->reason && !str_eq(j->reason, "Cleaning") ? j->reason
+                         : j->state == PB__JOB_STATE__CANCELLED      ? "REQUEUE"
+                                                                     : state_name(j->state);
+    const char *detail = j->reason_detail;
+    return mem_printf("after %s%s%s%s%s", reason, nodes.len ? " on " : "", str_cstr(&nodes),
+                      detail ? ": " : "", detail ? detail : "");
 }
 
 /* --- the completion store ------------------------------------------------------------------------

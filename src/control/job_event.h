@@ -12,6 +12,12 @@ enum job_event {
 #undef JOB_EVENT
 };
 
+/* A request to queue the job again, of this user. */
+void job_event_requeue_requested(struct control *c, const struct job *j, uint32_t uid);
+/* "after NodeDown on n1": what the log says of the attempt that a requeue is about to forget. The
+ * caller frees it. */
+char *job_event_describe_attempt(const struct control *c, const struct job *j);
+
 /* Detail for DebugFlags; nothing is formatted unless the flag is set. */
 #define control_debug(c, id, ...)                                                                  \
     (control_debug_wants((c), CONF_DEBUG_##id)                                                     \

@@ -138,6 +138,7 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     int rc = job_is_final(j) ? submit_check_count(c, array_weight(j) - 1, err) : 0;
     if (rc != 0)
         return rc;
+    job_event_requeue_requested(c, j, who->uid);
     Pb__JobUpdate held = *r;
     if (j->state == PB__JOB_STATE__SUSPENDED) /* as in Slurm: somebody did not want it to run */
         held.has_hold = held.hold = true;

@@ -107,7 +107,7 @@ static void format(const struct conf *conf, const struct env_job_end *e, struct 
     put(out, "Cluster", conf->cluster_name);
     put_time(out, "SubmitTime", e->submit_at);
     put_time(out, "EligibleTime", e->eligible_at);
-    put_status(out, "DerivedExitCode", e->derived_status << 8);
+    put_status(out, "DerivedExitCode", e->derived_status);
     put_status(out, "ExitCode", e->exit_status);
     str_putc(out, '\n');
 }

@@ -42,9 +42,18 @@ def test_log_names_user_nodes_and_reason_of_every_event(make_cluster):
     c.run(f"scontrol resume {killed}").ok()
     said(c, f"job {killed} resumed: {who} nodes=n1")
     c.run(f"scontrol requeue {killed}").ok()
-    said(c, f"job {killed} requeued: {who} restarts=1")
+    root = f"{pwd.getpwuid(os.geteuid()).pw_name}({os.geteuid()})"
+    said(c, f"job {killed} requeue requested: {who} by={root}")
+    said(c, f"job {killed} requeued: {who} restarts=1 (after REQUEUE on n1)")
     c.run(f"scancel {killed}", user=OTHER).ok()
     said(c, f"job {killed} cancelled: {who} by={OTHER}({UID})")
+    lost = c.sbatch("-w", "n2", wrap="sleep 600", user=OTHER)
+    eventually(lambda: c.state(lost) == "RUNNING", "it runs")
+    c.run("scontrol update nodename=n2 state=down reason=test").ok()
+    said(c, f"job {lost} requeued: {who} restarts=1 (after NodeDown on n2)")
+    c.run("scontrol update nodename=n2 state=resume").ok()
+    c.run(f"scancel {lost}", user=OTHER).ok()
+    assert "reason=Cleaning" not in log(c)
     array = c.sbatch("--array=3", wrap="true", user=OTHER)
     c.wait(f"{array}_3")
     assert re.search(rf"job {array}_3\(\d+\) ended: {re.escape(who)} state=COMPLETED", log(c))
@@ -61,7 +70,7 @@ def test_completion_records_are_written_as_slurm_writes_them(make_cluster):
     said(c, "cannot open JobCompLoc '/nowhere/jobs.log': No such file or directory")
     c.conf_file.write_text(c.conf_file.read_text().replace("/nowhere", str(c.dir)))
     c.run("scontrol reconfigure").ok()
-    job = c.sbatch("-J", "a b\u202e\x1b\udcff\u00e9", "-t", "90", wrap="exit 2", user=OTHER)
+    job = c.sbatch("-J", "a b\u202e\x1b\udcff\u00e9", "-t", "90", wrap="srun sh -c 'exit 3'; exit 2", user=OTHER)
     c.wait(job)
     eventually(file.exists, "the file")
     line, = file.read_text().splitlines(True)
@@ -73,6 +82,7 @@ def test_completion_records_are_written_as_slurm_writes_them(make_cluster):
     fields = dict(pairs)
     shown = c.job(job)
     assert (fields["JobId"], fields["UserId"], fields["Name"], fields["JobState"]) == (str(job), f"{OTHER}({UID})", "a_b___\u00e9", "FAILED")
+    assert fields["DerivedExitCode"] == "3:0"
     assert (fields["TimeLimit"], fields["NodeList"], fields["NodeCnt"], fields["ExitCode"]) == ("90", "n1", "1", "2:0")
     assert all(fields[key] == shown[key] for key in ("StartTime", "EndTime", "SubmitTime", "EligibleTime", "Partition", "WorkDir"))
     file.rename(c.dir / "jobs.log.1")
@@ -97,7 +107,9 @@ FLAGS = {  # what is logged of a job that needs a reservation, a license, a GRES
 
 def test_debug_flags(make_cluster):
     """Set by scontrol, each makes its subsystem say more, and only then; a reconfiguration goes back to the file's."""
-    c = at_info(make_cluster, conf="Licenses=l:4\nGresTypes=g\nPrologSlurmctld=/bin/true\nPriorityType=priority/multifactor\n",
+    c = at_info(make_cluster, conf="Licenses=l:4\nGresTypes=g\nPrologSlurmctld=/bin/true\nPriorityType=priority/multifactor\n"
+                "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nJobCompType=jobcomp/filetxt\nJobCompLoc=/dev/null\n"
+                "PartitionName=high Nodes=n1 PriorityTier=9",
                 node_conf="Gres=g:2")
 
     def work():
@@ -121,14 +133,26 @@ def test_debug_flags(make_cluster):
     eventually(lambda: lines(job) == set(FLAGS), lambda: set(FLAGS) - lines(job))
     blocker, waits = c.sbatch("-N2", "--exclusive", "-t", "5", wrap="sleep 600"), c.sbatch("-N2", "--exclusive", wrap="true")
     said(c, f"Backfill: job {waits} waits: Resources")
-    c.run("scontrol setdebugflags -backfill -network -protocol").ok()
+    c.run(f"scancel {blocker} {waits}").ok()
+    c.run("scontrol setdebugflags -network").ok()
+    before = len(log(c))
+    c.run("scontrol setdebugflags +protocol +gang +jobcomp").ok()
+    c.run("scontrol update partitionname=high nodes=n[1-2] prioritytier=9").ok()
+    victim = c.sbatch("-N2", "--exclusive", wrap="sleep 600")
+    eventually(lambda: c.state(victim) == "RUNNING", "it runs")
+    preemptor = c.sbatch("-N2", "--exclusive", "-p", "high", wrap="true")
+    c.wait(preemptor)
+    said(c, f"Gang: job {victim} is suspended for a preemptor")
+    said(c, f"JobComp: job {preemptor}: the completion record is queued")
+    assert "Network: call" in log(c)[before:]
+    c.run(f"scancel {victim}").ok()
+    c.run("scontrol setdebugflags -backfill -network -protocol -gang -jobcomp").ok()
     assert "Backfill" not in re.search("^DebugFlags += (.*)$", c.run("scontrol show config").stdout, re.M)[1]
     c.run("scontrol reconfigure").ok()
     assert re.search(r"^DebugFlags +=.*\(null\)$", c.run("scontrol show config").stdout, re.M)
     c.run("scontrol setdebugflags +magic").fails("invalid debug flag: +magic")
     if ROOT:
         c.run("scontrol setdebugflags +Gang", user=OTHER).fails("Access/permission denied")
-    c.run(f"scancel {blocker} {waits}").ok()
 
 
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
