@@ -144,15 +144,18 @@ static void check_key(const struct conf *conf, struct conf_report *report)
         add(report, true, "%s", err.text);
 }
 
-/* A key's value: a program, or a pattern that stands for several ones. */
-static void check_program(const char *key, const char *path, bool here, struct conf_report *report)
+/* A key's value: a program, or a pattern that stands for several ones. elsewhere: the hosts that
+ * need it, of which this one may be none; NULL: the controller runs it. */
+static void check_program(const char *key, const char *path, const char *elsewhere,
+                          struct conf_report *report)
 {
     glob_t found = {0};
+    bool here = !elsewhere;
     int rc = glob(path, GLOB_NOSORT, NULL, &found);
     if (rc)
-        add(report, here, "%s=%s: %s%s", key, path,
-            rc == GLOB_NOMATCH ? "no such file" : "cannot be read",
-            here ? "" : " on this host; each node needs it");
+        add(report, here, "%s=%s: %s%s%s%s", key, path,
+            rc == GLOB_NOMATCH ? "no such file" : "cannot be read", here ? "" : " on this host; ",
+            here ? "" : elsewhere, here ? "" : " needs it");
     for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++) {
         const char *file = found.gl_pathv[i];
         struct stat st;
@@ -168,31 +171,58 @@ static void check_program(const char *key, const char *path, bool here, struct c
  */
 static void check_programs(const struct conf *conf, struct conf_report *report)
 {
+    static const char node[] = "each node", host[] = "each host that runs srun";
     const struct {
-        const char *key, *path;
-        bool here;
+        const char *key, *path, *elsewhere;
     } programs[] = {
-        {"PrologSlurmctld", conf->prolog_slurmctld, true},
-        {"EpilogSlurmctld", conf->epilog_slurmctld, true},
-        {"ResvProlog", conf->resv_prolog, true},
-        {"ResvEpilog", conf->resv_epilog, true},
-        {"SlurmctldPrimaryOnProg", conf->slurmctld_primary_on_prog, true},
-        {"SlurmctldPrimaryOffProg", conf->slurmctld_primary_off_prog, true},
-        {"Prolog", conf->prolog, false},
-        {"Epilog", conf->epilog, false},
-        {"TaskProlog", conf->task_prolog, false},
-        {"TaskEpilog", conf->task_epilog, false},
-        {"HealthCheckProgram", conf->health_check_program, false},
-        {"UnkillableStepProgram", conf->unkillable_step_program, false},
+        {"PrologSlurmctld", conf->prolog_slurmctld, NULL},
+        {"EpilogSlurmctld", conf->epilog_slurmctld, NULL},
+        {"ResvProlog", conf->resv_prolog, NULL},
+        {"ResvEpilog", conf->resv_epilog, NULL},
+        {"SlurmctldPrimaryOnProg", conf->slurmctld_primary_on_prog, NULL},
+        {"SlurmctldPrimaryOffProg", conf->slurmctld_primary_off_prog, NULL},
+        {"Prolog", conf->prolog, node},
+        {"Epilog", conf->epilog, node},
+        {"TaskProlog", conf->task_prolog, node},
+        {"TaskEpilog", conf->task_epilog, node},
+        {"HealthCheckProgram", conf->health_check_program, node},
+        {"UnkillableStepProgram", conf->unkillable_step_program, node},
+        {"SrunProlog", conf->srun_prolog, host},
+        {"SrunEpilog", conf->srun_epilog, host},
     };
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
         const char *rest = programs[i].path;
         char *path;
         while ((path = conf_script_next(&rest)) != NULL) {
-            check_program(programs[i].key, path, programs[i].here, report);
+            check_program(programs[i].key, path, programs[i].elsewhere, report);
             free(path);
         }
     }
+}
+
+/* Files without which the daemons and commands go on, or most of them. */
+static void check_files(const struct conf *conf, struct conf_report *report)
+{
+    const struct {
+        const char *key, *path;
+    } written[] = {{"SlurmctldLogFile", conf->slurmctld_log_file},
+                   {"JobCompLoc", job_comp_path(conf)}};
+    for (size_t i = 0; i < sizeof(written) / sizeof(written[0]); i++) {
+        const char *path = written[i].path, *slash = path ? strrchr(path, '/') : NULL;
+        if (!slash || slash == path)
+            continue;
+        _cleanup_free_ char *dir = mem_strndup(path, (size_t)(slash - path));
+        if (access(dir, F_OK))
+            add(report, false, "%s=%s: no directory '%s': create it, writable for SlurmUser %s",
+                written[i].key, path, dir, conf->slurm_user);
+    }
+    if (conf->plugstack_config && *conf->plugstack_config && access(conf->plugstack_config, F_OK))
+        add(report, false,
+            "PlugStackConfig=%s: no such file on this host; each node and each host that runs srun "
+            "needs it",
+            conf->plugstack_config);
+    if (!str_eq(conf->mail_prog, "/bin/mail") && access(conf->mail_prog, X_OK))
+        add(report, false, "MailProg=%s: %s: no mail is sent", conf->mail_prog, strerror(errno));
 }
 
 /* What would stop a start, or a job's, besides the file itself. */
@@ -205,6 +235,7 @@ static void check_surroundings(const struct conf *conf, struct conf_report *repo
         add(report, true, "%s", err.text);
     check_key(conf, report);
     check_programs(conf, report);
+    check_files(conf, report);
 }
 
 /* Two names of one address: both controllers would have one port of it, and each would take the

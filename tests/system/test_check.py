@@ -27,7 +27,8 @@ def test_every_error_is_reported(make_cluster):
     (c.dir / "slurm.key").chmod(0o644)
     add(c, "KillWait=abc\nSelectTypeParameters=CR_Magic\nNodeName=x[ CPUs=1\nNodeName=y CPUs=many\nPartitionName=q Nodes=n1 MaxTime=never\n"
            f"PartitionName=r Nodes=n1 PreemptMode=perhaps\nPrologSlurmctld={c.dir}/none\nEpilogSlurmctld={c.dir}/plain\n"
-           f"Prolog={c.dir}/elsewhere\nJobSubmitPlugins=lua\nMessageTimeout=soon")
+           f"Prolog={c.dir}/elsewhere\nJobSubmitPlugins=lua\nMessageTimeout=soon\nSrunEpilog={c.dir}/else\nMailProg={c.dir}/mail\n"
+           f"PlugStackConfig={c.dir}/stack\nJobCompType=jobcomp/filetxt\nJobCompLoc={c.dir}/no/log")
     done = check(c)
     assert done.returncode == 1
     for text in ("KillWait=abc", "CR_Magic", "x[", "CPUs=many", "MessageTimeout=soon", f"PrologSlurmctld={c.dir}/none: no such file",
@@ -35,6 +36,11 @@ def test_every_error_is_reported(make_cluster):
                  "slurm.key"):
         assert len(re.findall(f"^.*error: .*{re.escape(text)}|^error: .*{re.escape(text)}", done.stderr, re.M)) >= 1, (text, done.stderr)
     assert re.search(f"^warning: Prolog={c.dir}/elsewhere: no such file on this host; each node needs it$", done.stderr, re.M)
+    for text in (f"SrunEpilog={c.dir}/else: no such file on this host; each host that runs srun needs it",
+                 f"MailProg={c.dir}/mail: No such file or directory: no mail is sent",
+                 f"PlugStackConfig={c.dir}/stack: no such file on this host; each node and each host that runs srun needs it",
+                 f"JobCompLoc={c.dir}/no/log: no directory '{c.dir}/no': create it, writable for SlurmUser "):
+        assert f"warning: {text}" in done.stderr, (text, done.stderr)
     assert len(set(done.stderr.splitlines())) == len(done.stderr.splitlines()), "each once"
     # The partitions are checked when the nodes are right.
     c.conf_file.write_text(re.sub("NodeName=[xy].*\n", "", c.conf_file.read_text()))
@@ -70,7 +76,7 @@ def test_controller_with_two_names_obeys_an_order_once(make_cluster, alias):
         assert c.daemons.pop(name).wait(DEADLINE) == 0
 
 
-@pytest.mark.parametrize("script, says", [(None, "job_submit.lua is not there"), ("function slurm_job_submit(", "job_submit.lua:1:"),
+@pytest.mark.parametrize("script, says", [(None, "job_submit.lua does not exist"), ("function slurm_job_submit(", "job_submit.lua:1:"),
                                           ("x = 1", "slurm_job_submit")])
 def test_reconfigure_refuses_a_script_that_does_not_load(make_cluster, script, says):
     c = make_cluster(nodes=1)
