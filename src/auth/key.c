@@ -40,6 +40,11 @@ int auth_secret_read(const char *path, uid_t owner, void *out, size_t max, struc
     _cleanup_close_ int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0 && errno == ELOOP)
         return err_set(err, -ERR_CONFIG, "%s: a symbolic link; a secret must be a file", path);
+    if (fd < 0 && errno == EACCES)
+        return err_set(err, -EACCES,
+                       "uid %u cannot read '%s': run 'chown %u %s' and 'chmod 0600 %s', or start "
+                       "the daemon as root",
+                       (unsigned)geteuid(), path, (unsigned)owner, path, path);
     if (fd < 0)
         return err_set(err, -errno, "%s: %s", path, strerror(errno));
     rc = check_open_secret(fd, path, owner, err);

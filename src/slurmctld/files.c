@@ -149,12 +149,12 @@ int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err)
         if (rc && rc != -EEXIST)
             return err_set(
                 err, rc,
-                "there is no cluster key %s, and it cannot be made here (%s): run "
-                "'dd if=/dev/urandom of=%s bs=64 count=1', give it to %s with mode 0600, "
-                "and copy it to every host of the cluster",
-                path, why.text, path, conf->slurm_user);
+                "cluster key '%s' is missing and cannot be created (%s): run 'dd "
+                "if=/dev/urandom of=%s bs=64 count=1', 'chown %s %s' and 'chmod 0600 %s', and copy "
+                "the key to every host of the cluster",
+                path, err_text(rc), path, conf->slurm_user, path, path);
         if (rc == 0)
-            log_info("made a cluster key, %s; copy it to every host of the cluster", path);
+            log_info("created the cluster key '%s': copy it to every host of the cluster", path);
     }
     int rc = auth_key_load(path, conf->slurm_uid, &c->key, err);
     if (rc)

@@ -31,5 +31,12 @@ void logging_open(struct ctld *c, const struct conf *conf, bool starting)
         log_syslog_level(conf->slurmctld_syslog_debug, false, o->foreground, (enum log_level)level);
     if (starting)
         log_open(&options);
-    log_error("SlurmctldLogFile %s: %s", file, strerror(-rc));
+    log_error(
+        "cannot open %s '%s': %s: logging to %s; create its directory, writable for SlurmUser "
+        "%s, or set another file",
+        o->log_file ? "the log file" : "SlurmctldLogFile", file, strerror(-rc),
+        !starting       ? "the former file"
+        : o->foreground ? "standard error"
+                        : "syslog",
+        conf->slurm_user);
 }

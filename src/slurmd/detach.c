@@ -44,7 +44,14 @@ void detach_ready(int fd, int null_fd)
 int detach_write_pid(const char *path, struct err *err)
 {
     char text[16];
+    struct err why = {0};
 
     snprintf(text, sizeof(text), "%d\n", (int)getpid());
-    return path_write_file(path, text, strlen(text), 0644, err);
+    int rc = path_write_file(path, text, strlen(text), 0644, &why);
+    if (rc)
+        err_set(err, rc,
+                "SlurmdPidFile '%s': %s: create its directory, writable for the user of slurmd, or "
+                "set another file",
+                path, why.text);
+    return rc;
 }

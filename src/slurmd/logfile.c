@@ -35,8 +35,10 @@ int logfile_open(struct slurmd *d, struct err *err)
         log_syslog_level(d->conf->slurmd_syslog_debug, file, d->foreground, level);
     rc = log_open(&options);
     if (rc)
-        return err_set(err, rc, "cannot open %s %s: %s",
-                       d->log_file_given ? "log file" : "SlurmdLogFile", file, strerror(-rc));
+        return err_set(err, rc,
+                       "cannot open %s '%s': %s: create its directory, writable for the user of "
+                       "slurmd, or set another file",
+                       d->log_file_given ? "the log file" : "SlurmdLogFile", file, strerror(-rc));
     free(d->log_file);
     d->log_file = take_ptr(file);
     return 0;

@@ -81,7 +81,9 @@ static int lock(struct slurmd *d, struct err *err)
     for (int i = 0; (rc = flock(d->lock_fd, LOCK_EX | LOCK_NB)) && i < LOCK_TRIES; i++)
         usleep(LOCK_PAUSE_USEC);
     if (rc)
-        return err_set(err, -EBUSY, "another slurmd for node %s is running: it uses %s", d->name,
+        return err_set(err, -EBUSY,
+                       "SlurmdSpoolDir '%s' is in use by another slurmd: stop that one, or put %%n "
+                       "into SlurmdSpoolDir where a host has several nodes",
                        d->spool);
     return 0;
 }

@@ -56,6 +56,43 @@ def test_directory_that_cannot_be_written(make_cluster, key, there, text):
     assert text.format(dir=c.dir) in out, out
 
 
+@pytest.mark.skipif(not ROOT, reason="needs root: files of another user")
+def test_files_that_cannot_be_opened(make_cluster):
+    """Keys, logs, process ids and the spool directory: the file, the reason and what to do."""
+    c = make_cluster(nodes=2, start=False)
+    plain = c.conf_file.read_text()
+    slurmd, slurmctld = [PREFIX / "sbin/slurmd", "-D", "-N", "n1"], [PREFIX / "sbin/slurmctld", "-D"]
+
+    def configure(**keys):
+        text = plain
+        for key, value in keys.items():
+            text = re.sub(f"^{key}=.*\n", "", text, flags=re.M) + f"\n{key}={value}\n"
+        c.conf_file.write_text(text)
+
+    configure(SlurmUser="nobody", SlurmdUser="nobody")
+    key = c.dir / "slurm.key"
+    uid = pwd.getpwnam("nobody").pw_uid
+    text = f"uid {uid} cannot read '{key}': run 'chown {uid} {key}' and 'chmod 0600 {key}', or start the daemon as root"
+    assert text in said(c, "slurmctld", [*AS_NOBODY, *slurmctld])
+    assert text in said(c, "n1", [*AS_NOBODY, *slurmd])
+    key.rename(c.dir / "away")
+    out = said(c, "slurmctld", [*AS_NOBODY, *slurmctld])
+    assert f"cluster key '{key}' is missing and cannot be created (Permission denied): run 'dd if=/dev/urandom of={key}" in out
+    (c.dir / "away").rename(key)
+    configure(SlurmdLogFile=c.dir / "none/log")
+    assert f"cannot open SlurmdLogFile '{c.dir}/none/log': No such file or directory: create its directory" in said(c, "n1", slurmd)
+    configure(SlurmdPidFile=c.dir / "none/pid")
+    out = said(c, "n1", slurmd)
+    assert f"SlurmdPidFile '{c.dir}/none/pid': cannot open directory {c.dir}/none: No such file or directory: create its directory" in out
+    configure(SlurmctldLogFile=c.dir / "none/log", SlurmdSpoolDir=c.dir / "one")
+    c.start_controller()
+    text = f"cannot open SlurmctldLogFile '{c.dir}/none/log': No such file or directory: logging to standard error; create its directory"
+    assert text in (c.dir / "slurmctld.stderr").read_text()
+    c.start_node("n2")
+    eventually(lambda: (c.dir / "one/id").exists(), lambda: c.tail("n2"))
+    assert f"SlurmdSpoolDir '{c.dir}/one' is in use by another slurmd: stop that one, or put %n into" in said(c, "n1", slurmd)
+
+
 @pytest.mark.parametrize("line, text", [
     ("sbatch -d after_ok:1 --wrap true", "unknown dependency type 'after_ok'"),
     ("sbatch -d ok --wrap true", "invalid dependency 'ok': use TYPE:JOB[:JOB...]"),
