@@ -117,7 +117,7 @@ static int read_file(const char *path, size_t max, bool is_text, struct str *out
         if (n == 0)
             break;
         if (is_text && memchr(text.data + text.len, 0, (size_t)n))
-            return err_set(err, -ERR_PARSE, "%s: this is no text", path);
+            return err_set(err, -ERR_PARSE, "%s: not a text file", path);
         text.len += (size_t)n;
         if (text.len > max)
             return err_set(err, -ERR_TOO_BIG, "%s is larger than %zu bytes", path, max);

@@ -125,7 +125,7 @@ static void reading(void **state)
     assert_string_equal(str_cstr(&out), "kept0123456789");
     assert_int_equal(path_read_text(in("f"), 10, &out, NULL), 0);
     assert_int_equal(path_read_text("/dev/zero", SIZE_MAX / 2, &out, &err), -ERR_PARSE);
-    assert_string_equal(err.text, "/dev/zero: this is no text");
+    assert_string_equal(err.text, "/dev/zero: not a text file");
     _cleanup_str_ struct str small = STR_INIT_CAP(5);
     assert_int_equal(path_read_file(in("f"), 10, &small, NULL), -ERR_TOO_BIG);
     _cleanup_str_ struct str proc = STR_INIT; /* says size 0 */

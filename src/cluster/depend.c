@@ -143,7 +143,7 @@ int depend_parse(const char *text, size_t most, struct depend *out, struct err *
         if ((*s != ',' && *s != '?') || !s[1])
             return no(err, "what follows a job must be another one behind ':', ',' or '?'", s);
         if (separator && separator != *s)
-            return no(err, "',' and '?' can not both be used", text);
+            return no(err, "',' and '?' cannot both be used", text);
         separator = *s++;
     }
     if (count > most)

@@ -49,7 +49,7 @@ int resv_parse_flags(const char *list, uint32_t *flags, int64_t *purge_sec, stru
         size_t len = strcspn(s, ","), word = strcspn(s, ",=");
         uint32_t flag = find(s, word);
         if (len && (!flag || (word < len && flag != RESV_PURGE_COMP)))
-            return err_set(err, -ERR_PARSE, "Flags: there is no flag %.*s", (int)len, s);
+            return err_set(err, -ERR_PARSE, "Flags: unknown flag %.*s", (int)len, s);
         if (flag == RESV_PURGE_COMP) {
             purge = RESV_PURGE_SEC;
             int rc = word < len ? parse_purge(s + word + 1, len - word - 1, &purge, err) : 0;

@@ -117,12 +117,12 @@ int shape_parse(const char *text, struct arena *arena, Pb__JobSpec *s, struct er
             return err_set(err, -ERR_PARSE, "'%.60s' is not of the form FIELD=VALUE", w);
         *value++ = '\0';
         if (!is_known(w))
-            return err_set(err, -ERR_PARSE, "'%.60s' is no field of a job's shape", w);
+            return err_set(err, -ERR_PARSE, "'%.60s' is not a field of a job's shape", w);
         const ProtobufCFieldDescriptor *f = find(w);
         if (f->type == PROTOBUF_C_TYPE_STRING)
             *(char **)at(s, f->offset) = value;
         else if (!parse_number(s, f, value))
-            return err_set(err, -ERR_PARSE, "%s='%.60s' is no number, or too large", w, value);
+            return err_set(err, -ERR_PARSE, "%s='%.60s' is not a number or too large", w, value);
     }
     return 0;
 }

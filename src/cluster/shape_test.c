@@ -7,13 +7,13 @@ static void bad_words(void **state)
 {
     static const char *const rows[][2] = {
         {"min_nodes", "'min_nodes' is not of the form FIELD=VALUE"},
-        {"nodes=2", "'nodes' is no field of a job's shape"},
-        {"command=/bin/sh", "'command' is no field of a job's shape"},
-        {"min_nodes=", "min_nodes='' is no number, or too large"},
-        {"min_nodes=-1", "min_nodes='-1' is no number, or too large"},
-        {"min_nodes=4294967296", "min_nodes='4294967296' is no number, or too large"},
-        {"exclusive=2", "exclusive='2' is no number, or too large"},
-        {"num_tasks=3 nice=x", "nice='x' is no number, or too large"},
+        {"nodes=2", "'nodes' is not a field of a job's shape"},
+        {"command=/bin/sh", "'command' is not a field of a job's shape"},
+        {"min_nodes=", "min_nodes='' is not a number or too large"},
+        {"min_nodes=-1", "min_nodes='-1' is not a number or too large"},
+        {"min_nodes=4294967296", "min_nodes='4294967296' is not a number or too large"},
+        {"exclusive=2", "exclusive='2' is not a number or too large"},
+        {"num_tasks=3 nice=x", "nice='x' is not a number or too large"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(rows); i++) {

@@ -178,7 +178,7 @@ static int ports_check(struct conf_loader *l, struct err *err)
         conf_warn(l,
                   written(l, CONF_KEY_slurmd_port)->text ? written(l, CONF_KEY_slurmd_port)->at
                                                          : written(l, CONF_KEY_slurmctld_port)->at,
-                  "SlurmdPort %u is a port of SlurmctldPort, too: they can not run on one host",
+                  "SlurmdPort %u is a port of SlurmctldPort, too: they cannot run on one host",
                   c->slurmd_port);
     return 0;
 }

@@ -107,7 +107,7 @@ static int take_dirs(const struct reader *r, const char *list, struct err *err)
         for (len = strlen(dir); len > 1 && dir[len - 1] == '/'; len--)
             dir[len - 1] = '\0';
         if (dir[0] != '/' || !dir[1] || strstr(dir, "//") || strstr(dir, "/."))
-            return fail(r, err, "Dirs: \"%s\" is no absolute path of a directory", dir);
+            return fail(r, err, "Dirs: '%s' is not an absolute path", dir);
         if (c->dirs.len == CONF_CONTAINER_DIRS_MAX)
             return fail(r, err, "Dirs: more than %d directories", CONF_CONTAINER_DIRS_MAX);
         if (!has_dir(c, dir))
@@ -173,7 +173,7 @@ static int next_word(const struct reader *r, char **at, char **value, struct err
     *end = '\0';
     *value = strchr(key, '=');
     if (!*value || *value == key)
-        return fail(r, err, "\"%s\" is no KEY=VALUE", key);
+        return fail(r, err, "'%s' is not KEY=VALUE", key);
     *(*value)++ = '\0';
     if (**value == '"' && end[-1] == '"' && end - *value > 1) {
         end[-1] = '\0';

@@ -49,8 +49,8 @@ static void bad_lines(void **state)
     static const struct {
         const char *text, *says;
     } vectors[] = {
-        {"BasePath\n", "job_container.conf:1: \"BasePath\" is no KEY=VALUE"},
-        {"\n=x\n", ":2: \"=x\" is no KEY=VALUE"},
+        {"BasePath\n", "job_container.conf:1: 'BasePath' is not KEY=VALUE"},
+        {"\n=x\n", ":2: '=x' is not KEY=VALUE"},
         {"BasePath=\n", ":1: BasePath= has no value"},
         {"BasePath=x\n", ":1: BasePath=x: expected an absolute path"},
         {"InitScript=x\n", ":1: InitScript=x: expected an absolute path"},
@@ -59,10 +59,10 @@ static void bad_lines(void **state)
         {"BasePath=/x NodeName=n1\n", ":1: NodeName has to be the first key"},
         {"NodeName=n[1 BasePath=/x\n", ":1: NodeName=n[1: "},
         {"NodeName=n9 BasePath=x\n", ":1: BasePath=x: expected an absolute path"},
-        {"Dirs=tmp\n", ":1: Dirs: \"tmp\" is no absolute path"},
-        {"Dirs=/\n", ":1: Dirs: \"/\" is no absolute path"},
-        {"Dirs=/tmp/../etc\n", "is no absolute path"},
-        {"Dirs=,\n", "is no absolute path"},
+        {"Dirs=tmp\n", ":1: Dirs: 'tmp' is not an absolute path"},
+        {"Dirs=/\n", ":1: Dirs: '/' is not an absolute path"},
+        {"Dirs=/tmp/../etc\n", "is not an absolute path"},
+        {"Dirs=,\n", "is not an absolute path"},
         {"CloneNSScript_Wait=0\n", "expected seconds, from 1"},
         {"BasePath=/tmp\n", "BasePath=/tmp is in /tmp"},
         {"BasePath=/dev/shm/x/\n", "is in /dev/shm"},

@@ -68,8 +68,7 @@ int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place a
         const struct param *p = find(list, name);
         char *value = list[name] == '=' ? mem_strndup(list + name + 1, len - name - 1) : NULL;
         if (!p)
-            conf_fault(l, at, "SchedulerParameters: '%.*s' is no parameter of Slurm's", (int)name,
-                       list);
+            conf_fault(l, at, "SchedulerParameters: unknown parameter '%.*s'", (int)name, list);
         else if (p->kind == NOTE)
             conf_warn(l, at, "SchedulerParameters: '%s' has no effect: %s", p->name, p->text);
         else

@@ -47,7 +47,7 @@ static int find(const struct conf *c, struct conf_submit *s, struct err *err)
             "name out of the line",
             s->place, name, dirs);
     if (s->path[0] != '/')
-        rc = err_set(err, -ERR_CONFIG, "PluginDir=%s is no absolute path", dirs);
+        rc = err_set(err, -ERR_CONFIG, "PluginDir=%s is not an absolute path", dirs);
     if (rc == 0)
         rc = trust_check(s->path, &c->slurm_uid, 1, err);
     return rc < 0 ? err_prefix(err, "%s", s->place) : 0;

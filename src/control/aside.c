@@ -88,7 +88,7 @@ void aside_replace_meta(struct control *c)
         last < c->conf->max_job_id ? (uint32_t)last : c->conf->first_job_id;
     c->epoch = (uint64_t)control_wall(c);
     control_log(c, LOG_LVL_ERROR,
-                "which job ids were given is not known any more: going on with %u; if higher ones "
+                "the last job id is no longer known: going on with %u; if higher ones "
                 "were in use, set FirstJobId above them",
                 c->next_id);
 }

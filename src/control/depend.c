@@ -36,16 +36,16 @@ static int check_item(const struct control *c, const struct caller *who, const s
     if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
         return no(err, "does not exist or has been purged", item->job_id);
     if (on == j || (a && a == j->array))
-        return no(err, "can not wait for itself", item->job_id);
+        return no(err, "cannot wait for itself", item->job_id);
     if (item->element != DEPEND_WHOLE && !a)
-        return no(err, "is no job array", item->job_id);
+        return no(err, "is not a job array", item->job_id);
     if (item->element != DEPEND_WHOLE && !idset_has(&a->all, item->element))
         return no(err, "has no such element", item->job_id);
     item->of_array = a != NULL;
     if (a && j->array && item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE)
         depend_set_corr(item);
     if (a && item->kind == DEPEND_EXPAND)
-        return no(err, "is a job array, which can not be expanded", item->job_id);
+        return no(err, "is a job array, which cannot be expanded", item->job_id);
     if (item->kind != DEPEND_EXPAND)
         return 0;
     if (d->items.len > 1)

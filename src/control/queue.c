@@ -340,7 +340,7 @@ static int check_place(struct control *c, const struct caller *who, struct job *
 {
     int rc = who->is_operator ? check_waits(j, err) : no(err, ERR_ACCESS, NULL);
     if (rc == 0 && c->announced)
-        rc = no(err, ERR_SHUTDOWN, "nothing starts any more");
+        rc = no(err, ERR_SHUTDOWN, "no job starts");
     if (rc == 0 && !several_is_queued(j))
         rc = err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
                      j->reason ? j->reason : "it is in no queue");

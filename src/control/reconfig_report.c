@@ -57,7 +57,7 @@ static bool say_pending(struct control *c, struct job *j, struct str *out)
     bool never = submit_check_possible(c, j, &err) != 0;
     bool beyond = !never && submit_check_limits(c, j, false, NULL) != 0;
     if (never)
-        str_printf(out, "JobId=%u: can not run any more: %s\n", j->id, err.text);
+        str_printf(out, "JobId=%u: can no longer run: %s\n", j->id, err.text);
     else if (beyond)
         str_printf(out, "JobId=%u: waits beyond the limits of its partition (%s)\n", j->id,
                    j->reason);

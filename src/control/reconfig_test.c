@@ -74,8 +74,8 @@ static void check_text(const char *text, const struct jobs *j)
     says(text, j->on_n1, "runs on node n1, which is removed: it is queued again");
     says(text, j->no_requeue, "runs on node n1, which is removed: it ends");
     says(text, j->stays, NULL);
-    says(text, j->wide, "can not run any more: ");
-    says(text, j->long_one, "can not run any more: ");
+    says(text, j->wide, "can no longer run: ");
+    says(text, j->long_one, "can no longer run: ");
     says(text, j->in_b, NULL); /* it runs on n4, which stays */
     assert_non_null(strstr(text, "MaxTime"));
 }

@@ -185,8 +185,7 @@ static void resume_job(struct control *c, struct job *j)
         inactive_look(c, j);
         suspend_restored(c, j);
         if (j->lost_node) { /* the configuration is another than before */
-            control_log(c, LOG_LVL_INFO, "job %u lost nodes that are not configured any more",
-                        j->id);
+            control_log(c, LOG_LVL_INFO, "job %u lost nodes that are no longer configured", j->id);
             finish_without(c, j, j->lost_host);
         }
         hook_resume(c, j);

@@ -117,7 +117,7 @@ static int apply_lists(const struct ask *a)
     if (rc != 0)
         return rc;
     if (a->r->groups && strchr(a->r->groups, '-') == a->r->groups)
-        return no(a, "Groups can not be denied");
+        return no(a, "Groups cannot be denied");
     if (a->r->users && a->r->groups)
         return no(a, "Users and Groups exclude each other");
     if (!a->r->users && !a->r->groups && !a->r->accounts)
@@ -230,7 +230,7 @@ static int find_duration(const struct ask *a, int64_t length, int64_t *out)
     if ((add || take) && !a->self)
         return no(a, "Duration+= and Duration-= are for one that is there");
     if ((add || take) && (length == RESV_NEVER || given == RESV_NEVER))
-        return no(a, "Duration without an end can not be added to or taken from");
+        return no(a, "an unlimited Duration cannot be increased or decreased");
     if (take && given >= length)
         return no(a, "Duration-= takes all of its time");
     *out = add ? whole_minutes(length + given) : take ? length - given : given;

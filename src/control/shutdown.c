@@ -133,8 +133,7 @@ void control_announce(struct control *c, int64_t in_sec)
         c->shutdown_passed = false;
         c->shutdown_mono_ms = control_mono(c) + in_sec * 1000;
         save(c);
-        control_log(c, LOG_LVL_INFO,
-                    "shutdown announced: nothing starts any more, %zu jobs have %lld s left",
+        control_log(c, LOG_LVL_INFO, "shutdown announced: no job starts, %zu jobs have %lld s left",
                     c->cluster->ends.count, (long long)in_sec);
     }
     each_holding(c, set_warning);

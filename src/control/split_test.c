@@ -401,7 +401,7 @@ static void what_is_cancelled_makes_room(void **state)
     assert_int_equal(submit(f, "0-9"), -ERR_JOB_LIMIT);
     const char *why = fixture_text(f, f->last_call);
     assert_non_null(strstr(why, "10 asked for"));
-    assert_non_null(strstr(why, "MaxJobCount=50, of which 9 are free: ask again"));
+    assert_non_null(strstr(why, "MaxJobCount=50, of which 9 are free: submit the job"));
     assert_int_equal(submit(f, "0-98"), -ERR_JOB_LIMIT);
     assert_non_null(strstr(fixture_text(f, f->last_call), "99 asked for"));
     assert_non_null(strstr(fixture_text(f, f->last_call), "ask for fewer"));

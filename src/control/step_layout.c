@@ -273,14 +273,15 @@ static int place(const struct control *c, struct step_layout *l, struct err *err
     else if (!pick(l, l->most, picked))
         rc = no(err, ERR_STEP_MEMORY, NULL);
     else if (!pick(l, l->by_gres, picked))
-        rc = no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
+        rc = no(err, ERR_STEP_CONFIG, "the job has fewer generic resources than the step requests");
     else if (!pick(l, l->cap, picked))
         rc = step_layout_busy(c, l, err);
     else
         deal(l, picked);
     free(picked);
     if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, true))
-        return no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
+        return no(err, ERR_STEP_CONFIG,
+                  "the job has fewer generic resources than the step requests");
     if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, l->overlap))
         return no(err, ERR_NODES_BUSY, NULL);
     return rc;
@@ -311,7 +312,8 @@ static int place_listed(const struct control *c, struct step_layout *l, struct a
         if (l->tasks[i] > l->most[i])
             return no(err, ERR_STEP_MEMORY, NULL);
         if (l->tasks[i] > l->by_gres[i])
-            return no(err, ERR_STEP_CONFIG, "the job has not so many generic resources");
+            return no(err, ERR_STEP_CONFIG,
+                      "the job has fewer generic resources than the step requests");
         if (l->tasks[i] > l->cap[i])
             return step_layout_busy(c, l, err);
     }

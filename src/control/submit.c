@@ -354,8 +354,7 @@ static int check_script_env(const Pb__JobSpec *spec, struct err *err)
         size_t name =
             strspn(var, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
         if (!name || var[name] != '=')
-            return err_set(err, -ERR_PARSE, "\"%.80s\" is no variable for prologs and epilogs",
-                           var);
+            return err_set(err, -ERR_PARSE, "unknown variable '%.80s' of prologs and epilogs", var);
         bytes += strlen(var) + 1;
     }
     if (bytes <= SCRIPT_ENV_MAX)
@@ -394,7 +393,8 @@ int submit_check_count(const struct control *c, size_t more, struct err *err)
                    "%s: %zu asked for, each element of an array counts; MaxJobCount=%zu, of which "
                    "%zu are free: %s",
                    err_text(ERR_JOB_LIMIT), more, most, room,
-                   more > most ? "ask for fewer at a time" : "ask again when other jobs are gone");
+                   more > most ? "ask for fewer at a time"
+                               : "submit the job when other jobs have ended");
 }
 
 /* Whether there is room for the job, among all jobs and in the share of its user. */

@@ -251,7 +251,7 @@ static const char *note_of(const struct control *c, const struct trial *t, const
     if (t->best.makes_room)
         return "as soon as jobs of a lower tier have made room for it";
     if (spec->partition[t->next] && at > control_wall(c))
-        return "or sooner, in another one of so many partitions";
+        return "or sooner, in another of its partitions";
     if (at - control_wall(c) > FAR_SEC)
         return "or sooner: jobs before it have no time limit";
     return NULL;

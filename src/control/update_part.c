@@ -139,8 +139,9 @@ static void restore(struct control *c, struct part *p, const Pb__PartChange *r, 
         }
     }
     if (part_change(c->cluster, p, &set, &err) != 0) {
-        control_log(c, LOG_LVL_ERROR, "partition %s: what scontrol set does not fit any more: %s",
-                    p->conf.name, err.text);
+        control_log(c, LOG_LVL_ERROR,
+                    "partition %s: values that scontrol set are no longer valid: %s", p->conf.name,
+                    err.text);
         str_clear(&p->changes);
         overruled = true;
     }

@@ -169,9 +169,8 @@ static int find_parts(struct control *c, const struct caller *who, struct job *j
     }
     if (j->part)
         return asked && !*asked ? check_without_resv(j, err) : 0;
-    return err_set(err, -ERR_NO_PARTITION,
-                   "%s: %s is no more; give it another with Partition=", err_text(ERR_NO_PARTITION),
-                   j->part_name ? j->part_name : "its partition");
+    return err_set(err, -ERR_NO_PARTITION, "%s: %s no longer exists; set another with Partition=",
+                   err_text(ERR_NO_PARTITION), j->part_name ? j->part_name : "its partition");
 }
 
 struct moved { /* what a job had before it was moved to other partitions */

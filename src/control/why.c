@@ -200,7 +200,7 @@ static void answer(struct control *c)
     if (reply)
         c->env->reply(c->env->ctx, call, &reply->base);
     else
-        control_refuse_code(c, call, ERR_TRANSITION, "it is not pending any more");
+        control_refuse_code(c, call, ERR_TRANSITION, "the job is no longer pending");
 }
 
 /* A step of why a job waits. False: it is answered. */

@@ -114,7 +114,7 @@ int kernel_write(int root, uint32_t cpu, const struct kernel_setting *s, struct 
     int rc = 0;
 
     if (dir < 0)
-        return err_set(err, -ERR_RANGE, "the frequency of CPU %u cannot be set any more", cpu);
+        return err_set(err, -ERR_RANGE, "the frequency of CPU %u can no longer be set", cpu);
     if (max_first)
         rc = write_number(dir, cpu, "scaling_max_freq", s->max, err);
     if (!rc)

@@ -87,7 +87,7 @@ int ask_adopt(struct ask *a, Pb__AdoptReply **reply, struct err *err)
     int rc;
 
     if (stat("/proc/self/ns/pid", &st))
-        return err_set(err, -ERR_NODE_FAULT, "/proc is not there");
+        return err_set(err, -ERR_NODE_FAULT, "/proc is missing");
     m.uid = a->uid;
     m.pid = (uint32_t)a->pid;
     m.pid_namespace = (uint64_t)st.st_ino;

@@ -170,7 +170,7 @@ static bool is_adopted(const struct login *l)
 static int adopted(const struct login *l, const struct result *r)
 {
     if (join(l, r))
-        return act(l, l->options.adopt_failure, "the private directories of the job are not there");
+        return act(l, l->options.adopt_failure, "the private directories of the job are missing");
     if (set_environment(l, r) != PAM_SUCCESS)
         return act(l, l->options.adopt_failure, "there is no memory left");
     pam_set_data(l->pam, ADOPTED, (void *)(intptr_t)getpid(), NULL);

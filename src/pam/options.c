@@ -117,7 +117,7 @@ void options_parse(pam_handle_t *pam, int argc, const char **argv, struct option
     for (int i = 0; i < argc; i++)
         if (!take(pam, argv[i], out)) {
             pam_syslog(pam, LOG_ERR,
-                       "option '%s' is not known, or cannot have this value: nobody "
+                       "unknown option '%s', or invalid value: nobody "
                        "but root is let in",
                        argv[i]);
             out->bad = true;

@@ -119,7 +119,7 @@ int rpc_error_unpack(const void *body, size_t len, struct err *err)
     if (len <= ERROR_TEXT_MAX)
         e = arena_unpack(&arena, &pb__error__descriptor, body, len);
     if (!e || e->code <= 0) {
-        rc = err_set(err, -ERR_PROTOCOL, "a refusal that can not be understood");
+        rc = err_set(err, -ERR_PROTOCOL, "a refusal that cannot be decoded");
     } else {
         rc = err_set(err, -e->code, "%s", e->text);
         if (err)

@@ -41,7 +41,7 @@ static void rest(struct rpc_server *s, int e)
     if (!s->accept_timer)
         s->accept_timer = loop_timer_new(s->opt.loop, on_accept_again, s);
     loop_timer_set(s->accept_timer, SHORT_PAUSE_MS);
-    snprintf(why, sizeof(why), "a connection can not be accepted: %s", strerror(e));
+    snprintf(why, sizeof(why), "a connection cannot be accepted: %s", strerror(e));
     rpc_server_refused(s, "listener", why);
 }
 
@@ -124,7 +124,7 @@ static uint16_t port_of(int fd)
 
 static int listen_error(int rc, const char *addr, uint16_t port, struct err *err)
 {
-    return err_set(err, rc, "can not listen on %s:%u: %s%s", addr ? addr : "*", port, strerror(-rc),
+    return err_set(err, rc, "cannot listen on %s:%u: %s%s", addr ? addr : "*", port, strerror(-rc),
                    rc == -EADDRINUSE ? "; is another daemon running there?" : "");
 }
 
@@ -164,7 +164,7 @@ int rpc_server_listen_tcp(struct rpc_server *s, const char *addr, uint16_t port,
         return listen_any(s, port, err);
     n = rpc_net_resolve(addr, port, false, addrs, err);
     if (n < 0)
-        return err_prefix(err, "can not listen on %s:%u", addr, port);
+        return err_prefix(err, "cannot listen on %s:%u", addr, port);
     fd = listen_on(&addrs[0]);
     if (fd < 0)
         return listen_error(fd, addr, port, err);

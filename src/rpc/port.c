@@ -60,7 +60,7 @@ static void describe_holder(uint16_t port, char text[64])
         snprintf(text, 64, "uid %u %s", (unsigned)uid,
                  listens ? "listens there" : "has a connection from there");
     else
-        snprintf(text, 64, "by whom the kernel does not tell");
+        snprintf(text, 64, "the kernel does not tell by which user");
 }
 
 /* Whether SIGTERM or SIGINT waits, which are blocked here; else after the pause. */

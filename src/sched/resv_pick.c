@@ -373,7 +373,7 @@ int resv_pick_licenses(const struct resv_pick *p, struct resv *r, struct err *er
             last = *other;
         }
         if (last && sum > l->total)
-            return err_set(err, -ERR_RESV_OVERLAP, "%s: %s, and %llu of %s are no more",
+            return err_set(err, -ERR_RESV_OVERLAP, "%s: %s, and only %llu of %s exist",
                            err_text(ERR_RESV_OVERLAP), last->name, (unsigned long long)l->total,
                            l->name);
     }

@@ -141,7 +141,7 @@ static void read_comment(struct trace *t, uint32_t line, char *text)
         if (str_parse_i64(value, 0, INT64_C(1) << 40, &begin) == 0)
             t->begins_at = begin;
         else
-            add_fault(t, line, "UnixStartTime is no number of seconds");
+            add_fault(t, line, "UnixStartTime is not a number of seconds");
     } else if (str_case_eq(text, "JobSpec")) {
         read_shape(t, line, value);
     } else if (str_case_eq(text, "Queue") || str_case_eq(text, "Partition")) {
@@ -172,7 +172,7 @@ static char *read_fields(struct trace *t, char *text, double v[SWF_FIELDS])
         if (n >= SWF_FIELDS)
             continue;
         if (!read_number(w, &v[n]))
-            return arena_printf(&t->arena, "field %d (%s): '%.40s' is no number", n + 1,
+            return arena_printf(&t->arena, "field %d (%s): '%.40s' is not a number", n + 1,
                                 fields[n].name, w);
         if (v[n] != -1 && (v[n] < fields[n].min || v[n] > fields[n].max))
             return arena_printf(&t->arena,
@@ -290,7 +290,7 @@ int trace_parse(const char *path, char *text, struct trace *t, struct err *err)
         err_set(err, -ERR_PARSE, "%s:%u: %s; no line of it is a job", path, t->faults.data[0].line,
                 t->faults.data[0].text);
     else
-        err_set(err, -ERR_PARSE, "%s: there is no job in it that could run", path);
+        err_set(err, -ERR_PARSE, "%s: no job in the file can run", path);
     trace_done(t);
     return -ERR_PARSE;
 }

@@ -23,12 +23,11 @@ static void nothing_to_run(void **state)
     static const struct {
         const char *text, *said;
     } rows[] = {
-        {"", "t.swf: there is no job in it that could run"},
-        {"; only a comment\n\n", "t.swf: there is no job in it that could run"},
+        {"", "t.swf: no job in the file can run"},
+        {"; only a comment\n\n", "t.swf: no job in the file can run"},
         {"1 2 3\n", "t.swf:1: 3 fields; a job has 18; no line of it is a job"},
-        {"; c\nhello\n", "t.swf:2: field 1 (job number): 'hello' is no number; no line"},
-        {"1 0 -1 -1 4 -1 -1 4 60 -1 5 3 1 -1 -1 -1 -1 -1\n",
-         "t.swf: there is no job in it that could run"},
+        {"; c\nhello\n", "t.swf:2: field 1 (job number): 'hello' is not a number; no line"},
+        {"1 0 -1 -1 4 -1 -1 4 60 -1 5 3 1 -1 -1 -1 -1 -1\n", "t.swf: no job in the file can run"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -48,15 +47,15 @@ static void bad_lines(void **state)
         {"2 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1", "17 fields; a job has 18"},
         {"2 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1 7", "19 fields; a job has 18"},
         {"2 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 x",
-         "field 18 (think time): 'x' is no number"},
+         "field 18 (think time): 'x' is not a number"},
         {"2 0 -1 1e9 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1",
-         "field 4 (run time): '1e9' is no number"},
+         "field 4 (run time): '1e9' is not a number"},
         {"2 0 -1 nan 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1",
-         "field 4 (run time): 'nan' is no number"},
+         "field 4 (run time): 'nan' is not a number"},
         {"2 0 -1 0x9 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1",
-         "field 4 (run time): '0x9' is no number"},
+         "field 4 (run time): '0x9' is not a number"},
         {"2 0 -1 1-2 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1",
-         "field 4 (run time): '1-2' is no number"},
+         "field 4 (run time): '1-2' is not a number"},
         {"2 0 -1 10 4 -1 -1 4 60 -1 6 3 1 -1 -1 -1 -1 -1",
          "field 11 (status): 6 is not -1, nor between 0 and 5"},
         {"2 0 -1 10 -4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1",
@@ -65,8 +64,8 @@ static void bad_lines(void **state)
         {"-1 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1", "it has no job number"},
         {"1 0 -1 10 4 -1 -1 4 60 -1 1 3 1 -1 -1 -1 -1 -1", "job number 1 is on line 1, too"},
         {"; JobSpec: x min_nodes=2", "JobSpec is of no job number"},
-        {"; JobSpec: 2 nodes=2", "'nodes' is no field of a job's shape"},
-        {"; UnixStartTime: soon", "UnixStartTime is no number of seconds"},
+        {"; JobSpec: 2 nodes=2", "'nodes' is not a field of a job's shape"},
+        {"; UnixStartTime: soon", "UnixStartTime is not a number of seconds"},
     };
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {

@@ -75,7 +75,7 @@ void again_exec(const struct ctld_options *o, const char *conf_path, enum again 
     setenv(WORD, how == AGAIN_YIELDED ? YIELDED : how == AGAIN_WAITS ? WAITS : CLAIMS, 1);
     lowport_hand_on();
     execv(program, (char **)argv.data);
-    log_error("%s: cannot begin anew: %s", program, strerror(errno));
+    log_error("%s: cannot restart: %s", program, strerror(errno));
     unsetenv(WORD);
     vec_done(&argv);
 }

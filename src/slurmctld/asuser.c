@@ -67,7 +67,7 @@ _Noreturn void asuser_exec(const Pb__ScriptRun *m, char **argv, char **env, pid_
     env = extend(env, p);
     int count = find_groups(p->pw_name, m->gid, &groups);
     if (count < 0)
-        fail(report, "the groups of its user are not known");
+        fail(report, "the groups of its user are unknown");
     if (become_user(m->uid, m->gid, groups, (size_t)count, &err) != 0)
         fail(report, err.text);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user's process has lost it */

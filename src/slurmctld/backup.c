@@ -222,7 +222,7 @@ static void tell_failure(struct backup *b, const struct err *err)
     if (b->told_ms != INT64_MIN && now_ms - b->told_ms < TELL_EVERY_MS)
         return;
     b->told_ms = now_ms;
-    log_error("can not take over: %s", err->text);
+    log_error("cannot take over: %s", err->text);
 }
 
 static void end_order(struct backup *b, int code, const char *text)
@@ -328,8 +328,8 @@ static void check_order(struct backup *b)
     if (!b->order || (!failing && now_ms < b->order_until_ms))
         return;
     const char *why = shared_fault(b->shared) ? shared_fault(b->shared) : b->why;
-    text = why ? mem_printf("%s can not take over: %s", b->c->name, why)
-               : mem_printf("%s can not take over: %s has not yielded", b->c->name,
+    text = why ? mem_printf("%s cannot take over: %s", b->c->name, why)
+               : mem_printf("%s cannot take over: %s has not yielded", b->c->name,
                             b->leader < 0 ? "the leader" : host_of(b, (size_t)b->leader)->name);
     standby_order(b->logic, false);
     end_order(b, -ERR_BUSY, text);
@@ -412,7 +412,7 @@ int backup_reload(struct ctld *c, struct err *err)
         log_error("the configuration stays as it was: %s", err->text);
         return rc;
     }
-    log_info("beginning anew with the configuration of now");
+    log_info("restarting with the current configuration");
     stop_to_begin_anew(c, !c->backup || !standby_claims(c->backup->logic));
     return 0;
 }

@@ -25,7 +25,7 @@ static struct lua_submit *open_script(const struct lua_site *l, struct err *err)
 {
     int rc = trust_check(l->path, &l->owner, 1, err);
     if (rc == -ENOENT)
-        err_set(err, -ERR_CONFIG, "%s is not there", l->path);
+        err_set(err, -ERR_CONFIG, "%s does not exist", l->path);
     return rc == 0 ? lua_submit_open(l->path, err) : NULL;
 }
 

@@ -127,8 +127,7 @@ static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
     }
     int rc = check_host(conf, c->options->as, &me, err);
     if (rc == 0 && me > 0 && c->options->clean)
-        rc = err_set(err, -ERR_CONFIG,
-                     "-c: a backup does not begin the cluster anew; start %s with it",
+        rc = err_set(err, -ERR_CONFIG, "-c: a backup cannot clear the state; start %s with it",
                      conf->controllers.data[0].name);
     if (rc == 0)
         rc = conf_trust_files(conf, err);

@@ -61,7 +61,8 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
         stop_session_closed(c);
         return;
     }
-    log_verbose("node %s is gone: %s", n->name, why && why->code ? why->text : "it hung up");
+    log_verbose("the connection to node %s ended: %s", n->name,
+                why && why->code ? why->text : "it hung up");
     control_node_lost(c->control, n->name);
     forget(n);
 }

@@ -48,8 +48,7 @@ static void note_unchangeable(const struct ctld *c, const struct conf *next, str
     };
     if (!conf_find_controller(next, c->name))
         str_printf(
-            note,
-            "SlurmctldHost: %s, which leads, is not named any more; it leads until it is stopped\n",
+            note, "SlurmctldHost: the leader %s is no longer named; it leads until it is stopped\n",
             c->name);
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
         if (keys[i].differs)

@@ -192,7 +192,7 @@ struct submit_plugin *submit_plugin_open(const char *path, uid_t owner, struct e
 {
     int rc = trust_check(path, &owner, 1, err);
     if (rc == -ENOENT)
-        err_set(err, -ERR_CONFIG, "%s is not there", path);
+        err_set(err, -ERR_CONFIG, "%s does not exist", path);
     if (rc < 0)
         return NULL;
     void *file = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -207,7 +207,8 @@ struct submit_plugin *submit_plugin_open(const char *path, uid_t owner, struct e
     p->is = dlsym(file, SYMBOL);
     if (!p->is)
         err_set(err, -ERR_CONFIG,
-                "%s is no job_submit plugin: it has no symbol " SYMBOL " (see sluice/job_submit.h)",
+                "%s is not a job_submit plugin: it has no symbol " SYMBOL
+                " (see sluice/job_submit.h)",
                 path);
     if (p->is && begin(p, path, err) == 0)
         return p;

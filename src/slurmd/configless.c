@@ -440,7 +440,7 @@ void configless_ask(struct slurmd *d)
     Pb__NodeConfigAsk ask = PB__NODE_CONFIG_ASK__INIT;
 
     if (!d->controller || !rpc_session_is_open(d->controller)) {
-        log_info("the controller is not there; its configuration is compared when it is");
+        log_info("the controller does not answer: its configuration is compared when it does");
         return;
     }
     ask.has_have = true;

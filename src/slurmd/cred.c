@@ -55,9 +55,10 @@ int cred_check(const struct cred_checker *c, const void *data, size_t len, const
     int rc;
 
     if (!c->public_key)
-        return err_set(err, -ERR_CREDENTIAL,
-                       "node %s has not met a controller yet and can not check credentials",
-                       c->node);
+        return err_set(
+            err, -ERR_CREDENTIAL,
+            "node %s has not registered with a controller yet and cannot check credentials",
+            c->node);
     rc = auth_verify(c->public_key, data, len, signature, signature_len, err);
     if (rc) /* whatever it is, it is not 0 */
         return rc < 0 ? rc : err_set(err, -ERR_CREDENTIAL, "%s", err_text(ERR_CREDENTIAL));

@@ -151,7 +151,7 @@ void ending_lost(struct job *j, uint32_t step_id)
     if (contain_shepherds_were_killed(j, &why))
         l->for_memory = mem_strdup(str_cstr(&why));
     log_error("step %s: %s; ending what is left of it", STEP_ID_TEXT(j->key.id, step_id),
-              l->for_memory ? l->for_memory : "its slurmstepd has gone without a report");
+              l->for_memory ? l->for_memory : "its slurmstepd ended without a report");
     end_what_is_left(l);
 }
 

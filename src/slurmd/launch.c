@@ -242,7 +242,7 @@ static void refuse_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct aren
 {
     const Pb__Cred *cred = NULL;
 
-    log_error("job %u can not be launched: %s", m->job_id, why->text);
+    log_error("job %u cannot be launched: %s", m->job_id, why->text);
     if (why->code == -ERR_CREDENTIAL_EXPIRED || why->code == -ERR_SKEW)
         cred = arena_unpack(arena, &pb__cred__descriptor, m->cred.data, m->cred.len);
     if (cred)

@@ -211,7 +211,7 @@ static void check_walkable(const struct slurmd *d)
         if (at)
             *at = '\0';
         if (!stat(path, &st) && !(st.st_mode & S_IXOTH))
-            log_error("users can not enter %s: their batch scripts in SlurmdSpoolDir %s will not "
+            log_error("users cannot enter %s: their batch scripts in SlurmdSpoolDir %s will not "
                       "run",
                       path, d->spool);
         if (!at)

@@ -76,7 +76,7 @@ void prepare_gone(struct slurmd *d, uint64_t call)
     l->call = rpc_call_heir(d->server, call);
     if (l->call)
         return;
-    log_verbose("step %s was prepared, and is not wanted any more",
+    log_verbose("step %s was prepared and is no longer wanted",
                 STEP_ID_TEXT(l->job.id, l->step_id));
     vec_remove(&j->waiting, place);
     early_forget(j, l->step_id);

@@ -109,7 +109,7 @@ static void on_killed(struct step *s)
 {
     s->ended = true;
     if (!s->answered)
-        launch_answer(s, ERR_LAUNCH, "slurmstepd has gone before the step was started");
+        launch_answer(s, ERR_LAUNCH, "slurmstepd ended before the step was started");
     job_step_lost(s->job, s->id, NULL);
 }
 

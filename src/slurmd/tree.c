@@ -484,9 +484,9 @@ static int check_request(const Pb__TreeRequest *m, struct err *err)
         rpc->number == RPC_TREE_COMMIT)
         return err_set(err, -ERR_PROTOCOL, "request %u does not go down a tree", m->rpc);
     if (m->has_commit && (unsigned)m->commit > PB__TREE_COMMIT__TREE_COMMIT_YES)
-        return err_set(err, -ERR_RANGE, "commit %u of a tree is not known", (unsigned)m->commit);
+        return err_set(err, -ERR_RANGE, "unknown commit %u of a tree", (unsigned)m->commit);
     if (m->has_commit && m->commit != PB__TREE_COMMIT__TREE_COMMIT_NO && !can_prepare(rpc))
-        return err_set(err, -ERR_NOT_SUPPORTED, "%s can not be prepared without being done",
+        return err_set(err, -ERR_NOT_SUPPORTED, "%s cannot be prepared without being done",
                        rpc->name);
     return 0;
 }

@@ -692,7 +692,7 @@ static void hostile(void **state)
         {2, 1000, RPC_TREE, 0, 1, NULL, -ERR_PROTOCOL, "does not go down a tree"},
         {2, 1000, 9999, 0, 1, NULL, -ERR_PROTOCOL, "does not go down a tree"},
         {2, 1000, RPC_MINT, 0, 1, NULL, -ERR_ACCESS, ""},
-        {2, 1000, RPC_NODE_STATUS, 1, 1, NULL, -ERR_NOT_SUPPORTED, "can not be prepared"},
+        {2, 1000, RPC_NODE_STATUS, 1, 1, NULL, -ERR_NOT_SUPPORTED, "cannot be prepared"},
         {2, 1000, RPC_LAUNCH_TASKS, 0, 1, "10.0.0.1:4711", -ERR_AUTH, "seal of a node daemon"},
         {2, 1000, RPC_LAUNCH_TASKS, 0, 1, "", -ERR_AUTH, "seal of a node daemon"},
         {2, 1000, RPC_LAUNCH_TASKS, 1, 2, NULL, -ERR_PROTOCOL, "said twice"},

@@ -103,7 +103,8 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
         return;
     }
     if (!known && d->have_public_key) {
-        log_info("the cluster has begun anew: what is known of its former jobs is forgotten");
+        log_info(
+            "the controller started with a clean state: the records of earlier jobs are removed");
         revoked_clear(d->revoked);
     }
     if (!known || m->epoch != d->epoch)

@@ -61,7 +61,7 @@ void usage_open(struct slurmd *d)
     if (!rc && !u->tally) {
         _cleanup_free_ char *aside = mem_printf("%s/damaged.usage", d->spool);
 
-        log_error("%s is damaged; set aside as %s, counting begins anew", path, aside);
+        log_error("%s is damaged: it is set aside as %s, and counting starts at zero", path, aside);
         rename(path, aside);
     }
     if (!u->tally)

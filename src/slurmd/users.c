@@ -288,7 +288,7 @@ static int look_up(uid_t uid, gid_t gid, struct str *out, struct err *err)
     errno = 0;
     entry = getpwuid(uid);
     if (!entry)
-        return err_set(err, -ERR_USER, "user id %u is not known on this node%s%s", (unsigned)uid,
+        return err_set(err, -ERR_USER, "unknown user id %u on this node%s%s", (unsigned)uid,
                        errno ? ": " : "", errno ? strerror(errno) : "");
     put(out, "U");
     put(out, entry->pw_name);

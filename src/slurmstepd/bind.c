@@ -61,13 +61,12 @@ int bind_parse(const char *text, struct bitset *out, struct err *err)
                              ? (unsigned)c - '0'
                              : (unsigned)(tolower((unsigned char)c) - 'a' + 10);
         if (!isxdigit((unsigned char)c) || (value && d * 4 + 4 > out->size))
-            return err_set(err, -ERR_BIND, "%s: '%s' is no set of CPUs", err_text(ERR_BIND), text);
+            return err_set(err, -ERR_BIND, "%s: invalid CPU set '%s'", err_text(ERR_BIND), text);
         for (unsigned bit = 0; bit < 4; bit++)
             if (value >> bit & 1)
                 bitset_set(out, d * 4 + bit);
     }
-    return len ? 0
-               : err_set(err, -ERR_BIND, "%s: '%s' is no set of CPUs", err_text(ERR_BIND), text);
+    return len ? 0 : err_set(err, -ERR_BIND, "%s: invalid CPU set '%s'", err_text(ERR_BIND), text);
 }
 
 static int parse_number(const char *text, struct bitset *out, struct err *err)
@@ -76,7 +75,7 @@ static int parse_number(const char *text, struct bitset *out, struct err *err)
     unsigned long n = strtoul(text, &end, 0);
 
     if (!isdigit((unsigned char)*text) || *end || n >= out->size)
-        return err_set(err, -ERR_BIND, "%s: '%s' is no number of a CPU", err_text(ERR_BIND), text);
+        return err_set(err, -ERR_BIND, "%s: invalid CPU number '%s'", err_text(ERR_BIND), text);
     bitset_set(out, n);
     return 0;
 }

@@ -56,14 +56,15 @@ static int find_job(const struct step *step, const Pb__StepCgroup *m, struct cgr
     const struct cgroup *in = &base;
 
     if (!rc && base.parts != m->parts)
-        return err_set(err, -ENOENT, "controllers of cgroup %s have gone", base.path);
+        return err_set(err, -ENOENT, "the controllers of cgroup %s are no longer enabled",
+                       base.path);
     if (!rc && base.version == CGROUP_V1) {
         rc = cgroup_find(&base, cgroup_name_uid(step->uid, name), &user);
         in = &user;
     }
     if (!rc)
         rc = cgroup_find(in, cgroup_name_job(step->job_id, step->restarts, name), out);
-    return rc == -ENOENT ? err_set(err, rc, "there is no cgroup of job %u", step->job_id) : rc;
+    return rc == -ENOENT ? err_set(err, rc, "job %u has no cgroup", step->job_id) : rc;
 }
 
 static int set_limits(struct contain *k, const Pb__StepCgroup *m, struct arena *arena,

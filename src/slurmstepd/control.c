@@ -281,7 +281,7 @@ static char *unclaimed_file(const struct step *step)
 
 static int daemon_gone(const struct step *step, struct err *err)
 {
-    return err_set(err, -ERR_CLOSED, "step %s: the slurmd that was to start it has gone",
+    return err_set(err, -ERR_CLOSED, "step %s: the slurmd that was to start the step has ended",
                    step->name);
 }
 

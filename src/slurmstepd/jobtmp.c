@@ -250,7 +250,7 @@ static int open_dir(const Pb__StepTmp *m, const char *dir, int *fd, struct err *
         return 0;
     rc = make(m, dir_fd, dir, err);
     if (rc == 0 && (*fd = jobtmp_find(dir_fd)) < 0)
-        rc = err_set(err, -ERR_NODE_FAULT, "%s/" NS " is no namespace", dir);
+        rc = err_set(err, -ERR_NODE_FAULT, "%s/" NS " is not a namespace", dir);
     return rc;
 }
 

@@ -122,7 +122,7 @@ static void set_tasks(struct pmi_spawn *s, Pb__SpawnCommand *c, const char *valu
     long long tasks;
 
     if (str_parse_i64(value, 1, INT32_MAX, &tasks))
-        err_set(&s->err, -ERR_PARSE, "\"%.20s\" is no number of processes", value);
+        err_set(&s->err, -ERR_PARSE, "invalid process count '%.20s'", value);
     else
         c->tasks = (uint32_t)tasks;
 }

@@ -266,7 +266,7 @@ static void lose_parent(struct receiver *r)
         if (!r->feed)
             loop_stop(r->loop);
     } else if (r->parent_is_root) {
-        end(r, "whoever sent the file has gone");
+        end(r, "the sender of the file has ended");
     }
 }
 
@@ -407,7 +407,7 @@ static void on_beat(void *ctx)
             lose_parent(r);
         }
     } else if (!r->parent && now > r->give_up_at) {
-        end(r, "nobody sends the file any more");
+        end(r, "no sender of the file is left");
     }
     loop_timer_set(r->beat, cast_feed_beat_ms(r->timeout_ms));
 }

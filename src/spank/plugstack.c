@@ -214,8 +214,8 @@ static int read_file(struct reader *outer, const char *path, bool named, struct 
         return 0;
     rc = trust(outer, path, err);
     if (rc == 0 && (stat(path, &st) || !S_ISREG(st.st_mode)))
-        rc = outer->line ? fail(outer, err, "%s is no regular file", path)
-                         : err_set(err, -ERR_CONFIG, "%s is no regular file", path);
+        rc = outer->line ? fail(outer, err, "%s is not a regular file", path)
+                         : err_set(err, -ERR_CONFIG, "%s is not a regular file", path);
     if (rc == 0)
         rc = path_read_text(path, PLUGSTACK_FILE_MAX, &text, err);
     if (rc < 0)

@@ -78,7 +78,7 @@ static int load(struct stack *s, const Pb__SpankPlugin *row, struct err *err)
     if (!library)
         err_set(&why, -ERR_CONFIG, "%s: %s", row->place, dlerror());
     else if (!name || !*name || !type || !str_eq(type, "spank"))
-        err_set(&why, -ERR_CONFIG, "%s: %s is no SPANK plugin: it has no SPANK_PLUGIN(name, 1)",
+        err_set(&why, -ERR_CONFIG, "%s: %s is not a SPANK plugin: it has no SPANK_PLUGIN(name, 1)",
                 row->place, row->path);
     if (!why.code) {
         p = plugin_new(s, row, name);

@@ -54,7 +54,7 @@ int stack_option_add(struct plugin *p, const struct spank_option *opt, struct er
     struct option *o;
 
     if (!opt->name || !is_name(opt->name))
-        return err_set(err, -ERR_PARSE, "%s: \"%.80s\" is no name of an option", p->name,
+        return err_set(err, -ERR_PARSE, "%s: invalid option name '%.80s'", p->name,
                        opt->name ? opt->name : "");
     if (opt->has_arg < 0 || opt->has_arg > 2)
         return err_set(err, -ERR_PARSE, "%s: --%s: has_arg is %d, and not 0, 1 or 2", p->name,

@@ -171,4 +171,4 @@ def test_others_wait_for_the_whole_array(arrays):
     arrays.wait(badly)
     eventually(lambda: lines(arrays, "-j", str(well), "-o", "%r") == ["DependencyNeverSatisfied"])
     arrays.run(["scancel", str(well)]).ok()
-    arrays.run(["sbatch", "-d", f"expand:{job}", "--wrap=true"]).fails("can not be expanded")
+    arrays.run(["sbatch", "-d", f"expand:{job}", "--wrap=true"]).fails("cannot be expanded")

@@ -358,7 +358,7 @@ def test_the_mask_that_the_environment_asks_for(cluster):
     assert cluster.run(["srun", "sh", "-c", "SLURM_UMASK=027 srun --overlap sh -c umask"]).ok() == "0027"
     for bad in ("8", "x", "1000", "0x1", "-1", "00022"):
         for line in ("srun true", "sbatch --wrap true"):
-            cluster.run(line, env={"SLURM_UMASK": bad}).fails(f'Invalid value for SLURM_UMASK: "{bad}" is no octal number')
+            cluster.run(line, env={"SLURM_UMASK": bad}).fails(f"Invalid value for SLURM_UMASK: '{bad}' is not an octal number")
 
 
 def test_warning_before_the_limit(make_cluster):

@@ -125,8 +125,8 @@ def test_memory(bound):
     ("--cpu-bind=map_cpu", "a list is missing"),
     ("--cpu-bind=map_cpu:1*99999999", "a list is missing, or is none"),
     ("--mem-bind=cores", "Invalid --mem-bind argument: cores: not a type"),
-    ("--cpu-bind=map_cpu:x", "Invalid binding of tasks: 'x' is no number of a CPU"),
-    ("--cpu-bind=mask_cpu:0xq", "Invalid binding of tasks: '0xq' is no set of CPUs"),
+    ("--cpu-bind=map_cpu:x", "Invalid binding of tasks: invalid CPU number 'x'"),
+    ("--cpu-bind=mask_cpu:0xq", "Invalid binding of tasks: invalid CPU set '0xq'"),
 ])
 def test_what_makes_no_sense(bound, option, words):
     bound.run(["srun", "-N1", option, "true"]).fails(words)

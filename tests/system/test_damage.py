@@ -171,7 +171,7 @@ def test_without_the_record_of_what_was_given(place, make_cluster):
         assert "what job ids were given, is damaged or missing" in said and "slurmctld -i" in said
     c.start_controller("-i")
     assert shown(c) == {"1": "job1", "2": "job2"} and c.sbatch("-H", "-o", "/dev/null", wrap="true") > 100000
-    assert "which job ids were given is not known any more" in c.tail("slurmctld", 1000)
+    assert "the last job id is no longer known" in c.tail("slurmctld", 1000)
     stop(c)
     c.start_controller()
     assert len(shown(c)) == 3

@@ -150,7 +150,7 @@ def test_elements_of_an_array(cluster):
     assert shown(cluster, every) == shown(cluster, same) == f"afterany:{array}_*(unfulfilled)|Dependency"
     assert f"Dependency=afterok:{array}_1(unfulfilled)" in cluster.run(f"scontrol show job {first}").ok()
     cluster.run(["sbatch", "-d", f"afterok:{array}_4", "--wrap", "true"]).fails("has no such element")
-    cluster.run(["sbatch", "-d", f"afterok:{first}_1", "--wrap", "true"]).fails("is no job array")
+    cluster.run(["sbatch", "-d", f"afterok:{first}_1", "--wrap", "true"]).fails("is not a job array")
     eventually(lambda: f"{array}_2.batch" in cluster.run("squeue -h -s -o %i").ok().split(), "steps name their elements")
     (cluster.work / "element1").touch()
     is_over(cluster, first)

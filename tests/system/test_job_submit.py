@@ -58,7 +58,7 @@ def log(c):
 def test_the_script_decides(make_cluster):
     """CORE-051, 154."""
     c = make_cluster(nodes=1, cpus=1, conf="JobSubmitPlugins=lua\n")
-    batch(c, "early").fails("job_submit.lua is not there")
+    batch(c, "early").fails("job_submit.lua does not exist")
     put(c, SCRIPT)
     user = "nobody" if ROOT else None
     uid = int(c.run("id -u", user=user).ok())

@@ -330,7 +330,7 @@ def test_what_cannot_be_used(make, tmp_path):
 
     # What is seen only when it is loaded: the controller runs, and takes no job before that is put right.
     c.start_controller()
-    for source, what in (("int x;", "is no job_submit plugin: it has no symbol sluice_job_submit"), (None, "is for version 2 of")):
+    for source, what in (("int x;", "is not a job_submit plugin: it has no symbol sluice_job_submit"), (None, "is for version 2 of")):
         if source:
             (tmp_path / "a.c").write_text(source)
             compile_(tmp_path / "a.c", tmp_path / "a.so")

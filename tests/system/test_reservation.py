@@ -86,7 +86,7 @@ def test_bad_input(make_cluster):
         "Nodes=n1 StartTime=soon Duration=10 Users=root": "Invalid value: StartTime=soon",
         "Nodes=n9 StartTime=now Duration=10 Users=root": "Error creating the reservation: Invalid node name specified: n9",
         "Nodes=n1 StartTime=now Duration=10 Users=nosuch": "Invalid user id: nosuch",
-        "Nodes=n1 StartTime=now Duration=10 Users=root Flags=WHAT": "there is no flag WHAT",
+        "Nodes=n1 StartTime=now Duration=10 Users=root Flags=WHAT": "unknown flag WHAT",
         "NodeCnt=0 StartTime=now Duration=10 Users=root": "not a number of nodes",
         "Nodes=n1 StartTime=now Duration=10 Users=root TRES=bb/cray=4": "TRES of a reservation are cpu, node and license/NAME",
         "Nodes=n1 StartTime=now Duration=10 Users=root BurstBuffer=4G": "BurstBuffer=4G: burst buffers are not available in this version",

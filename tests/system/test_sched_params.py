@@ -75,7 +75,7 @@ def test_what_is_told(cluster):
     assert "'defer' has no effect: a pass begins at once" in done.stderr
     assert "'bf_resolution' has no effect: the timeline is exact to the second" in done.stderr
     line = next(x for x in done.stderr.splitlines() if "bf_max_jobs_test" in x)
-    assert "error" in line and "slurm.conf:" in line and "is no parameter" in line
+    assert "error" in line and "slurm.conf:" in line and "unknown parameter" in line
     log = (c.dir / "slurmctld.log").read_text()
     assert "bf_max_jobs_test" in log and "'defer' has no effect" in log
     (c.dir / "bad.conf").write_text((c.dir / "slurm.conf").read_text().replace("bf_max_jobs_test=3", "bf_window=x"))

@@ -398,7 +398,7 @@ def test_prepended_words(site):
     (["optional x.so 'open"], ":2: a quote is not closed"),
     (["include"], ":2: include takes one pattern"),
     (["include plugstack.conf"], "includes are nested more than 8 deep"),
-    (["include pipe"], "/pipe is no regular file"),
+    (["include pipe"], "/pipe is not a regular file"),
 ))
 def test_bad_configuration(site, lines, text):
     """Said with the file and the line, by commands and by the node."""
@@ -424,7 +424,7 @@ def test_no_plugin(site):
     empty = c.dir / "empty.c"
     empty.write_text("int nothing;\n")
     site.write(f"required {build(c.dir, empty, 'empty.so')}")
-    c.run(["srun", "true"]).fails("is no SPANK plugin")
+    c.run(["srun", "true"]).fails("is not a SPANK plugin")
     unresolved = c.dir / "unresolved.c"
     unresolved.write_text('#include <slurm/spank.h>\nSPANK_PLUGIN(un, 1)\nvoid no_such_function(void);\n'
                           'int slurm_spank_init(spank_t s, int a, char *v[]) { (void)s; (void)a; (void)v; no_such_function(); return 0; }\n')

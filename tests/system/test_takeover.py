@@ -396,15 +396,15 @@ def test_primary_hangs_with_the_lock(make_pair):
     eventually(lambda: "controller localhost leads" in p.log("backup"), "the backup knows who leads")
     primary.send_signal(signal.SIGSTOP)
     try:
-        eventually(lambda: "can not take over" in p.log("backup"), "a word from the backup")
-        why = next(line for line in p.log("backup").splitlines() if "can not take over" in line)
+        eventually(lambda: "cannot take over" in p.log("backup"), "a word from the backup")
+        why = next(line for line in p.log("backup").splitlines() if "cannot take over" in line)
         assert str(c.dir / "state") in why and f"process {primary.pid}" in why, why
         began = time.monotonic()
         c.run("squeue").fails("timed out", f"127.0.0.2:{c.port}")
         assert c.run("scontrol ping").stdout.splitlines() == ["Slurmctld(primary) at localhost is DOWN",
                                                              "Slurmctld(backup) at backup is UP"], p.log("backup")[-3000:]
         assert time.monotonic() - began < 4 + LOADED
-        c.run("scontrol takeover", timeout=120).fails("can not take over", f"process {primary.pid}")
+        c.run("scontrol takeover", timeout=120).fails("cannot take over", f"process {primary.pid}")
     finally:
         primary.send_signal(signal.SIGCONT)
     eventually(lambda: c.run(f"squeue -h -j {job} -o %T").stdout == "RUNNING\n", "the primary goes on")
@@ -576,7 +576,7 @@ def test_state_that_is_not_shared(make_pair):
     eventually(lambda: "this backup could not take over: localhost leads" in p.log("backup"), "the backup finds out")
     c.run("scontrol takeover", timeout=120).fails("localhost leads, but", "elsewhere")
     c.kill("slurmctld")
-    eventually(lambda: p.log("backup").count("can not take over"), "it does not take over")
+    eventually(lambda: p.log("backup").count("cannot take over"), "it does not take over")
     # Not even one that has never seen the leader.
     c.kill("backup")
     (c.dir / "backup.log").unlink()
@@ -602,7 +602,7 @@ def test_reconfigure_reaches_the_backup(make_pair):
     c.conf_file.write_text(c.conf_file.read_text().replace("KillWait=1", "KillWait=2"))
     c.run("scontrol reconfigure").ok()
     log = c.dir / "third.log"
-    eventually(lambda: "beginning anew with the configuration of now" in log.read_text(), "third reads it too")
+    eventually(lambda: "restarting with the current configuration" in log.read_text(), "third reads it too")
     eventually(lambda: "DOWN" not in c.run("scontrol ping").ok(), "both answer")
     c.kill("slurmctld")
     eventually(lambda: "controller third leads" in log.read_text(), "third leads")

@@ -69,7 +69,7 @@ def prepared(c):
 
 def forgotten(c):
     """Those of them that have given it up: their caller has, or the job has ended before they heard of that."""
-    return {n for n in c.names if re.search(r"is not wanted any more|error: launch of ", (c.dir / f"slurmd-{n}.log").read_text())}
+    return {n for n in c.names if re.search(r"is no longer wanted|error: launch of ", (c.dir / f"slurmd-{n}.log").read_text())}
 
 
 def test_a_dead_node_is_named_alone(wide):

@@ -204,7 +204,7 @@ def test_a_damaged_file_is_set_aside(busy):
     busy.start_node("n2")
     busy.wait_ready()
     assert usage(busy, "n2")[0] and (busy.dir / "spool/n2/damaged.usage").exists()
-    assert "counting begins anew" in busy.tail("n2", 1000)
+    assert "counting starts at zero" in busy.tail("n2", 1000)
 
 
 @pytest.mark.skipif(not ROOT, reason="becomes other users")

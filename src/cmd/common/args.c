@@ -191,7 +191,7 @@ int args_iterate(const char *text, uint32_t *sec)
 {
     long long value;
     if (str_parse_i64(text, 1, ITERATE_MAX, &value) < 0) {
-        cmd_error("--iterate=%s is no number of seconds from 1 to %d", text, ITERATE_MAX);
+        cmd_error("invalid --iterate '%s': use seconds, 1 to %d", text, ITERATE_MAX);
         return 2;
     }
     *sec = (uint32_t)value;

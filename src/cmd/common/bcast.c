@@ -64,7 +64,7 @@ void bcast_set_width(struct bcast_settings *b, const char *value)
     if (str_case_eq(value, "off"))
         b->width = CAST_WIDTH_MAX;
     else if (str_parse_i64(value, 0, INT32_MAX, &n))
-        cmd_error("--fanout=%s is no number, ignored", value);
+        cmd_error("invalid --fanout '%s' is ignored", value);
     else if (n)
         b->width = n > CAST_WIDTH_MAX ? CAST_WIDTH_MAX : (uint32_t)n;
 }
@@ -108,7 +108,7 @@ static void set_parameter(struct bcast_settings *b, const char *word, size_t len
     else if (str_case_eq(text, "send_libs"))
         b->send_libs = true;
     else
-        cmd_error("slurm.conf: BcastParameters=%s is not known, ignored", text);
+        cmd_error("slurm.conf: unknown BcastParameters=%s is ignored", text);
 }
 
 void bcast_settings_init(struct bcast_settings *b, const struct conf *conf)

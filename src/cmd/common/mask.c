@@ -25,7 +25,7 @@ int mask_take(struct err *err)
     unsigned long mask = strtoul(text, NULL, 8);
     if (!digits || digits > DIGITS_MAX || text[digits] || mask > 0777)
         return err_set(err, -ERR_RANGE,
-                       "Invalid value for SLURM_UMASK: \"%s\" is no octal number from 0 to 0777",
+                       "Invalid value for SLURM_UMASK: '%s' is not an octal number from 0 to 0777",
                        text);
     umask((mode_t)mask);
     return 0;

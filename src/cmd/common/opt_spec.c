@@ -275,7 +275,8 @@ static int put_relative_list(const struct opt *o, struct arena *arena, Pb__StepS
         long long index;
         r = str_parse_i64(hostlist_nth(list, i, name), 0, INT32_MAX, &index);
         if (r < 0)
-            return err_set(err, r, "--nodelist=%s: %s is no index of a node", o->nodelist, name);
+            return err_set(err, r, "--nodelist=%s: '%s' is not the index of a node", o->nodelist,
+                           name);
         spec->relative_nodes[spec->n_relative_nodes++] = (uint32_t)index;
     }
     return 0;

@@ -199,7 +199,7 @@ static int parse_raw(const json_t *raw, struct arena *arena, struct state_line *
 {
     _cleanup_str_ struct str bytes = STR_INIT;
     if (state_json_read_bytes(raw, &bytes))
-        return err_set(err, -ERR_PARSE, "raw: it is no base64");
+        return err_set(err, -ERR_PARSE, "raw: invalid base64");
     char *copy = arena_alloc(arena, bytes.len + 1);
     memcpy(copy, str_cstr(&bytes), bytes.len);
     l->data = copy;
@@ -214,7 +214,7 @@ static int parse_aside(const json_t *aside, struct arena *arena, struct state_li
     l->sort = STATE_ASIDE;
     l->why = state_json_read_text(json_object_get(aside, "why"), arena);
     if (!has_only(aside, names) || !parse_key(aside, arena, l) || !l->why)
-        return err_set(err, -ERR_PARSE, "it is no record that was set aside");
+        return err_set(err, -ERR_PARSE, "this is not a record that was set aside");
     return parse_raw(json_object_get(aside, "raw"), arena, l, err);
 }
 
@@ -226,13 +226,13 @@ static int parse_record(const json_t *line, struct arena *arena, struct state_li
     _cleanup_str_ struct str who = STR_INIT, packed = STR_INIT;
     ProtobufCMessage *m = NULL;
     if (!has_only(line, names) || !parse_key(line, arena, l) || !record == !raw)
-        return err_set(err, -ERR_PARSE, "it is no line of a saved state");
+        return err_set(err, -ERR_PARSE, "this is not a line of a saved state");
     l->sort = l->name ? STATE_NAMED : STATE_NUMBERED;
     int k = find_kind(l->kind);
     if (raw)
         return parse_raw(raw, arena, l, err);
     state_line_name(l, &who);
-    int rc = k < 0 ? err_set(err, -ERR_PARSE, "a record of a kind that is not known")
+    int rc = k < 0 ? err_set(err, -ERR_PARSE, "a record of an unknown kind")
                    : state_json_read(record, kinds[k].type, arena, &m, err);
     if (rc)
         return err_prefix(err, "%s", str_cstr(&who));
@@ -252,7 +252,7 @@ int state_line_parse(const char *text, size_t len, struct arena *arena, struct s
     struct state_line l = {0};
     int rc;
     if (!json_is_object(line))
-        rc = err_set(err, -ERR_PARSE, "it is no JSON object%s%s", line ? "" : ": ",
+        rc = err_set(err, -ERR_PARSE, "invalid JSON object%s%s", line ? "" : ": ",
                      line ? "" : why.text);
     else if ((inner = json_object_get(line, "sluice_state")) && json_object_size(line) == 1)
         rc = parse_head(inner, arena, &l, err);

@@ -83,7 +83,7 @@ static void foreign_lines_are_refused(void **state)
         {HEAD JOB("1,\"color\":1") END, "line 2", -ERR_PARSE},
         {HEAD "{\"kind\":\"house\",\"number\":1,\"raw\":\"\"}\n" END, "line 2", -ERR_PARSE},
         {HEAD "{\"kind\":2,\"number\":1,\"raw\":\"\"}\n" END, "line 2", -ERR_PARSE},
-        {HEAD "{\"kind\":99,\"number\":1,\"record\":{}}\n" END, "not known", -ERR_PARSE},
+        {HEAD "{\"kind\":99,\"number\":1,\"record\":{}}\n" END, "unknown kind", -ERR_PARSE},
         {HEAD "{\"kind\":\"job\",\"number\":1}\n" END, "line 2", -ERR_PARSE},
         {HEAD "{\"kind\":\"job\",\"number\":1,\"raw\":\"=\"}\n" END, "base64", -ERR_PARSE},
         {HEAD "{\"kind\":\"job\",\"number\":1,\"raw\":\"AB==\"}\n" END, "base64", -ERR_PARSE},

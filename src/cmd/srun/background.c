@@ -83,7 +83,8 @@ static int open_own(const char *name, struct err *err)
     if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid == geteuid())
         return fd;
     close(fd);
-    return err_set(err, -EPERM, "Could not open %s: it is there, and is no file of yours", name);
+    return err_set(err, -EPERM, "Could not open %s: the file exists and belongs to another user",
+                   name);
 }
 
 static int files_open(const struct run *run, struct files *f, struct err *err)

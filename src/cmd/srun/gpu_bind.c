@@ -63,7 +63,7 @@ static int read_value(const struct word *w, const char *value, const char *text,
             return refuse(text, "a list is missing, or is none", err);
         for (size_t i = 0; i < b->n_list; i++)
             if (!is_entry(b->list[i], w->kind == PB__GPU_BIND_KIND__GPU_MASK))
-                return refuse(text, "an entry is no number", err);
+                return refuse(text, "an entry is not a number", err);
         return 0;
     }
     if (value && str_parse_i64(value, 1, COUNT_MAX, &count) < 0)

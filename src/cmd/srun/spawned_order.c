@@ -170,8 +170,7 @@ static int put_command(const Pb__SpawnCommand *c, struct str *out, struct err *e
     }
     for (size_t i = 0; i < c->n_env; i++) {
         if (!is_variable(c->env[i]))
-            return err_set(err, -ERR_PARSE, "\"%.40s\" is no variable of an environment",
-                           c->env[i]);
+            return err_set(err, -ERR_PARSE, "invalid environment variable '%.40s'", c->env[i]);
         str_puts(out, "export ");
         put_quoted(out, c->env[i]);
         str_putc(out, '\n');
