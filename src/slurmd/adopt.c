@@ -70,7 +70,7 @@ struct choice {
 static void find_jobs(const struct slurmd *d, uid_t uid, struct choice *c)
 {
     for (struct job *j = d->jobs; j; j = j->hh.next) {
-        if ((uid_t)j->note.about->uid != uid || job_is_ending(j) || j->prolog_error ||
+        if ((uid_t)j->note.about->uid != uid || job_is_ending(j) || j->phase == ATTEMPT_BLOCKED ||
             j->note.about->unallocated)
             continue;
         if (j->note.halted)
@@ -170,12 +170,12 @@ void adopt_fail(struct job *j, const char *text)
 static void take_late(struct job *j, const struct adoption *a)
 {
     _cleanup_free_ char *text =
-        j->prolog_running
+        j->phase == ATTEMPT_PROLOG
             ? mem_printf("the prolog of job %u on node %s has not ended yet: try again later",
                          j->key.id, j->d->name)
             : mem_printf("step %u.extern on node %s does not answer", j->key.id, j->d->name);
 
-    if (j->prolog_running)
+    if (j->phase == ATTEMPT_PROLOG)
         reply(j, a->call, text, true);
     else
         reply_failed(j, a->call, text);

@@ -59,7 +59,7 @@ static bool is_there_again(const struct contain *k, const struct removal *r)
 {
     const struct job *j = job_find(k->d, r->job.id, r->job.restarts);
 
-    return j && !j->note.gone && (!r->one_step || step_find(j, r->step_id));
+    return j && j->phase != ATTEMPT_GONE && (!r->one_step || step_find(j, r->step_id));
 }
 
 static void give_up(const struct contain *k, const struct removal *r)
@@ -184,7 +184,7 @@ static void sweep_job(void *ctx, const char *name)
     if (!of_shepherds && cgroup_parse_job(name, &id, &restarts))
         return;
     s->job = job_find(s->k->d, id, restarts);
-    if (!s->job || s->job->note.gone) {
+    if (!s->job || s->job->phase == ATTEMPT_GONE) {
         sweep_unknown(s, name);
     } else if (!of_shepherds && !cgroup_find(s->in, name, &dir)) {
         struct sweep below = {.k = s->k, .in = &dir, .job = s->job};

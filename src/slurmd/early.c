@@ -45,8 +45,7 @@ static bool keep(struct job *j, const Pb__SignalJob *m, uint32_t step_id, int *c
 /* Its order is here, or is to come after the prolog. */
 static bool script_is_to_come(const struct job *j)
 {
-    return !j->note.batch_started && !j->batch_ended &&
-           (j->note.prepared || launch_waits(j, STEP_ID_BATCH));
+    return j->note.batch == NOTE_BATCH_NONE && (j->note.prepared || launch_waits(j, STEP_ID_BATCH));
 }
 
 bool early_keep(struct job *j, const Pb__SignalJob *m, int *code)

@@ -211,14 +211,12 @@ static bool find_step(struct job *j, uint32_t step_id)
 void ending_find_steps(struct job *j)
 {
     struct slurmd *d = j->d;
-    bool batch = j->note.batch_started && !j->note.batch_over;
+    bool batch = j->note.batch == NOTE_BATCH_STARTED;
 
     if (batch && report_pending_step(d, j->key.id, j->key.restarts, STEP_ID_BATCH))
-        j->batch_ended = true;
+        j->note.batch = NOTE_BATCH_ENDED;
     else if (batch && !find_step(j, STEP_ID_BATCH))
-        j->note.batch_started = false;
-    if (j->note.batch_over)
-        j->batch_ended = true;
+        j->note.batch = NOTE_BATCH_NONE;
     for (size_t i = 0; i < j->note.steps.len;) {
         uint32_t id = j->note.steps.data[i].id;
         bool over =

@@ -13,52 +13,50 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-/* Nothing lives here any more and the epilog is behind us. */
-static void set_gone(struct job *j, int epilog_status, const char *text)
+void epilog_report(struct job *j)
 {
     struct slurmd *d = j->d;
+    int status = j->note.epilog_status;
 
     contain_job_over(j);
-    j->note.gone = true;
-    j->note.epilog_status = epilog_status;
     if (j->batch_end)
-        report_batch_ended(d, j->batch_end, epilog_status == 0);
-    if (!j->batch_end || epilog_status != 0)
-        report_job_gone(d, j->key.id, j->key.restarts, epilog_status, text);
+        report_batch_ended(d, j->batch_end, status == 0);
+    if (!j->batch_end || status != 0)
+        report_job_gone(d, j->key.id, j->key.restarts, status, j->epilog_error);
     log_verbose("job %u is over on this node", j->key.id);
 }
 
-/* Behind the epilog: an earlier failure counts, and its text. */
+/* An earlier failure counts, and its text. */
+static void keep_failure(struct job *j, int wait_status, const char *text)
+{
+    if (text)
+        log_error("job %u: %s", j->key.id, text);
+    if (!j->note.epilog_status)
+        j->note.epilog_status = wait_status;
+    if (!j->epilog_error)
+        j->epilog_error = mem_strdup(text);
+}
+
 static void on_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                        const char *text)
 {
     struct job *j = job_find(ctx, job_id, restarts);
-    _cleanup_free_ char *before = NULL;
 
     if (!j)
         return;
-    j->epilog_running = false;
-    if (text)
-        log_error("job %u: %s", job_id, text);
-    before = take_ptr(j->epilog_error);
-    if (j->note.epilog_status)
-        wait_status = j->note.epilog_status;
-    job_note(j, NOTE_GONE, wait_status);
-    set_gone(j, wait_status, before ? before : text);
+    keep_failure(j, wait_status, text);
+    job_note(j, NOTE_GONE, j->note.epilog_status);
+    job_advance(j, ATTEMPT_ON_REMOVED);
 }
 
-/* The job's own directories go before it does; that is done again when a restart comes between. */
-static void leave(struct job *j, int epilog_status, const char *text)
+/* That is done again when a restart comes between. */
+void epilog_remove(struct job *j)
 {
-    if (jobtmp_remove(j, on_removed)) {
-        j->epilog_running = true;
-        j->note.epilog_status = epilog_status;
-        j->epilog_error = mem_strdup(text);
+    if (jobtmp_remove(j, on_removed))
         return;
-    }
     if (j->note.epilog_begun)
-        job_note(j, NOTE_GONE, epilog_status);
-    set_gone(j, epilog_status, text);
+        job_note(j, NOTE_GONE, j->note.epilog_status);
+    job_advance(j, ATTEMPT_ON_REMOVED);
 }
 
 static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
@@ -68,10 +66,8 @@ static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
 
     if (!j)
         return;
-    j->epilog_running = false;
-    if (text)
-        log_error("job %u: %s", job_id, text);
-    leave(j, wait_status, text);
+    keep_failure(j, wait_status, text);
+    job_advance(j, ATTEMPT_ON_EPILOG_ENDED);
 }
 
 /* That it has begun is on disk before it does: it is not run twice. */
@@ -117,7 +113,6 @@ static void start(struct job *j, const char *host)
         j->note.about->has_exit_status = true;
         j->note.about->exit_status = j->batch_end->exit_status;
     }
-    j->epilog_running = true;
     script_run(d, &script, scriptenv_epilog(d, j->note.about), on_epilog, d);
 }
 
@@ -139,7 +134,6 @@ void epilog_run(struct job *j)
     if (j->note.epilog_begun) {
         const struct script script = script_of(j, NULL);
 
-        j->epilog_running = true;
         oldscript_watch(j, &script, true, on_epilog);
         return;
     }
@@ -147,10 +141,5 @@ void epilog_run(struct job *j)
     if (host || j->d->conf->epilog)
         start(j, host);
     else
-        leave(j, 0, NULL);
-}
-
-void epilog_adopt(struct job *j)
-{
-    set_gone(j, j->note.epilog_status, NULL);
+        job_advance(j, ATTEMPT_ON_EPILOG_ENDED);
 }

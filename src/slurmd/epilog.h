@@ -7,6 +7,7 @@
 
 #include "slurmd/job.h"
 
-void epilog_run(
-    struct job *j); /* nothing of the job lives here; one that has begun is waited for */
-void epilog_adopt(struct job *j); /* from its note: all of it is behind us */
+/* Actions of attempt.def. */
+void epilog_run(struct job *j);    /* one that has begun is waited for */
+void epilog_remove(struct job *j); /* the job's directories */
+void epilog_report(struct job *j); /* to the controller */

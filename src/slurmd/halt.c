@@ -28,13 +28,14 @@ static void tell_all(struct job *j, int signo)
 {
     vec_foreach (&j->steps, s)
         if (!(*s)->ended)
-            step_halt(*s, j->note.halted, signo, j->halt_settling ? j->note.halt_number : 0);
+            step_halt(*s, j->note.halted, signo,
+                      j->halt == HALT_SETTLING ? j->note.halt_number : 0);
 }
 
 /* The last word: what stops now stays so. */
 static void settle(struct job *j)
 {
-    j->halt_settling = true;
+    j->halt = HALT_SETTLING;
     tell_all(j, j->note.halted ? SIGSTOP : SIGCONT);
     halt_check(j);
 }
@@ -43,7 +44,7 @@ static void on_grace_over(void *ctx)
 {
     struct job *j = ctx;
 
-    if (j->note.halted && !j->halt_settling && !job_is_ending(j))
+    if (j->note.halted && j->halt == HALT_GRACE && !job_is_ending(j))
         settle(j);
 }
 
@@ -51,7 +52,7 @@ static void begin(struct job *j)
 {
     int64_t ms = grace_ms(j->d);
 
-    j->halt_settling = j->halt_told = false;
+    j->halt = HALT_GRACE;
     if (!j->note.halted || !j->steps.len || !ms) {
         settle(j);
         return;
@@ -64,12 +65,12 @@ static void begin(struct job *j)
 
 void halt_check(struct job *j)
 {
-    if (!j->halt_settling || j->halt_told || job_is_ending(j))
+    if (j->halt != HALT_SETTLING || job_is_ending(j))
         return;
     vec_foreach (&j->steps, s)
         if (!(*s)->ended && (*s)->halt_number != j->note.halt_number)
             return;
-    j->halt_told = true;
+    j->halt = HALT_ANSWERED;
     log_verbose("job %u: %s", j->key.id, j->note.halted ? "suspended" : "resumed");
     report_halted(j->d, j->key.id, j->key.restarts, j->note.halt_number);
 }
@@ -117,7 +118,8 @@ void halt_take(struct slurmd *d, const Pb__Halt *m)
     if (!j || job_is_ending(j) || m->number < j->note.halt_number)
         return;
     if (m->number == j->note.halt_number) {
-        j->halt_told = false;
+        if (j->halt == HALT_ANSWERED)
+            j->halt = HALT_SETTLING;
         halt_check(j);
         return;
     }

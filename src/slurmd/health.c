@@ -61,7 +61,7 @@ static bool is_wanted(const struct slurmd *d)
     size_t jobs = 0;
 
     for (const struct job *j = d->jobs; j; j = j->hh.next) {
-        if (j->note.gone)
+        if (j->phase == ATTEMPT_GONE)
             continue;
         jobs++;
         used += j->note.about->cpus;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/job.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -105,16 +106,16 @@ void job_note(struct job *j, const char *fmt, ...)
 
 bool job_is_ending(const struct job *j)
 {
-    return j->note.terminating || j->note.gone || j->batch_end;
+    return attempt_is_ending(j->phase);
 }
 
 /* A repeated order without a reason does not replace the reason of an earlier one. */
 void job_terminate(struct job *j, uint32_t grace_sec, const char *why)
 {
-    bool sooner = !j->note.terminating || grace_sec < j->note.grace_sec;
+    bool sooner = !j->note.why || grace_sec < j->note.grace_sec;
     bool has_news = why && *why && !str_eq(j->note.why, why);
 
-    if (j->note.gone)
+    if (j->phase == ATTEMPT_GONE)
         return;
     if (sooner || has_news) {
         if (has_news || !j->note.why) {
@@ -122,9 +123,8 @@ void job_terminate(struct job *j, uint32_t grace_sec, const char *why)
             j->note.why = mem_strdup(why ? why : "");
         }
         j->note.grace_sec = sooner ? grace_sec : j->note.grace_sec;
-        j->note.terminating = true;
         job_note(j, NOTE_TERMINATE, j->note.grace_sec, j->note.why);
-        j->ending_sent = false;
+        job_advance(j, ATTEMPT_ON_END_ORDERED);
     }
     job_check(j);
 }
@@ -161,6 +161,7 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
 {
     bool failed = said->has_launch_code && said->launch_code;
     bool tells = s && !s->answered; /* one that was found again has nobody to answer */
+    bool script_ended = false;      /* and the job with it, without an order */
     _cleanup_arena_ struct arena arena;
     Pb__StepdEnded whole = *said;
     const Pb__StepdEnded *m = &whole;
@@ -175,10 +176,12 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
     if (m->step_id != STEP_ID_BATCH) {
         report_step_ended(j->d, m);
     } else {
-        j->batch_ended = true;
+        if (j->note.batch < NOTE_BATCH_ENDED)
+            j->note.batch = NOTE_BATCH_ENDED;
+        script_ended = !failed && j->note.single_node && !job_is_ending(j);
         if (failed && !tells)
             report_launched(j->d, j->key.id, j->key.restarts, m->launch_code, m->text, false);
-        else if (!failed && j->note.single_node && !j->note.terminating)
+        else if (script_ended)
             j->batch_end = ending_copy(m);
         else if (!failed)
             report_batch_ended(j->d, m, false);
@@ -189,14 +192,21 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
         memory_tell(j, m);
     log_verbose("step %s has ended, status 0x%x", STEP_ID_TEXT(j->key.id, m->step_id),
                 (unsigned)m->exit_status);
+    if (script_ended)
+        job_advance(j, ATTEMPT_ON_SCRIPT_ENDED);
     job_check(j);
+}
+
+static bool is_empty(const struct job *j)
+{
+    return !j->steps.len && !j->lost.len && !j->receivers.len;
 }
 
 /* Of no job, and nothing of it is left: no controller will say that it is over. */
 static bool is_left(const struct job *j)
 {
-    return j->note.about->unallocated && !j->note.terminating && !j->note.gone && !j->steps.len &&
-           !j->lost.len && !j->waiting.len && !j->receivers.len && !j->prolog_running;
+    return j->note.about->unallocated && !job_is_ending(j) && j->phase != ATTEMPT_PROLOG &&
+           is_empty(j) && !j->waiting.len;
 }
 
 void job_check_left(struct job *j)
@@ -224,6 +234,58 @@ static void fail_waiting(struct job *j)
     prolog_fail_waiting(j, ERR_CREDENTIAL_REVOKED, text, false);
 }
 
+static void refuse_waiting(struct job *j)
+{
+    fail_waiting(j);
+    adopt_fail(j, "the job is ending");
+}
+
+static void end_all(struct job *j)
+{
+    uint32_t grace_sec = j->note.why ? j->note.grace_sec : (uint32_t)j->d->conf->kill_wait_sec;
+
+    if (j->adopting) /* job_adopt() does it, when all of it is found */
+        return;
+    refuse_waiting(j);
+    end_steps(j, grace_sec);
+    receive_end(j);
+}
+
+static void no_action(struct job *j)
+{
+    (void)j;
+}
+
+typedef void action_fn(struct job *j);
+
+static action_fn *const actions[ATTEMPT_PHASES][ATTEMPT_EVENTS] = {
+#define TRANSITION(phase, event, next, action) [ATTEMPT_##phase][ATTEMPT_ON_##event] = action,
+#include "slurmd/attempt.def"
+#undef TRANSITION
+};
+
+void job_advance(struct job *j, enum attempt_event event)
+{
+    enum attempt_phase before = j->phase;
+    bool is_legal = attempt_next(before, event, &j->phase);
+
+    assert(is_legal);
+    if (j->phase != before)
+        log_debug("job %u: %s, after %s", j->key.id, attempt_phase_text(j->phase),
+                  attempt_phase_text(before));
+    actions[before][event](j);
+}
+
+static void check_invariants(const struct job *j)
+{
+    bool is_blocked = j->phase == ATTEMPT_BLOCKED, is_ending = job_is_ending(j);
+
+    assert(is_ending || is_blocked == (j->prolog_error != NULL));
+    assert(is_ending || (!j->batch_end && !j->note.why));
+    assert(!is_ending || j->batch_end || j->note.why || j->phase == ATTEMPT_GONE);
+    assert((j->phase != ATTEMPT_EPILOG && j->phase != ATTEMPT_REMOVING) || is_empty(j));
+}
+
 void job_check(struct job *j)
 {
     if (j->adopting) /* more of it may be found */
@@ -233,22 +295,13 @@ void job_check(struct job *j)
         return;
     }
 
+    check_invariants(j);
     halt_check(j);
-    if (j->note.gone || j->epilog_running || (!j->note.terminating && !j->batch_end))
+    if (j->phase != ATTEMPT_ENDING && j->phase != ATTEMPT_ENDING_PROLOG)
         return;
-    fail_waiting(j);
-    adopt_fail(j, "the job is ending");
-    if (!j->ending_sent) {
-        uint32_t grace =
-            j->note.terminating ? j->note.grace_sec : (uint32_t)j->d->conf->kill_wait_sec;
-
-        j->ending_sent = true;
-        end_steps(j, grace);
-        receive_end(j);
-    }
-    if (j->steps.len || j->lost.len || j->receivers.len || j->prolog_running)
-        return;
-    epilog_run(j);
+    refuse_waiting(j);
+    if (j->phase == ATTEMPT_ENDING && is_empty(j))
+        job_advance(j, ATTEMPT_ON_EMPTIED);
 }
 
 static void job_free(struct job *j)
@@ -320,18 +373,22 @@ void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m)
 void job_adopt(struct slurmd *d, struct note *n)
 {
     struct job *j = add(d, n->about->job_id, n->about->restarts);
+    bool is_reported, was_gone;
 
     j->note = *n;
     *n = (struct note){0};
+    is_reported = report_pending_gone(d, j->key.id, j->key.restarts);
+    j->phase = is_reported ? ATTEMPT_GONE : j->note.phase;
+    was_gone = j->phase == ATTEMPT_GONE;
     j->adopting = true;
     ending_find_steps(j);
     halt_adopt(j);
     prolog_adopt(j);
     extern_adopt(j);
     j->adopting = false;
-    if (report_pending_gone(d, j->key.id, j->key.restarts))
-        j->note.gone = true;
-    else if (j->note.gone)
-        epilog_adopt(j);
+    if (was_gone && !is_reported)
+        epilog_report(j);
+    if (j->phase == ATTEMPT_ENDING || j->phase == ATTEMPT_ENDING_PROLOG)
+        end_all(j);
     job_check(j);
 }

@@ -8,7 +8,7 @@
  *   -> no shepherd is left -> epilog (epilog.h), once -> gone: JobGone or BatchEnded{gone}
  *   -> acknowledged: forgotten but for its entry in revoked.h
  *
- * job_check() takes every step of this way that is due.
+ * The phases of this way are those of attempt.h; job_check() takes every step of it that is due.
  */
 #pragma once
 
@@ -35,15 +35,22 @@ struct job_key {
     uint32_t id, restarts;
 };
 
+/* The last order to stop or to go on, see halt.h. */
+enum halt_phase {
+    HALT_GRACE,    /* none has come, or its first signal was sent */
+    HALT_SETTLING, /* its last signal was sent */
+    HALT_ANSWERED, /* all steps have carried it out, and the controller has been told */
+};
+
 struct job {
     struct slurmd *d;
     struct job_key key;
-    struct note note; /* as on disk */
-    bool adopting;    /* what an earlier daemon has left of it is being found: not all is known */
-    bool prolog_running, epilog_running;
+    enum attempt_phase phase; /* changed by job_advance() alone */
+    struct note note;         /* as on disk, without the phase */
+    bool adopting; /* what an earlier daemon has left of it is being found: nothing is ended yet */
     bool tells_prepared;      /* the controller waits for the end of the prolog */
-    char *epilog_error;       /* how it went, while directories are removed */
-    char *prolog_error;       /* it failed: nothing starts here */
+    char *epilog_error;       /* what went wrong with it; NULL: nothing */
+    char *prolog_error;       /* why it failed; NULL: it has not */
     VEC(struct step *) steps; /* shepherds that live, or have ended and not gone yet */
     VEC(struct lost *) lost;  /* steps without a shepherd, whose processes are being ended */
     VEC(struct receiver *) receivers;  /* of files, see receive.h */
@@ -51,8 +58,7 @@ struct job {
     VEC(struct adoption) adoptions;    /* processes on their way into it, see adopt.h */
     struct loop_timer *adoptions_late; /* for the first of them */
     Pb__StepdEnded *batch_end;         /* held back until the node is clean; single-node jobs */
-    bool batch_ended, ending_sent;     /* ending_sent: the shepherds were told */
-    bool halt_settling, halt_told;     /* the last order of halt.h: the last signal; its answer */
+    enum halt_phase halt;
     struct loop_timer *halt_timer;
     uint64_t nonces[JOB_NONCES];
     size_t nonce_next;
@@ -76,6 +82,8 @@ int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void job_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool job_is_ending(const struct job *j);
+/* To the next phase, and what follows from it; the event must have a row in this phase. */
+void job_advance(struct job *j, enum attempt_event event);
 
 void job_terminate(struct job *j, uint32_t grace_sec, const char *why);
 void job_check(struct job *j);

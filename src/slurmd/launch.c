@@ -224,7 +224,7 @@ static void answer_repeat(struct job *j)
     struct step *s = step_find(j, STEP_ID_BATCH);
 
     log_verbose("job %u: its launch was ordered again", j->key.id);
-    if (j->batch_ended || (s && s->started))
+    if (j->note.batch >= NOTE_BATCH_ENDED || (s && s->started))
         report_launched(j->d, j->key.id, j->key.restarts, 0, NULL, false);
 }
 
@@ -262,7 +262,7 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
     int rc;
 
     arena_init(&arena, CRED_ARENA);
-    if (j && (j->note.batch_started || is_waiting(j, STEP_ID_BATCH, &l))) {
+    if (j && (j->note.batch != NOTE_BATCH_NONE || is_waiting(j, STEP_ID_BATCH, &l))) {
         answer_repeat(j);
         return;
     }
@@ -482,13 +482,13 @@ bool launch_waits(const struct job *j, uint32_t step_id)
 
 static bool was_launched(const struct job *j, uint32_t step_id)
 {
-    return step_id == STEP_ID_BATCH ? j->note.batch_started
+    return step_id == STEP_ID_BATCH ? j->note.batch != NOTE_BATCH_NONE
                                     : note_find_step(&j->note, step_id) != NULL;
 }
 
 void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step *s)
 {
-    bool over = j ? j->note.gone || was_launched(j, s->step_id)
+    bool over = j ? j->phase == ATTEMPT_GONE || was_launched(j, s->step_id)
                   : revoked_has(d->revoked, s->job_id, s->restarts);
     Pb__StepdEnded end = PB__STEPD_ENDED__INIT;
     struct launch *l;

@@ -113,7 +113,7 @@ static int put_on_record(struct job *j, const struct launch *l, struct err *err)
                  : job_note_first(j, err, NOTE_STEP, l->step_id, (unsigned long long)l->key);
 
     if (rc == 0 && l->is_batch)
-        j->note.batch_started = true;
+        j->note.batch = NOTE_BATCH_STARTED;
     else if (rc == 0)
         vec_push(&j->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
     return rc;

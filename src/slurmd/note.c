@@ -127,6 +127,27 @@ static void take_share(struct note *n, const char *hex)
             pb__node_share__unpack(NULL, bytes.len, (const uint8_t *)str_cstr(&bytes));
 }
 
+/* What cannot have happened in this phase is left out. */
+static void replay(struct note *n, enum attempt_event event)
+{
+    attempt_next(n->phase, event, &n->phase);
+}
+
+/* With or without the line that it begins. */
+static void take_prolog_done(struct note *n)
+{
+    replay(n, ATTEMPT_ON_PROLOG_BEGINS);
+    replay(n, ATTEMPT_ON_PROLOG_SUCCEEDED);
+}
+
+/* Whatever became of the prolog, it had ended. */
+static void take_epilog(struct note *n, pid_t pid)
+{
+    replay(n, ATTEMPT_ON_PROLOG_LOST);
+    n->epilog_begun = true;
+    n->epilog_pid = pid;
+}
+
 static void take_line(struct note *n, const char *line)
 {
     unsigned long long key;
@@ -142,11 +163,11 @@ static void take_line(struct note *n, const char *line)
     else if (str_starts(line, "N "))
         take_share(n, line + 2);
     else if (!strcmp(line, "P"))
-        n->prolog_done = true;
+        take_prolog_done(n);
     else if (!strcmp(line, "B"))
-        n->batch_started = true;
+        n->batch = NOTE_BATCH_STARTED;
     else if (!strcmp(line, "b"))
-        n->batch_over = true;
+        n->batch = NOTE_BATCH_ACKNOWLEDGED;
     else if (!strcmp(line, "K"))
         vec_clear(&n->early);
     else if (sscanf(line, "S %u %llx", &number, &key) == 2)
@@ -162,18 +183,17 @@ static void take_line(struct note *n, const char *line)
         n->halt_number = number;
         n->halted = value;
     } else if (sscanf(line, "T %u %n", &number, &at) == 1 && at) {
-        n->terminating = true;
+        replay(n, ATTEMPT_ON_END_ORDERED);
         n->grace_sec = number;
         free(n->why);
         n->why = mem_strdup(line + at);
     } else if (sscanf(line, "p %d", &value) == 1) {
-        n->prolog_begun = true;
+        replay(n, ATTEMPT_ON_PROLOG_BEGINS);
         n->prolog_pid = value;
     } else if (sscanf(line, "E %d", &value) == 1) {
-        n->epilog_begun = true;
-        n->epilog_pid = value;
+        take_epilog(n, value);
     } else if (sscanf(line, "G %d", &value) == 1) {
-        n->gone = true;
+        n->phase = ATTEMPT_GONE;
         n->epilog_status = value;
     }
 }

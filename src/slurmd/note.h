@@ -13,6 +13,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "proto/node.pb-c.h"
+#include "slurmd/attempt.h"
 
 #define NOTE_SIZE_MAX (16u << 20)
 
@@ -35,28 +36,31 @@ struct note_signal { /* for a step that does not run yet, see early.h */
     uint64_t nonce;
 };
 
+enum note_batch {                     /* of the batch script */
+                  NOTE_BATCH_NONE,    /* it has not been started */
+                  NOTE_BATCH_STARTED, /* on disk before its slurmstepd is told to */
+                  NOTE_BATCH_ENDED, /* in memory: its end, or why it was not started, is reported */
+                  NOTE_BATCH_ACKNOWLEDGED, /* the controller has the report */
+};
+
 struct note {
     Pb__Terminate *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
     bool single_node;
-    bool prepared; /* the controller asked for the prolog alone */
-    bool contain;  /* and for an extern step */
-    bool prolog_begun;
-    pid_t prolog_pid;                 /* 0: not known */
-    bool prolog_done;                 /* after it */
-    bool batch_started;               /* before the shepherd is told to */
-    bool batch_over;                  /* its end was acknowledged */
+    bool prepared;            /* the controller asked for the prolog alone */
+    bool contain;             /* and for an extern step */
+    enum attempt_phase phase; /* that the lines lead to; note_load() sets it for job_adopt() */
+    pid_t prolog_pid;         /* 0: not known */
+    enum note_batch batch;
     VEC(struct note_step) steps;      /* before each one's shepherd is told to */
     VEC(struct note_adopted) adopted; /* into the extern step; they may have ended */
     bool ever_adopted;
     VEC(struct note_signal) early; /* on disk: the batch script's */
     uint32_t halt_number;          /* of the last order to stop or to go on; 0: none has come */
     bool halted;
-    bool terminating; /* the order has come */
-    uint32_t grace_sec;
-    char *why;
+    uint32_t grace_sec; /* of the order to end */
+    char *why;          /* its reason; NULL: none has come */
     bool epilog_begun;
     pid_t epilog_pid; /* 0: not known */
-    bool gone;        /* everything is over */
     int epilog_status;
 };
 void note_done(struct note *n);

@@ -106,7 +106,7 @@ static void test_cut_at_every_byte(void **state)
         assert_int_equal(path_write_file(path, whole.data, len, 0600, NULL), 0);
         rc = note_load(path, &n, NULL);
         assert_int_equal(rc, len < whole.len - 4 ? -ERR_STORE_DAMAGED : 0);
-        assert_true(n.batch_started == (len == whole.len));
+        assert_true((n.batch == NOTE_BATCH_STARTED) == (len == whole.len));
         note_done(&n);
     }
     note_remove(dir, 42, 3);
@@ -181,6 +181,9 @@ static void test_flipped_bits(void **state)
 static void test_what_was_done(void **state)
 {
     static const char *const lines[] = {"nonsense\n",
+                                        NOTE_PREPARED,
+                                        "p 0\n",
+                                        "p 815\n",
                                         NOTE_PROLOG_DONE,
                                         "S 0 ff\n",
                                         "S 17 123456789abcdef0\n",
@@ -190,9 +193,6 @@ static void test_what_was_done(void **state)
                                         "T 5 \n",
                                         "E 0\n",
                                         "E 4711\n",
-                                        NOTE_PREPARED,
-                                        "p 0\n",
-                                        "p 815\n",
                                         "H 1 1\n",
                                         "H 4 0\n",
                                         "H 5 1\n",
@@ -206,8 +206,9 @@ static void test_what_was_done(void **state)
         assert_int_equal(note_append(dir, 42, 3, lines[i], NULL), 0);
     assert_int_equal(note_load(path, &n, NULL), 0);
     assert_int_equal(n.about->uid, 1000);
-    assert_true(n.single_node && n.prolog_done && n.terminating && n.epilog_begun);
-    assert_false(n.batch_started || n.batch_over || n.gone);
+    assert_true(n.single_node && n.epilog_begun);
+    assert_int_equal(n.phase, ATTEMPT_ENDING);
+    assert_int_equal(n.batch, NOTE_BATCH_NONE);
     assert_int_equal(n.steps.len, 2);
     assert_true(n.steps.data[1].id == 17 && n.steps.data[1].key == 0x123456789abcdef0);
     assert_true(n.steps.data[1].over && !n.steps.data[0].over);
@@ -215,16 +216,54 @@ static void test_what_was_done(void **state)
     assert_string_equal(n.why, "");
     assert_int_equal(n.epilog_pid, 4711);
     assert_true(n.halt_number == 5 && n.halted);
-    assert_true(n.prepared && n.prolog_begun && n.prolog_pid == 815);
+    assert_true(n.prepared && n.prolog_pid == 815);
     assert_true(n.contain && n.ever_adopted && n.adopted.len == 1);
     assert_true(n.adopted.data[0].pid == 17 && n.adopted.data[0].started_ticks == 99999999999);
     note_done(&n);
     assert_int_equal(note_append(dir, 42, 3, "G 256\n", NULL), 0);
     assert_int_equal(note_load(path, &n, NULL), 0);
-    assert_true(n.gone);
+    assert_int_equal(n.phase, ATTEMPT_GONE);
     assert_int_equal(n.epilog_status, 256);
     note_done(&n);
     note_remove(dir, 42, 3);
+}
+
+/* In every order in which a daemon can have written the lines. */
+static void lines_lead_to_the_phase_they_were_written_in(void **state)
+{
+    static const struct {
+        const char *lines;
+        enum attempt_phase phase;
+    } rows[] = {
+        {"", ATTEMPT_NEW},
+        {"1\nA\nC\n", ATTEMPT_NEW},
+        {"p 0\n", ATTEMPT_PROLOG},
+        {"p 0\np 815\n", ATTEMPT_PROLOG},
+        {"p 0\np 815\np 0\np 816\n", ATTEMPT_PROLOG}, /* run again after a restart */
+        {"p 0\np 815\nP\nB\n", ATTEMPT_READY},
+        {"P\nB\n", ATTEMPT_READY},
+        {"B\nT 30 \n", ATTEMPT_ENDING},
+        {"B\nT 30 \nT 0 late\n", ATTEMPT_ENDING},
+        {"p 0\np 815\nP\nT 30 \n", ATTEMPT_ENDING},
+        {"p 0\nT 30 \np 815\n", ATTEMPT_ENDING_PROLOG},
+        {"T 30 \np 0\np 815\n", ATTEMPT_ENDING_PROLOG}, /* it was queued */
+        {"p 0\np 815\nT 30 \nP\n", ATTEMPT_ENDING},
+        {"p 0\np 815\nT 30 \nE 0\n", ATTEMPT_ENDING}, /* the prolog failed */
+        {"p 0\np 815\nP\nT 30 \nE 0\nE 816\nT 0 late\n", ATTEMPT_ENDING},
+        {"1\nB\nE 0\n", ATTEMPT_NEW}, /* the script's end is in its exit file */
+        {"T 30 \nE 0\nE 816\nG 0\n", ATTEMPT_GONE},
+        {"T 30 \nG 0\n", ATTEMPT_GONE},
+    };
+
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct note n = {0};
+
+        make(rows[i].lines);
+        assert_int_equal(note_load(path, &n, NULL), 0);
+        assert_int_equal(n.phase, rows[i].phase);
+        note_done(&n);
+        note_remove(dir, 42, 3);
+    }
 }
 
 static void test_only_once(void **state)
@@ -242,9 +281,13 @@ static void test_only_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_full_disk),     cmocka_unit_test(test_cut_at_every_byte),
-        cmocka_unit_test(test_early_signals), cmocka_unit_test(test_share),
-        cmocka_unit_test(test_flipped_bits),  cmocka_unit_test(test_what_was_done),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_cut_at_every_byte),
+        cmocka_unit_test(test_early_signals),
+        cmocka_unit_test(test_share),
+        cmocka_unit_test(test_flipped_bits),
+        cmocka_unit_test(test_what_was_done),
+        cmocka_unit_test(lines_lead_to_the_phase_they_were_written_in),
         cmocka_unit_test(test_only_once),
     };
 

@@ -169,7 +169,7 @@ static void on_forget(struct slurmd *d, const Pb__Forget *m)
         struct job *j, *next;
 
         HASH_ITER (hh, d->jobs, j, next) {
-            if (j->key.id == m->job_id[i] && j->note.gone &&
+            if (j->key.id == m->job_id[i] && j->phase == ATTEMPT_GONE &&
                 !report_pending_gone(d, j->key.id, j->key.restarts))
                 job_forget(j);
         }
@@ -231,8 +231,9 @@ static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)
     struct job *j = job_find(d, job_id, restarts);
 
     /* Noted first: without its files it would look as if it had never been started. */
-    if (j && j->note.batch_started && !j->note.batch_over && !j->note.gone) {
-        j->note.batch_over = true;
+    if (j && (j->note.batch == NOTE_BATCH_STARTED || j->note.batch == NOTE_BATCH_ENDED) &&
+        j->phase != ATTEMPT_GONE) {
+        j->note.batch = NOTE_BATCH_ACKNOWLEDGED;
         job_note(j, NOTE_BATCH_OVER);
     }
     step_forget_files(d, job_id, restarts, STEP_ID_BATCH);
@@ -243,7 +244,7 @@ static void forget_step(struct slurmd *d, const Pb__StepEnded *m)
     struct job *j = job_find(d, m->job_id, m->restarts);
     struct note_step *known = j ? note_find_step(&j->note, m->step_id) : NULL;
 
-    if (known && !known->over && !j->note.gone) {
+    if (known && !known->over && j->phase != ATTEMPT_GONE) {
         known->over = true;
         job_note(j, NOTE_STEP_OVER, m->step_id);
     }
@@ -254,7 +255,7 @@ static void forget_job(struct slurmd *d, uint32_t job_id, uint32_t restarts)
 {
     struct job *j = job_find(d, job_id, restarts);
 
-    if (j && j->note.gone)
+    if (j && j->phase == ATTEMPT_GONE)
         job_forget(j);
 }
 

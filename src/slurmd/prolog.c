@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/prolog.h"
 
+#include <assert.h>
+
 #include "base/mem.h"
 #include "slurmd/launch.h"
 #include "slurmd/oldscript.h"
@@ -52,6 +54,7 @@ static void prolog_failed(struct job *j, const char *text)
     j->prolog_error = mem_strdup(text);
     if (j->note.prepared && !somebody_waits(j))
         report_prolog_failed(j->d, j->key.id, j->key.restarts, text);
+    job_advance(j, ATTEMPT_ON_PROLOG_FAILED);
 }
 
 static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
@@ -61,16 +64,13 @@ static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
 
     if (!j)
         return;
-    j->prolog_running = false;
     if (text) {
         log_error("job %u: %s", job_id, text);
         prolog_failed(j, text);
     } else {
-        j->note.prolog_done = true;
         job_note(j, NOTE_PROLOG_DONE);
+        job_advance(j, ATTEMPT_ON_PROLOG_SUCCEEDED);
     }
-    if (!job_is_ending(j))
-        prolog_run(j);
     job_check(j);
 }
 
@@ -82,13 +82,12 @@ static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wai
 
     if (!j)
         return;
-    j->prolog_running = false;
     if (text) {
         log_error("job %u: %s", job_id, text);
         prolog_failed(j, text);
+    } else {
+        job_advance(j, ATTEMPT_ON_PROLOG_LOST);
     }
-    if (!job_is_ending(j))
-        prolog_run(j);
     job_check(j);
 }
 
@@ -128,7 +127,7 @@ static void start(struct job *j, const char *host)
     struct slurmd *d = j->d;
     const struct script script = script_of(j, host);
 
-    j->prolog_running = true;
+    job_advance(j, ATTEMPT_ON_PROLOG_BEGINS);
     script_run(d, &script, scriptenv_prolog(d, j->note.about), on_prolog, d);
 }
 
@@ -137,7 +136,7 @@ static bool is_due(struct job *j, const char **host)
 {
     struct err err = {0};
 
-    if (j->note.prolog_done || j->prolog_error)
+    if (j->phase != ATTEMPT_NEW)
         return false;
     if (plugins_beside_script(j->d, host, &err) < 0) {
         log_error("job %u: %s", j->key.id, err.text);
@@ -157,11 +156,12 @@ static void tell_prepared(struct job *j)
 void prolog_run(struct job *j)
 {
     const char *host = NULL;
-    bool due = !j->prolog_running && is_due(j, &host);
+    bool due = is_due(j, &host);
 
-    if (j->prolog_running)
+    if (j->phase == ATTEMPT_PROLOG)
         return;
-    if (j->prolog_error) {
+    assert(!job_is_ending(j));
+    if (j->phase == ATTEMPT_BLOCKED) {
         prolog_fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
         job_check_left(j);
     } else if (due) {
@@ -186,12 +186,11 @@ void prolog_run_alone(struct job *j, bool tell)
 
 void prolog_adopt(struct job *j)
 {
-    if (j->note.prolog_begun && !j->note.prolog_done) {
+    if (j->phase == ATTEMPT_PROLOG || j->phase == ATTEMPT_ENDING_PROLOG) {
         const struct script script = script_of(j, NULL);
 
-        j->prolog_running = true;
         oldscript_watch(j, &script, false, on_old_prolog);
-    } else if (j->note.prepared && !j->note.prolog_done && !job_is_ending(j)) {
+    } else if (j->note.prepared && j->phase == ATTEMPT_NEW) {
         prolog_run(j);
     }
 }

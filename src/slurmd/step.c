@@ -176,7 +176,8 @@ static void pass_on(struct step *s)
         launch_answer(s, 0, NULL);
         if (id == STEP_ID_EXTERN)
             adopt_begin(s);
-        j->ending_sent = false; /* that was to the other shepherd */
+        if (job_is_ending(j)) /* the order to end it was sent to the other shepherd */
+            job_advance(j, ATTEMPT_ON_STEP_FOUND);
         job_check(j);
         return;
     }

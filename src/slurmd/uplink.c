@@ -139,7 +139,7 @@ static Pb__Presence *presence_of(struct arena *arena, const struct job *j)
     vec_foreach (&j->waiting, l)
         p->step_ids[p->n_step_ids++] = (*l)->step_id;
     p->has_ended = true;
-    p->ended = j->note.gone;
+    p->ended = j->phase == ATTEMPT_GONE;
     return p;
 }
 
