@@ -57,7 +57,7 @@ bool early_keep(struct job *j, const Pb__SignalJob *m, int *code)
     if (script_is_to_come(j))
         kept = keep(j, m, STEP_ID_BATCH, code);
     vec_foreach (&j->waiting, l)
-        if (!(*l)->is_batch && !(*l)->is_receive)
+        if ((*l)->kind != LAUNCH_BATCH && (*l)->kind != LAUNCH_RECEIVER)
             kept = keep(j, m, (*l)->step_id, code) || kept;
     return kept;
 }

@@ -67,7 +67,7 @@ static void queue(struct job *j)
 static bool waits(const struct job *j)
 {
     vec_foreach (&j->waiting, l)
-        if ((*l)->is_extern)
+        if ((*l)->kind == LAUNCH_EXTERN)
             return true;
     return false;
 }

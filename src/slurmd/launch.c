@@ -59,7 +59,7 @@ static void check_fault(struct slurmd *d, uint32_t job_id, int code, const char 
 /* The extern step of a job that ends in its prolog: nobody has asked for it. */
 static bool is_no_failure(const struct launch *l, int code)
 {
-    return l->is_extern && code == ERR_CREDENTIAL_REVOKED;
+    return l->kind == LAUNCH_EXTERN && code == ERR_CREDENTIAL_REVOKED;
 }
 
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
@@ -69,18 +69,19 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
     if (is_no_failure(l, code))
         log_verbose("launch of %s: %s", STEP_ID_TEXT(l->job.id, l->step_id), text);
     else if (log_allow_source(&failures, l->uid))
-        log_error("launch of %s%s: %s", l->is_receive ? "a receiver of files for " : "",
+        log_error("launch of %s%s: %s",
+                  l->kind == LAUNCH_RECEIVER ? "a receiver of files for " : "",
                   STEP_ID_TEXT(l->job.id, l->step_id), text);
-    if (l->is_extern && j) /* NULL: the job goes, and with it whoever waited */
+    if (l->kind == LAUNCH_EXTERN && j) /* NULL: the job goes, and with it whoever waited */
         adopt_fail(j, text);
-    if (j && !l->is_receive)
+    if (j && l->kind != LAUNCH_RECEIVER)
         early_forget(j, l->step_id);
-    if (l->is_batch) {
+    if (l->kind == LAUNCH_BATCH) {
         report_launched(d, l->job.id, l->job.restarts, code, text, drain);
     } else {
         launch_refuse(d, l->call, code, text);
         check_fault(d, l->job.id, code, text);
-        if (drain && !l->is_extern) /* of the prolog of its job the controller is told */
+        if (drain && l->kind != LAUNCH_EXTERN) /* of the prolog of its job the controller is told */
             drain_for(d, l->job.id, "Prolog error", text);
     }
     launch_free(l);
@@ -176,12 +177,14 @@ static void about_job(const struct slurmd *d, const Pb__Cred *cred, Pb__Terminat
     about->has_unallocated = about->unallocated = cred->has_unallocated && cred->unallocated;
 }
 
-static struct launch *launch_new(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
-                                 const ProtobufCMessage *message, uint32_t node_index)
+static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const Pb__Cred *cred,
+                                 ProtobufCBinaryData packed, const ProtobufCMessage *message,
+                                 uint32_t node_index)
 {
     struct launch *l = mem_new(struct launch);
 
     l->number = ++d->next_launch;
+    l->kind = kind;
     l->job = (struct job_key){cred->job_id, cred->restarts};
     l->step_id = cred->step_id;
     l->node_index = node_index;
@@ -274,8 +277,7 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
         return;
     }
     extern_learn(j, share_of(d, cred));
-    l = launch_new(d, cred, m->cred, &m->base, 0);
-    l->is_batch = true;
+    l = launch_new(d, LAUNCH_BATCH, cred, m->cred, &m->base, 0);
     vec_push(&j->waiting, l);
     if (m->has_contain && m->contain)
         extern_want(j);
@@ -328,9 +330,9 @@ static bool is_repeat(struct job *j, uint32_t step_id, uint64_t key, const struc
 
     if (is_waiting(j, step_id, &l) && l->key == key) {
         launch_join(j->d, &l->call, call);
-        if (l->held && !r->prepare)
+        if (l->awaits_commit && !r->prepare)
             prepare_commit(j->d, call);
-        else if (l->held && l->ready)
+        else if (l->phase == LAUNCH_PREPARED)
             rpc_prepared(j->d->server, call);
         return true;
     }
@@ -415,11 +417,11 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     kept.io_addr = &back;
     kept.n_io_addr = 1;
-    l = launch_new(d, cred, m->cred, &kept.base, index);
+    l = launch_new(d, LAUNCH_TASKS, cred, m->cred, &kept.base, index);
     auth_key_done(&secret);
     l->key = launch_key_of(m->io_key);
     l->call = r->call;
-    l->held = r->prepare;
+    l->awaits_commit = r->prepare;
     vec_push(&j->waiting, l);
     prolog_run(j);
 }
@@ -439,8 +441,7 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
                                  err);
     if (rc)
         return rc;
-    l = launch_new(d, cred, packed, message, node_index);
-    l->is_receive = true;
+    l = launch_new(d, LAUNCH_RECEIVER, cred, packed, message, node_index);
     l->key = key;
     l->call = call;
     vec_push(&j->waiting, l);
@@ -451,9 +452,8 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
 void launch_extern(struct job *j, const Pb__Cred *cred, ProtobufCBinaryData packed)
 {
     Pb__Empty nothing = PB__EMPTY__INIT;
-    struct launch *l = launch_new(j->d, cred, packed, &nothing.base, 0);
+    struct launch *l = launch_new(j->d, LAUNCH_EXTERN, cred, packed, &nothing.base, 0);
 
-    l->is_extern = true;
     vec_push(&j->waiting, l);
     prolog_run(j);
 }

@@ -13,16 +13,28 @@
 #include "slurmd/job.h"
 #include "slurmd/step.h"
 
+enum launch_kind {
+    LAUNCH_TASKS,    /* of a step of srun's */
+    LAUNCH_BATCH,    /* a batch script */
+    LAUNCH_RECEIVER, /* of files, see receive.h: no step */
+    LAUNCH_EXTERN,   /* the extern step, see extern.h: nobody's call */
+};
+
+enum launch_phase {
+    LAUNCH_QUEUED,   /* waits for its job, or for the word to go on when that is suspended */
+    LAUNCH_LOOKUP,   /* the user is being looked up */
+    LAUNCH_PREPARED, /* nothing but the commit is missing */
+};
+
 struct launch {
     uint64_t number; /* names it across turns */
     struct job_key job;
     uint32_t step_id, node_index;
     uid_t uid;
     gid_t gid;
-    bool is_batch, asked;     /* asked: who the user is */
-    bool is_receive;          /* a receiver of files, see receive.h: no step */
-    bool is_extern;           /* the extern step, see extern.h: nobody's call */
-    bool held, ready;         /* until prepare_commit(); ready: nothing else is missing */
+    enum launch_kind kind;
+    enum launch_phase phase;
+    bool awaits_commit;       /* until prepare_commit() */
     struct str message, cred; /* packed */
     uint64_t call;
     struct slurmd *owner;            /* of the timer */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A launch whose job is ready: handed to a shepherd of its own. */
+#include <assert.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -49,9 +50,9 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->plain_network = !conf_encrypts(d->conf);
     m->unkillable_sec = (uint32_t)d->conf->unkillable_step_timeout_sec;
     m->slurmd_uid = geteuid();
-    m->has_batch = l->is_batch;
-    m->has_launch = !l->is_batch && !l->is_extern;
-    m->has_is_extern = m->is_extern = l->is_extern;
+    m->has_batch = l->kind == LAUNCH_BATCH;
+    m->has_launch = l->kind == LAUNCH_TASKS;
+    m->has_is_extern = m->is_extern = l->kind == LAUNCH_EXTERN;
     m->batch = m->launch = bytes;
     m->cred = (ProtobufCBinaryData){l->cred.len, (uint8_t *)l->cred.data};
     m->node_index = l->node_index;
@@ -99,7 +100,7 @@ static void note_not_begun(struct job *j, const struct launch *l)
 {
     struct note_step *known = note_find_step(&j->note, l->step_id);
 
-    if (!l->is_extern || !known)
+    if (l->kind != LAUNCH_EXTERN || !known)
         return;
     known->over = true;
     job_note(j, NOTE_STEP_OVER, l->step_id);
@@ -108,11 +109,11 @@ static void note_not_begun(struct job *j, const struct launch *l)
 /* Before it starts: whatever happens then, this is never started a second time. */
 static int put_on_record(struct job *j, const struct launch *l, struct err *err)
 {
-    int rc = l->is_batch
+    int rc = l->kind == LAUNCH_BATCH
                  ? job_note_first(j, err, NOTE_BATCH)
                  : job_note_first(j, err, NOTE_STEP, l->step_id, (unsigned long long)l->key);
 
-    if (rc == 0 && l->is_batch)
+    if (rc == 0 && l->kind == LAUNCH_BATCH)
         j->note.batch = NOTE_BATCH_STARTED;
     else if (rc == 0)
         vec_push(&j->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
@@ -133,7 +134,7 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
     arena_init(&arena, 0);
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
-    rc = l->is_extern ? 0 : fill_tasks(d, l, cred, &m, &plugins, &arena, &err);
+    rc = l->kind == LAUNCH_EXTERN ? 0 : fill_tasks(d, l, cred, &m, &plugins, &arena, &err);
     if (!rc)
         rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
     if (rc) {
@@ -142,7 +143,7 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
     }
     m.tmp = jobtmp_order(d, j->key.id, user, &arena);
     m.has_confirms_end = true;
-    m.confirms_end = !l->is_batch && !l->is_extern; /* a script's end may wait for the epilog */
+    m.confirms_end = l->kind == LAUNCH_TASKS; /* a script's end may wait for the epilog */
     rc = put_on_record(j, l, &err);
     if (!rc)
         rc = step_start(j, l->step_id, &m, &s, &err);
@@ -167,15 +168,16 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
     l = find(d, number, &j, &place);
     if (!l)
         return;
-    if (user && l->held) {
-        l->ready = true;
+    if (user && l->awaits_commit) {
+        assert(l->phase == LAUNCH_LOOKUP);
+        l->phase = LAUNCH_PREPARED;
         log_verbose("step %s is prepared", STEP_ID_TEXT(l->job.id, l->step_id));
         prepare_await_commit(j, l);
         rpc_prepared(d->server, l->call);
         return;
     }
     vec_remove(&j->waiting, place);
-    if (user && l->is_receive)
+    if (user && l->kind == LAUNCH_RECEIVER)
         receive_start(j, l, user);
     else if (user)
         start_step(j, l, user);
@@ -186,8 +188,8 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
 
 void launch_go(struct slurmd *d, struct launch *l)
 {
-    if (l->asked)
+    if (l->phase != LAUNCH_QUEUED)
         return;
-    l->asked = true;
+    l->phase = LAUNCH_LOOKUP;
     users_ask(d->users, l->uid, l->gid, on_user, d, l->number);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/prepare.h"
 
+#include <assert.h>
+
 #include "slurmd/early.h"
 #include "slurmd/launch.h"
 #include "slurmd/launch_limits.h"
@@ -15,7 +17,7 @@ static struct launch *find_held(struct slurmd *d, uint64_t call, struct job **jo
         for (size_t i = 0; i < j->waiting.len; i++) {
             struct launch *l = j->waiting.data[i];
 
-            if (l->held && rpc_call_is_joined(d->server, l->call, call)) {
+            if (l->awaits_commit && rpc_call_is_joined(d->server, l->call, call)) {
                 *job = j;
                 *place = i;
                 return l;
@@ -57,10 +59,11 @@ void prepare_commit(struct slurmd *d, uint64_t call)
 
     if (!l)
         return;
-    l->held = false;
+    assert(l->phase != LAUNCH_PREPARED || l->commit_timer);
+    l->awaits_commit = false;
     loop_timer_free(take_ptr(l->commit_timer));
-    if (l->ready) { /* the user is looked up again: it may have been long ago */
-        l->asked = false;
+    if (l->phase == LAUNCH_PREPARED) { /* the user is looked up again: it may have been long ago */
+        l->phase = LAUNCH_QUEUED;
         launch_go(d, l);
     }
 }

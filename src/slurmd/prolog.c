@@ -43,7 +43,7 @@ void prolog_fail_waiting(struct job *j, int code, const char *text, bool drain)
 static bool somebody_waits(const struct job *j)
 {
     vec_foreach (&j->waiting, l)
-        if (!(*l)->is_extern) /* that one is ours */
+        if ((*l)->kind != LAUNCH_EXTERN) /* that one is ours */
             return true;
     return false;
 }

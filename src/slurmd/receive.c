@@ -255,7 +255,7 @@ static int check_bounds(const struct slurmd *d, uid_t uid, struct err *err)
         unsigned here = (unsigned)j->receivers.len;
 
         for (size_t i = 0; i < j->waiting.len; i++)
-            here += j->waiting.data[i]->is_receive;
+            here += j->waiting.data[i]->kind == LAUNCH_RECEIVER;
         all += here;
         of_user += j->note.about->uid == uid ? here : 0;
     }
@@ -300,7 +300,7 @@ static bool is_repeat(struct slurmd *d, const Pb__Cred *cred, uint64_t key, uint
     struct job *j = job_find(d, cred->job_id, cred->restarts);
 
     for (size_t i = 0; j && i < j->waiting.len; i++)
-        if (j->waiting.data[i]->is_receive && j->waiting.data[i]->key == key) {
+        if (j->waiting.data[i]->kind == LAUNCH_RECEIVER && j->waiting.data[i]->key == key) {
             launch_join(d, &j->waiting.data[i]->call, call);
             return true;
         }
