@@ -64,11 +64,17 @@ static uint32_t used_threads(const struct step_layout *l, const struct node *n)
     return use < n->threads && n->cpus_per_unit >= n->threads ? use : 0;
 }
 
+/* CPUs, out of so many of a node, that tasks may use. */
+static uint32_t usable_cpus(const struct step_layout *l, const struct node *n, uint32_t cpus)
+{
+    uint32_t use = used_threads(l, n);
+    return use ? cpus / n->threads * use : cpus;
+}
+
 /* Tasks that so many CPUs of a node hold. */
 static uint32_t count_tasks_on(const struct step_layout *l, const struct node *n, uint32_t cpus)
 {
-    uint32_t use = used_threads(l, n);
-    return (use ? cpus / n->threads * use : cpus) / l->cpus_per_task;
+    return usable_cpus(l, n, cpus) / l->cpus_per_task;
 }
 
 /* -c without -n: as many tasks as the CPUs of the first nodes hold. */
@@ -144,7 +150,8 @@ uint64_t step_layout_granted_memory(const struct step_layout *l, const struct al
     uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
     if (!need || l->spec->has_mem_per_node_mib || !step_layout_is_whole(l))
         return need;
-    uint64_t of_all_cpus = l->spec->mem_per_cpu_mib * a->cpus;
+    uint64_t of_all_cpus =
+        l->spec->mem_per_cpu_mib * usable_cpus(l, l->cluster->nodes.data[a->node], a->cpus);
     if (of_all_cpus >= a->mem_mib)
         return 0;
     if (of_all_cpus > left)
@@ -324,7 +331,8 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err)
 {
     size_t bytes = sizeof(uint32_t) * (j->alloc.len + 1);
-    *l = (struct step_layout){.j = j, .spec = spec, .overlap = OR(spec, overlap, 0)};
+    *l = (struct step_layout){
+        .cluster = c->cluster, .j = j, .spec = spec, .overlap = OR(spec, overlap, 0)};
     if (dist_parse(spec->distribution, &l->dist) < 0)
         return no(err, ERR_STEP_CONFIG, spec->distribution);
     bool listed = l->dist.nodes == DIST_ARBITRARY;

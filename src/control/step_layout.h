@@ -10,6 +10,7 @@
 #include "control/step.h"
 
 struct step_layout { /* of one step under construction, arrays by place in the allocation */
+    const struct cluster *cluster;
     struct job *j;
     const Pb__StepSpec *spec;
     bool *usable, overlap, overcommit;
@@ -44,7 +45,8 @@ struct step_cpus_way step_layout_way(const struct step_layout *l, const struct n
 uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a,
                             uint32_t tasks);
 /* MiB of a node that a step with so many tasks there gets: of a step with all CPUs, the memory per
- * CPU counts for all of them. 0: all memory of the job, shared with its other steps. */
+ * CPU counts for all of them that tasks may use. 0: all memory of the job, shared with its other
+ * steps. */
 uint64_t step_layout_granted_memory(const struct step_layout *l, const struct alloc_node *a,
                                     uint32_t tasks);
 /* step_busy.c: -ERR_NODES_BUSY, with what is held by which other steps, and which option helps. */

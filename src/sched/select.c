@@ -85,7 +85,7 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j)
 /* --- capacity
  * -------------------------------------------------------------------------------------- */
 
-/* CPUs of 'units' free units that tasks may use: whole units, as they are paid for in memory too.
+/* CPUs of 'units' free units that tasks may use: whole units, whose usable CPUs count for memory.
  * Of a node of one's own all CPUs are taken, and memory bounds those that get tasks. */
 static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
                          const struct select_room *room)
@@ -102,7 +102,7 @@ static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
     if (room->cpus_left / k->cpus_per_unit < units)
         units = room->cpus_left / k->cpus_per_unit;
     if (r->mem_cpu_mib) {
-        uint64_t by_mem = mem_mib / r->mem_cpu_mib / k->cpus_per_unit;
+        uint64_t by_mem = mem_mib / r->mem_cpu_mib / select_cpus_used(r, k);
         units = by_mem < units ? (uint32_t)by_mem : units;
     }
     return units * select_cpus_used(r, k);
@@ -255,7 +255,7 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
                       .units = cores.units,
                       .per_socket = cores.per_socket,
                       .beyond = cores.beyond};
-    s.mem_mib = node_mem_wanted(r, n, s.units * n->cpus_per_unit) + gpus * r->mem_gpu_mib;
+    s.mem_mib = node_mem_wanted(r, n, s.units * select_cpus_used(r, n)) + gpus * r->mem_gpu_mib;
     uint64_t most = view->mem_mib[p->node] > 0 ? (uint64_t)view->mem_mib[p->node] : 0;
     if (r->exclusive && s.mem_mib > most)
         s.mem_mib = most; /* a whole node has no more than suspended jobs leave of it */

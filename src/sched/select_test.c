@@ -230,6 +230,12 @@ static void threads(void **state)
         {"m1:1", "N=1 w=m1 n=3", NULL},
         {"m1:1/850", "w=m1 N=1 mem-per-cpu=75", "m1:1/150"},
         {"m1:1/851", "w=m1 N=1 mem-per-cpu=75", NULL},
+        {NULL, "w=m1 n=2 threads=1 mem-per-cpu=100", "m1:2/200"}, /* of the CPUs that are used */
+        {NULL, "w=m1 n=2 threads=2 mem-per-cpu=100", "m1:1/200"},
+        {NULL, "w=m1 threads=1 mem-per-cpu=1000", "m1:1/1000"},
+        {NULL, "w=m1 threads=1 mem-per-cpu=400 exclusive", "m1:2/800"},
+        {"m1:1/850", "w=m1 N=1 threads=1 mem-per-cpu=150", "m1:1/150"},
+        {"m1:1/850", "w=m1 N=1 threads=1 mem-per-cpu=151", NULL},
     };
 
     (void)state;

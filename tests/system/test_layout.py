@@ -51,6 +51,14 @@ def layout_cluster(monkeypatch, make_cluster):
     return lambda **more: make_cluster(**{"nodes": 1, "cpus": 16, "node_conf": NODE, "conf": "TaskPlugin=task/affinity", **more})
 
 
+@pytest.mark.parametrize("option, cpus, mem", [("--threads-per-core=1", 6, 300), ("--hint=nomultithread", 6, 300), ("--threads-per-core=2", 4, 400)])
+def test_memory_of_the_cpus_that_are_used(threaded, option, cpus, mem):
+    """The example of sbatch(1): of three tasks on cores of two threads."""
+    job = threaded.sbatch("-n3", "-N1", "--mem-per-cpu=100", option, wrap="srun --mem-per-cpu=50 sh -c 'scontrol show step $SLURM_JOB_ID.0'")
+    assert f"cpu={cpus},mem={mem}M,node=1" in threaded.wait(job)["AllocTRES"]
+    assert f"mem={mem // 2}M" in threaded.output(job)
+
+
 def cpus_of(mask):
     return [i for i in range(64) if int(mask, 16) >> i & 1]
 
