@@ -13,6 +13,43 @@ static uint64_t divide_up(uint64_t what, uint64_t by)
     return what / by + (what % by != 0); /* adding first would wrap for what a client may send */
 }
 
+static int refuse_sizes(const Pb__JobSpec *s, uint32_t least, struct err *err)
+{
+    return err_set(err, -ERR_NODE_COUNT, "%s: %s has no node count from %u on",
+                   err_text(ERR_NODE_COUNT), s->job_size_str, least);
+}
+
+/* --nodes=1,3; an exact number, from elsewhere, counts more. */
+static int read_sizes(struct request *r, const Pb__JobSpec *s, struct err *err)
+{
+    bool exact = s->has_min_nodes && s->has_max_nodes && s->min_nodes == s->max_nodes;
+    if (exact || !s->job_size_str || !*s->job_size_str)
+        return 0;
+    r->sizes = mem_new(struct idset);
+    return idset_parse(s->job_size_str, INT32_MAX, r->sizes, err) == 0
+               ? 0
+               : err_set(err, -ERR_NODE_COUNT, "%s: %s", err_text(ERR_NODE_COUNT), s->job_size_str);
+}
+
+/* The next count that it may have. */
+static void raise_to_size(struct request *r)
+{
+    int64_t next = r->sizes ? idset_next(r->sizes, r->min_nodes) : r->min_nodes;
+    r->min_nodes = next < 0 ? UINT32_MAX : (uint32_t)next;
+}
+
+/* The greatest counts that it may have; with more nodes than tasks some would have none. */
+static void lower_to_sizes(struct request *r)
+{
+    if (!r->sizes)
+        return;
+    uint32_t last = idset_last(r->sizes);
+    if (r->tasks_given && last > r->tasks)
+        last = r->tasks;
+    last = last > r->min_nodes ? last : r->min_nodes;
+    r->max_nodes = r->max_nodes < last ? r->max_nodes : last;
+}
+
 static void read_counts(struct request *r, const Pb__JobSpec *s)
 {
     r->cpus_per_task = OR(s, cpus_per_task, 1) ? OR(s, cpus_per_task, 1) : 1;
@@ -25,15 +62,18 @@ static void read_counts(struct request *r, const Pb__JobSpec *s)
         r->min_nodes = (uint32_t)asked;
     uint32_t counted = constraint_least_nodes(r->constraint);
     r->min_nodes = counted > r->min_nodes ? counted : r->min_nodes;
+    raise_to_size(r);
     uint32_t per_node = r->ntasks_per_node ? r->ntasks_per_node : 1;
     uint64_t tasks = (uint64_t)r->min_nodes * per_node;
     r->tasks = r->tasks_given ? s->num_tasks : tasks < UINT32_MAX ? (uint32_t)tasks : UINT32_MAX;
     if (r->tasks_given && r->ntasks_per_node) {
         uint32_t needed = (uint32_t)divide_up(r->tasks, r->ntasks_per_node);
         r->min_nodes = needed > r->min_nodes ? needed : r->min_nodes;
+        raise_to_size(r);
     }
     if (r->max_nodes < r->min_nodes)
         r->max_nodes = s->has_max_nodes && s->has_min_nodes ? r->min_nodes : UINT32_MAX;
+    lower_to_sizes(r);
     bool few = r->use_min_nodes || (r->max_nodes == UINT32_MAX && !(r->spread && r->tasks_given));
     r->good_nodes = few ? r->min_nodes : r->max_nodes;
     if (r->tasks_given && r->good_nodes > r->tasks) /* a node without a task is of no use */
@@ -192,13 +232,18 @@ static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpe
         rc = request_read_place(&r, s, err);
     if (rc == 0)
         rc = request_check_memory(s, err);
+    if (rc == 0)
+        rc = read_sizes(&r, s, err);
     if (rc != 0) {
         request_done(&r);
         return rc;
     }
     read_counts(&r, s);
-    if (s->has_max_nodes && s->max_nodes && s->max_nodes < r.min_nodes) {
+    if (r.sizes && r.min_nodes == UINT32_MAX)
+        rc = refuse_sizes(s, OR(s, min_nodes, 1), err);
+    else if (s->has_max_nodes && s->max_nodes && s->max_nodes < r.min_nodes)
         rc = refuse_count(&r, s, err);
+    if (rc != 0) {
         request_done(&r);
         return rc;
     }

@@ -17,6 +17,9 @@ void request_done(struct request *r)
 {
     bitset_free(r->req);
     bitset_free(r->exc);
+    if (r->sizes)
+        idset_done(r->sizes);
+    free(r->sizes);
     free(r->features);
     free(r->prefer);
     constraint_free(r->constraint);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/bitset.h"
+#include "base/idset.h"
 #include "cluster/constraint.h"
 #include "cluster/gres.h"
 #include "cluster/license.h"
@@ -27,6 +28,7 @@ enum gres_binding { GRES_BINDING_NEAR, GRES_BINDING_ENFORCED, GRES_BINDING_ANY }
 
 struct request {
     uint32_t min_nodes, max_nodes, tasks, cpus_per_task, ntasks_per_node, min_cpus;
+    struct idset *sizes;              /* the node counts it may have; NULL: all of that range */
     uint32_t good_nodes;              /* as many as that when they are free now, if not min_nodes */
     uint32_t sockets, cores, threads; /* nodes have that many at least: sockets, cores of each,
                                          threads of a core */
@@ -43,12 +45,12 @@ struct request {
     char *features; /* NULL: none */
     char *prefer;   /* features instead of those, where that fits; NULL: none */
     struct constraint *constraint, *preferred; /* the two, as read */
-    bool exclusive;                            /* takes whole nodes; alone, unless it shares */
-    bool shared; /* its units may be those of other jobs of its partition that share */
-    bool ask_exclusive, ask_shared;  /* what the two above follow from, and from the partition */
-    bool user_alone, ask_user_alone; /* only this user's jobs may be on its nodes; see above */
-    uint8_t gres_binding;            /* enum gres_binding */
-    bool spec_in_threads;            /* these are counted so */
+    uint8_t gres_binding;                      /* enum gres_binding */
+    bool exclusive : 1;                        /* takes whole nodes; alone, unless it shares */
+    bool shared : 1; /* its units may be those of other jobs of its partition that share */
+    bool ask_exclusive : 1, ask_shared : 1;  /* what the two above follow from, and the partition */
+    bool user_alone : 1, ask_user_alone : 1; /* only this user's jobs may be on its nodes */
+    bool spec_in_threads : 1;                /* these are counted so */
     bool contiguous : 1, overcommit : 1, tasks_given : 1;
     bool req_gone : 1; /* a node it requires is not configured any more: it waits */
     bool pack : 1;     /* its tasks fill one node before the next */

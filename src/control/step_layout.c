@@ -226,17 +226,36 @@ static void find_capacity(const struct control *c, struct step_layout *l, uint32
     }
 }
 
-/* Picks nodes in order until count and tasks are enough; 'cap' says what each takes. */
-static bool pick(const struct step_layout *l, const uint32_t *cap, bool *picked)
+/* Picks nodes in order until count and tasks are enough; 'cap' says what each takes. The number
+ * picked; 0: they are not enough. */
+static uint32_t pick_from(const struct step_layout *l, uint32_t wanted, const uint32_t *cap,
+                          bool *picked)
 {
     uint32_t nodes = 0, sum = 0;
     uint32_t most_nodes = OR(l->spec, max_nodes, 0) ? l->spec->max_nodes : UINT32_MAX;
     for (size_t i = 0; i < l->j->alloc.len; i++) {
-        picked[i] = cap[i] && nodes < most_nodes && (nodes < l->wanted_nodes || sum < l->num_tasks);
+        picked[i] = cap[i] && nodes < most_nodes && (nodes < wanted || sum < l->num_tasks);
         nodes += picked[i];
         sum += picked[i] ? cap[i] : 0;
     }
-    return nodes >= l->wanted_nodes && sum >= l->num_tasks;
+    return nodes >= wanted && sum >= l->num_tasks ? nodes : 0;
+}
+
+/* The smallest count of --nodes=1,3 that is enough. */
+static bool pick(const struct step_layout *l, const uint32_t *cap, bool *picked)
+{
+    uint32_t nodes = pick_from(l, l->wanted_nodes, cap, picked);
+    struct idset sizes = {0};
+    if (!nodes || !l->spec->job_size_str ||
+        idset_parse(l->spec->job_size_str, INT32_MAX, &sizes, NULL) < 0)
+        return nodes > 0;
+    while (nodes && !idset_has(&sizes, nodes)) {
+        int64_t next = idset_next(&sizes, nodes);
+        bool fits = next > 0 && next <= l->num_tasks;
+        nodes = fits ? pick_from(l, (uint32_t)next, cap, picked) : 0;
+    }
+    idset_done(&sizes);
+    return nodes > 0;
 }
 
 /* Tasks that a node gets in a round: of a plane as many as it has, else one. */

@@ -232,6 +232,8 @@ static void merge(Pb__JobSpec *spec, const Pb__JobSpec *set)
             !**text && !str_eq(field->name, "reservation")) /* cleared when all is checked */
             *text = NULL;
     }
+    if (set->has_min_nodes)
+        spec->job_size_str = NULL;
     if (set->has_min_nodes && !set->has_max_nodes && spec->has_max_nodes &&
         spec->max_nodes < spec->min_nodes)
         spec->max_nodes = spec->min_nodes;

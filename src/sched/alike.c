@@ -10,6 +10,16 @@ static bool same_set(const struct bitset *a, const struct bitset *b)
     return a == b || (a && b && bitset_equal(a, b));
 }
 
+static bool same_sizes(const struct idset *a, const struct idset *b)
+{
+    if (!a || !b)
+        return a == b;
+    _cleanup_str_ struct str x = STR_INIT, y = STR_INIT;
+    idset_format(a, &x);
+    idset_format(b, &y);
+    return str_eq(str_cstr(&x), str_cstr(&y));
+}
+
 bool alike_covers(const struct job *a, const struct job *b)
 {
     const struct request *x = &a->want, *y = &b->want;
@@ -28,8 +38,8 @@ bool alike_covers(const struct job *a, const struct job *b)
            x->cpus_per_gpu == y->cpus_per_gpu && x->mem_gpu_mib == y->mem_gpu_mib &&
            gres_wants_equal(&x->gres, &y->gres) && x->gres_binding == y->gres_binding &&
            str_eq(x->features, y->features) && str_eq(x->prefer, y->prefer) &&
-           x->good_nodes == y->good_nodes && same_set(x->req, y->req) && same_set(x->exc, y->exc) &&
-           resv_same_places(a, b);
+           x->good_nodes == y->good_nodes && same_sizes(x->sizes, y->sizes) &&
+           same_set(x->req, y->req) && same_set(x->exc, y->exc) && resv_same_places(a, b);
 }
 
 /* Of numbers that differ between most requests; equal for those that cover each other. */

@@ -355,7 +355,7 @@ bool choose_flat(struct chooser *ch)
     return choose_by_weight(ch) || choose_most_capable(ch);
 }
 
-bool choose_nodes(struct chooser *ch)
+static bool choose_some(struct chooser *ch)
 {
     if (ch->required && !bitset_contains(ch->fits, ch->required))
         return false;
@@ -371,4 +371,60 @@ bool choose_nodes(struct chooser *ch)
         return choose_flat(ch);
     bool in_row = ch->contiguous || ch->counts || ch->spread;
     return in_row ? choose_in_fabric(ch) : choose_by_topo(ch);
+}
+
+/* With exactly so many nodes. */
+static bool choose_size(struct chooser *ch, const struct bitset *fits, uint32_t size)
+{
+    bitset_copy(ch->fits, fits);
+    bitset_zero(ch->chosen);
+    ch->count = 0;
+    ch->sum = ch->sum_more = 0;
+    ch->min = ch->max = ch->good = size;
+    return choose_some(ch);
+}
+
+/* The largest one up to what is good to have, or the smallest one above that. */
+static bool choose_among(struct chooser *ch, const struct bitset *fits, uint32_t good)
+{
+    VEC(uint32_t) list = {0};
+    size_t most = bitset_count(fits), above = 0;
+    bool found = false;
+    most = most < ch->max ? most : ch->max;
+    for (int64_t n = idset_next(ch->sizes, ch->min); n >= 0 && (uint64_t)n <= most;
+         n = idset_next(ch->sizes, n + 1))
+        vec_push(&list, (uint32_t)n);
+    while (above < list.len && list.data[above] <= good)
+        above++;
+    for (size_t i = above; i-- > 0 && !found;)
+        found = choose_size(ch, fits, list.data[i]);
+    for (size_t i = above; i < list.len && !found; i++)
+        found = choose_size(ch, fits, list.data[i]);
+    vec_done(&list);
+    return found;
+}
+
+bool choose_nodes(struct chooser *ch)
+{
+    if (!ch->sizes)
+        return choose_some(ch);
+    uint32_t min = ch->min, max = ch->max, good = ch->good;
+    _cleanup_bitset_ struct bitset *fits = bitset_dup(ch->fits);
+    bool found = choose_some(ch); /* in vain, then with fewer nodes as well */
+    if (!found || idset_has(ch->sizes, ch->count))
+        return found;
+    ch->min = min;
+    ch->max = max;
+    return choose_among(ch, fits, good);
+}
+
+bool choose_largest(struct chooser *ch, uint32_t most)
+{
+    int64_t best = -1;
+    for (int64_t n = ch->sizes ? idset_next(ch->sizes, ch->min) : -1;
+         n >= 0 && n <= most && n <= ch->max; n = idset_next(ch->sizes, n + 1))
+        best = n;
+    if (best >= 0)
+        ch->max = (uint32_t)best;
+    return !ch->sizes || best >= 0;
 }

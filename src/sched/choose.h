@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/bitset.h"
+#include "base/idset.h"
 
 #define CHOOSE_COUNTS_MAX 8
 
@@ -32,6 +33,7 @@ struct chooser {
     bool from_end;        /* the last ones first, in the place of runs */
     const struct choose_counts *counts; /* NULL: none */
     bool contiguous;
+    const struct idset *sizes; /* the numbers of nodes that are allowed; NULL: all */
     uint32_t min, max, good; /* nodes; good: as many as that when they are there, between the two */
     uint32_t need;           /* tasks in all */
     struct bitset *fits;     /* nodes that take at least a task; may be narrowed by the choice */
@@ -47,6 +49,8 @@ struct chooser {
 };
 
 bool choose_nodes(struct chooser *ch); /* false: no choice satisfies the bounds */
+/* Lowers the maximum to the largest number of nodes that is allowed, of at most 'most'. */
+bool choose_largest(struct chooser *ch, uint32_t most);
 
 /* --- choose_counts.c: with counts, for choose_nodes() ------------------------------------------
  */

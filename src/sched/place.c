@@ -17,7 +17,8 @@ static int check(const struct cluster *c, const struct job *j, const struct bits
 {
     size_t count = bitset_count(nodes);
 
-    if (count < j->want.min_nodes || count > j->want.max_nodes)
+    if (count < j->want.min_nodes || count > j->want.max_nodes ||
+        (j->want.sizes && !idset_has(j->want.sizes, (uint32_t)count)))
         return err_set(err, -ERR_NODE_COUNT, "%s: %zu nodes, and it asks for %u",
                        err_text(ERR_NODE_COUNT), count, j->want.min_nodes);
     _cleanup_bitset_ struct bitset *may = select_candidates(c, j);

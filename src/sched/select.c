@@ -334,6 +334,7 @@ void select_bounds(const struct job *j, struct chooser *ch)
     ch->max = r->max_nodes < p->max_nodes ? r->max_nodes : p->max_nodes;
     ch->good = r->good_nodes < ch->max ? r->good_nodes : ch->max;
     ch->good = ch->good > ch->min ? ch->good : ch->min;
+    ch->sizes = r->sizes;
     ch->need_more = 0;
     vec_foreach (&r->gres.list, w)
         ch->need_more += w->per_job;

@@ -167,6 +167,11 @@ static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const st
                            const struct idle *idle)
 {
     _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, set);
+    uint32_t nodes = 0;
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        nodes += idle[k].tasks ? count[k] : 0;
+    if (!choose_largest(ch, nodes))
+        return false;
     if (ch->required)
         bitset_foreach (ch->required, i) {
             uint32_t kind = c->pool.kind[i];

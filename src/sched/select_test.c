@@ -112,6 +112,10 @@ static void never_runs(void **state)
         {"N=7 contiguous", ERR_NODE_CONFIG, ""},
         {"N=2 contiguous C=c|future", ERR_NODE_CONFIG, ""},
         {"contiguous w=n1,big", ERR_NODE_CONFIG, ""},
+        {"N=2-6 sizes=2-6:4 n=2 mem=8000", ERR_NODE_CONFIG, ""},
+        {"N=1-9 sizes=1,9 n=33", ERR_NODE_CONFIG, ""},
+        {"N=1-9 sizes=1,9 n=9", ERR_NODE_CONFIG,
+         ""}, /* too few tasks for the one, nodes for the other */
         {"N=1 n=2 mem-per-cpu=4001", ERR_NODE_CONFIG, ""},
         {"n=2 mem-per-cpu=4001 exclusive", ERR_NODE_CONFIG, ""},
     };
@@ -144,6 +148,8 @@ static void possible(void **state)
         "n=32",
         "w=n1,m2",
         "N=6 contiguous",
+        "N=6-8 sizes=6,8",
+        "N=1-9 sizes=1,5,9 n=9",
         "mem=8000",
         "mem-per-cpu=1000",
         "N=2 mincpus=4",
@@ -261,6 +267,26 @@ static void memory(void **state)
         {"n1:1/800 n2:1/700", "c=2 mincpus=3 mem-per-cpu=100", "n2:3/300"},
         {"n1:1/801", "overcommit n=9 N=1 mem-per-cpu=200", "n2:1/200"},
         {"n1:1/801 n2:1", "overcommit mincpus=2 mem-per-cpu=400", "n2:2/800"},
+    };
+
+    (void)state;
+    check_choices(mixed, cases, COUNT(cases));
+}
+
+/* --nodes=1,3: as many of them as there are nodes for; never a number that is not listed. */
+static void listed_node_counts(void **state)
+{
+    static const struct choice_case cases[] = {
+        {NULL, "N=1-3 sizes=1,3 mem=600", "n1:1/600 n2:1/600 n3:1/600"},
+        {"n1:4 n2:4 m1:2 m2:2 big:8", "N=1-3 sizes=1,3", "n3:1/0"},
+        {"n1:4 m1:2 m2:2 big:8", "N=1-3 sizes=1,3 n=3", "n2:1/0 n3:1/0 n4:1/0"},
+        {"n1:4 n2:4 m1:2 m2:2 big:8", "N=1-5 sizes=1,5 n=5", NULL},
+        {"n1:4 n2:4 m1:2 m2:2 big:8", "N=1-5 sizes=1-5:4 n=4", "n3:4/0"},
+        {NULL, "N=1-5 sizes=1-5:4 n=3", "n1:3/0"},
+        {NULL, "N=1-5 sizes=1-5:2 n=9 w=n1", "n1:2/0 n2:2/0 n3:2/0 n4:2/0 m1:1/0"},
+        {NULL, "N=1-5 sizes=1,3,5 w=n[1-2]", "n1:1/0 n2:1/0 n3:1/0 n4:1/0 m1:1/0"},
+        {"n3:4 m1:2 m2:2", "N=1-4 sizes=1,2,4 contiguous", "n1:1/0 n2:1/0"},
+        {"n3:4 m1:2 m2:2", "N=1-3 sizes=1,3 contiguous", "n4:1/0"},
     };
 
     (void)state;
@@ -491,12 +517,19 @@ static void in_service(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(never_runs),       cmocka_unit_test(possible),
-        cmocka_unit_test(counts),           cmocka_unit_test(threads),
-        cmocka_unit_test(memory),           cmocka_unit_test(names_and_features),
-        cmocka_unit_test(weights),          cmocka_unit_test(runs),
-        cmocka_unit_test(exclusive),        cmocka_unit_test(in_service),
-        cmocka_unit_test(of_the_partition), cmocka_unit_test(shrunk),
+        cmocka_unit_test(listed_node_counts),
+        cmocka_unit_test(never_runs),
+        cmocka_unit_test(possible),
+        cmocka_unit_test(counts),
+        cmocka_unit_test(threads),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(names_and_features),
+        cmocka_unit_test(weights),
+        cmocka_unit_test(runs),
+        cmocka_unit_test(exclusive),
+        cmocka_unit_test(in_service),
+        cmocka_unit_test(of_the_partition),
+        cmocka_unit_test(shrunk),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

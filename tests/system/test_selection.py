@@ -65,6 +65,22 @@ def test_contiguous_is_a_condition(twelve):
     assert runs_on(twelve, job) in ("n[4-6]", "n[5-7]", "n[6-8]")
 
 
+def test_list_of_node_counts(twelve):
+    """-N 1,3 and -N 1-15:4: as many nodes of the list as there are; a step gets the smallest number that holds its tasks."""
+    fill(twelve, range(6, 13))
+    job = submit(twelve, "-N1,3,8", "--exclusive", "-t1")
+    assert runs_on(twelve, job) == "n[1-3]"
+    waits = submit(twelve, "--nodes=3-11:4", "--exclusive", "-t1")
+    assert twelve.job(waits)["NumNodes"] == "3-11" and twelve.state(waits) == "PENDING"
+    assert twelve.json(f"squeue -j {waits} --json")["jobs"][0]["job_size_str"] == ["3-11:4"]
+    twelve.run(f"scontrol update JobId={waits} NumNodes=2").ok()
+    assert runs_on(twelve, waits) == "n[4-5]"
+    twelve.run(f"scancel {job} {waits}").ok()
+    twelve.settle()
+    step = "srun -n4 -N1,3 -l sh -c 'echo $SLURM_STEP_NUM_NODES'"
+    assert "3: 3" in twelve.run(["salloc", "-Q", "-N2-8:3", "-t1", "--exclusive", "sh", "-c", f"echo $SLURM_JOB_NUM_NODES; {step}"]).ok()
+
+
 def test_all_conditions_at_once(twelve):
     """CORE-134, CORE-136, CORE-211: partition, numbers of nodes, tasks and CPUs, neighbours, named nodes, and what each node must have."""
     job = submit(twelve, "-pfew", "-N3", "-n6", "-c1", "--contiguous", "-w", "n5", "-x", "n4", "--mincpus=2", "--mem=500", "--tmp=1")

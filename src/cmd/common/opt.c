@@ -100,7 +100,7 @@ void opt_done(struct opt *o)
         &o->distribution,  &o->exclude,       &o->mail_type, &o->nodelist,      &o->propagate,
         &o->acctg_freq,    &o->network,       &o->signal,    &o->gres_flags,    &o->bcast,
         &o->compress,      &o->send_libs,     &o->cpu_freq,  &o->tres_bind,     &o->tres_bind_gpu,
-        &o->gpu_freq};
+        &o->gpu_freq,      &o->node_counts};
     for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
         free(*called[i]);
         *called[i] = NULL;

@@ -98,6 +98,7 @@ struct opt {
     uint32_t cpus_per_gpu, ntasks_per_gpu;
     uint64_t mem_per_gpu_mib;
     uint32_t min_nodes, max_nodes; /* max 0: no maximum */
+    char *node_counts;             /* "1-15:4": of those between the two only these; NULL: all */
     uint32_t tres_cpus;            /* of --tres-per-task */
     uint32_t ntasks, cpus_per_task, ntasks_per_node, ntasks_per_core, ntasks_per_socket;
     uint32_t threads_per_core, min_cpus_per_node;

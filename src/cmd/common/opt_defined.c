@@ -88,6 +88,10 @@ static bool put_special(const struct opt *o, const struct opt_row *row, struct s
         str_puts(out, o->nodelist ? o->nodelist : "");
         return true;
     case OPT_ID_nodes:
+        if (o->node_counts) {
+            str_puts(out, o->node_counts);
+            return true;
+        }
         str_printf(out, "%u", o->min_nodes);
         if (o->max_nodes != o->min_nodes)
             str_printf(out, "-%u", o->max_nodes);

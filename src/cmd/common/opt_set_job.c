@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/idset.h"
 #include "base/mem.h"
 #include "base/signame.h"
 #include "base/size.h"
@@ -217,22 +218,70 @@ int opt_set_no_requeue(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
+static int bad_node_count(struct opt *o, const char *text, const char *arg, struct err *err)
+{
+    return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                    "\"%s\" is not a valid node count (-N %s)", text, arg);
+}
+
+/* One word of a list: "3", "5-9" or "1-15:4", in which k and m may stand. */
+static int read_node_counts(const char *word, struct str *out)
+{
+    _cleanup_free_ char *first = mem_strndup(word, strcspn(word, "-:"));
+    uint64_t min, max, step = 1;
+    if (size_parse_count(first, INT32_MAX - 1, &min, NULL) < 0 || min == 0)
+        return -ERR_PARSE;
+    word += strlen(first);
+    str_printf(out, "%s%llu", out->len ? "," : "", (unsigned long long)min);
+    if (!*word)
+        return 0;
+    _cleanup_free_ char *last = mem_strndup(word + 1, strcspn(word + 1, ":"));
+    if (*word != '-' || size_parse_count(last, INT32_MAX - 1, &max, NULL) < 0 || max < min)
+        return -ERR_PARSE;
+    word += 1 + strlen(last);
+    if (*word && (size_parse_count(word + 1, INT32_MAX - 1, &step, NULL) < 0 || step == 0))
+        return -ERR_PARSE;
+    if (max > min)
+        str_printf(out, "-%llu", (unsigned long long)(max - (max - min) % step));
+    if (max > min && step > 1)
+        str_printf(out, ":%llu", (unsigned long long)step);
+    return 0;
+}
+
+static int set_node_list(struct opt *o, const char *arg, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct idset counts = {0};
+    for (const char *at = arg;; at++) {
+        _cleanup_free_ char *word = mem_strndup(at, strcspn(at, ","));
+        if (read_node_counts(word, &text) < 0)
+            return bad_node_count(o, word, arg, err);
+        at += strlen(word);
+        if (!*at)
+            break;
+    }
+    if (idset_parse(str_cstr(&text), INT32_MAX, &counts, NULL) < 0)
+        return bad_node_count(o, arg, arg, err);
+    o->min_nodes = idset_first(&counts);
+    o->max_nodes = idset_last(&counts);
+    idset_done(&counts);
+    opt_set_string(&o->node_counts, str_cstr(&text));
+    return 0;
+}
+
 int opt_set_nodes(struct opt *o, const char *arg, struct err *err)
 {
     _cleanup_free_ char *min_text = mem_strndup(arg, strcspn(arg, "-"));
     const char *max_text = arg[strlen(min_text)] ? arg + strlen(min_text) + 1 : NULL;
     uint64_t min = 1, max = 0;
-    if (arg[strspn(arg, "0123456789-kKmM")] == ',' || strchr(arg, ':'))
-        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
-                        "\"%s\" is not a valid node count: lists and steps of node counts are not "
-                        "available in this version, use MIN-MAX",
-                        arg);
+    free(take_ptr(o->node_counts));
+    if (strpbrk(arg, ",:"))
+        return set_node_list(o, arg, err);
     if (!(max_text && !*min_text) && size_parse_count(min_text, INT32_MAX, &min, NULL) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
                         "\"%s\" is not a valid node count", arg);
     if (max_text && size_parse_count(max_text, INT32_MAX, &max, NULL) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
-                        "\"%s\" is not a valid node count (-N %s)", max_text, arg);
+        return bad_node_count(o, max_text, arg, err);
     if (max_text && max < min)
         return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
                         "Maximum node count %llu is less than minimum node count %llu (-N %s)",

@@ -33,7 +33,7 @@ static void fewer_nodes_than_tasks(struct opt *o)
         str_printf(&o->notes, "Warning: can't run %u processes on %u nodes, setting nnodes to %u\n",
                    o->ntasks, o->min_nodes, o->ntasks);
     o->min_nodes = o->ntasks;
-    if (o->max_nodes < o->min_nodes || o->from[OPT_ID_nodes] == OPT_FROM_ENV)
+    if (o->max_nodes < o->min_nodes || o->node_counts || o->from[OPT_ID_nodes] == OPT_FROM_ENV)
         o->max_nodes = o->min_nodes;
 }
 
@@ -203,6 +203,12 @@ static void put_gres(const struct opt *o, Pb__JobSpec *spec)
     PUT(mem_per_gpu_mib, mem_per_gpu, o->mem_per_gpu_mib);
 }
 
+/* What is left of a list, when something else says how many nodes. */
+static char *node_counts(const struct opt *o)
+{
+    return opt_given(o, OPT_ID_nodes) && o->min_nodes < o->max_nodes ? o->node_counts : NULL;
+}
+
 void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
 {
     put_strings(o, spec);
@@ -216,6 +222,7 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT(kill_invalid_dep, kill_invalid_dep, o->kill_invalid_dep);
     PUT(min_nodes, nodes, o->min_nodes);
     PUT(max_nodes, nodes, o->max_nodes);
+    spec->job_size_str = node_counts(o);
     PUT_NUMBER(num_tasks, o->ntasks);
     PUT(cpus_per_task, cpus_per_task, o->cpus_per_task);
     PUT(ntasks_per_node, ntasks_per_node, o->ntasks_per_node);
@@ -304,6 +311,7 @@ int opt_to_step_spec(const struct opt *o, struct arena *arena, Pb__StepSpec *spe
     PUT_NUMBER(num_tasks, o->ntasks);
     PUT(min_nodes, nodes, o->min_nodes);
     PUT(max_nodes, nodes, o->max_nodes);
+    spec->job_size_str = node_counts(o);
     PUT(cpus_per_task, cpus_per_task, o->cpus_per_task);
     PUT(ntasks_per_node, ntasks_per_node, o->ntasks_per_node);
     PUT(mem_per_node_mib, mem, o->mem_per_node_mib);

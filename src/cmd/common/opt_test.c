@@ -186,9 +186,16 @@ static void test_bad_values(void **state)
          "Unable to allocate resources: Node count specification invalid: -N 0"},
         {OPT_SBATCH, NULL, "", "sbatch|-N-", OPT_FAIL_ERROR, 255,
          "\"\" is not a valid node count (-N -)"},
-        {OPT_SBATCH, NULL, "", "sbatch|-N1,3", OPT_FAIL_ERROR, 255,
-         "\"1,3\" is not a valid node count: lists and steps of node counts are not available in "
-         "this version, use MIN-MAX"},
+        {OPT_SBATCH, NULL, "", "sbatch|-N1,x", OPT_FAIL_ERROR, 255,
+         "\"x\" is not a valid node count (-N 1,x)"},
+        {OPT_SBATCH, NULL, "", "sbatch|-N0,1", OPT_FAIL_ERROR, 255,
+         "\"0\" is not a valid node count (-N 0,1)"},
+        {OPT_SALLOC, NULL, "", "salloc|-N1,", OPT_FAIL_ERROR, 255,
+         "\"\" is not a valid node count (-N 1,)"},
+        {OPT_SRUN, NULL, "", "srun|-N3:2", OPT_FAIL_ERROR, 255,
+         "\"3:2\" is not a valid node count (-N 3:2)"},
+        {OPT_SRUN, NULL, "", "srun|-N1-9:0", OPT_FAIL_ERROR, 255,
+         "\"1-9:0\" is not a valid node count (-N 1-9:0)"},
         {OPT_SBATCH, NULL, "", "sbatch|--requeue=x", OPT_FAIL_ERROR, 255,
          "Invalid --requeue specification: x"},
         {OPT_SALLOC, NULL, "SALLOC_WAIT_ALL_NODES=", "salloc|--wait-all-nodes=01", OPT_FAIL_ERROR,
@@ -348,6 +355,34 @@ static void test_operands_end_the_options(void **state)
         assert_int_equal(operands, v[i].operands);
         opt_done(&o);
         free(a.text);
+    }
+}
+
+/* --nodes=1,3 and --nodes=1-15:4: kept as a list of ranges with steps. */
+static void test_lists_of_node_counts(void **state)
+{
+    static const struct {
+        const char *argv;
+        uint32_t min, max;
+        const char *sizes;
+    } v[] = {
+        {"sbatch|--nodes=1,3|x", 1, 3, "1,3"}, {"sbatch|--nodes=1-15:4|x", 1, 13, "1-13:4"},
+        {"sbatch|-N8,2-5|x", 2, 8, "8,2-5"},   {"sbatch|-N1k,2|x", 2, 1024, "1024,2"},
+        {"sbatch|-N1,3|-N2-4|x", 2, 4, NULL},  {"sbatch|-N4-4:2|x", 4, 4, NULL},
+        {"sbatch|-N3,5|-n2|x", 2, 2, NULL}, /* with a warning */
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        assert_int_equal(run(&o, OPT_SBATCH, NULL, "", v[i].argv, NULL), 0);
+        opt_to_job_spec(&o, &spec);
+        assert_int_equal(spec.min_nodes, v[i].min);
+        assert_int_equal(spec.max_nodes, v[i].max);
+        if (v[i].sizes)
+            assert_string_equal(spec.job_size_str, v[i].sizes);
+        else
+            assert_null(spec.job_size_str);
+        opt_done(&o);
     }
 }
 
@@ -819,6 +854,7 @@ int main(void)
         cmocka_unit_test(test_words_of_a_script_line),
         cmocka_unit_test(test_sources_by_rank),
         cmocka_unit_test(test_operands_end_the_options),
+        cmocka_unit_test(test_lists_of_node_counts),
         cmocka_unit_test(test_names_of_2002),
         cmocka_unit_test(test_inside_an_allocation),
         cmocka_unit_test(test_tasks_per_node),
