@@ -6,6 +6,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -100,10 +101,28 @@ static void on_defer_over(void *ctx)
     outbox_hurry(((struct ctld *)ctx)->outbox);
 }
 
+/* Records of jobs lie among others: the C library keeps what very many of them had. Fewer than
+ * TRIM_JOBS are not worth a look at its heap, nor is less than a quarter of all. */
+#define TRIM_JOBS 500
+
+static void give_back_memory(struct ctld *c)
+{
+    Pb__CtlStats stats = PB__CTL_STATS__INIT;
+    control_stats(c->control, &stats);
+    size_t jobs = stats.jobs;
+    if (jobs > c->jobs_peak)
+        c->jobs_peak = jobs;
+    if (c->jobs_peak - jobs < TRIM_JOBS || c->jobs_peak - jobs < c->jobs_peak / 4)
+        return;
+    malloc_trim(0);
+    c->jobs_peak = jobs;
+}
+
 static void on_wake(void *ctx)
 {
     struct ctld *c = ctx;
     control_tick(c->control);
+    give_back_memory(c);
 }
 
 /* Events. */
