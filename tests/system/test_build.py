@@ -4,6 +4,7 @@ import getpass
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 
@@ -77,3 +78,30 @@ def test_installed_tree_names_no_build_directory(tmp_path):
     conf.write_text(conf.read_text().replace("Plugins=y", "Plugins=x"))
     done = subprocess.run([there / "sbin/slurmctld", "--check", "-f", conf], capture_output=True, text=True)
     assert "there is no job_submit" not in done.stderr
+
+
+def elf_files():
+    return sorted(file for file in PREFIX.rglob("*") if file.is_file() and not file.is_symlink() and file.read_bytes()[:4] == b"\x7fELF")
+
+
+def test_every_binary_is_hardened():
+    """RELIABILITY I6: position independent, read-only relocations bound at the start, no executable stack, no memory both writable and
+    executable, no search path, checks of the stack and of copies."""
+    files, weak = elf_files(), []
+    assert {"slurmctld", "slurmd", "slurmstepd", "srun", "libsluice.so.0.1.0"} <= {file.name for file in files}
+    for file in files:
+        said = subprocess.run(["readelf", "-hldsW", file], text=True, capture_output=True, check=True).stdout
+        is_library, is_sanitized = ".so" in file.name, re.search("__(asan|ubsan|tsan)_init", said)
+        checks = {
+            "PIE": re.search(r"Type: +DYN", said) and (is_library or "Flags: NOW PIE" in said),
+            "RELRO": "GNU_RELRO" in said,
+            "BIND_NOW": "BIND_NOW" in said or "Flags: NOW" in said,
+            "NX": re.search(r"GNU_STACK .* RW +0x", said),
+            "W^X": not re.search(r"LOAD .* RWE", said),
+            "no RPATH": "RPATH" not in said and "RUNPATH" not in said,
+            "no TEXTREL": "TEXTREL" not in said,
+            "stack protector": "__stack_chk_fail" in said,
+            "FORTIFY": is_sanitized or re.search(r"__\w+_chk\b", said),
+        }
+        weak += [f"{file.relative_to(PREFIX)}: {name}" for name, holds in checks.items() if not holds]
+    assert not weak
