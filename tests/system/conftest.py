@@ -2,11 +2,12 @@
 import collections
 import os
 import pathlib
+import random
 import shlex
 
 import pytest
 
-from harness import DAY, PREFIX, ROOT, SEED, Cluster, many
+from harness import DAY, PREFIX, ROOT, SEED, SOAK, Cluster, amount, many
 from postgres import Server
 
 
@@ -38,7 +39,27 @@ def pytest_collection_modifyitems(items):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "slow: fewer a day where every process is ten times slower (sanitizers): long, or about processes and not memory")
+    config.addinivalue_line("markers", "trials(release): runs once, and so often for a release, from other numbers of 'pick' each time")
     config.addinivalue_line("markers", "allocator: replaces malloc or measures memory: left out with sanitizers, which have a malloc of their own")
+
+
+def pytest_generate_tests(metafunc):
+    mark = metafunc.definition.get_closest_marker("trials")
+    if mark and amount(1, *mark.args) > 1:
+        metafunc.fixturenames.append("trial")
+        metafunc.parametrize("trial", range(amount(1, *mark.args)), ids=lambda number: f"trial{number}")
+
+
+@pytest.fixture
+def trial():
+    """The number of this run of a test that has trials."""
+    return 0
+
+
+@pytest.fixture
+def pick(request, trial):
+    """Draws what this test leaves to chance."""
+    return random.Random(f"{SEED} {request.node.name}")
 
 
 @pytest.fixture(scope="module")
@@ -105,5 +126,5 @@ def pytest_runtest_makereport(item, call):
     if report.skipped and CI and name not in EXPECTED_SKIPS:
         report.outcome, report.longrepr = "failed", f"skipped, which tests/system/expected_skips.txt does not expect: {report.longrepr[2]}"
     if report.failed:
-        report.sections.append(("to repeat this", f"SLUICE_SEED={SEED} SLUICE_PREFIX={shlex.quote(str(PREFIX))} "
+        report.sections.append(("to repeat this", f"SLUICE_SEED={SEED} {f'SLUICE_SOAK={SOAK} ' if SOAK else ''}SLUICE_PREFIX={shlex.quote(str(PREFIX))} "
                                 f"/usr/bin/python3 -m pytest -p no:cacheprovider {shlex.quote('tests/system/' + name)}"))

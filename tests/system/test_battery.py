@@ -83,6 +83,7 @@ def test_an_old_copy_of_the_state(make_cluster):
     finish(c, runs, "go")
 
 
+@pytest.mark.trials(50)
 def test_new_connections_alone_are_lost(make_cluster):
     """C2: what is connected goes on; what was lost meanwhile has said so, and is well again at once."""
     c = make_cluster(nodes=1)
@@ -191,6 +192,7 @@ def test_an_allocation_fails(make_cluster):
     c.wait_ready()
 
 
+@pytest.mark.trials(10)
 def test_no_descriptor_left(make_cluster):
     """D5: the controller has no descriptor for another connection: one that says nothing goes for it, and the log says so."""
     c = make_cluster(nodes=1)

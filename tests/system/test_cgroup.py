@@ -65,6 +65,7 @@ os.execve("/bin/sh", ["sh", "-c", "trap \\"\\" TERM HUP INT; echo $$ >{0}.new; m
 
 
 # --- processes -------------------------------------------------------------------------------------------------------
+@pytest.mark.trials(20)
 @both
 def test_who_runs_away_is_ended_with_the_step(cluster_of, version):
     """CORE-037, 152."""
@@ -79,6 +80,7 @@ def test_who_runs_away_is_ended_with_the_step(cluster_of, version):
     eventually(lambda: not c.groups.jobs(), "its directories are gone")
 
 
+@pytest.mark.trials(20)
 @both
 def test_a_fork_bomb_is_ended(cluster_of, version):
     c = cluster_of(version, conf=TRACK)
@@ -323,6 +325,7 @@ def test_memory_of_one_task_of_several(cluster_of, version):
 FEW = f"[ $SLURM_PROCID = 1 ] && exec {HOG}; while [ ! -e over ]; do sleep 0.05; done; echo on"
 
 
+@pytest.mark.trials(10)
 @both
 @pytest.mark.parametrize("how", [["--oom-kill-step"], []], ids=["option", "configuration"])
 def test_memory_ends_the_step(cluster_of, version, how):

@@ -292,6 +292,7 @@ def test_orderly_restart_keeps_admin_state(make_cluster):
     eventually(lambda: c.node("n2")["State"] == "IDLE", "n2 idle")
 
 
+@pytest.mark.trials(20)
 @pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
 def test_full_disk(make_cluster):
     """RELIABILITY D1: submission refused, running jobs go on and end, all is well when space is back."""

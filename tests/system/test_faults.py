@@ -8,10 +8,11 @@ import resource
 import shutil
 import signal
 import subprocess
+import time
 
 import pytest
 
-from harness import ROOT, eventually, processes_of
+from harness import DEADLINE, PREFIX, ROOT, alive, eventually, processes_of
 
 STUBBORN = "trap '' TERM INT; setsid sh -c 'trap \"\" TERM; echo deep >>{work}/up; sleep 1000' & echo up >>{work}/up; sleep 1000"
 
@@ -19,6 +20,10 @@ STUBBORN = "trap '' TERM INT; setsid sh -c 'trap \"\" TERM; echo deep >>{work}/u
 def shepherds(c):
     """Process numbers, by job and step as the title says them."""
     return {args.partition("[")[2].partition("]")[0]: pid for pid, args in processes_of(c.dir).items() if args.startswith("slurmstepd: [")}
+
+
+SOON = 20 if "asan" in str(PREFIX) else 5  # seconds until a killed process is known and cleaned up after
+MOMENT = 0.2  # seconds: up to so much later than it could
 
 
 def nothing_left(c):
@@ -30,14 +35,17 @@ def spread(c, count):
     eventually(lambda: (c.work / "up").exists() and len((c.work / "up").read_text().split()) == count, f"{count} processes")
 
 
+@pytest.mark.trials(50)
 @pytest.mark.parametrize("also_the_daemon", [False, True])
-def test_a_killed_shepherd(make_cluster, also_the_daemon):
+def test_a_killed_shepherd(make_cluster, pick, also_the_daemon):
     """RELIABILITY B2: the job ends, says so, and leaves nothing behind, not even what had left its session."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=STUBBORN.format(work=c.work))
     spread(c, 2)
     found = shepherds(c)
     assert len(found) == 1
+    time.sleep(pick.uniform(0, MOMENT))
+    began = time.monotonic()
     if also_the_daemon:
         c.kill("n1")
     for pid in found.values():
@@ -46,16 +54,19 @@ def test_a_killed_shepherd(make_cluster, also_the_daemon):
         c.start_node("n1")
     assert c.wait(job)["JobState"] == "FAILED"
     eventually(lambda: nothing_left(c), lambda: f"what is left: {processes_of(c.dir)}")
+    assert time.monotonic() - began < SOON
     assert c.node("n1")["State"] == "IDLE"
     c.run("srun true").ok()
 
 
-def test_srun_of_a_killed_shepherd(make_cluster):
+@pytest.mark.trials(50)
+def test_srun_of_a_killed_shepherd(make_cluster, pick):
     """RELIABILITY B2: of two, one goes; srun names its node and ends the rest of its step; the job goes on."""
     c = make_cluster(nodes=2)
     task = f"echo up >>{c.work}/up; sleep 1000"
     job = c.sbatch("-N2", "-n2", "-o", "out.txt", wrap=f"srun -K sh -c '{task}'; echo srun $?; srun echo after")
     spread(c, 2)
+    time.sleep(pick.uniform(0, MOMENT))
     os.kill(next(pid for step, pid in shepherds(c).items() if step == f"{job}.0"), signal.SIGKILL)
     assert c.wait(job)["JobState"] == "COMPLETED"
     said = (c.work / "out.txt").read_text()
@@ -63,13 +74,36 @@ def test_srun_of_a_killed_shepherd(make_cluster):
     assert nothing_left(c)
 
 
+@pytest.mark.trials(50)
+def test_one_task_of_many_is_killed(make_cluster, pick):
+    """RELIABILITY B2: srun says which one; the others end as they would have, or are ended with it."""
+    c, which = make_cluster(nodes=2), pick.randrange(8)
+    for option in ("--kill-on-bad-exit=0", "--kill-on-bad-exit=1"):
+        task = f"echo $$ >{c.work}/task.$SLURM_PROCID; trap '' TERM; while [ ! -e {c.work}/go ]; do sleep 0.05; done; exit 0"
+        p = c.popen(["srun", "-N2", "-n8", option, "sh", "-c", task])
+        pids = [int(eventually(lambda: (file := c.work / f"task.{n}").exists() and file.read_text(), f"task {n}")) for n in range(8)]
+        time.sleep(pick.uniform(0, MOMENT))
+        os.kill(pids[which], signal.SIGKILL)
+        if option.endswith("0"):
+            eventually(lambda: not alive(pids[which]), "killed")
+            (c.work / "go").touch()
+        _, said = p.communicate(timeout=DEADLINE)
+        assert p.returncode == 137 and re.search(rf"error: n[12]: task {which}: Killed", said), said
+        assert not any(map(alive, pids))
+        for file in (*c.work.glob("task.*"), *c.work.glob("go")):
+            file.unlink()
+    c.run("srun -N2 true").ok()
+
+
+@pytest.mark.trials(25)
 @pytest.mark.parametrize("option", ["--requeue", "--no-requeue"])
-def test_a_node_comes_back_empty(make_cluster, option):
+def test_a_node_comes_back_empty(make_cluster, pick, option):
     """RELIABILITY B3: as if it had been reinstalled; its job runs once more, or has failed."""
     c = make_cluster(nodes=2)
     job = c.sbatch("-w", "n1", option, "-o", "/dev/null", wrap=f"echo up >>{c.work}/up; exec sleep 1000")
     beside = c.sbatch("-w", "n2", "-o", "/dev/null", wrap=f"while [ ! -e {c.work}/gate ]; do sleep 0.05; done")
     spread(c, 1)
+    time.sleep(pick.uniform(0, MOMENT))
     c.kill("n1")
     for pid in [shepherds(c)[f"{job}.batch"], *(pid for pid, args in processes_of(c.dir).items() if args.startswith("sleep 1000"))]:
         with contextlib.suppress(ProcessLookupError):  # with its shepherd
@@ -108,6 +142,7 @@ def fill(path):
     return path / "filler"
 
 
+@pytest.mark.trials(10)
 @pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")
 def test_a_full_log(make_cluster, small):
     """RELIABILITY D5: daemons whose log can not be written go on, and go on writing when it can."""
@@ -126,6 +161,7 @@ def test_a_full_log(make_cluster, small):
     eventually(lambda: sum(path.stat().st_size for path in logs.glob("Slurm*.log")) > sum(sizes), "a line of the last run")
 
 
+@pytest.mark.trials(10)
 def test_a_full_output_file(make_cluster):
     """RELIABILITY D5: the job sees it, srun says it, and nothing hangs."""
     c = make_cluster(nodes=1)
@@ -136,6 +172,7 @@ def test_a_full_output_file(make_cluster):
     assert (c.work / "status").read_text() != "status 0\n"
 
 
+@pytest.mark.trials(5)
 def test_a_spool_directory_that_users_fill(make_cluster, small, nobody):
     """RELIABILITY D5: by scripts, large and small: jobs wait, and no node is drained for it, as any user could have that."""
     c = make_cluster(nodes=1, cpus=64, memory=64000, start=False)
@@ -155,6 +192,7 @@ def test_a_spool_directory_that_users_fill(make_cluster, small, nobody):
     assert c.wait(c.sbatch("-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
 
 
+@pytest.mark.trials(5)
 def test_a_state_directory_that_a_user_fills(make_cluster, small, nobody):
     """RELIABILITY D1: by large scripts: what was accepted is ended and purged in the room there is, and others go on."""
     c = make_cluster(nodes=1, start=False)
@@ -180,6 +218,7 @@ def test_a_state_directory_that_a_user_fills(make_cluster, small, nobody):
     c.run([*nobody, "sbatch", "--hold", "-o", "/dev/null", script]).ok()
 
 
+@pytest.mark.trials(10)
 @pytest.mark.parametrize("cause", [
     pytest.param("No space left on device", marks=pytest.mark.skipif(not ROOT, reason="needs root to mount a small file system")),
     "No such file or directory"])

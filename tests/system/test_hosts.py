@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Hosts that lose each other, and clocks that differ: RELIABILITY C1, C2, E2. Each host is a network namespace."""
+import collections
 import random
 import re
+import time
 
 import pytest
 
@@ -56,6 +58,68 @@ def test_a_node_cut_off_for_a_while(make_hosts):
     assert ledger(c, "start") == ledger(c, "end") == sorted([f"{stays}.0", f"{ends}.0"])
 
 
+CUT = (1, 600) if SOAK else (0.5, 2)  # seconds, at least and at the most
+TIMEOUT = 60 if SOAK else 10  # SlurmdTimeout
+HEALED = 20 if SOAK else 10  # seconds until a node works again
+MARGIN = 15 if SOAK else 5  # seconds around it in which a cut may count as either
+
+
+def cut_and_healed(c, pick, node):
+    """One cut: waits, as often as it yields; what holds before, meanwhile and afterwards."""
+    name = f"go-{node}-{time.monotonic_ns()}"
+    job = c.sbatch("-w", node, "--no-requeue", "-o", "/dev/null", wrap=gated(c, name, 7))
+    while f"{job}.0" not in ledger(c, "start"):
+        yield
+    seconds = CUT[0] * (CUT[1] / CUT[0]) ** pick.random()
+    c.pull(node)
+    began = time.monotonic()
+    ends = pick.random() < 0.5  # while nobody hears of it
+    if ends:
+        (c.work / name).touch()
+    while time.monotonic() - began < seconds:
+        yield
+    c.plug(node)
+    healed = time.monotonic()
+    after = c.sbatch("-w", node, "-o", "/dev/null", wrap="true")
+    while c.state(after) != "COMPLETED":
+        assert time.monotonic() - healed < 60, f"{node}, cut for {seconds:.1f} s: {c.node(node)}"
+        yield
+    took = time.monotonic() - healed
+    if seconds > TIMEOUT + MARGIN:
+        assert c.state(job) == "NODE_FAIL", seconds
+        (c.work / name).touch()
+    elif seconds < TIMEOUT - MARGIN:
+        if not ends:
+            assert c.state(job) == "RUNNING", seconds
+            (c.work / name).touch()
+        while c.state(job) == "RUNNING" or c.state(job) == "COMPLETING":
+            yield
+        assert c.job(job)["ExitCode"] == "7:0" and ledger(c, "end").count(f"{job}.0") == 1, seconds
+    assert ledger(c, "start").count(f"{job}.0") == 1
+    c.cuts.append((seconds, took))
+
+
+def test_nodes_cut_off_for_drawn_times(make_hosts, pick):
+    """C1: 1 s to 10 min, many nodes at a time: within SlurmdTimeout jobs go on, beyond it they have failed; none starts twice."""
+    count = amount(3, 100)
+    c = make_hosts(nodes=min(count, 20), conf=f"SlurmdTimeout={TIMEOUT}\nMaxJobCount=100000")
+    c.start()
+    c.cuts = []
+    todo = [list(range(i, count, len(c.names))) for i in range(len(c.names))]
+    running = {}
+    while running or any(todo):
+        for node, left in zip(c.names, todo):
+            if node not in running and left:
+                left.pop()
+                running[node] = cut_and_healed(c, pick, node)
+            if node in running and next(running[node], "over") == "over":
+                del running[node]
+        time.sleep(0.1)
+    print("cuts of", ", ".join(f"{seconds:.1f} s: {took:.1f} s" for seconds, took in sorted(c.cuts)), "until the next job had run there")
+    assert len(c.cuts) == count and max(took for _, took in c.cuts) < HEALED
+    assert all(n == 1 for n in collections.Counter(ledger(c, "start")).values())
+
+
 @pytest.mark.slow
 def test_a_node_given_up_and_back(make_hosts):
     """C1: Beyond SlurmdTimeout its jobs run elsewhere or fail; when it is back nothing of them is left on it, and nothing counts."""
@@ -80,6 +144,7 @@ def test_a_node_given_up_and_back(make_hosts):
     assert len(ledger(c, "start")) == len(set(ledger(c, "start"))) == 4
 
 
+@pytest.mark.trials(25)
 @pytest.mark.slow
 @pytest.mark.parametrize("way", [("n1", "ctl"), ("ctl", "n1")])
 def test_one_way_loss(make_hosts, way):
@@ -102,6 +167,7 @@ def test_one_way_loss(make_hosts, way):
     assert ledger(c, "end") == [f"{kept}.0"]
 
 
+@pytest.mark.trials(50)
 @pytest.mark.slow
 def test_large_packets_lost(make_hosts):
     """RELIABILITY C2: small things go on; what is large waits, or is given up with its node, and arrives when it can, once."""

@@ -59,6 +59,7 @@ def test_in_control_groups(version):
         is_over(c, job, "CANCELLED", pid, inside)
 
 
+@pytest.mark.trials(20)
 def test_one_that_cannot_be_killed(make_cluster):
     """B5: It is not stopped, so it may only be busy; then SIGKILL is of no use: the node takes no more work."""
     if why := cgroups.lacks(1, "freezer"):
@@ -90,7 +91,9 @@ def test_requeued(make_cluster):
     is_over(c, job, "COMPLETED", pid, inside)
 
 
+@pytest.mark.trials(20)
 def test_time_limit(make_cluster):
+    """RELIABILITY H6: the step daemon of the job hangs, too."""
     c = make_cluster(nodes=1, conf=SOON)
     job, pid, inside = begins(c)
     c.run(f"scontrol update JobId={job} TimeLimit=0:01").ok()

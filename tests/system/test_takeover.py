@@ -258,7 +258,8 @@ def test_slurm_user(make_pair):
     p.leads("localhost")
 
 
-def test_primary_killed(store, make_pair):
+@pytest.mark.trials(25)
+def test_primary_killed(store, make_pair, pick):
     """CORE-006, 164, 165, 168, K1: submissions and an srun go on."""
     p = make_pair(nodes=2, conf=store)
     c = p.c
@@ -268,7 +269,7 @@ def test_primary_killed(store, make_pair):
     batch = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 5")
     eventually(lambda: c.state(batch) == "RUNNING", "running")
     load = Load(c)
-    load.more()
+    load.more(pick.randrange(1, 20))
     c.kill("slurmctld")
     began = time.monotonic()
     p.leads("backup")
@@ -386,6 +387,7 @@ def test_both_down(make_pair):
     p.leads("localhost")
 
 
+@pytest.mark.trials(20)
 @pytest.mark.slow
 def test_primary_hangs_with_the_lock(make_pair):
     """CORE-169 with a store that only its holder can let go: no takeover, and it is said why."""
@@ -412,8 +414,9 @@ def test_primary_hangs_with_the_lock(make_pair):
     assert c.sbatch("-o", "/dev/null", wrap="true") == job + 1
 
 
+@pytest.mark.trials(20)
 @pytest.mark.slow
-def test_primary_hangs_and_comes_back(server, make_pair):
+def test_primary_hangs_and_comes_back(server, make_pair, pick):
     """CORE-169, K2: it has lost the lead, and neither writes nor answers before it has noticed."""
     p = make_pair(nodes=2, conf=f"StateSaveStore={server.url}")
     c = p.c
@@ -423,7 +426,7 @@ def test_primary_hangs_and_comes_back(server, make_pair):
     eventually(lambda: c.state(job) == "RUNNING", "running")
     assert c.run("squeue -h -o %T", env=lone).ok() == "RUNNING"
     load = Load(c)
-    load.more()
+    load.more(pick.randrange(1, 20))
     primary.send_signal(signal.SIGSTOP)
     try:
         eventually(lambda: "leads: took over" in p.log("backup"), "the backup leads")

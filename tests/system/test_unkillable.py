@@ -74,6 +74,7 @@ def with_program(make_cluster, **more):
     return c
 
 
+@pytest.mark.trials(20)
 def test_one_node_is_drained_the_others_are_released(make_cluster, deaf):
     """B5, CORE-152, 159, 187."""
     c = with_program(make_cluster, nodes=3)
