@@ -129,7 +129,7 @@ static void remember(struct step *step, pid_t pid, int handle)
 
 static int check(struct step *step, struct err *err)
 {
-    if (step->phase != STEP_RUNNING || step->terminating)
+    if (step->phase != STEP_RUNNING)
         return err_set(err, -ERR_JOB_DONE, "job %u is ending on node %s", step->job_id, step->node);
     if (step->halted)
         return err_set(err, -ERR_TRANSITION, "job %u is suspended", step->job_id);

@@ -186,7 +186,7 @@ void contain_signal_all(struct step *step, int signo)
         cgroup_kill(c);
     else
         cgroup_signal(c, signo);
-    if (step->phase == STEP_STARTING)
+    if (step_is_starting(step))
         reap_signal_all(signo);
 }
 
@@ -336,9 +336,9 @@ static void end_the_rest(struct step *step)
 {
     const struct contain *k = step->contain;
 
-    if (!step->oom_ends || !k->oom_kills || step->phase != STEP_RUNNING || step->out_of_memory)
+    if (!step->oom_ends || !k->oom_kills || !step_is_running(step) || step->out_of_memory)
         return;
-    if (!step->terminating)
+    if (step->phase == STEP_RUNNING)
         step->out_of_memory = true;
     finish_terminate(step, 0, NULL);
 }

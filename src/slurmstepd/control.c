@@ -35,7 +35,7 @@ char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t
 /* While tasks are set up it would end us in them, and be taken for a failure of the launch. */
 static bool is_early(struct step *step, int signo, bool leader_only)
 {
-    if (step->phase != STEP_STARTING || signo == SIGKILL)
+    if (!step_is_starting(step) || signo == SIGKILL)
         return false;
     step->early[leader_only] |= UINT64_C(1) << (signo - 1);
     return true;
@@ -72,10 +72,10 @@ void control_signal(struct step *step, int signo, bool leader_only)
 
 void control_halt(struct step *step, bool stop, int signo)
 {
-    if (step->terminating)
+    if (step_is_ordered(step) || step_has_ended(step))
         return;
     step->halted = stop;
-    if (step->phase == STEP_STARTING) /* its tasks stop before their first instruction */
+    if (step_is_starting(step)) /* its tasks stop before their first instruction */
         return;
     if (signo == SIGSTOP)
         contain_stop_all(step);
@@ -97,7 +97,8 @@ static bool seen(struct step *step, uint64_t nonce)
 
 static void on_say(struct step *step, const Pb__StepdSignal *m)
 {
-    if (step->phase == STEP_RUNNING && !(m->has_nonce && seen(step, m->nonce)))
+    if ((step_is_running(step) || step->phase == STEP_KILLING) &&
+        !(m->has_nonce && seen(step, m->nonce)))
         task_say(step, m->say);
 }
 

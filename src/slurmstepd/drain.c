@@ -59,7 +59,7 @@ static void let_go(void *ctx)
 void drain_let_go(struct step *step)
 {
     step->drain.let_go = true;
-    if (step->phase != STEP_DRAINING)
+    if (!step_is_draining(step))
         return;
     if (!step->drain.let_go_timer)
         step->drain.let_go_timer = loop_timer_new(step->loop, let_go, step);

@@ -10,7 +10,7 @@
 
 #define STEP_DRAIN_SEC 600
 
-void drain_begin(struct step *step); /* phase STEP_DRAINING has begun */
+void drain_begin(struct step *step); /* no process of the step is left */
 void drain_done(struct step *step);
 
 /* The daemon has ordered the end, before that phase or in it: when it has our part of the job, the

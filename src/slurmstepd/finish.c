@@ -58,7 +58,7 @@ static void init_ended(const struct step *step, Pb__StepdEnded *m)
     m->job_id = step->job_id;
     m->restarts = step->restarts;
     m->step_id = step->step_id;
-    m->has_unkillable = m->unkillable = step->unkillable;
+    m->has_unkillable = m->unkillable = step->stuck != NULL;
     m->stuck = step->stuck;
 }
 
@@ -78,11 +78,14 @@ void finish_never_started(struct step *step, int code, const char *text)
     end_record(step, &m, true);
 }
 
+/* Nothing of it lives, but what cannot be ended. */
 static void gone(struct step *step)
 {
     Pb__StepdEnded m;
     Pb__Usage usage = PB__USAGE__INIT;
 
+    if (step->kill_timer)
+        loop_timer_set(step->kill_timer, -1);
     plugin_exit(step);
     session_close(step);
     take_usage(&usage);
@@ -100,7 +103,7 @@ static void gone(struct step *step)
     batch_script_remove(step);
     x11_end(step);
     end_record(step, &m, false);
-    step->phase = STEP_DRAINING;
+    step_advance(step, STEP_ON_EMPTIED);
     drain_begin(step);
 }
 
@@ -120,16 +123,15 @@ static void count_the_held(struct step *step)
     for (size_t i = 0; i < step->task_count; i++)
         if (!step->tasks[i].ended && step->tasks[i].pid)
             task_report_exit(&step->tasks[i], held_status(step->tasks[i].pid));
-    step->held = true;
-    step->phase = STEP_KILLING;
+    gone(step);
 }
 
 static void on_retry(void *ctx)
 {
     struct step *step = ctx;
-    bool killing = step->phase == STEP_RUNNING || step->phase == STEP_KILLING;
+    bool is_killing = step->phase == STEP_KILLING || step->phase == STEP_REAPING;
 
-    if (killing && step->killed && !step->unkillable && reap_have_children()) {
+    if (is_killing && reap_have_children()) {
         if (held_is_over())
             count_the_held(step);
         else if (loop_mono_ms() - step->killed_at_ms >= HELD_MS)
@@ -151,16 +153,15 @@ static void give_up(struct step *step)
     struct str text = STR_INIT;
 
     contain_describe(step, &text);
-    step->unkillable = true;
     step->stuck = str_take(&text);
     for (size_t i = 0; i < step->task_count; i++)
         if (!step->tasks[i].ended && step->tasks[i].pid)
             task_report_exit(&step->tasks[i], SIGKILL);
-    if (step->phase == STEP_STARTING) {
+    if (step_is_starting(step)) {
         start_check(step);
         return;
     }
-    step->phase = STEP_KILLING;
+    gone(step);
     finish_check(step);
 }
 
@@ -168,7 +169,7 @@ static void on_patience_over(void *ctx)
 {
     struct step *step = ctx;
 
-    if (!step->killed)
+    if (!step->killed_at_ms)
         finish_terminate(step, 0, NULL);
     else
         give_up(step);
@@ -196,11 +197,11 @@ static void kill_round(struct step *step)
 void finish_kill_all(struct step *step)
 {
     kill_round(step);
-    if (!step->killed) {
+    if (!step->killed_at_ms) {
         set_patience(step, (int64_t)step->unkillable_sec * 1000);
         step->killed_at_ms = loop_mono_ms();
     }
-    step->killed = true;
+    step_advance(step, STEP_ON_KILLED);
     look_again(step);
 }
 
@@ -218,7 +219,7 @@ static bool output_is_sent(const struct step *step)
  * what the nodes say of the end. */
 static bool lets_all_end(const struct step *step)
 {
-    return step->waits_for_all || (step->is_batch && step->terminating);
+    return step->waits_for_all || (step->is_batch && step_is_ordered(step));
 }
 
 /* Nothing more can come: the extern step waits for its end, and then for those that are in it. */
@@ -226,40 +227,48 @@ static bool has_run_out(struct step *step)
 {
     if (step->left || step->epilogs)
         return false;
-    if (lets_all_end(step) && !step->killed && contain_has_left(step)) {
+    if (lets_all_end(step) && !step->killed_at_ms && contain_has_left(step)) {
         look_again(step); /* nobody tells us of their ends */
         return false;
     }
-    return !step->is_extern || step->killed || (step->terminating && !contain_has_left(step));
+    return !step->is_extern || step->killed_at_ms ||
+           (step_is_ordered(step) && !contain_has_left(step));
+}
+
+/* Kills what is left when the tasks have ended, or were killed; the step is over when that is none.
+ */
+static void check_living(struct step *step)
+{
+    bool is_alive = step_is_running(step) || step->phase == STEP_KILLING;
+    bool has_run = is_alive && has_run_out(step) && !pmix_asks(step);
+
+    if (has_run)
+        step_advance(step, STEP_ON_RUN_OUT);
+    if (step->phase == STEP_TERMINATING && step->is_extern)
+        look_again(step); /* nobody tells us of their ends */
+    if (step_is_running(step))
+        return;
+    if ((is_alive && !has_run) || contain_has_left(step))
+        finish_kill_all(step); /* what has been forked since */
+    else
+        gone(step);
 }
 
 void finish_check(struct step *step)
 {
     Pb__Usage usage = PB__USAGE__INIT;
 
-    if (step->phase == STEP_STARTING && step->fail_code) {
+    if (step_is_starting(step) && step->fail_code) {
         start_check(step);
         return;
     }
-    if (step->phase == STEP_RUNNING && has_run_out(step) && !pmix_asks(step))
-        step->phase = STEP_KILLING;
-    if (step->phase == STEP_RUNNING && step->is_extern && step->terminating)
-        look_again(step); /* nobody tells us of their ends */
-    if (step->phase == STEP_RUNNING && step->killed && !step->unkillable)
-        finish_kill_all(step); /* what has been forked since */
-    if (step->phase == STEP_KILLING) {
-        if (!step->unkillable && !step->held && contain_has_left(step)) {
-            finish_kill_all(step);
-            return;
-        }
-        set_patience(step, -1);
-        gone(step);
-    }
-    if (step->phase != STEP_DRAINING || !output_is_sent(step))
+    if (!step_is_starting(step) && !step_has_ended(step))
+        check_living(step);
+    if (!step_is_draining(step) || !output_is_sent(step))
         return;
     watch_finish(step);
-    if (step->srun && !step->srun_told) {
-        step->srun_told = true;
+    if (step->srun && step->phase == STEP_DRAINING) {
+        step_advance(step, STEP_ON_SRUN_TOLD);
         take_usage(&usage);
         srun_finish(step, &usage);
     }
@@ -339,25 +348,27 @@ static void terminate_starting(struct step *step, uint32_t grace_sec, const char
 
 void finish_terminate_early(struct step *step)
 {
-    if (step->phase == STEP_STARTING && step->end_why)
+    if (step_is_starting(step) && step->end_why)
         fail_start(step, step->end_why);
 }
 
 void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
 {
     int64_t at = loop_mono_ms() + (int64_t)grace_sec * 1000;
+    bool is_first = !step_is_ordered(step);
 
-    if (step->phase == STEP_STARTING) {
+    if (step_is_starting(step)) {
         terminate_starting(step, grace_sec, why);
         return;
     }
-    if (step->phase == STEP_DRAINING) /* nothing is left to end; srun still gets what was written */
+    if (step_has_ended(step)) /* nothing is left to end; srun still gets what was written */
         return;
-    if (why && !step->is_extern && (!step->terminating || (*why && !step->why_said))) {
+    step_advance(step, STEP_ON_END_ORDERED);
+    if (why && !step->is_extern && (is_first || (*why && !step->why_said))) {
         say_why(step, why);
         step->why_said = true;
     }
-    if (!step->terminating)
+    if (is_first)
         journal_tell(step, LOG_LVL_INFO, "it is ended, with SIGKILL after %u s", grace_sec);
     if (why && !strcmp(why, "TIME LIMIT"))
         step->timed_out = true;
@@ -365,15 +376,14 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
     contain_go_on(step);
     if (!grace_sec) {
         finish_kill_all(step);
-    } else if (!step->terminating) {
+    } else if (is_first) {
         contain_signal_all(step, SIGCONT);
         contain_signal_all(step, SIGTERM);
     }
-    if (!step->killed && (!step->terminating || at < step->kill_at_ms)) {
+    if (!step->killed_at_ms && (is_first || at < step->kill_at_ms)) {
         step->kill_at_ms = at;
         set_patience(step, (int64_t)grace_sec * 1000);
     }
-    step->terminating = true;
     if (step->is_extern)
         finish_check(step);
 }
@@ -398,13 +408,13 @@ void finish_format_memory(const struct step *step, const Pb__OverMemory *m, stru
 
 void finish_over_memory(struct step *step, const Pb__OverMemory *m)
 {
-    bool running = step->phase == STEP_RUNNING;
+    bool running = step_is_running(step) || (step->phase == STEP_KILLING && step->left);
     _cleanup_str_ struct str text = STR_INIT;
 
     finish_format_memory(step, m, &text);
     if (running && !step->out_of_memory)
         task_say(step, str_cstr(&text));
-    if (running && !step->terminating)
+    if (step->phase == STEP_RUNNING)
         step->out_of_memory = true;
     finish_terminate(step, 0, "");
 }

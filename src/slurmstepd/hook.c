@@ -209,7 +209,7 @@ static void on_epilog_exit(void *ctx, pid_t pid, int wait_status)
         loop_timer_free(take_ptr(t->epilog_timer));
     t->epilog_pid = 0;
     step->epilogs--;
-    if (wait_status && !step->terminating) {
+    if (wait_status && step->phase == STEP_RUNNING) {
         format_end(epilog_names[which], step->hook.path[which], wait_status, &text);
         if (which == 1) {
             journal_error(step, "step %s, task %u: %s", step->name, t->id, str_cstr(&text));
@@ -237,7 +237,7 @@ static void run_next(struct task *t)
     unsigned which = 0;
     pid_t pid;
 
-    while (!path && !step->killed && t->epilog_next < HOOK_EPILOGS)
+    while (!path && step_is_running(step) && t->epilog_next < HOOK_EPILOGS)
         path = step->hook.path[which = t->epilog_next++];
     if (!path) {
         release(t);

@@ -44,7 +44,7 @@ void journal_tell(struct step *step, enum log_level level, const char *fmt, ...)
     str_vprintf(&line, fmt, ap);
     va_end(ap);
     str_putc(&line, '\n');
-    if (step->phase == STEP_STARTING)
+    if (step_is_starting(step))
         str_puts(&step->told, str_cstr(&line));
     else
         task_say(step, str_cstr(&line));

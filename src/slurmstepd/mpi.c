@@ -46,7 +46,7 @@ static void on_send(void *ctx, uint32_t local, const char *line, size_t len)
         return;
     e = n < 0 ? errno : EAGAIN;
     shutdown(t->pmi_fd, SHUT_RDWR);
-    if (e != EAGAIN || step->terminating)
+    if (e != EAGAIN || step_is_ordered(step))
         return; /* it has ended, and that is told elsewhere */
     text = mem_printf("task %u: PMI: it does not read the answers to what it asks", t->id);
     break_off(step, text);
@@ -249,8 +249,7 @@ void mpi_task_ended(struct task *t)
     if (!step->pmi)
         return;
     take_rest(t);
-    if (!step->terminating && !step->killed &&
-        pmi_ended(step->pmi, t->local, t->wait_status != 0, &err)) {
+    if (step->phase == STEP_RUNNING && pmi_ended(step->pmi, t->local, t->wait_status != 0, &err)) {
         err_prefix(&err, "task %u", t->id);
         break_off(step, err.text);
     }

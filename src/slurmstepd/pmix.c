@@ -69,7 +69,7 @@ static void lost(struct step *step, const char *why)
 
     if (!step->pmix->ready) {
         fail(step, ERR_LAUNCH, text);
-    } else if (step->phase == STEP_RUNNING && step->left && !step->terminating && !step->killed) {
+    } else if (step->phase == STEP_RUNNING && step->left) {
         srun_abort(step, 1, text, true);
         finish_terminate(step, step->kill_wait_sec, NULL);
     }
@@ -127,7 +127,7 @@ bool pmix_asks(struct step *step)
     struct pmix *p = step->pmix;
     Pb__Empty m = PB__EMPTY__INIT;
 
-    if (!p || !p->ready || !p->link || p->answered || step->terminating || step->killed)
+    if (!p || !p->ready || !p->link || p->answered || step->phase != STEP_RUNNING)
         return false;
     if (!p->asked) {
         p->asked = true;
@@ -155,7 +155,7 @@ static void on_started(struct step *step, const Pb__PmixStarted *m)
     struct pmix *p = step->pmix;
     _cleanup_str_ struct str bytes = STR_INIT;
 
-    if (p->ready || step->phase != STEP_STARTING || step->fail_code)
+    if (p->ready || !step_is_starting(step) || step->fail_code)
         return;
     if (m->code) {
         fail(step, m->code > 0 ? m->code : ERR_LAUNCH, m->text ? m->text : "no PMIx here");

@@ -130,7 +130,7 @@ static void on_retry(void *ctx)
 {
     struct step *step = ctx;
 
-    if (step->phase == STEP_STARTING && !step->fail_code)
+    if (step_is_starting(step) && !step->fail_code)
         srun_connect(step);
 }
 
@@ -164,10 +164,10 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
         return;
     }
     pump_all(step);
-    if (step->phase == STEP_STARTING) {
+    if (step_is_starting(step)) {
         err_prefix(&kept, "srun was lost before its tasks ran");
         start_failed(step, ERR_LAUNCH, kept.text);
-    } else if (step->phase == STEP_RUNNING)
+    } else if (step_is_running(step))
         finish_terminate(step, step->kill_wait_sec, NULL);
     else
         finish_check(step);
@@ -180,7 +180,7 @@ static void on_hello_late(void *ctx)
         mem_printf("srun has not answered its shepherd on node %s within %u s", step->node,
                    step->start->hello_sec);
 
-    if (step->phase == STEP_STARTING && !step->fail_code)
+    if (step_is_starting(step) && !step->fail_code)
         start_failed(step, ERR_TIMEOUT, text);
 }
 

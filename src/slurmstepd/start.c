@@ -79,14 +79,13 @@ static void failed(struct step *step, int code, const char *text)
 {
     bool heard = step->srun && step->srun_was_up;
 
-    step->phase = heard ? STEP_DRAINING : STEP_KILLING;
+    step_advance(step, heard ? STEP_ON_START_FAILED_HEARD : STEP_ON_START_FAILED);
     finish_never_started(step, code, text);
     answer(step, code, text);
     if (!heard) {
         loop_stop(step->loop);
         return;
     }
-    step->srun_told = true; /* no end is told of what has not begun */
     rpc_session_finish(step->srun);
     drain_begin(step);
 }
@@ -94,7 +93,7 @@ static void failed(struct step *step, int code, const char *text)
 /* A single task may run by now, and have processes of its own. */
 static void give_up(struct step *step)
 {
-    if (!step->left && (step->unkillable || !contain_has_left(step)))
+    if (!step->left && (step->stuck || !contain_has_left(step)))
         failed(step, step->fail_code, step->fail_text);
     else
         finish_kill_all(step);
@@ -102,7 +101,7 @@ static void give_up(struct step *step)
 
 void start_failed(struct step *step, int code, const char *text)
 {
-    if (step->phase != STEP_STARTING)
+    if (!step_is_starting(step))
         return;
     if (!step->fail_code) {
         step->fail_code = code;
@@ -136,7 +135,7 @@ static void let_go(struct step *step)
 
 void start_check(struct step *step)
 {
-    if (step->phase != STEP_STARTING)
+    if (!step_is_starting(step))
         return;
     if (step->fail_code) {
         give_up(step);
@@ -149,7 +148,7 @@ void start_check(struct step *step)
         finish_terminate_early(step);
         return;
     }
-    step->phase = STEP_RUNNING;
+    step_advance(step, STEP_ON_STARTED);
     tell_started(step);
     journal_begin(step);
     plugin_started(step);
@@ -345,7 +344,7 @@ static void start_extern(struct step *step)
         start_failed(step, -rc, err.text);
         return;
     }
-    step->phase = STEP_RUNNING;
+    step_advance(step, STEP_ON_STARTED);
     answer(step, 0, NULL);
     forget_message(step);
 }

@@ -5,9 +5,7 @@
  * The extern step of a job has no tasks: what is in it comes from elsewhere (adopt.h), and it lasts
  * until it is ended.
  *
- * A step goes STARTING (message, claim, srun's connection, tasks set up) -> RUNNING -> KILLING (the
- * last task has ended; what is left of its descendants ends now) -> DRAINING (no process is left,
- * the exit file is written; output still on its way to srun) -> end of this process.
+ * The phases that it goes through are those of step_phase.h.
  */
 #pragma once
 
@@ -26,14 +24,13 @@
 #include "rpc/link.h"
 #include "rpc/session.h"
 #include "slurmstepd/envlist.h"
+#include "slurmstepd/step_phase.h"
 #include "slurmstepd/tail.h"
 
 #define STEP_NONCES 32 /* deliveries remembered, so that a repeat is not delivered again */
 
 struct adopt;
 struct affinity;
-
-enum step_phase { STEP_STARTING, STEP_RUNNING, STEP_KILLING, STEP_DRAINING };
 
 struct stream_file;
 
@@ -108,10 +105,10 @@ struct task {
 
 struct step {
     struct loop *loop;
-    pid_t pid;            /* ours */
-    unsigned descriptors; /* of a task, unless it is told otherwise */
-    rlim_t core_limit;    /* of a task, bytes, likewise */
-    enum step_phase phase;
+    pid_t pid;             /* ours */
+    unsigned descriptors;  /* of a task, unless it is told otherwise */
+    rlim_t core_limit;     /* of a task, bytes, likewise */
+    enum step_phase phase; /* changed by step_advance() alone */
     uint32_t job_id, restarts, step_id;
     uid_t uid;
     gid_t gid;
@@ -177,18 +174,18 @@ struct step {
     struct drain drain;
     struct loop_timer *kill_timer;  /* grace, then the patience with SIGKILL */
     struct loop_timer *retry_timer; /* another look for descendants */
-    int64_t kill_at_ms, killed_at_ms, next_round_ms;
-    bool halted;       /* suspended: what there is stands still */
-    uint64_t early[2]; /* signals for tasks that do not run yet: to all, and to leaders only */
-    bool terminating, why_said, killed, timed_out, unkillable, srun_told;
+    int64_t kill_at_ms, next_round_ms;
+    int64_t killed_at_ms; /* SIGKILL was sent to everything; 0: not yet */
+    bool halted;          /* suspended: what there is stands still */
+    uint64_t early[2];    /* signals for tasks that do not run yet: to all, and to leaders only */
+    bool why_said, timed_out;
     bool out_of_memory; /* ended for it: tasks that SIGKILL ends ran out of memory */
     bool cancel_unsaid; /* another node tells the user that the step was cancelled */
     bool has_acctg_sec; /* seconds between looks at its processes were asked for: */
     uint32_t acctg_sec;
     bool oom_ends;      /* all of it, when the kernel has ended a process for memory */
     bool waits_for_all; /* it is over with its last process, and not with its tasks */
-    bool held;          /* nothing lives; what is left is for tracers to wait for */
-    char *stuck;        /* unkillable: which processes */
+    char *stuck;        /* the processes that SIGKILL did not end; NULL: none */
     int exit_status;    /* worst wait status */
 
     bool freq_set;   /* see freq.h */

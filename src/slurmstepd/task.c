@@ -70,7 +70,7 @@ void task_report_exit(struct task *t, int wait_status)
     step->left--;
     step->exit_status = task_worse(step->exit_status, wait_status);
     stream_input_done(t);
-    if (step->phase != STEP_STARTING)
+    if (!step_is_starting(step))
         srun_task_exited(step, t);
     watch_task_exited(step, t);
 }
@@ -154,7 +154,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
         step->fail_text = mem_printf("task %u ended while it was being set up", t->id);
     }
     task_report_exit(t, wait_status);
-    if (step->phase == STEP_STARTING) {
+    if (step_is_starting(step)) {
         start_check(step);
         return;
     }

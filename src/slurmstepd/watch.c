@@ -324,9 +324,9 @@ int watch_add(struct step *step, const Pb__StepdAttach *m, struct err *err)
     struct watcher *one;
     struct auth_key key;
 
-    if (!w || step->phase == STEP_STARTING)
+    if (!w || step_is_starting(step))
         return err_set(err, -ERR_TRANSITION, "step %s is not running yet", step->name);
-    if (step->phase == STEP_DRAINING)
+    if (step_has_ended(step))
         return err_set(err, -ERR_JOB_DONE, "step %s has ended", step->name);
     if (w->list.len >= WATCHERS_MAX && !make_room(w))
         return err_set(err, -ERR_LIMIT, "step %s has %d watchers on node %s, and may have no more",
