@@ -254,6 +254,8 @@ static int read_per_gpu(const struct cluster *c, const struct job *j, struct req
 int request_read_gres(const struct cluster *c, const struct job *j, struct request *r,
                       const Pb__JobSpec *s, struct err *err)
 {
+    if (c->conf->cr & CONF_CR_NEAR_GRES)
+        r->gres_binding = GRES_BINDING_ENFORCED;
     int rc = read_binding(r, s->gres_flags, err);
     rc = rc == 0 ? gres_parse(c, s->gres, GRES_PER_NODE, &r->gres, err) : rc;
     rc = rc == 0 ? gres_parse(c, s->tres_per_task, GRES_PER_TASK, &r->gres, err) : rc;

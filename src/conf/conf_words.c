@@ -180,7 +180,7 @@ static const struct {
     {"CR_LLN", CONF_CR_LLN},
     {"CR_Pack_Nodes", CONF_CR_PACK},
     {"LL_SHARED_GRES", 0},
-    {"ENFORCE_BINDING_GRES", 0},
+    {"ENFORCE_BINDING_GRES", CONF_CR_NEAR_GRES},
     {"MULTIPLE_SHARING_GRES_PJ", 0},
     {"ONE_TASK_PER_SHARING_GRES", 0},
     {"OTHER_CONS_RES", 0},

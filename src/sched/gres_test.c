@@ -6,14 +6,15 @@
 #include "sched/shadow.h"
 #include "sched/timeline.h"
 
-#define CONF                                                                                       \
-    CONS "GresTypes=gpu,nic,license\n"                                                             \
-         "NodeName=a[1-2] CPUs=8 RealMemory=8000 Gres=gpu:a100:4,nic:2\n"                          \
-         "NodeName=b[1-2] CPUs=8 RealMemory=8000 Gres=gpu:v100:2\n"                                \
-         "NodeName=c[1-2] CPUs=16 RealMemory=8000\n"                                               \
-         "PartitionName=all Nodes=ALL Default=YES OverSubscribe=NO\n"                              \
-         "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[0-1] Cores=0-3\n"              \
-         "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[2-3] Cores=4-7\n"
+#define CONF CONS CONF_NODES
+#define CONF_NODES                                                                                 \
+    "GresTypes=gpu,nic,license\n"                                                                  \
+    "NodeName=a[1-2] CPUs=8 RealMemory=8000 Gres=gpu:a100:4,nic:2\n"                               \
+    "NodeName=b[1-2] CPUs=8 RealMemory=8000 Gres=gpu:v100:2\n"                                     \
+    "NodeName=c[1-2] CPUs=16 RealMemory=8000\n"                                                    \
+    "PartitionName=all Nodes=ALL Default=YES OverSubscribe=NO\n"                                   \
+    "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[0-1] Cores=0-3\n"                   \
+    "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[2-3] Cores=4-7\n"
 
 /* What the job gets now, or "busy", or why it never will; then it is forgotten. */
 static void given(struct cluster *c, const char *words, const char *expected)
@@ -38,6 +39,27 @@ static void given(struct cluster *c, const char *words, const char *expected)
     }
     select_done(&s);
     cluster_remove_job(c, j);
+}
+
+/* SelectTypeParameters=ENFORCE_BINDING_GRES: as with the flag, unless the job says otherwise. */
+static void binding_is_the_default(void **state)
+{
+    static const struct {
+        const char *words, *expected;
+    } cases[] = {
+        {"gres=gpu:a100:1 c=5", "never"},
+        {"gres=gpu:a100:1 c=4", "a1:4/0+gpu:a100=1"},
+        {"gres=gpu:a100:1 c=5 gres-flags=disable-binding", "a1:5/0+gpu:a100=1"},
+        {"c=5", "a1:5/0"},
+    };
+    struct cluster *c =
+        test_cluster("SelectTypeParameters=CR_Core_Memory,ENFORCE_BINDING_GRES\n" CONF_NODES);
+
+    (void)state;
+    test_up(c);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        given(c, cases[i].words, cases[i].expected);
+    test_cluster_free(c);
 }
 
 /* What option stands in the way, as the options are written. */
@@ -393,6 +415,7 @@ static void never_twice(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(binding_is_the_default),
         cmocka_unit_test(explained),
         cmocka_unit_test(choices),
         cmocka_unit_test(devices),

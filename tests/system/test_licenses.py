@@ -46,6 +46,16 @@ def test_bad_requests(licensed, asked):
         licensed.run(line).fails("Invalid license specification")
 
 
+def test_licences_of_each_task(licensed):
+    """--tres-per-task=license/NAME=N: as many as the tasks need."""
+    number = job(licensed, "-n2", "-O", "-L", "ansys", "--tres-per-task=license/matlab=1")
+    is_in(licensed, number, "RUNNING")
+    assert licensed.job(number)["Licenses"] == "ansys,matlab:2" and used(licensed, "matlab") == 2
+    licensed.run(f"scancel {number}").ok()
+    licensed.wait(number)
+    licensed.run(["sbatch", "-n4", "-O", "--tres-per-task=license/matlab=1", "--wrap=true"]).fails("Invalid license specification")
+
+
 def test_who_waits_and_who_does_not(licensed):
     a = job(licensed, "-L", "matlab:2,ansys")
     is_in(licensed, a, "RUNNING")

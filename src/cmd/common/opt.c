@@ -94,13 +94,34 @@ void opt_done(struct opt *o)
         free(o->given[i]);
         o->given[i] = NULL;
     }
-    char **called[] = {
-        &o->x11,           &o->gres,          &o->gpus,      &o->gpus_per_node, &o->gpus_per_socket,
-        &o->gpus_per_task, &o->tres_per_task, &o->node_gres, &o->task_gres,     &o->clusters,
-        &o->distribution,  &o->exclude,       &o->mail_type, &o->nodelist,      &o->propagate,
-        &o->acctg_freq,    &o->network,       &o->signal,    &o->gres_flags,    &o->bcast,
-        &o->compress,      &o->send_libs,     &o->cpu_freq,  &o->tres_bind,     &o->tres_bind_gpu,
-        &o->gpu_freq,      &o->node_counts};
+    char **called[] = {&o->x11,
+                       &o->gres,
+                       &o->gpus,
+                       &o->gpus_per_node,
+                       &o->gpus_per_socket,
+                       &o->gpus_per_task,
+                       &o->tres_per_task,
+                       &o->node_gres,
+                       &o->task_gres,
+                       &o->clusters,
+                       &o->distribution,
+                       &o->exclude,
+                       &o->mail_type,
+                       &o->nodelist,
+                       &o->propagate,
+                       &o->acctg_freq,
+                       &o->network,
+                       &o->signal,
+                       &o->gres_flags,
+                       &o->bcast,
+                       &o->compress,
+                       &o->send_libs,
+                       &o->cpu_freq,
+                       &o->tres_bind,
+                       &o->tres_bind_gpu,
+                       &o->gpu_freq,
+                       &o->node_counts,
+                       &o->task_licenses};
     for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
         free(*called[i]);
         *called[i] = NULL;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
 #include "cmd/common/opt_priv.h"
@@ -52,10 +53,60 @@ int opt_set_gres(struct opt *o, const char *arg, struct err *err)
     return set_list(o, "gres", arg, &o->gres, err);
 }
 
-/* "cpu=2,gres/gpu:a100=1" */
+/* "license/ansys=2" and "license/ansys:2" as "ansys:2" */
+static bool put_license(char *part, struct str *out)
+{
+    char *name = part + strlen("license/"), *sign = strpbrk(name, "=:");
+    uint64_t count = 1;
+    if (sign)
+        *sign = 0;
+    if (!*name || strpbrk(name, " \t\"'|;") ||
+        (sign && (size_parse_count(sign + 1, INT32_MAX, &count, NULL) < 0 || !count)))
+        return false;
+    str_printf(out, "%s%s:%llu", out->len ? "," : "", name, (unsigned long long)count);
+    return true;
+}
+
+static uint64_t count_tasks(const struct opt *o)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    uint64_t nodes = opt_given(o, OPT_ID_nodes) && o->min_nodes ? o->min_nodes : 1;
+    if (o->ntasks)
+        return o->ntasks;
+    if (o->nodelist && hostlist_parse(o->nodelist, &hosts, NULL) == 0 &&
+        hostlist_count(hosts) > nodes)
+        nodes = hostlist_count(hosts);
+    return nodes * (o->ntasks_per_node ? o->ntasks_per_node : 1);
+}
+
+/* Licences of each task are licences of the job, as many as its tasks need. */
+int opt_count_licenses(struct opt *o, struct err *err)
+{
+    _cleanup_str_ struct str all = STR_INIT;
+    uint64_t tasks = count_tasks(o), count;
+
+    if (!o->task_licenses || opt_given(o, OPT_ID_jobid))
+        return 0;
+    if (o->licenses && *o->licenses)
+        str_puts(&all, o->licenses);
+    for (const char *at = o->task_licenses; *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t len = strcspn(at, ":");
+        count = strtoull(at + len + 1, NULL, 10);
+        if (count * tasks > INT32_MAX)
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "--tres-per-task=license/%.*s=%llu: %llu tasks need too many", (int)len,
+                            at, (unsigned long long)count, (unsigned long long)tasks);
+        str_printf(&all, "%s%.*s:%llu", all.len ? "," : "", (int)len, at,
+                   (unsigned long long)(count * tasks));
+    }
+    opt_set_string(&o->licenses, str_cstr(&all));
+    return 0;
+}
+
+/* "cpu=2,gres/gpu:a100=1,license/ansys=1" */
 int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
 {
-    _cleanup_str_ struct str gres = STR_INIT;
+    _cleanup_str_ struct str gres = STR_INIT, licenses = STR_INIT;
     long long cpus = 0;
 
     for (const char *at = asks_for_nothing(arg) ? "" : arg; *at;) {
@@ -64,10 +115,13 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
         if (!strncasecmp(part, "cpu=", 4) || !strncasecmp(part, "cpu:", 4)) {
             if (str_parse_i64(part + 4, 1, INT32_MAX, &cpus) < 0)
                 return opt_bad_spec(o, "tres-per-task", arg, err);
+        } else if (!strncasecmp(part, "license/", 8)) {
+            if (!put_license(part, &licenses))
+                return opt_bad_spec(o, "tres-per-task", arg, err);
         } else if (strncasecmp(part, "gres", 4) != 0) {
             return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                            "option --tres-per-task=%s is not available in this version; "
-                            "cpu=COUNT and gres/NAME=COUNT are",
+                            "Invalid --tres-per-task specification: %s: use cpu=COUNT, "
+                            "gres/NAME=COUNT or license/NAME=COUNT",
                             part);
         } else {
             char *equals = strrchr(part, '=');
@@ -78,7 +132,9 @@ int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
         at += len + (at[len] == ',');
     }
     o->tres_cpus = (uint32_t)cpus;
-    if (cpus && !gres.len) {
+    free(o->task_licenses);
+    o->task_licenses = licenses.len ? str_take(&licenses) : NULL;
+    if ((cpus || o->task_licenses) && !gres.len) {
         free(take_ptr(o->tres_per_task));
         return 0;
     }
@@ -153,7 +209,7 @@ int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* Those about devices that tasks share are for when there are such. */
+/* Tasks see all devices of their step, and no generic resource is a share of another one. */
 int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
 {
     static const char *const words[] = {"enforce-binding",      "disable-binding",
@@ -165,7 +221,7 @@ int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
             i++;
         if (!words[i])
             return opt_bad_spec(o, "gres-flags", arg, err);
-        if (i > 1)
+        if (i == 4)
             opt_note_ignored(o, OPT_ID_gres_flags, words[i]);
         at += len + (at[len] == ',');
     }

@@ -96,6 +96,7 @@ int opt_each_directive(struct opt *o, const struct opt_text *text, const char *p
 /* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
 int opt_fit_task_cpus(struct opt *o, struct err *err);
 void opt_count_tasks_of_gpus(struct opt *o);
+int opt_count_licenses(struct opt *o, struct err *err); /* when tasks are counted */
 void opt_prefer_gres(struct opt *o);
 /* Tells once that the option has no effect with this argument. */
 void opt_note_ignored(struct opt *o, enum opt_id id, const char *arg);

@@ -132,7 +132,7 @@ int opt_finish(struct opt *o, struct err *err)
                             o->min_nodes, o->ntasks_per_node);
         o->ntasks = (uint32_t)tasks;
     }
-    return 0;
+    return opt_count_licenses(o, err);
 }
 
 /* Presence follows the option's, strings the pointer's. */

@@ -358,6 +358,34 @@ static void test_operands_end_the_options(void **state)
     }
 }
 
+/* As many as the tasks need, beside those of --licenses. */
+static void test_licenses_of_tasks(void **state)
+{
+    static const struct {
+        const char *argv, *licenses, *gres;
+    } v[] = {
+        {"sbatch|--tres-per-task=license/x=2|x", "x:2", NULL},
+        {"sbatch|-n3|--tres-per-task=license/x=2,license/y|x", "x:6,y:3", NULL},
+        {"sbatch|-N2|--ntasks-per-node=2|--tres-per-task=license/x:1|x", "x:4", NULL},
+        {"sbatch|-w|n[1-3]|--tres-per-task=license/x=1|x", "x:3", NULL},
+        {"sbatch|-n2|-L|z:1|--tres-per-task=cpu=2,license/x=1k,gres/gpu=1|x", "z:1,x:2048",
+         "gres:gpu:1"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        assert_int_equal(run(&o, OPT_SBATCH, NULL, "", v[i].argv, NULL), 0);
+        opt_to_job_spec(&o, &spec);
+        assert_string_equal(spec.licenses, v[i].licenses);
+        if (v[i].gres)
+            assert_string_equal(spec.tres_per_task, v[i].gres);
+        else
+            assert_null(spec.tres_per_task);
+        assert_int_equal(o.notes.len, 0);
+        opt_done(&o);
+    }
+}
+
 /* --nodes=1,3 and --nodes=1-15:4: kept as a list of ranges with steps. */
 static void test_lists_of_node_counts(void **state)
 {
@@ -753,9 +781,15 @@ static void test_tres_of_each_task(void **state)
          "--cpus-per-task=3 and --tres-per-task=cpu=2 contradict each other"},
         {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=cpu=0", OPT_FAIL_ERROR, 255,
          "Invalid --tres-per-task specification: cpu=0"},
-        {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=gres/gpu=1,license/x=1", OPT_FAIL_ERROR, 1,
-         "option --tres-per-task=license/x=1 is not available in this version; cpu=COUNT and "
-         "gres/NAME=COUNT are"},
+        {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=gres/gpu=1,mem=1", OPT_FAIL_ERROR, 1,
+         "Invalid --tres-per-task specification: mem=1: use cpu=COUNT, gres/NAME=COUNT or "
+         "license/NAME=COUNT"},
+        {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=license/=1", OPT_FAIL_ERROR, 255,
+         "Invalid --tres-per-task specification: license/=1"},
+        {OPT_SBATCH, NULL, "", "sbatch|--tres-per-task=license/x=0", OPT_FAIL_ERROR, 255,
+         "Invalid --tres-per-task specification: license/x=0"},
+        {OPT_SBATCH, NULL, "", "sbatch|-n3|--tres-per-task=license/x=1g", OPT_FAIL_ERROR, 1,
+         "--tres-per-task=license/x=1073741824: 3 tasks need too many"},
     };
 
     expect_refusals(bad, sizeof(bad) / sizeof(bad[0]));
@@ -855,6 +889,7 @@ int main(void)
         cmocka_unit_test(test_sources_by_rank),
         cmocka_unit_test(test_operands_end_the_options),
         cmocka_unit_test(test_lists_of_node_counts),
+        cmocka_unit_test(test_licenses_of_tasks),
         cmocka_unit_test(test_names_of_2002),
         cmocka_unit_test(test_inside_an_allocation),
         cmocka_unit_test(test_tasks_per_node),
