@@ -81,8 +81,8 @@ static void explained(void **state)
         {"N=5 gres=gpu:1 ntasks-per-gpu=2", "4 nodes"},
         {"N=3-3 n=3 mincpus=9", "2 nodes and 2 tasks"},
         {"N=3 mincpus=16", "2 nodes"},
-        {"N=1 threads=2", "any number of threads of a core"},
-        {"N=1 sockets=2 threads=2", "any number of sockets, threads of a core"},
+        {"N=1 sockets=16 gres=gpu:1", "any number of sockets"},
+        {"N=1 sockets=16 cores=1 gres=gpu:1", "any number of sockets, cores of a socket"},
     };
     struct cluster *c = test_cluster(CONF);
     (void)state;

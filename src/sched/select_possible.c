@@ -10,6 +10,7 @@
 
 struct most { /* of what nodes of a partition have */
     uint64_t nodes, cpus, cpus_per_node, mem_mib, tmp_mib;
+    uint32_t sockets, cores, threads;
 };
 
 static struct most most_of(const struct cluster *c, const struct part *p)
@@ -26,6 +27,9 @@ static struct most most_of(const struct cluster *c, const struct part *p)
         m.cpus_per_node = cpus > m.cpus_per_node ? cpus : m.cpus_per_node;
         m.mem_mib = k->mem_mib > m.mem_mib ? k->mem_mib : m.mem_mib;
         m.tmp_mib = k->tmp_mib > m.tmp_mib ? k->tmp_mib : m.tmp_mib;
+        m.sockets = k->sockets > m.sockets ? k->sockets : m.sockets;
+        m.cores = k->cores > m.cores ? k->cores : m.cores;
+        m.threads = k->threads > m.threads ? k->threads : m.threads;
     }
     return m;
 }
@@ -48,6 +52,12 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
     if (r->ntasks_per_node && !r->tasks_given && !r->overcommit)
         cpus *= r->ntasks_per_node;
     cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
+    if (r->sockets > most->sockets)
+        return no_node(err, "Socket count per node", r->sockets, "", most->sockets, j->part);
+    if (r->cores > most->cores)
+        return no_node(err, "Core count per socket", r->cores, "", most->cores, j->part);
+    if (r->threads > most->threads)
+        return no_node(err, "Thread count per core", r->threads, "", most->threads, j->part);
     if (cpus > most->cpus_per_node)
         return no_node(err, "CPU count per node", cpus, "", most->cpus_per_node, j->part);
     uint64_t mem = r->mem_node_mib == UINT64_MAX ? 0 : r->mem_node_mib;

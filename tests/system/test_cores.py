@@ -60,9 +60,9 @@ def test_one_task_of_each_core(make_cluster):
 
 
 @pytest.mark.parametrize("options, words", [
-    (["-B3"], "Requested node configuration is not available: it would fit with any number of sockets"),
-    (["--cores-per-socket=5"], "Requested node configuration is not available"),
-    (["--threads-per-core=4"], "Requested node configuration is not available"),
+    (["-B3"], "Socket count per node can not be satisfied: 3 asked, at most 2 on a node of partition main"),
+    (["--cores-per-socket=5"], "Core count per socket can not be satisfied: 5 asked, at most 4 on a node of partition main"),
+    (["--threads-per-core=4"], "Thread count per core can not be satisfied: 4 asked, at most 2 on a node of partition main"),
     (["-n3", "--ntasks-per-socket=1", "-N1"], "it would fit with 2 tasks"),
     (["--core-spec=2", "-n13", "-N1"], "it would fit with 12 tasks"),
     (["--thread-spec=3", "-n14", "-N1"], "it would fit with 13 tasks"),

@@ -65,6 +65,21 @@ def test_contiguous_is_a_condition(twelve):
     assert runs_on(twelve, job) in ("n[4-6]", "n[5-7]", "n[6-8]")
 
 
+def test_planned_nodes_are_shown(twelve):
+    """scontrol show job: SchedNodeList and StartTime of each pending job that the planner has a place for; EligibleTime of a held one that begins later."""
+    runs_on(twelve, submit(twelve, "-N12", "--exclusive", "-t5"))
+    first, second = submit(twelve, "-N11", "--exclusive", "-t5"), submit(twelve, "-N1", "--exclusive", "-t5")
+    held = submit(twelve, "--hold", "--begin=2035-01-02T03:04:05")
+    eventually(lambda: twelve.job(first).get("SchedNodeList") == "n[1-11]", "a place for the first one")
+    shown = twelve.job(second)
+    assert shown["SchedNodeList"] == "n12" and shown["StartTime"] == twelve.job(first)["StartTime"] != "Unknown"
+    assert twelve.run("scontrol show jobs").ok().count("SchedNodeList=") >= 1
+    assert twelve.json(f"scontrol show job {second} --json")["jobs"][0]["scheduled_nodes"] == "n12"
+    shown = twelve.job(held)
+    assert shown["EligibleTime"] == "2035-01-02T03:04:05" and "SchedNodeList" not in shown
+    assert twelve.job(submit(twelve, "--hold"))["EligibleTime"] == "Unknown"
+
+
 def test_list_of_node_counts(twelve):
     """-N 1,3 and -N 1-15:4: as many nodes of the list as there are; a step gets the smallest number that holds its tasks."""
     fill(twelve, range(6, 13))

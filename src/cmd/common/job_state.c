@@ -209,11 +209,19 @@ int64_t job_state_end_at(const Pb__JobRecord *job)
     return start_at + live->time_limit_sec + live->suspended_sec;
 }
 
-int64_t job_state_eligible_at(const Pb__JobLive *live)
+int64_t job_state_accrue_at(const Pb__JobLive *live)
 {
     bool started = live->start_at && live->state != PB__JOB_STATE__PENDING &&
                    live->state != PB__JOB_STATE__CANCELLED;
     return (live->priority && !live->dependency) || started ? live->eligible_at : 0;
+}
+
+int64_t job_state_eligible_at(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    bool begins =
+        job->spec->begin_at_sec > 0 && live->state == PB__JOB_STATE__PENDING && !live->dependency;
+    return begins ? live->eligible_at : job_state_accrue_at(live);
 }
 
 int64_t job_state_step_limit_sec(const Pb__StepRecord *step)

@@ -43,7 +43,9 @@ int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now); /* TIME_UNLIMI
 int64_t job_state_end_at(const Pb__JobRecord *job);               /* 0: not known */
 /* 0: not known; of a pending job when it is expected, or what it asks for with --begin. */
 int64_t job_state_start_at(const Pb__JobRecord *job);
-int64_t job_state_eligible_at(const Pb__JobLive *live); /* 0: it is held, or was until it ended */
+int64_t job_state_accrue_at(const Pb__JobLive *live); /* 0: it is held, or was until it ended */
+/* The same, but a held job with a begin time has that. */
+int64_t job_state_eligible_at(const Pb__JobRecord *job);
 /* The step's own limit: TIME_UNLIMITED where it has the job's. */
 int64_t job_state_step_limit_sec(const Pb__StepRecord *step);
 

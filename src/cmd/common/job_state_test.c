@@ -103,10 +103,17 @@ static void test_times(void **state)
     live.time_limit_sec = 600;
     live.submit_at = live.eligible_at = 700;
     spec.begin_at_sec = 800;
-    assert_int_equal(job_state_eligible_at(&live), 0); /* held */
+    assert_int_equal(job_state_accrue_at(&live), 0);    /* held */
+    assert_int_equal(job_state_eligible_at(&job), 700); /* with --begin */
+    live.dependency = (char *)"afterok:1";
+    assert_int_equal(job_state_eligible_at(&job), 0);
+    live.dependency = NULL;
+    spec.begin_at_sec = 0;
+    assert_int_equal(job_state_eligible_at(&job), 0);
+    spec.begin_at_sec = 800;
     assert_int_equal(job_state_start_at(&job), 0);
     live.priority = 9;
-    assert_int_equal(job_state_eligible_at(&live), 700);
+    assert_int_equal(job_state_accrue_at(&live), 700);
     assert_int_equal(job_state_start_at(&job), 800);
     assert_int_equal(job_state_end_at(&job), 1400);
     spec.begin_at_sec = 0;

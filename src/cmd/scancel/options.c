@@ -203,12 +203,20 @@ static bool is(const char *wanted, const char *value)
     return !wanted || str_eq(wanted, value);
 }
 
+/* One of several reservations that the job asked for, or the one that it is in. */
+static bool has_reservation(const char *wanted, const Pb__JobRecord *job)
+{
+    const char *names = job->spec->reservation;
+    for (const char *s = names ? names : ""; wanted && *s; s += strcspn(s, ","), s += *s != 0)
+        if (strcspn(s, ",") == strlen(wanted) && strncmp(s, wanted, strlen(wanted)) == 0)
+            return true;
+    return is(wanted, job->live->reservation);
+}
+
 bool options_match(const struct options *o, const Pb__JobRecord *job)
 {
     const Pb__JobSpec *spec = job->spec;
     return !job_state_is_final(job->live) && is(o->account, spec->account) &&
-           is(o->qos, spec->qos) &&
-           is(o->reservation,
-              job->live->reservation ? job->live->reservation : spec->reservation) &&
+           is(o->qos, spec->qos) && has_reservation(o->reservation, job) &&
            is(o->wckey, spec->wckey);
 }

@@ -100,12 +100,35 @@ static void test_a_file_of_nodes(void **state)
     options_done(&o);
 }
 
+/* A job may ask for several reservations: each of them is its. */
+static void test_one_of_several_reservations(void **state)
+{
+    static const struct {
+        const char *line;
+        bool matches;
+    } v[] = {{"-R r", true}, {"-R s", true}, {"-R t", true}, {"-R x", false}, {"-R r,s", false}};
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobRecord job = PB__JOB_RECORD__INIT;
+    job.live = &live;
+    job.spec = &spec;
+    spec.reservation = (char *)"r,s";
+    live.reservation = (char *)"t";
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct options o;
+        assert_int_equal(parse(&o, v[i].line), 0);
+        assert_int_equal(options_match(&o, &job), v[i].matches);
+        options_done(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_flags_of_the_environment),
+        cmocka_unit_test(test_one_of_several_reservations),
         cmocka_unit_test(test_a_file_of_nodes),
     };
     cmd_start("scancel");

@@ -10,6 +10,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/pb.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
@@ -22,11 +23,21 @@
 #include "proto/ctl.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/why.pb-c.h"
 
 #define HOST_FILE_MAX (16u << 20)
 #define ENTITY_LEAST 2 /* letters of an abbreviated entity */
 
+#define PLANS_MOST 200 /* pending jobs whose planned nodes are asked for */
+
+struct plan {
+    uint32_t job_id;
+    int64_t start_at; /* 0: unknown */
+    char *nodes;      /* NULL: no answer */
+};
+
 struct show {
+    VEC(struct plan) plans;
     json_t *json; /* NULL: text */
     struct text_style style;
     size_t seen;
@@ -62,6 +73,54 @@ static void say_nothing(const char *what)
         str_printf(cmd_out(), "%s\n", what);
 }
 
+static int on_planned(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct show *s = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs && s->plans.len < PLANS_MOST; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (live && (live->start_at > 0 || s->job))
+            vec_push(&s->plans,
+                     ((struct plan){.job_id = live->job_id, .start_at = live->start_at}));
+    }
+    return 0;
+}
+
+/* A pass of the planner keeps the expected start of some jobs. It knows the nodes, and the starts
+ * of other jobs, when it is asked, which is done for jobs that are shown by number. */
+static void ask_plans(struct show *s, const Pb__JobFilter *chosen)
+{
+    Pb__JobFilter filter = *chosen;
+    Pb__JobState pending = PB__JOB_STATE__PENDING;
+    filter.has_all_states = 0;
+    filter.state = &pending;
+    filter.n_state = 1;
+    filter.has_spec_fields = filter.has_live_fields = 1;
+    filter.spec_fields = 0;
+    filter.live_fields = pb_field_bits(&pb__job_live__descriptor, "start_at");
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_planned, s, NULL) < 0)
+        return;
+    vec_foreach (&s->plans, plan) {
+        Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
+        Pb__WhyReply *reply = NULL;
+        request.job_id = plan->job_id;
+        if (cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) != 0 || !reply->sched_nodes)
+            continue;
+        plan->nodes = mem_strdup(reply->sched_nodes);
+        plan->start_at = plan->start_at ? plan->start_at : reply->start_at;
+    }
+}
+
+static void set_planned_nodes(const struct show *s, Pb__JobLive *live)
+{
+    vec_foreach (&s->plans, plan)
+        if (plan->job_id == live->job_id && live->state == PB__JOB_STATE__PENDING && plan->nodes) {
+            live->sched_nodes = plan->nodes;
+            live->has_start_at = true;
+            live->start_at = plan->start_at;
+        }
+}
+
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct show *s = ctx;
@@ -76,6 +135,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
             continue;
         s->seen++;
         job_ids_trim(s->job, s->job != NULL, part->jobs[i]->live, &arena);
+        set_planned_nodes(s, part->jobs[i]->live);
         if (s->json)
             json_array_append_new(s->json, records_job(part->jobs[i], cmd_conf()->cluster_name));
         else
@@ -101,9 +161,13 @@ static int show_job(const char *id_text)
         job_ids_filter(&id, 1, &filter, &arena);
         s.job = &id;
     }
+    ask_plans(&s, &filter);
     filter.has_all_states = filter.all_states = 1;
     begin(&s);
     int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, &s, &err);
+    vec_foreach (&s.plans, plan)
+        free(plan->nodes);
+    vec_done(&s.plans);
     if (r == 0 && id_text && !s.seen)
         r = err_set(&err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (r == 0 && !s.seen && !s.json)

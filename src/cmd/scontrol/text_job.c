@@ -92,9 +92,9 @@ static void put_times(const struct job_view *v)
                v->spec->has_time_min_sec ? time_format_limit(v->spec->time_min_sec, least) : "N/A");
     text_break(v->style, v->out);
     put_date(v->out, "SubmitTime", l->submit_at);
-    put_date(v->out, " EligibleTime", job_state_eligible_at(l));
+    put_date(v->out, " EligibleTime", job_state_eligible_at(v->job));
     text_break(v->style, v->out);
-    put_date(v->out, "AccrueTime", job_state_eligible_at(l));
+    put_date(v->out, "AccrueTime", job_state_accrue_at(l));
     text_break(v->style, v->out);
     put_date(v->out, "StartTime", job_state_start_at(v->job));
     put_date(v->out, " EndTime", job_state_end_at(v->job));

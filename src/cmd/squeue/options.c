@@ -268,6 +268,17 @@ static bool listed(const char *list, const char *value)
     return false;
 }
 
+/* Whether one of the comma list's words is one of the names of "a:1,b". */
+static bool one_listed(const char *list, const char *names)
+{
+    for (const char *s = names ? names : ""; list && *s; s += strcspn(s, ",|;"), s += *s != 0) {
+        _cleanup_free_ char *name = mem_strndup(s, strcspn(s, ",|;:"));
+        if (listed(list, name))
+            return true;
+    }
+    return !list;
+}
+
 bool options_match_time(const struct options *o, const Pb__JobLive *live, int64_t now)
 {
     int64_t used = job_state_used_sec(live, now);
@@ -285,7 +296,7 @@ bool options_match(const struct options *o, const Pb__JobRecord *job)
     if (job_states_given(&o->states) && !job_states_match(&o->states, job->live))
         return false;
     return listed(o->accounts, spec->account) && listed(o->qos, spec->qos) &&
-           listed(o->licenses, spec->licenses) &&
-           listed(o->reservation,
-                  job->live->reservation ? job->live->reservation : spec->reservation);
+           one_listed(o->licenses, spec->licenses) &&
+           (one_listed(o->reservation, spec->reservation) ||
+            one_listed(o->reservation, job->live->reservation));
 }

@@ -66,12 +66,38 @@ static void test_unknown_users_show_nothing(void **state)
     options_done(&o);
 }
 
+/* A job may ask for several reservations and licences: each of them is its. */
+static void test_one_of_several_names(void **state)
+{
+    static const struct {
+        const char *line;
+        bool matches;
+    } v[] = {{"-R r", true},    {"-R s", true},   {"-R x,S", true}, {"-R x", false},
+             {"-R t", true},    {"-R r,s", true}, {"-L a", true},   {"-L b", true},
+             {"-L a:2", false}, {"-L c,b", true}, {"-L c", false},  {"-R r -L c", false}};
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobRecord job = PB__JOB_RECORD__INIT;
+    job.live = &live;
+    job.spec = &spec;
+    spec.reservation = (char *)"r,s";
+    live.reservation = (char *)"t";
+    spec.licenses = (char *)"a:2,b";
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct options o;
+        assert_int_equal(parse(&o, v[i].line), 0);
+        assert_int_equal(options_match(&o, &job), v[i].matches);
+        options_done(&o);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refused),
         cmocka_unit_test(test_accepted),
         cmocka_unit_test(test_unknown_users_show_nothing),
+        cmocka_unit_test(test_one_of_several_names),
     };
     cmd_start("squeue");
     return cmocka_run_group_tests(tests, NULL, NULL);
