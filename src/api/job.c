@@ -9,12 +9,11 @@
 #include "api/api.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/pb.h"
 #include "proto/job.pb-c.h"
 
 #define ID_SIZE 16
 #define BATCH_UMASK 022
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static const char *or_empty(const char *text)
 {

@@ -13,6 +13,9 @@
 #include "base/arena.h"
 #include "base/str.h"
 
+/* An optional field. */
+#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
+
 /* The field of a message type, or NULL. */
 const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
                                               const char *name);

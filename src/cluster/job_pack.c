@@ -8,8 +8,6 @@
 #define LIVE_USAGE 25 /* numbers of fields */
 #define STEP_USAGE 26
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-
 static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {

@@ -113,8 +113,6 @@ void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t a
     n->dirty = true;
 }
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-
 /* What ended jobs still hold is not shown as allocated, though it is not free yet either. */
 static uint32_t running_units(const struct node *n)
 {

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A partition's record, as listed. */
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "cluster/cluster.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static const char *share_text(const struct conf_part *p, struct arena *arena)
 {

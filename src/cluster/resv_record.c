@@ -6,7 +6,6 @@
 #include "base/pb.h"
 #include "cluster/cluster.h"
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define FAR_SEC (INT64_C(1) << 40) /* sums of such times do not overflow */
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 

@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "base/step_id.h"
 #include "control/filter.h"
 #include "control/internal.h"
 #include "control/private.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 #define UNREACHED_BYTES 1024          /* of one job's nodes, */
 #define UNREACHED_BYTES_ALL (1 << 20) /* and of all in an answer; more are counted */

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files to the nodes of a job: who may, and where to. The data never comes here. */
+#include "base/pb.h"
 #include "control/internal.h"
 #include "control/no.h"
 
 #include "base/step_id.h"
 #include "control/private.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 /* Whether the step has the i-th node of the job; NULL: all of them are meant. */
 static bool step_has(const struct step *s, uint32_t i)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What the site's scripts on the nodes are told of a job. */
+#include "base/pb.h"
 #include "control/internal.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 /* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
 static void format_cpus(const struct job *j, struct str *out)

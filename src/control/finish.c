@@ -8,11 +8,10 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "base/pb.h"
 #include "base/status.h"
 #include "control/private.h"
 #include "control/submit.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
                            const char *why, uint32_t grace_sec)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The licences of the cluster, to be shown. */
+#include "base/pb.h"
 #include "control/internal.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 /* By reservations that are active. */
 static uint64_t reserved(const struct control *c, int32_t at)

@@ -14,7 +14,6 @@
 
 #define EPOCH_SHIFT 40
 #define RESV_FIELD (UINT64_C(1) << 63) /* of a NodeRecord: the reservation it is in */
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {

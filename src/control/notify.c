@@ -6,13 +6,13 @@
  */
 #include <string.h>
 
+#include "base/pb.h"
 #include "base/step_id.h"
 #include "base/text.h"
 #include "control/internal.h"
 #include "control/private.h"
 #include "control/split.h"
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define TEXT_MAX 1024
 
 /* It goes to terminals: one line, and nothing in it that a terminal obeys. */

@@ -12,7 +12,6 @@
 #include "control/private.h"
 
 #define JOBS_A_TURN 500
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static struct prio_rule *rule(struct control *c)
 {

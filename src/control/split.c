@@ -5,10 +5,10 @@
  */
 #include <string.h>
 
+#include "base/pb.h"
 #include "control/submit.h"
 
 #define LOOKED_UP 10000 /* looks into records of several, for elements that are looked up */
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 struct job *split_first(struct control *c, struct job *j)
 {

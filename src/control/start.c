@@ -3,11 +3,10 @@
  * or the waiting command. */
 #include <string.h>
 
+#include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/step_cpus.h"
 #include "control/submit.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc_node *a,
                                      struct arena *arena)

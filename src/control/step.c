@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "base/status.h"
 #include "base/step_id.h"
 #include "control/internal.h"
@@ -11,7 +12,6 @@
 #include "control/step_layout.h"
 #include "control/submit.h"
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
 #define STEPS_BYTES (2u << 20)       /* of the records of a job's steps: some thousands, */

@@ -4,12 +4,12 @@
  * alone, so the controller ends the step. The limit counts the milliseconds that the job has run:
  * the time of a suspension does not count.
  */
+#include "base/pb.h"
 #include "base/size.h"
 #include "control/internal.h"
 #include "control/no.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 /* 0: the step has no limit that the controller enforces. */
 static int64_t find_limit_run_ms(const struct job *j, const Pb__StepRecord *r)

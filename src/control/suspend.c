@@ -5,10 +5,9 @@
  * again when all of them are free for it. Orders to nodes are numbered by the job (halts): a node
  * that was away is told the last one when it is back, and an old one does nothing.
  */
+#include "base/pb.h"
 #include "control/internal.h"
 #include "control/no.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
 {

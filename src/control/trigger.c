@@ -6,8 +6,6 @@
 #include "base/pb.h"
 #include "control/internal.h"
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
-
 void trigger_free(struct trigger *t)
 {
     free(t->nodes);

@@ -4,9 +4,9 @@
  * the next one that leads does, by what the records say of the one before. Backups say now and
  * again that they are there.
  */
+#include "base/pb.h"
 #include "control/internal.h"
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define RANKS 32
 
 void control_set_rank(struct control *c, uint32_t rank)

@@ -3,13 +3,12 @@
  * srun --no-allocate: a step on named nodes without a job (docs/adr/0026). Nothing of it is kept
  * here: it has an id that no job has, and its nodes end it when its tasks have ended.
  */
+#include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/step_cpus.h"
 #include "control/internal.h"
 #include "control/no.h"
 #include "control/step_layout.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 /* One by the clock, so that none comes again after a restart; and none twice. */
 static uint32_t next_id(struct control *c)

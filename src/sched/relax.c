@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "base/pb.h"
 #include "sched/bounds.h"
 #include "sched/plan.h"
 #include "sched/relax_priv.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static const struct {
     const char *word;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <stdlib.h>
 
+#include "base/pb.h"
 #include "sched/prio.h"
 #include "sched/why_state.h"
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define STEP_JOBS 100 /* looks at jobs in a step */
 #define LAY_MOST 50   /* jobs before it that get a place on the timeline; more: none is told */
 #define PARTS_MOST 8  /* other partitions that are tried */

@@ -3,11 +3,11 @@
 #include <stdlib.h>
 
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "sched/select.h"
 #include "sched/why_state.h"
 
 #define HOLDERS_MOST 10
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define BEFORE_MOST 10000 /* jobs before it that are counted */
 #define RESVS_MOST 4      /* that are named */
 #define CHANGES_MOST 6    /* that are told */

@@ -3,10 +3,10 @@
 #include <stdlib.h>
 
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "sched/elements.h"
 #include "sched/why_state.h"
 
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define FILL_NODES 1000    /* of running jobs, put on the timeline in a step */
 #define LAY_MOST 50        /* jobs before it that get a place on the timeline; more: none is told */
 #define GUEST_MOST 1000    /* the same of a guest, */

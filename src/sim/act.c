@@ -9,11 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "base/step_id.h"
 
 #include "sim/parts.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 static enum sim_claimed claimed_by(const struct sim_item *a)
 {

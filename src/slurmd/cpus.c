@@ -5,9 +5,8 @@
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+#include "base/pb.h"
 #include "slurmd/slurmd.h"
-
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 
 /* Of the machine's CPUs, in one of the configuration's. */
 static uint32_t in_one(const struct conf_node_row *row)

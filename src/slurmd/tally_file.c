@@ -7,12 +7,12 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/pb.h"
 #include "slurmd/tally.h"
 
 #define FIELDS (7 + 2 * SNAPSHOT_COUNTERS)
 #define CREDITS (2 * SNAPSHOT_COUNTERS)
 #define STEPS_MAX 100000
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 #define COUNTERS(k) for (int k = 0; k < SNAPSHOT_COUNTERS; k++)
 
 /* --- out ------------------------------------------------------------------------------------- */

@@ -2,10 +2,10 @@
 /* The books as messages. */
 #include <string.h>
 
+#include "base/pb.h"
 #include "slurmd/tally.h"
 
 #define KINDS 6
-#define SET(m, field, value) ((m)->has_##field = true, (m)->field = (value))
 /* What the message says already may be more. */
 #define RAISE(m, field, value)                                                                     \
     SET(m, field, !(m)->has_##field || (m)->field < (value) ? (value) : (m)->field)
