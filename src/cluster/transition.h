@@ -21,13 +21,9 @@ enum transition_cause {
 
 /* Bits: a subscriber names those that it wants. */
 enum transition_kind {
-    TRANSITION_SUBMITTED = 1,
-    TRANSITION_STARTED = 2,
-    TRANSITION_SUSPENDED = 4,
-    TRANSITION_RESUMED = 8,
-    TRANSITION_ENDED = 16,     /* a job that had nodes */
-    TRANSITION_WITHDRAWN = 32, /* a job that was pending has reached a final state */
-    TRANSITION_REQUEUED = 64,
+#define KIND(id, bit) TRANSITION_##id = 1 << (bit),
+#include "cluster/transition.def"
+#undef KIND
     TRANSITION_OVER = TRANSITION_ENDED | TRANSITION_WITHDRAWN,
     TRANSITION_ALL = 127,
 };
@@ -39,6 +35,7 @@ struct transition {
     enum transition_kind kind;
     enum transition_cause cause;
     const char *detail; /* for people; valid during the call; NULL: none */
+    int64_t at_ms;      /* wall; by control/transition.c, 0 before it */
 };
 
 typedef void transition_fn(void *ctx, const struct transition *t);

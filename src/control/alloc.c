@@ -50,8 +50,8 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
             return;
         keep_step(j, r->step);
         submit_remember(c, j, key);
-        job_announce(c->cluster, j);
         j->trial = spec.has_immediate && spec.immediate;
+        job_announce(c->cluster, j);
     }
     await_nodes(c, j, call);
     vec_push(&c->fresh, ((struct fresh){j->id, c->passes}));

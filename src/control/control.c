@@ -35,6 +35,7 @@ void control_free(struct control *c)
     str_done(&c->said);
     why_done(c);
     trigger_done(&c->triggers);
+    event_done(&c->events);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
@@ -134,13 +135,15 @@ void control_save_meta(struct control *c)
     m.cluster = (char *)c->conf->cluster_name;
     m.program = (char *)SLUICE_VERSION;
     trigger_lead_fill(c, &m);
+    m.has_last_event = true;
+    m.last_event = c->events.last;
     pb_pack(&m.base, &packed);
     str_append(&packed, c->newer.data, c->newer.len);
     c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);
     str_done(&packed);
 }
 
-void control_save_node(struct control *c, const struct node *n)
+void control_save_node(struct control *c, struct node *n)
 {
     struct str packed = STR_INIT;
     node_pack_stored(n, &packed);
@@ -149,6 +152,7 @@ void control_save_node(struct control *c, const struct node *n)
     pool_update(c->cluster, n);
     c->cluster->stamp++;
     trigger_node(c, n);
+    event_node(c, n);
 }
 
 uint64_t control_epoch(const struct control *c)
@@ -188,6 +192,8 @@ static void set_wake(struct control *c)
         at = depend_due_ms(c);
     if (trigger_due_ms(c) < at)
         at = trigger_due_ms(c);
+    if (event_due_ms(c) < at)
+        at = event_due_ms(c);
     if (start_due_ms(c) < at)
         at = start_due_ms(c);
     if (c->ranking.moving || why_is_due(c))
@@ -233,6 +239,7 @@ void control_turn(struct control *c)
     start_answer_fresh(c);
     why_turn(c);
     trigger_turn(c);
+    event_turn(c);
     if (c->forgetful) /* they stay stale, and are made when they are shown */
         vec_clear(&c->cluster->dirty);
     if (c->cluster->dirty.len)
@@ -272,7 +279,7 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
 void control_call_gone(struct control *c, uint64_t call)
 {
     uint32_t id;
-    if (why_call_gone(c, call) || !idmap_get(&c->calls, call, &id))
+    if (why_call_gone(c, call) || event_call_gone(c, call) || !idmap_get(&c->calls, call, &id))
         return;
     idmap_remove(&c->calls, call);
     split_call_gone(c, id, call);

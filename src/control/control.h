@@ -23,6 +23,7 @@
 #include "control/env.h"
 #include "proto/cast.pb-c.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/event.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -149,6 +150,9 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
                          const Pb__TriggerRecord *m);
 void control_trigger_clear(struct control *c, uint64_t call, const struct caller *who,
                            const Pb__TriggerFilter *f);
+/* sluice events. Without events it may be answered later. */
+void control_events(struct control *c, uint64_t call, const struct caller *who,
+                    const Pb__EventRequest *r);
 void control_call_gone(struct control *c,
                        uint64_t call); /* the caller of an open call has closed */
 

@@ -32,21 +32,23 @@
  * field that an older version must not overlook, or one within Presence or NodeAlloc, another
  * meaning, a new kind of record or state of a job.
  */
-#define RECORD_FORMAT 4
+#define RECORD_FORMAT 5
 
-enum record_kind {                      /* stored; numbers are for ever */
-                   RECORD_META = 1,     /* number 0: StoreMeta */
-                   RECORD_JOB = 2,      /* number job id: JobRecord */
-                   RECORD_PAYLOAD = 3,  /* number job id, or that of the array: JobPayload */
-                   RECORD_NODE = 4,     /* name: NodeRecord */
-                   RECORD_PART = 5,     /* name: PartChange, what was changed live */
-                   RECORD_MADE = 6,     /* number 0: NodesMade, the nodes that are in no file */
-                   RECORD_GIVEN_UP = 7, /* number job id: Empty; its record was set aside, and
-                                           nothing of it need be kept any more */
-                   RECORD_SHUTDOWN = 8, /* number 0: Announced, while a shutdown is */
-                   RECORD_ARRAY = 10,   /* number array's id: ArrayRecord */
-                   RECORD_RESV = 9,     /* name: ResvRecord */
-                   RECORD_TRIGGER = 11, /* number trigger's id: TriggerRecord */
+enum record_kind {                       /* stored; numbers are for ever */
+                   RECORD_META = 1,      /* number 0: StoreMeta */
+                   RECORD_JOB = 2,       /* number job id: JobRecord */
+                   RECORD_PAYLOAD = 3,   /* number job id, or that of the array: JobPayload */
+                   RECORD_NODE = 4,      /* name: NodeRecord */
+                   RECORD_PART = 5,      /* name: PartChange, what was changed live */
+                   RECORD_MADE = 6,      /* number 0: NodesMade, the nodes that are in no file */
+                   RECORD_GIVEN_UP = 7,  /* number job id: Empty; its record was set aside, and
+                                            nothing of it need be kept any more */
+                   RECORD_SHUTDOWN = 8,  /* number 0: Announced, while a shutdown is */
+                   RECORD_ARRAY = 10,    /* number array's id: ArrayRecord */
+                   RECORD_RESV = 9,      /* name: ResvRecord */
+                   RECORD_TRIGGER = 11,  /* number trigger's id: TriggerRecord */
+                   RECORD_EVENT = 12,    /* number its number: Event, until it is acknowledged */
+                   RECORD_CONSUMER = 13, /* name UID/NAME: EventConsumer */
 };
 
 struct env_part { /* a partition that the user of a job may use */

@@ -8,9 +8,11 @@
 #include "control/control.h"
 #include "control/counters.h"
 #include "control/depend.h"
+#include "control/event.h"
 #include "control/hook.h"
 #include "control/job_event.h"
 #include "control/log.h"
+#include "control/mail.h"
 #include "control/node.h"
 #include "control/priority.h"
 #include "control/ready.h"
@@ -83,6 +85,7 @@ struct control {
     struct news news;
     struct counters counters;
     struct triggers triggers;
+    struct event_log events;
     bool meta_read, lost;         /* RECORD_META was restored; unknown records were lost */
     size_t records;               /* others that were restored */
     struct log_limits log_limits; /* see control_log_limited() */
@@ -130,7 +133,7 @@ void control_set_end(struct control *c, struct job *j);
 /* Of its time limit, by the clock that cannot be set. */
 int64_t control_left_sec(const struct control *c, const struct job *j);
 void control_save_meta(struct control *c);
-void control_save_node(struct control *c, const struct node *n);
+void control_save_node(struct control *c, struct node *n);
 bool control_owns(const struct caller *who,
                   const struct job *j); /* owner, operator or administrator */
 
@@ -175,12 +178,6 @@ void start_ready(struct control *c, struct job *j);
 void start_configured(struct control *c, struct job *j); /* PrologSlurmctld ended well */
 /* The first step of srun's own allocation, when there is none yet. False: the job has ended. */
 bool start_step(struct control *c, struct job *j);
-
-/* mail.c */
-int mail_check(const Pb__JobSpec *spec, struct err *err);         /* what was given of it */
-void mail_event(struct control *c, struct job *j, unsigned mail); /* JOB_MAIL_* */
-void mail_schedule(struct control *c, struct job *j);             /* shares of its time limit */
-void mail_due(struct control *c, struct job *j);
 
 /* deadline.c */
 int64_t deadline_needed_sec(const struct job *j); /* the least time that is of use to it */

@@ -52,6 +52,7 @@ static void carry_node(struct cluster *next, struct node *to, struct node *from)
     to->free_mem_mib = from->free_mem_mib;
     to->load_centi = from->load_centi;
     to->last_busy_at = from->last_busy_at;
+    to->announced = from->announced;
     to->seen = from->seen;
     from->seen = STR_INIT;
     pool_update(next, to);

@@ -63,6 +63,7 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
         c->next_id = m->given_job_id;
     c->epoch = m->epoch;
     trigger_lead_restore(c, m);
+    c->events.last = m->last_event;
     str_clear(&c->newer);
     pb_pick_unknown(&m->base, &c->newer);
     return 0;
@@ -117,6 +118,10 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
         return resv_take_record(c, data, len, err);
     case RECORD_TRIGGER:
         return trigger_restore(c, number, data, len, err);
+    case RECORD_EVENT:
+        return event_restore(c, number, data, len, err);
+    case RECORD_CONSUMER:
+        return event_restore_consumer(c, data, len, err);
     case RECORD_PAYLOAD:
         return 0;
     }
@@ -226,6 +231,7 @@ void control_start(struct control *c)
     arena_done(&c->restored);
     split_start(c);
     trigger_start(c);
+    event_start(c);
     control_save_meta(c);
     shutdown_resume(c);
     priority_start(c);

@@ -12,11 +12,14 @@ static const struct {
 #undef SUBSCRIBER
 };
 
-static void on_transition(void *ctx, const struct transition *t)
+static void on_transition(void *ctx, const struct transition *emitted)
 {
+    struct control *c = ctx;
+    struct transition t = *emitted;
+    t.at_ms = c->env->wall_ms(c->env->ctx);
     for (size_t i = 0; i < sizeof(subscribers) / sizeof(subscribers[0]); i++)
-        if (subscribers[i].kinds & t->kind)
-            subscribers[i].hear(ctx, t);
+        if (subscribers[i].kinds & t.kind)
+            subscribers[i].hear(c, &t);
 }
 
 void transition_observe(struct control *c)

@@ -9,6 +9,7 @@
 #include "proto/cast.pb-c.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/event.pb-c.h"
 #include "proto/io.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"

@@ -434,6 +434,7 @@ void sim_check_end(struct sim *s)
                           j->key.job_id, j->key.restarts);
         }
     sim_hook_check_end(s);
+    sim_events_check(s);
     for (size_t i = 0; i < s->calls.len; i++)
         if (s->calls.data[i].open && s->calls.data[i].arrived && !s->calls.data[i].answered)
             sim_break(s, "a request is never answered", "call %zu, request %d", i + 1,

@@ -76,6 +76,8 @@ static void answered(struct sim *s, uint64_t number)
 static void env_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
 {
     struct sim_event event = {.kind = SIM_REPLY, .value = call};
+    if (call == SIM_NO_CALL)
+        return;
     answered(ctx, call);
     pb_pack(reply, &event.body);
     say(ctx, event);
@@ -399,9 +401,9 @@ static int restore(struct sim *s, struct err *err)
 {
     /* As store_load() does: the store's own record, then what has a name, then what has a number.
      */
-    static const enum record_kind order[] = {RECORD_META, RECORD_NODE,     RECORD_PART,
-                                             RECORD_MADE, RECORD_SHUTDOWN, RECORD_RESV,
-                                             RECORD_JOB,  RECORD_ARRAY,    RECORD_TRIGGER};
+    static const enum record_kind order[] = {
+        RECORD_META,     RECORD_NODE, RECORD_PART,  RECORD_MADE,    RECORD_SHUTDOWN, RECORD_RESV,
+        RECORD_CONSUMER, RECORD_JOB,  RECORD_ARRAY, RECORD_TRIGGER, RECORD_EVENT};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         for (struct sim_stored *at = s->store; at; at = at->hh.next) {
             struct sim_record *r = &at->record;
@@ -439,6 +441,7 @@ int sim_ctl_start(struct sim *s, struct err *err)
     }
     uint64_t before = s->epoch;
     control_start(s->c->control);
+    sim_events_follow(s);
     if (s->epoch <= before)
         sim_break(s, "an epoch did not rise at a start", "%llu", (unsigned long long)s->epoch);
     sim_announce_check_start(s);

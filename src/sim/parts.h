@@ -108,6 +108,7 @@ void sim_tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_j
 void sim_tell_gone(struct sim *s, unsigned index, struct sim_key key);
 
 /* call.c */
+#define SIM_NO_CALL 0 /* the number of a call whose answer is for nobody */
 uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request, unsigned index,
                   struct rng *rng, const ProtobufCMessage *body);
 void sim_call_arrives(struct sim *s, struct sim_event *e);
@@ -233,5 +234,10 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
 void sim_check_listing(struct sim *s, const char *when); /* memory says what the records say */
 void sim_check_over(struct sim *s, uint32_t job_id, const char *why); /* by the disk */
 void sim_check_end(struct sim *s);
+
+/* events.c */
+void sim_events_follow(struct sim *s); /* a controller has started for the first time */
+void sim_events_check(struct sim *s);  /* at the end */
+
 bool sim_node_runs(const struct sim_node_job *j);
 bool sim_check_all_over(struct sim *s);

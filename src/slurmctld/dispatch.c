@@ -39,6 +39,7 @@ TO_CONTROL(job_place, Pb__JobPlace)
 TO_CONTROL(job_why, Pb__WhyRequest)
 TO_CONTROL(resv_update, Pb__ResvUpdate)
 TO_CONTROL(resv_delete, Pb__ResvDelete)
+TO_CONTROL(events, Pb__EventRequest)
 TO_CONTROL(trigger_set, Pb__TriggerRecord)
 TO_CONTROL(trigger_clear, Pb__TriggerFilter)
 
@@ -397,6 +398,7 @@ static handler_fn *const handlers[] = {
     [RPC_QUEUE_ORDER] = on_queue_order,
     [RPC_JOB_PLACE] = on_job_place,
     [RPC_JOB_WHY] = on_job_why,
+    [RPC_EVENTS] = on_events,
     [RPC_JOB_LIST] = on_job_list,
     [RPC_STEP_LIST] = on_list_steps,
     [RPC_NODE_LIST] = on_node_list,

@@ -403,6 +403,11 @@ void control_trigger_clear(struct control *c, uint64_t call, const struct caller
 {
 }
 
+void control_events(struct control *c, uint64_t call, const struct caller *who,
+                    const Pb__EventRequest *r)
+{
+}
+
 void control_backup_heard(struct control *c, const char *name)
 {
 }

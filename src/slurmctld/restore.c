@@ -35,7 +35,9 @@ static void format_key(uint32_t kind, uint64_t number, const char *name, struct 
                                         [RECORD_SHUTDOWN] = "the announced shutdown",
                                         [RECORD_ARRAY] = "job array",
                                         [RECORD_RESV] = "reservation",
-                                        [RECORD_TRIGGER] = "trigger"};
+                                        [RECORD_TRIGGER] = "trigger",
+                                        [RECORD_EVENT] = "event",
+                                        [RECORD_CONSUMER] = "event consumer"};
     if (kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind])
         str_puts(out, kinds[kind]);
     else

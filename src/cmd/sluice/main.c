@@ -30,6 +30,9 @@ static const char help[] =
     "             before it, when it is expected to start, and which changes would let it start, "
     "each\n"
     "             with its command. Of the cluster of --dir, else of $SLURM_CONF\n"
+    "  events     'events': transitions of jobs and nodes since the last call, a line each; the "
+    "first\n"
+    "             call begins the record. Of the cluster of --dir, else of $SLURM_CONF\n"
     "  env        print what makes a shell use it:  eval \"$(sluice env)\"\n"
     "  version    print the version\n\n"
     "Of every verb:\n"
@@ -58,6 +61,14 @@ static const char help[] =
     "      --names           the names of users as well\n\n"
     "Of 'why':\n"
     "      --json            as JSON\n\n"
+    "Of 'events':\n"
+    "  -f, --follow          wait for further events, across restarts of the controller\n"
+    "      --since N         the events behind number N, which acknowledges those up to N\n"
+    "      --consumer NAME   whose place in the record it is (default: default); each program "
+    "that\n"
+    "                        follows has a name of its own\n"
+    "      --forget          record no more for this consumer\n"
+    "      --json            an object in each line\n\n"
     "Of 'state import':\n"
     "      --edited          accept a file that was edited on purpose\n";
 
@@ -73,16 +84,22 @@ enum {
     OPT_FOR,
     OPT_JSON,
     OPT_NAMES,
+    OPT_SINCE,
+    OPT_CONSUMER,
+    OPT_FORGET,
     OPT_VERSION
 };
 
 static const struct option long_options[] = {
     {"clean", no_argument, NULL, OPT_CLEAN},
     {"clear", no_argument, NULL, OPT_USAGE_CLEAR},
+    {"consumer", required_argument, NULL, OPT_CONSUMER},
     {"cpus", required_argument, NULL, 'c'},
     {"dir", required_argument, NULL, 'd'},
     {"edited", no_argument, NULL, OPT_EDITED},
+    {"follow", no_argument, NULL, 'f'},
     {"for", required_argument, NULL, OPT_FOR},
+    {"forget", no_argument, NULL, OPT_FORGET},
     {"help", no_argument, NULL, 'h'},
     {"json", no_argument, NULL, OPT_JSON},
     {"keep-jobs", no_argument, NULL, OPT_KEEP_JOBS},
@@ -94,6 +111,7 @@ static const struct option long_options[] = {
     {"quiet", no_argument, NULL, 'q'},
     {"renew", no_argument, NULL, OPT_RENEW},
     {"set", required_argument, NULL, OPT_SET},
+    {"since", required_argument, NULL, OPT_SINCE},
     {"version", no_argument, NULL, OPT_VERSION},
     {0},
 };
@@ -129,6 +147,18 @@ static int parse_name(const char *text, struct sluice_options *o)
         return -1;
     }
     o->cluster = text;
+    return 0;
+}
+
+static int parse_since(const char *text, struct sluice_options *o)
+{
+    long long number;
+    if (str_parse_i64(text, 0, INT64_MAX, &number)) {
+        cmd_error("--since '%s' is not the number of an event", text);
+        return -1;
+    }
+    o->since_given = true;
+    o->since = (uint64_t)number;
     return 0;
 }
 
@@ -176,6 +206,17 @@ static int parse_one(int opt, struct sluice_options *o)
     case OPT_JSON:
         o->json = true;
         return 0;
+    case 'f':
+        o->follow = true;
+        return 0;
+    case OPT_FORGET:
+        o->forget = true;
+        return 0;
+    case OPT_CONSUMER:
+        o->consumer = optarg;
+        return 0;
+    case OPT_SINCE:
+        return parse_since(optarg, o);
     case OPT_NAMES:
         o->names = true;
         return 0;
@@ -227,16 +268,19 @@ static int run(const char *verb, const char *operand, const char *further,
         return sluice_down(o);
     if (str_eq(verb, "status"))
         return sluice_status(o);
+    if (str_eq(verb, "events"))
+        return sluice_events(o);
     if (str_eq(verb, "env"))
         return sluice_env(o);
     if (str_eq(verb, "version")) {
         print_version();
         return 0;
     }
-    cmd_error("unknown verb '%s': up, down, status, usage, record, why, state, env or version; "
-              "see "
-              "sluice --help",
-              verb);
+    cmd_error(
+        "unknown verb '%s': up, down, status, usage, record, why, events, state, env or version; "
+        "see "
+        "sluice --help",
+        verb);
     return 1;
 }
 
@@ -247,7 +291,7 @@ int main(int argc, char **argv)
     cmd_start("sluice");
     if (argc > 0)
         argv[0] = (char *)"sluice"; /* what getopt puts before its messages */
-    while ((opt = getopt_long(argc, argv, "N:c:d:hm:qV", long_options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, "N:c:d:fhm:qV", long_options, NULL)) != -1) {
         if (opt == 'h') {
             fputs(help, stdout);
             return 0;

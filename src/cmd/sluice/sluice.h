@@ -38,10 +38,13 @@ struct sluice_options {
     bool clean;            /* forget the saved state */
     bool keep_jobs;        /* down: leave running jobs running */
     bool clear;            /* usage: begin to count from zero */
-    bool json;             /* why */
+    bool json;             /* why, events */
     bool names;            /* record: users by their names, too */
     unsigned for_sec;      /* record: go on for so long; 0: what is there now */
-    bool edited;           /* state import: of a file that is not as it was written */
+    const char *consumer;  /* events; NULL: the default one */
+    uint64_t since;        /* events: behind this number, when since_given */
+    bool since_given, follow, forget;
+    bool edited; /* state import: of a file that is not as it was written */
 };
 
 /* verbs; each returns the status */
@@ -54,6 +57,8 @@ int sluice_usage(const struct sluice_options *o, const char *nodes);
 int sluice_record(const struct sluice_options *o, const char *path);
 /* Of the job that the text names; NULL: none was named. */
 int sluice_why(const struct sluice_options *o, const char *job);
+/* Of the consumer that the options name. */
+int sluice_events(const struct sluice_options *o);
 int sluice_env(const struct sluice_options *o);
 /* 'what': export or import, of the file at path; NULL: there is none, "-": a standard stream. */
 int sluice_state(const struct sluice_options *o, const char *what, const char *path);

@@ -8,6 +8,7 @@
 #include "cmd/sluice/state_json.h"
 #include "control/env.h"
 #include "proto/ctl.pb-c.h"
+#include "proto/event.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
@@ -30,6 +31,8 @@ static const struct {
     {RECORD_ARRAY, "array", &pb__array_record__descriptor},
     {RECORD_RESV, "reservation", &pb__resv_record__descriptor},
     {RECORD_TRIGGER, "trigger", &pb__trigger_record__descriptor},
+    {RECORD_EVENT, "event", &pb__event__descriptor},
+    {RECORD_CONSUMER, "event_consumer", &pb__event_consumer__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Mail to the owners of jobs; part of internal.h. */
+#pragma once
+
+#include "base/err.h"
+#include "proto/job.pb-c.h"
+
+struct control;
+struct job;
+
+int mail_check(const Pb__JobSpec *spec, struct err *err);         /* what was given of it */
+void mail_event(struct control *c, struct job *j, unsigned mail); /* JOB_MAIL_* */
+void mail_schedule(struct control *c, struct job *j);             /* shares of its time limit */
+void mail_due(struct control *c, struct job *j);
