@@ -41,7 +41,7 @@ static void put_node(const struct slurmd *d, const Pb__NodeShare *share, Pb__Ste
 static void queue(struct job *j)
 {
     const struct slurmd *d = j->d;
-    const Pb__Terminate *about = j->note.about;
+    const Pb__NodeAttempt *about = j->note.about;
     Pb__StepNode node, *nodes = &node;
     Pb__NodeShare *share = about->share;
     _cleanup_str_ struct str bytes = STR_INIT;

@@ -89,31 +89,23 @@ void halt_step_begins(struct step *s)
         s->halt_number = s->job->note.halt_number;
 }
 
-static struct job *job_for(struct slurmd *d, const Pb__Halt *m)
+static struct job *job_for(struct slurmd *d, const Pb__NodeAttempt *about)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
-    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct job *j = job_find(d, about->job_id, about->restarts);
     struct err err = {0};
 
-    if (j || revoked_has(d->revoked, m->job_id, m->restarts))
+    if (j || revoked_has(d->revoked, about->job_id, about->restarts))
         return j;
-    about.job_id = m->job_id;
-    about.restarts = m->restarts;
-    about.uid = m->uid;
-    about.gid = m->gid;
-    about.facts = m->facts;
-    about.has_cpus = m->has_cpus;
-    about.cpus = m->cpus;
-    if (job_new(d, &about, "", &j, &err)) {
-        log_error("job %u cannot be suspended: %s", m->job_id, err.text); /* it is ordered again */
+    if (job_new(d, about, "", &j, &err)) { /* it is ordered again */
+        log_error("job %u cannot be suspended: %s", about->job_id, err.text);
         return NULL;
     }
     return j;
 }
 
-void halt_take(struct slurmd *d, const Pb__Halt *m)
+void halt_take(struct slurmd *d, const Pb__Halt *m, const Pb__NodeAttempt *about)
 {
-    struct job *j = job_for(d, m);
+    struct job *j = job_for(d, about);
 
     if (!j || job_is_ending(j) || m->number < j->note.halt_number)
         return;

@@ -10,7 +10,8 @@
 
 struct step;
 
-void halt_take(struct slurmd *d, const Pb__Halt *m);
+/* about: the attempt, which may be new here. */
+void halt_take(struct slurmd *d, const Pb__Halt *m, const Pb__NodeAttempt *about);
 /* From a note: what holds is ordered again. */
 void halt_adopt(struct job *j);
 /* A shepherd that is started now begins in the state of its job. */

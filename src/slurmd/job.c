@@ -48,20 +48,20 @@ static struct job *add(struct slurmd *d, uint32_t id, uint32_t restarts)
     return j;
 }
 
-struct job *job_new_unnoted(struct slurmd *d, const Pb__Terminate *about)
+struct job *job_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
     struct job *j = add(d, about->job_id, about->restarts);
 
     pb_pack(&about->base, &bytes);
-    j->note.about = pb__terminate__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    j->note.about = pb__node_attempt__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
     return j;
 }
 
-int job_new(struct slurmd *d, const Pb__Terminate *about, const char *line, struct job **out,
+int job_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line, struct job **out,
             struct err *err)
 {
-    Pb__Terminate own = *about;
+    Pb__NodeAttempt own = *about;
     int rc;
 
     own.has_known_at_ms = true;

@@ -71,10 +71,10 @@ struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts);
 bool job_has_attempt(const struct slurmd *d, uint32_t id); /* any of the job */
 
 /* A new job with its note on disk. 'about' is copied. */
-int job_new(struct slurmd *d, const Pb__Terminate *about, const char *line, struct job **out,
+int job_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line, struct job **out,
             struct err *err);
 /* The same without a note, which the disk would not take: only to be ended. */
-struct job *job_new_unnoted(struct slurmd *d, const Pb__Terminate *about);
+struct job *job_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about);
 /* From a note on disk, whose contents it takes; finds its shepherds and what they wrote. */
 void job_adopt(struct slurmd *d, struct note *n);
 /* A line of the note: what must not be done unless it is on record, and what was done anyway. */

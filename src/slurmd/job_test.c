@@ -104,7 +104,7 @@ static int listen_as_shepherd(uint32_t step_id)
 static struct job *adopt(const char *lines)
 {
     _cleanup_free_ char *path = mem_printf("%s/jobs/%d.0", d.spool, JOB);
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     struct note note = {0};
 
     about.job_id = JOB;
@@ -116,7 +116,7 @@ static struct job *adopt(const char *lines)
 
 static struct job *job_of(uint32_t restarts)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     about.job_id = JOB;
     about.restarts = restarts;

@@ -172,7 +172,7 @@ char *jobtmp_namespace(const struct slurmd *d, uint32_t job_id)
 /* --- the end -----------------------------------------------------------------------------------
  */
 
-static void remove_dir(struct slurmd *d, const char *dir, const Pb__Terminate *about,
+static void remove_dir(struct slurmd *d, const char *dir, const Pb__NodeAttempt *about,
                        script_fn *done)
 {
     const struct script script = {.what = "Removal",
@@ -230,7 +230,7 @@ static char *set_aside(char *path)
 
 static void sweep_one(struct slurmd *d, const char *name)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     const char *mark = strstr(name, ASIDE);
     _cleanup_free_ char *number = mem_strndup(name, mark ? (size_t)(mark - name) : strlen(name));
     _cleanup_free_ char *path = NULL;

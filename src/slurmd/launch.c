@@ -160,7 +160,7 @@ static const Pb__NodeShare *share_of(const struct slurmd *d, const Pb__Cred *cre
 }
 
 /* What scripts are told of the job, and what it has here. */
-static void about_job(const struct slurmd *d, const Pb__Cred *cred, Pb__Terminate *about)
+static void about_job(const struct slurmd *d, const Pb__Cred *cred, Pb__NodeAttempt *about)
 {
     const Pb__NodeShare *share = share_of(d, cred);
 
@@ -233,7 +233,7 @@ static void answer_repeat(struct job *j)
 
 static int job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     about_job(d, cred, &about);
     return job_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
@@ -362,7 +362,7 @@ uint64_t launch_key_of(ProtobufCBinaryData token)
 
 static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     *out = job_find(d, cred->job_id, cred->restarts);
     if (*out) {

@@ -19,13 +19,13 @@
 static struct conf conf;
 static struct slurmd d;
 static struct job jobs[JOBS];
-static Pb__Terminate about[JOBS];
+static Pb__NodeAttempt about[JOBS];
 
 static struct job *make_job(size_t i, uint32_t id, uint32_t uid)
 {
     struct job *j = &jobs[i];
 
-    pb__terminate__init(&about[i]);
+    pb__node_attempt__init(&about[i]);
     about[i].uid = uid;
     *j = (struct job){.d = &d, .key = {.id = id}, .note.about = &about[i]};
     HASH_ADD(hh, d.jobs, key, sizeof(j->key), j);

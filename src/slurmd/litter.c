@@ -36,7 +36,7 @@ static void remove_dir(struct slurmd *d, const char *name, uint32_t job_id, uint
                                   .verb = "wipe",
                                   .job_id = job_id,
                                   .restarts = restarts};
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     about.job_id = job_id;
     script_run(d, &script, scriptenv_epilog(d, &about), on_removed, d);

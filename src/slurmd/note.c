@@ -29,7 +29,7 @@ static char *path_of(const char *dir, uint32_t job_id, uint32_t restarts)
 void note_done(struct note *n)
 {
     if (n->about)
-        pb__terminate__free_unpacked(n->about, NULL);
+        pb__node_attempt__free_unpacked(n->about, NULL);
     n->about = NULL;
     vec_done(&n->steps);
     vec_done(&n->adopted);
@@ -69,7 +69,7 @@ static char *spares_of(const char *dir)
     return mem_printf("%s/spare", dir);
 }
 
-int note_create(const char *dir, const Pb__Terminate *about, const char *line, struct err *err)
+int note_create(const char *dir, const Pb__NodeAttempt *about, const char *line, struct err *err)
 {
     _cleanup_free_ char *path = path_of(dir, about->job_id, about->restarts);
     _cleanup_free_ char *spares = spares_of(dir);
@@ -213,7 +213,7 @@ int note_load(const char *path, struct note *n, struct err *err)
     h.len = le32toh(h.len);
     if (h.len > text.len - sizeof(h) || crc32c(0, text.data + sizeof(h), h.len) != le32toh(h.crc))
         return err_set(err, -ERR_STORE_DAMAGED, "%s is damaged", path);
-    n->about = pb__terminate__unpack(NULL, h.len, (uint8_t *)text.data + sizeof(h));
+    n->about = pb__node_attempt__unpack(NULL, h.len, (uint8_t *)text.data + sizeof(h));
     if (!n->about)
         return err_set(err, -ERR_STORE_DAMAGED, "%s does not decode", path);
     for (line = text.data + sizeof(h) + h.len; (end = strchr(line, '\n')); line = end + 1) {

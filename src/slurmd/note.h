@@ -44,7 +44,8 @@ enum note_batch {                     /* of the batch script */
 };
 
 struct note {
-    Pb__Terminate *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
+    Pb__NodeAttempt
+        *about; /* ids, user, nodes, partition, name, directory: what scripts are told */
     bool single_node;
     bool prepared;            /* the controller asked for the prolog alone */
     bool contain;             /* and for an extern step */
@@ -67,7 +68,7 @@ void note_done(struct note *n);
 struct note_step *note_find_step(const struct note *n, uint32_t id); /* NULL: never launched */
 
 /* Makes the file (dir is the spool directory) with a first line; fails when there is one. */
-int note_create(const char *dir, const Pb__Terminate *about, const char *line, struct err *err);
+int note_create(const char *dir, const Pb__NodeAttempt *about, const char *line, struct err *err);
 /* Appends a line made by one of the formats below. */
 int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char *line,
                 struct err *err);

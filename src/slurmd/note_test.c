@@ -36,7 +36,7 @@ static int tear_down(void **state)
 
 static void make(const char *line)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     Pb__JobFacts facts = PB__JOB_FACTS__INIT;
 
     about.job_id = 42;
@@ -74,7 +74,7 @@ static void test_full_disk(void **state)
     int rc;
 
     limit(4);
-    rc = note_create(dir, &(Pb__Terminate)PB__TERMINATE__INIT, "", NULL);
+    rc = note_create(dir, &(Pb__NodeAttempt)PB__NODE_ATTEMPT__INIT, "", NULL);
     limit(RLIM_INFINITY);
     assert_int_equal(rc, -ERR_NODE_FAULT);
     make(first);
@@ -266,9 +266,53 @@ static void lines_lead_to_the_phase_they_were_written_in(void **state)
     }
 }
 
+/* An older daemon has written the order by which it learnt of the attempt, with the same numbers.
+ */
+static void the_note_of_an_older_daemon_is_read(void **state)
+{
+    Pb__Terminate old = PB__TERMINATE__INIT;
+    Pb__NodeAttempt now = PB__NODE_ATTEMPT__INIT;
+    Pb__JobFacts facts = PB__JOB_FACTS__INIT;
+    _cleanup_str_ struct str bytes = STR_INIT;
+    struct note n = {0};
+
+    old.job_id = now.job_id = 42;
+    old.restarts = now.restarts = 3;
+    old.uid = now.uid = 1000;
+    old.gid = now.gid = 100;
+    old.has_grace_sec = old.has_step_id = old.has_exit_status = old.has_derived_status = true;
+    old.grace_sec = old.step_id = 30;
+    old.why = "late";
+    old.exit_status = 256;
+    old.derived_status = 512;
+    old.facts = &facts;
+    facts.job_name = "name";
+    now.has_cpus = now.has_known_at_ms = now.has_unallocated = now.unallocated = true;
+    now.cpus = 4;
+    now.known_at_ms = 17;
+    pb_pack(&old.base, &bytes); /* then the fields that were in its own notes only */
+    pb_pack(&now.base, &bytes);
+    Pb__NodeAttempt *whole =
+        pb__node_attempt__unpack(NULL, bytes.len, (const uint8_t *)str_cstr(&bytes));
+    assert_non_null(whole);
+    assert_int_equal(note_create(dir, whole, NOTE_BATCH, NULL), 0);
+    pb__node_attempt__free_unpacked(whole, NULL);
+    assert_int_equal(note_load(path, &n, NULL), 0);
+    assert_int_equal(n.about->uid, 1000);
+    assert_int_equal(n.about->gid, 100);
+    assert_int_equal(n.about->exit_status, 256);
+    assert_int_equal(n.about->derived_status, 512);
+    assert_int_equal(n.about->cpus, 4);
+    assert_int_equal(n.about->known_at_ms, 17);
+    assert_true(n.about->unallocated);
+    assert_string_equal(n.about->facts->job_name, "name");
+    note_done(&n);
+    note_remove(dir, 42, 3);
+}
+
 static void test_only_once(void **state)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     make("");
     about.job_id = 42;
@@ -288,6 +332,7 @@ int main(void)
         cmocka_unit_test(test_flipped_bits),
         cmocka_unit_test(test_what_was_done),
         cmocka_unit_test(lines_lead_to_the_phase_they_were_written_in),
+        cmocka_unit_test(the_note_of_an_older_daemon_is_read),
         cmocka_unit_test(test_only_once),
     };
 

@@ -50,9 +50,9 @@ static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
 }
 
 /* The epilog is told what the controller knows now. */
-static void take_news(struct job *j, const Pb__Terminate *m)
+static void take_news(struct job *j, const Pb__NodeAttempt *m)
 {
-    Pb__Terminate *about = j->note.about;
+    Pb__NodeAttempt *about = j->note.about;
 
     if (!about->facts && m->facts)
         about->facts = copy_facts(m->facts);
@@ -66,26 +66,59 @@ static void take_news(struct job *j, const Pb__Terminate *m)
     }
 }
 
-static void on_prepare(struct slurmd *d, const Pb__Prepare *m)
+/* What a controller of an older version says of the attempt in the order itself. */
+static void take_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    pb__node_attempt__init(about);
+    if (o->attempt) {
+        *about = *o->attempt;
+    } else if (o->terminate) {
+        const Pb__Terminate *m = o->terminate;
+
+        about->job_id = m->job_id;
+        about->restarts = m->restarts;
+        about->uid = m->uid;
+        about->gid = m->gid;
+        about->facts = m->facts;
+        about->has_exit_status = m->has_exit_status;
+        about->exit_status = m->exit_status;
+        about->has_derived_status = m->has_derived_status;
+        about->derived_status = m->derived_status;
+    } else if (o->prepare) {
+        const Pb__Prepare *m = o->prepare;
+
+        about->job_id = m->job_id;
+        about->restarts = m->restarts;
+        about->uid = m->uid;
+        about->gid = m->gid;
+        about->facts = m->facts;
+        about->has_cpus = m->has_cpus;
+        about->cpus = m->cpus;
+        about->share = m->share;
+    } else if (o->halt) {
+        const Pb__Halt *m = o->halt;
+
+        about->job_id = m->job_id;
+        about->restarts = m->restarts;
+        about->uid = m->uid;
+        about->gid = m->gid;
+        about->facts = m->facts;
+        about->has_cpus = m->has_cpus;
+        about->cpus = m->cpus;
+    }
+}
+
+static void on_prepare(struct slurmd *d, const Pb__Prepare *m, const Pb__NodeAttempt *about)
+{
     struct job *j = job_find(d, m->job_id, m->restarts);
     struct err err = {0};
 
-    about.job_id = m->job_id;
-    about.restarts = m->restarts;
-    about.uid = m->uid;
-    about.gid = m->gid;
-    about.facts = m->facts;
-    about.has_cpus = m->has_cpus;
-    about.cpus = m->cpus;
-    about.share = m->share;
     if (!j && revoked_has(d->revoked, m->job_id, m->restarts))
         return;
-    if (!j && job_new(d, &about, "", &j, &err)) {
+    if (!j && job_new(d, about, "", &j, &err)) {
         report_prolog_failed(d, m->job_id, m->restarts, err.text);
     } else if (!job_is_ending(j)) {
-        extern_learn(j, m->share);
+        extern_learn(j, about->share);
         if (m->has_contain && m->contain)
             extern_want(j); /* on record before the prolog runs */
         prolog_run_alone(j, m->has_report && m->report);
@@ -93,7 +126,7 @@ static void on_prepare(struct slurmd *d, const Pb__Prepare *m)
     }
 }
 
-static void on_terminate(struct slurmd *d, const Pb__Terminate *m)
+static void on_terminate(struct slurmd *d, const Pb__Terminate *m, const Pb__NodeAttempt *about)
 {
     struct job *j = job_find(d, m->job_id, m->restarts);
     struct err err = {0};
@@ -106,14 +139,15 @@ static void on_terminate(struct slurmd *d, const Pb__Terminate *m)
         report_job_gone(d, m->job_id, m->restarts, 0, NULL);
         return;
     }
-    if (!j && job_new(d, m, "", &j, &err)) { /* nothing of it ran here: that would be on record */
+    if (!j &&
+        job_new(d, about, "", &j, &err)) { /* nothing of it ran here: that would be on record */
         log_error("job %u: a restart of this daemon may run its epilog again: %s", m->job_id,
                   err.text);
         report_trouble(d, err.text);
-        j = job_new_unnoted(d, m);
+        j = job_new_unnoted(d, about);
     }
     log_debug("job %u: ordered to end it%s%s", m->job_id, m->why ? ": " : "", m->why ? m->why : "");
-    take_news(j, m);
+    take_news(j, about);
     job_terminate(j, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec, m->why);
 }
 
@@ -189,6 +223,8 @@ static bool is_too_old(const Pb__NodeOrder *o, bool closed)
 
 static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
 {
+    Pb__NodeAttempt about;
+
     if (o->has_epoch && o->epoch < d->epoch) {
         log_error("ignored an order of epoch %llu: the controller of epoch %llu has taken over",
                   (unsigned long long)o->epoch, (unsigned long long)d->epoch);
@@ -196,14 +232,15 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
     }
     if (is_too_old(o, closed))
         return;
+    take_about(o, &about);
     if (o->halt)
-        halt_take(d, o->halt);
+        halt_take(d, o->halt, &about);
     if (o->launch)
         launch_batch(d, o->launch);
     if (o->terminate)
-        on_terminate(d, o->terminate);
+        on_terminate(d, o->terminate, &about);
     if (o->prepare)
-        on_prepare(d, o->prepare);
+        on_prepare(d, o->prepare, &about);
     if (o->look)
         on_look(d, o->look);
     if (o->signal)

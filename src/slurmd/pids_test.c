@@ -93,7 +93,7 @@ static void processes_of_others_are_hidden(void **state)
 {
     struct conf conf = {.private_data = "jobs"};
     struct slurmd d = {.conf = &conf, .loop = loop_new(0)};
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     Pb__StepPids steps[2] = {PB__STEP_PIDS__INIT, PB__STEP_PIDS__INIT};
     Pb__StepPids *list[2];
     Pb__NodePids m = PB__NODE_PIDS__INIT;

@@ -84,7 +84,7 @@ static void put_facts(struct names *n, const Pb__JobFacts *f)
             vec_push(&n->list, mem_printf("SPANK_%s", f->spank_env[i]));
 }
 
-static void put_job(struct names *n, const Pb__Terminate *about)
+static void put_job(struct names *n, const Pb__NodeAttempt *about)
 {
     put_number(n, "SLURM_JOB_ID", about->job_id);
     put_number(n, "SLURM_JOBID", about->job_id);
@@ -102,7 +102,7 @@ static char **finish(struct names *n)
     return n->list.data;
 }
 
-char **scriptenv_prolog(const struct slurmd *d, const Pb__Terminate *about)
+char **scriptenv_prolog(const struct slurmd *d, const Pb__NodeAttempt *about)
 {
     struct names n = {0};
 
@@ -112,7 +112,7 @@ char **scriptenv_prolog(const struct slurmd *d, const Pb__Terminate *about)
     return finish(&n);
 }
 
-char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about)
+char **scriptenv_epilog(const struct slurmd *d, const Pb__NodeAttempt *about)
 {
     struct names n = {0};
 
@@ -128,7 +128,7 @@ char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about)
     return finish(&n);
 }
 
-char **scriptenv_unkillable(const struct slurmd *d, const Pb__Terminate *about, uint32_t step_id)
+char **scriptenv_unkillable(const struct slurmd *d, const Pb__NodeAttempt *about, uint32_t step_id)
 {
     struct names n = {0};
 

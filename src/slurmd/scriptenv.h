@@ -10,9 +10,9 @@
 #include "slurmd/slurmd.h"
 
 /* All end with NULL; the caller frees the strings and the list, see scriptenv_free(). */
-char **scriptenv_prolog(const struct slurmd *d, const Pb__Terminate *about);
-char **scriptenv_epilog(const struct slurmd *d, const Pb__Terminate *about);
-char **scriptenv_unkillable(const struct slurmd *d, const Pb__Terminate *about, uint32_t step_id);
+char **scriptenv_prolog(const struct slurmd *d, const Pb__NodeAttempt *about);
+char **scriptenv_epilog(const struct slurmd *d, const Pb__NodeAttempt *about);
+char **scriptenv_unkillable(const struct slurmd *d, const Pb__NodeAttempt *about, uint32_t step_id);
 char **scriptenv_health(const struct slurmd *d); /* our own commands are on its PATH, last */
 /* With one more, "NAME=value", which it takes over. */
 char **scriptenv_add(char **env, char *var);

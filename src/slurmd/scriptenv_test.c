@@ -33,7 +33,7 @@ static void test_nothing_comes_in(void **state)
 {
     static const char *const names[] = {"LD_PRELOAD", "LD_LIBRARY_PATH", "BASH_ENV", "ENV",
                                         "IFS",        "PYTHONPATH",      "HOME",     "SLURM_X"};
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     Pb__JobFacts facts = PB__JOB_FACTS__INIT;
     char **env;
 
@@ -56,7 +56,7 @@ static void test_nothing_comes_in(void **state)
 
 static void test_job_without_facts(void **state)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     char **env;
 
     about.job_id = 42;
@@ -92,7 +92,7 @@ static void test_all_there_is(void **state)
         "SLURM_JOB_NUM_NODES=3",
         "SLURM_NTASKS=10",
     };
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     Pb__JobFacts facts = {PROTOBUF_C_MESSAGE_INIT(&pb__job_facts__descriptor),
                           .user_name = "ann",
                           .group_name = "users",
@@ -140,7 +140,7 @@ static void test_exit_codes(void **state)
     };
 
     for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
-        Pb__Terminate about = PB__TERMINATE__INIT;
+        Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
         char **env;
 
         about.has_exit_status = true;
@@ -153,7 +153,7 @@ static void test_exit_codes(void **state)
 
 static void test_unkillable(void **state)
 {
-    Pb__Terminate about = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
     char **env;
 
     about.job_id = 42;

@@ -196,6 +196,7 @@ void uplink_register(struct slurmd *d)
     m.port = d->node->port;
     m.conf_refused = d->conf_refused;
     m.dynamic = d->dynamic;
+    m.has_takes_attempt = m.takes_attempt = true;
     m.has_tells_prepared = m.tells_prepared = true;
     uplink_fill_hardware(d, &m);
     m.n_present = uplink_presence(d, &arena, &m.present);

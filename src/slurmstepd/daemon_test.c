@@ -455,6 +455,50 @@ static void test_terminate_unknown_job_runs_epilog_once(void **state)
     end(&b);
 }
 
+/* Beside the order, or in it by a controller of an older version. */
+static void order_end(struct bench *b, uint32_t job_id, bool is_old)
+{
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    Pb__Terminate m = PB__TERMINATE__INIT;
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
+    Pb__JobFacts facts = PB__JOB_FACTS__INIT;
+
+    facts.job_name = "blue";
+    m.job_id = about.job_id = job_id;
+    m.uid = about.uid = geteuid();
+    m.gid = about.gid = getegid();
+    m.has_exit_status = is_old;
+    about.has_exit_status = !is_old;
+    m.exit_status = about.exit_status = 256;
+    if (is_old)
+        m.facts = &facts;
+    else
+        about.facts = &facts;
+    order.terminate = &m;
+    if (!is_old)
+        order.attempt = &about;
+    bench_order(b, &order);
+}
+
+static void an_epilog_hears_what_the_controller_tells_of_its_attempt(void **state)
+{
+    _cleanup_free_ char *text = NULL;
+    struct bench b;
+
+    bench_init(&b, programs, "");
+    bench_add_program(&b, "Epilog", "epilog",
+                      "echo $SLURM_JOB_ID $SLURM_JOB_NAME $SLURM_JOB_EXIT_CODE2 "
+                      ">>$(dirname $0)/heard\n");
+    bench_start(&b);
+    for (uint32_t job_id = 42; job_id < 44; job_id++) {
+        order_end(&b, job_id, job_id == 42);
+        assert_non_null(bench_job_gone(&b, job_id));
+    }
+    text = bench_read(&b, "heard");
+    assert_string_equal(text, "42 blue 1:0\n43 blue 1:0\n");
+    end(&b);
+}
+
 static void test_failing_prolog_drains(void **state)
 {
     struct bench_cred c = {.job_id = 42};
@@ -719,6 +763,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_events_are_kept_until_acknowledged),
         cmocka_unit_test(test_time_limit),
         cmocka_unit_test(test_terminate_unknown_job_runs_epilog_once),
+        cmocka_unit_test(an_epilog_hears_what_the_controller_tells_of_its_attempt),
         cmocka_unit_test(test_failing_prolog_drains),
         cmocka_unit_test(test_killed_shepherd),
         cmocka_unit_test(test_output_that_cannot_be_written),
