@@ -4,6 +4,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { NONE, CTLD, NODE, BOTH };
+
 static const struct {
     const char *name;
     bool effect;

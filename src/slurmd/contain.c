@@ -10,6 +10,7 @@
 #include "base/proc.h"
 #include "slurmd/contain_priv.h"
 #include "slurmd/cpus.h"
+#include "slurmd/debug.h"
 #include "slurmd/devices.h"
 #include "slurmd/step.h"
 
@@ -345,6 +346,12 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     m->signal_all = d->conf->cgroup.signal_children_processes;
     m->gather = d->conf->cgroup.gather;
     start->cgroup = m;
+    slurmd_debug(d, cgroup,
+                 "job %u: %s/%s: memory of the job %llu bytes, of the step %llu; CPUs %s; "
+                 "%zu devices denied",
+                 j->key.id, m->mount, job.path, (unsigned long long)m->job_bytes,
+                 (unsigned long long)m->hard_bytes, m->cpus ? m->cpus : "not confined",
+                 m->n_denied);
     return 0;
 }
 

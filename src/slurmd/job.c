@@ -8,6 +8,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "slurmd/adopt.h"
+#include "slurmd/debug.h"
 #include "slurmd/ending.h"
 #include "slurmd/epilog.h"
 #include "slurmd/extern.h"
@@ -167,6 +168,8 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
     const Pb__StepdEnded *m = &whole;
 
     arena_init(&arena, 0);
+    slurmd_debug(j->d, steps, "step %s of uid %u: ended%s%s", STEP_ID_TEXT(j->key.id, m->step_id),
+                 j->note.about->uid, m->text ? ": " : "", m->text ? m->text : "");
     if (!failed)
         whole.usage = usage_step_ended(j, said, &arena);
 

@@ -10,6 +10,7 @@
 #include "slurmd/adopt.h"
 #include "slurmd/back.h"
 #include "slurmd/cred.h"
+#include "slurmd/debug.h"
 #include "slurmd/early.h"
 #include "slurmd/extern.h"
 #include "slurmd/fill.h"
@@ -100,6 +101,9 @@ void launch_answer(struct step *s, int code, const char *text)
                   text ? text : err_text(code));
     else if (!code)
         log_verbose("started step %s, pid %d", STEP_ID_TEXT(j->key.id, s->id), (int)s->pid);
+    slurmd_debug(j->d, steps, "step %s of uid %u: %s, slurmstepd %d",
+                 STEP_ID_TEXT(j->key.id, s->id), j->note.about->uid,
+                 code ? "not started" : "started", (int)s->pid);
     if (s->id == STEP_ID_BATCH) {
         report_launched(j->d, j->key.id, j->key.restarts, code, text, false);
     } else if (code) {

@@ -8,6 +8,7 @@
 #include "base/step_id.h"
 #include "slurmd/contain.h"
 #include "slurmd/cpus.h"
+#include "slurmd/debug.h"
 #include "slurmd/devices.h"
 #include "slurmd/freq.h"
 #include "slurmd/jobtmp.h"
@@ -120,6 +121,30 @@ static int put_on_record(struct job *j, const struct launch *l, struct err *err)
     return rc;
 }
 
+/* Devices and CPUs of the step here, by their numbers in the configuration. */
+static void debug_step(const struct job *j, const struct launch *l, const Pb__Cred *cred)
+{
+    const Pb__StepNode *here =
+        cred && l->node_index < cred->n_nodes ? cred->nodes[l->node_index] : NULL;
+    _cleanup_str_ struct str text = STR_INIT;
+
+    if (!here)
+        return;
+    slurmd_debug(j->d, cpu_bind, "step %s: %u CPUs, %zu tasks", STEP_ID_TEXT(l->job.id, l->step_id),
+                 here->cpus, here->n_task_ids);
+    for (size_t i = 0; i < here->n_gres; i++) {
+        const Pb__GresAlloc *g = here->gres[i];
+
+        str_printf(&text, "%s%s%s%s:%llu", i ? "," : "", g->name, g->type ? ":" : "",
+                   g->type ? g->type : "", (unsigned long long)g->count);
+        for (size_t k = 0; k < g->n_devices; k++)
+            str_printf(&text, "%s%u", k ? "," : "(IDX:", g->devices[k]);
+        str_puts(&text, g->n_devices ? ")" : "");
+    }
+    slurmd_debug(j->d, gres, "step %s: %s", STEP_ID_TEXT(l->job.id, l->step_id),
+                 text.len ? str_cstr(&text) : "none");
+}
+
 static void start_step(struct job *j, struct launch *l, const struct user *user)
 {
     struct slurmd *d = j->d;
@@ -134,6 +159,7 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
     arena_init(&arena, 0);
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
+    debug_step(j, l, cred);
     rc = l->kind == LAUNCH_EXTERN ? 0 : fill_tasks(d, l, cred, &m, &plugins, &arena, &err);
     if (!rc)
         rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);

@@ -16,6 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timefmt.h"
+#include "slurmd/debug.h"
 #include "slurmd/scriptenv.h"
 
 #define LOG_ROOM "slurmd"
@@ -150,6 +151,10 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
 {
     struct run *r = ctx;
 
+    slurmd_debug(r->d, script, "job %u: %s %s has ended: %s %d", r->script.job_id, r->script.what,
+                 r->script.path ? r->script.path : "of plugins",
+                 WIFSIGNALED(wait_status) ? "signal" : "exit code",
+                 WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
     if (wait_status || r->timed_out || !r->paths.len) {
         finished(r, wait_status);
         return;
@@ -282,6 +287,8 @@ static void begin_program(struct run *r, char **env)
     if (r->spawn_error)
         return;
     loop_child(r->d->loop, r->pid, on_exit_of, r);
+    slurmd_debug(r->d, script, "job %u: %s %s begins, process %d", r->script.job_id, r->script.what,
+                 r->script.path ? r->script.path : "of plugins", (int)r->pid);
     say_begins(r);
 }
 

@@ -8,6 +8,7 @@
 #include "rpc/port.h"
 #include "slurmd/adopt.h"
 #include "slurmd/attach.h"
+#include "slurmd/debug.h"
 #include "slurmd/launch.h"
 #include "slurmd/logfile.h"
 #include "slurmd/origin.h"
@@ -105,6 +106,7 @@ static void on_request(void *ctx, const struct rpc_request *r)
 {
     struct slurmd *d = ctx;
 
+    slurmd_debug(d, audit_rpcs, "%s of uid %u from %s", r->rpc->name, r->who.uid, r->peer);
     switch (r->rpc->number) {
     case RPC_LAUNCH_TASKS:
         launch_tasks(d, r);
@@ -135,6 +137,9 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_SET_DEBUG:
         set_debug(d, r);
+        break;
+    case RPC_SET_DEBUG_FLAGS:
+        debug_set_flags(d, r);
         break;
     case RPC_STEP_USAGE:
         usage_answer_step(d, r);

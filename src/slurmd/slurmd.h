@@ -60,6 +60,8 @@ struct slurmd {
     unsigned verbose;
     bool debug_given; /* by 'scontrol setdebug', until the configuration is read again */
     uint32_t debug;
+    bool debug_flags_given; /* by 'scontrol setdebugflags nodes=', as long */
+    uint64_t debug_flags;
     char *log_file_given;      /* -L: in place of SlurmdLogFile; NULL: none */
     bool named;                /* by -N: several may share this host */
     bool foreground, terminal; /* terminal: the caller's is still ours */

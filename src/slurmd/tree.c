@@ -9,6 +9,7 @@
 #include "base/pb.h"
 #include "base/str.h"
 #include "rpc/frame.h"
+#include "slurmd/debug.h"
 #include "slurmd/launch.h"
 #include "slurmd/prepare.h"
 #include "slurmd/tree_part.h"
@@ -259,6 +260,8 @@ static void on_head(void *ctx, const char *node, size_t below)
 
     log_debug("tree: a request of user %u goes to node %s and %zu below it", (unsigned)t->who.uid,
               node, below);
+    slurmd_debug(t->d, route, "a request of uid %u goes to node %s and %zu below it",
+                 (unsigned)t->who.uid, node, below);
 }
 
 static void on_lost(void *ctx, const char *node, size_t below, const char *why)

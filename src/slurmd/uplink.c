@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "slurmd/configless.h"
 #include "slurmd/contain.h"
+#include "slurmd/debug.h"
 #include "slurmd/devices.h"
 #include "slurmd/ending.h"
 #include "slurmd/events.h"
@@ -450,6 +451,7 @@ void uplink_reconfigure(struct slurmd *d)
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];
         d->debug_given = false;
+        debug_forget_flags(d);
         if (logfile_open(d, &err))
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);

@@ -155,6 +155,37 @@ def test_debug_flags(make_cluster):
         c.run("scontrol setdebugflags +Gang", user=OTHER).fails("Access/permission denied")
 
 
+NODE_FLAGS = {
+    "AuditRPCs": "AuditRPCs: LAUNCH_TASKS of uid", "CPU_Bind": "CPU_Bind: step {job}.0: 1 CPUs, 1 tasks", "Gres": "Gres: step {job}.0: g:1",
+    "Script": "Script: job {job}: Prolog /bin/true has ended: exit code 0", "Steps": "Steps: step {job}.0 of uid",
+}
+
+
+def test_debug_flags_of_nodes(make_cluster):
+    """setdebugflags nodes= makes these node daemons say more, DebugFlags all of them; a reconfiguration goes back to the file's."""
+    c = at_info(make_cluster, conf="GresTypes=g\nProlog=/bin/true", node_conf="Gres=g:2")
+
+    def lines(node):
+        begin = len((c.dir / f"slurmd-{node}.log").read_text())
+        job = c.sbatch("-w", node, "--gres=g:1", wrap="srun true")
+        c.wait(job)
+        text = (c.dir / f"slurmd-{node}.log").read_text()[begin:]
+        return {flag for flag, line in NODE_FLAGS.items() if line.format(job=job) in text}
+
+    assert lines("n1") == lines("n2") == set()
+    c.run("scontrol setdebugflags " + " ".join(f"+{flag.lower()}" for flag in NODE_FLAGS) + " nodes=n[1]").ok()
+    assert lines("n1") == set(NODE_FLAGS) and lines("n2") == set()
+    c.run("scontrol setdebugflags nodes=n1 -steps -gres").ok()
+    assert lines("n1") == {"AuditRPCs", "CPU_Bind", "Script"}
+    c.conf_file.write_text(c.conf_file.read_text() + "DebugFlags=Steps\n")
+    c.run("scontrol reconfigure").ok()
+    eventually(lambda: lines("n1") == lines("n2") == {"Steps"}, "the flags of the file")
+    c.run("scontrol setdebugflags nodes=n1").fails("too few arguments for keyword:setdebugflags")
+    c.run("scontrol setdebugflags +Steps nodes=n9").fails("slurm_set_slurmd_debug_flags error: ")
+    if ROOT:
+        c.run("scontrol setdebugflags +Steps nodes=n1", user=OTHER).fails("Access/permission denied")
+
+
 STAMP = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d"
 
 

@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "cmd/common/cmd.h"
 #include "cmd/common/node_names.h"
@@ -34,6 +35,7 @@ struct daemons { /* of nodes */
     VEC(struct rpc_node_target) targets;
     size_t left;
     int status;
+    const char *what; /* failed */
 };
 
 static int add_daemons(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -55,31 +57,31 @@ static void take_answer(void *ctx, size_t index, int code, const ProtobufCMessag
 {
     struct daemons *d = ctx;
     if (code) {
-        cmd_line("slurm_set_slurmd_debug_level error: %s", err->text);
+        cmd_line("%s error: %s", d->what, err->text);
         d->status = 1;
     }
     if (--d->left == 0)
         loop_stop(d->loop);
 }
 
-static int set_node_debug(const char *nodes, const Pb__DebugRequest *request)
+static int ask_nodes(const char *nodes, enum rpc_number number, const ProtobufCMessage *request,
+                     const char *what)
 {
-    struct daemons d = {0};
+    struct daemons d = {.what = what};
     struct err err = {0};
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
     arena_init(&d.arena, 0);
     filter.nodes = (char *)nodes;
     if (node_names_check(nodes, &err) < 0 ||
         rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, add_daemons, &d, &err) < 0) {
-        cmd_line("slurm_set_slurmd_debug_level error: %s", err.text);
+        cmd_line("%s error: %s", what, err.text);
         d.status = 1;
     }
     d.left = d.targets.len;
     if (d.left && !d.status) {
         d.loop = loop_new(0);
-        struct rpc_fanout *fanout =
-            rpc_fanout_start(d.loop, cmd_conf(), d.targets.data, d.targets.len, RPC_SET_DEBUG,
-                             &request->base, 0, take_answer, &d);
+        struct rpc_fanout *fanout = rpc_fanout_start(
+            d.loop, cmd_conf(), d.targets.data, d.targets.len, number, request, 0, take_answer, &d);
         loop_run(d.loop);
         rpc_fanout_free(fanout);
         loop_free(d.loop);
@@ -104,7 +106,7 @@ int run_setdebug(int argc, char **argv)
     }
     request.level = (uint32_t)number;
     if (argc > 1)
-        return set_node_debug(argv[1] + 6, &request);
+        return ask_nodes(argv[1] + 6, RPC_SET_DEBUG, &request.base, "slurm_set_slurmd_debug_level");
     if (cmd_call(RPC_SET_DEBUG, &request.base, NULL, &err) < 0) {
         cmd_line("slurm_set_debug_level error: %s", err.text);
         return 1;
@@ -115,20 +117,28 @@ int run_setdebug(int argc, char **argv)
 int run_setdebugflags(int argc, char **argv)
 {
     Pb__DebugFlagsRequest request = PB__DEBUG_FLAGS_REQUEST__INIT;
+    _cleanup_free_ char **change = mem_new_array(char *, (size_t)argc + 1);
+    const char *nodes = NULL;
     struct err err = {0};
     for (int i = 0; i < argc; i++) {
         const char *word = argv[i];
         if (!strncasecmp(word, "nodes=", 6)) {
-            cmd_line("setdebugflags: nodes= is not supported: set DebugFlags in slurm.conf");
-            return 1;
+            nodes = word + 6;
+            continue;
         }
         if ((*word != '+' && *word != '-') || conf_debug_find(word + 1, strlen(word + 1)) < 0) {
             cmd_line("invalid debug flag: %s", word);
             return 1;
         }
+        change[request.n_change++] = argv[i];
     }
-    request.change = argv;
-    request.n_change = (size_t)argc;
+    if (!request.n_change) {
+        cmd_line("too few arguments for keyword:setdebugflags");
+        return 1;
+    }
+    request.change = change;
+    if (nodes)
+        return ask_nodes(nodes, RPC_SET_DEBUG_FLAGS, &request.base, "slurm_set_slurmd_debug_flags");
     if (cmd_call(RPC_SET_DEBUG_FLAGS, &request.base, NULL, &err) < 0) {
         cmd_line("slurm_set_debugflags error: %s", err.text);
         return 1;
