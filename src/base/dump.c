@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/dump.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
@@ -27,4 +29,17 @@ void dump_set_limit(rlim_t soft)
         return;
     limit.rlim_cur = soft < limit.rlim_max ? soft : limit.rlim_max;
     setrlimit(RLIMIT_CORE, &limit);
+}
+
+int dump_on_fatal(int status)
+{
+    struct rlimit limit;
+
+    if (!getenv("ABORT_ON_FATAL"))
+        return status;
+    if (getrlimit(RLIMIT_CORE, &limit) == 0)
+        dump_set_limit(limit.rlim_max);
+    prctl(PR_SET_DUMPABLE, 1);
+    fflush(NULL);
+    abort();
 }

@@ -2,8 +2,10 @@
 #include "base/dump.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -43,10 +45,32 @@ static void forbidden_dumps_leave_the_limit_restorable(void **state)
     assert_int_equal(status, 0);
 }
 
+/* In a process of its own, without a core file. */
+static int end_fatally(const char *wanted)
+{
+    int status;
+    pid_t pid = fork();
+
+    if (pid == 0) {
+        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+        wanted ? setenv("ABORT_ON_FATAL", wanted, 1) : unsetenv("ABORT_ON_FATAL");
+        _exit(dump_on_fatal(7));
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+static void abort_on_fatal_aborts(void **state)
+{
+    assert_int_equal(WEXITSTATUS(end_fatally(NULL)), 7);
+    assert_int_equal(WTERMSIG(end_fatally("1")), SIGABRT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forbidden_dumps_leave_the_limit_restorable),
+        cmocka_unit_test(abort_on_fatal_aborts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <ifaddrs.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@
 #include "base/str.h"
 #include "slurmctld/lua_site.h"
 #include "slurmctld/start.h"
+
+#define REACH_MS 1000 /* for a connection to another controller */
 
 static bool same_address(const struct sockaddr *a, const struct sockaddr *b)
 {
@@ -254,6 +257,55 @@ static void check_aliases(const struct conf *conf, struct conf_report *report)
         }
 }
 
+/* Why nothing takes a connection there within a second; NULL: something does. */
+static const char *find_unreachable(const struct addrinfo *to, uint32_t port)
+{
+    struct sockaddr_storage addr = {0};
+    int code = 0;
+    socklen_t len = sizeof code;
+    memcpy(&addr, to->ai_addr, to->ai_addrlen);
+    if (to->ai_family == AF_INET)
+        ((struct sockaddr_in *)(void *)&addr)->sin_port = htons((uint16_t)port);
+    else if (to->ai_family == AF_INET6)
+        ((struct sockaddr_in6 *)(void *)&addr)->sin6_port = htons((uint16_t)port);
+    int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return strerror(errno);
+    if (connect(fd, (struct sockaddr *)&addr, to->ai_addrlen) == 0)
+        code = 0;
+    else if (errno != EINPROGRESS)
+        code = errno;
+    else if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, REACH_MS) != 1)
+        code = ETIMEDOUT;
+    else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len))
+        code = errno;
+    close(fd);
+    return code ? strerror(code) : NULL;
+}
+
+/* On the host of a controller the others have to have addresses; that they run now is not needed.
+ */
+static void check_controllers(const struct conf *conf, bool elsewhere, struct conf_report *report)
+{
+    vec_foreach (&conf->controllers, h) {
+        struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
+        int rc = getaddrinfo(h->own_addr, NULL, &hints, &found);
+        if (rc) {
+            add(report, !elsewhere,
+                "SlurmctldHost=%s: the address of '%s' is unknown: %s: add the name to DNS or to "
+                "/etc/hosts, or write SlurmctldHost=%s(ADDRESS)",
+                h->name, h->own_addr, gai_strerror(rc), h->name);
+            continue;
+        }
+        const char *why =
+            elsewhere || is_this_host(h) ? NULL : find_unreachable(found, conf->slurmctld_port);
+        if (why)
+            add(report, false, "SlurmctldHost=%s: no slurmctld can be reached at %s port %u: %s",
+                h->name, h->own_addr, conf->slurmctld_port, why);
+        freeaddrinfo(found);
+    }
+}
+
 /* A file may be checked anywhere; what it says of this host's files matters on the controller's
  * host alone. */
 static bool check_elsewhere(const struct conf *conf)
@@ -289,7 +341,9 @@ int check_run(const struct ctld_options *o)
         conf_report_add(&report, true, err.text);
     if (conf) {
         check_aliases(conf, &report);
-        if (conf->controllers.len && !check_elsewhere(conf))
+        bool elsewhere = !conf->controllers.len || check_elsewhere(conf);
+        check_controllers(conf, elsewhere, &report);
+        if (!elsewhere)
             check_surroundings(conf, &report);
     }
     print_report(&report);

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/dump.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "slurmctld/ctld.h"
@@ -19,7 +20,7 @@ static void on_store_fatal(void *ctx, const struct err *why)
               "%s: what is on disk is not known now; ending, so that nothing is answered that may "
               "be lost; the next start reads what is there",
               why->text);
-    _exit(1);
+    _exit(dump_on_fatal(1));
 }
 
 /* Another controller has taken over. One that is alone by its configuration must not come back. */

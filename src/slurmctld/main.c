@@ -26,7 +26,7 @@
 static int failed(const struct err *err)
 {
     log_write(LOG_LVL_FATAL, LOG_ROOM, "%s", err->text);
-    return 1;
+    return dump_on_fatal(1);
 }
 
 static struct conf *conf_read(struct ctld *c, struct conf_report *report, struct err *err)

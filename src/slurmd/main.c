@@ -382,7 +382,7 @@ static int run(struct slurmd *d, const struct slurmd_options *o)
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
         tear_down(d);
-        return 1;
+        return dump_on_fatal(1);
     }
     log_info("slurmd version " SLUICE_VERSION " is node %s, port %u", d->name, d->node->port);
     if (terminal >= 0) {
@@ -449,7 +449,7 @@ int main(int argc, char **argv)
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
         forget(&d);
-        return 1;
+        return dump_on_fatal(1);
     }
     return run(&d, &o);
 }

@@ -56,6 +56,27 @@ def test_missing_key_is_a_warning_where_it_can_be_created(make_cluster):
     assert f"warning: cluster key '{c.dir}/slurm.key' is missing: slurmctld creates one when it starts; copy the key" in done.stderr
 
 
+def test_controllers_that_cannot_be_found(make_cluster):
+    """A SlurmctldHost without an address is an error; one that does not answer may only not run yet."""
+    c = make_cluster(nodes=1, start=False, conf="SlurmctldHost=lost(no.such.host.invalid)\nSlurmctldHost=down(127.0.0.9)")
+    done = check(c)
+    assert re.search("^error: SlurmctldHost=lost: the address of 'no.such.host.invalid' is unknown: .*SlurmctldHost=lost.ADDRESS.$", done.stderr, re.M)
+    assert done.returncode == 1
+    c.conf_file.write_text(c.conf_file.read_text().replace("SlurmctldHost=lost(no.such.host.invalid)\n", ""))
+    done = check(c)
+    assert "SlurmctldHost=lost" not in done.stderr and done.returncode == 0
+
+
+def test_abort_on_fatal(make_cluster):
+    """With ABORT_ON_FATAL in the environment a daemon that cannot go on aborts."""
+    c = make_cluster(nodes=1, start=False)
+    lines = [[PREFIX / "sbin/slurmctld", "-D", "-f", "/no/slurm.conf"], [PREFIX / "sbin/slurmd", "-D", "-f", "/no/slurm.conf"]]
+    for abort in ({}, {"ABORT_ON_FATAL": "1"}):
+        for line in lines:
+            done = subprocess.run(["prlimit", "--core=0", *line], env={**c.environment(), **abort}, capture_output=True, text=True, timeout=DEADLINE)
+            assert done.returncode == (-6 if abort else 1) and "/no/slurm.conf" in done.stderr
+
+
 @pytest.mark.parametrize("alias", ["127.0.0.1", "localhost"])
 def test_controller_with_two_names_obeys_an_order_once(make_cluster, alias):
     """The leader passes on orders to the other controllers, of which one is the leader itself."""
