@@ -56,7 +56,8 @@ struct node {
     bool exclusive; /* one job has all of it */
     struct node_users users;
 
-    bool dynamic; /* of a node that has registered itself, without a line in a file */
+    bool dynamic;       /* of a node that has registered itself, without a line in a file */
+    bool takes_attempt; /* orders to it may come with a NodeAttempt */
     bool connected, registered, down, admin_down, drain, fail, future;
     char *reason, *features, *comment, *extra, *incarnation;
     char *cpu_bind;        /* set by scontrol, "off": none; NULL: as configured */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the site's scripts on the nodes are told of a job. */
+#include "control/facts.h"
+
 #include "base/pb.h"
-#include "control/internal.h"
 
 /* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
 static void format_cpus(const struct job *j, struct str *out)
@@ -72,4 +72,45 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     str_done(&nodes);
     str_done(&cpus);
     return m;
+}
+
+Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
+                                    const struct alloc_node *a, struct arena *arena)
+{
+    Pb__NodeAttempt *m = arena_alloc(arena, sizeof(*m));
+    pb__node_attempt__init(m);
+    m->job_id = j->id;
+    m->restarts = j->restarts;
+    m->uid = j->uid;
+    m->gid = j->gid;
+    m->facts = facts_make(c, j, arena);
+    if (a) {
+        SET(m, cpus, a->cpus);
+        m->share = start_pack_share(c, a, arena);
+    }
+    return m;
+}
+
+void facts_put_into_order(Pb__NodeOrder *order)
+{
+    const Pb__NodeAttempt *m = order->attempt;
+    if (order->terminate) {
+        order->terminate->facts = m->facts;
+        order->terminate->has_exit_status = m->has_exit_status;
+        order->terminate->exit_status = m->exit_status;
+        order->terminate->has_derived_status = m->has_derived_status;
+        order->terminate->derived_status = m->derived_status;
+    }
+    if (order->prepare) {
+        order->prepare->facts = m->facts;
+        order->prepare->has_cpus = m->has_cpus;
+        order->prepare->cpus = m->cpus;
+        order->prepare->share = m->share;
+    }
+    if (order->halt) {
+        order->halt->facts = m->facts;
+        order->halt->has_cpus = m->has_cpus;
+        order->halt->cpus = m->cpus;
+    }
+    order->attempt = NULL;
 }

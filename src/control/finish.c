@@ -10,6 +10,7 @@
 
 #include "base/pb.h"
 #include "base/status.h"
+#include "control/facts.h"
 #include "control/private.h"
 #include "control/submit.h"
 
@@ -52,10 +53,10 @@ void finish_send_terminate_to(struct control *c, struct job *j, const struct nod
     t.gid = j->gid;
     SET(&t, grace_sec, grace_sec);
     t.why = (char *)(why ? why : find_end_reason(j));
-    SET(&t, exit_status, j->exit_status);
-    SET(&t, derived_status, j->derived_status);
-    t.facts = facts_make(c, j, &arena);
     order.terminate = &t;
+    order.attempt = facts_make_attempt(c, j, NULL, &arena);
+    SET(order.attempt, exit_status, j->exit_status);
+    SET(order.attempt, derived_status, j->derived_status);
     node_send_orders(c, n, &order);
 }
 

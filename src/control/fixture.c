@@ -346,17 +346,17 @@ struct fixture *fixture_new_up(const char *lines, unsigned nodes)
 
 void fixture_register(struct fixture *f, const char *node, const char *incarnation)
 {
-    fixture_register_as(f, node, incarnation, true);
+    fixture_register_as(f, node, incarnation, false);
 }
 
-void fixture_register_as(struct fixture *f, const char *node, const char *incarnation,
-                         bool tells_prepared)
+void fixture_register_as(struct fixture *f, const char *node, const char *incarnation, bool is_old)
 {
     Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
     r.name = (char *)node;
     r.version = (char *)"test";
     r.incarnation = (char *)incarnation;
-    r.has_tells_prepared = r.tells_prepared = tells_prepared;
+    r.has_tells_prepared = r.tells_prepared = !is_old;
+    r.has_takes_attempt = r.takes_attempt = !is_old;
     control_node_register(f->control, node, &r);
     fixture_turn(f);
 }

@@ -82,9 +82,8 @@ void fixture_turn(struct fixture *f);                           /* and checks ev
 void fixture_register(struct fixture *f, const char *node, const char *incarnation);
 /* It has the job, and the job's step 0 or no step. The turn is the caller's. */
 void fixture_register_job(struct fixture *f, const char *node, uint32_t job, bool has_step);
-/* tells_prepared false: one whose daemon is older than that message. */
-void fixture_register_as(struct fixture *f, const char *node, const char *incarnation,
-                         bool tells_prepared);
+/* is_old: its daemon is older than the messages Prepared and NodeAttempt. */
+void fixture_register_as(struct fixture *f, const char *node, const char *incarnation, bool is_old);
 void fixture_event(struct fixture *f, const char *node, Pb__NodeEvent *event);
 void fixture_launched(struct fixture *f, const char *node, uint32_t job, uint32_t restarts);
 void fixture_step_ended(struct fixture *f, const char *node, uint32_t job, uint32_t step,

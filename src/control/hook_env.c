@@ -7,6 +7,7 @@
 
 #include "base/pattern.h"
 #include "base/step_id.h"
+#include "control/facts.h"
 #include "control/internal.h"
 
 #define PATH "/usr/sbin:/usr/bin:/sbin:/bin"

@@ -167,6 +167,8 @@ void start_drop_plan(struct control *c);       /* before partitions or the confi
 int start_placed(struct control *c, const struct decision *d, struct err *err);
 void start_answer_fresh(struct control *c);
 void start_send_batch(struct control *c, struct job *j);
+Pb__NodeShare *start_pack_share(const struct control *c, const struct alloc_node *a,
+                                struct arena *arena);
 void start_send_prepare(struct control *c, struct job *j,
                         const struct alloc_node *a); /* with PrologFlags=Alloc */
 void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted);
@@ -187,10 +189,6 @@ int64_t deadline_due_ms(const struct control *c, const struct job *j); /* when t
 /* A job that begins has no more time than is left. */
 void deadline_limit(const struct control *c, struct job *j);
 int deadline_check(const struct control *c, const struct job *j, struct err *err);
-
-/* facts.c */
-/* Of a job that has its nodes; lives in the arena, its texts partly in the job. */
-Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena);
 
 /* finish.c */
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,

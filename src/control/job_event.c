@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/job_event.h"
+#include "control/facts.h"
 
 #include <stdio.h>
 #include <string.h>

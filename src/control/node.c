@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/step_id.h"
+#include "control/facts.h"
 #include "control/internal.h"
 
 static void send_order(struct control *c, const char *node, Pb__NodeOrder *order)
@@ -17,6 +18,8 @@ static void send_order(struct control *c, const char *node, Pb__NodeOrder *order
 
 void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *order)
 {
+    if (order->attempt && !n->takes_attempt)
+        facts_put_into_order(order);
     send_order(c, n->name, order);
 }
 
@@ -327,6 +330,7 @@ static void keep_seen(struct node *n, const Pb__NodeRegister *r)
     Pb__NodeRegister seen = *r;
     n->free_mem_mib = r->free_mem_mib;
     n->load_centi = r->cpu_load_centi;
+    n->takes_attempt = r->has_takes_attempt && r->takes_attempt;
     str_clear(&n->seen);
     seen.n_present = 0;
     pb_pack(&seen.base, &n->seen);

@@ -282,7 +282,7 @@ static void nodes_are_prepared_at_allocation(void **state)
     const Pb__JobFacts *facts = NULL;
     vec_foreach (&f->orders, o)
         if ((*o)->orders->orders[0]->prepare)
-            facts = (*o)->orders->orders[0]->prepare->facts;
+            facts = (*o)->orders->orders[0]->attempt->facts;
     assert_string_equal(facts->job_name, "three");
     assert_string_equal(facts->nodes, "n[1-3]");
     assert_string_equal(facts->cpus_per_node, "1(x3)");
@@ -294,6 +294,42 @@ static void nodes_are_prepared_at_allocation(void **state)
     assert_true(fixture_terminates(f, "n3", id) > 0); /* it may have run something */
     fixture_register(f, "n2", "i1");
     assert_int_equal(prepares(f, "n2", id), 1);
+    fixture_free(f);
+}
+
+static void check_told(const Pb__NodeOrder *order, bool is_old)
+{
+    const Pb__JobFacts *in_order = order->prepare ? order->prepare->facts : order->terminate->facts;
+    assert_true((order->attempt == NULL) == is_old);
+    assert_true((in_order != NULL) == is_old);
+    assert_string_equal((is_old ? in_order : order->attempt->facts)->job_name, "three");
+    if (order->prepare && is_old) {
+        assert_int_equal(order->prepare->cpus, 1);
+        assert_string_equal(order->prepare->share->node, "n2");
+    }
+    if (order->terminate) {
+        assert_int_equal(is_old ? order->terminate->exit_status : order->attempt->exit_status, 256);
+        assert_true(is_old ? order->terminate->has_derived_status
+                           : order->attempt->has_derived_status);
+    }
+}
+
+/* An attempt is told of beside the order; in it to a node that does not heed that. */
+static void a_node_of_an_older_version_is_told_of_the_attempt_in_the_order(void **state)
+{
+    struct fixture *f = make(NODES "Prolog=/p\nPrologFlags=Alloc\n");
+    size_t told = 0;
+    fixture_register_as(f, "n2", "i1", true);
+    uint32_t id = (uint32_t)submit_on_three(f);
+    fixture_batch_ended(f, "n1", id, 0, 256);
+    vec_foreach (&f->orders, o) {
+        const Pb__NodeOrder *order = (*o)->orders->orders[0];
+        if (!order->prepare && !order->terminate)
+            continue;
+        check_told(order, !strcmp((*o)->node, "n2"));
+        told++;
+    }
+    assert_true(told >= 4); /* both orders to each of the other nodes */
     fixture_free(f);
 }
 
@@ -311,8 +347,8 @@ static void extern_steps_begin_with_the_job(void **state)
         if (!order->prepare)
             continue;
         assert_true(order->prepare->has_contain && order->prepare->contain);
-        assert_string_equal(order->prepare->share->node, (*o)->node);
-        assert_int_equal(order->prepare->share->cpus, 1);
+        assert_string_equal(order->attempt->share->node, (*o)->node);
+        assert_int_equal(order->attempt->share->cpus, 1);
     }
     assert_true(told);
     fixture_batch_ended(f, "n1", id, 0, 0);
@@ -370,7 +406,7 @@ static void nodes_that_cannot_tell_are_not_waited_for(void **state)
         spec.has_min_nodes = spec.has_wait_all_nodes = spec.wait_all_nodes = true;
         spec.min_nodes = 2;
         for (unsigned i = 0; i < 2; i++)
-            fixture_register_as(f, i ? "n2" : "n1", "i1", !(older & 1u << i));
+            fixture_register_as(f, i ? "n2" : "n1", "i1", older >> i & 1);
         uint32_t id = (uint32_t)fixture_submit(f, &user, &spec);
         fixture_pass(f, 10);
         assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
@@ -378,15 +414,15 @@ static void nodes_that_cannot_tell_are_not_waited_for(void **state)
         if (older == 2) { /* what is not known is waited for */
             fixture_restart(f);
             assert_true(is_configuring(f, id));
-            fixture_register_as(f, "n2", "i1", false);
-            fixture_register_as(f, "n1", "i1", true);
+            fixture_register_as(f, "n2", "i1", true);
+            fixture_register_as(f, "n1", "i1", false);
             fixture_pass(f, 5000);
         }
         if (!(older & 1))
             prepared(f, "n1", id);
         assert_int_equal(is_configuring(f, id), !(older & 2));
         if (older == 0) /* it comes back without what it could */
-            fixture_register_as(f, "n2", "i1", false);
+            fixture_register_as(f, "n2", "i1", true);
         else if (!(older & 2))
             prepared(f, "n2", id);
         fixture_pass(f, 5000); /* it is asked again */
@@ -410,6 +446,7 @@ int main(void)
         cmocka_unit_test(a_failing_epilog_drains),
         cmocka_unit_test(without_the_flag_nothing_is_prepared),
         cmocka_unit_test(nodes_are_prepared_at_allocation),
+        cmocka_unit_test(a_node_of_an_older_version_is_told_of_the_attempt_in_the_order),
         cmocka_unit_test(extern_steps_begin_with_the_job),
         cmocka_unit_test(one_that_fails_at_allocation_requeues),
         cmocka_unit_test(nodes_that_cannot_tell_are_not_waited_for),

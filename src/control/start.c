@@ -6,6 +6,7 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/step_cpus.h"
+#include "control/facts.h"
 #include "control/submit.h"
 
 static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc_node *a,
@@ -15,8 +16,8 @@ static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc
     return step_cpus_pack(cpus, arena);
 }
 
-static Pb__NodeShare *pack_share(const struct control *c, const struct alloc_node *a,
-                                 struct arena *arena)
+Pb__NodeShare *start_pack_share(const struct control *c, const struct alloc_node *a,
+                                struct arena *arena)
 {
     Pb__NodeShare *s = arena_alloc(arena, sizeof(*s));
     pb__node_share__init(s);
@@ -70,7 +71,7 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     m.facts = facts_make(c, j, &arena);
     m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (j->alloc.len + 1));
     vec_foreach (&j->alloc, a)
-        m.job_nodes[m.n_job_nodes++] = pack_share(c, a, &arena);
+        m.job_nodes[m.n_job_nodes++] = start_pack_share(c, a, &arena);
     pb_pack(&m.base, cred);
     c->env->sign(c->env->ctx, cred->data, cred->len, sig);
 }
@@ -153,14 +154,12 @@ void start_send_prepare(struct control *c, struct job *j, const struct alloc_nod
     m.restarts = j->restarts;
     m.uid = j->uid;
     m.gid = j->gid;
-    m.facts = facts_make(c, j, &arena);
-    SET(&m, cpus, a->cpus);
-    m.share = pack_share(c, a, &arena);
     if (c->conf->prolog_contain)
         SET(&m, contain, true);
     if (j->readying)
         SET(&m, report, true);
     order.prepare = &m;
+    order.attempt = facts_make_attempt(c, j, a, &arena);
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
 }
 

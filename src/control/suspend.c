@@ -6,6 +6,7 @@
  * that was away is told the last one when it is back, and an old one does nothing.
  */
 #include "base/pb.h"
+#include "control/facts.h"
 #include "control/internal.h"
 #include "control/no.h"
 
@@ -21,9 +22,8 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
     m.stop = j->state == PB__JOB_STATE__SUSPENDED;
     m.uid = j->uid;
     m.gid = j->gid;
-    m.facts = facts_make(c, j, &arena);
-    SET(&m, cpus, a->cpus);
     order.halt = &m;
+    order.attempt = facts_make_attempt(c, j, a, &arena);
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
 }
 

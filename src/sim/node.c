@@ -136,6 +136,7 @@ void sim_node_register(struct sim *s, unsigned index)
     Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
     r.name = n->name;
     r.version = (char *)"sim";
+    r.has_takes_attempt = r.takes_attempt = true;
     r.has_tells_prepared = r.tells_prepared = true;
     char incarnation[SIM_NAME];
     sim_node_incarnation(n, incarnation);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What nodes are told of an attempt of a job, and their scripts of the job. */
+#pragma once
+
+#include "control/internal.h"
+
+/* Of a job that has its nodes; lives in the arena, its texts partly in the job. */
+Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena);
+/* What the node of 'a' is to know of the attempt. NULL: what it has there is not said. */
+Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
+                                    const struct alloc_node *a, struct arena *arena);
+/* For a node of an older version: from order->attempt into the order itself. */
+void facts_put_into_order(Pb__NodeOrder *order);
