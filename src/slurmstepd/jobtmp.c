@@ -23,7 +23,9 @@
 #define IN_MEMORY "/dev/shm"
 #define INIT_SCRIPT_SEC 3600
 
-/* What the process that makes the namespace says, and is then told to go. */
+/* What the process that makes the namespace says, twice: when it is in it, and when all is mounted.
+ * It is told to go on, or to be in another one first. */
+enum { GO_ON = 'g', AGAIN = 'a' };
 struct made {
     int32_t code;
     char text[ERR_TEXT_MAX];
@@ -117,30 +119,62 @@ static int mount_all(const char *dir, const Pb__StepTmp *m, struct err *err)
     return rc;
 }
 
-static int make_inside(const Pb__StepTmp *m, const char *dir, struct err *err)
+/* A file of one namespace can hold another one only if that has a higher number. Kernels from 6.18
+ * on give each CPU numbers of its own: on the CPU where our namespace was made, numbers are
+ * higher. */
+static void go_to_cpu(uint32_t cpu)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET(cpu, &set);
+    sched_setaffinity(0, sizeof(set), &set);
+}
+
+static int make_namespace(const Pb__StepTmp *m, struct err *err)
 {
     unsigned long how = m->has_shared && m->shared ? MS_SLAVE : MS_PRIVATE;
-    int rc;
 
     if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, how | MS_REC, NULL))
         return err_set(err, -errno, "cannot make a mount namespace: %s", strerror(errno));
-    rc = mount_all(dir, m, err);
+    return 0;
+}
+
+static int make_inside(const Pb__StepTmp *m, const char *dir, struct err *err)
+{
+    int rc = mount_all(dir, m, err);
+
     if (rc == 0 && m->clone_script)
         rc = jobtmp_script(m, "CloneNSScript", m->clone_script, m->script_sec, dir, err);
     return rc;
 }
 
-static _Noreturn void be_maker(const Pb__StepTmp *m, const char *dir, int fd)
+/* Says how it went, and gets the answer: 0 at the end of the connection. */
+static char tell(int fd, int code, const struct err *err)
 {
-    struct made made = {0};
-    struct err err = {0};
+    struct made made = {.code = code};
     char byte;
 
-    made.code = make_inside(m, dir, &err);
-    snprintf(made.text, sizeof(made.text), "%s", err.text);
-    if (path_write_all(fd, &made, sizeof(made)) || read(fd, &byte, 1) != 1)
+    snprintf(made.text, sizeof(made.text), "%s", err->text);
+    return path_write_all(fd, &made, sizeof(made)) || read(fd, &byte, 1) != 1 ? 0 : byte;
+}
+
+static _Noreturn void be_maker(const Pb__StepTmp *m, const char *dir, int fd)
+{
+    struct err err = {0};
+    char answer = AGAIN;
+    cpu_set_t before;
+
+    sched_getaffinity(0, sizeof(before), &before);
+    for (uint32_t cpu = 0; answer == AGAIN; cpu++) {
+        answer = tell(fd, make_namespace(m, &err), &err);
+        if (answer == AGAIN)
+            go_to_cpu(cpu);
+    }
+    sched_setaffinity(0, sizeof(before), &before);
+    if (answer != GO_ON)
         _exit(1);
-    _exit(0);
+    _exit(tell(fd, make_inside(m, dir, &err), &err) ? 0 : 1);
 }
 
 /* --- in the shepherd ---------------------------------------------------------------------------
@@ -162,7 +196,7 @@ static int make_dirs(const Pb__StepTmp *m, int dir_fd, struct err *err)
     return 0;
 }
 
-/* A file for it; one that an earlier boot has left holds nothing. */
+/* A file for it; one that an earlier boot has left holds nothing. -EINVAL: see go_to_cpu(). */
 static int hold(int dir_fd, const char *dir, pid_t maker, struct err *err)
 {
     _cleanup_free_ char *from = mem_printf("/proc/%d/ns/mnt", (int)maker);
@@ -195,16 +229,52 @@ static ssize_t read_all(int fd, void *data, size_t len)
     return (ssize_t)have;
 }
 
-static int with_maker(int fd, int dir_fd, const char *dir, pid_t maker, struct err *err)
+static int read_made(int fd, struct err *err)
 {
     struct made made = {0};
-    int rc;
 
     if (read_all(fd, &made, sizeof(made)) != sizeof(made))
         return err_set(err, -ERR_NODE_FAULT, "the process that makes the namespace has died");
     made.text[sizeof(made.text) - 1] = '\0';
-    rc = made.code ? err_set(err, made.code, "%s", made.text) : hold(dir_fd, dir, maker, err);
-    path_write_all(fd, "g", 1);
+    return made.code ? err_set(err, made.code, "%s", made.text) : 0;
+}
+
+/* Until the maker is in a namespace that a file can hold. */
+static int await_namespace(int fd, int dir_fd, const char *dir, pid_t maker, struct err *err)
+{
+    _cleanup_free_ char *file = mem_printf("%s/" NS, dir);
+    long cpus = sysconf(_SC_NPROCESSORS_CONF);
+    int rc = 0;
+
+    cpus = cpus < CPU_SETSIZE ? cpus : CPU_SETSIZE;
+    for (long tried = 0; tried <= cpus; tried++) {
+        rc = read_made(fd, err);
+        if (rc == 0)
+            rc = hold(dir_fd, dir, maker, err);
+        if (rc == 0)
+            umount2(file, MNT_DETACH | UMOUNT_NOFOLLOW);
+        if (rc != -EINVAL || tried == cpus)
+            break;
+        path_write_all(fd, &(char){AGAIN}, 1);
+    }
+    return rc == -EINVAL ? err_set(err, rc,
+                                   "%s: start slurmd in the mount namespace of process 1: the "
+                                   "kernel takes its own one for newer than those of jobs",
+                                   err->text)
+                         : rc;
+}
+
+static int with_maker(int fd, int dir_fd, const char *dir, pid_t maker, struct err *err)
+{
+    int rc = await_namespace(fd, dir_fd, dir, maker, err);
+
+    if (rc)
+        return rc;
+    path_write_all(fd, &(char){GO_ON}, 1);
+    rc = read_made(fd, err);
+    if (rc == 0)
+        rc = hold(dir_fd, dir, maker, err);
+    path_write_all(fd, &(char){GO_ON}, 1);
     return rc;
 }
 

@@ -55,6 +55,19 @@ def make(monkeypatch, programs):
                 unmount(base)
 
 
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
+@pytest.mark.parametrize("first, second", [(0, -1), (-1, 0)])
+def test_slurmd_in_a_namespace_of_its_own(make, first, second):
+    """Kernels that number namespaces by CPU: those of jobs may be older than slurmd's, which was made on another CPU."""
+    cpus = [str(cpu) for cpu in sorted(os.sched_getaffinity(0))]
+    c = make(start=False)
+    c.start_controller(wait=False)
+    c.spawn("n1", ["taskset", "-c", cpus[first], "unshare", "-m", "taskset", "-c", cpus[second], harness.PREFIX / "sbin/slurmd", "-D", "-N", "n1"])
+    c.wait_ready()
+    for _ in range(2):
+        assert c.run(["srun", "sh", "-c", "ls /tmp | wc -l"]).ok() == "0"
+
+
 def unmount(path):
     while subprocess.run(["umount", "-l", str(path)], stderr=subprocess.DEVNULL).returncode == 0:
         pass
