@@ -188,6 +188,7 @@ static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const 
     struct launch *l = mem_new(struct launch);
 
     l->number = ++d->next_launch;
+    l->since_ms = loop_mono_ms();
     l->kind = kind;
     l->job = (struct job_key){cred->job_id, cred->restarts};
     l->step_id = cred->step_id;

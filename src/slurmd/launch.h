@@ -39,6 +39,7 @@ struct launch {
     uint64_t call;
     struct slurmd *owner;            /* of the timer */
     struct loop_timer *commit_timer; /* prepared: how long it waits; NULL: not prepared */
+    int64_t since_ms, commit_ms;     /* when it came, by loop_mono_ms(); how long it waits */
     uint64_t key; /* of srun's or sbcast's connections: tells a repeat from another launch */
 };
 

@@ -5,8 +5,12 @@
 #include "slurmd/script.h"
 #include "slurmd/step.h"
 
-#define PROLOG_UNLIMITED_SEC 3600 /* taken for one that has no limit */
-#define MESSAGES 3                /* round trips between the end of the last prolog and a commit */
+/* Prologs without a limit: those of the other nodes may take so many times as long as this node's
+ * own took, within these bounds. */
+#define PROLOG_TIMES 10
+#define PROLOG_LEAST_MS (300 * 1000)
+#define PROLOG_MOST_MS (3600 * 1000)
+#define MESSAGES 3 /* round trips between the end of the last prolog and a commit */
 
 struct usage_held {
     size_t bytes, steps;
@@ -65,10 +69,14 @@ int launch_limits_check_args(const Pb__LaunchTasks *m, struct err *err)
                    bytes, ARGS_BYTES_MAX);
 }
 
-int64_t launch_limits_commit_ms(const struct conf *c)
+int64_t launch_limits_commit_ms(const struct conf *c, int64_t prepared_ms)
 {
-    int64_t prolog_sec = script_limit_sec(c, false);
+    int64_t prolog_ms = script_limit_sec(c, false) * 1000;
 
-    return ((prolog_sec ? prolog_sec : PROLOG_UNLIMITED_SEC) + MESSAGES * c->message_timeout_sec) *
-           1000;
+    if (!prolog_ms) {
+        prolog_ms = prepared_ms < PROLOG_MOST_MS ? prepared_ms * PROLOG_TIMES : PROLOG_MOST_MS;
+        prolog_ms = prolog_ms > PROLOG_LEAST_MS ? prolog_ms : PROLOG_LEAST_MS;
+        prolog_ms = prolog_ms < PROLOG_MOST_MS ? prolog_ms : PROLOG_MOST_MS;
+    }
+    return prolog_ms + MESSAGES * 1000 * (int64_t)c->message_timeout_sec;
 }

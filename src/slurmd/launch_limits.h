@@ -19,5 +19,6 @@
 int launch_limits_check(const struct slurmd *d, const Pb__Cred *cred, size_t bytes,
                         struct err *err);
 int launch_limits_check_args(const Pb__LaunchTasks *m, struct err *err);
-/* How long a prepared launch waits for its commit: while the prologs of the other nodes may run. */
-int64_t launch_limits_commit_ms(const struct conf *c);
+/* How long a launch that took so long to be prepared here waits for its commit: while the prologs
+ * of the other nodes may run. */
+int64_t launch_limits_commit_ms(const struct conf *c, int64_t prepared_ms);

@@ -143,9 +143,14 @@ static void a_commit_may_take_as_long_as_prologs(void **state)
 {
     conf = (struct conf){
         .message_timeout_sec = 10, .prolog_timeout_sec = 100, .prolog_epilog_timeout_sec = 65534};
-    assert_int_equal(launch_limits_commit_ms(&conf), 130000);
-    conf.prolog_timeout_sec = 65534;
-    assert_int_equal(launch_limits_commit_ms(&conf), 3630000);
+    assert_int_equal(launch_limits_commit_ms(&conf, 1), 130000);
+    assert_int_equal(launch_limits_commit_ms(&conf, 90000), 130000);
+    conf.prolog_timeout_sec = 65534; /* then as long as this node's own took, and more */
+    assert_int_equal(launch_limits_commit_ms(&conf, 0), 330000);
+    assert_int_equal(launch_limits_commit_ms(&conf, 29999), 330000);
+    assert_int_equal(launch_limits_commit_ms(&conf, 60000), 630000);
+    assert_int_equal(launch_limits_commit_ms(&conf, 360001), 3630000);
+    assert_int_equal(launch_limits_commit_ms(&conf, INT64_MAX), 3630000);
 }
 
 int main(void)

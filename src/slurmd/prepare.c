@@ -33,7 +33,7 @@ static void on_commit_late(void *ctx)
     struct job *j = job_find(d, l->job.id, l->job.restarts);
     _cleanup_free_ char *text =
         mem_printf("the launch was prepared on node %s, and not committed within %lld s", d->name,
-                   (long long)(launch_limits_commit_ms(d->conf) / 1000));
+                   (long long)(l->commit_ms / 1000));
 
     for (size_t i = 0; i < j->waiting.len; i++)
         if (j->waiting.data[i] == l) {
@@ -48,7 +48,8 @@ void prepare_await_commit(struct job *j, struct launch *l)
 {
     l->owner = j->d;
     l->commit_timer = loop_timer_new(j->d->loop, on_commit_late, l);
-    loop_timer_set(l->commit_timer, launch_limits_commit_ms(j->d->conf));
+    l->commit_ms = launch_limits_commit_ms(j->d->conf, loop_mono_ms() - l->since_ms);
+    loop_timer_set(l->commit_timer, l->commit_ms);
 }
 
 void prepare_commit(struct slurmd *d, uint64_t call)
