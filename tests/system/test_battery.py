@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import DEADLINE, SEED, SOAK, amount, eventually
+from harness import DEADLINE, PREFIX, SEED, SOAK, amount, eventually
 from hosts import wrong_clock
 from netproxy import Proxy
 from preload import Switch, library
@@ -112,13 +112,15 @@ MEMORY = r"""
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
-/* Once the file 'armed' is there, the allocation of the number in it fails. */
+/* Once the file 'armed' is there, the allocation of the number in it fails; with a name behind it, only in a program of that name. */
 static int fails(void)
 {
     static atomic_int left = -1, busy;
-    char text[16] = "";
+    char text[64] = "", program[256] = "";
+    const char *name;
     FILE *f;
 
     if (left > 0)
@@ -126,7 +128,8 @@ static int fails(void)
     if (left == 0 || atomic_exchange(&busy, 1))
         return 0;
     if (access(DIR "/armed", F_OK) == 0 && (f = fopen(DIR "/armed", "re"))) {
-        if (fgets(text, sizeof(text), f))
+        if (readlink("/proc/self/exe", program, sizeof(program) - 1) > 0 && fgets(text, sizeof(text), f) &&
+            (!(name = strchr(text, ' ')) || !strcmp(name + 1, strrchr(program, '/') + 1)))
             left = atoi(text);
         fclose(f);
     }
@@ -190,6 +193,57 @@ def test_an_allocation_fails(make_cluster):
     assert len(acknowledged) == len(set(acknowledged)) and set(acknowledged) <= known
     assert ends > 0
     c.wait_ready()
+
+
+@pytest.mark.allocator
+@pytest.mark.parametrize("program", ["slurmd", "slurmstepd-spank"])
+def test_an_allocation_of_a_node_fails(make_cluster, program):
+    """D4: a daemon of a node ends, or refuses: the job has run or says that it has not, its node is well, and nothing is left there."""
+    c, pick = make_cluster(nodes=1, start=False, conf="MessageTimeout=2"), random.Random(SEED)
+    where, sbin = c.dir / "first", c.dir / "sbin"
+    first = library(where, MEMORY)
+    if program == "slurmd":
+        c.preload["n1"] = first
+        start = lambda: c.start_node("n1")
+    else:  # the one for plugins: the other one has no libraries; slurmd starts it from its own directory, without LD_PRELOAD
+        plugin = where / "empty.so"
+        subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-", "-o", plugin], check=True, text=True,
+                       input='const char plugin_name[] = "empty", plugin_type[] = "spank"; const unsigned int plugin_version = 0x1a0500;')
+        (c.dir / "plugstack.conf").write_text(f"optional {plugin}\n")
+        shutil.copytree(PREFIX / "sbin", sbin)
+        (sbin / program).write_text(f"#!/bin/bash\nLD_PRELOAD={first} exec -a \"$0\" {PREFIX}/sbin/{program} \"$@\"\n")
+        start = lambda: c.spawn("n1", [sbin / "slurmd", "-D", "-N", "n1"])
+    memory = Switch(where)
+    c.start_controller(wait=False)
+    start()
+    c.wait_ready()
+    ends = 0
+    numbers = sorted({pick.randrange(1, 10), *pick.sample(range(1, 400 if SOAK else 100), amount(2, 200))})
+    for number in numbers:
+        memory.on("armed.new", f"{number} {program}")
+        os.rename(where / "armed.new", where / "armed")
+        p = c.popen(["srun", "-n1", "sh", "-c", f"echo ran >>{c.work}/ran-{number}"])
+        out, err = p.communicate(timeout=DEADLINE)
+        memory.off("armed")
+        ran = (c.work / f"ran-{number}").read_text().count("ran") if (c.work / f"ran-{number}").exists() else 0
+        assert ran == 1 if p.returncode == 0 else ran <= 1 and err.strip(), (number, ran, err)
+        if program == "slurmd" and c.daemons["n1"].poll() is not None:
+            assert "memory" in c.tail("n1", 20)
+        if program == "slurmd":
+            ends += c.daemons["n1"].poll() is not None
+            if c.daemons["n1"].poll() is None:
+                c.kill("n1")
+            c.daemons.pop("n1", None)
+            start()
+        else:
+            ends += p.returncode != 0
+        eventually(lambda: not c.run("squeue -h").ok(), "an empty queue")
+        eventually(lambda: c.node("n1")["State"].startswith("IDLE"), lambda: c.node("n1"))
+        if c.node("n1")["State"] != "IDLE":
+            c.run("scontrol update NodeName=n1 State=RESUME").ok()
+            c.wait_ready()
+        assert c.run("srun -n1 echo well").ok() == "well", number
+    assert ends > 0
 
 
 @pytest.mark.trials(10)
