@@ -14,7 +14,12 @@ bool private_shows_job(const struct control *c, const struct caller *who, const 
 
 int private_denial(const struct control *c, const struct caller *who, const struct job *j)
 {
-    return private_shows_job(c, who, j) ? ERR_ACCESS : ERR_NO_JOB;
+    if (private_shows_job(c, who, j))
+        return ERR_ACCESS;
+    /* The caller does not learn that there is such a job, and whoever reads the log does. */
+    control_log_limited((struct control *)c, who->uid, LOG_LVL_INFO,
+                        "refused: uid %u may not see job %u of uid %u", who->uid, j->id, j->uid);
+    return ERR_NO_JOB;
 }
 
 bool private_shows_resv(struct control *c, const struct caller *who, const struct resv *r)

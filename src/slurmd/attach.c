@@ -36,8 +36,12 @@ static int check_caller(const struct slurmd *d, const struct rpc_request *r, con
 {
     if (r->who.uid == (uid_t)j->note.about->uid || r->roles & RPC_WHO_ADMIN)
         return 0;
-    if (conf_is_private(d->conf, "jobs"))
+    if (conf_is_private(d->conf, "jobs")) {
+        if (log_allow_source(&refusals, r->who.uid))
+            log_error("refused: uid %u (%s) may not see job %u of uid %u", (unsigned)r->who.uid,
+                      r->peer, j->key.id, (unsigned)j->note.about->uid);
         return not_here(d, j->key.id, err);
+    }
     return err_set(err, -ERR_ACCESS, "%s: job %u is not yours", err_text(ERR_ACCESS), j->key.id);
 }
 

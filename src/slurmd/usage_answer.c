@@ -8,6 +8,9 @@
 #include "slurmd/pids.h"
 #include "slurmd/usage_priv.h"
 
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+
 #define PIDS_FRESH_MS 100 /* processes that are told are no older */
 
 static void reply_step(struct usage *u, const struct answer *a)
@@ -168,6 +171,16 @@ static bool may_see_all(const struct rpc_request *r)
     return r->roles & (RPC_WHO_ADMIN | RPC_WHO_OPERATOR);
 }
 
+static void refuse(struct slurmd *d, const struct rpc_request *r, int code)
+{
+    static struct log_limits refusals = {.burst = 60};
+
+    if (log_allow_source(&refusals, r->who.uid))
+        log_error("refused: uid %u (%s): %s: %s", (unsigned)r->who.uid, r->peer, r->rpc->name,
+                  err_text(ERR_ACCESS));
+    rpc_reply_error(d->server, r->call, code, NULL);
+}
+
 void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__StepUsageRequest *m = (const Pb__StepUsageRequest *)r->body;
@@ -183,8 +196,7 @@ void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
     if (!j)
         rpc_reply_error(d->server, r->call, ERR_NO_JOB, NULL);
     else if (r->who.uid != (uid_t)j->note.about->uid && !may_see_all(r))
-        rpc_reply_error(d->server, r->call,
-                        conf_is_private(d->conf, "jobs") ? ERR_NO_JOB : ERR_ACCESS, NULL);
+        refuse(d, r, conf_is_private(d->conf, "jobs") ? ERR_NO_JOB : ERR_ACCESS);
     else
         answer_later(d->usage, &a);
 }
@@ -255,7 +267,7 @@ void usage_answer_node(struct slurmd *d, const struct rpc_request *r)
                        .all_jobs = may_see_all(r) || !conf_is_private(d->conf, "jobs")};
 
     if ((a.collect || m->has_have) && !(r->roles & RPC_WHO_ADMIN))
-        rpc_reply_error(d->server, r->call, ERR_ACCESS, NULL);
+        refuse(d, r, ERR_ACCESS);
     else if (m->has_have && forget_collected(d->usage, m->have))
         rpc_reply_error(d->server, r->call, EIO, "what was counted cannot be written down");
     else
