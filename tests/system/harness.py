@@ -3,6 +3,7 @@
 
 Nothing here waits for a time: waiting is asking again until a deadline, which is only for a test that has failed.
 """
+import base64
 import collections
 import contextlib
 import json
@@ -14,6 +15,7 @@ import re
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import tempfile
 import time
@@ -336,6 +338,7 @@ class Cluster:
 
     def stop(self):
         """Orderly: cancels what runs, stops the daemons, and asserts that nothing is left."""
+        self.check_secrets()
         if "slurmctld" in self.daemons and self.daemons["slurmctld"].poll() is None:
             everyone = [] if ROOT else ["--me"]
             self.run(["scancel", "-Q", *(everyone or ["-t", "PENDING,RUNNING,SUSPENDED"])])
@@ -354,6 +357,30 @@ class Cluster:
         self.check_reports()
         left = [p for p in (self.dir / "run").glob("*")] if (self.dir / "run").exists() else []
         assert not left, f"sockets left behind: {left}"
+
+    def check_secrets(self):
+        """RELIABILITY G10: the key is in no command line, environment, log or file that others may read, and there is no core file."""
+        try:
+            key = (self.dir / "slurm.key").read_bytes()[:24]
+        except FileNotFoundError:
+            return
+        if len(key) < 24:
+            return
+        forms = [key, key.hex().encode(), key.hex().upper().encode(), base64.b64encode(key)]
+        for pid in processes_of(self.dir):
+            for name in ("cmdline", "environ"):
+                with contextlib.suppress(OSError):  # it has ended
+                    held = pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
+                    assert not any(form in held for form in forms), f"the key is in {name} of process {pid}"
+        for path in self.dir.rglob("*"):
+            with contextlib.suppress(OSError):
+                s = path.lstat()
+                if not stat.S_ISREG(s.st_mode):
+                    continue
+                assert not re.fullmatch(r"core(\.\d+)?", path.name), f"a core file: {path}"
+                if path.name != "slurm.key" and (s.st_mode & 0o044 or path.suffix in (".log", ".stderr")) and s.st_size < 1 << 22:
+                    text = path.read_bytes()
+                    assert not any(form in text for form in forms), f"the key is in {path}"
 
     def check_reports(self):
         """No daemon, shepherd or script of root has written the report of a sanitizer; a killed one must not have, either."""

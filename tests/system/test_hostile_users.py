@@ -42,7 +42,7 @@ def test_random_option_values(cluster):
     for command in COMMANDS:
         options[command] = options_of(cluster, command)
         assert options[command] or command in ("sdiag", "sattach"), command
-    for _ in range(amount(400, 20000)):
+    for _ in range(amount(400, 100000)):
         command = pick.choice([c for c in COMMANDS if options[c]])
         words = [f"--{pick.choice(options[command])}={draw_value(pick)}" for _ in range(pick.randrange(1, 4))]
         line = [command, *words, *COMMANDS[command]]

@@ -10,7 +10,7 @@ import subprocess
 
 import pytest
 
-from harness import ROOT, eventually
+from harness import PREFIX, ROOT, eventually, processes_of
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="needs root to become another user")
 NOBODY = pwd.getpwnam("nobody").pw_uid
@@ -41,6 +41,36 @@ def test_daemons_leave_no_core_and_tasks_may(own_limit, make_cluster):
         assert [core_limit(pid) for pid in (c.daemons["n1"].pid, shepherd, task)] == [0, 0, own_limit]
         p.terminate()
         p.communicate()
+
+
+def rights(pid):
+    """(the ids, the effective and permitted capabilities, whether setuid programs have no effect)"""
+    fields = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
+    return set(fields["Uid"].split()), {int(fields["CapEff"], 16), int(fields["CapPrm"], 16)}, fields["NoNewPrivs"]
+
+
+def test_capabilities_of_every_process(make_cluster):
+    """RELIABILITY G15: of SlurmUser and users none at all; only slurmd and step daemons are root's, and no installed program gives any."""
+    c = make_cluster(nodes=1, start=False)
+    daemon = pwd.getpwnam("daemon").pw_uid
+    c.conf_file.write_text(re.sub("^SlurmUser=.*$", "SlurmUser=daemon", c.conf_file.read_text(), flags=re.M))
+    os.chown(c.dir / "slurm.key", daemon, 0)
+    c.start()
+    with c.popen(["srun", "-n1", "sh", "-c", "echo $PPID $$; exec sleep 1000"], user="nobody") as p:
+        shepherd, task = map(int, p.stdout.readline().split())
+        found = {args.split()[0].rpartition("/")[2]: pid for pid, args in processes_of(c.dir).items()}
+        users = {"slurmctld": daemon, "slurmscriptd": daemon, "srun": NOBODY, "sleep": NOBODY}
+        for name, uid in users.items():
+            assert rights(found[name])[:2] == ({str(uid)}, {0}), name
+        assert rights(task)[:2] == ({str(NOBODY)}, {0})
+        others = {args.split()[0].rpartition("/")[2].rstrip(":") for pid, args in processes_of(c.dir).items() if rights(pid)[1] != {0}}
+        assert others <= {"slurmd", "slurmstepd"} and {rights(pid)[0] == {"0"} for pid in (found["slurmd"], shepherd)} == {True}
+        p.terminate()
+        p.communicate()
+    for path in PREFIX.rglob("*"):
+        if path.is_file() and not path.is_symlink():
+            assert not path.stat().st_mode & 0o6000, path
+            assert "security.capability" not in os.listxattr(path), path
 
 
 def test_a_job_cannot_change_its_script(cluster):

@@ -8,10 +8,11 @@ import socket
 import stat
 import struct
 import subprocess
+import time
 
 import pytest
 
-from harness import PREFIX, ROOT, Cluster, amount, eventually
+from harness import PREFIX, ROOT, SEED, Cluster, amount, eventually
 
 MAGIC = b"SLUI"
 
@@ -60,6 +61,18 @@ def ask(address, data):
                 break
             got += chunk
         return got
+
+
+def memory_kib(pid):
+    """Of its own, without what it shares."""
+    return int(re.search(r"RssAnon:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())[1])
+
+
+def ask_squeue(cluster):
+    """Seconds."""
+    began = time.monotonic()
+    cluster.run("squeue -h").ok()
+    return time.monotonic() - began
 
 
 def ports(cluster):
@@ -112,9 +125,14 @@ def test_refused_and_still_there(cluster, name):
 
 
 def test_random_frames(cluster):
-    """F3: the daemons stay, and serve others meanwhile."""
-    chance = random.Random(3)
+    """F3: the daemons stay, serve others meanwhile, and have no more memory than before."""
+    took, quiet = [], max(ask_squeue(cluster) for _ in range(20))
+    chance, before = random.Random(SEED), {}
     for i in range(amount(600, 100000)):
+        if i == 200:  # warm
+            before = {name: memory_kib(cluster.daemons[name].pid) for name in ("slurmctld", "n1")}
+        if i % 200 == 199:
+            took.append(ask_squeue(cluster))
         body = chance.randbytes(chance.randrange(200))
         data = header(rpc=chance.choice([1, 2, 3, 5, 8, 10, 40, 41, 60, 61, 80, 100, chance.randrange(65536)]),
                       flags=chance.choice([0, 0, 0, 8, chance.randrange(65536)]),
@@ -122,14 +140,18 @@ def test_random_frames(cluster):
         talk(chance.choice(ports(cluster)), data)
     for name in ("slurmctld", "n1"):
         assert cluster.running(name)
+        assert memory_kib(cluster.daemons[name].pid) - before[name] < 8 * 1024, name
+    late = sorted(took)[len(took) * 99 // 100]
+    print(f"99 in 100 questions answered within {late * 1000:.0f} ms ({quiet * 1000:.0f} ms before)")
+    assert late < quiet + (0.1 if len(took) > 100 else 1)
     assert cluster.run("srun -n1 echo ok").ok() == "ok"
 
 
 def test_local_socket_takes_no_nonsense(cluster):
-    chance = random.Random(5)
+    chance = random.Random(SEED)
     for name in ("slurmctld", "slurmd-n1"):
         path = str(cluster.dir / "run" / name)
-        for i in range(200):
+        for i in range(amount(200, 100000)):
             body = chance.randbytes(chance.randrange(100))
             talk(path, header(rpc=chance.choice([1, 2, 3, 8, 9, 10, 12, 61, 100, 101]), body=len(body)) + body)
     assert cluster.run("srun -n1 echo ok").ok() == "ok"
@@ -196,6 +218,32 @@ def test_wrong_key_cannot_take_part(make_cluster):
     assert c.run("sinfo -h -o %t").ok() not in ("idle",)
 
 
+@pytest.mark.parametrize("also_the_controller", [True, False])
+def test_a_key_is_rotated(make_cluster, also_the_controller):
+    """G2: who has the old key is refused by who has the new one, and the other way round; what runs runs on, and works with the new one everywhere."""
+    c = make_cluster(nodes=1)
+    job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.05; done; exit 3")
+    eventually(lambda: c.state(job) == "RUNNING", "running")
+    (c.dir / "new.key").write_bytes(os.urandom(64))
+    (c.dir / "new.key").chmod(0o600)
+    (c.dir / "new.key").rename(c.dir / "slurm.key")
+    changed, other = ("slurmctld", "n1") if also_the_controller else ("n1", "slurmctld")
+    at = (c.dir / "slurmctld.log").stat().st_size
+    c.kill(changed)
+    start = c.start_controller if changed == "slurmctld" else lambda: c.start_node("n1")
+    start()
+    eventually(lambda: "refused" in (c.dir / "slurmctld.log").read_text()[at:], "the refusal in the log")
+    assert "idle" not in c.run("sinfo -h -o %t").ok().replace("idle*", "")
+    c.run("squeue -h", env={"SLUICE_NO_LOCAL_SOCKET": "1"}).fails("slurm.key")  # a token of the old key, or for it
+    c.kill(other)
+    c.start_node("n1") if other == "n1" else c.start_controller()
+    c.wait_ready()
+    assert c.run("srun -n1 echo well", env={"SLUICE_NO_LOCAL_SOCKET": "1"}).ok() == "well"
+    assert c.state(job) == "RUNNING"
+    (c.work / "go").touch()
+    assert c.wait(job)["ExitCode"] == "3:0"
+
+
 @pytest.mark.parametrize("spoil", ["mode", "empty", "missing", "link"])
 def test_bad_key_file_stops_the_daemon(make_cluster, spoil):
     c = make_cluster(nodes=1, start=False)
@@ -220,6 +268,42 @@ def test_files_are_private(cluster):
         assert stat.S_IMODE(path.stat().st_mode) & 0o022 == 0, path
     for path in (cluster.dir / "state").iterdir():
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
+
+
+@pytest.mark.allocator  # measures memory
+@pytest.mark.slow
+def test_slow_senders_are_closed(make_cluster):
+    """H2: a byte a second of a request, over TCP and the local socket: all are closed in time, without much memory, and others are served."""
+    c, count = make_cluster(nodes=1, conf="TLSType=none"), amount(100, 1000)
+    pid = c.daemons["slurmctld"].pid
+    c.run("squeue -h", env={"SLUICE_NO_LOCAL_SOCKET": "1"}).ok()
+    before, began, slowest, data = memory_kib(pid), time.monotonic(), 0.0, header(rpc=2, token=256, body=2) + bytes(20)
+    held = []
+    for _ in range(count):
+        s = socket.create_connection(("127.0.0.1", c.port))
+        s.setblocking(False)
+        held.append(s)
+    most = 0
+    for at in range(60):
+        for s in list(held):
+            try:
+                s.send(data[at:at + 1])
+                if s.recv(100) == b"":
+                    held.remove(s)
+            except BlockingIOError:
+                continue
+            except OSError:
+                held.remove(s)
+        most = max(most, memory_kib(pid) - before)
+        asked = time.monotonic()
+        c.run("squeue -h").ok()
+        slowest = max(slowest, time.monotonic() - asked)
+        if not held:
+            break
+        time.sleep(max(0, began + at + 1 - time.monotonic()))
+    took = time.monotonic() - began
+    print(f"{count} slow senders closed after {took:.1f} s, {most / count:.1f} KiB of memory each; others had their answers within {slowest:.2f} s")
+    assert not held and took < 30 and most < 16 * count and slowest < 5
 
 
 def test_slow_sender_does_not_hold_others(cluster):
