@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-from harness import ROOT, SEED, amount, eventually
+from harness import ROOT, SEED, SOAK, amount, eventually
 
 # With these a command would run for ever, wait for somebody, or read what is not the test's.
 LEFT_OUT = {"iterate", "wait", "wait-for-switch", "interactive", "bcast", "multi-prog", "pty", "x11", "export-file", "attach", "debugger-test", "wait-all-nodes",
@@ -36,13 +36,14 @@ def draw_value(pick):
     return "".join(chr(pick.randrange(1, 0x300)) for _ in range(pick.randrange(1, 20)))
 
 
-def test_random_option_values(cluster):
+@pytest.mark.parametrize("part", range(4 if SOAK else 1))
+def test_random_option_values(cluster, part):
     """F4: the command ends by itself with 0 or an error that says what is wrong; the daemons stay."""
-    pick, options = random.Random(SEED), {}
+    pick, options = random.Random(f"{SEED} {part}"), {}
     for command in COMMANDS:
         options[command] = options_of(cluster, command)
         assert options[command] or command in ("sdiag", "sattach"), command
-    for _ in range(amount(400, 100000)):
+    for _ in range(amount(400, 25000)):
         command = pick.choice([c for c in COMMANDS if options[c]])
         words = [f"--{pick.choice(options[command])}={draw_value(pick)}" for _ in range(pick.randrange(1, 4))]
         line = [command, *words, *COMMANDS[command]]
