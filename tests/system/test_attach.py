@@ -266,7 +266,8 @@ def test_what_is_not_there(cluster):
         cluster.run(["sattach", bad]).fails(f"Failed to parse stepid '{bad}'")
     cluster.run("sattach 4711.0").fails("Could not get job step info: Invalid job id specified: step 4711.0 is not running")
     cluster.run("sattach 4711").fails("job 4711 has no running step")
-    assert cluster.run("sattach 4711.0", env={"SLURM_EXIT_ERROR": "77"}).returncode == 77
+    for words in ("4711.0", "--none 1.0", "--output-filter=x 1.0", "", "--output-filter 1.0"):
+        assert cluster.run(f"sattach {words}", env={"SLURM_EXIT_ERROR": "77"}).returncode == 77, words
     cluster.run("sattach --pty --output-filter=1 1.0").fails("don't specify both --pty and I/O filtering")
     cluster.run("sattach --output-filter=x 1.0").fails('Invalid numeric value "x" for output-filter.')
     step = Step(cluster, "")

@@ -124,6 +124,18 @@ def test_a_file_comes_to_every_node(mine):
     assert mine.left() == ["w1", "w2", "w3", "w8"]
 
 
+def test_some_nodes_of_the_job(mine):
+    """--nodelist: a subset of the job's nodes, in any order; others of the cluster are refused, and nothing is copied then."""
+    sbcast(mine, "-F1", "-w", "n[6,2-3],n2", mine.source, f"{mine.dir}/local/some").ok()
+    assert [s is not None for s in mine.sums("some")] == [f"n{i}" in ("n2", "n3", "n6") for i in range(1, 8)]
+    for nodes in ("n1,n99", "n[", ""):
+        assert sbcast(mine, "-f", f"--nodelist={nodes}", mine.source, f"{mine.dir}/local/none").returncode == 1
+    sbcast(mine, "-w", "n1,n99", mine.source, f"{mine.dir}/local/none").fails("Invalid node name specified: --nodelist=n1,n99 has nodes that are not of job")
+    sbcast(mine, "-Z", "-w", "n1", mine.source, f"{mine.dir}/local/none").fails("option --no-allocation is not available")
+    sbcast(mine, "-w", "n99", mine.source, f"{mine.dir}/local/none").fails("--nodelist=n99 names no node of job")
+    assert mine.left() == ["some"]
+
+
 def test_lengths_at_the_edges_of_pieces(mine):
     source = mine.dir / "edge"
     for length in (0, 1, 65535, 65536, 65537, 4 * 65536):

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/vec.h"
@@ -333,10 +334,36 @@ static void send_next(struct bcast *b)
     b->send = cast_send_start(&o);
 }
 
+/* --nodelist: the others are taken out of the grant. */
+static int keep_nodes(Pb__CastGrant *grant, const char *nodes, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *wanted = NULL;
+    size_t kept = 0;
+    int rc = hostlist_parse(nodes, &wanted, err);
+
+    if (rc)
+        return rc;
+    hostlist_uniq(wanted);
+    for (size_t i = 0; i < grant->n_nodes; i++) {
+        if (hostlist_find(wanted, grant->nodes[i]->node) < 0)
+            continue;
+        if (i < grant->n_bcast_addr)
+            grant->bcast_addr[kept] = grant->bcast_addr[i];
+        grant->nodes[kept++] = grant->nodes[i];
+    }
+    grant->n_bcast_addr = grant->n_bcast_addr < kept ? grant->n_bcast_addr : kept;
+    grant->n_nodes = kept;
+    if (kept && kept == hostlist_count(wanted))
+        return 0;
+    return err_set(err, -ERR_NO_NODE, "%s: --nodelist=%s %s job %u", err_text(ERR_NO_NODE), nodes,
+                   kept ? "has nodes that are not of" : "names no node of", grant->job_id);
+}
+
 static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct bcast *b = ctx;
     _cleanup_str_ struct str bytes = STR_INIT;
+    struct err why = {0};
 
     b->ask = NULL;
     if (code < 0) {
@@ -347,6 +374,11 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
     arena_reset(&b->arena, 0);
     pb_pack(reply, &bytes); /* it is gone when we return */
     b->grant = arena_unpack(&b->arena, &pb__cast_grant__descriptor, bytes.data, bytes.len);
+    if (b->r.nodes && keep_nodes(b->grant, b->r.nodes, &why) < 0) {
+        cmd_error("%s", why.text);
+        finish(b, 1);
+        return;
+    }
     send_next(b);
 }
 

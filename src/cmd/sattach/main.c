@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     cmd_start("sattach");
     status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
-        return status;
+        return status ? cmd_exit_error() : 0;
     cmd_set_level(o.quiet, o.common.verbose);
     return run(&o);
 }

@@ -52,6 +52,7 @@ static int send_all(const struct options *o)
                               .id = &o->id,
                               .source = o->source,
                               .dest = o->dest,
+                              .nodes = o->nodes,
                               .done = on_done,
                               .ctx = &run};
     struct bcast *b = bcast_start(&r);

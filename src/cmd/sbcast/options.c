@@ -53,14 +53,12 @@ static void apply(struct options *o, const struct given *g)
     b->preserve = g->has[ID_preserve];
 }
 
-static int refuse_nodes(const struct given *g)
+static int refuse_unallocated(const struct given *g)
 {
-    if (!g->has[ID_nodelist] && !g->has[ID_no_allocation])
+    if (!g->has[ID_no_allocation])
         return 0;
-    cmd_error("option --%s is not available in this version: %s; run again without it",
-              g->has[ID_nodelist] ? "nodelist" : "no-allocation",
-              g->has[ID_nodelist] ? "a file goes to all nodes of the job, or of a step (--jobid)"
-                                  : "a file goes to nodes of a job");
+    cmd_error("option --no-allocation is not available in this version: a file goes to nodes of a "
+              "job; run again without it");
     return 2;
 }
 
@@ -115,7 +113,7 @@ int options_parse(struct options *o, int argc, char **argv)
                 argc - first);
         return 2;
     }
-    status = refuse_nodes(&given);
+    status = refuse_unallocated(&given);
     if (status)
         return status;
     bcast_settings_init(&o->settings, cmd_conf());
@@ -123,6 +121,7 @@ int options_parse(struct options *o, int argc, char **argv)
     status = find_job(o, given.value[ID_jobid]);
     if (status)
         return status;
+    o->nodes = given.value[ID_nodelist];
     o->source = argv[first];
     o->dest = find_dest(o, argv[first + 1]);
     return 0;

@@ -11,7 +11,8 @@ struct options {
     struct bcast_settings settings;
     Pb__StepId id;
     const char *source;
-    char *dest; /* absolute */
+    char *dest;        /* absolute */
+    const char *nodes; /* of the job; NULL: all */
 };
 
 extern const struct args_table options_table;
