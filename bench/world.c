@@ -152,7 +152,7 @@ static bool start(struct cluster *c, const struct decision *d)
     }
     order_remove(&d->job->part->queue, &d->job->queued);
     job_set_state(c, d->job, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
-    order_insert(&c->ends, &job_make_run(d->job)->ends, WORLD_NOW + d->job->limit_sec, d->job->id);
+    order_insert(&c->ends, &attempt_make(d->job)->ends, WORLD_NOW + d->job->limit_sec, d->job->id);
     return true;
 }
 

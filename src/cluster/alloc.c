@@ -12,8 +12,8 @@ static struct alloc_node *append(struct job *j, struct node *n, struct bitset *u
     struct alloc_node a = {.node = n->index, .busy = units, .mem_mib = mem_mib};
     a.units = (uint32_t)bitset_count(units);
     a.cpus = a.units * n->cpus_per_unit;
-    vec_push(&j->alloc, a);
-    return &vec_last(&j->alloc);
+    vec_push(&attempt_make(j)->alloc, a);
+    return &vec_last(&attempt_of(j)->alloc);
 }
 
 /* Of jobs that keep other users' away (--exclusive=user). */
@@ -38,11 +38,11 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
         park_take_units(n, j, a);
     n->used_mem_mib += a->mem_mib;
     n->jobs++;
-    n->parked += a->parked && !j->completing;
+    n->parked += a->parked && !attempt_of(j)->completing;
     vec_push(&n->holders, j->id);
     find_users(c, n);
-    n->completing += j->completing;
-    n->completing_units += j->completing && !a->parked ? a->units : 0;
+    n->completing += attempt_of(j)->completing;
+    n->completing_units += attempt_of(j)->completing && !a->parked ? a->units : 0;
     pool_update(c, n);
     c->stamp++;
 }
@@ -54,7 +54,7 @@ void alloc_count_part(struct cluster *c, struct part *p)
         return;
     p->used_cpus = mem_new_array(uint32_t, c->nodes.len + 1);
     vec_foreach (&c->jobs, j) /* not c->ends: while records are loaded, nothing is in it yet */
-        vec_foreach (&(*j)->alloc, a)
+        vec_foreach (&attempt_of((*j))->alloc, a)
             if ((*j)->part == p && !a->released && !a->parked)
                 p->used_cpus[a->node] += a->cpus;
 }
@@ -232,11 +232,11 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     vec_foreach (&a->gres, held)
         gres_held_release(n, held);
     n->jobs--;
-    n->parked -= a->parked && !j->completing;
+    n->parked -= a->parked && !attempt_of(j)->completing;
     forget_holder(n, j->id);
     find_users(c, n);
-    n->completing -= j->completing;
-    n->completing_units -= j->completing && !a->parked ? a->units : 0;
+    n->completing -= attempt_of(j)->completing;
+    n->completing_units -= attempt_of(j)->completing && !a->parked ? a->units : 0;
     n->squeezed = n->squeezed && n->jobs;
     if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
         node_count_units(c, n);
@@ -246,8 +246,8 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
 
 void alloc_begin_completing(struct cluster *c, struct job *j)
 {
-    j->completing = true;
-    vec_foreach (&j->alloc, a) {
+    attempt_make(j)->completing = true;
+    vec_foreach (&attempt_of(j)->alloc, a) {
         struct node *n = c->nodes.data[a->node];
         n->completing += !a->released;
         n->completing_units += a->released || a->parked ? 0 : a->units;
@@ -270,13 +270,14 @@ void alloc_node_done(struct alloc_node *a)
 
 void alloc_clear(struct cluster *c, struct job *j)
 {
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         alloc_release(c, j, a);
         alloc_node_done(a);
     }
-    vec_clear(&j->alloc);
-    if (j->run)
-        j->run->host_at = 0;
+    if (j->attempt) {
+        vec_clear(&j->attempt->alloc);
+        j->attempt->host_at = 0;
+    }
     job_forget_past(j);
 }
 
@@ -296,21 +297,21 @@ static void drop_of_step(struct step *s, uint32_t at)
 
 void alloc_drop(struct cluster *c, struct job *j, uint32_t at)
 {
-    struct alloc_node *a = &j->alloc.data[at];
+    struct alloc_node *a = &attempt_of(j)->alloc.data[at];
     alloc_release(c, j, a);
     alloc_node_done(a);
-    vec_remove(&j->alloc, at);
-    if (j->run && j->run->host_at == at)
-        j->run->host_at = 0;
-    else if (j->run && j->run->host_at > at)
-        j->run->host_at--;
-    vec_foreach (&j->steps, s)
+    vec_remove(&attempt_make(j)->alloc, at);
+    if (j->attempt && j->attempt->host_at == at)
+        j->attempt->host_at = 0;
+    else if (j->attempt && j->attempt->host_at > at)
+        j->attempt->host_at--;
+    vec_foreach (&attempt_of(j)->steps, s)
         drop_of_step(s, at);
 }
 
 struct alloc_node *alloc_find(struct job *j, uint32_t node)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (a->node == node)
             return a;
     return NULL;
@@ -334,28 +335,28 @@ static bool holds(const struct node *n, const struct job *j)
 static int check_job(const struct cluster *c, const struct job *j, struct sum *sums,
                      struct err *err)
 {
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         const struct node *n = c->nodes.data[a->node];
         struct sum *sum = &sums[a->node];
         if (a->released)
             continue;
-        if (job_is_final(j) && !j->completing)
+        if (job_is_final(j) && !attempt_of(j)->completing)
             return err_set(err, -ERR_INTERNAL, "%s is held by job %u, which has ended", n->name,
                            j->id);
         if (j->state == PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "%s is held by pending job %u", n->name, j->id);
-        if (a->parked && j->state != PB__JOB_STATE__SUSPENDED && !j->completing)
+        if (a->parked && j->state != PB__JOB_STATE__SUSPENDED && !attempt_of(j)->completing)
             return err_set(err, -ERR_INTERNAL, "%s: job %u runs without its cores", n->name, j->id);
         if (!job_is_final(j) && n->connected && !str_eq(a->incarnation, n->incarnation))
             return err_set(err, -ERR_INTERNAL, "%s was booted and is held by job %u of before",
                            n->name, j->id);
         sum->mem_mib += a->mem_mib;
         sum->jobs += holds(n, j);
-        sum->completing += j->completing;
-        sum->parked += a->parked && !j->completing;
+        sum->completing += attempt_of(j)->completing;
+        sum->parked += a->parked && !attempt_of(j)->completing;
         if (a->parked)
             continue;
-        sum->completing_units += j->completing ? a->units : 0;
+        sum->completing_units += attempt_of(j)->completing ? a->units : 0;
         if (!j->want.shared)
             bitset_or(sum->own, a->busy);
         bitset_foreach (a->busy, i)

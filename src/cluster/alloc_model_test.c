@@ -166,7 +166,7 @@ static void step_begin(struct cluster *c, struct model *m, struct job *j)
     if (!m->ended[j->id] || job_nodes_left(j) > 0)
         return;
     alloc_clear(c, j);
-    m->ended[j->id] = j->completing = false;
+    m->ended[j->id] = attempt_make(j)->completing = false;
     job_load_state(c, j, PB__JOB_STATE__RUNNING);
 }
 
@@ -188,12 +188,12 @@ static void rebuild(const struct cluster *c, const struct model *m)
                    *to = test_job(next, from->id, from->want.exclusive ? "exclusive" : "");
         to->part = next->parts.data[to->id % 2 == 0];
         job_load_state(next, to, from->state);
-        to->completing = from->completing;
+        attempt_make(to)->completing = attempt_of(from)->completing;
         job_pack_live(c, from);
         const Pb__JobLive *live =
             arena_unpack(&arena, &pb__job_live__descriptor, from->live.data, from->live.len);
         assert_non_null(live);
-        assert_int_equal(live->n_alloc, from->alloc.len);
+        assert_int_equal(live->n_alloc, attempt_of(from)->alloc.len);
         for (size_t i = 0; i < live->n_alloc; i++)
             assert_int_equal(alloc_retake(next, to, live->alloc[i]), 0);
         assert_int_equal(job_alloc_cpus(to), job_alloc_cpus(from));

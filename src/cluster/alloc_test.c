@@ -20,7 +20,7 @@ static struct job *running(struct cluster *c, uint32_t id, const char *words)
 static void refused(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem)
 {
     const struct node before = *c->nodes.data[node], *n = c->nodes.data[node];
-    size_t bits = bitset_count(n->busy), len = j->alloc.len;
+    size_t bits = bitset_count(n->busy), len = attempt_of(j)->alloc.len;
     uint64_t stamp = c->stamp;
     struct err err = {0};
 
@@ -31,7 +31,7 @@ static void refused(struct cluster *c, struct job *j, uint32_t node, uint32_t un
     assert_int_equal(alloc_take(c, j, node, units, mem, NULL), -ERR_NODES_BUSY);
     assert_memory_equal(&before, n, sizeof before);
     assert_int_equal(bitset_count(n->busy), bits);
-    assert_int_equal(j->alloc.len, len);
+    assert_int_equal(attempt_of(j)->alloc.len, len);
     assert_int_equal(c->stamp, stamp);
     test_sound(c);
 }
@@ -161,7 +161,7 @@ static void release_is_once(void **state)
     assert_true(j->dirty);
     alloc_clear(c, j);
     alloc_clear(c, j);
-    assert_int_equal(j->alloc.len, 0);
+    assert_int_equal(attempt_of(j)->alloc.len, 0);
     assert_int_equal(job_nodes_left(j), 0);
     assert_int_equal(n->free_units, 3);
     assert_int_equal(c->nodes.data[2]->jobs, 0);
@@ -196,7 +196,7 @@ static void damaged_records(void **state)
     (void)state;
     assert_int_equal(retake(c, j, "nobody", "\1", 1), -ERR_NO_NODE);
     assert_int_equal(retake(c, j, "", "\1", 1), -ERR_NO_NODE);
-    assert_int_equal(j->alloc.len, 0);
+    assert_int_equal(attempt_of(j)->alloc.len, 0);
     assert_int_equal(retake(c, j, "a", "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9), 0);
     assert_int_equal(c->nodes.data[0]->free_units, 0); /* it has no more */
     assert_int_equal(retake(c, j, "b", "\1", 1), 0);
@@ -233,10 +233,11 @@ static void first_cores(void **state)
     assert_int_equal(retake(c, j, "a", NULL, 0), 0);
     assert_int_equal(retake(c, j, "b", NULL, 0), 0);
     assert_int_equal(retake(c, j, "c", NULL, 0), 0);
-    assert_int_equal(j->alloc.data[0].units, 1);
-    assert_int_equal(j->alloc.data[1].units, 2);
-    assert_int_equal(j->alloc.data[2].units, 1);
-    assert_true(bitset_test(j->alloc.data[1].busy, 0) && bitset_test(j->alloc.data[1].busy, 1));
+    assert_int_equal(attempt_of(j)->alloc.data[0].units, 1);
+    assert_int_equal(attempt_of(j)->alloc.data[1].units, 2);
+    assert_int_equal(attempt_of(j)->alloc.data[2].units, 1);
+    assert_true(bitset_test(attempt_of(j)->alloc.data[1].busy, 0) &&
+                bitset_test(attempt_of(j)->alloc.data[1].busy, 1));
     test_sound(c);
     test_cluster_free(c);
 }
@@ -297,7 +298,7 @@ static void check_sees(void **state)
     job_load_state(c, j, PB__JOB_STATE__COMPLETED);
     expect_unsound(c, "b is held by job 1, which has ended");
     alloc_begin_completing(c, j);
-    assert_true(j->completing);
+    assert_true(attempt_of(j)->completing);
     test_sound(c);
     n->completing++;
     expect_unsound(c, "b: the ledger and the jobs disagree");
@@ -305,9 +306,9 @@ static void check_sees(void **state)
     n->completing_units++;
     expect_unsound(c, "b: the ledger and the jobs disagree");
     n->completing_units--;
-    bitset_set(k->alloc.data[0].busy, 0);
+    bitset_set(attempt_of(k)->alloc.data[0].busy, 0);
     expect_unsound(c, "a core is allocated twice, to job 2");
-    bitset_unset(k->alloc.data[0].busy, 0);
+    bitset_unset(attempt_of(k)->alloc.data[0].busy, 0);
     bitset_set(n->busy, 3);
     expect_unsound(c, "b: the ledger and the jobs disagree");
     bitset_unset(n->busy, 3);
@@ -375,7 +376,7 @@ static void under_jobs(const char *before, const char *after, uint32_t cpus)
         if (m->free_units * m->cpus_per_unit > m->cpus - used)
             fail_msg("%u jobs of %u CPUs, %u of %u free: %s, then %s", left, held,
                      m->free_units * m->cpus_per_unit, m->cpus, before, after);
-        alloc_release(next, jobs[left - 1], &jobs[left - 1]->alloc.data[0]);
+        alloc_release(next, jobs[left - 1], &attempt_of(jobs[left - 1])->alloc.data[0]);
         job_load_state(next, jobs[left - 1], PB__JOB_STATE__COMPLETED);
         test_sound(next);
     }

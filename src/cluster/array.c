@@ -85,7 +85,7 @@ bool array_is_over(const struct array *a)
     if (a->pending || a->running)
         return false;
     for (const struct job *j = array_first(a); j; j = array_after(j))
-        if (j->requeue_after)
+        if (attempt_of(j)->requeue_after)
             return false;
     return true;
 }
@@ -94,8 +94,8 @@ int array_worst_exit(const struct array *a)
 {
     int worst = a->gone_exit;
     for (const struct job *j = array_first(a); j; j = array_after(j))
-        if (j->exit_status > worst)
-            worst = j->exit_status;
+        if (attempt_of(j)->exit_status > worst)
+            worst = attempt_of(j)->exit_status;
     return worst;
 }
 
@@ -314,7 +314,8 @@ void array_leave(struct cluster *c, struct job *j)
     a->gone_badly += well ? 0 : n;
     if (!well)
         add_tasks(&a->gone_failed, j);
-    a->gone_exit = j->exit_status > a->gone_exit ? j->exit_status : a->gone_exit;
+    a->gone_exit =
+        attempt_of(j)->exit_status > a->gone_exit ? attempt_of(j)->exit_status : a->gone_exit;
     mark(c, a);
 }
 

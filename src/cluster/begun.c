@@ -32,7 +32,7 @@ static void drop_old(struct cluster *c)
 static uint32_t cpus_of(const struct job *j)
 {
     uint64_t cpus = 0;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         cpus += a->cpus;
     return cpus < UINT32_MAX ? (uint32_t)cpus : UINT32_MAX;
 }
@@ -62,7 +62,7 @@ void begun_sort(struct cluster *c)
     for (size_t i = 0; i < n; i++) {
         dated[i].job = c->begun.list.data[i];
         const struct job *j = begun_job(c, &dated[i].job);
-        dated[i].start_at = j->start_at;
+        dated[i].start_at = attempt_of(j)->start_at;
         dated[i].job.cpus = cpus_of(j);
     }
     qsort(dated, n, sizeof(*dated), by_start);

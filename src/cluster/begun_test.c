@@ -7,7 +7,7 @@
 static struct job *begin(struct cluster *c, uint32_t id, int64_t start_at)
 {
     struct job *j = test_job(c, id, "");
-    j->start_at = start_at;
+    attempt_make(j)->start_at = start_at;
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     return j;
 }
@@ -15,7 +15,7 @@ static struct job *begin(struct cluster *c, uint32_t id, int64_t start_at)
 static struct job *restore(struct cluster *c, uint32_t id, int64_t start_at)
 {
     struct job *j = test_job(c, id, "");
-    j->start_at = start_at;
+    attempt_make(j)->start_at = start_at;
     job_load_state(c, j, PB__JOB_STATE__RUNNING);
     return j;
 }

@@ -47,13 +47,7 @@ static void node_free(struct node *n)
 
 static void job_free(struct cluster *c, struct job *j)
 {
-    vec_foreach (&j->alloc, a)
-        alloc_node_done(a);
-    vec_foreach (&j->steps, s)
-        job_step_done(s);
-    vec_done(&j->alloc);
-    vec_done(&j->steps);
-    job_forget_run(c, j);
+    attempt_drop(c, j);
     vec_done(&j->end_calls);
     idset_done(&j->tasks);
     request_done(&j->want);
@@ -71,7 +65,6 @@ static void job_free(struct cluster *c, struct job *j)
     str_free(j->alloc_step);
     job_packed_done(&j->spec);
     job_packed_done(&j->live);
-    str_free(j->usage);
     if (j->newer) {
         str_done(&j->newer->record);
         str_done(&j->newer->live);

@@ -160,14 +160,14 @@ static void removed_from_everything(void **state)
     job_load_state(c, j, PB__JOB_STATE__RUNNING);
     order_insert(&j->part->queue, &j->queued, 1, 1);
     order_insert(&c->due, &j->due, 1, 1);
-    order_insert(&c->ends, &job_make_run(j)->ends, 1, 1);
+    order_insert(&c->ends, &attempt_make(j)->ends, 1, 1);
     order_insert(&c->due, &k->due, 2, 2);
     idmap_set(&c->requests, 99, 1);
     idmap_set(&c->requests, 98, 2);
     j->request_key = 99;
     vec_push(&j->end_calls, 5);
-    vec_push(&j->steps, ((struct step){.id = 1}));
-    vec_push(&job_make_run(j)->waiting_steps, ((struct waiting_step){.call = 1}));
+    vec_push(&attempt_make(j)->steps, ((struct step){.id = 1}));
+    vec_push(&attempt_make(j)->waiting_steps, ((struct waiting_step){.call = 1}));
     j->reason_detail = mem_strdup("x");
     job_touch(c, j);
     cluster_remove_job(c, j);

@@ -24,7 +24,7 @@ static uint32_t *count_used(const struct cluster *c, const struct part *p, const
         const struct job *j = cluster_find_job(c, *id);
         if (!j || j->part != p)
             continue;
-        vec_foreach (&j->alloc, a)
+        vec_foreach (&attempt_of(j)->alloc, a)
             if (a->node == n->index && !a->released && !a->parked)
                 bitset_foreach (a->busy, i)
                     used[cores_socket(n, (size_t)i)]++;

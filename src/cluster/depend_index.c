@@ -119,9 +119,9 @@ struct depend_outcome depend_outcome_of(const struct job *j)
     return (struct depend_outcome){
         .job_id = j->id,
         .begun = j->state != PB__JOB_STATE__PENDING,
-        .over = job_is_final(j) && !j->completing && !j->requeue_after,
+        .over = job_is_final(j) && !attempt_of(j)->completing && !attempt_of(j)->requeue_after,
         .state = j->state,
-        .begun_at = j->start_at,
+        .begun_at = attempt_of(j)->start_at,
     };
 }
 
@@ -134,8 +134,8 @@ struct depend_outcome depend_outcome_of_array(const struct array *a)
         .state = a->ended_badly ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED,
     };
     for (const struct job *j = array_first(a); j && o.begun; j = array_after(j)) {
-        o.over = o.over && !j->completing && !j->requeue_after;
-        o.begun_at = j->start_at > o.begun_at ? j->start_at : o.begun_at;
+        o.over = o.over && !attempt_of(j)->completing && !attempt_of(j)->requeue_after;
+        o.begun_at = attempt_of(j)->start_at > o.begun_at ? attempt_of(j)->start_at : o.begun_at;
     }
     return o;
 }
@@ -207,7 +207,7 @@ static const char *name_of(struct job *j)
 
 static bool is_over(const struct job *j)
 {
-    return job_is_final(j) && !j->completing;
+    return job_is_final(j) && !attempt_of(j)->completing;
 }
 
 void depend_place_name(struct cluster *c, struct job *j)

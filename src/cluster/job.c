@@ -8,7 +8,7 @@
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out)
 {
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         hostlist_push(list, c->nodes.data[a->node]->name);
     hostlist_format(list, out);
 }
@@ -16,7 +16,7 @@ void job_format_nodes(const struct cluster *c, const struct job *j, struct str *
 uint32_t job_alloc_cpus(const struct job *j)
 {
     uint32_t sum = 0;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         sum += a->cpus;
     return sum;
 }
@@ -37,16 +37,16 @@ void job_choose_host(const struct cluster *c, struct job *j)
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     if (constraint_parse(spec->batch_features, "", &con, NULL) != 0)
         return;
-    for (uint32_t i = j->alloc.len; i-- > 0;)
-        if (is_asked_host(c, con, &j->alloc.data[i]))
-            job_make_run(j)->host_at = i;
+    for (uint32_t i = attempt_of(j)->alloc.len; i-- > 0;)
+        if (is_asked_host(c, con, &attempt_of(j)->alloc.data[i]))
+            attempt_make(j)->host_at = i;
     constraint_free(con);
 }
 
 uint32_t job_nodes_left(const struct job *j)
 {
     uint32_t left = 0;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         left += !a->released;
     return left;
 }
@@ -78,36 +78,10 @@ void job_forget_past(struct job *j)
     free(take_ptr(j->past));
 }
 
-const struct job_run job_no_run;
-
-struct job_run *job_make_run(struct job *j)
-{
-    if (!j->run) {
-        j->run = mem_new(struct job_run);
-        j->run->job = j;
-    }
-    return j->run;
-}
-
-void job_forget_run(struct cluster *c, struct job *j)
-{
-    if (!j->run)
-        return;
-    order_remove(&c->ends, &j->run->ends);
-    vec_foreach (&j->run->waiting_steps, w)
-        str_done(&w->spec);
-    vec_done(&j->run->waiting_steps);
-    vec_done(&j->run->late_ports);
-    notice_board_free(j->run->board);
-    free(j->run->resv_name);
-    free(j->run->held_up);
-    free(take_ptr(j->run));
-}
-
 struct job *job_of_end(struct order_link *link)
 {
-    struct job_run *run = order_item(link, struct job_run, ends);
-    return run ? run->job : NULL;
+    struct attempt *attempt = order_item(link, struct attempt, ends);
+    return attempt ? attempt->job : NULL;
 }
 
 void job_repack(struct job_packed *p, const ProtobufCMessage *m)

@@ -11,9 +11,9 @@
 static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                        struct arena *arena)
 {
-    m->alloc = arena_alloc(arena, sizeof(*m->alloc) * (j->alloc.len + 1));
+    m->alloc = arena_alloc(arena, sizeof(*m->alloc) * (attempt_of(j)->alloc.len + 1));
     uint64_t mem = 0;
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         const struct node *n = c->nodes.data[a->node];
         Pb__NodeAlloc *p = arena_alloc(arena, sizeof(*p));
         pb__node_alloc__init(p);
@@ -45,7 +45,7 @@ static void pack_alloc(const struct cluster *c, const struct job *j, Pb__JobLive
 /* Of what it holds: it stays so, whatever its partition says later. */
 static void pack_sharing(const struct job *j, Pb__JobLive *m)
 {
-    if (!j->alloc.len)
+    if (!attempt_of(j)->alloc.len)
         return;
     SET(m, shares, j->want.shared);
     SET(m, alone, j->want.exclusive);
@@ -62,13 +62,13 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
         SET(m, num_nodes, j->past->num_nodes);
         SET(m, num_cpus, j->past->num_cpus);
         pack_alloc(c, j, m, arena);
-    } else if (j->alloc.len) {
+    } else if (attempt_of(j)->alloc.len) {
         struct str nodes = STR_INIT;
         job_format_nodes(c, j, &nodes);
         m->nodes = arena_strdup(arena, str_cstr(&nodes));
         str_done(&nodes);
         m->batch_host = (char *)c->nodes.data[job_host(j)->node]->name;
-        SET(m, num_nodes, (uint32_t)j->alloc.len);
+        SET(m, num_nodes, (uint32_t)attempt_of(j)->alloc.len);
         SET(m, num_cpus, job_alloc_cpus(j));
         pack_alloc(c, j, m, arena);
     } else {
@@ -113,7 +113,7 @@ static void pack_depend(const struct job *j, Pb__JobLive *m, struct arena *arena
     pack_items(j->waits.on, m, arena);
 }
 
-static void pack_run(const struct job_run *r, Pb__JobLive *m)
+static void pack_attempt(const struct attempt *r, Pb__JobLive *m)
 {
     if (r->suspended_sec)
         SET(m, suspended_sec, r->suspended_sec);
@@ -137,16 +137,16 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
     SET(m, submit_at, j->submit_at);
     SET(m, eligible_at, j->eligible_at);
     int64_t expected = j->expected_at ? j->expected_at : j->begin_at;
-    int64_t start = j->state == PB__JOB_STATE__PENDING ? expected : j->start_at;
+    int64_t start = j->state == PB__JOB_STATE__PENDING ? expected : attempt_of(j)->start_at;
     if (start)
         SET(m, start_at, start);
-    if (j->end_at)
-        SET(m, end_at, j->end_at);
+    if (attempt_of(j)->end_at)
+        SET(m, end_at, attempt_of(j)->end_at);
     else if (j->state == PB__JOB_STATE__RUNNING && j->limit_sec != INT64_MAX)
-        SET(m, end_at, j->start_at + j->limit_sec + job_run(j)->suspended_sec);
+        SET(m, end_at, attempt_of(j)->start_at + j->limit_sec + attempt_of(j)->suspended_sec);
     if (j->yielded)
         SET(m, yielded, true);
-    pack_run(job_run(j), m);
+    pack_attempt(attempt_of(j), m);
     if (j->sched_at)
         SET(m, last_sched_at, j->sched_at);
     SET(m, time_limit_sec, j->limit_sec);
@@ -186,8 +186,8 @@ static void pack_parts(const struct job *j, Pb__JobLive *m, struct arena *arena)
 static void add_as_packed(struct job *j)
 {
     struct str more = STR_INIT;
-    if (j->usage)
-        pb_pack_field(LIVE_USAGE, j->usage->data, j->usage->len, &more);
+    if (attempt_of(j)->usage)
+        pb_pack_field(LIVE_USAGE, attempt_of(j)->usage->data, attempt_of(j)->usage->len, &more);
     if (j->newer)
         str_append(&more, j->newer->live.data, j->newer->live.len);
     if (!more.len)
@@ -200,10 +200,10 @@ static void add_as_packed(struct job *j)
 
 static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
-    if (!job_run(j)->late_ports.len)
+    if (!attempt_of(j)->late_ports.len)
         return;
-    m->late_ports = arena_alloc(arena, sizeof(*m->late_ports) * j->run->late_ports.len);
-    vec_foreach (&j->run->late_ports, p)
+    m->late_ports = arena_alloc(arena, sizeof(*m->late_ports) * j->attempt->late_ports.len);
+    vec_foreach (&j->attempt->late_ports, p)
         m->late_ports[m->n_late_ports++] = *p;
 }
 
@@ -214,7 +214,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     Pb__JobLive m = PB__JOB_LIVE__INIT;
     m.job_id = j->id;
     m.state = j->state;
-    if (j->completing)
+    if (attempt_of(j)->completing)
         SET(&m, completing, true);
     if (j->auto_requeues)
         SET(&m, auto_requeues, j->auto_requeues);
@@ -234,46 +234,46 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (j->rank.accrued_sec)
         SET(&m, accrued_sec, j->rank.accrued_sec);
     pack_parts(j, &m, &arena);
-    m.reservation = job_run(j)->resv_name;
-    m.held_up = job_run(j)->held_up;
+    m.reservation = attempt_of(j)->resv_name;
+    m.held_up = attempt_of(j)->held_up;
     if (j->resv_gone)
         SET(&m, resv_gone, true);
-    if (j->stopped)
+    if (attempt_of(j)->stopped)
         SET(&m, stopped, true);
     if (j->is_unfit)
         SET(&m, is_unfit, true);
-    if (job_run(j)->resv_end_at)
-        SET(&m, resv_end_at, job_run(j)->resv_end_at);
+    if (attempt_of(j)->resv_end_at)
+        SET(&m, resv_end_at, attempt_of(j)->resv_end_at);
     pack_times(j, &m);
     pack_where(c, j, &m, &arena);
     pack_sharing(j, &m);
     pack_depend(j, &m, &arena);
-    SET(&m, exit_status, j->exit_status);
-    SET(&m, derived_status, j->derived_status);
-    SET(&m, next_step, j->next_step);
-    if (j->launched)
+    SET(&m, exit_status, attempt_of(j)->exit_status);
+    SET(&m, derived_status, attempt_of(j)->derived_status);
+    SET(&m, next_step, attempt_of(j)->next_step);
+    if (attempt_of(j)->launched)
         SET(&m, launched, true);
-    if (j->cancelled_by)
-        SET(&m, cancelled_by, j->cancelled_by);
-    if (j->backfilled)
+    if (attempt_of(j)->cancelled_by)
+        SET(&m, cancelled_by, attempt_of(j)->cancelled_by);
+    if (attempt_of(j)->backfilled)
         SET(&m, scheduled_by_backfill, true);
-    if (j->interactive_step)
+    if (attempt_of(j)->interactive_step)
         SET(&m, interactive_step, true);
-    if (j->requeue_after)
+    if (attempt_of(j)->requeue_after)
         SET(&m, requeue_after, true);
     if (j->special_exit)
         SET(&m, special_exit, true);
-    if (j->had_shell)
+    if (attempt_of(j)->had_shell)
         SET(&m, had_shell, true);
-    if (j->warned)
+    if (attempt_of(j)->warned)
         SET(&m, warned, true);
-    if (j->script_ending)
+    if (attempt_of(j)->script_ending)
         SET(&m, script_ending, true);
-    if (j->configuring)
+    if (attempt_of(j)->configuring)
         SET(&m, configuring, true);
-    if (j->readying)
+    if (attempt_of(j)->readying)
         SET(&m, readying, true);
-    if (j->epilog_due)
+    if (attempt_of(j)->epilog_due)
         SET(&m, epilog_due, true);
     pack_late_ports(j, &m, &arena);
     struct str tasks = STR_INIT;
@@ -328,7 +328,7 @@ void job_pack_record(const struct job *j, struct str *out)
     pb_pack_field(1, j->spec.data, j->spec.len, out);
     pb_pack_field(2, j->live.data, j->live.len, out);
     pack_submission(j, out);
-    vec_foreach (&j->steps, s) {
+    vec_foreach (&attempt_of(j)->steps, s) {
         _cleanup_str_ struct str step = STR_INIT;
 
         job_pack_step(s, &step);

@@ -141,7 +141,7 @@ static void bare_record(void **state)
     assert_true(j->limit_sec == INT64_MAX);
     assert_int_equal(j->want.min_nodes, 1);
     assert_int_equal(j->want.cpus_per_task, 1);
-    assert_int_equal(j->uid | j->gid | j->priority | j->restarts | j->next_step, 0);
+    assert_int_equal(j->uid | j->gid | j->priority | j->restarts | attempt_of(j)->next_step, 0);
     assert_int_equal(c->running, 1);
     assert_int_equal(c->pending, 0);
     test_sound(c);
@@ -241,18 +241,18 @@ static void running_there(void **state)
     step.n_layout = 2;
     step.has_request_id = true;
     step.request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
-    vec_push(&j->steps, ((struct step){.id = 4, .ending = true, .exit_status = 9}));
-    vec_push(&j->steps.data[0].nodes, ((struct step_node){.tasks = 2}));
-    vec_push(&j->steps.data[0].nodes,
+    vec_push(&attempt_make(j)->steps, ((struct step){.id = 4, .ending = true, .exit_status = 9}));
+    vec_push(&attempt_make(j)->steps.data[0].nodes, ((struct step_node){.tasks = 2}));
+    vec_push(&attempt_make(j)->steps.data[0].nodes,
              ((struct step_node){.at = 1, .place = 1, .tasks = 3, .ended = true}));
-    pb_pack(&step.base, &j->steps.data[0].record);
+    pb_pack(&step.base, &attempt_of(j)->steps.data[0].record);
     const struct job *k = restore(to, record_of(from, j, &arena));
-    assert_int_equal(k->alloc.len, 1);
-    assert_int_equal(k->alloc.data[0].node, 2);
-    assert_int_equal(k->alloc.data[0].units, 3);
-    assert_int_equal(k->alloc.data[0].step_cpus, 2);
-    assert_int_equal(k->steps.len, 1);
-    const struct step *s = &k->steps.data[0];
+    assert_int_equal(attempt_of(k)->alloc.len, 1);
+    assert_int_equal(attempt_of(k)->alloc.data[0].node, 2);
+    assert_int_equal(attempt_of(k)->alloc.data[0].units, 3);
+    assert_int_equal(attempt_of(k)->alloc.data[0].step_cpus, 2);
+    assert_int_equal(attempt_of(k)->steps.len, 1);
+    const struct step *s = &attempt_of(k)->steps.data[0];
     assert_int_equal(s->id, 4);
     assert_int_equal(s->nodes.len, 1);
     assert_int_equal(s->nodes.data[0].at, 0);
@@ -262,7 +262,7 @@ static void running_there(void **state)
     assert_true(s->ending);
     assert_int_equal(s->exit_status, 9);
     assert_memory_equal(s->request_id, "0123456789abcdef", 16);
-    assert_int_equal(s->record.len, j->steps.data[0].record.len);
+    assert_int_equal(s->record.len, attempt_of(j)->steps.data[0].record.len);
     test_sound(to);
     test_cluster_free(from);
     test_cluster_free(to);
@@ -275,32 +275,45 @@ static int64_t some_time(uint64_t *seed)
     return test_between(seed, 0, 3) ? 1700000000 + (int64_t)test_between(seed, 0, 1000000) : 0;
 }
 
+static void random_flags(bool *const flags[], size_t count, uint64_t *seed)
+{
+    for (size_t i = 0; i < count; i++)
+        *flags[i] = test_between(seed, 0, 3) == 0;
+}
+
+/* One that waits has none. */
+static void random_attempt(struct job *j, uint64_t *seed)
+{
+    if (j->state == PB__JOB_STATE__PENDING)
+        return;
+    struct attempt *t = attempt_make(j);
+    bool *const flags[] = {&t->launched,         &t->backfilled, &t->requeue_after, &t->warned,
+                           &t->interactive_step, &t->had_shell,  &t->script_ending};
+    random_flags(flags, COUNT(flags), seed);
+    t->next_step = test_between(seed, 0, 9);
+    t->cancelled_by = test_between(seed, 0, 1) * 4000000000u;
+    t->exit_status = (int)test_between(seed, 0, 65535);
+    t->derived_status = (int)test_between(seed, 0, 65535);
+    t->start_at = some_time(seed);
+    if (job_is_final(j))
+        t->end_at = some_time(seed);
+}
+
 static void random_facts(struct job *j, uint64_t *seed)
 {
     static const char *const reasons[] = {NULL, "TimeLimit", "NonZeroExitCode", "JobHeldUser"};
-    bool *const flags[] = {&j->held,          &j->admin_hold, &j->launched,         &j->backfilled,
-                           &j->requeue_after, &j->warned,     &j->interactive_step, &j->had_shell,
-                           &j->script_ending};
-
-    for (size_t i = 0; i < COUNT(flags); i++)
-        *flags[i] = test_between(seed, 0, 3) == 0;
+    bool *const flags[] = {&j->held, &j->admin_hold};
+    random_flags(flags, COUNT(flags), seed);
     j->priority = j->held || j->admin_hold ? 0 : test_between(seed, 0, UINT32_MAX);
     j->restarts = test_between(seed, 0, 3);
     j->auto_requeues = test_between(seed, 0, 3);
-    j->next_step = test_between(seed, 0, 9);
-    j->cancelled_by = test_between(seed, 0, 1) * 4000000000u;
-    j->exit_status = (int)test_between(seed, 0, 65535);
-    j->derived_status = (int)test_between(seed, 0, 65535);
     j->submit_at = some_time(seed);
     j->eligible_at = some_time(seed);
     j->sched_at = some_time(seed);
     j->limit_sec = test_between(seed, 0, 2) ? (int64_t)test_between(seed, 1, 100000) : INT64_MAX;
     j->reason = reasons[test_between(seed, 0, COUNT(reasons) - 1)];
     j->reason_detail = test_between(seed, 0, 2) ? NULL : mem_strdup("because: it is so");
-    if (j->state != PB__JOB_STATE__PENDING)
-        j->start_at = some_time(seed);
-    if (job_is_final(j))
-        j->end_at = some_time(seed);
+    random_attempt(j, seed);
 }
 
 /* Nodes for a job that runs, or that has ended and still completes. */
@@ -312,11 +325,11 @@ static void random_alloc(struct cluster *c, struct job *j, uint64_t *seed)
         return;
     for (uint32_t node = test_between(seed, 0, 2); node < 6; node += test_between(seed, 1, 3))
         if (alloc_take(c, j, node, test_between(seed, 1, 3), test_between(seed, 0, 300), NULL) == 0)
-            vec_last(&j->alloc).incarnation = node % 2 ? mem_strdup("boot") : NULL;
+            vec_last(&attempt_of(j)->alloc).incarnation = node % 2 ? mem_strdup("boot") : NULL;
     if (ended && test_between(seed, 0, 1))
         alloc_begin_completing(c, j);
-    vec_foreach (&j->alloc, a)
-        if (!j->completing ? ended : test_between(seed, 0, 2) == 0)
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!attempt_of(j)->completing ? ended : test_between(seed, 0, 2) == 0)
             alloc_release(c, j, a);
 }
 
@@ -326,20 +339,25 @@ static void same_job(const struct job *a, const struct job *b)
     assert_true(str_eq(a->reason, b->reason) && str_eq(a->reason_detail, b->reason_detail));
     assert_string_equal(a->part->conf.name, b->part->conf.name);
     assert_true(a->held == b->held && a->admin_hold == b->admin_hold);
-    assert_true(a->launched == b->launched && a->backfilled == b->backfilled);
-    assert_true(a->completing == b->completing && a->requeue_after == b->requeue_after);
-    assert_true(a->interactive_step == b->interactive_step && a->warned == b->warned &&
-                a->script_ending == b->script_ending && a->had_shell == b->had_shell);
-    assert_int_equal(a->cancelled_by, b->cancelled_by);
+    assert_true(attempt_of(a)->launched == attempt_of(b)->launched &&
+                attempt_of(a)->backfilled == attempt_of(b)->backfilled);
+    assert_true(attempt_of(a)->completing == attempt_of(b)->completing &&
+                attempt_of(a)->requeue_after == attempt_of(b)->requeue_after);
+    assert_true(attempt_of(a)->interactive_step == attempt_of(b)->interactive_step &&
+                attempt_of(a)->warned == attempt_of(b)->warned &&
+                attempt_of(a)->script_ending == attempt_of(b)->script_ending &&
+                attempt_of(a)->had_shell == attempt_of(b)->had_shell);
+    assert_int_equal(attempt_of(a)->cancelled_by, attempt_of(b)->cancelled_by);
     assert_int_equal(a->priority, b->priority);
     assert_int_equal(a->restarts, b->restarts);
     assert_int_equal(a->auto_requeues, b->auto_requeues);
-    assert_int_equal(a->next_step, b->next_step);
+    assert_int_equal(attempt_of(a)->next_step, attempt_of(b)->next_step);
     assert_true(a->submit_at == b->submit_at && a->eligible_at == b->eligible_at);
-    assert_true(a->start_at == b->start_at && a->end_at == b->end_at);
+    assert_true(attempt_of(a)->start_at == attempt_of(b)->start_at &&
+                attempt_of(a)->end_at == attempt_of(b)->end_at);
     assert_true(a->sched_at == b->sched_at && a->limit_sec == b->limit_sec);
-    assert_int_equal(a->exit_status, b->exit_status);
-    assert_int_equal(a->derived_status, b->derived_status);
+    assert_int_equal(attempt_of(a)->exit_status, attempt_of(b)->exit_status);
+    assert_int_equal(attempt_of(a)->derived_status, attempt_of(b)->derived_status);
     assert_true(a->uid == b->uid && a->gid == b->gid && a->nice == b->nice);
     assert_int_equal(job_alloc_cpus(a), job_alloc_cpus(b));
     assert_int_equal(job_nodes_left(a), job_nodes_left(b));
@@ -415,7 +433,7 @@ static void shown_while_pending(void **state)
     assert_true(m->user_hold && !m->has_admin_hold);
     const Pb__JobRecord *r = record_of(c, j, &arena);
     cluster_remove_job(c, j);
-    assert_true(restore(c, r)->start_at == 0); /* it was only expected */
+    assert_true(attempt_of(restore(c, r))->start_at == 0); /* it was only expected */
     m = live_of(c, job_of(c, 2, "N=4 n=2"), &arena);
     assert_int_equal(m->num_cpus, 4); /* no node without one */
     test_cluster_free(c);
@@ -432,7 +450,7 @@ static void shown_while_running(void **state)
     job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     for (uint32_t node = 2; node < 5; node++)
         assert_int_equal(alloc_take(c, j, node, node - 1, 10, NULL), 0);
-    j->start_at = 1000;
+    attempt_make(j)->start_at = 1000;
     j->limit_sec = 60;
     const Pb__JobLive *m = live_of(c, j, &arena);
     assert_string_equal(m->nodes, "n[3-5]");

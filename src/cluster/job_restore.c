@@ -42,7 +42,7 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
         struct alloc_node *a = n ? alloc_find(j, n->index) : NULL;
         if (!a)
             continue;
-        struct step_node sn = {.at = (uint32_t)(a - j->alloc.data),
+        struct step_node sn = {.at = (uint32_t)(a - attempt_of(j)->alloc.data),
                                .cpus = r->layout[i]->cpus,
                                .tasks = (uint32_t)r->layout[i]->n_task_ids,
                                .place = (uint32_t)i,
@@ -65,7 +65,7 @@ static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord 
     record.usage = NULL;
     record.has_exit_status = record.has_ending = record.has_ended_on = false;
     pb_pack(&record.base, &s.record);
-    vec_push(&j->steps, s);
+    vec_push(&attempt_make(j)->steps, s);
 }
 
 /* Sums of two of them do not overflow. */
@@ -75,11 +75,14 @@ static int64_t bounded_time(int64_t sec)
 }
 
 /* One that waits has none, whatever an older version wrote. */
-static void restore_run(struct job *j, const Pb__JobLive *m)
+static void restore_attempt(struct job *j, const Pb__JobLive *m)
 {
     if (m->state == PB__JOB_STATE__PENDING)
         return;
-    struct job_run *r = job_make_run(j);
+    struct attempt *r = attempt_make(j);
+    bool runs = m->state == PB__JOB_STATE__RUNNING || m->state == PB__JOB_STATE__SUSPENDED;
+    r->start_at = OR(m, start_at, 0);
+    r->end_at = runs ? 0 : OR(m, end_at, 0);
     r->suspended_sec = bounded_time(OR(m, suspended_sec, 0));
     r->suspended_at = bounded_time(OR(m, suspended_at, 0));
     r->ran_ms = bounded_time(OR(m, ran_ms, 0));
@@ -93,11 +96,30 @@ static void restore_run(struct job *j, const Pb__JobLive *m)
     r->resv_name = mem_strdup(m->reservation);
     r->held_up = mem_strdup(m->held_up);
     r->resv_end_at = bounded_time(OR(m, resv_end_at, 0));
+    r->completing = OR(m, completing, 0);
+    r->exit_status = OR(m, exit_status, 0);
+    r->derived_status = OR(m, derived_status, 0);
+    r->next_step = OR(m, next_step, 0);
+    r->launched = OR(m, launched, 0);
+    r->cancelled_by = OR(m, cancelled_by, 0);
+    r->backfilled = OR(m, scheduled_by_backfill, 0);
+    r->interactive_step = OR(m, interactive_step, 0);
+    r->requeue_after = OR(m, requeue_after, 0);
+    r->had_shell = OR(m, had_shell, 0);
+    r->warned = OR(m, warned, 0);
+    r->script_ending = OR(m, script_ending, 0);
+    r->configuring = OR(m, configuring, 0);
+    r->readying = r->configuring && OR(m, readying, 0);
+    r->epilog_due = OR(m, epilog_due, 0);
+    r->stopped = OR(m, stopped, 0);
+    if (m->usage) {
+        r->usage = mem_new(struct str);
+        pb_pack(&m->usage->base, r->usage);
+    }
 }
 
 static void restore_live(struct job *j, const Pb__JobLive *m)
 {
-    j->completing = OR(m, completing, 0);
     j->restarts = OR(m, restarts, 0);
     j->auto_requeues = OR(m, auto_requeues, 0);
     j->priority = OR(m, priority, 0);
@@ -108,36 +130,14 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->admin_hold = OR(m, admin_hold, 0);
     j->submit_at = OR(m, submit_at, 0);
     j->eligible_at = OR(m, eligible_at, 0);
-    j->start_at = m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, start_at, 0);
-    bool runs = m->state == PB__JOB_STATE__RUNNING || m->state == PB__JOB_STATE__SUSPENDED;
-    j->end_at = runs || m->state == PB__JOB_STATE__PENDING ? 0 : OR(m, end_at, 0);
-    restore_run(j, m);
+    restore_attempt(j, m);
     j->sched_at = OR(m, last_sched_at, 0);
     j->limit_sec = OR(m, time_limit_sec, INT64_MAX);
-    j->exit_status = OR(m, exit_status, 0);
-    j->derived_status = OR(m, derived_status, 0);
-    j->next_step = OR(m, next_step, 0);
-    j->launched = OR(m, launched, 0);
-    j->cancelled_by = OR(m, cancelled_by, 0);
-    j->backfilled = OR(m, scheduled_by_backfill, 0);
-    j->interactive_step = OR(m, interactive_step, 0);
-    j->requeue_after = OR(m, requeue_after, 0);
     j->special_exit = OR(m, special_exit, 0);
-    j->had_shell = OR(m, had_shell, 0);
-    j->warned = OR(m, warned, 0);
-    j->script_ending = OR(m, script_ending, 0);
-    j->configuring = OR(m, configuring, 0);
-    j->readying = j->configuring && OR(m, readying, 0);
-    j->epilog_due = OR(m, epilog_due, 0);
     j->resv_gone = OR(m, resv_gone, 0);
     j->is_unfit = OR(m, is_unfit, 0);
-    j->stopped = OR(m, stopped, 0);
     j->reason = j->stored_reason = mem_strdup(m->reason);
     j->reason_detail = mem_strdup(m->reason_detail);
-    if (m->usage) {
-        j->usage = mem_new(struct str);
-        pb_pack(&m->usage->base, j->usage);
-    }
 }
 
 /* Leaves out of an expression the nodes that the configuration has no more. True: there were some.
@@ -293,8 +293,8 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         j->lost_node = j->lost_node || (gone && held);
         bool host = m->batch_host ? str_eq(m->alloc[i]->node, m->batch_host) : i == 0;
         j->lost_host = j->lost_host || (gone && host);
-        if (host && !gone && j->alloc.len > 1)
-            job_make_run(j)->host_at = (uint32_t)j->alloc.len - 1;
+        if (host && !gone && attempt_of(j)->alloc.len > 1)
+            attempt_make(j)->host_at = (uint32_t)attempt_of(j)->alloc.len - 1;
         past = past || (gone && !held);
     }
     if (past && job_is_final(j))

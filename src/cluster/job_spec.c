@@ -166,7 +166,7 @@ static void set_sharing(const struct cluster *c, struct job *j)
 {
     enum conf_oversubscribe share = j->part ? j->part->conf.share : CONF_SHARE_NO;
     struct request *r = &j->want;
-    if (j->alloc.len) /* what it holds stays as it got it */
+    if (attempt_of(j)->alloc.len) /* what it holds stays as it got it */
         return;
     bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
     r->exclusive = alone || c->conf->select == CONF_SELECT_LINEAR;

@@ -377,21 +377,21 @@ static void small_while_it_waits(void **state)
 {
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "");
-    struct job_run *run;
+    struct attempt *attempt;
 
-    assert_in_range(sizeof *j, 1, 880);
-    assert_null(j->run);
-    assert_int_equal(job_run(j)->start_mono_ms, 0);
-    assert_null(j->run);
-    run = job_make_run(j);
-    assert_ptr_equal(job_make_run(j), run);
-    assert_ptr_equal(job_run(j), run);
-    order_insert(&c->ends, &run->ends, 5, 1);
+    assert_in_range(sizeof *j, 1, 800);
+    assert_null(j->attempt);
+    assert_int_equal(attempt_of(j)->start_mono_ms, 0);
+    assert_null(j->attempt);
+    attempt = attempt_make(j);
+    assert_ptr_equal(attempt_make(j), attempt);
+    assert_ptr_equal(attempt_of(j), attempt);
+    order_insert(&c->ends, &attempt->ends, 5, 1);
     assert_ptr_equal(job_of_end(order_first(&c->ends)), j);
-    job_forget_run(c, j);
+    attempt_drop(c, j);
     assert_null(order_first(&c->ends));
     assert_null(job_of_end(order_first(&c->ends)));
-    assert_null(j->run);
+    assert_null(j->attempt);
     test_cluster_free(c);
 }
 

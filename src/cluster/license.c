@@ -122,8 +122,8 @@ void license_take(struct cluster *c, const struct job *j)
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0)
             c->licenses.list.data[need->at].used += need->count;
-    if (j->resv)
-        resv_use_licenses(j->resv, j, 1);
+    if (attempt_of(j)->resv)
+        resv_use_licenses(attempt_of(j)->resv, j, 1);
 }
 
 void license_give_back(struct cluster *c, const struct job *j)
@@ -131,8 +131,8 @@ void license_give_back(struct cluster *c, const struct job *j)
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0)
             c->licenses.list.data[need->at].used -= need->count;
-    if (j->resv)
-        resv_use_licenses(j->resv, j, -1);
+    if (attempt_of(j)->resv)
+        resv_use_licenses(attempt_of(j)->resv, j, -1);
     if (j->want.licenses.list.len)
         c->pool.freed++;
 }

@@ -70,7 +70,7 @@ static bool has_units(const struct cluster *c, const struct node *n, const struc
 
 static bool is_in_the_way(const struct job *j, const struct alloc_node *a, const struct job *other)
 {
-    vec_foreach (&other->alloc, b)
+    vec_foreach (&attempt_of(other)->alloc, b)
         if (b->node == a->node && !b->released && !b->parked && other != j)
             return is_alone(j) || is_alone(other) || bitset_intersects(a->busy, b->busy);
     return false;
@@ -78,7 +78,7 @@ static bool is_in_the_way(const struct job *j, const struct alloc_node *a, const
 
 int park_check_return(const struct cluster *c, const struct job *j, struct err *err)
 {
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         const struct node *n = c->nodes.data[a->node];
         if (a->released || !a->parked || has_units(c, n, j, a))
             continue;
@@ -97,7 +97,7 @@ int park_check_return(const struct cluster *c, const struct job *j, struct err *
 
 void park_return(struct cluster *c, struct job *j)
 {
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         struct node *n = c->nodes.data[a->node];
         bool returns = a->parked && !a->released;
         a->parked = false; /* also on a node that the job lost while it was suspended */

@@ -154,24 +154,26 @@ void resv_bind(struct job *j, struct resv *r)
 void resv_enter(struct job *j, struct resv *r)
 {
     resv_leave(j);
-    j->resv = r;
-    if (j->run)
-        free(take_ptr(j->run->resv_name));
+    if (j->attempt)
+        free(take_ptr(j->attempt->resv_name));
     if (!r)
         return;
+    attempt_make(j)->resv = r;
     r->running++;
-    job_make_run(j)->resv_name = mem_strdup(r->name);
+    attempt_make(j)->resv_name = mem_strdup(r->name);
     if (license_held(j))
         resv_use_licenses(r, j, 1);
 }
 
 void resv_leave(struct job *j)
 {
-    if (j->resv && license_held(j))
-        resv_use_licenses(j->resv, j, -1);
-    if (j->resv)
-        j->resv->running--;
-    j->resv = NULL;
+    struct resv *r = attempt_of(j)->resv;
+    if (!r)
+        return;
+    if (license_held(j))
+        resv_use_licenses(r, j, -1);
+    r->running--;
+    j->attempt->resv = NULL;
 }
 
 void resv_use_licenses(struct resv *r, const struct job *j, int by)
@@ -188,7 +190,7 @@ void resv_count_licenses(const struct cluster *c, struct resv *r)
         s->used = 0;
     for (struct order_link *l = order_first(&c->ends); l && r->stock.len; l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        if (j->resv == r && license_held(j))
+        if (attempt_of(j)->resv == r && license_held(j))
             resv_use_licenses(r, j, 1);
     }
 }

@@ -64,8 +64,8 @@ static void up_to_so_many(void **state)
     struct job *x = run(c, 1, "p=force", 3), *y = run(c, 2, "p=force", 3);
     /* The free unit first, then such as one job has. */
     assert_int_equal(n->free_units, 0);
-    assert_int_equal(bitset_count(y->alloc.data[0].busy), 3);
-    assert_true(bitset_test(y->alloc.data[0].busy, 3));
+    assert_int_equal(bitset_count(attempt_of(y)->alloc.data[0].busy), 3);
+    assert_true(bitset_test(attempt_of(y)->alloc.data[0].busy, 3));
     struct job *z = run(c, 3, "p=force", 4);
     assert_int_equal(n->use[0].jobs, 3);
     assert_int_equal(n->use[3].jobs, 2);
@@ -92,7 +92,7 @@ static void who_does_not_share_is_alone(void **state)
     refused(c, 3, "p=yes", 1);
     refused(c, 3, "p=yes share", 3);
     struct job *z = run(c, 3, "p=yes share", 2);
-    assert_true(bitset_equal(y->alloc.data[0].busy, z->alloc.data[0].busy));
+    assert_true(bitset_equal(attempt_of(y)->alloc.data[0].busy, attempt_of(z)->alloc.data[0].busy));
     refused(c, 4, "p=whole", 4);
     end(c, x);
     assert_int_equal(c->nodes.data[0]->free_units, 2);

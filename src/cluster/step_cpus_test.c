@@ -38,7 +38,7 @@ static struct bench begin(const char *conf, uint32_t units)
     job_load_state(b.c, j, PB__JOB_STATE__RUNNING);
     assert_int_equal(alloc_take(b.c, j, 0, units, 0, NULL), 0);
     b.n = b.c->nodes.data[0];
-    b.a = &j->alloc.data[0];
+    b.a = &attempt_of(j)->alloc.data[0];
     return b;
 }
 

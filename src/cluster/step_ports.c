@@ -19,14 +19,14 @@ void step_ports_format(const uint32_t *ports, size_t count, struct str *out)
 static bool is_on(const struct job *j, const struct step *s, const struct bitset *nodes)
 {
     vec_foreach (&s->nodes, n)
-        if (bitset_test(nodes, j->alloc.data[n->at].node))
+        if (bitset_test(nodes, attempt_of(j)->alloc.data[n->at].node))
             return true;
     return false;
 }
 
 static bool holds(const struct job *j, const struct bitset *nodes)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && bitset_test(nodes, a->node))
             return true;
     return false;
@@ -43,10 +43,10 @@ void step_ports_used(const struct cluster *c, const struct bitset *nodes, struct
 {
     for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        vec_foreach (&j->steps, s)
+        vec_foreach (&attempt_of(j)->steps, s)
             if (s->ports.len && is_on(j, s, nodes))
                 mark(s->ports.data, s->ports.len, used);
-        if (j->run->late_ports.len && holds(j, nodes))
-            mark(j->run->late_ports.data, j->run->late_ports.len, used);
+        if (j->attempt->late_ports.len && holds(j, nodes))
+            mark(j->attempt->late_ports.data, j->attempt->late_ports.len, used);
     }
 }

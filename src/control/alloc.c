@@ -61,7 +61,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
 static void answer_granted(struct control *c, struct job *j, uint64_t call,
                            const Pb__StepSpec *step)
 {
-    if (step && !j->configuring && !j->batch) {
+    if (step && !attempt_of(j)->configuring && !j->batch) {
         keep_step(j, step);
         j->alloc_call = call;
         if (!start_step(c, j))
@@ -81,7 +81,7 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
         control_refuse_code(c, call, private_denial(c, who, j), NULL);
     } else if (job_is_final(j)) {
         finish_refuse_ended(c, call, j);
-    } else if (j->state != PB__JOB_STATE__PENDING && !(j->configuring && r->ready)) {
+    } else if (j->state != PB__JOB_STATE__PENDING && !(attempt_of(j)->configuring && r->ready)) {
         answer_granted(c, j, call, r->step);
     } else {
         /* The first step is not stored with a pending job: its command says it again. */

@@ -100,32 +100,33 @@ static const char *step_end_reason(const struct step *s)
  * has ended. */
 void cancel_repeat_steps(struct control *c, struct job *j)
 {
-    vec_foreach (&j->steps, s) {
+    vec_foreach (&attempt_of(j)->steps, s) {
         for (size_t i = 0; i < s->nodes.len && s->ending; i++)
             if (!s->nodes.data[i].ended)
-                end_step(c, j, &j->alloc.data[s->nodes.data[i].at], s->id, step_end_reason(s));
+                end_step(c, j, &attempt_of(j)->alloc.data[s->nodes.data[i].at], s->id,
+                         step_end_reason(s));
         if (s->ending)
-            job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+            attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
     }
-    if (j->script_ending) {
+    if (attempt_of(j)->script_ending) {
         end_step(c, j, job_host(j), STEP_ID_BATCH, "CANCELLED");
-        job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+        attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
     }
 }
 
 static void repeat_soon(struct control *c, struct job *j)
 {
     int64_t again = control_mono(c) + CONTROL_REPEAT_STEP_MS;
-    if (!job_run(j)->repeat_mono_ms || again < job_run(j)->repeat_mono_ms)
-        job_make_run(j)->repeat_mono_ms = again;
+    if (!attempt_of(j)->repeat_mono_ms || again < attempt_of(j)->repeat_mono_ms)
+        attempt_make(j)->repeat_mono_ms = again;
     control_schedule(c, j);
 }
 
 bool cancel_is_pending(const struct job *j)
 {
-    if (j->script_ending)
+    if (attempt_of(j)->script_ending)
         return true;
-    vec_foreach (&j->steps, s)
+    vec_foreach (&attempt_of(j)->steps, s)
         if (s->ending)
             return true;
     return false;
@@ -141,7 +142,7 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
 {
     vec_foreach (&s->nodes, n)
         if (!n->ended)
-            end_step(c, j, &j->alloc.data[n->at], s->id, step_end_reason(s));
+            end_step(c, j, &attempt_of(j)->alloc.data[n->at], s->id, step_end_reason(s));
     if (!s->ending)
         job_touch(c->cluster, j);
     s->ending = true;
@@ -152,9 +153,9 @@ void cancel_step(struct control *c, struct job *j, struct step *s)
 static void cancel_script(struct control *c, struct job *j)
 {
     end_step(c, j, job_host(j), STEP_ID_BATCH, "CANCELLED");
-    if (!j->script_ending)
+    if (!attempt_of(j)->script_ending)
         job_touch(c->cluster, j);
-    j->script_ending = true;
+    attempt_make(j)->script_ending = true;
     repeat_soon(c, j);
 }
 
@@ -162,7 +163,7 @@ static void cancel_script(struct control *c, struct job *j)
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
                       const Pb__StepId *id, struct hostlist *missed)
 {
-    if (j->state == PB__JOB_STATE__PENDING || j->configuring)
+    if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
         return ERR_JOB_PENDING;
     if (job_is_final(j))
         return ERR_JOB_DONE;
@@ -187,7 +188,7 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
     bool sent = false;
     vec_foreach (&s->nodes, n)
         if (!n->ended) /* the others have nothing of it */
-            sent = send_signal(c, j, &j->alloc.data[n->at], r, id, 0, missed) || sent;
+            sent = send_signal(c, j, &attempt_of(j)->alloc.data[n->at], r, id, 0, missed) || sent;
     return sent ? 0 : ERR_NODES_DOWN;
 }
 
@@ -198,7 +199,7 @@ static int signal_job(struct control *c, struct job *j, const Pb__JobSignal *r,
 {
     bool script_only = j->batch && OR(r, batch_only, false) && !OR(r, full, false);
     bool meant = false, sent = false;
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         if (a->released || (!a->touched && j->batch) || (script_only && a != job_host(j)))
             continue;
         meant = true;
@@ -218,9 +219,10 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
                      const Pb__JobSignal *r, struct hostlist *missed)
 {
     if (job_is_final(j)) {
-        if (j->requeue_after && ends_job(r)) { /* on its way back to the queue: it stays away */
-            j->requeue_after = false;
-            j->cancelled_by = who->uid;
+        if (attempt_of(j)->requeue_after &&
+            ends_job(r)) { /* on its way back to the queue: it stays away */
+            attempt_make(j)->requeue_after = false;
+            attempt_make(j)->cancelled_by = who->uid;
             job_touch(c->cluster, j);
             finish_answer_waiters(c, j);
             return 0;
@@ -228,20 +230,20 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         return ERR_JOB_DONE;
     }
     if (ends_job(r)) {
-        j->cancelled_by = who->uid;
-        j->requeue_after = false;
+        attempt_make(j)->cancelled_by = who->uid;
+        attempt_make(j)->requeue_after = false;
         bool ran = j->state != PB__JOB_STATE__PENDING;
         finish_job(c, j, PB__JOB_STATE__CANCELLED, ran ? SIGTERM : 0, NULL, "CANCELLED");
         return 0;
     }
-    if (j->state == PB__JOB_STATE__PENDING || j->configuring)
+    if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
         return ERR_JOB_PENDING;
     if (j->state == PB__JOB_STATE__SUSPENDED) /* SIGCONT would end what was ordered */
         return ERR_TRANSITION;
     int code = signal_job(c, j, r, missed);
-    bool stopped = r->signal == SIGSTOP || (j->stopped && r->signal != SIGCONT);
-    if (code == 0 && stopped != j->stopped) {
-        j->stopped = stopped;
+    bool stopped = r->signal == SIGSTOP || (attempt_of(j)->stopped && r->signal != SIGCONT);
+    if (code == 0 && stopped != attempt_of(j)->stopped) {
+        attempt_make(j)->stopped = stopped;
         job_touch(c->cluster, j);
     }
     return code;
@@ -263,7 +265,7 @@ void cancel_warn(struct control *c, struct job *j)
     bool all = true;
     SET(&r, signal, (int32_t)j->warn_signal);
     SET(&r, batch_only, j->warn_batch);
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         if (a->released || (j->batch && !a->touched))
             continue;
         if (!c->cluster->nodes.data[a->node]->connected)
@@ -271,14 +273,14 @@ void cancel_warn(struct control *c, struct job *j)
         else if (!j->warn_batch || a == job_host(j))
             send_signal(c, j, a, &r, NULL, nonce, NULL);
     }
-    j->warned = all;
-    job_make_run(j)->warn_mono_ms = all ? 0 : control_mono(c) + CONTROL_REPEAT_MS;
+    attempt_make(j)->warned = all;
+    attempt_make(j)->warn_mono_ms = all ? 0 : control_mono(c) + CONTROL_REPEAT_MS;
     job_touch(c->cluster, j);
 }
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {
-    bool ok = f->n_state == 0 || (f->has_completing && f->completing && j->completing);
+    bool ok = f->n_state == 0 || (f->has_completing && f->completing && attempt_of(j)->completing);
     for (size_t i = 0; i < f->n_state; i++)
         ok = ok || f->state[i] == j->state;
     return ok;
@@ -298,7 +300,7 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
     }
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        bool over = job_is_final(j) && !(j->requeue_after && ends_job(r));
+        bool over = job_is_final(j) && !(attempt_of(j)->requeue_after && ends_job(r));
         if (over || !control_owns(who, j) || !state_matches(j, r->filter) ||
             !filter_matches(&filter, j))
             continue;
@@ -328,10 +330,10 @@ static int refuse(struct control *c, const struct caller *who, const struct job 
  * wait: the list of those that wait is enough, as in Slurm. */
 static void drop_record(struct control *c, struct job *j)
 {
-    bool ran = j->past || j->alloc.len || j->restarts;
+    bool ran = j->past || attempt_of(j)->alloc.len || j->restarts;
     if (ran || j->state != PB__JOB_STATE__CANCELLED || !j->array || !j->array->pending)
         return;
-    job_make_run(j)->purge_mono_ms = control_mono(c);
+    attempt_make(j)->purge_mono_ms = control_mono(c);
     control_schedule(c, j);
 }
 

@@ -25,8 +25,8 @@ static size_t take_nodes(struct control *c, struct job *j, const Pb__StepId *id,
     bool batch = id->has_step_id && id->step_id == STEP_ID_BATCH;
     size_t count = 0;
 
-    for (uint32_t i = 0; i < j->alloc.len; i++) {
-        struct alloc_node *a = &j->alloc.data[i];
+    for (uint32_t i = 0; i < attempt_of(j)->alloc.len; i++) {
+        struct alloc_node *a = &attempt_of(j)->alloc.data[i];
         const struct node *n = c->cluster->nodes.data[a->node];
 
         if (a->released || !step_has(s, i) || (batch && a != job_host(j)))
@@ -61,7 +61,7 @@ static void grant(struct control *c, uint64_t call, struct job *j, const Pb__Cas
 
     arena_init(&arena, 0);
     record.step_id = STEP_ID_EXTERN;
-    record.layout = arena_alloc(&arena, sizeof(*record.layout) * (j->alloc.len + 1));
+    record.layout = arena_alloc(&arena, sizeof(*record.layout) * (attempt_of(j)->alloc.len + 1));
     record.n_layout = take_nodes(c, j, r->id, s, record.layout, &arena);
     start_make_cred(c, j, &record, &cred, sig);
     m.job_id = j->id;
@@ -115,7 +115,7 @@ static int find(struct control *c, const struct caller *who, const Pb__StepId *i
         return no(err, ERR_JOB_PENDING, NULL);
     if (job_is_final(j))
         return no(err, ERR_JOB_DONE, NULL);
-    if (j->configuring)
+    if (attempt_of(j)->configuring)
         return no(err, ERR_NODES_BUSY, "the job's nodes are being configured");
     if (j->state == PB__JOB_STATE__SUSPENDED)
         return no(err, ERR_NODES_BUSY, "the job is suspended");

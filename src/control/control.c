@@ -256,18 +256,18 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
 {
     if (j->alloc_call == call) {
         j->alloc_call = 0;
-        if (j->state == PB__JOB_STATE__PENDING || j->configuring)
+        if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
             j->gone_mono_ms = control_mono(c);
     }
     for (size_t i = j->end_calls.len; i-- > 0;)
         if (j->end_calls.data[i] == call)
             vec_remove(&j->end_calls, i);
-    struct job_run *run = j->run;
-    notice_drop_wait(run ? run->board : NULL, call);
+    struct attempt *attempt = j->attempt;
+    notice_drop_wait(attempt ? attempt->board : NULL, call);
     if (j->state == PB__JOB_STATE__RUNNING)
         inactive_look(c, j);
-    for (size_t i = run ? run->waiting_steps.len : 0; i-- > 0;)
-        if (run->waiting_steps.data[i].call == call) {
+    for (size_t i = attempt ? attempt->waiting_steps.len : 0; i-- > 0;)
+        if (attempt->waiting_steps.data[i].call == call) {
             struct waiting_step w = step_waiting_take(c, j, i);
             str_done(&w.spec);
             if (step_is_awaited(j))
@@ -331,14 +331,14 @@ int control_check(const struct control *c, struct err *err)
     vec_foreach (&c->cluster->jobs, at) {
         const struct job *j = *at;
         pending += j->state == PB__JOB_STATE__PENDING;
-        holding += job_run(j)->ends.in;
+        holding += attempt_of(j)->ends.in;
         if (depend_check(c, j, err) != 0)
             return -ERR_INTERNAL;
         if (several_is_queued(j) && j->state != PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "job %u is queued and not pending", j->id);
         if (!several_keys_hold(j))
             return err_set(err, -ERR_INTERNAL, "job %u is not queued by its priority", j->id);
-        if (job_nodes_left(j) && !job_run(j)->ends.in)
+        if (job_nodes_left(j) && !attempt_of(j)->ends.in)
             return err_set(err, -ERR_INTERNAL, "job %u holds nodes and nothing ends it", j->id);
     }
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)

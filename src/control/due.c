@@ -20,37 +20,37 @@ int64_t control_left_sec(const struct control *c, const struct job *j)
 {
     if (j->state == PB__JOB_STATE__SUSPENDED) /* nobody knows when it goes on */
         return CLUSTER_NO_LIMIT_SEC;
-    int64_t left = job_limit_sec(j) - (control_mono(c) - job_run(j)->start_mono_ms) / 1000;
+    int64_t left = job_limit_sec(j) - (control_mono(c) - attempt_of(j)->start_mono_ms) / 1000;
     return left > 0 ? left : 0;
 }
 
 void control_set_end(struct control *c, struct job *j)
 {
-    struct job_run *run = job_make_run(j);
+    struct attempt *attempt = attempt_make(j);
     int64_t over = over_limit_sec(c, j), now = control_mono(c);
     if (j->state == PB__JOB_STATE__SUSPENDED) {
-        run->limit_mono_ms = INT64_MAX;
-        run->warn_mono_ms = run->mail_mono_ms = 0;
+        attempt->limit_mono_ms = INT64_MAX;
+        attempt->warn_mono_ms = attempt->mail_mono_ms = 0;
         return;
     }
-    int64_t limit_at = run->start_mono_ms + job_limit_sec(j) * 1000;
+    int64_t limit_at = attempt->start_mono_ms + job_limit_sec(j) * 1000;
     bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
-    run->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
+    attempt->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
     int64_t resv_ms = resv_limit_ms(c, j);
-    run->limit_mono_ms = resv_ms < run->limit_mono_ms ? resv_ms : run->limit_mono_ms;
-    if (run->grace_mono_ms && run->grace_mono_ms < run->limit_mono_ms)
-        run->limit_mono_ms = run->grace_mono_ms;
-    if (run->limit_mono_ms < now)
-        run->limit_mono_ms = now;
+    attempt->limit_mono_ms = resv_ms < attempt->limit_mono_ms ? resv_ms : attempt->limit_mono_ms;
+    if (attempt->grace_mono_ms && attempt->grace_mono_ms < attempt->limit_mono_ms)
+        attempt->limit_mono_ms = attempt->grace_mono_ms;
+    if (attempt->limit_mono_ms < now)
+        attempt->limit_mono_ms = now;
     mail_schedule(c, j);
-    run->warn_mono_ms = 0;
+    attempt->warn_mono_ms = 0;
     if (j->limit_sec == INT64_MAX)
         limit_at = INT64_MAX;
     if (c->announced && c->shutdown_mono_ms < limit_at)
         limit_at = c->shutdown_mono_ms;
-    if (j->warn_signal && !j->warned && limit_at != INT64_MAX) {
+    if (j->warn_signal && !attempt_of(j)->warned && limit_at != INT64_MAX) {
         int64_t at = limit_at - (int64_t)j->warn_sec * 1000;
-        run->warn_mono_ms = at > now ? at : now;
+        attempt->warn_mono_ms = at > now ? at : now;
     }
 }
 
@@ -62,7 +62,7 @@ static void earlier(int64_t *due, int64_t at)
 
 void control_schedule(struct control *c, struct job *j)
 {
-    const struct job_run *run = job_run(j);
+    const struct attempt *attempt = attempt_of(j);
     int64_t due = INT64_MAX;
     c->triggers.stale = true; /* one may wait for its limit */
     if (j->state == PB__JOB_STATE__PENDING) {
@@ -84,18 +84,18 @@ void control_schedule(struct control *c, struct job *j)
         if (j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
-        if ((j->configuring || step_is_awaited(j)) && j->gone_mono_ms)
+        if ((attempt_of(j)->configuring || step_is_awaited(j)) && j->gone_mono_ms)
             earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
-        if (!job_is_final(j) && !j->configuring) {
-            earlier(&due, run->limit_mono_ms);
-            earlier(&due, run->warn_mono_ms);
-            earlier(&due, run->mail_mono_ms);
-            earlier(&due, run->unlaunched_mono_ms);
+        if (!job_is_final(j) && !attempt_of(j)->configuring) {
+            earlier(&due, attempt->limit_mono_ms);
+            earlier(&due, attempt->warn_mono_ms);
+            earlier(&due, attempt->mail_mono_ms);
+            earlier(&due, attempt->unlaunched_mono_ms);
             earlier(&due, inactive_due_ms(c, j));
             earlier(&due, step_limit_due_ms(j));
         }
-        earlier(&due, run->repeat_mono_ms);
-        earlier(&due, run->purge_mono_ms);
+        earlier(&due, attempt->repeat_mono_ms);
+        earlier(&due, attempt->purge_mono_ms);
     }
     if (due == INT64_MAX)
         order_remove(&c->cluster->due, &j->due);
@@ -105,18 +105,19 @@ void control_schedule(struct control *c, struct job *j)
 
 static void repeat_orders(struct control *c, struct job *j)
 {
-    struct job_run *run = job_make_run(j);
-    run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
-    if (j->completing && job_nodes_left(j))
+    struct attempt *attempt = attempt_make(j);
+    attempt->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    if (attempt_of(j)->completing && job_nodes_left(j))
         finish_send_remaining(c, j, NULL, (uint32_t)c->conf->kill_wait_sec);
-    else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !j->launched && !j->configuring)
+    else if (j->state == PB__JOB_STATE__RUNNING && j->batch && !attempt_of(j)->launched &&
+             !attempt_of(j)->configuring)
         start_send_batch(c, j);
-    else if (j->readying && !job_is_final(j))
+    else if (attempt_of(j)->readying && !job_is_final(j))
         ready_ask_again(c, j);
     else
-        run->repeat_mono_ms = 0;
+        attempt->repeat_mono_ms = 0;
     if (suspend_repeat(c, j))
-        run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+        attempt->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
     if (!job_is_final(j) && j->state != PB__JOB_STATE__PENDING)
         cancel_repeat_steps(c, j);
 }
@@ -132,17 +133,19 @@ static void purge(struct control *c, struct job *j)
 
 static void job_due(struct control *c, struct job *j)
 {
-    const struct job_run *run = job_run(j);
+    const struct attempt *attempt = attempt_of(j);
     int64_t now = control_mono(c);
-    if (run->purge_mono_ms && now >= run->purge_mono_ms && depend_needs(c, j))
-        job_make_run(j)->purge_mono_ms = now + PURGE_LATER_MS;
-    if (run->purge_mono_ms && now >= run->purge_mono_ms) {
+    if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms && depend_needs(c, j))
+        attempt_make(j)->purge_mono_ms = now + PURGE_LATER_MS;
+    if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms) {
         purge(c, j);
         return;
     }
     bool gone = j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS;
-    bool runs = !job_is_final(j) && j->state != PB__JOB_STATE__PENDING && !j->configuring;
-    if ((j->state == PB__JOB_STATE__PENDING || j->configuring || step_is_awaited(j)) && gone)
+    bool runs =
+        !job_is_final(j) && j->state != PB__JOB_STATE__PENDING && !attempt_of(j)->configuring;
+    if ((j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring || step_is_awaited(j)) &&
+        gone)
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
     else if (j->state == PB__JOB_STATE__PENDING && depend_is_doomed(c, j))
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, "DependencyNeverSatisfied", NULL);
@@ -152,22 +155,24 @@ static void job_due(struct control *c, struct job *j)
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         submit_enqueue(c, j);
-    else if (runs && now >= run->limit_mono_ms && run->grace_mono_ms && now >= run->grace_mono_ms)
+    else if (runs && now >= attempt->limit_mono_ms && attempt->grace_mono_ms &&
+             now >= attempt->grace_mono_ms)
         finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
-    else if (runs && now >= run->limit_mono_ms)
+    else if (runs && now >= attempt->limit_mono_ms)
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
     else if (runs && now >= inactive_due_ms(c, j))
         finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "InactiveLimit", "INACTIVE LIMIT");
     runs = runs && j->state == PB__JOB_STATE__RUNNING;
-    if (runs && job_run(j)->warn_mono_ms && now >= job_run(j)->warn_mono_ms)
+    if (runs && attempt_of(j)->warn_mono_ms && now >= attempt_of(j)->warn_mono_ms)
         cancel_warn(c, j);
-    if (runs && job_run(j)->mail_mono_ms && now >= job_run(j)->mail_mono_ms)
+    if (runs && attempt_of(j)->mail_mono_ms && now >= attempt_of(j)->mail_mono_ms)
         mail_due(c, j);
     if (runs && now >= step_limit_due_ms(j))
         step_limit_enforce(c, j);
-    if (!job_is_final(j) && job_run(j)->unlaunched_mono_ms && now >= job_run(j)->unlaunched_mono_ms)
+    if (!job_is_final(j) && attempt_of(j)->unlaunched_mono_ms &&
+        now >= attempt_of(j)->unlaunched_mono_ms)
         step_ask_unlaunched(c, j);
-    if (job_run(j)->repeat_mono_ms && now >= job_run(j)->repeat_mono_ms)
+    if (attempt_of(j)->repeat_mono_ms && now >= attempt_of(j)->repeat_mono_ms)
         repeat_orders(c, j);
     control_schedule(c, j);
 }

@@ -99,7 +99,7 @@ static void record_job(struct control *c, const struct transition *t, enum trans
     if (nodes.len)
         m.nodes = (char *)str_cstr(&nodes);
     if (kind & TRANSITION_OVER)
-        SET(&m, exit_status, j->exit_status);
+        SET(&m, exit_status, attempt_of(j)->exit_status);
     if (job_is_final(j))
         m.reason = (char *)j->reason;
     e.at_ms = t->at_ms;

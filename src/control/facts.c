@@ -6,9 +6,9 @@
 /* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
 static void format_cpus(const struct job *j, struct str *out)
 {
-    const struct alloc_node *a = j->alloc.data;
-    for (size_t i = 0, same; i < j->alloc.len; i += same) {
-        for (same = 1; i + same < j->alloc.len && a[i + same].cpus == a[i].cpus; same++)
+    const struct alloc_node *a = attempt_of(j)->alloc.data;
+    for (size_t i = 0, same; i < attempt_of(j)->alloc.len; i += same) {
+        for (same = 1; i + same < attempt_of(j)->alloc.len && a[i + same].cpus == a[i].cpus; same++)
             ;
         str_printf(out, "%s%u", i ? "," : "", a[i].cpus);
         if (same > 1)
@@ -58,15 +58,15 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     format_cpus(j, &cpus);
     m->nodes = arena_strdup(arena, str_cstr(&nodes));
     m->cpus_per_node = arena_strdup(arena, str_cstr(&cpus));
-    SET(m, num_nodes, (uint32_t)j->alloc.len);
+    SET(m, num_nodes, (uint32_t)attempt_of(j)->alloc.len);
     SET(m, num_tasks, j->want.tasks);
     m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
-    if (j->start_at)
-        SET(m, start_at, j->start_at);
-    if (job_is_final(j) && j->end_at)
-        SET(m, end_at, j->end_at);
-    else if (j->start_at && j->limit_sec != INT64_MAX)
-        SET(m, end_at, job_ends_at(j, j->start_at));
+    if (attempt_of(j)->start_at)
+        SET(m, start_at, attempt_of(j)->start_at);
+    if (job_is_final(j) && attempt_of(j)->end_at)
+        SET(m, end_at, attempt_of(j)->end_at);
+    else if (attempt_of(j)->start_at && j->limit_sec != INT64_MAX)
+        SET(m, end_at, job_ends_at(j, attempt_of(j)->start_at));
     if (j->array)
         put_array(j, m);
     str_done(&nodes);

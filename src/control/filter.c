@@ -26,7 +26,7 @@ bool filter_uses(const struct job *j, const struct bitset *nodes)
 {
     if (!nodes)
         return true;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (bitset_test(nodes, a->node))
             return true;
     return false;

@@ -33,7 +33,7 @@ static const char *find_end_reason(const struct job *j)
         return "NODE FAILURE";
     case PB__JOB_STATE__CANCELLED:
         return str_eq(j->reason, "SystemShutdown") ? "SYSTEM SHUTDOWN"
-               : j->requeue_after                  ? "REQUEUE"
+               : attempt_of(j)->requeue_after      ? "REQUEUE"
                                                    : "CANCELLED";
     default:
         return NULL;
@@ -55,24 +55,24 @@ void finish_send_terminate_to(struct control *c, struct job *j, const struct nod
     t.why = (char *)(why ? why : find_end_reason(j));
     order.terminate = &t;
     order.attempt = facts_make_attempt(c, j, NULL, &arena);
-    SET(order.attempt, exit_status, j->exit_status);
-    SET(order.attempt, derived_status, j->derived_status);
+    SET(order.attempt, exit_status, attempt_of(j)->exit_status);
+    SET(order.attempt, derived_status, attempt_of(j)->derived_status);
     node_send_orders(c, n, &order);
 }
 
 void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released)
             finish_send_terminate(c, j, a, why, grace_sec);
 }
 
 static void end_steps(struct control *c, struct job *j)
 {
-    while (j->steps.len)
-        step_remove(c, j, &vec_last(&j->steps));
-    while (job_run(j)->waiting_steps.len) {
-        struct waiting_step w = step_waiting_take(c, j, j->run->waiting_steps.len - 1);
+    while (attempt_of(j)->steps.len)
+        step_remove(c, j, &vec_last(&attempt_of(j)->steps));
+    while (attempt_of(j)->waiting_steps.len) {
+        struct waiting_step w = step_waiting_take(c, j, j->attempt->waiting_steps.len - 1);
         control_refuse_code(c, w.call, ERR_JOB_DONE, NULL);
         str_done(&w.spec);
     }
@@ -85,13 +85,13 @@ static void answer_end_calls(struct control *c, struct job *j)
     Pb__JobEnd end = PB__JOB_END__INIT;
     end.job_id = j->id;
     end.state = j->state;
-    SET(&end, exit_status, j->exit_status);
+    SET(&end, exit_status, attempt_of(j)->exit_status);
     end.failed_node = (char *)c->failed_node;
     end.why = (char *)find_end_reason(j);
     end.detail = str_eq(j->reason, "JobLaunchFailure") ? j->reason_detail : NULL;
     for (size_t i = 0; i < j->end_calls.len;) {
         uint64_t call = j->end_calls.data[i];
-        if (j->completing && end.why && !notify_listens(j, call)) {
+        if (attempt_of(j)->completing && end.why && !notify_listens(j, call)) {
             i++;
             continue;
         }
@@ -104,7 +104,7 @@ static void answer_end_calls(struct control *c, struct job *j)
 void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j)
 {
     struct err err = {0};
-    if (j->state == PB__JOB_STATE__CANCELLED && !j->alloc.len) {
+    if (j->state == PB__JOB_STATE__CANCELLED && !attempt_of(j)->alloc.len) {
         err_set(&err, -ERR_JOB_DONE, "job %u was cancelled while pending", j->id);
         control_refuse(c, call, &err);
         return;
@@ -116,8 +116,8 @@ void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j)
 void finish_answer_waiters(struct control *c, struct job *j)
 {
     answer_end_calls(c, j);
-    if (j->run && j->run->board)
-        vec_clear(&j->run->board->waits);
+    if (j->attempt && j->attempt->board)
+        vec_clear(&j->attempt->board->waits);
     if (j->array)
         split_answer_waiters(c, j->array);
     trigger_job_over(c, j);
@@ -131,19 +131,20 @@ void finish_clean(struct control *c, struct job *j)
 {
     if (job_nodes_left(j) || hook_holds(j))
         return;
-    j->completing = false;
+    struct attempt *attempt = attempt_make(j);
+    attempt->completing = false;
     resv_leave(j);
     step_ports_job_clean(c, j);
-    free(take_ptr(job_make_run(j)->held_up));
-    job_make_run(j)->repeat_mono_ms = 0;
-    job_make_run(j)->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
-    order_remove(&c->cluster->ends, &job_make_run(j)->ends);
+    free(take_ptr(attempt->held_up));
+    attempt->repeat_mono_ms = 0;
+    attempt->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
+    order_remove(&c->cluster->ends, &attempt->ends);
     job_touch(c->cluster, j);
     c->plan_wanted = true;
     depend_shelve(c->cluster, j); /* what it waited for it waits for again when it is requeued */
     depend_reindex(c->cluster, j);
     depend_changed(c, j);
-    if (j->requeue_after) {
+    if (attempt_of(j)->requeue_after) {
         finish_requeue(c, j);
         return;
     }
@@ -154,9 +155,10 @@ void finish_clean(struct control *c, struct job *j)
 /* Nodes where nothing can have run and nothing is to be run are free without asking them. */
 void finish_release_untouched(struct control *c, struct job *j)
 {
-    if ((c->conf->epilog && *c->conf->epilog) || j->script == PB__SCRIPT_KIND__SCRIPT_PROLOG)
+    if ((c->conf->epilog && *c->conf->epilog) ||
+        attempt_of(j)->script == PB__SCRIPT_KIND__SCRIPT_PROLOG)
         return;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->touched)
             alloc_release(c->cluster, j, a);
 }
@@ -182,7 +184,7 @@ static enum transition_cause find_cause(const struct job *j, enum _Pb__JobState 
         return CAUSE_SHUTDOWN;
     if (state != PB__JOB_STATE__CANCELLED)
         return CAUSE_EXIT;
-    return j->requeue_after ? CAUSE_REQUEUE : CAUSE_CANCELLATION;
+    return attempt_of(j)->requeue_after ? CAUSE_REQUEUE : CAUSE_CANCELLATION;
 }
 
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
@@ -193,15 +195,15 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     park_yield(c->cluster, j, false);
     if (!job_state_may_become(j->state, state))
         return;
-    struct job_run *run = job_make_run(j);
-    j->stopped = false;
-    j->exit_status = exit_status;
-    j->end_at = control_wall(c);
-    run->end_mono_ms = control_mono(c);
-    run->boot = control_boot(c);
+    struct attempt *attempt = attempt_make(j);
+    attempt->stopped = false;
+    attempt->exit_status = exit_status;
+    attempt->end_at = control_wall(c);
+    attempt->end_mono_ms = control_mono(c);
+    attempt->boot = control_boot(c);
     if (!ran)
-        j->start_at = j->end_at;
-    j->reason = reason ? reason : j->requeue_after ? "Cleaning" : NULL;
+        attempt->start_at = attempt->end_at;
+    j->reason = reason ? reason : attempt->requeue_after ? "Cleaning" : NULL;
     job_set_state(c->cluster, j, state, find_cause(j, state), why);
 }
 
@@ -219,10 +221,10 @@ void finish_release_nodes(struct control *c, const struct transition *t)
         finish_clean(c, j);
         return;
     }
-    struct job_run *run = job_make_run(j);
+    struct attempt *attempt = attempt_make(j);
     alloc_begin_completing(c->cluster, j);
-    order_move(&c->cluster->ends, &run->ends, j->end_at, j->id);
-    run->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    order_move(&c->cluster->ends, &attempt->ends, attempt->end_at, j->id);
+    attempt->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
     finish_send_remaining(c, j, t->detail, (uint32_t)c->conf->kill_wait_sec);
     control_schedule(c, j);
 }
@@ -230,7 +232,7 @@ void finish_release_nodes(struct control *c, const struct transition *t)
 /* Not of a job that returns to the queue, or is there already. */
 void finish_tell_waiters(struct control *c, const struct transition *t)
 {
-    if (job_is_final(t->job) && !t->job->requeue_after)
+    if (job_is_final(t->job) && !attempt_of(t->job)->requeue_after)
         finish_answer_waiters(c, t->job);
 }
 
@@ -240,7 +242,7 @@ void finish_node(struct control *c, struct job *j, struct alloc_node *a)
         return;
     alloc_release(c->cluster, j, a);
     c->plan_wanted = true;
-    if (j->completing)
+    if (attempt_of(j)->completing)
         finish_clean(c, j);
 }
 
@@ -254,14 +256,14 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
     if (job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
         return;
     if (j->no_kill && !host) {
-        if (j->readying)
+        if (attempt_of(j)->readying)
             ready_look(c, j);
-        for (size_t i = j->steps.len; i-- > 0;)
-            step_ended_on(c, j, j->steps.data[i].id, node, 1 << 8);
+        for (size_t i = attempt_of(j)->steps.len; i-- > 0;)
+            step_ended_on(c, j, attempt_of(j)->steps.data[i].id, node, 1 << 8);
         return;
     }
     control_log(c, LOG_LVL_INFO, "job %u lost node %s", j->id, c->cluster->nodes.data[node]->name);
-    j->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = j->may_requeue;
     c->failed_node = c->cluster->nodes.data[node]->name;
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
     c->failed_node = NULL;
@@ -274,7 +276,7 @@ void finish_without(struct control *c, struct job *j, bool host)
         step_end_lost(c, j);
         return;
     }
-    j->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = j->may_requeue;
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
 }
 
@@ -295,8 +297,8 @@ static void delay_begin(struct control *c, struct job *j, int64_t sec)
 
 void finish_requeue_later(struct control *c, struct job *j, int64_t sec)
 {
-    j->requeue_after = j->may_requeue;
-    if (j->requeue_after)
+    attempt_make(j)->requeue_after = j->may_requeue;
+    if (attempt_of(j)->requeue_after)
         delay_begin(c, j, sec);
 }
 
@@ -344,7 +346,8 @@ static void count_auto_requeue(struct control *c, struct job *j, enum _Pb__JobSt
 void finish_requeue(struct control *c, struct job *j)
 {
     _cleanup_free_ char *attempt = job_event_describe_attempt(c, j);
-    j->requeue_after = false;
+    if (j->attempt)
+        j->attempt->requeue_after = false;
     alloc_clear(c->cluster, j);
     if (!job_state_may_become(j->state, PB__JOB_STATE__PENDING))
         return;
@@ -352,18 +355,11 @@ void finish_requeue(struct control *c, struct job *j)
     resv_begin_job(j, NULL);
     rejoin(c, j);
     j->restarts++;
-    j->exit_status = j->derived_status = 0;
-    j->next_step = 0;
-    j->had_shell = j->launched = j->backfilled = j->warned = j->configuring = j->epilog_due = false;
-    j->readying = j->script_ending = j->stopped = false;
-    j->start_at = j->end_at = 0;
-    job_forget_run(c->cluster, j);
+    attempt_drop(c->cluster, j);
     delay_begin(c, j, c->conf->sched.requeue_delay);
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;
-    j->cancelled_by = 0;
-    str_free(take_ptr(j->usage));
     bool launch_failed = str_eq(j->reason, "JobLaunchFailure");
     j->reason = NULL;
     char *why = take_ptr(j->reason_detail);
@@ -405,7 +401,7 @@ void finish_batch(struct control *c, struct job *j, int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     bool hold = j->may_requeue && lists(c->conf->requeue_exit_hold, code);
-    j->requeue_after = hold || (j->may_requeue && lists(c->conf->requeue_exit, code));
+    attempt_make(j)->requeue_after = hold || (j->may_requeue && lists(c->conf->requeue_exit, code));
     j->held = j->held || hold;
     j->special_exit = hold;
     finish_ran(c, j, status);
@@ -428,8 +424,8 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
         return;
     }
     int status = r->has_exit_status ? r->exit_status : r->step ? r->step->exit_status : 0;
-    if (r->step && r->step->exit_status > j->derived_status)
-        j->derived_status = r->step->exit_status;
+    if (r->step && r->step->exit_status > attempt_of(j)->derived_status)
+        attempt_make(j)->derived_status = r->step->exit_status;
     if (j->state == PB__JOB_STATE__PENDING)
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
     else if (!job_is_final(j) && !j->batch)
@@ -452,7 +448,7 @@ void control_job_wait_end(struct control *c, uint64_t call, const struct caller 
         vec_push(&j->end_calls, call);
         control_hold(c, call, j);
         notify_await(c, j, call, r);
-        if (job_is_final(j) && !j->requeue_after)
+        if (job_is_final(j) && !attempt_of(j)->requeue_after)
             finish_answer_waiters(c, j);
     }
 }

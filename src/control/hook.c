@@ -34,7 +34,7 @@ static void run(struct control *c, struct job *j, enum _Pb__ScriptKind kind)
         m.has_limit_sec = true;
         m.limit_sec = c->conf->prolog_epilog_timeout_sec;
     }
-    j->script = kind;
+    attempt_make(j)->script = kind;
     c->env->run(c->env->ctx, &m);
 }
 
@@ -42,7 +42,7 @@ bool hook_start(struct control *c, struct job *j)
 {
     if (!path_of(c, PB__SCRIPT_KIND__SCRIPT_PROLOG))
         return false;
-    j->configuring = true;
+    attempt_make(j)->configuring = true;
     job_touch(c->cluster, j);
     run(c, j, PB__SCRIPT_KIND__SCRIPT_PROLOG);
     return true;
@@ -51,7 +51,7 @@ bool hook_start(struct control *c, struct job *j)
 static void stop(struct control *c, struct job *j)
 {
     Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
-    m.kind = (enum _Pb__ScriptKind)j->script;
+    m.kind = (enum _Pb__ScriptKind)attempt_of(j)->script;
     m.job_id = j->id;
     m.restarts = j->restarts;
     c->env->stop(c->env->ctx, &m);
@@ -60,22 +60,23 @@ static void stop(struct control *c, struct job *j)
 void hook_job_ended(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
-    j->configuring = j->readying = false;
-    j->epilog_due = path_of(c, PB__SCRIPT_KIND__SCRIPT_EPILOG) != NULL;
-    if (j->script)
+    struct attempt *attempt = attempt_make(j);
+    attempt->configuring = attempt->readying = false;
+    attempt->epilog_due = path_of(c, PB__SCRIPT_KIND__SCRIPT_EPILOG) != NULL;
+    if (attempt->script)
         stop(c, j); /* the prolog: the epilog follows when it is over */
-    else if (j->epilog_due)
+    else if (attempt->epilog_due)
         run(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
 }
 
 void hook_resume(struct control *c, struct job *j)
 {
-    bool wants = j->configuring || j->epilog_due;
-    enum _Pb__ScriptKind kind =
-        j->configuring ? PB__SCRIPT_KIND__SCRIPT_PROLOG : PB__SCRIPT_KIND__SCRIPT_EPILOG;
-    if (j->script) /* the epilog: it was ended just now, for it had lost its nodes */
+    bool wants = attempt_of(j)->configuring || attempt_of(j)->epilog_due;
+    enum _Pb__ScriptKind kind = attempt_of(j)->configuring ? PB__SCRIPT_KIND__SCRIPT_PROLOG
+                                                           : PB__SCRIPT_KIND__SCRIPT_EPILOG;
+    if (attempt_of(j)->script) /* the epilog: it was ended just now, for it had lost its nodes */
         return;
-    if (j->readying && !job_is_final(j)) {
+    if (attempt_of(j)->readying && !job_is_final(j)) {
         ready_ask_again(c, j);
         return;
     }
@@ -83,10 +84,10 @@ void hook_resume(struct control *c, struct job *j)
         return;
     if (path_of(c, kind)) {
         run(c, j, kind);
-    } else if (j->configuring) { /* the configuration has it no more */
+    } else if (attempt_of(j)->configuring) { /* the configuration has it no more */
         start_configured(c, j);
     } else {
-        j->epilog_due = false;
+        attempt_make(j)->epilog_due = false;
         job_touch(c->cluster, j);
     }
 }
@@ -102,19 +103,20 @@ static void prolog_failed(struct control *c, struct job *j, const char *text)
     j->alloc_call = 0;
     if (call)
         control_refuse_code(c, call, ERR_JOB_DONE, text);
-    finish_job(c, j, j->requeue_after ? PB__JOB_STATE__FAILED : PB__JOB_STATE__CANCELLED,
-               j->requeue_after ? 1 << 8 : SIGKILL, "JobLaunchFailure", NULL);
+    finish_job(c, j,
+               attempt_of(j)->requeue_after ? PB__JOB_STATE__FAILED : PB__JOB_STATE__CANCELLED,
+               attempt_of(j)->requeue_after ? 1 << 8 : SIGKILL, "JobLaunchFailure", NULL);
 }
 
 static void prolog_ended(struct control *c, struct job *j, const Pb__ScriptEnded *m)
 {
-    if (!job_is_final(j) && j->configuring && m->wait_status == 0)
+    if (!job_is_final(j) && attempt_of(j)->configuring && m->wait_status == 0)
         start_configured(c, j);
-    else if (!job_is_final(j) && j->configuring)
+    else if (!job_is_final(j) && attempt_of(j)->configuring)
         prolog_failed(c, j, m->text ? m->text : "PrologSlurmctld failed");
-    else if (j->epilog_due)
+    else if (attempt_of(j)->epilog_due)
         run(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
-    if (!j->completing)
+    if (!attempt_of(j)->completing)
         return;
     finish_release_untouched(c, j); /* they were the prolog's */
     finish_clean(c, j);
@@ -125,7 +127,7 @@ static void epilog_ended(struct control *c, struct job *j, const Pb__ScriptEnded
     if (m->wait_status)
         control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u: %s", j->id,
                             m->text ? m->text : "EpilogSlurmctld failed");
-    j->epilog_due = false;
+    attempt_make(j)->epilog_due = false;
     job_touch(c->cluster, j);
     finish_clean(c, j);
 }
@@ -142,9 +144,9 @@ void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
         return;
     }
     struct job *j = cluster_find_job(c->cluster, m->job_id);
-    if (!j || j->restarts != m->restarts || j->script != (int)m->kind)
+    if (!j || j->restarts != m->restarts || attempt_of(j)->script != (int)m->kind)
         return;
-    j->script = 0;
+    attempt_make(j)->script = 0;
     if (m->kind == PB__SCRIPT_KIND__SCRIPT_PROLOG)
         prolog_ended(c, j, m);
     else

@@ -44,7 +44,7 @@ static void put_path(struct list *l, const char *name, const struct control *c, 
         .array_task = j->array ? j->task : PATTERN_NO_ARRAY,
         .has_restarts = true,
         .restarts = j->restarts,
-        .node = j->alloc.len ? c->cluster->nodes.data[job_host(j)->node]->name : NULL,
+        .node = attempt_of(j)->alloc.len ? c->cluster->nodes.data[job_host(j)->node]->name : NULL,
         .user = spec->user_name,
         .job_name = spec->name,
     };
@@ -111,8 +111,8 @@ static void put_facts(struct list *l, const Pb__JobFacts *f)
 
 static void put_ends(struct list *l, const struct job *j)
 {
-    int status = j->exit_status;
-    put_number(l, "SLURM_JOB_DERIVED_EC", j->derived_status);
+    int status = attempt_of(j)->exit_status;
+    put_number(l, "SLURM_JOB_DERIVED_EC", attempt_of(j)->derived_status);
     put_number(l, "SLURM_JOB_EXIT_CODE", status);
     l->at[l->count++] = arena_printf(l->arena, "SLURM_JOB_EXIT_CODE2=%d:%d",
                                      WIFEXITED(status) ? WEXITSTATUS(status) : 0,

@@ -16,18 +16,19 @@ static bool is_meant(const struct control *c, const struct job *j)
 
 void inactive_look(struct control *c, struct job *j)
 {
-    struct job_run *run = job_make_run(j);
-    bool attended = run->board && run->board->waits.len;
+    struct attempt *attempt = attempt_make(j);
+    bool attended = attempt->board && attempt->board->waits.len;
     if (attended)
-        run->left_mono_ms = 0;
-    else if (!run->left_mono_ms)
-        run->left_mono_ms = control_mono(c);
+        attempt->left_mono_ms = 0;
+    else if (!attempt->left_mono_ms)
+        attempt->left_mono_ms = control_mono(c);
 }
 
 int64_t inactive_due_ms(const struct control *c, const struct job *j)
 {
-    int64_t left = job_run(j)->left_mono_ms;
-    if (!left || j->state != PB__JOB_STATE__RUNNING || j->configuring || !is_meant(c, j))
+    int64_t left = attempt_of(j)->left_mono_ms;
+    if (!left || j->state != PB__JOB_STATE__RUNNING || attempt_of(j)->configuring ||
+        !is_meant(c, j))
         return INT64_MAX;
     return left + c->conf->inactive_limit_sec * 1000 + SLACK_MS;
 }

@@ -112,10 +112,11 @@ static void put_fields(const struct control *c, const struct job *j, unsigned fi
     if (fields & STATE)
         str_printf(out, " state=%s", state_name(j->state));
     if (fields & EXIT)
-        str_printf(out, " exit=%d:%d", exit_code(j->exit_status), exit_signal(j->exit_status));
+        str_printf(out, " exit=%d:%d", exit_code(attempt_of(j)->exit_status),
+                   exit_signal(attempt_of(j)->exit_status));
     if (fields & BY) {
         str_puts(out, " by=");
-        put_user(out, known_name(c, j->cancelled_by), j->cancelled_by);
+        put_user(out, known_name(c, attempt_of(j)->cancelled_by), attempt_of(j)->cancelled_by);
     }
     if (fields & NODES)
         put_nodes(c, j, out);
@@ -192,7 +193,8 @@ char *job_event_describe_attempt(const struct control *c, const struct job *j)
 
 static char *resources(const struct job *j, struct arena *arena)
 {
-    return arena_printf(arena, "cpu=%u,node=%u", job_alloc_cpus(j), (unsigned)j->alloc.len);
+    return arena_printf(arena, "cpu=%u,node=%u", job_alloc_cpus(j),
+                        (unsigned)attempt_of(j)->alloc.len);
 }
 
 void job_event_record(struct control *c, const struct transition *t)
@@ -206,17 +208,17 @@ void job_event_record(struct control *c, const struct transition *t)
         .job_id = j->id,
         .uid = j->uid,
         .gid = j->gid,
-        .state = j->requeue_after ? "REQUEUED" : state_name(j->state),
+        .state = attempt_of(j)->requeue_after ? "REQUEUED" : state_name(j->state),
         .facts = facts_make(c, j, &arena),
         .limit_sec = j->limit_sec,
         .submit_at = j->submit_at,
         .eligible_at = j->eligible_at,
-        .start_at = j->start_at,
-        .end_at = j->end_at,
+        .start_at = attempt_of(j)->start_at,
+        .end_at = attempt_of(j)->end_at,
         .cpus = job_alloc_cpus(j),
         .tres = resources(j, &arena),
-        .exit_status = j->exit_status,
-        .derived_status = j->derived_status,
+        .exit_status = attempt_of(j)->exit_status,
+        .derived_status = attempt_of(j)->derived_status,
     };
     c->env->job_ended(c->env->ctx, &end);
     control_debug(c, job_comp, "job %u: the completion record is queued", j->id);

@@ -20,11 +20,11 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
     if (f->has_all_states && f->all_states)
         return true;
     if (f->n_state == 0 && !f->has_completing)
-        return !job_is_final(j) || j->completing;
+        return !job_is_final(j) || attempt_of(j)->completing;
     for (size_t i = 0; i < f->n_state; i++)
         if (f->state[i] == j->state)
             return true;
-    return f->has_completing && f->completing && j->completing;
+    return f->has_completing && f->completing && attempt_of(j)->completing;
 }
 
 #define LIVE_REQUIRED (UINT64_C(1) << 1 | UINT64_C(1) << 2) /* job_id, state */
@@ -144,7 +144,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
                              struct str *out)
 {
     bool batch = step_id == STEP_ID_BATCH;
-    size_t count = batch ? 1 : j->alloc.len;
+    size_t count = batch ? 1 : attempt_of(j)->alloc.len;
     _cleanup_str_ struct str packed = STR_INIT, names = STR_INIT;
     _cleanup_arena_ struct arena arena;
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
@@ -152,7 +152,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
     r.layout = arena_alloc(&arena, sizeof(*r.layout) * (count + 1));
     SET(&r, num_cpus, 0);
     for (uint32_t i = 0; i < count; i++) {
-        const struct alloc_node *a = batch ? job_host(j) : &j->alloc.data[i];
+        const struct alloc_node *a = batch ? job_host(j) : &attempt_of(j)->alloc.data[i];
         const struct node *n = c->cluster->nodes.data[a->node];
         Pb__StepNode *where = arena_alloc(&arena, sizeof(*where));
         pb__step_node__init(where);
@@ -173,7 +173,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
     r.step_id = step_id;
     r.name = (char *)(batch ? "batch" : "extern");
     SET(&r, state, PB__STEP_STATE__STEP_RUNNING);
-    SET(&r, start_at, j->start_at);
+    SET(&r, start_at, attempt_of(j)->start_at);
     r.nodes = (char *)str_cstr(&names);
     SET(&r, num_tasks, (uint32_t)count);
     SET(&r, num_nodes, (uint32_t)count);
@@ -188,7 +188,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
 /* With PrologFlags=Contain it is on every node of the job from its begin to its end. */
 static bool has_extern(const struct control *c, const struct job *j)
 {
-    return c->conf->prolog_contain && !j->configuring && j->alloc.len;
+    return c->conf->prolog_contain && !attempt_of(j)->configuring && attempt_of(j)->alloc.len;
 }
 
 static void add_step(const struct job *j, const struct step *s, struct str *out)
@@ -217,7 +217,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
             add_implied_step(c, j, STEP_ID_BATCH, out);
         if (has_extern(c, j) && step_matches(j, STEP_ID_EXTERN, f))
             add_implied_step(c, j, STEP_ID_EXTERN, out);
-        vec_foreach (&j->steps, s)
+        vec_foreach (&attempt_of(j)->steps, s)
             if (step_matches(j, s->id, f))
                 add_step(j, s, out);
     }

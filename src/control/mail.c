@@ -77,9 +77,9 @@ static char *format_time(struct arena *arena, int64_t sec)
 
 static char *run_time(const struct control *c, const struct job *j, struct arena *arena)
 {
-    int64_t until = job_is_final(j) ? job_run(j)->end_mono_ms : control_mono(c);
-    return format_time(arena,
-                       job_run(j)->start_mono_ms ? (until - job_run(j)->start_mono_ms) / 1000 : 0);
+    int64_t until = job_is_final(j) ? attempt_of(j)->end_mono_ms : control_mono(c);
+    return format_time(
+        arena, attempt_of(j)->start_mono_ms ? (until - attempt_of(j)->start_mono_ms) / 1000 : 0);
 }
 
 static char *receiver(const struct control *c, const Pb__JobSpec *spec, struct arena *arena)
@@ -95,13 +95,13 @@ static char *receiver(const struct control *c, const Pb__JobSpec *spec, struct a
 /* "COMPLETED", of an array whose elements did not all end so "Mixed", and the exit codes. */
 static char *outcome(const struct job *j, bool whole, struct arena *arena)
 {
-    int code = WIFEXITED(j->exit_status) ? WEXITSTATUS(j->exit_status) : 0;
+    int code = WIFEXITED(attempt_of(j)->exit_status) ? WEXITSTATUS(attempt_of(j)->exit_status) : 0;
     if (!whole)
         return arena_printf(arena, ", %s, ExitCode %d", states[j->state], code);
     int least = 255, most = 0;
     bool same = true;
     for (const struct job *k = array_first(j->array); k; k = array_after(k)) {
-        code = WIFEXITED(k->exit_status) ? WEXITSTATUS(k->exit_status) : 0;
+        code = WIFEXITED(attempt_of(k)->exit_status) ? WEXITSTATUS(attempt_of(k)->exit_status) : 0;
         least = code < least ? code : least;
         most = code > most ? code : most;
         same = same && k->state == j->state;
@@ -134,9 +134,10 @@ static void send(struct control *c, struct job *j, size_t event, bool whole)
     char *user = spec ? receiver(c, spec, &arena) : NULL;
     bool ends = events[event].mail & (JOB_MAIL_END | JOB_MAIL_FAIL);
     bool begins = events[event].mail == JOB_MAIL_BEGIN;
-    char *took = begins ? format_time(&arena, j->start_at - j->submit_at) : run_time(c, j, &arena);
-    int code = WIFEXITED(j->exit_status) ? WEXITSTATUS(j->exit_status) : 0;
-    int signal = WIFSIGNALED(j->exit_status) ? WTERMSIG(j->exit_status) : 0;
+    char *took = begins ? format_time(&arena, attempt_of(j)->start_at - j->submit_at)
+                        : run_time(c, j, &arena);
+    int code = WIFEXITED(attempt_of(j)->exit_status) ? WEXITSTATUS(attempt_of(j)->exit_status) : 0;
+    int signal = WIFSIGNALED(attempt_of(j)->exit_status) ? WTERMSIG(attempt_of(j)->exit_status) : 0;
     char *end = !ends ? (char *)"" : outcome(j, whole, &arena);
     char *subject = arena_printf(&arena, "%s Name=%s %s, %s time %s%s",
                                  subject_of(j, whole, &arena), spec && spec->name ? spec->name : "",
@@ -214,7 +215,7 @@ void mail_job_over(struct control *c, const struct transition *t)
         failed = array_is_over(j->array) && has_failed(j->array);
     if (j->state == PB__JOB_STATE__TIMEOUT)
         mail_event(c, j, JOB_MAIL_LIMIT);
-    if (j->requeue_after)
+    if (attempt_of(j)->requeue_after)
         mail_event(c, j, JOB_MAIL_REQUEUE);
     else
         mail_event(c, j, failed && j->mail & JOB_MAIL_FAIL ? JOB_MAIL_FAIL : JOB_MAIL_END);
@@ -222,7 +223,7 @@ void mail_job_over(struct control *c, const struct transition *t)
 
 static int64_t reached_at(const struct job *j, size_t event)
 {
-    return job_run(j)->start_mono_ms + j->limit_sec * 10 * events[event].percent;
+    return attempt_of(j)->start_mono_ms + j->limit_sec * 10 * events[event].percent;
 }
 
 static bool is_share(const struct job *j, size_t event)
@@ -233,22 +234,22 @@ static bool is_share(const struct job *j, size_t event)
 /* When the next share of its limit is reached; one that was reached before is not told. */
 void mail_schedule(struct control *c, struct job *j)
 {
-    struct job_run *run = job_make_run(j);
-    run->mail_mono_ms = 0;
+    struct attempt *attempt = attempt_make(j);
+    attempt->mail_mono_ms = 0;
     if (!(j->mail & JOB_MAIL_SHARES) || j->limit_sec > CLUSTER_NO_LIMIT_SEC)
         return;
     for (size_t i = 0; i < EVENTS; i++) {
         int64_t at = reached_at(j, i);
         if (is_share(j, i) && at > control_mono(c) &&
-            (!run->mail_mono_ms || at < run->mail_mono_ms))
-            run->mail_mono_ms = at;
+            (!attempt->mail_mono_ms || at < attempt->mail_mono_ms))
+            attempt->mail_mono_ms = at;
     }
 }
 
 void mail_due(struct control *c, struct job *j)
 {
     for (size_t i = 0; i < EVENTS; i++)
-        if (is_share(j, i) && reached_at(j, i) == job_run(j)->mail_mono_ms)
+        if (is_share(j, i) && reached_at(j, i) == attempt_of(j)->mail_mono_ms)
             send(c, j, i, false);
     mail_schedule(c, j);
 }

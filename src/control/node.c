@@ -246,22 +246,22 @@ static void reconcile(struct control *c, struct job *j, struct node *n, const Pb
     if (!a || a->released)
         return;
     const Pb__Presence *present = find_present(r, j);
-    if (j->completing) {
+    if (attempt_of(j)->completing) {
         finish_send_terminate(c, j, a, NULL, (uint32_t)c->conf->kill_wait_sec);
         return;
     }
-    if (j->readying && !a->ready)
+    if (attempt_of(j)->readying && !a->ready)
         start_send_prepare(c, j, a);
-    if (j->configuring) /* nothing else of it was sent there */
+    if (attempt_of(j)->configuring) /* nothing else of it was sent there */
         return;
     bool script = j->batch && a == job_host(j);
-    if (script && j->launched && !present) {
+    if (script && attempt_of(j)->launched && !present) {
         lose(c, j, n);
         return;
     }
     suspend_remind(c, j, a);
     step_ask_again(c, j, a, present);
-    if (script && !j->launched)
+    if (script && !attempt_of(j)->launched)
         start_send_batch(c, j);
     else if (!script && !present)
         start_send_prepare(c, j, a);

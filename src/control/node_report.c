@@ -33,8 +33,8 @@ static void prolog_failed(struct control *c, struct node *n, struct job *j, cons
     bool always = j->batch && conf_list_has(c->conf->prolog_flags, "ForceRequeueOnFail");
 
     drain_for(c, n, "Prolog error", text, j->id);
-    j->requeue_after = j->may_requeue || always;
-    if (j->requeue_after && !c->conf->sched.nohold_on_prolog_fail)
+    attempt_make(j)->requeue_after = j->may_requeue || always;
+    if (attempt_of(j)->requeue_after && !c->conf->sched.nohold_on_prolog_fail)
         j->held = true;
     not_launched(c, j);
 }
@@ -42,8 +42,8 @@ static void prolog_failed(struct control *c, struct node *n, struct job *j, cons
 /* The job has not run. It would go the same way elsewhere, or again, until somebody has looked. */
 static void user_env_failed(struct control *c, struct job *j)
 {
-    j->requeue_after = j->may_requeue;
-    j->held = j->held || j->requeue_after;
+    attempt_make(j)->requeue_after = j->may_requeue;
+    j->held = j->held || attempt_of(j)->requeue_after;
     not_launched(c, j);
 }
 
@@ -77,7 +77,7 @@ static void node_at_fault(struct control *c, struct node *n, struct job *j, cons
                           const char *text)
 {
     drain_for(c, n, what, text, j->id);
-    j->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = j->may_requeue;
     not_launched(c, j);
 }
 
@@ -88,11 +88,11 @@ static void on_launched(struct control *c, struct node *n, const Pb__Launched *e
         job_host(j)->node != n->index)
         return;
     if (e->code == 0) {
-        if (!j->launched)
+        if (!attempt_of(j)->launched)
             job_touch(c->cluster, j);
-        j->launched = true;
+        attempt_make(j)->launched = true;
         if (!cancel_is_pending(j) && !suspend_is_pending(j))
-            job_make_run(j)->repeat_mono_ms = 0;
+            attempt_make(j)->repeat_mono_ms = 0;
         control_schedule(c, j);
         return;
     }
@@ -141,8 +141,8 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
     if (!a || j->state == PB__JOB_STATE__PENDING)
         return;
     if (job_is_final(j)) {
-        if (j->completing && e->exit_status) {
-            j->exit_status = e->exit_status;
+        if (attempt_of(j)->completing && e->exit_status) {
+            attempt_make(j)->exit_status = e->exit_status;
             job_touch(c->cluster, j);
         }
         if (gone)
@@ -170,7 +170,7 @@ static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)
         drain_for(c, n, "Epilog error", e->text, e->job_id);
     struct job *j = find_attempt(c, e->job_id, e->restarts);
     struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
-    if (a && j->completing)
+    if (a && attempt_of(j)->completing)
         finish_node(c, j, a);
 }
 
@@ -181,16 +181,16 @@ static void on_held_up(struct control *c, struct node *n, const Pb__HeldUp *e)
     const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
     if (!a || a->released || j->state == PB__JOB_STATE__PENDING)
         return;
-    struct job_run *run = job_make_run(j);
+    struct attempt *attempt = attempt_make(j);
     _cleanup_free_ char *by_node = mem_printf("%s: ", n->name);
-    if (!e->text && !(run->held_up && str_starts(run->held_up, by_node)))
+    if (!e->text && !(attempt->held_up && str_starts(attempt->held_up, by_node)))
         return;
-    free(run->held_up);
-    run->held_up = e->text ? mem_printf("%s%.500s", by_node, e->text) : NULL;
+    free(attempt->held_up);
+    attempt->held_up = e->text ? mem_printf("%s%.500s", by_node, e->text) : NULL;
     job_touch(c->cluster, j);
-    if (run->held_up)
-        control_log(c, LOG_LVL_INFO, "job %u is held up, %s", j->id, run->held_up);
-    if (run->held_up)
+    if (attempt->held_up)
+        control_log(c, LOG_LVL_INFO, "job %u is held up, %s", j->id, attempt->held_up);
+    if (attempt->held_up)
         notify_held_up(c, j);
 }
 
@@ -207,9 +207,9 @@ static void count_usage(struct control *c, struct node *n, const Pb__NodeEvent *
     if (!a || e->seq <= a->usage_seq)
         return;
     a->usage_seq = e->seq;
-    if (!j->usage)
-        j->usage = mem_new(struct str);
-    usage_merge_packed(j->usage, usage, n->name, false);
+    if (!attempt_of(j)->usage)
+        attempt_make(j)->usage = mem_new(struct str);
+    usage_merge_packed(attempt_of(j)->usage, usage, n->name, false);
     if (s)
         usage_merge_packed(&s->usage, usage, n->name, true);
     job_touch(c->cluster, j);

@@ -56,10 +56,10 @@ static int tell_script(struct control *c, struct job *j, const char *text)
 
 static struct notice_board *board_of(struct job *j)
 {
-    struct job_run *run = job_make_run(j);
-    if (!run->board)
-        run->board = mem_new(struct notice_board);
-    return run->board;
+    struct attempt *attempt = attempt_make(j);
+    if (!attempt->board)
+        attempt->board = mem_new(struct notice_board);
+    return attempt->board;
 }
 
 static void drop_end_call(struct job *j, uint64_t call)
@@ -71,7 +71,7 @@ static void drop_end_call(struct job *j, uint64_t call)
 
 bool notify_listens(const struct job *j, uint64_t call)
 {
-    const struct notice_board *b = j->run ? j->run->board : NULL;
+    const struct notice_board *b = j->attempt ? j->attempt->board : NULL;
     for (size_t i = 0; b && i < b->waits.len; i++)
         if (b->waits.data[i].call == call)
             return true;
@@ -125,7 +125,7 @@ static void put_up(struct control *c, struct job *j, uint32_t step_id, const cha
 
 static int notify(struct control *c, struct job *j, const Pb__StepId *id, const char *text)
 {
-    if (j->state == PB__JOB_STATE__PENDING || j->configuring)
+    if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
         return ERR_JOB_PENDING;
     if (job_is_final(j))
         return ERR_JOB_DONE;
@@ -141,9 +141,9 @@ static int notify(struct control *c, struct job *j, const Pb__StepId *id, const 
 void notify_held_up(struct control *c, struct job *j)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    if (j->batch || j->configuring || job_is_final(j))
+    if (j->batch || attempt_of(j)->configuring || job_is_final(j))
         return;
-    put_harmless(j->run->held_up, &text);
+    put_harmless(j->attempt->held_up, &text);
     put_up(c, j, NOTICE_OF_JOB, str_cstr(&text));
 }
 

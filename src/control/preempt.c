@@ -25,12 +25,12 @@ static void notify(struct control *c, struct job *j)
 static void end(struct control *c, struct job *j)
 {
     int64_t grace = grace_sec(j);
-    job_make_run(j)->preempted_at = control_wall(c);
-    if (!grace || j->configuring) {
+    attempt_make(j)->preempted_at = control_wall(c);
+    if (!grace || attempt_of(j)->configuring) {
         finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
         return;
     }
-    job_make_run(j)->grace_mono_ms = control_mono(c) + grace * 1000;
+    attempt_make(j)->grace_mono_ms = control_mono(c) + grace * 1000;
     park_yield(c->cluster, j, true);
     notify(c, j);
     control_set_end(c, j);
@@ -40,8 +40,8 @@ static void end(struct control *c, struct job *j)
 
 static void queue_again(struct control *c, struct job *j)
 {
-    job_make_run(j)->preempted_at = control_wall(c);
-    j->requeue_after = true;
+    attempt_make(j)->preempted_at = control_wall(c);
+    attempt_make(j)->requeue_after = true;
     finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
 }
 
@@ -81,9 +81,9 @@ void preempt_resume(struct control *c, struct job *j)
 
 void preempt_restored(struct control *c, struct job *j)
 {
-    if (!job_run(j)->preempted_at || job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
+    if (!attempt_of(j)->preempted_at || job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
         return;
-    int64_t left = job_run(j)->preempted_at + grace_sec(j) - control_wall(c);
+    int64_t left = attempt_of(j)->preempted_at + grace_sec(j) - control_wall(c);
     left = left < 0 ? 0 : left > grace_sec(j) ? grace_sec(j) : left;
-    job_make_run(j)->grace_mono_ms = control_mono(c) + left * 1000;
+    attempt_make(j)->grace_mono_ms = control_mono(c) + left * 1000;
 }

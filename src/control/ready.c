@@ -48,18 +48,18 @@ static bool ask_node(struct control *c, struct job *j, struct alloc_node *a)
 static void ask(struct control *c, struct job *j)
 {
     bool known = false;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->ready)
             known = ask_node(c, j, a) || known;
-    job_make_run(j)->repeat_mono_ms = control_mono(c) + (known ? 1 : CONTROL_REPEAT_MS);
+    attempt_make(j)->repeat_mono_ms = control_mono(c) + (known ? 1 : CONTROL_REPEAT_MS);
 }
 
 bool ready_begin(struct control *c, struct job *j)
 {
     if (!is_wanted(c, j))
         return false;
-    j->configuring = j->readying = true;
-    vec_foreach (&j->alloc, a)
+    attempt_make(j)->configuring = attempt_make(j)->readying = true;
+    vec_foreach (&attempt_of(j)->alloc, a)
         a->touched = true;
     job_touch(c->cluster, j);
     ask(c, j);
@@ -68,10 +68,10 @@ bool ready_begin(struct control *c, struct job *j)
 
 void ready_look(struct control *c, struct job *j)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->ready)
             return;
-    j->readying = false;
+    attempt_make(j)->readying = false;
     start_all_ready(c, j);
 }
 
@@ -85,7 +85,7 @@ void ready_node(struct control *c, const struct node *n, const Pb__Prepared *m)
 {
     struct job *j = cluster_find_job(c->cluster, m->job_id);
     struct alloc_node *a = j && j->restarts == m->restarts ? alloc_find(j, n->index) : NULL;
-    if (!a || !j->readying || job_is_final(j))
+    if (!a || !attempt_of(j)->readying || job_is_final(j))
         return;
     a->ready = true;
     ready_look(c, j);

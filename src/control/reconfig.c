@@ -58,7 +58,7 @@ static void carry_node(struct cluster *next, struct node *to, struct node *from)
     pool_update(next, to);
 }
 
-static void carry_run(struct job_run *to, struct job_run *from)
+static void carry_attempt(struct attempt *to, struct attempt *from)
 {
     memcpy(&to->waiting_steps, &from->waiting_steps, sizeof to->waiting_steps);
     memset(&from->waiting_steps, 0, sizeof from->waiting_steps);
@@ -76,11 +76,11 @@ static void carry_run(struct job_run *to, struct job_run *from)
 /* Its record has them in the same order. */
 static void carry_steps(struct job *to, const struct job *from)
 {
-    for (size_t i = 0; i < from->steps.len && i < to->steps.len; i++) {
-        to->steps.data[i].asked = from->steps.data[i].asked;
-        to->steps.data[i].made_mono_ms = from->steps.data[i].made_mono_ms;
-        to->steps.data[i].limit_run_ms = from->steps.data[i].limit_run_ms;
-        to->steps.data[i].timed_out = from->steps.data[i].timed_out;
+    for (size_t i = 0; i < attempt_of(from)->steps.len && i < attempt_of(to)->steps.len; i++) {
+        attempt_of(to)->steps.data[i].asked = attempt_of(from)->steps.data[i].asked;
+        attempt_of(to)->steps.data[i].made_mono_ms = attempt_of(from)->steps.data[i].made_mono_ms;
+        attempt_of(to)->steps.data[i].limit_run_ms = attempt_of(from)->steps.data[i].limit_run_ms;
+        attempt_of(to)->steps.data[i].timed_out = attempt_of(from)->steps.data[i].timed_out;
     }
 }
 
@@ -92,13 +92,13 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     memset(&from->end_calls, 0, sizeof from->end_calls);
     to->alloc_call = from->alloc_call;
     to->trial = from->trial;
-    to->script = from->script;
+    attempt_make(to)->script = attempt_of(from)->script;
     to->alloc_step = take_ptr(from->alloc_step);
-    if (from->run)
-        carry_run(job_make_run(to), from->run);
+    if (from->attempt)
+        carry_attempt(attempt_make(to), from->attempt);
     carry_steps(to, from);
     to->gone_mono_ms = from->gone_mono_ms;
-    vec_foreach (&from->alloc, a) {
+    vec_foreach (&attempt_of(from)->alloc, a) {
         struct node *n = cluster_find_node(next, old->nodes.data[a->node]->name);
         struct alloc_node *b = n ? alloc_find(to, n->index) : NULL;
         if (b)
@@ -123,8 +123,8 @@ static void take_in(struct control *c, struct cluster *old, struct cluster *next
     to->request_key = from->request_key;
     if (to->request_key)
         idmap_set(&next->requests, to->request_key, to->id);
-    if (job_run(from)->ends.in)
-        order_insert(&next->ends, &job_make_run(to)->ends, from->run->ends.key, to->id);
+    if (attempt_of(from)->ends.in)
+        order_insert(&next->ends, &attempt_make(to)->ends, from->attempt->ends.key, to->id);
     str_done(&packed);
 }
 
@@ -152,7 +152,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
 static void end_on_removed(struct control *c, const struct cluster *old, struct job *j)
 {
     const struct job *before = cluster_find_job(old, j->id);
-    vec_foreach (&before->alloc, a) {
+    vec_foreach (&attempt_of(before)->alloc, a) {
         const struct node *n = old->nodes.data[a->node];
         if (!a->released && !cluster_find_node(c->cluster, n->name))
             finish_send_terminate_to(c, j, n, "NODE FAILURE", (uint32_t)c->conf->kill_wait_sec);
@@ -175,7 +175,7 @@ static void settle(struct control *c, const struct cluster *old, struct job *j)
     if (j->state == PB__JOB_STATE__PENDING) {
         depend_resume(c, j);
         submit_enqueue(c, j);
-    } else if (j->completing && job_nodes_left(j) == 0)
+    } else if (attempt_of(j)->completing && job_nodes_left(j) == 0)
         finish_clean(c, j);
     else if (!job_is_final(j))
         settle_running(c, old, j);

@@ -14,9 +14,9 @@ static bool is_lost(const struct cluster *old, const struct cluster *next,
 static const struct alloc_node *lost_node(const struct cluster *old, const struct cluster *next,
                                           const struct job *j)
 {
-    if (j->alloc.len && is_lost(old, next, job_host(j)))
+    if (attempt_of(j)->alloc.len && is_lost(old, next, job_host(j)))
         return job_host(j);
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (is_lost(old, next, a))
             return a;
     return NULL;

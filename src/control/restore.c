@@ -146,7 +146,7 @@ static int64_t since_ms(const struct control *c, const struct job *j, int64_t mo
                         int64_t wall_sec)
 {
     int64_t ms = (control_wall(c) - wall_sec) * 1000;
-    if (mono_ms && job_run(j)->boot && job_run(j)->boot == control_boot(c))
+    if (mono_ms && attempt_of(j)->boot && attempt_of(j)->boot == control_boot(c))
         ms = control_mono(c) - mono_ms;
     return ms > 0 ? ms : 0;
 }
@@ -155,12 +155,13 @@ static int64_t since_ms(const struct control *c, const struct job *j, int64_t mo
  * wall clock may be set before the next start. */
 static void resume_clock(struct control *c, struct job *j)
 {
-    struct job_run *run = job_make_run(j);
-    int64_t ran_ms = since_ms(c, j, run->start_mono_ms, j->start_at + run->suspended_sec);
-    if (run->boot != control_boot(c))
+    struct attempt *attempt = attempt_make(j);
+    int64_t ran_ms =
+        since_ms(c, j, attempt->start_mono_ms, attempt_of(j)->start_at + attempt->suspended_sec);
+    if (attempt->boot != control_boot(c))
         job_touch(c->cluster, j);
-    run->start_mono_ms = control_mono(c) - ran_ms;
-    run->boot = control_boot(c);
+    attempt->start_mono_ms = control_mono(c) - ran_ms;
+    attempt->boot = control_boot(c);
 }
 
 /* The clocks of a job go on where they were. */
@@ -176,17 +177,19 @@ static void resume_job(struct control *c, struct job *j)
         if (j->state == PB__JOB_STATE__RUNNING)
             resume_clock(c, j);
         preempt_restored(c, j);
-        vec_foreach (&j->steps, s) {
+        vec_foreach (&attempt_of(j)->steps, s) {
             step_limit_restore(j, s);
             step_watch(c, j, s);
         }
         control_set_end(c, j);
-        order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall + control_left_sec(c, j),
+        order_insert(&c->cluster->ends, &attempt_make(j)->ends, wall + control_left_sec(c, j),
                      j->id);
-        job_make_run(j)->repeat_mono_ms =
-            j->batch && !j->launched && !j->configuring ? now + CONTROL_REPEAT_MS : 0;
+        attempt_make(j)->repeat_mono_ms =
+            j->batch && !attempt_of(j)->launched && !attempt_of(j)->configuring
+                ? now + CONTROL_REPEAT_MS
+                : 0;
         cancel_restored(c, j);
-        j->gone_mono_ms = (j->configuring && !j->batch) || step_is_awaited(j) ? now : 0;
+        j->gone_mono_ms = (attempt_of(j)->configuring && !j->batch) || step_is_awaited(j) ? now : 0;
         inactive_look(c, j);
         suspend_restored(c, j);
         if (j->lost_node) { /* the configuration is another than before */
@@ -194,15 +197,15 @@ static void resume_job(struct control *c, struct job *j)
             finish_without(c, j, j->lost_host);
         }
         hook_resume(c, j);
-    } else if (j->completing) {
-        order_insert(&c->cluster->ends, &job_make_run(j)->ends, wall, j->id);
-        job_make_run(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
+    } else if (attempt_of(j)->completing) {
+        order_insert(&c->cluster->ends, &attempt_make(j)->ends, wall, j->id);
+        attempt_make(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
         hook_resume(c, j);
         finish_clean(c, j); /* its last node may not be in the configuration any more */
     } else {
         int64_t age_ms = c->conf->min_job_age_sec * 1000,
-                over_ms = since_ms(c, j, job_run(j)->end_mono_ms, j->end_at);
-        job_make_run(j)->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
+                over_ms = since_ms(c, j, attempt_of(j)->end_mono_ms, attempt_of(j)->end_at);
+        attempt_make(j)->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
     }
     control_schedule(c, j);
 }

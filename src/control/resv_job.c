@@ -248,7 +248,7 @@ void resv_drop(struct control *c, struct resv *r)
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         bool bound = is_bound(j, r);
-        if (j->resv == r)
+        if (attempt_of(j)->resv == r)
             resv_leave(j);
         if (bound)
             bereave(c, j, r);
@@ -266,7 +266,7 @@ void resv_drop(struct control *c, struct resv *r)
 static void set_end(struct job *j, const struct resv *r)
 {
     bool ends = r && !(r->flags & (RESV_FLEX | RESV_TIME_FLOAT)) && r->end_at != RESV_NEVER;
-    job_make_run(j)->resv_end_at = ends ? r->end_at : 0;
+    attempt_make(j)->resv_end_at = ends ? r->end_at : 0;
 }
 
 void resv_tell_jobs(struct control *c, struct resv *r)
@@ -276,10 +276,10 @@ void resv_tell_jobs(struct control *c, struct resv *r)
         struct job *j = c->cluster->jobs.data[i];
         if (j->state == PB__JOB_STATE__PENDING && (drawn || j->resv_asked || is_bound(j, r)))
             submit_enqueue(c, j);
-        if (j->resv != r || job_is_final(j))
+        if (attempt_of(j)->resv != r || job_is_final(j))
             continue;
-        if (!job_run(j)->resv_end_at ||
-            job_run(j)->resv_end_at > r->start_at) /* else that was another time of it */
+        if (!attempt_of(j)->resv_end_at ||
+            attempt_of(j)->resv_end_at > r->start_at) /* else that was another time of it */
             set_end(j, r);
         job_touch(c->cluster, j);
         control_set_end(c, j);
@@ -305,8 +305,10 @@ void resv_begin_job(struct job *j, struct resv *r)
 
 void resv_resume_job(struct control *c, struct job *j)
 {
-    struct resv *r = job_run(j)->resv_name ? resv_find(c->cluster, job_run(j)->resv_name) : NULL;
-    bool holds = (!job_is_final(j) || j->completing) && j->state != PB__JOB_STATE__PENDING;
+    struct resv *r =
+        attempt_of(j)->resv_name ? resv_find(c->cluster, attempt_of(j)->resv_name) : NULL;
+    bool holds =
+        (!job_is_final(j) || attempt_of(j)->completing) && j->state != PB__JOB_STATE__PENDING;
     if (r && holds)
         resv_enter(j, r);
 }
@@ -314,9 +316,9 @@ void resv_resume_job(struct control *c, struct job *j)
 int64_t resv_limit_ms(const struct control *c, const struct job *j)
 {
     int64_t over = c->conf->resv_over_run_sec;
-    if (!job_run(j)->resv_end_at || over >= CLUSTER_NO_LIMIT_SEC)
+    if (!attempt_of(j)->resv_end_at || over >= CLUSTER_NO_LIMIT_SEC)
         return INT64_MAX;
-    return control_mono(c) + (job_run(j)->resv_end_at + over - control_wall(c)) * 1000;
+    return control_mono(c) + (attempt_of(j)->resv_end_at + over - control_wall(c)) * 1000;
 }
 
 /* --- time --------------------------------------------------------------------------------------
@@ -418,9 +420,9 @@ int resv_check(const struct control *c, struct err *err)
         for (size_t i = 0; i < c->cluster->jobs.len; i++) {
             const struct job *j = c->cluster->jobs.data[i];
             pending += is_bound(j, r);
-            running += j->resv == r;
-            if (j->resv == r &&
-                (j->state == PB__JOB_STATE__PENDING || (job_is_final(j) && !j->completing)))
+            running += attempt_of(j)->resv == r;
+            if (attempt_of(j)->resv == r && (j->state == PB__JOB_STATE__PENDING ||
+                                             (job_is_final(j) && !attempt_of(j)->completing)))
                 return err_set(err, -ERR_INTERNAL, "job %u is in reservation %s and does not run",
                                j->id, r->name);
         }

@@ -21,7 +21,7 @@ static int find_kept(const struct control *c, struct job *j, const char *nodes,
     if (hostlist_parse(nodes, &list, &why) != 0)
         return err_set(err, -ERR_NO_NODE, "%s: NodeList=%s: %s", err_text(ERR_NO_NODE), nodes,
                        why.text);
-    if (hostlist_count(list) > j->alloc.len)
+    if (hostlist_count(list) > attempt_of(j)->alloc.len)
         return refuse(err, ERR_NODE_COUNT, "more nodes than the running job has");
     for (size_t i = 0; i < hostlist_count(list); i++) {
         char name[HOSTLIST_NAME_MAX + 1];
@@ -30,14 +30,14 @@ static int find_kept(const struct control *c, struct job *j, const char *nodes,
         if (!a)
             return err_set(err, -ERR_NO_NODE, "%s: %s is not a node of the running job",
                            err_text(ERR_NO_NODE), name);
-        bitset_unset(dropped, (size_t)(a - j->alloc.data));
+        bitset_unset(dropped, (size_t)(a - attempt_of(j)->alloc.data));
     }
     return 0;
 }
 
 static int check(const struct job *j, struct err *err)
 {
-    if (j->state == PB__JOB_STATE__RUNNING && !j->configuring)
+    if (j->state == PB__JOB_STATE__RUNNING && !attempt_of(j)->configuring)
         return 0;
     return refuse(err, ERR_CANNOT_UPDATE, "only a running job gives nodes back");
 }
@@ -48,24 +48,24 @@ int shrink_find(const struct control *c, struct job *j, const char *nodes, uint3
     int rc = check(j, err);
     if (rc != 0)
         return rc;
-    if (!nodes && (count == 0 || count > j->alloc.len))
+    if (!nodes && (count == 0 || count > attempt_of(j)->alloc.len))
         return refuse(err, ERR_NODE_COUNT,
                       "a running job can have fewer nodes, but at least one, and not more");
-    struct bitset *dropped = bitset_new(j->alloc.len);
+    struct bitset *dropped = bitset_new(attempt_of(j)->alloc.len);
     if (nodes) {
         bitset_fill(dropped);
         rc = find_kept(c, j, nodes, dropped, err);
     } else {
-        bitset_set_range(dropped, count, j->alloc.len - count);
+        bitset_set_range(dropped, count, attempt_of(j)->alloc.len - count);
         if (j->batch &&
-            bitset_test(dropped, job_run(j)->host_at)) { /* in the place of the last one */
-            bitset_unset(dropped, job_run(j)->host_at);
+            bitset_test(dropped, attempt_of(j)->host_at)) { /* in the place of the last one */
+            bitset_unset(dropped, attempt_of(j)->host_at);
             bitset_set(dropped, count - 1);
         }
     }
-    if (rc == 0 && bitset_count(dropped) == j->alloc.len)
+    if (rc == 0 && bitset_count(dropped) == attempt_of(j)->alloc.len)
         rc = refuse(err, ERR_NODE_COUNT, "a running job keeps at least one node");
-    if (rc == 0 && j->batch && bitset_test(dropped, job_run(j)->host_at))
+    if (rc == 0 && j->batch && bitset_test(dropped, attempt_of(j)->host_at))
         rc = refuse(err, ERR_CANNOT_UPDATE, "the node that runs the job's script is kept");
     if (rc == 0)
         *out = dropped;
@@ -77,19 +77,19 @@ int shrink_find(const struct control *c, struct job *j, const char *nodes, uint3
 /* Its tasks there are killed; those elsewhere are their srun's to judge. */
 static void end_steps_on(struct control *c, struct job *j, uint32_t node)
 {
-    for (size_t i = j->steps.len; i-- > 0 && !job_is_final(j);)
-        if (i < j->steps.len)
-            step_ended_on(c, j, j->steps.data[i].id, node, SIGKILL);
+    for (size_t i = attempt_of(j)->steps.len; i-- > 0 && !job_is_final(j);)
+        if (i < attempt_of(j)->steps.len)
+            step_ended_on(c, j, attempt_of(j)->steps.data[i].id, node, SIGKILL);
 }
 
 void shrink_job(struct control *c, struct job *j, const struct bitset *dropped)
 {
     struct str names = STR_INIT;
-    job_make_run(j)->shrinking = true;
+    attempt_make(j)->shrinking = true;
     for (size_t at = dropped->size; at-- > 0 && !job_is_final(j);) {
         if (!bitset_test(dropped, at))
             continue;
-        struct alloc_node *a = &j->alloc.data[at];
+        struct alloc_node *a = &attempt_of(j)->alloc.data[at];
         struct node *n = c->cluster->nodes.data[a->node];
         end_steps_on(c, j, a->node);
         if (job_is_final(j)) /* its only step was there: all nodes are told */
@@ -104,6 +104,6 @@ void shrink_job(struct control *c, struct job *j, const struct bitset *dropped)
     str_done(&names);
     job_touch(c->cluster, j);
     c->plan_wanted = true;
-    job_make_run(j)->shrinking = false;
+    attempt_make(j)->shrinking = false;
     step_retry_waiting(c, j);
 }

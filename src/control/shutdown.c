@@ -29,7 +29,7 @@ static void each_holding(struct control *c, void (*act)(struct control *, struct
 
 static void set_warning(struct control *c, struct job *j)
 {
-    if (job_is_final(j) || j->configuring)
+    if (job_is_final(j) || attempt_of(j)->configuring)
         return;
     control_set_end(c, j);
     control_schedule(c, j);
@@ -40,7 +40,7 @@ static void end_job(struct control *c, struct job *j)
     if (job_is_final(j))
         return;
     control_log(c, LOG_LVL_INFO, "job %u is ended for the announced shutdown", j->id);
-    j->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = j->may_requeue;
     finish_job(c, j, PB__JOB_STATE__CANCELLED, SIGTERM, "SystemShutdown", "SYSTEM SHUTDOWN");
 }
 

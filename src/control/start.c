@@ -69,8 +69,8 @@ void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     SET(&m, epoch, c->epoch);
     m.user_name = spec ? spec->user_name : NULL;
     m.facts = facts_make(c, j, &arena);
-    m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (j->alloc.len + 1));
-    vec_foreach (&j->alloc, a)
+    m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (attempt_of(j)->alloc.len + 1));
+    vec_foreach (&attempt_of(j)->alloc, a)
         m.job_nodes[m.n_job_nodes++] = start_pack_share(c, a, &arena);
     pb_pack(&m.base, cred);
     c->env->sign(c->env->ctx, cred->data, cred->len, sig);
@@ -144,7 +144,7 @@ static bool is_prepared(const struct control *c)
 
 void start_send_prepare(struct control *c, struct job *j, const struct alloc_node *a)
 {
-    if ((!is_prepared(c) && !j->readying) || job_is_final(j))
+    if ((!is_prepared(c) && !attempt_of(j)->readying) || job_is_final(j))
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -156,7 +156,7 @@ void start_send_prepare(struct control *c, struct job *j, const struct alloc_nod
     m.gid = j->gid;
     if (c->conf->prolog_contain)
         SET(&m, contain, true);
-    if (j->readying)
+    if (attempt_of(j)->readying)
         SET(&m, report, true);
     order.prepare = &m;
     order.attempt = facts_make_attempt(c, j, a, &arena);
@@ -168,7 +168,7 @@ static void prepare_nodes(struct control *c, struct job *j)
 {
     if (!is_prepared(c))
         return;
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         a->touched = true;
         if (!j->batch || a != job_host(j))
             start_send_prepare(c, j, a);
@@ -179,7 +179,7 @@ static void debug_selection(struct control *c, const struct job *j)
 {
     if (!c->debug)
         return;
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         const char *node = c->cluster->nodes.data[a->node]->name;
         control_debug(c, select_type, "job %u: node %s, %u CPUs, %llu MiB", j->id, node, a->cpus,
                       (unsigned long long)a->mem_mib);
@@ -209,23 +209,23 @@ static int take_nodes(struct control *c, struct job *j, const struct selection *
 
 static void start_clocks(struct control *c, struct job *j)
 {
-    struct job_run *run = job_make_run(j);
+    struct attempt *attempt = attempt_make(j);
     deadline_limit(c, j);
-    j->start_at = j->sched_at = control_wall(c);
-    run->start_mono_ms = control_mono(c);
-    run->boot = control_boot(c);
-    j->end_at = run->end_mono_ms = j->expected_at = 0;
+    attempt->start_at = j->sched_at = control_wall(c);
+    attempt->start_mono_ms = control_mono(c);
+    attempt->boot = control_boot(c);
+    attempt->end_at = attempt->end_mono_ms = j->expected_at = 0;
     j->gone_mono_ms = 0;
     j->reason = NULL;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &run->ends, job_ends_at(j, j->start_at), j->id);
+    order_move(&c->cluster->ends, &attempt->ends, job_ends_at(j, attempt->start_at), j->id);
 }
 
 /* The job has its nodes, and its one step is created later: its srun requests the step again, or is
  * gone. */
 static void defer_step(struct control *c, struct job *j)
 {
-    j->interactive_step = true;
+    attempt_make(j)->interactive_step = true;
     j->gone_mono_ms = control_mono(c);
     job_touch(c->cluster, j);
     control_schedule(c, j);
@@ -239,7 +239,7 @@ static bool waits_for_ports(const Pb__StepSpec *spec, int rc)
 
 bool start_step(struct control *c, struct job *j)
 {
-    if (!j->alloc_step || j->interactive_step || j->next_step)
+    if (!j->alloc_step || attempt_of(j)->interactive_step || attempt_of(j)->next_step)
         return true;
     if (j->state == PB__JOB_STATE__SUSPENDED) { /* its CPUs may be another job's */
         defer_step(c, j);
@@ -253,10 +253,10 @@ bool start_step(struct control *c, struct job *j)
     struct step *s;
     int rc = spec ? step_make(c, j, spec, &s, &err) : -ERR_PARSE;
     if (rc == 0)
-        j->interactive_step = true;
+        attempt_make(j)->interactive_step = true;
     else if (spec && waits_for_ports(spec, rc))
         defer_step(c, j);
-    if (j->interactive_step)
+    if (attempt_of(j)->interactive_step)
         return true;
     if (j->alloc_call)
         control_refuse(c, j->alloc_call, &err);
@@ -278,9 +278,9 @@ void start_ready(struct control *c, struct job *j)
     mail_event(c, j, JOB_MAIL_BEGIN);
     prepare_nodes(c, j);
     if (j->batch) {
-        j->launched = false;
+        attempt_make(j)->launched = false;
         job_host(j)->touched = true;
-        job_make_run(j)->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
+        attempt_make(j)->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
         start_send_batch(c, j);
     } else if (!start_step(c, j)) {
         return;
@@ -308,7 +308,7 @@ void start_configured(struct control *c, struct job *j)
 
 void start_all_ready(struct control *c, struct job *j)
 {
-    j->configuring = false;
+    attempt_make(j)->configuring = false;
     if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
         return;
@@ -375,7 +375,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
                     (long long)d->limit_sec);
         j->limit_sec = d->limit_sec;
     }
-    j->backfilled = d->backfilled;
+    attempt_make(j)->backfilled = d->backfilled;
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING,
                   d->backfilled ? CAUSE_BACKFILL : CAUSE_SCHEDULER,
                   d->backfilled ? "backfilled" : NULL);
@@ -488,8 +488,9 @@ static int64_t completing_until(const struct control *c)
 
     for (; l && l->key <= now; l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        if (j->completing && j->end_at + wait > now && j->end_at + wait > until)
-            until = j->end_at + wait;
+        if (attempt_of(j)->completing && attempt_of(j)->end_at + wait > now &&
+            attempt_of(j)->end_at + wait > until)
+            until = attempt_of(j)->end_at + wait;
     }
     return until;
 }
@@ -567,8 +568,8 @@ void start_answer_fresh(struct control *c)
 static void add_addresses(struct control *c, const struct job *j, Pb__AllocReply *r,
                           struct arena *arena)
 {
-    r->addrs = arena_alloc(arena, sizeof(*r->addrs) * (j->alloc.len + 1));
-    vec_foreach (&j->alloc, a) {
+    r->addrs = arena_alloc(arena, sizeof(*r->addrs) * (attempt_of(j)->alloc.len + 1));
+    vec_foreach (&attempt_of(j)->alloc, a) {
         const struct node *n = c->cluster->nodes.data[a->node];
         Pb__NodeAddr *addr = arena_alloc(arena, sizeof(*addr));
         pb__node_addr__init(addr);
@@ -589,7 +590,7 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
     r.partition = j->part ? (char *)j->part->conf.name : NULL;
     r.spec = job_unpack_spec(j, &arena);
     SET(&r, time_limit_sec, j->limit_sec);
-    if (j->configuring)
+    if (attempt_of(j)->configuring)
         SET(&r, configuring, true);
     struct str nodes = STR_INIT;
     if (granted) {
@@ -606,7 +607,7 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
             SET(&r, end_at_sec, live->end_at);
         add_addresses(c, j, &r, &arena);
         const struct step *first = step_find(j, 0);
-        if (j->interactive_step && first)
+        if (attempt_of(j)->interactive_step && first)
             r.step = step_reply(c, j, first, &arena);
     } else {
         r.reason = (char *)(j->reason ? j->reason : "None");

@@ -19,7 +19,7 @@
 
 struct step *step_find(struct job *j, uint32_t id)
 {
-    vec_foreach (&j->steps, s)
+    vec_foreach (&attempt_of(j)->steps, s)
         if (s->id == id)
             return s;
     return NULL;
@@ -44,10 +44,10 @@ static void build_gres(struct control *c, struct step_layout *l, struct alloc_no
 static size_t build_nodes(struct control *c, struct step_layout *l, struct step *s,
                           Pb__StepNode **nodes, struct arena *arena)
 {
-    uint32_t *at = arena_alloc(arena, sizeof(*at) * (l->j->alloc.len + 1));
+    uint32_t *at = arena_alloc(arena, sizeof(*at) * (attempt_of(l->j)->alloc.len + 1));
     size_t count = 0;
-    for (uint32_t i = 0; i < l->j->alloc.len; i++) {
-        struct alloc_node *a = &l->j->alloc.data[i];
+    for (uint32_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
         const struct node *n = c->cluster->nodes.data[a->node];
         if (!l->tasks[i])
             continue;
@@ -117,12 +117,12 @@ static void build_record(struct control *c, struct step_layout *l, struct step *
     step_ports_take(l, s);
     SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
     SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
-    SET(&r, begun_run_ms, control_mono(c) - job_run(l->j)->start_mono_ms);
+    SET(&r, begun_run_ms, control_mono(c) - attempt_of(l->j)->start_mono_ms);
     r.has_spawned_by = l->spec->has_spawned_by;
     r.spawned_by = l->spec->spawned_by;
     r.has_request_id = l->spec->request_id.len == sizeof s->request_id;
     r.request_id = l->spec->request_id;
-    r.layout = arena_alloc(&arena, sizeof(*r.layout) * (l->j->alloc.len + 1));
+    r.layout = arena_alloc(&arena, sizeof(*r.layout) * (attempt_of(l->j)->alloc.len + 1));
     r.n_layout = build_nodes(c, l, s, r.layout, &arena);
     for (size_t i = 0; i < r.n_layout; i++) {
         hostlist_push(list, r.layout[i]->node);
@@ -141,18 +141,18 @@ static void build_record(struct control *c, struct step_layout *l, struct step *
 static bool has_too_many(const struct job *j)
 {
     size_t sum = 0;
-    vec_foreach (&j->steps, s)
+    vec_foreach (&attempt_of(j)->steps, s)
         sum += s->record.len;
-    return sum >= STEPS_BYTES + j->alloc.len * STEPS_BYTES_NODE;
+    return sum >= STEPS_BYTES + attempt_of(j)->alloc.len * STEPS_BYTES_NODE;
 }
 
 /* The shell of salloc has a number of its own, so that the steps made in it count from 0; what ends
  * with its step 0 has no such shell. Never twice: nodes know a step by its number. */
 static uint32_t next_number(struct job *j, const Pb__StepSpec *spec)
 {
-    if (!OR(spec, interactive, false) || j->had_shell || j->alloc_step)
-        return j->next_step++;
-    j->had_shell = true;
+    if (!OR(spec, interactive, false) || attempt_of(j)->had_shell || j->alloc_step)
+        return attempt_make(j)->next_step++;
+    attempt_make(j)->had_shell = true;
     return STEP_ID_INTERACTIVE;
 }
 
@@ -168,9 +168,9 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
     rc = step_layout_find(c, j, spec, &arena, &l, err);
     if (rc == 0)
         rc = step_ports_find(c, &l, &arena, err);
-    if (rc == 0 && c->conf->max_step_count && j->next_step >= c->conf->max_step_count)
+    if (rc == 0 && c->conf->max_step_count && attempt_of(j)->next_step >= c->conf->max_step_count)
         rc = err_set(err, -ERR_STEP_LIMIT, "%s: the job has started %u steps (MaxStepCount)",
-                     err_text(ERR_STEP_LIMIT), j->next_step);
+                     err_text(ERR_STEP_LIMIT), attempt_of(j)->next_step);
     if (rc == 0 && has_too_many(j))
         rc = no(err, ERR_NODES_BUSY, "the job has too many steps at a time");
     if (rc == 0) {
@@ -178,8 +178,8 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
         if (spec->request_id.len == sizeof s.request_id)
             memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
         build_record(c, &l, &s);
-        vec_push(&j->steps, s);
-        *out = &vec_last(&j->steps);
+        vec_push(&attempt_make(j)->steps, s);
+        *out = &vec_last(&attempt_of(j)->steps);
         step_watch(c, j, *out);
         control_debug(c, steps, "step %u.%u is created", j->id, (*out)->id);
         job_touch(c->cluster, j);
@@ -193,9 +193,9 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
 static const char *cpu_bind_of(const struct control *c, const struct job *j)
 {
     const char *common = NULL;
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         const char *word = node_cpu_bind(c->cluster->nodes.data[a->node]);
-        if (a != j->alloc.data && !str_case_eq(word, common))
+        if (a != attempt_of(j)->alloc.data && !str_case_eq(word, common))
             return j->part ? j->part->conf.cpu_bind : NULL;
         common = word;
     }
@@ -241,7 +241,7 @@ static void answer(struct control *c, struct job *j, const struct step *s, uint6
 
 static const struct step *find_repeated(const struct job *j, const Pb__StepSpec *spec)
 {
-    vec_foreach (&j->steps, s) {
+    vec_foreach (&attempt_of(j)->steps, s) {
         if (spec->request_id.len == sizeof s->request_id &&
             memcmp(s->request_id, spec->request_id.data, sizeof s->request_id) == 0)
             return s;
@@ -252,7 +252,7 @@ static const struct step *find_repeated(const struct job *j, const Pb__StepSpec 
 bool step_is_awaited(const struct job *j)
 {
     bool runs = j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
-    return runs && j->interactive_step && j->next_step == 0;
+    return runs && attempt_of(j)->interactive_step && attempt_of(j)->next_step == 0;
 }
 
 static void create(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec)
@@ -265,7 +265,8 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
         answer(c, j, known, call);
         return;
     }
-    int rc = j->configuring ? no(&err, ERR_NODES_BUSY, "the job's nodes are being configured")
+    int rc = attempt_of(j)->configuring
+                 ? no(&err, ERR_NODES_BUSY, "the job's nodes are being configured")
              : j->state == PB__JOB_STATE__SUSPENDED
                  ? no(&err, ERR_NODES_BUSY, "the job is suspended")
                  : step_make(c, j, spec, &s, &err);
@@ -304,9 +305,9 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
 
 void step_retry_waiting(struct control *c, struct job *j)
 {
-    if (job_run(j)->shrinking)
+    if (attempt_of(j)->shrinking)
         return;
-    for (size_t waiting = job_run(j)->waiting_steps.len; waiting-- > 0 && !job_is_final(j);) {
+    for (size_t waiting = attempt_of(j)->waiting_steps.len; waiting-- > 0 && !job_is_final(j);) {
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         struct waiting_step w = step_waiting_take(c, j, 0);
@@ -320,7 +321,7 @@ void step_retry_waiting(struct control *c, struct job *j)
 void step_remove(struct control *c, struct job *j, struct step *s)
 {
     vec_foreach (&s->nodes, n) {
-        struct alloc_node *a = &j->alloc.data[n->at];
+        struct alloc_node *a = &attempt_of(j)->alloc.data[n->at];
         a->step_cpus -= s->overlap ? 0 : n->cpus < a->step_cpus ? n->cpus : a->step_cpus;
         a->step_mem_mib -= n->mem_mib < a->step_mem_mib ? n->mem_mib : a->step_mem_mib;
         step_cpus_give_back(a, n, s->overlap);
@@ -330,11 +331,11 @@ void step_remove(struct control *c, struct job *j, struct step *s)
                 gres_held_step_over(job, held);
         }
     }
-    if (s->exit_status > j->derived_status)
-        j->derived_status = s->exit_status;
+    if (s->exit_status > attempt_of(j)->derived_status)
+        attempt_make(j)->derived_status = s->exit_status;
     step_ports_over(c, j, s);
     job_step_done(s);
-    vec_remove(&j->steps, (size_t)(s - j->steps.data));
+    vec_remove(&attempt_make(j)->steps, (size_t)(s - attempt_of(j)->steps.data));
     job_touch(c->cluster, j);
 }
 
@@ -350,9 +351,9 @@ static bool holds_job(const struct step *s)
 
 static bool is_last(const struct job *j, const struct step *ended)
 {
-    if (!j->interactive_step || !holds_job(ended))
+    if (!attempt_of(j)->interactive_step || !holds_job(ended))
         return false;
-    vec_foreach (&j->steps, s)
+    vec_foreach (&attempt_of(j)->steps, s)
         if (s != ended && holds_job(s))
             return false;
     return true;
@@ -365,7 +366,7 @@ static void step_over(struct control *c, struct job *j, struct step *s)
     int status = s->exit_status;
     step_remove(c, j, s);
     if (!first)
-        status = j->derived_status; /* the highest of all */
+        status = attempt_of(j)->derived_status; /* the highest of all */
     if (last && !job_is_final(j))
         finish_ran(c, j, status);
     else
@@ -390,17 +391,17 @@ static size_t nodes_left(const struct step *s)
 
 void step_end_lost(struct control *c, struct job *j)
 {
-    for (size_t i = j->steps.len; i-- > 0 && !job_is_final(j);)
-        if (i < j->steps.len && nodes_left(&j->steps.data[i]) == 0) {
-            take_status(&j->steps.data[i], 1 << 8);
-            step_over(c, j, &j->steps.data[i]);
+    for (size_t i = attempt_of(j)->steps.len; i-- > 0 && !job_is_final(j);)
+        if (i < attempt_of(j)->steps.len && nodes_left(&attempt_of(j)->steps.data[i]) == 0) {
+            take_status(&attempt_of(j)->steps.data[i], 1 << 8);
+            step_over(c, j, &attempt_of(j)->steps.data[i]);
         }
 }
 
 static struct step_node *node_of(const struct job *j, struct step *s, uint32_t node)
 {
     vec_foreach (&s->nodes, n)
-        if (j->alloc.data[n->at].node == node)
+        if (attempt_of(j)->alloc.data[n->at].node == node)
             return n;
     return NULL;
 }

@@ -19,7 +19,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
                           struct arena *arena);
 void step_retry_waiting(struct control *c, struct job *j);
 
-/* step_waiting.c: requests that wait in job_run.waiting_steps, which nothing else changes. */
+/* step_waiting.c: requests that wait in attempt.waiting_steps, which nothing else changes. */
 /* -ERR_BUSY: too many of the job wait, or too large ones of its user. */
 int step_waiting_add(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec,
                      struct err *err);

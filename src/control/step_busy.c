@@ -17,7 +17,7 @@ static uint32_t idle_cpus(const struct alloc_node *a)
 
 static enum lack find_lack(const struct step_layout *l, size_t at)
 {
-    const struct alloc_node *a = &l->j->alloc.data[at];
+    const struct alloc_node *a = &attempt_of(l->j)->alloc.data[at];
     uint32_t room = a->cpus / l->cpus_per_task; /* tasks, when nothing else runs */
     uint64_t one = step_layout_memory(l, a, 1), left = a->mem_mib - a->step_mem_mib;
 
@@ -41,7 +41,7 @@ static void put_holders(const struct job *j, size_t at, enum lack lack, struct s
 {
     size_t count = 0;
 
-    vec_foreach (&j->steps, s) {
+    vec_foreach (&attempt_of(j)->steps, s) {
         if (s->overlap || !holds(s, at, lack))
             continue;
         if (count++ < HOLDERS_MOST)
@@ -79,8 +79,8 @@ int step_layout_busy(const struct control *c, const struct step_layout *l, struc
 {
     _cleanup_str_ struct str text = STR_INIT;
 
-    for (size_t i = 0; i < l->j->alloc.len; i++) {
-        const struct alloc_node *a = &l->j->alloc.data[i];
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
         if (!l->usable[i] || l->cap[i] >= l->by_gres[i])
             continue;
         enum lack lack = find_lack(l, i);

@@ -111,10 +111,10 @@ bool step_gres_total_fits(const struct control *c, const struct step_gres *g, co
 {
     uint64_t have[GRES_KINDS_MAX], left[GRES_KINDS_MAX], sum = 0;
     size_t kinds = c->cluster->gres_kinds.len;
-    for (size_t i = 0; i < j->alloc.len && g->total; i++) {
+    for (size_t i = 0; i < attempt_of(j)->alloc.len && g->total; i++) {
         if (!tasks[i])
             continue;
-        have_of(&j->alloc.data[i], all, kinds, have);
+        have_of(&attempt_of(j)->alloc.data[i], all, kinds, have);
         if (!gres_tasks(&g->wants, kinds, have, left))
             continue;
         vec_foreach (&g->wants.list, w)

@@ -18,8 +18,8 @@ static int use_named(struct control *c, struct step_layout *l, const char *expr,
     if (rc != 0)
         return rc;
     size_t inside = 0;
-    for (size_t i = 0; i < l->j->alloc.len; i++)
-        if (bitset_test(set, l->j->alloc.data[i].node)) {
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
+        if (bitset_test(set, attempt_of(l->j)->alloc.data[i].node)) {
             l->usable[i] = use;
             inside++;
         }
@@ -31,7 +31,7 @@ static int use_named(struct control *c, struct step_layout *l, const char *expr,
 static int find_usable(struct control *c, struct step_layout *l, struct err *err)
 {
     const Pb__StepSpec *s = l->spec;
-    size_t n = l->j->alloc.len;
+    size_t n = attempt_of(l->j)->alloc.len;
     bool named = s->nodes && *s->nodes;
     l->nodes_given = named || s->n_relative_nodes;
     for (size_t i = 0; i < n; i++)
@@ -46,7 +46,7 @@ static int find_usable(struct control *c, struct step_layout *l, struct err *err
         rc = use_named(c, l, s->exc_nodes, false, err);
     l->count = 0;
     for (size_t i = 0; i < n; i++) {
-        l->usable[i] = l->usable[i] && !l->j->alloc.data[i].released;
+        l->usable[i] = l->usable[i] && !attempt_of(l->j)->alloc.data[i].released;
         l->count += l->usable[i];
     }
     return rc == 0 && l->count == 0 ? no(err, ERR_STEP_CONFIG, "no node is left") : rc;
@@ -81,8 +81,8 @@ static uint32_t count_tasks_on(const struct step_layout *l, const struct node *n
 static uint32_t count_filling_tasks(const struct control *c, const struct step_layout *l)
 {
     uint64_t sum = 0;
-    for (size_t i = 0, nodes = 0; i < l->j->alloc.len && nodes < l->wanted_nodes; i++) {
-        const struct alloc_node *a = &l->j->alloc.data[i];
+    for (size_t i = 0, nodes = 0; i < attempt_of(l->j)->alloc.len && nodes < l->wanted_nodes; i++) {
+        const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
         uint32_t tasks =
             l->usable[i] ? count_tasks_on(l, c->cluster->nodes.data[a->node], a->cpus) : 0;
         nodes += tasks > 0;
@@ -210,8 +210,8 @@ static void find_capacity(const struct control *c, struct step_layout *l, uint32
 {
     uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
     per_node = per_node && per_node < most_tasks ? per_node : most_tasks;
-    for (size_t i = 0; i < l->j->alloc.len; i++) {
-        const struct alloc_node *a = &l->j->alloc.data[i];
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
         uint32_t idle = idle_cpus(l, a);
         const struct node *n = c->cluster->nodes.data[a->node];
         uint32_t cap = l->overcommit ? l->num_tasks : count_tasks_on(l, n, idle);
@@ -233,7 +233,7 @@ static uint32_t pick_from(const struct step_layout *l, uint32_t wanted, const ui
 {
     uint32_t nodes = 0, sum = 0;
     uint32_t most_nodes = OR(l->spec, max_nodes, 0) ? l->spec->max_nodes : UINT32_MAX;
-    for (size_t i = 0; i < l->j->alloc.len; i++) {
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
         picked[i] = cap[i] && nodes < most_nodes && (nodes < wanted || sum < l->num_tasks);
         nodes += picked[i];
         sum += picked[i] ? cap[i] : 0;
@@ -270,18 +270,18 @@ static void deal(struct step_layout *l, const bool *picked)
 {
     uint32_t left = l->num_tasks;
     bool packed = dist_is_packed(&l->dist, l->j->want.pack);
-    for (size_t i = 0; packed && i < l->j->alloc.len; i++)
+    for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++)
         left -= l->tasks[i] = picked[i] && left;
-    for (size_t i = 0; packed && i < l->j->alloc.len; i++) {
+    for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++) {
         uint32_t more = picked[i] ? least(l->cap[i] - l->tasks[i], left) : 0;
         l->tasks[i] += more;
         left -= more;
     }
     uint32_t empty = 0; /* nodes that have none yet, each of which gets one */
-    for (size_t i = 0; i < l->j->alloc.len; i++)
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
         empty += picked[i] && !l->tasks[i];
     while (left)
-        for (size_t i = 0; i < l->j->alloc.len && left; i++) {
+        for (size_t i = 0; i < attempt_of(l->j)->alloc.len && left; i++) {
             uint32_t room = picked[i] ? l->cap[i] - l->tasks[i] : 0;
             empty -= picked[i] && !l->tasks[i];
             uint32_t more = least(least(room, plane_of(l)), left - empty);
@@ -292,7 +292,7 @@ static void deal(struct step_layout *l, const bool *picked)
 
 static int place(const struct control *c, struct step_layout *l, struct err *err)
 {
-    bool *picked = mem_new_array(bool, l->j->alloc.len);
+    bool *picked = mem_new_array(bool, attempt_of(l->j)->alloc.len);
     int rc = 0;
     if (!pick(l, l->by_cpus, picked))
         rc = no(err, ERR_TOO_MANY_CPUS, NULL);
@@ -328,13 +328,13 @@ static int place_listed(const struct control *c, struct step_layout *l, struct a
     for (uint32_t t = 0; t < l->num_tasks; t++) {
         struct node *n = cluster_find_node(c->cluster, hostlist_nth(hosts, t, name));
         struct alloc_node *a = n ? alloc_find(l->j, n->index) : NULL;
-        size_t at = a ? (size_t)(a - l->j->alloc.data) : 0;
+        size_t at = a ? (size_t)(a - attempt_of(l->j)->alloc.data) : 0;
         if (!a || !l->usable[at])
             return no(err, ERR_STEP_CONFIG, name);
         l->tasks[at]++;
         l->order[t] = (uint32_t)at;
     }
-    for (size_t i = 0; i < l->j->alloc.len; i++) {
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
         if (l->tasks[i] > l->most[i])
             return no(err, ERR_STEP_MEMORY, NULL);
         if (l->tasks[i] > l->by_gres[i])
@@ -349,14 +349,14 @@ static int place_listed(const struct control *c, struct step_layout *l, struct a
 int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err)
 {
-    size_t bytes = sizeof(uint32_t) * (j->alloc.len + 1);
+    size_t bytes = sizeof(uint32_t) * (attempt_of(j)->alloc.len + 1);
     *l = (struct step_layout){
         .cluster = c->cluster, .j = j, .spec = spec, .overlap = OR(spec, overlap, 0)};
     if (dist_parse(spec->distribution, &l->dist) < 0)
         return no(err, ERR_STEP_CONFIG, spec->distribution);
     bool listed = l->dist.nodes == DIST_ARBITRARY;
     l->overcommit = OR(spec, overcommit, 0) || j->want.overcommit || listed;
-    l->usable = arena_alloc(arena, j->alloc.len + 1);
+    l->usable = arena_alloc(arena, attempt_of(j)->alloc.len + 1);
     l->cap = arena_alloc(arena, bytes);
     l->most = arena_alloc(arena, bytes);
     l->by_cpus = arena_alloc(arena, bytes);

@@ -17,7 +17,7 @@ static int64_t find_limit_run_ms(const struct job *j, const Pb__StepRecord *r)
     int64_t limit = OR(r, time_limit_sec, INT64_MAX);
     if (!OR(r, limit_changed, 0) || limit >= CLUSTER_TIME_MAX_SEC)
         return 0;
-    int64_t begun_ms = OR(r, begun_run_ms, (OR(r, start_at, 0) - j->start_at) * 1000);
+    int64_t begun_ms = OR(r, begun_run_ms, (OR(r, start_at, 0) - attempt_of(j)->start_at) * 1000);
     return (begun_ms > 0 ? begun_ms : 0) + limit * 1000;
 }
 
@@ -35,17 +35,17 @@ int64_t step_limit_due_ms(const struct job *j)
     int64_t due = INT64_MAX;
     if (j->state != PB__JOB_STATE__RUNNING)
         return due;
-    vec_foreach (&j->steps, s)
-        if (s->limit_run_ms && !s->ending && job_run(j)->start_mono_ms + s->limit_run_ms < due)
-            due = job_run(j)->start_mono_ms + s->limit_run_ms;
+    vec_foreach (&attempt_of(j)->steps, s)
+        if (s->limit_run_ms && !s->ending && attempt_of(j)->start_mono_ms + s->limit_run_ms < due)
+            due = attempt_of(j)->start_mono_ms + s->limit_run_ms;
     return due;
 }
 
 void step_limit_enforce(struct control *c, struct job *j)
 {
-    int64_t ran_ms = control_mono(c) - job_run(j)->start_mono_ms;
-    for (size_t i = 0; i < j->steps.len; i++) {
-        struct step *s = &j->steps.data[i];
+    int64_t ran_ms = control_mono(c) - attempt_of(j)->start_mono_ms;
+    for (size_t i = 0; i < attempt_of(j)->steps.len; i++) {
+        struct step *s = &attempt_of(j)->steps.data[i];
         if (!s->limit_run_ms || s->ending || ran_ms < s->limit_run_ms)
             continue;
         control_log(c, LOG_LVL_INFO, "step %u.%u has reached its time limit", j->id, s->id);
@@ -109,7 +109,7 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
     if (job_is_final(j))
         return no(err, ERR_FINISHED, NULL);
     for (int apply = 0; apply <= 1; apply++)
-        vec_foreach (&j->steps, s) {
+        vec_foreach (&attempt_of(j)->steps, s) {
             int rc = is_meant(s, m) ? set_limit(c, j, s, m, apply, err) : 0;
             if (rc != 0)
                 return rc;

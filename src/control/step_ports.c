@@ -32,7 +32,7 @@ int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct e
 static uint32_t most_tasks(const struct step_layout *l)
 {
     uint32_t most = 0;
-    for (size_t i = 0; i < l->j->alloc.len; i++)
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
         most = l->tasks[i] > most ? l->tasks[i] : most;
     return most;
 }
@@ -41,9 +41,9 @@ static struct bitset *used_ports(const struct control *c, const struct step_layo
 {
     struct bitset *used = bitset_new(c->conf->mpi_port_high + 1);
     _cleanup_bitset_ struct bitset *nodes = bitset_new(c->cluster->nodes.len);
-    for (size_t i = 0; i < l->j->alloc.len; i++)
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
         if (l->tasks[i])
-            bitset_set(nodes, l->j->alloc.data[i].node);
+            bitset_set(nodes, attempt_of(l->j)->alloc.data[i].node);
     step_ports_used(c->cluster, nodes, used);
     return used;
 }
@@ -89,14 +89,14 @@ void step_ports_over(struct control *c, struct job *j, const struct step *s)
         return;
     }
     vec_foreach (&s->ports, p)
-        vec_push(&job_make_run(j)->late_ports, *p);
+        vec_push(&attempt_make(j)->late_ports, *p);
 }
 
 void step_ports_job_clean(struct control *c, struct job *j)
 {
-    if (!job_run(j)->late_ports.len)
+    if (!attempt_of(j)->late_ports.len)
         return;
-    vec_clear(&j->run->late_ports);
+    vec_clear(&j->attempt->late_ports);
     c->ports_freed = true;
 }
 
@@ -118,7 +118,7 @@ void step_ports_turn(struct control *c)
         uint32_t id = c->ports_awaited.data[0];
         vec_remove(&c->ports_awaited, 0);
         struct job *j = cluster_find_job(c->cluster, id);
-        if (j && j->run)
+        if (j && j->attempt)
             step_retry_waiting(c, j);
     }
 }

@@ -27,11 +27,11 @@ static bool is_old(const struct control *c, const struct step *s)
 
 void step_watch(struct control *c, struct job *j, struct step *s)
 {
-    struct job_run *run = job_make_run(j);
+    struct attempt *attempt = attempt_make(j);
     s->made_mono_ms = control_mono(c);
     s->asked = false;
-    if (run->unlaunched_mono_ms == 0) {
-        run->unlaunched_mono_ms = s->made_mono_ms + ASK_AFTER_MS;
+    if (attempt->unlaunched_mono_ms == 0) {
+        attempt->unlaunched_mono_ms = s->made_mono_ms + ASK_AFTER_MS;
         control_schedule(c, j);
     }
 }
@@ -39,17 +39,17 @@ void step_watch(struct control *c, struct job *j, struct step *s)
 void step_ask_unlaunched(struct control *c, struct job *j)
 {
     int64_t next = INT64_MAX;
-    vec_foreach (&j->steps, s) {
+    vec_foreach (&attempt_of(j)->steps, s) {
         if (!s->asked && is_old(c, s)) {
             s->asked = true;
             vec_foreach (&s->nodes, n)
                 if (!n->ended)
-                    ask(c, j, &j->alloc.data[n->at], s->id);
+                    ask(c, j, &attempt_of(j)->alloc.data[n->at], s->id);
         }
         if (!s->asked && s->made_mono_ms + ASK_AFTER_MS < next)
             next = s->made_mono_ms + ASK_AFTER_MS;
     }
-    job_make_run(j)->unlaunched_mono_ms = next == INT64_MAX ? 0 : next;
+    attempt_make(j)->unlaunched_mono_ms = next == INT64_MAX ? 0 : next;
 }
 
 static bool has(const Pb__Presence *p, uint32_t step_id)
@@ -63,8 +63,9 @@ static bool has(const Pb__Presence *p, uint32_t step_id)
 void step_ask_again(struct control *c, struct job *j, const struct alloc_node *a,
                     const Pb__Presence *present)
 {
-    vec_foreach (&j->steps, s)
+    vec_foreach (&attempt_of(j)->steps, s)
         vec_foreach (&s->nodes, n)
-            if (&j->alloc.data[n->at] == a && !n->ended && is_old(c, s) && !has(present, s->id))
+            if (&attempt_of(j)->alloc.data[n->at] == a && !n->ended && is_old(c, s) &&
+                !has(present, s->id))
                 ask(c, j, a, s->id);
 }

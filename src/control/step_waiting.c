@@ -36,7 +36,7 @@ static int check_room(const struct control *c, const struct job *j, size_t bytes
 {
     const struct waiting_user *u = find_user(c, j->uid);
     size_t held = u ? u->bytes : 0;
-    if (job_run(j)->waiting_steps.len >= STEPS_OF_JOB)
+    if (attempt_of(j)->waiting_steps.len >= STEPS_OF_JOB)
         return err_set(err, -ERR_BUSY, "%s: %u steps of job %u wait, which is the most",
                        err_text(ERR_BUSY), STEPS_OF_JOB, j->id);
     if (held + bytes > BYTES_OF_USER)
@@ -57,15 +57,15 @@ int step_waiting_add(struct control *c, struct job *j, uint64_t call, const Pb__
         return rc;
     pb_pack(&spec->base, &w.spec);
     make_user(c, j->uid)->bytes += w.spec.len + BYTES_BESIDE;
-    vec_push(&job_make_run(j)->waiting_steps, w);
+    vec_push(&attempt_make(j)->waiting_steps, w);
     return 0;
 }
 
 struct waiting_step step_waiting_take(struct control *c, struct job *j, size_t at)
 {
-    struct waiting_step w = j->run->waiting_steps.data[at];
+    struct waiting_step w = j->attempt->waiting_steps.data[at];
     struct waiting_user *u = find_user(c, j->uid);
-    vec_remove(&j->run->waiting_steps, at);
+    vec_remove(&j->attempt->waiting_steps, at);
     if (!u)
         return w;
     u->bytes -= w.spec.len + BYTES_BESIDE;

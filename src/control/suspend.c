@@ -18,7 +18,7 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
     m.job_id = j->id;
     m.restarts = j->restarts;
-    m.number = job_run(j)->halts;
+    m.number = attempt_of(j)->halts;
     m.stop = j->state == PB__JOB_STATE__SUSPENDED;
     m.uid = j->uid;
     m.gid = j->gid;
@@ -30,7 +30,7 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
 /* Where nothing of it can be, nobody need be asked. */
 static void tell(struct control *c, struct job *j)
 {
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         if (a->released)
             continue;
         a->halt_told = !a->touched;
@@ -39,14 +39,14 @@ static void tell(struct control *c, struct job *j)
         else if (j->state == PB__JOB_STATE__SUSPENDED)
             park_leave(c->cluster, j, a);
     }
-    job_make_run(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
 }
 
 bool suspend_is_pending(const struct job *j)
 {
-    if (!job_run(j)->halts)
+    if (!attempt_of(j)->halts)
         return false;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->halt_told)
             return true;
     return false;
@@ -55,9 +55,9 @@ bool suspend_is_pending(const struct job *j)
 bool suspend_repeat(struct control *c, struct job *j)
 {
     bool more = false;
-    if (job_is_final(j) || !job_run(j)->halts)
+    if (job_is_final(j) || !attempt_of(j)->halts)
         return false;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->halt_told) {
             send_halt(c, j, a);
             more = true;
@@ -67,7 +67,7 @@ bool suspend_repeat(struct control *c, struct job *j)
 
 void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
 {
-    if (job_run(j)->halts && a->touched)
+    if (attempt_of(j)->halts && a->touched)
         send_halt(c, j, a);
 }
 
@@ -75,7 +75,7 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
 {
     struct job *j = cluster_find_job(c->cluster, e->job_id);
     struct alloc_node *a = j && j->restarts == e->restarts ? alloc_find(j, n->index) : NULL;
-    if (!a || a->released || job_is_final(j) || e->number != job_run(j)->halts)
+    if (!a || a->released || job_is_final(j) || e->number != attempt_of(j)->halts)
         return;
     a->halt_told = true;
     if (j->state != PB__JOB_STATE__SUSPENDED || a->parked)
@@ -88,11 +88,11 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
  * another machine goes by this. */
 static void start_clock(struct control *c, struct job *j)
 {
-    struct job_run *run = job_make_run(j);
-    int64_t stood_sec = control_wall(c) - j->start_at - run->ran_ms / 1000;
-    run->suspended_sec = stood_sec > 0 ? stood_sec : 0;
-    run->start_mono_ms = control_mono(c) - run->ran_ms;
-    run->boot = control_boot(c);
+    struct attempt *attempt = attempt_make(j);
+    int64_t stood_sec = control_wall(c) - attempt_of(j)->start_at - attempt->ran_ms / 1000;
+    attempt->suspended_sec = stood_sec > 0 ? stood_sec : 0;
+    attempt->start_mono_ms = control_mono(c) - attempt->ran_ms;
+    attempt->boot = control_boot(c);
     park_yield(c->cluster, j, false);
 }
 
@@ -105,19 +105,19 @@ void suspend_end(struct control *c, struct job *j)
 void suspend_restored(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c);
-    if (!job_run(j)->halts)
+    if (!attempt_of(j)->halts)
         return;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         a->halt_told = a->parked;
-    if (!job_run(j)->repeat_mono_ms || job_run(j)->repeat_mono_ms > now + CONTROL_REPEAT_MS)
-        job_make_run(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
+    if (!attempt_of(j)->repeat_mono_ms || attempt_of(j)->repeat_mono_ms > now + CONTROL_REPEAT_MS)
+        attempt_make(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
 }
 
 static int check_state(const struct job *j, enum _Pb__JobState wanted, struct err *err)
 {
     if (job_is_final(j))
         return no(err, ERR_JOB_DONE, NULL);
-    if (j->state == PB__JOB_STATE__PENDING || j->configuring)
+    if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
         return no(err, ERR_JOB_PENDING, NULL);
     if (j->state == wanted)
         return 0;
@@ -129,13 +129,13 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     int rc = check_state(j, PB__JOB_STATE__RUNNING, err);
     if (rc != 0)
         return rc;
-    struct job_run *run = job_make_run(j);
-    run->ran_ms = control_mono(c) - run->start_mono_ms;
-    run->suspended_at = control_wall(c);
+    struct attempt *attempt = attempt_make(j);
+    attempt->ran_ms = control_mono(c) - attempt->start_mono_ms;
+    attempt->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED, CAUSE_SUSPENSION, NULL);
-    run->halts++;
+    attempt->halts++;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);
+    order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
     tell(c, j);
     control_schedule(c, j);
     return 0;
@@ -148,14 +148,14 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
         rc = park_check_return(c->cluster, j, err);
     if (rc != 0)
         return rc;
-    struct job_run *run = job_make_run(j);
+    struct attempt *attempt = attempt_make(j);
     park_return(c->cluster, j);
     start_clock(c, j);
-    run->suspended_at = control_wall(c);
+    attempt->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING, CAUSE_RESUMPTION, NULL);
-    run->halts++;
+    attempt->halts++;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &run->ends, control_wall(c) + control_left_sec(c, j), j->id);
+    order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
     tell(c, j);
     step_retry_waiting(c, j);
     control_schedule(c, j);

@@ -169,7 +169,7 @@ static void run_on(struct fixture *f, uint32_t id)
         fixture_pass(f, 10000);
         for (size_t k = 0; k < c->jobs.len; k++) {
             const struct job *j = c->jobs.data[k];
-            if (!j->completing)
+            if (!attempt_of(j)->completing)
                 continue;
             _cleanup_str_ struct str nodes = STR_INIT;
             struct hostlist *list;
@@ -212,7 +212,7 @@ static void as_told(void **state)
             run_on(f, (uint32_t)id);
             const struct job *j = cluster_find_job(f->control->cluster, (uint32_t)id);
             assert_int_not_equal(j->state, PB__JOB_STATE__PENDING);
-            n.kept += j->start_at == told->start_at;
+            n.kept += attempt_of(j)->start_at == told->start_at;
         }
         fixture_free(f);
     }

@@ -36,7 +36,7 @@ static int check_job(struct control *c, const struct caller *who, uint32_t id, s
         return err_set(err, -ERR_NO_JOB, "%s: %u", err_text(ERR_NO_JOB), id);
     if (!control_owns(who, j))
         return err_set(err, -ERR_ACCESS, "%s: job %u is another user's", err_text(ERR_ACCESS), id);
-    if (a ? array_is_over(a) : job_is_final(j) && !j->requeue_after)
+    if (a ? array_is_over(a) : job_is_final(j) && !attempt_of(j)->requeue_after)
         return err_set(err, -ERR_JOB_DONE, "%s: %u", err_text(ERR_JOB_DONE), id);
     return 0;
 }

@@ -190,7 +190,7 @@ bool trigger_may_happen(const struct control *c, const struct trigger *t)
     const struct job *j = cluster_find_job(c->cluster, t->job_id);
     if (!a && !j)
         return aside_holds(c, t->job_id);
-    return a ? !array_is_over(a) : !job_is_final(j) || j->requeue_after;
+    return a ? !array_is_over(a) : !job_is_final(j) || attempt_of(j)->requeue_after;
 }
 
 static void over(struct control *c, struct trigger *t, bool timed_out)

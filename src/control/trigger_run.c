@@ -19,7 +19,7 @@ static int64_t time_due_ms(const struct control *c, const struct trigger *t)
     for (; j; j = a ? array_after(j) : NULL) {
         if (j->state != PB__JOB_STATE__RUNNING || j->limit_sec == INT64_MAX)
             continue;
-        int64_t at = job_run(j)->start_mono_ms + job_limit_sec(j) * 1000 + before;
+        int64_t at = attempt_of(j)->start_mono_ms + job_limit_sec(j) * 1000 + before;
         first = at < first ? at : first;
     }
     return first;

@@ -32,7 +32,7 @@ static int add_node(struct control *c, struct job *j, uint32_t index, struct err
         return no(err, ERR_NODES_DOWN, n->name);
     a.busy = bitset_new(n->units);
     bitset_fill(a.busy);
-    vec_push(&j->alloc, a);
+    vec_push(&attempt_make(j)->alloc, a);
     return 0;
 }
 
@@ -46,7 +46,7 @@ static int add_nodes(struct control *c, struct job *j, const Pb__Unallocated *r,
          i = bitset_next(set, (size_t)i + 1))
         rc = add_node(c, j, (uint32_t)i, err);
     bitset_free(set);
-    return rc == 0 && !j->alloc.len ? no(err, ERR_NO_NODE, "none is named") : rc;
+    return rc == 0 && !attempt_of(j)->alloc.len ? no(err, ERR_NO_NODE, "none is named") : rc;
 }
 
 /* A job that is in no list, for as long as its credential is made. */
@@ -67,9 +67,9 @@ static void job_begin(struct control *c, struct job *j, const struct caller *who
 
 static void job_end(struct job *j)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         bitset_free(a->busy);
-    vec_done(&j->alloc);
+    vec_done(&attempt_make(j)->alloc);
     job_packed_done(&j->spec);
 }
 
@@ -97,13 +97,14 @@ static void answer(struct control *c, uint64_t call, struct job *j, const struct
     _cleanup_str_ struct str cred = STR_INIT, names = STR_INIT;
     Pb__StepRecord record = PB__STEP_RECORD__INIT;
     Pb__StepReply m = PB__STEP_REPLY__INIT;
-    uint32_t *at = arena_alloc(arena, sizeof(*at) * (j->alloc.len + 1));
+    uint32_t *at = arena_alloc(arena, sizeof(*at) * (attempt_of(j)->alloc.len + 1));
     uint8_t sig[64];
-    record.layout = arena_alloc(arena, sizeof(*record.layout) * (j->alloc.len + 1));
-    for (uint32_t i = 0; i < j->alloc.len; i++)
+    record.layout = arena_alloc(arena, sizeof(*record.layout) * (attempt_of(j)->alloc.len + 1));
+    for (uint32_t i = 0; i < attempt_of(j)->alloc.len; i++)
         if (l->tasks[i]) {
             at[record.n_layout] = i;
-            record.layout[record.n_layout++] = make_node(c, &j->alloc.data[i], l->tasks[i], arena);
+            record.layout[record.n_layout++] =
+                make_node(c, &attempt_of(j)->alloc.data[i], l->tasks[i], arena);
         }
     step_layout_number(l, record.layout, at, record.n_layout);
     start_make_cred(c, j, &record, &cred, sig);

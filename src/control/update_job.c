@@ -77,7 +77,7 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
     if (j->state == PB__JOB_STATE__PENDING || job_is_final(j))
         return;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &job_make_run(j)->ends, control_wall(c) + control_left_sec(c, j),
+    order_move(&c->cluster->ends, &attempt_make(j)->ends, control_wall(c) + control_left_sec(c, j),
                j->id);
     c->cluster->pool.freed++; /* starts that were foreseen no longer hold */
 }
@@ -86,7 +86,7 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
  */
 static int64_t find_limit_until(const struct control *c, const struct job *j, int64_t end_at)
 {
-    int64_t used = (control_mono(c) - job_run(j)->start_mono_ms) / 1000;
+    int64_t used = (control_mono(c) - attempt_of(j)->start_mono_ms) / 1000;
     int64_t limit = used + (end_at - control_wall(c));
     return limit < 60 ? 60 : limit - limit % 60 + (limit % 60 ? 60 : 0);
 }
@@ -146,10 +146,10 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     apply_hold(c, who, j, &held);
     j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
     if (!job_is_final(j)) {
-        j->requeue_after = true;
+        attempt_make(j)->requeue_after = true;
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, "REQUEUE");
-    } else if (j->completing) {
-        j->requeue_after = true;
+    } else if (attempt_of(j)->completing) {
+        attempt_make(j)->requeue_after = true;
         j->reason = "Cleaning";
         job_touch(c->cluster, j);
         mail_event(c, j, JOB_MAIL_REQUEUE);

@@ -269,7 +269,7 @@ static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
 static int remove_part(struct control *c, struct part *p, struct err *err)
 {
     vec_foreach (&c->cluster->jobs, j)
-        if (several_has(*j, p) && (!job_is_final(*j) || (*j)->completing))
+        if (several_has(*j, p) && (!job_is_final(*j) || attempt_of((*j))->completing))
             return err_set(err, -ERR_PART_IN_USE, "%s: %s has job %u", err_text(ERR_PART_IN_USE),
                            p->conf.name, (*j)->id);
     _cleanup_arena_ struct arena arena;

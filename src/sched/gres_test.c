@@ -117,7 +117,7 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, int6
             fail_msg("%s: %s", words, err.text);
     }
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&c->ends, &job_make_run(j)->ends, end_at, id);
+    order_insert(&c->ends, &attempt_make(j)->ends, end_at, id);
     bitset_free(set);
     select_done(&s);
     test_sound(c);
@@ -127,7 +127,7 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, int6
 static void held(const struct cluster *c, const struct job *j, const char *expected)
 {
     struct str out = STR_INIT;
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         gres_held_format(c, a->gres.data, a->gres.len, true, &out);
     assert_string_equal(str_cstr(&out), expected);
     str_done(&out);
@@ -347,7 +347,7 @@ static void beside_a_suspended_job(void **state)
         test_up(c);
         struct job *held = start(c, 1, "w=a1 gres=gpu:2", cases[i].suspended_until);
         job_set_state(c, held, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
-        park_leave(c, held, &held->alloc.data[0]);
+        park_leave(c, held, &attempt_of(held)->alloc.data[0]);
         start(c, 2, "w=a1 exclusive", 100);
         struct job *j = test_job(c, 3, cases[i].words);
         j->limit_sec = 10;
@@ -396,7 +396,7 @@ static void never_twice(void **state)
                     total += g->count;
                 assert_true(total >= gres_wanted(&j->want.gres, "gpu", GRES_PER_JOB));
                 assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-                order_insert(&c->ends, &job_make_run(j)->ends, test_between(&random, 10, 1000), id);
+                order_insert(&c->ends, &attempt_make(j)->ends, test_between(&random, 10, 1000), id);
             } else {
                 cluster_remove_job(c, j);
             }

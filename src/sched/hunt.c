@@ -108,7 +108,7 @@ static uint32_t units_of(struct hunt *h, const struct node *n, const struct allo
 /* Whether its memory and devices stay its own when it has made room. */
 static bool keeps(const struct job *v)
 {
-    bool halts = v->state == PB__JOB_STATE__RUNNING && !job_run(v)->preempted_at && v->part &&
+    bool halts = v->state == PB__JOB_STATE__RUNNING && !attempt_of(v)->preempted_at && v->part &&
                  v->part->prey_mode == PREEMPT_SUSPEND;
     return v->state == PB__JOB_STATE__SUSPENDED || halts;
 }
@@ -130,7 +130,7 @@ static void give_back(struct hunt *h, const struct job *v, const struct alloc_no
         h->view.units[a->node] = n->units;
     else if (!a->parked)
         h->view.units[a->node] += units_of(h, n, a);
-    if (!a->parked || v->completing)
+    if (!a->parked || attempt_of(v)->completing)
         h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];
     if (alone)
         free_gres(n, gres);
@@ -145,7 +145,7 @@ static void give_back(struct hunt *h, const struct job *v, const struct alloc_no
 
 static void give_back_all(struct hunt *h, const struct job *v)
 {
-    vec_foreach (&v->alloc, a)
+    vec_foreach (&attempt_of(v)->alloc, a)
         if (!a->released && bitset_test(h->allowed, a->node))
             give_back(h, v, a);
 }
@@ -195,7 +195,7 @@ static bool fits_without(struct hunt *h, size_t count, struct selection *where)
 
 static bool is_on(const struct job *v, const struct bitset *nodes)
 {
-    vec_foreach (&v->alloc, a)
+    vec_foreach (&attempt_of(v)->alloc, a)
         if (!a->released && bitset_test(nodes, a->node))
             return true;
     return false;
@@ -204,11 +204,11 @@ static bool is_on(const struct job *v, const struct bitset *nodes)
 /* It is on its way out, and will be gone soon. */
 static bool leaves(const struct hunt *h, const struct job *v)
 {
-    if (v->completing)
-        return h->p->now_sec - v->end_at <= h->c->conf->kill_wait_sec + LEAVING_SEC;
+    if (attempt_of(v)->completing)
+        return h->p->now_sec - attempt_of(v)->end_at <= h->c->conf->kill_wait_sec + LEAVING_SEC;
     if (v->state == PB__JOB_STATE__RUNNING)
-        return job_run(v)->preempted_at != 0;
-    vec_foreach (&v->alloc, a)
+        return attempt_of(v)->preempted_at != 0;
+    vec_foreach (&attempt_of(v)->alloc, a)
         if (!a->released && !a->parked)
             return true;
     return false;
@@ -217,7 +217,7 @@ static bool leaves(const struct hunt *h, const struct job *v)
 static bool is_exempt(struct hunt *h, const struct job *v)
 {
     int64_t exempt = h->c->conf->preempt_exempt_time_sec;
-    int64_t from = v->start_at + job_run(v)->suspended_sec + exempt;
+    int64_t from = attempt_of(v)->start_at + attempt_of(v)->suspended_sec + exempt;
     if (exempt <= 0 || v->part->prey_mode == PREEMPT_SUSPEND || from <= h->p->now_sec)
         return false;
     if (!h->look_at || from < h->look_at)
@@ -227,10 +227,10 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 
 static bool is_prey(struct hunt *h, const struct job *v)
 {
-    if (v->state != PB__JOB_STATE__RUNNING || job_run(v)->preempted_at || !v->part ||
+    if (v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
         preempt_tier(v) >= preempt_tier(h->j) || v->part->prey_mode == PREEMPT_OFF)
         return false;
-    if (v->configuring && v->part->prey_mode == PREEMPT_SUSPEND)
+    if (attempt_of(v)->configuring && v->part->prey_mode == PREEMPT_SUSPEND)
         return false;
     return v->priority < h->p->exempt_priority && is_on(v, h->allowed) && !is_exempt(h, v);
 }
@@ -240,8 +240,9 @@ static void weigh(const struct hunt *h, struct prey *prey)
 {
     const struct request *r = &h->j->want;
     uint64_t want = (uint64_t)r->tasks * r->cpus_per_task;
-    for (size_t i = 0; i < prey->job->alloc.len && (r->exclusive || prey->useful < want); i++) {
-        const struct alloc_node *a = &prey->job->alloc.data[i];
+    for (size_t i = 0;
+         i < attempt_of(prey->job)->alloc.len && (r->exclusive || prey->useful < want); i++) {
+        const struct alloc_node *a = &attempt_of(prey->job)->alloc.data[i];
         const struct pool *pool = &h->c->pool;
         if (!a->released && bitset_test(h->allowed, a->node))
             prey->useful += a->cpus + (uint64_t)pool->now.units[a->node] *
@@ -255,7 +256,7 @@ static void weigh(const struct hunt *h, struct prey *prey)
 static bool is_ideal(const struct hunt *h, const struct prey *prey)
 {
     const struct request *r = &h->j->want;
-    bool enough = r->exclusive ? prey->job->alloc.len >= r->min_nodes
+    bool enough = r->exclusive ? attempt_of(prey->job)->alloc.len >= r->min_nodes
                                : prey->useful >= (uint64_t)r->tasks * r->cpus_per_task;
     return enough && prey->tier == h->p->prey_tier;
 }
@@ -266,7 +267,7 @@ static void consider(struct hunt *h, const struct job *v, uint32_t cpus)
         return;
     struct prey prey = {.job = v,
                         .tier = preempt_tier(v),
-                        .start_at = v->start_at,
+                        .start_at = attempt_of(v)->start_at,
                         .priority = v->priority,
                         .cpus = cpus};
     weigh(h, &prey);

@@ -93,7 +93,7 @@ static void add_running(const struct golden *g, struct cluster *c, char *line)
         if (str_starts(w, "part="))
             j->part = cluster_find_part(c, w + 5);
         else if (str_starts(w, "since="))
-            j->start_at = NOW - strtoll(w + 6, NULL, 10);
+            attempt_make(j)->start_at = NOW - strtoll(w + 6, NULL, 10);
         else if (!str_starts(w, "L=") || license_read(c, w + 2, &j->want.licenses, NULL) != 0)
             wrong(g, "neither part= nor since= nor L=, licences", w);
     }
@@ -175,7 +175,7 @@ static void begin(struct cluster *c, const struct decision *d)
     }
     several_end(j);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&c->ends, &job_make_run(j)->ends, NOW + limit, j->id);
+    order_insert(&c->ends, &attempt_make(j)->ends, NOW + limit, j->id);
 }
 
 static void plan_all(struct cluster *c, bool backfill, struct str *out)

@@ -237,13 +237,14 @@ static bool pass_time(struct life *l, uint64_t *chance)
     struct job *j = job_of_end(first);
     int64_t left = first->key - l->now_sec;
     if (left > 0 && test_between(chance, 0, 2) == 0) { /* any running job ends early */
-        for (uint32_t skip = test_between(chance, 0, 3); skip && order_next(&j->run->ends); skip--)
-            j = job_of_end(order_next(&j->run->ends));
+        for (uint32_t skip = test_between(chance, 0, 3); skip && order_next(&j->attempt->ends);
+             skip--)
+            j = job_of_end(order_next(&j->attempt->ends));
         left = (int64_t)test_between(chance, 0, left > 100 ? 100 : (uint32_t)left);
     }
     l->now_sec += left;
     alloc_clear(l->c, j);
-    order_remove(&l->c->ends, &j->run->ends);
+    order_remove(&l->c->ends, &j->attempt->ends);
     if (job_set_state(l->c, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL) != 0)
         wrong(l, j->id, "has ended before");
     l->ended++;

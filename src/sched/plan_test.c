@@ -97,7 +97,7 @@ static void not_alike(void **state)
     const struct alloc_want want = {0, 1, 0, &two, 1};
     assert_int_equal(alloc_place(c, holder, &want, NULL), 0);
     assert_int_equal(job_set_state(c, holder, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&c->ends, &job_make_run(holder)->ends, NOW + 1000, 1);
+    order_insert(&c->ends, &attempt_make(holder)->ends, NOW + 1000, 1);
     queue(c, 2, 60, "gres=gpu:1");
     queue(c, 3, 60, "");
     queue(c, 4, 60, "gres=gpu:2");

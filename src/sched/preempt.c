@@ -77,7 +77,8 @@ static void find_room_tier(struct plan *p)
     p->room_tier = p->prey_tier;
     for (; l && l->key <= p->now_sec; l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        if (j->completing && job_run(j)->preempted_at && preempt_tier(j) < p->room_tier)
+        if (attempt_of(j)->completing && attempt_of(j)->preempted_at &&
+            preempt_tier(j) < p->room_tier)
             p->room_tier = preempt_tier(j);
         p->work++;
     }
@@ -203,7 +204,7 @@ bool preempt_look(struct plan *p, struct job *j)
 
 static bool has_units(const struct job *j, uint32_t node)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (a->node == node && !a->released && !a->parked)
             return true;
     return false;
@@ -212,7 +213,7 @@ static bool has_units(const struct job *j, uint32_t node)
 /* Whether jobs of higher tiers have its nodes: they will for long, and it waits for them. */
 static bool is_under(const struct plan *p, const struct job *j)
 {
-    vec_foreach (&j->alloc, a) {
+    vec_foreach (&attempt_of(j)->alloc, a) {
         const struct node *n = p->cluster->nodes.data[a->node];
         for (size_t i = 0; i < n->holders.len && !a->released; i++) {
             const struct job *other = cluster_find_job(p->cluster, n->holders.data[i]);
@@ -225,7 +226,7 @@ static bool is_under(const struct plan *p, const struct job *j)
 
 static bool is_kept(const struct plan *p, const struct job *j)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && p->kept && bitset_test(p->kept, a->node))
             return true;
     return false;
@@ -235,16 +236,17 @@ static bool is_kept(const struct plan *p, const struct job *j)
 static bool is_reserved(const struct plan *p, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *set = bitset_new(p->cluster->nodes.len);
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released)
             bitset_set(set, a->node);
     size_t nodes = bitset_count(set);
-    return !resv_narrow(p->resv, j, j->resv, p->now_sec, set) || bitset_count(set) < nodes;
+    return !resv_narrow(p->resv, j, attempt_of(j)->resv, p->now_sec, set) ||
+           bitset_count(set) < nodes;
 }
 
 static void keep_nodes_of(struct plan *p, const struct job *j)
 {
-    vec_foreach (&j->alloc, a)
+    vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released)
             keep(p, a->node);
 }
@@ -257,7 +259,7 @@ struct job *preempt_next_resumed(struct plan *p, int64_t tier)
         if (waits && preempt_tier(j) < tier)
             return NULL;
         p->yielded_at++;
-        p->work += waits ? j->alloc.len : 0;
+        p->work += waits ? attempt_of(j)->alloc.len : 0;
         if (!waits || is_kept(p, j) || is_reserved(p, j))
             continue;
         if (park_check_return(p->cluster, j, NULL) == 0)

@@ -34,7 +34,7 @@ static void place(struct world *w, uint64_t *chance, uint32_t id)
     struct selection where = {0};
     struct job *j = test_job(w->c, id, specs[test_between(chance, 0, COUNT(specs) - 1)]);
     j->part = w->c->parts.data[test_between(chance, 0, (uint32_t)w->c->parts.len - 1)];
-    j->start_at = NOW - test_between(chance, 0, 3) * 30;
+    attempt_make(j)->start_at = NOW - test_between(chance, 0, 3) * 30;
     j->priority = test_between(chance, 0, 3);
     j->may_requeue = true;
     _cleanup_bitset_ struct bitset *set = select_candidates(w->c, j);
@@ -45,7 +45,7 @@ static void place(struct world *w, uint64_t *chance, uint32_t id)
             assert_int_equal(alloc_place(w->c, j, &want, NULL), 0);
         }
         assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-        order_insert(&w->c->ends, &job_make_run(j)->ends, NOW + 100, id);
+        order_insert(&w->c->ends, &attempt_make(j)->ends, NOW + 100, id);
     } else {
         cluster_remove_job(w->c, j);
     }
@@ -75,11 +75,11 @@ static void leave(struct cluster *c, uint32_t id)
     assert_non_null(j);
     if (str_eq(j->part->conf.name, "b")) {
         job_set_state(c, j, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
-        vec_foreach (&j->alloc, a)
+        vec_foreach (&attempt_of(j)->alloc, a)
             park_leave(c, j, a);
         return;
     }
-    order_remove(&c->ends, &j->run->ends);
+    order_remove(&c->ends, &j->attempt->ends);
     job_set_state(c, j, PB__JOB_STATE__PREEMPTED, CAUSE_NONE, NULL);
     alloc_clear(c, j);
 }
@@ -105,7 +105,7 @@ static void check_victim(uint64_t seed, const struct world *w, uint32_t id)
 {
     const struct job *v = cluster_find_job(w->c, id);
     assert_non_null(v);
-    bool exempt = !str_eq(v->part->conf.name, "b") && v->start_at + EXEMPT_SEC > NOW;
+    bool exempt = !str_eq(v->part->conf.name, "b") && attempt_of(v)->start_at + EXEMPT_SEC > NOW;
     if (v->part->conf.priority_tier >= w->j->part->conf.priority_tier || exempt ||
         str_eq(v->part->conf.name, "d") || v->state != PB__JOB_STATE__RUNNING)
         fail_msg("seed %llu: job %u must not be displaced", (unsigned long long)seed, id);
@@ -226,7 +226,7 @@ static void one_round(void **state)
     job_set_state(c, chosen, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
     park_yield(c, chosen, true);
     pass(c, false, "3 waits 4 waits"); /* it has not stopped yet */
-    park_leave(c, chosen, &chosen->alloc.data[0]);
+    park_leave(c, chosen, &attempt_of(chosen)->alloc.data[0]);
     pass(c, true, "3 starts 4 waits"); /* nor does the suspended one go on before */
     test_cluster_free(c);
 }
@@ -267,7 +267,7 @@ static void goes_on_first(void **state)
     test_up(c);
     struct job *v = test_run(c, 1, "n1:2", NOW + 100);
     job_set_state(c, v, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
-    park_leave(c, v, &v->alloc.data[0]);
+    park_leave(c, v, &attempt_of(v)->alloc.data[0]);
     park_yield(c, v, true);
     struct job *above = test_job(c, 2, "");
     above->part = cluster_find_part(c, "high");
@@ -276,7 +276,7 @@ static void goes_on_first(void **state)
     pass(c, false, "3 starts"); /* the job above will be there for long */
     job_set_state(c, above, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     alloc_clear(c, above);
-    order_remove(&c->ends, &above->run->ends);
+    order_remove(&c->ends, &above->attempt->ends);
     pass(c, false, "1 goes on 3 starts");
     test_run(c, 5, "n1:1", NOW + 100); /* of its own tier */
     pass(c, false, "3 waits");         /* the rest of the node is kept */
@@ -294,7 +294,7 @@ static void resumed_job_keeps_its_cpus_in_the_same_pass(void **state)
     test_run(c, 2, "n1:1", NOW + 200)->part = cluster_find_part(c, "high");
     test_run(c, 3, "n2:1", NOW + 200)->part = cluster_find_part(c, "high");
     job_set_state(c, suspended, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
-    park_leave(c, suspended, &suspended->alloc.data[0]);
+    park_leave(c, suspended, &attempt_of(suspended)->alloc.data[0]);
     park_yield(c, suspended, true);
     waits(c, 4, "high", "w=n2 c=2");
     waits(c, 5, "high", "w=n2 c=2");

@@ -394,7 +394,7 @@ static void put_running(struct world *w, const struct held *h)
             assert_int_equal(
                 alloc_take(w->c, j, i, need->whole ? CPUS : need->cpus, need->mem, NULL), 0);
     assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&w->c->ends, &job_make_run(j)->ends, h->until, j->id);
+    order_insert(&w->c->ends, &attempt_make(j)->ends, h->until, j->id);
 }
 
 /* What runs and what waits, put together in that order, or the other way round. */
@@ -445,7 +445,7 @@ static void commit(struct world *w, struct decision *d)
         assert_int_equal(alloc_place(w->c, j, &want, NULL), 0);
     }
     assert_int_equal(job_set_state(w->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&w->c->ends, &job_make_run(j)->ends, NOW + j->limit_sec, j->id);
+    order_insert(&w->c->ends, &attempt_make(j)->ends, NOW + j->limit_sec, j->id);
 }
 
 /* A pass, and all that it says. */

@@ -160,9 +160,9 @@ static uint32_t units_inside(const struct cluster *c, const struct resv *r, uint
     uint32_t units = 0;
     vec_foreach (&c->nodes.data[node]->holders, id) {
         const struct job *j = cluster_find_job(c, *id);
-        if (!j || j->resv != r || job_run(j)->ends.key <= at)
+        if (!j || attempt_of(j)->resv != r || attempt_of(j)->ends.key <= at)
             continue;
-        vec_foreach (&j->alloc, a)
+        vec_foreach (&attempt_of(j)->alloc, a)
             units += a->node == node && !a->released && !a->parked ? a->units : 0;
     }
     return units;

@@ -116,9 +116,9 @@ static struct bitset *busy_nodes(const struct resv_pick *p, const struct resv *r
     for (struct order_link *l = order_first(&c->ends); l; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         if ((l->key <= t.begin && l->key > p->now_sec) ||
-            (j->resv && j->resv == p->self && !(r->flags & RESV_REPLACE)))
+            (attempt_of(j)->resv && attempt_of(j)->resv == p->self && !(r->flags & RESV_REPLACE)))
             continue;
-        vec_foreach (&j->alloc, a) {
+        vec_foreach (&attempt_of(j)->alloc, a) {
             if (a->released)
                 continue;
             bitset_set(set, a->node);

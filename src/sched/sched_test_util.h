@@ -27,7 +27,7 @@ static inline void test_run_job(struct cluster *c, struct job *j, const char *wh
         at = *end == ' ' ? end + 1 : end;
     }
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&c->ends, &job_make_run(j)->ends, end_at, j->id);
+    order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
 }
 
 static inline struct job *test_run(struct cluster *c, uint32_t id, const char *where,

@@ -113,7 +113,7 @@ static void random_state(struct cluster *c, uint64_t *seed)
             continue;
         }
         job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
-        order_insert(&c->ends, &job_make_run(j)->ends,
+        order_insert(&c->ends, &attempt_make(j)->ends,
                      NOW + (int64_t)test_between(seed, 1, 5) * 100, id++);
     }
     vec_foreach (&c->nodes, n)
@@ -138,7 +138,7 @@ static struct space space_now(const struct cluster *c, const struct node *n)
                       p->conf.max_cpus_per_node, n->jobs == 0};
     uint32_t used = 0;
     vec_foreach (&c->jobs, j)
-        vec_foreach (&(*j)->alloc, a)
+        vec_foreach (&attempt_of((*j))->alloc, a)
             used += a->node == n->index ? a->cpus : 0;
     if (s.cpus_of_part != UINT32_MAX)
         s.cpus_of_part -= used < s.cpus_of_part ? used : s.cpus_of_part;

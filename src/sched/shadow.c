@@ -55,7 +55,7 @@ static struct order_link *pass_moment(struct shadow *s, struct order_link *l, in
 {
     *at = l->key > now_sec ? l->key : now_sec;
     for (; l && (l->key <= *at); l = order_next(l))
-        vec_foreach (&job_of_end(l)->alloc, a)
+        vec_foreach (&attempt_of(job_of_end(l))->alloc, a)
             if (!a->released && !give_back(s, a)) {
                 *shared = true;
                 return NULL;

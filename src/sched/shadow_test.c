@@ -54,7 +54,7 @@ static void run(struct cluster *c, struct job *j, const struct selection *where,
             fail_msg("job %u: %s", j->id, err.text);
     }
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&c->ends, &job_make_run(j)->ends, end_at, j->id);
+    order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
 }
 
 /* Some of them run, to any moment, some of those beyond their limits. */

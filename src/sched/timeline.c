@@ -169,11 +169,11 @@ bool timeline_fill(struct timeline *t, size_t work)
     for (; l && done < work; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         int64_t at = l->key > t->now_sec ? l->key : t->now_sec;
-        vec_foreach (&j->alloc, a)
+        vec_foreach (&attempt_of(j)->alloc, a)
             if (!a->released)
                 give_back(t, a, at);
         timeline_add_moment(t, at);
-        done += 1 + j->alloc.len;
+        done += 1 + attempt_of(j)->alloc.len;
         t->filling = true;
         t->last.key = l->key;
         t->last.tie = l->tie;
@@ -300,7 +300,7 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
         return;
     forget_use(t);
     for (struct order_link *l = order_first(&c->ends); l && l->key <= at; l = order_next(l))
-        vec_foreach (&job_of_end(l)->alloc, a)
+        vec_foreach (&attempt_of(job_of_end(l))->alloc, a)
             if (!a->released && c->pool.now.use[a->node])
                 units_freed(&t->use[a->node], c->nodes.data[a->node], a);
     for (size_t i = 0; i < c->nodes.len; i++)

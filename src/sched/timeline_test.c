@@ -65,7 +65,7 @@ static void in_steps(void **state)
     timeline_begin(&t, c, NOW);
     assert_true(timeline_fill(&t, 1));
     alloc_clear(c, cluster_find_job(c, 2));
-    order_remove(&c->ends, &cluster_find_job(c, 2)->run->ends);
+    order_remove(&c->ends, &cluster_find_job(c, 2)->attempt->ends);
     job_set_state(c, cluster_find_job(c, 2), PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
     for (uint32_t id = 20; id < 23; id++)
         test_run(c, id, "n3:1", NOW + 60 + id);
@@ -205,7 +205,7 @@ static void suspended_job_that_is_completing_holds_its_node(void **state)
     (void)state;
     struct job *j = test_run(c, 1, "n1:4", NOW + 100);
     job_set_state(c, j, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
-    park_leave(c, j, &j->alloc.data[0]);
+    park_leave(c, j, &attempt_of(j)->alloc.data[0]);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__NODE_FAIL, CAUSE_NONE, NULL), 0);
     alloc_begin_completing(c, j);
     for (uint32_t i = 0; i < COUNT(rows); i++) {
@@ -269,8 +269,8 @@ static void random_running(struct cluster *c, uint64_t *seed)
                 alloc_take(c, j, node, test_between(seed, 1, 2), test_between(seed, 0, 200), NULL);
         int64_t end = NOW - 100 + (int64_t)test_between(seed, 0, 8) * 50;
         test_run_job(c, j, "", end);
-        if (j->alloc.len && test_between(seed, 0, 5) == 0)
-            alloc_release(c, j, &j->alloc.data[0]);
+        if (attempt_of(j)->alloc.len && test_between(seed, 0, 5) == 0)
+            alloc_release(c, j, &attempt_of(j)->alloc.data[0]);
     }
     c->nodes.data[test_between(seed, 0, 3)]->drain = test_between(seed, 0, 3) == 0;
     test_changed(c);
@@ -359,9 +359,9 @@ static void claim_all(struct claims *all, const struct selection *s, int64_t fro
 static void claim_running(const struct cluster *c, struct claims *all)
 {
     vec_foreach (&c->jobs, j)
-        vec_foreach (&(*j)->alloc, a)
+        vec_foreach (&attempt_of((*j))->alloc, a)
             if (!a->released) {
-                int64_t end = (*j)->run->ends.key > NOW ? (*j)->run->ends.key : NOW;
+                int64_t end = (*j)->attempt->ends.key > NOW ? (*j)->attempt->ends.key : NOW;
                 uint32_t units = (*j)->want.exclusive ? c->nodes.data[a->node]->units : a->units;
                 vec_push(&all->list,
                          ((struct claim){a->node, units, a->mem_mib, TIMELINE_NOW, end}));

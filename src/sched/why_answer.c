@@ -72,7 +72,7 @@ static void put_holders(struct why *w, int32_t license)
             SET(h, uid, j->uid);
             SET(h, count, has->count);
             h->has_end_at = j->limit_sec != INT64_MAX;
-            h->end_at = h->has_end_at ? job_ends_at(j, j->start_at) : 0;
+            h->end_at = h->has_end_at ? job_ends_at(j, attempt_of(j)->start_at) : 0;
             m->holders[m->n_holders++] = h;
             break;
         }

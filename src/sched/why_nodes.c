@@ -147,8 +147,8 @@ static void put_holders(const struct why_group *g, const struct cluster *c, Pb__
         Pb__WhyHolder *h = arena_alloc(arena, sizeof *h);
         pb__why_holder__init(h);
         h->job_id = *id;
-        h->has_end_at = j && job_run(j)->ends.in && j->limit_sec != INT64_MAX;
-        h->end_at = h->has_end_at ? job_run(j)->ends.key : 0;
+        h->has_end_at = j && attempt_of(j)->ends.in && j->limit_sec != INT64_MAX;
+        h->end_at = h->has_end_at ? attempt_of(j)->ends.key : 0;
         m->holders[m->n_holders++] = h;
     }
 }

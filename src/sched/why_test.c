@@ -110,7 +110,7 @@ static void run(struct life *l, const struct decision *d)
         assert_int_equal(alloc_place(l->c, j, &want, NULL), 0);
     }
     assert_int_equal(job_set_state(l->c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&l->c->ends, &job_make_run(j)->ends, NOW + j->limit_sec, j->id);
+    order_insert(&l->c->ends, &attempt_make(j)->ends, NOW + j->limit_sec, j->id);
 }
 
 /* What was found for them is not what would be: others may be before them now, or not any more. */
