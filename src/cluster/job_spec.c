@@ -26,9 +26,7 @@ static int read_sizes(struct request *r, const Pb__JobSpec *s, struct err *err)
     if (exact || !s->job_size_str || !*s->job_size_str)
         return 0;
     r->sizes = mem_new(struct idset);
-    return idset_parse(s->job_size_str, INT32_MAX, r->sizes, err) == 0
-               ? 0
-               : err_set(err, -ERR_NODE_COUNT, "%s: %s", err_text(ERR_NODE_COUNT), s->job_size_str);
+    return request_parse_sizes(s->job_size_str, r->sizes, err);
 }
 
 /* The next count that it may have. */

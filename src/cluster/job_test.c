@@ -38,6 +38,11 @@ static void refused(void **state)
         {"mem-per-cpu=18446744073709551615", ERR_NODE_CONFIG, "18446744073709551615M per CPU"},
         {"N=1 n=4 per-node=2", ERR_NODE_COUNT,
          "4 tasks, 2 on a node, need 2 nodes; at most 1 asked"},
+        {"N=1-2000000 sizes=1,2000000", ERR_NODE_COUNT, "ranges, up to 1048576, in a list"},
+        {"N=1-9 sizes=1-1048576:2,1-1048576:3,2-1048576:5", ERR_NODE_COUNT, "at most 500 numbers"},
+        {"N=1-9 sizes=1,x", ERR_NODE_COUNT, "Node count specification invalid"},
+        {"N=1-9 sizes=1,3 n=40 per-node=4", ERR_NODE_COUNT, "1,3 has no node count from 1 on"},
+        {"N=4-9 sizes=1,3", ERR_NODE_COUNT, "1,3 has no node count from 4 on"},
     };
     struct cluster *c = test_cluster(conf);
     struct job *j = test_job(c, 1, "N=2 n=3 w=n1 x=n2 C=a nice=5 begin=77 batch no-kill");

@@ -28,6 +28,23 @@ void request_done(struct request *r)
     license_needs_done(&r->licenses);
 }
 
+int request_parse_sizes(const char *text, struct idset *out, struct err *err)
+{
+    struct idset sizes = {0};
+    bool good = strlen(text) <= REQUEST_SIZES_TEXT &&
+                idset_parse(text, REQUEST_SIZES_MAX + 1, &sizes, NULL) == 0 && !sizes.bits &&
+                sizes.runs.len <= REQUEST_SIZES_RUNS;
+
+    if (good)
+        idset_move(out, &sizes);
+    idset_done(&sizes);
+    return good ? 0
+                : err_set(
+                      err, -ERR_NODE_COUNT,
+                      "%s: use at most %u numbers and ranges, up to %u, in a list of node counts",
+                      err_text(ERR_NODE_COUNT), REQUEST_SIZES_RUNS, REQUEST_SIZES_MAX);
+}
+
 void request_read_cores(const struct cluster *c, struct request *r, const Pb__JobSpec *s)
 {
     r->sockets = OR(s, sockets_per_node, 0);

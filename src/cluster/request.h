@@ -66,6 +66,12 @@ void request_done(struct request *r);
 /* Its CPUs and its devices have to be near each other. */
 bool request_is_bound(const struct request *r);
 
+#define REQUEST_SIZES_MAX (1u << 20) /* the greatest node count of a list, */
+#define REQUEST_SIZES_TEXT 1000      /* bytes of one, */
+#define REQUEST_SIZES_RUNS 500       /* and ranges and numbers in it */
+/* "1,3-9:2": the node counts of a list that is not longer than that. -ERR_NODE_COUNT. */
+int request_parse_sizes(const char *text, struct idset *out, struct err *err);
+
 /* More memory than any node can have: with less, products do not wrap. -ERR_NODE_CONFIG. */
 int request_check_memory(const Pb__JobSpec *s, struct err *err);
 /* Sockets, cores and threads. */

@@ -247,7 +247,7 @@ static bool pick(const struct step_layout *l, const uint32_t *cap, bool *picked)
     uint32_t nodes = pick_from(l, l->wanted_nodes, cap, picked);
     struct idset sizes = {0};
     if (!nodes || !l->spec->job_size_str ||
-        idset_parse(l->spec->job_size_str, INT32_MAX, &sizes, NULL) < 0)
+        request_parse_sizes(l->spec->job_size_str, &sizes, NULL) < 0)
         return nodes > 0;
     while (nodes && !idset_has(&sizes, nodes)) {
         int64_t next = idset_next(&sizes, nodes);

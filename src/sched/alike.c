@@ -14,10 +14,8 @@ static bool same_sizes(const struct idset *a, const struct idset *b)
 {
     if (!a || !b)
         return a == b;
-    _cleanup_str_ struct str x = STR_INIT, y = STR_INIT;
-    idset_format(a, &x);
-    idset_format(b, &y);
-    return str_eq(str_cstr(&x), str_cstr(&y));
+    return a->runs.len == b->runs.len &&
+           memcmp(a->runs.data, b->runs.data, a->runs.len * sizeof *a->runs.data) == 0;
 }
 
 bool alike_covers(const struct job *a, const struct job *b)

@@ -25,9 +25,18 @@ static void covers(void **state)
         int64_t a_limit, b_limit;
         bool does;
     } cases[] = {
-        {"", "", 60, 60, true},         {"", "", 61, 60, true},       {"", "", 59, 60, false},
-        {"n=2", "n=3", 60, 60, false},  {"n=2", "n=2", 60, 60, true}, {"C=a", "", 60, 60, false},
-        {"C=a", "C=b", 60, 60, false},  {"C=a", "C=a", 60, 60, true}, {"w=n1", "", 60, 60, false},
+        {"", "", 60, 60, true},
+        {"", "", 61, 60, true},
+        {"", "", 59, 60, false},
+        {"N=1-4 sizes=1,4", "N=1-4 sizes=1,4", 60, 60, true},
+        {"N=1-4 sizes=1,4", "N=1-4 sizes=1,2,4", 60, 60, false},
+        {"N=1-4 sizes=1,4", "N=1-4", 60, 60, false},
+        {"n=2", "n=3", 60, 60, false},
+        {"n=2", "n=2", 60, 60, true},
+        {"C=a", "", 60, 60, false},
+        {"C=a", "C=b", 60, 60, false},
+        {"C=a", "C=a", 60, 60, true},
+        {"w=n1", "", 60, 60, false},
         {"w=n1", "w=n1", 60, 60, true},
     };
     struct cluster *c = test_cluster(conf);

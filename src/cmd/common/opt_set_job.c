@@ -13,6 +13,7 @@
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "cluster/dist.h"
+#include "cluster/request.h"
 #include "cmd/common/opt_priv.h"
 
 #define NICE_MAX 2147483645
@@ -260,8 +261,9 @@ static int set_node_list(struct opt *o, const char *arg, struct err *err)
         if (!*at)
             break;
     }
-    if (idset_parse(str_cstr(&text), INT32_MAX, &counts, NULL) < 0)
-        return bad_node_count(o, arg, arg, err);
+    struct err why = {0};
+    if (request_parse_sizes(str_cstr(&text), &counts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "%s (-N %s)", why.text, arg);
     o->min_nodes = idset_first(&counts);
     o->max_nodes = idset_last(&counts);
     idset_done(&counts);

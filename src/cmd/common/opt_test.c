@@ -194,6 +194,10 @@ static void test_bad_values(void **state)
          "\"\" is not a valid node count (-N 1,)"},
         {OPT_SRUN, NULL, "", "srun|-N3:2", OPT_FAIL_ERROR, 255,
          "\"3:2\" is not a valid node count (-N 3:2)"},
+        {OPT_SRUN, NULL, "", "srun|-N1,2m", OPT_FAIL_ERROR, 255,
+         "Node count specification invalid: use at most 500 numbers and ranges, up to 1048576, in "
+         "a "
+         "list of node counts (-N 1,2m)"},
         {OPT_SRUN, NULL, "", "srun|-N1-9:0", OPT_FAIL_ERROR, 255,
          "\"1-9:0\" is not a valid node count (-N 1-9:0)"},
         {OPT_SBATCH, NULL, "", "sbatch|--requeue=x", OPT_FAIL_ERROR, 255,

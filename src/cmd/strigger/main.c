@@ -151,6 +151,8 @@ static int get(struct options *o)
     struct err err = {0};
     make_filter(o, &filter);
     int rc = rpc_call_stream(cmd_client(), RPC_TRIGGER_LIST, &filter.base, on_part, &t, &err);
+    if (rc == 0)
+        cmd_detail(1, "%zu triggers match", t.lines.len);
     if (rc == 0 && !o->noheader) {
         args_print_cluster(&o->common, cmd_out());
         print_titles();
