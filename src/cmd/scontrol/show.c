@@ -88,7 +88,7 @@ static int on_planned(void *ctx, const ProtobufCMessage *message, struct err *er
 
 /* A pass of the planner keeps the expected start of some jobs. It knows the nodes, and the starts
  * of other jobs, when it is asked, which is done for jobs that are shown by number. */
-static void ask_plans(struct show *s, const Pb__JobFilter *chosen)
+static int ask_plans(struct show *s, const Pb__JobFilter *chosen, struct err *err)
 {
     Pb__JobFilter filter = *chosen;
     Pb__JobState pending = PB__JOB_STATE__PENDING;
@@ -98,8 +98,7 @@ static void ask_plans(struct show *s, const Pb__JobFilter *chosen)
     filter.has_spec_fields = filter.has_live_fields = 1;
     filter.spec_fields = 0;
     filter.live_fields = pb_field_bits(&pb__job_live__descriptor, "start_at");
-    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_planned, s, NULL) < 0)
-        return;
+    int rc = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_planned, s, err);
     vec_foreach (&s->plans, plan) {
         Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
         Pb__WhyReply *reply = NULL;
@@ -109,6 +108,7 @@ static void ask_plans(struct show *s, const Pb__JobFilter *chosen)
         plan->nodes = mem_strdup(reply->sched_nodes);
         plan->start_at = plan->start_at ? plan->start_at : reply->start_at;
     }
+    return rc;
 }
 
 static void set_planned_nodes(const struct show *s, Pb__JobLive *live)
@@ -161,10 +161,11 @@ static int show_job(const char *id_text)
         job_ids_filter(&id, 1, &filter, &arena);
         s.job = &id;
     }
-    ask_plans(&s, &filter);
+    int r = ask_plans(&s, &filter, &err);
     filter.has_all_states = filter.all_states = 1;
     begin(&s);
-    int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, &s, &err);
+    if (r == 0)
+        r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, &s, &err);
     vec_foreach (&s.plans, plan)
         free(plan->nodes);
     vec_done(&s.plans);
