@@ -23,7 +23,7 @@ bool early_is_meant(const Pb__SignalJob *m, uint32_t step_id)
     return !batch || (m->has_full && m->full);
 }
 
-static bool keep(struct job *j, const Pb__SignalJob *m, uint32_t step_id, int *code)
+static bool keep_early_signal(struct job *j, const Pb__SignalJob *m, uint32_t step_id, int *code)
 {
     struct note_signal s = {.step_id = step_id, .signo = m->signal, .nonce = m->nonce};
 
@@ -42,8 +42,8 @@ static bool keep(struct job *j, const Pb__SignalJob *m, uint32_t step_id, int *c
     return true;
 }
 
-/* Its order is here, or is to come after the prolog. */
-static bool script_is_to_come(const struct job *j)
+/* The launch of the script waits, or comes after the prolog. */
+static bool may_script_follow(const struct job *j)
 {
     return j->note.batch == NOTE_BATCH_NONE && (j->note.prepared || launch_waits(j, STEP_ID_BATCH));
 }
@@ -54,11 +54,11 @@ bool early_keep(struct job *j, const Pb__SignalJob *m, int *code)
 
     if (job_is_ending(j) || m->say)
         return false;
-    if (script_is_to_come(j))
-        kept = keep(j, m, STEP_ID_BATCH, code);
+    if (may_script_follow(j))
+        kept = keep_early_signal(j, m, STEP_ID_BATCH, code);
     vec_foreach (&j->waiting, l)
         if ((*l)->kind != LAUNCH_BATCH && (*l)->kind != LAUNCH_RECEIVER)
-            kept = keep(j, m, (*l)->step_id, code) || kept;
+            kept = keep_early_signal(j, m, (*l)->step_id, code) || kept;
     return kept;
 }
 
@@ -69,7 +69,7 @@ void early_forget(struct job *j, uint32_t step_id)
             vec_remove(&j->note.early, i);
 }
 
-/* The shepherd remembers the last ones alone: a daemon that starts anew is not to repeat them. */
+/* slurmstepd remembers only the last signals, so a restarted daemon must not repeat them. */
 void early_deliver(struct step *s)
 {
     struct job *j = s->job;

@@ -23,7 +23,7 @@
 #include "base/log.h"
 #include "base/step_id.h"
 
-#define STRAY_LOOK_MS 500 /* all processes of the machine are looked at */
+#define STRAY_LOOK_MS 500 /* each look reads all processes of the machine */
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
 {
@@ -51,7 +51,7 @@ void ending_lost_free(struct lost *l)
     free(l);
 }
 
-static void say_killed(const struct lost *l, Pb__Usage *usage, Pb__StepdEnded *m)
+static void fill_killed_end(const struct lost *l, Pb__Usage *usage, Pb__StepdEnded *m)
 {
     struct job *j = l->job;
 
@@ -66,7 +66,7 @@ static void say_killed(const struct lost *l, Pb__Usage *usage, Pb__StepdEnded *m
     m->usage = contain_time(j, l->step_id, usage) ? usage : NULL;
 }
 
-static void lost_is_over(struct lost *l, char *stuck)
+static void finish_lost_step(struct lost *l, char *stuck)
 {
     Pb__StepdEnded m = PB__STEPD_ENDED__INIT, *said = take_ptr(l->said);
     Pb__Usage usage = PB__USAGE__INIT;
@@ -76,7 +76,7 @@ static void lost_is_over(struct lost *l, char *stuck)
     if (said)
         m = *said;
     else
-        say_killed(l, &usage, &m);
+        fill_killed_end(l, &usage, &m);
     if (stuck) {
         m.has_unkillable = m.unkillable = true;
         m.stuck = stuck;
@@ -91,7 +91,7 @@ static void lost_is_over(struct lost *l, char *stuck)
         pb__stepd_ended__free_unpacked(said, NULL);
 }
 
-static bool shepherd_lives(const struct lost *l, struct str *left)
+static bool is_shepherd_alive(const struct lost *l, struct str *left)
 {
     struct pollfd p = {.fd = l->handle, .events = POLLIN};
 
@@ -101,7 +101,7 @@ static bool shepherd_lives(const struct lost *l, struct str *left)
     return true;
 }
 
-static void look_for_strays(void *ctx)
+static void kill_leftovers(void *ctx)
 {
     _cleanup_str_ struct str left = STR_INIT;
     _cleanup_str_ struct str stray = STR_INIT;
@@ -112,13 +112,13 @@ static void look_for_strays(void *ctx)
     if (l->step_id == STEP_ID_EXTERN)
         count += extern_kill(j, &stray);
     count += stray_kill(j->d, j->key.id, l->step_id, (uid_t)j->note.about->uid, &stray);
-    count += shepherd_lives(l, &stray);
+    count += is_shepherd_alive(l, &stray);
     if (!left.len)
         str_puts(&left, str_cstr(&stray));
     if (!count)
-        lost_is_over(l, NULL);
+        finish_lost_step(l, NULL);
     else if (loop_mono_ms() >= l->give_up_ms)
-        lost_is_over(l, (char *)str_cstr(&left));
+        finish_lost_step(l, (char *)str_cstr(&left));
     else
         loop_timer_set(l->timer, STRAY_LOOK_MS);
 }
@@ -134,13 +134,13 @@ static struct lost *lost_new(struct job *j, uint32_t step_id)
     return l;
 }
 
-static void end_what_is_left(struct lost *l)
+static void begin_killing_leftovers(struct lost *l)
 {
     struct job *j = l->job;
 
     l->give_up_ms = loop_mono_ms() + j->d->conf->unkillable_step_timeout_sec * 1000;
-    l->timer = loop_timer_new(j->d->loop, look_for_strays, l);
-    look_for_strays(l);
+    l->timer = loop_timer_new(j->d->loop, kill_leftovers, l);
+    kill_leftovers(l);
 }
 
 void ending_lost(struct job *j, uint32_t step_id)
@@ -152,7 +152,7 @@ void ending_lost(struct job *j, uint32_t step_id)
         l->for_memory = mem_strdup(str_cstr(&why));
     log_error("step %s: %s; ending what is left of it", STEP_ID_TEXT(j->key.id, step_id),
               l->for_memory ? l->for_memory : "its slurmstepd ended without a report");
-    end_what_is_left(l);
+    begin_killing_leftovers(l);
 }
 
 void ending_silent(struct job *j, uint32_t step_id, pid_t shepherd, int handle)
@@ -162,7 +162,7 @@ void ending_silent(struct job *j, uint32_t step_id, pid_t shepherd, int handle)
     l->was_silent = true;
     l->silent = shepherd;
     l->handle = handle;
-    end_what_is_left(l);
+    begin_killing_leftovers(l);
 }
 
 bool ending_extern(struct job *j, const Pb__StepdEnded *said)
@@ -173,12 +173,12 @@ bool ending_extern(struct job *j, const Pb__StepdEnded *said)
         return false;
     l = lost_new(j, STEP_ID_EXTERN);
     l->said = ending_copy(said);
-    end_what_is_left(l);
+    begin_killing_leftovers(l);
     return true;
 }
 
-/* Claimed, but whoever claimed it does not answer. */
-static void take_end(struct job *j, uint32_t step_id)
+/* The slurmstepd that claimed the step does not answer. */
+static void take_recorded_end(struct job *j, uint32_t step_id)
 {
     Pb__StepdEnded *m = step_read_end(j->d, j->key.id, j->key.restarts, step_id);
 
@@ -187,24 +187,24 @@ static void take_end(struct job *j, uint32_t step_id)
         pb__stepd_ended__free_unpacked(m, NULL);
 }
 
-static bool claimed(const struct job *j, uint32_t step_id)
+static bool is_step_claimed(const struct job *j, uint32_t step_id)
 {
     _cleanup_free_ char *path = step_file(j->d, j->key.id, j->key.restarts, step_id, "sock");
 
     return !access(path, F_OK);
 }
 
-/* False: its shepherd never came so far, or takes the claim back while we look. It may be started.
- */
-static bool find_step(struct job *j, uint32_t step_id)
+/* False: no slurmstepd has claimed the step, or it withdraws the claim now. The step may be
+ * started. */
+static bool find_claimed_step(struct job *j, uint32_t step_id)
 {
-    if (!claimed(j, step_id))
+    if (!is_step_claimed(j, step_id))
         return false;
     if (step_adopt(j, step_id))
         return true;
-    if (!claimed(j, step_id))
+    if (!is_step_claimed(j, step_id))
         return false;
-    take_end(j, step_id);
+    take_recorded_end(j, step_id);
     return true;
 }
 
@@ -215,14 +215,14 @@ void ending_find_steps(struct job *j)
 
     if (batch && report_pending_step(d, j->key.id, j->key.restarts, STEP_ID_BATCH))
         j->note.batch = NOTE_BATCH_ENDED;
-    else if (batch && !find_step(j, STEP_ID_BATCH))
+    else if (batch && !find_claimed_step(j, STEP_ID_BATCH))
         j->note.batch = NOTE_BATCH_NONE;
     for (size_t i = 0; i < j->note.steps.len;) {
         uint32_t id = j->note.steps.data[i].id;
         bool over =
             j->note.steps.data[i].over || report_pending_step(d, j->key.id, j->key.restarts, id);
 
-        if (over || find_step(j, id))
+        if (over || find_claimed_step(j, id))
             i++;
         else
             vec_remove(&j->note.steps, i);

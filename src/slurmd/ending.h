@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Odds and ends of jobs that end, or that an earlier daemon left: what is found on disk, what is
- * killed, what is removed.
+ * Steps without a slurmstepd: their processes are killed and their end is reported. Also finds the
+ * steps of an earlier daemon.
  */
 #pragma once
 
@@ -14,11 +14,12 @@ struct lost {
     uint32_t step_id;
     int64_t give_up_ms;
     struct loop_timer *timer;
-    Pb__StepdEnded *said; /* by its shepherd; NULL: that was killed */
-    bool was_silent;      /* killed, for it did not answer */
-    char *for_memory;     /* killed by the limit of all shepherds of the job; NULL: not so */
-    pid_t silent;         /* that one, */
-    int handle;           /* and of it; -1: none */
+    Pb__StepdEnded *said; /* by its slurmstepd; NULL: that was killed */
+    bool was_silent;      /* slurmstepd was killed because it did not answer */
+    char *for_memory; /* slurmstepd exceeded the memory limit of the job's slurmstepds; NULL: it did
+                         not */
+    pid_t silent;     /* the slurmstepd that did not answer */
+    int handle;       /* pidfd of it; -1: none */
 };
 
 /* A step whose shepherd was killed: ends what it left behind, which may take a while, and then the

@@ -26,8 +26,8 @@ void epilog_report(struct job *j)
     log_verbose("job %u is over on this node", j->key.id);
 }
 
-/* An earlier failure counts, and its text. */
-static void keep_failure(struct job *j, int wait_status, const char *text)
+/* The first failure is kept. */
+static void keep_epilog_failure(struct job *j, int wait_status, const char *text)
 {
     if (text)
         log_error("job %u: %s", j->key.id, text);
@@ -37,22 +37,22 @@ static void keep_failure(struct job *j, int wait_status, const char *text)
         j->epilog_error = mem_strdup(text);
 }
 
-static void on_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
-                       const char *text)
+static void on_directories_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                                   const char *text)
 {
     struct job *j = job_find(ctx, job_id, restarts);
 
     if (!j)
         return;
-    keep_failure(j, wait_status, text);
+    keep_epilog_failure(j, wait_status, text);
     job_note(j, NOTE_GONE, j->note.epilog_status);
     job_advance(j, ATTEMPT_ON_REMOVED);
 }
 
-/* That is done again when a restart comes between. */
+/* A daemon that restarts meanwhile removes them again. */
 void epilog_remove(struct job *j)
 {
-    if (jobtmp_remove(j, on_removed))
+    if (jobtmp_remove(j, on_directories_removed))
         return;
     if (j->note.epilog_begun)
         job_note(j, NOTE_GONE, j->note.epilog_status);
@@ -66,11 +66,11 @@ static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
 
     if (!j)
         return;
-    keep_failure(j, wait_status, text);
+    keep_epilog_failure(j, wait_status, text);
     job_advance(j, ATTEMPT_ON_EPILOG_ENDED);
 }
 
-/* That it has begun is on disk before it does: it is not run twice. */
+/* Noted before the epilog starts, so that it never runs twice. */
 static void on_epilog_begins(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
 {
     struct job *j = job_find(ctx, job_id, restarts);
@@ -87,7 +87,7 @@ static void on_epilog_held(void *ctx, uint32_t job_id, uint32_t restarts, const 
     report_held_up(ctx, job_id, restarts, text);
 }
 
-static struct script script_of(const struct job *j, const char *host)
+static struct script make_epilog_script(const struct job *j, const char *host)
 {
     const struct slurmd *d = j->d;
 
@@ -104,10 +104,10 @@ static struct script script_of(const struct job *j, const char *host)
                            .patience_sec = d->conf->unkillable_step_timeout_sec};
 }
 
-static void start(struct job *j, const char *host)
+static void start_epilog(struct job *j, const char *host)
 {
     struct slurmd *d = j->d;
-    const struct script script = script_of(j, host);
+    const struct script script = make_epilog_script(j, host);
 
     if (j->batch_end) {
         j->note.about->has_exit_status = true;
@@ -116,8 +116,8 @@ static void start(struct job *j, const char *host)
     script_run(d, &script, scriptenv_epilog(d, j->note.about), on_epilog, d);
 }
 
-/* Plugins that cannot be read now are no reason to leave out the epilog. */
-static const char *plugins_beside(struct job *j)
+/* When plugins cannot be loaded the epilog runs without them. */
+static const char *find_epilog_plugins(struct job *j)
 {
     const char *host = NULL;
     struct err err = {0};
@@ -132,14 +132,14 @@ void epilog_run(struct job *j)
     const char *host;
 
     if (j->note.epilog_begun) {
-        const struct script script = script_of(j, NULL);
+        const struct script script = make_epilog_script(j, NULL);
 
         oldscript_watch(j, &script, true, on_epilog);
         return;
     }
-    host = plugins_beside(j);
+    host = find_epilog_plugins(j);
     if (host || j->d->conf->epilog)
-        start(j, host);
+        start_epilog(j, host);
     else
         job_advance(j, ATTEMPT_ON_EPILOG_ENDED);
 }

@@ -23,7 +23,7 @@
  */
 
 /* The whole of what the job has here is the step's. */
-static void put_node(const struct slurmd *d, const Pb__NodeShare *share, Pb__StepNode *out)
+static void fill_extern_node(const struct slurmd *d, const Pb__NodeShare *share, Pb__StepNode *out)
 {
     pb__step_node__init(out);
     out->node = d->name;
@@ -38,7 +38,7 @@ static void put_node(const struct slurmd *d, const Pb__NodeShare *share, Pb__Ste
     out->gres = share->gres;
 }
 
-static void queue(struct job *j)
+static void queue_extern_launch(struct job *j)
 {
     const struct slurmd *d = j->d;
     const Pb__NodeAttempt *about = j->note.about;
@@ -47,7 +47,7 @@ static void queue(struct job *j)
     _cleanup_str_ struct str bytes = STR_INIT;
     Pb__Cred cred = PB__CRED__INIT;
 
-    put_node(d, share, &node);
+    fill_extern_node(d, share, &node);
     cred.job_id = j->key.id;
     cred.restarts = j->key.restarts;
     cred.step_id = STEP_ID_EXTERN;
@@ -64,7 +64,7 @@ static void queue(struct job *j)
     launch_extern(j, &cred, (ProtobufCBinaryData){bytes.len, (uint8_t *)bytes.data});
 }
 
-static bool waits(const struct job *j)
+static bool has_waiting_extern(const struct job *j)
 {
     vec_foreach (&j->waiting, l)
         if ((*l)->kind == LAUNCH_EXTERN)
@@ -90,7 +90,7 @@ int extern_begin(struct job *j, struct err *err)
 
     if (job_is_ending(j))
         return err_set(err, -ERR_JOB_DONE, "job %u is ending on node %s", id, node);
-    if (waits(j) || step_find(j, STEP_ID_EXTERN))
+    if (has_waiting_extern(j) || step_find(j, STEP_ID_EXTERN))
         return 0;
     if (has_ended_lately(j))
         return err_set(err, -ERR_TRANSITION, "step %u.extern is ending on node %s: try again", id,
@@ -100,7 +100,7 @@ int extern_begin(struct job *j, struct err *err)
                        "node %s does not know what job %u was given: it began before slurmd knew "
                        "extern steps",
                        node, id);
-    queue(j);
+    queue_extern_launch(j);
     return 0;
 }
 
@@ -176,7 +176,7 @@ void extern_collect(struct slurmd *d, struct snapshot *s)
     }
 }
 
-static bool lives(const struct snapshot *s, const struct note_adopted *a)
+static bool is_adopted_alive(const struct snapshot *s, const struct note_adopted *a)
 {
     const struct snapshot_proc *p = snapshot_find(s, a->pid);
 
@@ -189,7 +189,7 @@ void extern_forget_ended(struct slurmd *d, const struct snapshot *s)
         for (size_t i = j->note.adopted.len; i-- > 0;) {
             const struct note_adopted *a = &j->note.adopted.data[i];
 
-            if (a->looked && !lives(s, a))
+            if (a->looked && !is_adopted_alive(s, a))
                 vec_remove(&j->note.adopted, i);
         }
 }

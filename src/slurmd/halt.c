@@ -16,7 +16,7 @@
 #define GRACE_SEC 2 /* between SIGTSTP and SIGSTOP, unless suspend_grace_time says otherwise */
 #define GRACE_SEC_MAX 600
 
-static int64_t grace_ms(const struct slurmd *d)
+static int64_t halt_grace_ms(const struct slurmd *d)
 {
     _cleanup_free_ char *value = conf_list_value(d->conf->preempt_parameters, "suspend_grace_time");
     long sec = value ? strtol(value, NULL, 10) : GRACE_SEC;
@@ -24,7 +24,7 @@ static int64_t grace_ms(const struct slurmd *d)
     return (sec < 0 ? 0 : sec > GRACE_SEC_MAX ? GRACE_SEC_MAX : sec) * 1000;
 }
 
-static void tell_all(struct job *j, int signo)
+static void send_halt_to_steps(struct job *j, int signo)
 {
     vec_foreach (&j->steps, s)
         if (!(*s)->ended)
@@ -32,34 +32,34 @@ static void tell_all(struct job *j, int signo)
                       j->halt == HALT_SETTLING ? j->note.halt_number : 0);
 }
 
-/* The last word: what stops now stays so. */
-static void settle(struct job *j)
+/* Sends the final signal, which the steps confirm. */
+static void settle_halt(struct job *j)
 {
     j->halt = HALT_SETTLING;
-    tell_all(j, j->note.halted ? SIGSTOP : SIGCONT);
+    send_halt_to_steps(j, j->note.halted ? SIGSTOP : SIGCONT);
     halt_check(j);
 }
 
-static void on_grace_over(void *ctx)
+static void on_halt_grace_over(void *ctx)
 {
     struct job *j = ctx;
 
     if (j->note.halted && j->halt == HALT_GRACE && !job_is_ending(j))
-        settle(j);
+        settle_halt(j);
 }
 
-static void begin(struct job *j)
+static void begin_halt(struct job *j)
 {
-    int64_t ms = grace_ms(j->d);
+    int64_t ms = halt_grace_ms(j->d);
 
     j->halt = HALT_GRACE;
     if (!j->note.halted || !j->steps.len || !ms) {
-        settle(j);
+        settle_halt(j);
         return;
     }
-    tell_all(j, SIGTSTP);
+    send_halt_to_steps(j, SIGTSTP);
     if (!j->halt_timer)
-        j->halt_timer = loop_timer_new(j->d->loop, on_grace_over, j);
+        j->halt_timer = loop_timer_new(j->d->loop, on_halt_grace_over, j);
     loop_timer_set(j->halt_timer, ms);
 }
 
@@ -89,14 +89,14 @@ void halt_step_begins(struct step *s)
         s->halt_number = s->job->note.halt_number;
 }
 
-static struct job *job_for(struct slurmd *d, const Pb__NodeAttempt *about)
+static struct job *find_or_add_job(struct slurmd *d, const Pb__NodeAttempt *about)
 {
     struct job *j = job_find(d, about->job_id, about->restarts);
     struct err err = {0};
 
     if (j || revoked_has(d->revoked, about->job_id, about->restarts))
         return j;
-    if (job_new(d, about, "", &j, &err)) { /* it is ordered again */
+    if (job_new(d, about, "", &j, &err)) { /* the controller repeats the order */
         log_error("job %u cannot be suspended: %s", about->job_id, err.text);
         return NULL;
     }
@@ -105,7 +105,7 @@ static struct job *job_for(struct slurmd *d, const Pb__NodeAttempt *about)
 
 void halt_take(struct slurmd *d, const Pb__Halt *m, const Pb__NodeAttempt *about)
 {
-    struct job *j = job_for(d, about);
+    struct job *j = find_or_add_job(d, about);
 
     if (!j || job_is_ending(j) || m->number < j->note.halt_number)
         return;
@@ -118,7 +118,7 @@ void halt_take(struct slurmd *d, const Pb__Halt *m, const Pb__NodeAttempt *about
     job_note(j, NOTE_HALT, m->number, m->stop);
     j->note.halt_number = m->number;
     j->note.halted = m->stop;
-    begin(j);
+    begin_halt(j);
     if (!j->note.halted && j->waiting.len)
         prolog_run(j);
 }
@@ -126,5 +126,5 @@ void halt_take(struct slurmd *d, const Pb__Halt *m, const Pb__NodeAttempt *about
 void halt_adopt(struct job *j)
 {
     if (j->note.halt_number && !job_is_ending(j))
-        settle(j);
+        settle_halt(j);
 }

@@ -39,7 +39,7 @@ struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts)
     return j;
 }
 
-static struct job *add(struct slurmd *d, uint32_t id, uint32_t restarts)
+static struct job *add_job(struct slurmd *d, uint32_t id, uint32_t restarts)
 {
     struct job *j = mem_new(struct job);
 
@@ -52,7 +52,7 @@ static struct job *add(struct slurmd *d, uint32_t id, uint32_t restarts)
 struct job *job_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
-    struct job *j = add(d, about->job_id, about->restarts);
+    struct job *j = add_job(d, about->job_id, about->restarts);
 
     pb_pack(&about->base, &bytes);
     j->note.about = pb__node_attempt__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
@@ -75,7 +75,7 @@ int job_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line, st
     return 0;
 }
 
-static int note_line(struct job *j, const char *fmt, va_list ap, struct err *err)
+static int append_note_line(struct job *j, const char *fmt, va_list ap, struct err *err)
 {
     _cleanup_str_ struct str line = STR_INIT;
 
@@ -89,7 +89,7 @@ int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
     int rc;
 
     va_start(ap, fmt);
-    rc = note_line(j, fmt, ap, err);
+    rc = append_note_line(j, fmt, ap, err);
     va_end(ap);
     return rc;
 }
@@ -100,7 +100,7 @@ void job_note(struct job *j, const char *fmt, ...)
     va_list ap;
 
     va_start(ap, fmt);
-    if (note_line(j, fmt, ap, &err))
+    if (append_note_line(j, fmt, ap, &err))
         log_error("job %u: a restart of this daemon may do things twice: %s", j->key.id, err.text);
     va_end(ap);
 }
@@ -137,7 +137,7 @@ static void on_unkillable_program(void *ctx, uint32_t job_id, uint32_t restarts,
         log_error("job %u: %s", job_id, text);
 }
 
-/* SIGKILL was of no use: the node takes no more work, and the site's program is run. */
+/* SIGKILL did not end the step: the node is drained and UnkillableStepProgram runs. */
 static void on_unkillable(struct job *j, const Pb__StepdEnded *m)
 {
     struct slurmd *d = j->d;
@@ -161,8 +161,8 @@ static void on_unkillable(struct job *j, const Pb__StepdEnded *m)
 void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
 {
     bool failed = said->has_launch_code && said->launch_code;
-    bool tells = s && !s->answered; /* one that was found again has nobody to answer */
-    bool script_ended = false;      /* and the job with it, without an order */
+    bool tells = s && !s->answered; /* an adopted step has no open call */
+    bool script_ended = false;      /* which ends the job here, without an order */
     _cleanup_arena_ struct arena arena;
     Pb__StepdEnded whole = *said;
     const Pb__StepdEnded *m = &whole;
@@ -205,8 +205,8 @@ static bool is_empty(const struct job *j)
     return !j->steps.len && !j->lost.len && !j->receivers.len;
 }
 
-/* Of no job, and nothing of it is left: no controller will say that it is over. */
-static bool is_left(const struct job *j)
+/* An attempt without a job (--no-allocate) ends with its last process: no controller ends it. */
+static bool is_abandoned(const struct job *j)
 {
     return j->note.about->unallocated && !job_is_ending(j) && j->phase != ATTEMPT_PROLOG &&
            is_empty(j) && !j->waiting.len;
@@ -214,12 +214,12 @@ static bool is_left(const struct job *j)
 
 void job_check_left(struct job *j)
 {
-    if (!j->adopting && is_left(j))
+    if (!j->adopting && is_abandoned(j))
         job_terminate(j, 0, NULL);
 }
 
-/* The script comes last: an srun in it that is ended would end its step before the step's daemon
- * hears why. */
+/* The script is ended last: an srun in it would otherwise end its step before the step's slurmstepd
+ * has been told the reason. */
 static void end_steps(struct job *j, uint32_t grace_sec)
 {
     for (int script = 0; script < 2; script++)
@@ -247,7 +247,7 @@ static void end_all(struct job *j)
 {
     uint32_t grace_sec = j->note.why ? j->note.grace_sec : (uint32_t)j->d->conf->kill_wait_sec;
 
-    if (j->adopting) /* job_adopt() does it, when all of it is found */
+    if (j->adopting) /* job_adopt() calls it again when all steps are found */
         return;
     refuse_waiting(j);
     end_steps(j, grace_sec);
@@ -291,9 +291,9 @@ static void check_invariants(const struct job *j)
 
 void job_check(struct job *j)
 {
-    if (j->adopting) /* more of it may be found */
+    if (j->adopting) /* not all steps are found yet */
         return;
-    if (is_left(j)) { /* comes back here */
+    if (is_abandoned(j)) { /* calls job_check() */
         job_terminate(j, 0, NULL);
         return;
     }
@@ -348,7 +348,7 @@ void job_forget(struct job *j)
     revoked_add(d->revoked, id, j->key.restarts);
     note_remove(d->spool, id, j->key.restarts);
     job_free(j);
-    if (!job_has_attempt(d, id)) /* requeued to this node it has the place of its script by now */
+    if (!job_has_attempt(d, id)) /* a later attempt here uses the same directory for its script */
         ending_remove_script(d, id);
     usage_job_forgotten(d, id);
 }
@@ -358,7 +358,7 @@ void job_free_all(struct slurmd *d)
     struct job *j, *next;
 
     HASH_ITER (hh, d->jobs, j, next) {
-        /* At the daemon's end nobody is told anything: what waits will be asked for again. */
+        /* The daemon stops: callers are not answered and repeat their requests. */
         while (j->waiting.len)
             launch_free(vec_pop(&j->waiting));
         job_free(j);
@@ -375,7 +375,7 @@ void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m)
 
 void job_adopt(struct slurmd *d, struct note *n)
 {
-    struct job *j = add(d, n->about->job_id, n->about->restarts);
+    struct job *j = add_job(d, n->about->job_id, n->about->restarts);
     bool is_reported, was_gone;
 
     j->note = *n;

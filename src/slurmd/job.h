@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The jobs this node knows: running, ending, or over and not yet acknowledged. A job's way here:
+ * The attempts (runs of jobs) that this node knows: running, ending, or gone and not yet
+ * acknowledged by the controller. The life of an attempt, in the phases of attempt.h:
  *
- *   made by its first launch, or by an order to end it (then nothing of it will start)
+ *   created by its first launch, or by an order to end it (then nothing of it starts)
  *   -> prolog (prolog.h), once, while launches wait -> launches start their shepherds (step.h)
  *   -> ending: ordered by the controller, or the batch script of a single-node job has ended
  *   -> no shepherd is left -> epilog (epilog.h), once -> gone: JobGone or BatchEnded{gone}
- *   -> acknowledged: forgotten but for its entry in revoked.h
+ *   -> acknowledged: freed; revoked.h remembers its id
  *
- * The phases of this way are those of attempt.h; job_check() takes every step of it that is due.
+ * job_check() makes the transitions that are due.
  */
 #pragma once
 
@@ -47,17 +48,17 @@ struct job {
     struct job_key key;
     enum attempt_phase phase; /* changed by job_advance() alone */
     struct note note;         /* as on disk, without the phase */
-    bool adopting; /* what an earlier daemon has left of it is being found: nothing is ended yet */
-    bool tells_prepared;      /* the controller waits for the end of the prolog */
-    char *epilog_error;       /* what went wrong with it; NULL: nothing */
-    char *prolog_error;       /* why it failed; NULL: it has not */
-    VEC(struct step *) steps; /* shepherds that live, or have ended and not gone yet */
-    VEC(struct lost *) lost;  /* steps without a shepherd, whose processes are being ended */
+    bool adopting;       /* steps of an earlier daemon are being looked for: nothing is ended yet */
+    bool tells_prepared; /* report the end of the prolog to the controller */
+    char *epilog_error;  /* what went wrong with it; NULL: nothing */
+    char *prolog_error;  /* why it failed; NULL: it has not */
+    VEC(struct step *) steps;          /* with a connection to their slurmstepd */
+    VEC(struct lost *) lost;           /* without a slurmstepd; their processes are being killed */
     VEC(struct receiver *) receivers;  /* of files, see receive.h */
     VEC(struct launch *) waiting;      /* for the prolog */
-    VEC(struct adoption) adoptions;    /* processes on their way into it, see adopt.h */
+    VEC(struct adoption) adoptions;    /* of processes, not answered yet, see adopt.h */
     struct loop_timer *adoptions_late; /* for the first of them */
-    Pb__StepdEnded *batch_end;         /* held back until the node is clean; single-node jobs */
+    Pb__StepdEnded *batch_end;         /* of a single-node job, reported after the epilog */
     enum halt_phase halt;
     struct loop_timer *halt_timer;
     uint64_t nonces[JOB_NONCES];
@@ -70,30 +71,33 @@ struct job {
 struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts);
 bool job_has_attempt(const struct slurmd *d, uint32_t id); /* any of the job */
 
-/* A new job with its note on disk. 'about' is copied. */
+/* Creates an attempt and its note on disk. 'about' is copied. */
 int job_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line, struct job **out,
             struct err *err);
-/* The same without a note, which the disk would not take: only to be ended. */
+/* The same when the note cannot be written; the attempt must only be ended. */
 struct job *job_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about);
-/* From a note on disk, whose contents it takes; finds its shepherds and what they wrote. */
+/* Creates the attempt of a note, takes the note's contents, and finds its slurmstepds and the exit
+ * files that they wrote. */
 void job_adopt(struct slurmd *d, struct note *n);
-/* A line of the note: what must not be done unless it is on record, and what was done anyway. */
+/* Append a line to the note. job_note_first() is for actions that must not happen unless the line
+ * is on disk; job_note() logs a failure. */
 int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void job_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool job_is_ending(const struct job *j);
-/* To the next phase, and what follows from it; the event must have a row in this phase. */
+/* Makes the transition of attempt.def and calls its action. The event must be legal in this phase.
+ */
 void job_advance(struct job *j, enum attempt_event event);
 
 void job_terminate(struct job *j, uint32_t grace_sec, const char *why);
 void job_check(struct job *j);
-/* That of no allocation (--no-allocate) ends with the last that was left of it. */
+/* Ends an attempt without an allocation (--no-allocate) when nothing of it is left. */
 void job_check_left(struct job *j);
-/* A shepherd's report; 's' when it lives. */
+/* Takes the report of a slurmstepd. s: its step; NULL: it has no connection. */
 void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s);
-/* No shepherd lives for this step. 'm': what it wrote down; NULL: it was killed, and what it left
- * behind is ended here. */
+/* The step has no slurmstepd. m: the end that it wrote down; NULL: it was killed, and the processes
+ * that it left behind are killed here. */
 void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m);
 
-void job_forget(struct job *j); /* frees it; its note goes, its entry in revoked.h comes */
+void job_forget(struct job *j); /* frees it, removes its note, adds it to revoked.h */
 void job_free_all(struct slurmd *d);

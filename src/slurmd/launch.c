@@ -43,22 +43,22 @@ void launch_refuse(struct slurmd *d, uint64_t call, int code, const char *text)
         rpc_reply_error(d->server, call, code, text);
 }
 
-static void drain_for(struct slurmd *d, uint32_t job_id, const char *what, const char *text)
+static void drain_node_for(struct slurmd *d, uint32_t job_id, const char *what, const char *text)
 {
     _cleanup_free_ char *reason = mem_printf("%s: %s, job %u", what, text, job_id);
 
     report_trouble(d, reason);
 }
 
-/* A step that this node's own fault keeps from starting; of batch scripts the controller knows. */
-static void check_fault(struct slurmd *d, uint32_t job_id, int code, const char *text)
+/* The node's own fault prevents a step: drain it. For batch scripts the controller does so. */
+static void drain_on_node_fault(struct slurmd *d, uint32_t job_id, int code, const char *text)
 {
     if (code == ERR_NODE_FAULT && !fill_is_of_jobs(d))
-        drain_for(d, job_id, "Launch failure", text);
+        drain_node_for(d, job_id, "Launch failure", text);
 }
 
-/* The extern step of a job that ends in its prolog: nobody has asked for it. */
-static bool is_no_failure(const struct launch *l, int code)
+/* The job ends during its prolog, and its extern step was requested by nobody. */
+static bool is_expected_end(const struct launch *l, int code)
 {
     return l->kind == LAUNCH_EXTERN && code == ERR_CREDENTIAL_REVOKED;
 }
@@ -67,13 +67,13 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
 {
     struct job *j = job_find(d, l->job.id, l->job.restarts);
 
-    if (is_no_failure(l, code))
+    if (is_expected_end(l, code))
         log_verbose("launch of %s: %s", STEP_ID_TEXT(l->job.id, l->step_id), text);
     else if (log_allow_source(&failures, l->uid))
         log_error("launch of %s%s: %s",
                   l->kind == LAUNCH_RECEIVER ? "a receiver of files for " : "",
                   STEP_ID_TEXT(l->job.id, l->step_id), text);
-    if (l->kind == LAUNCH_EXTERN && j) /* NULL: the job goes, and with it whoever waited */
+    if (l->kind == LAUNCH_EXTERN && j) /* NULL: the attempt is being freed */
         adopt_fail(j, text);
     if (j && l->kind != LAUNCH_RECEIVER)
         early_forget(j, l->step_id);
@@ -81,9 +81,9 @@ void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text,
         report_launched(d, l->job.id, l->job.restarts, code, text, drain);
     } else {
         launch_refuse(d, l->call, code, text);
-        check_fault(d, l->job.id, code, text);
-        if (drain && l->kind != LAUNCH_EXTERN) /* of the prolog of its job the controller is told */
-            drain_for(d, l->job.id, "Prolog error", text);
+        drain_on_node_fault(d, l->job.id, code, text);
+        if (drain && l->kind != LAUNCH_EXTERN) /* a failed prolog is reported for the job */
+            drain_node_for(d, l->job.id, "Prolog error", text);
     }
     launch_free(l);
 }
@@ -108,7 +108,7 @@ void launch_answer(struct step *s, int code, const char *text)
         report_launched(j->d, j->key.id, j->key.restarts, code, text, false);
     } else if (code) {
         launch_refuse(j->d, s->call, code, text && *text ? text : err_text(code));
-        check_fault(j->d, j->key.id, code, text && *text ? text : err_text(code));
+        drain_on_node_fault(j->d, j->key.id, code, text && *text ? text : err_text(code));
     } else if (s->call) {
         reply.local_pid = (uint32_t)s->pid;
         rpc_reply(j->d->server, s->call, &reply.base);
@@ -129,8 +129,8 @@ int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
                       node_index, err);
 }
 
-static void say_cancelled(const struct slurmd *d, uint32_t job_id, uint32_t step_id,
-                          struct err *err)
+static void format_step_cancelled(const struct slurmd *d, uint32_t job_id, uint32_t step_id,
+                                  struct err *err)
 {
     _cleanup_free_ char *name = step_id == STEP_ID_BATCH
                                     ? mem_printf("the batch script of job %u", job_id)
@@ -146,7 +146,7 @@ int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *er
     struct job *j = job_find(d, id, restarts);
 
     if (cancelled_has(&d->cancelled, &(struct cancelled_step){id, restarts, cred->step_id})) {
-        say_cancelled(d, id, cred->step_id, err);
+        format_step_cancelled(d, id, cred->step_id, err);
         return err->code;
     }
     if ((j && job_is_ending(j)) || (!j && revoked_has(d->revoked, id, restarts)))
@@ -155,7 +155,7 @@ int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *er
     return 0;
 }
 
-static const Pb__NodeShare *share_of(const struct slurmd *d, const Pb__Cred *cred)
+static const Pb__NodeShare *find_own_share(const struct slurmd *d, const Pb__Cred *cred)
 {
     for (size_t i = 0; i < cred->n_job_nodes; i++)
         if (!strcmp(cred->job_nodes[i]->node, d->name))
@@ -164,9 +164,9 @@ static const Pb__NodeShare *share_of(const struct slurmd *d, const Pb__Cred *cre
 }
 
 /* What scripts are told of the job, and what it has here. */
-static void about_job(const struct slurmd *d, const Pb__Cred *cred, Pb__NodeAttempt *about)
+static void fill_about(const struct slurmd *d, const Pb__Cred *cred, Pb__NodeAttempt *about)
 {
-    const Pb__NodeShare *share = share_of(d, cred);
+    const Pb__NodeShare *share = find_own_share(d, cred);
 
     if (share) {
         about->has_cpus = true;
@@ -200,7 +200,7 @@ static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const 
     return l;
 }
 
-static bool is_waiting(const struct job *j, uint32_t step_id, struct launch **out)
+static bool find_waiting_launch(const struct job *j, uint32_t step_id, struct launch **out)
 {
     for (size_t i = 0; i < j->waiting.len; i++)
         if (j->waiting.data[i]->step_id == step_id) {
@@ -226,8 +226,8 @@ static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena 
     return launch_check_not_over(d, *cred, err);
 }
 
-/* The same order again. */
-static void answer_repeat(struct job *j)
+/* The controller repeated the order. */
+static void answer_repeated_batch(struct job *j)
 {
     struct step *s = step_find(j, STEP_ID_BATCH);
 
@@ -236,15 +236,16 @@ static void answer_repeat(struct job *j)
         report_launched(j->d, j->key.id, j->key.restarts, 0, NULL, false);
 }
 
-static int job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
+static int add_job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct job **out,
+                             struct err *err)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
-    about_job(d, cred, &about);
+    fill_about(d, cred, &about);
     return job_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
 }
 
-/* Old when it came, or made at a time that has not come here: the controller knows which. */
+/* An expired credential, or clocks that differ: the controller can tell which. */
 static void refuse_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
                          const struct err *why)
 {
@@ -270,18 +271,18 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
     int rc;
 
     arena_init(&arena, CRED_ARENA);
-    if (j && (j->note.batch != NOTE_BATCH_NONE || is_waiting(j, STEP_ID_BATCH, &l))) {
-        answer_repeat(j);
+    if (j && (j->note.batch != NOTE_BATCH_NONE || find_waiting_launch(j, STEP_ID_BATCH, &l))) {
+        answer_repeated_batch(j);
         return;
     }
     rc = check_batch(d, m, &arena, &cred, &index, &err);
     if (!rc && !j)
-        rc = job_for_batch(d, cred, &j, &err);
+        rc = add_job_for_batch(d, cred, &j, &err);
     if (rc) {
         refuse_batch(d, m, &arena, &err);
         return;
     }
-    extern_learn(j, share_of(d, cred));
+    extern_learn(j, find_own_share(d, cred));
     l = launch_new(d, LAUNCH_BATCH, cred, m->cred, &m->base, 0);
     vec_push(&j->waiting, l);
     if (m->has_contain && m->contain)
@@ -325,15 +326,16 @@ void launch_join(struct slurmd *d, uint64_t *first, uint64_t call)
         *first = call;
 }
 
-/* Whether this step was asked for before; then the call is answered, now or with the first. */
-static bool is_repeat(struct job *j, uint32_t step_id, uint64_t key, const struct rpc_request *r)
+/* True: the step was requested before, and the call is answered now or with the first one. */
+static bool answer_repeated_step(struct job *j, uint32_t step_id, uint64_t key,
+                                 const struct rpc_request *r)
 {
     uint64_t call = r->call;
     struct step *s = step_find(j, step_id);
     struct note_step *known = note_find_step(&j->note, step_id);
     struct launch *l;
 
-    if (is_waiting(j, step_id, &l) && l->key == key) {
+    if (find_waiting_launch(j, step_id, &l) && l->key == key) {
         launch_join(j->d, &l->call, call);
         if (l->awaits_commit && !r->prepare)
             prepare_commit(j->d, call);
@@ -349,7 +351,7 @@ static bool is_repeat(struct job *j, uint32_t step_id, uint64_t key, const struc
         }
         return true;
     }
-    if (!known && !is_waiting(j, step_id, &l))
+    if (!known && !find_waiting_launch(j, step_id, &l))
         return false;
     launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
     return true;
@@ -365,16 +367,17 @@ uint64_t launch_key_of(ProtobufCBinaryData token)
     return key;
 }
 
-static int job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **out, struct err *err)
+static int find_or_add_job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **out,
+                                     struct err *err)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     *out = job_find(d, cred->job_id, cred->restarts);
     if (*out) {
-        extern_learn(*out, share_of(d, cred));
+        extern_learn(*out, find_own_share(d, cred));
         return 0;
     }
-    about_job(d, cred, &about);
+    fill_about(d, cred, &about);
     return job_new(d, &about, "", out, err);
 }
 
@@ -402,16 +405,16 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 
     arena_init(&arena, CRED_ARENA);
     rc = check_tasks(d, r, m, &arena, &cred, &index, &err);
-    if (!rc) /* what the message holds is no secret to whoever sees it */
+    if (!rc) /* the key in the message is readable on the wire */
         rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
                             &secret, &err);
     if (!rc)
-        rc = job_for_tasks(d, cred, &j, &err);
+        rc = find_or_add_job_for_tasks(d, cred, &j, &err);
     if (rc) {
         refuse_tasks(d, r, &err);
         return;
     }
-    if (is_repeat(j, cred->step_id, launch_key_of(m->io_key), r))
+    if (answer_repeated_step(j, cred->step_id, launch_key_of(m->io_key), r))
         return;
     if (launch_limits_check(d, cred, m->cred.len + protobuf_c_message_get_packed_size(&m->base),
                             &err)) {
@@ -439,7 +442,7 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
 {
     struct launch *l;
     struct job *j;
-    int rc = job_for_tasks(d, cred, &j, err);
+    int rc = find_or_add_job_for_tasks(d, cred, &j, err);
 
     if (!rc)
         rc = launch_limits_check(d, cred, packed.len + protobuf_c_message_get_packed_size(message),
@@ -463,8 +466,8 @@ void launch_extern(struct job *j, const Pb__Cred *cred, ProtobufCBinaryData pack
     prolog_run(j);
 }
 
-/* Takes the one that waits for this step off the list. */
-static struct launch *take_waiting(struct job *j, uint32_t step_id)
+/* Removes the waiting launch of this step from the list; NULL: there is none. */
+static struct launch *take_waiting_launch(struct job *j, uint32_t step_id)
 {
     for (size_t i = 0; i < j->waiting.len; i++) {
         struct launch *l = j->waiting.data[i];
@@ -501,8 +504,8 @@ void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step 
 
     if (over || !cancelled_add(&d->cancelled, s))
         return;
-    say_cancelled(d, s->job_id, s->step_id, &err);
-    l = j ? take_waiting(j, s->step_id) : NULL;
+    format_step_cancelled(d, s->job_id, s->step_id, &err);
+    l = j ? take_waiting_launch(j, s->step_id) : NULL;
     if (l) {
         launch_fail(d, l, -err.code, err.text, false);
         job_check_left(j);
@@ -511,7 +514,7 @@ void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step 
     }
     if (s->step_id == STEP_ID_BATCH)
         return;
-    end.job_id = s->job_id; /* whoever wanted to launch it may be gone */
+    end.job_id = s->job_id; /* its srun may have gone */
     end.restarts = s->restarts;
     end.step_id = s->step_id;
     end.exit_status = SIGTERM;

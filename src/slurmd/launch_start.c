@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* A launch whose job is ready: handed to a shepherd of its own. */
+/* Starts a slurmstepd for a launch whose job is ready. */
 #include <assert.h>
 #include <unistd.h>
 
@@ -24,7 +24,8 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-static struct launch *find(struct slurmd *d, uint64_t number, struct job **job, size_t *place)
+static struct launch *find_launch(struct slurmd *d, uint64_t number, struct job **job,
+                                  size_t *place)
 {
     for (struct job *j = d->jobs; j; j = j->hh.next)
         for (size_t i = 0; i < j->waiting.len; i++)
@@ -83,7 +84,7 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->task_epilog = (char *)d->conf->task_epilog;
 }
 
-/* What only tasks need. */
+/* The part that only steps with tasks need. */
 static int fill_tasks(struct slurmd *d, const struct launch *l, const Pb__Cred *cred,
                       Pb__StepdStart *m, struct plugstack *plugins, struct arena *arena,
                       struct err *err)
@@ -96,8 +97,9 @@ static int fill_tasks(struct slurmd *d, const struct launch *l, const Pb__Cred *
     return plugins_fill(d, m, plugins, err);
 }
 
-/* Of the extern step alone there may be another: it would be taken for one that is ending. */
-static void note_not_begun(struct job *j, const struct launch *l)
+/* Only the extern step may be started again: without this line it would be taken for one that ends.
+ */
+static void note_extern_not_started(struct job *j, const struct launch *l)
 {
     struct note_step *known = note_find_step(&j->note, l->step_id);
 
@@ -107,8 +109,8 @@ static void note_not_begun(struct job *j, const struct launch *l)
     job_note(j, NOTE_STEP_OVER, l->step_id);
 }
 
-/* Before it starts: whatever happens then, this is never started a second time. */
-static int put_on_record(struct job *j, const struct launch *l, struct err *err)
+/* Noted before the start, so that the step is never started twice. */
+static int note_launch(struct job *j, const struct launch *l, struct err *err)
 {
     int rc = l->kind == LAUNCH_BATCH
                  ? job_note_first(j, err, NOTE_BATCH)
@@ -145,7 +147,7 @@ static void debug_step(const struct job *j, const struct launch *l, const Pb__Cr
                  text.len ? str_cstr(&text) : "none");
 }
 
-static void start_step(struct job *j, struct launch *l, const struct user *user)
+static void start_launched_step(struct job *j, struct launch *l, const struct user *user)
 {
     struct slurmd *d = j->d;
     Pb__StepdStart m = PB__STEPD_START__INIT;
@@ -170,11 +172,11 @@ static void start_step(struct job *j, struct launch *l, const struct user *user)
     m.tmp = jobtmp_order(d, j->key.id, user, &arena);
     m.has_confirms_end = true;
     m.confirms_end = l->kind == LAUNCH_TASKS; /* a script's end may wait for the epilog */
-    rc = put_on_record(j, l, &err);
+    rc = note_launch(j, l, &err);
     if (!rc)
         rc = step_start(j, l->step_id, &m, &s, &err);
     if (rc) {
-        note_not_begun(j, l);
+        note_extern_not_started(j, l);
         launch_fail(d, l, -rc, err.text, false);
         return;
     }
@@ -191,7 +193,7 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
     struct job *j;
     size_t place;
 
-    l = find(d, number, &j, &place);
+    l = find_launch(d, number, &j, &place);
     if (!l)
         return;
     if (user && l->awaits_commit) {
@@ -206,7 +208,7 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
     if (user && l->kind == LAUNCH_RECEIVER)
         receive_start(j, l, user);
     else if (user)
-        start_step(j, l, user);
+        start_launched_step(j, l, user);
     else
         launch_fail(d, l, -why->code, why->text, false);
     job_check_left(j);

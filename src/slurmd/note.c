@@ -21,7 +21,7 @@ struct head { /* little-endian; then the packed 'about', then lines */
     uint32_t len, crc;
 };
 
-static char *path_of(const char *dir, uint32_t job_id, uint32_t restarts)
+static char *note_path(const char *dir, uint32_t job_id, uint32_t restarts)
 {
     return mem_printf("%s/jobs/%u.%u", dir, job_id, restarts);
 }
@@ -64,15 +64,15 @@ static int append_file(const char *path, const char *line, struct err *err)
     return -ERR_NODE_FAULT;
 }
 
-static char *spares_of(const char *dir)
+static char *spares_path(const char *dir)
 {
     return mem_printf("%s/spare", dir);
 }
 
 int note_create(const char *dir, const Pb__NodeAttempt *about, const char *line, struct err *err)
 {
-    _cleanup_free_ char *path = path_of(dir, about->job_id, about->restarts);
-    _cleanup_free_ char *spares = spares_of(dir);
+    _cleanup_free_ char *path = note_path(dir, about->job_id, about->restarts);
+    _cleanup_free_ char *spares = spares_path(dir);
     _cleanup_str_ struct str text = STR_INIT;
     struct err why = {0};
     struct head h = {0};
@@ -91,14 +91,14 @@ int note_create(const char *dir, const Pb__NodeAttempt *about, const char *line,
 int note_append(const char *dir, uint32_t job_id, uint32_t restarts, const char *line,
                 struct err *err)
 {
-    _cleanup_free_ char *path = path_of(dir, job_id, restarts);
+    _cleanup_free_ char *path = note_path(dir, job_id, restarts);
 
     return append_file(path, line, err);
 }
 
 void note_remove(const char *dir, uint32_t job_id, uint32_t restarts)
 {
-    _cleanup_free_ char *path = path_of(dir, job_id, restarts), *spares = spares_of(dir);
+    _cleanup_free_ char *path = note_path(dir, job_id, restarts), *spares = spares_path(dir);
 
     spare_file_remove(spares, path);
 }
@@ -109,7 +109,7 @@ void note_put_hex(const struct str *bytes, struct str *out)
         str_printf(out, "%02x", (unsigned char)bytes->data[i]);
 }
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -120,8 +120,8 @@ static void take_share(struct note *n, const char *hex)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
 
-    for (; digit(hex[0]) >= 0 && digit(hex[1]) >= 0; hex += 2)
-        str_putc(&bytes, (char)(digit(hex[0]) << 4 | digit(hex[1])));
+    for (; hex_digit(hex[0]) >= 0 && hex_digit(hex[1]) >= 0; hex += 2)
+        str_putc(&bytes, (char)(hex_digit(hex[0]) << 4 | hex_digit(hex[1])));
     if (!*hex && bytes.len && !n->about->share)
         n->about->share =
             pb__node_share__unpack(NULL, bytes.len, (const uint8_t *)str_cstr(&bytes));

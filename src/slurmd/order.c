@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/step_id.h"
 
-static void end_step(struct slurmd *d, const Pb__Terminate *m)
+static void end_ordered_step(struct slurmd *d, const Pb__Terminate *m)
 {
     struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
     struct job *j = job_find(d, m->job_id, m->restarts);
@@ -31,7 +31,7 @@ static void end_step(struct slurmd *d, const Pb__Terminate *m)
         launch_cancel(d, j, &key);
 }
 
-/* Whoever was to launch it may be gone. */
+/* The srun that was to launch the step may have gone. */
 static void on_look(struct slurmd *d, const Pb__StepLook *m)
 {
     struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
@@ -49,8 +49,8 @@ static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
     return pb__job_facts__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
 }
 
-/* The epilog is told what the controller knows now. */
-static void take_news(struct job *j, const Pb__NodeAttempt *m)
+/* The epilog gets what the controller knows by now. */
+static void update_about(struct job *j, const Pb__NodeAttempt *m)
 {
     Pb__NodeAttempt *about = j->note.about;
 
@@ -66,8 +66,8 @@ static void take_news(struct job *j, const Pb__NodeAttempt *m)
     }
 }
 
-/* What a controller of an older version says of the attempt in the order itself. */
-static void take_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
+/* A controller of an older version describes the attempt in the order itself. */
+static void make_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
 {
     pb__node_attempt__init(about);
     if (o->attempt) {
@@ -120,7 +120,7 @@ static void on_prepare(struct slurmd *d, const Pb__Prepare *m, const Pb__NodeAtt
     } else if (!job_is_ending(j)) {
         extern_learn(j, about->share);
         if (m->has_contain && m->contain)
-            extern_want(j); /* on record before the prolog runs */
+            extern_want(j); /* noted before the prolog runs */
         prolog_run_alone(j, m->has_report && m->report);
         extern_adopt(j);
     }
@@ -132,26 +132,25 @@ static void on_terminate(struct slurmd *d, const Pb__Terminate *m, const Pb__Nod
     struct err err = {0};
 
     if (m->has_step_id) {
-        end_step(d, m);
+        end_ordered_step(d, m);
         return;
     }
     if (!j && revoked_has(d->revoked, m->job_id, m->restarts)) {
         report_job_gone(d, m->job_id, m->restarts, 0, NULL);
         return;
     }
-    if (!j &&
-        job_new(d, about, "", &j, &err)) { /* nothing of it ran here: that would be on record */
+    if (!j && job_new(d, about, "", &j, &err)) { /* nothing of it ran here: there is no note */
         log_error("job %u: a restart of this daemon may run its epilog again: %s", m->job_id,
                   err.text);
         report_trouble(d, err.text);
         j = job_new_unnoted(d, about);
     }
     log_debug("job %u: ordered to end it%s%s", m->job_id, m->why ? ": " : "", m->why ? m->why : "");
-    take_news(j, about);
+    update_about(j, about);
     job_terminate(j, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec, m->why);
 }
 
-static bool seen(struct job *j, uint64_t nonce)
+static bool has_seen_nonce(struct job *j, uint64_t nonce)
 {
     for (size_t i = 0; nonce && i < JOB_NONCES; i++)
         if (j->nonces[i] == nonce)
@@ -160,7 +159,7 @@ static bool seen(struct job *j, uint64_t nonce)
     return false;
 }
 
-/* To its steps that are there. ERR_NO_STEP: there is none. */
+/* Signals the steps that run. ERR_NO_STEP: there are none. */
 static int signal_steps(struct job *j, const Pb__SignalJob *m)
 {
     bool leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
@@ -187,13 +186,13 @@ static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
     struct job *j = job_find(d, m->job_id, m->restarts);
     int code = j ? 0 : ERR_NO_JOB, kept = 0;
 
-    if (j && !seen(j, m->nonce)) {
+    if (j && !has_seen_nonce(j, m->nonce)) {
         code = signal_steps(j, m);
         if (early_keep(j, m, &kept))
             code = kept;
     }
     if (j && !m->has_step_id)
-        code = 0; /* a job without steps has been signalled, all the same */
+        code = 0; /* signalling a job without steps succeeds */
     report_signal_done(d, m->job_id, m->nonce, code);
 }
 
@@ -210,9 +209,9 @@ static void on_forget(struct slurmd *d, const Pb__Forget *m)
     }
 }
 
-/* Of a session that the controller has closed: it may have given the job up meanwhile. If it has
- * not, it says so again when this node has registered. */
-static bool is_too_old(const Pb__NodeOrder *o, bool closed)
+/* The controller closed the session of this order and may have given the job up since. Otherwise it
+ * repeats the order when this node has registered. */
+static bool is_stale_order(const Pb__NodeOrder *o, bool closed)
 {
     if (!closed || !(o->launch || o->prepare))
         return false;
@@ -221,7 +220,7 @@ static bool is_too_old(const Pb__NodeOrder *o, bool closed)
     return true;
 }
 
-static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
+static void take_order(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
 {
     Pb__NodeAttempt about;
 
@@ -230,9 +229,9 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
                   (unsigned long long)o->epoch, (unsigned long long)d->epoch);
         return;
     }
-    if (is_too_old(o, closed))
+    if (is_stale_order(o, closed))
         return;
-    take_about(o, &about);
+    make_about(o, &about);
     if (o->halt)
         halt_take(d, o->halt, &about);
     if (o->launch)
@@ -260,14 +259,14 @@ static void take(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
 void order_take(struct slurmd *d, const Pb__NodeOrders *orders, bool closed)
 {
     for (size_t i = 0; i < orders->n_orders; i++)
-        take(d, orders->orders[i], closed);
+        take_order(d, orders->orders[i], closed);
 }
 
 static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)
 {
     struct job *j = job_find(d, job_id, restarts);
 
-    /* Noted first: without its files it would look as if it had never been started. */
+    /* noted first: without its files it would look as if it had never been started */
     if (j && (j->note.batch == NOTE_BATCH_STARTED || j->note.batch == NOTE_BATCH_ENDED) &&
         j->phase != ATTEMPT_GONE) {
         j->note.batch = NOTE_BATCH_ACKNOWLEDGED;
@@ -296,7 +295,7 @@ static void forget_job(struct slurmd *d, uint32_t job_id, uint32_t restarts)
         job_forget(j);
 }
 
-/* The controller has it on disk: what it was made from may go. */
+/* The controller has the event on disk: files of its subject may be removed. */
 static void on_acknowledged(void *ctx, const Pb__NodeEvent *e)
 {
     struct slurmd *d = ctx;

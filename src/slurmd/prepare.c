@@ -11,7 +11,8 @@
 #include "base/log.h"
 #include "base/step_id.h"
 
-static struct launch *find_held(struct slurmd *d, uint64_t call, struct job **job, size_t *place)
+static struct launch *find_awaiting_commit(struct slurmd *d, uint64_t call, struct job **job,
+                                           size_t *place)
 {
     for (struct job *j = d->jobs; j; j = j->hh.next)
         for (size_t i = 0; i < j->waiting.len; i++) {
@@ -56,7 +57,7 @@ void prepare_commit(struct slurmd *d, uint64_t call)
 {
     struct job *j;
     size_t place;
-    struct launch *l = find_held(d, call, &j, &place);
+    struct launch *l = find_awaiting_commit(d, call, &j, &place);
 
     if (!l)
         return;
@@ -73,7 +74,7 @@ void prepare_gone(struct slurmd *d, uint64_t call)
 {
     struct job *j;
     size_t place;
-    struct launch *l = find_held(d, call, &j, &place);
+    struct launch *l = find_awaiting_commit(d, call, &j, &place);
 
     if (!l || l->call != call) /* of several who have asked one is gone */
         return;

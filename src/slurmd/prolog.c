@@ -14,12 +14,12 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-static void start_waiting(struct job *j)
+static void start_waiting_launches(struct job *j)
 {
     uint64_t *numbers = mem_new_array(uint64_t, j->waiting.len + 1);
     size_t count = 0;
 
-    /* Starting takes a launch off the list. */
+    /* launch_go() may remove the launch from the list */
     vec_foreach (&j->waiting, l)
         numbers[count++] = (*l)->number;
     for (size_t i = 0; i < count; i++)
@@ -40,19 +40,19 @@ void prolog_fail_waiting(struct job *j, int code, const char *text, bool drain)
     }
 }
 
-static bool somebody_waits(const struct job *j)
+static bool has_waiting_launch(const struct job *j)
 {
     vec_foreach (&j->waiting, l)
-        if ((*l)->kind != LAUNCH_EXTERN) /* that one is ours */
+        if ((*l)->kind != LAUNCH_EXTERN) /* this daemon's own: nobody waits for its answer */
             return true;
     return false;
 }
 
-/* A launch that waits carries the news; where none does, the controller is told by itself. */
-static void prolog_failed(struct job *j, const char *text)
+/* Waiting launches are answered with the failure; without any, it is reported to the controller. */
+static void fail_prolog(struct job *j, const char *text)
 {
     j->prolog_error = mem_strdup(text);
-    if (j->note.prepared && !somebody_waits(j))
+    if (j->note.prepared && !has_waiting_launch(j))
         report_prolog_failed(j->d, j->key.id, j->key.restarts, text);
     job_advance(j, ATTEMPT_ON_PROLOG_FAILED);
 }
@@ -66,7 +66,7 @@ static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
         return;
     if (text) {
         log_error("job %u: %s", job_id, text);
-        prolog_failed(j, text);
+        fail_prolog(j, text);
     } else {
         job_note(j, NOTE_PROLOG_DONE);
         job_advance(j, ATTEMPT_ON_PROLOG_SUCCEEDED);
@@ -74,7 +74,7 @@ static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_st
     job_check(j);
 }
 
-/* How it went is not known, unless it was ended for its limit: it is run again. */
+/* Its exit status is unknown, so the prolog runs again unless it exceeded its time limit. */
 static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                           const char *text)
 {
@@ -84,14 +84,15 @@ static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wai
         return;
     if (text) {
         log_error("job %u: %s", job_id, text);
-        prolog_failed(j, text);
+        fail_prolog(j, text);
     } else {
         job_advance(j, ATTEMPT_ON_PROLOG_LOST);
     }
     job_check(j);
 }
 
-/* That it begins is on disk before it does: the next daemon does not run it beside this one. */
+/* Noted before the prolog starts, so that a restarted daemon does not run it a second time beside
+ * the first. */
 static void on_prolog_begins(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
 {
     struct job *j = job_find(ctx, job_id, restarts);
@@ -105,7 +106,7 @@ static void on_prolog_held(void *ctx, uint32_t job_id, uint32_t restarts, const 
     report_held_up(ctx, job_id, restarts, text);
 }
 
-static struct script script_of(const struct job *j, const char *host)
+static struct script make_prolog_script(const struct job *j, const char *host)
 {
     const struct slurmd *d = j->d;
 
@@ -122,17 +123,17 @@ static struct script script_of(const struct job *j, const char *host)
                            .patience_sec = d->conf->unkillable_step_timeout_sec};
 }
 
-static void start(struct job *j, const char *host)
+static void start_prolog(struct job *j, const char *host)
 {
     struct slurmd *d = j->d;
-    const struct script script = script_of(j, host);
+    const struct script script = make_prolog_script(j, host);
 
     job_advance(j, ATTEMPT_ON_PROLOG_BEGINS);
     script_run(d, &script, scriptenv_prolog(d, j->note.about), on_prolog, d);
 }
 
-/* The prolog is due, by itself or behind plugins; or why it cannot be. */
-static bool is_due(struct job *j, const char **host)
+/* host: the program that runs plugins and the prolog; NULL: the prolog runs alone. */
+static bool is_prolog_due(struct job *j, const char **host)
 {
     struct err err = {0};
 
@@ -140,13 +141,13 @@ static bool is_due(struct job *j, const char **host)
         return false;
     if (plugins_beside_script(j->d, host, &err) < 0) {
         log_error("job %u: %s", j->key.id, err.text);
-        prolog_failed(j, err.text);
+        fail_prolog(j, err.text);
         return false;
     }
     return *host || j->d->conf->prolog;
 }
 
-static void tell_prepared(struct job *j)
+static void answer_prepare(struct job *j)
 {
     if (j->tells_prepared)
         report_prepared(j->d, j->key.id, j->key.restarts);
@@ -156,7 +157,7 @@ static void tell_prepared(struct job *j)
 void prolog_run(struct job *j)
 {
     const char *host = NULL;
-    bool due = is_due(j, &host);
+    bool due = is_prolog_due(j, &host);
 
     if (j->phase == ATTEMPT_PROLOG)
         return;
@@ -165,11 +166,11 @@ void prolog_run(struct job *j)
         prolog_fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
         job_check_left(j);
     } else if (due) {
-        start(j, host);
+        start_prolog(j, host);
     } else {
-        tell_prepared(j);
+        answer_prepare(j);
         if (!j->note.halted)
-            start_waiting(j);
+            start_waiting_launches(j);
     }
 }
 
@@ -187,7 +188,7 @@ void prolog_run_alone(struct job *j, bool tell)
 void prolog_adopt(struct job *j)
 {
     if (j->phase == ATTEMPT_PROLOG || j->phase == ATTEMPT_ENDING_PROLOG) {
-        const struct script script = script_of(j, NULL);
+        const struct script script = make_prolog_script(j, NULL);
 
         oldscript_watch(j, &script, false, on_old_prolog);
     } else if (j->note.prepared && j->phase == ATTEMPT_NEW) {

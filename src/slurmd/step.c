@@ -84,7 +84,7 @@ void step_free(struct step *s)
     free(s);
 }
 
-static void on_ended(struct step *s, const Pb__StepdEnded *m)
+static void take_step_end(struct step *s, const Pb__StepdEnded *m)
 {
     if (s->ended)
         return;
@@ -95,17 +95,17 @@ static void on_ended(struct step *s, const Pb__StepdEnded *m)
 }
 
 /* It needs no exit file when what is queued is on disk, where it outlives us. */
-static void on_told(struct step *s, uint64_t id, const Pb__StepdEnded *m)
+static void on_end_told(struct step *s, uint64_t id, const Pb__StepdEnded *m)
 {
     Pb__Empty done = PB__EMPTY__INIT;
 
-    on_ended(s, m);
+    take_step_end(s, m);
     if (s->id != STEP_ID_BATCH && s->id != STEP_ID_EXTERN && !events_flush(s->job->d->events, NULL))
         rpc_link_send(s->link, RPC_STEPD_ENDED, true, id, &done.base);
 }
 
 /* A shepherd that was killed: its tasks died with it, but not all of what those started. */
-static void on_killed(struct step *s)
+static void on_shepherd_killed(struct step *s)
 {
     s->ended = true;
     if (!s->answered)
@@ -131,7 +131,7 @@ void step_abandon(struct step *s, pid_t shepherd, int handle)
     job_check(j);
 }
 
-static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+static void on_shepherd_closed(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct step *s = ctx;
     struct job *j = s->job;
@@ -142,11 +142,11 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
         Pb__StepdEnded *m = step_read_end(j->d, j->key.id, j->key.restarts, s->id);
 
         if (m) {
-            on_ended(s, m);
+            take_step_end(s, m);
             pb__stepd_ended__free_unpacked(m, NULL);
         } else {
             killed = true;
-            on_killed(s);
+            on_shepherd_killed(s);
         }
     }
     step_free(s);
@@ -161,7 +161,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 
 /* It has not claimed the step: an earlier daemon's shepherd has. That one runs it, or has run it.
  */
-static void pass_on(struct step *s)
+static void hand_over_to_claimant(struct step *s)
 {
     struct job *j = s->job;
     uint32_t id = s->id;
@@ -197,7 +197,7 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
 
     s->held_bytes = 0;
     if (m->code == EEXIST) {
-        pass_on(s);
+        hand_over_to_claimant(s);
     } else if (m->code) {
         end.job_id = s->job->key.id;
         end.restarts = s->job->key.restarts;
@@ -205,7 +205,7 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
         end.has_launch_code = true;
         end.launch_code = m->code;
         end.text = m->text;
-        on_ended(s, &end);
+        take_step_end(s, &end);
     } else {
         s->started = true;
         if (m->has_shepherd)
@@ -221,7 +221,7 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
 }
 
 /* What it was given is in the credential that it keeps, of whatever daemon started it. */
-static void on_state(struct step *s, const Pb__StepdState *m)
+static void on_shepherd_state(struct step *s, const Pb__StepdState *m)
 {
     _cleanup_arena_ struct arena arena;
 
@@ -244,19 +244,19 @@ static void on_signalled(struct step *s, uint64_t id)
         halt_step_did(s, (uint32_t)(id - HALT_ID));
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_shepherd_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                                const ProtobufCMessage *body)
 {
     struct step *s = ctx;
 
     if (h->rpc == RPC_STEPD_START && h->flags & RPC_FLAG_REPLY)
         on_started(s, (const Pb__StepdStarted *)body);
     else if (h->rpc == RPC_STEPD_ENDED && !(h->flags & RPC_FLAG_REPLY))
-        on_told(s, h->id, (const Pb__StepdEnded *)body);
+        on_end_told(s, h->id, (const Pb__StepdEnded *)body);
     else if (h->rpc == RPC_STEPD_SIGNAL && h->flags & RPC_FLAG_REPLY)
         on_signalled(s, h->id);
     else if (h->rpc == RPC_STEPD_QUERY && h->flags & RPC_FLAG_REPLY)
-        on_state(s, (const Pb__StepdState *)body);
+        on_shepherd_state(s, (const Pb__StepdState *)body);
     else if (h->rpc == RPC_STEPD_ATTACH && h->flags & RPC_FLAG_REPLY)
         attach_done(s, h->id, (const Pb__StepdAttached *)body);
     else if (h->rpc == RPC_STEPD_ADOPT && h->flags & RPC_FLAG_REPLY)
@@ -266,7 +266,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
 static struct step *step_new(struct job *j, uint32_t id, int fd)
 {
     struct step *s = mem_new(struct step);
-    struct rpc_link_events events = {on_message, on_close, s};
+    struct rpc_link_events events = {on_shepherd_message, on_shepherd_closed, s};
 
     s->job = j;
     s->id = id;

@@ -18,12 +18,12 @@
 struct step {
     struct job *job;
     uint32_t id;
-    pid_t pid; /* 0: found again and not yet asked */
+    pid_t pid; /* 0: adopted, and unknown so far */
     struct rpc_link *link;
     size_t held_bytes;    /* of its launch, in its shepherd; 0 when its tasks run */
     bool started;         /* its tasks run */
-    bool ended;           /* it has said so */
-    bool answered;        /* whoever asked for the launch knows what became of it */
+    bool ended;           /* its end is known */
+    bool answered;        /* the launch call was answered */
     uint64_t call;        /* srun's, to be answered when started; 0: none */
     uint32_t halt_number; /* of the last order of halt.h that it has carried out */
     struct memory_grant memory;
@@ -40,7 +40,7 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
 /* Connects to the shepherd that has claimed the step; false when it does not live. */
 bool step_adopt(struct job *j, uint32_t id);
 
-/* Its shepherd does not take what it is told: no more signals for now. */
+/* Its slurmstepd does not read: no more signals for now. */
 bool step_is_swamped(const struct step *s);
 void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce);
 void step_say(struct step *s, const char *line, uint64_t nonce); /* on its standard error */

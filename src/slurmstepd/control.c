@@ -32,8 +32,8 @@ char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t
     return mem_printf("%s/steps/%u.%u.%u.%s", dir, job_id, restarts, step_id, suffix);
 }
 
-/* While tasks are set up it would end us in them, and be taken for a failure of the launch. */
-static bool is_early(struct step *step, int signo, bool leader_only)
+/* A signal while tasks are set up would end a child before exec and count as a failed launch. */
+static bool keep_if_early(struct step *step, int signo, bool leader_only)
 {
     if (!step_is_starting(step) || signo == SIGKILL)
         return false;
@@ -51,7 +51,7 @@ void control_signal_early(struct step *step)
 
 void control_signal(struct step *step, int signo, bool leader_only)
 {
-    if (is_early(step, signo, leader_only))
+    if (keep_if_early(step, signo, leader_only))
         return;
     if (signo == SIGCONT && step->halted) /* it is suspended: the controller alone resumes it */
         return;
@@ -85,8 +85,8 @@ void control_halt(struct step *step, bool stop, int signo)
         contain_signal_all(step, signo);
 }
 
-/* Whether this delivery was made before; remembers it. */
-static bool seen(struct step *step, uint64_t nonce)
+/* Whether this delivery is a repeat; remembers it. */
+static bool has_seen_delivery(struct step *step, uint64_t nonce)
 {
     for (size_t i = 0; nonce && i < STEP_NONCES; i++)
         if (step->nonces[i] == nonce)
@@ -98,7 +98,7 @@ static bool seen(struct step *step, uint64_t nonce)
 static void on_say(struct step *step, const Pb__StepdSignal *m)
 {
     if ((step_is_running(step) || step->phase == STEP_KILLING) &&
-        !(m->has_nonce && seen(step, m->nonce)))
+        !(m->has_nonce && has_seen_delivery(step, m->nonce)))
         task_say(step, m->say);
 }
 
@@ -113,7 +113,8 @@ static void on_signal(struct step *step, const Pb__StepdSignal *m)
     else if (m->has_terminate && m->terminate)
         finish_terminate(step, m->has_grace_sec ? m->grace_sec : step->kill_wait_sec,
                          m->why ? m->why : "");
-    else if (m->signal > 0 && m->signal < NSIG && !(m->has_nonce && seen(step, m->nonce)))
+    else if (m->signal > 0 && m->signal < NSIG &&
+             !(m->has_nonce && has_seen_delivery(step, m->nonce)))
         control_signal(step, m->signal, m->has_batch_only && m->batch_only);
 }
 
@@ -166,8 +167,8 @@ static void on_adopt(struct step *step, struct rpc_link *l, uint64_t id, const P
     rpc_link_send(l, RPC_STEPD_ADOPT, true, id, &done.base);
 }
 
-static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
-                       const ProtobufCMessage *body)
+static void on_daemon_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                              const ProtobufCMessage *body)
 {
     struct step *step = ctx;
     Pb__Empty done = PB__EMPTY__INIT;
@@ -206,7 +207,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
     }
 }
 
-static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+static void on_daemon_closed(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct step *step = ctx;
 
@@ -218,7 +219,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
             vec_remove(&step->adopters, i);
             break;
         }
-    if (!step->node) { /* told nothing, so there is nothing to do */
+    if (!step->node) { /* there was no start message */
         loop_stop(step->loop);
     } else if (!step->daemon && end_is_open(step)) {
         end_keep(step);
@@ -228,7 +229,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 
 static struct rpc_link *link_to(struct step *step, int fd)
 {
-    struct rpc_link_events events = {on_message, on_close, step};
+    struct rpc_link_events events = {on_daemon_message, on_daemon_closed, step};
 
     return rpc_link_new(step->loop, fd, &events);
 }

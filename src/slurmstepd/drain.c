@@ -18,7 +18,7 @@ bool drain_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patien
     return now_ms - d->moved_at_ms >= patience_ms;
 }
 
-static size_t on_their_way(const struct step *step)
+static size_t bytes_in_transit(const struct step *step)
 {
     size_t sum = step->srun ? rpc_session_unread(step->srun) : 0;
 
@@ -27,11 +27,11 @@ static size_t on_their_way(const struct step *step)
     return sum;
 }
 
-static void look(void *ctx)
+static void look_at_progress(void *ctx)
 {
     struct step *step = ctx;
     int64_t patience_ms = (int64_t)step->drain_sec * 1000;
-    size_t left = on_their_way(step);
+    size_t left = bytes_in_transit(step);
 
     if (!drain_is_stuck(&step->drain, left, loop_mono_ms(), patience_ms)) {
         loop_timer_set(step->drain.timer, patience_ms / LOOKS);
@@ -45,8 +45,8 @@ static void look(void *ctx)
     loop_stop(step->loop);
 }
 
-/* On the loop, as whoever calls may be in a callback of the connections that go. */
-static void let_go(void *ctx)
+/* From the loop: the caller may be in a callback of a connection that is freed here. */
+static void try_let_go(void *ctx)
 {
     struct step *step = ctx;
 
@@ -62,7 +62,7 @@ void drain_let_go(struct step *step)
     if (!step_is_draining(step))
         return;
     if (!step->drain.let_go_timer)
-        step->drain.let_go_timer = loop_timer_new(step->loop, let_go, step);
+        step->drain.let_go_timer = loop_timer_new(step->loop, try_let_go, step);
     loop_timer_set(step->drain.let_go_timer, 0);
 }
 
@@ -74,9 +74,9 @@ void drain_done(struct step *step)
 
 void drain_begin(struct step *step)
 {
-    step->drain.left = on_their_way(step);
+    step->drain.left = bytes_in_transit(step);
     step->drain.moved_at_ms = loop_mono_ms();
-    step->drain.timer = loop_timer_new(step->loop, look, step);
+    step->drain.timer = loop_timer_new(step->loop, look_at_progress, step);
     loop_timer_set(step->drain.timer, (int64_t)step->drain_sec * 1000 / LOOKS);
     if (step->drain.let_go)
         drain_let_go(step);

@@ -8,17 +8,17 @@
 
 #define CONFIRM_MS 5000 /* the daemon may be busy, or stopped */
 
-static void write_file(const struct step *step)
+static void write_end_file(const struct step *step)
 {
     _cleanup_free_ char *path =
         control_file(step->dir, step->job_id, step->restarts, step->step_id, "exit");
     _cleanup_free_ char *spares = mem_printf("%s/spare", step->dir);
 
-    /* The daemon is told, too. */
+    /* the daemon is told as well, so a failure loses nothing */
     spare_file_write(spares, path, step->end.data, step->end.len, true, NULL);
 }
 
-static void close_it(struct step *step)
+static void close_end(struct step *step)
 {
     str_done(&step->end);
     loop_timer_free(take_ptr(step->end_timer));
@@ -33,11 +33,11 @@ void end_keep(struct step *step)
 {
     if (!end_is_open(step))
         return;
-    write_file(step);
-    close_it(step);
+    write_end_file(step);
+    close_end(step);
 }
 
-static void on_late(void *ctx)
+static void on_confirm_late(void *ctx)
 {
     end_keep(ctx);
     finish_check(ctx);
@@ -46,7 +46,7 @@ static void on_late(void *ctx)
 void end_record(struct step *step, const Pb__StepdEnded *m, bool in_file)
 {
     pb_pack(&m->base, &step->end);
-    step->end_timer = loop_timer_new(step->loop, on_late, step);
+    step->end_timer = loop_timer_new(step->loop, on_confirm_late, step);
     if (in_file || !step->confirms_end || !step->daemon || step->adopters.len)
         end_keep(step);
     else
@@ -58,6 +58,6 @@ void end_confirmed(struct step *step)
 {
     if (!end_is_open(step))
         return;
-    close_it(step);
+    close_end(step);
     finish_check(step);
 }

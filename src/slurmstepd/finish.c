@@ -34,10 +34,10 @@
 #define STEPD_ERROR "slurmstepd: error: "
 #define KIB_PER_MIB 1024
 #define BLOCK_BYTES 512 /* of getrusage() */
-#define RETRY_MS 100    /* between looks for descendants that nothing else tells us of */
-#define HELD_MS 2000    /* a tracer may hold what was killed for so long, and no longer */
+#define RETRY_MS 100    /* between looks for descendants whose end is not signalled */
+#define HELD_MS 2000    /* time that a tracer may hold a killed process */
 
-static void take_usage(Pb__Usage *usage)
+static void fill_usage(Pb__Usage *usage)
 {
     struct rusage r;
 
@@ -78,8 +78,8 @@ void finish_never_started(struct step *step, int code, const char *text)
     end_record(step, &m, true);
 }
 
-/* Nothing of it lives, but what cannot be ended. */
-static void gone(struct step *step)
+/* No process lives, or only processes that SIGKILL does not end. */
+static void record_end(struct step *step)
 {
     Pb__StepdEnded m;
     Pb__Usage usage = PB__USAGE__INIT;
@@ -88,7 +88,7 @@ static void gone(struct step *step)
         loop_timer_set(step->kill_timer, -1);
     plugin_exit(step);
     session_close(step);
-    take_usage(&usage);
+    fill_usage(&usage);
     init_ended(step, &m);
     contain_end(step, &usage, &m);
     freq_end(step);
@@ -117,38 +117,38 @@ static void on_tracer_ended(void *ctx, pid_t tracer, pid_t held)
                   step->name, (int)tracer, (int)held);
 }
 
-/* The dead that tracers outside of the step hold: their ends are not ours to take, ever. */
-static void count_the_held(struct step *step)
+/* Tracers outside of the step hold the killed processes: their exit status cannot be collected. */
+static void give_up_traced(struct step *step)
 {
     for (size_t i = 0; i < step->task_count; i++)
         if (!step->tasks[i].ended && step->tasks[i].pid)
             task_report_exit(&step->tasks[i], held_status(step->tasks[i].pid));
-    gone(step);
+    record_end(step);
 }
 
-static void on_retry(void *ctx)
+static void on_kill_retry(void *ctx)
 {
     struct step *step = ctx;
     bool is_killing = step->phase == STEP_KILLING || step->phase == STEP_REAPING;
 
     if (is_killing && reap_have_children()) {
         if (held_is_over())
-            count_the_held(step);
+            give_up_traced(step);
         else if (loop_mono_ms() - step->killed_at_ms >= HELD_MS)
             held_end_tracers(step->uid, on_tracer_ended, step);
     }
     finish_check(step);
 }
 
-static void look_again(struct step *step)
+static void retry_soon(struct step *step)
 {
     if (!step->retry_timer)
-        step->retry_timer = loop_timer_new(step->loop, on_retry, step);
+        step->retry_timer = loop_timer_new(step->loop, on_kill_retry, step);
     loop_timer_set(step->retry_timer, RETRY_MS);
 }
 
-/* SIGKILL has been of no use: the step is over without them. */
-static void give_up(struct step *step)
+/* SIGKILL does not end some processes: the step ends without them. */
+static void give_up_stuck(struct step *step)
 {
     struct str text = STR_INIT;
 
@@ -161,7 +161,7 @@ static void give_up(struct step *step)
         start_check(step);
         return;
     }
-    gone(step);
+    record_end(step);
     finish_check(step);
 }
 
@@ -172,7 +172,7 @@ static void on_patience_over(void *ctx)
     if (!step->killed_at_ms)
         finish_terminate(step, 0, NULL);
     else
-        give_up(step);
+        give_up_stuck(step);
 }
 
 static void set_patience(struct step *step, int64_t after_ms)
@@ -202,7 +202,7 @@ void finish_kill_all(struct step *step)
         step->killed_at_ms = loop_mono_ms();
     }
     step_advance(step, STEP_ON_KILLED);
-    look_again(step);
+    retry_soon(step);
 }
 
 static bool output_is_sent(const struct step *step)
@@ -215,28 +215,27 @@ static bool output_is_sent(const struct step *step)
     return true;
 }
 
-/* Of a script that is ended, everything has the grace that SIGTERM comes with: an srun passes on
- * what the nodes say of the end. */
-static bool lets_all_end(const struct step *step)
+/* All processes of a terminated script have the grace period: an srun in it prints the messages of
+ * the nodes. */
+static bool waits_for_descendants(const struct step *step)
 {
     return step->waits_for_all || (step->is_batch && step_is_ordered(step));
 }
 
-/* Nothing more can come: the extern step waits for its end, and then for those that are in it. */
+/* Nothing is left to wait for. The extern step waits for its end, then for adopted processes. */
 static bool has_run_out(struct step *step)
 {
     if (step->left || step->epilogs)
         return false;
-    if (lets_all_end(step) && !step->killed_at_ms && contain_has_left(step)) {
-        look_again(step); /* nobody tells us of their ends */
+    if (waits_for_descendants(step) && !step->killed_at_ms && contain_has_left(step)) {
+        retry_soon(step); /* their end is not signalled */
         return false;
     }
     return !step->is_extern || step->killed_at_ms ||
            (step_is_ordered(step) && !contain_has_left(step));
 }
 
-/* Kills what is left when the tasks have ended, or were killed; the step is over when that is none.
- */
+/* After the tasks kills the processes that are left, and ends the step when there are none. */
 static void check_living(struct step *step)
 {
     bool is_alive = step_is_running(step) || step->phase == STEP_KILLING;
@@ -245,13 +244,13 @@ static void check_living(struct step *step)
     if (has_run)
         step_advance(step, STEP_ON_RUN_OUT);
     if (step->phase == STEP_TERMINATING && step->is_extern)
-        look_again(step); /* nobody tells us of their ends */
+        retry_soon(step); /* their end is not signalled */
     if (step_is_running(step))
         return;
     if ((is_alive && !has_run) || contain_has_left(step))
         finish_kill_all(step); /* what has been forked since */
     else
-        gone(step);
+        record_end(step);
 }
 
 void finish_check(struct step *step)
@@ -269,15 +268,15 @@ void finish_check(struct step *step)
     watch_finish(step);
     if (step->srun && step->phase == STEP_DRAINING) {
         step_advance(step, STEP_ON_SRUN_TOLD);
-        take_usage(&usage);
+        fill_usage(&usage);
         srun_finish(step, &usage);
     }
     if (step->srun || !watch_is_over(step) || end_is_open(step))
-        return; /* the end of the last brings us here again */
+        return; /* called again when the last of these has ended */
     if (control_idle(step))
         loop_stop(step->loop);
     else
-        look_again(step);
+        retry_soon(step);
 }
 
 void finish_format_cancel(const char *what, const char *node, const char *when, const char *why,
@@ -300,7 +299,7 @@ static void format_why(const struct step *step, const char *why, struct str *out
     finish_format_cancel(what, step->node, time_format_date(time(NULL), "", when), why, out);
 }
 
-static void say_why(struct step *step, const char *why)
+static void say_step_cancelled(struct step *step, const char *why)
 {
     _cleanup_str_ struct str line = STR_INIT;
 
@@ -317,7 +316,7 @@ static void fail_start(struct step *step, const char *why)
     const char *text = err_text(ERR_CREDENTIAL_REVOKED);
 
     if (why && (step->is_batch || (step->srun && step->srun_was_up))) {
-        say_why(step, why);
+        say_step_cancelled(step, why);
     } else if (why && !step->cancel_unsaid) {
         format_why(step, why, &line);
         line.len -= line.len > 0; /* the end of the line */
@@ -326,8 +325,8 @@ static void fail_start(struct step *step, const char *why)
     start_failed(step, ERR_CREDENTIAL_REVOKED, text);
 }
 
-/* A script is ended when its output is open, where the reason belongs; at the latest when the grace
- * is over. */
+/* A script is ended when its output is open, so that the reason can be written there, or when the
+ * grace period is over. */
 static void terminate_starting(struct step *step, uint32_t grace_sec, const char *why)
 {
     int64_t at = loop_mono_ms() + (int64_t)grace_sec * 1000;
@@ -365,7 +364,7 @@ void finish_terminate(struct step *step, uint32_t grace_sec, const char *why)
         return;
     step_advance(step, STEP_ON_END_ORDERED);
     if (why && !step->is_extern && (is_first || (*why && !step->why_said))) {
-        say_why(step, why);
+        say_step_cancelled(step, why);
         step->why_said = true;
     }
     if (is_first)

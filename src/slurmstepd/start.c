@@ -33,7 +33,7 @@
 
 #define ARENA_MAX (512u << 20) /* the message was bounded when it came in */
 
-static void answer(struct step *step, int code, const char *text)
+static void answer_start(struct step *step, int code, const char *text)
 {
     Pb__StepdStarted m = PB__STEPD_STARTED__INIT;
     uint32_t *pids = mem_new_array(uint32_t, step->task_count + 1);
@@ -57,8 +57,8 @@ static void answer(struct step *step, int code, const char *text)
     free(ranks);
 }
 
-/* What was only needed for starting goes; the message may have held a large script. */
-static void forget_message(struct step *step)
+/* Frees what only the start needs; the message may hold a large script. */
+static void forget_start_message(struct step *step)
 {
     affinity_done(step);
     arena_done(&step->arena);
@@ -74,14 +74,14 @@ static void forget_message(struct step *step)
     step->argv = NULL;
 }
 
-/* Its srun reads which task failed, and why, before it sees us go. */
-static void failed(struct step *step, int code, const char *text)
+/* A connected srun gets the failure before the connection closes. */
+static void abandon_start(struct step *step, int code, const char *text)
 {
     bool heard = step->srun && step->srun_was_up;
 
     step_advance(step, heard ? STEP_ON_START_FAILED_HEARD : STEP_ON_START_FAILED);
     finish_never_started(step, code, text);
-    answer(step, code, text);
+    answer_start(step, code, text);
     if (!heard) {
         loop_stop(step->loop);
         return;
@@ -90,11 +90,11 @@ static void failed(struct step *step, int code, const char *text)
     drain_begin(step);
 }
 
-/* A single task may run by now, and have processes of its own. */
-static void give_up(struct step *step)
+/* A single task may already run and have child processes. */
+static void give_up_start(struct step *step)
 {
     if (!step->left && (step->stuck || !contain_has_left(step)))
-        failed(step, step->fail_code, step->fail_text);
+        abandon_start(step, step->fail_code, step->fail_text);
     else
         finish_kill_all(step);
 }
@@ -107,10 +107,10 @@ void start_failed(struct step *step, int code, const char *text)
         step->fail_code = code;
         step->fail_text = mem_strdup(text);
     }
-    give_up(step);
+    give_up_start(step);
 }
 
-static void tell_started(struct step *step)
+static void journal_started(struct step *step)
 {
     _cleanup_str_ struct str ranks = STR_INIT, pids = STR_INIT;
 
@@ -124,7 +124,7 @@ static void tell_started(struct step *step)
                  step->name, str_cstr(&pids));
 }
 
-static void let_go(struct step *step)
+static void release_tasks(struct step *step)
 {
     if (step->go_fd < 0)
         return;
@@ -138,7 +138,7 @@ void start_check(struct step *step)
     if (!step_is_starting(step))
         return;
     if (step->fail_code) {
-        give_up(step);
+        give_up_start(step);
         return;
     }
     for (size_t i = 0; i < step->task_count; i++)
@@ -149,31 +149,31 @@ void start_check(struct step *step)
         return;
     }
     step_advance(step, STEP_ON_STARTED);
-    tell_started(step);
+    journal_started(step);
     journal_begin(step);
     plugin_started(step);
-    answer(step, 0, NULL);
+    answer_start(step, 0, NULL);
     if (debug_wanted(step))
         debug_hold(step);
     else
         srun_tasks_started(step);
     if (step->halted)
         contain_stop_all(step); /* before their first instruction */
-    let_go(step);
+    release_tasks(step);
     control_signal_early(step);
     hook_keep(step);
     contain_watch(step);
     for (size_t i = 0; i < step->task_count; i++)
-        if (step->tasks[i].ended) { /* a single task does not wait for our leave */
+        if (step->tasks[i].ended) { /* a single task starts without go_fd */
             srun_task_exited(step, &step->tasks[i]);
             plugin_task_ended(&step->tasks[i]);
             hook_epilogs(&step->tasks[i]);
         }
-    forget_message(step);
+    forget_start_message(step);
     finish_check(step);
 }
 
-static int check_message(const Pb__StepdStart *m, struct step *step, struct err *err)
+static int check_start_message(const Pb__StepdStart *m, struct step *step, struct err *err)
 {
     step->granted = arena_unpack(&step->arena, &pb__cred__descriptor, m->cred.data, m->cred.len);
     if (m->has_batch)
@@ -287,8 +287,8 @@ static int make_argv(struct step *step, struct err *err)
     return at ? 0 : err_set(err, -ERR_LAUNCH, "no program given");
 }
 
-/* Where srun --bcast --send-libs has put them. */
-static void find_libs(struct step *step)
+/* The directory of srun --bcast --send-libs. */
+static void add_sent_libs(struct step *step)
 {
     const char *before = envlist_get(&step->env, "LD_LIBRARY_PATH");
     bool more = before && *before;
@@ -297,8 +297,8 @@ static void find_libs(struct step *step)
                  more ? before : "");
 }
 
-/* A line of each node may be more than one wants: this variable has the number of the one. */
-static bool another_says_it(const struct step *step)
+/* SLURM_STEP_KILLED_MSG_NODE_ID names the only node that prints the line. */
+static bool is_cancel_said_elsewhere(const struct step *step)
 {
     const char *wanted = envlist_get(&step->env, "SLURM_STEP_KILLED_MSG_NODE_ID");
     long long node;
@@ -317,14 +317,14 @@ static void make_environment(struct step *step)
     } else {
         envlist_load(&step->env, step->launch->env, step->launch->n_env);
         vars_step(&step->env, step->start, step->launch, step->granted);
-        step->cancel_unsaid = another_says_it(step);
+        step->cancel_unsaid = is_cancel_said_elsewhere(step);
         if (step->launch->has_program_libs && step->launch->program_libs)
-            find_libs(step);
+            add_sent_libs(step);
     }
 }
 
-/* The message itself is gone when the handler of the link returns: take a copy of it along. */
-static Pb__StepdStart *keep(struct step *step, const Pb__StepdStart *m)
+/* The message is freed when the handler of the link returns. */
+static Pb__StepdStart *copy_start_message(struct step *step, const Pb__StepdStart *m)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
 
@@ -332,7 +332,7 @@ static Pb__StepdStart *keep(struct step *step, const Pb__StepdStart *m)
     return arena_unpack(&step->arena, &pb__stepd_start__descriptor, bytes.data, bytes.len);
 }
 
-/* What it is in is made, so that whoever comes finds it as tasks would. */
+/* Creates the cgroup and the namespace that adopted processes enter. */
 static void start_extern(struct step *step)
 {
     struct err err = {0};
@@ -345,11 +345,11 @@ static void start_extern(struct step *step)
         return;
     }
     step_advance(step, STEP_ON_STARTED);
-    answer(step, 0, NULL);
-    forget_message(step);
+    answer_start(step, 0, NULL);
+    forget_start_message(step);
 }
 
-/* Tasks have none of it: locks end with a fork. */
+/* Tasks do not inherit the lock. */
 static void lock_memory(const struct step *step, uint32_t how)
 {
     if (how && mlockall(how > 1 ? MCL_CURRENT | MCL_FUTURE : MCL_CURRENT))
@@ -357,7 +357,7 @@ static void lock_memory(const struct step *step, uint32_t how)
                       step->name, strerror(errno));
 }
 
-static void tell_prepared(struct step *step)
+static void journal_prepared(struct step *step)
 {
     _cleanup_str_ struct str group = STR_INIT;
 
@@ -376,10 +376,10 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
 
     arena_init(&step->arena, ARENA_MAX);
     step->start_id = id;
-    m = keep(step, m);
-    rc = m ? check_message(m, step, &err) : err_set(&err, -ERR_TOO_BIG, "start message");
+    m = copy_start_message(step, m);
+    rc = m ? check_start_message(m, step, &err) : err_set(&err, -ERR_TOO_BIG, "start message");
     if (rc) {
-        answer(step, -rc, err.text);
+        answer_start(step, -rc, err.text);
         loop_stop(step->loop);
         return;
     }
@@ -388,7 +388,7 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     if (rc == 0)
         rc = control_claim_stands(step, &err);
     if (rc) { /* not ours: another shepherd has it, or nobody could, or nobody waits for it */
-        answer(step, rc == -EEXIST ? EEXIST : ERR_NODE_FAULT, err.text);
+        answer_start(step, rc == -EEXIST ? EEXIST : ERR_NODE_FAULT, err.text);
         loop_stop(step->loop);
         return;
     }
@@ -422,7 +422,7 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         start_failed(step, -rc, err.text);
         return;
     }
-    tell_prepared(step);
+    journal_prepared(step);
     freq_begin(step);
     if (step->launch)
         srun_connect(step);

@@ -106,7 +106,7 @@ static void give_up_files(struct task *t)
             stream_file_set(streams[i]->file, -1);
 }
 
-static void on_report(void *ctx, int fd, unsigned ready)
+static void on_child_report(void *ctx, int fd, unsigned ready)
 {
     struct task *t = ctx;
     struct step *step = t->step;
@@ -139,7 +139,7 @@ static void on_report(void *ctx, int fd, unsigned ready)
     start_check(step);
 }
 
-static void on_exit_of(void *ctx, pid_t pid, int wait_status)
+static void on_task_exit(void *ctx, pid_t pid, int wait_status)
 {
     struct task *t = ctx;
     struct step *step = t->step;
@@ -147,7 +147,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
     if (t->ended) /* it was given up, and ends at last */
         return;
     if (t->report_watch) /* what it said last may not have been read yet */
-        on_report(t, t->report_fd, LOOP_READ);
+        on_child_report(t, t->report_fd, LOOP_READ);
     give_up_files(t);
     if (!t->ready && !step->fail_code) { /* it died without a word */
         step->fail_code = ERR_LAUNCH;
@@ -243,7 +243,7 @@ static void close_child_ends(struct child_plan *plan)
         close(take_fd(&plan->report_fd));
 }
 
-static int start_one(struct task *t, struct child_plan *plan, int go_end, struct err *err)
+static int start_task(struct task *t, struct child_plan *plan, int go_end, struct err *err)
 {
     struct step *step = t->step;
     int pair[2];
@@ -268,8 +268,8 @@ static int start_one(struct task *t, struct child_plan *plan, int go_end, struct
     }
     t->pid = pid;
     step->left++;
-    t->report_watch = loop_fd_new(step->loop, t->report_fd, LOOP_READ, on_report, t);
-    loop_child(step->loop, pid, on_exit_of, t);
+    t->report_watch = loop_fd_new(step->loop, t->report_fd, LOOP_READ, on_child_report, t);
+    loop_child(step->loop, pid, on_task_exit, t);
     return plugin_task_forked(t, err);
 }
 
@@ -314,7 +314,7 @@ void task_start_all(struct step *step)
         rc = plan_task(step, &step->tasks[i], &plan, &err);
         plan.go_fd = go[0];
         if (!rc)
-            rc = start_one(&step->tasks[i], &plan, go[1], &err);
+            rc = start_task(&step->tasks[i], &plan, go[1], &err);
         close_child_ends(&plan);
         plan_done(&plan);
     }
