@@ -52,7 +52,7 @@ static void job_free(struct cluster *c, struct job *j)
     idset_done(&j->tasks);
     request_done(&j->want);
     several_free(j);
-    free(j->stored_reason);
+    free(j->newer_reason);
     free(j->reason_detail);
     free(j->part_name);
     job_forget_past(j);

@@ -78,6 +78,11 @@ void job_forget_past(struct job *j)
     free(take_ptr(j->past));
 }
 
+const char *job_reason_word(const struct job *j)
+{
+    return j->reason == REASON_NEWER ? j->newer_reason : reason_word(j->reason);
+}
+
 struct job *job_of_end(struct order_link *link)
 {
     struct attempt *attempt = order_item(link, struct attempt, ends);

@@ -19,6 +19,7 @@
 #include "cluster/notice.h"
 #include "cluster/order.h"
 #include "cluster/part.h"
+#include "cluster/reason.h"
 #include "cluster/request.h"
 #include "cluster/resv.h"
 #include "cluster/several.h"
@@ -75,8 +76,9 @@ struct job {
     uint64_t prey_stamp;     /* pool.freed, when nobody's end would have made room for it */
     int64_t limit_sec;       /* INT64_MAX: unlimited */
     int64_t time_min_sec, deadline_at; /* 0: none */
-    const char *reason;                /* static words, or the stored one; NULL: None */
-    char *stored_reason, *reason_detail;
+    enum reason reason;
+    char *newer_reason; /* the word of REASON_NEWER */
+    char *reason_detail;
     VEC32(uint64_t) end_calls;      /* of those who wait for its end */
     uint64_t alloc_call;            /* of the one who waits for its allocation; 0: none */
     struct str *alloc_step;         /* packed StepSpec to be created with it; NULL: none */
@@ -117,6 +119,7 @@ uint32_t job_nodes_left(const struct job *j); /* not released */
 void job_step_node_done(struct step_node *n);
 void job_step_done(struct step *s);
 void job_forget_past(struct job *j);
+const char *job_reason_word(const struct job *j); /* NULL: None */
 
 /* Its attempt, to be read; without one all of it is 0. */
 static inline const struct attempt *attempt_of(const struct job *j)

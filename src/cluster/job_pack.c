@@ -220,7 +220,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, auto_requeues, j->auto_requeues);
     if (j->restarts)
         SET(&m, restarts, j->restarts);
-    m.reason = (char *)j->reason;
+    m.reason = (char *)job_reason_word(j);
     m.reason_detail = j->reason_detail;
     SET(&m, priority, j->held || j->admin_hold ? 0 : j->priority);
     if (j->held)

@@ -301,7 +301,8 @@ static void random_attempt(struct job *j, uint64_t *seed)
 
 static void random_facts(struct job *j, uint64_t *seed)
 {
-    static const char *const reasons[] = {NULL, "TimeLimit", "NonZeroExitCode", "JobHeldUser"};
+    static const enum reason reasons[] = {REASON_NONE, REASON_TIME_LIMIT, REASON_NONZERO_EXIT_CODE,
+                                          REASON_JOB_HELD_USER};
     bool *const flags[] = {&j->held, &j->admin_hold};
     random_flags(flags, COUNT(flags), seed);
     j->priority = j->held || j->admin_hold ? 0 : test_between(seed, 0, UINT32_MAX);
@@ -336,7 +337,7 @@ static void random_alloc(struct cluster *c, struct job *j, uint64_t *seed)
 static void same_job(const struct job *a, const struct job *b)
 {
     assert_int_equal(a->state, b->state);
-    assert_true(str_eq(a->reason, b->reason) && str_eq(a->reason_detail, b->reason_detail));
+    assert_true(a->reason == b->reason && str_eq(a->reason_detail, b->reason_detail));
     assert_string_equal(a->part->conf.name, b->part->conf.name);
     assert_true(a->held == b->held && a->admin_hold == b->admin_hold);
     assert_true(attempt_of(a)->launched == attempt_of(b)->launched &&

@@ -233,7 +233,7 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
         attempt_make(j)->cancelled_by = who->uid;
         attempt_make(j)->requeue_after = false;
         bool ran = j->state != PB__JOB_STATE__PENDING;
-        finish_job(c, j, PB__JOB_STATE__CANCELLED, ran ? SIGTERM : 0, NULL, "CANCELLED");
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, ran ? SIGTERM : 0, REASON_NONE, "CANCELLED");
         return 0;
     }
     if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)

@@ -110,9 +110,9 @@ bool control_owns(const struct caller *who, const struct job *j)
     return who->uid == j->uid || who->is_operator || who->is_admin;
 }
 
-void control_reason(struct control *c, struct job *j, const char *reason, const char *detail)
+void control_reason(struct control *c, struct job *j, enum reason reason, const char *detail)
 {
-    if (str_eq(j->reason, reason) && str_eq(j->reason_detail, detail))
+    if (j->reason == reason && str_eq(j->reason_detail, detail))
         return;
     j->reason = reason;
     free(j->reason_detail);

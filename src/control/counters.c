@@ -109,7 +109,7 @@ static void count_end(struct control *c, const struct job *j)
         c->counters.jobs_failed += array_weight(j);
         break;
     case PB__JOB_STATE__FAILED:
-        if (str_eq(j->reason, "JobLaunchFailure")) {
+        if (j->reason == REASON_JOB_LAUNCH_FAILURE) {
             c->counters.jobs_failed++;
             break;
         }

@@ -270,10 +270,10 @@ static bool is_alone(const struct control *c, struct job *j)
     return !depend_is_singleton(j->waits.on) || depend_first_like(c->cluster, j) == j;
 }
 
-const char *depend_reason(struct control *c, struct job *j)
+enum reason depend_reason(struct control *c, struct job *j)
 {
     if (!j->waits.on)
-        return NULL;
+        return REASON_NONE;
     bool alone = is_alone(c, j), waited = j->waits.shown != NULL;
     enum depend_state state = depend_at(j->waits.on, control_wall(c), alone);
     bool never = state == DEPEND_FAILED, met = state == DEPEND_FULFILLED;
@@ -292,13 +292,13 @@ const char *depend_reason(struct control *c, struct job *j)
         j->eligible_at = j->begin_at > now ? j->begin_at : now;
     }
     if (partly)
-        return NULL;
+        return REASON_NONE;
     if (state == DEPEND_FULFILLED) {
         if (!depend_may_wait_again(j->waits.on))
             depend_begin(c, j, NULL);
-        return NULL;
+        return REASON_NONE;
     }
-    return j->waits.never ? "DependencyNeverSatisfied" : "Dependency";
+    return j->waits.never ? REASON_DEPENDENCY_NEVER_SATISFIED : REASON_DEPENDENCY;
 }
 
 static bool is_killed(const struct control *c, const struct job *j)

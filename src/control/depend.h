@@ -37,7 +37,7 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
                         struct err *err);
 void depend_begin(struct control *c, struct job *j, struct depend *d); /* d is taken, may be NULL */
 /* Why a pending job is in no queue: Slurm's word; NULL: not for this. */
-const char *depend_reason(struct control *c, struct job *j);
+enum reason depend_reason(struct control *c, struct job *j);
 bool depend_is_doomed(const struct control *c, const struct job *j); /* it is to be ended */
 /* Elements of it are to leave its record, because they can never start: for depend_part(). */
 bool depend_has_doomed_part(const struct control *c, const struct job *j);

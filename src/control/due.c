@@ -146,22 +146,22 @@ static void job_due(struct control *c, struct job *j)
         !job_is_final(j) && j->state != PB__JOB_STATE__PENDING && !attempt_of(j)->configuring;
     if ((j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring || step_is_awaited(j)) &&
         gone)
-        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, REASON_NONE, NULL);
     else if (j->state == PB__JOB_STATE__PENDING && depend_is_doomed(c, j))
-        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, "DependencyNeverSatisfied", NULL);
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, REASON_DEPENDENCY_NEVER_SATISFIED, NULL);
     else if (j->state == PB__JOB_STATE__PENDING && depend_has_doomed_part(c, j))
         depend_part(c, j);
     else if (j->state == PB__JOB_STATE__PENDING && deadline_missed(c, j))
-        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
+        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, REASON_DEADLINE, NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         submit_enqueue(c, j);
     else if (runs && now >= attempt->limit_mono_ms && attempt->grace_mono_ms &&
              now >= attempt->grace_mono_ms)
-        finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
+        finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
     else if (runs && now >= attempt->limit_mono_ms)
-        finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "TimeLimit", "TIME LIMIT");
+        finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, REASON_TIME_LIMIT, "TIME LIMIT");
     else if (runs && now >= inactive_due_ms(c, j))
-        finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, "InactiveLimit", "INACTIVE LIMIT");
+        finish_job(c, j, PB__JOB_STATE__TIMEOUT, 0, REASON_INACTIVE_LIMIT, "INACTIVE LIMIT");
     runs = runs && j->state == PB__JOB_STATE__RUNNING;
     if (runs && attempt_of(j)->warn_mono_ms && now >= attempt_of(j)->warn_mono_ms)
         cancel_warn(c, j);

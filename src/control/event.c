@@ -101,7 +101,7 @@ static void record_job(struct control *c, const struct transition *t, enum trans
     if (kind & TRANSITION_OVER)
         SET(&m, exit_status, attempt_of(j)->exit_status);
     if (job_is_final(j))
-        m.reason = (char *)j->reason;
+        m.reason = (char *)job_reason_word(j);
     e.at_ms = t->at_ms;
     e.job = &m;
     record(c, &e, j->uid);

@@ -26,13 +26,13 @@ static const char *find_end_reason(const struct job *j)
 {
     switch (j->state) {
     case PB__JOB_STATE__TIMEOUT:
-        return str_eq(j->reason, "InactiveLimit") ? "INACTIVE LIMIT" : "TIME LIMIT";
+        return j->reason == REASON_INACTIVE_LIMIT ? "INACTIVE LIMIT" : "TIME LIMIT";
     case PB__JOB_STATE__PREEMPTED:
         return "PREEMPTION";
     case PB__JOB_STATE__NODE_FAIL:
         return "NODE FAILURE";
     case PB__JOB_STATE__CANCELLED:
-        return str_eq(j->reason, "SystemShutdown") ? "SYSTEM SHUTDOWN"
+        return j->reason == REASON_SYSTEM_SHUTDOWN ? "SYSTEM SHUTDOWN"
                : attempt_of(j)->requeue_after      ? "REQUEUE"
                                                    : "CANCELLED";
     default:
@@ -88,7 +88,7 @@ static void answer_end_calls(struct control *c, struct job *j)
     SET(&end, exit_status, attempt_of(j)->exit_status);
     end.failed_node = (char *)c->failed_node;
     end.why = (char *)find_end_reason(j);
-    end.detail = str_eq(j->reason, "JobLaunchFailure") ? j->reason_detail : NULL;
+    end.detail = j->reason == REASON_JOB_LAUNCH_FAILURE ? j->reason_detail : NULL;
     for (size_t i = 0; i < j->end_calls.len;) {
         uint64_t call = j->end_calls.data[i];
         if (attempt_of(j)->completing && end.why && !notify_listens(j, call)) {
@@ -109,7 +109,7 @@ void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j)
         control_refuse(c, call, &err);
         return;
     }
-    bool failed = str_eq(j->reason, "JobLaunchFailure");
+    bool failed = j->reason == REASON_JOB_LAUNCH_FAILURE;
     control_refuse_code(c, call, ERR_JOB_DONE, failed ? j->reason_detail : NULL);
 }
 
@@ -178,9 +178,9 @@ static enum transition_cause find_cause(const struct job *j, enum _Pb__JobState 
     default:
         break;
     }
-    if (str_eq(j->reason, "JobLaunchFailure"))
+    if (j->reason == REASON_JOB_LAUNCH_FAILURE)
         return CAUSE_LAUNCH_FAILURE;
-    if (str_eq(j->reason, "SystemShutdown"))
+    if (j->reason == REASON_SYSTEM_SHUTDOWN)
         return CAUSE_SHUTDOWN;
     if (state != PB__JOB_STATE__CANCELLED)
         return CAUSE_EXIT;
@@ -188,7 +188,7 @@ static enum transition_cause find_cause(const struct job *j, enum _Pb__JobState 
 }
 
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
-                const char *reason, const char *why)
+                enum reason reason, const char *why)
 {
     bool ran = j->state != PB__JOB_STATE__PENDING;
     suspend_end(c, j);
@@ -203,7 +203,7 @@ void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int 
     attempt->boot = control_boot(c);
     if (!ran)
         attempt->start_at = attempt->end_at;
-    j->reason = reason ? reason : attempt->requeue_after ? "Cleaning" : NULL;
+    j->reason = reason ? reason : attempt->requeue_after ? REASON_CLEANING : REASON_NONE;
     job_set_state(c->cluster, j, state, find_cause(j, state), why);
 }
 
@@ -265,7 +265,7 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
     control_log(c, LOG_LVL_INFO, "job %u lost node %s", j->id, c->cluster->nodes.data[node]->name);
     attempt_make(j)->requeue_after = j->may_requeue;
     c->failed_node = c->cluster->nodes.data[node]->name;
-    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
+    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
     c->failed_node = NULL;
 }
 
@@ -277,7 +277,7 @@ void finish_without(struct control *c, struct job *j, bool host)
         return;
     }
     attempt_make(j)->requeue_after = j->may_requeue;
-    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, "NodeDown", "NODE FAILURE");
+    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
 }
 
 /* The request has the begin time, too: the request is read again when the job is queued, changed or
@@ -360,8 +360,8 @@ void finish_requeue(struct control *c, struct job *j)
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
     if (j->begin_at > j->eligible_at)
         j->eligible_at = j->begin_at;
-    bool launch_failed = str_eq(j->reason, "JobLaunchFailure");
-    j->reason = NULL;
+    bool launch_failed = j->reason == REASON_JOB_LAUNCH_FAILURE;
+    j->reason = REASON_NONE;
     char *why = take_ptr(j->reason_detail);
     job_set_state(c->cluster, j, PB__JOB_STATE__PENDING, CAUSE_REQUEUE, attempt);
     depend_requeue(c, j);
@@ -390,11 +390,11 @@ static bool lists(const char *codes, int code)
 void finish_ran(struct control *c, struct job *j, int status)
 {
     if (status_is_out_of_memory(status))
-        finish_job(c, j, PB__JOB_STATE__OUT_OF_MEMORY, status, "OutOfMemory", NULL);
+        finish_job(c, j, PB__JOB_STATE__OUT_OF_MEMORY, status, REASON_OUT_OF_MEMORY, NULL);
     else if (status)
-        finish_job(c, j, PB__JOB_STATE__FAILED, status, "NonZeroExitCode", NULL);
+        finish_job(c, j, PB__JOB_STATE__FAILED, status, REASON_NONZERO_EXIT_CODE, NULL);
     else
-        finish_job(c, j, PB__JOB_STATE__COMPLETED, 0, NULL, NULL);
+        finish_job(c, j, PB__JOB_STATE__COMPLETED, 0, REASON_NONE, NULL);
 }
 
 void finish_batch(struct control *c, struct job *j, int status)
@@ -427,7 +427,7 @@ void control_job_complete(struct control *c, uint64_t call, const struct caller 
     if (r->step && r->step->exit_status > attempt_of(j)->derived_status)
         attempt_make(j)->derived_status = r->step->exit_status;
     if (j->state == PB__JOB_STATE__PENDING)
-        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, NULL);
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, REASON_NONE, NULL);
     else if (!job_is_final(j) && !j->batch)
         finish_ran(c, j, status);
     control_done(c, call);

@@ -105,7 +105,7 @@ static void prolog_failed(struct control *c, struct job *j, const char *text)
         control_refuse_code(c, call, ERR_JOB_DONE, text);
     finish_job(c, j,
                attempt_of(j)->requeue_after ? PB__JOB_STATE__FAILED : PB__JOB_STATE__CANCELLED,
-               attempt_of(j)->requeue_after ? 1 << 8 : SIGKILL, "JobLaunchFailure", NULL);
+               attempt_of(j)->requeue_after ? 1 << 8 : SIGKILL, REASON_JOB_LAUNCH_FAILURE, NULL);
 }
 
 static void prolog_ended(struct control *c, struct job *j, const Pb__ScriptEnded *m)

@@ -9,6 +9,7 @@
 #include "control/counters.h"
 #include "control/depend.h"
 #include "control/event.h"
+#include "control/gate.h"
 #include "control/hook.h"
 #include "control/job_event.h"
 #include "control/log.h"
@@ -127,7 +128,7 @@ void control_release(struct control *c, uint64_t call); /* about to be answered 
  * that nobody was there to hear does not count. Before wake_at_ms is set anew. */
 void control_note_awake(struct control *c);
 /* Seen, but not worth a write. detail: the sentence behind the word; may be NULL. */
-void control_reason(struct control *c, struct job *j, const char *reason, const char *detail);
+void control_reason(struct control *c, struct job *j, enum reason reason, const char *detail);
 /* Its end by the clock: its limit, and OverTimeLimit after that. */
 void control_set_end(struct control *c, struct job *j);
 /* Of its time limit, by the clock that cannot be set. */
@@ -192,7 +193,7 @@ int deadline_check(const struct control *c, const struct job *j, struct err *err
 
 /* finish.c */
 void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
-                const char *reason, const char *why); /* why: for Terminate, NULL: a normal end */
+                enum reason reason, const char *why); /* why: for Terminate, NULL: a normal end */
 void finish_ran(struct control *c, struct job *j, int status); /* by itself, with this status */
 /* Its script has. */
 void finish_batch(struct control *c, struct job *j, int status);

@@ -124,8 +124,8 @@ static void put_fields(const struct control *c, const struct job *j, unsigned fi
         str_printf(out, " cpus=%u", job_alloc_cpus(j));
     if (fields & RESTARTS)
         str_printf(out, " restarts=%u%s", j->restarts, j->held || j->admin_hold ? " held" : "");
-    if (fields & REASON && j->reason && !str_eq(j->reason, "Cleaning"))
-        str_printf(out, " reason=%s", j->reason);
+    if (fields & REASON && j->reason && j->reason != REASON_CLEANING)
+        str_printf(out, " reason=%s", job_reason_word(j));
 }
 
 static enum job_event event_of(const struct transition *t)
@@ -180,9 +180,9 @@ char *job_event_describe_attempt(const struct control *c, const struct job *j)
 {
     _cleanup_str_ struct str nodes = STR_INIT;
     job_format_nodes(c->cluster, j, &nodes);
-    const char *reason = j->reason && !str_eq(j->reason, "Cleaning") ? j->reason
-                         : j->state == PB__JOB_STATE__CANCELLED      ? "REQUEUE"
-                                                                     : state_name(j->state);
+    const char *reason = j->reason && j->reason != REASON_CLEANING ? job_reason_word(j)
+                         : j->state == PB__JOB_STATE__CANCELLED    ? "REQUEUE"
+                                                                   : state_name(j->state);
     const char *detail = j->reason_detail;
     return mem_printf("after %s%s%s%s%s", reason, nodes.len ? " on " : "", str_cstr(&nodes),
                       detail ? ": " : "", detail ? detail : "");

@@ -23,7 +23,7 @@ static void drain_for(struct control *c, struct node *n, const char *what, const
 /* Queued again where requeue_after says so. */
 static void not_launched(struct control *c, struct job *j)
 {
-    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, REASON_JOB_LAUNCH_FAILURE, NULL);
 }
 
 /* The job goes back to the queue, and is held there: what is wrong with this node's prolog may be
@@ -158,7 +158,7 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
         j->reason_detail = mem_strdup(e->text);
     }
     if (late)
-        finish_job(c, j, PB__JOB_STATE__TIMEOUT, status, "TimeLimit", NULL);
+        finish_job(c, j, PB__JOB_STATE__TIMEOUT, status, REASON_TIME_LIMIT, NULL);
     else
         finish_batch(c, j, status);
 }

@@ -27,7 +27,7 @@ static void end(struct control *c, struct job *j)
     int64_t grace = grace_sec(j);
     attempt_make(j)->preempted_at = control_wall(c);
     if (!grace || attempt_of(j)->configuring) {
-        finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
+        finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
         return;
     }
     attempt_make(j)->grace_mono_ms = control_mono(c) + grace * 1000;
@@ -42,7 +42,7 @@ static void queue_again(struct control *c, struct job *j)
 {
     attempt_make(j)->preempted_at = control_wall(c);
     attempt_make(j)->requeue_after = true;
-    finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, NULL, "PREEMPTION");
+    finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
 }
 
 static void halt(struct control *c, struct job *j)

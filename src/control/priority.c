@@ -269,8 +269,8 @@ static bool is_ranked(struct control *c, const struct job *j)
     if (j->state != PB__JOB_STATE__PENDING || j->held || j->admin_hold || control_is_on_trial(j))
         return false;
     return several_is_queued(j) ||
-           (j->begin_at <= control_wall(c) && !str_eq(j->reason, "Dependency") &&
-            !str_eq(j->reason, "DependencyNeverSatisfied"));
+           (j->begin_at <= control_wall(c) && j->reason != REASON_DEPENDENCY &&
+            j->reason != REASON_DEPENDENCY_NEVER_SATISFIED);
 }
 
 static bool is_asked(const struct job *j, const Pb__PrioFilter *f)

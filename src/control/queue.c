@@ -343,7 +343,7 @@ static int check_place(struct control *c, const struct caller *who, struct job *
         rc = no(err, ERR_SHUTDOWN, "no job starts");
     if (rc == 0 && !several_is_queued(j))
         rc = err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
-                     j->reason ? j->reason : "it is in no queue");
+                     j->reason ? job_reason_word(j) : "it is in no queue");
     return rc;
 }
 

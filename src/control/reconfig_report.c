@@ -53,14 +53,14 @@ static bool say_pending(struct control *c, struct job *j, struct str *out)
                    j->part_name ? j->part_name : "");
         return true;
     }
-    const char *reason = j->reason;
+    enum reason reason = j->reason;
     bool never = submit_check_possible(c, j, &err) != 0;
     bool beyond = !never && submit_check_limits(c, j, false, NULL) != 0;
     if (never)
         str_printf(out, "JobId=%u: can no longer run: %s\n", j->id, err.text);
     else if (beyond)
         str_printf(out, "JobId=%u: waits beyond the limits of its partition (%s)\n", j->id,
-                   j->reason);
+                   job_reason_word(j));
     j->reason = reason;
     return never || beyond;
 }
@@ -73,7 +73,7 @@ static bool waited_before(struct control *c, struct cluster *old, uint32_t id)
     struct err err = {0};
     if (!j->part)
         return true;
-    const char *reason = j->reason;
+    enum reason reason = j->reason;
     c->cluster = old;
     bool before = select_possible(old, j, &err) != 0 || submit_check_limits(c, j, false, NULL) != 0;
     c->cluster = next;

@@ -26,10 +26,10 @@ int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, st
 /* Whether some job of the caller may use it: of which account it is, the job says. */
 bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r);
 /* Finds those it may run in. NULL, or why it is not to be planned now. */
-const char *resv_bind_job(struct control *c, struct job *j);
+enum reason resv_bind_job(struct control *c, struct job *j);
 /* The same for one that is not there: no reservation counts it, and it has those it found until
  * one changes. */
-const char *resv_bind_guest(struct control *c, struct job *j);
+enum reason resv_bind_guest(struct control *c, struct job *j);
 void resv_drop(struct control *c, struct resv *r);      /* it is over, or deleted */
 void resv_tell_jobs(struct control *c, struct resv *r); /* it has been changed */
 void resv_begin_job(struct job *j, struct resv *r);     /* it starts in it; NULL: outside */

@@ -186,28 +186,28 @@ static void bind_all(struct control *c, struct job *j)
         bind_drawn(c, j, spec);
 }
 
-const char *resv_bind_job(struct control *c, struct job *j)
+enum reason resv_bind_job(struct control *c, struct job *j)
 {
     resv_unbind(j);
     if (j->resv_asked || draws(c->cluster))
         bind_all(c, j);
     if (!j->resv_asked)
-        return NULL;
+        return REASON_NONE;
     int64_t now = control_wall(c), first = INT64_MAX;
     struct resv_time t;
     vec_foreach (&j->resvs, r) {
         if (resv_is_now(*r, now) || (*r)->flags & RESV_FLEX)
-            return NULL;
+            return REASON_NONE;
         if (resv_occurs(*r, now, &t) && t.begin < first)
             first = t.begin;
     }
     j->expected_at = first == INT64_MAX ? 0 : first;
-    return "Reservation";
+    return REASON_RESERVATION;
 }
 
-const char *resv_bind_guest(struct control *c, struct job *j)
+enum reason resv_bind_guest(struct control *c, struct job *j)
 {
-    const char *waits = resv_bind_job(c, j);
+    enum reason waits = resv_bind_job(c, j);
     vec_foreach (&j->resvs, r)
         (*r)->pending--;
     j->expected_at = 0;

@@ -41,7 +41,7 @@ static void end_job(struct control *c, struct job *j)
         return;
     control_log(c, LOG_LVL_INFO, "job %u is ended for the announced shutdown", j->id);
     attempt_make(j)->requeue_after = j->may_requeue;
-    finish_job(c, j, PB__JOB_STATE__CANCELLED, SIGTERM, "SystemShutdown", "SYSTEM SHUTDOWN");
+    finish_job(c, j, PB__JOB_STATE__CANCELLED, SIGTERM, REASON_SYSTEM_SHUTDOWN, "SYSTEM SHUTDOWN");
 }
 
 /* --- its record ---------------------------------------------------------------------------------

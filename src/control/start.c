@@ -216,7 +216,7 @@ static void start_clocks(struct control *c, struct job *j)
     attempt->boot = control_boot(c);
     attempt->end_at = attempt->end_mono_ms = j->expected_at = 0;
     j->gone_mono_ms = 0;
-    j->reason = NULL;
+    j->reason = REASON_NONE;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &attempt->ends, job_ends_at(j, attempt->start_at), j->id);
 }
@@ -261,7 +261,7 @@ bool start_step(struct control *c, struct job *j)
     if (j->alloc_call)
         control_refuse(c, j->alloc_call, &err);
     j->alloc_call = 0;
-    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, "JobLaunchFailure", NULL);
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, REASON_JOB_LAUNCH_FAILURE, NULL);
     return false;
 }
 
@@ -293,7 +293,7 @@ void start_ready(struct control *c, struct job *j)
 static void start_configuring(struct control *c, struct job *j)
 {
     bool asked = j->alloc_call != 0;
-    j->reason = "Prolog";
+    j->reason = REASON_PROLOG;
     answer_alloc(c, j);
     j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it asks again */
 }
@@ -310,7 +310,7 @@ void start_all_ready(struct control *c, struct job *j)
 {
     attempt_make(j)->configuring = false;
     if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
-        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, "DeadLine", NULL);
+        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, REASON_DEADLINE, NULL);
         return;
     }
     start_clocks(c, j);
@@ -458,7 +458,7 @@ static void follow(struct control *c, struct decision *d)
         control_schedule(c, d->job);
     if (d->kind == PLAN_WAIT)
         control_debug(c, backfill, "job %u waits: %s%s%s, planned start in %lld s", d->job->id,
-                      d->reason ? d->reason : "None", d->detail ? ": " : "",
+                      d->reason ? reason_word(d->reason) : "None", d->detail ? ": " : "",
                       d->detail ? d->detail : "",
                       d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
     d->job->sched_at = c->plan.now_sec;
@@ -610,7 +610,7 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
         if (attempt_of(j)->interactive_step && first)
             r.step = step_reply(c, j, first, &arena);
     } else {
-        r.reason = (char *)(j->reason ? j->reason : "None");
+        r.reason = (char *)(j->reason ? job_reason_word(j) : "None");
     }
     control_release(c, call);
     c->env->reply(c->env->ctx, call, &r.base);

@@ -38,7 +38,7 @@ void submit_forget(struct control *c, struct job *j)
 
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
 {
-    const char *reason = j->reason;
+    enum reason reason = j->reason;
     int code = bounds_breach(c->conf, j, &reason);
     if (code && refuse)
         return no(err, code, j->part->conf.name);
@@ -92,58 +92,6 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     return possible ? 0 : wrong;
 }
 
-/* Of a job that no node could serve when it was accepted; NULL: that has changed. */
-static const char *unfit_reason(const struct control *c, const struct job *j)
-{
-    switch (-select_possible(c->cluster, j, NULL)) {
-    case 0:
-        return NULL;
-    case ERR_NODE_COUNT:
-        return "PartitionNodeLimit";
-    case ERR_TOO_MANY_CPUS:
-        return "PartitionConfig";
-    default:
-        return "BadConstraints";
-    }
-}
-
-/* What keeps the job out of the queue of the partition that it has; NULL: nothing. */
-static const char *part_reason(struct control *c, struct job *j)
-{
-    struct face *f = j->several ? &j->several->of[j->several->at] : NULL;
-    if (!j->part || j->part->conf.state == CONF_PART_DOWN)
-        return "PartitionDown";
-    if (j->part->conf.state == CONF_PART_INACTIVE)
-        return "PartitionInactive";
-    const char *reason;
-    if (bounds_breach(c->conf, j, &reason) != 0)
-        return reason;
-    if (j->is_unfit)
-        return unfit_reason(c, j);
-    if (f && !f->judged) {
-        f->never = select_possible(c->cluster, j, NULL) != 0;
-        f->judged = true;
-    }
-    return f && f->never ? "BadConstraints" : NULL; /* else it would block those behind it */
-}
-
-/* Into the queues of its partitions. NULL, or what keeps it out of all of them. */
-static const char *queue_in_parts(struct control *c, struct job *j)
-{
-    const char *reason = NULL;
-    bool any = false;
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
-        const char *why = part_reason(c, j);
-        if (!why)
-            several_queue(j);
-        any = any || !why;
-        reason = why ? why : reason;
-    }
-    several_leave(j);
-    return any ? NULL : reason;
-}
-
 void submit_leave_queue(struct control *c, const struct transition *t)
 {
     several_unqueue(t->job);
@@ -154,34 +102,19 @@ void submit_leave_queue(struct control *c, const struct transition *t)
 /* Out of every queue; into those of its partitions when nothing but resources is missing. */
 void submit_enqueue(struct control *c, struct job *j)
 {
-    const char *reason = "Priority", *waits = depend_reason(c, j), *kept = NULL;
     several_unqueue(j);
-    priority_set_all(c, j);
-    bool ready = false;
-    const char *resv_waits = resv_bind_job(c, j);
+    enum reason reason = gate_of_job(c, j);
     j->resv_gone = j->resv_gone && j->held;
-    if (j->admin_hold)
-        reason = j->auto_requeues && j->auto_requeues >= c->conf->max_batch_requeue
-                     ? "JobHoldMaxRequeue"
-                     : "JobHeldAdmin";
-    else if (j->held)
-        reason = j->resv_gone ? "ReservationDeleted" : "JobHeldUser";
-    else if (waits)
-        reason = waits;
-    else if (j->begin_at > control_wall(c))
-        reason = "BeginTime";
-    else if (deadline_missed(c, j)) /* it is ended for that, in a moment */
-        reason = "DeadLine";
-    else if (resv_waits)
-        reason = resv_waits;
-    else if ((kept = queue_in_parts(c, j)) != NULL)
-        reason = kept;
-    else
-        ready = true;
+    priority_set_all(c, j);
+    if (!reason)
+        reason = gate_queue(c, j);
+    bool ready = !reason;
+    if (ready)
+        reason = REASON_PRIORITY;
     if (ready && c->announced) /* a shutdown is, and no pass will say so */
-        reason = "ReqNodeNotAvail";
+        reason = REASON_REQ_NODE_NOT_AVAIL;
     priority_accrue(c, j, ready);
-    if (!j->reason || !str_eq(j->reason, reason)) {
+    if (j->reason != reason) {
         j->reason = reason;
         free(take_ptr(j->reason_detail));
         job_touch(c->cluster, j);

@@ -67,11 +67,11 @@ static char *what_it_waits_for(struct control *c, struct job *j, const Pb__JobSp
     if (j->held)
         return mem_strdup("it would be held until it is released (scontrol release)");
     depend_place_name(c->cluster, j);
-    const char *reason = depend_reason(c, j);
+    enum reason reason = depend_reason(c, j);
     if (!reason)
         return NULL;
     const char *never =
-        str_eq(reason, "Dependency") ? "" : ", which have ended in another way: it never starts";
+        reason == REASON_DEPENDENCY ? "" : ", which have ended in another way: it never starts";
     return mem_printf("it would wait for other jobs (%s)%s", spec->dependency, never);
 }
 
@@ -144,7 +144,7 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
     j->id = 0; /* another one may get its number */
     j->reason = resv_bind_guest(c, j);
     if (j->begin_at > now)
-        j->reason = "BeginTime";
+        j->reason = REASON_BEGIN_TIME;
     return 0;
 }
 

@@ -50,7 +50,9 @@ static void apply_hold(struct control *c, const struct caller *who, struct job *
     else if (wanted)
         j->held = true;
     if (j->state != PB__JOB_STATE__PENDING && !job_is_final(j)) /* it is when it comes back */
-        j->reason = j->admin_hold ? "JobHeldAdmin" : j->held ? "JobHeldUser" : NULL;
+        j->reason = j->admin_hold ? REASON_JOB_HELD_ADMIN
+                    : j->held     ? REASON_JOB_HELD_USER
+                                  : REASON_NONE;
     if (was_held && !j->held && !j->admin_hold)
         priority_released(c, j);
 }
@@ -147,10 +149,10 @@ static int requeue(struct control *c, const struct caller *who, struct job *j,
     j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
     if (!job_is_final(j)) {
         attempt_make(j)->requeue_after = true;
-        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, NULL, "REQUEUE");
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, REASON_NONE, "REQUEUE");
     } else if (attempt_of(j)->completing) {
         attempt_make(j)->requeue_after = true;
-        j->reason = "Cleaning";
+        j->reason = REASON_CLEANING;
         job_touch(c->cluster, j);
         mail_event(c, j, JOB_MAIL_REQUEUE);
     } else {

@@ -5,4 +5,4 @@
 #include "cluster/cluster.h"
 
 /* 0, or an ERR_* of what it asks for too much of; *reason is Slurm's word for that. */
-int bounds_breach(const struct conf *conf, const struct job *j, const char **reason);
+int bounds_breach(const struct conf *conf, const struct job *j, enum reason *reason);

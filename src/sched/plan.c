@@ -259,7 +259,7 @@ static bool may_have_place(const struct plan *p, const struct job *j, bool first
 static void wait_for_licenses(struct plan *p, struct job *j, struct decision *d)
 {
     bool place = may_have_place(p, j, false);
-    d->reason = "Licenses";
+    d->reason = REASON_LICENSES;
     if (place)
         reserve(p, d);
     d->start_at = keep_licenses(p, j, place, d->start_at);
@@ -283,7 +283,7 @@ static bool explain_required(const struct plan *p, const struct job *j, struct d
 {
     if (!j->want.req || bitset_contains(p->cluster->pool.usable, j->want.req))
         return false;
-    d->reason = "ReqNodeNotAvail";
+    d->reason = REASON_REQ_NODE_NOT_AVAIL;
     d->detail = say_unavailable(p, j);
     return true;
 }
@@ -294,7 +294,7 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
 {
     const struct resv *in = resv_home(j);
     _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
-    d->reason = "Resources";
+    d->reason = REASON_RESOURCES;
     if (explain_required(p, j, d))
         return false;
     if (resv_explain(p->resv, j, set, d))
@@ -302,7 +302,7 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
     if (select_fits_idle(p->cluster, j, set))
         return false;
     if (select_possible(p->cluster, j, NULL) != 0)
-        d->reason = "BadConstraints";
+        d->reason = REASON_BAD_CONSTRAINTS;
     else
         d->detail = mem_strdup("Nodes required for job are DOWN, DRAINED or reserved for jobs in "
                                "higher priority partitions");
@@ -313,13 +313,13 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
  * another one than that before it. */
 static bool look_at(struct plan *p, struct job *j, bool counts, struct decision *d)
 {
-    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = "Priority"};
+    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = REASON_PRIORITY};
     if (j->want.req_gone) { /* nobody waits for it */
-        d->reason = "ReqNodeNotAvail";
+        d->reason = REASON_REQ_NODE_NOT_AVAIL;
         return true;
     }
     if (!array_has_room(j->array)) {
-        d->reason = "JobArrayTaskLimit";
+        d->reason = REASON_JOB_ARRAY_TASK_LIMIT;
         return true;
     }
     if (!license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec)) {
@@ -343,14 +343,14 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
         ahead_remove(p, j);
         license_begin(&p->claims, j, d->in, p->now_sec);
         d->kind = PLAN_START;
-        d->reason = NULL;
+        d->reason = REASON_NONE;
         d->backfilled = p->blocked || d->limit_sec;
         p->again = j->tasks.count ? j->id : 0;
         return true;
     }
     bool served = depth_is_served(p, j);
     if (!p->asks && served && preempt_look(p, j)) {
-        d->reason = "Resources";
+        d->reason = REASON_RESOURCES;
         d->victims = p->victims.data;
         d->n_victims = p->victims.len;
         license_claim(&p->claims, p->cluster, j, p->now_sec, p->now_sec, &p->work);
@@ -361,7 +361,7 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
     bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;
     bool kept_out = first && explain_blocked(p, j, d);
     if (first &&
-        str_eq(d->reason, "BadConstraints")) /* till another configuration: in nobody's way */
+        d->reason == REASON_BAD_CONSTRAINTS) /* till another configuration: in nobody's way */
         return true;
     if (!first)
         explain_required(p, j, d);
@@ -466,7 +466,7 @@ void plan_ask(struct plan *p, struct job *j, struct decision *d)
 {
     struct plan saved = *p;
     struct license_claims claims = {0};
-    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = "Priority"};
+    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = REASON_PRIORITY};
     if (depth_is_reached(p))
         return;
     vec_foreach (&p->claims.list, claim)
@@ -486,7 +486,7 @@ void plan_ask(struct plan *p, struct job *j, struct decision *d)
 
 void plan_visit(struct plan *p, struct job *guest, struct decision *d)
 {
-    *d = (struct decision){.kind = PLAN_WAIT, .job = guest, .reason = "Priority"};
+    *d = (struct decision){.kind = PLAN_WAIT, .job = guest, .reason = REASON_PRIORITY};
     p->guest = guest;
     select_clear(&p->room_at);
     if (!depth_is_reached(p))

@@ -55,7 +55,7 @@ struct decision {
     struct resv *in;        /* PLAN_START: the reservation it runs in; NULL: none */
     bool backfilled;
     int64_t limit_sec;       /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
-    const char *reason;      /* PLAN_WAIT: Slurm's word */
+    enum reason reason;      /* PLAN_WAIT */
     char *detail;            /* the sentence behind it, or NULL; the caller frees */
     const uint32_t *victims; /* PLAN_WAIT: jobs that are to make room for it, until the next one */
     size_t n_victims;

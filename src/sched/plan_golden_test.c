@@ -155,7 +155,7 @@ static void put_decision(const struct cluster *c, const struct decision *d, stru
         if (d->limit_sec)
             str_printf(out, " for %lld", (long long)d->limit_sec);
     } else {
-        str_printf(out, "waits: %s", d->detail ? d->detail : d->reason);
+        str_printf(out, "waits: %s", d->detail ? d->detail : reason_word(d->reason));
         for (size_t i = 0; i < d->n_victims; i++)
             str_printf(out, "%s%u", i ? " " : ", has room made by ", d->victims[i]);
         if (d->start_at)

@@ -34,14 +34,14 @@ static void describe(const struct cluster *c, const struct decision *d, struct s
     str_printf(out, "%s%u: ", out->len ? ", " : "", d->job->id);
     if (d->kind == PLAN_START) {
         _cleanup_free_ char *where = test_selection(c, &d->where);
-        assert_null(d->reason);
+        assert_int_equal(d->reason, REASON_NONE);
         assert_null(d->detail);
         str_printf(out, "%s%s", d->backfilled ? "+" : "", where);
         return;
     }
     assert_int_equal(d->where.shares.len, 0);
     assert_false(d->backfilled);
-    str_puts(out, d->reason);
+    str_puts(out, reason_word(d->reason));
     if (d->start_at)
         str_printf(out, "@%lld", (long long)d->start_at);
     if (d->detail)
@@ -377,7 +377,7 @@ static void many_heads(void **state)
         queue_in(c, i, i + 2, 60, "");
     plan_begin(&p, c, NOW, true);
     while (plan_next(&p, &d)) {
-        assert_string_equal(d.reason, "Resources");
+        assert_int_equal(d.reason, REASON_RESOURCES);
         /* Two at a time, each for a minute. */
         assert_int_equal(d.start_at,
                          heads < PLAN_RESERVATIONS ? NOW + 100 + (int64_t)heads / 2 * 60 : 0);

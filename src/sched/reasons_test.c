@@ -51,15 +51,18 @@ struct world {
 
 static size_t seen_starts, seen_behind, seen_kept; /* of all worlds: decisions of each sort */
 static struct {
-    const char *word;
+    enum reason reason;
     size_t seen;
-} seen_words[] = {
-    {"Resources"}, {"Priority"}, {"Licenses"}, {"ReqNodeNotAvail"}, {"BadConstraints"}};
+} seen_reasons[] = {{REASON_RESOURCES},
+                    {REASON_PRIORITY},
+                    {REASON_LICENSES},
+                    {REASON_REQ_NODE_NOT_AVAIL},
+                    {REASON_BAD_CONSTRAINTS}};
 
-static void wrong(const struct world *w, uint32_t id, const char *reason, const char *what)
+static void wrong(const struct world *w, uint32_t id, enum reason reason, const char *what)
 {
     fail_msg("seed %llu, job %u, %s: %s", (unsigned long long)w->seed, id,
-             reason ? reason : "start", what);
+             reason ? reason_word(reason) : "start", what);
 }
 
 static const struct need *need_of(const struct world *w, uint32_t id)
@@ -218,21 +221,21 @@ static void check_start(struct world *w, const struct decision *d)
     vec_foreach (&d->where.shares, s) {
         h.nodes |= 1u << s->node;
         if (s->units != (need->whole ? CPUS : need->cpus) || s->mem_mib != need->mem)
-            wrong(w, h.id, NULL, "gets another amount");
+            wrong(w, h.id, REASON_NONE, "gets another amount");
         if (!fits_at(w, NULL, 0, s->node, NOW, need))
-            wrong(w, h.id, NULL, "gets what is not free");
+            wrong(w, h.id, REASON_NONE, "gets what is not free");
     }
     if (!is_choice(need, h.nodes, allowed(w, need)))
-        wrong(w, h.id, NULL, "gets nodes that are not for it");
+        wrong(w, h.id, REASON_NONE, "gets nodes that are not for it");
     if (need->licences > licences_free(w))
-        wrong(w, h.id, NULL, "gets licences that are not free");
+        wrong(w, h.id, REASON_NONE, "gets licences that are not free");
     if (w->blocked[need->part] && !w->backfill)
-        wrong(w, h.id, NULL, "overtakes another");
+        wrong(w, h.id, REASON_NONE, "overtakes another");
     vec_push(&w->held, h);
     seen_starts++;
     seen_behind += w->heads.len > 0;
     if (!promises_can_be_kept(w))
-        wrong(w, h.id, NULL, "delays a start that was promised before");
+        wrong(w, h.id, REASON_NONE, "delays a start that was promised before");
 }
 
 static bool earlier_needs_licences(const struct world *w)
@@ -244,7 +247,7 @@ static bool earlier_needs_licences(const struct world *w)
 }
 
 /* It waits for what it needs: it does not fit, or what it would take may be kept for others. */
-static void check_needs(const struct world *w, uint32_t id, const char *reason)
+static void check_needs(const struct world *w, uint32_t id, enum reason reason)
 {
     bool fits = fits_now(w, id);
     seen_kept += fits;
@@ -283,31 +286,31 @@ static void check_wait(struct world *w, const struct decision *d)
     uint32_t id = d->job->id;
     const struct need *need = need_of(w, id);
     bool behind = w->blocked[need->part];
-    for (size_t i = 0; i < COUNT(seen_words); i++)
-        seen_words[i].seen += str_eq(seen_words[i].word, d->reason);
-    if (str_eq(d->reason, "Licenses")) {
+    for (size_t i = 0; i < COUNT(seen_reasons); i++)
+        seen_reasons[i].seen += seen_reasons[i].reason == d->reason;
+    if (d->reason == REASON_LICENSES) {
         if (need->licences <= licences_free(w) && !earlier_needs_licences(w))
             wrong(w, id, d->reason, "there are enough");
         if (!need->licences)
             wrong(w, id, d->reason, "it needs none");
-    } else if (str_eq(d->reason, "ReqNodeNotAvail")) {
+    } else if (d->reason == REASON_REQ_NODE_NOT_AVAIL) {
         if ((need->required & ~w->usable) == 0)
             wrong(w, id, d->reason, "all are available");
         if (!behind)
             block(w, d, need->part);
-    } else if (str_eq(d->reason, "Resources")) {
+    } else if (d->reason == REASON_RESOURCES) {
         if (behind)
             wrong(w, id, d->reason, "it is not the first");
         check_needs(w, id, d->reason);
         block(w, d, need->part);
-    } else if (str_eq(d->reason, "Priority")) {
+    } else if (d->reason == REASON_PRIORITY) {
         if (!behind)
             wrong(w, id, d->reason, "nobody is before it");
         if (need->required & ~w->usable)
             wrong(w, id, d->reason, "a node that it requires is down");
         if (w->backfill)
             check_needs(w, id, d->reason);
-    } else if (str_eq(d->reason, "BadConstraints")) {
+    } else if (d->reason == REASON_BAD_CONSTRAINTS) {
         VEC(struct held) none = {0};
         struct world idle = *w;
         memcpy(&idle.held, &none, sizeof none);
@@ -432,8 +435,8 @@ static void draw(struct world *w, uint64_t seed)
 static void put_decision(struct world *w, const struct decision *d, struct str *said)
 {
     _cleanup_free_ char *where = test_selection(w->c, &d->where);
-    str_printf(said, "%u %s %s %lld\n", d->job->id, d->reason ? d->reason : "start", where,
-               (long long)d->start_at);
+    str_printf(said, "%u %s %s %lld\n", d->job->id, d->reason ? reason_word(d->reason) : "start",
+               where, (long long)d->start_at);
 }
 
 static void commit(struct world *w, struct decision *d)
@@ -492,9 +495,10 @@ static void reasons_are_true(void **state)
         world_done(&w);
     }
     assert_true(seen_starts > STATES && seen_behind > STATES / 10 && seen_kept > STATES / 20);
-    for (size_t i = 0; i < COUNT(seen_words); i++)
-        if (seen_words[i].seen < STATES / 50)
-            fail_msg("%s was seen %zu times only", seen_words[i].word, seen_words[i].seen);
+    for (size_t i = 0; i < COUNT(seen_reasons); i++)
+        if (seen_reasons[i].seen < STATES / 50)
+            fail_msg("%s was seen %zu times only", reason_word(seen_reasons[i].reason),
+                     seen_reasons[i].seen);
 }
 
 /* The same state gives the same decisions, in whatever order it came to be. */

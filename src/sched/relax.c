@@ -283,7 +283,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__JobSpec changed = *spec;
-    const char *reason;
+    enum reason reason;
     *out = (struct job){.id = j->id,
                         .uid = j->uid,
                         .gid = j->gid,

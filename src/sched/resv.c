@@ -302,7 +302,7 @@ bool resv_explain(struct resv_plan *p, const struct job *j, const struct bitset 
     if (j->resv_asked) {
         if (has_time(p, j))
             return false;
-        d->reason = "Reservation";
+        d->reason = REASON_RESERVATION;
         return true;
     }
     _cleanup_bitset_ struct bitset *left = bitset_dup(set);
@@ -312,10 +312,10 @@ bool resv_explain(struct resv_plan *p, const struct job *j, const struct bitset 
     const char *detail = "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher "
                          "priority partitions";
     if (is_for_maint(p, j, j->want.req ? j->want.req : set)) {
-        d->reason = "ReqNodeNotAvail";
+        d->reason = REASON_REQ_NODE_NOT_AVAIL;
         detail = "ReqNodeNotAvail, Reserved for maintenance";
     } else if (j->want.req) {
-        d->reason = "ReqNodeNotAvail";
+        d->reason = REASON_REQ_NODE_NOT_AVAIL;
         detail = "ReqNodeNotAvail, May be reserved for other job";
     }
     d->detail = mem_strdup(detail);

@@ -71,7 +71,7 @@ static void expect(struct cluster *c, bool backfill, const char *decisions)
         if (d.kind == PLAN_START)
             commit(c, &d, &out);
         else
-            str_puts(&out, d.detail ? d.detail : d.reason);
+            str_puts(&out, d.detail ? d.detail : reason_word(d.reason));
         if (d.start_at)
             str_printf(&out, "@%lld", (long long)d.start_at - NOW);
         d.job->expected_at = d.start_at;

@@ -8,10 +8,12 @@
 #define ANYTHING (RELAX_OF_REQUEST | RELAX_BIT(PARTITION) | RELAX_BIT(PRIORITY))
 
 static const struct {
-    const char *word, *slurm, *sentence;
+    const char *word, *sentence;
+    enum reason reason;
     uint32_t kinds;
 } rules[WHY_RULES] = {
-#define WHY(id, word_, slurm_, kinds_, sentence_) [WHY_##id] = {word_, slurm_, sentence_, kinds_},
+#define WHY(id, word_, reason_, kinds_, sentence_)                                                 \
+    [WHY_##id] = {word_, sentence_, REASON_##reason_, kinds_},
 #include "sched/why.def"
 #undef WHY
 };
@@ -31,10 +33,10 @@ uint32_t why_kinds(enum why_rule rule)
     return rules[rule].kinds;
 }
 
-static bool rule_of_word(const char *word, enum why_rule *rule)
+static bool rule_of_reason(enum reason reason, enum why_rule *rule)
 {
-    for (int i = 0; word && i < WHY_RULES; i++)
-        if (rules[i].slurm && str_eq(rules[i].slurm, word)) {
+    for (int i = 0; reason && i < WHY_RULES; i++)
+        if (rules[i].reason == reason) {
             *rule = (enum why_rule)i;
             return true;
         }
@@ -116,7 +118,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
     enum why_rule rule;
     struct job same;
     struct decision d;
-    if (rule_of_word(j->reason, &rule) && !several_is_queued(j)) /* a guest has one only then */
+    if (rule_of_reason(j->reason, &rule) && !several_is_queued(j)) /* a guest has one only then */
         return rule;
     if (w->q.announced)
         return WHY_SHUTDOWN;
@@ -130,7 +132,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
         rule = WHY_NOW;
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
         rule = WHY_REQUIRED;
-    else if (!rule_of_word(d.reason, &rule))
+    else if (!rule_of_reason(d.reason, &rule))
         rule = rule_of_needs(w, &same);
     select_done(&d.where);
     free(d.detail);

@@ -238,7 +238,7 @@ static void place(struct life *l, struct job *j, const Pb__JobSpec *s)
 /* The planner has foreseen its start. */
 static bool is_head(const struct decision *d)
 {
-    return d->job && d->start_at && str_eq(d->reason, "Resources");
+    return d->job && d->start_at && d->reason == REASON_RESOURCES;
 }
 
 static void keep_word(struct life *l, struct job *j, const Pb__WhyChange *change)
