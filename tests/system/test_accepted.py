@@ -98,7 +98,7 @@ def test_a_job_may_be_longer_than_its_reservation(make_cluster):
     job = c.sbatch("--reservation=r,s", "-t60", "-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(job) == "RUNNING", "the job runs in the reservation")
     assert c.run(["squeue", "-h", "-j", str(job), "-o", "%N %v"]).ok() == "n1 r,s"
-    for reservation, jobs in (("r", [str(job)]), ("s", [])):
+    for reservation, jobs in (("r", [str(job)]), ("s", [str(job)]), ("t", [])):
         assert c.run(f"squeue -h --reservation={reservation} -o %i").ok().split() == jobs
     assert c.job(job)["Reservation"] == "r,s" and c.json(f"scontrol show job {job}")["jobs"][0]["resv_name"] == "r,s"
     c.run(f"scancel {job}").ok()

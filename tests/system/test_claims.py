@@ -224,7 +224,7 @@ def test_refusals_do_not_fill_the_log(private):
         assert is_error(sender.ask("slurmctld", 18, b""))
     sender.close()
     lines = [line for line in log_of(c, "slurmctld")[at:].splitlines() if f"uid {uid}" in line]
-    assert len({line[:17] for line in lines}) > 1 or len(lines) == 60, lines  # unless a minute has ended meanwhile
+    assert 0 < len(lines) <= 120, lines  # a minute of the limit may end meanwhile
 
 
 def listening_port(pid):

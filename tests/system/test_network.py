@@ -241,7 +241,7 @@ def test_srun(net):
     for trial in range(10):  # the end may come before the answer to the launch
         for proxy in roads:
             proxy.kinds.clear()
-        run_srun(net, 0, f"whole{trial}").ok()
+        run_srun(net, 0, f"first{trial}").ok()
         kinds = seen(roads)
         if (DOWN, 60) in kinds:
             break

@@ -49,6 +49,7 @@ def test_core_file(cluster):
     cluster.run(["sh", "-c", f"ulimit -c unlimited; {crash}"]).fails("task 0: Segmentation fault (core dumped)")
     core, = there.iterdir()
     assert core.name.startswith("core") and core.stat().st_uid == os.geteuid() and core.stat().st_mode & 0o077 == 0
+    core.unlink()  # none is to be left at the end
 
 
 def test_a_step_shows_its_network(cluster):
