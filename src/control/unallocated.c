@@ -3,6 +3,8 @@
  * srun --no-allocate: a step on named nodes without a job (docs/adr/0026). Nothing of it is kept
  * here: it has an id that no job has, and its nodes end it when its tasks have ended.
  */
+#include <stdlib.h>
+
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/step_cpus.h"
@@ -69,7 +71,9 @@ static void job_end(struct job *j)
 {
     vec_foreach (&attempt_of(j)->alloc, a)
         bitset_free(a->busy);
-    vec_done(&attempt_make(j)->alloc);
+    if (j->attempt)
+        vec_done(&j->attempt->alloc);
+    free(take_ptr(j->attempt));
     job_packed_done(&j->spec);
 }
 
