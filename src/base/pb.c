@@ -14,20 +14,42 @@ const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *
     return protobuf_c_message_descriptor_get_field_by_name(type, name);
 }
 
-uint64_t pb_field_bits(const ProtobufCMessageDescriptor *type, const char *names)
+void pb_fields_put(struct pb_fields *s, unsigned number, bool in)
 {
-    uint64_t set = 0;
+    assert(number < PB_FIELD_WORDS * 64);
+    uint64_t bit = UINT64_C(1) << (number % 64);
+    s->words[number / 64] = in ? s->words[number / 64] | bit : s->words[number / 64] & ~bit;
+}
+
+void pb_fields_add(struct pb_fields *s, const ProtobufCMessageDescriptor *type, const char *names)
+{
     while (*names) {
         char name[32];
         size_t len = strcspn(names, " ");
+        assert(len < sizeof(name));
         memcpy(name, names, len);
         name[len] = '\0';
         const ProtobufCFieldDescriptor *field = pb_find_field(type, name);
-        assert(field && field->id < 64); /* a set of fields has 64 bits */
-        set |= UINT64_C(1) << field->id;
+        assert(field);
+        pb_fields_put(s, field->id, true);
         names += len + (names[len] == ' ');
     }
-    return set;
+}
+
+bool pb_fields_are_all(const struct pb_fields *s)
+{
+    for (size_t i = 0; i < PB_FIELD_WORDS; i++)
+        if (s->words[i] != UINT64_MAX)
+            return false;
+    return true;
+}
+
+struct pb_fields pb_fields_read(const uint64_t *words, size_t count)
+{
+    struct pb_fields s = count ? (struct pb_fields){0} : PB_ALL_FIELDS;
+    for (size_t i = 0; i < count && i < PB_FIELD_WORDS; i++)
+        s.words[i] = words[i];
+    return s;
 }
 
 size_t pb_value_size(const ProtobufCFieldDescriptor *field)
@@ -160,8 +182,9 @@ static size_t wire_size(unsigned kind, const uint8_t *at, const uint8_t *end)
     }
 }
 
-void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out)
+void pb_pick_fields(const void *data, size_t len, const struct pb_fields *wanted, struct str *out)
 {
+    bool all = pb_fields_are_all(wanted);
     if (len == 0) /* there may be no data at all */
         return;
     const uint8_t *at = data, *end = at + len;
@@ -171,7 +194,7 @@ void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *o
         size_t size = head ? wire_size(tag & 7, at + head, end) : 0;
         if (!size || size > (size_t)(end - at) - head)
             return;
-        if (tag >> 3 < 64 && wanted >> (tag >> 3) & 1)
+        if (all || pb_fields_have(wanted, tag >> 3))
             str_append(out, at, head + size);
         at += head + size;
     }

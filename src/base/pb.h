@@ -20,9 +20,22 @@
 const ProtobufCFieldDescriptor *pb_find_field(const ProtobufCMessageDescriptor *type,
                                               const char *name);
 
-/* The bits 1 << number of the fields that a text names, blanks between them; every one must be one
- * of the type's, and below 64. */
-uint64_t pb_field_bits(const ProtobufCMessageDescriptor *type, const char *names);
+/* A set of numbers of fields below 256: bit N % 64 of word N / 64. In messages it is its words,
+ * from the first on; no word at all is the set of all fields. */
+#define PB_FIELD_WORDS 4
+struct pb_fields {
+    uint64_t words[PB_FIELD_WORDS];
+};
+#define PB_ALL_FIELDS ((struct pb_fields){{UINT64_MAX, UINT64_MAX, UINT64_MAX, UINT64_MAX}})
+static inline bool pb_fields_have(const struct pb_fields *s, uint64_t number)
+{
+    return number < PB_FIELD_WORDS * 64 && s->words[number / 64] >> (number % 64) & 1;
+}
+void pb_fields_put(struct pb_fields *s, unsigned number, bool in);
+/* The fields that a text names, blanks between them; every one must be one of the type. */
+void pb_fields_add(struct pb_fields *s, const ProtobufCMessageDescriptor *type, const char *names);
+bool pb_fields_are_all(const struct pb_fields *s);
+struct pb_fields pb_fields_read(const uint64_t *words, size_t count);
 
 /* Bytes of one value of the field, where it lies in its message. */
 size_t pb_value_size(const ProtobufCFieldDescriptor *field);
@@ -42,9 +55,9 @@ bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
 const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, size_t items,
                                                   size_t text);
 
-/* Appends of a packed message the fields whose bit is set in 'wanted' (numbers below 64), whole and
- * unchanged. What does not parse ends it. */
-void pb_pick_fields(const void *data, size_t len, uint64_t wanted, struct str *out);
+/* Appends of a packed message the fields that are wanted, whole and as they came; of all, also
+ * those with numbers beyond a set. Data that is cut or spoiled: what is before the fault. */
+void pb_pick_fields(const void *data, size_t len, const struct pb_fields *wanted, struct str *out);
 
 /* As arena_unpack(), but a bytes field of the message itself that is long, and the only one, stays
  * where it came: it points into data, and is valid as long as that. What is much is not copied. */

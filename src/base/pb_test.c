@@ -120,26 +120,27 @@ static void fields_are_picked_from_packed_bytes(void **state)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     pb_pack(&s.base, &packed);
-    pb_pick_fields(packed.data, packed.len, 1u << 1 | 1u << 17, &some); /* name, memory per node */
+    static const struct pb_fields two = {{1u << 1 | 1u << 17}}; /* name, memory per node */
+    pb_pick_fields(packed.data, packed.len, &two, &some);
     const Pb__JobSpec *t = arena_unpack(&arena, type, some.data, some.len);
     assert_non_null(t);
     assert_string_equal(t->name, "x");
     assert_true(t->mem_per_node_mib == UINT64_MAX - 1);
     assert_false(t->has_min_nodes || t->has_exclusive || t->has_nice || t->has_request_id);
     str_clear(&some);
-    pb_pick_fields(packed.data, packed.len, UINT64_MAX, &some);
+    pb_pick_fields(packed.data, packed.len, &PB_ALL_FIELDS, &some);
     assert_int_equal(some.len, packed.len);
     assert_memory_equal(some.data, packed.data, packed.len);
     for (size_t len = 0; len < packed.len; len++) { /* cut anywhere: no more than what is whole */
         str_clear(&some);
-        pb_pick_fields(packed.data, len, UINT64_MAX, &some);
+        pb_pick_fields(packed.data, len, &PB_ALL_FIELDS, &some);
         assert_true(some.len <= len);
     }
     static const uint8_t bad[][3] = {
         {0x80, 0x80, 0x80}, {0x0a, 0xff, 0x01}, {0x0b, 0, 0}, {0x09, 1, 2}};
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         str_clear(&some);
-        pb_pick_fields(bad[i], sizeof(bad[i]), UINT64_MAX, &some);
+        pb_pick_fields(bad[i], sizeof(bad[i]), &PB_ALL_FIELDS, &some);
         assert_int_equal(some.len, 0);
     }
     str_done(&packed);

@@ -195,7 +195,9 @@ static const char *name_of(struct job *j)
     _cleanup_str_ struct str picked = STR_INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    pb_pick_fields(j->spec.data, j->spec.len, pb_field_bits(type, "name"), &picked);
+    struct pb_fields name = {0};
+    pb_fields_add(&name, type, "name");
+    pb_pick_fields(j->spec.data, j->spec.len, &name, &picked);
     const Pb__JobSpec *spec = arena_unpack(&arena, type, picked.data, picked.len);
     const char *text = spec && spec->name ? spec->name : "";
     size_t size = strlen(text) + 1;

@@ -364,13 +364,16 @@ static void pack_live(const struct node *n, Pb__NodeRecord *m)
 
 #define NODE_GRES_USED 56 /* number of the field */
 
-static bool wants(uint64_t fields, unsigned first, unsigned last)
+static bool wants(const struct pb_fields *fields, unsigned first, unsigned last)
 {
-    return fields >> first & ((UINT64_C(1) << (last - first + 1)) - 1);
+    for (unsigned number = first; number <= last; number++)
+        if (pb_fields_have(fields, number))
+            return true;
+    return false;
 }
 
 /* What a registration said, which is unpacked for it: arch to daemon_start_at, real_... */
-static bool wants_registered(uint64_t fields)
+static bool wants_registered(const struct pb_fields *fields)
 {
     return wants(fields, 24, 28) || wants(fields, 37, 38) || wants(fields, 42, 45);
 }
@@ -389,7 +392,7 @@ void node_view_done(struct node_view *v)
 }
 
 void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
-                   uint64_t fields)
+                   const struct pb_fields *fields)
 {
     Pb__NodeRecord *m = &v->record;
     pb__node_record__init(m);

@@ -11,8 +11,8 @@
 #include "cluster/node_list.h"
 
 #define LOOK_MAX 4096 /* nodes of one call: under a millisecond */
-#define NAME_FIELD (UINT64_C(1) << 1)
-#define COUNT_FIELD (UINT64_C(1) << 55)
+#define NAME_FIELD 1
+#define COUNT_FIELD 55
 
 struct run { /* of nodes that are alike */
     const struct node_query *query;
@@ -25,19 +25,13 @@ struct run { /* of nodes that are alike */
     struct str packed, some;
 };
 
-/* Numbers from 64 on have no bit: they come with all fields. */
-static bool is_asked_for(uint64_t fields, unsigned id)
-{
-    return id < 64 ? fields >> id & 1 : fields == UINT64_MAX;
-}
-
 static void run_init(struct run *r, const struct node_query *q)
 {
     *r = (struct run){.query = q};
     node_view_init(&r->views[0]);
     node_view_init(&r->views[1]);
     pb_each_field (&pb__node_record__descriptor, field)
-        if (is_asked_for(q->fields, field->id) && field->id != 1 &&
+        if (pb_fields_have(&q->fields, field->id) && field->id != NAME_FIELD &&
             field->label != PROTOBUF_C_LABEL_REPEATED)
             r->compared[r->compared_count++] = field;
 }
@@ -62,7 +56,8 @@ static bool goes_on(const struct run *r)
 static void run_end(struct run *r, struct str *out)
 {
     Pb__NodeRecord *m = &r->views[r->first].record;
-    uint64_t fields = r->query->fields | NAME_FIELD;
+    struct pb_fields fields = r->query->fields;
+    pb_fields_put(&fields, NAME_FIELD, true);
     _cleanup_str_ struct str names = STR_INIT;
     if (!r->count)
         return;
@@ -72,15 +67,16 @@ static void run_end(struct run *r, struct str *out)
         m->name = (char *)str_cstr(&names);
         m->has_count = true;
         m->count = (uint32_t)r->count;
-        fields |= COUNT_FIELD;
+        pb_fields_put(&fields, COUNT_FIELD, true);
     }
     r->count = 0;
     str_clear(&r->packed);
     str_clear(&r->some);
     pb_pack(&m->base, &r->packed);
-    if (fields != UINT64_MAX)
-        pb_pick_fields(r->packed.data, r->packed.len, fields, &r->some);
-    const struct str *bytes = fields != UINT64_MAX ? &r->some : &r->packed;
+    bool all = pb_fields_are_all(&fields);
+    if (!all)
+        pb_pick_fields(r->packed.data, r->packed.len, &fields, &r->some);
+    const struct str *bytes = all ? &r->packed : &r->some;
     pb_pack_field(1, bytes->data, bytes->len, out);
 }
 
@@ -92,7 +88,7 @@ static bool is(const char *text, const char *name)
 static void run_add(struct run *r, const struct cluster *c, const struct node *n, struct str *out)
 {
     struct node_view *next = &r->views[!r->first];
-    node_view_set(next, c, n, r->query->fields);
+    node_view_set(next, c, n, &r->query->fields);
     if (r->query->group) {
         if (is(next->record.hostname, n->name))
             next->record.hostname = NULL;

@@ -2,6 +2,7 @@
 /* Nodes as listings show them. */
 #pragma once
 
+#include "base/pb.h"
 #include "cluster/cluster.h"
 
 /* A node as listings show it. Texts are borrowed from the node, or lie in the view. */
@@ -12,13 +13,13 @@ struct node_view {
 };
 void node_view_init(struct node_view *v);
 void node_view_done(struct node_view *v);
-/* Fields whose bit is not set in 'fields' may be missing. */
+/* Fields that are not in 'fields' may be missing. */
 void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
-                   uint64_t fields);
+                   const struct pb_fields *fields);
 
 struct node_query {
     const struct bitset *nodes; /* NULL: all */
-    uint64_t fields;            /* of NodeRecord, as bits; the name always comes */
+    struct pb_fields fields;    /* of NodeRecord; the name always comes */
     bool group;                 /* see Pb__NodeFilter */
 };
 /* Appends elements of a NodeList, from the node at *cursor on, until they have more than 'budget'

@@ -32,7 +32,7 @@ static const Pb__NodeRecord *listed(const struct cluster *c, const char *name, s
     struct str packed = STR_INIT;
     struct node_view view;
     node_view_init(&view);
-    node_view_set(&view, c, node(c, name), UINT64_MAX);
+    node_view_set(&view, c, node(c, name), &PB_ALL_FIELDS);
     pb_pack(&view.record.base, &packed);
     node_view_done(&view);
     return unpack(arena, &packed);

@@ -13,7 +13,7 @@
 #include "control/private.h"
 
 #define EPOCH_SHIFT 40
-#define RESV_FIELD (UINT64_C(1) << 63) /* of a NodeRecord: the reservation it is in */
+#define RESV_FIELD 63 /* of a NodeRecord: the reservation it is in */
 
 static bool state_matches(const struct job *j, const Pb__JobFilter *f)
 {
@@ -27,17 +27,17 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
     return f->has_completing && f->completing && attempt_of(j)->completing;
 }
 
-#define LIVE_REQUIRED (UINT64_C(1) << 1 | UINT64_C(1) << 2) /* job_id, state */
-
 static void put_some(const struct job *j, const Pb__JobFilter *f, struct str *part, struct str *out)
 {
+    struct pb_fields spec = pb_fields_read(f->spec_fields, f->n_spec_fields),
+                     live = pb_fields_read(f->live_fields, f->n_live_fields);
+    pb_fields_put(&live, 1, true); /* job_id */
+    pb_fields_put(&live, 2, true); /* state */
     str_clear(part);
-    pb_pick_fields(j->spec.data, j->spec.len, f->has_spec_fields ? f->spec_fields : UINT64_MAX,
-                   part);
+    pb_pick_fields(j->spec.data, j->spec.len, &spec, part);
     pb_pack_field(1, part->data, part->len, out);
     str_clear(part);
-    pb_pick_fields(j->live.data, j->live.len,
-                   f->has_live_fields ? f->live_fields | LIVE_REQUIRED : UINT64_MAX, part);
+    pb_pick_fields(j->live.data, j->live.len, &live, part);
     pb_pack_field(2, part->data, part->len, out);
 }
 
@@ -61,7 +61,7 @@ static void add_job(struct control *c, struct job *j, const Pb__JobFilter *f, st
     str_clear(record);
     if (f->has_with_steps && f->with_steps) {
         job_pack_record(j, record);
-    } else if (f->has_spec_fields || f->has_live_fields) {
+    } else if (f->n_spec_fields || f->n_live_fields) {
         put_some(j, f, &pieces->part, record);
     } else {
         pb_pack_field(1, j->spec.data, j->spec.len, record);
@@ -255,11 +255,11 @@ bool control_list_nodes(struct control *c, const struct caller *who, const Pb__N
     _cleanup_bitset_ struct bitset *nodes = asked_nodes(c, f);
     struct node_query query = {
         .nodes = nodes,
-        .fields = f->has_fields ? f->fields : UINT64_MAX,
+        .fields = pb_fields_read(f->fields, f->n_fields),
         .group = f->has_group && f->group,
     };
     if (control_hides(c, who, "reservations"))
-        query.fields &= ~RESV_FIELD;
+        pb_fields_put(&query.fields, RESV_FIELD, false);
     Pb__NodeList first = PB__NODE_LIST__INIT;
     if (!*cursor) {
         SET(&first, stamp, stamp_now(c));

@@ -63,8 +63,10 @@ static void test_groups(void **state)
     struct fixture *f = fixture_new(NODES);
     arena_init(&arena, 0);
     filter.nodes = (char *)"n[1-5]";
-    filter.has_fields = true;
-    filter.fields = pb_field_bits(&pb__node_record__descriptor, "partitions cpus");
+    struct pb_fields fields = {0};
+    pb_fields_add(&fields, &pb__node_record__descriptor, "partitions cpus");
+    filter.fields = fields.words;
+    filter.n_fields = PB_FIELD_WORDS;
     const Pb__NodeList *l = list(f, &filter, &arena);
     assert_int_equal(l->n_nodes, 5);
     assert_int_equal(l->nodes[4]->cpus, 4);

@@ -35,9 +35,9 @@ struct kind {
 
 static void pick_account(const struct job *j, struct str *out)
 {
-    static const uint64_t fields = UINT64_C(1) << 3 | UINT64_C(1) << 4;
+    static const struct pb_fields fields = {{UINT64_C(1) << 3 | UINT64_C(1) << 4}};
     str_clear(out);
-    pb_pick_fields(j->spec.data, j->spec.len, fields, out);
+    pb_pick_fields(j->spec.data, j->spec.len, &fields, out);
 }
 
 static bool is_of_kind(const struct job *j, const struct kind *kind, struct str *scratch)

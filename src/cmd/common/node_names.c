@@ -22,7 +22,9 @@ int node_names_check(const char *list, struct err *err)
         return err_set(err, -ERR_NO_NODE, "Invalid node name %s", list);
     hostlist_uniq(unknown);
     filter.nodes = (char *)list;
-    filter.has_fields = 1; /* the names are enough */
+    uint64_t none = 0; /* the names are enough */
+    filter.fields = &none;
+    filter.n_fields = 1;
     int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, unknown, err);
     if (r == -ERR_ACCESS) /* PrivateData=nodes: the names are hidden from this user */
         return 0;

@@ -95,9 +95,11 @@ static int ask_plans(struct show *s, const Pb__JobFilter *chosen, struct err *er
     filter.has_all_states = 0;
     filter.state = &pending;
     filter.n_state = 1;
-    filter.has_spec_fields = filter.has_live_fields = 1;
-    filter.spec_fields = 0;
-    filter.live_fields = pb_field_bits(&pb__job_live__descriptor, "start_at");
+    struct pb_fields spec = {0}, live = {0};
+    pb_fields_add(&live, &pb__job_live__descriptor, "start_at");
+    filter.spec_fields = spec.words;
+    filter.live_fields = live.words;
+    filter.n_spec_fields = filter.n_live_fields = PB_FIELD_WORDS;
     int rc = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_planned, s, err);
     vec_foreach (&s->plans, plan) {
         Pb__WhyRequest request = PB__WHY_REQUEST__INIT;

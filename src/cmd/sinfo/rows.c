@@ -263,19 +263,21 @@ bool rows_show_hosts(const struct listing *l)
     return false;
 }
 
-static uint64_t needs_of(const struct listing_field *f)
+static void add_needs(struct pb_fields *needs, const struct listing_field *f)
 {
-    return pb_field_bits(&pb__node_record__descriptor, traits[f - fields].needs);
+    pb_fields_add(needs, &pb__node_record__descriptor, traits[f - fields].needs);
 }
 
-uint64_t rows_needs(const struct listing *l)
+struct pb_fields rows_needs(const struct listing *l)
 {
-    uint64_t bits = pb_field_bits(&pb__node_record__descriptor, ROWS_NEEDS);
+    struct pb_fields needs = {0};
+    pb_fields_add(&needs, &pb__node_record__descriptor, ROWS_NEEDS);
     vec_foreach (&l->columns, c)
-        bits |= c->field ? needs_of(c->field) : 0;
+        if (c->field)
+            add_needs(&needs, c->field);
     vec_foreach (&l->keys, key)
-        bits |= needs_of(key->field);
-    return bits;
+        add_needs(&needs, key->field);
+    return needs;
 }
 
 /* The ranges of one node. */

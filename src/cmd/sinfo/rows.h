@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/hostlist.h"
+#include "base/pb.h"
 #include "base/vec.h"
 #include "cmd/common/listing.h"
 #include "proto/node.pb-c.h"
@@ -67,5 +68,5 @@ void rows_done(struct rows *r);
 bool rows_show_partition(const struct listing *l);
 /* Whether columns or keys are each node's own, so that units of several nodes would not do. */
 bool rows_show_hosts(const struct listing *l);
-/* The fields of NodeRecord that columns and keys are made of, as bits. */
-uint64_t rows_needs(const struct listing *l);
+/* The fields of NodeRecord that columns and keys are made of. */
+struct pb_fields rows_needs(const struct listing *l);

@@ -84,13 +84,15 @@ static bool is_apart(const struct table *t)
     return is_json(t) || t->options->by_node || rows_show_hosts(&t->listing);
 }
 
-void table_ask(const struct table *t, Pb__NodeFilter *filter)
+void table_ask(struct table *t, Pb__NodeFilter *filter)
 {
     filter->nodes = (char *)t->options->nodes;
     if (is_json(t))
         return;
-    filter->has_fields = filter->has_group = filter->group = 1;
-    filter->fields = rows_needs(&t->listing);
+    filter->has_group = filter->group = 1;
+    t->needs = rows_needs(&t->listing);
+    filter->fields = t->needs.words;
+    filter->n_fields = PB_FIELD_WORDS;
 }
 
 void table_take_parts(struct table *t, const Pb__PartList *list)

@@ -14,7 +14,8 @@
 struct table {
     const struct options *options;
     struct listing listing;
-    struct arena arena; /* for the answers, which must stay until the end */
+    struct pb_fields needs; /* of NodeRecord */
+    struct arena arena;     /* for the answers, which must stay until the end */
     VEC(const Pb__PartRecord *) parts;
     VEC(struct rows_unit) units;
 };
@@ -22,7 +23,7 @@ struct table {
 void table_init(struct table *t, const struct options *o); /* reports what is wrong with formats */
 void table_done(struct table *t);
 
-void table_ask(const struct table *t, Pb__NodeFilter *filter); /* texts are the options' */
+void table_ask(struct table *t, Pb__NodeFilter *filter); /* texts are the options' */
 void table_take_parts(struct table *t, const Pb__PartList *list);
 /* Takes groups apart or over; their records are changed. -ERR_PROTOCOL. */
 int table_take_nodes(struct table *t, const Pb__NodeList *list, struct err *err);

@@ -131,7 +131,7 @@ static struct cluster *draw(void)
 static size_t take(const struct cluster *c, struct table *t, bool grouped)
 {
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
-    struct node_query query = {.fields = UINT64_MAX};
+    struct node_query query = {.fields = PB_ALL_FIELDS};
     struct bitset *nodes = NULL;
     struct str out = STR_INIT;
     uint64_t cursor = 0;
@@ -145,8 +145,8 @@ static size_t take(const struct cluster *c, struct table *t, bool grouped)
     }
     table_take_parts(t, arena_unpack(&t->arena, &pb__part_list__descriptor, out.data, out.len));
     table_ask(t, &filter);
-    if (grouped && filter.has_fields) {
-        query.fields = filter.fields;
+    if (grouped && filter.n_fields) {
+        query.fields = pb_fields_read(filter.fields, filter.n_fields);
         query.group = filter.group;
     }
     if (filter.nodes && cluster_node_set(c, filter.nodes, &nodes, NULL) == 0)

@@ -155,7 +155,7 @@ static int on_pending(void *ctx, const ProtobufCMessage *message, struct err *er
 static int ask_starts(struct list *l, const Pb__JobFilter *chosen, struct err *err)
 {
     Pb__JobFilter filter = *chosen;
-    filter.has_spec_fields = filter.has_live_fields = 0;
+    filter.n_spec_fields = filter.n_live_fields = 0;
     int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_pending, l, err);
     vec_foreach (&l->starts, s) {
         Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
@@ -254,17 +254,15 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
         filter->has_completing = filter->completing = 1;
 }
 
-/* A table needs little of each job. The reservation that a job is in has a field number above 63,
- * so that no bit asks for it. */
-static void put_needs(const struct list *l, Pb__JobFilter *filter)
+/* A table needs little of each job. */
+static void put_needs(const struct list *l, struct needs *n, Pb__JobFilter *filter)
 {
-    struct needs n;
     if (l->json || l->options->priority || l->options->over_sec || l->options->under_sec ||
-        l->options->reservation || !needs_of(&l->listing, &n))
+        l->options->reservation || !needs_of(&l->listing, n))
         return;
-    filter->has_spec_fields = filter->has_live_fields = 1;
-    filter->spec_fields = n.spec;
-    filter->live_fields = n.live;
+    filter->n_spec_fields = filter->n_live_fields = PB_FIELD_WORDS;
+    filter->spec_fields = n->spec.words;
+    filter->live_fields = n->live.words;
 }
 
 static int list_jobs(struct list *l, struct err *err)
@@ -282,7 +280,8 @@ static int list_jobs(struct list *l, struct err *err)
     filter.name = o->names.data;
     filter.n_name = o->names.len;
     filter.nodes = (char *)o->nodes;
-    put_needs(l, &filter);
+    struct needs needs;
+    put_needs(l, &needs, &filter);
     put_states(o, &filter, states);
     int r = o->start && !o->nobody ? ask_starts(l, &filter, err) : 0;
     if (r == 0)

@@ -54,8 +54,8 @@ static bool add(struct needs *n, const struct listing_field *field)
     for (size_t i = 0; i < sizeof(needs) / sizeof(needs[0]); i++) {
         if (needs[i].letter != field->letter)
             continue;
-        n->spec |= pb_field_bits(&pb__job_spec__descriptor, needs[i].spec);
-        n->live |= pb_field_bits(&pb__job_live__descriptor, needs[i].live);
+        pb_fields_add(&n->spec, &pb__job_spec__descriptor, needs[i].spec);
+        pb_fields_add(&n->live, &pb__job_live__descriptor, needs[i].live);
         return true;
     }
     return false;
@@ -64,8 +64,9 @@ static bool add(struct needs *n, const struct listing_field *field)
 bool needs_of(const struct listing *l, struct needs *out)
 {
     /* By these squeue chooses what it lists, whatever it shows. */
-    out->spec = pb_field_bits(&pb__job_spec__descriptor, "uid account qos licenses reservation");
-    out->live = pb_field_bits(&pb__job_live__descriptor, STATE ARRAY);
+    *out = (struct needs){0};
+    pb_fields_add(&out->spec, &pb__job_spec__descriptor, "uid account qos licenses reservation");
+    pb_fields_add(&out->live, &pb__job_live__descriptor, STATE ARRAY);
     vec_foreach (&l->columns, c)
         if (c->field && !add(out, c->field))
             return false;

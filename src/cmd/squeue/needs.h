@@ -5,11 +5,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/pb.h"
 #include "cmd/common/listing.h"
 #include "proto/job.pb-c.h"
 
 struct needs {
-    uint64_t spec, live; /* bit N: field N of JobSpec, of JobLive */
+    struct pb_fields spec, live; /* of JobSpec, of JobLive */
 };
 
 /* Of the columns and sort keys of a listing of jobs; false: some column may need any of them. */

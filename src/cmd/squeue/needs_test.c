@@ -33,7 +33,7 @@ static void fill(ProtobufCMessage *m, struct arena *a)
     }
 }
 
-static void *picked(const ProtobufCMessage *m, uint64_t wanted, struct arena *a)
+static void *picked(const ProtobufCMessage *m, const struct pb_fields *wanted, struct arena *a)
 {
     _cleanup_str_ struct str whole = STR_INIT, part = STR_INIT;
     pb_pack(m, &whole);
@@ -65,10 +65,11 @@ static unsigned check_letter(const Pb__JobRecord *full, const struct listing_fie
     listing_set_letters(&l, format);
     bool known = needs_of(&l, &n);
     if (known) {
-        uint64_t live = n.live | 6; /* as the controller adds what must be there */
+        pb_fields_put(&n.live, 1, true); /* as the controller adds what must be there */
+        pb_fields_put(&n.live, 2, true);
         Pb__JobRecord small = PB__JOB_RECORD__INIT;
-        small.spec = picked(&full->spec->base, n.spec, &a);
-        small.live = picked(&full->live->base, live, &a);
+        small.spec = picked(&full->spec->base, &n.spec, &a);
+        small.live = picked(&full->live->base, &n.live, &a);
         expect_same(&l, field, full, &small);
     }
     listing_done(&l);
@@ -107,10 +108,10 @@ static void test_sort_keys_and_unknown_columns(void **state)
     listing_init(&l, &fields_jobs);
     listing_set_letters(&l, "%i");
     assert_true(needs_of(&l, &n));
-    assert_false(n.live >> 7 & 1);
+    assert_false(pb_fields_have(&n.live, 7));
     listing_set_sort(&l, "-p");
     assert_true(needs_of(&l, &n));
-    assert_true(n.live >> 7 & 1); /* the priority */
+    assert_true(pb_fields_have(&n.live, 7)); /* the priority */
     listing_set_sort(&l, "m");
     assert_false(needs_of(&l, &n));
     listing_done(&l);
