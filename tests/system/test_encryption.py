@@ -48,10 +48,13 @@ class Sniffer:
         return {word for word, of_packet in self.seen if not ports & set(of_packet)}
 
     def close(self):
-        """A last packet says that all before it were read, however busy the machine is."""
+        """A last packet says that all before it were read; a full buffer may drop it, so it is sent until it was seen."""
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as last:
-            last.sendto(self.end, ("127.0.0.1", 9))
-        self.thread.join(60)
+            for _ in range(120):
+                last.sendto(self.end, ("127.0.0.1", 9))
+                self.thread.join(1)
+                if not self.thread.is_alive():
+                    break
         assert not self.thread.is_alive()
         self.socket.close()
 
