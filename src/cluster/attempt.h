@@ -107,7 +107,7 @@ struct attempt {
     VEC32(struct waiting_step) waiting_steps;
     VEC32(uint16_t) late_ports; /* of steps that ended with it, until its nodes are clean */
     char *held_up;              /* by what on which node, for people; NULL: by nothing known */
-    struct notice_board *board; /* messages to its srun or salloc; NULL: there is nothing */
+    struct notice_board *board; /* messages for its srun or salloc; NULL: none are waiting */
 };
 
 /* Of a job without an attempt: all of it is 0. */

@@ -44,7 +44,7 @@ static void make_room(struct control *c)
 }
 
 /* A number is given in any case: a consumer sees that an event is missing. */
-static void record(struct control *c, Pb__Event *m, uint32_t uid)
+static void record_event(struct control *c, Pb__Event *m, uint32_t uid)
 {
     struct event_log *log = &c->events;
     m->number = ++log->last;
@@ -104,7 +104,7 @@ static void record_job(struct control *c, const struct transition *t, enum trans
         m.reason = (char *)job_reason_word(j);
     e.at_ms = t->at_ms;
     e.job = &m;
-    record(c, &e, j->uid);
+    record_event(c, &e, j->uid);
 }
 
 void event_job(struct control *c, const struct transition *t)
@@ -141,7 +141,7 @@ void event_node(struct control *c, struct node *n)
     m.reason = n->reason && *n->reason ? n->reason : NULL;
     e.at_ms = c->env->wall_ms(c->env->ctx);
     e.node = &m;
-    record(c, &e, 0);
+    record_event(c, &e, 0);
 }
 
 static void note_nodes(struct control *c)
@@ -292,8 +292,10 @@ static bool may_see(const struct control *c, const struct event_call *call, cons
            !control_hides(c, &who, e->of_job ? "jobs" : "nodes");
 }
 
-/* False: there is nothing behind call->since that it may see, and nothing is answered. */
-static bool answer(struct control *c, const struct event_call *call, bool even_empty, bool created)
+/* Replies with the events after call->since that the caller may see. False: there are none, and no
+ * reply was sent. */
+static bool reply_events(struct control *c, const struct event_call *call, bool even_empty,
+                         bool created)
 {
     const struct event_log *log = &c->events;
     Pb__EventList reply = PB__EVENT_LIST__INIT;
@@ -342,8 +344,8 @@ static int wait_for_events(struct control *c, struct event_call *call, struct er
     return 0;
 }
 
-static void follow(struct control *c, struct event_call *call, struct event_consumer *k,
-                   const Pb__EventRequest *r, bool created)
+static void serve_call(struct control *c, struct event_call *call, struct event_consumer *k,
+                       const Pb__EventRequest *r, bool created)
 {
     struct err err = {0};
     call->since = r->has_since ? r->since : k->acknowledged;
@@ -351,7 +353,7 @@ static void follow(struct control *c, struct event_call *call, struct event_cons
         call->since = c->events.last; /* of another state, or of the future */
     acknowledge(c, k, call->since);
     bool waits = r->has_wait && r->wait && !created;
-    if (!answer(c, call, !waits, created) && wait_for_events(c, call, &err) != 0)
+    if (!reply_events(c, call, !waits, created) && wait_for_events(c, call, &err) != 0)
         control_refuse(c, call->call, &err);
 }
 
@@ -382,7 +384,7 @@ void control_events(struct control *c, uint64_t call, const struct caller *who,
     if (rc == 0 && !k)
         rc = add_consumer(c, who, name, &k, &err);
     if (rc == 0)
-        follow(c, &asked, k, r, created);
+        serve_call(c, &asked, k, r, created);
     else
         control_refuse(c, call, &err);
 }
@@ -405,7 +407,7 @@ void event_turn(struct control *c)
     for (size_t i = 0; i < log->calls.len; i++) {
         struct event_call call = log->calls.data[i];
         bool late = now >= call.until_ms;
-        if ((!late && log->seen_by_calls == log->last) || !answer(c, &call, late, false))
+        if ((!late && log->seen_by_calls == log->last) || !reply_events(c, &call, late, false))
             log->calls.data[left++] = call;
     }
     log->calls.len = left;

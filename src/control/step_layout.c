@@ -64,7 +64,7 @@ static uint32_t used_threads(const struct step_layout *l, const struct node *n)
     return use < n->threads && n->cpus_per_unit >= n->threads ? use : 0;
 }
 
-/* CPUs, out of so many of a node, that tasks may use. */
+/* How many of 'cpus' CPUs of a node tasks may use: with --threads-per-core fewer. */
 static uint32_t usable_cpus(const struct step_layout *l, const struct node *n, uint32_t cpus)
 {
     uint32_t use = used_threads(l, n);

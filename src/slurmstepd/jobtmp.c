@@ -149,8 +149,8 @@ static int make_inside(const Pb__StepTmp *m, const char *dir, struct err *err)
     return rc;
 }
 
-/* Says how it went, and gets the answer: 0 at the end of the connection. */
-static char tell(int fd, int code, const struct err *err)
+/* Sends the result to the parent, and returns its answer: 0 when it has closed the connection. */
+static char send_result(int fd, int code, const struct err *err)
 {
     struct made made = {.code = code};
     char byte;
@@ -167,14 +167,14 @@ static _Noreturn void be_maker(const Pb__StepTmp *m, const char *dir, int fd)
 
     sched_getaffinity(0, sizeof(before), &before);
     for (uint32_t cpu = 0; answer == AGAIN; cpu++) {
-        answer = tell(fd, make_namespace(m, &err), &err);
+        answer = send_result(fd, make_namespace(m, &err), &err);
         if (answer == AGAIN)
             go_to_cpu(cpu);
     }
     sched_setaffinity(0, sizeof(before), &before);
     if (answer != GO_ON)
         _exit(1);
-    _exit(tell(fd, make_inside(m, dir, &err), &err) ? 0 : 1);
+    _exit(send_result(fd, make_inside(m, dir, &err), &err) ? 0 : 1);
 }
 
 /* --- in the shepherd ---------------------------------------------------------------------------

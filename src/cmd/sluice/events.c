@@ -144,7 +144,7 @@ static json_t *text_or_null(const char *text)
     return text && *text ? json_out_text(text) : json_null();
 }
 
-static json_t *lower(const char *word)
+static json_t *lower_case(const char *word)
 {
     _cleanup_str_ struct str out = STR_INIT;
     put_lower(word, &out);
@@ -168,9 +168,9 @@ static json_t *job_object(const Pb__JobTransition *j)
         json_out_number(j->has_array_id, false, j->array_id), "array_task_id",
         json_out_number(j->has_task, false, j->task), "array_tasks", text_or_null(j->array_tasks),
         "user_id", (json_int_t)j->uid, "user_name", names_user(j->uid), "attempt",
-        (json_int_t)j->attempt, "event", lower(kind_word(j->kind)), "from", state_word(j->from),
-        "to", state_word(j->to), "cause", lower(cause_word(j->cause)), "partition",
-        text_or_null(j->partition), "nodes", text_or_null(j->nodes), "exit_code",
+        (json_int_t)j->attempt, "event", lower_case(kind_word(j->kind)), "from",
+        state_word(j->from), "to", state_word(j->to), "cause", lower_case(cause_word(j->cause)),
+        "partition", text_or_null(j->partition), "nodes", text_or_null(j->nodes), "exit_code",
         j->has_exit_status ? records_exit_code(j->exit_status) : json_null(), "reason",
         text_or_null(j->reason), "detail", text_or_null(j->detail));
 }
@@ -255,7 +255,7 @@ static bool is_passing(int code)
 }
 
 /* 0, 1: there is more, 2: to be asked again, negative: it is over */
-static int ask(struct stream *s, bool wait)
+static int request_events(struct stream *s, bool wait)
 {
     const struct sluice_options *o = s->options;
     _cleanup_arena_ struct arena arena;
@@ -289,7 +289,7 @@ static int ask(struct stream *s, bool wait)
     return list->has_more && list->more;
 }
 
-static int forget(const struct sluice_options *o)
+static int forget_consumer(const struct sluice_options *o)
 {
     Pb__EventRequest request = PB__EVENT_REQUEST__INIT;
     Pb__EventList *list = NULL;
@@ -308,11 +308,11 @@ int sluice_events(const struct sluice_options *o)
     int rc;
     sluice_choose(o);
     if (o->forget)
-        return forget(o);
+        return forget_consumer(o);
     do
-        rc = ask(&s, o->follow);
+        rc = request_events(&s, o->follow);
     while (rc > 0 || (rc == 0 && o->follow));
     if (rc == 0) /* what was printed is acknowledged */
-        rc = ask(&s, false);
+        rc = request_events(&s, false);
     return rc < 0 || s.incomplete ? 1 : 0;
 }
