@@ -46,6 +46,21 @@ int conf_debug_parse(const char *list, uint64_t *bits, struct err *err)
     return 0;
 }
 
+int conf_debug_change(char *const *changes, size_t count, uint64_t *bits, struct err *err)
+{
+    uint64_t changed = *bits;
+    for (size_t i = 0; i < count; i++) {
+        const char *change = changes[i];
+        int flag = *change ? conf_debug_find(change + 1, strlen(change + 1)) : -1;
+        if (flag < 0 || !strchr("+-", *change))
+            return err_set(err, -ERR_PARSE, "invalid debug flag: %s", change);
+        uint64_t bit = UINT64_C(1) << flag;
+        changed = *change == '+' ? changed | bit : changed & ~bit;
+    }
+    *bits = changed;
+    return 0;
+}
+
 void conf_debug_format(uint64_t bits, struct str *out)
 {
     for (int i = 0; i < CONF_DEBUG_COUNT; i++)

@@ -22,4 +22,6 @@ bool conf_debug_has_effect(int flag);
 /* "NAME,NAME" to bits; -ERR_PARSE names the unknown word. */
 int conf_debug_parse(const char *list, uint64_t *bits, struct err *err);
 /* "Backfill,Gang"; nothing for 0. */
+/* "+steps", "-steps": each change is made to *bits, or none is: -ERR_PARSE. */
+int conf_debug_change(char *const *changes, size_t count, uint64_t *bits, struct err *err);
 void conf_debug_format(uint64_t bits, struct str *out);

@@ -308,16 +308,10 @@ static void on_set_debug_flags(struct ctld *c, const struct rpc_request *r,
     const Pb__DebugFlagsRequest *ask = (const Pb__DebugFlagsRequest *)r->body;
     Pb__Empty reply = PB__EMPTY__INIT;
     uint64_t flags = control_get_debug(c->control);
-    for (size_t i = 0; i < ask->n_change; i++) {
-        const char *change = ask->change[i];
-        int flag = *change ? conf_debug_find(change + 1, strlen(change + 1)) : -1;
-        if (flag < 0 || !strchr("+-", *change)) {
-            _cleanup_free_ char *text = mem_printf("invalid debug flag: %s", change);
-            rpc_reply_error(c->server, r->call, -ERR_PARSE, text);
-            return;
-        }
-        uint64_t bit = UINT64_C(1) << flag;
-        flags = *change == '+' ? flags | bit : flags & ~bit;
+    struct err err = {0};
+    if (conf_debug_change(ask->change, ask->n_change, &flags, &err) != 0) {
+        rpc_reply_error(c->server, r->call, err.code, err.text);
+        return;
     }
     control_set_debug(c->control, flags);
     _cleanup_str_ struct str text = STR_INIT;

@@ -42,17 +42,10 @@ void debug_set_flags(struct slurmd *d, const struct rpc_request *r)
     Pb__Empty done = PB__EMPTY__INIT;
     uint64_t flags = debug_flags(d);
 
-    for (size_t i = 0; i < ask->n_change; i++) {
-        const char *change = ask->change[i];
-        int flag = *change ? conf_debug_find(change + 1, strlen(change + 1)) : -1;
-
-        if (flag < 0 || !strchr("+-", *change)) {
-            _cleanup_free_ char *why = mem_printf("invalid debug flag: %s", change);
-            rpc_reply_error(d->server, r->call, -ERR_PARSE, why);
-            return;
-        }
-        uint64_t bit = UINT64_C(1) << flag;
-        flags = *change == '+' ? flags | bit : flags & ~bit;
+    struct err err = {0};
+    if (conf_debug_change(ask->change, ask->n_change, &flags, &err) != 0) {
+        rpc_reply_error(d->server, r->call, err.code, err.text);
+        return;
     }
     d->debug_flags_given = true;
     d->debug_flags = flags;

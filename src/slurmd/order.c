@@ -66,6 +66,11 @@ static void update_about(struct job *j, const Pb__NodeAttempt *m)
     }
 }
 
+/* What orders of each kind say of the attempt. */
+#define COPY_ATTEMPT(about, m)                                                                     \
+    ((about)->job_id = (m)->job_id, (about)->restarts = (m)->restarts, (about)->uid = (m)->uid,    \
+     (about)->gid = (m)->gid, (about)->facts = (m)->facts)
+
 /* A controller of an older version describes the attempt in the order itself. */
 static void make_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
 {
@@ -75,11 +80,7 @@ static void make_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
     } else if (o->terminate) {
         const Pb__Terminate *m = o->terminate;
 
-        about->job_id = m->job_id;
-        about->restarts = m->restarts;
-        about->uid = m->uid;
-        about->gid = m->gid;
-        about->facts = m->facts;
+        COPY_ATTEMPT(about, m);
         about->has_exit_status = m->has_exit_status;
         about->exit_status = m->exit_status;
         about->has_derived_status = m->has_derived_status;
@@ -87,22 +88,14 @@ static void make_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
     } else if (o->prepare) {
         const Pb__Prepare *m = o->prepare;
 
-        about->job_id = m->job_id;
-        about->restarts = m->restarts;
-        about->uid = m->uid;
-        about->gid = m->gid;
-        about->facts = m->facts;
+        COPY_ATTEMPT(about, m);
         about->has_cpus = m->has_cpus;
         about->cpus = m->cpus;
         about->share = m->share;
     } else if (o->halt) {
         const Pb__Halt *m = o->halt;
 
-        about->job_id = m->job_id;
-        about->restarts = m->restarts;
-        about->uid = m->uid;
-        about->gid = m->gid;
-        about->facts = m->facts;
+        COPY_ATTEMPT(about, m);
         about->has_cpus = m->has_cpus;
         about->cpus = m->cpus;
     }
