@@ -8,6 +8,7 @@
 
 #include "base/mem.h"
 #include "cmd/common/cmd.h"
+#include "cmd/common/json_out.h"
 
 #define FIRST_VALUE 512 /* what getopt_long() returns for row 0: above every letter */
 #define HELP_COLUMN 34
@@ -128,7 +129,7 @@ static int check_parser(struct args_common *c, const struct args_row *row, const
     c->list_parsers |= str_eq(value, "list");
     if (is_parser(value))
         return 0;
-    cmd_error("unknown data parser '%s' (--%s): use " ARGS_PARSER " or no version", value,
+    cmd_error("unknown data parser '%s' (--%s): use " JSON_OUT_PARSER " or no version", value,
               row->name);
     return 2;
 }
@@ -165,7 +166,7 @@ bool args_leave(const struct args_table *t, const struct args_common *common, in
         if (common->version)
             str_puts(cmd_out(), "slurm " SLURM_VERSION "\n");
         else if (common->list_parsers)
-            str_puts(cmd_out(), "Possible data_parser plugins:\n" ARGS_PARSER "\n");
+            str_puts(cmd_out(), "Possible data_parser plugins:\n" JSON_OUT_PARSER "\n");
         else if (common->help)
             args_format_help(t, cmd_out());
         else

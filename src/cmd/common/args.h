@@ -15,9 +15,6 @@
 
 #include "base/str.h"
 
-/* The version of Slurm's data parser that --json and --yaml follow. */
-#define ARGS_PARSER "data_parser/v0.0.45"
-
 enum args_argument { ARGS_NO, ARGS_REQ, ARGS_MAY };
 
 struct args_row {

@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/timefmt.h"
+#include "cmd/common/json_out.h"
 #include "cmd/common/opt.h"
 
 #define LINE_MOST 1000 /* bytes of a line that is said, */
@@ -139,6 +140,13 @@ const struct conf *cmd_conf_if_any(void)
     if (!cmd.conf)
         conf_load_own(&cmd.conf, NULL);
     return cmd.conf;
+}
+
+const struct json_out_source *cmd_source(void)
+{
+    static struct json_out_source source;
+    source = (struct json_out_source){.command = cmd.name, .cluster = cmd_conf()->cluster_name};
+    return &source;
 }
 
 struct rpc_client *cmd_client(void)

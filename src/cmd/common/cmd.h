@@ -33,6 +33,10 @@ void cmd_line(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 const struct conf *cmd_conf(void);
 /* The same, or NULL when it cannot be read, which is not said. */
 const struct conf *cmd_conf_if_any(void);
+/* What JSON output says of this command: its name, and the cluster of cmd_conf(). */
+struct json_out_source;
+const struct json_out_source *cmd_source(void);
+
 /* The client, made at the first call; lives as long as the process. */
 struct rpc_client *cmd_client(void);
 

@@ -9,8 +9,6 @@
 
 #include "base/mem.h"
 #include "base/text.h"
-#include "cmd/common/args.h"
-#include "cmd/common/cmd.h"
 #include "cmd/common/names.h"
 
 json_t *json_out_text(const char *s)
@@ -57,17 +55,17 @@ void json_out_stamp(int64_t last_update, int64_t last_backfill)
     stamp_backfill = last_backfill;
 }
 
-static json_t *meta(void)
+static json_t *meta(const struct json_out_source *source)
 {
     const char *terminal = isatty(STDIN_FILENO) ? ttyname(STDIN_FILENO) : NULL;
     return json_pack("{s:{s:s, s:s, s:s, s:s}, s:{s:s, s:s, s:s}, s:[s],"
                      " s:{s:{s:s, s:s, s:s}, s:s, s:s}}",
                      "plugin", "type", "sluice", "name", "Sluice " SLUICE_VERSION, "data_parser",
-                     ARGS_PARSER, "accounting_storage", "", "client", "source",
+                     JSON_OUT_PARSER, "accounting_storage", "", "client", "source",
                      terminal ? terminal : "", "user", names_user(geteuid()), "group",
-                     names_group(getegid()), "command", cmd_name(), "slurm", "version", "major",
-                     "26", "micro", "0", "minor", "05", "release", SLURM_VERSION, "cluster",
-                     cmd_conf()->cluster_name);
+                     names_group(getegid()), "command", source->command, "slurm", "version",
+                     "major", "26", "micro", "0", "minor", "05", "release", SLURM_VERSION,
+                     "cluster", source->cluster);
 }
 
 static bool is_compact(const char *variable)
@@ -195,18 +193,20 @@ static int to_out(const char *data, size_t len, void *ctx)
     return 0;
 }
 
-void json_out_print(const char *what, json_t *array, bool yaml, struct str *out)
+void json_out_print(const struct json_out_source *source, const char *what, json_t *array,
+                    bool yaml, struct str *out)
 {
-    json_out_print_all(json_pack("{s:o}", what, array), yaml, out);
+    json_out_print_all(source, json_pack("{s:o}", what, array), yaml, out);
 }
 
-void json_out_print_all(json_t *top, bool yaml, struct str *out)
+void json_out_print_all(const struct json_out_source *source, json_t *top, bool yaml,
+                        struct str *out)
 {
     if (stamp_backfill >= 0)
         json_object_set_new(top, "last_backfill", json_out_number(true, false, stamp_backfill));
     if (stamp_update >= 0)
         json_object_set_new(top, "last_update", json_out_number(true, false, stamp_update));
-    json_object_set_new(top, "meta", meta());
+    json_object_set_new(top, "meta", meta(source));
     json_object_set_new(top, "errors", json_array());
     json_object_set_new(top, "warnings", json_array());
     if (yaml) {

@@ -8,10 +8,19 @@
 
 #include "base/str.h"
 
+/* The version of Slurm's data parser that the output follows. */
+#define JSON_OUT_PARSER "data_parser/v0.0.45"
+
+struct json_out_source { /* what "meta" says of the program that prints; borrowed */
+    const char *command, *cluster;
+};
+
 /* Takes the array and appends {"jobs": [...], "meta": {...}, "errors": [], "warnings": []}. */
-void json_out_print(const char *what, json_t *array, bool yaml, struct str *out);
+void json_out_print(const struct json_out_source *source, const char *what, json_t *array,
+                    bool yaml, struct str *out);
 /* The same with several arrays: takes the object that has them. */
-void json_out_print_all(json_t *arrays, bool yaml, struct str *out);
+void json_out_print_all(const struct json_out_source *source, json_t *arrays, bool yaml,
+                        struct str *out);
 /* Before it is printed: when the controller listed the records, and, of jobs, when it backfilled
  * last (0: never; negative: not of jobs), wall seconds. */
 void json_out_stamp(int64_t last_update, int64_t last_backfill);

@@ -11,9 +11,13 @@
 #include "base/timefmt.h"
 #include "cmd/common/listing_priv.h"
 
+static void ignore_report(const char *fmt, ...)
+{
+}
+
 void listing_init(struct listing *l, const struct listing_table *table)
 {
-    *l = (struct listing){.table = table};
+    *l = (struct listing){.table = table, .report = ignore_report};
     arena_init(&l->memory, 0);
 }
 

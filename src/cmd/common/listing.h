@@ -68,8 +68,12 @@ struct listing_key {
 };
 struct listing_row;
 
+/* Hears what is wrong with a format or with sort keys. */
+typedef void listing_report_fn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 struct listing {
     const struct listing_table *table;
+    listing_report_fn *report; /* listing_init() sets one that ignores it */
     VEC(struct listing_column) columns;
     VEC(struct listing_key) keys;
     VEC(struct listing_row *) rows;
@@ -80,8 +84,8 @@ struct listing {
 void listing_init(struct listing *l, const struct listing_table *table);
 void listing_done(struct listing *l);
 
-/* "%[.][width]letter" and text between; "%all" for every field. What is not known is reported by
- * cmd_error() and printed as it stands, as Slurm does. */
+/* "%[.][width]letter" and text between; "%all" for every field. What is not known is
+ * reported and printed as it stands, as Slurm does. */
 void listing_set_letters(struct listing *l, const char *format);
 /* "name[:[.][width][suffix]],..."; "all". A colon without a width: as wide as the value, as Slurm
  * has it. Unknown names are reported and left out. */

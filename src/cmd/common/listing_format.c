@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
 #include "cmd/common/listing_priv.h"
 
 const struct listing_field *listing_find_letter(const struct listing_table *t, char letter)
@@ -85,7 +84,7 @@ void listing_set_letters(struct listing *l, const char *format)
         c.width = parse_width(&s);
         c.field = listing_find_letter(l->table, *s);
         if (!c.field) {
-            cmd_error("Invalid %s format specification: %.1s", l->table->what, s);
+            l->report("Invalid %s format specification: %.1s", l->table->what, s);
             str_append(&before, start, (size_t)(s - start));
             continue;
         }
@@ -119,7 +118,7 @@ void listing_set_names(struct listing *l, const char *format)
             if (c.field)
                 add_column(l, c, &before);
             else
-                cmd_error("Invalid %s format specification: %.*s", l->table->what, (int)name_len,
+                l->report("Invalid %s format specification: %.*s", l->table->what, (int)name_len,
                           s);
         }
         str_done(&before);
@@ -153,7 +152,7 @@ bool listing_set_sort(struct listing *l, const char *keys)
             continue;
         }
         known = false;
-        cmd_error("Invalid sort specification: %.*s", (int)name_len, name);
+        l->report("Invalid sort specification: %.*s", (int)name_len, name);
     }
     return known;
 }

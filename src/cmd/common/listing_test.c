@@ -7,7 +7,6 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "cmd/common/cmd.h"
 #include "cmd/common/listing.h"
 
 struct item {
@@ -151,6 +150,5 @@ int main(void)
         cmocka_unit_test(test_values_can_not_drive_the_terminal),
         cmocka_unit_test(test_width_counts_characters),
     };
-    cmd_start("squeue");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

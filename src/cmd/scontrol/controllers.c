@@ -136,7 +136,7 @@ int ping_print(bool full)
             put_line(conf, i, all[i].up);
     }
     if (json)
-        json_out_print("pings", json, scontrol.yaml, cmd_out());
+        json_out_print(cmd_source(), "pings", json, scontrol.yaml, cmd_out());
     else if (full && count > 1)
         put_leader(all, count);
     for (size_t i = 0; i < count; i++)

@@ -63,7 +63,7 @@ static int finish(struct show *s, const char *what, int r, const struct err *err
         return 1;
     }
     if (s->json)
-        json_out_print(what, s->json, scontrol.yaml, cmd_out());
+        json_out_print(cmd_source(), what, s->json, scontrol.yaml, cmd_out());
     return 0;
 }
 
@@ -372,8 +372,8 @@ static int show_config(const char *key)
         return 1;
     }
     if (scontrol.json || scontrol.yaml) {
-        json_out_print_all(json_pack("{s:o}", "config", json_config(reply->text)), scontrol.yaml,
-                           cmd_out());
+        json_out_print_all(cmd_source(), json_pack("{s:o}", "config", json_config(reply->text)),
+                           scontrol.yaml, cmd_out());
         return 0;
     }
     if (key) {

@@ -351,5 +351,5 @@ void report_json(const Pb__DiagReply *reply, bool yaml, struct str *out)
     put(o, "rpcs_by_user", json_users(reply));
     put(o, "pending_rpcs", json_array());
     put(o, "pending_rpcs_by_hostlist", json_array());
-    json_out_print_all(json_pack("{s:o}", "statistics", o), yaml, out);
+    json_out_print_all(cmd_source(), json_pack("{s:o}", "statistics", o), yaml, out);
 }

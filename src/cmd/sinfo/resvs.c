@@ -58,7 +58,7 @@ static void print_json(const struct resvs *all, bool yaml, struct str *out)
     json_t *list = json_array();
     vec_foreach (&all->list, r)
         json_array_append_new(list, records_resv(*r));
-    json_out_print("reservations", list, yaml, out);
+    json_out_print(cmd_source(), "reservations", list, yaml, out);
 }
 
 int resvs_list(const struct options *o)

@@ -34,6 +34,7 @@ static const char *format_of(const struct options *o)
 static void set_format(const struct options *o, struct listing *l)
 {
     listing_init(l, &rows_table);
+    l->report = cmd_error;
     if (o->format_long)
         listing_set_names(l, o->format_long);
     else
@@ -210,8 +211,8 @@ static void print_json(struct table *t, const char *cluster, struct str *out)
     vec_foreach (&t->units, u)
         if (!t->options->partitions || is_in_a_partition(t, u->node))
             json_array_append_new(nodes, records_node(u->node, cluster));
-    json_out_print_all(json_pack("{s:o, s:o}", "sinfo", groups, "nodes", nodes), t->options->yaml,
-                       out);
+    json_out_print_all(cmd_source(), json_pack("{s:o, s:o}", "sinfo", groups, "nodes", nodes),
+                       t->options->yaml, out);
     rows_done(&r);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One object; its members are there always, null where there is nothing to say. */
+#include "cmd/common/cmd.h"
 #include "cmd/common/job_ids.h"
 #include "cmd/common/job_state.h"
 #include "cmd/common/json_out.h"
@@ -137,5 +138,5 @@ void why_put_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now
         put(o, "start_at", number(live->start_at > 0, live->start_at));
     json_t *all = json_array();
     json_array_append_new(all, o);
-    json_out_print("why", all, false, out);
+    json_out_print(cmd_source(), "why", all, false, out);
 }

@@ -105,6 +105,7 @@ int main(int argc, char **argv)
         return status;
     struct list l = {.options = &o};
     listing_init(&l.listing, &fields_prio);
+    l.listing.report = cmd_error;
     arena_init(&l.arena, 0);
     if (load(&l, &err) < 0) {
         cmd_line("Unable to retrieve job priority information: %s", err.text);

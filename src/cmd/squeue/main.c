@@ -51,6 +51,7 @@ static bool set_format(struct list *l)
 {
     const struct options *o = l->options;
     listing_init(&l->listing, o->steps ? &fields_steps : &fields_jobs);
+    l->listing.report = cmd_error;
     if (o->format_long)
         listing_set_names(&l->listing, o->format_long);
     else
@@ -341,7 +342,7 @@ static int list_once(const struct options *o)
     } else if (r < 0) {
         cmd_line("slurm_load_%s error: %s", o->steps ? "job_steps" : "jobs", err.text);
     } else if (json) {
-        json_out_print(o->steps ? "steps" : "jobs", l.json, o->yaml, cmd_out());
+        json_out_print(cmd_source(), o->steps ? "steps" : "jobs", l.json, o->yaml, cmd_out());
     } else {
         if ((o->long_format || o->iterate_sec) && !o->noheader)
             listing_print_date(cmd_out());
