@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "cmd/common/exe.h"
+#include "launch/exe.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/opt.h"
+#include "cli/opt.h"
 
 #define WORDS_MAX 64
 

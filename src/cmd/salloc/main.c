@@ -11,11 +11,11 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/text.h"
-#include "cmd/common/bind_help.h"
-#include "cmd/common/opt.h"
-#include "cmd/common/origin.h"
-#include "cmd/common/plugins.h"
+#include "cli/bind_help.h"
+#include "cli/opt.h"
 #include "cmd/salloc/run.h"
+#include "launch/origin.h"
+#include "launch/plugins.h"
 
 extern char **environ;
 

@@ -15,9 +15,9 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/timefmt.h"
-#include "cmd/common/alloc.h"
-#include "cmd/common/jobenv.h"
 #include "cmd/salloc/session.h"
+#include "launch/alloc.h"
+#include "launch/jobenv.h"
 #include "rpc/client.h"
 
 #define BELL_AFTER_MS 10000

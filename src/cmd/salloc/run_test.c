@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/common/test_cluster.h"
+#include "cmd/test/test_cluster.h"
 
 #define GRANTED "salloc: Granted job allocation 7\nsalloc: Nodes n1 are ready for job\n"
 #define QUEUED "salloc: Pending job allocation 7\nsalloc: job 7 queued and waiting for resources\n"

@@ -10,14 +10,14 @@
 #include "base/lines.h"
 #include "base/mem.h"
 #include "base/step_id.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/escape.h"
-#include "cmd/common/feed.h"
-#include "cmd/common/proctable.h"
-#include "cmd/common/rawtty.h"
-#include "cmd/common/sink.h"
-#include "cmd/common/tasks.h"
+#include "cli/cmd.h"
 #include "cmd/sattach/nodes.h"
+#include "launch/escape.h"
+#include "launch/feed.h"
+#include "launch/proctable.h"
+#include "launch/rawtty.h"
+#include "launch/sink.h"
+#include "launch/tasks.h"
 
 #define TWICE_MS 1000
 

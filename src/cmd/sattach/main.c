@@ -4,11 +4,11 @@
  */
 #include "base/mem.h"
 #include "base/step_id.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
 #include "cmd/sattach/attach.h"
 #include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
+#include "show/job_state.h"
 
 struct found {
     struct arena arena;

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/common/args.h"
+#include "cli/args.h"
 #include "proto/step.pb-c.h"
 
 #define EVERY_TASK 0xffffffffu

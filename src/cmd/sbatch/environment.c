@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "cluster/job_env.h"
-#include "cmd/common/mask.h"
+#include "launch/mask.h"
 
 /* Variables that describe one job, step or task, beside those of cluster/job_env.def. Prefixes end
  * in '*'. */

@@ -2,8 +2,8 @@
 /* The environment a batch job starts with. */
 #pragma once
 
-#include "cmd/common/envlist.h"
-#include "cmd/common/opt.h"
+#include "cli/envlist.h"
+#include "cli/opt.h"
 
 /* The variables of a shell of the user's on the node are added: --get-user-env, unless
  * --export=NONE.

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "base/err.h"
-#include "cmd/common/envlist.h"
+#include "cli/envlist.h"
 
 #define EXPORT_FILE_BYTES_MAX (4u << 20)
 #define EXPORT_FILE_VARS_MAX 16384

@@ -11,19 +11,19 @@
 
 #include "base/mem.h"
 #include "base/timefmt.h"
-#include "cmd/common/bind_help.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/jobenv.h"
-#include "cmd/common/mask.h"
-#include "cmd/common/opt.h"
-#include "cmd/common/origin.h"
-#include "cmd/common/plugins.h"
-#include "cmd/common/rlimits.h"
-#include "cmd/common/start_text.h"
+#include "cli/bind_help.h"
+#include "cli/cmd.h"
+#include "cli/opt.h"
 #include "cmd/sbatch/environment.h"
 #include "cmd/sbatch/export_file.h"
 #include "cmd/sbatch/script.h"
 #include "cmd/sbatch/submit.h"
+#include "launch/jobenv.h"
+#include "launch/mask.h"
+#include "launch/origin.h"
+#include "launch/plugins.h"
+#include "launch/rlimits.h"
+#include "show/start_text.h"
 
 extern char **environ;
 

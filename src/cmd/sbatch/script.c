@@ -10,7 +10,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "cmd/common/opt.h"
+#include "cli/opt.h"
 #include "cmd/sbatch/input.h"
 
 static bool is_file(const char *path)

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/opt.h"
+#include "cli/opt.h"
 #include "cmd/sbatch/script.h"
 
 static void test_refused(void **state)

@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 
 #define REPEATS_MAX 15
 

@@ -4,7 +4,7 @@
  * file goes from here to some of them, and from there to the others.
  */
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sbcast/options.h"
 #include "loop/loop.h"
 

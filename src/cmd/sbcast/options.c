@@ -7,11 +7,11 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
+#include "show/job_state.h"
 
 #define ARGS_DEF "cmd/sbcast/sbcast.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 const struct args_table options_table = ARGS_TABLE("sbcast", "SOURCE DEST");
 

@@ -2,8 +2,8 @@
 /* What sbcast was asked for. */
 #pragma once
 
-#include "cmd/common/args.h"
-#include "cmd/common/bcast.h"
+#include "cli/args.h"
+#include "launch/bcast.h"
 #include "proto/step.pb-c.h"
 
 struct options {

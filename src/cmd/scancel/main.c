@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/node_names.h"
+#include "cli/cmd.h"
+#include "cli/node_names.h"
 #include "cmd/scancel/options.h"
+#include "show/job_ids.h"
 
 #define LINE_MAX_BYTES 4096
 #define TARGETS_AT_ONCE 4096 /* what a request may name */

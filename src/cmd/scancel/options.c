@@ -7,13 +7,13 @@
 
 #include "base/mem.h"
 #include "base/signame.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/hosts.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
+#include "cli/hosts.h"
+#include "show/job_ids.h"
+#include "show/names.h"
 
 #define ARGS_DEF "cmd/scancel/scancel.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 const struct args_table options_table = ARGS_TABLE("scancel", "[job_id[_array_id][.step_id]...]");
 

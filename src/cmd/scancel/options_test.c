@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/scancel/options.h"
 
 #define WORDS_MAX 32

@@ -9,12 +9,12 @@
 #include "base/path.h"
 #include "base/timefmt.h"
 #include "base/vec.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/prio.pb-c.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
 
 int run_reconfigure(int argc, char **argv)
 {

@@ -8,11 +8,11 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/json_out.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
+#include "show/json_out.h"
 
 #define PING_PATIENCE_SEC 1
 #define TAKEOVER_MS 20000 /* the controller gives up before */

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"

@@ -8,9 +8,9 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/scontrol.h"
+#include "show/names.h"
 
 #define LINE_BYTES_MAX 65536
 #define WORDS_MAX 1024
@@ -20,7 +20,7 @@
 struct scontrol scontrol;
 
 #define ARGS_DEF "cmd/scontrol/scontrol.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 static const struct args_table table = ARGS_TABLE("scontrol", "[COMMAND [ARGUMENTS]]");
 

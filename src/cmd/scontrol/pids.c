@@ -12,12 +12,12 @@
 #include "base/path.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/usage.pb-c.h"
+#include "show/job_state.h"
 
 #define STATUS_MAX 65536                /* of /proc/PID/status */
 #define YEAR_SEC (INT64_C(365) * 86400) /* how long a job without a limit is said to take */

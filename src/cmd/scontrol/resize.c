@@ -9,9 +9,9 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/jobenv.h"
+#include "cli/cmd.h"
+#include "launch/jobenv.h"
+#include "show/job_ids.h"
 
 static void put(struct str *out, bool csh, const char *name, const char *value)
 {

@@ -6,11 +6,11 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/size.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/fields.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/resv.pb-c.h"
+#include "show/names.h"
 
 #define ENTITY "reservation"
 #define NAME_KEY "ReservationName"

@@ -11,12 +11,8 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/pb.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/json_out.h"
-#include "cmd/common/node_names.h"
-#include "cmd/common/records.h"
+#include "cli/cmd.h"
+#include "cli/node_names.h"
 #include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/text_record.h"
@@ -24,6 +20,10 @@
 #include "proto/license.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/why.pb-c.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
+#include "show/json_out.h"
+#include "show/records.h"
 
 #define HOST_FILE_MAX (16u << 20)
 #define ENTITY_LEAST 2 /* letters of an abbreviated entity */

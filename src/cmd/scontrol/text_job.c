@@ -6,10 +6,10 @@
 #include "base/size.h"
 #include "base/text.h"
 #include "base/timefmt.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/names.h"
 #include "cmd/scontrol/text_record.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
+#include "show/names.h"
 
 struct job_view {
     const Pb__JobRecord *job;

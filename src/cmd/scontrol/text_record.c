@@ -7,9 +7,9 @@
 #include "base/text.h"
 #include "base/timefmt.h"
 #include "cluster/step_ports.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/names.h"
-#include "cmd/common/node_state.h"
+#include "show/job_state.h"
+#include "show/names.h"
+#include "show/node_state.h"
 
 void text_break(struct text_style style, struct str *out)
 {

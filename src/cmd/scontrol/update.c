@@ -9,7 +9,7 @@
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "base/vec.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/fields.h"
 #include "cmd/scontrol/resv.h"
 #include "cmd/scontrol/scontrol.h"

@@ -8,14 +8,14 @@
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "base/vec.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/resize.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/update.h"
 #include "proto/job.pb-c.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
+#include "show/names.h"
 
 #define PRIORITY_TOP 0xfffffffdu
 #define NICE_DEFAULT 100 /* of Nice= without a value */

@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "base/timefmt.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/update.h"
 #include "proto/job.pb-c.h"
+#include "show/job_state.h"
 
 /* "60", "+30", "-0:30:00". */
 static int parse_limit(const char *value, Pb__StepLimit *limit)

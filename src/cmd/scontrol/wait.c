@@ -9,11 +9,11 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "base/vec.h"
-#include "cmd/common/alloc.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/records.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/scontrol.h"
+#include "launch/alloc.h"
+#include "show/job_state.h"
+#include "show/records.h"
 
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 2000

@@ -5,11 +5,11 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
 #include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
+#include "show/job_state.h"
 
 static int write_script(const char *job, const char *file)
 {

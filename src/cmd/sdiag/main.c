@@ -2,7 +2,7 @@
 /*
  * sdiag: statistics of the controller: jobs, scheduling, requests.
  */
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sdiag/options.h"
 #include "cmd/sdiag/report.h"
 #include "proto/common.pb-c.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/sdiag/options.h"
 
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 
 #define ARGS_DEF "cmd/sdiag/sdiag.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 const struct args_table options_table = ARGS_TABLE("sdiag", "");
 

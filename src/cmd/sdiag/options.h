@@ -2,7 +2,7 @@
 /* The command line of sdiag. */
 #pragma once
 
-#include "cmd/common/args.h"
+#include "cli/args.h"
 
 enum sdiag_order { SDIAG_BY_COUNT, SDIAG_BY_NUMBER, SDIAG_BY_TOTAL, SDIAG_BY_AVERAGE };
 

@@ -4,10 +4,10 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "cmd/common/cmd.h"
-#include "cmd/common/json_out.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
 #include "rpc/rpc.h"
+#include "show/json_out.h"
+#include "show/names.h"
 
 #define STARS "*******************************************************\n"
 

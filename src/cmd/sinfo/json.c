@@ -2,10 +2,10 @@
 #include "cmd/sinfo/json.h"
 
 #include "base/mem.h"
-#include "cmd/common/json_out.h"
-#include "cmd/common/names.h"
-#include "cmd/common/node_state.h"
-#include "cmd/common/records.h"
+#include "show/json_out.h"
+#include "show/names.h"
+#include "show/node_state.h"
+#include "show/records.h"
 
 static void put(json_t *o, const char *key, json_t *value)
 {

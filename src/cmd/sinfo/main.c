@@ -4,11 +4,11 @@
  */
 #include <unistd.h>
 
-#include "cmd/common/cmd.h"
-#include "cmd/common/json_out.h"
+#include "cli/cmd.h"
 #include "cmd/sinfo/options.h"
 #include "cmd/sinfo/resvs.h"
 #include "cmd/sinfo/table.h"
+#include "show/json_out.h"
 
 static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
 {

@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 
 #define ARGS_DEF "cmd/sinfo/sinfo.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 const struct args_table options_table = ARGS_TABLE("sinfo", "");
 

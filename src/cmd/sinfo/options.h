@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "cmd/common/args.h"
-#include "cmd/common/node_state.h"
+#include "cli/args.h"
+#include "show/node_state.h"
 
 struct options {
     bool all, dead, responding, exact, future, reasons, long_format, by_node, noheader, summarize;

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/timefmt.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/json_out.h"
-#include "cmd/common/records.h"
+#include "cli/cmd.h"
+#include "show/json_out.h"
+#include "show/records.h"
 
 #define NAME_TITLE "RESV_NAME"
 

@@ -7,9 +7,9 @@
 #include "base/mem.h"
 #include "base/pb.h"
 #include "base/timefmt.h"
-#include "cmd/common/listing_value.h"
-#include "cmd/common/names.h"
-#include "cmd/common/node_state.h"
+#include "show/listing_value.h"
+#include "show/names.h"
+#include "show/node_state.h"
 
 enum field_class { OF_PART, OF_NODE, OF_NAME, OF_RANGE, OF_SUM };
 

@@ -10,9 +10,9 @@
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "base/vec.h"
-#include "cmd/common/listing.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "show/listing.h"
 
 /* Quantities that differ between the nodes of a line: the least and the most. */
 enum range {

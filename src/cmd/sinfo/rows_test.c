@@ -8,10 +8,10 @@
 #include <string.h>
 
 #include "base/timefmt.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/test_titles.h"
+#include "cli/cmd.h"
 #include "cmd/sinfo/options.h"
 #include "cmd/sinfo/rows.h"
+#include "show/test_titles.h"
 
 #define NODES 5
 

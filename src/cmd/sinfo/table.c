@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/json_out.h"
-#include "cmd/common/records.h"
+#include "cli/cmd.h"
 #include "cmd/sinfo/json.h"
+#include "show/json_out.h"
+#include "show/records.h"
 
 /* "#": as wide as the widest value, at least the number that follows. */
 #define FORMAT_DEFAULT "%#9P %.5a %.10l %.6D %.6t %N"

@@ -6,9 +6,9 @@
 
 #include <unistd.h>
 
+#include "cli/cmd.h"
 #include "cluster/cluster_test_util.h"
 #include "cluster/node_list.h"
-#include "cmd/common/cmd.h"
 
 #define DRAWS 12
 

@@ -14,15 +14,15 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/timefmt.h"
+#include "cli/cmd.h"
 #include "cluster/transition.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/json_out.h"
-#include "cmd/common/names.h"
-#include "cmd/common/records.h"
 #include "cmd/sluice/sluice.h"
 #include "control/event.h"
 #include "proto/event.pb-c.h"
+#include "show/job_state.h"
+#include "show/json_out.h"
+#include "show/names.h"
+#include "show/records.h"
 
 #define AGAIN_SEC 1                     /* between two attempts to reach a controller */
 #define WAIT_MS (EVENT_WAIT_MS + 30000) /* for an answer that waits for an event */

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/size.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 
 static const char help[] =

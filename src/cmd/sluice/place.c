@@ -14,7 +14,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "base/trust.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 
 #define LOCK_NAME "lock"

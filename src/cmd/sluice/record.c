@@ -13,9 +13,9 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
+#include "cli/cmd.h"
 #include "cluster/idmap.h"
 #include "cluster/shape.h"
-#include "cmd/common/cmd.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
 

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 
 static int failed(const struct err *err)

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 #include "loop/loop.h"
 #include "proto/node.pb-c.h"

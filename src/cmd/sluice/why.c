@@ -3,11 +3,11 @@
 #include "cmd/sluice/why.h"
 
 #include "base/arena.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
 
 #define TRIES 3 /* a job may start between two questions */
 

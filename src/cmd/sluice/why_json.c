@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* One object; its members are there always, null where there is nothing to say. */
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/json_out.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
 #include "cmd/sluice/why.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
+#include "show/json_out.h"
+#include "show/names.h"
 
 static void put(json_t *o, const char *key, json_t *value)
 {

@@ -3,10 +3,10 @@
 #include "base/size.h"
 #include "base/text.h"
 #include "base/timefmt.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/names.h"
 #include "cmd/sluice/why.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
+#include "show/names.h"
 
 #define AHEAD_SHOWN 10
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/sprio/fields.h"
 
-#include "cmd/common/listing_value.h"
-#include "cmd/common/names.h"
+#include "show/listing_value.h"
+#include "show/names.h"
 
 #define WEIGHT(value) NUMBER(value)
 #define FACTOR(value) factor((value), out)

@@ -2,8 +2,8 @@
 /* The columns of sprio. */
 #pragma once
 
-#include "cmd/common/listing.h"
 #include "proto/prio.pb-c.h"
+#include "show/listing.h"
 
 struct fields_view {
     const Pb__PrioJob *job; /* NULL: the line of weights */

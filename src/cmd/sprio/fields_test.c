@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sprio/fields.h"
 
 static char *tres_names[] = {"cpu", "mem"};

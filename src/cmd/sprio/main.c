@@ -4,7 +4,7 @@
  */
 #include <string.h>
 
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sprio/fields.h"
 #include "cmd/sprio/options.h"
 

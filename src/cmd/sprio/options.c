@@ -4,12 +4,12 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
+#include "show/job_state.h"
+#include "show/names.h"
 
 #define ARGS_DEF "cmd/sprio/sprio.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 const struct args_table options_table = ARGS_TABLE("sprio", "");
 

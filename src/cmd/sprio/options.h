@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "cmd/common/args.h"
+#include "cli/args.h"
 
 struct options {
     bool noheader, long_format, norm, weights, users;

@@ -7,10 +7,10 @@
 #include "base/size.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/job_state.h"
-#include "cmd/common/listing_value.h"
-#include "cmd/common/names.h"
+#include "show/job_ids.h"
+#include "show/job_state.h"
+#include "show/listing_value.h"
+#include "show/names.h"
 
 #define DATE(value)                                                                                \
     (struct listing_value)                                                                         \

@@ -4,9 +4,9 @@
 
 #include <stdint.h>
 
-#include "cmd/common/listing.h"
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "show/listing.h"
 
 /* A record of a listing: the message and what is the same for all of them. */
 struct fields_view {

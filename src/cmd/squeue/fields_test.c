@@ -8,9 +8,9 @@
 #include <string.h>
 
 #include "base/timefmt.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/test_titles.h"
+#include "cli/cmd.h"
 #include "cmd/squeue/fields.h"
+#include "show/test_titles.h"
 
 static Pb__JobSpec spec;
 static Pb__JobLive live;

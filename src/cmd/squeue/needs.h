@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 #include "base/pb.h"
-#include "cmd/common/listing.h"
 #include "proto/job.pb-c.h"
+#include "show/listing.h"
 
 struct needs {
     struct pb_fields spec, live; /* of JobSpec, of JobLive */

@@ -7,13 +7,13 @@
 
 #include "base/mem.h"
 #include "base/timefmt.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_ids.h"
-#include "cmd/common/names.h"
+#include "cli/cmd.h"
 #include "cmd/squeue/fields.h"
+#include "show/job_ids.h"
+#include "show/names.h"
 
 #define ARGS_DEF "cmd/squeue/squeue.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 const struct args_table options_table = ARGS_TABLE("squeue", "");
 

@@ -6,9 +6,9 @@
 #include <stdint.h>
 
 #include "base/vec.h"
-#include "cmd/common/args.h"
-#include "cmd/common/job_state.h"
+#include "cli/args.h"
 #include "proto/job.pb-c.h"
+#include "show/job_state.h"
 
 struct options {
     bool noheader, long_format, steps, start, not_me;

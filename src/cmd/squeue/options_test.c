@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/squeue/options.h"
 
 #define WORDS_MAX 32

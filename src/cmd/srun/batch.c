@@ -8,10 +8,10 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/vec.h"
-#include "cmd/common/envlist.h"
-#include "cmd/common/mask.h"
-#include "cmd/common/rlimits.h"
+#include "cli/envlist.h"
 #include "cmd/srun/say.h"
+#include "launch/mask.h"
+#include "launch/rlimits.h"
 #include "rpc/client.h"
 
 extern char **environ;

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "cmd/common/opt.h"
+#include "cli/opt.h"
 #include "conf/conf.h"
 
 struct batch_command {

@@ -2,7 +2,7 @@
 /* Modes of srun that are commands of their own today (CORE-201, CORE-210). */
 #pragma once
 
-#include "cmd/common/opt.h"
+#include "cli/opt.h"
 
 /* srun --allocate is salloc by another name, and with names of its own for some options. */
 _Noreturn void become_salloc(struct opt *o, int argc, char **argv);

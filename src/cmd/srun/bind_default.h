@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "cli/opt.h"
 #include "cluster/dist.h"
-#include "cmd/common/opt.h"
 #include "proto/step.pb-c.h"
 
 /* By --hint, --threads-per-core, -B, --ntasks-per-core and --ntasks-per-socket. *bind may be NULL,

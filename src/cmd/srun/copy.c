@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/step_id.h"
-#include "cmd/common/bcast.h"
 #include "cmd/srun/program.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/bcast.h"
 
 struct copy {
     struct run *run;

@@ -10,10 +10,10 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/common/libs.h"
 #include "cmd/srun/mpi.h"
 #include "cmd/srun/program.h"
 #include "cmd/srun/say.h"
+#include "launch/libs.h"
 
 #define SCAN_MAX (1ull << 30) /* bytes of a file that are looked through */
 #define MISSING_TOLD 5

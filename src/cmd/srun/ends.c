@@ -5,9 +5,9 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/tasks.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/tasks.h"
 
 #define TELL_MS 250         /* ends of tasks within this time make one message */
 #define WAIT_WARNING_SEC 60 /* --wait=0 */

@@ -4,9 +4,9 @@
 #include <unistd.h>
 
 #include "base/arena.h"
-#include "cmd/common/start_text.h"
 #include "cmd/srun/say.h"
 #include "rpc/client.h"
+#include "show/start_text.h"
 
 #define REPEATS_MAX 15
 

@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/common/proctable.h"
 #include "cmd/srun/across.h"
 #include "cmd/srun/gather.h"
 #include "cmd/srun/kvs.h"
@@ -15,6 +14,7 @@
 #include "cmd/srun/say.h"
 #include "cmd/srun/spawned.h"
 #include "cmd/srun/spawns.h"
+#include "launch/proctable.h"
 
 struct exchange {
     struct run *run;

@@ -2,9 +2,9 @@
 #include "cmd/srun/finish.h"
 
 #include "base/mem.h"
-#include "cmd/common/alloc.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/alloc.h"
 #include "rpc/client.h"
 
 #define WATCH_AFTER_MS 1000 /* a short run does without */

@@ -8,11 +8,11 @@
 #include <sys/wait.h>
 
 #include "base/mem.h"
-#include "cmd/common/envlist.h"
-#include "cmd/common/jobenv.h"
-#include "cmd/common/tasks.h"
+#include "cli/envlist.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/jobenv.h"
+#include "launch/tasks.h"
 
 extern char **environ;
 

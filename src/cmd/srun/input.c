@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/common/escape.h"
-#include "cmd/common/feed.h"
 #include "cmd/srun/background.h"
 #include "cmd/srun/names.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
+#include "launch/escape.h"
+#include "launch/feed.h"
 
 struct input {
     struct run *run;

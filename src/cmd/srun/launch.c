@@ -12,13 +12,8 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cli/envlist.h"
 #include "cluster/job_env.h"
-#include "cmd/common/alloc.h"
-#include "cmd/common/envlist.h"
-#include "cmd/common/jobenv.h"
-#include "cmd/common/mask.h"
-#include "cmd/common/proctable.h"
-#include "cmd/common/rlimits.h"
 #include "cmd/srun/bind_default.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/output.h"
@@ -28,6 +23,11 @@
 #include "cmd/srun/spawned.h"
 #include "cmd/srun/tell.h"
 #include "cmd/srun/x11.h"
+#include "launch/alloc.h"
+#include "launch/jobenv.h"
+#include "launch/mask.h"
+#include "launch/proctable.h"
+#include "launch/rlimits.h"
 #include "rpc/tree.h"
 
 #define ADDRESSES_MAX 4

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/common/proctable.h"
 #include "cmd/srun/program.h"
 #include "cmd/srun/run.h"
+#include "launch/proctable.h"
 
 static void begin(const struct run *run)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * srun's part in what parallel debuggers read (cmd/common/proctable.h): with one that has started
+ * srun's part in what parallel debuggers read (launch/proctable.h): with one that has started
  * srun, tasks stand before main until it has seen the table.
  */
 #pragma once

@@ -6,7 +6,7 @@
 #include <strings.h>
 
 #include "base/pattern.h"
-#include "cmd/common/names.h"
+#include "show/names.h"
 
 enum names_kind names_kind(const char *spec, uint32_t *task)
 {

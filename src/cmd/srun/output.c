@@ -6,10 +6,10 @@
 
 #include "base/lines.h"
 #include "base/mem.h"
-#include "cmd/common/sink.h"
 #include "cmd/srun/names.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/sink.h"
 
 struct stream {
     struct output *output;

@@ -9,7 +9,6 @@
 
 #include "auth/auth.h"
 #include "base/mem.h"
-#include "cmd/common/ioport.h"
 #include "cmd/srun/exchange.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/output.h"
@@ -17,6 +16,7 @@
 #include "cmd/srun/say.h"
 #include "cmd/srun/terminal.h"
 #include "cmd/srun/x11.h"
+#include "launch/ioport.h"
 #include "rpc/client.h"
 #include "rpc/server.h"
 #include "rpc/session.h"

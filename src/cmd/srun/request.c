@@ -5,9 +5,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "cmd/common/alloc.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/alloc.h"
 #include "rpc/client.h"
 
 #define TELL_AFTER_MS 1000 /* before srun says that it waits for other steps */

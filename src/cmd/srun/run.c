@@ -9,9 +9,6 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
-#include "cmd/common/jobenv.h"
-#include "cmd/common/proctable.h"
-#include "cmd/common/tasks.h"
 #include "cmd/srun/across.h"
 #include "cmd/srun/background.h"
 #include "cmd/srun/copy.h"
@@ -33,6 +30,9 @@
 #include "cmd/srun/tell.h"
 #include "cmd/srun/terminal.h"
 #include "cmd/srun/x11.h"
+#include "launch/jobenv.h"
+#include "launch/proctable.h"
+#include "launch/tasks.h"
 #include "rpc/client.h"
 
 #define PATIENCE_MORE_SEC 2 /* beyond KillWait */

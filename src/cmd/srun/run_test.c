@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "cmd/common/test_cluster.h"
+#include "cmd/test/test_cluster.h"
 
 #define ABORTED "srun: Job step aborted: Waiting up to 3 seconds for job step to finish.\n"
 #define REFUSED                                                                                    \

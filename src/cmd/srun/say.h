@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "cmd/common/sink.h"
+#include "launch/sink.h"
 
 void say_level(int verbose); /* -1 quiet, 0, 1 -v, 2 -vv... */
 void say_hurry(void);        /* a line that stderr does not take at once is lost from now on */

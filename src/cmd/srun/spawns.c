@@ -14,7 +14,7 @@
 #include "base/hash.h"
 #include "base/mem.h"
 #include "base/path.h"
-#include "cmd/common/envlist.h"
+#include "cli/envlist.h"
 #include "cmd/srun/across.h"
 #include "cmd/srun/exchange.h"
 #include "cmd/srun/peers.h"

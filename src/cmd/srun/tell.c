@@ -5,9 +5,9 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "cmd/common/jobenv.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/jobenv.h"
 
 /* As in variables, but that a count is never without its "(xN)". */
 static void put_counts(const uint32_t *cpus, size_t n, struct str *out)

@@ -4,10 +4,10 @@
 #include <signal.h>
 
 #include "base/mem.h"
-#include "cmd/common/rawtty.h"
 #include "cmd/srun/peers.h"
 #include "cmd/srun/run.h"
 #include "cmd/srun/say.h"
+#include "launch/rawtty.h"
 
 struct terminal {
     struct run *run;

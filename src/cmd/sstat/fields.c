@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
-#include "cmd/common/job_state.h"
 #include "conf/conf_freq.h"
+#include "show/job_state.h"
 
 #define NAMES_A_LINE 4
 #define NAME_WIDTH 19

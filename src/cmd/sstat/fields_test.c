@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
+#include "cli/cmd.h"
 #include "cmd/sstat/fields.h"
 
 /* What sstat of Slurm 22.05.8 prints of a step of three tasks on two nodes; but for the task with

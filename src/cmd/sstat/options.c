@@ -5,11 +5,11 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/job_state.h"
+#include "cli/cmd.h"
+#include "show/job_state.h"
 
 #define ARGS_DEF "cmd/sstat/sstat.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 const struct args_table options_table = ARGS_TABLE("sstat", "[job[.step]...]");
 

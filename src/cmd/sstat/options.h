@@ -5,7 +5,7 @@
 #include <stdbool.h>
 
 #include "base/vec.h"
-#include "cmd/common/args.h"
+#include "cli/args.h"
 #include "cmd/sstat/fields.h"
 #include "proto/step.pb-c.h"
 

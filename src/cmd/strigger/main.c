@@ -9,10 +9,10 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cli/cmd.h"
 #include "cluster/trigger.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/names.h"
 #include "cmd/strigger/options.h"
+#include "show/names.h"
 
 #define REQUEST_ID_SIZE 16
 #define COLUMNS 7 /* in front of the program, which has no width */

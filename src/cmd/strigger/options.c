@@ -6,12 +6,12 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "cli/cmd.h"
 #include "cluster/trigger.h"
-#include "cmd/common/cmd.h"
-#include "cmd/common/names.h"
+#include "show/names.h"
 
 #define ARGS_DEF "cmd/strigger/strigger.def"
-#include "cmd/common/args_rows.h"
+#include "cli/args_rows.h"
 
 #define BAD 2 /* 1, to exit with, plus 1 */
 

@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-#include "cmd/common/args.h"
+#include "cli/args.h"
 #include "proto/trigger.pb-c.h"
 
 struct options {

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/cmd.h"
 #include "cluster/trigger.h"
-#include "cmd/common/cmd.h"
 #include "cmd/strigger/options.h"
 
 #define WORDS_MAX 32

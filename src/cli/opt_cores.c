@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options about the sockets, cores and threads of nodes. */
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/opt_priv.h"
+
+/* "N" or "MIN-MAX", of which the minimum counts; "*" is any. */
+static int parse_min(const char *text, size_t len, uint32_t *out)
+{
+    _cleanup_free_ char *word = mem_strndup(text, len);
+    long long first, last;
+    if (str_eq(word, "*") || !*word)
+        return 0;
+    char *dash = strchr(word, '-');
+    if (dash)
+        *dash = 0;
+    if (str_parse_i64(word, 1, INT32_MAX, &first) < 0 ||
+        (dash && (str_parse_i64(dash + 1, 1, INT32_MAX, &last) < 0 || last < first)))
+        return -ERR_PARSE;
+    *out = (uint32_t)first;
+    return 0;
+}
+
+int opt_set_sockets_per_node(struct opt *o, const char *arg, struct err *err)
+{
+    return parse_min(arg, strlen(arg), &o->sockets_per_node) < 0
+               ? opt_bad_spec(o, "sockets-per-node", arg, err)
+               : 0;
+}
+
+int opt_set_cores_per_socket(struct opt *o, const char *arg, struct err *err)
+{
+    return parse_min(arg, strlen(arg), &o->cores_per_socket) < 0
+               ? opt_bad_spec(o, "cores-per-socket", arg, err)
+               : 0;
+}
+
+/* -B SOCKETS[:CORES[:THREADS]] */
+int opt_set_extra_node_info(struct opt *o, const char *arg, struct err *err)
+{
+    uint32_t *const members[] = {&o->sockets_per_node, &o->cores_per_socket, &o->threads_per_core};
+    const char *at = arg;
+    for (size_t i = 0; i < 3; i++) {
+        size_t len = strcspn(at, ":");
+        if (parse_min(at, len, members[i]) < 0)
+            return opt_bad_spec(o, "extra-node-info", arg, err);
+        at += len;
+        if (!*at)
+            return 0;
+        at++;
+    }
+    return opt_bad_spec(o, "extra-node-info", arg, err);
+}
+
+/* Of the hints, one says what to allocate; the others are about binding. */
+int opt_set_hint(struct opt *o, const char *arg, struct err *err)
+{
+    bool memory = str_case_eq(arg, "memory_bound");
+    if (str_case_eq(arg, "none") || str_case_eq(arg, "multithread"))
+        return 0;
+    if (str_eq(arg, "help")) {
+        o->hint_help = true;
+        return 0;
+    }
+    if (!memory && !str_case_eq(arg, "nomultithread") && !str_case_eq(arg, "compute_bound"))
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "unrecognized --hint argument \"%s\", see --hint=help", arg);
+    if (o->from[OPT_ID_threads_per_core] != o->source &&
+        o->from[OPT_ID_extra_node_info] != o->source)
+        o->threads_per_core = 1;
+    if (memory && !opt_given(o, OPT_ID_ntasks_per_socket)) {
+        o->ntasks_per_socket = 1;
+        o->from[OPT_ID_ntasks_per_socket] = o->source;
+    }
+    return 0;
+}
+
+/* What says of cores what --hint says, or -B. Of two sources the higher one counts; on one line
+ * --hint gives way, and others contradict each other. */
+static const struct {
+    enum opt_id one, other;
+} exclusive[] = {
+    {OPT_ID_hint, OPT_ID_ntasks_per_core},
+    {OPT_ID_hint, OPT_ID_threads_per_core},
+    {OPT_ID_hint, OPT_ID_extra_node_info},
+    {OPT_ID_hint, OPT_ID_cpu_bind},
+    {OPT_ID_extra_node_info, OPT_ID_threads_per_core},
+    {OPT_ID_extra_node_info, OPT_ID_ntasks_per_core},
+};
+
+/* "verbose" and "quiet" are no binding. */
+static bool says_something(const struct opt *o, enum opt_id id)
+{
+    const char *text = o->given[id];
+
+    return opt_given(o, id) &&
+           !(id == OPT_ID_cpu_bind && text && strchr("qQvV", *text) && !strchr(text, ','));
+}
+
+/* With what followed from it. */
+static void drop_hint(struct opt *o)
+{
+    o->from[OPT_ID_hint] = OPT_FROM_NONE;
+    if (opt_given(o, OPT_ID_ntasks_per_socket) && !o->given[OPT_ID_ntasks_per_socket]) {
+        o->from[OPT_ID_ntasks_per_socket] = OPT_FROM_NONE;
+        o->ntasks_per_socket = 0;
+    }
+    if (!opt_given(o, OPT_ID_threads_per_core) && !opt_given(o, OPT_ID_extra_node_info))
+        o->threads_per_core = 0;
+}
+
+static void give_way(struct opt *o, enum opt_id other)
+{
+    opt_note(o, OPT_ID_hint, "option --hint has no effect beside --%s", opt_rows[other].name);
+    drop_hint(o);
+}
+
+static void drop_lower(struct opt *o, enum opt_id one, enum opt_id other)
+{
+    enum opt_id lower = o->from[one] < o->from[other] ? one : other;
+
+    if (lower == OPT_ID_cpu_bind)
+        free(take_ptr(o->cpu_bind));
+    if (lower == OPT_ID_ntasks_per_core)
+        o->ntasks_per_core = 0;
+    if (lower == OPT_ID_hint)
+        drop_hint(o);
+    o->from[lower] = OPT_FROM_NONE;
+}
+
+/* -B with all three and a number of nodes: a task for each thread. */
+static int count_tasks(struct opt *o, struct err *err)
+{
+    uint64_t tasks = (uint64_t)o->sockets_per_node * o->cores_per_socket;
+
+    if (o->command != OPT_SRUN || !opt_given(o, OPT_ID_extra_node_info) ||
+        opt_given(o, OPT_ID_ntasks) || o->from[OPT_ID_nodes] != OPT_FROM_ARGV ||
+        o->min_nodes != o->max_nodes || !tasks || !o->threads_per_core)
+        return 0;
+    if (tasks > INT32_MAX || tasks * o->threads_per_core > INT32_MAX ||
+        tasks * o->threads_per_core * o->min_nodes > INT32_MAX)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--extra-node-info=%s: too many threads",
+                        o->given[OPT_ID_extra_node_info]);
+    o->ntasks = (uint32_t)(tasks * o->threads_per_core * o->min_nodes);
+    o->from[OPT_ID_ntasks] = OPT_FROM_ARGV;
+    return 0;
+}
+
+int opt_fit_cores(struct opt *o, struct err *err)
+{
+    for (size_t i = 0; i < sizeof(exclusive) / sizeof(exclusive[0]); i++) {
+        enum opt_id one = exclusive[i].one, other = exclusive[i].other;
+        if (!says_something(o, one) || !says_something(o, other))
+            continue;
+        if (o->from[one] != o->from[other])
+            drop_lower(o, one, other);
+        else if (one == OPT_ID_hint && o->from[one] != OPT_FROM_ENV)
+            give_way(o, other);
+        else if (o->from[one] != OPT_FROM_ENV) /* a job's own come with what the user has set */
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--%s and --%s are mutually exclusive.",
+                            opt_rows[one].name, opt_rows[other].name);
+    }
+    return count_tasks(o, err);
+}

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Options about generic resources; GPUs are written as what they are short for: "gres:gpu:2". */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/size.h"
+#include "cli/opt_priv.h"
+
+#define COUNT_MAX (UINT64_C(1) << 50)
+
+static bool asks_for_nothing(const char *arg)
+{
+    return !*arg || str_case_eq(arg, "none");
+}
+
+/* The controller knows the names; here it is made sure that each part is one. */
+static bool put_part(const char *part, size_t len, struct str *out)
+{
+    if ((!strncasecmp(part, "gres:", 5) || !strncasecmp(part, "gres/", 5)) && len > 5) {
+        part += 5;
+        len -= 5;
+    }
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)part[i] <= ' ' || part[i] == '"' || part[i] == '\'')
+            return false;
+    str_printf(out, "%sgres:%.*s", out->len ? "," : "", (int)len, part);
+    return len > 0 && *part != ':';
+}
+
+static int set_list(struct opt *o, const char *name, const char *arg, char **member,
+                    struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (asks_for_nothing(arg)) {
+        opt_set_string(member, arg);
+        return 0;
+    }
+    for (const char *at = arg; *at;) {
+        size_t len = strcspn(at, ",");
+        if (!put_part(at, len, &text))
+            return opt_bad_spec(o, name, arg, err);
+        at += len + (at[len] == ',');
+    }
+    opt_set_string(member, str_cstr(&text));
+    return 0;
+}
+
+int opt_set_gres(struct opt *o, const char *arg, struct err *err)
+{
+    return set_list(o, "gres", arg, &o->gres, err);
+}
+
+/* "license/ansys=2" and "license/ansys:2" as "ansys:2" */
+static bool put_license(char *part, struct str *out)
+{
+    char *name = part + strlen("license/"), *sign = strpbrk(name, "=:");
+    uint64_t count = 1;
+    if (sign)
+        *sign = 0;
+    if (!*name || strpbrk(name, " \t\"'|;") ||
+        (sign && (size_parse_count(sign + 1, INT32_MAX, &count, NULL) < 0 || !count)))
+        return false;
+    str_printf(out, "%s%s:%llu", out->len ? "," : "", name, (unsigned long long)count);
+    return true;
+}
+
+static uint64_t count_tasks(const struct opt *o)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    uint64_t nodes = opt_given(o, OPT_ID_nodes) && o->min_nodes ? o->min_nodes : 1;
+    if (o->ntasks)
+        return o->ntasks;
+    if (o->nodelist && hostlist_parse(o->nodelist, &hosts, NULL) == 0 &&
+        hostlist_count(hosts) > nodes)
+        nodes = hostlist_count(hosts);
+    return nodes * (o->ntasks_per_node ? o->ntasks_per_node : 1);
+}
+
+/* Licences of each task are licences of the job, as many as its tasks need. */
+int opt_count_licenses(struct opt *o, struct err *err)
+{
+    _cleanup_str_ struct str all = STR_INIT;
+    uint64_t tasks = count_tasks(o), count;
+
+    if (!o->task_licenses || opt_given(o, OPT_ID_jobid))
+        return 0;
+    if (o->licenses && *o->licenses)
+        str_puts(&all, o->licenses);
+    for (const char *at = o->task_licenses; *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t len = strcspn(at, ":");
+        count = strtoull(at + len + 1, NULL, 10);
+        if (count * tasks > INT32_MAX)
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "--tres-per-task=license/%.*s=%llu: %llu tasks need too many", (int)len,
+                            at, (unsigned long long)count, (unsigned long long)tasks);
+        str_printf(&all, "%s%.*s:%llu", all.len ? "," : "", (int)len, at,
+                   (unsigned long long)(count * tasks));
+    }
+    opt_set_string(&o->licenses, str_cstr(&all));
+    return 0;
+}
+
+/* "cpu=2,gres/gpu:a100=1,license/ansys=1" */
+int opt_set_tres_per_task(struct opt *o, const char *arg, struct err *err)
+{
+    _cleanup_str_ struct str gres = STR_INIT, licenses = STR_INIT;
+    long long cpus = 0;
+
+    for (const char *at = asks_for_nothing(arg) ? "" : arg; *at;) {
+        size_t len = strcspn(at, ",");
+        _cleanup_free_ char *part = mem_strndup(at, len);
+        if (!strncasecmp(part, "cpu=", 4) || !strncasecmp(part, "cpu:", 4)) {
+            if (str_parse_i64(part + 4, 1, INT32_MAX, &cpus) < 0)
+                return opt_bad_spec(o, "tres-per-task", arg, err);
+        } else if (!strncasecmp(part, "license/", 8)) {
+            if (!put_license(part, &licenses))
+                return opt_bad_spec(o, "tres-per-task", arg, err);
+        } else if (strncasecmp(part, "gres", 4) != 0) {
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "Invalid --tres-per-task specification: %s: use cpu=COUNT, "
+                            "gres/NAME=COUNT or license/NAME=COUNT",
+                            part);
+        } else {
+            char *equals = strrchr(part, '=');
+            if (equals) /* as --gres and --gpus-per-task have it */
+                *equals = ':';
+            str_printf(&gres, "%s%s", gres.len ? "," : "", part);
+        }
+        at += len + (at[len] == ',');
+    }
+    o->tres_cpus = (uint32_t)cpus;
+    free(o->task_licenses);
+    o->task_licenses = licenses.len ? str_take(&licenses) : NULL;
+    if ((cpus || o->task_licenses) && !gres.len) {
+        free(take_ptr(o->tres_per_task));
+        return 0;
+    }
+    return set_list(o, "tres-per-task", gres.len ? str_cstr(&gres) : arg, &o->tres_per_task, err);
+}
+
+/* CPUs of each task by two options: of two sources the higher one counts. */
+int opt_fit_task_cpus(struct opt *o, struct err *err)
+{
+    uint8_t *tres = &o->from[OPT_ID_tres_per_task], *cpus = &o->from[OPT_ID_cpus_per_task];
+
+    if (!*tres || !o->tres_cpus)
+        return 0;
+    if (*cpus == *tres && *cpus != OPT_FROM_ENV && o->cpus_per_task != o->tres_cpus)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--cpus-per-task=%u and --tres-per-task=cpu=%u contradict each other",
+                        o->cpus_per_task, o->tres_cpus);
+    if (*cpus < *tres) {
+        o->cpus_per_task = o->tres_cpus;
+        *cpus = *tres;
+    }
+    return 0;
+}
+
+/* "[TYPE:]COUNT,..." */
+static int set_gpus(struct opt *o, const char *name, const char *arg, char **member,
+                    struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    uint64_t count;
+    for (const char *at = arg; *at;) {
+        size_t len = strcspn(at, ",");
+        _cleanup_free_ char *part = mem_strndup(at, len);
+        const char *colon = strrchr(part, ':');
+        if (size_parse_count(colon ? colon + 1 : part, COUNT_MAX, &count, NULL) < 0 ||
+            colon == part || strpbrk(part, " \t\"'"))
+            return opt_bad_spec(o, name, arg, err);
+        str_printf(&text, "%sgres:gpu:%s", text.len ? "," : "", part);
+        at += len + (at[len] == ',');
+    }
+    opt_set_string(member, str_cstr(&text));
+    return 0;
+}
+
+int opt_set_gpus(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus", arg, &o->gpus, err);
+}
+
+int opt_set_gpus_per_node(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus-per-node", arg, &o->gpus_per_node, err);
+}
+
+int opt_set_gpus_per_socket(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus-per-socket", arg, &o->gpus_per_socket, err);
+}
+
+int opt_set_gpus_per_task(struct opt *o, const char *arg, struct err *err)
+{
+    return set_gpus(o, "gpus-per-task", arg, &o->gpus_per_task, err);
+}
+
+int opt_set_cpus_per_gpu(struct opt *o, const char *arg, struct err *err)
+{
+    long long n = 0;
+    if (!asks_for_nothing(arg) && str_parse_i64(arg, 1, INT32_MAX, &n) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "Invalid numeric value \"%s\" for --cpus-per-gpu.", arg);
+    o->cpus_per_gpu = (uint32_t)n;
+    return 0;
+}
+
+/* Tasks see all devices of their step, and no generic resource is a share of another one. */
+int opt_set_gres_flags(struct opt *o, const char *arg, struct err *err)
+{
+    static const char *const words[] = {"enforce-binding",      "disable-binding",
+                                        "allow-task-sharing",   "multiple-tasks-per-sharing",
+                                        "one-task-per-sharing", NULL};
+    for (const char *at = arg; *at;) {
+        size_t len = strcspn(at, ","), i = 0;
+        while (words[i] && (strlen(words[i]) != len || strncasecmp(at, words[i], len) != 0))
+            i++;
+        if (!words[i])
+            return opt_bad_spec(o, "gres-flags", arg, err);
+        if (i == 4)
+            opt_note_ignored(o, OPT_ID_gres_flags, words[i]);
+        at += len + (at[len] == ',');
+    }
+    opt_set_string(&o->gres_flags, arg);
+    return 0;
+}
+
+struct gpus { /* of a part of a list, "gres:gpu[:type][:count]" */
+    bool any;
+    char *type; /* "": any */
+    uint64_t count;
+};
+
+static struct gpus gpus_of(const char *part, size_t len)
+{
+    _cleanup_free_ char *text = mem_strndup(part, len);
+    if (strncasecmp(text, "gres:gpu", 8) != 0 || (text[8] && !strchr(":=", text[8])))
+        return (struct gpus){0};
+    char *type = text + 8, *count = type + strcspn(type, ":=");
+    struct gpus g = {.any = true, .count = 1};
+    while (count[strcspn(count, ":=")])
+        count += strcspn(count, ":=") + 1;
+    if (isdigit((unsigned char)*count) && size_parse_count(count, COUNT_MAX, &g.count, NULL) == 0)
+        count[-1] = 0;
+    g.type = mem_strdup(*type ? type + 1 : "");
+    return g;
+}
+
+/* What of the list is about the same GPUs. */
+static struct gpus same_gpus(const char *list, const struct gpus *g)
+{
+    for (const char *at = list; *at && g->any;) {
+        size_t len = strcspn(at, ",");
+        struct gpus same = gpus_of(at, len);
+        if (same.any && (!*same.type || !*g->type || str_case_eq(same.type, g->type)))
+            return same;
+        free(same.type);
+        at += len + (at[len] == ',');
+    }
+    return (struct gpus){0};
+}
+
+/* The parts of a list but for GPUs that the other says as well: those are of the one that names a
+ * type, or else of the first. false: they are not as many. */
+static bool put_list(const char *list, const char *other, bool first, struct str *out)
+{
+    bool agree = true;
+    for (const char *at = list; *at;) {
+        size_t len = strcspn(at, ",");
+        struct gpus g = gpus_of(at, len), same = same_gpus(other, &g);
+        bool exact = g.any && same.any && *g.type && !*same.type;
+        bool less = g.any && same.any && !*g.type && *same.type;
+        agree = agree && (!same.any || g.count == same.count);
+        if (!same.any || exact || (first && !less))
+            str_printf(out, "%s%.*s", out->len ? "," : "", (int)len, at);
+        free(g.type);
+        free(same.type);
+        at += len + (at[len] == ',');
+    }
+    return agree;
+}
+
+/* As they were given, without the prefix that a request has. */
+static void put_given(const char *list, const char *prefix, struct str *out)
+{
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',') {
+        const char *word = str_starts(at, prefix) ? at + strlen(prefix) : at;
+        str_puts(out, at == list ? "" : ",");
+        str_append(out, word, strcspn(word, ","));
+    }
+}
+
+static int refuse_both(struct opt *o, const struct opt_lists *l, struct err *err)
+{
+    _cleanup_str_ struct str a = STR_INIT, b = STR_INIT;
+    put_given(l->list, "gres:", &a);
+    put_given(l->gpus, "gres:gpu:", &b);
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                    "%s=%s and %s=%s contradict each other: they are about the same GPUs",
+                    l->list_name, str_cstr(&a), l->gpus_name, str_cstr(&b));
+}
+
+int opt_join_gres(struct opt *o, const struct opt_lists *l, char **out, struct err *err)
+{
+    const char *a = l->list, *b = l->gpus;
+    _cleanup_str_ struct str text = STR_INIT;
+    free(*out);
+    *out = NULL;
+    if (!a || !b || asks_for_nothing(a) || asks_for_nothing(b)) {
+        *out = mem_strdup(!a || (b && asks_for_nothing(a)) ? b : a);
+        return 0;
+    }
+    bool agree = put_list(a, b, true, &text);
+    if (!put_list(b, a, false, &text) || !agree)
+        return refuse_both(o, l, err);
+    *out = mem_strdup(str_cstr(&text));
+    return 0;
+}
+
+/* Takes the GPUs out of a list. */
+static void drop_gpus(char **list)
+{
+    _cleanup_str_ struct str rest = STR_INIT;
+
+    for (const char *at = *list ? *list : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        struct gpus g = gpus_of(at, len);
+        if (!g.any)
+            str_printf(&rest, "%s%.*s", rest.len ? "," : "", (int)len, at);
+        free(g.type);
+        at += len + (at[len] == ',');
+    }
+    free(*list);
+    *list = rest.len ? mem_strdup(str_cstr(&rest)) : NULL;
+}
+
+/* Those of the environment, often the job's, give way. */
+static void prefer_task_gres(struct opt *o)
+{
+    uint8_t tres = o->from[OPT_ID_tres_per_task], gpus = o->from[OPT_ID_gpus_per_task];
+
+    if (gpus > tres && tres == OPT_FROM_ENV)
+        drop_gpus(&o->tres_per_task);
+    if (tres > gpus && gpus == OPT_FROM_ENV && o->tres_per_task)
+        drop_gpus(&o->gpus_per_task);
+}
+
+static uint64_t count_gpus(const char *list)
+{
+    uint64_t count = 0;
+
+    for (const char *at = list ? list : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        struct gpus g = gpus_of(at, len);
+        count += g.any && count <= COUNT_MAX ? g.count : 0;
+        free(g.type);
+        at += len + (at[len] == ',');
+    }
+    return count;
+}
+
+/* The controller counts alike; the job's environment has the number. */
+void opt_count_tasks_of_gpus(struct opt *o)
+{
+    uint64_t gpus = count_gpus(o->gpus);
+
+    if (!opt_given(o, OPT_ID_ntasks_per_gpu) || opt_given(o, OPT_ID_ntasks) ||
+        opt_given(o, OPT_ID_jobid) || o->ntasks)
+        return;
+    if (!gpus && o->min_nodes == o->max_nodes && opt_given(o, OPT_ID_nodes))
+        gpus = count_gpus(o->node_gres) * o->min_nodes;
+    if (gpus <= INT32_MAX && gpus * o->ntasks_per_gpu <= INT32_MAX)
+        o->ntasks = (uint32_t)(gpus * o->ntasks_per_gpu);
+}
+
+void opt_prefer_gres(struct opt *o)
+{
+    char **others[] = {&o->gpus, &o->gpus_per_node, &o->gpus_per_task};
+    static const enum opt_id ids[] = {OPT_ID_gpus, OPT_ID_gpus_per_node, OPT_ID_gpus_per_task};
+    for (size_t i = 0; i < 3; i++)
+        if (opt_given(o, OPT_ID_gres) && o->from[OPT_ID_gres] > o->from[ids[i]] &&
+            o->from[ids[i]] == OPT_FROM_ENV) {
+            free(*others[i]);
+            *others[i] = NULL;
+            o->from[ids[i]] = OPT_FROM_NONE;
+        }
+    prefer_task_gres(o);
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the option table says to people: help, usage, notes and failures. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/opt_priv.h"
+
+#define HELP_COLUMN 34
+#define USAGE_WIDTH 78
+
+static const char *operands(enum opt_command command)
+{
+    return command == OPT_SALLOC ? "[command [args...]]"
+           : command == OPT_SRUN ? "executable [args...]"
+                                 : "[script [args...]]";
+}
+
+static const char *program_name(enum opt_command command)
+{
+    return opt_program(&(struct opt){.command = command});
+}
+
+static bool shown(const struct opt_row *row, enum opt_command command)
+{
+    return (row->commands & command) && !(row->commands & (OPT_OLD | OPT_INERT)) &&
+           row->type != OPT_T_REFUSED && row->type != OPT_T_PLANNED && row->type != OPT_T_IGNORED;
+}
+
+static void put_name(const struct opt_row *row, struct str *out)
+{
+    str_printf(out, "--%s", row->name);
+    if (row->argument == OPT_ARG_REQ)
+        str_printf(out, "=%s", row->metavar);
+    else if (row->argument == OPT_ARG_MAY && *row->metavar)
+        str_printf(out, "[=%s]", row->metavar);
+}
+
+static void put_help_line(const struct opt_row *row, struct str *out)
+{
+    size_t start = out->len;
+    if (row->letter)
+        str_printf(out, "  -%c, ", row->letter);
+    else
+        str_puts(out, "      ");
+    put_name(row, out);
+    do
+        str_putc(out, ' ');
+    while (out->len - start < HELP_COLUMN);
+    str_printf(out, "%s\n", row->help);
+}
+
+void opt_format_help(enum opt_command command, struct str *out)
+{
+    str_printf(out, "Usage: %s [OPTIONS...] %s\n\nOptions:\n", program_name(command),
+               operands(command));
+    for (size_t i = 0; i < opt_row_count; i++)
+        if (shown(&opt_rows[i], command))
+            put_help_line(&opt_rows[i], out);
+    str_puts(out, "\nAccepted for compatibility, without effect:");
+    size_t column = USAGE_WIDTH;
+    for (size_t i = 0; i < opt_row_count; i++) {
+        const struct opt_row *row = &opt_rows[i];
+        bool inert = row->type == OPT_T_IGNORED || (row->commands & OPT_INERT);
+        if (!(row->commands & command) || !inert || (row->commands & OPT_OLD))
+            continue;
+        column += strlen(row->name) + 3;
+        if (column > USAGE_WIDTH) {
+            str_puts(out, "\n     ");
+            column = 5 + strlen(row->name) + 3;
+        }
+        str_printf(out, " --%s", row->name);
+    }
+    str_putc(out, '\n');
+}
+
+void opt_format_extras(const struct opt_extras *extras, struct str *out)
+{
+    if (!extras || !extras->count)
+        return;
+    str_puts(out, "\nOptions provided by plugins:\n");
+    for (size_t i = 0; i < extras->count; i++) {
+        const struct opt_extra *e = &extras->list[i];
+        size_t start = out->len;
+
+        str_printf(out, "      --%s", e->name);
+        if (e->has_arg)
+            str_printf(out, e->has_arg == 1 ? "=%s" : "[=%s]", e->arginfo);
+        do
+            str_putc(out, ' ');
+        while (out->len - start < HELP_COLUMN);
+        str_printf(out, "[%s] %s\n", e->plugin, e->usage);
+    }
+}
+
+void opt_format_usage(enum opt_command command, struct str *out)
+{
+    int indent = (int)strlen(program_name(command)) + 7;
+    str_printf(out, "Usage: %s", program_name(command));
+    size_t column = (size_t)indent;
+    for (size_t i = 0; i < opt_row_count; i++) {
+        if (!shown(&opt_rows[i], command))
+            continue;
+        struct str name = STR_INIT;
+        put_name(&opt_rows[i], &name);
+        if (column + name.len + 3 > USAGE_WIDTH) {
+            str_printf(out, "\n%*s", indent, "");
+            column = (size_t)indent;
+        }
+        str_printf(out, " [%s]", str_cstr(&name));
+        column += name.len + 3;
+        str_done(&name);
+    }
+    str_printf(out, "\n%*s %s\n", indent, "", operands(command));
+}
+
+bool opt_print_info(const struct opt *o)
+{
+    if (!o->help && !o->usage && !o->version)
+        return false;
+    _cleanup_str_ struct str out = STR_INIT;
+    if (o->version)
+        str_puts(&out, "slurm " SLURM_VERSION "\n");
+    else if (o->help) {
+        opt_format_help(o->command, &out);
+        opt_format_extras(o->extras, &out);
+    } else
+        opt_format_usage(o->command, &out);
+    fputs(str_cstr(&out), stdout);
+    fflush(stdout);
+    return true;
+}
+
+void opt_print_notes(const struct opt *o)
+{
+    for (const char *s = str_cstr(&o->notes); *s;) {
+        size_t len = strcspn(s, "\n");
+        if (!o->quiet || str_starts(s, "error: ")) {
+            _cleanup_str_ struct str text = STR_INIT;
+            text_escape_n(s, len, &text);
+            fprintf(stderr, "%s: %s\n", opt_program(o), str_cstr(&text));
+        }
+        s += len + (s[len] == '\n');
+    }
+}
+
+int opt_print_failure(const struct opt *o, const struct err *err)
+{
+    const char *program = opt_program(o);
+    _cleanup_str_ struct str text = STR_INIT;
+    text_escape(err->text, &text);
+    const char *shown_text = str_cstr(&text);
+    switch (o->failure) {
+    case OPT_FAIL_SYNTAX:
+        fprintf(stderr, "%s: %s\nTry \"%s --help\" for more information\n", program, shown_text,
+                program);
+        break;
+    case OPT_FAIL_FATAL:
+        fprintf(stderr, "%s: fatal: %s\n", program, shown_text);
+        break;
+    default:
+        fprintf(stderr, "%s: error: %s\n", program, shown_text);
+        break;
+    }
+    const char *status = getenv("SLURM_EXIT_ERROR");
+    long long wanted;
+    if (status && str_parse_i64(status, 0, 255, &wanted) == 0)
+        return (int)wanted;
+    return o->exit_status ? o->exit_status : 1;
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes by name: out of an argument or a file, and as many as the counts of the request allow. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "cli/hosts.h"
+#include "cli/opt_priv.h"
+
+static int set_hosts(struct opt *o, const char *name, const char *arg, char **member,
+                     struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    struct err why = {0};
+    if (hostlist_parse(arg, &hosts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                        "Invalid --%s specification: %s", name, why.text);
+    opt_set_string(member, *arg ? arg : NULL);
+    return 0;
+}
+
+/* As Slurm has it: the order of names in a file does not matter, nor how often they are there. */
+static int set_hosts_file(struct opt *o, const char *what, const char *path, char **member,
+                          struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str list = STR_INIT;
+    struct err why = {0};
+    if (hosts_read_file(path, hosts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid %s: %s", what,
+                        why.text);
+    hostlist_uniq(hosts);
+    hostlist_format(hosts, &list);
+    opt_set_string(member, str_cstr(&list));
+    return 0;
+}
+
+int opt_apply_hostfile(struct opt *o, const char *path, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str list = STR_INIT;
+    struct err why = {0};
+    if (hosts_read_file(path, hosts, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid SLURM_HOSTFILE: %s",
+                        why.text);
+    hostlist_format(hosts, &list);
+    opt_set_string(&o->nodelist, str_cstr(&list));
+    opt_set_string(&o->distribution, "arbitrary");
+    o->from[OPT_ID_nodelist] = o->from[OPT_ID_distribution] = OPT_FROM_ENV;
+    return 0;
+}
+
+/* The first of the list; an index list ("[0,2]") stays one. */
+static void cut(struct opt *o, struct hostlist *hosts, size_t count)
+{
+    _cleanup_hostlist_ struct hostlist *kept = hostlist_new();
+    _cleanup_str_ struct str list = STR_INIT;
+    char name[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; i < count; i++)
+        hostlist_push(kept, hostlist_nth(hosts, i, name));
+    hostlist_format(kept, &list);
+    bool index = *o->nodelist == '[' && *str_cstr(&list) != '[';
+    _cleanup_free_ char *text = mem_printf(index ? "[%s]" : "%s", str_cstr(&list));
+    opt_set_string(&o->nodelist, text);
+}
+
+/* A task for each name in turn: as many as there are names, or are asked for. A job gets these
+ * nodes, and nothing more is said of its tasks. */
+int opt_fit_arbitrary(struct opt *o, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    if (!o->nodelist || *o->nodelist == '[')
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "With Arbitrary distribution you need to specify a nodelist or hostfile "
+                        "with the -w option");
+    if (hostlist_parse(o->nodelist, &hosts, err) < 0)
+        return -ERR_PARSE;
+    size_t count = hostlist_count(hosts);
+    /* As with nodes below: what is inherited from the allocation is no wish. */
+    bool given =
+        opt_given(o, OPT_ID_ntasks) && !(o->from[OPT_ID_ntasks] == OPT_FROM_ENV && o->in_job);
+    if (given && o->ntasks > count)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--distribution=arbitrary: %u tasks, and the list names %zu nodes for them",
+                        o->ntasks, count);
+    if (given && o->ntasks < count)
+        cut(o, hosts, o->ntasks);
+    o->ntasks = given ? o->ntasks : (uint32_t)count;
+    hostlist_free(take_ptr(hosts));
+    if (hostlist_parse(o->nodelist, &hosts, err) < 0)
+        return -ERR_PARSE;
+    hostlist_uniq(hosts);
+    o->min_nodes = o->max_nodes = (uint32_t)hostlist_count(hosts);
+    o->from[OPT_ID_nodes] = o->from[OPT_ID_ntasks] = OPT_FROM_ARGV;
+    if (o->command != OPT_SRUN)
+        opt_set_string(&o->distribution, NULL);
+    return 0;
+}
+
+int opt_set_exclude(struct opt *o, const char *arg, struct err *err)
+{
+    if (strchr(arg, '/'))
+        return set_hosts_file(o, "--exclude specification", arg, &o->exclude, err);
+    return set_hosts(o, "exclude", arg, &o->exclude, err);
+}
+
+int opt_set_nodelist(struct opt *o, const char *arg, struct err *err)
+{
+    if (strchr(arg, '/'))
+        return set_hosts_file(o, "--nodelist specification", arg, &o->nodelist, err);
+    return set_hosts(o, "nodelist", arg, &o->nodelist, err);
+}
+
+int opt_set_nodefile(struct opt *o, const char *arg, struct err *err)
+{
+    return set_hosts_file(o, "--nodefile node file", arg, &o->nodelist, err);
+}
+
+int opt_fit_nodelist(struct opt *o, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    if (!o->nodelist || hostlist_parse(o->nodelist, &hosts, NULL) < 0)
+        return 0;
+    size_t count = hostlist_count(hosts), before = count;
+    /* A count inherited from the allocation is no limit that the user set. */
+    bool limited = opt_given(o, OPT_ID_nodes) && o->max_nodes &&
+                   !(o->from[OPT_ID_nodes] == OPT_FROM_ENV && o->in_job);
+    if (limited && count > o->max_nodes) {
+        if (o->command != OPT_SRUN)
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err, "invalid number of nodes (-N %zu-%u)", count,
+                            o->max_nodes);
+        str_printf(&o->notes,
+                   "error: Required nodelist includes more nodes than permitted by max-node count "
+                   "(%zu > %u). Eliminating nodes from the nodelist.\n",
+                   count, o->max_nodes);
+        count = o->max_nodes;
+    }
+    if (opt_given(o, OPT_ID_ntasks) && count > o->ntasks) {
+        if (!limited || o->min_nodes <= o->ntasks) /* else that is told of the node count */
+            str_printf(&o->notes,
+                       "Warning: can't run %u processes on %zu nodes, setting nnodes to %u\n",
+                       o->ntasks, count, o->ntasks);
+        count = o->ntasks;
+    }
+    if (count < before)
+        cut(o, hosts, count);
+    return 0;
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cli/opt.h"
+
+static int apply(struct opt *o, const char *script, struct err *err)
+{
+    opt_init(o, OPT_SBATCH);
+    int r = opt_apply_script(o, "job.sh", script, strlen(script), err);
+    return r < 0 ? r : opt_apply_pbs(o, "job.sh", script, strlen(script), err);
+}
+
+static void test_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *line, *said;
+    } v[] = {
+        {"#PBS job\n", "Invalid #PBS directive found in batch script: job"},
+        {"#PBS -\n", "Invalid #PBS directive found in batch script: -"},
+        {"#PBS -N\n", "#PBS -N needs an argument"},
+        {"#PBS -l walltime=soon\n",
+         "Invalid --time specification: soon (use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]])"},
+        {"#PBS -l nodes=n1+n2\n", "\"n1+n2\" is not a valid node count"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        struct err err = {0};
+        assert_true(apply(&o, v[i].line, &err) < 0);
+        if (!strstr(err.text, v[i].said))
+            fail_msg("\"%s\" does not have \"%s\"", err.text, v[i].said);
+        opt_done(&o);
+    }
+}
+
+static void test_what_is_taken(void **state)
+{
+    struct opt o;
+    struct err err = {0};
+    assert_int_equal(apply(&o,
+                           "#!/bin/sh\n#PBS -N name -q long@server -Aacct\n"
+                           "#PBS -l nodes=2:ppn=4,walltime=1:02:03,mem=4gb\n"
+                           "#PBS -o host:/out -m ae -M me -r n -h -V\n#PBS -t 1-3 -v A=1\n"
+                           "#PBS -W depend=afterok:7\ntrue\n#PBS -d /late\n",
+                           &err),
+                     0);
+    assert_string_equal(o.job_name, "name");
+    assert_string_equal(o.partition, "long");
+    assert_string_equal(o.account, "acct");
+    assert_int_equal(o.min_nodes, 2);
+    assert_int_equal(o.ntasks_per_node, 4);
+    assert_int_equal(o.time_limit_sec, 3723);
+    assert_int_equal(o.mem_per_node_mib, 4096);
+    assert_string_equal(o.std_out, "/out");
+    assert_string_equal(o.mail_type, "FAIL,END");
+    assert_string_equal(o.mail_user, "me");
+    assert_string_equal(o.array, "1-3");
+    assert_string_equal(o.export_env, "ALL,A=1");
+    assert_string_equal(o.dependency, "afterok:7");
+    assert_true(o.hold && !o.requeue && opt_given(&o, OPT_ID_no_requeue));
+    assert_null(o.chdir);
+    assert_int_equal(o.notes.len, 0);
+    opt_done(&o);
+}
+
+static void test_lines_of_ours_come_first(void **state)
+{
+    struct opt o;
+    struct err err = {0};
+    assert_int_equal(apply(&o, "#PBS -N theirs -l pmem=100,walltime=60\n#SBATCH -J ours\n", &err),
+                     0);
+    assert_string_equal(o.job_name, "ours");
+    assert_int_equal(o.mem_per_cpu_mib, 1);
+    assert_int_equal(o.time_limit_sec, 60);
+    opt_done(&o);
+}
+
+static void test_what_has_no_effect_is_told(void **state)
+{
+    struct opt o;
+    struct err err = {0};
+    assert_int_equal(apply(&o, "#PBS -j oe -k oe\n#PBS -l software=x\n#PBS -X\n", &err), 0);
+    assert_string_equal(str_cstr(&o.notes),
+                        "warning: #PBS -k oe has no effect (job.sh, line 1)\n"
+                        "warning: #PBS -l software=x has no effect (job.sh, line 2)\n"
+                        "warning: #PBS -X has no effect (job.sh, line 3)\n");
+    opt_done(&o);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_wrong),
+        cmocka_unit_test(test_what_is_taken),
+        cmocka_unit_test(test_lines_of_ours_come_first),
+        cmocka_unit_test(test_what_has_no_effect_is_told),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The options that say how a step is run, and need a function of their own. */
+#include <signal.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/signame.h"
+#include "cli/opt_priv.h"
+#include "cluster/step_ports.h"
+#include "conf/conf.h"
+#include "conf/conf_freq.h"
+
+#define NETWORK_MAX 1024 /* bytes */
+
+int opt_set_bcast(struct opt *o, const char *arg, struct err *err)
+{
+    opt_set_string(&o->bcast, arg ? arg : "");
+    return 0;
+}
+
+int opt_set_compress(struct opt *o, const char *arg, struct err *err)
+{
+    opt_set_string(&o->compress, arg ? arg : "");
+    return 0;
+}
+
+int opt_set_send_libs(struct opt *o, const char *arg, struct err *err)
+{
+    opt_set_string(&o->send_libs, arg ? arg : "");
+    return 0;
+}
+
+int opt_set_kill_bad_exit(struct opt *o, const char *arg, struct err *err)
+{
+    long long number = 1;
+    if (arg && str_parse_i64(arg, 0, INT32_MAX, &number) < 0)
+        return opt_bad_value(o, "kill-on-bad-exit", arg, "0 or 1", err);
+    o->kill_on_bad_exit = number != 0;
+    return 0;
+}
+
+/* An IP network has nothing to allocate. Further commands of a job do not say it again. */
+int opt_set_network(struct opt *o, const char *arg, struct err *err)
+{
+    if (strlen(arg) > NETWORK_MAX)
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                        "Invalid --network specification: it has %zu bytes, and %d is the most",
+                        strlen(arg), NETWORK_MAX);
+    opt_set_string(&o->network, arg);
+    bool known = !*arg || str_case_eq(arg, "none") || str_case_eq(arg, "ip");
+    if (!known && !(o->in_job && o->source == OPT_FROM_ENV))
+        opt_note(
+            o, OPT_ID_network,
+            "option --network=%s is for an interconnect that is not here: it is kept and shown, "
+            "and nothing is allocated",
+            arg);
+    return 0;
+}
+
+int opt_set_oom_kill_step(struct opt *o, const char *arg, struct err *err)
+{
+    return opt_read_switch(o, "oom-kill-step", arg ? arg : "1", &o->oom_kill_step, err);
+}
+
+/* Kept in one spelling. Which governors the site lets be set, the controller says. */
+int opt_set_cpu_freq(struct opt *o, const char *arg, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct conf_freq f;
+    struct err why = {0};
+
+    if (conf_freq_parse(arg, &f, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid --cpu-freq specification: %s",
+                        why.text);
+    conf_freq_format(&f, &text);
+    opt_set_string(&o->cpu_freq, str_cstr(&text));
+    return 0;
+}
+
+/* Those that srun minds otherwise. */
+int opt_set_ignore_signals(struct opt *o, const char *arg, struct err *err)
+{
+    static const int known[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2};
+    uint32_t set = 0;
+
+    for (const char *s = arg; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        int number = signame_parse(word);
+        bool valid = false;
+        for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+            valid = valid || known[i] == number;
+        if (!valid)
+            return opt_bad_value(o, "ignore-signals", arg,
+                                 "a list of INT, QUIT, TERM, HUP, USR1 and USR2", err);
+        set |= 1u << number;
+        s += len + (s[len] == ',');
+    }
+    o->ignored_signals = set;
+    return 0;
+}
+
+int opt_set_slurmd_debug(struct opt *o, const char *arg, struct err *err)
+{
+    int level = log_parse_level(arg);
+
+    if (level < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                        "Invalid --slurmd-debug specification: %s: it is quiet, fatal, error, "
+                        "info, verbose, debug, debug2, debug3, or a number from 0 to 9",
+                        arg);
+    o->slurmd_debug = (uint32_t)level;
+    return 0;
+}
+
+int opt_set_acctg_freq(struct opt *o, const char *arg, struct err *err)
+{
+    struct err why = {0};
+
+    o->acctg_sec = -1;
+    if (conf_gather_parse(arg, &o->acctg_sec, &why) < 0)
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                        "Invalid --acctg-freq specification: %s", why.text);
+    opt_set_string(&o->acctg_freq, arg);
+    return 0;
+}
+
+int opt_set_resv_ports(struct opt *o, const char *arg, struct err *err)
+{
+    long long count = 0;
+    if (arg && str_parse_i64(arg, 0, UINT16_MAX, &count) < 0)
+        return opt_bad_value(o, "resv-ports", arg, "a number of ports, 0 to 65535", err);
+    o->resv_ports = arg ? (uint32_t)count : STEP_PORTS_EACH;
+    return 0;
+}
+
+/* 0 and "off": nobody passes anything on. */
+int opt_set_tree_width(struct opt *o, const char *arg, struct err *err)
+{
+    long long width = 0;
+
+    if (!str_case_eq(arg, "off") && str_parse_i64(arg, 0, OPT_TREE_WIDTH_MAX, &width) < 0)
+        return opt_bad_spec(o, "treewidth", arg, err);
+    o->tree_width = width ? (uint32_t)width : OPT_TREE_WIDTH_MAX;
+    return 0;
+}
+
+int opt_set_x11(struct opt *o, const char *arg, struct err *err)
+{
+    const char *where = arg && *arg ? arg : "all";
+    if (!str_case_eq(where, "all") && !str_case_eq(where, "first") && !str_case_eq(where, "last"))
+        return opt_bad_spec(o, "x11", arg, err);
+    opt_set_string(&o->x11, where);
+    return 0;
+}
+
+/* Whatever the job's variables say; options behind it do as they say. */
+int opt_set_interactive(struct opt *o, const char *arg, struct err *err)
+{
+    o->overlap = o->interactive = true;
+    o->ntasks = o->min_nodes = o->max_nodes = 1;
+    o->relative = 0;
+    o->from[OPT_ID_overlap] = o->from[OPT_ID_ntasks] = o->from[OPT_ID_nodes] =
+        o->from[OPT_ID_relative] = OPT_FROM_ARGV;
+    o->from[OPT_ID_ntasks_per_node] = OPT_FROM_NONE;
+    return 0;
+}
+
+int opt_set_open_mode(struct opt *o, const char *arg, struct err *err)
+{
+    bool append = *arg == 'a' || *arg == 'A';
+    if (!append && *arg != 't' && *arg != 'T')
+        return opt_bad_spec(o, "open-mode", arg, err);
+    o->open_append = append;
+    return 0;
+}
+
+static const char *const limit_names[] = {"AS",      "CORE",   "CPU",   "DATA", "FSIZE",
+                                          "MEMLOCK", "NOFILE", "NPROC", "RSS",  "STACK"};
+
+static const char *limit_plain(const char *name)
+{
+    return strncasecmp(name, "RLIMIT_", 7) ? name : name + 7;
+}
+
+int opt_set_propagate(struct opt *o, const char *arg, struct err *err)
+{
+    const char *list = arg && *arg ? arg : "ALL";
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        bool known = str_case_eq(word, "ALL") || str_case_eq(word, "NONE");
+        for (size_t i = 0; i < sizeof(limit_names) / sizeof(limit_names[0]); i++)
+            known = known || str_case_eq(limit_plain(word), limit_names[i]);
+        if (!known)
+            return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                            "--propagate=%s is not valid: bad rlimit "
+                            "name %s",
+                            list, word);
+        s += len + (s[len] == ',');
+    }
+    opt_set_string(&o->propagate, list);
+    return 0;
+}
+
+bool opt_propagates(const char *list, const char *limit)
+{
+    if (!list)
+        return true;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        if (str_case_eq(word, "ALL") || str_case_eq(limit_plain(word), limit))
+            return true;
+        s += len + (s[len] == ',');
+    }
+    return false;
+}

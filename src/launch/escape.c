@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launch/escape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ESCAPE_KEY '~'
+
+void escape_init(struct escape *e, const char *commands, bool raw)
+{
+    const char *wanted = getenv("SLUICE_ESCAPE_CHAR");
+
+    *e = (struct escape){.key = ESCAPE_KEY, .raw = raw, .commands = commands};
+    if (str_case_eq(wanted, "none"))
+        e->key = 0;
+    else if (wanted && wanted[0] && !wanted[1])
+        e->key = wanted[0];
+}
+
+static void put(struct escape *e, char c, struct str *out)
+{
+    str_putc(out, c);
+    e->state = c == '\n' || c == '\r' ? ESCAPE_AT_START : ESCAPE_INSIDE;
+}
+
+void escape_end(struct escape *e, struct str *out)
+{
+    if (e->state >= ESCAPE_HELD)
+        str_putc(out, e->key);
+    if (e->state == ESCAPE_READY)
+        str_putc(out, e->command);
+    e->state = ESCAPE_INSIDE;
+}
+
+/* Behind the escape character: whether it is a command, which on a terminal with lines has to be
+ * alone on its own. */
+static bool decide(struct escape *e, char c, struct str *out)
+{
+    if (e->state == ESCAPE_HELD && c == e->key) {
+        put(e, c, out);
+        return false;
+    }
+    if (e->state == ESCAPE_HELD && c != '\0' && strchr(e->commands, c)) {
+        e->command = c;
+        e->state = ESCAPE_READY;
+        return e->raw;
+    }
+    if (e->state == ESCAPE_READY && c == '\n')
+        return true;
+    escape_end(e, out);
+    put(e, c, out);
+    return false;
+}
+
+char escape_take(struct escape *e, const char *data, size_t len, struct str *out)
+{
+    for (size_t i = 0; i < len; i++) {
+        if (e->state >= ESCAPE_HELD) {
+            if (decide(e, data[i], out)) {
+                e->state = ESCAPE_AT_START;
+                return e->command;
+            }
+        } else if (e->key && e->state == ESCAPE_AT_START && data[i] == e->key) {
+            e->state = ESCAPE_HELD;
+        } else {
+            put(e, data[i], out);
+        }
+    }
+    return 0;
+}

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launch/jobenv.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/onehost.h"
+#include "cluster/job_env.h"
+#include "rpc/frame.h"
+
+void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
+{
+    for (size_t i = 0, same; i < n; i += same) {
+        for (same = 1; i + same < n && counts[i + same] == counts[i]; same++)
+            ;
+        str_printf(out, "%s%u", i > 0 ? "," : "", counts[i]);
+        if (same > 1)
+            str_printf(out, "(x%zu)", same);
+    }
+}
+
+void jobenv_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
+                   uint32_t tasks_per_node, uint32_t *out)
+{
+    uint32_t left = tasks;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
+
+        if (tasks_per_node > 0)
+            fit = tasks_per_node;
+        out[i] = tasks == 0 ? (fit > 0 ? fit : 1) : (left > 0 ? 1 : 0);
+        left -= tasks == 0 ? 0 : out[i];
+    }
+    for (size_t i = 0; i < n && left > 0; i++) {
+        uint32_t fit = cpus[i] / (cpus_per_task > 0 ? cpus_per_task : 1);
+
+        if (tasks_per_node > 0 && fit > tasks_per_node)
+            fit = tasks_per_node;
+        while (left > 0 && out[i] < fit) {
+            out[i]++;
+            left--;
+        }
+    }
+    for (size_t i = 0; left > 0 && n > 0; i = (i + 1) % n, left--)
+        out[i]++;
+}
+
+static void set_counts(struct envlist *e, const char *name, const uint32_t *counts, size_t n)
+{
+    struct str text = STR_INIT;
+
+    jobenv_counts(counts, n, &text);
+    envlist_set(e, name, str_cstr(&text));
+    str_done(&text);
+}
+
+static void put_variable(void *ctx, const char *name, const char *value)
+{
+    envlist_set(ctx, name, value);
+}
+
+static void set_requested(struct envlist *e, const struct Pb__JobSpec *spec)
+{
+    job_env_each(spec, put_variable, e);
+    if (spec->alloc_host != NULL)
+        envlist_set(e, "SLURM_SUBMIT_HOST", spec->alloc_host);
+    if (spec->work_dir != NULL)
+        envlist_set(e, "SLURM_SUBMIT_DIR", spec->work_dir);
+    if (spec->user_name != NULL)
+        envlist_set(e, "SLURM_JOB_USER", spec->user_name);
+    if (spec->has_uid)
+        envlist_setf(e, "SLURM_JOB_UID", "%u", spec->uid);
+    if (spec->has_gid)
+        envlist_setf(e, "SLURM_JOB_GID", "%u", spec->gid);
+}
+
+void jobenv_cluster(struct envlist *e, const struct conf *conf)
+{
+    const struct conf_host *first = &conf->controllers.data[0];
+
+    envlist_setf(e, "SLURM_WORKING_CLUSTER", "%s:%s:%u:%d", conf->cluster_name,
+                 first->addr != NULL ? first->addr : first->name, conf->slurmctld_port,
+                 RPC_VERSION);
+}
+
+/* Times of the job that this command was started in, if any, do not stay. */
+static void set_times(struct envlist *e, const struct Pb__AllocReply *alloc)
+{
+    envlist_set(e, "SLURM_JOB_START_TIME", NULL);
+    envlist_set(e, "SLURM_JOB_END_TIME", NULL);
+    if (alloc->has_start_at_sec)
+        envlist_setf(e, "SLURM_JOB_START_TIME", "%lld", (long long)alloc->start_at_sec);
+    if (alloc->has_end_at_sec)
+        envlist_setf(e, "SLURM_JOB_END_TIME", "%lld", (long long)alloc->end_at_sec);
+}
+
+void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)
+{
+    const struct Pb__JobSpec none = PB__JOB_SPEC__INIT;
+    const struct Pb__JobSpec *spec = alloc->spec != NULL ? alloc->spec : &none;
+    size_t n = alloc->n_alloc;
+    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, n);
+    _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, n);
+
+    for (size_t i = 0; i < n; i++)
+        cpus[i] = alloc->alloc[i]->cpus;
+    jobenv_spread(cpus, n, spec->cpus_per_task, spec->has_num_tasks ? spec->num_tasks : 0,
+                  spec->has_ntasks_per_node ? spec->ntasks_per_node : 0, tasks);
+    set_requested(e, spec);
+    envlist_setf(e, "SLURM_JOB_ID", "%u", alloc->job_id);
+    envlist_setf(e, "SLURM_JOBID", "%u", alloc->job_id);
+    envlist_set(e, "SLURM_JOB_NODELIST", alloc->nodes);
+    envlist_set(e, "SLURM_NODELIST", alloc->nodes);
+    envlist_setf(e, "SLURM_JOB_NUM_NODES", "%zu", n);
+    envlist_setf(e, "SLURM_NNODES", "%zu", n);
+    set_counts(e, "SLURM_JOB_CPUS_PER_NODE", cpus, n);
+    set_counts(e, "SLURM_TASKS_PER_NODE", tasks, n);
+    if (alloc->partition != NULL)
+        envlist_set(e, "SLURM_JOB_PARTITION", alloc->partition);
+    set_times(e, alloc);
+    envlist_set(e, "SLURM_CLUSTER_NAME", conf->cluster_name);
+    envlist_set(e, "SLURM_CONF", conf->path);
+    if (alloc->n_addrs > 1 && onehost_address(alloc->addrs[0]->addr))
+        for (size_t i = 0; i < ONEHOST_VARIABLES; i++)
+            envlist_default(e, onehost_variables[i].name, onehost_variables[i].value);
+}
+
+bool jobenv_attempt(uint32_t job_id, uint32_t *restarts)
+{
+    const char *text = getenv("SLUICE_ATTEMPT"), *dot = text != NULL ? strchr(text, '.') : NULL;
+    _cleanup_free_ char *job = dot != NULL ? mem_strndup(text, (size_t)(dot - text)) : NULL;
+    long long id, count;
+
+    if (job == NULL || str_parse_i64(job, 1, UINT32_MAX, &id) != 0 ||
+        str_parse_i64(dot + 1, 0, UINT32_MAX, &count) != 0 || id != job_id)
+        return false;
+    *restarts = (uint32_t)count;
+    return true;
+}
+
+void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out)
+{
+    struct hostlist *nodes = hostlist_new();
+
+    for (size_t i = 0; i < step->n_layout; i++)
+        hostlist_push(nodes, step->layout[i]->node);
+    hostlist_format(nodes, out);
+    hostlist_free(nodes);
+}
+
+void jobenv_step(struct envlist *e, const struct Pb__StepReply *step)
+{
+    size_t n = step->n_layout;
+    _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, n);
+    struct str nodes = STR_INIT;
+
+    for (size_t i = 0; i < n; i++)
+        tasks[i] = (uint32_t)step->layout[i]->n_task_ids;
+    jobenv_step_nodes(step, &nodes);
+    envlist_setf(e, "SLURM_JOB_ID", "%u", step->job_id);
+    envlist_setf(e, "SLURM_JOBID", "%u", step->job_id);
+    envlist_setf(e, "SLURM_STEP_ID", "%u", step->step_id);
+    envlist_setf(e, "SLURM_STEPID", "%u", step->step_id);
+    envlist_set(e, "SLURM_STEP_NODELIST", str_cstr(&nodes));
+    envlist_setf(e, "SLURM_STEP_NUM_NODES", "%zu", n);
+    envlist_setf(e, "SLURM_STEP_NUM_TASKS", "%u", step->num_tasks);
+    set_counts(e, "SLURM_STEP_TASKS_PER_NODE", tasks, n);
+    envlist_setf(e, "SLURM_NTASKS", "%u", step->num_tasks);
+    envlist_setf(e, "SLURM_NPROCS", "%u", step->num_tasks);
+    envlist_setf(e, "SLURM_NNODES", "%zu", n);
+    set_counts(e, "SLURM_TASKS_PER_NODE", tasks, n);
+    envlist_set(e, "SLURM_NODELIST", str_cstr(&nodes));
+    str_done(&nodes);
+}

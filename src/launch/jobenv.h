@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The SLURM_* variables that describe an allocation and a step.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "cli/envlist.h"
+#include "conf/conf.h"
+#include "proto/job.pb-c.h"
+#include "proto/step.pb-c.h"
+
+/* Numbers per node, equal neighbours together: "2(x3),1". */
+void jobenv_counts(const uint32_t *counts, size_t n, struct str *out);
+
+/* How many tasks each node of an allocation would run: every node one, then filled up in order,
+ * then, with more tasks than CPUs, in turns. tasks 0: as many as the CPUs take. */
+void jobenv_spread(const uint32_t *cpus, size_t n, uint32_t cpus_per_task, uint32_t tasks,
+                   uint32_t tasks_per_node, uint32_t *out);
+
+/* "CLUSTER:HOST:PORT:VERSION": where the cluster is that the job is of. */
+void jobenv_cluster(struct envlist *e, const struct conf *conf);
+
+/* Of the job: what salloc gives to its command, and srun of a new job to its tasks. */
+void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf);
+
+/* Of the step, over those of the job; a new job's tasks get both. */
+void jobenv_step(struct envlist *e, const struct Pb__StepReply *step);
+
+/* Which attempt of this job this process is part of, as SLUICE_ATTEMPT says; false: of none, or of
+ * another job. */
+bool jobenv_attempt(uint32_t job_id, uint32_t *restarts);
+
+/* The nodes of a step as a host list expression. */
+void jobenv_step_nodes(const struct Pb__StepReply *step, struct str *out);

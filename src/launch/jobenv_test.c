@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launch/jobenv.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+static void test_counts(void **state)
+{
+    static const struct {
+        size_t n;
+        uint32_t counts[6];
+        const char *expect;
+    } vectors[] = {
+        {0, {0}, ""},
+        {1, {4}, "4"},
+        {4, {2, 2, 2, 1}, "2(x3),1"},
+        {6, {1, 1, 2, 3, 3, 1}, "1(x2),2,3(x2),1"},
+        {3, {72, 72, 36}, "72(x2),36"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        _cleanup_str_ struct str got = STR_INIT;
+
+        jobenv_counts(vectors[i].counts, vectors[i].n, &got);
+        assert_string_equal(str_cstr(&got), vectors[i].expect);
+    }
+}
+
+static void test_spread(void **state)
+{
+    static const struct {
+        size_t n;
+        uint32_t cpus[4], per_task, tasks, per_node, expect[4];
+    } vectors[] = {
+        {0, {0}, 1, 5, 0, {0}},
+        {3, {4, 4, 4}, 0, 0, 0, {4, 4, 4}}, /* none stated: as many as fit */
+        {2, {4, 3}, 2, 0, 0, {2, 1}},
+        {2, {1, 1}, 4, 0, 0, {1, 1}},
+        {2, {4, 4}, 1, 0, 3, {3, 3}},
+        {3, {4, 4, 4}, 1, 5, 0, {3, 1, 1}}, /* one each, then filled in order */
+        {3, {4, 4, 4}, 1, 2, 0, {1, 1, 0}},
+        {2, {2, 2}, 1, 7, 0, {4, 3}}, /* more than the CPUs */
+        {2, {8, 8}, 1, 6, 3, {3, 3}},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        uint32_t got[4] = {0};
+
+        jobenv_spread(vectors[i].cpus, vectors[i].n, vectors[i].per_task, vectors[i].tasks,
+                      vectors[i].per_node, got);
+        assert_memory_equal(got, vectors[i].expect, sizeof(got));
+    }
+}
+
+static void test_attempt(void **state)
+{
+    static const struct {
+        const char *text;
+        bool ok;
+        uint32_t restarts;
+    } cases[] = {
+        {NULL, false, 0},
+        {"", false, 0},
+        {"42", false, 0},
+        {"42.", false, 0},
+        {".1", false, 0},
+        {"42.x", false, 0},
+        {"42.-1", false, 0},
+        {"42.4294967296", false, 0},
+        {"x.1", false, 0},
+        {"41.1", false, 0},
+        {"4200.1", false, 0},
+        {"42.0", true, 0},
+        {"42.4294967295", true, UINT32_MAX},
+        {"42.7", true, 7},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        uint32_t restarts = 99;
+
+        if (cases[i].text != NULL)
+            setenv("SLUICE_ATTEMPT", cases[i].text, 1);
+        else
+            unsetenv("SLUICE_ATTEMPT");
+        assert_int_equal(jobenv_attempt(42, &restarts), cases[i].ok);
+        assert_int_equal(restarts, cases[i].ok ? cases[i].restarts : 99);
+    }
+    unsetenv("SLUICE_ATTEMPT");
+}
+
+static void test_alloc(void **state)
+{
+    struct Pb__NodeAlloc nodes[] = {PB__NODE_ALLOC__INIT, PB__NODE_ALLOC__INIT};
+    struct Pb__NodeAlloc *list[] = {&nodes[0], &nodes[1]};
+    struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
+    struct Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
+    struct envlist e;
+
+    (void)state;
+    nodes[0].node = "n1";
+    nodes[1].node = "n2";
+    nodes[0].cpus = nodes[1].cpus = 4;
+    reply.job_id = 42;
+    reply.nodes = "n[1-2]";
+    reply.alloc = list;
+    reply.n_alloc = 2;
+    reply.partition = "main";
+    reply.spec = &spec;
+    reply.has_start_at_sec = true;
+    reply.start_at_sec = 1700000000;
+    spec.has_num_tasks = 1;
+    spec.num_tasks = 5;
+    envlist_init(&e, NULL);
+    envlist_set(&e, "SLURM_JOB_END_TIME", "12"); /* of the job round this command */
+    jobenv_alloc(&e, &reply, &conf);
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_START_TIME"), "1700000000");
+    assert_null(envlist_get(&e, "SLURM_JOB_END_TIME"));
+    reply.has_end_at_sec = true;
+    reply.end_at_sec = 1700000060;
+    jobenv_alloc(&e, &reply, &conf);
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_END_TIME"), "1700000060");
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_ID"), "42");
+    assert_string_equal(envlist_get(&e, "SLURM_JOBID"), "42");
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_NODELIST"), "n[1-2]");
+    assert_string_equal(envlist_get(&e, "SLURM_NODELIST"), "n[1-2]");
+    assert_string_equal(envlist_get(&e, "SLURM_NNODES"), "2");
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_CPUS_PER_NODE"), "4(x2)");
+    assert_string_equal(envlist_get(&e, "SLURM_TASKS_PER_NODE"), "4,1");
+    assert_string_equal(envlist_get(&e, "SLURM_NTASKS"), "5");
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_PARTITION"), "main");
+    assert_string_equal(envlist_get(&e, "SLURM_CONF"), "/etc/c.conf");
+    assert_null(envlist_get(&e, "SLURM_CPUS_PER_TASK"));
+    envlist_done(&e);
+}
+
+static void test_step(void **state)
+{
+    uint32_t ids[] = {0, 1, 2};
+    struct Pb__StepNode nodes[] = {PB__STEP_NODE__INIT, PB__STEP_NODE__INIT};
+    struct Pb__StepNode *list[] = {&nodes[0], &nodes[1]};
+    struct Pb__StepReply step = PB__STEP_REPLY__INIT;
+    struct envlist e;
+
+    (void)state;
+    nodes[0].node = "n1";
+    nodes[0].task_ids = ids;
+    nodes[0].n_task_ids = 2;
+    nodes[1].node = "n3";
+    nodes[1].task_ids = ids + 2;
+    nodes[1].n_task_ids = 1;
+    step.job_id = 42;
+    step.step_id = 3;
+    step.num_tasks = 3;
+    step.layout = list;
+    step.n_layout = 2;
+    envlist_init(&e, NULL);
+    jobenv_step(&e, &step);
+    assert_string_equal(envlist_get(&e, "SLURM_STEP_ID"), "3");
+    assert_string_equal(envlist_get(&e, "SLURM_STEP_NODELIST"), "n[1,3]");
+    assert_string_equal(envlist_get(&e, "SLURM_STEP_NUM_NODES"), "2");
+    assert_string_equal(envlist_get(&e, "SLURM_STEP_TASKS_PER_NODE"), "2,1");
+    assert_string_equal(envlist_get(&e, "SLURM_NTASKS"), "3");
+    envlist_done(&e);
+}
+
+static void test_cluster(void **state)
+{
+    struct conf_host hosts[] = {{.name = "ctl", .addr = "10.0.0.1"}, {.name = "spare"}};
+    struct conf conf = {.cluster_name = "c", .slurmctld_port = 6817};
+    struct envlist e;
+
+    (void)state;
+    conf.controllers.data = hosts;
+    conf.controllers.len = 2;
+    envlist_init(&e, NULL);
+    jobenv_cluster(&e, &conf);
+    assert_string_equal(envlist_get(&e, "SLURM_WORKING_CLUSTER"), "c:10.0.0.1:6817:1");
+    envlist_done(&e);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_attempt), cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_spread),  cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_step),    cmocka_unit_test(test_cluster),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

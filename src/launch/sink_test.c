@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "launch/sink.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "launch/feed.h"
+
+#define BYTES (3u << 20)
+
+struct world {
+    struct loop *loop;
+    struct sink *sink;
+    struct feed *feed;
+    struct str got;
+    int drained, broken_code;
+    bool ended;
+};
+
+static void on_drained(void *ctx)
+{
+    struct world *w = ctx;
+
+    w->drained++;
+}
+
+static void on_broken(void *ctx, const struct err *why)
+{
+    struct world *w = ctx;
+
+    w->broken_code = why->code;
+}
+
+/* The reading end: takes everything until the end of file. */
+static void on_data(void *ctx, const void *data, size_t len)
+{
+    struct world *w = ctx;
+
+    str_append(&w->got, data, len);
+    w->ended = len == 0;
+    if (w->ended || w->got.len == BYTES)
+        loop_stop(w->loop);
+}
+
+static void begin(struct world *w)
+{
+    memset(w, 0, sizeof(*w));
+    w->loop = loop_new(0);
+}
+
+static void end(struct world *w)
+{
+    sink_free(w->sink);
+    feed_free(w->feed);
+    str_done(&w->got);
+    loop_free(w->loop);
+}
+
+static struct sink_events events_of(struct world *w)
+{
+    return (struct sink_events){.on_drained = on_drained, .on_broken = on_broken, .ctx = w};
+}
+
+static void fill(char *data)
+{
+    for (size_t i = 0; i < BYTES; i++)
+        data[i] = (char)(i * 31 + i / 4096);
+}
+
+/* More than a pipe or a socket holds goes through whole, in order, without blocking. */
+static void through(int fds[2])
+{
+    struct world w;
+    struct sink_events events;
+    _cleanup_free_ char *data = mem_alloc(BYTES);
+
+    begin(&w);
+    events = events_of(&w);
+    fill(data);
+    w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
+    sink_write(w.sink, data, BYTES);
+    assert_true(sink_backlog(w.sink) > SINK_HIGH);
+    assert_int_equal(fcntl(fds[1], F_GETFL) & O_NONBLOCK, 0); /* shared flags stay */
+    w.feed = feed_new(w.loop, fds[0], on_data, &w);
+    feed_pause(w.feed, false);
+    loop_run(w.loop);
+    assert_int_equal(w.got.len, BYTES);
+    assert_memory_equal(w.got.data, data, BYTES);
+    assert_int_equal(sink_backlog(w.sink), 0);
+    assert_true(w.drained >= 1);
+    end(&w);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+static void test_pipe(void **state)
+{
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    through(fds);
+}
+
+static void test_socket(void **state)
+{
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fds), 0);
+    through(fds);
+}
+
+static void test_no_reader(void **state)
+{
+    struct world w;
+    struct sink_events events;
+    int fds[2];
+
+    (void)state;
+    assert_int_equal(pipe(fds), 0);
+    begin(&w);
+    events = events_of(&w);
+    w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
+    close(fds[0]);
+    sink_write(w.sink, "x", 1);
+    assert_int_equal(w.broken_code, -EPIPE);
+    w.broken_code = 0;
+    sink_write(w.sink, "x", 1); /* dropped, told once */
+    assert_int_equal(w.broken_code, 0);
+    assert_int_equal(sink_backlog(w.sink), 0);
+    end(&w);
+    close(fds[1]);
+}
+
+static void test_files(void **state)
+{
+    char path[] = "/tmp/sluice-sink-test.XXXXXX";
+    struct world w;
+    struct sink_events events;
+    struct err err = {0};
+    int fd = mkstemp(path);
+
+    (void)state;
+    begin(&w);
+    events = events_of(&w);
+    assert_int_equal(
+        sink_of_file(w.loop, "/no/such/place/x", "stderr", false, &events, &w.sink, &err),
+        -ERR_OPEN_IO);
+    assert_non_null(strstr(err.text, "stderr file /no/such/place/x"));
+    assert_null(w.sink);
+
+    for (int append = 0; append < 2; append++) { /* truncated, then continued */
+        if (append == 0)
+            assert_int_equal(write(fd, "old", 3), 3);
+        assert_int_equal(sink_of_file(w.loop, path, "stderr", append, &events, &w.sink, &err), 0);
+        sink_write(w.sink, "new", 3);
+        sink_free(w.sink);
+        w.sink = NULL;
+    }
+    w.feed = feed_new(w.loop, open(path, O_RDONLY), on_data, &w); /* a file as input, to its end */
+    feed_pause(w.feed, false);
+    loop_run(w.loop);
+    assert_true(w.ended);
+    assert_string_equal(str_cstr(&w.got), "newnew");
+
+    assert_int_equal(sink_of_file(w.loop, "/dev/full", "stderr", false, &events, &w.sink, &err), 0);
+    sink_write(w.sink, "x", 1);
+    assert_int_equal(w.broken_code, -ENOSPC);
+    end(&w);
+    unlink(path);
+    close(fd);
+}
+
+/* What a pipe has not taken is in the file, and what comes after. */
+static void test_move(void **state)
+{
+    static char path[] = "/tmp/sink_move.XXXXXX";
+    struct world w;
+    struct sink_events events;
+    _cleanup_free_ char *data = mem_alloc(BYTES), *back = mem_alloc(BYTES);
+    int fds[2], file = mkstemp(path);
+    size_t taken;
+
+    (void)state;
+    begin(&w);
+    events = events_of(&w);
+    fill(data);
+    assert_int_equal(pipe(fds), 0);
+    w.sink = sink_of_fd(w.loop, fds[1], "it", &events);
+    sink_write(w.sink, data, BYTES - 5);
+    taken = BYTES - 5 - sink_backlog(w.sink);
+    assert_true(taken > 0 && taken < BYTES - 5);
+    sink_move(w.sink, dup(file), path);
+    assert_int_equal(sink_backlog(w.sink), 0);
+    assert_int_equal(w.drained, 1);
+    sink_write(w.sink, data + BYTES - 5, 5);
+    for (size_t at = 0; at < taken;) {
+        ssize_t n = read(fds[0], back + at, taken - at);
+
+        assert_true(n > 0);
+        at += (size_t)n;
+    }
+    assert_int_equal(pread(file, back + taken, BYTES - taken, 0), BYTES - taken);
+    assert_memory_equal(back, data, BYTES);
+    end(&w);
+    unlink(path);
+    close(file);
+    close(fds[0]);
+    close(fds[1]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_pipe),      cmocka_unit_test(test_socket),
+        cmocka_unit_test(test_no_reader), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_move),
+    };
+
+    signal(SIGPIPE, SIG_IGN);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "show/job_ids.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/idset.h"
+#include "base/step_id.h"
+#include "base/vec.h"
+#include "show/job_state.h"
+
+#define TASKS_BELOW 4000001u /* MaxArraySize at most */
+#define BITSTR_LEN 64
+
+size_t job_ids_word(const char *list)
+{
+    size_t len = 0;
+    for (bool in = false; list[len] && (in || !strchr(", ", list[len])); len++)
+        in = list[len] == '[' || (in && list[len] != ']');
+    return len;
+}
+
+/* Bytes that numbers of elements may take; 0: any. */
+static size_t room(void)
+{
+    const char *text = getenv("SLURM_BITSTR_LEN");
+    long long n;
+    return text && str_parse_i64(text, 0, INT32_MAX, &n) == 0 ? (size_t)n : BITSTR_LEN;
+}
+
+/* Evenly spaced numbers as "0-12:4", others one by one or as ranges; no more than 'most' bytes by
+ * much. */
+static void put_set(const struct idset *s, size_t most, struct str *out)
+{
+    struct idset_run r;
+    const char *comma = "";
+    size_t start = out->len;
+    if (s->runs.len == 1) {
+        idset_format(s, out);
+        return;
+    }
+    for (int64_t from = 0; idset_next_run(s, from, &r); comma = ",") {
+        bool range = r.step == 1 && r.last > r.first;
+        str_printf(out, "%s%u", comma, r.first);
+        if (range)
+            str_printf(out, "-%u", r.last);
+        from = (int64_t)(range ? r.last : r.first) + 1;
+        if (most && out->len - start > most + BITSTR_LEN)
+            return;
+    }
+}
+
+bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
+{
+    struct idset tasks = {0};
+    if (!live->has_array_job_id)
+        return false;
+    if (!live->array_tasks || idset_parse(live->array_tasks, TASKS_BELOW, &tasks, NULL) != 0) {
+        str_printf(out, "%u", live->array_task_id);
+        return true;
+    }
+    size_t start = out->len, most = room();
+    put_set(&tasks, most, out);
+    idset_done(&tasks);
+    if (most && out->len - start > most) {
+        size_t keep = most > 4 ? most - 4 : 1;
+        while (keep > 1 && out->data[start + keep] != ',')
+            keep--;
+        out->len = start + keep;
+        str_puts(out, ",...");
+    }
+    if (live->array_throttle)
+        str_printf(out, "%%%u", live->array_throttle);
+    return true;
+}
+
+void job_ids_put(const Pb__JobLive *live, struct str *out)
+{
+    if (!live->has_array_job_id) {
+        str_printf(out, "%u", live->job_id);
+        return;
+    }
+    str_printf(out, "%u_%s", live->array_job_id, live->array_tasks ? "[" : "");
+    job_ids_put_tasks(live, out);
+    if (live->array_tasks)
+        str_putc(out, ']');
+}
+
+void job_ids_put_asked(const Pb__StepId *id, struct str *out)
+{
+    char buf[STEP_ID_TEXT_MAX];
+    const char *tasks = id->array_tasks;
+    str_printf(out, "%u", id->job_id);
+    if (tasks)
+        str_printf(out, strpbrk(tasks, ",-") ? "_[%s]" : "_%s", tasks);
+    if (id->has_step_id)
+        str_puts(out, strchr(step_id_text(id->job_id, id->step_id, buf), '.'));
+}
+
+void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)
+{
+    pb__step_id__init(id);
+    id->job_id = live->has_array_job_id ? live->array_job_id : live->job_id;
+    if (live->array_tasks)
+        id->array_tasks = arena_strdup(arena, live->array_tasks);
+    else if (live->has_array_job_id)
+        id->array_tasks = arena_printf(arena, "%u", live->array_task_id);
+}
+
+int64_t job_ids_rank(const Pb__JobLive *live)
+{
+    uint32_t id = live->has_array_job_id ? live->array_job_id : live->job_id;
+    uint64_t task = live->array_tasks ? strtoul(live->array_tasks, NULL, 10) : live->array_task_id;
+    struct idset bits = {0}; /* "0x1f" */
+    if (live->array_tasks && str_starts(live->array_tasks, "0x") &&
+        idset_parse(live->array_tasks, TASKS_BELOW, &bits, NULL) == 0)
+        task = idset_first(&bits);
+    idset_done(&bits);
+    return (int64_t)((uint64_t)id << 32 | task);
+}
+
+void job_ids_filter(const Pb__StepId *ids, size_t count, Pb__JobFilter *f, struct arena *arena)
+{
+    f->job_id = arena_alloc(arena, (count + 1) * sizeof(*f->job_id));
+    f->array = arena_alloc(arena, (count + 1) * sizeof(Pb__ArrayTasks *));
+    for (size_t i = 0; i < count; i++) {
+        if (!ids[i].array_tasks) {
+            f->job_id[f->n_job_id++] = ids[i].job_id;
+            continue;
+        }
+        Pb__ArrayTasks *a = arena_alloc(arena, sizeof(*a));
+        pb__array_tasks__init(a);
+        a->job_id = ids[i].job_id;
+        a->tasks = ids[i].array_tasks;
+        f->array[f->n_array++] = a;
+    }
+}
+
+void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena)
+{
+    struct idset tasks = {0}, wanted = {0}, both = {0};
+    struct str text = STR_INIT;
+    bool all = count == 0;
+    for (size_t i = 0; i < count; i++)
+        all |= !ids[i].array_tasks &&
+               (ids[i].job_id == live->job_id || ids[i].job_id == live->array_job_id);
+    if (all || !live->array_tasks || idset_parse(live->array_tasks, TASKS_BELOW, &tasks, NULL) != 0)
+        return;
+    for (size_t i = 0; i < count; i++) {
+        if (!ids[i].array_tasks || ids[i].job_id != live->array_job_id ||
+            idset_parse(ids[i].array_tasks, TASKS_BELOW, &wanted, NULL) != 0)
+            continue;
+        struct idset some = {0};
+        idset_split(&tasks, &wanted, &some);
+        idset_unite(&both, &some);
+        idset_done(&some);
+    }
+    if (both.count) {
+        idset_format(&both, &text);
+        live->has_array_task_id = both.count == 1;
+        live->array_task_id = idset_first(&both);
+        live->array_tasks = both.count > 1 ? arena_strdup(arena, str_cstr(&text)) : NULL;
+    }
+    idset_done(&tasks);
+    idset_done(&wanted);
+    idset_done(&both);
+    str_done(&text);
+}
+
+static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
+{
+    struct idset mine = {0}, wanted = {0}, both = {0};
+    if (id->job_id == live->job_id && !id->array_tasks)
+        return true;
+    if (!live->has_array_job_id || id->job_id != live->array_job_id)
+        return false;
+    if (!id->array_tasks || idset_parse(id->array_tasks, TASKS_BELOW, &wanted, NULL) != 0)
+        return !id->array_tasks;
+    bool named = idset_has(&wanted, live->array_task_id);
+    if (live->array_tasks && idset_parse(live->array_tasks, TASKS_BELOW, &mine, NULL) == 0) {
+        idset_split(&mine, &wanted, &both);
+        named = both.count > 0;
+    }
+    idset_done(&mine);
+    idset_done(&wanted);
+    idset_done(&both);
+    return named;
+}
+
+static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, struct arena *arena)
+{
+    Pb__JobLive part = *live;
+    Pb__StepId step;
+    job_ids_trim(asked, 1, &part, arena);
+    job_ids_of(&part, &step, arena);
+    step.has_step_id = true;
+    step.step_id = asked->step_id;
+    return step;
+}
+
+size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,
+                       Pb__StepId **out)
+{
+    VEC(Pb__StepId) whole = {0}, found = {0};
+    for (size_t i = 0; i < count; i++) {
+        if (!is_named(&ids[i], live))
+            continue;
+        if (ids[i].has_step_id)
+            vec_push(&found, step_target(&ids[i], live, arena));
+        else
+            vec_push(&whole, ids[i]);
+    }
+    if (count == 0 || whole.len) { /* the steps are of it */
+        Pb__StepId id;
+        job_ids_trim(whole.data, whole.len, live, arena);
+        job_ids_of(live, &id, arena);
+        vec_clear(&found);
+        vec_push(&found, id);
+    }
+    size_t n = found.len;
+    *out = arena_alloc(arena, (n + 1) * sizeof(**out));
+    if (n)
+        memcpy(*out, found.data, n * sizeof(**out));
+    vec_done(&whole);
+    vec_done(&found);
+    return n;
+}

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "show/job_ids.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "show/job_state.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static void bad_ids(void **state)
+{
+    static const char *const bad[] = {
+        "_",         "_1",      "1_",      "1_a",   "1_-1",      "1_1-2",
+        "1_[",       "1_[]",    "1_[1",    "1_1]",  "1_[1-]",    "1_[2-1]",
+        "1_[1-3:0]", "1_[1%2]", "1_[1 2]", "1_2_3", "1_[1]x",    "1_4.",
+        "1_4.x",     "1_[1,]",  "1__4",    "x_4",   "1_4000001", "1_[0-4000001]",
+        "1_4 ",      "1_ 4",    "1_[[1]]",
+    };
+    for (size_t i = 0; i < COUNT(bad); i++) {
+        Pb__StepId id = PB__STEP_ID__INIT;
+        struct err err = {0};
+        assert_int_equal(job_state_parse_id(bad[i], &id, &err), -ERR_PARSE);
+        assert_non_null(strstr(err.text, bad[i]));
+        assert_null(id.array_tasks);
+    }
+}
+
+static void good_ids(void **state)
+{
+    static const struct {
+        const char *text, *tasks, *again;
+        uint32_t job;
+        int step; /* -1: none */
+    } rows[] = {
+        {"7", NULL, "7", 7, -1},
+        {"7_4", "4", "7_4", 7, -1},
+        {"7_4000000", "4000000", "7_4000000", 7, -1},
+        {"7_[4]", "4", "7_4", 7, -1},
+        {"7_[1-5,8]", "1-5,8", "7_[1-5,8]", 7, -1},
+        {"7_[0-8:4]", "0-8:4", "7_[0-8:4]", 7, -1},
+        {"7_4.0", "4", "7_4.0", 7, 0},
+        {"7_[1,2].3", "1,2", "7_[1,2].3", 7, 3},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        Pb__StepId id = PB__STEP_ID__INIT;
+        struct str out = STR_INIT;
+        assert_int_equal(job_state_parse_id(rows[i].text, &id, NULL), 0);
+        assert_int_equal(id.job_id, rows[i].job);
+        assert_int_equal(id.has_step_id ? (int)id.step_id : -1, rows[i].step);
+        if (rows[i].tasks)
+            assert_string_equal(id.array_tasks, rows[i].tasks);
+        else
+            assert_null(id.array_tasks);
+        job_ids_put_asked(&id, &out);
+        assert_string_equal(str_cstr(&out), rows[i].again);
+        str_done(&out);
+    }
+}
+
+static void words(void **state)
+{
+    assert_int_equal(job_ids_word(""), 0);
+    assert_int_equal(job_ids_word(",1"), 0);
+    assert_int_equal(job_ids_word("1,2"), 1);
+    assert_int_equal(job_ids_word("1_[1,2],3"), 7);
+    assert_int_equal(job_ids_word("1_[1 2] 3"), 7);
+    assert_int_equal(job_ids_word("1_[1,2"), 6);
+}
+
+static void shown(void **state)
+{
+    static const struct {
+        const char *tasks;
+        uint32_t task, throttle;
+        const char *room, *text;
+    } rows[] = {
+        {NULL, 4, 0, NULL, "7_4"},
+        {NULL, 4, 3, NULL, "7_4"},
+        {"5-20", 0, 0, NULL, "7_[5-20]"},
+        {"5-20", 0, 3, NULL, "7_[5-20%3]"},
+        {"0-12:4", 0, 0, NULL, "7_[0-12:4]"},
+        {"0-12:4,20", 0, 0, NULL, "7_[0,4,8,12,20]"},
+        {"1-3,9", 0, 2, NULL, "7_[1-3,9%2]"},
+        {"1,5,100-200:50,300", 0, 3, "12", "7_[1,5,100,...%3]"},
+        {"1,5,100-200:50,300", 0, 0, "0", "7_[1,5,100,150,200,300]"},
+        {"1000,1005", 0, 0, "2", "7_[1,...]"},
+        {"100000-100020:5,200000-200020:5", 0, 0, NULL,
+         "7_[100000,100005,100010,100015,100020,200000,200005,200010,...]"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        struct str out = STR_INIT;
+        live.job_id = 9;
+        live.has_array_job_id = true;
+        live.array_job_id = 7;
+        live.has_array_task_id = !rows[i].tasks;
+        live.array_task_id = rows[i].task;
+        live.array_tasks = (char *)rows[i].tasks;
+        live.array_throttle = rows[i].throttle;
+        if (rows[i].room)
+            setenv("SLURM_BITSTR_LEN", rows[i].room, 1);
+        job_ids_put(&live, &out);
+        assert_string_equal(str_cstr(&out), rows[i].text);
+        unsetenv("SLURM_BITSTR_LEN");
+        str_done(&out);
+    }
+}
+
+/* Those that were asked for are left, of this array and no other. */
+static void trimmed(void **state)
+{
+    static const struct {
+        const char *asked, *more, *left;
+    } rows[] = {
+        {"7", NULL, "1-9"},    {"7_4", NULL, "4"},  {"7_[3-20]", NULL, "3-9"},
+        {"7_4", "7_5", "4-5"}, {"7_4", "7", "1-9"}, {"7_4", "8_5", "4"},
+        {"7_77", NULL, "1-9"}, {"9", NULL, "1-9"},  {"7_[1-9:4]", NULL, "1-9:4"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        Pb__StepId ids[2] = {PB__STEP_ID__INIT, PB__STEP_ID__INIT};
+        struct arena arena;
+        arena_init(&arena, 0);
+        live.job_id = 9;
+        live.has_array_job_id = true;
+        live.array_job_id = 7;
+        live.array_tasks = (char *)"1-9";
+        assert_int_equal(job_state_parse_id(rows[i].asked, &ids[0], NULL), 0);
+        if (rows[i].more)
+            assert_int_equal(job_state_parse_id(rows[i].more, &ids[1], NULL), 0);
+        job_ids_trim(ids, rows[i].more ? 2 : 1, &live, &arena);
+        char *left =
+            live.array_tasks ? live.array_tasks : arena_printf(&arena, "%u", live.array_task_id);
+        assert_string_equal(left, rows[i].left);
+        arena_done(&arena);
+    }
+}
+
+/* A step is never taken for its job; elements that have a whole of their own asked for have no
+ * steps beside it. */
+static void targets(void **state)
+{
+    static const struct {
+        const char *asked, *tasks, *targets;
+    } rows[] = {
+        {"", NULL, "5 "},
+        {"", "1-3", "7_[1-3] "},
+        {"5", NULL, "5 "},
+        {"6", NULL, ""},
+        {"5.0", NULL, "5.0 "},
+        {"6.0", NULL, ""},
+        {"5.0 5.batch 6.1", NULL, "5.0 5.batch "},
+        {"5 5.0", NULL, "5 "},
+        {"5_1.0", NULL, ""},
+        {"7.0", "4", "7_4.0 "},
+        {"7_4.0", "4", "7_4.0 "},
+        {"7_5.0", "4", ""},
+        {"5.0", "4", "7_4.0 "},
+        {"7_[1-9].2", "1-3", "7_[1-3].2 "},
+        {"7_2 7_[1-9].2", "1-3", "7_2 "},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        Pb__StepId ids[4], *found;
+        struct arena arena;
+        struct str out = STR_INIT;
+        size_t count = 0;
+        arena_init(&arena, 0);
+        live.job_id = 5;
+        if ((live.has_array_job_id = rows[i].tasks != NULL)) {
+            live.array_job_id = 7;
+            live.has_array_task_id = rows[i].tasks[1] == 0;
+            live.array_task_id = live.has_array_task_id ? (uint32_t)(rows[i].tasks[0] - '0') : 0;
+            live.array_tasks = live.has_array_task_id ? NULL : (char *)rows[i].tasks;
+        }
+        char *text = arena_strdup(&arena, rows[i].asked);
+        for (char *save = NULL, *w = strtok_r(text, " ", &save); w;
+             w = strtok_r(NULL, " ", &save)) {
+            pb__step_id__init(&ids[count]);
+            assert_int_equal(job_state_parse_id(w, &ids[count++], NULL), 0);
+        }
+        size_t n = job_ids_targets(ids, count, &live, &arena, &found);
+        for (size_t k = 0; k < n; k++) {
+            job_ids_put_asked(&found[k], &out);
+            str_putc(&out, ' ');
+        }
+        assert_string_equal(str_cstr(&out), rows[i].targets);
+        str_done(&out);
+        arena_done(&arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_ids), cmocka_unit_test(good_ids), cmocka_unit_test(words),
+        cmocka_unit_test(shown),   cmocka_unit_test(trimmed),  cmocka_unit_test(targets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

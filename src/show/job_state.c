@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "show/job_state.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/arena.h"
+#include "base/hostlist.h"
+#include "base/idset.h"
+#include "base/mem.h"
+#include "base/pattern.h"
+#include "base/size.h"
+#include "base/step_id.h"
+#include "base/timefmt.h"
+#include "show/names.h"
+
+#define TASKS_BELOW 4000001u /* MaxArraySize at most */
+
+static const struct {
+    const char *word, *abbreviated;
+} states[] = {
+    [PB__JOB_STATE__PENDING] = {"PENDING", "PD"},
+    [PB__JOB_STATE__RUNNING] = {"RUNNING", "R"},
+    [PB__JOB_STATE__SUSPENDED] = {"SUSPENDED", "S"},
+    [PB__JOB_STATE__COMPLETED] = {"COMPLETED", "CD"},
+    [PB__JOB_STATE__CANCELLED] = {"CANCELLED", "CA"},
+    [PB__JOB_STATE__FAILED] = {"FAILED", "F"},
+    [PB__JOB_STATE__TIMEOUT] = {"TIMEOUT", "TO"},
+    [PB__JOB_STATE__NODE_FAIL] = {"NODE_FAIL", "NF"},
+    [PB__JOB_STATE__PREEMPTED] = {"PREEMPTED", "PR"},
+    [PB__JOB_STATE__BOOT_FAIL] = {"BOOT_FAIL", "BF"},
+    [PB__JOB_STATE__DEADLINE] = {"DEADLINE", "DL"},
+    [PB__JOB_STATE__OUT_OF_MEMORY] = {"OUT_OF_MEMORY", "OOM"},
+};
+#define STATE_COUNT (sizeof(states) / sizeof(states[0]))
+
+/* States of Slurm that no job of ours is ever in: asking for them finds nothing. */
+static const char *const empty_states[] = {
+    "RESIZING",      "RS",        "RESV_DEL_HOLD", "RD", "REQUEUED",      "RQ",
+    "REQUEUE_FED",   "RF",        "REVOKED",       "RV", "REQUEUE_HOLD",  "RH",
+    "STAGE_OUT",     "SO",        "SIGNALING",     "SI", "LAUNCH_FAILED", "RECONFIG_FAIL",
+    "POWER_UP_NODE", "UPDATE_DB", "EXPEDITING",
+};
+
+static const char *nth(size_t state, bool abbreviated)
+{
+    if (state >= STATE_COUNT)
+        return abbreviated ? "?" : "UNKNOWN";
+    return abbreviated ? states[state].abbreviated : states[state].word;
+}
+
+const char *job_state_word(const Pb__JobLive *live)
+{
+    return live->completing                                              ? "COMPLETING"
+           : live->configuring                                           ? "CONFIGURING"
+           : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SPECIAL_EXIT"
+           : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "STOPPED"
+                                                                         : nth(live->state, false);
+}
+
+const char *job_state_short(const Pb__JobLive *live)
+{
+    return live->completing                                              ? "CG"
+           : live->configuring                                           ? "CF"
+           : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SE"
+           : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "ST"
+                                                                         : nth(live->state, true);
+}
+
+bool job_state_is_final(const Pb__JobLive *live)
+{
+    return live->state > PB__JOB_STATE__SUSPENDED;
+}
+
+static bool add_state(struct job_states *s, const char *word)
+{
+    if (str_case_eq(word, "all")) {
+        s->all = true;
+        return true;
+    }
+    if (str_case_eq(word, "COMPLETING") || str_case_eq(word, "CG")) {
+        s->completing = true;
+        return true;
+    }
+    if (str_case_eq(word, "CONFIGURING") || str_case_eq(word, "CF")) {
+        s->configuring = true;
+        return true;
+    }
+    if (str_case_eq(word, "SPECIAL_EXIT") || str_case_eq(word, "SE")) {
+        s->special_exit = true;
+        return true;
+    }
+    if (str_case_eq(word, "STOPPED") || str_case_eq(word, "ST")) {
+        s->stopped = true;
+        return true;
+    }
+    if (str_case_eq(word, "RUN"))
+        word = "RUNNING";
+    for (size_t i = 0; i < STATE_COUNT; i++) {
+        if (str_case_eq(word, states[i].word) || str_case_eq(word, states[i].abbreviated)) {
+            s->wanted |= 1u << i;
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof(empty_states) / sizeof(empty_states[0]); i++) {
+        if (str_case_eq(word, empty_states[i])) {
+            s->wanted |= 1u << 31;
+            return true;
+        }
+    }
+    return false;
+}
+
+int job_states_parse(const char *list, struct job_states *out, struct err *err)
+{
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *word = mem_strndup(s, len);
+        if (len && !add_state(out, str_trim(word)))
+            return err_set(err, -ERR_PARSE, "Invalid job state specified: %s", str_trim(word));
+        s += len + (s[len] == ',');
+    }
+    return 0;
+}
+
+bool job_states_given(const struct job_states *s)
+{
+    return s->all || s->completing || s->configuring || s->special_exit || s->stopped || s->wanted;
+}
+
+bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
+{
+    if (s->all)
+        return true;
+    if (live->completing)
+        return s->completing || (s->wanted >> live->state & 1);
+    if (live->configuring && s->configuring)
+        return true;
+    if (live->special_exit && s->special_exit && live->state == PB__JOB_STATE__PENDING)
+        return true;
+    if (live->stopped && s->stopped && live->state == PB__JOB_STATE__RUNNING)
+        return true;
+    return live->state < STATE_COUNT && (s->wanted >> live->state & 1);
+}
+
+const char *job_state_sentence(const Pb__JobLive *live)
+{
+    bool waits = live->state == PB__JOB_STATE__PENDING;
+    bool said = waits && live->reason_detail && *live->reason_detail;
+    return said ? live->reason_detail : job_state_reason(live);
+}
+
+const char *job_state_reservation(const Pb__JobSpec *spec, const Pb__JobLive *live)
+{
+    return spec->reservation && *spec->reservation ? spec->reservation : live->reservation;
+}
+
+const char *job_state_failure(const Pb__JobLive *live)
+{
+    bool failed = live->state == PB__JOB_STATE__FAILED || live->state == PB__JOB_STATE__CANCELLED ||
+                  live->state == PB__JOB_STATE__NODE_FAIL ||
+                  live->state == PB__JOB_STATE__OUT_OF_MEMORY;
+    return failed && live->reason_detail && *live->reason_detail ? live->reason_detail : NULL;
+}
+
+const char *job_state_reason(const Pb__JobLive *live)
+{
+    return live->reason && *live->reason ? live->reason : "None";
+}
+
+int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now)
+{
+    if (live->state == PB__JOB_STATE__PENDING || !live->start_at)
+        return 0;
+    int64_t end = job_state_is_final(live)                  ? live->end_at
+                  : live->state == PB__JOB_STATE__SUSPENDED ? live->suspended_at
+                                                            : now;
+    int64_t used = end - live->start_at - live->suspended_sec;
+    return used > 0 ? used : 0;
+}
+
+int64_t job_state_left_sec(const Pb__JobLive *live, int64_t now)
+{
+    if (live->time_limit_sec >= TIME_UNLIMITED)
+        return TIME_UNLIMITED;
+    int64_t left = live->time_limit_sec - job_state_used_sec(live, now);
+    return left > 0 ? left : 0;
+}
+
+int64_t job_state_start_at(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    if (live->start_at || live->state != PB__JOB_STATE__PENDING || !live->priority)
+        return live->start_at;
+    return job->spec->begin_at_sec > live->submit_at ? job->spec->begin_at_sec : 0;
+}
+
+int64_t job_state_end_at(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    int64_t start_at = job_state_start_at(job);
+    if (live->end_at)
+        return live->end_at;
+    if (!start_at || job_state_is_final(live) || live->time_limit_sec >= TIME_UNLIMITED ||
+        live->state == PB__JOB_STATE__SUSPENDED)
+        return 0;
+    return start_at + live->time_limit_sec + live->suspended_sec;
+}
+
+int64_t job_state_accrue_at(const Pb__JobLive *live)
+{
+    bool started = live->start_at && live->state != PB__JOB_STATE__PENDING &&
+                   live->state != PB__JOB_STATE__CANCELLED;
+    return (live->priority && !live->dependency) || started ? live->eligible_at : 0;
+}
+
+int64_t job_state_eligible_at(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    bool begins =
+        job->spec->begin_at_sec > 0 && live->state == PB__JOB_STATE__PENDING && !live->dependency;
+    return begins ? live->eligible_at : job_state_accrue_at(live);
+}
+
+int64_t job_state_step_limit_sec(const Pb__StepRecord *step)
+{
+    bool own = step->has_time_limit_sec && step->step_id < STEP_ID_INTERACTIVE;
+    return own ? step->time_limit_sec : TIME_UNLIMITED;
+}
+
+void job_state_put_exit(int32_t status, struct str *out)
+{
+    str_printf(out, "%d:%d", WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+               WIFSIGNALED(status) ? WTERMSIG(status) : 0);
+}
+
+/* "4" or "[1-5,7]", without brackets; NULL: it is neither. */
+static char *check_tasks(char *text)
+{
+    static struct arena kept; /* until the end */
+    struct idset tasks = {0};
+    size_t len = strlen(text);
+    bool list = *text == '[';
+    if (list && text[len - 1] == ']')
+        text[len - 1] = 0;
+    else if (list || !*text || text[strspn(text, "0123456789")])
+        return NULL;
+    if (idset_parse(text + list, TASKS_BELOW, &tasks, NULL) != 0)
+        return NULL;
+    idset_done(&tasks);
+    return arena_strdup(&kept, text + list);
+}
+
+int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err)
+{
+    size_t len = strcspn(text, ".");
+    _cleanup_free_ char *job = mem_strndup(text, len);
+    const char *step = text[len] ? text + len + 1 : NULL;
+    char *tasks = strchr(job, '_');
+    if (tasks)
+        *tasks++ = 0;
+    long long job_id;
+    uint32_t step_id = 0;
+    bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0 &&
+              (!tasks || (tasks = check_tasks(tasks)));
+    ok = ok && (!step || step_id_parse(step, &step_id));
+    if (!ok)
+        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
+    id->job_id = (uint32_t)job_id;
+    id->array_tasks = tasks;
+    id->has_step_id = step != NULL;
+    id->step_id = step_id;
+    return 0;
+}
+
+/* Of the one where a script runs, or NULL; 'name' has room for it. */
+static const char *first_node(const Pb__JobLive *live, char *name)
+{
+    _cleanup_hostlist_ struct hostlist *nodes = NULL;
+
+    if (live->batch_host)
+        return live->batch_host;
+    if (live->nodes && hostlist_parse(live->nodes, &nodes, NULL) == 0 && hostlist_count(nodes))
+        return hostlist_nth(nodes, 0, name);
+    return NULL;
+}
+
+static uint32_t first_task(const Pb__JobLive *live)
+{
+    struct idset tasks = {0};
+    uint32_t first = live->array_task_id;
+    if (live->array_tasks && idset_parse(live->array_tasks, UINT32_MAX >> 1, &tasks, NULL) == 0)
+        first = (uint32_t)idset_first(&tasks);
+    idset_done(&tasks);
+    return first;
+}
+
+/* As its script's shepherd has it. Of several elements each has its own: their letters stay, or are
+ * those of the first one. */
+static void put_pattern(const Pb__JobRecord *job, const char *pattern, enum job_path how,
+                        struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    char name[HOSTLIST_NAME_MAX + 1];
+    struct pattern_values v = {
+        .job_id = live->job_id,
+        .step_id = STEP_ID_BATCH,
+        .array_id = live->has_array_job_id ? live->array_job_id : live->job_id,
+        .array_task = live->has_array_job_id ? first_task(live) : PATTERN_NO_ARRAY,
+        .has_restarts = true,
+        .restarts = live->restarts,
+        .is_open = live->array_tasks != NULL && how != JOB_PATH_FIRST,
+        .node = first_node(live, name),
+        .user = job->spec->user_name ? job->spec->user_name : names_user(job->spec->uid),
+        .job_name = job->spec->name,
+    };
+    _cleanup_str_ struct str path = STR_INIT;
+
+    str_puts(out, pattern_expand(pattern, &v, &path, NULL) ? pattern : str_cstr(&path));
+}
+
+void job_state_put_path(const Pb__JobRecord *job, int stream, enum job_path how, struct str *out)
+{
+    const Pb__JobSpec *spec = job->spec;
+    const char *pattern = stream == 0 ? spec->std_in : stream == 1 ? spec->std_out : spec->std_err;
+    if (!pattern && stream == 0)
+        pattern = "/dev/null";
+    if (!pattern && stream == 2)
+        pattern = spec->std_out;
+    bool is_given = pattern != NULL;
+    if (!pattern)
+        pattern = !spec->batch                  ? ""
+                  : job->live->has_array_job_id ? "slurm-%A_%a.out"
+                                                : "slurm-%j.out";
+    if (*pattern && *pattern != '/' && spec->work_dir)
+        str_printf(out, "%s/", spec->work_dir);
+    if (is_given && how == JOB_PATH_GIVEN)
+        str_puts(out, pattern);
+    else
+        put_pattern(job, pattern, how, out);
+}
+
+static uint64_t memory_of(const Pb__JobRecord *job, uint32_t nodes, uint32_t cpus)
+{
+    const Pb__JobSpec *spec = job->spec;
+    if (spec->has_mem_per_node_mib)
+        return spec->mem_per_node_mib * nodes;
+    return spec->mem_per_cpu_mib * cpus;
+}
+
+#define SUMS_MAX 16
+
+struct sums { /* of generic resources, by name */
+    char name[SUMS_MAX][64];
+    uint64_t count[SUMS_MAX];
+    size_t len;
+};
+
+static void add_sum(struct sums *s, const char *name, size_t len, uint64_t count)
+{
+    size_t i = 0;
+    while (i < s->len && (strlen(s->name[i]) != len || memcmp(s->name[i], name, len) != 0))
+        i++;
+    if (len >= sizeof s->name[0] || i == SUMS_MAX)
+        return;
+    if (i == s->len) {
+        memcpy(s->name[i], name, len);
+        s->len++;
+    }
+    s->count[i] += count;
+}
+
+static void sum_allocated(const Pb__JobLive *live, struct sums *s)
+{
+    for (size_t i = 0; i < live->n_alloc; i++)
+        for (size_t k = 0; k < live->alloc[i]->n_gres; k++) {
+            const Pb__GresAlloc *g = live->alloc[i]->gres[k];
+            add_sum(s, g->name, strlen(g->name), g->count);
+        }
+}
+
+static void put_sums(const struct sums *s, struct str *out)
+{
+    for (size_t i = 0; i < s->len; i++)
+        str_printf(out, ",gres/%s=%llu", s->name[i], (unsigned long long)s->count[i]);
+}
+
+bool job_state_put_step_tres(const Pb__StepRecord *step, struct str *out)
+{
+    char size[SIZE_TEXT_MAX];
+    struct sums sums = {0};
+    uint64_t mib = 0;
+    if (!step->num_cpus)
+        return false;
+    for (size_t i = 0; i < step->n_layout; i++)
+        mib += step->layout[i]->mem_mib;
+    str_printf(out, "cpu=%u", step->num_cpus);
+    if (mib)
+        str_printf(out, ",mem=%s", size_format_mib(mib, size));
+    str_printf(out, ",node=%u", step->num_nodes);
+    for (size_t i = 0; i < step->n_layout; i++)
+        for (size_t k = 0; k < step->layout[i]->n_gres; k++) {
+            const Pb__GresAlloc *g = step->layout[i]->gres[k];
+            add_sum(&sums, g->name, strlen(g->name), g->count);
+        }
+    put_sums(&sums, out);
+    return true;
+}
+
+const char *job_state_of_step(const Pb__StepRecord *step)
+{
+    return step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
+           : step->state == PB__STEP_STATE__STEP_RUNNING ? "RUNNING"
+                                                         : "PENDING";
+}
+
+void job_state_put_node_gres(const Pb__NodeAlloc *a, bool devices, struct str *out)
+{
+    for (size_t i = 0; i < a->n_gres; i++) {
+        const Pb__GresAlloc *g = a->gres[i];
+        str_printf(out, "%s%s%s%s:%llu", i ? "," : "", g->name, g->type ? ":" : "",
+                   g->type ? g->type : "", (unsigned long long)g->count);
+        if (!devices || !g->n_devices)
+            continue;
+        str_puts(out, "(IDX:");
+        for (size_t k = 0; k < g->n_devices; k++) {
+            size_t last = k;
+            while (last + 1 < g->n_devices && g->devices[last + 1] == g->devices[last] + 1)
+                last++;
+            str_printf(out, k ? ",%u" : "%u", g->devices[k]);
+            if (last > k)
+                str_printf(out, "-%u", g->devices[last]);
+            k = last;
+        }
+        str_putc(out, ')');
+    }
+}
+
+/* "gres:gpu:a100:2,gres:nic", so many times. */
+static void sum_list(const char *list, uint64_t times, struct sums *s)
+{
+    for (const char *at = list ? list : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        const char *name = !strncmp(at, "gres:", 5) || !strncmp(at, "gres/", 5) ? at + 5 : at;
+        const char *last = at + len;
+        uint64_t count = 1;
+        while (last > name && last[-1] != ':')
+            last--;
+        _cleanup_free_ char *number = mem_strndup(last, (size_t)(at + len - last));
+        if (last > name && size_parse_count(number, UINT64_MAX / 2, &count, NULL) < 0)
+            count = 1;
+        if (count && !str_eq(list, "none"))
+            add_sum(s, name, strcspn(name, ":,"), count * times);
+        at += len + (at[len] == ',');
+    }
+}
+
+static void sum_wanted(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks, struct sums *s)
+{
+    sum_list(spec->gres, nodes, s);
+    sum_list(spec->tres_per_task, tasks, s);
+    sum_list(spec->tres_per_socket, (uint64_t)nodes * spec->sockets_per_node, s);
+    if (!s->len)
+        sum_list(spec->tres_per_job, 1, s);
+}
+
+bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    const Pb__JobSpec *spec = job->spec;
+    char size[SIZE_TEXT_MAX];
+    if (allocated && (live->state == PB__JOB_STATE__PENDING || !live->nodes || !*live->nodes))
+        return false;
+    uint32_t nodes = allocated || !spec->min_nodes ? live->num_nodes : spec->min_nodes;
+    uint32_t tasks = spec->num_tasks ? spec->num_tasks : nodes;
+    uint64_t wanted = (uint64_t)tasks * (spec->cpus_per_task ? spec->cpus_per_task : 1);
+    wanted = spec->min_cpus ? spec->min_cpus : wanted;
+    uint32_t cpus =
+        allocated || live->state == PB__JOB_STATE__PENDING ? live->num_cpus : (uint32_t)wanted;
+    uint64_t mem = allocated && live->has_mem_mib ? live->mem_mib : memory_of(job, nodes, cpus);
+    str_printf(out, "cpu=%u", cpus);
+    if (mem)
+        str_printf(out, ",mem=%s", size_format_mib(mem, size));
+    str_printf(out, ",node=%u,billing=%u", nodes, cpus);
+    struct sums sums = {0};
+    if (allocated)
+        sum_allocated(live, &sums);
+    else
+        sum_wanted(spec, nodes, tasks, &sums);
+    put_sums(&sums, out);
+    return true;
+}
+
+uint32_t job_state_min_cpus(const Pb__JobSpec *spec)
+{
+    uint32_t per_task = spec->cpus_per_task ? spec->cpus_per_task : 1;
+    uint32_t tasks = spec->ntasks_per_node ? spec->ntasks_per_node : 1;
+    uint32_t used = per_task * tasks;
+    return spec->min_cpus_per_node > used ? spec->min_cpus_per_node : used;
+}

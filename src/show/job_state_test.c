@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/step_id.h"
+#include "base/timefmt.h"
+#include "show/job_state.h"
+
+static void test_ids(void **state)
+{
+    static const char *const bad[] = {"",     "x",   "0",  "1.x",         "1.",    ".1", "-1",
+                                      "1.-1", "1 2", "+1", "99999999999", "1.2.3", "2_"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        Pb__StepId id = PB__STEP_ID__INIT;
+        struct err err = {0};
+        assert_true(job_state_parse_id(bad[i], &id, &err) < 0);
+        assert_non_null(strstr(err.text, "Invalid job id"));
+    }
+    static const struct {
+        const char *text;
+        bool step;
+    } good[] = {{"7", false}, {"7.0", true}, {"7.12", true}, {"7.batch", true}};
+    for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+        Pb__StepId id = PB__STEP_ID__INIT;
+        char buf[STEP_ID_TEXT_MAX];
+        assert_int_equal(job_state_parse_id(good[i].text, &id, NULL), 0);
+        assert_int_equal(id.job_id, 7);
+        assert_int_equal(id.has_step_id, good[i].step);
+        if (good[i].step)
+            assert_string_equal(step_id_text(id.job_id, id.step_id, buf), good[i].text);
+    }
+}
+
+static void test_states(void **state)
+{
+    struct job_states s = {0};
+    struct err err = {0};
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+    assert_true(job_states_parse("RUNNING,FOO", &s, &err) < 0);
+    assert_string_equal(err.text, "Invalid job state specified: FOO");
+
+    static const struct {
+        const char *list;
+        Pb__JobState is;
+        bool completing, match, configuring;
+    } v[] = {
+        {"RUN", PB__JOB_STATE__RUNNING, false, true},
+        {"r", PB__JOB_STATE__RUNNING, false, true},
+        {"pd,R", PB__JOB_STATE__PENDING, false, true},
+        {"pd,R", PB__JOB_STATE__COMPLETED, false, false},
+        {"all", PB__JOB_STATE__FAILED, false, true},
+        {"CG", PB__JOB_STATE__FAILED, true, true},
+        {"CG", PB__JOB_STATE__FAILED, false, false},
+        {"F", PB__JOB_STATE__FAILED, true, true},
+        {"CONFIGURING", PB__JOB_STATE__RUNNING, false, false, false},
+        {"CONFIGURING", PB__JOB_STATE__RUNNING, false, true, true},
+        {"cf", PB__JOB_STATE__RUNNING, false, true, true},
+        {"R", PB__JOB_STATE__RUNNING, false, true, true},
+        {"PD,CF", PB__JOB_STATE__PENDING, false, true, false},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        s = (struct job_states){0};
+        assert_int_equal(job_states_parse(v[i].list, &s, NULL), 0);
+        live.state = v[i].is;
+        live.completing = v[i].completing;
+        live.configuring = v[i].configuring;
+        assert_int_equal(job_states_match(&s, &live), v[i].match);
+    }
+}
+
+static void test_words(void **state)
+{
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+    live.state = PB__JOB_STATE__RUNNING;
+    live.configuring = true;
+    assert_string_equal(job_state_word(&live), "CONFIGURING");
+    assert_string_equal(job_state_short(&live), "CF");
+    live.configuring = false;
+    live.state = PB__JOB_STATE__CANCELLED;
+    assert_string_equal(job_state_word(&live), "CANCELLED");
+    assert_string_equal(job_state_short(&live), "CA");
+    assert_string_equal(job_state_reason(&live), "None");
+    live.completing = true;
+    assert_string_equal(job_state_word(&live), "COMPLETING");
+    assert_string_equal(job_state_short(&live), "CG");
+    live.state = (Pb__JobState)77; /* of a newer controller */
+    live.completing = false;
+    assert_string_equal(job_state_word(&live), "UNKNOWN");
+}
+
+static void test_times(void **state)
+{
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobRecord job = PB__JOB_RECORD__INIT;
+    job.live = &live;
+    job.spec = &spec;
+    live.time_limit_sec = 600;
+    live.submit_at = live.eligible_at = 700;
+    spec.begin_at_sec = 800;
+    assert_int_equal(job_state_accrue_at(&live), 0);    /* held */
+    assert_int_equal(job_state_eligible_at(&job), 700); /* with --begin */
+    live.dependency = (char *)"afterok:1";
+    assert_int_equal(job_state_eligible_at(&job), 0);
+    live.dependency = NULL;
+    spec.begin_at_sec = 0;
+    assert_int_equal(job_state_eligible_at(&job), 0);
+    spec.begin_at_sec = 800;
+    assert_int_equal(job_state_start_at(&job), 0);
+    live.priority = 9;
+    assert_int_equal(job_state_accrue_at(&live), 700);
+    assert_int_equal(job_state_start_at(&job), 800);
+    assert_int_equal(job_state_end_at(&job), 1400);
+    spec.begin_at_sec = 0;
+    assert_int_equal(job_state_used_sec(&live, 1000), 0);
+    assert_int_equal(job_state_left_sec(&live, 1000), 600);
+    assert_int_equal(job_state_end_at(&job), 0);
+    live.state = PB__JOB_STATE__RUNNING;
+    live.start_at = 900;
+    assert_int_equal(job_state_used_sec(&live, 1000), 100);
+    assert_int_equal(job_state_used_sec(&live, 800), 0); /* clocks differ */
+    assert_int_equal(job_state_left_sec(&live, 1000), 500);
+    assert_int_equal(job_state_end_at(&job), 1500);
+    live.time_limit_sec = TIME_UNLIMITED;
+    assert_true(job_state_left_sec(&live, 1000) == TIME_UNLIMITED);
+    assert_int_equal(job_state_end_at(&job), 0);
+    live.state = PB__JOB_STATE__COMPLETED;
+    live.end_at = 950;
+    assert_int_equal(job_state_used_sec(&live, 1000), 50);
+}
+
+static void test_step_limit(void **state)
+{
+    Pb__StepRecord step = PB__STEP_RECORD__INIT;
+    assert_true(job_state_step_limit_sec(&step) == TIME_UNLIMITED);
+    step.has_time_limit_sec = 1;
+    step.time_limit_sec = 60;
+    assert_int_equal(job_state_step_limit_sec(&step), 60);
+    step.step_id = 0xfffffffb; /* the batch script has its job's */
+    assert_true(job_state_step_limit_sec(&step) == TIME_UNLIMITED);
+}
+
+static void test_paths(void **state)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+    Pb__JobRecord job = PB__JOB_RECORD__INIT;
+    job.spec = &spec;
+    job.live = &live;
+    spec.work_dir = "/w";
+    spec.name = "nm";
+    spec.user_name = "u";
+    spec.has_batch = spec.batch = 1;
+    live.job_id = 42;
+    static const struct {
+        const char *out, *err;
+        int stream;
+        enum job_path how;
+        const char *tasks; /* of an array */
+        const char *path;
+    } v[] = {
+        {NULL, NULL, 0, JOB_PATH_KNOWN, NULL, "/dev/null"},
+        {NULL, NULL, 1, JOB_PATH_KNOWN, NULL, "/w/slurm-42.out"},
+        {NULL, NULL, 2, JOB_PATH_KNOWN, NULL, "/w/slurm-42.out"},
+        {"o-%j", NULL, 2, JOB_PATH_KNOWN, NULL, "/w/o-42"},
+        {"o", "/e.%x", 2, JOB_PATH_KNOWN, NULL, "/e.nm"},
+        {"%5j.%%.%u.%t", NULL, 1, JOB_PATH_KNOWN, NULL, "/w/00042.%.u.0"},
+        {"%", NULL, 1, JOB_PATH_KNOWN, NULL, "/w/%"},
+        {"%99999999999j", NULL, 1, JOB_PATH_KNOWN, NULL, "/w/0000000042"},
+        {NULL, NULL, 1, JOB_PATH_GIVEN, NULL, "/w/slurm-42.out"},
+        {"o-%j", NULL, 2, JOB_PATH_GIVEN, NULL, "/w/o-%j"},
+        {"o-%j", NULL, 2, JOB_PATH_FIRST, NULL, "/w/o-42"},
+        {"%A.%a", NULL, 1, JOB_PATH_GIVEN, "3-5", "/w/%A.%a"},
+        {"%A.%a", NULL, 1, JOB_PATH_KNOWN, "3-5", "/w/40.%a"},
+        {"%A.%a", NULL, 1, JOB_PATH_FIRST, "3-5", "/w/40.3"},
+        {NULL, NULL, 1, JOB_PATH_FIRST, "0x18", "/w/slurm-40_3.out"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        _cleanup_str_ struct str path = STR_INIT;
+        spec.std_out = (char *)v[i].out;
+        spec.std_err = (char *)v[i].err;
+        live.array_tasks = (char *)v[i].tasks;
+        live.has_array_job_id = v[i].tasks != NULL;
+        live.array_job_id = 40;
+        job_state_put_path(&job, v[i].stream, v[i].how, &path);
+        assert_string_equal(str_cstr(&path), v[i].path);
+    }
+}
+
+static void test_exit_codes(void **state)
+{
+    static const struct {
+        int32_t status;
+        const char *text;
+    } v[] = {{0, "0:0"}, {3 << 8, "3:0"}, {9, "0:9"}, {15 | 0x80, "0:15"}};
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        _cleanup_str_ struct str text = STR_INIT;
+        job_state_put_exit(v[i].status, &text);
+        assert_string_equal(str_cstr(&text), v[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ids),        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_words),      cmocka_unit_test(test_times),
+        cmocka_unit_test(test_step_limit), cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_exit_codes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps as JSON. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/size.h"
+#include "base/step_id.h"
+#include "base/timefmt.h"
+#include "cluster/step_ports.h"
+#include "conf/conf_freq.h"
+#include "show/job_state.h"
+#include "show/json_out.h"
+#include "show/names.h"
+#include "show/records.h"
+
+/* Numbers that Slurm's accounting gives to the resources of every cluster. */
+static const struct {
+    const char *type;
+    int id;
+} tres_ids[] = {{"cpu", 1}, {"mem", 2}, {"node", 4}};
+
+static json_t *cpu_time(uint64_t usec)
+{
+    return json_pack("{s:I, s:I}", "seconds", (json_int_t)(usec / 1000000), "microseconds",
+                     (json_int_t)(usec % 1000000));
+}
+
+/* CPU time: of the nodes where the step has ended. The limit is in minutes. */
+static json_t *step_time(const Pb__StepRecord *step, int64_t now)
+{
+    const Pb__Usage *usage = step->usage;
+    uint64_t user_usec = usage ? usage->user_usec : 0, sys_usec = usage ? usage->sys_usec : 0;
+    int64_t end_at = step->has_end_at ? step->end_at : now;
+    int64_t limit_sec = job_state_step_limit_sec(step);
+    int64_t elapsed_sec = step->start_at && end_at > step->start_at ? end_at - step->start_at : 0;
+    return json_pack("{s:I, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "elapsed", (json_int_t)elapsed_sec,
+                     "end", json_out_number(true, false, step->end_at), "start",
+                     json_out_number(true, false, step->start_at), "limit",
+                     json_out_number(true, limit_sec >= TIME_UNLIMITED, limit_sec / 60),
+                     "suspended", 0, "system", cpu_time(sys_usec), "total",
+                     cpu_time(sys_usec + user_usec), "user", cpu_time(user_usec));
+}
+
+static json_t *step_nodes(const Pb__StepRecord *step)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    json_t *list = json_array();
+    if (step->nodes && hostlist_parse(step->nodes, &hosts, NULL) == 0)
+        for (size_t i = 0; i < hostlist_count(hosts); i++)
+            json_array_append_new(list, json_out_text(hostlist_nth(hosts, i, name)));
+    return json_pack("{s:i, s:o, s:o}", "count", (int)step->num_nodes, "range",
+                     json_out_text(step->nodes), "list", list);
+}
+
+static json_t *step_pid(const Pb__StepRecord *step)
+{
+    _cleanup_str_ struct str pid = STR_INIT;
+    if (step->srun_pid)
+        str_printf(&pid, "%u", step->srun_pid);
+    return json_out_text(str_cstr(&pid));
+}
+
+static json_t *step_frequency(const char *text)
+{
+    struct conf_freq want = {0};
+    if (text && conf_freq_parse(text, &want, NULL) < 0)
+        want = (struct conf_freq){0};
+    return json_pack("{s:{s:o, s:o}, s:s}", "requested_frequency", "min",
+                     records_freq(text, RECORDS_FREQ_MIN), "max",
+                     records_freq(text, RECORDS_FREQ_MAX), "governor",
+                     want.governor ? conf_governor_name(want.governor) : "");
+}
+
+static json_t *step_statistics(void)
+{
+    return json_pack("{s:{s:i}, s:{s:o}}", "CPU", "actual_frequency", 0, "energy", "consumed",
+                     json_out_number(false, false, 0));
+}
+
+/* "5.0" as its parts: {"job_id": ..., "step_id": "0"}. */
+static json_t *step_id(const Pb__StepRecord *step)
+{
+    char id[STEP_ID_TEXT_MAX];
+    const char *dot = strrchr(step_id_text(step->job_id, step->step_id, id), '.');
+    return json_pack("{s:{s:s, s:o, s:o, s:s}, s:o}", "id", "sluid", "", "job_id",
+                     json_out_number(true, false, step->job_id), "step_het_component",
+                     json_out_number(false, false, 0), "step_id", dot ? dot + 1 : id, "name",
+                     json_out_text(step->name));
+}
+
+/* Of what srun started; a batch script is not distributed. */
+static json_t *step_distribution(const Pb__StepRecord *step)
+{
+    _cleanup_str_ struct str name = STR_INIT;
+    str_puts(&name, !step->srun_pid      ? "Unknown"
+                    : step->distribution ? step->distribution
+                                         : "block");
+    if (name.data[0] >= 'a' && name.data[0] <= 'z')
+        name.data[0] = (char)(name.data[0] - 'a' + 'A');
+    return json_out_text(str_cstr(&name));
+}
+
+/* "gres/gpu=2" as {"type": "gres", "name": "gpu", "id": 0, "count": 2}. Memory counts in MiB. */
+static json_t *tres_item(const char *item)
+{
+    size_t type_len = strcspn(item, "/="), name_len = strcspn(item, "=");
+    _cleanup_free_ char *type = mem_strndup(item, type_len), *name = NULL;
+    uint64_t count = 0;
+    int id = 0;
+    name = type_len < name_len ? mem_strndup(item + type_len + 1, name_len - type_len - 1) : NULL;
+    if (str_eq(type, "mem"))
+        size_parse_mib(item + name_len + 1, &count, NULL);
+    else
+        size_parse_count(item + name_len + 1, UINT64_MAX / 2, &count, NULL);
+    for (size_t i = 0; i < sizeof(tres_ids) / sizeof(tres_ids[0]); i++)
+        if (str_eq(type, tres_ids[i].type))
+            id = tres_ids[i].id;
+    return json_pack("{s:o, s:o, s:i, s:I}", "type", json_out_text(type), "name",
+                     json_out_text(name), "id", id, "count", (json_int_t)count);
+}
+
+/* What the step uses is in the node daemons: sstat asks them. */
+static json_t *step_tres(const Pb__StepRecord *step)
+{
+    _cleanup_str_ struct str tres = STR_INIT;
+    json_t *allocated = json_array(), *words, *word;
+    size_t i;
+    job_state_put_step_tres(step, &tres);
+    words = json_out_list(str_cstr(&tres));
+    json_array_foreach(words, i, word)
+        json_array_append_new(allocated, tres_item(json_string_value(word)));
+    json_decref(words);
+    return json_pack("{s:{s:[], s:[], s:[], s:[]}, s:{s:[], s:[], s:[], s:[]}, s:o}", "requested",
+                     "max", "min", "average", "total", "consumed", "max", "min", "average", "total",
+                     "allocated", allocated);
+}
+
+static json_t *step_array(const Pb__StepRecord *step)
+{
+    return json_pack("{s:i, s:o}", "job_id", (int)step->array_job_id, "task_id",
+                     json_out_number(step->has_array_task_id, false, step->array_task_id));
+}
+
+static json_t *step_ports(const Pb__StepRecord *step)
+{
+    _cleanup_str_ struct str ports = STR_INIT;
+    step_ports_format(step->resv_ports, step->n_resv_ports, &ports);
+    return json_out_text(str_cstr(&ports));
+}
+
+json_t *records_step(const Pb__StepRecord *step, const char *cluster, int64_t now)
+{
+    json_t *o = json_object();
+#define MEMBER(name, status, value) json_object_set_new(o, name, value);
+#include "show/step_members.def"
+#undef MEMBER
+    return o;
+}
