@@ -192,7 +192,7 @@ static void displace(struct world *w)
         j->part = c->parts.data[1];
         order_insert(&j->part->queue, &j->queued, 0, j->id);
         double at = now_us();
-        plan_begin(&p, c, WORLD_NOW, true);
+        plan_begin(&p, c, NULL, WORLD_NOW, true);
         bool any = plan_next(&p, &d);
         took[i] = now_us() - at;
         victims += any ? d.n_victims : 0;

@@ -74,6 +74,7 @@ void world_init(struct world *w, const struct world_rule *rule)
 void world_done(struct world *w)
 {
     struct conf *conf = (struct conf *)w->c->conf;
+    plan_notes_done(&w->notes);
     cluster_free(w->c);
     conf_free(conf);
 }
@@ -145,14 +146,15 @@ struct job *world_add(struct world *w)
 static bool start(struct cluster *c, const struct decision *d)
 {
     struct err err = {0};
+    struct job *j = cluster_find_job(c, d->job->id);
     vec_foreach (&d->where.shares, s) {
         const struct alloc_want want = share_want(&d->where, s);
-        if (alloc_place(c, d->job, &want, &err) != 0)
+        if (alloc_place(c, j, &want, &err) != 0)
             return false;
     }
-    order_remove(&d->job->part->queue, &d->job->queued);
-    job_set_state(c, d->job, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
-    order_insert(&c->ends, &attempt_make(d->job)->ends, WORLD_NOW + d->job->limit_sec, d->job->id);
+    order_remove(&j->part->queue, &j->queued);
+    job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
+    order_insert(&c->ends, &attempt_make(j)->ends, WORLD_NOW + j->limit_sec, j->id);
     return true;
 }
 
@@ -163,7 +165,7 @@ unsigned world_pass(struct world *w)
     struct plan p;
     struct decision d;
     unsigned started = 0;
-    plan_begin(&p, c, WORLD_NOW, true);
+    plan_begin(&p, c, &w->notes, WORLD_NOW, true);
     while (plan_next(&p, &d)) {
         if (d.kind == PLAN_START && !start(c, &d)) {
             fprintf(stderr, "sched_bench: job %u: the plan does not hold\n", d.job->id);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
+#include "sched/plan_notes.h"
 
 #define WORLD_NOW INT64_C(1000000000)
 
@@ -20,6 +21,7 @@ struct world_rule {
 struct world {
     const struct world_rule *rule;
     struct cluster *c;
+    struct plan_notes notes;
     uint64_t seed;
     uint32_t id; /* of the last job */
 };

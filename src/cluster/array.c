@@ -407,9 +407,7 @@ static struct job *copy(struct cluster *c, struct job *j, uint32_t id, struct id
     }
     if (e) {
         e->priority = j->priority;
-        e->unfit_stamp = j->unfit_stamp;
         e->is_unfit = j->is_unfit;
-        e->ahead_stamp = j->ahead_stamp;
         job_touch(c, e);
     }
     return e;

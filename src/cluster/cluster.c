@@ -79,6 +79,7 @@ static struct part *add_part(struct cluster *c, struct part *p, const struct con
     p->conf = *row;
     arena_init(&p->strings, 0);
     p->nodes = bitset_dup(row->node_set);
+    p->at = (uint32_t)c->parts.len;
     vec_push(&c->parts, p);
     alloc_count_part(c, p);
     return p;
@@ -135,11 +136,9 @@ void cluster_remove_part(struct cluster *c, struct part *p)
         j->part_name = mem_strdup(p->conf.name);
         j->part = NULL;
     }
-    for (size_t i = 0; i < c->parts.len; i++)
-        if (c->parts.data[i] == p) {
-            vec_remove(&c->parts, i);
-            break;
-        }
+    vec_remove(&c->parts, p->at);
+    for (size_t i = p->at; i < c->parts.len; i++)
+        c->parts.data[i]->at = (uint32_t)i;
     part_free(p);
     c->stamp++;
 }

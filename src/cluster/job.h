@@ -73,7 +73,6 @@ struct job {
     int64_t submit_at, eligible_at, begin_at, sched_at, expected_at,
         shown_sched_at;      /* wall seconds; shown: as packed in 'live' */
     int64_t preempt_look_at; /* waiting: from then on it could displace more; 0: never mind */
-    uint64_t prey_stamp;     /* pool.freed, when nobody's end would have made room for it */
     int64_t limit_sec;       /* INT64_MAX: unlimited */
     int64_t time_min_sec, deadline_at; /* 0: none */
     enum reason reason;
@@ -98,10 +97,14 @@ struct job {
                                       with resv_asked nowhere else */
     struct order_link queued, due; /* in part.queue, cluster.due */
     int64_t switches_since;        /* it could have started then, on more switches; 0: never yet */
-    uint64_t unfit_stamp, ahead_stamp; /* plan.c: pool.freed, when it last did not fit, and when
-                                          its start was last looked for */
-    struct job_waits waits;            /* for other jobs; and its name */
-    uint64_t stamp;                    /* of its last change */
+    uint32_t request_version;      /* job_read_spec() has filled in another request */
+    struct job_waits waits;        /* for other jobs; and its name */
+    uint64_t stamp;                /* of its last change */
+};
+
+/* A copy that its maker may change, and nobody else sees: what it points to is the job's. */
+struct job_copy {
+    struct job job;
 };
 
 /* Marks it changed: written at the end of the turn, its listing rebuilt. */

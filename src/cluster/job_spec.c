@@ -268,7 +268,6 @@ static int read_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     request_done(&j->want);
     j->want = r;
     set_sharing(c, j);
-    j->unfit_stamp = j->ahead_stamp = 0;
     return 0;
 }
 
@@ -281,7 +280,6 @@ static void read_faces(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
         const struct conf_part *p = &f->part->conf;
         int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
         f->judged = f->never = false;
-        f->expected_at = 0;
         bool given = s->has_time_limit_sec && (s->time_limit_sec > 0 || limit_sec == INT64_MAX);
         f->limit_sec = given ? limit_sec : fallback;
         j->limit_sec = i == 0 ? f->limit_sec : j->limit_sec;
@@ -300,6 +298,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     if (rc != 0)
         return rc;
     read_faces(j, s, j->limit_sec);
+    j->request_version++;
     j->switches_since = 0;
     j->switches_waived = false;
     j->no_kill = OR(s, no_kill, 0);

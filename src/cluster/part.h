@@ -22,8 +22,8 @@ struct part {
     struct str changes;   /* packed PartRecord of the fields that scontrol changed; may be empty */
     struct arena strings; /* their texts */
     struct str newer;     /* of its record, what only a newer version knows: packed PartChange */
+    uint32_t at;          /* its place in cluster.parts */
     uint32_t running;     /* its jobs that run or are suspended */
-    int prey_mode;        /* how its jobs make room for others: sched/preempt.h, in each pass */
     uint32_t *used_cpus;  /* by node, of its jobs; NULL without MaxCPUsPerNode */
 };
 

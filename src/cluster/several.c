@@ -54,15 +54,11 @@ void several_enter(struct job *j, uint32_t at)
     old->want = j->want;
     old->priority = j->priority;
     old->limit_sec = j->limit_sec;
-    old->unfit_stamp = j->unfit_stamp;
-    old->ahead_stamp = j->ahead_stamp;
     s->at = at;
     j->part = new->part;
     j->want = new->want;
     j->priority = new->priority;
     j->limit_sec = new->limit_sec;
-    j->unfit_stamp = new->unfit_stamp;
-    j->ahead_stamp = new->ahead_stamp;
     new->want = (struct request){0};
 }
 
@@ -77,6 +73,34 @@ bool several_enter_part(struct job *j, const struct part *p)
         if (j->several->of[i].part == p)
             several_enter(j, i);
     return j->part == p;
+}
+
+const struct job *several_view(const struct job *j, const struct part *p, struct job_copy *room)
+{
+    const struct several *s = j->several;
+    if (j->part == p)
+        return j;
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        const struct face *f = &s->of[i];
+        if (f->part != p)
+            continue;
+        room->job = *j;
+        room->job.part = f->part;
+        room->job.want = f->want;
+        room->job.priority = f->priority;
+        room->job.limit_sec = f->limit_sec;
+        return &room->job;
+    }
+    return NULL;
+}
+
+const struct order_link *several_link(const struct job *j)
+{
+    const struct several *s = j->several;
+    for (uint32_t i = 0; s && i < s->count; i++)
+        if (s->of[i].part == j->part)
+            return &s->of[i].queued;
+    return &j->queued;
 }
 
 void several_free(struct job *j)

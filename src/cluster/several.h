@@ -16,6 +16,7 @@
 
 struct cluster;
 struct job;
+struct job_copy;
 struct part;
 
 struct face {
@@ -25,9 +26,7 @@ struct face {
     struct request want;      /* these are the job's own while it has this face: */
     uint32_t priority;
     int64_t limit_sec;
-    uint64_t unfit_stamp, ahead_stamp;
-    int64_t expected_at; /* plan.c: its start there, as last found; 0: unknown */
-    bool judged, never;  /* control/: whether it could ever run there was asked; it could not */
+    bool judged, never; /* control/: whether it could ever run there was asked; it could not */
 };
 
 struct several {
@@ -55,6 +54,12 @@ void several_enter(struct job *j, uint32_t at);
 /* The same by the partition; false: it is not one of its. */
 bool several_enter_part(struct job *j, const struct part *p);
 void several_leave(struct job *j); /* the first one */
+
+/* The job as it is in that partition: itself, or 'room', which borrows all that it points to and
+ * lives no longer than the job stays as it is. NULL: it is not one of its partitions. */
+const struct job *several_view(const struct job *j, const struct part *p, struct job_copy *room);
+/* Its place in the queue of the partition that it has. */
+const struct order_link *several_link(const struct job *j);
 
 /* Of a link in a partition's queue. */
 struct job *several_job_of(struct order_link *link);

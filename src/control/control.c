@@ -31,6 +31,7 @@ void control_free(struct control *c)
     if (!c)
         return;
     start_drop_plan(c);
+    plan_notes_done(&c->plan_notes);
     priority_done(c);
     str_done(&c->said);
     why_done(c);

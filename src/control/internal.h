@@ -62,6 +62,7 @@ struct control {
     struct idmap calls;                 /* held calls to their jobs */
     struct waiting_user *waiting_users; /* see step_waiting.c; a hash table by uid */
     struct plan plan;                   /* while 'planning': a pass that rests between two turns */
+    struct plan_notes plan_notes;       /* from one pass to the next */
     uint64_t debug;                     /* bits of enum conf_debug */
     bool planning, plan_again;          /* plan_again: it was begun anew, and goes on to its end */
     uint64_t passes, passes_done, plan_freed; /* plan_freed: pool.freed when it began */

@@ -347,16 +347,19 @@ static int check_place(struct control *c, const struct caller *who, struct job *
     return rc;
 }
 
-/* In the first of its partitions that has them; it keeps that one. */
-static int find_place(struct control *c, struct job *j, struct bitset *nodes, struct decision *d,
-                      struct err *err)
+/* In the first of its partitions that has them. */
+static int find_place(struct control *c, const struct job *j, struct bitset *nodes,
+                      struct decision *d, struct err *err)
 {
+    struct job_copy room;
     int rc = 0;
     for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
-        if (j->several && !j->several->of[i].queued.in)
+        const struct face *f = j->several ? &j->several->of[i] : NULL;
+        if (f && !f->queued.in)
             continue;
-        rc = place_find(c->cluster, j, nodes, control_wall(c), &d->where, &d->in, err);
+        d->part = f ? f->part : j->part;
+        rc = place_find(c->cluster, several_view(j, d->part, &room), nodes, control_wall(c),
+                        &d->where, &d->in, err);
         if (rc == 0)
             break;
     }
@@ -388,8 +391,6 @@ void control_job_place(struct control *c, uint64_t call, const struct caller *wh
     d.job = j;
     if (rc == 0)
         rc = start_placed(c, &d, &err);
-    if (rc != 0 && j)
-        several_leave(j);
     select_done(&d.where);
     if (rc != 0)
         control_refuse(c, call, &err);

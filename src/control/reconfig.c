@@ -133,6 +133,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
 {
     struct cluster *next = cluster_new(conf);
     start_drop_plan(c);
+    plan_notes_clear(&c->plan_notes);
     next->stamp = old->stamp + 1;
     carry_node_records(next, old);
     c->cluster = next;

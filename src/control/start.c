@@ -344,9 +344,8 @@ void start_plan_again(struct control *c, const struct transition *t)
 /* False: it does not start. */
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
-    const struct part *part = group->part;
-    bool licensed = license_fits(c->cluster, group, d->in, control_wall(c));
-    several_leave(group);
+    struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
+    bool licensed = license_fits(c->cluster, group, in, control_wall(c));
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
         submit_enqueue(c, group);
         return false;
@@ -355,7 +354,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         return false;
     struct job *j = split_first(c, group);
     if (j)
-        several_enter_part(j, part);
+        several_enter_part(j, d->part);
     if (!j || take_nodes(c, j, &d->where) != 0) {
         c->plan.again = 0;
         if (j && j != group)
@@ -365,7 +364,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     }
     several_end(j);
     resv_unbind(j);
-    resv_begin_job(j, d->in);
+    resv_begin_job(j, in);
     vec_foreach (&j->want.licenses.list, need)
         control_debug(c, license, "job %u takes %llu licenses", j->id,
                       (unsigned long long)need->count);
@@ -386,7 +385,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
 
 int start_placed(struct control *c, const struct decision *d, struct err *err)
 {
-    if (!start_job(c, d->job, d))
+    if (!start_job(c, cluster_find_job(c->cluster, d->job->id), d))
         return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
     c->plan_wanted = true;
     return 0;
@@ -435,34 +434,36 @@ static void begin_or_resume(struct control *c)
         c->planning = true;
         c->plan_freed = c->cluster->pool.freed;
         c->passes++;
-        plan_begin(&c->plan, c->cluster, control_wall(c), start_backfills(c));
+        plan_begin(&c->plan, c->cluster, &c->plan_notes, control_wall(c), start_backfills(c));
     }
     c->plan.work = 0;
 }
 
 static void follow(struct control *c, struct decision *d)
 {
+    struct job *j = cluster_find_job(c->cluster, d->job->id);
     if (d->kind == PLAN_RESUME) {
-        preempt_resume(c, d->job);
+        preempt_resume(c, j);
         return;
     }
-    if (d->kind == PLAN_WAIT)
-        several_leave(d->job);
+    j->switches_since = d->switches_since;
+    j->switches_waived = d->switches_waived;
+    j->preempt_look_at = d->preempt_look_at;
     if (d->kind == PLAN_START)
-        start_job(c, d->job, d);
+        start_job(c, j, d);
     else
-        control_reason(c, d->job, d->reason, d->detail);
+        control_reason(c, j, d->reason, d->detail);
     for (size_t i = 0; i < d->n_victims; i++)
-        preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), d->job);
-    if (d->kind == PLAN_WAIT && (d->job->switches_since || d->job->preempt_look_at))
-        control_schedule(c, d->job);
+        preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), j);
+    if (d->kind == PLAN_WAIT && (j->switches_since || j->preempt_look_at))
+        control_schedule(c, j);
     if (d->kind == PLAN_WAIT)
-        control_debug(c, backfill, "job %u waits: %s%s%s, planned start in %lld s", d->job->id,
+        control_debug(c, backfill, "job %u waits: %s%s%s, planned start in %lld s", j->id,
                       d->reason ? reason_word(d->reason) : "None", d->detail ? ": " : "",
                       d->detail ? d->detail : "",
                       d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
-    d->job->sched_at = c->plan.now_sec;
-    d->job->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
+    j->sched_at = c->plan.now_sec;
+    j->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
     select_done(&d->where);
     free(d->detail);
 }

@@ -21,7 +21,7 @@ struct trial {
     char *waits;            /* for something else than its turn; NULL: for nothing */
     size_t next;            /* where in the names of its partitions the next one is; */
     unsigned asked;         /* so many have been looked at */
-    struct job guest;       /* in the one before */
+    struct job_copy guest;  /* in the one before */
     bool is_guest;
     /* The best of its partitions so far; at_sec 0: none. */
     struct why_start best;
@@ -122,7 +122,7 @@ static struct part *next_part(struct control *c, struct trial *t, const char *na
 static int make_guest(struct control *c, struct trial *t, struct part *p, const Pb__JobSpec *spec,
                       struct err *err)
 {
-    struct job *j = &t->guest;
+    struct job *j = &t->guest.job;
     int64_t now = control_wall(c);
     *j = (struct job){.id = t->number,
                       .uid = t->uid,
@@ -150,8 +150,9 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
 
 static void ask(struct control *c, struct trial *t)
 {
-    struct why_question q = {.guest = &t->guest,
-                             .key = several_key(&t->guest),
+    struct why_question q = {.guest = &t->guest.job,
+                             .key = several_key(&t->guest.job),
+                             .notes = &c->plan_notes,
                              .backfill = start_backfills(c),
                              .announced = c->announced};
     c->why.now = why_new(c->cluster, &q);
@@ -213,7 +214,7 @@ static bool is_better(const struct control *c, const struct trial *t, const stru
 {
     if (!t->best.at_sec || s->at_sec != t->best.at_sec)
         return !t->best.at_sec || s->at_sec < t->best.at_sec;
-    return is_before(c, t->guest.part, t->part);
+    return is_before(c, t->guest.job.part, t->part);
 }
 
 static void take_answer(struct control *c, struct trial *t)
@@ -226,14 +227,14 @@ static void take_answer(struct control *c, struct trial *t)
         select_done(&t->best.where);
         t->best = *s;
         why_take_where(c->why.now, &t->best.where);
-        t->part = t->guest.part;
-        t->needed_sec = deadline_needed_sec(&t->guest);
+        t->part = t->guest.job.part;
+        t->needed_sec = deadline_needed_sec(&t->guest.job);
     } else if (s->rule == WHY_UNUSABLE || s->rule == WHY_REQUIRED) {
-        explain_down(c, &t->guest, &err);
+        explain_down(c, &t->guest.job, &err);
         refuse_first(t, &err);
     } else if (s->rule != WHY_BAD) {
         t->unforeseen = why_sentence(s->rule);
-    } else if (select_possible(c->cluster, &t->guest, &err) != 0) {
+    } else if (select_possible(c->cluster, &t->guest.job, &err) != 0) {
         refuse_first(t, &err);
     }
 }

@@ -291,6 +291,7 @@ static int remove_part(struct control *c, struct part *p, struct err *err)
     }
     str_done(&packed);
     start_drop_plan(c);
+    plan_notes_clear(&c->plan_notes);
     cluster_remove_part(c->cluster, p);
     return 0;
 }

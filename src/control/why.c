@@ -135,6 +135,7 @@ static void begin(struct control *c, const struct job *j)
 {
     const struct why_call *call = &c->why.calls.data[0];
     struct why_question q = {.job_id = j->id,
+                             .notes = &c->plan_notes,
                              .backfill = start_backfills(c),
                              .announced = c->announced,
                              .is_operator = call->is_operator,

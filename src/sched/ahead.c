@@ -10,26 +10,22 @@
 /* Jobs without a limit count as if they had CLUSTER_NO_LIMIT_SEC; so far nobody waits for them. */
 #define LICENSED_SEC (CLUSTER_NO_LIMIT_SEC / 2)
 
-struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t *face)
+const struct job *ahead_job(const struct plan *p, const struct plan_head *h, struct job_copy *room)
 {
-    struct job *j = h->id ? cluster_find_job(p->cluster, h->id) : p->guest;
+    const struct job *j = h->id ? cluster_find_job(p->cluster, h->id) : p->guest;
     if (!j || j->state != PB__JOB_STATE__PENDING || !j->part)
         return NULL;
-    *face = j->several ? j->several->at : 0;
-    if (several_enter_part(j, h->part))
-        return j;
-    several_enter(j, *face);
-    return NULL;
+    if (p->changed && p->changed_of == j && p->changed->job.part == h->part)
+        return &p->changed->job;
+    return several_view(j, h->part, room);
 }
 
 static void keep(struct timeline *t, const struct plan *p, const struct plan_head *h)
 {
-    uint32_t face;
-    struct job *j = h->where.shares.len ? ahead_job(p, h, &face) : NULL;
-    if (!j)
-        return;
-    timeline_reserve(t, j, &h->where, h->at_sec);
-    several_enter(j, face);
+    struct job_copy room;
+    const struct job *j = h->where.shares.len ? ahead_job(p, h, &room) : NULL;
+    if (j)
+        timeline_reserve(t, j, &h->where, h->at_sec);
 }
 
 /* What those before it keep, without what the job keeps itself. */
@@ -60,8 +56,8 @@ int64_t ahead_licensed(struct plan *p, const struct job *j)
 static void find(struct plan *p, struct plan_head *h)
 {
     struct timeline without, *t = p->ahead;
-    uint32_t face;
-    struct job *j = ahead_job(p, h, &face);
+    struct job_copy room;
+    const struct job *j = ahead_job(p, h, &room);
     bool again = has_before(p, h->id, p->laid);
     h->placed = true;
     if (!j)
@@ -79,7 +75,6 @@ static void find(struct plan *p, struct plan_head *h)
         select_clear(&h->where);
     if (again)
         timeline_done(t);
-    several_enter(j, face);
 }
 
 /* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
@@ -131,13 +126,12 @@ static bool waits_for_switches(const struct plan *p, const struct job *j)
 /* One head casts a shadow; more need the timeline. */
 int64_t ahead_look(struct plan *p)
 {
-    uint32_t face;
-    struct job *j = p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &face) : NULL;
+    struct job_copy room;
+    const struct job *j =
+        p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &room) : NULL;
     if (!p->shadow && j && shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
         license_is_alone(&p->claims, p->cluster, j))
         make_shadow(p, j);
-    if (j)
-        several_enter(j, face);
     if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
         return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
     return ahead_lay_out(p);
@@ -217,49 +211,44 @@ static int64_t place_before(const struct plan *p, int64_t until)
 
 /* What others keep begins at few moments, and less of it is touched the sooner it is over: so one
  * of these moments is the end of the longest limit. */
-int64_t ahead_shorten(struct plan *p, struct job *j, const struct resv *in,
+int64_t ahead_shorten(struct plan *p, const struct job *j, const struct resv *in,
                       const struct bitset *allowed, struct selection *where)
 {
-    int64_t full = j->limit_sec, until = INT64_MAX, limit = 0;
-    if (full < INT64_MAX - p->now_sec)
-        until = p->now_sec + full;
+    struct job shorter = *j;
+    int64_t until = INT64_MAX, limit = 0;
+    if (j->limit_sec < INT64_MAX - p->now_sec)
+        until = p->now_sec + j->limit_sec;
     while (!limit) {
         until = place_before(p, until);
         if (until == INT64_MIN || until - p->now_sec < j->time_min_sec)
             break;
         select_clear(where);
-        j->limit_sec = until - p->now_sec;
-        const struct free_view *view = resv_view(p->resv, j, in, p->now_sec, &p->cluster->pool.now);
-        if (select_nodes(p->cluster, j, allowed, view, where) == 0 &&
-            plan_leaves_room(p, j, in, allowed, where))
-            limit = j->limit_sec;
+        shorter.limit_sec = until - p->now_sec;
+        const struct free_view *view =
+            resv_view(p->resv, &shorter, in, p->now_sec, &p->cluster->pool.now);
+        if (select_nodes(p->cluster, &shorter, allowed, view, where) == 0 &&
+            plan_leaves_room(p, &shorter, in, allowed, where))
+            limit = shorter.limit_sec;
     }
-    j->limit_sec = full;
     return limit;
 }
 
-int64_t ahead_found(const struct job *j)
+bool ahead_is_known(const struct plan *p, const struct job *j, int64_t *start_at)
 {
-    return j->several ? j->several->of[j->several->at].expected_at : j->expected_at;
+    struct plan_note note = plan_note(p, j);
+    *start_at = note.start_at;
+    return !p->afresh && note.has_start && (note.start_at == 0 || note.start_at > p->now_sec);
 }
 
-bool ahead_is_known(const struct plan *p, const struct job *j)
+int64_t ahead_earliest(const struct plan *p, const struct job *j, int64_t found)
 {
-    int64_t at = ahead_found(j);
-    return !p->afresh && j->ahead_stamp == p->cluster->pool.freed && (at == 0 || at > p->now_sec);
-}
-
-int64_t ahead_earliest(const struct plan *p, struct job *j, int64_t found)
-{
-    struct several *s = j->several;
-    int64_t first = 0;
-    if (!s)
-        return found;
-    s->of[s->at].expected_at = found;
-    for (uint32_t i = 0; i < s->count; i++) {
-        uint64_t stamp = i == s->at ? p->cluster->pool.freed : s->of[i].ahead_stamp;
-        int64_t at = stamp == p->cluster->pool.freed ? s->of[i].expected_at : 0;
-        first = at && (!first || at < first) ? at : first;
+    const struct several *s = j->several;
+    int64_t first = found;
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        struct plan_note note = plan_note_read_in(p->notes, p->cluster, j, s->of[i].part);
+        if (s->of[i].part != j->part && note.has_start && note.start_at &&
+            (!first || note.start_at < first))
+            first = note.start_at;
     }
     return first;
 }

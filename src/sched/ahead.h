@@ -9,9 +9,9 @@
 #include "sched/plan.h"
 #include "sched/timeline.h"
 
-/* The job of a place, with the face of that partition; NULL: it waits no more. 'face': the one it
- * had, for several_enter(). */
-struct job *ahead_job(const struct plan *p, const struct plan_head *h, uint32_t *face);
+/* The job of a place, as it is in that partition: perhaps in 'room', see several_view(). NULL: it
+ * waits no more. */
+const struct job *ahead_job(const struct plan *p, const struct plan_head *h, struct job_copy *room);
 /* When the licences of one that has a place are due; 0: not to be foreseen, or so far away that it
  * is to be in nobody's way on the nodes. */
 int64_t ahead_licensed(struct plan *p, const struct job *j);
@@ -35,11 +35,10 @@ void ahead_remove(struct plan *p, const struct job *j); /* its own */
 
 /* With --time-min: the job, which fits now, begins at once with the longest limit that touches
  * nothing of what others keep; 0: there is none, and nothing has changed. */
-int64_t ahead_shorten(struct plan *p, struct job *j, const struct resv *in,
+int64_t ahead_shorten(struct plan *p, const struct job *j, const struct resv *in,
                       const struct bitset *allowed, struct selection *where);
 
-/* Its start in the partition that it has as it was found last, and whether that still holds. */
-int64_t ahead_found(const struct job *j);
-bool ahead_is_known(const struct plan *p, const struct job *j);
+/* Whether its start in this partition as it was found last still holds. */
+bool ahead_is_known(const struct plan *p, const struct job *j, int64_t *start_at);
 /* The earliest of its partitions; 0: none is known. 'found': of the present one. */
-int64_t ahead_earliest(const struct plan *p, struct job *j, int64_t found);
+int64_t ahead_earliest(const struct plan *p, const struct job *j, int64_t found);

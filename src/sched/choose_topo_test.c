@@ -171,9 +171,10 @@ static bool starts(struct cluster *c, int64_t now_sec)
     struct plan p;
     struct decision d;
     bool start = false;
-    plan_begin(&p, c, now_sec, true);
+    plan_begin(&p, c, NULL, now_sec, true);
     while (plan_next(&p, &d)) {
         start = start || d.kind == PLAN_START;
+        test_follow(c, &d);
         select_done(&d.where);
         free(d.detail);
     }
@@ -221,10 +222,11 @@ static int64_t told(struct cluster *c, int64_t now_sec)
     struct plan p;
     struct decision d;
     int64_t at = 0;
-    plan_begin(&p, c, now_sec, true);
+    plan_begin(&p, c, NULL, now_sec, true);
     while (plan_next(&p, &d)) {
         assert_int_equal(d.kind, PLAN_WAIT);
         at = d.start_at;
+        test_follow(c, &d);
         free(d.detail);
     }
     plan_end(&p);

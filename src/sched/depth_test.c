@@ -41,15 +41,16 @@ static char *plan_with(const char *parameters, bool backfill)
         j->priority = 100 - queue[i].id;
         several_queue(j);
     }
-    plan_begin(&p, c, NOW, backfill);
+    plan_begin(&p, c, NULL, NOW, backfill);
     while (plan_next(&p, &d)) {
         str_printf(&out, "%s%s%u", out.len ? " " : "", d.kind == PLAN_START ? "+" : "", d.job->id);
         if (d.start_at)
             str_printf(&out, "@%lld", (long long)(d.start_at - NOW));
         if (d.kind == PLAN_START) {
             _cleanup_free_ char *where = test_selection(c, &d.where);
-            several_end(d.job);
-            test_run_job(c, d.job, where, NOW + d.job->limit_sec);
+            struct job *j = test_follow(c, &d);
+            several_end(j);
+            test_run_job(c, j, where, NOW + j->limit_sec);
         }
         select_done(&d.where);
         free(d.detail);
@@ -129,7 +130,7 @@ static void window(void **state)
         j->priority = 2;
         several_queue(j);
         several_queue(k);
-        plan_begin(&p, c, NOW, true);
+        plan_begin(&p, c, NULL, NOW, true);
         assert_true(plan_next(&p, &d));
         assert_int_equal(d.job->id, 2);
         assert_int_equal(d.start_at, cases[i].at);
@@ -163,7 +164,7 @@ static void one_place(void **state)
         several_queue(j);
         several_leave(j);
         int64_t at[2];
-        plan_begin(&p, c, NOW, true);
+        plan_begin(&p, c, NULL, NOW, true);
         for (int i = 0; i < 2; i++) {
             assert_true(plan_next(&p, &d));
             at[i] = d.start_at;

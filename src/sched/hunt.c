@@ -106,10 +106,10 @@ static uint32_t units_of(struct hunt *h, const struct node *n, const struct allo
 }
 
 /* Whether its memory and devices stay its own when it has made room. */
-static bool keeps(const struct job *v)
+static bool keeps(const struct hunt *h, const struct job *v)
 {
     bool halts = v->state == PB__JOB_STATE__RUNNING && !attempt_of(v)->preempted_at && v->part &&
-                 v->part->prey_mode == PREEMPT_SUSPEND;
+                 preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND;
     return v->state == PB__JOB_STATE__SUSPENDED || halts;
 }
 
@@ -134,7 +134,7 @@ static void give_back(struct hunt *h, const struct job *v, const struct alloc_no
         h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];
     if (alone)
         free_gres(n, gres);
-    if (keeps(v))
+    if (keeps(h, v))
         return;
     h->view.mem_mib[a->node] += (int64_t)a->mem_mib;
     vec_foreach (&a->gres, held)
@@ -218,7 +218,7 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 {
     int64_t exempt = h->c->conf->preempt_exempt_time_sec;
     int64_t from = attempt_of(v)->start_at + attempt_of(v)->suspended_sec + exempt;
-    if (exempt <= 0 || v->part->prey_mode == PREEMPT_SUSPEND || from <= h->p->now_sec)
+    if (exempt <= 0 || preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND || from <= h->p->now_sec)
         return false;
     if (!h->look_at || from < h->look_at)
         h->look_at = from;
@@ -228,9 +228,9 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 static bool is_prey(struct hunt *h, const struct job *v)
 {
     if (v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
-        preempt_tier(v) >= preempt_tier(h->j) || v->part->prey_mode == PREEMPT_OFF)
+        preempt_tier(v) >= preempt_tier(h->j) || preempt_mode_in(h->p, v->part) == PREEMPT_OFF)
         return false;
-    if (attempt_of(v)->configuring && v->part->prey_mode == PREEMPT_SUSPEND)
+    if (attempt_of(v)->configuring && preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND)
         return false;
     return v->priority < h->p->exempt_priority && is_on(v, h->allowed) && !is_exempt(h, v);
 }
@@ -456,7 +456,7 @@ static size_t choose_among(struct hunt *h, size_t ideal, struct selection *where
 static bool find(struct hunt *h, struct selection *where)
 {
     const struct job *j = h->j;
-    bool known = j->unfit_stamp == h->c->pool.freed;
+    bool known = plan_note(h->p, j).unfit;
     h->p->work += h->c->nodes.len;
     if (!known &&
         fits_without(h, 0, where)) /* nobody has left in it yet: something else keeps it */

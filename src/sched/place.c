@@ -34,7 +34,7 @@ static int check(const struct cluster *c, const struct job *j, const struct bits
 
 /* In a reservation of its, or outside: where it may have all of these nodes now, and fits. */
 static int find_place(const struct cluster *c, const struct job *j, const struct bitset *nodes,
-                      struct resv_plan *resv, struct selection *out, struct resv **into,
+                      struct resv_plan *resv, struct selection *out, const struct resv **into,
                       struct err *err)
 {
     const struct resv *in;
@@ -48,27 +48,27 @@ static int find_place(const struct cluster *c, const struct job *j, const struct
         const struct free_view *view = resv_view(resv, j, in, resv->now_sec, &c->pool.now);
         if (select_nodes(c, j, nodes, view, out) != 0)
             continue;
-        *into = (struct resv *)in;
+        *into = in;
         return 0;
     }
     return err_set(err, -ERR_NODES_BUSY, open ? "%s" : "%s: reservations keep it from there",
                    err_text(ERR_NODES_BUSY));
 }
 
-int place_find(const struct cluster *c, struct job *j, struct bitset *nodes, int64_t now_sec,
-               struct selection *out, struct resv **into, struct err *err)
+int place_find(const struct cluster *c, const struct job *j, struct bitset *nodes, int64_t now_sec,
+               struct selection *out, const struct resv **into, struct err *err)
 {
-    struct request asked = j->want;
+    struct job there = *j; /* as though it asked for these nodes */
     struct resv_plan resv;
     int rc = check(c, j, nodes, err);
 
     if (rc != 0)
         return rc;
-    j->want.req = nodes;
-    j->want.min_nodes = j->want.max_nodes = j->want.good_nodes = (uint32_t)bitset_count(nodes);
+    there.want.req = nodes;
+    there.want.min_nodes = there.want.max_nodes = there.want.good_nodes =
+        (uint32_t)bitset_count(nodes);
     resv_plan_init(&resv, c, now_sec);
-    rc = find_place(c, j, nodes, &resv, out, into, err);
+    rc = find_place(c, &there, nodes, &resv, out, into, err);
     resv_plan_done(&resv);
-    j->want = asked;
     return rc;
 }

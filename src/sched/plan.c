@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -14,7 +15,7 @@
 
 #define LOOK_WORK 100 /* of a job, in looks at a node */
 
-static void add_part(struct plan *p, struct part *part)
+static void add_part(struct plan *p, const struct part *part)
 {
     if (part->conf.state == CONF_PART_DOWN || part->conf.state == CONF_PART_INACTIVE ||
         !part->queue.count)
@@ -35,9 +36,11 @@ static void enter_part(struct plan *p)
     depth_enter_part(p);
 }
 
-void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill)
+void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *notes, int64_t now_sec,
+                bool backfill)
 {
     *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
+    p->notes = notes ? notes : &p->own_notes;
     p->returned = c->pool.returned;
     p->resv = mem_new(struct resv_plan);
     resv_plan_init(p->resv, c, now_sec);
@@ -51,6 +54,7 @@ void plan_resume(struct plan *p, int64_t now_sec)
 {
     p->now_sec = now_sec;
     alike_clear(&p->failed); /* they may be gone */
+    free(take_ptr(p->changed));
     resv_plan_resume(p->resv, now_sec);
     vec_clear(&p->no_prey);
     if (p->ahead)
@@ -67,6 +71,20 @@ void plan_end(struct plan *p)
     alike_done(&p->failed);
     vec_done(&p->claims.list);
     preempt_end(p);
+    plan_notes_done(&p->own_notes);
+    free(p->view);
+    free(p->changed);
+}
+
+struct plan_note plan_note(const struct plan *p, const struct job *j)
+{
+    return p->asks ? (struct plan_note){0} : plan_note_read(p->notes, p->cluster, j);
+}
+
+struct plan_note *plan_note_change(struct plan *p, const struct job *j)
+{
+    assert(!p->asks);
+    return plan_note_write(p->notes, p->cluster, j);
 }
 
 static bool has_failed(const struct plan *p, const struct job *j)
@@ -113,16 +131,16 @@ static bool might_fit(const struct plan *p, const struct job *j)
 }
 
 /* The same of those that have a place before it. */
-static bool might_leave_room(struct plan *p, struct job *j)
+static bool might_leave_room(struct plan *p, const struct job *j)
 {
     ahead_look(p);
     if (!p->shadow || !shadow_serves(p->cluster, j))
         return true;
-    int64_t limit = j->limit_sec;
-    j->limit_sec = can_shorten(j) ? j->time_min_sec : limit;
-    bool might = shadow_might_fit(p->shadow, j, p->now_sec);
-    j->limit_sec = limit;
-    return might;
+    if (!can_shorten(j))
+        return shadow_might_fit(p->shadow, j, p->now_sec);
+    struct job shortest = *j;
+    shortest.limit_sec = j->time_min_sec;
+    return shadow_might_fit(p->shadow, &shortest, p->now_sec);
 }
 
 bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
@@ -149,23 +167,30 @@ bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in
 }
 
 /* One that asked for few switches and could have more has waited for them long enough. Until then
- * it is looked at in each pass. */
-static bool has_waited_for_switches(const struct plan *p, struct job *j,
+ * it is looked at in each pass. The rest of the look is at p->changed, which knows of it. */
+static bool has_waited_for_switches(struct plan *p, const struct job *j,
                                     const struct bitset *allowed, const struct free_view *view,
-                                    struct selection *where)
+                                    struct decision *d)
 {
     if (!j->want.switches || j->switches_waived || !select_topo(p->cluster, j))
         return false;
-    j->switches_waived = true;
-    bool fits = select_nodes(p->cluster, j, allowed, view, where) == 0;
-    bool new = !j->switches_since || j->switches_since > p->now_sec; /* the clock was set back */
+    struct job any = *j;
+    any.switches_waived = true;
+    bool fits = select_nodes(p->cluster, &any, allowed, view, &d->where) == 0;
+    bool new = !d->switches_since || d->switches_since > p->now_sec; /* the clock was set back */
     if (fits && new)
-        j->switches_since = p->now_sec;
-    j->switches_waived = false;
-    j->switches_waived = fits && p->now_sec >= plan_switches_until(p->cluster, j);
-    if (!j->switches_waived)
-        select_clear(where);
-    return j->switches_waived;
+        d->switches_since = p->now_sec;
+    any.switches_since = d->switches_since;
+    any.switches_waived = false;
+    any.switches_waived = fits && p->now_sec >= plan_switches_until(p->cluster, &any);
+    d->switches_waived = any.switches_waived;
+    if (!any.switches_waived)
+        select_clear(&d->where);
+    if (fits) {
+        p->changed = p->changed ? p->changed : mem_new(struct job_copy);
+        p->changed->job = any;
+    }
+    return any.switches_waived;
 }
 
 int64_t plan_switches_wait(const struct cluster *c, const struct job *j)
@@ -182,8 +207,8 @@ int64_t plan_switches_until(const struct cluster *c, const struct job *j)
 }
 
 /* Whether it fits there now, whatever is planned for others. */
-static bool fits_in(struct plan *p, struct job *j, const struct resv *in, struct bitset *allowed,
-                    struct selection *where)
+static bool fits_in(struct plan *p, const struct job *j, const struct resv *in,
+                    struct bitset *allowed, struct decision *d)
 {
     p->work += p->cluster->nodes.len;
     if (!j->want.shared)
@@ -191,17 +216,16 @@ static bool fits_in(struct plan *p, struct job *j, const struct resv *in, struct
     if (!resv_narrow(p->resv, j, in, p->now_sec, allowed))
         return false;
     const struct free_view *view = resv_view(p->resv, j, in, p->now_sec, &p->cluster->pool.now);
-    return select_nodes(p->cluster, j, allowed, view, where) == 0 ||
-           has_waited_for_switches(p, j, allowed, view, where);
+    return select_nodes(p->cluster, j, allowed, view, &d->where) == 0 ||
+           has_waited_for_switches(p, j, allowed, view, d);
 }
 
 /* Whether it fits now, and would be over before what it takes is needed by a job before it. */
-static bool can_start(struct plan *p, struct job *j, struct decision *d)
+static bool can_start(struct plan *p, const struct job *j, struct decision *d)
 {
     const struct resv *in;
-    uint64_t freed = p->cluster->pool.freed;
     bool fits = false;
-    if (j->unfit_stamp == freed)
+    if (plan_note(p, j).unfit)
         return false;
     bool might = might_fit(p, j);
     if (might && ahead_others(p, j) && !might_leave_room(p, j))
@@ -210,10 +234,11 @@ static bool can_start(struct plan *p, struct job *j, struct decision *d)
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
         bool licensed = license_may_start(&p->claims, p->cluster, j, in, p->now_sec);
         fits = fits || !licensed;
-        if (!licensed || !fits_in(p, j, in, allowed, &d->where))
+        if (!licensed || !fits_in(p, j, in, allowed, d))
             continue;
         fits = true;
-        d->in = (struct resv *)in;
+        d->in = in;
+        j = p->changed ? &p->changed->job : j;
         if (plan_leaves_room(p, j, in, allowed, &d->where))
             return true;
         if (can_shorten(j))
@@ -222,26 +247,25 @@ static bool can_start(struct plan *p, struct job *j, struct decision *d)
             return true;
         select_clear(&d->where);
     }
-    if (!fits)
-        j->unfit_stamp = j->switches_since || p->kept ? 0 : freed;
+    if (!fits && !p->asks)
+        plan_note_change(p, j)->unfit = !d->switches_since && !p->kept;
     return false;
 }
 
 /* What was foreseen for it holds while nothing becomes free before its time. */
-static void reserve(struct plan *p, struct decision *d)
+static void reserve(struct plan *p, const struct job *j, struct decision *d)
 {
-    struct job *j = d->job;
     depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
-    d->start_at = ahead_is_known(p, j) ? ahead_found(j) : ahead_look(p);
-    j->ahead_stamp = p->cluster->pool.freed;
+    if (!ahead_is_known(p, j, &d->start_at))
+        d->start_at = ahead_look(p);
     if (d->start_at && d->start_at < p->head_at)
         p->head_at = d->start_at;
 }
 
 /* It waits, and has its licences kept: all of them with its place, or those of which it is the
  * first, and when it is to have these. For nodes that are down it keeps neither. */
-static int64_t keep_licenses(struct plan *p, struct job *j, bool placed, int64_t start_at)
+static int64_t keep_licenses(struct plan *p, const struct job *j, bool placed, int64_t start_at)
 {
     if (start_at)
         license_keep(&p->claims, p->cluster, j, start_at, &p->work);
@@ -256,12 +280,12 @@ static bool may_have_place(const struct plan *p, const struct job *j, bool first
 }
 
 /* It blocks nobody who needs none of them, and has its nodes kept for when they are due. */
-static void wait_for_licenses(struct plan *p, struct job *j, struct decision *d)
+static void wait_for_licenses(struct plan *p, const struct job *j, struct decision *d)
 {
     bool place = may_have_place(p, j, false);
     d->reason = REASON_LICENSES;
     if (place)
-        reserve(p, d);
+        reserve(p, j, d);
     d->start_at = keep_licenses(p, j, place, d->start_at);
 }
 
@@ -309,11 +333,25 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
     return false;
 }
 
+/* 'j' is 'd->job' as it is in that partition. */
+static void begin_look(struct plan *p, const struct job *j, struct decision *d)
+{
+    *d = (struct decision){.kind = PLAN_WAIT,
+                           .job = d->job,
+                           .part = j->part,
+                           .reason = REASON_PRIORITY,
+                           .switches_since = j->switches_since,
+                           .switches_waived = j->switches_waived,
+                           .preempt_look_at = j->preempt_look_at};
+    free(take_ptr(p->changed));
+    p->changed_of = d->job;
+}
+
 /* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
  * another one than that before it. */
-static bool look_at(struct plan *p, struct job *j, bool counts, struct decision *d)
+static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
 {
-    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = REASON_PRIORITY};
+    begin_look(p, j, d);
     if (j->want.req_gone) { /* nobody waits for it */
         d->reason = REASON_REQ_NODE_NOT_AVAIL;
         return true;
@@ -338,6 +376,7 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
             if (!j->several && !(j->want.licenses.list.len && p->cluster->resvs.len))
                 alike_add(&p->failed, j, p->cluster->pool.locked);
         }
+        j = p->changed ? &p->changed->job : j;
     }
     if (start) {
         ahead_remove(p, j);
@@ -349,7 +388,7 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
         return true;
     }
     bool served = depth_is_served(p, j);
-    if (!p->asks && served && preempt_look(p, j)) {
+    if (!p->asks && served && preempt_look(p, j, &d->preempt_look_at)) {
         d->reason = REASON_RESOURCES;
         d->victims = p->victims.data;
         d->n_victims = p->victims.len;
@@ -369,7 +408,7 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
         p->blocked = p->backfill || (served && !kept_out);
     bool place = may_have_place(p, j, first);
     if (place)
-        reserve(p, d);
+        reserve(p, j, d);
     if (served && (first || place))
         keep_licenses(p, j, place, d->start_at);
     return true;
@@ -377,24 +416,32 @@ static bool look_at(struct plan *p, struct job *j, bool counts, struct decision 
 
 /* The next one in the queue of the part; it need not be the one that was next when the last one was
  * looked at. */
-static struct job *next_job(struct plan *p)
+static const struct job *find_next(struct plan *p, const struct part *part)
 {
-    const struct order *queue = &p->order.data[p->part]->queue;
-    struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
+    const struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
     p->again = 0;
-    if (j && several_is_queued(j) && several_enter_part(j, p->order.data[p->part]))
+    if (j && several_is_queued(j) && several_has(j, part))
         return j;
-    struct order_link *l = order_step(queue, &p->at);
-    if (!l)
-        return NULL;
-    j = several_job_of(l);
-    several_enter_part(j, p->order.data[p->part]);
+    do {
+        struct order_link *l = order_step(&part->queue, &p->at);
+        j = l ? several_job_of(l) : NULL;
+    } while (j && j->id == p->without);
     return j;
+}
+
+/* The job as it is in the partition; the look at another one ends that. */
+static const struct job *view_in(struct plan *p, const struct job *j, const struct part *part)
+{
+    if (j->part == part)
+        return j;
+    if (!p->view)
+        p->view = mem_new(struct job_copy);
+    return several_view(j, part, p->view);
 }
 
 static bool resumes(struct plan *p, int64_t tier, struct decision *d)
 {
-    struct job *j = preempt_next_resumed(p, tier);
+    const struct job *j = preempt_next_resumed(p, tier);
     *d = (struct decision){.kind = PLAN_RESUME, .job = j};
     return j;
 }
@@ -408,6 +455,16 @@ static void discard_stale_timeline(struct plan *p)
     ahead_forget(p);
 }
 
+/* What a job is told that has no place is not remembered. */
+static void note_start(struct plan *p, const struct job *j, bool has_place, int64_t start_at)
+{
+    if (!has_place && !plan_note(p, j).has_start)
+        return;
+    struct plan_note *note = plan_note_change(p, j);
+    note->has_start = has_place;
+    note->start_at = has_place ? start_at : 0;
+}
+
 bool plan_next(struct plan *p, struct decision *d)
 {
     discard_stale_timeline(p);
@@ -417,14 +474,16 @@ bool plan_next(struct plan *p, struct decision *d)
         if (depth_is_reached(p))
             continue;
         bool more = p->again; /* of an array: one entry, however many start */
-        struct job *j = next_job(p);
+        const struct part *part = p->order.data[p->part];
+        const struct job *j = d->job = find_next(p, part);
         if (!j)
             continue;
         p->work += LOOK_WORK;
         size_t places = p->heads.len;
+        j = view_in(p, j, part);
         bool decided = look_at(p, j, !more && p->blocked, d);
-        if (d->kind == PLAN_WAIT && p->heads.len == places) /* what it is told is not a place */
-            j->ahead_stamp = 0;
+        if (d->kind == PLAN_WAIT)
+            note_start(p, j, p->heads.len > places, d->start_at);
         d->start_at = ahead_earliest(p, j, d->start_at);
         return decided;
     }
@@ -446,6 +505,17 @@ static bool is_past(const struct plan *p, const struct part *part)
     return false;
 }
 
+/* What find_next() would come to. */
+static const struct order_link *peek(const struct plan *p, const struct order *queue)
+{
+    struct order_place at = p->at;
+    struct order_link *l = order_peek(queue, &at);
+    if (!l || several_job_of(l)->id != p->without)
+        return l;
+    order_step(queue, &at);
+    return order_peek(queue, &at);
+}
+
 bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie)
 {
     for (; p->part < p->order.len; p->part++, enter_part(p)) {
@@ -453,7 +523,7 @@ bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64
         if (is_past(p, part))
             return false;
         bool over = depth_is_reached(p);
-        struct order_link *l = over ? NULL : order_peek(&at->queue, &p->at);
+        const struct order_link *l = over ? NULL : peek(p, &at->queue);
         if (at == part && (!l || l->key > key || (l->key == key && l->tie >= tie)))
             return false;
         if (l)
@@ -462,7 +532,7 @@ bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64
     return false;
 }
 
-void plan_ask(struct plan *p, struct job *j, struct decision *d)
+void plan_ask(struct plan *p, const struct job *j, struct decision *d)
 {
     struct plan saved = *p;
     struct license_claims claims = {0};
@@ -482,9 +552,10 @@ void plan_ask(struct plan *p, struct job *j, struct decision *d)
     p->blocked = saved.blocked;
     p->again = saved.again;
     d->start_at = 0;
+    free(take_ptr(p->changed));
 }
 
-void plan_visit(struct plan *p, struct job *guest, struct decision *d)
+void plan_visit(struct plan *p, const struct job *guest, struct decision *d)
 {
     *d = (struct decision){.kind = PLAN_WAIT, .job = guest, .reason = REASON_PRIORITY};
     p->guest = guest;
@@ -497,7 +568,7 @@ void plan_visit(struct plan *p, struct job *guest, struct decision *d)
 
 void plan_suppose(struct plan *p, struct decision *d)
 {
-    struct plan_head started = {d->job->id, d->job->part, true, p->now_sec, d->where};
+    struct plan_head started = {d->job->id, d->part, true, p->now_sec, d->where};
     vec_push(&p->heads, started);
     d->where = (struct selection){0};
     p->again = 0;

@@ -14,6 +14,7 @@
 #include "cluster/cluster.h"
 #include "sched/alike.h"
 #include "sched/license.h"
+#include "sched/plan_notes.h"
 
 #define PLAN_RESERVATIONS 16        /* blocked heads that get a place on the timeline in one pass */
 #define PLAN_RESERVATIONS_MOST 1000 /* the same where SchedulerParameters asks for more of them */
@@ -50,9 +51,10 @@ enum plan_kind { PLAN_START, PLAN_WAIT, PLAN_RESUME };
 
 struct decision {
     enum plan_kind kind;
-    struct job *job;
-    struct selection where; /* PLAN_START */
-    struct resv *in;        /* PLAN_START: the reservation it runs in; NULL: none */
+    const struct job *job;
+    const struct part *part; /* PLAN_START, PLAN_WAIT: of its partitions the one that it is about */
+    struct selection where;  /* PLAN_START */
+    const struct resv *in;   /* PLAN_START: the reservation it runs in; NULL: none */
     bool backfilled;
     int64_t limit_sec;       /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
     enum reason reason;      /* PLAN_WAIT */
@@ -60,6 +62,9 @@ struct decision {
     const uint32_t *victims; /* PLAN_WAIT: jobs that are to make room for it, until the next one */
     size_t n_victims;
     int64_t start_at; /* PLAN_WAIT: expected, 0: unknown; the caller puts it in job->expected_at */
+    /* The caller stores these in the fields of the job that have these names: */
+    int64_t switches_since, preempt_look_at;
+    bool switches_waived;
 };
 
 struct plan_head { /* a place on the timeline, ahead.c: of the first that waits in a partition */
@@ -79,17 +84,24 @@ struct plan_depth { /* of what was looked at behind one that waits, depth.c */
 
 struct plan {
     const struct cluster *cluster;
+    struct plan_notes *notes, own_notes; /* own: of a pass for which nobody keeps any */
     int64_t now_sec;
     bool backfill;
-    size_t part;              /* place in 'order' */
-    VEC(struct part *) order; /* by tier */
-    struct order_place at;    /* in its queue: the last one that was looked at */
+    size_t part;                    /* place in 'order' */
+    VEC(const struct part *) order; /* by tier */
+    uint32_t without;               /* a job that is passed over as though it were in no queue */
+    struct order_place at;          /* in its queue: the last one that was looked at */
     uint32_t again; /* an array of which an element starts, or others make room for one: looked at
                        again; 0: none */
     bool blocked;   /* its head waits */
     bool afresh;    /* the queue is another than usual: starts that were found do not count */
     bool asks;      /* the present look is a question: nothing is taken by it */
-    struct job *guest; /* in no queue, plan_visit(); NULL: none */
+    const struct job *guest; /* in no queue, plan_visit(); NULL: none */
+    struct job_copy
+        *view; /* the job that is being looked at, in another than its first partition */
+    struct job_copy *changed; /* the same, with switches_since and switches_waived as decided; NULL:
+                                they are as in the job */
+    const struct job *changed_of; /* the job itself */
     struct plan_depth depth;
     struct alike failed;         /* what did not fit in this pass */
     VEC(struct plan_head) heads; /* in their order */
@@ -101,15 +113,16 @@ struct plan {
     struct license_claims claims; /* on licences */
     int64_t head_at;              /* the first start that is planned for one of the heads */
     /* preempt.c: */
-    int64_t prey_tier;        /* the lowest whose jobs may make room; INT64_MAX: none may */
-    int64_t room_tier;        /* the same, with those that are making room and leave */
-    uint64_t exempt_priority; /* jobs of this or a higher priority do not */
-    struct bitset *kept;      /* nodes that jobs wait for; NULL: none */
-    uint32_t room_for;        /* the record of several for whose elements room was last made, */
-    uint32_t room;            /* and for how many of them */
-    VEC(uint32_t) victims;    /* of the last decision */
-    struct selection room_at; /* where others make room for its job; empty: nowhere */
-    VEC(uint32_t) yielded;    /* suspended for others, in the order in which they may go on */
+    VEC(uint8_t) preempt_modes; /* of the partitions, as in cluster.parts */
+    int64_t prey_tier;          /* the lowest whose jobs may make room; INT64_MAX: none may */
+    int64_t room_tier;          /* the same, with those that are making room and leave */
+    uint64_t exempt_priority;   /* jobs of this or a higher priority do not */
+    struct bitset *kept;        /* nodes that jobs wait for; NULL: none */
+    uint32_t room_for;          /* the record of several for whose elements room was last made, */
+    uint32_t room;              /* and for how many of them */
+    VEC(uint32_t) victims;      /* of the last decision */
+    struct selection room_at;   /* where others make room for its job; empty: nowhere */
+    VEC(uint32_t) yielded;      /* suspended for others, in the order in which they may go on */
     size_t yielded_at;
     VEC(const struct job *) no_prey; /* shapes that nobody could make room for in this pass */
     struct resv_plan *resv;          /* resv.h */
@@ -117,7 +130,9 @@ struct plan {
                                         count from 0 again */
 };
 
-void plan_begin(struct plan *p, const struct cluster *c, int64_t now_sec, bool backfill);
+/* 'notes' are read, written and borrowed until plan_end(); NULL: the pass has its own. */
+void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *notes, int64_t now_sec,
+                bool backfill);
 /* A pass may rest between two decisions while the cluster goes on: jobs end, come and change. It
  * must not while partitions come or go, nor over a change of the configuration. */
 void plan_resume(struct plan *p, int64_t now_sec);
@@ -128,11 +143,11 @@ bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over *
 bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie);
 /* What plan_next() would say at the place it has come to about this job, which need be in no queue;
  * the pass goes on as if nobody had asked. PLAN_WAIT: with no start, and no more than a word. */
-void plan_ask(struct plan *p, struct job *j, struct decision *d);
+void plan_ask(struct plan *p, const struct job *j, struct decision *d);
 
 /* The same, and the pass takes it with it, with a place where it gets one: the last of p->heads,
  * laid out. No other job may be looked at after it. The guest has no id: 0. */
-void plan_visit(struct plan *p, struct job *guest, struct decision *d);
+void plan_visit(struct plan *p, const struct job *guest, struct decision *d);
 
 /* A PLAN_START that nobody commits is taken to have been. Takes d->where. */
 void plan_suppose(struct plan *p, struct decision *d);
@@ -150,6 +165,10 @@ bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in
                       const struct bitset *allowed, struct selection *where);
 /* Nodes it may use that are usable now and not kept for others. The caller frees. */
 struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in);
+
+/* What is remembered of a job in the partition it has; a question is told nothing. */
+struct plan_note plan_note(const struct plan *p, const struct job *j);
+struct plan_note *plan_note_change(struct plan *p, const struct job *j); /* not of a question */
 
 /* What the choice of nodes needs at least. */
 struct spare_need plan_need(const struct job *j);

@@ -166,7 +166,7 @@ static void put_decision(const struct cluster *c, const struct decision *d, stru
 
 static void begin(struct cluster *c, const struct decision *d)
 {
-    struct job *j = d->job;
+    struct job *j = test_follow(c, d);
     j->limit_sec = d->limit_sec ? d->limit_sec : j->limit_sec;
     int64_t limit = job_limit_sec(j);
     vec_foreach (&d->where.shares, share) {
@@ -182,7 +182,7 @@ static void plan_all(struct cluster *c, bool backfill, struct str *out)
 {
     struct plan p;
     struct decision d;
-    plan_begin(&p, c, NOW, backfill);
+    plan_begin(&p, c, NULL, NOW, backfill);
     while (plan_next(&p, &d)) {
         put_decision(c, &d, out);
         if (d.kind == PLAN_START)

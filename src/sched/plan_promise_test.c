@@ -17,6 +17,7 @@ static const char conf[] =
 
 struct life {
     struct cluster *c;
+    struct plan_notes notes;
     uint64_t seed;
     int64_t now_sec;
     bool backfill, rests, several; /* several: jobs may run in more than one partition */
@@ -103,7 +104,7 @@ static void keep_order(struct life *l, const struct job *j)
 
 static void start(struct life *l, struct decision *d)
 {
-    struct job *j = d->job;
+    struct job *j = test_follow(l->c, d);
     if (d->limit_sec) {
         if (d->limit_sec >= j->limit_sec || d->limit_sec < j->time_min_sec || !j->time_min_sec)
             wrong(l, j->id, "is too long, or too short");
@@ -169,7 +170,7 @@ static void pass(struct life *l)
     size_t n = 0;
     bool first = true;
 
-    plan_begin(&p, l->c, l->now_sec, l->backfill);
+    plan_begin(&p, l->c, &l->notes, l->now_sec, l->backfill);
     while (plan_next(&p, &d)) {
         if (l->rests)
             plan_resume(&p, l->now_sec);
@@ -183,8 +184,8 @@ static void pass(struct life *l)
                 told[n++] = d.start_at;
             }
         }
-        d.job->expected_at = d.start_at;
-        several_leave(d.job);
+        if (d.kind == PLAN_WAIT)
+            test_follow(l->c, &d);
         select_done(&d.where);
         free(d.detail);
     }
@@ -208,18 +209,11 @@ static void nothing_overlooked(struct life *l)
     struct decision d;
     int64_t told[JOBS + 1] = {0};
 
-    vec_foreach (&l->c->jobs, at) {
-        struct job *j = *at;
-        j->unfit_stamp = j->ahead_stamp = 0;
-        for (uint32_t i = 0; j->several && i < j->several->count; i++)
-            j->several->of[i].unfit_stamp = j->several->of[i].ahead_stamp = 0;
-    }
-    plan_begin(&p, l->c, l->now_sec, l->backfill);
+    plan_begin(&p, l->c, NULL, l->now_sec, l->backfill);
     while (plan_next(&p, &d)) {
         if (d.kind == PLAN_START)
             wrong(l, d.job->id, "was overlooked");
         told[d.job->id] = d.start_at; /* the last one is that of all its partitions */
-        several_leave(d.job);
         free(d.detail);
     }
     plan_end(&p);
@@ -271,6 +265,7 @@ static void live(struct life *l)
         wrong(l, 0, "some never had their turn");
     vec_foreach (&l->c->nodes, n)
         assert_int_equal((*n)->free_units, (*n)->units);
+    plan_notes_done(&l->notes);
     test_cluster_free(l->c);
 }
 

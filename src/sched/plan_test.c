@@ -24,8 +24,9 @@ static struct job *queue(struct cluster *c, uint32_t id, int64_t limit_sec, cons
 static void commit(struct cluster *c, const struct decision *d)
 {
     _cleanup_free_ char *where = test_selection(c, &d->where);
-    order_remove(&d->job->part->queue, &d->job->queued);
-    test_run_job(c, d->job, where, job_ends_at(d->job, NOW));
+    struct job *j = test_follow(c, d);
+    order_remove(&j->part->queue, &j->queued);
+    test_run_job(c, j, where, job_ends_at(j, NOW));
 }
 
 /* "3: n1:2/0 n2:1/0" starts, "3: +n1:2/0" is backfilled, "3: Resources@1100" waits. */
@@ -55,12 +56,13 @@ static char *pass(struct cluster *c, bool backfill)
     struct decision d;
     struct str out = STR_INIT;
 
-    plan_begin(&p, c, NOW, backfill);
+    plan_begin(&p, c, NULL, NOW, backfill);
     while (plan_next(&p, &d)) {
         describe(c, &d, &out);
         if (d.kind == PLAN_START)
             commit(c, &d);
-        d.job->expected_at = d.start_at;
+        else
+            test_follow(c, &d);
         select_done(&d.where);
         free(d.detail);
     }
@@ -114,13 +116,13 @@ static void nothing(void **state)
 
     (void)state;
     expect(c, true, "");
-    plan_begin(&p, c, NOW, true); /* ended before it was asked anything */
+    plan_begin(&p, c, NULL, NOW, true); /* ended before it was asked anything */
     plan_end(&p);
     test_job(c, 1, ""); /* held, or its time has not come: it is in no queue */
     test_run(c, 2, "n1:1", NOW + 10);
     expect(c, true, "");
     queue(c, 3, 60, "");
-    plan_begin(&p, c, NOW, true);
+    plan_begin(&p, c, NULL, NOW, true);
     plan_end(&p);
     assert_int_equal(c->pending, 2);
     test_cluster_free(c);
@@ -345,7 +347,7 @@ static void depth(void **state)
     queue_in(c, 1, 5000, 60, "");
     queue_in(c, 1, 5001, 60, "w=n4 n=3 N=1");
     queue_in(c, 1, 5002, 1, ""); /* each partition is looked into as deeply */
-    plan_begin(&p, c, NOW, true);
+    plan_begin(&p, c, NULL, NOW, true);
     while (plan_next(&p, &d)) {
         looked++;
         bool starts = d.job->id == 5000 || d.job->id == 5002;
@@ -375,7 +377,7 @@ static void many_heads(void **state)
     test_run(c, 1, "n1:2", NOW + 100);
     for (uint32_t i = 0; i < PARTS; i++)
         queue_in(c, i, i + 2, 60, "");
-    plan_begin(&p, c, NOW, true);
+    plan_begin(&p, c, NULL, NOW, true);
     while (plan_next(&p, &d)) {
         assert_int_equal(d.reason, REASON_RESOURCES);
         /* Two at a time, each for a minute. */
@@ -402,7 +404,7 @@ static void refused_by_the_caller(void **state)
     (void)state;
     for (uint32_t id = 1; id <= 3; id++)
         queue(c, id, 60, "N=4 n=8");
-    plan_begin(&p, c, NOW, true);
+    plan_begin(&p, c, NULL, NOW, true);
     while (plan_next(&p, &d)) {
         assert_int_equal(d.kind, PLAN_START);
         assert_int_equal(d.job->id, ++seen);
@@ -434,12 +436,11 @@ static void held_between_elements(void **state)
     several_enter(j, 1);
     several_queue(j);
     several_leave(j);
-    plan_begin(&p, c, NOW, true);
+    plan_begin(&p, c, NULL, NOW, true);
     assert_true(plan_next(&p, &d));
     assert_int_equal(d.kind, PLAN_START);
-    assert_string_equal(j->part->conf.name, "q");
+    assert_string_equal(d.part->conf.name, "q");
     select_done(&d.where);
-    several_leave(j);
     several_unqueue(j);
     plan_resume(&p, NOW + 1);
     assert_false(plan_next(&p, &d));
@@ -504,7 +505,7 @@ static void equal_requests(void **state)
     queue(c, 4, 400, "N=2 n=4");
     queue(c, 5, 300, "N=2 n=4");
     queue(c, 6, 100, "N=2 n=4");
-    plan_begin(&p, c, NOW, true);
+    plan_begin(&p, c, NULL, NOW, true);
     for (uint32_t id = 2; plan_next(&p, &d); id++) {
         assert_int_equal(d.job->id, id);
         assert_int_equal(d.kind, id == 6 ? PLAN_START : PLAN_WAIT);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/preempt.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,12 @@ static uint64_t exempt_priority(const struct conf *conf)
 int64_t preempt_tier(const struct job *j)
 {
     return j->part ? (int64_t)j->part->conf.priority_tier : INT64_MAX;
+}
+
+enum preempt_mode preempt_mode_in(const struct plan *p, const struct part *part)
+{
+    assert(part->at < p->preempt_modes.len);
+    return p->preempt_modes.data[part->at];
 }
 
 /* By tier, and in a tier by priority. */
@@ -91,11 +98,11 @@ void preempt_begin(struct plan *p)
     p->head_at = p->prey_tier = p->room_tier = INT64_MAX;
     p->exempt_priority = exempt_priority(conf);
     vec_foreach (&p->cluster->parts, at) {
-        struct part *part = *at;
-        part->prey_mode = (int)preempt_mode_of(conf, &part->conf);
-        any = any || part->prey_mode != PREEMPT_OFF;
-        if (part->prey_mode != PREEMPT_OFF && part->running &&
-            part->conf.priority_tier < p->prey_tier)
+        const struct part *part = *at;
+        enum preempt_mode mode = preempt_mode_of(conf, &part->conf);
+        vec_push(&p->preempt_modes, (uint8_t)mode);
+        any = any || mode != PREEMPT_OFF;
+        if (mode != PREEMPT_OFF && part->running && part->conf.priority_tier < p->prey_tier)
             p->prey_tier = part->conf.priority_tier;
     }
     if (any)
@@ -110,6 +117,7 @@ void preempt_end(struct plan *p)
     select_done(&p->room_at);
     vec_done(&p->yielded);
     vec_done(&p->no_prey);
+    vec_done(&p->preempt_modes);
 }
 
 /* Nobody who comes later in this pass gets it. */
@@ -141,7 +149,7 @@ static bool has_none(const struct plan *p, const struct job *j)
  * does not wait for that. */
 static bool may_look(const struct plan *p, const struct job *j)
 {
-    return preempt_tier(j) > p->room_tier && j->prey_stamp != p->cluster->pool.freed &&
+    return preempt_tier(j) > p->room_tier && !plan_note(p, j).has_no_prey &&
            p->no_prey.len < HUNTS_MOST && !j->want.tasks_per_socket && !j->trial &&
            is_over_before(p, j) && !has_none(p, j);
 }
@@ -172,24 +180,23 @@ bool preempt_goes_on(struct plan *p, const struct job *j)
     return p->room_for == j->id && p->room < may_start(j);
 }
 
-bool preempt_look(struct plan *p, struct job *j)
+bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
 {
     struct selection where = {0};
-    int64_t look_at = 0;
     vec_clear(&p->victims);
     if (!may_look(p, j))
         return false;
+    *look_at = 0;
     const struct resv *in = resv_home(j);
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
     bool found = license_may_start(&p->claims, p->cluster, j, in, p->now_sec) &&
                  resv_narrow(p->resv, j, in, p->now_sec, allowed) &&
-                 hunt(p, j, allowed, &where, &look_at);
-    j->preempt_look_at = look_at;
-    j->prey_stamp = found || look_at || p->kept || j->several || p->cluster->resvs.len
-                        ? 0
-                        : p->cluster->pool.freed;
+                 hunt(p, j, allowed, &where, look_at);
+    if (!p->asks)
+        plan_note_change(p, j)->has_no_prey =
+            !found && !*look_at && !p->kept && !j->several && !p->cluster->resvs.len;
     if (!found && !j->several) /* it is another one in each partition */
-        vec_push(&p->no_prey, j);
+        vec_push(&p->no_prey, p->changed && j == &p->changed->job ? p->changed_of : j);
     for (size_t i = 0; found && i < where.shares.len; i++)
         keep(p, where.shares.data[i].node);
     if (found)
@@ -251,10 +258,10 @@ static void keep_nodes_of(struct plan *p, const struct job *j)
             keep(p, a->node);
 }
 
-struct job *preempt_next_resumed(struct plan *p, int64_t tier)
+const struct job *preempt_next_resumed(struct plan *p, int64_t tier)
 {
     while (p->yielded_at < p->yielded.len) {
-        struct job *j = cluster_find_job(p->cluster, p->yielded.data[p->yielded_at]);
+        const struct job *j = cluster_find_job(p->cluster, p->yielded.data[p->yielded_at]);
         bool waits = j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED;
         if (waits && preempt_tier(j) < tier)
             return NULL;

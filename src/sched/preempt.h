@@ -15,6 +15,8 @@
 enum preempt_mode { PREEMPT_OFF, PREEMPT_CANCEL, PREEMPT_REQUEUE, PREEMPT_SUSPEND };
 
 enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_part *p);
+/* How jobs of the partition make room for others in this pass. */
+enum preempt_mode preempt_mode_in(const struct plan *p, const struct part *part);
 /* An option: NAME of PreemptParameters, or preempt_NAME of SchedulerParameters. */
 bool preempt_has(const struct conf *conf, const char *name);
 
@@ -24,8 +26,9 @@ void preempt_begin(struct plan *p);
 void preempt_end(struct plan *p);
 
 /* Whether it can wait for others to make room, those in p->victims first of all: they are chosen
- * now, or none is needed because enough are leaving. Then its nodes are kept, see p->kept. */
-bool preempt_look(struct plan *p, struct job *j);
+ * now, or none is needed because enough are leaving. Then its nodes are kept, see p->kept.
+ * 'look_at': the time from which it could displace more; 0: there is none. */
+bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at);
 
 /* After that, the nodes being kept: whether another element of its record is to have room made,
  * too. Only where no two of them would share a node; else it might have gone with the first one. */
@@ -33,4 +36,4 @@ bool preempt_goes_on(struct plan *p, const struct job *j);
 
 /* The next job that was suspended for others and can go on before the pass looks at partitions of
  * this tier. Of one that cannot the nodes are kept, unless jobs of a higher tier have them. */
-struct job *preempt_next_resumed(struct plan *p, int64_t tier);
+const struct job *preempt_next_resumed(struct plan *p, int64_t tier);

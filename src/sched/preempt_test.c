@@ -117,7 +117,7 @@ static size_t try_seed(uint64_t seed, const char *more)
     struct decision d;
     struct plan p;
     size_t victims = 0;
-    plan_begin(&p, w.c, NOW, seed % 2);
+    plan_begin(&p, w.c, NULL, NOW, seed % 2);
     assert_true(plan_next(&p, &d));
     assert_ptr_equal(d.job, w.j);
     victims = d.n_victims;
@@ -171,9 +171,10 @@ static struct job *waits(struct cluster *c, uint32_t id, const char *part, const
 
 static void start(struct cluster *c, struct decision *d)
 {
-    order_remove(&d->job->part->queue, &d->job->queued);
+    struct job *j = test_follow(c, d);
+    order_remove(&j->part->queue, &j->queued);
     _cleanup_free_ char *where = test_selection(c, &d->where);
-    test_run_job(c, d->job, where, NOW + 100);
+    test_run_job(c, j, where, NOW + 100);
 }
 
 static void resume(struct cluster *c, struct job *j)
@@ -190,7 +191,7 @@ static void pass(struct cluster *c, bool commits, const char *expected)
     struct str out = STR_INIT;
     struct decision d;
     struct plan p;
-    plan_begin(&p, c, NOW, true);
+    plan_begin(&p, c, NULL, NOW, true);
     while (plan_next(&p, &d)) {
         str_printf(&out, "%s%u %s", out.len ? " " : "", d.job->id,
                    d.kind == PLAN_START    ? "starts"
@@ -201,7 +202,7 @@ static void pass(struct cluster *c, bool commits, const char *expected)
         if (commits && d.kind == PLAN_START)
             start(c, &d);
         if (commits && d.kind == PLAN_RESUME)
-            resume(c, d.job);
+            resume(c, test_follow(c, &d));
         select_done(&d.where);
         free(d.detail);
     }

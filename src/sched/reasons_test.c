@@ -39,6 +39,7 @@ struct held { /* by a job that runs, or from then on by one that waits */
 
 struct world {
     struct cluster *c;
+    struct plan_notes notes;
     uint64_t seed;
     bool backfill;
     uint32_t usable;
@@ -441,7 +442,7 @@ static void put_decision(struct world *w, const struct decision *d, struct str *
 
 static void commit(struct world *w, struct decision *d)
 {
-    struct job *j = d->job;
+    struct job *j = test_follow(w->c, d);
     order_remove(&j->part->queue, &j->queued);
     vec_foreach (&d->where.shares, share) {
         struct alloc_want want = share_want(&d->where, share);
@@ -457,7 +458,7 @@ static char *pass(struct world *w, bool check)
     struct str said = STR_INIT;
     struct plan p;
     struct decision d;
-    plan_begin(&p, w->c, NOW, w->backfill);
+    plan_begin(&p, w->c, &w->notes, NOW, w->backfill);
     while (plan_next(&p, &d)) {
         put_decision(w, &d, &said);
         if (check && d.kind == PLAN_START)
@@ -466,12 +467,14 @@ static char *pass(struct world *w, bool check)
             check_wait(w, &d);
         if (d.kind == PLAN_START)
             commit(w, &d);
-        d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
+        if (d.kind == PLAN_WAIT)
+            test_follow(w->c, &d);
         select_done(&d.where);
         free(d.detail);
     }
     plan_end(&p);
     test_sound(w->c);
+    plan_notes_done(&w->notes);
     test_cluster_free(w->c);
     return str_take(&said);
 }

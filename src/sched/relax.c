@@ -278,46 +278,46 @@ int64_t relax_limit_sec(const struct job *j, const Pb__JobSpec *spec, const stru
 }
 
 int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
-               const struct relax *r, uint64_t number, struct job *out)
+               const struct relax *r, uint64_t number, struct job_copy *copy)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__JobSpec changed = *spec;
     enum reason reason;
-    *out = (struct job){.id = j->id,
-                        .uid = j->uid,
-                        .gid = j->gid,
-                        .array = j->array,
-                        .part = j->part,
-                        .rank = j->rank,
-                        .priority = j->priority,
-                        .switches_since = j->switches_since,
-                        .switches_waived = j->switches_waived};
+    copy->job = (struct job){.id = j->id,
+                             .uid = j->uid,
+                             .gid = j->gid,
+                             .array = j->array,
+                             .part = j->part,
+                             .rank = j->rank,
+                             .priority = j->priority,
+                             .switches_since = j->switches_since,
+                             .switches_waived = j->switches_waived};
     if (r)
         change(j, &changed, r, number, &arena);
     if (r && r->kind == RELAX_PARTITION)
-        out->part = r->part;
+        copy->job.part = c->parts.data[r->part->at];
     if (r && r->kind == RELAX_THROTTLE)
-        out->array = NULL;
+        copy->job.array = NULL;
     vec_foreach (&j->resvs, in)
-        vec_push(&out->resvs, *in);
-    int rc = job_read_spec(c, out, &changed, NULL);
-    out->state = PB__JOB_STATE__PENDING;
-    out->limit_sec = relax_limit_sec(j, spec, r, number);
+        vec_push(&copy->job.resvs, *in);
+    int rc = job_read_spec(c, &copy->job, &changed, NULL);
+    copy->job.state = PB__JOB_STATE__PENDING;
+    copy->job.limit_sec = relax_limit_sec(j, spec, r, number);
     if (rc == 0 && r)
-        rc = bounds_breach(c->conf, out, &reason) ? -ERR_RANGE : 0;
+        rc = bounds_breach(c->conf, &copy->job, &reason) ? -ERR_RANGE : 0;
     if (rc == 0 && r)
-        rc = select_possible(c, out, NULL);
+        rc = select_possible(c, &copy->job, NULL);
     if (rc == 0 && r)
-        rc = license_possible(c, out, NULL);
+        rc = license_possible(c, &copy->job, NULL);
     if (rc != 0)
-        relax_done(out);
+        relax_done(copy);
     return rc;
 }
 
-void relax_done(struct job *out)
+void relax_done(struct job_copy *copy)
 {
-    request_done(&out->want);
-    vec_done(&out->resvs);
-    free(take_ptr(out->waits.name));
+    request_done(&copy->job.want);
+    vec_done(&copy->job.resvs);
+    free(take_ptr(copy->job.waits.name));
 }

@@ -36,7 +36,7 @@ struct relax {
     uint64_t least, most; /* of its number, which is nearest to what was asked for at 'most'; both
                              0: it has none. TIME_LIMIT: minutes */
     uint64_t guess;       /* the number to tell a start of when none starts it now */
-    struct part *part;    /* PARTITION: borrowed */
+    const struct part *part; /* PARTITION: borrowed */
 };
 
 struct relax_list {
@@ -54,8 +54,8 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
 /* The job as it would be; r NULL: as it is. It is in no list of the cluster. Negative: it would be
  * refused, and out is nothing. */
 int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
-               const struct relax *r, uint64_t number, struct job *out);
-void relax_done(struct job *out);
+               const struct relax *r, uint64_t number, struct job_copy *copy);
+void relax_done(struct job_copy *copy);
 
 /* relax_fit.c: after select_possible() refused the request without a detail (ERR_NODE_CONFIG), adds
  * the first change of an option by which it would be possible. Returns err->code; other refusals

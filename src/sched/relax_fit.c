@@ -15,7 +15,7 @@ struct fit {
 
 static bool fits(struct fit *f, const struct relax *r, uint64_t number)
 {
-    struct job as;
+    struct job_copy as;
     if (f->makes++ >= MAKES_MOST || relax_make(f->c, f->j, f->spec, r, number, &as) != 0)
         return false;
     relax_done(&as);

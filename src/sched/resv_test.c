@@ -53,10 +53,11 @@ static void commit(struct cluster *c, struct decision *d, struct str *out)
 {
     _cleanup_free_ char *where = test_selection(c, &d->where);
     str_printf(out, "%s%s%s", d->in ? d->in->name : "", d->in ? "/" : "", where);
-    order_remove(&d->job->part->queue, &d->job->queued);
-    resv_unbind(d->job);
-    resv_enter(d->job, d->in);
-    test_run_job(c, d->job, where, job_ends_at(d->job, NOW));
+    struct job *j = test_follow(c, d);
+    order_remove(&j->part->queue, &j->queued);
+    resv_unbind(j);
+    resv_enter(j, d->in ? resv_find(c, d->in->name) : NULL);
+    test_run_job(c, j, where, job_ends_at(j, NOW));
 }
 
 /* "1: r/n1:1/0" starts in r, "2: Reservation@60" waits until then. */
@@ -65,7 +66,7 @@ static void expect(struct cluster *c, bool backfill, const char *decisions)
     struct plan p;
     struct decision d;
     struct str out = STR_INIT;
-    plan_begin(&p, c, NOW, backfill);
+    plan_begin(&p, c, NULL, NOW, backfill);
     while (plan_next(&p, &d)) {
         str_printf(&out, "%s%u: ", out.len ? ", " : "", d.job->id);
         if (d.kind == PLAN_START)
@@ -74,7 +75,8 @@ static void expect(struct cluster *c, bool backfill, const char *decisions)
             str_puts(&out, d.detail ? d.detail : reason_word(d.reason));
         if (d.start_at)
             str_printf(&out, "@%lld", (long long)d.start_at - NOW);
-        d.job->expected_at = d.start_at;
+        if (d.kind == PLAN_WAIT)
+            test_follow(c, &d);
         select_done(&d.where);
         free(d.detail);
     }

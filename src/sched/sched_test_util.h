@@ -38,6 +38,23 @@ static inline struct job *test_run(struct cluster *c, uint32_t id, const char *w
     return j;
 }
 
+/* The job of a decision, as whoever asked for it has it: what is to be stored in it is, and it is
+ * in the partition where it starts. */
+static inline struct job *test_follow(const struct cluster *c, const struct decision *d)
+{
+    struct job *j = cluster_find_job(c, d->job->id);
+    assert_non_null(j);
+    if (d->kind == PLAN_RESUME)
+        return j;
+    j->switches_since = d->switches_since;
+    j->switches_waived = d->switches_waived;
+    j->preempt_look_at = d->preempt_look_at;
+    j->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
+    if (d->kind == PLAN_START)
+        assert_true(several_enter_part(j, d->part));
+    return j;
+}
+
 /* "n1:2/100 n2:4/0": what test_run() reads; "+gpu=2" behind it when there are such. The caller
  * frees. */
 static inline char *test_selection(const struct cluster *c, const struct selection *s)

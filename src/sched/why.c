@@ -27,6 +27,7 @@ static void forget(struct why *w)
     forget_place(w);
     why_nodes_done(&w->nodes);
     why_guest_forget(w);
+    plan_notes_clear(&w->notes);
     vec_clear(&w->places);
     vec_clear(&w->trials);
     arena_done(&w->arena);
@@ -41,7 +42,7 @@ static void forget(struct why *w)
 struct why *why_new(const struct cluster *c, const struct why_question *q)
 {
     struct why *w = mem_new(struct why);
-    *w = (struct why){.cluster = c, .q = *q};
+    *w = (struct why){.cluster = c, .q = *q, .notes.under = q->notes};
     arena_init(&w->arena, 0);
     return w;
 }
@@ -51,6 +52,8 @@ void why_free(struct why *w)
     if (!w)
         return;
     forget(w);
+    plan_notes_done(&w->notes);
+    free(w->view);
     arena_done(&w->arena);
     vec_done(&w->places);
     vec_done(&w->trials);
@@ -59,9 +62,9 @@ void why_free(struct why *w)
     free(w);
 }
 
-static struct job *job_of(const struct why *w)
+static const struct job *job_of(const struct why *w)
 {
-    struct job *j = w->q.guest ? w->q.guest : cluster_find_job(w->cluster, w->q.job_id);
+    const struct job *j = w->q.guest ? w->q.guest : cluster_find_job(w->cluster, w->q.job_id);
     return j && j->state == PB__JOB_STATE__PENDING ? j : NULL;
 }
 
@@ -72,8 +75,7 @@ static void begin(struct why *w, const struct job *j)
     w->answer = arena_alloc(&w->arena, sizeof(*w->answer));
     pb__why_reply__init(w->answer);
     w->spec = job_unpack_spec(j, &w->arena);
-    const struct order_link *queued =
-        j->several ? &j->several->of[j->several->at].queued : &j->queued;
+    const struct order_link *queued = several_link(j);
     vec_push(&w->places, ((struct why_place){j->part, queued->in ? queued->key : w->q.key}));
     if (!j->part)
         w->phase = ARRIVE;
@@ -85,35 +87,33 @@ static void begin(struct why *w, const struct job *j)
 
 static void note_head(struct why *w, const struct decision *d, const struct part *part)
 {
-    if (w->place != 0 || w->head || d->job->part != part)
+    if (w->place != 0 || w->head || d->part != part)
         return;
     w->head = d->job->id;
     w->head_priority = d->job->priority;
 }
 
-/* One that would start takes what it needs, too: it has a place, from now on. What was found about
- * a job's start is not told to it, so that the planner is to look for itself. */
+/* One that would start takes what it needs, too: it has a place, from now on. */
 static void pass_by(struct why *w, struct decision *d)
 {
-    bool same = w->place == 0 && d->start_at == d->job->expected_at;
-    if (!d->job->several && !same)
-        d->job->ahead_stamp = 0;
-    several_leave(d->job);
     if (d->kind == PLAN_START)
         plan_suppose(&w->plan, d);
     select_done(&d->where);
     free(d->detail);
 }
 
-static bool walk_on(struct why *w)
+/* The job itself is out of the way: at its own place it is asked about, and elsewhere it leaves its
+ * own to those behind it. */
+static bool walk(struct why *w)
 {
     const struct why_place *to = &w->places.data[w->place];
     struct decision d;
     if (!w->walking)
-        plan_begin(&w->plan, w->cluster, w->now_sec, w->q.backfill);
+        plan_begin(&w->plan, w->cluster, &w->notes, w->now_sec, w->q.backfill);
     else
         plan_resume(&w->plan, w->now_sec);
     w->walking = true;
+    w->plan.without = w->q.guest ? 0 : w->q.job_id;
     w->plan.afresh = w->place > 0; /* the job is missing from its own place */
     for (int i = 0; i < STEP_JOBS; i++) {
         if (!plan_is_before(&w->plan, to->part, to->key, why_tie(w)))
@@ -131,25 +131,6 @@ static bool walk_on(struct why *w)
     return true;
 }
 
-/* The job itself is out of the way: at its own place it is asked about, and elsewhere it leaves its
- * own to those behind it. */
-static bool walk(struct why *w, struct job *j)
-{
-    struct order_link own = j->queued;
-    VEC(struct order_link) links = {0};
-    for (uint32_t i = 0; j->several && i < j->several->count; i++)
-        vec_push(&links, j->several->of[i].queued);
-    several_unqueue(j);
-    bool more = walk_on(w);
-    if (own.in)
-        order_insert(&j->part->queue, &j->queued, own.key, own.tie);
-    for (uint32_t i = 0; i < links.len; i++)
-        if (links.data[i].in)
-            order_insert(&j->several->of[i].part->queue, &j->several->of[i].queued,
-                         links.data[i].key, links.data[i].tie);
-    vec_done(&links);
-    return more;
-}
 /* --- what is tried
  * ---------------------------------------------------------------------------------
  */
@@ -161,11 +142,11 @@ static int64_t key_of(const struct why *w, const struct job *j, const struct rel
 {
     const struct prio_rule *rank = w->q.rank;
     struct prio_factors f;
-    struct job as;
+    struct job_copy as;
     if (!rank || !rank->multifactor || j->rank.given || r->kind == RELAX_PRIORITY ||
         relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
         return own;
-    prio_find(rank, &as, w->q.rank_at_sec, &f);
+    prio_find(rank, &as.job, w->q.rank_at_sec, &f);
     relax_done(&as);
     bool kept = rank->incr_only && f.priority < j->priority;
     return kept ? own : -(int64_t)f.priority;
@@ -186,7 +167,7 @@ static void move_trial(struct why *w, const struct job *j, struct why_trial *t)
     vec_push(&w->places, ((struct why_place){at.part, key}));
 }
 
-static void try_place(struct why *w, const struct relax *r, struct part *part, int64_t key)
+static void try_place(struct why *w, const struct relax *r, const struct part *part, int64_t key)
 {
     vec_push(&w->trials, ((struct why_trial){.r = *r, .place = w->places.len}));
     vec_push(&w->places, ((struct why_place){part, key}));
@@ -229,13 +210,13 @@ static void arrive(struct why *w, const struct job *j)
 
 static bool starts(struct why *w, const struct job *j, const struct why_trial *t, uint64_t number)
 {
-    struct job as;
+    struct job_copy as;
     struct decision d;
     if (relax_make(w->cluster, j, w->spec, &t->r, number, &as) != 0)
         return false;
     if (t->r.kind == RELAX_TIME_LIMIT)
-        as.limit_sec += RELAX_SLACK_SEC;
-    plan_ask(&w->plan, &as, &d);
+        as.job.limit_sec += RELAX_SLACK_SEC;
+    plan_ask(&w->plan, &as.job, &d);
     bool yes = d.kind == PLAN_START;
     select_done(&d.where);
     free(d.detail);
@@ -323,11 +304,11 @@ static enum why_phase leave(struct why *w)
     return ++w->place < w->places.len ? WALK : OVER;
 }
 
-static enum why_phase step(struct why *w, struct job *j)
+static enum why_phase step(struct why *w, const struct job *j)
 {
     switch (w->phase) {
     case WALK:
-        return walk(w, j) ? WALK : w->place == 0 ? ARRIVE : ASK;
+        return walk(w) ? WALK : w->place == 0 ? ARRIVE : ASK;
     case ARRIVE:
         if (w->q.guest)
             return why_guest_visit(w, j) ? LAY : LEAVE;
@@ -352,16 +333,19 @@ static enum why_phase step(struct why *w, struct job *j)
 }
 
 /* Of a job of several partitions the first one in whose queue it is speaks for all. */
-static void enter_queued(struct job *j)
+static const struct job *view_queued(struct why *w, const struct job *j)
 {
     uint32_t i = 0;
     while (j->several && i < j->several->count && !j->several->of[i].queued.in)
         i++;
-    if (j->several && i < j->several->count)
-        several_enter(j, i);
+    if (!j->several || i == j->several->count || j->several->of[i].part == j->part)
+        return j;
+    if (!w->view)
+        w->view = mem_new(struct job_copy);
+    return several_view(j, j->several->of[i].part, w->view);
 }
 
-static bool go_on(struct why *w, struct job *j)
+static bool go_on(struct why *w, const struct job *j)
 {
     if (!w->begun)
         begin(w, j);
@@ -379,15 +363,12 @@ static bool go_on(struct why *w, struct job *j)
 
 bool why_step(struct why *w, int64_t now_sec)
 {
-    struct job *j = job_of(w);
+    const struct job *j = job_of(w);
     w->gone = !j;
     if (!j)
         return false;
     w->now_sec = now_sec;
-    enter_queued(j);
-    bool more = go_on(w, j);
-    several_leave(j);
-    return more;
+    return go_on(w, view_queued(w, j));
 }
 
 const Pb__WhyReply *why_answer(const struct why *w)

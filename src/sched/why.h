@@ -28,12 +28,13 @@ struct why_question {
      * priority, and with the reason that would keep it out of the queue. When and where it would
      * start is all that is found then. Borrowed; without a reservation it may change between steps.
      */
-    struct job *guest;
+    const struct job *guest;
+    const struct plan_notes *notes; /* what the planner remembers; NULL: nothing */
     bool backfill;
     bool announced;               /* a shutdown is: nothing starts */
     bool is_operator;             /* who asks */
     int64_t key;                  /* its place in the queue of its partition when it is in none */
-    VEC(struct part *) may;       /* other partitions that it could be moved to */
+    VEC(const struct part *) may; /* other partitions that it could be moved to */
     const struct prio_rule *rank; /* what a change makes of its priority; NULL: nothing */
     int64_t rank_at_sec;
 };

@@ -9,8 +9,6 @@ void why_guest_forget(struct why *w)
 {
     select_done(&w->found.where);
     w->found = (struct why_start){0};
-    if (w->q.guest) /* what was remembered of it is of another time */
-        w->q.guest->unfit_stamp = w->q.guest->ahead_stamp = w->q.guest->prey_stamp = 0;
 }
 
 static void found(struct why *w, int64_t at_sec, struct selection *where)
@@ -48,7 +46,7 @@ static void take_head(struct why *w, int64_t at_sec)
     p->heads.len--;
 }
 
-bool why_guest_visit(struct why *w, struct job *j)
+bool why_guest_visit(struct why *w, const struct job *j)
 {
     struct plan *p = &w->plan;
     struct decision d;

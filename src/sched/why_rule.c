@@ -68,24 +68,25 @@ static enum why_rule rule_of_reservations(const struct why *w, const struct job 
 
 /* Whether others make room for it, or would: the planner is asked as for a job that waits in its
  * place, and keeps nothing of the answer. */
-static bool rule_of_room(struct why *w, struct job *j, enum why_rule *rule)
+static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule)
 {
     struct plan *p = &w->plan;
     struct bitset *kept = p->kept ? bitset_dup(p->kept) : NULL;
     size_t in_vain = p->no_prey.len;
-    j->preempt_look_at = 0;
-    j->prey_stamp = 0;
-    bool found = depth_is_served(p, j) && preempt_look(p, j);
+    int64_t look_at = 0;
+    p->asks = true; /* nothing that is remembered of the job is of this request */
+    bool found = depth_is_served(p, j) && preempt_look(p, j, &look_at);
+    p->asks = false;
     bitset_free(p->kept);
     p->kept = kept;
     p->no_prey.len = in_vain;
     *rule = !found ? WHY_EXEMPT : p->victims.len ? WHY_DISPLACES : WHY_ROOM;
     vec_clear(&p->victims);
-    return found || j->preempt_look_at;
+    return found || look_at;
 }
 
 /* Of one that waits for what it needs, and for nothing else. */
-static enum why_rule rule_of_needs(struct why *w, struct job *j)
+static enum why_rule rule_of_needs(struct why *w, const struct job *j)
 {
     const struct plan *p = &w->plan;
     enum why_rule room;
@@ -100,12 +101,11 @@ static enum why_rule rule_of_needs(struct why *w, struct job *j)
     if (!select_fits_idle(w->cluster, j, allowed))
         return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;
     bool fits = select_nodes(w->cluster, j, allowed, NULL, &where) == 0;
-    bool waived = j->switches_waived;
-    j->switches_waived = true;
+    struct job any = *j;
+    any.switches_waived = true;
     select_clear(&where);
     bool otherwise =
-        !fits && j->want.switches && select_nodes(w->cluster, j, allowed, NULL, &where) == 0;
-    j->switches_waived = waived;
+        !fits && j->want.switches && select_nodes(w->cluster, &any, allowed, NULL, &where) == 0;
     select_done(&where);
     if (fits)
         return rule_of_reservations(w, j, allowed, WHY_KEPT);
@@ -116,7 +116,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
 {
     bool queued = w->q.guest || several_is_queued(j);
     enum why_rule rule;
-    struct job same;
+    struct job_copy same;
     struct decision d;
     if (rule_of_reason(j->reason, &rule) && !several_is_queued(j)) /* a guest has one only then */
         return rule;
@@ -124,16 +124,16 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
         return WHY_SHUTDOWN;
     if (!queued || relax_make(w->cluster, j, w->spec, NULL, 0, &same) != 0)
         return j->want.req_gone ? WHY_REQUIRED : WHY_OTHER;
-    same.want.req_gone = j->want.req_gone;
-    plan_ask(&w->plan, &same, &d);
+    same.job.want.req_gone = j->want.req_gone;
+    plan_ask(&w->plan, &same.job, &d);
     bool starts = d.kind == PLAN_START;
-    const struct request *r = &same.want;
+    const struct request *r = &same.job.want;
     if (starts)
         rule = WHY_NOW;
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
         rule = WHY_REQUIRED;
     else if (!rule_of_reason(d.reason, &rule))
-        rule = rule_of_needs(w, &same);
+        rule = rule_of_needs(w, &same.job);
     select_done(&d.where);
     free(d.detail);
     relax_done(&same);

@@ -182,12 +182,15 @@ bool why_start_lay(struct why *w)
     if (w->laid == w->lay.len)
         return false;
     const struct why_laid *next = &w->lay.data[w->laid];
-    struct job *j = cluster_find_job(w->cluster, next->id);
+    struct job_copy room;
+    const struct job *j = cluster_find_job(w->cluster, next->id);
     bool more = false;
-    if (j && j->state == PB__JOB_STATE__PENDING && j->part && several_enter_part(j, next->part))
-        more = !lay_known(w, j) && lay_job(w, j);
+    if (j && j->state == PB__JOB_STATE__PENDING && j->part)
+        j = several_view(j, next->part, &room);
+    else
+        j = NULL;
     if (j)
-        several_leave(j);
+        more = !lay_known(w, j) && lay_job(w, j);
     w->searching = more;
     w->laid += !more;
     return true;
@@ -207,11 +210,11 @@ static bool waits_for_unlimited(const struct cluster *c, int64_t at)
 bool why_start_estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
                         int64_t *at)
 {
-    struct job as;
+    struct job_copy as;
     *at = 0;
     if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
         return w->searching = false;
-    bool more = search(w, &as, at);
+    bool more = search(w, &as.job, at);
     if (more || !w->where.shares.len)
         *at = 0;
     relax_done(&as);
@@ -239,7 +242,7 @@ static char *name_nodes(struct why *w)
 bool why_start_own(struct why *w, const struct job *j)
 {
     Pb__WhyReply *m = w->answer;
-    bool told = j->ahead_stamp == w->cluster->pool.freed && j->expected_at > w->now_sec;
+    bool told = plan_note_read(&w->notes, w->cluster, j).has_start && j->expected_at > w->now_sec;
     bool is_planned = told && w->rule != WHY_BEGIN;
     int64_t at = j->expected_at, found = 0;
     if ((!is_planned || !w->q.guest) && why_start_estimate(w, j, NULL, 0, &found))

@@ -18,7 +18,7 @@ struct why_trial { /* of a job with one constraint less */
 };
 
 struct why_place { /* in a queue: the first one is the job's own */
-    struct part *part;
+    const struct part *part;
     int64_t key;
 };
 
@@ -44,7 +44,10 @@ struct why {
     VEC(struct why_trial) trials;
     size_t place, at; /* what is being looked at */
     struct plan plan;
+    struct plan_notes notes; /* of its passes; under them those of the planner */
     bool walking;
+    struct job_copy
+        *view; /* the job in another than its first partition; NULL: it was not needed */
     struct why_nodes nodes;
     struct timeline *ahead;   /* with those before it; NULL: not made */
     struct resv_plan resv;    /* of the timeline */
@@ -99,7 +102,7 @@ void why_start_forget(struct why *w);
 /* --- why_guest.c ------------------------------------------------------------------------------ */
 
 /* At the guest's place in the queue. True: its start is to be looked for on a timeline. */
-bool why_guest_visit(struct why *w, struct job *j);
+bool why_guest_visit(struct why *w, const struct job *j);
 /* What was looked for there: w->where, from then on, or nothing (0). */
 void why_guest_found(struct why *w, int64_t at_sec);
 void why_guest_forget(struct why *w);

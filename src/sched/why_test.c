@@ -26,6 +26,7 @@ static const char factors[] =
 
 struct life {
     struct cluster *c;
+    struct plan_notes notes;
     uint64_t seed, chance;
     size_t asked, begun, moved;
     bool backfill, ranked;
@@ -103,7 +104,7 @@ static void add_job(struct life *l, uint32_t id)
 
 static void run(struct life *l, const struct decision *d)
 {
-    struct job *j = d->job;
+    struct job *j = test_follow(l->c, d);
     order_remove(&j->part->queue, &j->queued);
     vec_foreach (&d->where.shares, share) {
         struct alloc_want want = share_want(&d->where, share);
@@ -116,8 +117,8 @@ static void run(struct life *l, const struct decision *d)
 /* What was found for them is not what would be: others may be before them now, or not any more. */
 static void forget_starts(struct life *l)
 {
-    vec_foreach (&l->jobs, j)
-        (*j)->ahead_stamp = 0;
+    for (size_t i = 0; i < l->notes.room; i++)
+        l->notes.slots[i].has_start = false;
 }
 
 /* A pass; the decision about 'id'. 'starts': what starts does; 'change': by it others may start. */
@@ -125,7 +126,7 @@ static struct decision pass(struct life *l, uint32_t id, bool starts, bool chang
 {
     struct plan p;
     struct decision d, found = {0};
-    plan_begin(&p, l->c, NOW, l->backfill);
+    plan_begin(&p, l->c, &l->notes, NOW, l->backfill);
     while (plan_next(&p, &d)) {
         if (d.job->id == id)
             found = d;
@@ -140,7 +141,10 @@ static struct decision pass(struct life *l, uint32_t id, bool starts, bool chang
         } else if (d.kind == PLAN_START) {
             wrong(l, d.job->id, "nothing was changed", "it starts");
         }
-        d.job->expected_at = d.kind == PLAN_WAIT ? d.start_at : 0;
+        if (d.kind == PLAN_WAIT)
+            test_follow(l->c, &d);
+        else
+            cluster_find_job(l->c, d.job->id)->expected_at = 0;
         select_done(&d.where);
         free(d.detail);
         if (d.job->id == id)
@@ -152,7 +156,8 @@ static struct decision pass(struct life *l, uint32_t id, bool starts, bool chang
 
 static struct why *ask(struct life *l, const struct job *j)
 {
-    struct why_question q = {.job_id = j->id, .backfill = l->backfill, .key = j->queued.key};
+    struct why_question q = {
+        .job_id = j->id, .notes = &l->notes, .backfill = l->backfill, .key = j->queued.key};
     q.rank = l->ranked ? &l->rule : NULL;
     q.rank_at_sec = NOW;
     vec_foreach (&l->c->parts, part)
@@ -303,6 +308,7 @@ static void live(struct life *l)
     vec_done(&l->jobs);
     if (l->ranked)
         prio_rule_done(&l->rule);
+    plan_notes_done(&l->notes);
     test_cluster_free(l->c);
 }
 

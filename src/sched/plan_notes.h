@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What the planner remembers of a job in a partition from one pass to the next: that it does not
+ * fit, when it is to start, that nobody can make room for it. All of it holds as long as no
+ * resource becomes free (pool.freed) and the job's request is the same; after that the notes are
+ * dropped.
+ *
+ * The notes belong to whoever makes the passes, never to the job. A query (sluice why, --test-only)
+ * writes notes of its own and reads those of the planner under them, so that it sees what the
+ * planner knows and changes nothing of it.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct cluster;
+struct job;
+struct part;
+
+struct plan_note {
+    const struct part *part; /* NULL: a free slot of the table */
+    uint32_t job_id;
+    uint32_t request_version; /* job.request_version; another one: the note says nothing */
+    int64_t start_at;         /* expected; 0: cannot be foreseen */
+    bool unfit;               /* it does not fit on what is free */
+    bool has_start;           /* start_at was looked for */
+    bool has_no_prey;         /* no preemption makes room for it */
+};
+
+struct plan_notes {                 /* zeroed: empty */
+    const struct plan_notes *under; /* read where these say nothing; NULL: nothing is under them */
+    struct plan_note *slots;        /* open addressing, at most half full */
+    size_t room, count;             /* room: a power of two, or 0 */
+    uint64_t freed;                 /* pool.freed when they were written */
+};
+
+void plan_notes_clear(struct plan_notes *n); /* what is under them stays */
+void plan_notes_done(struct plan_notes *n);
+
+/* Of the job in job.part; all false when there is none that holds. */
+struct plan_note plan_note_read(const struct plan_notes *n, const struct cluster *c,
+                                const struct job *j);
+/* The same, of the job in another partition. */
+struct plan_note plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
+                                   const struct job *j, const struct part *part);
+/* To be changed; valid until the next call. It begins with what plan_note_read() returns. */
+struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
+                                  const struct job *j);
