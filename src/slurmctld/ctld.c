@@ -2,6 +2,7 @@
 #define LOG_ROOM "slurmctld"
 #include "slurmctld/ctld.h"
 #include "slurmctld/diag.h"
+#include "slurmctld/send.h"
 #include "slurmctld/start.h"
 
 #include <arpa/inet.h>
@@ -18,9 +19,9 @@
 #include "base/str.h"
 #include "rpc/port.h"
 
-/* Commits; a configuration being read; names of hosts, and of users, being looked up. Each has a
- * lane of its own, so that a name service that hangs takes no worker from the others. */
-#define WORKERS 4
+/* Commits; records and a configuration being read; names of hosts, and of users, being looked up.
+ * Each has a lane of its own, so that a name service that hangs takes no worker from the others. */
+#define WORKERS 5
 
 /* Answers. */
 
@@ -60,6 +61,7 @@ static void on_turn(void *ctx)
     control_turn(c->control);
     dispatch_announced(c);
     outbox_turn(c->outbox);
+    send_queue_read(c);
 }
 
 static void on_durable(void *ctx)
@@ -71,6 +73,7 @@ static void on_durable(void *ctx)
     if (c->scripts)
         scripts_renew(c->scripts, c->commit_began_ms);
     outbox_durable(c->outbox);
+    send_queue_read(c);
 }
 
 static bool is_changed(void *ctx)
@@ -230,6 +233,7 @@ int ctld_open(struct ctld *c, struct conf *conf, size_t me, struct err *err)
     c->loop = loop_new(WORKERS);
     c->names = names_new(c->loop, unnamed_continue, c);
     c->payloads = payload_cache_new(CTLD_PAYLOAD_CACHE);
+    c->send_queues = send_queues_new();
     c->batch = store_batch_new();
     c->outbox = outbox_new(&(struct outbox_ops){.send = send_item,
                                                 .changed = is_changed,
@@ -355,6 +359,7 @@ void ctld_close(struct ctld *c)
     outbox_free(c->outbox);
     store_batch_free(c->batch);
     payload_cache_free(c->payloads);
+    send_queues_free(c->send_queues);
     names_free(c->names);
     loop_timer_free(c->wake);
     loop_timer_free(c->defer);

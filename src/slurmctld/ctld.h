@@ -3,7 +3,7 @@
  * The process around the controller machine: it gives control/ the real world (env.c), carries
  * requests in (dispatch.c, listing.c, nodes.c) and its output out, and keeps the promise that
  * nothing leaves before it is durable (control/outbox.h). One thread, the loop's; the store's
- * commits and the reading of configuration files run in the loop's workers.
+ * commits and reads and the reading of configuration files run in the loop's workers.
  */
 #pragma once
 
@@ -73,6 +73,7 @@ struct ctld {
     struct store_batch *batch; /* the changes that the outbox waits for, and no commit has taken */
     struct answers *answers;
     struct payload_cache *payloads;
+    struct send_queues *send_queues; /* see send.h */
     struct names *names;
     struct unnamed *unnamed;
     struct node_session *sessions_by_name, *sessions_by_id;
@@ -195,9 +196,6 @@ void logging_open(struct ctld *c, const struct conf *conf, bool starting);
 
 /* env.c */
 void env_init(struct env *env, struct ctld *c);
-
-/* send.c: an item that may leave now. */
-void send_item(void *ctx, const struct outbox_item *item);
 
 /* dispatch.c: a request that passed the table's check of rights. */
 void dispatch_announced(struct ctld *c); /* after a turn: an announced shutdown that is due */

@@ -24,420 +24,34 @@
 #include "base/path.h"
 #include "proto/common.pb-c.h"
 #include "rpc/client.h"
+#include "slurmctld/control_fixture.h"
+#include "slurmctld/send.h"
 #include "slurmctld/start.h"
 
 #define DEADLINE_MS 20000 /* until what must happen counts as not happening */
 
-/* The stand-in. */
+/* A store that takes its time. */
 
-struct control {
-    struct conf *conf;
-    const struct env *env;
-    uint32_t last_job;
-    bool started;
-};
+static struct {
+    bool is_shut;
+    int entered[2]; /* a byte from each read that waits */
+    int open[2];    /* reads go on when its end for writing is closed */
+} gate;
 
-struct control *control_new(struct conf *conf, const struct env *env)
+int __real_store_sqlite_get(struct store *s, uint32_t kind, uint64_t number, void **data,
+                            size_t *len, struct err *err);
+int __wrap_store_sqlite_get(struct store *s, uint32_t kind, uint64_t number, void **data,
+                            size_t *len, struct err *err);
+
+int __wrap_store_sqlite_get(struct store *s, uint32_t kind, uint64_t number, void **data,
+                            size_t *len, struct err *err)
 {
-    struct control *c = mem_new(struct control);
-    c->conf = conf;
-    c->env = env;
-    return c;
-}
-
-void control_free(struct control *c)
-{
-    if (c)
-        conf_free(c->conf);
-    free(c);
-}
-
-int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
-                    const void *data, size_t len, struct err *err)
-{
-    if (kind != RECORD_JOB)
-        return kind == RECORD_META ? 0 : err_set(err, -ERR_PARSE, "not a job");
-    if (number > c->last_job)
-        c->last_job = (uint32_t)number;
-    return 0;
-}
-
-void control_start(struct control *c)
-{
-    c->started = true;
-}
-
-void control_turn(struct control *c)
-{
-    if (c->started)
-        c->env->put(c->env->ctx, RECORD_META, 0, NULL, "meta", 4);
-    c->started = false;
-}
-
-void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
-{
-}
-
-void control_tick(struct control *c)
-{
-}
-
-void control_announce(struct control *c, int64_t in_sec)
-{
-}
-
-bool control_is_announced(const struct control *c)
-{
-    return false;
-}
-
-bool control_may_shut_down(const struct control *c)
-{
-    return false;
-}
-
-void control_set_store_low(struct control *c, bool low)
-{
-}
-
-void control_set_store_free(struct control *c, uint64_t bytes)
-{
-}
-
-static void launch(struct control *c, uint32_t job_id)
-{
-    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
-    Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
-    Pb__NodeOrder order = PB__NODE_ORDER__INIT, *all = &order;
-    Pb__NodeOrders orders = PB__NODE_ORDERS__INIT;
-    batch.job_id = job_id;
-    batch.spec = &spec;
-    order.launch = &batch;
-    orders.n_orders = 1;
-    orders.orders = &all;
-    c->env->send(c->env->ctx, "n1", &orders);
-}
-
-void control_submit(struct control *c, uint64_t call, const struct caller *who,
-                    const Pb__SubmitRequest *r)
-{
-    _cleanup_str_ struct str payload = STR_INIT;
-    Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
-    if (r->test_only) {
-        c->env->reply_error(c->env->ctx, call, -ERR_NODE_CONFIG, "never");
-        return;
+    char byte = 0;
+    if (gate.is_shut && kind == RECORD_PAYLOAD) {
+        assert_int_equal(write(gate.entered[1], &byte, 1), 1);
+        assert_int_equal(read(gate.open[0], &byte, 1), 0);
     }
-    uint32_t id = ++c->last_job;
-    pb_pack(&r->payload->base, &payload);
-    c->env->put(c->env->ctx, RECORD_PAYLOAD, id, NULL, payload.data, payload.len);
-    reply.has_job_id = true;
-    reply.job_id = id;
-    c->env->reply(c->env->ctx, call, &reply.base);
-    launch(c, id);
-    /* After the reply: the promise is about the turn, not about the order within it. */
-    c->env->put(c->env->ctx, RECORD_JOB, id, NULL, "job", 3);
-}
-
-#define REFUSE(name, type)                                                                         \
-    void control_##name(struct control *c, uint64_t call, const struct caller *who, const type *r) \
-    {                                                                                              \
-        c->env->reply_error(c->env->ctx, call, -ERR_NOT_SUPPORTED, #name);                         \
-    }
-REFUSE(alloc, Pb__AllocRequest)
-REFUSE(alloc_wait, Pb__AllocWait)
-REFUSE(alloc_info, Pb__JobIdRequest)
-REFUSE(cast_ask, Pb__CastAsk)
-REFUSE(step_create, Pb__StepSpec)
-REFUSE(step_unallocated, Pb__Unallocated)
-REFUSE(step_complete, Pb__StepComplete)
-REFUSE(job_complete, Pb__JobComplete)
-REFUSE(job_signal, Pb__JobSignal)
-REFUSE(job_notify, Pb__JobNotify)
-REFUSE(job_update, Pb__JobUpdate)
-REFUSE(job_top, Pb__JobTop)
-REFUSE(job_suspend, Pb__JobSuspend)
-REFUSE(queue_order, Pb__QueueOrder)
-REFUSE(job_place, Pb__JobPlace)
-REFUSE(job_why, Pb__WhyRequest)
-REFUSE(job_wait_end, Pb__JobIdRequest)
-REFUSE(node_update, Pb__NodeUpdate)
-REFUSE(part_update, Pb__PartUpdate)
-REFUSE(resv_update, Pb__ResvUpdate)
-REFUSE(resv_delete, Pb__ResvDelete)
-
-void control_call_gone(struct control *c, uint64_t call)
-{
-}
-
-int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
-                            uint32_t *payload, uint32_t *bytes)
-{
-    *payload = job_id;
-    *bytes = 0;
-    return job_id > c->last_job ? -ERR_NO_JOB : 0;
-}
-
-void control_list_licenses(struct control *c, uint64_t call)
-{
-    Pb__LicenseList list = PB__LICENSE_LIST__INIT;
-    c->env->reply(c->env->ctx, call, &list.base);
-}
-
-int control_part_key(const struct control *c, const char *name, char key[CONTROL_PART_KEY_SIZE],
-                     struct err *err)
-{
-    return -ERR_NO_PARTITION;
-}
-
-void control_node_register(struct control *c, const char *node, const Pb__NodeRegister *r)
-{
-    if (conf_find_node(c->conf, node) >= 0)
-        c->env->welcome(c->env->ctx, node, 7);
-}
-
-void control_node_report(struct control *c, const char *node, const Pb__NodeReport *r)
-{
-    c->env->ack(c->env->ctx, node, r->n_events ? r->events[0]->seq : 0);
-}
-
-void control_node_lost(struct control *c, const char *node)
-{
-}
-
-void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, const char *note)
-{
-    _cleanup_str_ struct str changes = STR_INIT;
-    Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
-    conf_diff(c->conf, conf, &changes);
-    str_puts(&changes, note);
-    reply.changes = (char *)str_cstr(&changes);
-    c->env->reply(c->env->ctx, call, &reply.base);
-    conf_free(c->conf);
-    c->conf = conf;
-}
-
-void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf,
-                                 const char *note)
-{
-    Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
-    reply.changes = (char *)"a preview\n";
-    c->env->reply(c->env->ctx, call, &reply.base);
-    conf_free(conf);
-}
-
-const char *control_node_addr(const struct control *c, const char *name)
-{
-    return name;
-}
-
-const struct conf *control_conf(const struct control *c)
-{
-    return c->conf;
-}
-
-bool control_awaits_node(const struct control *c, const char *name)
-{
-    return false;
-}
-
-void control_set_debug(struct control *c, uint64_t flags)
-{
-}
-
-uint64_t control_get_debug(const struct control *c)
-{
-    return 0;
-}
-
-uint32_t control_next_job_id(const struct control *c)
-{
-    return 42;
-}
-
-void control_stop(struct control *c, bool all)
-{
-}
-
-void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const char *group),
-                            void *ctx)
-{
-}
-
-uint64_t control_epoch(const struct control *c)
-{
-    return 7;
-}
-
-/* No nodes but those of the file. */
-struct made_plan *control_made_begin(const struct control *c)
-{
-    return NULL;
-}
-
-int control_made_add(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
-                     bool dynamic, struct err *err)
-{
-    return err_set(err, -ERR_NOT_SUPPORTED, "no more nodes");
-}
-
-void control_made_lines(const struct made_plan *p, struct str *out)
-{
-}
-
-int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf, struct err *err)
-{
-    conf_free(conf);
-    return 0;
-}
-
-void control_made_free(struct made_plan *p)
-{
-}
-
-void control_made_present(const struct control *c, struct str *out)
-{
-}
-
-int control_check_format(const void *meta, size_t len, struct err *err)
-{
-    return 0;
-}
-
-void control_set_aside(struct control *c, enum record_kind kind, uint64_t number, const char *name,
-                       bool before)
-{
-}
-
-void control_lost_records(struct control *c)
-{
-}
-
-bool control_lacks_meta(const struct control *c)
-{
-    return false;
-}
-
-int control_made_stored(const void *data, size_t len, struct str *out, struct err *err)
-{
-    return 0;
-}
-
-void control_shutdown_nodes(struct control *c)
-{
-    Pb__Empty empty = PB__EMPTY__INIT;
-    Pb__NodeOrder order = PB__NODE_ORDER__INIT, *all = &order;
-    Pb__NodeOrders orders = PB__NODE_ORDERS__INIT;
-    order.shutdown = &empty;
-    orders.n_orders = 1;
-    orders.orders = &all;
-    c->env->send(c->env->ctx, "n1", &orders);
-}
-
-/* As many jobs as the id of the first filter says, each with half a KiB of name. */
-bool control_list_jobs(struct control *c, const struct caller *who, const Pb__JobFilter *f,
-                       uint64_t *cursor, size_t budget, struct str *out)
-{
-    char name[513];
-    memset(name, 'x', sizeof(name) - 1);
-    name[sizeof(name) - 1] = '\0';
-    for (; f->n_job_id && *cursor < f->job_id[0]; ++*cursor) {
-        _cleanup_str_ struct str one = STR_INIT;
-        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
-        Pb__JobLive live = PB__JOB_LIVE__INIT;
-        Pb__JobRecord record = PB__JOB_RECORD__INIT;
-        if (out->len >= budget)
-            return true;
-        live.job_id = (uint32_t)*cursor + 1;
-        spec.name = name;
-        record.spec = &spec;
-        record.live = &live;
-        pb_pack(&record.base, &one);
-        pb_pack_field(1, one.data, one.len, out);
-    }
-    return false;
-}
-
-bool control_list_steps(struct control *c, const struct caller *who, const Pb__StepFilter *f,
-                        uint64_t *cursor, size_t budget, struct str *out)
-{
-    return false;
-}
-
-bool control_list_nodes(struct control *c, const struct caller *who, const Pb__NodeFilter *f,
-                        uint64_t *cursor, size_t budget, struct str *out)
-{
-    return false;
-}
-
-bool control_list_parts(struct control *c, const struct caller *who, const Pb__PartFilter *f,
-                        uint64_t *cursor, size_t budget, struct str *out)
-{
-    return false;
-}
-
-bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
-                       uint64_t *cursor, size_t budget, struct str *out)
-{
-    return false;
-}
-
-bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,
-                        uint64_t *cursor, size_t budget, struct str *out)
-{
-    return false;
-}
-
-bool control_list_triggers(struct control *c, const struct caller *who, const Pb__TriggerFilter *f,
-                           uint64_t *cursor, size_t budget, struct str *out)
-{
-    return false;
-}
-
-void control_trigger_set(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__TriggerRecord *m)
-{
-}
-
-void control_trigger_clear(struct control *c, uint64_t call, const struct caller *who,
-                           const Pb__TriggerFilter *f)
-{
-}
-
-void control_events(struct control *c, uint64_t call, const struct caller *who,
-                    const Pb__EventRequest *r)
-{
-}
-
-void control_backup_heard(struct control *c, const char *name)
-{
-}
-
-void control_set_rank(struct control *c, uint32_t rank)
-{
-}
-
-bool control_hides(const struct control *c, const struct caller *who, const char *what)
-{
-    return false;
-}
-
-bool control_unchanged_since(const struct control *c, int64_t stamp)
-{
-    return stamp == 4711;
-}
-
-void control_diag(const struct control *c, Pb__DiagCounters *out)
-{
-}
-
-void control_diag_reset(struct control *c)
-{
-}
-
-void control_stats(const struct control *c, Pb__CtlStats *stats)
-{
-    stats->has_jobs = true;
-    stats->jobs = c->last_job;
+    return __real_store_sqlite_get(s, kind, number, data, len, err);
 }
 
 /* The test's side. */
@@ -528,6 +142,8 @@ static void start(struct world *w)
     w->controller = fork();
     assert_true(w->controller >= 0);
     if (w->controller == 0) {
+        if (gate.is_shut)
+            close(gate.open[1]);
         close(ends[0]);
         controller(w, ends[1]);
     }
@@ -630,7 +246,9 @@ struct node {
     struct rpc_session *s;
     const char *name;
     unsigned welcomes, launches, shutdowns, closes, acks;
-    char *script; /* of the last launch */
+    uint32_t launched[4]; /* job ids, in order */
+    size_t script_len;    /* of the first launch */
+    char *script;         /* of the last launch */
 };
 
 static void on_open(void *ctx, struct rpc_session *s)
@@ -648,7 +266,10 @@ static void got_order(struct node *n, const Pb__NodeOrder *order)
     n->shutdowns += order->shutdown != NULL;
     if (!order->launch)
         return;
-    n->launches++;
+    if (n->launches < 4)
+        n->launched[n->launches] = order->launch->job_id;
+    if (n->launches++ == 0 && order->launch->payload)
+        n->script_len = order->launch->payload->script.len;
     free(take_ptr(n->script));
     if (order->launch->payload)
         n->script = mem_strndup((char *)order->launch->payload->script.data,
@@ -796,6 +417,123 @@ static void launches_carry_the_script(void **state)
     node_done(&n);
 }
 
+static void expect_end(pid_t pid)
+{
+    int status = 0;
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+#define LARGE (3u << 20) /* of a script: more than the cache of payloads holds */
+
+/* The controller anew, with a store that keeps readers waiting. A job with a large script is
+ * launched on n, and its script is being read. */
+static void start_slow_launch(struct world *w, struct node *n)
+{
+    _cleanup_free_ char *script = mem_alloc(LARGE + 1);
+    char byte;
+    memset(script, '#', LARGE);
+    stop_hard(w);
+    assert_int_equal(pipe(gate.entered), 0);
+    assert_int_equal(pipe(gate.open), 0);
+    gate.is_shut = true;
+    start(w);
+    node_connect(w, n, "n1");
+    run_until(w, &n->welcomes, 1);
+    assert_int_equal(submit(w, script), 1);
+    assert_int_equal(read(gate.entered[0], &byte, 1), 1);
+}
+
+static void open_gate(void)
+{
+    close(gate.open[0]);
+    close(gate.open[1]);
+    close(gate.entered[0]);
+    close(gate.entered[1]);
+    gate.is_shut = false;
+}
+
+/* Questions, submissions and other nodes do not wait for a read; later orders of the same node do.
+ */
+static void slow_read_delays_its_own_node_only(void **state)
+{
+    struct world *w = *state;
+    struct node first, second;
+    start_slow_launch(w, &first);
+    Pb__ConfigRequest key = PB__CONFIG_REQUEST__INIT;
+    Pb__TextReply *text = NULL;
+    key.key = (char *)"ClusterName";
+    assert_int_equal(call(w, RPC_CONFIG_SHOW, &key.base, &text), 0);
+    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
+    node_connect(w, &second, "n2");
+    run_until(w, &second.welcomes, 1);
+    assert_int_equal(first.launches, 0);
+
+    open_gate();
+    run_until(w, &first.launches, 2);
+    assert_int_equal(first.launched[0], 1);
+    assert_int_equal(first.launched[1], 2);
+    assert_int_equal(first.script_len, LARGE);
+    assert_string_equal(first.script, "#!/bin/sh\n");
+    node_done(&first);
+    node_done(&second);
+}
+
+static void end_of_a_session_drops_what_waits_for_it(void **state)
+{
+    struct world *w = *state;
+    struct node first, second;
+    start_slow_launch(w, &first);
+    node_done(&first);
+    node_connect(w, &second, "n1");
+    run_until(w, &second.welcomes, 1);
+    open_gate();
+    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
+    run_until(w, &second.launches, 1);
+    assert_int_equal(second.launched[0], 2);
+    node_done(&second);
+}
+
+/* What waits is bounded: a launch too many is left out, for control/ to repeat. */
+static void launches_that_wait_have_a_limit(void **state)
+{
+    struct world *w = *state;
+    struct node n;
+    fixture_launch_padding = SEND_QUEUE_MOST / 5 * 2;
+    start_slow_launch(w, &n);
+    fixture_launch_padding = 0;
+    assert_int_equal(submit(w, "#!/bin/sh\n"), 2);
+    assert_int_equal(submit(w, "#!/bin/sh\n"), 3);
+    open_gate();
+    run_until(w, &n.launches, 2);
+    assert_int_equal(submit(w, "#!/bin/sh\n"), 4);
+    run_until(w, &n.launches, 3);
+    assert_int_equal(n.launched[0], 1);
+    assert_int_equal(n.launched[1], 2);
+    assert_int_equal(n.launched[2], 4);
+    node_done(&n);
+}
+
+/* The order to end follows the launch, and the process ends after it has sent both. */
+static void shutdown_waits_for_a_slow_launch(void **state)
+{
+    struct world *w = *state;
+    struct node n;
+    Pb__ShutdownRequest request = PB__SHUTDOWN_REQUEST__INIT;
+    Pb__Empty *reply = NULL;
+    start_slow_launch(w, &n);
+    assert_int_equal(call(w, RPC_SHUTDOWN, &request.base, &reply), 0);
+    open_gate();
+    run_until(w, &n.shutdowns, 1);
+    assert_int_equal(n.launches, 1);
+    assert_int_equal(n.script_len, LARGE);
+    run_until(w, &n.closes, 1);
+    expect_end(w->controller);
+    w->controller = 0;
+    node_done(&n);
+}
+
 static void newest_session_of_a_node_counts(void **state)
 {
     struct world *w = *state;
@@ -899,14 +637,6 @@ static void shutdown_answers_tells_the_nodes_and_ends(void **state)
     node_done(&n);
 }
 
-static void expect_end(pid_t pid)
-{
-    int status = 0;
-    assert_true(pid > 0);
-    assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
 static void stop(struct world *w)
 {
     kill(w->controller, SIGTERM);
@@ -978,6 +708,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(unknown_nodes_are_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(acknowledged_jobs_survive_a_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(launches_carry_the_script, setup, teardown),
+        cmocka_unit_test_setup_teardown(slow_read_delays_its_own_node_only, setup, teardown),
+        cmocka_unit_test_setup_teardown(end_of_a_session_drops_what_waits_for_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(launches_that_wait_have_a_limit, setup, teardown),
+        cmocka_unit_test_setup_teardown(shutdown_waits_for_a_slow_launch, setup, teardown),
         cmocka_unit_test_setup_teardown(newest_session_of_a_node_counts, setup, teardown),
         cmocka_unit_test_setup_teardown(long_listings_come_in_parts, setup, teardown),
         cmocka_unit_test_setup_teardown(broken_configuration_changes_nothing, setup, teardown),

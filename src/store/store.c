@@ -67,6 +67,28 @@ void store_unref(struct store *s)
     free(s);
 }
 
+void store_task_post(struct store *s, unsigned lane, loop_fn *run, loop_fn *done, void *task)
+{
+    s->refs++;
+    pthread_mutex_lock(&s->lock);
+    s->running++;
+    pthread_mutex_unlock(&s->lock);
+    if (s->loop) {
+        loop_work_post(s->loop, lane, run, done, task);
+    } else {
+        run(task);
+        done(task);
+    }
+}
+
+void store_task_ended(struct store *s)
+{
+    pthread_mutex_lock(&s->lock);
+    s->running--;
+    pthread_cond_broadcast(&s->wake);
+    pthread_mutex_unlock(&s->lock);
+}
+
 int store_open(const struct store_where *where, unsigned flags, struct loop *loop,
                const struct store_events *events, struct store **out, struct err *err)
 {

@@ -114,10 +114,27 @@ struct store_aside {
 typedef void store_aside_fn(void *ctx, const struct store_aside *row);
 int store_load_aside(struct store *s, store_aside_fn *each, void *ctx, struct err *err);
 
-/* One record, on the caller's thread (committed state only). *data is the caller's. -ENOENT;
- * -ERR_STORE: not now, the server cannot be reached (known within a second or so). */
+/* One record (committed state only), on the caller's thread: of tools, and before the loop serves
+ * anybody. *data is the caller's. -ENOENT; -ERR_STORE: not now, the server cannot be reached (known
+ * within a second or so). */
 int store_get(struct store *s, uint32_t kind, uint64_t number, void **data, size_t *len,
               struct err *err);
+
+/* The same of several numbered records, on a worker: one call at a time, in order of calling,
+ * beside commits. The array is the store's until done(), which always comes, also after
+ * store_close(). Once 'most' bytes of data have been read the rest is left unread; the first is
+ * always read. */
+struct store_read {
+    uint32_t kind;
+    uint64_t number;
+    bool was_read; /* by done(); all below is of a record that was read */
+    int rc;        /* as of store_get() */
+    void *data;    /* the caller's, to be freed */
+    size_t len;
+    struct err err;
+};
+void store_read(struct store *s, struct store_read *reads, size_t count, size_t most, loop_fn *done,
+                void *ctx);
 
 /* A batch under construction. Bytes are copied. The last change of a record wins. */
 struct store_batch *store_batch_new(void);

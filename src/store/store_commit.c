@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "store/store_internal.h"
 
-#define LANE 1 /* of the loop's workers */
-
 struct task {
     struct store *s;
     struct store_batch *batch; /* NULL: the driver's rest() */
@@ -146,10 +144,7 @@ static void task_run(void *arg)
         s->under_way -= store_batch_bytes(t->batch);
         store_batch_free(take_ptr(t->batch));
     }
-    pthread_mutex_lock(&s->lock);
-    s->running--;
-    pthread_cond_broadcast(&s->wake);
-    pthread_mutex_unlock(&s->lock);
+    store_task_ended(s);
 }
 
 static void task_done(void *arg);
@@ -157,16 +152,7 @@ static void task_done(void *arg);
 static void task_post(struct store *s, struct task *t)
 {
     t->s = s;
-    s->refs++;
-    pthread_mutex_lock(&s->lock);
-    s->running++;
-    pthread_mutex_unlock(&s->lock);
-    if (s->loop) {
-        loop_work_post(s->loop, LANE, task_run, task_done, t);
-    } else {
-        task_run(t);
-        task_done(t);
-    }
+    store_task_post(s, STORE_LANE_COMMIT, task_run, task_done, t);
 }
 
 static void tell_lost(struct store *s)

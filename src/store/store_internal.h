@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Inside of store/: what the drivers share. store.c opens and closes, store_commit.c orders and
- * repeats commits, store_batch.c gathers changes; a driver does one attempt at one thing.
+ * repeats commits, store_read.c reads for the loop, store_batch.c gathers changes; a driver does
+ * one attempt at one thing.
  *
  * Threads. A driver's commit() and rest() never run at the same time as one another or close(), on
- * a worker or (without a loop, or synchronous) on the owner's thread. load(), get() and low() run
- * on the owner's thread, and may run beside a commit: a driver with one connection for both has a
- * lock of its own.
+ * a worker or (without a loop, or synchronous) on the owner's thread. load() and get() never run at
+ * the same time as one another or close(): on the owner's thread, and get() for store_read() on a
+ * worker. They may run beside a commit: a driver with one connection for both has a lock of its
+ * own. low() runs on the owner's thread.
  */
 #pragma once
 
@@ -70,13 +72,21 @@ struct store {
 
     pthread_mutex_t lock; /* everything below */
     pthread_cond_t wake;  /* ends the pause between two attempts, and store_close()'s wait */
-    unsigned running;     /* tasks posted whose run has not ended */
+    unsigned running;     /* tasks posted, commits and reads, whose run has not ended */
     uint64_t number;      /* of the last batch */
     bool ended;           /* a commit has failed for ever or was given up: none may follow it */
     bool lost_told;
     struct err why; /* it ended */
 };
 
+/* The loop's workers: reads do not wait for commits, which a server may keep for long. */
+#define STORE_LANE_COMMIT 1
+#define STORE_LANE_READ 5
+
+/* A task: posted with a reference to the store, which its done() gives back by store_unref(). Its
+ * run ends by store_task_ended(), on which store_close() waits. Without a loop it runs at once. */
+void store_task_post(struct store *s, unsigned lane, loop_fn *run, loop_fn *done, void *task);
+void store_task_ended(struct store *s);
 void store_unref(struct store *s);
 /* From a driver or a worker. code 0: it is over. */
 void store_trouble(struct store *s, const struct err *why);

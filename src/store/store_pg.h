@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Inside of the PostgreSQL driver. Two connections ("links"): commits go over one, on the thread
- * that commits; the owner's thread reads over the other, so that it never waits for a commit. A
- * link that has failed in any way is closed and made anew: there is no half-known state.
+ * that commits; reads over the other, on the thread that reads, so that they never wait for a
+ * commit. A link that has failed in any way is closed and made anew: there is no half-known state.
  *
  * A commit is one pipeline, one round trip: BEGIN, batch_begin(epoch, number), a statement per kind
  * of change with all its rows in arrays, COMMIT. batch_begin() locks the row 'lead' FOR SHARE and
@@ -16,7 +16,7 @@
 #include "store/store_pq.h"
 
 /* Without any byte from the server: until it is told of, until a commit is repeated over a new
- * connection, in all when closing, and for a record read on the loop's thread. */
+ * connection, in all when closing, and for a record that is read. */
 #define STORE_PG_SLOW_MS 3000
 #define STORE_PG_ANSWER_MS 30000
 #define STORE_PG_CLOSE_MS 2000

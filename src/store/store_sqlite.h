@@ -4,8 +4,8 @@
  * lock. It has one table per numbered kind (numbered_2: rows of kind 2 by id, so that each kind
  * grows at its own end), one for all named kinds, and one for damaged rows.
  *
- * One connection, used under 'lock': by the worker for the whole of a commit, by the owner's thread
- * to read.
+ * One connection, used under 'lock': by one worker for the whole of a commit, by another one or the
+ * owner's thread to read.
  */
 #pragma once
 

@@ -363,6 +363,78 @@ static void commits_end_in_order(void **state)
     loop_free(o.loop);
 }
 
+static void stop_loop(void *ctx)
+{
+    loop_stop(ctx);
+}
+
+static void read_on_loop(struct store *s, struct loop *l, struct store_read *reads, size_t count,
+                         size_t most)
+{
+    store_read(s, reads, count, most, stop_loop, l);
+    loop_run(l);
+}
+
+/* Several records, one of them missing; at most so many bytes, but the first in any case. */
+static void worker_reads_records(void **state)
+{
+    struct loop *l = loop_new(2);
+    struct store_where where = test_where(*state);
+    struct store *s = NULL;
+    struct store_batch *b = store_batch_new();
+    assert_int_equal(store_open(&where, STORE_TAKE_LEAD, l, NULL, &s, NULL), 0);
+    put_text(b, 3, 1, NULL, "one");
+    put_text(b, 3, 2, NULL, "three");
+    assert_int_equal(store_commit_sync(s, b, NULL), 0);
+
+    struct store_read reads[3] = {
+        {.kind = 3, .number = 2}, {.kind = 3, .number = 7}, {.kind = 3, .number = 1}};
+    read_on_loop(s, l, reads, 3, 100);
+    assert_int_equal(reads[0].rc, 0);
+    assert_int_equal(reads[0].len, 5);
+    assert_memory_equal(reads[0].data, "three", 5);
+    assert_int_equal(reads[1].rc, -ENOENT);
+    assert_int_equal(reads[1].err.code, -ENOENT);
+    assert_memory_equal(reads[2].data, "one", 3);
+    free(reads[0].data);
+    free(reads[2].data);
+
+    struct store_read few[3] = {
+        {.kind = 3, .number = 1}, {.kind = 3, .number = 2}, {.kind = 3, .number = 1}};
+    read_on_loop(s, l, few, 3, 4);
+    assert_true(few[0].was_read && few[1].was_read);
+    assert_false(few[2].was_read);
+    free(few[0].data);
+    free(few[1].data);
+    store_close(s);
+    loop_free(l);
+}
+
+static int reads_done;
+
+static void count_reads(void *ctx)
+{
+    reads_done++;
+}
+
+/* The one under way ends; done() comes when the loop ends, and the records are the caller's. */
+static void closing_waits_for_a_read(void **state)
+{
+    struct loop *l = loop_new(2);
+    struct store_where where = test_where(*state);
+    struct store *s = NULL;
+    struct store_read one = {.kind = 3, .number = 1};
+    assert_int_equal(store_open(&where, STORE_TAKE_LEAD, l, NULL, &s, NULL), 0);
+    reads_done = 0;
+    store_read(s, &one, 1, 1, count_reads, NULL);
+    store_close(s);
+    assert_int_equal(reads_done, 0);
+    loop_free(l);
+    assert_int_equal(reads_done, 1);
+    assert_true(one.was_read);
+    assert_int_equal(one.rc, -ENOENT);
+}
+
 static void seen_aside(void *ctx, const struct store_aside *row)
 {
     struct str *lines = ctx;
@@ -460,6 +532,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(empty_batch_is_answered, setup, teardown),
         cmocka_unit_test_setup_teardown(committed_work_survives_a_kill, setup, teardown),
         cmocka_unit_test_setup_teardown(commits_end_in_order, setup, teardown),
+        cmocka_unit_test_setup_teardown(worker_reads_records, setup, teardown),
+        cmocka_unit_test_setup_teardown(closing_waits_for_a_read, setup, teardown),
     };
     int failed =
         cmocka_run_group_tests_name(test_url ? "store_on_postgresql" : "store", tests, NULL, NULL);
