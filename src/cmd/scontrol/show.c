@@ -15,7 +15,6 @@
 #include "cli/node_names.h"
 #include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
-#include "cmd/scontrol/text_record.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/part.pb-c.h"
@@ -23,7 +22,7 @@
 #include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/json_out.h"
-#include "show/records.h"
+#include "show/show.h"
 
 #define HOST_FILE_MAX (16u << 20)
 #define ENTITY_LEAST 2 /* letters of an abbreviated entity */
@@ -39,7 +38,7 @@ struct plan {
 struct show {
     VEC(struct plan) plans;
     json_t *json; /* NULL: text */
-    struct text_style style;
+    struct show_style style;
     size_t seen;
     struct hostlist *wanted; /* nodes asked for by name and not seen yet; NULL: all */
     const char *name;        /* the one partition; NULL: all */
@@ -49,7 +48,7 @@ struct show {
 
 static void begin(struct show *s)
 {
-    s->style = (struct text_style){.oneliner = scontrol.oneliner, .details = scontrol.details};
+    s->style = (struct show_style){.oneliner = scontrol.oneliner, .details = scontrol.details};
     if (scontrol.json || scontrol.yaml)
         s->json = json_array();
 }
@@ -139,9 +138,9 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         job_ids_trim(s->job, s->job != NULL, part->jobs[i]->live, &arena);
         set_planned_nodes(s, part->jobs[i]->live);
         if (s->json)
-            json_array_append_new(s->json, records_job(part->jobs[i], cmd_conf()->cluster_name));
+            json_array_append_new(s->json, show_job_json(part->jobs[i], cmd_conf()->cluster_name));
         else
-            text_job(part->jobs[i], now, s->style, cmd_out());
+            show_job_text(part->jobs[i], now, s->style, cmd_out());
     }
     return 0;
 }
@@ -190,10 +189,10 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
             continue;
         s->seen++;
         if (s->json)
-            json_array_append_new(s->json, records_step(step, cmd_conf()->cluster_name,
-                                                        part->has_now ? part->now : time(NULL)));
+            json_array_append_new(s->json, show_step_json(step, cmd_conf()->cluster_name,
+                                                          part->has_now ? part->now : time(NULL)));
         else
-            text_step(step, s->style, cmd_out());
+            show_step_text(step, s->style, cmd_out());
     }
     return 0;
 }
@@ -238,9 +237,9 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
             continue;
         s->seen++;
         if (s->json)
-            json_array_append_new(s->json, records_node(node, cmd_conf()->cluster_name));
+            json_array_append_new(s->json, show_node_json(node, cmd_conf()->cluster_name));
         else
-            text_node(node, s->style, cmd_out());
+            show_node_text(node, s->style, cmd_out());
     }
     return 0;
 }
@@ -324,9 +323,9 @@ static int on_parts(void *ctx, const ProtobufCMessage *message, struct err *err)
             continue;
         s->seen++;
         if (s->json)
-            json_array_append_new(s->json, records_part(p, cmd_conf()->cluster_name));
+            json_array_append_new(s->json, show_part_json(p, cmd_conf()->cluster_name));
         else
-            text_part(p, s->style, cmd_out());
+            show_part_text(p, s->style, cmd_out());
     }
     return 0;
 }
@@ -472,9 +471,9 @@ static int on_resvs(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_resvs; i++) {
         s->seen++;
         if (s->json)
-            json_array_append_new(s->json, records_resv(part->resvs[i]));
+            json_array_append_new(s->json, show_resv_json(part->resvs[i]));
         else
-            text_resv(part->resvs[i], s->style, cmd_out());
+            show_resv_text(part->resvs[i], s->style, cmd_out());
     }
     return 0;
 }
@@ -500,19 +499,11 @@ static int show_reservation(const char *name)
 
 static void put_license(const Pb__LicenseRecord *l, struct show *s)
 {
-    long long left = l->total > l->used ? (long long)(l->total - l->used) : 0;
     s->seen++;
-    if (s->json) {
-        json_array_append_new(s->json, json_pack("{s:s, s:I, s:I, s:I, s:b, s:I}", "LicenseName",
-                                                 l->name, "Total", (json_int_t)l->total, "Used",
-                                                 (json_int_t)l->used, "Free", (json_int_t)left,
-                                                 "Remote", 0, "Reserved", (json_int_t)l->reserved));
-        return;
-    }
-    str_printf(cmd_out(),
-               "LicenseName=%s%sTotal=%llu Used=%llu Free=%lld Reserved=%llu Remote=no\n", l->name,
-               s->style.oneliner ? " " : "\n    ", (unsigned long long)l->total,
-               (unsigned long long)l->used, left, (unsigned long long)l->reserved);
+    if (s->json)
+        json_array_append_new(s->json, show_license_json(l));
+    else
+        show_license_text(l, s->style, cmd_out());
 }
 
 static int show_license(const char *name)

@@ -12,8 +12,8 @@
 #include "cli/cmd.h"
 #include "cmd/scontrol/scontrol.h"
 #include "launch/alloc.h"
+#include "proto/node.pb-c.h"
 #include "show/job_state.h"
-#include "show/records.h"
 
 #define PAUSE_MIN_MS 50
 #define PAUSE_MAX_MS 2000

@@ -5,7 +5,7 @@
 #include "show/json_out.h"
 #include "show/names.h"
 #include "show/node_state.h"
-#include "show/records.h"
+#include "show/show.h"
 
 static void put(json_t *o, const char *key, json_t *value)
 {
@@ -92,7 +92,8 @@ json_t *json_row(const struct row *row, const char *cluster)
     const char *active = node_state_active_features(n);
     json_t *o = json_object();
     put(o, "port", json_integer(n->port));
-    put(o, "node", json_pack("{s:o}", "state", row->node ? records_node_states(n) : json_array()));
+    put(o, "node",
+        json_pack("{s:o}", "state", row->node ? show_node_states_json(n) : json_array()));
     put(o, "nodes", nodes(row));
     put(o, "cpus", cpus(row));
     put(o, "sockets", range(row, RANGE_SOCKETS));
@@ -112,6 +113,6 @@ json_t *json_row(const struct row *row, const char *cluster)
     put(o, "extra", json_out_text(n->extra));
     put(o, "reason", reason(row->node));
     put(o, "reservation", json_string(""));
-    put(o, "partition", records_part(row->part, cluster));
+    put(o, "partition", show_part_json(row->part, cluster));
     return o;
 }

@@ -6,7 +6,7 @@
 #include "base/timefmt.h"
 #include "cli/cmd.h"
 #include "show/json_out.h"
-#include "show/records.h"
+#include "show/show.h"
 
 #define NAME_TITLE "RESV_NAME"
 
@@ -57,7 +57,7 @@ static void print_json(const struct resvs *all, bool yaml, struct str *out)
 {
     json_t *list = json_array();
     vec_foreach (&all->list, r)
-        json_array_append_new(list, records_resv(*r));
+        json_array_append_new(list, show_resv_json(*r));
     json_out_print(cmd_source(), "reservations", list, yaml, out);
 }
 

@@ -7,7 +7,7 @@
 #include "cli/cmd.h"
 #include "cmd/sinfo/json.h"
 #include "show/json_out.h"
-#include "show/records.h"
+#include "show/show.h"
 
 /* "#": as wide as the widest value, at least the number that follows. */
 #define FORMAT_DEFAULT "%#9P %.5a %.10l %.6D %.6t %N"
@@ -210,7 +210,7 @@ static void print_json(struct table *t, const char *cluster, struct str *out)
         json_array_append_new(groups, json_row(*row, cluster));
     vec_foreach (&t->units, u)
         if (!t->options->partitions || is_in_a_partition(t, u->node))
-            json_array_append_new(nodes, records_node(u->node, cluster));
+            json_array_append_new(nodes, show_node_json(u->node, cluster));
     json_out_print_all(cmd_source(), json_pack("{s:o, s:o}", "sinfo", groups, "nodes", nodes),
                        t->options->yaml, out);
     rows_done(&r);

@@ -22,7 +22,7 @@
 #include "show/job_state.h"
 #include "show/json_out.h"
 #include "show/names.h"
-#include "show/records.h"
+#include "show/show.h"
 
 #define AGAIN_SEC 1                     /* between two attempts to reach a controller */
 #define WAIT_MS (EVENT_WAIT_MS + 30000) /* for an answer that waits for an event */
@@ -171,7 +171,7 @@ static json_t *job_object(const Pb__JobTransition *j)
         (json_int_t)j->attempt, "event", lower_case(kind_word(j->kind)), "from",
         state_word(j->from), "to", state_word(j->to), "cause", lower_case(cause_word(j->cause)),
         "partition", text_or_null(j->partition), "nodes", text_or_null(j->nodes), "exit_code",
-        j->has_exit_status ? records_exit_code(j->exit_status) : json_null(), "reason",
+        j->has_exit_status ? show_exit_code_json(j->exit_status) : json_null(), "reason",
         text_or_null(j->reason), "detail", text_or_null(j->detail));
 }
 

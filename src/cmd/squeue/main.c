@@ -17,7 +17,7 @@
 #include "proto/why.pb-c.h"
 #include "show/job_ids.h"
 #include "show/json_out.h"
-#include "show/records.h"
+#include "show/show.h"
 
 #define STARTS_MOST 200 /* questions of --start */
 #define FORMAT_JOBS "%.18i %.9P %.8j %.8u %.2t %.10M %.6D %R"
@@ -194,7 +194,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         set_start(l, view.job->live);
         job_ids_trim(l->options->ids.data, l->options->ids.len, view.job->live, &arena);
         if (l->json)
-            json_array_append_new(l->json, records_job(view.job, view.cluster));
+            json_array_append_new(l->json, show_job_json(view.job, view.cluster));
         else if (l->options->priority && view.job->live->n_part_priority)
             add_parts(l, &view);
         else
@@ -233,7 +233,7 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
         if (view.step->state == PB__STEP_STATE__STEP_ENDED)
             continue;
         if (l->json)
-            json_array_append_new(l->json, records_step(view.step, view.cluster, view.now));
+            json_array_append_new(l->json, show_step_json(view.step, view.cluster, view.now));
         else
             listing_add(&l->listing, &view);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Steps as JSON. */
+/* Steps as text and as JSON. */
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -10,9 +10,53 @@
 #include "cluster/step_ports.h"
 #include "conf/conf_freq.h"
 #include "show/job_state.h"
-#include "show/json_out.h"
 #include "show/names.h"
-#include "show/records.h"
+#include "show/record.h"
+
+/* "Block": of what srun started; a batch script is not distributed. */
+static void put_distribution(const Pb__StepRecord *step, struct str *out)
+{
+    str_puts(out, step->distribution && *step->distribution ? step->distribution : "block");
+    if (out->data[0] >= 'a' && out->data[0] <= 'z')
+        out->data[0] = (char)(out->data[0] - 'a' + 'A');
+}
+
+void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out)
+{
+    char id[STEP_ID_TEXT_MAX], limit[TIME_TEXT_MAX];
+    str_printf(out, "StepId=%s UserId=%u ", step_id_text(step->job_id, step->step_id, id),
+               step->uid);
+    record_date(out, "StartTime", step->start_at, "Unknown");
+    str_printf(out, " TimeLimit=%s", time_format_limit(job_state_step_limit_sec(step), limit));
+    record_break(style, out);
+    str_printf(out, "State=%s ", job_state_of_step(step));
+    record_pair(out, "Partition", step->partition);
+    record_pair(out, " NodeList", step->nodes);
+    record_break(style, out);
+    str_printf(out, "Nodes=%u CPUs=%u Tasks=%u ", step->num_nodes, step->num_cpus, step->num_tasks);
+    record_pair(out, "Name", step->name);
+    record_pair(out, " Network", step->network);
+    record_break(style, out);
+    str_puts(out, "TRES=");
+    if (!job_state_put_step_tres(step, out))
+        str_puts(out, "(null)");
+    record_break(style, out);
+    str_puts(out, "ResvPorts=");
+    step_ports_format(step->resv_ports, step->n_resv_ports, out);
+    if (step->n_resv_ports == 0)
+        str_puts(out, "(null)");
+    record_break(style, out);
+    record_pair(out, "CPUFreqReq", step->cpu_freq ? step->cpu_freq : "Default");
+    if (step->srun_pid) {
+        _cleanup_str_ struct str name = STR_INIT;
+        put_distribution(step, &name);
+        record_pair(out, " Dist", str_cstr(&name));
+    }
+    record_break(style, out);
+    record_pair(out, "SrunHost:Pid", step->host);
+    str_printf(out, ":%u", step->srun_pid);
+    record_end(style, out);
+}
 
 /* Numbers that Slurm's accounting gives to the resources of every cluster. */
 static const struct {
@@ -68,9 +112,8 @@ static json_t *step_frequency(const char *text)
     if (text && conf_freq_parse(text, &want, NULL) < 0)
         want = (struct conf_freq){0};
     return json_pack("{s:{s:o, s:o}, s:s}", "requested_frequency", "min",
-                     records_freq(text, RECORDS_FREQ_MIN), "max",
-                     records_freq(text, RECORDS_FREQ_MAX), "governor",
-                     want.governor ? conf_governor_name(want.governor) : "");
+                     record_freq(text, RECORD_FREQ_MIN), "max", record_freq(text, RECORD_FREQ_MAX),
+                     "governor", want.governor ? conf_governor_name(want.governor) : "");
 }
 
 static json_t *step_statistics(void)
@@ -90,15 +133,12 @@ static json_t *step_id(const Pb__StepRecord *step)
                      json_out_text(step->name));
 }
 
-/* Of what srun started; a batch script is not distributed. */
 static json_t *step_distribution(const Pb__StepRecord *step)
 {
     _cleanup_str_ struct str name = STR_INIT;
-    str_puts(&name, !step->srun_pid      ? "Unknown"
-                    : step->distribution ? step->distribution
-                                         : "block");
-    if (name.data[0] >= 'a' && name.data[0] <= 'z')
-        name.data[0] = (char)(name.data[0] - 'a' + 'A');
+    if (!step->srun_pid)
+        return json_string("Unknown");
+    put_distribution(step, &name);
     return json_out_text(str_cstr(&name));
 }
 
@@ -150,7 +190,7 @@ static json_t *step_ports(const Pb__StepRecord *step)
     return json_out_text(str_cstr(&ports));
 }
 
-json_t *records_step(const Pb__StepRecord *step, const char *cluster, int64_t now)
+json_t *show_step_json(const Pb__StepRecord *step, const char *cluster, int64_t now)
 {
     json_t *o = json_object();
 #define MEMBER(name, status, value) json_object_set_new(o, name, value);

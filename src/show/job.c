@@ -1,37 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Jobs as text. */
+/* Jobs as text and as JSON. */
 #include <string.h>
 
 #include "base/hostlist.h"
 #include "base/size.h"
 #include "base/text.h"
 #include "base/timefmt.h"
-#include "cmd/scontrol/text_record.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/names.h"
+#include "show/record.h"
 
 struct job_view {
     const Pb__JobRecord *job;
     const Pb__JobSpec *spec;
     const Pb__JobLive *live;
     int64_t now;
-    struct text_style style;
+    struct show_style style;
     struct str *out;
 };
-
-static void put_date(struct str *out, const char *key, int64_t at)
-{
-    char buf[TIME_TEXT_MAX];
-    str_printf(out, "%s=%s", key, time_format_date(at, "Unknown", buf));
-}
 
 /* A reason is one word on a line of pairs. */
 static void put_reason(const struct job_view *v)
 {
     size_t start = v->out->len + strlen(" Reason=");
     bool held_up = v->live->held_up && *v->live->held_up;
-    text_pair(v->out, " Reason", held_up ? v->live->held_up : job_state_sentence(v->live));
+    record_pair(v->out, " Reason", held_up ? v->live->held_up : job_state_sentence(v->live));
     for (size_t i = start; i < v->out->len; i++)
         if (v->out->data[i] == ' ')
             v->out->data[i] = '_';
@@ -53,28 +47,28 @@ static void put_head(const struct job_view *v)
     const Pb__JobSpec *s = v->spec;
     str_printf(v->out, "JobId=%u", v->live->job_id);
     put_array(v);
-    text_pair(v->out, " JobName", s->name);
-    text_break(v->style, v->out);
-    text_pair(v->out, "UserId", s->user_name ? s->user_name : names_user(s->uid));
+    record_pair(v->out, " JobName", s->name);
+    record_break(v->style, v->out);
+    record_pair(v->out, "UserId", s->user_name ? s->user_name : names_user(s->uid));
     str_printf(v->out, "(%u)", s->uid);
-    text_pair(v->out, " GroupId", s->group_name ? s->group_name : names_group(s->gid));
+    record_pair(v->out, " GroupId", s->group_name ? s->group_name : names_group(s->gid));
     str_printf(v->out, "(%u) MCS_label=N/A", s->gid);
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     str_printf(v->out, "Priority=%u Nice=%d", v->live->priority, s->nice);
-    text_pair(v->out, " Account", s->account);
-    text_pair(v->out, " QOS", s->qos);
+    record_pair(v->out, " Account", s->account);
+    record_pair(v->out, " QOS", s->qos);
     if (s->wckey)
-        text_pair(v->out, " WCKey", s->wckey);
-    text_break(v->style, v->out);
-    text_pair(v->out, "JobState", job_state_word(v->live));
+        record_pair(v->out, " WCKey", s->wckey);
+    record_break(v->style, v->out);
+    record_pair(v->out, "JobState", job_state_word(v->live));
     put_reason(v);
-    text_pair(v->out, " Dependency", v->live->dependency);
-    text_break(v->style, v->out);
+    record_pair(v->out, " Dependency", v->live->dependency);
+    record_break(v->style, v->out);
     str_printf(v->out, "Requeue=%d Restarts=%u BatchFlag=%d Reboot=0 ExitCode=",
                s->has_requeue ? s->requeue : 1, v->live->restarts, s->batch);
     job_state_put_exit(v->live->exit_status, v->out);
     if (v->style.details) {
-        text_break(v->style, v->out);
+        record_break(v->style, v->out);
         str_puts(v->out, "DerivedExitCode=");
         job_state_put_exit(v->live->derived_status, v->out);
     }
@@ -84,60 +78,60 @@ static void put_times(const struct job_view *v)
 {
     char used[TIME_TEXT_MAX], limit[TIME_TEXT_MAX], least[TIME_TEXT_MAX];
     const Pb__JobLive *l = v->live;
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     str_printf(v->out, "RunTime=%s TimeLimit=%s TimeMin=%s",
                time_format_limit(job_state_used_sec(l, v->now), used),
                l->has_time_limit_sec ? time_format_limit(l->time_limit_sec, limit)
                                      : "Partition_Limit",
                v->spec->has_time_min_sec ? time_format_limit(v->spec->time_min_sec, least) : "N/A");
-    text_break(v->style, v->out);
-    put_date(v->out, "SubmitTime", l->submit_at);
-    put_date(v->out, " EligibleTime", job_state_eligible_at(v->job));
-    text_break(v->style, v->out);
-    put_date(v->out, "AccrueTime", job_state_accrue_at(l));
-    text_break(v->style, v->out);
-    put_date(v->out, "StartTime", job_state_start_at(v->job));
-    put_date(v->out, " EndTime", job_state_end_at(v->job));
+    record_break(v->style, v->out);
+    record_date(v->out, "SubmitTime", l->submit_at, "Unknown");
+    record_date(v->out, " EligibleTime", job_state_eligible_at(v->job), "Unknown");
+    record_break(v->style, v->out);
+    record_date(v->out, "AccrueTime", job_state_accrue_at(l), "Unknown");
+    record_break(v->style, v->out);
+    record_date(v->out, "StartTime", job_state_start_at(v->job), "Unknown");
+    record_date(v->out, " EndTime", job_state_end_at(v->job), "Unknown");
     if (v->spec->deadline_at_sec)
-        put_date(v->out, " Deadline", v->spec->deadline_at_sec);
+        record_date(v->out, " Deadline", v->spec->deadline_at_sec, "Unknown");
     else
         str_puts(v->out, " Deadline=N/A");
     if (l->preempted_at) {
-        text_break(v->style, v->out);
-        put_date(v->out, "PreemptTime", l->preempted_at);
+        record_break(v->style, v->out);
+        record_date(v->out, "PreemptTime", l->preempted_at, "Unknown");
     }
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     if (l->suspended_at)
-        put_date(v->out, "SuspendTime", l->suspended_at);
+        record_date(v->out, "SuspendTime", l->suspended_at, "Unknown");
     else
         str_puts(v->out, "SuspendTime=None");
     str_printf(v->out, " SecsPreSuspend=%lld",
                (long long)(l->state == PB__JOB_STATE__SUSPENDED ? job_state_used_sec(l, v->now)
                                                                 : l->ran_ms / 1000));
-    put_date(v->out, " LastSchedEval", l->last_sched_at);
+    record_date(v->out, " LastSchedEval", l->last_sched_at, "Unknown");
     str_printf(v->out, " Scheduler=%s", l->scheduled_by_backfill ? "Backfill" : "Main");
 }
 
 static void put_places(const struct job_view *v)
 {
-    text_break(v->style, v->out);
-    text_pair(v->out, "Partition", v->live->partition ? v->live->partition : v->spec->partition);
-    text_pair(v->out, " AllocNode:Sid", v->spec->alloc_host);
+    record_break(v->style, v->out);
+    record_pair(v->out, "Partition", v->live->partition ? v->live->partition : v->spec->partition);
+    record_pair(v->out, " AllocNode:Sid", v->spec->alloc_host);
     str_printf(v->out, ":%u", v->spec->alloc_sid);
-    text_break(v->style, v->out);
-    text_pair(v->out, "ReqNodeList", v->spec->req_nodes);
-    text_pair(v->out, " ExcNodeList", v->spec->exc_nodes);
-    text_break(v->style, v->out);
-    text_pair(v->out, "NodeList", v->live->nodes ? v->live->nodes : "");
+    record_break(v->style, v->out);
+    record_pair(v->out, "ReqNodeList", v->spec->req_nodes);
+    record_pair(v->out, " ExcNodeList", v->spec->exc_nodes);
+    record_break(v->style, v->out);
+    record_pair(v->out, "NodeList", v->live->nodes ? v->live->nodes : "");
     if (v->live->sched_nodes)
-        text_pair(v->out, " SchedNodeList", v->live->sched_nodes);
+        record_pair(v->out, " SchedNodeList", v->live->sched_nodes);
     if (v->spec->batch_features) {
-        text_break(v->style, v->out);
-        text_pair(v->out, "BatchFeatures", v->spec->batch_features);
+        record_break(v->style, v->out);
+        record_pair(v->out, "BatchFeatures", v->spec->batch_features);
     }
     if (v->live->batch_host) {
-        text_break(v->style, v->out);
-        text_pair(v->out, "BatchHost", v->live->batch_host);
+        record_break(v->style, v->out);
+        record_pair(v->out, "BatchHost", v->live->batch_host);
     }
 }
 
@@ -195,8 +189,8 @@ static void put_shares(const struct job_view *v)
             hostlist_push(nodes, a->node);
         }
         hostlist_format(nodes, &names);
-        text_break(v->style, v->out);
-        text_pair(v->out, v->style.oneliner ? "Nodes" : "  Nodes", str_cstr(&names));
+        record_break(v->style, v->out);
+        record_pair(v->out, v->style.oneliner ? "Nodes" : "  Nodes", str_cstr(&names));
         str_puts(v->out, " CPU_IDs=");
         put_cpu_ids(first, v->out);
         str_printf(v->out, " Mem=%llu GRES=", (unsigned long long)first->mem_mib);
@@ -247,7 +241,7 @@ static void put_resources(const struct job_view *v)
     uint32_t tasks = v->live->num_tasks ? v->live->num_tasks : s->num_tasks;
     bool has_got = job_state_put_tres(v->job, true, &got);
     job_state_put_tres(v->job, false, &asked);
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     put_node_count(v);
     str_printf(v->out, " NumCPUs=%u", v->live->num_cpus);
     if (v->live->state == PB__JOB_STATE__PENDING && s->max_cpus > v->live->num_cpus)
@@ -257,11 +251,11 @@ static void put_resources(const struct job_view *v)
     put_or_star(v->out, s->cores_per_socket);
     str_putc(v->out, ':');
     put_or_star(v->out, s->threads_per_core);
-    text_break(v->style, v->out);
-    text_pair(v->out, "ReqTRES", str_cstr(&asked));
-    text_break(v->style, v->out);
-    text_pair(v->out, "AllocTRES", has_got ? str_cstr(&got) : NULL);
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
+    record_pair(v->out, "ReqTRES", str_cstr(&asked));
+    record_break(v->style, v->out);
+    record_pair(v->out, "AllocTRES", has_got ? str_cstr(&got) : NULL);
+    record_break(v->style, v->out);
     str_puts(v->out, "Socks/Node=");
     put_or_star(v->out, s->sockets_per_node);
     str_printf(v->out, " NtasksPerN:B:S:C=%u:0:", s->ntasks_per_node);
@@ -271,7 +265,7 @@ static void put_resources(const struct job_view *v)
     str_puts(v->out, s->thread_spec ? " ThreadSpec=" : " CoreSpec=");
     put_or_star(v->out, s->thread_spec ? s->thread_spec : s->core_spec);
     if (v->style.details) {
-        text_break(v->style, v->out);
+        record_break(v->style, v->out);
         str_puts(v->out, "JOB_GRES=");
         put_job_gres(v);
         put_shares(v);
@@ -282,8 +276,8 @@ static void put_optional(const struct job_view *v, const char *key, const char *
 {
     if (!value || !*value)
         return;
-    text_break(v->style, v->out);
-    text_pair(v->out, key, value);
+    record_break(v->style, v->out);
+    record_pair(v->out, key, value);
 }
 
 static void put_request(const struct job_view *v)
@@ -292,34 +286,34 @@ static void put_request(const struct job_view *v)
     const Pb__JobSpec *s = v->spec;
     bool per_cpu = s->has_mem_per_cpu_mib && !s->has_mem_per_node_mib;
     uint64_t mem = per_cpu ? s->mem_per_cpu_mib : s->mem_per_node_mib;
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     str_printf(v->out, "MinCPUsNode=%u %s=%s MinTmpDiskNode=%s", job_state_min_cpus(s),
                per_cpu ? "MinMemoryCPU" : "MinMemoryNode", mem ? size_format_mib(mem, size) : "0",
                s->tmp_per_node_mib ? size_format_mib(s->tmp_per_node_mib, tmp) : "0");
-    text_break(v->style, v->out);
-    text_pair(v->out, "Features", s->features);
+    record_break(v->style, v->out);
+    record_pair(v->out, "Features", s->features);
     str_puts(v->out, " DelayBoot=00:00:00");
     put_optional(v, "Prefer", s->prefer);
     const char *resv = job_state_reservation(s, v->live);
     if (resv) {
-        text_break(v->style, v->out);
-        text_pair(v->out, "Reservation", resv);
+        record_break(v->style, v->out);
+        record_pair(v->out, "Reservation", resv);
     }
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     str_printf(v->out, "OverSubscribe=%s Contiguous=%d",
                s->exclusive        ? "NO"
                : s->exclusive_user ? "USER"
                : s->oversubscribe  ? "YES"
                                    : "OK",
                s->contiguous);
-    text_pair(v->out, " Licenses", s->licenses);
-    text_pair(v->out, " Network", s->network);
+    record_pair(v->out, " Licenses", s->licenses);
+    record_pair(v->out, " Network", s->network);
     put_optional(v, "CPUFreqReq", s->cpu_freq);
 }
 
 static void put_counted(const struct job_view *v, const char *key, uint64_t count)
 {
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     str_printf(v->out, "%s=gres:gpu:%llu", key, (unsigned long long)count);
 }
 
@@ -328,7 +322,7 @@ static void put_switches(const struct job_view *v)
     char wait[TIME_TEXT_MAX];
     if (!v->spec->req_switches)
         return;
-    text_break(v->style, v->out);
+    record_break(v->style, v->out);
     str_printf(v->out, "Switches=%u@%s", v->spec->req_switches,
                time_format_limit(v->spec->wait_switch_sec, wait));
 }
@@ -349,10 +343,10 @@ static void put_command(const struct job_view *v)
         const char *key;
         int stream;
     } streams[] = {{"StdErr", 2}, {"StdIn", 0}, {"StdOut", 1}};
-    text_break(v->style, v->out);
-    text_pair(v->out, "Command", v->spec->command);
-    text_break(v->style, v->out);
-    text_pair(v->out, "WorkDir", v->spec->work_dir);
+    record_break(v->style, v->out);
+    record_pair(v->out, "Command", v->spec->command);
+    record_break(v->style, v->out);
+    record_pair(v->out, "WorkDir", v->spec->work_dir);
     put_optional(v, "AdminComment", v->spec->admin_comment);
     put_optional(v, "Comment", v->spec->comment);
     put_optional(v, "SystemComment", v->live->system_comment);
@@ -361,8 +355,8 @@ static void put_command(const struct job_view *v)
     for (size_t i = 0; i < 3 && v->spec->batch; i++) {
         _cleanup_str_ struct str path = STR_INIT;
         job_state_put_path(v->job, streams[i].stream, JOB_PATH_KNOWN, &path);
-        text_break(v->style, v->out);
-        text_pair(v->out, streams[i].key, str_cstr(&path));
+        record_break(v->style, v->out);
+        record_pair(v->out, streams[i].key, str_cstr(&path));
     }
     put_switches(v);
     if (v->spec->cpus_per_gpu)
@@ -378,7 +372,7 @@ static void put_command(const struct job_view *v)
     put_optional(v, "MailType", v->spec->mail_type);
 }
 
-void text_job(const Pb__JobRecord *job, int64_t now, struct text_style style, struct str *out)
+void show_job_text(const Pb__JobRecord *job, int64_t now, struct show_style style, struct str *out)
 {
     struct job_view v = {job, job->spec, job->live, now, style, out};
     put_head(&v);
@@ -387,5 +381,181 @@ void text_job(const Pb__JobRecord *job, int64_t now, struct text_style style, st
     put_resources(&v);
     put_request(&v);
     put_command(&v);
-    text_end(style, out);
+    record_end(style, out);
+}
+
+/* The state, and behind it the flags that job_state_word() puts in its place. */
+static json_t *job_states(const Pb__JobLive *live)
+{
+    Pb__JobLive base = *live;
+    base.completing = base.configuring = base.special_exit = base.stopped = false;
+    const struct {
+        bool set;
+        const char *name;
+    } flags[] = {
+        {live->completing, "COMPLETING"},
+        {live->configuring, "CONFIGURING"},
+        {live->special_exit && live->state == PB__JOB_STATE__PENDING, "SPECIAL_EXIT"},
+        {live->stopped && live->state == PB__JOB_STATE__RUNNING, "STOPPED"},
+    };
+    json_t *states = json_array();
+    json_array_append_new(states, json_string(job_state_word(&base)));
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i].set)
+            json_array_append_new(states, json_string(flags[i].name));
+    return states;
+}
+
+/* The sockets of the node are not known here. */
+static json_t *allocated_node(const Pb__NodeAlloc *a, size_t index)
+{
+    return json_pack("{s:i, s:o, s:{s:i, s:i}, s:{s:i, s:I}, s:[]}", "index", (int)index, "name",
+                     json_out_text(a->node), "cpus", "count", (int)a->cpus, "used", 0, "memory",
+                     "used", 0, "allocated", (json_int_t)a->mem_mib, "sockets");
+}
+
+static json_t *job_resources(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    json_t *nodes = json_array();
+    for (size_t i = 0; i < live->n_alloc; i++)
+        json_array_append_new(nodes, allocated_node(live->alloc[i], i));
+    return json_pack(
+        "{s:[], s:{s:i, s:[s], s:o, s:b, s:o}, s:i, s:o}", "select_type", "nodes", "count",
+        (int)live->n_alloc, "select_type", live->alone ? "RESERVED" : "AVAILABLE", "list",
+        json_out_text(live->nodes), "whole", (int)live->alone, "allocation", nodes, "cpus",
+        (int)live->num_cpus, "threads_per_core",
+        json_out_number(job->spec->has_threads_per_core, false, job->spec->threads_per_core));
+}
+
+static json_t *real_number(bool set, double value)
+{
+    return json_pack("{s:b, s:b, s:f}", "set", (int)set, "infinite", 0, "number", set ? value : 0);
+}
+
+static json_t *array_tasks(const Pb__JobLive *live)
+{
+    _cleanup_str_ struct str tasks = STR_INIT;
+    if (live->array_tasks)
+        job_ids_put_tasks(live, &tasks);
+    return json_out_text(str_cstr(&tasks));
+}
+
+static json_t *job_flags(const Pb__JobRecord *job)
+{
+    const Pb__JobSpec *spec = job->spec;
+    const struct {
+        bool set;
+        const char *name;
+    } flags[] = {
+        {spec->has_kill_invalid_dep && spec->kill_invalid_dep, "KILL_INVALID_DEPENDENCY"},
+        {spec->has_kill_invalid_dep && !spec->kill_invalid_dep, "NO_KILL_INVALID_DEPENDENCY"},
+        {spec->gres_flags && strstr(spec->gres_flags, "enforce-binding"), "GRES_BINDING_ENFORCED"},
+        {spec->gres_flags && strstr(spec->gres_flags, "disable-binding"), "GRES_BINDING_DISABLED"},
+        {spec->spread > 0, "SPREAD_JOB"},
+        {spec->use_min_nodes, "PREFER_MINIMUM_NODE_COUNT"},
+        {job->live->scheduled_by_backfill, "BACKFILL_ATTEMPTED"},
+        {job->live->last_sched_at > 0, "SCHEDULING_ATTEMPTED"},
+        {job->live->dependency && *job->live->dependency, "DEPENDENT"},
+        {!spec->partition, "USING_DEFAULT_PARTITION"},
+    };
+    json_t *all = json_array();
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
+        if (flags[i].set)
+            json_array_append_new(all, json_string(flags[i].name));
+    return all;
+}
+
+/* "TIME_LIMIT_80" is "TIME=80%" there. */
+static json_t *mail_types(const char *list)
+{
+    static const char limit[] = "TIME_LIMIT";
+    json_t *words = json_out_list(list), *all = json_array(), *word;
+    size_t i;
+    json_array_foreach(words, i, word)
+    {
+        const char *text = json_string_value(word);
+        _cleanup_str_ struct str name = STR_INIT;
+        if (str_starts(text, limit))
+            str_printf(&name, "TIME=%s%%", text[strlen(limit)] ? text + strlen(limit) + 1 : "100");
+        else
+            str_puts(&name, text);
+        if (!str_case_eq(text, "NONE"))
+            json_array_append_new(all, json_out_text(str_cstr(&name)));
+    }
+    json_decref(words);
+    return all;
+}
+
+static json_t *shared(const Pb__JobSpec *spec)
+{
+    const char *word = spec->exclusive        ? "none"
+                       : spec->exclusive_user ? "user"
+                       : spec->oversubscribe  ? "oversubscribe"
+                                              : NULL;
+    return word ? json_pack("[s]", word) : json_array();
+}
+
+static json_t *per_gpu(uint64_t count)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (count)
+        str_printf(&text, "gres/gpu:%llu", (unsigned long long)count);
+    return json_out_text(str_cstr(&text));
+}
+
+/* One text for each node: "gpu:a100:2(IDX:0-1)". */
+static json_t *gres_detail(const Pb__JobLive *live)
+{
+    json_t *all = json_array();
+    bool any = false;
+    for (size_t i = 0; i < live->n_alloc; i++) {
+        _cleanup_str_ struct str gres = STR_INIT;
+        job_state_put_node_gres(live->alloc[i], true, &gres);
+        any |= gres.len > 0;
+        json_array_append_new(all, json_out_text(str_cstr(&gres)));
+    }
+    if (!any)
+        json_array_clear(all);
+    return all;
+}
+
+/* Only while a job waits in several partitions it has a priority in each of them. */
+static json_t *part_priorities(const Pb__JobRecord *job)
+{
+    json_t *names = json_out_list(job->spec->partition), *all = json_array(), *name;
+    size_t i;
+    json_array_foreach(names, i, name)
+    {
+        if (i < job->live->n_part_priority)
+            json_array_append_new(all, json_pack("{s:O, s:i}", "partition", name, "priority",
+                                                 (int)job->live->part_priority[i]));
+    }
+    json_decref(names);
+    return all;
+}
+
+static json_t *stream(const Pb__JobRecord *job, int which, enum job_path how)
+{
+    _cleanup_str_ struct str path = STR_INIT;
+    job_state_put_path(job, which, how, &path);
+    return json_out_text(str_cstr(&path));
+}
+
+static json_t *job_tres(const Pb__JobRecord *job, bool allocated)
+{
+    _cleanup_str_ struct str tres = STR_INIT;
+    job_state_put_tres(job, allocated, &tres);
+    return json_out_text(str_cstr(&tres));
+}
+
+json_t *show_job_json(const Pb__JobRecord *job, const char *cluster)
+{
+    const Pb__JobSpec *spec = job->spec;
+    const Pb__JobLive *live = job->live;
+    json_t *o = json_object();
+#define MEMBER(name, status, value) json_object_set_new(o, name, value);
+#include "show/job_members.def"
+#undef MEMBER
+    return o;
 }

@@ -11,9 +11,9 @@
 #include <time.h>
 
 #include "base/timefmt.h"
-#include "cmd/scontrol/text_record.h"
+#include "show/show.h"
 
-static const struct text_style lines = {0}, one = {.oneliner = true}, details = {.details = true};
+static const struct show_style lines = {0}, one = {.oneliner = true}, details = {.details = true};
 
 static void fill_job(Pb__JobRecord *job, Pb__JobSpec *spec, Pb__JobLive *live)
 {
@@ -54,7 +54,7 @@ static void test_running_job(void **state)
     Pb__JobLive live;
     _cleanup_str_ struct str out = STR_INIT;
     fill_job(&job, &spec, &live);
-    text_job(&job, 1000000015, lines, &out);
+    show_job_text(&job, 1000000015, lines, &out);
     assert_string_equal(
         str_cstr(&out),
         "JobId=1 JobName=sleeper\n"
@@ -100,7 +100,7 @@ static void test_job_with_wishes(void **state)
     spec.req_switches = 1;
     spec.wait_switch_sec = 300;
     spec.mail_user = "ann";
-    text_job(&job, 1000000015, lines, &out);
+    show_job_text(&job, 1000000015, lines, &out);
     assert_non_null(strstr(str_cstr(&out), "   Features=(null) DelayBoot=00:00:00\n"
                                            "   Prefer=fast&new\n"
                                            "   OverSubscribe=OK "));
@@ -121,7 +121,7 @@ static void test_pending_job_on_one_line(void **state)
     live.nodes = live.batch_host = NULL;
     live.start_at = 0;
     spec.name = "evil\033\nname";
-    text_job(&job, 1000000015, one, &out);
+    show_job_text(&job, 1000000015, one, &out);
     const char *text = str_cstr(&out);
     assert_ptr_equal(strchr(text, '\n'), text + out.len - 1);
     assert_null(strchr(text, '\033'));
@@ -159,7 +159,7 @@ static void test_shares(void **state)
     d.cpus = 6;
     live.alloc = all;
     live.n_alloc = 4;
-    text_job(&job, 0, details, &out);
+    show_job_text(&job, 0, details, &out);
     assert_non_null(strstr(str_cstr(&out), "\n     Nodes=n[1-2] CPU_IDs=0-1 Mem=10 GRES="
                                            "\n     Nodes=n3 CPU_IDs=0-1,3 Mem=0 GRES="
                                            "\n     Nodes=n4 CPU_IDs=0-3,6-7 Mem=0 GRES=\n"));
@@ -188,7 +188,7 @@ static void test_node(void **state)
     n.boot_at = n.daemon_start_at = n.last_busy_at = n.reason_at = 1000000000;
     n.reason = "my test reason";
     n.has_reason_uid = 1;
-    text_node(&n, lines, &out);
+    show_node_text(&n, lines, &out);
     assert_string_equal(str_cstr(&out),
                         "NodeName=n4 Arch=x86_64 CoresPerSocket=1\n"
                         "   CPUAlloc=0 CPUEfctv=4 CPUTot=4 CPULoad=1.02\n"
@@ -206,10 +206,10 @@ static void test_node(void **state)
                         "   AllocTRES=\n"
                         "   Reason=my test reason [root@2001-09-09T01:46:40]\n"
                         "\n");
-    text_node(&n, one, &flat);
+    show_node_text(&n, one, &flat);
     n.bcast_addr = "ib4";
     str_clear(&out);
-    text_node(&n, lines, &out);
+    show_node_text(&n, lines, &out);
     assert_non_null(strstr(str_cstr(&out), " Version=26.05.0\n   BcastAddr=ib4\n   RealMemory="));
     assert_ptr_equal(strchr(str_cstr(&flat), '\n'), str_cstr(&flat) + flat.len - 1);
 }
@@ -227,7 +227,7 @@ static void test_partition(void **state)
     p.total_cpus = 16;
     p.total_nodes = 4;
     p.total_mem_mib = 16000;
-    text_part(&p, lines, &out);
+    show_part_text(&p, lines, &out);
     assert_string_equal(
         str_cstr(&out),
         "PartitionName=debug\n"
@@ -260,7 +260,7 @@ static void test_step(void **state)
     s.host = "vm";
     s.srun_pid = 5184;
     s.distribution = "cyclic";
-    text_step(&s, lines, &out);
+    show_step_text(&s, lines, &out);
     assert_string_equal(str_cstr(&out),
                         "StepId=6.0 UserId=0 StartTime=2001-09-09T01:46:40 TimeLimit=UNLIMITED\n"
                         "   State=RUNNING Partition=debug NodeList=n[1-2]\n"

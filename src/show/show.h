@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Records of the controller as scontrol prints them and as JSON: one pair of functions for each
+ * kind.
+ *
+ * Text is lines of Key=Value, or all of a record on one line. Each record ends with a newline, and
+ * with an empty line when it has several. JSON is an object with the members of Slurm's data
+ * parser, which the caller owns.
+ */
+#pragma once
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/str.h"
+#include "proto/job.pb-c.h"
+#include "proto/license.pb-c.h"
+#include "proto/node.pb-c.h"
+#include "proto/part.pb-c.h"
+#include "proto/resv.pb-c.h"
+#include "proto/step.pb-c.h"
+
+struct show_style {
+    bool oneliner, details;
+};
+
+/* spec and live are there. now: wall seconds, the time of the listing. */
+void show_job_text(const Pb__JobRecord *job, int64_t now, struct show_style style, struct str *out);
+json_t *show_job_json(const Pb__JobRecord *job, const char *cluster);
+
+void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out);
+json_t *show_step_json(const Pb__StepRecord *step, const char *cluster, int64_t now);
+
+void show_node_text(const Pb__NodeRecord *node, struct show_style style, struct str *out);
+json_t *show_node_json(const Pb__NodeRecord *node, const char *cluster);
+json_t *show_node_states_json(const Pb__NodeRecord *node); /* ["IDLE", "DRAIN"] */
+
+void show_part_text(const Pb__PartRecord *part, struct show_style style, struct str *out);
+json_t *show_part_json(const Pb__PartRecord *part, const char *cluster);
+
+void show_resv_text(const Pb__ResvRecord *resv, struct show_style style, struct str *out);
+json_t *show_resv_json(const Pb__ResvRecord *resv);
+
+void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
+json_t *show_license_json(const Pb__LicenseRecord *license);
+
+json_t *show_exit_code_json(int32_t wait_status);
