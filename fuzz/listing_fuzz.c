@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "cmd/squeue/fields.h"
+#include "show/job_columns.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -49,10 +49,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     live.job_id = 4294967295u;
     job.spec = &spec;
     job.live = &live;
-    struct fields_view view = {.job = &job, .now = 1774000000, .cluster = "c"};
+    struct job_columns_view view = {.job = &job, .now = 1774000000, .cluster = "c"};
     struct listing l;
     _cleanup_str_ struct str out = STR_INIT;
-    listing_init(&l, &fields_jobs);
+    listing_init(&l, &job_columns);
     set_quietly(&l, data[0], text);
     listing_measure(&l, &view);
     listing_print_header(&l, &out);

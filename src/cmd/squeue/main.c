@@ -11,10 +11,9 @@
 #include "base/mem.h"
 #include "cli/cmd.h"
 #include "cli/node_names.h"
-#include "cmd/squeue/fields.h"
-#include "cmd/squeue/needs.h"
 #include "cmd/squeue/options.h"
 #include "proto/why.pb-c.h"
+#include "show/job_columns.h"
 #include "show/job_ids.h"
 #include "show/json_out.h"
 #include "show/show.h"
@@ -50,7 +49,7 @@ struct list {
 static bool set_format(struct list *l)
 {
     const struct options *o = l->options;
-    listing_init(&l->listing, o->steps ? &fields_steps : &fields_jobs);
+    listing_init(&l->listing, o->steps ? &step_columns : &job_columns);
     l->listing.report = cmd_error;
     if (o->format_long)
         listing_set_names(&l->listing, o->format_long);
@@ -67,7 +66,7 @@ static bool set_format(struct list *l)
 }
 
 /* A line for each element of a record of several. */
-static void add_each(struct list *l, struct fields_view *view)
+static void add_each(struct list *l, struct job_columns_view *view)
 {
     struct idset tasks = {0};
     Pb__JobLive *live = view->job->live;
@@ -91,7 +90,7 @@ static uint32_t tier_of(const struct list *l, const char *part)
     return 0;
 }
 
-static void add_record(struct list *l, struct fields_view *view)
+static void add_record(struct list *l, struct job_columns_view *view)
 {
     view->tier = tier_of(l, view->job->live->partition);
     if (l->options->each && view->job->live->array_tasks)
@@ -109,7 +108,7 @@ static bool is_listed(const struct options *o, const char *part)
 }
 
 /* With --priority a line for each of its partitions. */
-static void add_parts(struct list *l, struct fields_view *view)
+static void add_parts(struct list *l, struct job_columns_view *view)
 {
     Pb__JobLive *live = view->job->live;
     char *names = live->partition, *tasks = live->array_tasks;
@@ -180,9 +179,9 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__JobList *part = (const Pb__JobList *)message;
     if (part->has_now)
         json_out_stamp(part->now, part->last_backfill);
-    struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
-                               .cluster = cmd_conf()->cluster_name,
-                               .expand_patterns = l->options->expand_patterns};
+    struct job_columns_view view = {.now = part->has_now ? part->now : time(NULL),
+                                    .cluster = cmd_conf()->cluster_name,
+                                    .expand_patterns = l->options->expand_patterns};
     for (size_t i = 0; i < part->n_jobs; i++) {
         view.job = part->jobs[i];
         if (!view.job->spec || !view.job->live)
@@ -226,8 +225,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__StepList *part = (const Pb__StepList *)message;
     if (part->has_now)
         json_out_stamp(part->now, -1);
-    struct fields_view view = {.now = part->has_now ? part->now : time(NULL),
-                               .cluster = cmd_conf()->cluster_name};
+    struct job_columns_view view = {.now = part->has_now ? part->now : time(NULL),
+                                    .cluster = cmd_conf()->cluster_name};
     for (size_t i = 0; i < part->n_steps; i++) {
         view.step = part->steps[i];
         if (view.step->state == PB__STEP_STATE__STEP_ENDED)
@@ -256,10 +255,10 @@ static void put_states(const struct options *o, Pb__JobFilter *filter, Pb__JobSt
 }
 
 /* A table needs little of each job. */
-static void put_needs(const struct list *l, struct needs *n, Pb__JobFilter *filter)
+static void put_needs(const struct list *l, struct job_needs *n, Pb__JobFilter *filter)
 {
     if (l->json || l->options->priority || l->options->over_sec || l->options->under_sec ||
-        l->options->reservation || !needs_of(&l->listing, n))
+        l->options->reservation || !job_columns_needs(&l->listing, n))
         return;
     filter->n_spec_fields = filter->n_live_fields = PB_FIELD_WORDS;
     filter->spec_fields = n->spec.words;
@@ -281,7 +280,7 @@ static int list_jobs(struct list *l, struct err *err)
     filter.name = o->names.data;
     filter.n_name = o->names.len;
     filter.nodes = (char *)o->nodes;
-    struct needs needs;
+    struct job_needs needs;
     put_needs(l, &needs, &filter);
     put_states(o, &filter, states);
     int r = o->start && !o->nobody ? ask_starts(l, &filter, err) : 0;
@@ -372,7 +371,7 @@ int main(int argc, char **argv)
     if (args_leave(&options_table, &o.common, &status))
         return status;
     if (o.help_format) {
-        listing_put_fields(o.steps ? &fields_steps : &fields_jobs, cmd_out());
+        listing_put_fields(o.steps ? &step_columns : &job_columns, cmd_out());
         options_done(&o);
         return cmd_flush();
     }

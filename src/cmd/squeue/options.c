@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "cli/cmd.h"
-#include "cmd/squeue/fields.h"
+#include "show/job_columns.h"
 #include "show/job_ids.h"
 #include "show/names.h"
 
@@ -199,7 +199,7 @@ static void set_flag(struct options *o, int id)
         vec_push(&o->uids, getuid());
         break;
     case ID_noconvert:
-        fields_keep_units();
+        job_columns_keep_units();
         break;
     case ID_notme:
         o->not_me = true;

@@ -9,8 +9,7 @@
 
 #include "base/arena.h"
 #include "base/pb.h"
-#include "cmd/squeue/fields.h"
-#include "cmd/squeue/needs.h"
+#include "show/job_columns.h"
 
 /* Each field gets a value of its own: its number. */
 static void fill(ProtobufCMessage *m, struct arena *a)
@@ -47,7 +46,7 @@ static void expect_same(struct listing *l, const struct listing_field *field,
                         const Pb__JobRecord *a, const Pb__JobRecord *b)
 {
     _cleanup_str_ struct str x = STR_INIT, y = STR_INIT;
-    struct fields_view of_a = {.job = a, .now = 2000000, .cluster = "c"}, of_b = of_a;
+    struct job_columns_view of_a = {.job = a, .now = 2000000, .cluster = "c"}, of_b = of_a;
     of_b.job = b;
     listing_put_value(l, field, &of_a, &x);
     listing_put_value(l, field, &of_b, &y);
@@ -59,11 +58,11 @@ static unsigned check_letter(const Pb__JobRecord *full, const struct listing_fie
     _cleanup_arena_ struct arena a;
     char format[] = {'%', field->letter, '\0'};
     struct listing l;
-    struct needs n;
+    struct job_needs n;
     arena_init(&a, 0);
-    listing_init(&l, &fields_jobs);
+    listing_init(&l, &job_columns);
     listing_set_letters(&l, format);
-    bool known = needs_of(&l, &n);
+    bool known = job_columns_needs(&l, &n);
     if (known) {
         pb_fields_put(&n.live, 1, true); /* as the controller adds what must be there */
         pb_fields_put(&n.live, 2, true);
@@ -94,26 +93,26 @@ static void test_columns(void **state)
         live.state = states[s / 2];
         live.start_at = s % 2 ? 0 : 1000012;
         live.end_at = s % 2 ? 0 : 1000013;
-        for (size_t i = 0; i < fields_jobs.count; i++)
-            if (fields_jobs.fields[i].letter)
-                known += check_letter(&full, &fields_jobs.fields[i]);
+        for (size_t i = 0; i < job_columns.count; i++)
+            if (job_columns.fields[i].letter)
+                known += check_letter(&full, &job_columns.fields[i]);
     }
     assert_true(known >= 6 * 30);
 }
 
 static void test_sort_keys_and_unknown_columns(void **state)
 {
-    struct needs n;
+    struct job_needs n;
     struct listing l;
-    listing_init(&l, &fields_jobs);
+    listing_init(&l, &job_columns);
     listing_set_letters(&l, "%i");
-    assert_true(needs_of(&l, &n));
+    assert_true(job_columns_needs(&l, &n));
     assert_false(pb_fields_have(&n.live, 7));
     listing_set_sort(&l, "-p");
-    assert_true(needs_of(&l, &n));
+    assert_true(job_columns_needs(&l, &n));
     assert_true(pb_fields_have(&n.live, 7)); /* the priority */
     listing_set_sort(&l, "m");
-    assert_false(needs_of(&l, &n));
+    assert_false(job_columns_needs(&l, &n));
     listing_done(&l);
 }
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/squeue/fields.h"
+#include "show/job_columns.h"
 
 #include <string.h>
 
 #include "base/idset.h"
+#include "base/pb.h"
 #include "base/size.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
@@ -35,6 +36,12 @@
         .kind = LISTING_TEXT, .text = (value), .whole = true                                       \
     }
 #define OR_NA(value) TEXT((value) ? (value) : "N/A")
+
+/* By these squeue chooses what it lists, whatever it shows. */
+#define SPEC_NEEDS "uid account qos licenses reservation"
+#define LIVE_NEEDS                                                                                 \
+    "state completing configuring special_exit stopped array_job_id array_task_id array_tasks "    \
+    "array_throttle"
 
 #define NONE_AFTER_SEC (365 * 86400) /* where an end without limit is sorted in */
 
@@ -71,7 +78,7 @@ static uint32_t max_nodes(const Pb__JobRecord *job)
 
 static bool keeps_units;
 
-void fields_keep_units(void)
+void job_columns_keep_units(void)
 {
     keeps_units = true;
 }
@@ -115,7 +122,7 @@ static const char *fraction(uint32_t priority, struct str *out)
 
 /* Sorted as jobs are considered: by their partitions' tiers, where these are known, and then by
  * themselves. */
-static int64_t precedence(const struct fields_view *view)
+static int64_t precedence(const struct job_columns_view *view)
 {
     return (int64_t)((uint64_t)(view->tier & INT32_MAX) << 32 | view->job->live->priority);
 }
@@ -206,7 +213,7 @@ static int64_t pending_sec(const Pb__JobLive *live, int64_t now)
     return until > live->submit_at ? until - live->submit_at : 0;
 }
 
-static const char *path(const struct fields_view *view, int stream, struct str *out)
+static const char *path(const struct job_columns_view *view, int stream, struct str *out)
 {
     enum job_path how = view->expand_patterns ? JOB_PATH_FIRST : JOB_PATH_GIVEN;
     job_state_put_path(view->job, stream, how, out);
@@ -295,10 +302,10 @@ static const char *step_ports(const Pb__StepRecord *step, struct str *out)
     return str_cstr(out);
 }
 
-#define FIELD(id, name, letter, title, status, value, help)                                        \
+#define FIELD(id, name, letter, title, status, spec_needs, live_needs, value, help)                \
     static struct listing_value get_job_##id(const void *record, struct str *out)                  \
     {                                                                                              \
-        const struct fields_view *view = record;                                                   \
+        const struct job_columns_view *view = record;                                              \
         const Pb__JobRecord *job = view->job;                                                      \
         const Pb__JobSpec *spec = job->spec;                                                       \
         const Pb__JobLive *live = job->live;                                                       \
@@ -307,35 +314,70 @@ static const char *step_ports(const Pb__StepRecord *step, struct str *out)
         (void)live;                                                                                \
         return value;                                                                              \
     }
-#include "cmd/squeue/job_fields.def"
+#include "show/job_columns.def"
 #undef FIELD
 
 static const struct listing_field job_fields[] = {
-#define FIELD(id, name, letter, title, status, value, help)                                        \
+#define FIELD(id, name, letter, title, status, spec_needs, live_needs, value, help)                \
     {name, letter, title, get_job_##id, help},
-#include "cmd/squeue/job_fields.def"
+#include "show/job_columns.def"
 #undef FIELD
 };
-const struct listing_table fields_jobs = {job_fields, sizeof(job_fields) / sizeof(job_fields[0]),
+const struct listing_table job_columns = {job_fields, sizeof(job_fields) / sizeof(job_fields[0]),
                                           "job"};
+
+#define ANY NULL
+
+static const struct {
+    const char *spec, *live;
+} job_field_needs[] = {
+#define FIELD(id, name, letter, title, status, spec_needs, live_needs, value, help)                \
+    {spec_needs, live_needs},
+#include "show/job_columns.def"
+#undef FIELD
+};
+
+static bool add_needs(struct job_needs *n, const struct listing_field *field)
+{
+    size_t i = (size_t)(field - job_fields);
+    if (!job_field_needs[i].spec)
+        return false;
+    pb_fields_add(&n->spec, &pb__job_spec__descriptor, job_field_needs[i].spec);
+    pb_fields_add(&n->live, &pb__job_live__descriptor, job_field_needs[i].live);
+    return true;
+}
+
+bool job_columns_needs(const struct listing *l, struct job_needs *out)
+{
+    *out = (struct job_needs){0};
+    pb_fields_add(&out->spec, &pb__job_spec__descriptor, SPEC_NEEDS);
+    pb_fields_add(&out->live, &pb__job_live__descriptor, LIVE_NEEDS);
+    vec_foreach (&l->columns, c)
+        if (c->field && !add_needs(out, c->field))
+            return false;
+    vec_foreach (&l->keys, key)
+        if (!add_needs(out, key->field))
+            return false;
+    return true;
+}
 
 #define FIELD(id, name, letter, title, status, value, help)                                        \
     static struct listing_value get_step_##id(const void *record, struct str *out)                 \
     {                                                                                              \
-        const struct fields_view *view = record;                                                   \
+        const struct job_columns_view *view = record;                                              \
         const Pb__StepRecord *step = view->step;                                                   \
         (void)out;                                                                                 \
         (void)step;                                                                                \
         return value;                                                                              \
     }
-#include "cmd/squeue/step_fields.def"
+#include "show/step_columns.def"
 #undef FIELD
 
 static const struct listing_field step_fields[] = {
 #define FIELD(id, name, letter, title, status, value, help)                                        \
     {name, letter, title, get_step_##id, help},
-#include "cmd/squeue/step_fields.def"
+#include "show/step_columns.def"
 #undef FIELD
 };
-const struct listing_table fields_steps = {
+const struct listing_table step_columns = {
     step_fields, sizeof(step_fields) / sizeof(step_fields[0]), "job step"};

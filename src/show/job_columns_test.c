@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/timefmt.h"
-#include "cli/cmd.h"
-#include "cmd/squeue/fields.h"
+#include "show/job_columns.h"
 #include "show/test_titles.h"
 
 static Pb__JobSpec spec;
@@ -39,9 +38,9 @@ static int setup(void **state)
 static void expect(const char *format, const char *line)
 {
     _cleanup_str_ struct str rows = STR_INIT;
-    struct fields_view view = {.job = &job, .now = 1000, .cluster = "c"};
+    struct job_columns_view view = {.job = &job, .now = 1000, .cluster = "c"};
     struct listing l;
-    listing_init(&l, &fields_jobs);
+    listing_init(&l, &job_columns);
     listing_set_letters(&l, format);
     listing_add(&l, &view);
     listing_print_rows(&l, &rows);
@@ -265,9 +264,9 @@ static const struct title step_letters[] = {
 
 static void test_titles(void **state)
 {
-    check_titles(&fields_jobs, letters, sizeof(letters) / sizeof(letters[0]), true);
-    check_titles(&fields_jobs, long_names, sizeof(long_names) / sizeof(long_names[0]), false);
-    check_titles(&fields_steps, step_letters, sizeof(step_letters) / sizeof(step_letters[0]), true);
+    check_titles(&job_columns, letters, sizeof(letters) / sizeof(letters[0]), true);
+    check_titles(&job_columns, long_names, sizeof(long_names) / sizeof(long_names[0]), false);
+    check_titles(&step_columns, step_letters, sizeof(step_letters) / sizeof(step_letters[0]), true);
 }
 
 /* Justified right, hosts and durations are whole; justified left, all is cut, and of "(null)" is
@@ -311,13 +310,13 @@ static void test_max_nodes(void **state)
     } v[] = {{0, 0, 0, 1, 1}, {0, 0, 8, 2, 2}, {1, 3, 2, 1, 2}, {3, 3, 3, 3, 3}, {2, 4, 0, 2, 4}};
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_str_ struct str want = STR_INIT, out = STR_INIT;
-        struct fields_view view = {.job = &job, .now = 1000};
+        struct job_columns_view view = {.job = &job, .now = 1000};
         struct listing l;
         spec.min_nodes = v[i].min_nodes;
         spec.max_nodes = v[i].max_nodes;
         spec.num_tasks = v[i].tasks;
         live.num_nodes = v[i].known;
-        listing_init(&l, &fields_jobs);
+        listing_init(&l, &job_columns);
         listing_set_names(&l, "MaxNodes:1");
         listing_add(&l, &view);
         listing_print_rows(&l, &out);
@@ -342,9 +341,9 @@ static void test_order(void **state)
     static const int64_t starts[] = {900, 700, 800, 0};
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_str_ struct str out = STR_INIT;
-        struct fields_view view = {.job = &job, .now = 1000};
+        struct job_columns_view view = {.job = &job, .now = 1000};
         struct listing l;
-        listing_init(&l, &fields_jobs);
+        listing_init(&l, &job_columns);
         listing_set_letters(&l, "%i");
         listing_set_sort(&l, v[i].keys);
         for (uint32_t k = 0; k < 4; k++) {
@@ -364,7 +363,7 @@ static void test_order(void **state)
 
 static void test_tables(void **state)
 {
-    const struct listing_table *tables[] = {&fields_jobs, &fields_steps};
+    const struct listing_table *tables[] = {&job_columns, &step_columns};
     for (size_t t = 0; t < 2; t++) {
         for (size_t i = 0; i < tables[t]->count; i++) {
             const struct listing_field *f = &tables[t]->fields[i];
@@ -387,6 +386,5 @@ int main(void)
         cmocka_unit_test_setup(test_order, setup),
         cmocka_unit_test(test_tables),
     };
-    cmd_start("squeue");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
