@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Reservations as text and as JSON. */
+#include <string.h>
+
 #include "base/timefmt.h"
 #include "show/record.h"
+
+#define NAME_TITLE "RESV_NAME"
 
 static void put_time(struct str *out, const char *key, int64_t at)
 {
@@ -86,4 +90,31 @@ json_t *show_resv_json(const Pb__ResvRecord *r)
 #include "show/resv_members.def"
 #undef MEMBER
     return o;
+}
+
+static void put_list_line(const Pb__ResvRecord *r, int width, struct str *out)
+{
+    char start[TIME_TEXT_MAX], end[TIME_TEXT_MAX], length[TIME_TEXT_MAX];
+    bool never = r->end_at >= TIME_UNLIMITED;
+    str_printf(out, "%-*s  %8s  %19s  %19s  %11s  %s\n", width, r->name,
+               r->active ? "ACTIVE" : "INACTIVE", time_format_date(r->start_at, "Unknown", start),
+               never ? "UNLIMITED" : time_format_date(r->end_at, "Unknown", end),
+               time_format_limit(never ? TIME_UNLIMITED : r->end_at - r->start_at, length),
+               r->nodes ? r->nodes : "");
+}
+
+void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool titles, struct str *out)
+{
+    size_t width = strlen(NAME_TITLE);
+    if (!count) {
+        str_puts(out, "No reservations in the system\n");
+        return;
+    }
+    for (size_t i = 0; i < count; i++)
+        width = strlen(resvs[i]->name) > width ? strlen(resvs[i]->name) : width;
+    if (titles)
+        str_printf(out, "%-*s  %8s  %19s  %19s  %11s  %s\n", (int)width, NAME_TITLE, "STATE",
+                   "START_TIME", "END_TIME", "DURATION", "NODELIST");
+    for (size_t i = 0; i < count; i++)
+        put_list_line(resvs[i], (int)width, out);
 }

@@ -41,6 +41,8 @@ json_t *show_part_json(const Pb__PartRecord *part, const char *cluster);
 
 void show_resv_text(const Pb__ResvRecord *resv, struct show_style style, struct str *out);
 json_t *show_resv_json(const Pb__ResvRecord *resv);
+/* A line for each, below a line of titles. */
+void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool titles, struct str *out);
 
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);

@@ -62,7 +62,7 @@ int main(int argc, char **argv)
     if (args_leave(&options_table, &o.common, &status))
         return status;
     if (o.help_format) {
-        listing_put_fields(&rows_table, cmd_out());
+        listing_put_fields(&node_columns, cmd_out());
         return cmd_flush();
     }
     list_fn *list = o.reservations ? resvs_list : list_once;

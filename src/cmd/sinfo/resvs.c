@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cmd/sinfo/resvs.h"
 
-#include <string.h>
-
-#include "base/timefmt.h"
 #include "cli/cmd.h"
 #include "show/json_out.h"
 #include "show/show.h"
-
-#define NAME_TITLE "RESV_NAME"
 
 struct resvs {
     struct arena arena;
@@ -24,33 +19,6 @@ static int on_resvs(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < part->n_resvs; i++)
         vec_push(&all->list, part->resvs[i]);
     return 0;
-}
-
-static void print_one(const Pb__ResvRecord *r, int width, struct str *out)
-{
-    char start[TIME_TEXT_MAX], end[TIME_TEXT_MAX], length[TIME_TEXT_MAX];
-    bool never = r->end_at >= TIME_UNLIMITED;
-    str_printf(out, "%-*s  %8s  %19s  %19s  %11s  %s\n", width, r->name,
-               r->active ? "ACTIVE" : "INACTIVE", time_format_date(r->start_at, "Unknown", start),
-               never ? "UNLIMITED" : time_format_date(r->end_at, "Unknown", end),
-               time_format_limit(never ? TIME_UNLIMITED : r->end_at - r->start_at, length),
-               r->nodes ? r->nodes : "");
-}
-
-static void print_all(const struct resvs *all, const struct options *o, struct str *out)
-{
-    size_t width = strlen(NAME_TITLE);
-    if (!all->list.len) {
-        str_puts(out, "No reservations in the system\n");
-        return;
-    }
-    vec_foreach (&all->list, r)
-        width = strlen((*r)->name) > width ? strlen((*r)->name) : width;
-    if (!o->noheader)
-        str_printf(out, "%-*s  %8s  %19s  %19s  %11s  %s\n", (int)width, NAME_TITLE, "STATE",
-                   "START_TIME", "END_TIME", "DURATION", "NODELIST");
-    vec_foreach (&all->list, r)
-        print_one(*r, (int)width, out);
 }
 
 static void print_json(const struct resvs *all, bool yaml, struct str *out)
@@ -74,7 +42,7 @@ int resvs_list(const struct options *o)
     else if (o->json || o->yaml)
         print_json(&all, o->yaml, cmd_out());
     else
-        print_all(&all, o, cmd_out());
+        show_resv_list(all.list.data, all.list.len, !o->noheader, cmd_out());
     vec_done(&all.list);
     arena_done(&all.arena);
     int status = cmd_flush();

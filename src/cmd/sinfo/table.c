@@ -5,7 +5,6 @@
 
 #include "base/mem.h"
 #include "cli/cmd.h"
-#include "cmd/sinfo/json.h"
 #include "show/json_out.h"
 #include "show/show.h"
 
@@ -33,7 +32,7 @@ static const char *format_of(const struct options *o)
 
 static void set_format(const struct options *o, struct listing *l)
 {
-    listing_init(l, &rows_table);
+    listing_init(l, &node_columns);
     l->report = cmd_error;
     if (o->format_long)
         listing_set_names(l, o->format_long);
@@ -82,7 +81,7 @@ static bool is_json(const struct table *t)
 /* Whether each node is to be a unit of its own. */
 static bool is_apart(const struct table *t)
 {
-    return is_json(t) || t->options->by_node || rows_show_hosts(&t->listing);
+    return is_json(t) || t->options->by_node || node_rows_show_hosts(&t->listing);
 }
 
 void table_ask(struct table *t, Pb__NodeFilter *filter)
@@ -91,7 +90,7 @@ void table_ask(struct table *t, Pb__NodeFilter *filter)
     if (is_json(t))
         return;
     filter->has_group = filter->group = 1;
-    t->needs = rows_needs(&t->listing);
+    t->needs = node_rows_needs(&t->listing);
     filter->fields = t->needs.words;
     filter->n_fields = PB_FIELD_WORDS;
 }
@@ -113,7 +112,7 @@ static void add_apart(struct table *t, const Pb__NodeRecord *group, const struct
         Pb__NodeRecord *one = arena_alloc(&t->arena, sizeof(*one));
         *one = *group;
         one->name = arena_strdup(&t->arena, hostlist_nth(names, i, name));
-        vec_push(&t->units, ((struct rows_unit){.node = one, .count = 1}));
+        vec_push(&t->units, ((struct node_rows_unit){.node = one, .count = 1}));
     }
 }
 
@@ -130,7 +129,7 @@ static int add_group(struct table *t, Pb__NodeRecord *node, struct err *err)
         return 0;
     }
     node->name = arena_strdup(&t->arena, hostlist_nth(names, 0, name));
-    vec_push(&t->units, ((struct rows_unit){.node = node, .count = node->count}));
+    vec_push(&t->units, ((struct node_rows_unit){.node = node, .count = node->count}));
     vec_last(&t->units).names = take_ptr(names);
     return 0;
 }
@@ -145,7 +144,7 @@ int table_take_nodes(struct table *t, const Pb__NodeList *list, struct err *err)
         if (node->count > 1)
             r = add_group(t, node, err);
         else
-            vec_push(&t->units, ((struct rows_unit){.node = node, .count = 1}));
+            vec_push(&t->units, ((struct node_rows_unit){.node = node, .count = 1}));
     }
     return r;
 }
@@ -160,31 +159,31 @@ static bool is_in_a_partition(const struct table *t, const Pb__NodeRecord *node)
 }
 
 /* The caller ends them. */
-static void make_rows(struct table *t, struct rows *r)
+static void make_rows(struct table *t, struct node_rows *r)
 {
     const struct options *o = t->options;
-    bool show_partition = rows_show_partition(&t->listing);
-    *r = (struct rows){.exact = o->exact,
-                       .by_node = o->by_node,
-                       .hosts = is_json(t) || rows_show_hosts(&t->listing),
-                       .listing = &t->listing};
+    bool show_partition = node_rows_show_partition(&t->listing);
+    *r = (struct node_rows){.exact = o->exact,
+                            .by_node = o->by_node,
+                            .hosts = is_json(t) || node_rows_show_hosts(&t->listing),
+                            .listing = &t->listing};
     for (size_t p = 0; p < t->parts.len; p++) {
         size_t found = 0;
         vec_foreach (&t->units, u) {
             if (!listed(u->node->partitions, t->parts.data[p]->name))
                 continue;
-            rows_add(r, t->parts.data[p], p, u);
+            node_rows_add(r, t->parts.data[p], p, u);
             found++;
         }
         if (!found && show_partition && !o->by_node && !o->reasons)
-            rows_add_empty(r, t->parts.data[p], p);
+            node_rows_add_empty(r, t->parts.data[p], p);
     }
 }
 
 static void print_lines(struct table *t, struct str *out)
 {
     const struct options *o = t->options;
-    struct rows r;
+    struct node_rows r;
     make_rows(t, &r);
     vec_foreach (&r.list, row)
         listing_measure(&t->listing, *row);
@@ -197,23 +196,23 @@ static void print_lines(struct table *t, struct str *out)
     vec_foreach (&r.list, row)
         listing_add(&t->listing, *row);
     listing_print_rows(&t->listing, out);
-    rows_done(&r);
+    node_rows_done(&r);
 }
 
 /* The nodes one by one, as older readers want them, and in the groups that sinfo is about. */
 static void print_json(struct table *t, const char *cluster, struct str *out)
 {
     json_t *groups = json_array(), *nodes = json_array();
-    struct rows r;
+    struct node_rows r;
     make_rows(t, &r);
     vec_foreach (&r.list, row)
-        json_array_append_new(groups, json_row(*row, cluster));
+        json_array_append_new(groups, node_rows_json(*row, cluster));
     vec_foreach (&t->units, u)
         if (!t->options->partitions || is_in_a_partition(t, u->node))
             json_array_append_new(nodes, show_node_json(u->node, cluster));
     json_out_print_all(cmd_source(), json_pack("{s:o, s:o}", "sinfo", groups, "nodes", nodes),
                        t->options->yaml, out);
-    rows_done(&r);
+    node_rows_done(&r);
 }
 
 void table_print(struct table *t, const char *cluster, struct str *out)

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "cmd/sinfo/options.h"
-#include "cmd/sinfo/rows.h"
+#include "show/node_rows.h"
 
 struct table {
     const struct options *options;
@@ -17,7 +17,7 @@ struct table {
     struct pb_fields needs; /* of NodeRecord */
     struct arena arena;     /* for the answers, which must stay until the end */
     VEC(const Pb__PartRecord *) parts;
-    VEC(struct rows_unit) units;
+    VEC(struct node_rows_unit) units;
 };
 
 void table_init(struct table *t, const struct options *o); /* reports what is wrong with formats */

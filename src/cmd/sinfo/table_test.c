@@ -257,8 +257,8 @@ static void test_every_column(void **state)
 {
     for (size_t i = 0; i < DRAWS; i++) {
         struct cluster *c = draw();
-        for (size_t k = 0; k < rows_table.count; k++) {
-            const char *name = rows_table.fields[k].name;
+        for (size_t k = 0; k < node_columns.count; k++) {
+            const char *name = node_columns.fields[k].name;
             _cleanup_free_ char *alone = mem_printf("-a -h -O %s:60", name);
             _cleanup_free_ char *both = mem_printf("-a -e -h -O NodeList:90,%s:60", name);
             _cleanup_free_ char *sorted = mem_printf("-a -h -O NodeList:90,Partition -S -%s", name);
@@ -312,6 +312,24 @@ static void test_malformed(void **state)
 static char conf_file[] = "/tmp/sluice-table-XXXXXX";
 
 /* JSON names the cluster. */
+static void test_filters(void **state)
+{
+    Pb__NodeRecord idle = PB__NODE_RECORD__INIT, silent = idle, drained = idle;
+    struct options o = {.responding = true};
+    idle.state = silent.state = drained.state = PB__NODE_BASE__NODE_IDLE;
+    silent.no_respond = 1;
+    drained.drain = 1;
+    drained.reason = "disk";
+    assert_true(options_match(&o, &idle));
+    assert_false(options_match(&o, &silent));
+    o = (struct options){.dead = true};
+    assert_false(options_match(&o, &idle));
+    assert_true(options_match(&o, &silent));
+    o = (struct options){.reasons = true};
+    assert_false(options_match(&o, &idle));
+    assert_true(options_match(&o, &drained));
+}
+
 static int make_conf(void **state)
 {
     static const char text[] = "ClusterName=test\nSlurmctldHost=ctl\n";
@@ -329,10 +347,9 @@ static int remove_conf(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options),
-        cmocka_unit_test(test_every_column),
-        cmocka_unit_test(test_size),
-        cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_options), cmocka_unit_test(test_every_column),
+        cmocka_unit_test(test_size),    cmocka_unit_test(test_malformed),
+        cmocka_unit_test(test_filters),
     };
     cmd_start("sinfo");
     return cmocka_run_group_tests(tests, make_conf, remove_conf);

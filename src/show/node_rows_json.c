@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/sinfo/json.h"
+#include "show/node_rows.h"
 
 #include "base/mem.h"
 #include "show/json_out.h"
@@ -19,13 +19,13 @@ static json_t *counts(int64_t allocated, int64_t idle, int64_t total)
                      (json_int_t)total);
 }
 
-static void put_range(json_t *o, const struct row *row, enum range which)
+static void put_range(json_t *o, const struct node_row *row, enum node_range which)
 {
     put(o, "minimum", json_integer(row->least[which]));
     put(o, "maximum", json_integer(row->most[which]));
 }
 
-static json_t *range(const struct row *row, enum range which)
+static json_t *range(const struct node_row *row, enum node_range which)
 {
     json_t *o = json_object();
     put_range(o, row, which);
@@ -47,7 +47,7 @@ static json_t *host_array(const struct hostlist *list)
     return array;
 }
 
-static json_t *nodes(const struct row *row)
+static json_t *nodes(const struct node_row *row)
 {
     json_t *o = counts(row->nodes_alloc, row->nodes_idle, row->nodes);
     put(o, "hostnames", host_array(row->hostnames));
@@ -56,7 +56,7 @@ static json_t *nodes(const struct row *row)
     return o;
 }
 
-static json_t *cpus(const struct row *row)
+static json_t *cpus(const struct node_row *row)
 {
     uint32_t most = row->part->max_cpus_per_node;
     bool unlimited = most == 0 || most == UINT32_MAX;
@@ -67,7 +67,7 @@ static json_t *cpus(const struct row *row)
     return o;
 }
 
-static json_t *memory(const struct row *row)
+static json_t *memory(const struct node_row *row)
 {
     json_t *o = range(row, RANGE_MEMORY);
     int64_t least = row->node ? row->least[RANGE_FREE] : -1;
@@ -85,7 +85,7 @@ static json_t *reason(const Pb__NodeRecord *n)
                      json_out_text(there && n->has_reason_uid ? names_user(n->reason_uid) : ""));
 }
 
-json_t *json_row(const struct row *row, const char *cluster)
+json_t *node_rows_json(const struct node_row *row, const char *cluster)
 {
     static const Pb__NodeRecord none = PB__NODE_RECORD__INIT;
     const Pb__NodeRecord *n = row->node ? row->node : &none;

@@ -4,6 +4,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -15,7 +16,7 @@
 #include "show/listing.h"
 
 /* Quantities that differ between the nodes of a line: the least and the most. */
-enum range {
+enum node_range {
     RANGE_CPUS,
     RANGE_SOCKETS,
     RANGE_CORES,
@@ -28,7 +29,7 @@ enum range {
     RANGE_COUNT
 };
 
-struct row {
+struct node_row {
     const Pb__PartRecord *part;
     size_t part_index;
     const Pb__NodeRecord *node; /* the first; NULL: none */
@@ -40,33 +41,36 @@ struct row {
 };
 
 /* A node, or several that are alike in all that is shown. */
-struct rows_unit {
+struct node_rows_unit {
     const Pb__NodeRecord *node; /* the first */
     struct hostlist *names;     /* NULL: it alone */
     int64_t count;
-    VEC(struct row *) in; /* which lines have it */
+    VEC(struct node_row *) in; /* which lines have it */
 };
 
-extern const struct listing_table rows_table;
+extern const struct listing_table node_columns;
 
-struct rows {
-    VEC(struct row *) list;
-    struct row_index *by_key;
+struct node_rows {
+    VEC(struct node_row *) list;
+    struct node_row_index *by_key;
     bool exact;
     bool by_node;                  /* each node and partition has a line: units of one node */
     bool hosts;                    /* host names are shown or sorted by: units of one node */
     const struct listing *listing; /* whose columns decide */
 };
 /* Adds to the line whose columns show the same, or a new one. In a line that several partitions
- * share a node counts once. The unit stays where it is until rows_done(). */
-void rows_add(struct rows *r, const Pb__PartRecord *part, size_t part_index, struct rows_unit *u);
+ * share a node counts once. The unit stays where it is until node_rows_done(). */
+void node_rows_add(struct node_rows *r, const Pb__PartRecord *part, size_t part_index,
+                   struct node_rows_unit *u);
 /* A line for a partition without nodes. */
-void rows_add_empty(struct rows *r, const Pb__PartRecord *part, size_t part_index);
-void rows_done(struct rows *r);
+void node_rows_add_empty(struct node_rows *r, const Pb__PartRecord *part, size_t part_index);
+void node_rows_done(struct node_rows *r);
 
 /* Whether a column is about partitions. */
-bool rows_show_partition(const struct listing *l);
+bool node_rows_show_partition(const struct listing *l);
 /* Whether columns or keys are each node's own, so that units of several nodes would not do. */
-bool rows_show_hosts(const struct listing *l);
+bool node_rows_show_hosts(const struct listing *l);
 /* The fields of NodeRecord that columns and keys are made of. */
-struct pb_fields rows_needs(const struct listing *l);
+struct pb_fields node_rows_needs(const struct listing *l);
+/* A line as JSON, which the caller owns: what its nodes add up to, and its partition. */
+json_t *node_rows_json(const struct node_row *row, const char *cluster);

@@ -8,9 +8,7 @@
 #include <string.h>
 
 #include "base/timefmt.h"
-#include "cli/cmd.h"
-#include "cmd/sinfo/options.h"
-#include "cmd/sinfo/rows.h"
+#include "show/node_rows.h"
 #include "show/test_titles.h"
 
 #define NODES 5
@@ -47,18 +45,18 @@ static int setup(void **state)
 static void expect(const char *format, bool by_node, bool exact, const char *text)
 {
     _cleanup_str_ struct str out = STR_INIT;
-    struct rows_unit units[NODES];
+    struct node_rows_unit units[NODES];
     struct listing l;
-    struct rows r = {.by_node = by_node, .exact = exact, .listing = &l, .hosts = true};
-    listing_init(&l, &rows_table);
+    struct node_rows r = {.by_node = by_node, .exact = exact, .listing = &l, .hosts = true};
+    listing_init(&l, &node_columns);
     listing_set_letters(&l, format);
     listing_set_sort(&l, "#P,-t");
     for (size_t i = 0; i < NODES; i++)
-        units[i] = (struct rows_unit){.node = &nodes[i], .count = 1};
+        units[i] = (struct node_rows_unit){.node = &nodes[i], .count = 1};
     for (size_t i = 0; i < 4; i++)
-        rows_add(&r, &debug, 0, &units[i]);
+        node_rows_add(&r, &debug, 0, &units[i]);
     for (size_t i = 0; i < NODES; i++)
-        rows_add(&r, &all, 1, &units[i]);
+        node_rows_add(&r, &all, 1, &units[i]);
     vec_foreach (&r.list, row)
         listing_measure(&l, *row);
     vec_foreach (&r.list, row)
@@ -67,7 +65,7 @@ static void expect(const char *format, bool by_node, bool exact, const char *tex
     assert_string_equal(str_cstr(&out), text);
     for (size_t i = 0; i < NODES; i++)
         vec_done(&units[i].in);
-    rows_done(&r);
+    node_rows_done(&r);
     listing_done(&l);
 }
 
@@ -104,14 +102,14 @@ static void test_partition_without_nodes(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
     struct listing l;
-    struct rows r = {.listing = &l};
-    listing_init(&l, &rows_table);
+    struct node_rows r = {.listing = &l};
+    listing_init(&l, &node_columns);
     listing_set_letters(&l, "%P|%D|%t|%N|%c|%E|%f|%O|%e|%F");
-    rows_add_empty(&r, &all, 0);
+    node_rows_add_empty(&r, &all, 0);
     listing_add(&l, r.list.data[0]);
     listing_print_rows(&l, &out);
     assert_string_equal(str_cstr(&out), "long|0|n/a||0|none|n/a|N/A|N/A|0/0/0/0\n");
-    rows_done(&r);
+    node_rows_done(&r);
     listing_done(&l);
 }
 
@@ -213,20 +211,8 @@ static const struct title long_names[] = {
 
 static void test_titles(void **state)
 {
-    check_titles(&rows_table, letters, sizeof(letters) / sizeof(letters[0]), true);
-    check_titles(&rows_table, long_names, sizeof(long_names) / sizeof(long_names[0]), false);
-}
-
-static void test_filters(void **state)
-{
-    struct options o = {.responding = true};
-    assert_true(options_match(&o, &nodes[0]));
-    assert_false(options_match(&o, &nodes[4]));
-    o = (struct options){.dead = true};
-    assert_false(options_match(&o, &nodes[0]));
-    o = (struct options){.reasons = true};
-    assert_false(options_match(&o, &nodes[0]));
-    assert_true(options_match(&o, &nodes[3]));
+    check_titles(&node_columns, letters, sizeof(letters) / sizeof(letters[0]), true);
+    check_titles(&node_columns, long_names, sizeof(long_names) / sizeof(long_names[0]), false);
 }
 
 int main(void)
@@ -235,8 +221,6 @@ int main(void)
         cmocka_unit_test_setup(test_lines, setup),
         cmocka_unit_test_setup(test_partition_without_nodes, setup),
         cmocka_unit_test(test_titles),
-        cmocka_unit_test_setup(test_filters, setup),
     };
-    cmd_start("sinfo");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/sinfo/rows.h"
+#include "show/node_rows.h"
 
 #include <string.h>
 
@@ -16,8 +16,8 @@ enum field_class { OF_PART, OF_NODE, OF_NAME, OF_RANGE, OF_SUM };
 /* By these sinfo chooses and groups, whatever it shows. */
 #define ROWS_NEEDS "state drain completing no_respond fail reason partitions reserved maint"
 
-struct row_index {
-    struct row *row;
+struct node_row_index {
+    struct node_row *row;
     char *key;
     UT_hash_handle hh;
 };
@@ -31,7 +31,7 @@ static const char *availability(const Pb__PartRecord *part)
     return str_case_eq(part->state, "INACTIVE") ? "inact" : "down";
 }
 
-static const char *node_counts(const struct row *row, bool all, struct str *out)
+static const char *node_counts(const struct node_row *row, bool all, struct str *out)
 {
     str_printf(out, "%lld/%lld", (long long)row->nodes_alloc, (long long)row->nodes_idle);
     if (all)
@@ -40,7 +40,7 @@ static const char *node_counts(const struct row *row, bool all, struct str *out)
     return str_cstr(out);
 }
 
-static const char *cpu_counts(const struct row *row, struct str *out)
+static const char *cpu_counts(const struct node_row *row, struct str *out)
 {
     str_printf(out, "%lld/%lld/%lld/%lld", (long long)row->cpus_alloc, (long long)row->cpus_idle,
                (long long)(row->cpus - row->cpus_alloc - row->cpus_idle), (long long)row->cpus);
@@ -55,20 +55,21 @@ static const char *count_or_unlimited(uint32_t count, struct str *out)
     return str_cstr(out);
 }
 
-static void put_least(const struct row *row, enum range which, struct str *out)
+static void put_least(const struct node_row *row, enum node_range which, struct str *out)
 {
     str_printf(out, "%lld%s", (long long)row->least[which],
                row->most[which] > row->least[which] ? "+" : "");
 }
 
-static struct listing_value ranged(const struct row *row, enum range which, struct str *out)
+static struct listing_value ranged(const struct node_row *row, enum node_range which,
+                                   struct str *out)
 {
     put_least(row, which, out);
     return (struct listing_value){
         .kind = LISTING_RANKED, .text = str_cstr(out), .number = row->least[which]};
 }
 
-static const char *sockets_cores_threads(const struct row *row, struct str *out)
+static const char *sockets_cores_threads(const struct node_row *row, struct str *out)
 {
     put_least(row, RANGE_SOCKETS, out);
     str_putc(out, ':');
@@ -86,7 +87,7 @@ static void put_load(int64_t centi, struct str *out)
         str_printf(out, "%lld.%02lld", (long long)centi / 100, (long long)centi % 100);
 }
 
-static const char *cpu_load(const struct row *row, struct str *out)
+static const char *cpu_load(const struct node_row *row, struct str *out)
 {
     put_load(row->node ? row->least[RANGE_LOAD] : -1, out);
     if (row->least[RANGE_LOAD] != row->most[RANGE_LOAD]) {
@@ -104,7 +105,7 @@ static void put_free(int64_t mib, struct str *out)
         str_printf(out, "%lld", (long long)mib);
 }
 
-static const char *free_memory(const struct row *row, struct str *out)
+static const char *free_memory(const struct node_row *row, struct str *out)
 {
     put_free(row->node ? row->least[RANGE_FREE] : -1, out);
     if (row->least[RANGE_FREE] != row->most[RANGE_FREE]) {
@@ -190,7 +191,7 @@ static const char *hosts(struct hostlist *list, const char *one, struct str *out
     return str_cstr(out);
 }
 
-static struct listing_value node_list(const struct row *row, struct str *out)
+static struct listing_value node_list(const struct node_row *row, struct str *out)
 {
     const char *first = row->node ? row->node->name : "";
     return (struct listing_value){
@@ -212,7 +213,7 @@ static const char *address_of(const Pb__NodeRecord *n)
 #define FIELD(id, name, letter, title, status, class, needs, value, help)                          \
     static struct listing_value get_##id(const void *record, struct str *out)                      \
     {                                                                                              \
-        const struct row *row = record;                                                            \
+        const struct node_row *row = record;                                                       \
         const Pb__PartRecord *part = row->part;                                                    \
         const Pb__NodeRecord *node = row->node;                                                    \
         (void)out;                                                                                 \
@@ -220,13 +221,13 @@ static const char *address_of(const Pb__NodeRecord *n)
         (void)node;                                                                                \
         return value;                                                                              \
     }
-#include "cmd/sinfo/fields.def"
+#include "show/node_columns.def"
 #undef FIELD
 
 static const struct listing_field fields[] = {
 #define FIELD(id, name, letter, title, status, class, needs, value, help)                          \
     {name, letter, title, get_##id, help},
-#include "cmd/sinfo/fields.def"
+#include "show/node_columns.def"
 #undef FIELD
 };
 static const struct {
@@ -234,17 +235,17 @@ static const struct {
     const char *needs;
 } traits[] = {
 #define FIELD(id, name, letter, title, status, class, needs, value, help) {class, needs},
-#include "cmd/sinfo/fields.def"
+#include "show/node_columns.def"
 #undef FIELD
 };
-const struct listing_table rows_table = {fields, sizeof(fields) / sizeof(fields[0]), "node"};
+const struct listing_table node_columns = {fields, sizeof(fields) / sizeof(fields[0]), "node"};
 
 static enum field_class class_of(const struct listing_field *f)
 {
     return traits[f - fields].class;
 }
 
-bool rows_show_partition(const struct listing *l)
+bool node_rows_show_partition(const struct listing *l)
 {
     vec_foreach (&l->columns, c)
         if (c->field && class_of(c->field) == OF_PART)
@@ -252,7 +253,7 @@ bool rows_show_partition(const struct listing *l)
     return false;
 }
 
-bool rows_show_hosts(const struct listing *l)
+bool node_rows_show_hosts(const struct listing *l)
 {
     vec_foreach (&l->columns, c)
         if (c->field && class_of(c->field) == OF_NAME)
@@ -268,7 +269,7 @@ static void add_needs(struct pb_fields *needs, const struct listing_field *f)
     pb_fields_add(needs, &pb__node_record__descriptor, traits[f - fields].needs);
 }
 
-struct pb_fields rows_needs(const struct listing *l)
+struct pb_fields node_rows_needs(const struct listing *l)
 {
     struct pb_fields needs = {0};
     pb_fields_add(&needs, &pb__node_record__descriptor, ROWS_NEEDS);
@@ -294,8 +295,8 @@ static void measure(const Pb__NodeRecord *n, int64_t value[RANGE_COUNT])
     value[RANGE_FREE] = n->has_free_mem_mib ? (int64_t)n->free_mem_mib : -1;
 }
 
-static void put_key_value(const struct rows *r, const struct listing_field *f,
-                          const struct row *single, struct str *key)
+static void put_key_value(const struct node_rows *r, const struct listing_field *f,
+                          const struct node_row *single, struct str *key)
 {
     enum field_class class = class_of(f);
     if (class == OF_SUM || (class == OF_RANGE && !r->exact))
@@ -310,23 +311,24 @@ static void put_key_value(const struct rows *r, const struct listing_field *f,
 }
 
 /* Nodes with the same key share a line: what is shown is the same, whatever they are sorted by. */
-static void put_key(const struct rows *r, const struct row *single, struct str *key)
+static void put_key(const struct node_rows *r, const struct node_row *single, struct str *key)
 {
     vec_foreach (&r->listing->columns, c)
         if (c->field)
             put_key_value(r, c->field, single, key);
 }
 
-static struct row *new_row(struct rows *r, const Pb__PartRecord *part, size_t part_index)
+static struct node_row *new_row(struct node_rows *r, const Pb__PartRecord *part, size_t part_index)
 {
-    struct row *row = mem_new(struct row);
+    struct node_row *row = mem_new(struct node_row);
     row->part = part;
     row->part_index = part_index;
     vec_push(&r->list, row);
     return row;
 }
 
-static void count_unit(const struct rows *r, struct row *row, const struct rows_unit *u)
+static void count_unit(const struct node_rows *r, struct node_row *row,
+                       const struct node_rows_unit *u)
 {
     const Pb__NodeRecord *n = u->node;
     int64_t value[RANGE_COUNT];
@@ -358,10 +360,10 @@ static void count_unit(const struct rows *r, struct row *row, const struct rows_
     }
 }
 
-static struct row *new_unit_row(struct rows *r, const Pb__PartRecord *part, size_t part_index,
-                                const Pb__NodeRecord *node)
+static struct node_row *new_unit_row(struct node_rows *r, const Pb__PartRecord *part,
+                                     size_t part_index, const Pb__NodeRecord *node)
 {
-    struct row *row = new_row(r, part, part_index);
+    struct node_row *row = new_row(r, part, part_index);
     row->node = node;
     row->names = r->by_node && !r->hosts ? NULL : hostlist_new();
     row->hostnames = r->hosts ? hostlist_new() : NULL;
@@ -370,18 +372,18 @@ static struct row *new_unit_row(struct rows *r, const Pb__PartRecord *part, size
 }
 
 /* The line whose columns show the same, or a new one. */
-static struct row *find_row(struct rows *r, const Pb__PartRecord *part, size_t part_index,
-                            const Pb__NodeRecord *node)
+static struct node_row *find_row(struct node_rows *r, const Pb__PartRecord *part, size_t part_index,
+                                 const Pb__NodeRecord *node)
 {
-    struct row single = {.part = part, .part_index = part_index, .node = node, .nodes = 1};
-    struct row_index *found = NULL;
+    struct node_row single = {.part = part, .part_index = part_index, .node = node, .nodes = 1};
+    struct node_row_index *found = NULL;
     _cleanup_str_ struct str key = STR_INIT;
     measure(node, single.least);
     measure(node, single.most);
     put_key(r, &single, &key);
     HASH_FIND(hh, r->by_key, str_cstr(&key), key.len, found);
     if (!found) {
-        found = mem_new(struct row_index);
+        found = mem_new(struct node_row_index);
         size_t len = key.len;
         found->key = str_take(&key);
         found->row = new_unit_row(r, part, part_index, node);
@@ -390,10 +392,11 @@ static struct row *find_row(struct rows *r, const Pb__PartRecord *part, size_t p
     return found->row;
 }
 
-void rows_add(struct rows *r, const Pb__PartRecord *part, size_t part_index, struct rows_unit *u)
+void node_rows_add(struct node_rows *r, const Pb__PartRecord *part, size_t part_index,
+                   struct node_rows_unit *u)
 {
-    struct row *row = r->by_node ? new_unit_row(r, part, part_index, u->node)
-                                 : find_row(r, part, part_index, u->node);
+    struct node_row *row = r->by_node ? new_unit_row(r, part, part_index, u->node)
+                                      : find_row(r, part, part_index, u->node);
     vec_foreach (&u->in, other)
         if (*other == row)
             return;
@@ -402,14 +405,14 @@ void rows_add(struct rows *r, const Pb__PartRecord *part, size_t part_index, str
     count_unit(r, row, u);
 }
 
-void rows_add_empty(struct rows *r, const Pb__PartRecord *part, size_t part_index)
+void node_rows_add_empty(struct node_rows *r, const Pb__PartRecord *part, size_t part_index)
 {
     new_row(r, part, part_index);
 }
 
-void rows_done(struct rows *r)
+void node_rows_done(struct node_rows *r)
 {
-    struct row_index *i, *next;
+    struct node_row_index *i, *next;
     HASH_ITER (hh, r->by_key, i, next) {
         HASH_DEL(r->by_key, i);
         free(i->key);
