@@ -27,6 +27,7 @@ struct part_of { /* a part of the operations, kept apart from the program */
 };
 
 struct constraint {
+    uint32_t holders;
     char *text;
     VEC(struct op) ops;
     VEC(struct part_of) parts; /* what the brackets hold, or the counts outside of them */
@@ -35,7 +36,7 @@ struct constraint {
 
 void constraint_free(struct constraint *con)
 {
-    if (!con)
+    if (!con || --con->holders > 0)
         return;
     vec_foreach (&con->parts, p)
         vec_done(&p->ops);
@@ -43,6 +44,13 @@ void constraint_free(struct constraint *con)
     vec_done(&con->ops);
     free(con->text);
     free(con);
+}
+
+struct constraint *constraint_share(struct constraint *con)
+{
+    if (con)
+        con->holders++;
+    return con;
 }
 
 /* --- reading -----------------------------------------------------------------------------------
@@ -235,6 +243,7 @@ static int read_all(struct reader *r)
 int constraint_parse(const char *expr, const char *option, struct constraint **out, struct err *err)
 {
     struct constraint *con = mem_new(struct constraint);
+    con->holders = 1;
     con->text = mem_strdup(expr);
     struct reader r = {.con = con, .option = option, .at = con->text, .err = err};
     int rc = read_all(&r);

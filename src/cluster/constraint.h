@@ -26,6 +26,8 @@ struct constraint;
 int constraint_parse(const char *expr, const char *option, struct constraint **out,
                      struct err *err);
 void constraint_free(struct constraint *con);
+/* For another holder, who frees it, too. NULL for NULL. */
+struct constraint *constraint_share(struct constraint *con);
 /* Of --batch, one node: -ERR_FEATURE, it has counts or brackets, or a name that the --constraint
  * (NULL: there is none) does not have. */
 int constraint_check_host(const struct constraint *con, const struct constraint *all,

@@ -80,6 +80,17 @@ void gres_wants_done(struct gres_wants *wants)
     vec_done(&wants->list);
 }
 
+void gres_wants_copy(const struct gres_wants *from, struct gres_wants *to)
+{
+    *to = (struct gres_wants){0};
+    vec_foreach (&from->list, w) {
+        struct gres_want copy = *w;
+        copy.name = mem_strdup(w->name);
+        copy.type = mem_strdup(w->type);
+        vec_push(&to->list, copy);
+    }
+}
+
 static uint64_t mask_of(const struct cluster *c, const char *name, const char *type)
 {
     uint64_t mask = 0;

@@ -68,6 +68,8 @@ enum gres_scope { GRES_PER_NODE, GRES_PER_TASK, GRES_PER_JOB };
 int gres_parse(const struct cluster *c, const char *text, enum gres_scope scope,
                struct gres_wants *wants, struct err *err);
 void gres_wants_done(struct gres_wants *wants);
+void gres_wants_copy(const struct gres_wants *from,
+                     struct gres_wants *to); /* 'to' is overwritten */
 /* -ERR_GRES: one of them is of no node. Such a request is understood, and has to wait: nodes that
  * had it may have gone since it was taken. */
 int gres_check_known(const struct cluster *c, const struct gres_wants *wants, struct err *err);

@@ -56,6 +56,13 @@ void license_needs_done(struct license_needs *n)
     vec_done(&n->list);
 }
 
+void license_needs_copy(const struct license_needs *from, struct license_needs *to)
+{
+    *to = (struct license_needs){0};
+    vec_foreach (&from->list, need)
+        vec_push(&to->list, ((struct license_need){mem_strdup(need->name), need->count, need->at}));
+}
+
 int license_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     return license_needs_possible(c, &j->want.licenses, err);

@@ -41,6 +41,8 @@ void license_done(struct licenses *l);
 int license_read(const struct cluster *c, const char *text, struct license_needs *out,
                  struct err *err);
 void license_needs_done(struct license_needs *n);
+/* 'to' is overwritten. */
+void license_needs_copy(const struct license_needs *from, struct license_needs *to);
 /* Whether there are ever as many; -ERR_LICENSE. */
 int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err);
 int license_possible(const struct cluster *c, const struct job *j, struct err *err);

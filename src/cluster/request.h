@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the planner needs to know of a job: numbers and sets, made from its spec by job_read_spec().
- */
+/* What a job asks for, as numbers and sets: parsed from its spec, and completed for a partition. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,12 +8,13 @@
 #include "base/bitset.h"
 #include "base/idset.h"
 #include "cluster/constraint.h"
+#include "cluster/dist.h"
 #include "cluster/gres.h"
 #include "cluster/license.h"
 #include "proto/job.pb-c.h"
 
 struct cluster;
-struct job;
+struct part;
 
 struct job_rank { /* what its priority is made of besides */
     bool given;   /* by a person or an external scheduler: the priority is not made of factors */
@@ -63,7 +63,8 @@ struct request {
 };
 
 void request_done(struct request *r);
-/* Its CPUs and its devices have to be near each other. */
+/* Its CPUs and its devices have to be near each other. A job that has whole nodes, or shares its
+ * cores with others, has no choice of CPUs. */
 bool request_is_bound(const struct request *r);
 
 #define REQUEST_SIZES_MAX (1u << 20) /* the greatest node count of a list, */
@@ -72,14 +73,27 @@ bool request_is_bound(const struct request *r);
 /* "1,3-9:2": the node counts of a list that is not longer than that. -ERR_NODE_COUNT. */
 int request_parse_sizes(const char *text, struct idset *out, struct err *err);
 
-/* More memory than any node can have: with less, products do not wrap. -ERR_NODE_CONFIG. */
-int request_check_memory(const Pb__JobSpec *s, struct err *err);
-/* Sockets, cores and threads. */
-void request_read_cores(const struct cluster *c, struct request *r, const Pb__JobSpec *s);
-/* What says of what kind its nodes are and where they lie (request_place.c). -ERR_FEATURE. */
-int request_read_place(struct request *r, const Pb__JobSpec *s, struct err *err);
+struct request_gpus { /* wanted of each node, of each task, and in all */
+    uint64_t node, task, job;
+};
 
-/* Generic resources, when tasks, CPUs and memory have been read: GPUs may bring more of them.
- * -ERR_GRES. */
-int request_read_gres(const struct cluster *c, const struct job *j, struct request *r,
-                      const Pb__JobSpec *s, struct err *err);
+/* A JobSpec with each of its texts parsed: the same in all partitions. */
+struct parsed_request {
+    struct request request; /* without what a partition gives */
+    struct request_gpus gpus;
+    struct dist dist;                    /* empty when --distribution is not valid */
+    unsigned mail;                       /* JOB_MAIL_*; 0 when --mail-type is not valid */
+    uint32_t warn_signal, warn_sec;      /* --signal: so many seconds before the limit; 0: none */
+    bool warn_batch;                     /* to the script alone */
+    bool has_valid_dist, has_valid_mail; /* a stored job goes on without what is not valid */
+};
+
+/* -ERR_NO_NODE, -ERR_NODE_COUNT, -ERR_NODE_CONFIG, -ERR_FEATURE, -ERR_GRES, -ERR_LICENSE; 'out' is
+ * untouched then. */
+int request_parse(const struct cluster *c, const Pb__JobSpec *s, struct parsed_request *out,
+                  struct err *err);
+void request_parsed_done(struct parsed_request *p);
+/* The request of a job in that partition (NULL: in none), with its defaults and the cluster's.
+ * 'last': it is not needed for another partition, and nothing is copied. */
+void request_complete(const struct cluster *c, const struct part *part, const Pb__JobSpec *s,
+                      struct parsed_request *p, bool last, struct request *out);
