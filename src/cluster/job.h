@@ -147,9 +147,9 @@ Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena);
 /* The job asks for what its spec says: request_parse() and job_set_request(). A failure leaves it
  * as it was. */
 int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
-/* In each of its partitions; 'parsed' is used up. */
+/* In each of its partitions. keep: 'parsed' is needed again; else it is used up. */
 void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *spec,
-                     struct parsed_request *parsed);
+                     struct parsed_request *parsed, bool keep);
 /* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
 void job_set_sharing(const struct cluster *c, struct job *j);
 

@@ -59,12 +59,12 @@ static void read_faces(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
 }
 
 void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *s,
-                     struct parsed_request *p)
+                     struct parsed_request *p, bool keep)
 {
     uint32_t count = several_count(j);
     for (uint32_t i = 0; i < count; i++) {
         several_enter(j, i);
-        set_request(c, j, s, p, i + 1 == count);
+        set_request(c, j, s, p, !keep && i + 1 == count);
     }
     several_leave(j);
     read_faces(j, s, j->limit_sec);
@@ -97,7 +97,7 @@ int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *s, 
     struct parsed_request parsed;
     int rc = request_parse(c, s, &parsed, err);
     if (rc == 0)
-        job_set_request(c, j, s, &parsed);
+        job_set_request(c, j, s, &parsed, false);
     return rc;
 }
 

@@ -49,7 +49,7 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         if (rc != 0)
             return;
         keep_step(j, r->step);
-        submit_remember(c, j, key);
+        submit_admit(c, j, key);
         j->trial = spec.has_immediate && spec.immediate;
         job_announce(c->cluster, j);
     }

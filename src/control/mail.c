@@ -45,11 +45,10 @@ static bool is_address(const char *text, size_t len)
            !memchr(text, '|', len);
 }
 
-int mail_check(const Pb__JobSpec *spec, struct err *err)
+int mail_check(const Pb__JobSpec *spec, bool has_valid_type, struct err *err)
 {
     const char *user = spec->mail_user;
-    unsigned mail;
-    if (spec->mail_type && !mail_parse(spec->mail_type, &mail))
+    if (!has_valid_type)
         return err_set(err, -ERR_PARSE, "--mail-type=%s: an unknown type of event",
                        spec->mail_type);
     for (const char *s = user; s && *s; s++)

@@ -1,40 +1,54 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A request on its way to be a job: what is checked of it, when it is one, and its place in the
- * queue. submit.c, but for the last one.
+ * The stages in which a request becomes a job (submit.c), and those of them that a change of a job
+ * and --test-only go through as well.
  */
 #pragma once
 
 #include "control/internal.h"
 
-/* Pending: into its queue, or out of it with a reason. */
-void submit_enqueue(struct control *c, struct job *j);
-/* Its priority when it states one; its time limit, or what the partition gives to those that state
- * none. */
-void submit_fill_given(struct job *j, const Pb__JobSpec *spec);
-int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
-/* Whether there may be so many jobs and elements more. */
-int submit_check_count(const struct control *c, size_t more, struct err *err);
-int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
-                          struct err *err);
-/* --cpu-freq as given, or NULL. -ERR_PARSE; -ERR_ACCESS: CpuFreqGovernors has not got it. */
-int submit_check_freq(const struct control *c, const char *text, struct err *err);
-int submit_check_possible(struct control *c, struct job *j, struct err *err);
-/* How long it waits for few switches: no longer than max_switch_wait lets. */
-void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);
+/* --- a new job --------------------------------------------------------------------------------
+ */
+
 /* A submission seen before: the same job. NULL: it is new, and *key is that of its request. */
 struct job *submit_find_repeated(struct control *c, const struct caller *who, bool batch,
                                  const Pb__JobSpec *spec, uint64_t *key);
-/* A job that nobody knows yet; or ENV_SUBMIT_LATER. may_wait: it is accepted though it is unfit,
- * see struct job. */
+/* All stages but the last one: a job that nobody knows yet; or ENV_SUBMIT_LATER. may_wait: it is
+ * accepted though it is unfit, see struct job. */
 int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, bool may_wait, struct job **out,
                     struct err *err);
-/* It is there to stay. */
-void submit_remember(struct control *c, struct job *j, uint64_t key);
-/* Of a job that nobody has been told of: its number is the next one's. */
+/* The last stage: it is there to stay, and queued. */
+void submit_admit(struct control *c, struct job *j, uint64_t key);
+/* Instead: its number is the next one's. */
 void submit_forget(struct control *c, struct job *j);
+uint32_t submit_next_id(struct control *c); /* of a new job */
 /* Under which a repeated request is found: of the user whose job it is to be. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 
-uint32_t submit_next_id(struct control *c); /* of a new job */
+/* --- stages ------------------------------------------------------------------------------------
+ */
+
+/* What the site's job_submit plugins say to a submission or a change of a job (j; else NULL). *spec
+ * becomes what they make of it, in the arena. payload may be NULL. What they say to the user is in
+ * c->said. ENV_SUBMIT_LATER: the request is to leave no trace, and gets no reply: it will come
+ * again. */
+int submit_consult_plugins(struct control *c, const struct caller *who, const struct job *j,
+                           const Pb__JobPayload *payload, Pb__JobSpec *spec, struct arena *arena,
+                           struct err *err);
+/* Whether there may be so many jobs and elements more. */
+int submit_check_count(const struct control *c, size_t more, struct err *err);
+/* Its priority when it states one; its time limit, or what the partition gives to those that state
+ * none; its request in its partitions. For 'keep' see job_set_request(). */
+void submit_complete_job(const struct control *c, struct job *j, const Pb__JobSpec *spec,
+                         struct parsed_request *parsed, bool keep);
+/* How long it waits for few switches: no longer than max_switch_wait lets. */
+void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);
+/* --cpu-freq as given, or NULL. -ERR_PARSE; -ERR_ACCESS: CpuFreqGovernors has not got it. */
+int submit_check_freq(const struct control *c, const char *text, struct err *err);
+int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
+                          struct err *err);
+int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
+int submit_check_possible(struct control *c, struct job *j, struct err *err);
+/* Pending: into its queue, or out of it with a reason. */
+void submit_enqueue(struct control *c, struct job *j);

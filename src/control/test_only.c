@@ -16,12 +16,15 @@
 struct trial {
     uint32_t number; /* that it would have */
     uint32_t uid, gid;
-    struct job_packed spec; /* as it would be stored, in the partitions that take it */
-    char *said;             /* by the site's job_submit; NULL: nothing */
-    char *waits;            /* for something else than its turn; NULL: for nothing */
-    size_t next;            /* where in the names of its partitions the next one is; */
-    unsigned asked;         /* so many have been looked at */
-    struct job_copy guest;  /* in the one before */
+    struct job_packed spec;       /* as it would be stored, in the partitions that take it */
+    char *said;                   /* by the site's job_submit; NULL: nothing */
+    char *waits;                  /* for something else than its turn; NULL: for nothing */
+    VEC(char *) parts;            /* names of the partitions that take it */
+    size_t next;                  /* of these; */
+    unsigned looked_at;           /* so many were there and have been looked at */
+    struct parsed_request parsed; /* the same in all of them */
+    bool is_parsed;               /* in the cluster as it is now */
+    struct job_copy guest;        /* in the one before */
     bool is_guest;
     /* The best of its partitions so far; at_sec 0: none. */
     struct why_start best;
@@ -31,7 +34,7 @@ struct trial {
     const char *unforeseen; /* or what keeps it there, nobody knows until when; NULL: neither */
 };
 
-static void guest_done(struct trial *t)
+static void drop_guest(struct trial *t)
 {
     if (t->is_guest)
         relax_done(&t->guest);
@@ -40,12 +43,15 @@ static void guest_done(struct trial *t)
 
 void test_only_begin_anew(struct trial *t)
 {
-    guest_done(t);
+    drop_guest(t);
     select_done(&t->best.where);
     t->best = (struct why_start){0};
     t->refusal.code = 0;
     t->unforeseen = NULL;
-    t->next = t->asked = 0;
+    t->next = t->looked_at = 0;
+    if (t->is_parsed)
+        request_parsed_done(&t->parsed);
+    t->is_parsed = false;
 }
 
 void test_only_free(struct trial *t)
@@ -54,6 +60,9 @@ void test_only_free(struct trial *t)
         return;
     test_only_begin_anew(t);
     job_packed_done(&t->spec);
+    vec_foreach (&t->parts, name)
+        free(*name);
+    vec_done(&t->parts);
     free(t->said);
     free(t->waits);
     free(t);
@@ -62,7 +71,7 @@ void test_only_free(struct trial *t)
 /* --- the request ---------------------------------------------------------------------------------
  */
 
-static char *what_it_waits_for(struct control *c, struct job *j, const Pb__JobSpec *spec)
+static char *describe_wait(struct control *c, struct job *j, const Pb__JobSpec *spec)
 {
     if (j->held)
         return mem_strdup("it would be held until it is released (scontrol release)");
@@ -75,7 +84,7 @@ static char *what_it_waits_for(struct control *c, struct job *j, const Pb__JobSp
     return mem_printf("it would wait for other jobs (%s)%s", spec->dependency, never);
 }
 
-void test_only_ask(struct control *c, uint64_t call, const struct caller *who, struct job *j)
+void test_only_begin(struct control *c, uint64_t call, const struct caller *who, struct job *j)
 {
     struct trial *t = mem_new(struct trial);
     _cleanup_arena_ struct arena arena;
@@ -86,7 +95,12 @@ void test_only_ask(struct control *c, uint64_t call, const struct caller *who, s
     t->uid = j->uid;
     t->gid = j->gid;
     t->said = c->said.len ? mem_strdup(str_cstr(&c->said)) : NULL;
-    t->waits = what_it_waits_for(c, j, spec);
+    t->waits = describe_wait(c, j, spec);
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        vec_push(&t->parts, mem_strdup(j->part->conf.name));
+    }
+    several_leave(j);
     several_format(j, &names);
     spec->partition = names.len ? (char *)str_cstr(&names) : (char *)j->part->conf.name;
     job_repack(&t->spec, &spec->base);
@@ -105,20 +119,15 @@ static void refuse_first(struct trial *t, const struct err *err)
 }
 
 /* The next one of the list that is still there; NULL: no more. */
-static struct part *next_part(struct control *c, struct trial *t, const char *names)
+static struct part *find_next_part(struct control *c, struct trial *t)
 {
     struct part *p = NULL;
-    while (names[t->next] && !p && t->asked < PARTS_MOST) {
-        const char *at = names + t->next;
-        size_t len = strcspn(at, ",");
-        _cleanup_free_ char *name = mem_strndup(at, len);
-        p = cluster_find_part(c->cluster, name);
-        t->next += len + (at[len] == ',');
-    }
+    while (t->next < t->parts.len && !p && t->looked_at < PARTS_MOST)
+        p = cluster_find_part(c->cluster, t->parts.data[t->next++]);
     return p;
 }
 
-/* As a submission would make it, in the partition alone. */
+/* The stages of a submission from 'parse' on, in the partition alone. */
 static int make_guest(struct control *c, struct trial *t, struct part *p, const Pb__JobSpec *spec,
                       struct err *err)
 {
@@ -132,10 +141,12 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
                       .submit_at = now,
                       .eligible_at = now};
     t->is_guest = true;
-    submit_fill_given(j, spec);
-    int rc = job_read_spec(c->cluster, j, spec, err);
-    if (rc == 0)
-        rc = submit_check_limits(c, j, true, err);
+    int rc = t->is_parsed ? 0 : request_parse(c->cluster, spec, &t->parsed, err);
+    if (rc != 0)
+        return rc;
+    t->is_parsed = true;
+    submit_complete_job(c, j, spec, &t->parsed, true);
+    rc = submit_check_limits(c, j, true, err);
     if (rc == 0)
         rc = resv_check_job(c, j, spec, err);
     if (rc != 0)
@@ -148,7 +159,7 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
     return 0;
 }
 
-static void ask(struct control *c, struct trial *t)
+static void begin_search(struct control *c, struct trial *t)
 {
     struct why_question q = {.guest = &t->guest.job,
                              .key = several_key(&t->guest.job),
@@ -167,10 +178,10 @@ static bool begin_next(struct control *c, struct trial *t)
         arena_unpack(&arena, &pb__job_spec__descriptor, t->spec.data, t->spec.len);
     for (;;) {
         struct err err = {0};
-        struct part *p = next_part(c, t, spec->partition);
+        struct part *p = find_next_part(c, t);
         if (!p)
             return false;
-        guest_done(t);
+        drop_guest(t);
         if (p->conf.state == CONF_PART_DOWN || p->conf.state == CONF_PART_INACTIVE)
             t->unforeseen = why_sentence(WHY_PART_DOWN);
         else if (make_guest(c, t, p, spec, &err) != 0)
@@ -178,13 +189,13 @@ static bool begin_next(struct control *c, struct trial *t)
         else
             break;
     }
-    ask(c, t);
-    t->asked++;
+    begin_search(c, t);
+    t->looked_at++;
     return true;
 }
 
 /* Nodes that could serve it and are not usable; of those that it requires when it does. */
-static void explain_down(struct control *c, const struct job *j, struct err *err)
+static void explain_unusable_nodes(struct control *c, const struct job *j, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
     _cleanup_bitset_ struct bitset *set =
@@ -217,7 +228,7 @@ static bool is_better(const struct control *c, const struct trial *t, const stru
     return is_before(c, t->guest.job.part, t->part);
 }
 
-static void take_answer(struct control *c, struct trial *t)
+static void keep_result(struct control *c, struct trial *t)
 {
     const struct why_start *s = why_start(c->why.now);
     struct err err = {0};
@@ -230,7 +241,7 @@ static void take_answer(struct control *c, struct trial *t)
         t->part = t->guest.job.part;
         t->needed_sec = deadline_needed_sec(&t->guest.job);
     } else if (s->rule == WHY_UNUSABLE || s->rule == WHY_REQUIRED) {
-        explain_down(c, &t->guest.job, &err);
+        explain_unusable_nodes(c, &t->guest.job, &err);
         refuse_first(t, &err);
     } else if (s->rule != WHY_BAD) {
         t->unforeseen = why_sentence(s->rule);
@@ -242,7 +253,8 @@ static void take_answer(struct control *c, struct trial *t)
 /* --- the answer ----------------------------------------------------------------------------------
  */
 
-static const char *note_of(const struct control *c, const struct trial *t, const Pb__JobSpec *spec)
+static const char *choose_note(const struct control *c, const struct trial *t,
+                               const Pb__JobSpec *spec)
 {
     int64_t at = t->best.at_sec, deadline = spec->deadline_at_sec;
     if (spec->has_deadline_at_sec && deadline > 0 && t->needed_sec > deadline - at)
@@ -251,15 +263,15 @@ static const char *note_of(const struct control *c, const struct trial *t, const
         return "not before that; how much later depends on the jobs that wait before it";
     if (t->best.makes_room)
         return "as soon as jobs of a lower tier have made room for it";
-    if (spec->partition[t->next] && at > control_wall(c))
+    if (t->next < t->parts.len && at > control_wall(c))
         return "or sooner, in another of its partitions";
     if (at - control_wall(c) > FAR_SEC)
         return "or sooner: jobs before it have no time limit";
     return NULL;
 }
 
-static void put_place(struct control *c, const struct trial *t, Pb__SubmitReply *r,
-                      struct arena *arena)
+static void put_allocation(struct control *c, const struct trial *t, Pb__SubmitReply *r,
+                           struct arena *arena)
 {
     _cleanup_hostlist_ struct hostlist *names = hostlist_new();
     _cleanup_str_ struct str nodes = STR_INIT;
@@ -276,7 +288,7 @@ static void put_place(struct control *c, const struct trial *t, Pb__SubmitReply 
     r->has_start_not_before = r->start_not_before = t->best.bound;
 }
 
-static void answer(struct control *c, uint64_t call, const struct trial *t)
+static void send_reply(struct control *c, uint64_t call, const struct trial *t)
 {
     Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
     _cleanup_arena_ struct arena arena;
@@ -285,8 +297,8 @@ static void answer(struct control *c, uint64_t call, const struct trial *t)
         arena_unpack(&arena, &pb__job_spec__descriptor, t->spec.data, t->spec.len);
     const char *note = t->waits ? t->waits : t->unforeseen;
     if (!t->waits && t->best.at_sec) {
-        put_place(c, t, &r, &arena);
-        note = note_of(c, t, spec);
+        put_allocation(c, t, &r, &arena);
+        note = choose_note(c, t, spec);
     } else if (!note && t->refusal.code) {
         control_refuse(c, call, &t->refusal);
         return;
@@ -306,12 +318,12 @@ bool test_only_step(struct control *c, const struct why_call *call)
 {
     struct trial *t = call->trial;
     if (t->waits || (!c->why.now && !begin_next(c, t))) {
-        answer(c, call->call, t);
+        send_reply(c, call->call, t);
         return false;
     }
     if (why_step(c->why.now, control_wall(c)))
         return true;
-    take_answer(c, t);
+    keep_result(c, t);
     why_free(take_ptr(c->why.now));
     return true;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * --test-only: when and where a job would start as the queue is, of which nothing is kept. It is a
- * job for the moment of the request alone, in which all is checked that is checked of a submission;
- * then its request stands in the line of why.h, and the planner is asked of a guest that is made of
- * it: nobody else sees it, and it has a number that the next job may get.
+ * --test-only: when and where a job would start as the queue is, of which nothing is kept. The
+ * request goes through the stages of a submission (submit.h), and the job is forgotten before it is
+ * queued. Its request stands in the line of why.h: for each of its partitions the planner looks for
+ * a start of a guest, a job that nobody else sees, with a number that the next job may get.
  */
 #pragma once
 
 #include "control/internal.h"
 
 /* Of one that nobody knows yet; it is gone afterwards. */
-void test_only_ask(struct control *c, uint64_t call, const struct caller *who, struct job *j);
+void test_only_begin(struct control *c, uint64_t call, const struct caller *who, struct job *j);
 /* Of the first in the line. False: it is answered. */
 bool test_only_step(struct control *c, const struct why_call *call);
 void test_only_begin_anew(struct trial *t); /* what it knows of the cluster is of before */
