@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "cmd/sprio/fields.h"
 #include "cmd/sprio/options.h"
+#include "show/prio_columns.h"
 
 struct list {
     const struct options *options;
@@ -23,7 +23,7 @@ static void set_format(struct list *l, const Pb__PrioWeights *weights)
     _cleanup_str_ struct str bytes = STR_INIT, format = STR_INIT;
     pb_pack(&weights->base, &bytes);
     l->weights = arena_unpack(&l->arena, &pb__prio_weights__descriptor, bytes.data, bytes.len);
-    fields_format(l->weights, o->norm, o->long_format, o->users, &format);
+    prio_columns_format(l->weights, o->norm, o->long_format, o->users, &format);
     listing_set_letters(&l->listing, o->format ? o->format : str_cstr(&format));
     l->bad_sort = !listing_set_sort(&l->listing, o->sort ? o->sort : "i");
 }
@@ -43,7 +43,7 @@ static int on_part(void *ctx, const ProtobufCMessage *message, struct err *err)
     if (part->weights && !l->weights)
         set_format(l, part->weights);
     for (size_t i = 0; i < part->n_jobs && l->weights; i++) {
-        struct fields_view view = {part->jobs[i], l->weights, cmd_conf()->cluster_name};
+        struct prio_columns_view view = {part->jobs[i], l->weights, cmd_conf()->cluster_name};
         l->seen++;
         if (in_partition(l->options, view.job))
             listing_add(&l->listing, &view);
@@ -88,7 +88,7 @@ static int show(struct list *l)
         listing_print_header(&l->listing, cmd_out());
     }
     if (o->weights) {
-        struct fields_view view = {NULL, l->weights, cmd_conf()->cluster_name};
+        struct prio_columns_view view = {NULL, l->weights, cmd_conf()->cluster_name};
         listing_add(&l->listing, &view);
     }
     listing_print_rows(&l->listing, cmd_out());
@@ -104,7 +104,7 @@ int main(int argc, char **argv)
     if (args_leave(&options_table, &o.common, &status))
         return status;
     struct list l = {.options = &o};
-    listing_init(&l.listing, &fields_prio);
+    listing_init(&l.listing, &prio_columns);
     l.listing.report = cmd_error;
     arena_init(&l.arena, 0);
     if (load(&l, &err) < 0) {

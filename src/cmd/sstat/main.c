@@ -11,9 +11,9 @@
 #include "base/step_id.h"
 #include "cli/cmd.h"
 #include "cluster/usage.h"
-#include "cmd/sstat/fields.h"
 #include "cmd/sstat/options.h"
 #include "loop/loop.h"
+#include "show/usage_columns.h"
 
 /* One step, and what its nodes say. */
 struct asked {
@@ -45,14 +45,14 @@ static void put_step_name(uint32_t job_id, uint32_t step_id, struct str *out)
 static void print(const struct asked *a, const Pb__Usage *usage, const char *nodes,
                   const char *pids)
 {
-    struct fields_view view = {.step = a->step,
-                               .usage = usage,
-                               .nodes = nodes,
-                               .pids = pids,
-                               .first_node = a->step->layout[0]->node,
-                               .no_convert = a->options->no_convert};
+    struct usage_columns_view view = {.step = a->step,
+                                      .usage = usage,
+                                      .nodes = nodes,
+                                      .pids = pids,
+                                      .first_node = a->step->layout[0]->node,
+                                      .no_convert = a->options->no_convert};
 
-    fields_print(&a->options->fields, &view, cmd_out());
+    usage_columns_print(&a->options->fields, &view, cmd_out());
 }
 
 static void put_pids(const Pb__StepUsage *m, struct str *out)
@@ -244,13 +244,13 @@ int main(int argc, char **argv)
     if (args_leave(&options_table, &o.common, &status))
         return status;
     if (o.help_format) {
-        fields_print_names(cmd_out());
+        usage_columns_print_names(cmd_out());
         options_done(&o);
         return cmd_flush();
     }
     loop = loop_new(0);
     if (!o.no_header)
-        fields_print_header(&o.fields, cmd_out());
+        usage_columns_print_header(&o.fields, cmd_out());
     for (size_t i = 0; i < o.ids.len && status >= 0; i++) {
         int one = show(&o, loop, &o.ids.data[i]);
         status = one < 0 ? one : status | one;

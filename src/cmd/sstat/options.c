@@ -44,7 +44,7 @@ static int add_fields(struct options *o, const char *list)
 {
     struct err err = {0};
 
-    if (fields_add(&o->fields, list, &err) == 0)
+    if (usage_columns_add(&o->fields, list, &err) == 0)
         return 0;
     cmd_error("%s", err.text);
     return 2;
@@ -81,7 +81,7 @@ static int set_option(void *ctx, int id, const char *value)
         break;
     case ID_pidformat:
         o->pids = true;
-        return add_fields(o, FIELDS_PIDS);
+        return add_fields(o, USAGE_COLUMNS_PIDS);
     default:
         break;
     }
@@ -102,11 +102,11 @@ int options_parse(struct options *o, int argc, char **argv)
         cmd_error("You didn't give me any jobs to stat.");
         return 2;
     }
-    return o->fields.columns.len ? 0 : add_fields(o, FIELDS_DEFAULT);
+    return o->fields.columns.len ? 0 : add_fields(o, USAGE_COLUMNS_DEFAULT);
 }
 
 void options_done(struct options *o)
 {
-    fields_done(&o->fields);
+    usage_columns_done(&o->fields);
     vec_done(&o->ids);
 }

@@ -6,13 +6,13 @@
 
 #include "base/vec.h"
 #include "cli/args.h"
-#include "cmd/sstat/fields.h"
 #include "proto/step.pb-c.h"
+#include "show/usage_columns.h"
 
 struct options {
     struct args_common common;
     bool all_steps, no_header, no_convert, pids, help_format;
-    struct fields fields;
+    struct usage_columns fields;
     VEC(Pb__StepId) ids; /* each once */
 };
 

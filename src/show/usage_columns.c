@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/sstat/fields.h"
+#include "show/usage_columns.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,19 +25,19 @@ enum { MOST, LEAST };
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-static uint32_t tasks(const struct fields_view *v)
+static uint32_t tasks(const struct usage_columns_view *v)
 {
     if (v->usage->tasks)
         return v->usage->tasks;
     return v->step->num_tasks ? v->step->num_tasks : 1;
 }
 
-static uint64_t average(const struct fields_view *v, uint64_t sum)
+static uint64_t average(const struct usage_columns_view *v, uint64_t sum)
 {
     return sum / tasks(v);
 }
 
-static uint64_t total_cpu(const struct fields_view *v)
+static uint64_t total_cpu(const struct usage_columns_view *v)
 {
     return v->usage->user_usec + v->usage->sys_usec;
 }
@@ -55,7 +55,7 @@ static void put_number(uint64_t number, struct str *out)
 }
 
 /* In the largest unit in which it is a whole number. */
-static void put_size(const struct fields_view *v, uint64_t size, struct str *out)
+static void put_size(const struct usage_columns_view *v, uint64_t size, struct str *out)
 {
     static const char units[] = "KMGTPE";
     int unit = -1;
@@ -69,12 +69,12 @@ static void put_size(const struct fields_view *v, uint64_t size, struct str *out
         str_putc(out, units[unit]);
 }
 
-static void put_kib(const struct fields_view *v, uint64_t kib, struct str *out)
+static void put_kib(const struct usage_columns_view *v, uint64_t kib, struct str *out)
 {
     put_size(v, kib > UINT64_MAX / 1024 ? UINT64_MAX : kib * 1024, out);
 }
 
-static void put_id(const struct fields_view *v, struct str *out)
+static void put_id(const struct usage_columns_view *v, struct str *out)
 {
     char name[STEP_ID_TEXT_MAX];
     str_puts(out, step_id_text(v->step->job_id, v->step->step_id, name));
@@ -82,7 +82,7 @@ static void put_id(const struct fields_view *v, struct str *out)
 
 enum freq_part { FREQ_MIN, FREQ_MAX, FREQ_GOVERNOR };
 
-static void put_freq(const struct fields_view *v, enum freq_part part, struct str *out)
+static void put_freq(const struct usage_columns_view *v, enum freq_part part, struct str *out)
 {
     struct conf_freq f = {0};
 
@@ -94,7 +94,7 @@ static void put_freq(const struct fields_view *v, enum freq_part part, struct st
         conf_freq_put(part == FREQ_MIN ? f.min : f.max, out);
 }
 
-static const Pb__UsageMark *mark_of(const struct fields_view *v, enum _Pb__UsageKind kind,
+static const Pb__UsageMark *mark_of(const struct usage_columns_view *v, enum _Pb__UsageKind kind,
                                     int which)
 {
     static const Pb__UsageMark none = PB__USAGE_MARK__INIT;
@@ -108,7 +108,7 @@ static const Pb__UsageMark *mark_of(const struct fields_view *v, enum _Pb__Usage
     return &none;
 }
 
-static void put_kind(const struct fields_view *v, enum _Pb__UsageKind kind, uint64_t value,
+static void put_kind(const struct usage_columns_view *v, enum _Pb__UsageKind kind, uint64_t value,
                      struct str *out)
 {
     if (kind == CPU)
@@ -119,13 +119,13 @@ static void put_kind(const struct fields_view *v, enum _Pb__UsageKind kind, uint
         put_size(v, value, out);
 }
 
-static void put_mark(const struct fields_view *v, enum _Pb__UsageKind kind, int which,
+static void put_mark(const struct usage_columns_view *v, enum _Pb__UsageKind kind, int which,
                      struct str *out)
 {
     put_kind(v, kind, mark_of(v, kind, which)->value, out);
 }
 
-static void put_node(const struct fields_view *v, enum _Pb__UsageKind kind, int which,
+static void put_node(const struct usage_columns_view *v, enum _Pb__UsageKind kind, int which,
                      struct str *out)
 {
     const char *node = mark_of(v, kind, which)->node;
@@ -133,7 +133,7 @@ static void put_node(const struct fields_view *v, enum _Pb__UsageKind kind, int 
     str_puts(out, node ? node : v->first_node);
 }
 
-static void put_task(const struct fields_view *v, enum _Pb__UsageKind kind, int which,
+static void put_task(const struct usage_columns_view *v, enum _Pb__UsageKind kind, int which,
                      struct str *out)
 {
     put_number(mark_of(v, kind, which)->task, out);
@@ -141,14 +141,14 @@ static void put_task(const struct fields_view *v, enum _Pb__UsageKind kind, int 
 
 /* --- the same as TRES ------------------------------------------------------------------------ */
 
-typedef uint64_t tres_value(const struct fields_view *v, enum _Pb__UsageKind kind);
+typedef uint64_t tres_value(const struct usage_columns_view *v, enum _Pb__UsageKind kind);
 
 static const struct {
     const char *name;
     enum _Pb__UsageKind kind;
 } tres_in[] = {{"fs/disk", READ}, {"mem", RSS}, {"pages", PAGES}, {"vmem", VSIZE}};
 
-static uint64_t tres_total(const struct fields_view *v, enum _Pb__UsageKind kind)
+static uint64_t tres_total(const struct usage_columns_view *v, enum _Pb__UsageKind kind)
 {
     switch (kind) {
     case CPU:
@@ -166,22 +166,22 @@ static uint64_t tres_total(const struct fields_view *v, enum _Pb__UsageKind kind
     }
 }
 
-static uint64_t tres_average(const struct fields_view *v, enum _Pb__UsageKind kind)
+static uint64_t tres_average(const struct usage_columns_view *v, enum _Pb__UsageKind kind)
 {
     return average(v, tres_total(v, kind));
 }
 
-static uint64_t tres_most(const struct fields_view *v, enum _Pb__UsageKind kind)
+static uint64_t tres_most(const struct usage_columns_view *v, enum _Pb__UsageKind kind)
 {
     return mark_of(v, kind, MOST)->value;
 }
 
-static uint64_t tres_least(const struct fields_view *v, enum _Pb__UsageKind kind)
+static uint64_t tres_least(const struct usage_columns_view *v, enum _Pb__UsageKind kind)
 {
     return mark_of(v, kind, LEAST)->value;
 }
 
-static void put_in(const struct fields_view *v, tres_value *value, struct str *out)
+static void put_in(const struct usage_columns_view *v, tres_value *value, struct str *out)
 {
     str_puts(out, "cpu=");
     put_cpu(value(v, CPU), out);
@@ -192,8 +192,8 @@ static void put_in(const struct fields_view *v, tres_value *value, struct str *o
     }
 }
 
-static void put_where(const struct fields_view *v, enum _Pb__UsageKind kind, int which, bool node,
-                      struct str *out)
+static void put_where(const struct usage_columns_view *v, enum _Pb__UsageKind kind, int which,
+                      bool node, struct str *out)
 {
     if (node)
         put_node(v, kind, which, out);
@@ -201,7 +201,7 @@ static void put_where(const struct fields_view *v, enum _Pb__UsageKind kind, int
         put_task(v, kind, which, out);
 }
 
-static void put_in_where(const struct fields_view *v, int which, bool node, struct str *out)
+static void put_in_where(const struct usage_columns_view *v, int which, bool node, struct str *out)
 {
     str_puts(out, "cpu=");
     put_where(v, CPU, which, node, out);
@@ -213,13 +213,13 @@ static void put_in_where(const struct fields_view *v, int which, bool node, stru
     }
 }
 
-static void put_out(const struct fields_view *v, tres_value *value, struct str *out)
+static void put_out(const struct usage_columns_view *v, tres_value *value, struct str *out)
 {
     str_puts(out, "energy=0,fs/disk=");
     put_size(v, value(v, WRITE), out);
 }
 
-static void put_out_where(const struct fields_view *v, int which, bool node, struct str *out)
+static void put_out_where(const struct usage_columns_view *v, int which, bool node, struct str *out)
 {
     if (node)
         str_printf(out, "energy=%s,", v->first_node);
@@ -229,29 +229,29 @@ static void put_out_where(const struct fields_view *v, int which, bool node, str
 
 /* --- columns --------------------------------------------------------------------------------- */
 
-struct field {
+struct usage_field {
     const char *name;
     int width;
-    void (*put)(const struct fields_view *v, struct str *out);
+    void (*put)(const struct usage_columns_view *v, struct str *out);
 };
 
 #define FIELD(id, name, letter, width, value, help)                                                \
-    static void field_##id(const struct fields_view *v, struct str *out)                           \
+    static void field_##id(const struct usage_columns_view *v, struct str *out)                    \
     {                                                                                              \
         value;                                                                                     \
     }
-#include "cmd/sstat/fields.def"
+#include "show/usage_columns.def"
 #undef FIELD
 
-static const struct field fields[] = {
+static const struct usage_field fields[] = {
 #define FIELD(id, name, letter, width, value, help) {name, width, field_##id},
-#include "cmd/sstat/fields.def"
+#include "show/usage_columns.def"
 #undef FIELD
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 /* The first that begins so. */
-static const struct field *find(const char *name, size_t len)
+static const struct usage_field *find(const char *name, size_t len)
 {
     for (size_t i = 0; len && i < FIELDS; i++)
         if (!strncasecmp(fields[i].name, name, len))
@@ -259,11 +259,11 @@ static const struct field *find(const char *name, size_t len)
     return NULL;
 }
 
-int fields_add(struct fields *f, const char *list, struct err *err)
+int usage_columns_add(struct usage_columns *f, const char *list, struct err *err)
 {
     while (*list) {
         size_t len = strcspn(list, ","), name_len = strcspn(list, ",%");
-        struct fields_column column = {.field = find(list, name_len)};
+        struct usage_columns_column column = {.field = find(list, name_len)};
 
         if (len && !column.field)
             return err_set(err, -ERR_PARSE, "Invalid field requested: \"%.*s\"", (int)name_len,
@@ -272,7 +272,7 @@ int fields_add(struct fields *f, const char *list, struct err *err)
             long width = list[name_len] == '%' ? strtol(list + name_len + 1, NULL, 10) : 0;
 
             column.width =
-                width && labs(width) <= FIELDS_WIDTH_MAX ? (int)width : column.field->width;
+                width && labs(width) <= USAGE_COLUMNS_WIDTH_MAX ? (int)width : column.field->width;
             vec_push(&f->columns, column);
         }
         list += len;
@@ -281,13 +281,13 @@ int fields_add(struct fields *f, const char *list, struct err *err)
     return 0;
 }
 
-void fields_done(struct fields *f)
+void usage_columns_done(struct usage_columns *f)
 {
     vec_done(&f->columns);
 }
 
 /* Of a value that is cut the last place is a '+'; of a title it is not. */
-static void put_cell(const struct fields *f, size_t i, const char *text, bool title,
+static void put_cell(const struct usage_columns *f, size_t i, const char *text, bool title,
                      struct str *out)
 {
     int width = f->columns.data[i].width;
@@ -307,7 +307,7 @@ static void put_cell(const struct fields *f, size_t i, const char *text, bool ti
     str_putc(out, ' ');
 }
 
-void fields_print_header(const struct fields *f, struct str *out)
+void usage_columns_print_header(const struct usage_columns *f, struct str *out)
 {
     for (size_t i = 0; i < f->columns.len; i++)
         put_cell(f, i, f->columns.data[i].field->name, true, out);
@@ -322,7 +322,8 @@ void fields_print_header(const struct fields *f, struct str *out)
     str_putc(out, '\n');
 }
 
-void fields_print(const struct fields *f, const struct fields_view *v, struct str *out)
+void usage_columns_print(const struct usage_columns *f, const struct usage_columns_view *v,
+                         struct str *out)
 {
     struct str value = STR_INIT;
 
@@ -335,7 +336,7 @@ void fields_print(const struct fields *f, const struct fields_view *v, struct st
     str_done(&value);
 }
 
-void fields_print_names(struct str *out)
+void usage_columns_print_names(struct str *out)
 {
     for (size_t i = 0; i < FIELDS; i++) {
         bool last = i % NAMES_A_LINE == NAMES_A_LINE - 1 || i + 1 == FIELDS;

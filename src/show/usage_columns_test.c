@@ -7,8 +7,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "cli/cmd.h"
-#include "cmd/sstat/fields.h"
+#include "show/usage_columns.h"
 
 /* What sstat of Slurm 22.05.8 prints of a step of three tasks on two nodes; but for the task with
  * the most and the least CPU time, which it prints as a time, and the frequency, which it measures.
@@ -50,7 +49,7 @@ struct fixture {
     Pb__Usage usage;
     Pb__UsageMark most[6], least[6];
     Pb__UsageMark *most_list[6], *least_list[6];
-    struct fields_view view;
+    struct usage_columns_view view;
 };
 
 static void make(struct fixture *f)
@@ -84,31 +83,31 @@ static void make(struct fixture *f)
     f->usage.most = f->most_list;
     f->usage.least = f->least_list;
     f->usage.n_most = f->usage.n_least = 6;
-    f->view = (struct fields_view){.step = &f->step,
-                                   .usage = &f->usage,
-                                   .nodes = "n[1-2]",
-                                   .pids = "30310,30309,30063",
-                                   .first_node = "n1"};
+    f->view = (struct usage_columns_view){.step = &f->step,
+                                          .usage = &f->usage,
+                                          .nodes = "n[1-2]",
+                                          .pids = "30310,30309,30063",
+                                          .first_node = "n1"};
 }
 
 static void expect(const char *format, bool divided, bool closed, const char *head,
                    const char *want, bool no_convert)
 {
-    struct fields f = {.divided = divided, .closed = closed};
+    struct usage_columns f = {.divided = divided, .closed = closed};
     _cleanup_str_ struct str out = STR_INIT;
     struct fixture x;
 
     make(&x);
     x.view.no_convert = no_convert;
-    assert_int_equal(fields_add(&f, format, NULL), 0);
+    assert_int_equal(usage_columns_add(&f, format, NULL), 0);
     if (head) {
-        fields_print_header(&f, &out);
+        usage_columns_print_header(&f, &out);
         assert_string_equal(str_cstr(&out), head);
         str_clear(&out);
     }
-    fields_print(&f, &x.view, &out);
+    usage_columns_print(&f, &x.view, &out);
     assert_string_equal(str_cstr(&out), want);
-    fields_done(&f);
+    usage_columns_done(&f);
 }
 
 static void test_unknown_fields(void **state)
@@ -123,12 +122,12 @@ static void test_unknown_fields(void **state)
     };
 
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-        struct fields f = {0};
+        struct usage_columns f = {0};
         struct err err = {0};
 
-        assert_int_equal(fields_add(&f, bad[i].list, &err), -ERR_PARSE);
+        assert_int_equal(usage_columns_add(&f, bad[i].list, &err), -ERR_PARSE);
         assert_string_equal(err.text, bad[i].text);
-        fields_done(&f);
+        usage_columns_done(&f);
     }
 }
 
@@ -137,8 +136,8 @@ static void test_everything(void **state)
     _cleanup_free_ char *want = mem_printf("%s\n", line), *head = mem_printf("%s\n", title);
     _cleanup_free_ char *closed = mem_printf("%s|\n", line), *both = mem_printf("%s|\n", title);
 
-    expect(FIELDS_DEFAULT, true, false, head, want, false);
-    expect(FIELDS_DEFAULT, true, true, both, closed, false);
+    expect(USAGE_COLUMNS_DEFAULT, true, false, head, want, false);
+    expect(USAGE_COLUMNS_DEFAULT, true, true, both, closed, false);
 }
 
 static void test_columns(void **state)
@@ -151,7 +150,7 @@ static void test_columns(void **state)
            "1.0                 3 \n", false);
     expect("jobid%,,ntasks%0", false, false, NULL, "1.0                 3 \n", false);
     expect("jobid%abc,ntasks%99999", false, false, NULL, "1.0                 3 \n", false);
-    expect(FIELDS_PIDS, false, false,
+    expect(USAGE_COLUMNS_PIDS, false, false,
            "JobID                    Nodelist                 Pids \n"
            "------------ -------------------- -------------------- \n",
            "1.0                        n[1-2]    30310,30309,30063 \n", false);
@@ -170,24 +169,24 @@ static void test_sizes(void **state)
                  {1u << 30, "1T\n"},  {UINT64_MAX, "18446744073709551615\n"}};
 
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct fields f = {.divided = true};
+        struct usage_columns f = {.divided = true};
         _cleanup_str_ struct str out = STR_INIT;
         struct fixture x;
 
         make(&x);
         x.usage.tasks = 1;
         x.usage.rss_kib = cases[i].kib;
-        assert_int_equal(fields_add(&f, "AveRSS", NULL), 0);
-        fields_print(&f, &x.view, &out);
+        assert_int_equal(usage_columns_add(&f, "AveRSS", NULL), 0);
+        usage_columns_print(&f, &x.view, &out);
         assert_string_equal(str_cstr(&out), cases[i].text);
-        fields_done(&f);
+        usage_columns_done(&f);
     }
 }
 
 /* A node that has not looked yet knows of no task. */
 static void test_nothing_is_known(void **state)
 {
-    struct fields f = {.divided = true};
+    struct usage_columns f = {.divided = true};
     _cleanup_str_ struct str out = STR_INIT;
     struct fixture x;
 
@@ -196,17 +195,18 @@ static void test_nothing_is_known(void **state)
     x.step.step_id = 0xfffffffb;
     x.step.num_tasks = 0;
     assert_int_equal(
-        fields_add(&f, "JobID,AveCPU,MaxRSS,MaxRSSNode,MinCPUTask,NTasks,ReqCPUFreq", NULL), 0);
-    fields_print(&f, &x.view, &out);
+        usage_columns_add(&f, "JobID,AveCPU,MaxRSS,MaxRSSNode,MinCPUTask,NTasks,ReqCPUFreq", NULL),
+        0);
+    usage_columns_print(&f, &x.view, &out);
     assert_string_equal(str_cstr(&out), "1.batch|00:00:00|0|n1|0|1|0\n");
-    fields_done(&f);
+    usage_columns_done(&f);
 }
 
 static void test_names(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
 
-    fields_print_names(&out);
+    usage_columns_print_names(&out);
     assert_true(str_starts(str_cstr(&out),
                            "AllocTRES           AveCPU              AveCPUFreq          "
                            "AveDiskRead        \nAveDiskWrite        "));

@@ -8,8 +8,7 @@
 #include <cmocka.h>
 #include <string.h>
 
-#include "cli/cmd.h"
-#include "cmd/sprio/fields.h"
+#include "show/prio_columns.h"
 
 static char *tres_names[] = {"cpu", "mem"};
 static double tres_weights[] = {1000, 500};
@@ -47,9 +46,9 @@ static void prints(const Pb__PrioWeights *w, const Pb__PrioJob *j, bool norm, bo
 {
     struct listing l;
     _cleanup_str_ struct str format = STR_INIT, out = STR_INIT;
-    struct fields_view view = {j, w, "c"};
-    fields_format(w, norm, all, all, &format);
-    listing_init(&l, &fields_prio);
+    struct prio_columns_view view = {j, w, "c"};
+    prio_columns_format(w, norm, all, all, &format);
+    listing_init(&l, &prio_columns);
     listing_set_letters(&l, str_cstr(&format));
     listing_print_header(&l, &out);
     assert_string_equal(str_cstr(&out), header);
@@ -122,9 +121,9 @@ static void test_mismatch(void **state)
     Pb__PrioJob j = make_job(tres);
     struct listing l;
     _cleanup_str_ struct str out = STR_INIT;
-    struct fields_view view = {&j, &w, "c"};
+    struct prio_columns_view view = {&j, &w, "c"};
     w.n_tres_name = 1;
-    listing_init(&l, &fields_prio);
+    listing_init(&l, &prio_columns);
     listing_set_letters(&l, "%t|%T|%c");
     listing_add(&l, &view);
     listing_print_rows(&l, &out);
@@ -140,6 +139,5 @@ int main(void)
         cmocka_unit_test(test_nothing_has_a_weight),
         cmocka_unit_test(test_mismatch),
     };
-    cmd_start("sprio");
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/sprio/fields.h"
+#include "show/prio_columns.h"
 
 #include "show/listing_value.h"
 #include "show/names.h"
@@ -30,7 +30,7 @@ static const char *fraction(const Pb__PrioJob *job, struct str *out)
 }
 
 /* "cpu=1000,mem=25" */
-static const char *tres(const struct fields_view *view, bool times_weight, struct str *out)
+static const char *tres(const struct prio_columns_view *view, bool times_weight, struct str *out)
 {
     const Pb__PrioWeights *w = view->weights;
     for (size_t i = 0; i < view->job->n_tres; i++) {
@@ -48,7 +48,7 @@ static const char *tres(const struct fields_view *view, bool times_weight, struc
 #define FIELD(id, name, letter, title, value, line, help)                                          \
     static struct listing_value get_##id(const void *record, struct str *out)                      \
     {                                                                                              \
-        const struct fields_view *view = record;                                                   \
+        const struct prio_columns_view *view = record;                                             \
         const Pb__PrioJob *job = view->job;                                                        \
         const Pb__PrioWeights *w = view->weights;                                                  \
         (void)out;                                                                                 \
@@ -57,16 +57,16 @@ static const char *tres(const struct fields_view *view, bool times_weight, struc
             return line;                                                                           \
         return value;                                                                              \
     }
-#include "cmd/sprio/fields.def"
+#include "show/prio_columns.def"
 #undef FIELD
 
 static const struct listing_field prio_fields[] = {
 #define FIELD(id, name, letter, title, value, line, help) {name, letter, title, get_##id, help},
-#include "cmd/sprio/fields.def"
+#include "show/prio_columns.def"
 #undef FIELD
 };
-const struct listing_table fields_prio = {prio_fields, sizeof(prio_fields) / sizeof(prio_fields[0]),
-                                          "job"};
+const struct listing_table prio_columns = {prio_fields,
+                                           sizeof(prio_fields) / sizeof(prio_fields[0]), "job"};
 
 static void add(struct str *out, bool wanted, bool normalised, char letter)
 {
@@ -78,7 +78,8 @@ static void add(struct str *out, bool wanted, bool normalised, char letter)
         str_printf(out, " %%.10%c", letter - 'a' + 'A');
 }
 
-void fields_format(const Pb__PrioWeights *w, bool normalised, bool all, bool users, struct str *out)
+void prio_columns_format(const Pb__PrioWeights *w, bool normalised, bool all, bool users,
+                         struct str *out)
 {
     str_puts(out, "%.15i %9r");
     if (users || all)

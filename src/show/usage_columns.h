@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The columns of sstat: which there are, and a step as a line of them. */
+/* What steps use as columns: which there are, and a step as a line of them. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,7 +10,7 @@
 #include "proto/step.pb-c.h"
 #include "proto/usage.pb-c.h"
 
-#define FIELDS_DEFAULT                                                                             \
+#define USAGE_COLUMNS_DEFAULT                                                                      \
     "JobID,MaxVMSize,MaxVMSizeNode,MaxVMSizeTask,AveVMSize,MaxRSS,MaxRSSNode,MaxRSSTask,AveRSS,"   \
     "MaxPages,MaxPagesNode,MaxPagesTask,AvePages,MinCPU,MinCPUNode,MinCPUTask,AveCPU,NTasks,"      \
     "AveCPUFreq,ReqCPUFreqMin,ReqCPUFreqMax,ReqCPUFreqGov,ConsumedEnergy,MaxDiskRead,"             \
@@ -19,10 +19,10 @@
     "TRESUsageInMin,TRESUsageInMinNode,TRESUsageInMinTask,TRESUsageInTot,TRESUsageOutAve,"         \
     "TRESUsageOutMax,TRESUsageOutMaxNode,TRESUsageOutMaxTask,TRESUsageOutMin,"                     \
     "TRESUsageOutMinNode,TRESUsageOutMinTask,TRESUsageOutTot"
-#define FIELDS_PIDS "JobID,Nodelist,Pids"
-#define FIELDS_WIDTH_MAX 4096
+#define USAGE_COLUMNS_PIDS "JobID,Nodelist,Pids"
+#define USAGE_COLUMNS_WIDTH_MAX 4096
 
-struct fields_view {
+struct usage_columns_view {
     const Pb__StepRecord *step;
     const Pb__Usage *usage;
     const char *nodes, *pids;
@@ -30,20 +30,21 @@ struct fields_view {
     bool no_convert;
 };
 
-struct field;
-struct fields_column {
-    const struct field *field;
+struct usage_field;
+struct usage_columns_column {
+    const struct usage_field *field;
     int width; /* negative: left justified */
 };
-struct fields {
-    VEC(struct fields_column) columns;
+struct usage_columns {
+    VEC(struct usage_columns_column) columns;
     bool divided, closed; /* by '|', and with one at the end */
 };
 
 /* Adds a comma list; -ERR_PARSE names the unknown one. */
-int fields_add(struct fields *f, const char *list, struct err *err);
-void fields_done(struct fields *f);
+int usage_columns_add(struct usage_columns *f, const char *list, struct err *err);
+void usage_columns_done(struct usage_columns *f);
 
-void fields_print_header(const struct fields *f, struct str *out);
-void fields_print(const struct fields *f, const struct fields_view *v, struct str *out);
-void fields_print_names(struct str *out); /* --helpformat */
+void usage_columns_print_header(const struct usage_columns *f, struct str *out);
+void usage_columns_print(const struct usage_columns *f, const struct usage_columns_view *v,
+                         struct str *out);
+void usage_columns_print_names(struct str *out); /* --helpformat */
