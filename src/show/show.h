@@ -14,12 +14,14 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "proto/event.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/resv.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "proto/why.pb-c.h"
 
 struct show_style {
     bool oneliner, details;
@@ -46,5 +48,13 @@ void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool title
 
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);
+
+/* What is known of a job. why: of a pending job; NULL: it is not pending. */
+void show_why_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out);
+json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now);
+
+/* A transition of a job or of a node, as one line. */
+void show_event_text(const Pb__Event *event, struct str *out);
+void show_event_json(const Pb__Event *event, struct str *out);
 
 json_t *show_exit_code_json(int32_t wait_status);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* sluice why: of a pending job the controller is asked; all else is in its record. */
-#include "cmd/sluice/why.h"
-
 #include "base/arena.h"
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
+#include "show/json_out.h"
+#include "show/show.h"
 
 #define TRIES 3 /* a job may start between two questions */
 
@@ -85,9 +85,10 @@ int sluice_why(const struct sluice_options *o, const char *text)
     if (rc != 0)
         cmd_error("why %s: %s", text, err.text);
     else if (o->json)
-        why_put_json(f.job, why, f.now, cmd_out());
+        json_out_print(cmd_source(), "why", json_pack("[o]", show_why_json(f.job, why, f.now)),
+                       false, cmd_out());
     else
-        why_put_text(f.job, why, f.now, cmd_out());
+        show_why_text(f.job, why, f.now, cmd_out());
     arena_done(&f.arena);
     int status = cmd_flush();
     return rc == 0 ? status : 1;
