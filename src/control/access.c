@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Who may use a partition, and who for whom. */
+#include "control/access.h"
+
 #include <string.h>
 
 #include "base/hostlist.h"
-#include "control/internal.h"
-#include "control/no.h"
 
 #define GROUP_MAX 256
 
@@ -71,7 +70,7 @@ static int check_access(struct control *c, const struct caller *who, const struc
         return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs of root (DisableRootJobs)",
                        err_text(ERR_ACCESS), p->name);
     if (!in_groups(c, as, p->allow_groups))
-        return no(err, ERR_GROUPS, p->name);
+        return control_set_error(err, ERR_GROUPS, p->name);
     if (!from_host(p, who))
         return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs from host %s (AllocNodes)",
                        err_text(ERR_ACCESS), p->name, who->host ? who->host : "unknown");
@@ -83,7 +82,8 @@ static int find_named(struct control *c, const char *name, struct part **out, st
     *out = *name ? cluster_find_part(c->cluster, name) : cluster_default_part(c->cluster);
     if (*out)
         return 0;
-    return *name ? no(err, ERR_NO_PARTITION, name) : no(err, ERR_NO_DEFAULT_PARTITION, NULL);
+    return *name ? control_set_error(err, ERR_NO_PARTITION, name)
+                 : control_set_error(err, ERR_NO_DEFAULT_PARTITION, NULL);
 }
 
 int access_check_resv(const struct part *p, const char *reservation, struct err *err)
@@ -101,7 +101,7 @@ static int check_part(struct control *c, const struct caller *who, const struct 
 {
     const struct conf_part *conf = &p->conf;
     if (conf->state == CONF_PART_DRAIN || conf->state == CONF_PART_INACTIVE)
-        return no(err, ERR_PARTITION_DOWN, conf->name);
+        return control_set_error(err, ERR_PARTITION_DOWN, conf->name);
     int rc = check_access(c, who, as ? as : who, conf, err);
     return rc == 0 ? access_check_resv(p, spec->reservation, err) : rc;
 }
@@ -156,7 +156,7 @@ int control_part_key(const struct control *c, const char *name, char key[CONTROL
 {
     const struct part *p = cluster_find_part(c->cluster, name);
     if (!p)
-        return no(err, ERR_NO_PARTITION, name);
+        return control_set_error(err, ERR_NO_PARTITION, name);
     if (!p->conf.key)
         return err_set(err, -ERR_RANGE, "partition %s has no key: Key=YES gives it one", name);
     c->env->part_key(c->env->ctx, p->conf.name, p->conf.key_number, key);
@@ -205,7 +205,7 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
     _cleanup_str_ struct str said = STR_INIT;
     struct err first = {0};
     bool twice = false;
-    int rc = name ? 0 : no(err, ERR_NO_PARTITION, spec->partition);
+    int rc = name ? 0 : control_set_error(err, ERR_NO_PARTITION, spec->partition);
     for (; name && rc == 0; name = next_name(&names, arena)) {
         struct part *p;
         struct err why = {0};

@@ -82,6 +82,11 @@ void control_refuse(struct control *c, uint64_t call, const struct err *err)
     c->env->reply_error(c->env->ctx, call, -err->code, err->text);
 }
 
+int control_set_error(struct err *err, int code, const char *detail)
+{
+    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
+}
+
 void control_refuse_code(struct control *c, uint64_t call, int code, const char *detail)
 {
     struct err err = {0};

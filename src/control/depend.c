@@ -18,7 +18,7 @@
 #define DEPTH 1000 /* of a search for circles, in jobs, when DependencyParameters says nothing */
 #define SEARCH_MOST 20000 /* items that a search looks at */
 
-static int no(struct err *err, const char *what, uint32_t job_id)
+static int refuse_item(struct err *err, const char *what, uint32_t job_id)
 {
     return err_set(err, -ERR_DEPENDENCY, "%s: job %u %s", err_text(ERR_DEPENDENCY), job_id, what);
 }
@@ -34,24 +34,26 @@ static int check_item(const struct control *c, const struct caller *who, const s
     if (item->kind == DEPEND_SINGLETON)
         return 0;
     if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
-        return no(err, "does not exist or has been purged", item->job_id);
+        return refuse_item(err, "does not exist or has been purged", item->job_id);
     if (on == j || (a && a == j->array))
-        return no(err, "cannot wait for itself", item->job_id);
+        return refuse_item(err, "cannot wait for itself", item->job_id);
     if (item->element != DEPEND_WHOLE && !a)
-        return no(err, "is not a job array", item->job_id);
+        return refuse_item(err, "is not a job array", item->job_id);
     if (item->element != DEPEND_WHOLE && !idset_has(&a->all, item->element))
-        return no(err, "has no such element", item->job_id);
+        return refuse_item(err, "has no such element", item->job_id);
     item->of_array = a != NULL;
     if (a && j->array && item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE)
         depend_set_corr(item);
     if (a && item->kind == DEPEND_EXPAND)
-        return no(err, "is a job array, which cannot be expanded", item->job_id);
+        return refuse_item(err, "is a job array, which cannot be expanded", item->job_id);
     if (item->kind != DEPEND_EXPAND)
         return 0;
     if (d->items.len > 1)
-        return no(err, "is to be expanded: expand must be the only dependency", item->job_id);
+        return refuse_item(err, "is to be expanded: expand must be the only dependency",
+                           item->job_id);
     if (on->uid != j->uid || on->part != j->part)
-        return no(err, "is to be expanded, and is of another user or partition", item->job_id);
+        return refuse_item(err, "is to be expanded, and is of another user or partition",
+                           item->job_id);
     return 0;
 }
 
@@ -165,7 +167,7 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
             if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
                 continue;
             if (names(item, j))
-                rc = no(err, "would wait for itself", j->id);
+                rc = refuse_item(err, "would wait for itself", j->id);
             find_records(&s, c, item);
         }
         do { /* the next one that waits for something */

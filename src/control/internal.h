@@ -119,7 +119,9 @@ static inline uint64_t control_boot(const struct control *c)
 /* Answers with err_text(code), or the text of err when it has one. */
 void control_refuse(struct control *c, uint64_t call, const struct err *err);
 void control_refuse_code(struct control *c, uint64_t call, int code,
-                         const char *detail);            /* detail may be NULL */
+                         const char *detail); /* detail may be NULL */
+/* The table's text of the code, and the detail behind it. Returns the negative code. */
+int control_set_error(struct err *err, int code, const char *detail);
 void control_done(struct control *c, uint64_t call);     /* replies Empty */
 void control_schedule(struct control *c, struct job *j); /* its next deadline, from its state */
 void control_hold(struct control *c, uint64_t call,
@@ -138,27 +140,6 @@ void control_save_meta(struct control *c);
 void control_save_node(struct control *c, struct node *n);
 bool control_owns(const struct caller *who,
                   const struct job *j); /* owner, operator or administrator */
-
-/* access.c */
-struct part_list { /* used as a VEC */
-    struct part **data;
-    size_t len, room;
-};
-/* The partition asked for, or the default one, when the caller may use it, for himself or as 'as'
- * (NULL: himself). */
-int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
-                     const Pb__JobSpec *spec, struct part **out, struct err *err);
-/* The same of each one of a list: those that do not take the job are left out of spec->partition,
- * with a word to the user in c->said; when none does, that is why. 'keys': a partition with a key
- * takes the job only with it (CORE-080). The caller frees out->data. */
-int access_find_parts(struct control *c, const struct caller *who, const struct caller *as,
-                      Pb__JobSpec *spec, bool keys, struct part_list *out, struct arena *arena,
-                      struct err *err);
-/* A partition with ReqResv=YES takes jobs that name a reservation; NULL, "": it names none. */
-int access_check_resv(const struct part *p, const char *reservation, struct err *err);
-/* Whose job it will be: the caller's, or that of the user an administrator names. */
-int access_identity(struct control *c, const struct caller *who, const Pb__JobSpec *spec,
-                    struct caller *as, struct err *err);
 
 /* start.c */
 void start_plan(struct control *c);

@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/no.h"
 #include "control/private.h"
 #include "control/submit.h"
 #include "sched/place.h"
@@ -60,20 +59,21 @@ static int check_top(struct control *c, const struct caller *who, uint32_t id, s
 {
     const struct job *j = cluster_find_job(c->cluster, id);
     if (!j)
-        return no(err, ERR_NO_JOB, NULL);
+        return control_set_error(err, ERR_NO_JOB, NULL);
     if (!control_owns(who, j))
-        return no(err, private_denial(c, who, j), NULL);
+        return control_set_error(err, private_denial(c, who, j), NULL);
     if (!who->is_operator && !c->conf->sched.enable_user_top)
-        return no(err, ERR_ACCESS,
-                  "scontrol top of ordinary users needs SchedulerParameters=enable_user_top");
+        return control_set_error(
+            err, ERR_ACCESS,
+            "scontrol top of ordinary users needs SchedulerParameters=enable_user_top");
     if (j->state != PB__JOB_STATE__PENDING)
-        return no(err, ERR_NOT_PENDING, NULL);
+        return control_set_error(err, ERR_NOT_PENDING, NULL);
     if (!j->part)
-        return no(err, ERR_NO_PARTITION, j->part_name);
+        return control_set_error(err, ERR_NO_PARTITION, j->part_name);
     if (j->held || j->admin_hold)
-        return no(err, ERR_JOB_HELD, NULL);
+        return control_set_error(err, ERR_JOB_HELD, NULL);
     if (j->several)
-        return no(err, ERR_TRANSITION, "it is in the queues of several partitions");
+        return control_set_error(err, ERR_TRANSITION, "it is in the queues of several partitions");
     return 0;
 }
 
@@ -242,7 +242,7 @@ void control_job_top(struct control *c, uint64_t call, const struct caller *who,
 {
     struct err err = {0};
     size_t count = r->n_job_id;
-    int rc = count ? 0 : no(&err, ERR_NO_JOB, NULL);
+    int rc = count ? 0 : control_set_error(&err, ERR_NO_JOB, NULL);
     if (count > QUEUE_MOST)
         rc = err_set(&err, -ERR_LIMIT, "%s: %d jobs at a time", err_text(ERR_LIMIT), QUEUE_MOST);
     _cleanup_free_ struct job **jobs = mem_new_array(struct job *, count && rc == 0 ? count : 1);
@@ -265,10 +265,11 @@ void control_job_top(struct control *c, uint64_t call, const struct caller *who,
 static int check_waits(const struct job *j, struct err *err)
 {
     if (!j)
-        return no(err, ERR_NO_JOB, NULL);
+        return control_set_error(err, ERR_NO_JOB, NULL);
     if (j->state != PB__JOB_STATE__PENDING)
-        return no(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION, "it is not pending");
-    return j->held || j->admin_hold ? no(err, ERR_JOB_HELD, NULL) : 0;
+        return control_set_error(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION,
+                                 "it is not pending");
+    return j->held || j->admin_hold ? control_set_error(err, ERR_JOB_HELD, NULL) : 0;
 }
 
 static int order_record(struct control *c, struct job *j, uint32_t priority, struct err *err)
@@ -338,9 +339,9 @@ void control_queue_order(struct control *c, uint64_t call, const struct caller *
 /* What is asked of it besides nodes. */
 static int check_place(struct control *c, const struct caller *who, struct job *j, struct err *err)
 {
-    int rc = who->is_operator ? check_waits(j, err) : no(err, ERR_ACCESS, NULL);
+    int rc = who->is_operator ? check_waits(j, err) : control_set_error(err, ERR_ACCESS, NULL);
     if (rc == 0 && c->announced)
-        rc = no(err, ERR_SHUTDOWN, "no job starts");
+        rc = control_set_error(err, ERR_SHUTDOWN, "no job starts");
     if (rc == 0 && !several_is_queued(j))
         rc = err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
                      j->reason ? job_reason_word(j) : "it is in no queue");

@@ -19,7 +19,7 @@ struct ask {
     struct err *err;
 };
 
-static int no(const struct ask *a, const char *why)
+static int refuse_request(const struct ask *a, const char *why)
 {
     return err_set(a->err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), why);
 }
@@ -78,7 +78,7 @@ static int check_list(const struct ask *a, const char *what, const char *list)
         denied += *s == '-' && len > 1;
         allowed += *s != '-' && len > 0;
         if (len == 1 && *s == '-')
-            return no(a, what);
+            return refuse_request(a, what);
         s += len + (s[len] == ',');
     }
     if (denied && allowed)
@@ -117,11 +117,11 @@ static int apply_lists(const struct ask *a)
     if (rc != 0)
         return rc;
     if (a->r->groups && strchr(a->r->groups, '-') == a->r->groups)
-        return no(a, "Groups cannot be denied");
+        return refuse_request(a, "Groups cannot be denied");
     if (a->r->users && a->r->groups)
-        return no(a, "Users and Groups exclude each other");
+        return refuse_request(a, "Users and Groups exclude each other");
     if (!a->r->users && !a->r->groups && !a->r->accounts)
-        return no(a, "it needs Users, Groups or Accounts");
+        return refuse_request(a, "it needs Users, Groups or Accounts");
     return 0;
 }
 
@@ -138,21 +138,21 @@ static int check_flags(const struct ask *a)
     const struct resv *r = a->r;
     uint32_t f = r->flags;
     if (more_than_one(f & RESV_REPEATS))
-        return no(a, "it repeats in one way only");
+        return refuse_request(a, "it repeats in one way only");
     if (f & RESV_TIME_FLOAT && f & RESV_REPEATS)
-        return no(a, "one with TIME_FLOAT does not repeat");
+        return refuse_request(a, "one with TIME_FLOAT does not repeat");
     if (f & RESV_PART_NODES && (!r->part || !(f & RESV_ALL_NODES)))
-        return no(a, "PART_NODES needs PartitionName and Nodes=ALL");
+        return refuse_request(a, "PART_NODES needs PartitionName and Nodes=ALL");
     if (f & (RESV_REPLACE | RESV_REPLACE_DOWN) && (f & RESV_SPEC_NODES || !r->node_count))
-        return no(a, "REPLACE and REPLACE_DOWN need NodeCnt, and no Nodes");
+        return refuse_request(a, "REPLACE and REPLACE_DOWN need NodeCnt, and no Nodes");
     if (f & (RESV_REPLACE | RESV_REPLACE_DOWN) && f & RESV_STATIC)
-        return no(a, "REPLACE and STATIC_ALLOC exclude each other");
+        return refuse_request(a, "REPLACE and STATIC_ALLOC exclude each other");
     if (f & RESV_FIRST_CORES && !r->core_count)
-        return no(a, "FIRST_CORES needs CoreCnt");
+        return refuse_request(a, "FIRST_CORES needs CoreCnt");
     if (f & RESV_ANY_NODES && (r->node_count || r->core_count || f & RESV_SPEC_NODES))
-        return no(a, "ANY_NODES is for licenses alone, without nodes");
+        return refuse_request(a, "ANY_NODES is for licenses alone, without nodes");
     if (f & RESV_ANY_NODES && !r->licenses)
-        return no(a, "ANY_NODES needs Licenses");
+        return refuse_request(a, "ANY_NODES needs Licenses");
     return 0;
 }
 
@@ -167,9 +167,10 @@ static int apply_flags(const struct ask *a)
     if (rc == 0 && a->self)
         rc = resv_check_change(take ? flags : flags & ~now, !take, a->err);
     if (rc == 0 && !a->self)
-        rc = flags & (RESV_SPEC_NODES | RESV_ALL_NODES) ? no(a, "SPEC_NODES and ALL_NODES follow "
-                                                                "from Nodes")
-                                                        : 0;
+        rc = flags & (RESV_SPEC_NODES | RESV_ALL_NODES)
+                 ? refuse_request(a, "SPEC_NODES and ALL_NODES follow "
+                                     "from Nodes")
+                 : 0;
     if (rc != 0)
         return rc;
     uint32_t gone =
@@ -201,20 +202,20 @@ static int apply_float(const struct ask *a, int64_t now, int64_t duration)
     }
     if (a->self && duration)
         r->float_length_sec = duration;
-    return r->float_sec > 0 ? 0 : no(a, "TIME_FLOAT needs StartTime=now+...");
+    return r->float_sec > 0 ? 0 : refuse_request(a, "TIME_FLOAT needs StartTime=now+...");
 }
 
 static int check_time(const struct ask *a, int64_t now)
 {
     struct resv *r = a->r;
     if (r->end_at <= r->start_at)
-        return no(a, "EndTime is not after StartTime");
+        return refuse_request(a, "EndTime is not after StartTime");
     if (r->flags & RESV_REPEATS && r->end_at - r->start_at > resv_period(r))
-        return no(a, "it is longer than the time after which it repeats");
+        return refuse_request(a, "it is longer than the time after which it repeats");
     if (!resv_advance(r, now))
-        return no(a, "EndTime is in the past");
+        return refuse_request(a, "EndTime is in the past");
     if (!a->self && r->start_at < now - PAST_SEC && !(r->flags & RESV_REPEATS))
-        return no(a, "StartTime is in the past");
+        return refuse_request(a, "StartTime is in the past");
     return 0;
 }
 
@@ -226,13 +227,13 @@ static int find_duration(const struct ask *a, int64_t length, int64_t *out)
         return 0;
     int64_t given = whole_minutes(a->set->duration_sec);
     if (given <= 0)
-        return no(a, "Duration");
+        return refuse_request(a, "Duration");
     if ((add || take) && !a->self)
-        return no(a, "Duration+= and Duration-= are for one that is there");
+        return refuse_request(a, "Duration+= and Duration-= are for one that is there");
     if ((add || take) && (length == RESV_NEVER || given == RESV_NEVER))
-        return no(a, "an unlimited Duration cannot be increased or decreased");
+        return refuse_request(a, "an unlimited Duration cannot be increased or decreased");
     if (take && given >= length)
-        return no(a, "Duration-= takes all of its time");
+        return refuse_request(a, "Duration-= takes all of its time");
     *out = add ? whole_minutes(length + given) : take ? length - given : given;
     return 0;
 }
@@ -250,15 +251,15 @@ static int apply_times(const struct ask *a)
     if (wrong != 0)
         return wrong;
     if (!a->self && !s->has_start_at)
-        return no(a, "it needs StartTime");
+        return refuse_request(a, "it needs StartTime");
     if (!a->self && !s->has_duration_sec && !s->has_end_at)
-        return no(a, "it needs EndTime or Duration");
+        return refuse_request(a, "it needs EndTime or Duration");
     if (a->self && s->has_start_at && resv_is_now(a->self, now) && s->start_at != r->start_at)
-        return no(a, "StartTime of one that is active");
+        return refuse_request(a, "StartTime of one that is active");
     if (s->has_start_at && (s->start_at <= 0 || s->start_at > now + TIME_MOST_SEC))
-        return no(a, "StartTime");
+        return refuse_request(a, "StartTime");
     if (s->has_end_at && s->end_at > now + TIME_MOST_SEC && s->end_at != RESV_NEVER)
-        return no(a, "EndTime");
+        return refuse_request(a, "EndTime");
     if (s->has_start_at)
         r->start_at = s->start_at;
     if (s->has_end_at && !s->has_duration_sec)
@@ -303,7 +304,7 @@ static int apply_named(const struct ask *a)
             return rc;
     }
     if (bitset_empty(set))
-        return no(a, "no nodes");
+        return refuse_request(a, "no nodes");
     r->flags |= RESV_SPEC_NODES | (all ? RESV_ALL_NODES : 0);
     r->flags &= ~(all ? 0u : (uint32_t)RESV_ALL_NODES);
     if (!a->set->core_count) {
@@ -330,7 +331,7 @@ static int apply_counts(const struct ask *a)
         return err_set(a->err, -ERR_RESV_INVALID, "%s: CoreCnt=%s", err_text(ERR_RESV_INVALID),
                        s->core_count);
     if (a->c->conf->select == CONF_SELECT_LINEAR)
-        return no(a, "CoreCnt with SelectType=select/linear, which gives whole nodes");
+        return refuse_request(a, "CoreCnt with SelectType=select/linear, which gives whole nodes");
     return 0;
 }
 
@@ -369,9 +370,10 @@ static int apply_nodes(const struct ask *a)
     bool counted = s->features && strchr(s->features, '*');
     if (!a->self && !s->nodes && !s->has_node_count && !s->core_count && !s->partition &&
         !counted && !(r->flags & RESV_ANY_NODES))
-        return no(a, r->licenses ? "of licenses alone, it needs Flags=LICENSE_ONLY"
-                                 : "it needs Nodes, NodeCnt, CoreCnt, PartitionName, Licenses, or "
-                                   "Features with counts");
+        return refuse_request(
+            a, r->licenses ? "of licenses alone, it needs Flags=LICENSE_ONLY"
+                           : "it needs Nodes, NodeCnt, CoreCnt, PartitionName, Licenses, or "
+                             "Features with counts");
     return 0;
 }
 

@@ -7,7 +7,6 @@
 #include "base/status.h"
 #include "base/step_id.h"
 #include "control/internal.h"
-#include "control/no.h"
 #include "control/private.h"
 #include "control/step_layout.h"
 #include "control/submit.h"
@@ -172,7 +171,7 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
         rc = err_set(err, -ERR_STEP_LIMIT, "%s: the job has started %u steps (MaxStepCount)",
                      err_text(ERR_STEP_LIMIT), attempt_of(j)->next_step);
     if (rc == 0 && has_too_many(j))
-        rc = no(err, ERR_NODES_BUSY, "the job has too many steps at a time");
+        rc = control_set_error(err, ERR_NODES_BUSY, "the job has too many steps at a time");
     if (rc == 0) {
         struct step s = {.id = next_number(j, spec), .overlap = l.overlap || l.overcommit};
         if (spec->request_id.len == sizeof s.request_id)
@@ -266,9 +265,9 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
         return;
     }
     int rc = attempt_of(j)->configuring
-                 ? no(&err, ERR_NODES_BUSY, "the job's nodes are being configured")
+                 ? control_set_error(&err, ERR_NODES_BUSY, "the job's nodes are being configured")
              : j->state == PB__JOB_STATE__SUSPENDED
-                 ? no(&err, ERR_NODES_BUSY, "the job is suspended")
+                 ? control_set_error(&err, ERR_NODES_BUSY, "the job is suspended")
                  : step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         answer(c, j, s, call);

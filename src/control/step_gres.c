@@ -18,7 +18,7 @@ static bool is_given(const char *text)
     return text && *text;
 }
 
-static int no(struct err *err, const char *why)
+static int refuse_gres(struct err *err, const char *why)
 {
     return err_set(err, -ERR_GRES, "%s: %s", err_text(ERR_GRES), why);
 }
@@ -37,7 +37,7 @@ int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_g
         return rc;
     uint32_t per_gpu = s->has_ntasks_per_gpu ? s->ntasks_per_gpu : 0;
     if (per_gpu && gres_wanted(&g->wants, "gpu", GRES_PER_TASK))
-        return no(err, "--ntasks-per-gpu and --gpus-per-task exclude each other");
+        return refuse_gres(err, "--ntasks-per-gpu and --gpus-per-task exclude each other");
     vec_foreach (&g->wants.list, w)
         g->total += w->per_job;
     g->own = g->wants.list.len > 0;

@@ -6,7 +6,6 @@
 
 #include "base/hostlist.h"
 #include "control/internal.h"
-#include "control/no.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -25,7 +24,7 @@ static int use_named(struct control *c, struct step_layout *l, const char *expr,
         }
     bool all_inside = inside == bitset_count(set);
     bitset_free(set);
-    return use && !all_inside ? no(err, ERR_STEP_CONFIG, expr) : 0;
+    return use && !all_inside ? control_set_error(err, ERR_STEP_CONFIG, expr) : 0;
 }
 
 static int find_usable(struct control *c, struct step_layout *l, struct err *err)
@@ -39,7 +38,7 @@ static int find_usable(struct control *c, struct step_layout *l, struct err *err
     int rc = named ? use_named(c, l, s->nodes, true, err) : 0;
     for (size_t i = 0; i < s->n_relative_nodes && rc == 0; i++) {
         if (s->relative_nodes[i] >= n)
-            return no(err, ERR_NODE_COUNT, "a relative node beyond the job's");
+            return control_set_error(err, ERR_NODE_COUNT, "a relative node beyond the job's");
         l->usable[s->relative_nodes[i]] = true;
     }
     if (rc == 0 && s->exc_nodes && *s->exc_nodes)
@@ -49,7 +48,8 @@ static int find_usable(struct control *c, struct step_layout *l, struct err *err
         l->usable[i] = l->usable[i] && !attempt_of(l->j)->alloc.data[i].released;
         l->count += l->usable[i];
     }
-    return rc == 0 && l->count == 0 ? no(err, ERR_STEP_CONFIG, "no node is left") : rc;
+    return rc == 0 && l->count == 0 ? control_set_error(err, ERR_STEP_CONFIG, "no node is left")
+                                    : rc;
 }
 
 static uint32_t bounded(uint64_t n)
@@ -105,7 +105,7 @@ static int find_counts(const struct control *c, struct step_layout *l, struct er
     bool nodes_asked = s->has_min_nodes && s->min_nodes;
     l->wanted_nodes = nodes_asked ? s->min_nodes : l->count;
     if (l->wanted_nodes > l->count)
-        return no(err, ERR_NODE_COUNT, "more nodes than the job has");
+        return control_set_error(err, ERR_NODE_COUNT, "more nodes than the job has");
     l->cpus_per_task = OR(s, cpus_per_task, l->j->want.cpus_per_task);
     l->cpus_per_task = l->cpus_per_task ? l->cpus_per_task : 1;
     uint32_t filling = wants_filled_nodes(l, per_node) ? count_filling_tasks(c, l) : 0;
@@ -295,21 +295,22 @@ static int place(const struct control *c, struct step_layout *l, struct err *err
     bool *picked = mem_new_array(bool, attempt_of(l->j)->alloc.len);
     int rc = 0;
     if (!pick(l, l->by_cpus, picked))
-        rc = no(err, ERR_TOO_MANY_CPUS, NULL);
+        rc = control_set_error(err, ERR_TOO_MANY_CPUS, NULL);
     else if (!pick(l, l->most, picked))
-        rc = no(err, ERR_STEP_MEMORY, NULL);
+        rc = control_set_error(err, ERR_STEP_MEMORY, NULL);
     else if (!pick(l, l->by_gres, picked))
-        rc = no(err, ERR_STEP_CONFIG, "the job has fewer generic resources than the step requests");
+        rc = control_set_error(err, ERR_STEP_CONFIG,
+                               "the job has fewer generic resources than the step requests");
     else if (!pick(l, l->cap, picked))
         rc = step_layout_busy(c, l, err);
     else
         deal(l, picked);
     free(picked);
     if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, true))
-        return no(err, ERR_STEP_CONFIG,
-                  "the job has fewer generic resources than the step requests");
+        return control_set_error(err, ERR_STEP_CONFIG,
+                                 "the job has fewer generic resources than the step requests");
     if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, l->overlap))
-        return no(err, ERR_NODES_BUSY, NULL);
+        return control_set_error(err, ERR_NODES_BUSY, NULL);
     return rc;
 }
 
@@ -321,7 +322,7 @@ static int place_listed(const struct control *c, struct step_layout *l, struct a
     char name[HOSTLIST_NAME_MAX + 1];
     int rc = hostlist_parse(l->spec->nodes ? l->spec->nodes : "", &hosts, err);
     if (rc == 0 && hostlist_count(hosts) < l->num_tasks)
-        rc = no(err, ERR_STEP_CONFIG, "fewer nodes are listed than there are tasks");
+        rc = control_set_error(err, ERR_STEP_CONFIG, "fewer nodes are listed than there are tasks");
     if (rc != 0)
         return rc;
     l->order = arena_alloc(arena, sizeof(*l->order) * (l->num_tasks + (size_t)1));
@@ -330,16 +331,16 @@ static int place_listed(const struct control *c, struct step_layout *l, struct a
         struct alloc_node *a = n ? alloc_find(l->j, n->index) : NULL;
         size_t at = a ? (size_t)(a - attempt_of(l->j)->alloc.data) : 0;
         if (!a || !l->usable[at])
-            return no(err, ERR_STEP_CONFIG, name);
+            return control_set_error(err, ERR_STEP_CONFIG, name);
         l->tasks[at]++;
         l->order[t] = (uint32_t)at;
     }
     for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
         if (l->tasks[i] > l->most[i])
-            return no(err, ERR_STEP_MEMORY, NULL);
+            return control_set_error(err, ERR_STEP_MEMORY, NULL);
         if (l->tasks[i] > l->by_gres[i])
-            return no(err, ERR_STEP_CONFIG,
-                      "the job has fewer generic resources than the step requests");
+            return control_set_error(err, ERR_STEP_CONFIG,
+                                     "the job has fewer generic resources than the step requests");
         if (l->tasks[i] > l->cap[i])
             return step_layout_busy(c, l, err);
     }
@@ -353,7 +354,7 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     *l = (struct step_layout){
         .cluster = c->cluster, .j = j, .spec = spec, .overlap = OR(spec, overlap, 0)};
     if (dist_parse(spec->distribution, &l->dist) < 0)
-        return no(err, ERR_STEP_CONFIG, spec->distribution);
+        return control_set_error(err, ERR_STEP_CONFIG, spec->distribution);
     bool listed = l->dist.nodes == DIST_ARBITRARY;
     l->overcommit = OR(spec, overcommit, 0) || j->want.overcommit || listed;
     l->usable = arena_alloc(arena, attempt_of(j)->alloc.len + 1);

@@ -7,7 +7,6 @@
 #include "base/pb.h"
 #include "base/size.h"
 #include "control/internal.h"
-#include "control/no.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -61,15 +60,16 @@ static int find_new_limit(const Pb__StepRecord *r, const Pb__StepLimit *m, int64
     int64_t was = OR(r, time_limit_sec, INT64_MAX), change = OR(m, change_sec, 0);
     *sec = OR(m, limit_sec, was);
     if (m->has_change_sec && was >= CLUSTER_TIME_MAX_SEC)
-        return no(err, ERR_TIME_LIMIT,
-                  "the step has no limit to change; set one, as in "
-                  "TimeLimit=60");
+        return control_set_error(err, ERR_TIME_LIMIT,
+                                 "the step has no limit to change; set one, as in "
+                                 "TimeLimit=60");
     if (change > CLUSTER_TIME_MAX_SEC || change < -CLUSTER_TIME_MAX_SEC)
-        return no(err, ERR_TIME_LIMIT, NULL);
+        return control_set_error(err, ERR_TIME_LIMIT, NULL);
     if (m->has_change_sec)
         *sec = was + change;
     if (*sec < 60 || *sec > INT64_MAX - 60)
-        return *sec < 60 ? no(err, ERR_TIME_LIMIT, "a step has at least a minute") : 0;
+        return *sec < 60 ? control_set_error(err, ERR_TIME_LIMIT, "a step has at least a minute")
+                         : 0;
     *sec += *sec % 60 ? 60 - *sec % 60 : 0;
     return 0;
 }
@@ -105,9 +105,9 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
 {
     size_t count = 0;
     if (j->state == PB__JOB_STATE__PENDING)
-        return no(err, ERR_JOB_PENDING, NULL);
+        return control_set_error(err, ERR_JOB_PENDING, NULL);
     if (job_is_final(j))
-        return no(err, ERR_FINISHED, NULL);
+        return control_set_error(err, ERR_FINISHED, NULL);
     for (int apply = 0; apply <= 1; apply++)
         vec_foreach (&attempt_of(j)->steps, s) {
             int rc = is_meant(s, m) ? set_limit(c, j, s, m, apply, err) : 0;
@@ -116,7 +116,7 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
             count += is_meant(s, m);
         }
     if (!count)
-        return no(err, ERR_NO_STEP, NULL);
+        return control_set_error(err, ERR_NO_STEP, NULL);
     job_touch(c->cluster, j);
     control_schedule(c, j);
     return 0;

@@ -8,11 +8,6 @@
 #include "control/internal.h"
 #include "control/step_layout.h"
 
-static int no(struct err *err, int code, const char *why)
-{
-    return err_set(err, -code, "%s: %s", err_text(code), why);
-}
-
 int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct err *err)
 {
     const struct conf *conf = c->conf;
@@ -20,8 +15,8 @@ int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct e
     if (!spec->has_resv_ports || spec->resv_ports == 0)
         return 0;
     if (!conf->mpi_port_low)
-        return no(err, ERR_STEP_CONFIG,
-                  "--resv-ports needs MpiParams=ports=LOW-HIGH in slurm.conf");
+        return control_set_error(err, ERR_STEP_CONFIG,
+                                 "--resv-ports needs MpiParams=ports=LOW-HIGH in slurm.conf");
     if (spec->resv_ports == STEP_PORTS_EACH || spec->resv_ports <= room)
         return 0;
     return err_set(err, -ERR_STEP_CONFIG,

@@ -22,7 +22,7 @@
 #include "base/args.h"
 #include "base/pb.h"
 #include "conf/conf_freq.h"
-#include "control/no.h"
+#include "control/access.h"
 #include "control/submit.h"
 #include "control/test_only.h"
 #include "control/user_share.h"
@@ -72,7 +72,8 @@ static int check_size(struct control *c, struct submission *s, struct err *err)
 {
     if (c->store_low) {
         user_share_log_largest(c);
-        return no(err, ERR_STORE_FULL, "new jobs are refused until there is space again");
+        return control_set_error(err, ERR_STORE_FULL,
+                                 "new jobs are refused until there is space again");
     }
     if (is_script_too_long(c, s->payload))
         return err_set(err, -ERR_SCRIPT, "%s: more than %lld bytes (max_script_size)",
@@ -87,9 +88,9 @@ static int check_priority(struct control *c, struct submission *s, struct err *e
     const Pb__JobSpec *spec = s->given;
     bool nice = spec->has_nice && spec->nice < 0;
     if (!who->is_operator && (nice || spec->has_priority))
-        return no(err, ERR_ACCESS,
-                  nice ? "only operators may set a negative nice value"
-                       : "only operators may set a priority");
+        return control_set_error(err, ERR_ACCESS,
+                                 nice ? "only operators may set a negative nice value"
+                                      : "only operators may set a priority");
     return priority_check(who, spec, err);
 }
 
@@ -357,7 +358,7 @@ int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_
     several_leave(j);
     most = limit_sec < most ? limit_sec : most;
     bool too_long = spec->has_time_min_sec && spec->time_min_sec > most;
-    return too_long ? no(err, ERR_TIME_MIN, NULL) : 0;
+    return too_long ? control_set_error(err, ERR_TIME_MIN, NULL) : 0;
 }
 
 static int check_values(struct control *c, struct submission *s, struct err *err)
@@ -395,7 +396,7 @@ int submit_check_limits(struct control *c, struct job *j, bool refuse, struct er
     enum reason reason = j->reason;
     int code = bounds_breach(c->conf, j, &reason);
     if (code && refuse)
-        return no(err, code, j->part->conf.name);
+        return control_set_error(err, code, j->part->conf.name);
     j->reason = reason;
     return code != 0;
 }

@@ -8,7 +8,6 @@
 #include "base/pb.h"
 #include "control/facts.h"
 #include "control/internal.h"
-#include "control/no.h"
 
 static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
 {
@@ -116,12 +115,13 @@ void suspend_restored(struct control *c, struct job *j)
 static int check_state(const struct job *j, enum _Pb__JobState wanted, struct err *err)
 {
     if (job_is_final(j))
-        return no(err, ERR_JOB_DONE, NULL);
+        return control_set_error(err, ERR_JOB_DONE, NULL);
     if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
-        return no(err, ERR_JOB_PENDING, NULL);
+        return control_set_error(err, ERR_JOB_PENDING, NULL);
     if (j->state == wanted)
         return 0;
-    return no(err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
+    return control_set_error(
+        err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
 }
 
 int suspend_job(struct control *c, struct job *j, struct err *err)

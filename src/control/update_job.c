@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/no.h"
+#include "control/access.h"
 #include "control/private.h"
 #include "control/submit.h"
 #include "control/user_share.h"
@@ -82,10 +82,10 @@ static int check_field(const struct job *j, const char *field, struct err *err)
         if (strcmp(fields[i].field, field) != 0)
             continue;
         if (!fields[i].while_running && j->state != PB__JOB_STATE__PENDING)
-            return no(err, ERR_NOT_PENDING, fields[i].shown);
+            return control_set_error(err, ERR_NOT_PENDING, fields[i].shown);
         return 0;
     }
-    return no(err, ERR_CANNOT_UPDATE, field);
+    return control_set_error(err, ERR_CANNOT_UPDATE, field);
 }
 
 /* The limit that it states; none: the job's own. */
@@ -115,13 +115,13 @@ static int check_privileged(const struct caller *who, const Pb__JobSpec *set, st
                        : set->has_thread_spec                   ? "ThreadSpec"
                        : set->has_contiguous && set->contiguous ? "Contiguous"
                                                                 : NULL;
-    return what && !who->is_operator ? no(err, ERR_ACCESS, what) : 0;
+    return what && !who->is_operator ? control_set_error(err, ERR_ACCESS, what) : 0;
 }
 
 static int authorise_change(const struct caller *who, const struct job *j, const Pb__JobSpec *set,
                             struct err *err)
 {
-    int rc = job_is_final(j) ? no(err, ERR_FINISHED, NULL) : 0;
+    int rc = job_is_final(j) ? control_set_error(err, ERR_FINISHED, NULL) : 0;
     if (rc == 0)
         rc = check_settable(j, set, err);
     if (rc == 0)
@@ -136,10 +136,10 @@ static int authorise_change(const struct caller *who, const struct job *j, const
     if (rc != 0)
         return rc;
     if (set->has_nice && set->nice < 0 && !who->is_operator)
-        return no(err, ERR_ACCESS, "a negative nice value");
+        return control_set_error(err, ERR_ACCESS, "a negative nice value");
     if (j->state != PB__JOB_STATE__PENDING && find_limit_sec(set, j) > j->limit_sec &&
         !who->is_operator)
-        return no(err, ERR_ACCESS, "raising the time limit of a running job");
+        return control_set_error(err, ERR_ACCESS, "raising the time limit of a running job");
     return 0;
 }
 
@@ -366,9 +366,9 @@ static int check_hold(const struct caller *who, const struct job *j, const Pb__J
     if (!read_hold(r, &wanted))
         return 0;
     if (!wanted && j->admin_hold && !who->is_operator)
-        return no(err, ERR_ACCESS, "the hold of an administrator");
+        return control_set_error(err, ERR_ACCESS, "the hold of an administrator");
     if (!(r->has_requeue && r->requeue) && job_is_final(j))
-        return no(err, ERR_FINISHED, NULL);
+        return control_set_error(err, ERR_FINISHED, NULL);
     return 0;
 }
 
@@ -404,11 +404,11 @@ static int check_priority(const struct caller *who, const struct job *j, const P
     if (!r->has_priority || r->priority == 0)
         return 0;
     if (job_is_final(j))
-        return no(err, ERR_FINISHED, NULL);
+        return control_set_error(err, ERR_FINISHED, NULL);
     if (!who->is_operator && r->priority > j->priority)
-        return no(err, ERR_ACCESS, "only operators may raise a priority");
+        return control_set_error(err, ERR_ACCESS, "only operators may raise a priority");
     if (j->held || j->admin_hold)
-        return no(err, ERR_JOB_HELD, NULL);
+        return control_set_error(err, ERR_JOB_HELD, NULL);
     return 0;
 }
 
@@ -440,9 +440,9 @@ static int check_end(const struct control *c, const struct caller *who, const st
     if (!r->has_end_at)
         return 0;
     if (j->state != PB__JOB_STATE__RUNNING)
-        return no(err, ERR_NOT_RUNNING, "EndTime");
+        return control_set_error(err, ERR_NOT_RUNNING, "EndTime");
     if (!who->is_operator && find_limit_until(c, j, r->end_at) > j->limit_sec)
-        return no(err, ERR_ACCESS, "raising the time limit of a running job");
+        return control_set_error(err, ERR_ACCESS, "raising the time limit of a running job");
     return 0;
 }
 
@@ -450,7 +450,7 @@ static int check_accrue(const struct job *j, const Pb__JobUpdate *r, struct err 
 {
     if (!r->has_reset_accrue || !r->reset_accrue || j->state == PB__JOB_STATE__PENDING)
         return 0;
-    return no(err, ERR_NOT_PENDING, "ResetAccrueTime");
+    return control_set_error(err, ERR_NOT_PENDING, "ResetAccrueTime");
 }
 
 static void apply_times(struct control *c, struct job *j, const Pb__JobUpdate *r,
@@ -471,13 +471,14 @@ static int requeue_job(struct control *c, const struct caller *who, struct job *
                        const Pb__JobUpdate *r, struct err *err)
 {
     if (!j->batch)
-        return no(err, ERR_TRANSITION, "only batch jobs can be requeued");
+        return control_set_error(err, ERR_TRANSITION, "only batch jobs can be requeued");
     if (!j->may_requeue)
-        return no(err, ERR_NO_REQUEUE, "it was submitted with --no-requeue, or JobRequeue=0");
+        return control_set_error(err, ERR_NO_REQUEUE,
+                                 "it was submitted with --no-requeue, or JobRequeue=0");
     if (j->state == PB__JOB_STATE__PENDING)
-        return no(err, ERR_JOB_PENDING, NULL);
+        return control_set_error(err, ERR_JOB_PENDING, NULL);
     if (j->state == PB__JOB_STATE__DEADLINE)
-        return no(err, ERR_DEADLINE, "it could not end before it");
+        return control_set_error(err, ERR_DEADLINE, "it could not end before it");
     int rc = job_is_final(j) ? submit_check_count(c, array_weight(j) - 1, err) : 0;
     if (rc != 0)
         return rc;
@@ -595,7 +596,8 @@ static int set_throttle(struct control *c, struct job *j, const Pb__JobUpdate *r
     if (!r->has_array_throttle)
         return 0;
     if (!j->array)
-        return no(err, ERR_CANNOT_UPDATE, "ArrayTaskThrottle of a job that is in no array");
+        return control_set_error(err, ERR_CANNOT_UPDATE,
+                                 "ArrayTaskThrottle of a job that is in no array");
     array_set_throttle(c->cluster, j->array, r->array_throttle);
     split_show_throttle(c, j->array);
     return 0;
@@ -689,7 +691,7 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
     if (!j)
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (!control_owns(who, j))
-        return no(err, private_denial(c, who, j), NULL);
+        return control_set_error(err, private_denial(c, who, j), NULL);
     int rc = set_throttle(c, j, r, err);
     if (rc != 0 || is_throttle_only(r))
         return rc;

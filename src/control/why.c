@@ -2,6 +2,7 @@
 #include "control/why.h"
 
 #include "base/pb.h"
+#include "control/access.h"
 #include "control/private.h"
 #include "control/test_only.h"
 
