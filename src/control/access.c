@@ -8,7 +8,7 @@
 #define GROUP_MAX 256
 
 /* The next name of a list, from *at on; false: there is none. */
-static bool next_group(const char **at, char name[GROUP_MAX])
+static bool find_next_group(const char **at, char name[GROUP_MAX])
 {
     while (**at) {
         size_t len = strcspn(*at, ",");
@@ -24,12 +24,12 @@ static bool next_group(const char **at, char name[GROUP_MAX])
     return false;
 }
 
-static bool in_groups(struct control *c, const struct caller *who, const char *list)
+static bool is_in_groups(struct control *c, const struct caller *who, const char *list)
 {
     char name[GROUP_MAX];
     if (!list || str_case_eq(list, "ALL") || who->is_admin)
         return true;
-    while (next_group(&list, name))
+    while (find_next_group(&list, name))
         if (c->env->user_in_group(c->env->ctx, who->uid, name))
             return true;
     return false;
@@ -43,14 +43,14 @@ void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const
         const char *list = (*at)->conf.allow_groups;
         if (!list || str_case_eq(list, "ALL"))
             continue;
-        while (next_group(&list, name))
+        while (find_next_group(&list, name))
             fn(ctx, name);
     }
     resv_each_group(c, fn, ctx);
 }
 
 /* AllocNodes: the hosts it may be used from. The host is that of the caller's token. */
-static bool from_host(const struct conf_part *p, const struct caller *who)
+static bool is_from_host(const struct conf_part *p, const struct caller *who)
 {
     _cleanup_hostlist_ struct hostlist *list = NULL;
     if (!p->allow_alloc_nodes || str_case_eq(p->allow_alloc_nodes, "ALL") || who->is_admin)
@@ -69,15 +69,15 @@ static int check_access(struct control *c, const struct caller *who, const struc
     if (p->disable_root && as->uid == 0)
         return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs of root (DisableRootJobs)",
                        err_text(ERR_ACCESS), p->name);
-    if (!in_groups(c, as, p->allow_groups))
+    if (!is_in_groups(c, as, p->allow_groups))
         return control_set_error(err, ERR_GROUPS, p->name);
-    if (!from_host(p, who))
+    if (!is_from_host(p, who))
         return err_set(err, -ERR_ACCESS, "%s: partition %s takes no jobs from host %s (AllocNodes)",
                        err_text(ERR_ACCESS), p->name, who->host ? who->host : "unknown");
     return 0;
 }
 
-static int find_named(struct control *c, const char *name, struct part **out, struct err *err)
+static int find_partition(struct control *c, const char *name, struct part **out, struct err *err)
 {
     *out = *name ? cluster_find_part(c->cluster, name) : cluster_default_part(c->cluster);
     if (*out)
@@ -110,7 +110,7 @@ int access_find_part(struct control *c, const struct caller *who, const struct c
                      const Pb__JobSpec *spec, struct part **out, struct err *err)
 {
     struct part *p;
-    int rc = find_named(c, spec->partition ? spec->partition : "", &p, err);
+    int rc = find_partition(c, spec->partition ? spec->partition : "", &p, err);
     if (rc == 0)
         rc = check_part(c, who, as, spec, p, err);
     if (rc == 0)
@@ -122,7 +122,7 @@ int access_find_part(struct control *c, const struct caller *who, const struct c
  */
 
 /* Takes the same time wherever they differ. */
-static bool same_key(const char *given, const char *key)
+static bool is_same_key(const char *given, const char *key)
 {
     unsigned differ = 0;
     if (!given || strlen(given) != CONTROL_PART_KEY_SIZE - 1)
@@ -140,7 +140,7 @@ static int check_key(const struct control *c, const struct part *p, const char *
     if (!p->conf.key)
         return 0;
     c->env->part_key(c->env->ctx, p->conf.name, p->conf.key_number, key);
-    bool same = same_key(given, key);
+    bool same = is_same_key(given, key);
     memset(key, 0, sizeof key);
     if (same)
         return 0;
@@ -166,7 +166,7 @@ int control_part_key(const struct control *c, const char *name, char key[CONTROL
 /* --- several partitions ------------------------------------------------------------------------
  */
 
-static bool is_in(const struct part_list *list, const struct part *p)
+static bool is_listed(const struct part_list *list, const struct part *p)
 {
     vec_foreach (list, at)
         if (*at == p)
@@ -185,7 +185,7 @@ static char *join_names(const struct part_list *list, struct arena *arena)
 }
 
 /* The next name of a list into the arena; NULL: there is none. */
-static const char *next_name(const char **at, struct arena *arena)
+static const char *find_next_name(const char **at, struct arena *arena)
 {
     *at += strspn(*at, ",");
     size_t len = strcspn(*at, ",");
@@ -201,17 +201,17 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
                       struct err *err)
 {
     const char *names = spec->partition ? spec->partition : "";
-    const char *name = *names ? next_name(&names, arena) : "";
+    const char *name = *names ? find_next_name(&names, arena) : "";
     _cleanup_str_ struct str said = STR_INIT;
     struct err first = {0};
     bool twice = false;
     int rc = name ? 0 : control_set_error(err, ERR_NO_PARTITION, spec->partition);
-    for (; name && rc == 0; name = next_name(&names, arena)) {
+    for (; name && rc == 0; name = find_next_name(&names, arena)) {
         struct part *p;
         struct err why = {0};
-        rc = find_named(c, name, &p, err);
-        twice = twice || is_in(out, p);
-        if (rc != 0 || is_in(out, p))
+        rc = find_partition(c, name, &p, err);
+        twice = twice || is_listed(out, p);
+        if (rc != 0 || is_listed(out, p))
             continue;
         bool takes = check_part(c, who, as, spec, p, &why) == 0 &&
                      (!keys || check_key(c, p, spec->partition_key, &why) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Interactive allocations: whoever asks for one waits for its nodes. */
+/* Interactive allocations: the command that requests one waits for its nodes. */
 #include "control/private.h"
 #include "control/submit.h"
 
@@ -12,7 +12,8 @@ static void keep_step(struct job *j, const Pb__StepSpec *step)
     pb_pack(&step->base, j->alloc_step);
 }
 
-/* One waits for the allocation: who asked before has lost his connection, or asked twice. */
+/* One call waits for the allocation: that of an earlier request has lost its connection, or the
+ * request was sent twice. */
 static void await_nodes(struct control *c, struct job *j, uint64_t call)
 {
     if (j->alloc_call)
@@ -57,9 +58,9 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
     vec_push(&c->fresh, ((struct fresh){j->id, c->passes}));
 }
 
-/* It may have started while its command was away, and with it the step that it was to have. */
-static void answer_granted(struct control *c, struct job *j, uint64_t call,
-                           const Pb__StepSpec *step)
+/* The job may have started while its command was away; then the step that was requested with it
+ * starts now. */
+static void grant_again(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *step)
 {
     if (step && !attempt_of(j)->configuring && !j->batch) {
         keep_step(j, step);
@@ -82,9 +83,9 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
     } else if (job_is_final(j)) {
         finish_refuse_ended(c, call, j);
     } else if (j->state != PB__JOB_STATE__PENDING && !(attempt_of(j)->configuring && r->ready)) {
-        answer_granted(c, j, call, r->step);
+        grant_again(c, j, call, r->step);
     } else {
-        /* The first step is not stored with a pending job: its command says it again. */
+        /* The first step is not stored with a pending job: its command sends it again. */
         keep_step(j, r->step);
         await_nodes(c, j, call);
         control_schedule(c, j);

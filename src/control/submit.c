@@ -156,7 +156,8 @@ static void put_part(const struct part *p, struct env_part *out)
     };
 }
 
-/* Those that the caller may use, also those for jobs of reservations: he may be given one. */
+/* The partitions that the caller may use, with those for jobs of reservations: a plugin may set a
+ * reservation. */
 static size_t list_parts(struct control *c, const struct caller *who, struct env_part **out,
                          struct arena *arena)
 {
@@ -303,7 +304,7 @@ void submit_fill_switches(const struct control *c, Pb__JobSpec *spec)
     spec->wait_switch_sec = most;
 }
 
-/* What the partition gives to jobs that state no memory is theirs from now on, and shown. */
+/* A default of the partition or the cluster becomes part of the spec, and is shown. */
 static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
 {
     if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || j->several ||
@@ -480,7 +481,7 @@ static int (*const stages[])(struct control *c, struct submission *s, struct err
     /* feasible */
     check_feasible};
 
-/* The user in whose name it is asked for; job_submit may give the job to another one. */
+/* The user of the request; a plugin may give the job to another one. */
 static uint32_t find_requester(const struct caller *who, const Pb__JobSpec *spec)
 {
     return spec->has_uid && who->is_admin ? spec->uid : who->uid;
@@ -526,7 +527,7 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
 /* --- enqueue -----------------------------------------------------------------------------------
  */
 
-/* Out of every queue; into those of its partitions when nothing but resources is missing. */
+/* The job leaves all queues, and is queued in its partitions when no gate is closed. */
 void submit_enqueue(struct control *c, struct job *j)
 {
     several_unqueue(j);
@@ -538,7 +539,7 @@ void submit_enqueue(struct control *c, struct job *j)
     bool ready = !reason;
     if (ready)
         reason = REASON_PRIORITY;
-    if (ready && c->announced) /* a shutdown is, and no pass will say so */
+    if (ready && c->announced) /* no pass before the shutdown would set the reason */
         reason = REASON_REQ_NODE_NOT_AVAIL;
     priority_accrue(c, j, ready);
     if (j->reason != reason) {
