@@ -323,7 +323,7 @@ static int refuse(struct control *c, const struct caller *who, const struct job 
     control_log_limited(c, who->uid, LOG_LVL_INFO,
                         "refused: uid %u may not end or signal job %u of uid %u", who->uid, j->id,
                         j->uid);
-    return private_denial(c, who, j);
+    return private_shows_job(c, who, j) ? ERR_ACCESS : ERR_NO_JOB;
 }
 
 /* Elements that are cancelled by name before they start leave no record while others of the array

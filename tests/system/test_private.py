@@ -70,6 +70,10 @@ def test_jobs(make_cluster):
                  "srun --jobid={} -D / true", "scontrol write batch_script {} -", "scontrol notify {} x", "scancel {}"):
         one, none = (c.run(line.format(job), user="nobody") for job in (ours, 999))
         assert one.stderr and (one.returncode, one.stderr.replace(str(ours), "N")) == (none.returncode, none.stderr.replace("999", "N")), line
+    # Each refusal has one line of the log.
+    before = (c.dir / "slurmctld.log").read_text().count(f" job {ours} of uid ")
+    c.run(f"scancel {ours}", user="nobody")
+    assert (c.dir / "slurmctld.log").read_text().count(f" job {ours} of uid ") == before + 1
 
 
 def test_nodes_and_partitions(make_cluster):
