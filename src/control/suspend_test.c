@@ -193,7 +193,7 @@ static void a_whole_node_beside_a_suspended_job(void **state)
     assert_int_equal(ask(f, id, false), 0);
     halted(f, "n1", id, 1);
     s.has_exclusive = s.exclusive = s.has_mem_per_cpu_mib = true;
-    s.mem_per_cpu_mib = 1100; /* more than there is of it for four CPUs */
+    s.mem_per_cpu_mib = 1000; /* all of it for four CPUs, and more than there is now */
     s.req_nodes = (char *)"n1";
     int64_t whole = fixture_submit(f, &FIXTURE_USER, &s);
     assert_int_equal(fixture_state(f, (uint32_t)whole), PB__JOB_STATE__RUNNING);

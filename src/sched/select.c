@@ -150,6 +150,8 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
         return 0;
     if (r->mem_node_mib && node_mem_wanted(r, k, 0) > (uint64_t)room->mem_mib)
         return 0;
+    if (r->exclusive && r->mem_cpu_mib > select_whole_mem_per_cpu(r, k))
+        return 0;
     uint32_t cpus = cpus_fit(r, k, room);
     if (cpus == 0 || cpus < r->min_cpus)
         return 0;
@@ -258,7 +260,7 @@ static bool add_share(const struct cluster *c, const struct job *j, const struct
     s.mem_mib = node_mem_wanted(r, n, s.units * select_cpus_used(r, n)) + gpus * r->mem_gpu_mib;
     uint64_t most = view->mem_mib[p->node] > 0 ? (uint64_t)view->mem_mib[p->node] : 0;
     if (r->exclusive && s.mem_mib > most)
-        s.mem_mib = most; /* a whole node has no more than suspended jobs leave of it */
+        s.mem_mib = most; /* suspended jobs keep theirs */
     s.gres_at = (uint32_t)out->gres.len;
     s.gres_len = add_gres(c, r, view, p, out);
     vec_push(&out->shares, s);

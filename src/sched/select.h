@@ -41,6 +41,8 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
 
 /* Of a unit's CPUs, those that tasks may use: --threads-per-core. */
 uint32_t select_cpus_used(const struct request *r, const struct node_kind *k);
+/* MiB that each CPU of a node of one's own may have: a larger --mem-per-cpu is beyond the node. */
+uint64_t select_whole_mem_per_cpu(const struct request *r, const struct node_kind *k);
 /* Units of a node that so many tasks and GPUs of the job take. Those of CPUs that are for no task
  * (--mincpus, --cpus-per-gpu) may be of any socket. */
 struct cores_want select_units(const struct request *r, const struct node_kind *k, uint32_t tasks,

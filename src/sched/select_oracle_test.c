@@ -155,13 +155,11 @@ static uint32_t units_of(const struct request *r, const struct node *n, uint32_t
     return (cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
 }
 
-/* Who has a whole node has no more memory than there is. */
 static uint64_t memory_of(const struct request *r, const struct node *n, uint32_t cpus)
 {
     if (r->mem_node_mib == UINT64_MAX)
         return n->mem_mib;
-    uint64_t mem = r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
-    return r->exclusive && !r->mem_node_mib && mem > n->mem_mib ? n->mem_mib : mem;
+    return r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
 }
 
 static bool suits(const struct cluster *c, const struct job *j, const struct node *n)

@@ -9,11 +9,11 @@
 #include "sched/select.h"
 
 struct most { /* of what nodes of a partition have */
-    uint64_t nodes, cpus, cpus_per_node, mem_mib, tmp_mib;
+    uint64_t nodes, cpus, cpus_per_node, mem_mib, mem_per_cpu_mib, tmp_mib;
     uint32_t sockets, cores, threads;
 };
 
-static struct most most_of(const struct cluster *c, const struct part *p)
+static struct most most_of(const struct cluster *c, const struct part *p, const struct request *r)
 {
     _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, p->nodes);
     struct most m = {0};
@@ -26,6 +26,8 @@ static struct most most_of(const struct cluster *c, const struct part *p)
         m.cpus += (uint64_t)cpus * count[i];
         m.cpus_per_node = cpus > m.cpus_per_node ? cpus : m.cpus_per_node;
         m.mem_mib = k->mem_mib > m.mem_mib ? k->mem_mib : m.mem_mib;
+        uint64_t whole = select_whole_mem_per_cpu(r, k);
+        m.mem_per_cpu_mib = whole > m.mem_per_cpu_mib ? whole : m.mem_per_cpu_mib;
         m.tmp_mib = k->tmp_mib > m.tmp_mib ? k->tmp_mib : m.tmp_mib;
         m.sockets = k->sockets > m.sockets ? k->sockets : m.sockets;
         m.cores = k->cores > m.cores ? k->cores : m.cores;
@@ -64,6 +66,9 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
     if (!mem && r->mem_cpu_mib > most->mem_mib / cpus)
         return no_node(err, "Memory specification", r->mem_cpu_mib, "M per CPU",
                        most->mem_mib / cpus, j->part);
+    if (!mem && r->exclusive && r->mem_cpu_mib > most->mem_per_cpu_mib)
+        return no_node(err, "Memory specification", r->mem_cpu_mib, "M for each CPU of a node",
+                       most->mem_per_cpu_mib, j->part);
     if (mem > most->mem_mib)
         return no_node(err, "Memory specification", mem, "M", most->mem_mib, j->part);
     if (r->tmp_mib > most->tmp_mib)
@@ -258,7 +263,7 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
 {
     const struct request *r = &j->want;
     const struct part *p = j->part;
-    struct most most = most_of(c, p);
+    struct most most = most_of(c, p, r);
     int rc = gres_check_known(c, &r->gres, err);
     rc = rc == 0 ? select_check_constraint(c, j->part, r->constraint, err) : rc;
     rc = rc == 0 ? constraint_check(c, r->preferred, err) : rc;

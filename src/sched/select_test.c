@@ -117,7 +117,10 @@ static void never_runs(void **state)
         {"N=1-9 sizes=1,9 n=9", ERR_NODE_CONFIG,
          ""}, /* too few tasks for the one, nodes for the other */
         {"N=1 n=2 mem-per-cpu=4001", ERR_NODE_CONFIG, ""},
-        {"n=2 mem-per-cpu=4001 exclusive", ERR_NODE_CONFIG, ""},
+        {"n=2 mem-per-cpu=4001 exclusive", ERR_NODE_CONFIG, "4001M for each CPU of a node asked"},
+        {"mem-per-cpu=1001 exclusive", ERR_NODE_CONFIG,
+         "at most 1000M for each CPU of a node on a node of partition p"},
+        {"N=2 mem-per-cpu=251 exclusive", ERR_NODE_CONFIG, ""},
     };
     struct cluster *c = test_cluster(mixed);
 
@@ -240,6 +243,7 @@ static void threads(void **state)
         {NULL, "w=m1 n=2 threads=2 mem-per-cpu=100", "m1:1/200"},
         {NULL, "w=m1 threads=1 mem-per-cpu=1000", "m1:1/1000"},
         {NULL, "w=m1 threads=1 mem-per-cpu=400 exclusive", "m1:2/800"},
+        {NULL, "w=m1 mem-per-cpu=400 exclusive", NULL},
         {"m1:1/850", "w=m1 N=1 threads=1 mem-per-cpu=150", "m1:1/150"},
         {"m1:1/850", "w=m1 N=1 threads=1 mem-per-cpu=151", NULL},
     };
@@ -392,10 +396,12 @@ static void exclusive(void **state)
         {NULL, "exclusive n=5", "n1:4/0 n2:4/0"},
         {NULL, "exclusive mem=100", "n1:4/100"},
         {NULL, "exclusive mem-per-cpu=100", "n1:4/400"},
-        {NULL, "exclusive mem-per-cpu=900", "n1:4/1000"},
+        {NULL, "exclusive mem-per-cpu=250", "n1:4/1000"},
+        {NULL, "exclusive mem-per-cpu=251", "big:8/2008"}, /* for all CPUs of the node */
+        {NULL, "exclusive w=n1 mem-per-cpu=251", NULL},
         {NULL, "exclusive w=m1", "m1:2/0"},
-        {NULL, "exclusive n=2 mem-per-cpu=600", "n1:4/1000 n2:4/1000"},
-        {NULL, "exclusive n=2 N=1 mem-per-cpu=600", "big:8/4800"},
+        {NULL, "exclusive n=2 mem-per-cpu=600", "big:8/4800"},
+        {NULL, "exclusive N=2 mem-per-cpu=600", NULL},
         {NULL, "exclusive mem=0", "n1:4/1000"},
         {NULL, "exclusive overcommit n=9 N=1", "n1:4/0"},
         {"n1:1", "exclusive", "n2:4/0"},
