@@ -50,36 +50,45 @@ static const char *bcast_addr(const struct control *c, const char *name)
     return node_bcast_addr(cluster_find_node(c->cluster, name));
 }
 
-static void grant(struct control *c, uint64_t call, struct job *j, const Pb__CastAsk *r,
-                  const struct step *s)
+void cast_send_grant(struct control *c, uint64_t call, struct job *j, Pb__StepNode **nodes,
+                     size_t count, struct arena *arena)
 {
-    _cleanup_arena_ struct arena arena;
     _cleanup_str_ struct str cred = STR_INIT;
     Pb__StepRecord record = PB__STEP_RECORD__INIT;
     Pb__CastGrant m = PB__CAST_GRANT__INIT;
     uint8_t sig[64];
 
-    arena_init(&arena, 0);
     record.step_id = STEP_ID_EXTERN;
-    record.layout = arena_alloc(&arena, sizeof(*record.layout) * (attempt_of(j)->alloc.len + 1));
-    record.n_layout = take_nodes(c, j, r->id, s, record.layout, &arena);
+    record.layout = nodes;
+    record.n_layout = count;
     start_make_cred(c, j, &record, &cred, sig);
     m.job_id = j->id;
     m.restarts = j->restarts;
     m.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};
     m.signature = (ProtobufCBinaryData){sizeof sig, sig};
-    m.bcast_addr = arena_alloc(&arena, sizeof(*m.bcast_addr) * (record.n_layout + 1));
-    m.nodes = arena_alloc(&arena, sizeof(*m.nodes) * (record.n_layout + 1));
-    for (size_t i = 0; i < record.n_layout; i++) {
-        Pb__NodeAddr *n = arena_alloc(&arena, sizeof(*n));
+    m.bcast_addr = arena_alloc(arena, sizeof(*m.bcast_addr) * (count + 1));
+    m.nodes = arena_alloc(arena, sizeof(*m.nodes) * (count + 1));
+    for (size_t i = 0; i < count; i++) {
+        Pb__NodeAddr *n = arena_alloc(arena, sizeof(*n));
         pb__node_addr__init(n);
-        n->node = record.layout[i]->node;
-        n->addr = record.layout[i]->addr;
-        n->port = record.layout[i]->port;
+        n->node = nodes[i]->node;
+        n->addr = nodes[i]->addr;
+        n->port = nodes[i]->port;
         m.bcast_addr[m.n_bcast_addr++] = (char *)bcast_addr(c, n->node);
         m.nodes[m.n_nodes++] = n;
     }
     c->env->reply(c->env->ctx, call, &m.base);
+}
+
+static void grant(struct control *c, uint64_t call, struct job *j, const Pb__CastAsk *r,
+                  const struct step *s)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__StepNode **nodes;
+
+    arena_init(&arena, 0);
+    nodes = arena_alloc(&arena, sizeof(*nodes) * (attempt_of(j)->alloc.len + 1));
+    cast_send_grant(c, call, j, nodes, take_nodes(c, j, r->id, s, nodes, &arena), &arena);
 }
 
 /* "12", or an element of an array, "12_4". */

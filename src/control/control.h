@@ -109,7 +109,9 @@ void control_cast_ask(struct control *c, uint64_t call, const struct caller *who
                       const Pb__CastAsk *r);
 void control_step_create(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__StepSpec *r);
-/* A step without a job, which leaves nothing here; for administrators. */
+/* Files, and a step, without a job, which leave nothing here; for administrators. */
+void control_cast_unallocated(struct control *c, uint64_t call, const struct caller *who,
+                              const Pb__CastUnallocated *r);
 void control_step_unallocated(struct control *c, uint64_t call, const struct caller *who,
                               const Pb__Unallocated *r);
 void control_step_complete(struct control *c, uint64_t call, const struct caller *who,

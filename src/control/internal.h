@@ -157,6 +157,9 @@ void start_send_prepare(struct control *c, struct job *j,
 void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted);
 void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
                      uint8_t sig[64]);
+/* cast.c: the answer, with a credential for files to these nodes. */
+void cast_send_grant(struct control *c, uint64_t call, struct job *j, Pb__StepNode **nodes,
+                     size_t count, struct arena *arena);
 
 /* It has its nodes and may use them. */
 void start_ready(struct control *c, struct job *j);

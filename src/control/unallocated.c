@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * srun --no-allocate: a step on named nodes without a job (docs/adr/0026). Nothing of it is kept
- * here: it has an id that no job has, and its nodes end it when its tasks have ended.
+ * srun --no-allocate and sbcast --no-allocation: a step, or a file, on named nodes without a job
+ * (docs/adr/0026). Nothing of it is kept here: it has an id that no job has, and its nodes end it
+ * when its processes have ended.
  */
 #include <stdlib.h>
 
@@ -42,7 +43,7 @@ static int add_nodes(struct control *c, struct job *j, const Pb__Unallocated *r,
 {
     struct bitset *set = NULL;
     if (!r->step->nodes || !*r->step->nodes)
-        return no(err, ERR_NO_NODE, "--no-allocate needs --nodelist");
+        return no(err, ERR_NO_NODE, "--nodelist is missing");
     int rc = cluster_node_set(c->cluster, r->step->nodes, &set, err);
     for (long i = set ? bitset_next(set, 0) : -1; i >= 0 && rc == 0;
          i = bitset_next(set, (size_t)i + 1))
@@ -152,5 +153,36 @@ void control_step_unallocated(struct control *c, uint64_t call, const struct cal
     }
     if (rc != 0)
         control_refuse(c, call, &err);
+    job_end(&j);
+}
+
+void control_cast_unallocated(struct control *c, uint64_t call, const struct caller *who,
+                              const Pb__CastUnallocated *r)
+{
+    _cleanup_arena_ struct arena arena;
+    _cleanup_str_ struct str names = STR_INIT;
+    Pb__StepSpec spec = PB__STEP_SPEC__INIT;
+    Pb__Unallocated request = PB__UNALLOCATED__INIT;
+    struct err err = {0};
+    struct job j;
+    spec.nodes = r->nodes;
+    spec.name = (char *)"sbcast";
+    request.step = &spec;
+    arena_init(&arena, 0);
+    job_begin(c, &j, who, &request);
+    int rc = who->is_admin ? add_nodes(c, &j, &request, &err)
+                           : no(&err, ERR_ACCESS, "--no-allocation is for root and SlurmUser");
+    if (rc == 0) {
+        size_t count = attempt_of(&j)->alloc.len;
+        Pb__StepNode **nodes = arena_alloc(&arena, sizeof(*nodes) * (count + 1));
+        for (size_t i = 0; i < count; i++)
+            nodes[i] = make_node(c, &attempt_of(&j)->alloc.data[i], 0, &arena);
+        job_format_nodes(c->cluster, &j, &names);
+        control_log(c, LOG_LVL_INFO, "files %u without an allocation, of uid %u, to %s", j.id,
+                    j.uid, str_cstr(&names));
+        cast_send_grant(c, call, &j, nodes, count, &arena);
+    } else {
+        control_refuse(c, call, &err);
+    }
     job_end(&j);
 }

@@ -5,6 +5,7 @@
 
 #include "base/step_id.h"
 #include "control/fixture.h"
+#include "proto/cast.pb-c.h"
 
 #define CONF                                                                                       \
     "NodeName=n[1-3] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
@@ -87,6 +88,50 @@ static void what_it_grants(void **state)
 }
 
 /* A node that has one when it registers is left alone with it; a job that nobody knows is ended. */
+static int request_cast(struct fixture *f, const struct caller *who, const char *nodes)
+{
+    Pb__CastUnallocated r = PB__CAST_UNALLOCATED__INIT;
+
+    r.nodes = (char *)nodes;
+    control_cast_unallocated(f->control, ++f->last_call, who, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+static void files_go_to_named_nodes_for_administrators(void **state)
+{
+    struct fixture *f = fixture_new(CONF);
+    const struct caller operator= {.uid = 7, .is_operator = true, .user_name = "op"};
+    _cleanup_arena_ struct arena arena;
+    const Pb__CastGrant *g = NULL;
+    (void)state;
+
+    arena_init(&arena, 0);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    assert_int_equal(request_cast(f, &FIXTURE_USER, "n1"), ERR_ACCESS);
+    assert_int_equal(request_cast(f, &operator, "n1"), ERR_ACCESS);
+    assert_int_equal(request_cast(f, &FIXTURE_ROOT, ""), ERR_NO_NODE);
+    assert_int_equal(request_cast(f, &FIXTURE_ROOT, "n1,nx"), ERR_NO_NODE);
+    assert_int_equal(request_cast(f, &FIXTURE_ROOT, "n[1-3]"), ERR_NODES_DOWN);
+    assert_int_equal(request_cast(f, &FIXTURE_ROOT, "n[1-2]"), 0);
+    vec_foreach (&f->replies, r)
+        if (r->call == f->last_call)
+            g = arena_unpack(&arena, &pb__cast_grant__descriptor, r->data.data, r->data.len);
+    assert_int_equal(g->n_nodes, 2);
+    assert_string_equal(g->nodes[1]->node, "n2");
+    assert_true(g->job_id >= JOB_ID_UNALLOCATED);
+    const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, g->cred.data, g->cred.len);
+    assert_true(cred->cast && cred->unallocated);
+    assert_int_equal(cred->uid, 0); /* as the caller */
+    assert_int_equal(cred->n_nodes, 2);
+    for (size_t i = 0; i < 2; i++) {
+        assert_int_equal(cred->nodes[i]->n_task_ids, 0); /* it starts nothing */
+        assert_true(cred->nodes[i]->has_incarnation);
+    }
+    fixture_free(f);
+}
+
 static void a_node_keeps_it(void **state)
 {
     struct fixture *f = fixture_new(CONF);
@@ -118,6 +163,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_may),
         cmocka_unit_test(what_it_grants),
+        cmocka_unit_test(files_go_to_named_nodes_for_administrators),
         cmocka_unit_test(a_node_keeps_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -367,14 +367,17 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
 
     b->ask = NULL;
     if (code < 0) {
-        cmd_error("Can't get the credential for job %u: %s", b->r.id->job_id, err->text);
+        if (b->r.id)
+            cmd_error("Can't get the credential for job %u: %s", b->r.id->job_id, err->text);
+        else
+            cmd_error("Can't get the credential for nodes %s: %s", b->r.nodes, err->text);
         finish(b, 1);
         return;
     }
     arena_reset(&b->arena, 0);
     pb_pack(reply, &bytes); /* it is gone when we return */
     b->grant = arena_unpack(&b->arena, &pb__cast_grant__descriptor, bytes.data, bytes.len);
-    if (b->r.nodes && keep_nodes(b->grant, b->r.nodes, &why) < 0) {
+    if (b->r.id && b->r.nodes && keep_nodes(b->grant, b->r.nodes, &why) < 0) {
         cmd_error("%s", why.text);
         finish(b, 1);
         return;
@@ -382,11 +385,23 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
     send_next(b);
 }
 
-static void ask_next(struct bcast *b)
+static void request_grant(struct bcast *b)
 {
-    Pb__CastAsk request = PB__CAST_ASK__INIT;
+    Pb__CastUnallocated unallocated = PB__CAST_UNALLOCATED__INIT;
+    Pb__CastAsk of_job = PB__CAST_ASK__INIT;
     char host[HOST_MAX] = "";
 
+    gethostname(host, sizeof(host) - 1);
+    of_job.id = (Pb__StepId *)b->r.id;
+    of_job.host = host;
+    unallocated.nodes = (char *)b->r.nodes;
+    b->ask =
+        rpc_async_controller(b->r.loop, b->r.conf, b->r.id ? RPC_CAST_ASK : RPC_CAST_UNALLOCATED,
+                             b->r.id ? &of_job.base : &unallocated.base, 0, on_grant, b);
+}
+
+static void ask_next(struct bcast *b)
+{
     if (b->next == b->items.len) {
         finish(b, 0);
         return;
@@ -395,11 +410,7 @@ static void ask_next(struct bcast *b)
         finish(b, STATUS_SOURCE);
         return;
     }
-    gethostname(host, sizeof(host) - 1);
-    request.id = (Pb__StepId *)b->r.id;
-    request.host = host;
-    b->ask =
-        rpc_async_controller(b->r.loop, b->r.conf, RPC_CAST_ASK, &request.base, 0, on_grant, b);
+    request_grant(b);
 }
 
 /* It goes last; that it cannot be read is told first. */

@@ -39,9 +39,9 @@ struct bcast_request {
     struct loop *loop;
     const struct conf *conf;
     const struct bcast_settings *settings;
-    const Pb__StepId *id;      /* the job, or a step of it */
+    const Pb__StepId *id;      /* the job, or a step of it; NULL: none, to 'nodes' all the same */
     const char *source, *dest; /* dest: absolute */
-    const char *nodes;         /* to these of its nodes only; NULL: all */
+    const char *nodes;         /* to these of the job's nodes only; NULL: all */
     bool per_node;             /* "_" and the node's name behind dest */
     /* 0: all nodes have it. Else the status to exit with; all has been told. May free it. */
     void (*done)(void *ctx, int status);

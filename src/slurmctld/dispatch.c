@@ -23,6 +23,7 @@ typedef void handler_fn(struct ctld *c, const struct rpc_request *r, const struc
 TO_CONTROL(alloc_wait, Pb__AllocWait)
 TO_CONTROL(alloc_info, Pb__JobIdRequest)
 TO_CONTROL(cast_ask, Pb__CastAsk)
+TO_CONTROL(cast_unallocated, Pb__CastUnallocated)
 TO_CONTROL(step_create, Pb__StepSpec)
 TO_CONTROL(step_unallocated, Pb__Unallocated)
 TO_CONTROL(step_complete, Pb__StepComplete)
@@ -418,6 +419,7 @@ static handler_fn *const handlers[] = {
     [RPC_DIAG_RESET] = on_diag_reset,
     [RPC_ALLOC_INFO] = on_alloc_info,
     [RPC_CAST_ASK] = on_cast_ask,
+    [RPC_CAST_UNALLOCATED] = on_cast_unallocated,
     [RPC_STEP_UNALLOCATED] = on_step_unallocated,
     [RPC_SET_DEBUG] = on_set_debug,
     [RPC_SET_DEBUG_FLAGS] = on_set_debug_flags,

@@ -140,6 +140,14 @@ static void format_step_cancelled(const struct slurmd *d, uint32_t job_id, uint3
             err_text(ERR_CREDENTIAL_REVOKED), name, d->name);
 }
 
+int launch_check_unallocated(const Pb__Cred *cred, struct err *err)
+{
+    if ((cred->job_id >= JOB_ID_UNALLOCATED) == (cred->has_unallocated && cred->unallocated))
+        return 0;
+    return err_set(err, -ERR_CREDENTIAL, "%s: %u is %s", err_text(ERR_CREDENTIAL), cred->job_id,
+                   cred->unallocated ? "a job's id" : "no job's id");
+}
+
 int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err)
 {
     uint32_t id = cred->job_id, restarts = cred->restarts;
@@ -306,10 +314,9 @@ static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__
     if ((*cred)->step_id == STEP_ID_BATCH || (*cred)->cast || !(*cred)->nodes[*index]->n_task_ids)
         return err_set(err, -ERR_CREDENTIAL, "%s: it grants no tasks on node %s",
                        err_text(ERR_CREDENTIAL), d->name);
-    if (((*cred)->job_id >= JOB_ID_UNALLOCATED) !=
-        ((*cred)->has_unallocated && (*cred)->unallocated))
-        return err_set(err, -ERR_CREDENTIAL, "%s: %u is %s", err_text(ERR_CREDENTIAL),
-                       (*cred)->job_id, (*cred)->unallocated ? "a job's id" : "no job's id");
+    rc = launch_check_unallocated(*cred, err);
+    if (rc)
+        return rc;
     if (!m->n_argv || !m->n_io_addr || m->io_port < 1 || m->io_port > 65535 ||
         m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",

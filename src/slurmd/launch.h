@@ -50,8 +50,10 @@ int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
 void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m); /* ordered by the controller */
 void launch_tasks(struct slurmd *d, const struct rpc_request *request); /* by an srun */
 
-/* For receive.c. That the job has not ended here; what tells a repeat; and a launch for the job,
- * which starts when that is ready: nothing of its message but the bytes is looked at. */
+/* For receive.c. That the credential says that it is of no job exactly when its id is that of none;
+ * that the job has not ended here; what tells a repeat; and a launch for the job, which starts when
+ * that is ready: nothing of its message but the bytes is looked at. */
+int launch_check_unallocated(const Pb__Cred *cred, struct err *err);
 int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err);
 uint64_t launch_key_of(ProtobufCBinaryData token);
 int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,

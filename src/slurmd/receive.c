@@ -282,6 +282,8 @@ static int check(struct slurmd *d, const struct rpc_request *r, struct arena *ar
     int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
 
     if (!rc)
+        rc = launch_check_unallocated(*cred, err);
+    if (!rc)
         rc = launch_check_not_over(d, *cred, err);
     if (rc)
         return rc;

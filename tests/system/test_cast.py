@@ -131,9 +131,10 @@ def test_some_nodes_of_the_job(mine):
     for nodes in ("n1,n99", "n[", ""):
         assert sbcast(mine, "-f", f"--nodelist={nodes}", mine.source, f"{mine.dir}/local/none").returncode == 1
     sbcast(mine, "-w", "n1,n99", mine.source, f"{mine.dir}/local/none").fails("Invalid node name specified: --nodelist=n1,n99 has nodes that are not of job")
-    sbcast(mine, "-Z", "-w", "n1", mine.source, f"{mine.dir}/local/none").fails("option --no-allocation is not available")
     sbcast(mine, "-w", "n99", mine.source, f"{mine.dir}/local/none").fails("--nodelist=n99 names no node of job")
     assert mine.left() == ["some"]
+    sbcast(mine, "-Z", "-w", "n[2-4]", "-F1", mine.source, f"{mine.dir}/local/other").ok()  # of no job
+    assert [n for n, s in zip(mine.names, mine.sums("other"), strict=True) if s == digest(mine.source)] == ["n2", "n3", "n4"]
 
 
 def test_lengths_at_the_edges_of_pieces(mine):

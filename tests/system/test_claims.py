@@ -192,7 +192,7 @@ def test_every_request_has_its_fields_read():
 FORGED = [("slurmctld", name) for name in (
     "NODE_REGISTER", "NODE_REPORT", "NODE_WELCOME", "NODE_ORDERS", "NODE_ACK", "NODE_CONFIG_ASK", "NODE_CONFIG", "IO_HELLO", "TASK_EXITED", "STEP_DONE", "STEP_COMPLETE",
     "JOB_COMPLETE", "JOB_SUSPEND", "JOB_SCRIPT", "ALLOC_INFO", "CAST_ASK", "CTLD_YIELD", "CTLD_TAKEOVER", "CTLD_BEAT", "NODE_UPDATE", "PART_UPDATE", "RECONFIGURE",
-    "SHUTDOWN", "STEP_UNALLOCATED")] + [("slurmd-n1", name) for name in (
+    "SHUTDOWN", "STEP_UNALLOCATED", "CAST_UNALLOCATED")] + [("slurmd-n1", name) for name in (
         "NODE_CALL", "ORIGIN", "STEP_ATTACH", "STEP_USAGE", "STEPD_START", "STEPD_SIGNAL", "STEPD_ENDED", "IO_HELLO")]
 
 

@@ -182,7 +182,7 @@ MESSAGES = [  # commands of a user who has forgotten something, Slurm's words
     ("strigger --set --down", "You must specify a --program value"), ("strigger --set --down -p x", 'The --program value must start with "/"'),
     ("strigger --set --fini -p /bin/true", "You must specify a --jobid value"), ("strigger --clear", "You must specify a --id, --jobid, or --user to clear"),
     ("strigger --get --flags=x", "Invalid flags x"), ("strigger --get --user=nobody_at_all", "Invalid user nobody_at_all"),
-    ("sbcast -Z /etc/passwd /tmp/x", "option --no-allocation is not available in this version: "),
+    ("sbcast -Z /etc/passwd /tmp/x", "--no-allocation: no nodes are named: use --nodelist"),
     ("sattach 99999.0", "Could not get job step info: Invalid job id specified"), ("sattach 1.0 2.0", "too many parameters"),
     ("srun --jobid=99999 true", "Unable to confirm allocation for job 99999: Invalid job id specified\n"
      "srun: Check SLURM_JOB_ID environment variable. Expired or invalid job 99999\n"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""srun --no-allocate: tasks on named nodes without a job (P27)."""
+"""srun --no-allocate, sbcast --no-allocation: tasks and files on named nodes without a job (P27)."""
 import pathlib
 import signal
 
@@ -103,3 +103,31 @@ def test_one_whose_prolog_fails_leaves_once(make_cluster, tmp_path):
     for node in c.names:
         eventually(lambda: not list((c.dir / "spool" / node).glob("jobs/*")), "nothing is left")
     assert sorted(log.read_text().split()) == ["epilog", "epilog", "prolog", "prolog"]
+
+
+def test_files_go_to_nodes_of_no_job(make_cluster, tmp_path):
+    """sbcast -Z: beside jobs, to drained nodes, with prolog and epilog; no job of the caller's counts, and nothing is left behind."""
+    log = tmp_path / "scripts"
+    for name in ("prolog", "epilog"):
+        script = tmp_path / name
+        script.write_text(f"#!/bin/sh\necho $SLURMD_NODENAME {name} >>{log}\n")
+        script.chmod(0o755)
+    c = make_cluster(nodes=2, conf=f"Prolog={tmp_path}/prolog\nEpilog={tmp_path}/epilog")
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("what all nodes are to have")
+    c.run("scontrol update nodename=n2 state=drain reason=test").ok()
+    for width in ("1", "2"):
+        c.run(["sbcast", "--no-allocation", "-f", "-F", width, "--nodelist=n1,n2", source, target], env={"SLURM_JOB_ID": "4711"}).ok()
+        assert target.read_text() == source.read_text()
+    for node in c.names:
+        eventually(lambda: not list((c.dir / "spool" / node).glob("jobs/*")), "nothing is left")
+    assert not c.run("squeue -h -o %i").ok()
+    c.run(["sbcast", "-Z", "-w", "n1", source, target]).fails("File exists")
+    c.run(["sbcast", "-Z", "-w", "nx", source, target]).fails("Can't get the credential for nodes nx: Invalid node name specified")
+
+
+@pytest.mark.skipif(not ROOT, reason="needs another user")
+def test_users_may_not_send_files_to_any_node(cluster):
+    """The controller refuses it by its table of RPCs."""
+    cluster.run("sbcast -Z -w n1 /etc/passwd /tmp/of-nobody", user="nobody").fails("Access/permission denied")
+    assert not pathlib.Path("/tmp/of-nobody").exists()

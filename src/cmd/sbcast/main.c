@@ -49,7 +49,7 @@ static int send_all(const struct options *o)
     struct bcast_request r = {.loop = run.loop,
                               .conf = cmd_conf(),
                               .settings = &o->settings,
-                              .id = &o->id,
+                              .id = o->no_allocation ? NULL : &o->id,
                               .source = o->source,
                               .dest = o->dest,
                               .nodes = o->nodes,

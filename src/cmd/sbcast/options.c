@@ -53,15 +53,6 @@ static void apply(struct options *o, const struct given *g)
     b->preserve = g->has[ID_preserve];
 }
 
-static int refuse_unallocated(const struct given *g)
-{
-    if (!g->has[ID_no_allocation])
-        return 0;
-    cmd_error("option --no-allocation is not available in this version: a file goes to nodes of a "
-              "job; run again without it");
-    return 2;
-}
-
 static int find_job(struct options *o, const char *given)
 {
     const char *text = given ? given : getenv("SLURM_JOB_ID");
@@ -84,6 +75,20 @@ static int find_job(struct options *o, const char *given)
         return 2;
     }
     return 0;
+}
+
+/* Of the job that it is started in, --no-allocation knows nothing. */
+static int find_target(struct options *o, const struct given *g)
+{
+    o->nodes = g->value[ID_nodelist];
+    o->no_allocation = g->has[ID_no_allocation];
+    if (!o->no_allocation)
+        return find_job(o, g->value[ID_jobid]);
+    pb__step_id__init(&o->id);
+    if (o->nodes)
+        return 0;
+    cmd_error("--no-allocation: no nodes are named: use --nodelist");
+    return 2;
 }
 
 /* "DIR/" is the directory to put it in. */
@@ -113,15 +118,11 @@ int options_parse(struct options *o, int argc, char **argv)
                 argc - first);
         return 2;
     }
-    status = refuse_unallocated(&given);
-    if (status)
-        return status;
     bcast_settings_init(&o->settings, cmd_conf());
     apply(o, &given);
-    status = find_job(o, given.value[ID_jobid]);
+    status = find_target(o, &given);
     if (status)
         return status;
-    o->nodes = given.value[ID_nodelist];
     o->source = argv[first];
     o->dest = find_dest(o, argv[first + 1]);
     return 0;

@@ -9,6 +9,7 @@
 struct options {
     struct args_common common;
     struct bcast_settings settings;
+    bool no_allocation; /* to 'nodes', of no job */
     Pb__StepId id;
     const char *source;
     char *dest;        /* absolute */
