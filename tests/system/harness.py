@@ -358,20 +358,24 @@ class Cluster:
         left = [p for p in (self.dir / "run").glob("*")] if (self.dir / "run").exists() else []
         assert not left, f"sockets left behind: {left}"
 
-    def check_secrets(self):
-        """RELIABILITY G10: the key is in no command line, environment, log or file that others may read, and there is no core file."""
-        try:
-            key = (self.dir / "slurm.key").read_bytes()[:24]
-        except FileNotFoundError:
+    def check_secrets(self, **more):
+        """RELIABILITY G10: the key, and each secret in 'more', is in no command line, environment, log or file that others may read, and
+        there is no core file."""
+        with contextlib.suppress(FileNotFoundError):
+            more["the key"] = (self.dir / "slurm.key").read_bytes()[:24]
+        forms = [(form, name) for name, secret in more.items() if len(secret) >= 16
+                 for form in (secret, secret.hex().encode(), secret.hex().upper().encode(), base64.b64encode(secret))]
+        if not forms:
             return
-        if len(key) < 24:
-            return
-        forms = [key, key.hex().encode(), key.hex().upper().encode(), base64.b64encode(key)]
+
+        def check(text, where):
+            found = [name for form, name in forms if form in text]
+            assert not found, f"{found} in {where}"
+
         for pid in processes_of(self.dir):
             for name in ("cmdline", "environ"):
                 with contextlib.suppress(OSError):  # it has ended
-                    held = pathlib.Path(f"/proc/{pid}/{name}").read_bytes()
-                    assert not any(form in held for form in forms), f"the key is in {name} of process {pid}"
+                    check(pathlib.Path(f"/proc/{pid}/{name}").read_bytes(), f"{name} of process {pid}")
         for path in self.dir.rglob("*"):
             with contextlib.suppress(OSError):
                 s = path.lstat()
@@ -379,8 +383,7 @@ class Cluster:
                     continue
                 assert not re.fullmatch(r"core(\.\d+)?", path.name), f"a core file: {path}"
                 if path.name != "slurm.key" and (s.st_mode & 0o044 or path.suffix in (".log", ".stderr")) and s.st_size < 1 << 22:
-                    text = path.read_bytes()
-                    assert not any(form in text for form in forms), f"the key is in {path}"
+                    check(path.read_bytes(), path)
 
     def check_reports(self):
         """No daemon, shepherd or script of root has written the report of a sanitizer; a killed one must not have, either."""

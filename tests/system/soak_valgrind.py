@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The controller under valgrind, only in the soak: no error, and nothing definitely lost. RELIABILITY I3."""
+"""The controller and a node daemon under valgrind, only in the soak: no error, and nothing definitely lost. RELIABILITY I3."""
 import re
 
 from harness import PREFIX, eventually
+from preload import library
 
 VALGRIND = ["valgrind", "-q", "--leak-check=full", "--errors-for-leak-kinds=definite", "--show-leak-kinds=definite", "--error-exitcode=97",
             "--num-callers=30"]
@@ -31,3 +32,43 @@ def test_controller_under_valgrind(make_cluster):
         eventually(lambda: not c.run(f"squeue -h -j {job}").stdout, f"the end of {job}", 600)
     c.stop()
     assert not reports(c, "slurmctld"), "\n".join(reports(c, "slurmctld")[:60])
+
+
+# /proc/self/exe is valgrind there, which runs nothing that it is not told to: helpers are started as the program that they are.
+SELF = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <spawn.h>
+#include <string.h>
+
+int posix_spawn(pid_t *pid, const char *path, const posix_spawn_file_actions_t *actions, const posix_spawnattr_t *attr, char *const argv[],
+                char *const env[])
+{
+    int (*real)(pid_t *, const char *, const posix_spawn_file_actions_t *, const posix_spawnattr_t *, char *const *, char *const *) =
+        dlsym(RTLD_NEXT, "posix_spawn");
+    return real(pid, strcmp(path, "/proc/self/exe") ? path : EXE, actions, attr, argv, env);
+}
+"""
+
+
+def test_node_daemon_under_valgrind(make_cluster):
+    """I3: slurmd itself; its helpers and shepherds run as ever."""
+    c = make_cluster(nodes=1, start=False, conf="MessageTimeout=60\nSlurmdTimeout=300")
+    program = PREFIX / "sbin/slurmd"
+    c.preload["n1"] = library(c.dir, f'#define EXE "{program}"\n{SELF}')
+    c.start_controller(wait=False)
+    c.spawn("n1", [*VALGRIND, "--trace-children=no", program, "-D", "-N", "n1"])
+    c.wait_ready()
+    jobs = [c.sbatch("-n1", "-o", "/dev/null", wrap=f"srun true; exit {i % 3}") for i in range(200)]
+    assert c.run("srun -n3 echo here", timeout=300).ok().count("here") == 3
+    waits = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: c.state(waits) == "RUNNING", "a start", 600)
+    for line in ("scontrol listpids", "sstat -j {}", "sbcast -j {} /etc/passwd {}/copy", "scancel -s USR1 {}", "scontrol suspend {}",
+                 "scontrol resume {}", "scancel {}", "scontrol reconfigure"):
+        c.run(line.format(waits, c.work), timeout=300).ok()
+    for job in (*jobs, waits):
+        eventually(lambda: not c.run(f"squeue -h -j {job}").stdout, f"the end of {job}", 600)
+    for i, job in enumerate(jobs):
+        assert f"ExitCode={i % 3}:0" in c.run(f"scontrol show job {job}").ok(), job
+    c.stop()
+    assert not reports(c, "n1"), "\n".join(reports(c, "n1")[:60])

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """CORE-076: a node daemon starts nothing without a credential of the controller's, made for that user, node and step."""
 import hashlib
+import hmac
+import pathlib
 import random
 import re
 import socket
@@ -9,8 +11,8 @@ import struct
 import pytest
 
 from bulk import field
-from harness import eventually
-from netproxy import DOWN, HEADER, Proxy, fields
+from harness import ROOT, eventually
+from netproxy import DOWN, HEADER, UP, Proxy, fields
 from test_wire import ask, header
 
 STEP_CREATE, LAUNCH_TASKS, MINT, TOKEN, ERROR = 5, 60, 61, 256, 2
@@ -121,3 +123,42 @@ def test_a_launch_without_its_own_credential(caught):
     c.start_node("n1")
     c.wait_ready()
     assert "Job credential revoked" in sender.refused(sender.frame("nobody", credential, signature))
+
+
+def memory_of(pid):
+    """What a process has on its heap."""
+    start, end = next(row.split()[0].split("-") for row in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines() if "[heap]" in row)
+    with open(f"/proc/{pid}/mem", "rb") as mem:
+        mem.seek(int(start, 16))
+        return mem.read(int(end, 16) - int(start, 16))
+
+
+@pytest.mark.skipif(not ROOT, reason="reads the memory of processes")
+def test_the_key_of_a_step_stays_in_the_memory_of_its_processes(make_cluster):
+    """RELIABILITY G10: what seals the streams of a step follows from the token that srun sends and the cluster's key; no command line, environment,
+    log or file has it."""
+    c = make_cluster(nodes=1, start=False, conf="TLSType=none")  # what is sent is looked into
+    launches, text, line = [], c.conf_file.read_text(), r"(NodeName=n1 .*Port=)(\d+)"
+    proxy = Proxy(("127.0.0.1", int(re.search(line, text).group(2))),
+                  lambda frame: launches.append(frame.data) if frame.kind == (UP, LAUNCH_TASKS) else None)
+    (c.dir / "n1.conf").write_text(text)
+    c.conf_file.write_text(re.sub(line, rf"\g<1>{proxy.port}", text))
+    try:
+        c.start_controller(wait=False)
+        c.start_node("n1", "-f", c.dir / "n1.conf")
+        c.wait_ready()
+        with c.popen(["srun", "-n1", "sh", "-c", "echo up; exec sleep 1000"], env={"SLUICE_NO_LOCAL_SOCKET": "1"}) as step:
+            assert step.stdout.readline() == "up\n"
+            data = launches[-1]
+            sent = fields(data[HEADER + struct.unpack("<H", data[10:12])[0]:])[10][0]
+            key = hashlib.sha256(b"sluice mac key 1\0" + (c.dir / "slurm.key").read_bytes()).digest()
+            secret = hmac.new(key, b"sluice answers to a token\0" + sent, hashlib.sha256).digest()
+            seals = hashlib.sha256(b"sluice mac key 1\0" + secret).digest()
+            held = memory_of(step.pid)
+            assert secret in held or seals in held  # it is the key
+            c.check_secrets(secret=secret, seals=seals)
+            step.terminate()
+            step.communicate()
+        c.check_secrets(secret=secret, seals=seals)
+    finally:
+        proxy.close()

@@ -141,6 +141,18 @@ def test_windows_of_every_task(cluster, display, user):
     eventually(lambda: not list(cluster.dir.glob("spool/*/x11.*")), "the files of the cookies go with the steps")
 
 
+def test_the_cookie_of_a_step_stays_in_its_file(cluster, display):
+    """RELIABILITY G10: it is in no log, command line, environment or other file, while the step runs and later."""
+    with cluster.popen(["srun", "-N1", "-n1", "--x11", "sh", "-c", "echo $XAUTHORITY; exec sleep 1000"], env=display.env) as step:
+        path = pathlib.Path(step.stdout.readline().strip())
+        cookie = path.read_bytes()[-16:]
+        assert path.stat().st_mode & 0o077 == 0 and cookie != REAL
+        cluster.check_secrets(cookie=cookie)
+        step.terminate()
+        step.communicate()
+    cluster.check_secrets(cookie=cookie)
+
+
 def test_over_ipv6(cluster, display):
     """Programs try both addresses of localhost, so both are ours."""
     if not pathlib.Path("/proc/net/if_inet6").exists():
