@@ -2,7 +2,6 @@
 /* Files to the nodes of a job: who may, and where to. The data never comes here. */
 #include "base/pb.h"
 #include "control/internal.h"
-#include "control/no.h"
 
 #include "base/step_id.h"
 #include "control/private.h"
@@ -100,11 +99,11 @@ static int find_job(struct control *c, const Pb__StepId *id, struct job **out, s
 
     if (id->array_tasks) {
         if (str_parse_i64(id->array_tasks, 0, ARRAY_SIZE_MAX - 1, &task))
-            return no(err, ERR_NO_JOB, "name one element of the array");
+            return control_set_error(err, ERR_NO_JOB, "name one element of the array");
         j = a ? array_element(c->cluster, a, (uint32_t)task) : NULL;
     }
     if (!j)
-        return no(err, ERR_NO_JOB, NULL);
+        return control_set_error(err, ERR_NO_JOB, NULL);
     *out = j;
     return 0;
 }
@@ -119,20 +118,20 @@ static int find(struct control *c, const struct caller *who, const Pb__StepId *i
     if (rc)
         return rc;
     if (who->uid != j->uid && !who->is_admin) /* it writes as the owner */
-        return no(err, private_denial(c, who, j), NULL);
+        return control_set_error(err, private_denial(c, who, j), NULL);
     if (j->state == PB__JOB_STATE__PENDING)
-        return no(err, ERR_JOB_PENDING, NULL);
+        return control_set_error(err, ERR_JOB_PENDING, NULL);
     if (job_is_final(j))
-        return no(err, ERR_JOB_DONE, NULL);
+        return control_set_error(err, ERR_JOB_DONE, NULL);
     if (attempt_of(j)->configuring)
-        return no(err, ERR_NODES_BUSY, "the job's nodes are being configured");
+        return control_set_error(err, ERR_NODES_BUSY, "the job's nodes are being configured");
     if (j->state == PB__JOB_STATE__SUSPENDED)
-        return no(err, ERR_NODES_BUSY, "the job is suspended");
+        return control_set_error(err, ERR_NODES_BUSY, "the job is suspended");
     *step = numbered ? step_find(j, id->step_id) : NULL;
     if (numbered && !*step)
-        return no(err, ERR_NO_STEP, NULL);
+        return control_set_error(err, ERR_NO_STEP, NULL);
     if (id->has_step_id && id->step_id == STEP_ID_BATCH && !j->batch)
-        return no(err, ERR_NO_STEP, "the job has no batch script");
+        return control_set_error(err, ERR_NO_STEP, "the job has no batch script");
     *out = j;
     return 0;
 }

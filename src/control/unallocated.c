@@ -10,7 +10,6 @@
 #include "base/step_id.h"
 #include "cluster/step_cpus.h"
 #include "control/internal.h"
-#include "control/no.h"
 #include "control/step_layout.h"
 
 /* One by the clock, so that none comes again after a restart; and none twice. */
@@ -32,7 +31,7 @@ static int add_node(struct control *c, struct job *j, uint32_t index, struct err
                            .mem_mib = n->mem_mib,
                            .incarnation = n->incarnation};
     if (!n->connected || !n->incarnation)
-        return no(err, ERR_NODES_DOWN, n->name);
+        return control_set_error(err, ERR_NODES_DOWN, n->name);
     a.busy = bitset_new(n->units);
     bitset_fill(a.busy);
     vec_push(&attempt_make(j)->alloc, a);
@@ -43,13 +42,15 @@ static int add_nodes(struct control *c, struct job *j, const Pb__Unallocated *r,
 {
     struct bitset *set = NULL;
     if (!r->step->nodes || !*r->step->nodes)
-        return no(err, ERR_NO_NODE, "--nodelist is missing");
+        return control_set_error(err, ERR_NO_NODE, "--nodelist is missing");
     int rc = cluster_node_set(c->cluster, r->step->nodes, &set, err);
     for (long i = set ? bitset_next(set, 0) : -1; i >= 0 && rc == 0;
          i = bitset_next(set, (size_t)i + 1))
         rc = add_node(c, j, (uint32_t)i, err);
     bitset_free(set);
-    return rc == 0 && !attempt_of(j)->alloc.len ? no(err, ERR_NO_NODE, "none is named") : rc;
+    return rc == 0 && !attempt_of(j)->alloc.len
+               ? control_set_error(err, ERR_NO_NODE, "none is named")
+               : rc;
 }
 
 /* A job that is in no list, for as long as its credential is made. */
@@ -140,11 +141,13 @@ void control_step_unallocated(struct control *c, uint64_t call, const struct cal
     arena_init(&arena, 0);
     spec.has_overcommit = spec.overcommit = true; /* it has no CPUs that could be too few */
     job_begin(c, &j, who, r);
-    int rc = !who->is_admin ? no(&err, ERR_ACCESS, "--no-allocate is for root and SlurmUser")
+    int rc = !who->is_admin
+                 ? control_set_error(&err, ERR_ACCESS, "--no-allocate is for root and SlurmUser")
              : spec.gres || spec.tres_per_task || spec.tres_per_step
-                 ? no(&err, ERR_STEP_CONFIG, "generic resources need an allocation")
-             : spec.has_resv_ports ? no(&err, ERR_STEP_CONFIG, "--resv-ports needs an allocation")
-                                   : add_nodes(c, &j, r, &err);
+                 ? control_set_error(&err, ERR_STEP_CONFIG, "generic resources need an allocation")
+             : spec.has_resv_ports
+                 ? control_set_error(&err, ERR_STEP_CONFIG, "--resv-ports needs an allocation")
+                 : add_nodes(c, &j, r, &err);
     if (rc == 0) {
         rc = step_layout_find(c, &j, &spec, &arena, &l, &err);
         if (rc == 0)
@@ -170,8 +173,9 @@ void control_cast_unallocated(struct control *c, uint64_t call, const struct cal
     request.step = &spec;
     arena_init(&arena, 0);
     job_begin(c, &j, who, &request);
-    int rc = who->is_admin ? add_nodes(c, &j, &request, &err)
-                           : no(&err, ERR_ACCESS, "--no-allocation is for root and SlurmUser");
+    int rc = who->is_admin
+                 ? add_nodes(c, &j, &request, &err)
+                 : control_set_error(&err, ERR_ACCESS, "--no-allocation is for root and SlurmUser");
     if (rc == 0) {
         size_t count = attempt_of(&j)->alloc.len;
         Pb__StepNode **nodes = arena_alloc(&arena, sizeof(*nodes) * (count + 1));
