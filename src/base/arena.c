@@ -183,6 +183,22 @@ void *arena_unpack(struct arena *a, const ProtobufCMessageDescriptor *type, cons
     return protobuf_c_message_unpack(type, &a->allocator, len, len ? data : (const void *)"");
 }
 
+static void *alloc_message_part(void *unused, size_t size)
+{
+    return mem_realloc(NULL, size);
+}
+
+static void free_message_part(void *unused, void *p)
+{
+    free(p);
+}
+
+void *pb_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t len)
+{
+    ProtobufCAllocator allocator = {.alloc = alloc_message_part, .free = free_message_part};
+    return protobuf_c_message_unpack(type, &allocator, len, len ? data : (const void *)"");
+}
+
 /* Room for len more bytes at the end of out, already counted in; NULL when its cap forbids. */
 static uint8_t *str_extend(struct str *out, size_t len)
 {

@@ -45,6 +45,12 @@ char *arena_printf(struct arena *a, const char *fmt, ...) __attribute__((format(
 void *arena_unpack(struct arena *a, const ProtobufCMessageDescriptor *type, const void *data,
                    size_t len);
 
+/* A message out of bytes, freed by pb__TYPE__free_unpacked(m, NULL); NULL when malformed. Memory
+ * that lacks ends the process as in base/mem.h: NULL says nothing else, so that a copy always
+ * succeeds, and what a file holds is not taken for damaged. For bytes of our own; those from
+ * outside go through arena_unpack(). */
+void *pb_unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t len);
+
 /* Appends a message's bytes. */
 void pb_pack(const ProtobufCMessage *message, struct str *out);
 

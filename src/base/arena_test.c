@@ -2,15 +2,26 @@
 #include "base/arena.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
 #include "base/mem.h"
 #include "proto/common.pb-c.h"
 #include "proto/step.pb-c.h"
+
+/* AddressSanitizer by itself would end the process before our own code sees the NULL. */
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
 
 static void budget_is_kept(void **state)
 {
@@ -236,6 +247,39 @@ static void a_reset_keeps_memory(void **state)
     assert_ptr_equal(arena_alloc(&a, 16), first);
 }
 
+#define MUCH (64u << 20) /* bytes: more than the heap has left */
+
+/* Else a copy would be NULL, which nobody expects, and a good file would count as damaged. */
+static void unpack_without_memory_aborts(void **state)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    _cleanup_free_ char *text = mem_alloc(MUCH);
+    Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *back;
+    int status;
+
+    memset(text, 'x', MUCH - 1);
+    m.argv = &text;
+    m.n_argv = 1;
+    pb_pack(&m.base, &bytes);
+    back = pb_unpack(&pb__launch_tasks__descriptor, bytes.data, bytes.len);
+    assert_string_equal(back->argv[0], text);
+    pb__launch_tasks__free_unpacked(back, NULL);
+    assert_null(pb_unpack(&pb__launch_tasks__descriptor, bytes.data, bytes.len - 1));
+    pid_t pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        struct rlimit none = {0};
+
+        signal(SIGABRT, SIG_DFL);
+        setrlimit(RLIMIT_CORE, &none);
+        setrlimit(RLIMIT_AS, &none);
+        pb_unpack(&pb__launch_tasks__descriptor, bytes.data, bytes.len);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -247,6 +291,7 @@ int main(void)
         cmocka_unit_test(unpack_respects_the_budget),
         cmocka_unit_test(tables_are_beside_the_budget),
         cmocka_unit_test(tables_are_bounded),
+        cmocka_unit_test(unpack_without_memory_aborts),
         cmocka_unit_test(pack_respects_the_cap),
         cmocka_unit_test(fields_are_concatenated),
     };

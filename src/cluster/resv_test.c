@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "base/arena.h"
 #include "cluster/cluster_test_util.h"
 #include "cluster/resv.h"
 
@@ -207,7 +208,7 @@ static void a_record_there_and_back(void **state)
     vec_push(&r->cores, 1);
     resv_resolve(c, r);
     resv_pack(r, &first);
-    Pb__ResvRecord *m = pb__resv_record__unpack(NULL, first.len, (const uint8_t *)first.data);
+    Pb__ResvRecord *m = pb_unpack(&pb__resv_record__descriptor, first.data, first.len);
     assert_non_null(m);
     struct resv *again = resv_restore(c, m, &err);
     assert_non_null(again);

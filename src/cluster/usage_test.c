@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "base/arena.h"
 #include "cluster/usage.h"
 
 #define CPU PB__USAGE_KIND__USAGE_CPU_USEC
@@ -99,18 +100,18 @@ static void test_packed(void **state)
     one.n_most = 1;
     usage_merge_packed(&packed, &one, "n1", true);
     usage_merge_packed(&packed, &one, "n2", true);
-    all = pb__usage__unpack(NULL, packed.len, (const uint8_t *)packed.data);
+    all = pb_unpack(&pb__usage__descriptor, packed.data, packed.len);
     assert_true(all->sys_usec == 14 && all->n_most == 1);
     assert_string_equal(all->most[0]->node, "n1");
     pb__usage__free_unpacked(all, NULL);
     usage_merge_packed(&packed, &one, "n2", false);
-    all = pb__usage__unpack(NULL, packed.len, (const uint8_t *)packed.data);
+    all = pb_unpack(&pb__usage__descriptor, packed.data, packed.len);
     assert_true(all->sys_usec == 21 && all->n_most == 0);
     pb__usage__free_unpacked(all, NULL);
     str_clear(&packed);
     str_puts(&packed, "\xff"); /* damaged: what is new counts */
     usage_merge_packed(&packed, &one, "n2", false);
-    all = pb__usage__unpack(NULL, packed.len, (const uint8_t *)packed.data);
+    all = pb_unpack(&pb__usage__descriptor, packed.data, packed.len);
     assert_int_equal(all->sys_usec, 7);
     pb__usage__free_unpacked(all, NULL);
     str_done(&packed);

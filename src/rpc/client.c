@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
@@ -139,7 +140,7 @@ static bool leads(struct call *q, const struct rpc_place *p)
     if (rc == 0)
         rc = rpc_wire_answer(&probe.wire, &ping.sent, &ping.sent, &body, ping.deadline_ms, &why);
     if (rc == 0) {
-        Pb__PingReply *m = pb__ping_reply__unpack(NULL, ping.sent.body_len, body);
+        Pb__PingReply *m = pb_unpack(&pb__ping_reply__descriptor, body, ping.sent.body_len);
         primary = m && m->primary;
         if (m)
             pb__ping_reply__free_unpacked(m, NULL);

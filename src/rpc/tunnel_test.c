@@ -85,7 +85,7 @@ static void deliver(struct side *from, struct side *to)
         Pb__TunnelData *m;
 
         vec_remove(&from->sent, 0);
-        m = pb__tunnel_data__unpack(NULL, bytes.len, (uint8_t *)bytes.data);
+        m = pb_unpack(&pb__tunnel_data__descriptor, bytes.data, bytes.len);
         str_done(&bytes);
         assert_non_null(m);
         tunnel_message(to->tunnel, m);

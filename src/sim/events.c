@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "cluster/transition.h"
 #include "proto/event.pb-c.h"
@@ -73,7 +74,7 @@ void sim_events_check(struct sim *s)
         const struct sim_record *r = &at->record;
         if (r->kind != RECORD_EVENT)
             continue;
-        Pb__Event *e = pb__event__unpack(NULL, r->len, r->data);
+        Pb__Event *e = pb_unpack(&pb__event__descriptor, r->data, r->len);
         if (!e || e->number != last + 1)
             sim_break(s, "an event is missing", "after number %llu", (unsigned long long)last);
         last = e ? e->number : last + 1;

@@ -212,7 +212,7 @@ static void add(struct ctld *c, uint64_t call, uint32_t uid, const Pb__NodeUpdat
     pb_pack(&r->base, &bytes);
     change->call = call;
     change->uid = uid;
-    change->update = pb__node_update__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    change->update = pb_unpack(&pb__node_update__descriptor, bytes.data, bytes.len);
     LL_APPEND(c->made_changes, change);
     run_start(c);
 }

@@ -14,6 +14,7 @@
 
 #include <utlist.h>
 
+#include "base/arena.h"
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/trust.h"
@@ -259,7 +260,7 @@ static Pb__ScriptRun *copy_order(const Pb__ScriptRun *m)
     size_t size = pb__script_run__get_packed_size(m);
     _cleanup_free_ uint8_t *packed = mem_alloc(size);
     pb__script_run__pack(m, packed);
-    return pb__script_run__unpack(NULL, size, packed);
+    return pb_unpack(&pb__script_run__descriptor, packed, size);
 }
 
 static void start(struct scriptd *d, const Pb__ScriptRun *m)

@@ -30,7 +30,7 @@ Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
     _cleanup_str_ struct str bytes = STR_INIT;
 
     pb_pack(&m->base, &bytes);
-    return pb__stepd_ended__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    return pb_unpack(&pb__stepd_ended__descriptor, bytes.data, bytes.len);
 }
 
 void ending_lost_free(struct lost *l)

@@ -76,7 +76,7 @@ static size_t parse(struct events *e, const struct str *text, uint64_t first_seq
         r.len = le32toh(r.len);
         if (r.len > text->len - at - sizeof(r) || crc32c(0, data, r.len) != le32toh(r.crc))
             break;
-        event = pb__node_event__unpack(NULL, r.len, data);
+        event = pb_unpack(&pb__node_event__descriptor, data, r.len);
         if (!event || (event->seq >= first_seq && event->seq < e->next_seq)) {
             if (event)
                 pb__node_event__free_unpacked(event, NULL);
@@ -168,7 +168,7 @@ void events_push(struct events *e, const Pb__NodeEvent *event)
     Pb__NodeEvent *copy;
 
     pb_pack(&event->base, &bytes);
-    copy = pb__node_event__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    copy = pb_unpack(&pb__node_event__descriptor, bytes.data, bytes.len);
     copy->seq = e->next_seq++;
     vec_push(&e->queue, copy);
     append_record(copy, &e->unwritten);

@@ -127,7 +127,7 @@ void extern_learn(struct job *j, const Pb__NodeShare *share)
     if (!share || j->note.about->share)
         return;
     pb_pack(&share->base, &bytes);
-    j->note.about->share = pb__node_share__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    j->note.about->share = pb_unpack(&pb__node_share__descriptor, bytes.data, bytes.len);
     note_put_hex(&bytes, &hex);
     job_note(j, NOTE_SHARE, str_cstr(&hex));
 }

@@ -55,7 +55,7 @@ struct job *job_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about)
     struct job *j = add_job(d, about->job_id, about->restarts);
 
     pb_pack(&about->base, &bytes);
-    j->note.about = pb__node_attempt__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    j->note.about = pb_unpack(&pb__node_attempt__descriptor, bytes.data, bytes.len);
     return j;
 }
 

@@ -123,8 +123,7 @@ static void take_share(struct note *n, const char *hex)
     for (; hex_digit(hex[0]) >= 0 && hex_digit(hex[1]) >= 0; hex += 2)
         str_putc(&bytes, (char)(hex_digit(hex[0]) << 4 | hex_digit(hex[1])));
     if (!*hex && bytes.len && !n->about->share)
-        n->about->share =
-            pb__node_share__unpack(NULL, bytes.len, (const uint8_t *)str_cstr(&bytes));
+        n->about->share = pb_unpack(&pb__node_share__descriptor, str_cstr(&bytes), bytes.len);
 }
 
 /* What cannot have happened in this phase is left out. */
@@ -213,7 +212,7 @@ int note_load(const char *path, struct note *n, struct err *err)
     h.len = le32toh(h.len);
     if (h.len > text.len - sizeof(h) || crc32c(0, text.data + sizeof(h), h.len) != le32toh(h.crc))
         return err_set(err, -ERR_STORE_DAMAGED, "%s is damaged", path);
-    n->about = pb__node_attempt__unpack(NULL, h.len, (uint8_t *)text.data + sizeof(h));
+    n->about = pb_unpack(&pb__node_attempt__descriptor, text.data + sizeof(h), h.len);
     if (!n->about)
         return err_set(err, -ERR_STORE_DAMAGED, "%s does not decode", path);
     for (line = text.data + sizeof(h) + h.len; (end = strchr(line, '\n')); line = end + 1) {

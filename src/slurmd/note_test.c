@@ -292,8 +292,7 @@ static void the_note_of_an_older_daemon_is_read(void **state)
     now.known_at_ms = 17;
     pb_pack(&old.base, &bytes); /* then the fields that were in its own notes only */
     pb_pack(&now.base, &bytes);
-    Pb__NodeAttempt *whole =
-        pb__node_attempt__unpack(NULL, bytes.len, (const uint8_t *)str_cstr(&bytes));
+    Pb__NodeAttempt *whole = pb_unpack(&pb__node_attempt__descriptor, str_cstr(&bytes), bytes.len);
     assert_non_null(whole);
     assert_int_equal(note_create(dir, whole, NOTE_BATCH, NULL), 0);
     pb__node_attempt__free_unpacked(whole, NULL);

@@ -46,7 +46,7 @@ static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
     _cleanup_str_ struct str bytes = STR_INIT;
 
     pb_pack(&m->base, &bytes);
-    return pb__job_facts__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    return pb_unpack(&pb__job_facts__descriptor, bytes.data, bytes.len);
 }
 
 /* The epilog gets what the controller knows by now. */

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/spare_file.h"
@@ -58,7 +59,7 @@ Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t 
 
     if (path_read_file(path, EXIT_FILE_MAX, &text, NULL))
         return NULL;
-    return pb__stepd_ended__unpack(NULL, text.len, (const uint8_t *)str_cstr(&text));
+    return pb_unpack(&pb__stepd_ended__descriptor, str_cstr(&text), text.len);
 }
 
 struct step *step_find(const struct job *j, uint32_t id)

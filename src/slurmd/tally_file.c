@@ -256,8 +256,9 @@ static void count_down_time(struct tally *t, const Pb__UsageState *m, int64_t wa
 /* It is sent as it stands. */
 static void unpack_collected(struct tally *t, const Pb__UsageState *m)
 {
-    Pb__NodeUsage *whole =
-        m->collected.len ? pb__node_usage__unpack(NULL, m->collected.len, m->collected.data) : NULL;
+    Pb__NodeUsage *whole = m->collected.len ? pb_unpack(&pb__node_usage__descriptor,
+                                                        m->collected.data, m->collected.len)
+                                            : NULL;
 
     if (!whole)
         return;
@@ -268,7 +269,7 @@ static void unpack_collected(struct tally *t, const Pb__UsageState *m)
 struct tally *tally_unpack(const void *data, size_t len, const char *boot, int64_t wall_sec,
                            int64_t up_sec)
 {
-    Pb__UsageState *m = pb__usage_state__unpack(NULL, len, data);
+    Pb__UsageState *m = pb_unpack(&pb__usage_state__descriptor, data, len);
     uint64_t *times[TALLY_TIMES];
     struct tally *t;
     long cpus = sysconf(_SC_NPROCESSORS_ONLN);

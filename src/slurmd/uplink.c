@@ -57,7 +57,7 @@ static void load_welcome(struct slurmd *d)
 
     if (path_read_file(path, WELCOME_MAX, &text, NULL))
         return;
-    m = pb__node_welcome__unpack(NULL, text.len, (const uint8_t *)str_cstr(&text));
+    m = pb_unpack(&pb__node_welcome__descriptor, str_cstr(&text), text.len);
     if (m && m->cred_public_key.len == AUTH_CRED_KEY_SIZE)
         take_welcome(d, m);
     if (m)

@@ -74,7 +74,7 @@ static void on_report(struct bench *b, const Pb__NodeReport *m)
             continue;
         b->acked = m->events[i]->seq;
         pb_pack(&m->events[i]->base, &bytes);
-        vec_push(&b->events, pb__node_event__unpack(NULL, bytes.len, (const uint8_t *)bytes.data));
+        vec_push(&b->events, pb_unpack(&pb__node_event__descriptor, bytes.data, bytes.len));
     }
     ack(b);
 }
@@ -88,7 +88,7 @@ static void on_register(struct bench *b, const ProtobufCMessage *m)
     pb_pack(m, &bytes);
     if (b->registered)
         pb__node_register__free_unpacked(b->registered, NULL);
-    b->registered = pb__node_register__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    b->registered = pb_unpack(&pb__node_register__descriptor, bytes.data, bytes.len);
     b->registrations++;
     auth_signer_public(b->signer, key);
     welcome.cred_public_key = (ProtobufCBinaryData){sizeof(key), key};

@@ -194,7 +194,7 @@ static Pb__PmixJob *copy_job(const Pb__PmixJob *job)
     _cleanup_str_ struct str bytes = STR_INIT;
 
     pb_pack(&job->base, &bytes);
-    return pb__pmix_job__unpack(NULL, bytes.len, (const uint8_t *)bytes.data);
+    return pb_unpack(&pb__pmix_job__descriptor, bytes.data, bytes.len);
 }
 
 /* What comes of a step that has no part in it, comes twice, or is too much, is not taken: the
