@@ -62,6 +62,7 @@ CUT = (1, 600) if SOAK else (0.5, 2)  # seconds, at least and at the most
 TIMEOUT = 60 if SOAK else 10  # SlurmdTimeout
 HEALED = 20 if SOAK else 10  # seconds until a node works again
 MARGIN = 15 if SOAK else 5  # seconds around it in which a cut may count as either
+KEPT = 1200  # MinJobAge, seconds: a job that a long cut has ended is still listed when its node is back
 
 
 def cut_and_healed(c, pick, node):
@@ -102,7 +103,7 @@ def cut_and_healed(c, pick, node):
 def test_nodes_cut_off_for_drawn_times(make_hosts, pick):
     """C1: 1 s to 10 min, many nodes at a time: within SlurmdTimeout jobs go on, beyond it they have failed; none starts twice."""
     count = amount(3, 100)
-    c = make_hosts(nodes=min(count, 20), conf=f"SlurmdTimeout={TIMEOUT}\nMaxJobCount=100000")
+    c = make_hosts(nodes=min(count, 20), conf=f"SlurmdTimeout={TIMEOUT}\nMinJobAge={KEPT}\nMaxJobCount=100000")
     c.start()
     c.cuts = []
     todo = [list(range(i, count, len(c.names))) for i in range(len(c.names))]
