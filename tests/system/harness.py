@@ -119,6 +119,12 @@ def child_named(pid, name):
     return None
 
 
+def files_below(directory):
+    """All that is in it, however deep, while daemons make and remove directories there; Path.rglob() fails when one goes meanwhile."""
+    for where, directories, files in os.walk(directory):
+        yield from (pathlib.Path(where, name) for name in (*directories, *files))
+
+
 def processes_of(directory):
     """Every process that has to do with a cluster's directory: by command line, environment or working directory."""
     found = {}
@@ -376,7 +382,7 @@ class Cluster:
             for name in ("cmdline", "environ"):
                 with contextlib.suppress(OSError):  # it has ended
                     check(pathlib.Path(f"/proc/{pid}/{name}").read_bytes(), f"{name} of process {pid}")
-        for path in self.dir.rglob("*"):
+        for path in files_below(self.dir):
             with contextlib.suppress(OSError):
                 s = path.lstat()
                 if not stat.S_ISREG(s.st_mode):
