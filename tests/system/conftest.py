@@ -7,7 +7,7 @@ import shlex
 
 import pytest
 
-from harness import DAY, PREFIX, ROOT, SEED, SOAK, Cluster, amount, many
+from harness import DAY, PREFIX, ROOT, SEED, SOAK, Cluster, amount, ignore_nothing_in_commands, many
 from postgres import Server
 
 
@@ -38,6 +38,7 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_configure(config):
+    ignore_nothing_in_commands()
     config.addinivalue_line("markers", "slow: fewer a day where every process is ten times slower (sanitizers): long, or about processes and not memory")
     config.addinivalue_line("markers", "trials(release): runs once, and so often for a release, from other numbers of 'pick' each time")
     config.addinivalue_line("markers", "allocator: replaces malloc or measures memory: left out with sanitizers, which have a malloc of their own")

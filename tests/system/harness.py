@@ -38,6 +38,15 @@ def amount(sample, release):
     return max(sample, release * SOAK // 100)
 
 
+def ignore_nothing_in_commands():
+    """What ignores a signal hands that down to the programs it starts: nohup, and shells that start something in the background, would
+    decide what tasks ignore. A handler of no effect does the same for this process, and programs start with the default."""
+    by_python = {signal.SIGPIPE, signal.SIGXFSZ}  # which subprocess restores
+    for number in signal.valid_signals() - by_python:
+        if signal.getsignal(number) == signal.SIG_IGN:
+            signal.signal(number, lambda number, frame: None)
+
+
 PORTS_GIVEN = collections.deque(maxlen=1000)  # who has got one may not listen there yet
 
 
