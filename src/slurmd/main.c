@@ -299,7 +299,9 @@ static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *
     if (rc)
         return rc;
     usage_open(d);
-    spool_adopt(d, o->clean);
+    rc = spool_adopt(d, o->clean, err);
+    if (rc)
+        return rc;
     contain_sweep(d);
     freq_sweep(d);
     jobtmp_sweep(d);

@@ -222,21 +222,25 @@ int note_load(const char *path, struct note *n, struct err *err)
     return 0;
 }
 
-void note_each(const char *dir, note_fn *fn, void *ctx)
+int note_each(const char *dir, note_fn *fn, void *ctx, struct err *err)
 {
     _cleanup_free_ char *jobs = mem_printf("%s/jobs", dir);
     struct dirent *entry;
     DIR *d = opendir(jobs);
+    int rc = 0;
 
     if (!d)
-        return;
-    while ((entry = readdir(d))) {
+        return err_set(err, -errno, "cannot open %s: %s", jobs, strerror(errno));
+    while (!rc && (errno = 0, entry = readdir(d))) {
         _cleanup_free_ char *path = NULL;
 
         if (entry->d_name[0] == '.')
             continue;
         path = mem_printf("%s/%s", jobs, entry->d_name);
-        fn(ctx, path);
+        rc = fn(ctx, path, err);
     }
+    if (!rc && errno)
+        rc = err_set(err, -errno, "cannot read %s: %s", jobs, strerror(errno));
     closedir(d);
+    return rc;
 }

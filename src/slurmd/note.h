@@ -79,9 +79,11 @@ void note_put_hex(const struct str *bytes, struct str *out);
 
 int note_load(const char *path, struct note *n, struct err *err);
 
-/* Every note: its path, in no order. */
-typedef void note_fn(void *ctx, const char *path);
-void note_each(const char *dir, note_fn *fn, void *ctx);
+/* Every note: its path, in no order, up to the first for which fn returns an error, which is
+ * returned. It is an error when the directory cannot be read: a job that is not found counts as
+ * lost. */
+typedef int note_fn(void *ctx, const char *path, struct err *err);
+int note_each(const char *dir, note_fn *fn, void *ctx, struct err *err);
 
 #define NOTE_SINGLE "1\n"
 #define NOTE_PREPARED "A\n"

@@ -186,29 +186,43 @@ int spool_open(struct slurmd *d, struct err *err)
     return rc;
 }
 
-static void adopt(void *ctx, const char *path)
+/* Says nothing of the file: it is as good as before, once there is memory or a descriptor. */
+static bool is_shortage(int rc)
+{
+    return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
+}
+
+static int adopt(void *ctx, const char *path, struct err *err)
 {
     struct slurmd *d = ctx;
     struct note note = {0};
-    struct err err = {0};
+    struct err why = {0};
+    int rc = note_load(path, &note, &why);
 
-    if (note_load(path, &note, &err)) {
+    if (is_shortage(rc)) {
+        rc = err_set(err, rc, "%s", why.text);
+    } else if (rc) {
         _cleanup_free_ char *aside = mem_printf("%s/damaged.%s", d->spool, strrchr(path, '/') + 1);
 
-        log_error("%s; set aside as %s", err.text, aside);
+        log_error("%s; set aside as %s", why.text, aside);
         rename(path, aside);
+        rc = 0;
     } else {
         job_adopt(d, &note);
     }
     note_done(&note);
+    return rc;
 }
 
-void spool_adopt(struct slurmd *d, bool clean)
+int spool_adopt(struct slurmd *d, bool clean, struct err *err)
 {
     struct job *j, *next;
+    int rc;
 
     d->old_scripts++; /* not all of them are known yet */
-    note_each(d->spool, adopt, d);
+    rc = note_each(d->spool, adopt, d, err);
+    if (rc)
+        return rc;
     script_old_ended(d);
     if (d->jobs)
         log_info("found %u jobs of an earlier daemon%s", HASH_COUNT(d->jobs),
@@ -217,6 +231,7 @@ void spool_adopt(struct slurmd *d, bool clean)
         if (clean)
             job_terminate(j, 0, "");
     }
+    return 0;
 }
 
 void spool_close(struct slurmd *d)

@@ -8,6 +8,7 @@
 #include "slurmd/slurmd.h"
 
 int spool_open(struct slurmd *d, struct err *err);
-/* The jobs that earlier daemons left; clean: ends them (-c). */
-void spool_adopt(struct slurmd *d, bool clean);
+/* The jobs that earlier daemons left; clean: ends them (-c). An error: they cannot all be read for
+ * now. The daemon must not start then, since the controller takes a missing job for lost. */
+int spool_adopt(struct slurmd *d, bool clean, struct err *err);
 void spool_close(struct slurmd *d);

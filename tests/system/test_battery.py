@@ -253,6 +253,67 @@ def test_an_allocation_of_a_node_fails(make_cluster, program):
     assert ends > 0
 
 
+SHORT = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <string.h>
+#include <unistd.h>
+
+/* While the file of that name is there, directories of jobs, or the notes in them, cannot be opened for a lack of something. */
+static int is_short(const char *name, const char *path, const char *what, int error)
+{
+    if (!strstr(path, what) || access(name, F_OK) < 0)
+        return 0;
+    errno = error;
+    return 1;
+}
+
+void *opendir(const char *path)
+{
+    void *(*real)(const char *) = dlsym(RTLD_NEXT, "opendir");
+
+    return is_short(DIR "/directory", path, "/spool/n1/jobs", ENOMEM) ? NULL : real(path);
+}
+
+int open(const char *path, int flags, ...)
+{
+    int (*real)(const char *, int, ...) = dlsym(RTLD_NEXT, "open");
+    va_list ap;
+    int mode;
+
+    va_start(ap, flags);
+    mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(ap, int) : 0;
+    va_end(ap);
+    return is_short(DIR "/note", path, "/spool/n1/jobs/", EMFILE) ? -1 : real(path, flags, mode);
+}
+
+int open64(const char *path, int flags, ...) __attribute__((alias("open")));
+"""
+
+
+@pytest.mark.parametrize("what, why", [("directory", "Cannot allocate memory"), ("note", "Too many open files")])
+def test_slurmd_that_cannot_read_its_jobs_does_not_start(make_cluster, what, why):
+    """D4, D5: a job that slurmd did not find would count as lost while it runs; once there is enough of everything, it is found."""
+    c = make_cluster(nodes=1)
+    runs = begin(c, "go")
+    c.kill("n1")
+    where = c.dir / "first"
+    c.preload["n1"] = library(where, SHORT)
+    short = Switch(where)
+    short.on(what)
+    c.start_node("n1")
+    assert c.daemons.pop("n1").wait(DEADLINE) == 1
+    assert why in c.tail("n1", 3)
+    short.off(what)
+    c.start_node("n1")
+    c.wait_ready()
+    assert c.state(runs) == "RUNNING"
+    finish(c, runs, "go")
+
+
 @pytest.mark.trials(10)
 def test_no_descriptor_left(make_cluster):
     """D5: the controller has no descriptor for another connection: one that says nothing goes for it, and the log says so."""
