@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/gate.h"
 
+#include <assert.h>
+
 #include "control/internal.h"
 #include "sched/bounds.h"
 
@@ -77,17 +79,28 @@ static enum reason gate_fit(struct control *c, struct job *j)
 /* --- the table ----------------------------------------------------------------------------------
  */
 
+#define REASONS_MOST 4 /* that a gate can give */
+
 enum scope { JOB, PARTITION };
 
 static const struct {
     enum scope scope;
     enum reason (*find)(struct control *c, struct job *j);
     bool always;
+    enum reason reasons[REASONS_MOST]; /* REASON_NONE behind the last one */
 } gates[] = {
-#define GATE(scope, function, always) {scope, function, always},
-#include "control/gate.def"
-#undef GATE
+#define GATE_JOB(function, always, ...) {JOB, function, always, {__VA_ARGS__}},
+#define GATE_PARTITION(function, ...) {PARTITION, function, false, {__VA_ARGS__}},
+#include "sched/gate.def"
 };
+
+static bool can_give(size_t gate, enum reason reason)
+{
+    for (size_t i = 0; reason && i < REASONS_MOST; i++)
+        if (gates[gate].reasons[i] == reason)
+            return true;
+    return !reason;
+}
 
 static enum reason find_closed(struct control *c, struct job *j, enum scope scope)
 {
@@ -96,6 +109,7 @@ static enum reason find_closed(struct control *c, struct job *j, enum scope scop
         if (gates[i].scope != scope || (found && !gates[i].always))
             continue;
         enum reason reason = gates[i].find(c, j);
+        assert(can_give(i, reason));
         found = found ? found : reason;
     }
     return found;

@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "sched/ahead.h"
 #include "sched/depth.h"
+#include "sched/gate.h"
 #include "sched/preempt.h"
 #include "sched/resv.h"
 #include "sched/select.h"
@@ -279,11 +280,11 @@ static bool may_have_place(const struct plan *p, const struct job *j, bool first
     return p->backfill && !p->asks && depth_is_served(p, j) && depth_has_place(p, j, first);
 }
 
-/* It blocks nobody who needs none of them, and has its nodes kept for when they are due. */
-static void wait_for_licenses(struct plan *p, const struct job *j, struct decision *d)
+/* Of a job behind a closed gate: it blocks nobody, and has its nodes kept for when the gate opens.
+ */
+static void keep_place(struct plan *p, const struct job *j, struct decision *d)
 {
     bool place = may_have_place(p, j, false);
-    d->reason = REASON_LICENSES;
     if (place)
         reserve(p, j, d);
     d->start_at = keep_licenses(p, j, place, d->start_at);
@@ -352,16 +353,12 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
 static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
 {
     begin_look(p, j, d);
-    if (j->want.req_gone) { /* nobody waits for it */
-        d->reason = REASON_REQ_NODE_NOT_AVAIL;
-        return true;
-    }
-    if (!array_has_room(j->array)) {
-        d->reason = REASON_JOB_ARRAY_TASK_LIMIT;
-        return true;
-    }
-    if (!license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec)) {
-        wait_for_licenses(p, j, d);
+    bool keeps_place;
+    enum reason closed = gate_of_start(p, j, &keeps_place);
+    if (closed) {
+        d->reason = closed;
+        if (keeps_place)
+            keep_place(p, j, d);
         return true;
     }
     if (counts && !depth_takes(p, j))

@@ -33,7 +33,7 @@ uint32_t why_kinds(enum why_rule rule)
     return rules[rule].kinds;
 }
 
-static bool rule_of_reason(enum reason reason, enum why_rule *rule)
+bool why_rule_of_reason(enum reason reason, enum why_rule *rule)
 {
     for (int i = 0; reason && i < WHY_RULES; i++)
         if (rules[i].reason == reason) {
@@ -118,7 +118,8 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
     enum why_rule rule;
     struct job_copy same;
     struct decision d;
-    if (rule_of_reason(j->reason, &rule) && !several_is_queued(j)) /* a guest has one only then */
+    if (why_rule_of_reason(j->reason, &rule) &&
+        !several_is_queued(j)) /* a guest has one only then */
         return rule;
     if (w->q.announced)
         return WHY_SHUTDOWN;
@@ -132,7 +133,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
         rule = WHY_NOW;
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
         rule = WHY_REQUIRED;
-    else if (!rule_of_reason(d.reason, &rule))
+    else if (!why_rule_of_reason(d.reason, &rule))
         rule = rule_of_needs(w, &same.job);
     select_done(&d.where);
     free(d.detail);

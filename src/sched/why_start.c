@@ -5,6 +5,7 @@
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "sched/elements.h"
+#include "sched/gate.h"
 #include "sched/why_state.h"
 
 #define FILL_NODES 1000    /* of running jobs, put on the timeline in a step */
@@ -66,7 +67,9 @@ static void list_before(struct why *w)
             break;
         for (size_t i = 0; i < heads && !known; i++)
             known = w->lay.data[i].id == j->id;
-        if (j->id == w->q.job_id || !array_has_room(j->array) || j->want.req_gone)
+        bool keeps_place;
+        bool waits = gate_of_start(&w->plan, j, &keeps_place) && !keeps_place;
+        if (j->id == w->q.job_id || waits)
             continue;
         list_job(w, j, at->part, known);
     }

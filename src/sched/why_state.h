@@ -81,6 +81,8 @@ void why_finish(struct why *w, const struct job *j);
 
 /* At the job's own place in the queue. */
 enum why_rule why_find_rule(struct why *w, const struct job *j);
+/* The one that stands for a reason; false: none does. */
+bool why_rule_of_reason(enum reason reason, enum why_rule *rule);
 uint32_t why_kinds(enum why_rule rule); /* what may be asked for less of then */
 /* Usable nodes that it may have. The caller frees. */
 struct bitset *why_allowed_nodes(const struct why *w, const struct job *j);
