@@ -203,7 +203,8 @@ int conf_lines_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *file,
                     struct err *err); /* text is written over and must outlive l->conf */
 
-/* One logical line, comments gone, not blank. */
+/* One logical line, comments gone, not blank; conf_lines_take: one of another text. */
+int conf_lines_take(struct conf_loader *l, char *line, struct conf_place at, struct err *err);
 int conf_load_line(struct conf_loader *l, char *line, struct conf_place at, struct err *err);
 
 /* Keeps the line for conf_flat_text(); at the end, whether it is wanted is known. */
@@ -247,8 +248,7 @@ int conf_node_build(struct conf_loader *l, struct err *err); /* conf->nodes and 
 int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err); /* CONF_NODE */
 int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNodes lines */
 
-/* Lines of gres.conf are told from those of slurm.conf by a word before them, also in a flat text.
- */
+/* Lines of gres.conf are told from those of slurm.conf by a word before them. */
 #define CONF_GRES_PREFIX "GresConf=1 "
 int conf_gres_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
@@ -257,7 +257,7 @@ int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets 
 int conf_cgroup_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_cgroup_build(struct conf_loader *l, struct err *err); /* conf->cgroup */
 void conf_cgroup_format(const struct conf *c, struct str *out);
-/* Lines of topology.conf, marked like those, or made of topology.yaml. */
+/* Lines of topology.conf, or made of topology.yaml. */
 #define CONF_TOPO_PREFIX "TopologyConf=1 "
 int conf_topo_read(struct conf_loader *l, const char *path, struct err *err);
 int conf_yaml_read(struct conf_loader *l, const char *path, struct err *err);

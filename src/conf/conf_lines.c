@@ -139,6 +139,14 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
     return conf_load_line(l, line, at, err);
 }
 
+int conf_lines_take(struct conf_loader *l, char *line, struct conf_place at, struct err *err)
+{
+    size_t len = strlen(line);
+    if (len > CONF_LINE_MAX)
+        return conf_fail(at, err, "the line is longer than %u bytes", CONF_LINE_MAX);
+    return line_done(l, line, line + len, at, err);
+}
+
 int conf_lines_text(struct conf_loader *l, char *text, size_t len, const char *file,
                     struct err *err)
 {

@@ -157,6 +157,14 @@ static void files(void **state)
          "      - nodes: [n5, n6,'n7', n8]\n"
          "        switch: s2\n",
          "top:1:1 n1 n2 n3 n4 n5 n6 n7 n8|s1:0:1<top n1 n2 n3 n4|s2:0:1<top n5 n6 n7 n8"},
+        {"topology/tree", "topology.yaml",
+         "%YAML 1.1\n"
+         "---\n"
+         "[{topology: t, tree: {switches: [\n"
+         "  {switch: top, children: [s1, s2]}, {switch: s1, nodes: \"n[1-4]\"},\n"
+         "  {switch: s2, nodes: 'n[5-8]'}]}}]\n"
+         "...\n",
+         "top:1:1 n1 n2 n3 n4 n5 n6 n7 n8|s1:0:1<top n1 n2 n3 n4|s2:0:1<top n5 n6 n7 n8"},
         {"topology/block", "topology.yaml",
          "- topology: other\n"
          "  tree:\n"
@@ -206,7 +214,30 @@ static void bad_files(void **state)
         {"topology.yaml", "", "slurm.conf:2: ", "no lines"},
         {"topology.yaml", "topology: x\n", "topology.yaml:1: ", "expected '- topology"},
         {"topology.yaml", "- topology: x\n  tree:\n\tswitches:\n", "topology.yaml:3: ", "a tab"},
-        {"topology.yaml", "- topology: x\n  tree: {a: b}\n", "topology.yaml:2: ", "a word"},
+        {"topology.yaml", "- topology: x\n  tree: {a: b}\n", "topology.yaml:2: ", "unknown key a"},
+        {"topology.yaml",
+         "- topology: x\n  tree:\n    switches:\n    - &s\n      switch: a\n    - *s\n",
+         "topology.yaml:6: ", "aliases"},
+        {"topology.yaml", "- topology: x\n---\n- topology: y\n", "topology.yaml:2: ", "document"},
+        {"topology.yaml", "- topology: x\n  tree: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[a\n",
+         "topology.yaml:2: ", "in one another"},
+        {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - switch: a\n  block:\n",
+         "topology.yaml:5: ", "already"},
+        {"topology.yaml", "- topology: x\n- a\n", "topology.yaml:2: ", "'a': expected"},
+        {"topology.yaml", "- topology: x\n  tree:\n    switches: all\n",
+         "topology.yaml:3: ", "expected a list"},
+        {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - switch: {a: b}\n",
+         "topology.yaml:4: ", "a word"},
+        {"topology.yaml", "- topology: x\n  block:\n    switches:\n    - switch: a\n",
+         "topology.yaml:3: ", "unknown key switches of a block topology"},
+        {"topology.yaml",
+         "- topology: x\n  tree:\n    switches:\n    - switch: a\n      nodes: [n[1-2], n3]\n",
+         "topology.yaml:5: ", "a word with brackets lacks quotes"},
+        {"topology.yaml", "- topology: x\n  [a]: b\n", "topology.yaml:2: ", "a word as key"},
+        {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - switch: \"a\\0b\"\n",
+         "topology.yaml:4: ", "NUL"},
+        {"topology.yaml", "- topology: x\n  tree: \"\xff\"\n", "topology.yaml:2: ", "UTF-8"},
+        {"topology.yaml", "- topology: x\n  tree:\n  block\n", "topology.yaml:", "':'"},
         {"topology.yaml", "- topology: x\n  ring:\n    rings:\n",
          "topology.yaml:2: ", "key ring is not supported: use a tree, block or flat topology"},
         {"topology.yaml", "- topology: x\n  colour: red\n",
