@@ -142,6 +142,7 @@ def test_the_clusters_own_way(layout_cluster):
     c = layout_cluster(conf="TaskPlugin=task/affinity\nSelectTypeParameters=CR_Core_Memory,CR_CORE_DEFAULT_DIST_BLOCK")
     show = ["sh", "-c", "scontrol show job -d $SLURM_JOB_ID | grep -o 'CPU_IDs=[^ ]*'"]
     assert c.run(["salloc", "-Q", "-n4", *show]).ok() == "CPU_IDs=0-3"
+    eventually(lambda: not c.run("squeue -h").ok(), "the CPUs are free again")
     assert c.run(["salloc", "-Q", "-n4", "-mblock:cyclic", *show]).ok() == "CPU_IDs=0-1,8-9"
 
 
