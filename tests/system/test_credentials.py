@@ -126,11 +126,16 @@ def test_a_launch_without_its_own_credential(caught):
 
 
 def memory_of(pid):
-    """What a process has on its heap."""
-    start, end = next(row.split()[0].split("-") for row in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines() if "[heap]" in row)
-    with open(f"/proc/{pid}/mem", "rb") as mem:
-        mem.seek(int(start, 16))
-        return mem.read(int(end, 16) - int(start, 16))
+    """What a process has in memory that is of no file; without regions beyond 64 MiB, such as the shadow of a sanitizer."""
+    held = []
+    with open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+        for row in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            place, mode, *_, name = f"{row} -".split()[:6]
+            start, end = (int(at, 16) for at in place.split("-"))
+            if mode.startswith("rw") and name in ("-", "[heap]") and end - start <= 64 << 20:
+                mem.seek(start)
+                held.append(mem.read(end - start))
+    return b"".join(held)
 
 
 @pytest.mark.skipif(not ROOT, reason="reads the memory of processes")
