@@ -413,7 +413,7 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
 
 /* The next one in the queue of the part; it need not be the one that was next when the last one was
  * looked at. */
-static const struct job *find_next(struct plan *p, const struct part *part)
+static const struct job *find_next_job(struct plan *p, const struct part *part)
 {
     const struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
     p->again = 0;
@@ -472,7 +472,7 @@ bool plan_next(struct plan *p, struct decision *d)
             continue;
         bool more = p->again; /* of an array: one entry, however many start */
         const struct part *part = p->order.data[p->part];
-        const struct job *j = d->job = find_next(p, part);
+        const struct job *j = d->job = find_next_job(p, part);
         if (!j)
             continue;
         p->work += LOOK_WORK;
@@ -502,8 +502,8 @@ static bool is_past(const struct plan *p, const struct part *part)
     return false;
 }
 
-/* What find_next() would come to. */
-static const struct order_link *peek(const struct plan *p, const struct order *queue)
+/* What find_next_job() would come to. */
+static const struct order_link *peek_next(const struct plan *p, const struct order *queue)
 {
     struct order_place at = p->at;
     struct order_link *l = order_peek(queue, &at);
@@ -520,7 +520,7 @@ bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64
         if (is_past(p, part))
             return false;
         bool over = depth_is_reached(p);
-        const struct order_link *l = over ? NULL : peek(p, &at->queue);
+        const struct order_link *l = over ? NULL : peek_next(p, &at->queue);
         if (at == part && (!l || l->key > key || (l->key == key && l->tie >= tie)))
             return false;
         if (l)

@@ -24,7 +24,7 @@ static struct plan_note *find_slot(const struct plan_notes *n, uint32_t job_id,
     return &n->slots[i];
 }
 
-static void grow(struct plan_notes *n)
+static void grow_table(struct plan_notes *n)
 {
     struct plan_notes old = *n;
     n->room = old.room ? old.room * 2 : ROOM_FIRST;
@@ -81,7 +81,7 @@ struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
         plan_notes_clear(n);
     n->freed = c->pool.freed;
     if ((n->count + 1) * 2 > n->room)
-        grow(n);
+        grow_table(n);
     struct plan_note *note = find_slot(n, j->id, j->part);
     n->count += !note->part;
     *note = old;

@@ -85,7 +85,7 @@ static void put_job(struct str *out, const struct job *j)
 
 /* All that a query could reach, as bytes: also what only pointers show, such as a link of a queue
  * that was taken out and put back elsewhere. */
-static void dump(const struct life *l, struct str *out)
+static void dump_cluster(const struct life *l, struct str *out)
 {
     const struct cluster *c = l->c;
     const struct pool *pool = &c->pool;
@@ -147,7 +147,7 @@ static void add_job(struct life *l, uint32_t id)
     several_leave(j);
 }
 
-static void start(struct life *l, const struct decision *d)
+static void start_job(struct life *l, const struct decision *d)
 {
     struct job *j = test_follow(l->c, d);
     if (j->tasks.count) /* not all of an array start at once: it stays in the queue */
@@ -161,14 +161,14 @@ static void start(struct life *l, const struct decision *d)
     order_insert(&l->c->ends, &attempt_make(j)->ends, NOW + job_limit_sec(j), j->id);
 }
 
-static void plan(struct life *l)
+static void run_pass(struct life *l)
 {
     struct plan p;
     struct decision d;
     plan_begin(&p, l->c, &l->notes, NOW, true);
     for (int i = 0; i < 4 * JOBS && plan_next(&p, &d); i++) {
         if (d.kind == PLAN_START)
-            start(l, &d);
+            start_job(l, &d);
         else
             test_follow(l->c, &d);
         select_done(&d.where);
@@ -177,7 +177,7 @@ static void plan(struct life *l)
     plan_end(&p);
 }
 
-static void ask(struct life *l, const struct job *j, bool as_guest)
+static void ask_about_job(struct life *l, const struct job *j, bool as_guest)
 {
     struct why_question q = {.job_id = j->id, .notes = &l->notes, .backfill = true};
     struct job_copy guest;
@@ -215,7 +215,7 @@ static void make_reservation(struct life *l)
     resv_add(l->c, r);
 }
 
-static void query(void **state)
+static void queries_change_nothing(void **state)
 {
     size_t asked = 0, explained = 0;
     (void)state;
@@ -227,16 +227,16 @@ static void query(void **state)
             make_reservation(&l);
         for (uint32_t id = 1; id <= JOBS; id++)
             add_job(&l, id);
-        plan(&l);
-        plan(&l);
-        dump(&l, &before);
+        run_pass(&l);
+        run_pass(&l);
+        dump_cluster(&l, &before);
         for (size_t i = 0; l.asked < QUERIES; i++) {
             const struct job *j = l.c->jobs.data[i % l.c->jobs.len];
             if (j->state != PB__JOB_STATE__PENDING)
                 continue;
-            ask(&l, j, i / JOBS % 2);
+            ask_about_job(&l, j, i / JOBS % 2);
         }
-        dump(&l, &after);
+        dump_cluster(&l, &after);
         if (before.len != after.len || memcmp(before.data, after.data, before.len) != 0)
             fail_msg("seed %llu: a query has changed the cluster", (unsigned long long)seed);
         asked += l.asked;
@@ -252,6 +252,6 @@ static void query(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(query)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(queries_change_nothing)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

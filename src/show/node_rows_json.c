@@ -7,7 +7,7 @@
 #include "show/node_state.h"
 #include "show/show.h"
 
-static void put(json_t *o, const char *key, json_t *value)
+static void put_member(json_t *o, const char *key, json_t *value)
 {
     json_object_set_new(o, key, value);
 }
@@ -21,8 +21,8 @@ static json_t *counts(int64_t allocated, int64_t idle, int64_t total)
 
 static void put_range(json_t *o, const struct node_row *row, enum node_range which)
 {
-    put(o, "minimum", json_integer(row->least[which]));
-    put(o, "maximum", json_integer(row->most[which]));
+    put_member(o, "minimum", json_integer(row->least[which]));
+    put_member(o, "maximum", json_integer(row->most[which]));
 }
 
 static json_t *range(const struct node_row *row, enum node_range which)
@@ -50,9 +50,9 @@ static json_t *host_array(const struct hostlist *list)
 static json_t *nodes(const struct node_row *row)
 {
     json_t *o = counts(row->nodes_alloc, row->nodes_idle, row->nodes);
-    put(o, "hostnames", host_array(row->hostnames));
-    put(o, "addresses", host_array(row->addresses));
-    put(o, "nodes", host_array(row->names));
+    put_member(o, "hostnames", host_array(row->hostnames));
+    put_member(o, "addresses", host_array(row->addresses));
+    put_member(o, "nodes", host_array(row->names));
     return o;
 }
 
@@ -62,8 +62,8 @@ static json_t *cpus(const struct node_row *row)
     bool unlimited = most == 0 || most == UINT32_MAX;
     json_t *o = counts(row->cpus_alloc, row->cpus_idle, row->cpus);
     put_range(o, row, RANGE_CPUS);
-    put(o, "load", range(row, RANGE_LOAD));
-    put(o, "per_node", json_pack("{s:o}", "max", json_out_number(true, unlimited, most)));
+    put_member(o, "load", range(row, RANGE_LOAD));
+    put_member(o, "per_node", json_pack("{s:o}", "max", json_out_number(true, unlimited, most)));
     return o;
 }
 
@@ -72,8 +72,8 @@ static json_t *memory(const struct node_row *row)
     json_t *o = range(row, RANGE_MEMORY);
     int64_t least = row->node ? row->least[RANGE_FREE] : -1;
     int64_t most = row->node ? row->most[RANGE_FREE] : -1;
-    put(o, "free", json_pack("{s:o, s:o}", "minimum", known(least), "maximum", known(most)));
-    put(o, "allocated", json_integer(row->mem_alloc));
+    put_member(o, "free", json_pack("{s:o, s:o}", "minimum", known(least), "maximum", known(most)));
+    put_member(o, "allocated", json_integer(row->mem_alloc));
     return o;
 }
 
@@ -91,28 +91,28 @@ json_t *node_rows_json(const struct node_row *row, const char *cluster)
     const Pb__NodeRecord *n = row->node ? row->node : &none;
     const char *active = node_state_active_features(n);
     json_t *o = json_object();
-    put(o, "port", json_integer(n->port));
-    put(o, "node",
-        json_pack("{s:o}", "state", row->node ? show_node_states_json(n) : json_array()));
-    put(o, "nodes", nodes(row));
-    put(o, "cpus", cpus(row));
-    put(o, "sockets", range(row, RANGE_SOCKETS));
-    put(o, "cores", range(row, RANGE_CORES));
-    put(o, "threads", range(row, RANGE_THREADS));
-    put(o, "disk", range(row, RANGE_DISK));
-    put(o, "memory", memory(row));
-    put(o, "weight", range(row, RANGE_WEIGHT));
-    put(o, "features",
-        json_pack("{s:o, s:o}", "total", json_out_text(n->features), "active",
-                  json_out_text(active)));
-    put(o, "gres",
-        json_pack("{s:o, s:s}", "total", json_out_text(n->gres), "used",
-                  n->gres_used ? n->gres_used : ""));
-    put(o, "cluster", json_out_text(cluster));
-    put(o, "comment", json_out_text(n->comment));
-    put(o, "extra", json_out_text(n->extra));
-    put(o, "reason", reason(row->node));
-    put(o, "reservation", json_string(""));
-    put(o, "partition", show_part_json(row->part, cluster));
+    put_member(o, "port", json_integer(n->port));
+    put_member(o, "node",
+               json_pack("{s:o}", "state", row->node ? show_node_states_json(n) : json_array()));
+    put_member(o, "nodes", nodes(row));
+    put_member(o, "cpus", cpus(row));
+    put_member(o, "sockets", range(row, RANGE_SOCKETS));
+    put_member(o, "cores", range(row, RANGE_CORES));
+    put_member(o, "threads", range(row, RANGE_THREADS));
+    put_member(o, "disk", range(row, RANGE_DISK));
+    put_member(o, "memory", memory(row));
+    put_member(o, "weight", range(row, RANGE_WEIGHT));
+    put_member(o, "features",
+               json_pack("{s:o, s:o}", "total", json_out_text(n->features), "active",
+                         json_out_text(active)));
+    put_member(o, "gres",
+               json_pack("{s:o, s:s}", "total", json_out_text(n->gres), "used",
+                         n->gres_used ? n->gres_used : ""));
+    put_member(o, "cluster", json_out_text(cluster));
+    put_member(o, "comment", json_out_text(n->comment));
+    put_member(o, "extra", json_out_text(n->extra));
+    put_member(o, "reason", reason(row->node));
+    put_member(o, "reservation", json_string(""));
+    put_member(o, "partition", show_part_json(row->part, cluster));
     return o;
 }

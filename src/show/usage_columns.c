@@ -251,7 +251,7 @@ static const struct usage_field fields[] = {
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
 /* The first that begins so. */
-static const struct usage_field *find(const char *name, size_t len)
+static const struct usage_field *find_usage_field(const char *name, size_t len)
 {
     for (size_t i = 0; len && i < FIELDS; i++)
         if (!strncasecmp(fields[i].name, name, len))
@@ -263,7 +263,7 @@ int usage_columns_add(struct usage_columns *f, const char *list, struct err *err
 {
     while (*list) {
         size_t len = strcspn(list, ","), name_len = strcspn(list, ",%");
-        struct usage_columns_column column = {.field = find(list, name_len)};
+        struct usage_columns_column column = {.field = find_usage_field(list, name_len)};
 
         if (len && !column.field)
             return err_set(err, -ERR_PARSE, "Invalid field requested: \"%.*s\"", (int)name_len,

@@ -273,10 +273,10 @@ void show_why_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t no
     text_escape_lines(str_cstr(&text), out);
 }
 
-/* --- JSON: the members are there always, null where there is nothing to say ----------------------
+/* --- JSON: every member is present; its value is null when the reply does not have it -----------
  */
 
-static void put(json_t *o, const char *key, json_t *value)
+static void put_member(json_t *o, const char *key, json_t *value)
 {
     json_object_set_new(o, key, value);
 }
@@ -302,11 +302,11 @@ static json_t *groups(const Pb__WhyReply *why)
                 holders,
                 json_pack("{s:I, s:o}", "job_id", (json_int_t)g->holders[k]->job_id, "end_at",
                           number(g->holders[k]->has_end_at, g->holders[k]->end_at)));
-        put(o, "cause", json_out_text(g->cause));
-        put(o, "count", json_integer(g->count));
-        put(o, "nodes", text(g->nodes));
-        put(o, "reason", text(g->reason));
-        put(o, "jobs", holders);
+        put_member(o, "cause", json_out_text(g->cause));
+        put_member(o, "count", json_integer(g->count));
+        put_member(o, "nodes", text(g->nodes));
+        put_member(o, "reason", text(g->reason));
+        put_member(o, "jobs", holders);
         json_array_append_new(all, o);
     }
     return all;
@@ -368,21 +368,21 @@ static json_t *changes(const Pb__WhyReply *why)
 
 static void put_why(const Pb__WhyReply *why, json_t *o)
 {
-    put(o, "rule", json_out_text(why->rule));
-    put(o, "sentence", text(find_sentence(why->rule)));
-    put(o, "resource", text(why->resource));
-    put(o, "have", number(why->has_have, (int64_t)why->have));
-    put(o, "need", number(why->has_need, (int64_t)why->need));
-    put(o, "could_ever", json_integer(why->could_ever));
-    put(o, "nodes", groups(why));
-    put(o, "reservations", reservations(why));
-    put(o, "holders", holders(why));
-    put(o, "before", json_integer(why->before));
-    put(o, "before_more", json_boolean(why->before_more));
-    put(o, "ahead", ahead(why));
-    put(o, "starts_now", json_boolean(why->starts_now));
-    put(o, "start_at", number(why->has_start_at, why->start_at));
-    put(o, "changes", changes(why));
+    put_member(o, "rule", json_out_text(why->rule));
+    put_member(o, "sentence", text(find_sentence(why->rule)));
+    put_member(o, "resource", text(why->resource));
+    put_member(o, "have", number(why->has_have, (int64_t)why->have));
+    put_member(o, "need", number(why->has_need, (int64_t)why->need));
+    put_member(o, "could_ever", json_integer(why->could_ever));
+    put_member(o, "nodes", groups(why));
+    put_member(o, "reservations", reservations(why));
+    put_member(o, "holders", holders(why));
+    put_member(o, "before", json_integer(why->before));
+    put_member(o, "before_more", json_boolean(why->before_more));
+    put_member(o, "ahead", ahead(why));
+    put_member(o, "starts_now", json_boolean(why->starts_now));
+    put_member(o, "start_at", number(why->has_start_at, why->start_at));
+    put_member(o, "changes", changes(why));
 }
 
 json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now)
@@ -392,18 +392,18 @@ json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t
     _cleanup_str_ struct str id = STR_INIT;
     json_t *o = json_object();
     job_ids_put(live, &id);
-    put(o, "job", json_out_text(str_cstr(&id)));
-    put(o, "job_id", json_integer(live->job_id));
-    put(o, "user", json_out_text(names_user(job->spec->uid)));
-    put(o, "partition", text(live->partition));
-    put(o, "state", json_out_text(job_state_word(live)));
-    put(o, "reason", text(why ? why->reason : NULL));
-    put(o, "detail", text(live->held_up ? live->held_up : live->reason_detail));
-    put(o, "now", json_integer(why ? why->now : now));
+    put_member(o, "job", json_out_text(str_cstr(&id)));
+    put_member(o, "job_id", json_integer(live->job_id));
+    put_member(o, "user", json_out_text(names_user(job->spec->uid)));
+    put_member(o, "partition", text(live->partition));
+    put_member(o, "state", json_out_text(job_state_word(live)));
+    put_member(o, "reason", text(why ? why->reason : NULL));
+    put_member(o, "detail", text(live->held_up ? live->held_up : live->reason_detail));
+    put_member(o, "now", json_integer(why ? why->now : now));
     put_why(why ? why : &none, o);
     if (!why)
-        put(o, "rule", json_null());
+        put_member(o, "rule", json_null());
     if (!why)
-        put(o, "start_at", number(live->start_at > 0, live->start_at));
+        put_member(o, "start_at", number(live->start_at > 0, live->start_at));
     return o;
 }

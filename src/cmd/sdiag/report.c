@@ -236,14 +236,14 @@ void report_text(const Pb__DiagReply *reply, struct str *out)
 /* --- JSON ---------------------------------------------------------------------------------------
  */
 
-static void put(json_t *o, const char *key, json_t *value)
+static void put_member(json_t *o, const char *key, json_t *value)
 {
     json_object_set_new(o, key, value);
 }
 
 static void put_int(json_t *o, const char *key, uint64_t value)
 {
-    put(o, key, json_integer((json_int_t)value));
+    put_member(o, key, json_integer((json_int_t)value));
 }
 
 static void put_int_mean(json_t *o, const char *key, uint64_t sum, uint64_t count)
@@ -253,7 +253,7 @@ static void put_int_mean(json_t *o, const char *key, uint64_t sum, uint64_t coun
 
 static void put_time(json_t *o, const char *key, int64_t at)
 {
-    put(o, key, json_out_number(true, false, at));
+    put_member(o, key, json_out_number(true, false, at));
 }
 
 static json_t *json_usage(uint64_t count, uint64_t total_usec)
@@ -269,7 +269,7 @@ static json_t *json_rpcs(const Pb__DiagReply *r)
     for (size_t i = 0; i < r->n_rpcs; i++) {
         json_t *row = json_usage(r->rpcs[i]->count, r->rpcs[i]->total_usec);
         put_int(row, "type_id", r->rpcs[i]->number);
-        put(row, "message_type", json_out_text(r->rpcs[i]->name));
+        put_member(row, "message_type", json_out_text(r->rpcs[i]->name));
         put_int(row, "queued", 0);
         put_int(row, "dropped", 0);
         put_int(row, "cycle_last", 0);
@@ -285,7 +285,7 @@ static json_t *json_users(const Pb__DiagReply *r)
     for (size_t i = 0; i < r->n_users; i++) {
         json_t *row = json_usage(r->users[i]->count, r->users[i]->total_usec);
         put_int(row, "user_id", r->users[i]->uid);
-        put(row, "user", json_out_text(names_user(r->users[i]->uid)));
+        put_member(row, "user", json_out_text(names_user(r->users[i]->uid)));
         json_array_append_new(all, row);
     }
     return all;
@@ -303,15 +303,15 @@ static void put_json_means(json_t *o, const Pb__DiagReply *r)
     put_int_mean(o, "bf_depth_mean_try", n->bf_depth_try_sum, backfills);
     put_int_mean(o, "bf_queue_len_mean", n->bf_queue_len_sum, backfills);
     put_int_mean(o, "bf_table_size_mean", n->bf_table_size_sum, backfills);
-    put(o, "schedule_exit",
-        json_pack("{s:I, s:i, s:i, s:i, s:i, s:i}", "end_job_queue",
-                  (json_int_t)n->schedule_exit_end_job_queue, "default_queue_depth", 0,
-                  "max_job_start", 0, "max_rpc_cnt", 0, "max_sched_time", 0, "licenses", 0));
-    put(o, "bf_exit",
-        json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "end_job_queue", (json_int_t)backfills,
-                  "bf_max_job_start", 0, "bf_max_job_test", 0, "bf_max_time", 0,
-                  "bf_node_space_size", 0, "state_changed",
-                  (json_int_t)n->schedule_exit_state_changed));
+    put_member(o, "schedule_exit",
+               json_pack("{s:I, s:i, s:i, s:i, s:i, s:i}", "end_job_queue",
+                         (json_int_t)n->schedule_exit_end_job_queue, "default_queue_depth", 0,
+                         "max_job_start", 0, "max_rpc_cnt", 0, "max_sched_time", 0, "licenses", 0));
+    put_member(o, "bf_exit",
+               json_pack("{s:I, s:i, s:i, s:i, s:i, s:I}", "end_job_queue", (json_int_t)backfills,
+                         "bf_max_job_start", 0, "bf_max_job_test", 0, "bf_max_time", 0,
+                         "bf_node_space_size", 0, "state_changed",
+                         (json_int_t)n->schedule_exit_state_changed));
 }
 
 static void put_json_process(json_t *o, const Pb__DiagReply *r)
@@ -325,18 +325,18 @@ static void put_json_process(json_t *o, const Pb__DiagReply *r)
     put_int(o, "gettimeofday_latency", r->clock_usec);
     put_int(o, "jobs_pending", r->counters->jobs_pending);
     put_int(o, "jobs_running", r->counters->jobs_running);
-    put(o, "bf_active", json_false());
+    put_member(o, "bf_active", json_false());
     put_time(o, "req_time", r->now_sec);
     put_time(o, "req_time_start", r->counters->since_sec);
     put_time(o, "job_states_ts", r->now_sec);
     put_time(o, "bf_when_last_cycle", (int64_t)r->counters->bf_when_last_cycle);
-    put(o, "sluice",
-        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "nodes", (json_int_t)r->stats->nodes,
-                  "nodes_up", (json_int_t)r->stats->nodes_up, "jobs", (json_int_t)r->stats->jobs,
-                  "turns", (json_int_t)r->stats->turns, "commits", (json_int_t)r->stats->commits,
-                  "rss_kib", (json_int_t)r->stats->rss_kib, "cpu_usec",
-                  (json_int_t)r->stats->cpu_usec, "rate_refused",
-                  (json_int_t)r->stats->rate_refused));
+    put_member(o, "sluice",
+               json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "nodes",
+                         (json_int_t)r->stats->nodes, "nodes_up", (json_int_t)r->stats->nodes_up,
+                         "jobs", (json_int_t)r->stats->jobs, "turns", (json_int_t)r->stats->turns,
+                         "commits", (json_int_t)r->stats->commits, "rss_kib",
+                         (json_int_t)r->stats->rss_kib, "cpu_usec", (json_int_t)r->stats->cpu_usec,
+                         "rate_refused", (json_int_t)r->stats->rate_refused));
 }
 
 void report_json(const Pb__DiagReply *reply, bool yaml, struct str *out)
@@ -347,9 +347,9 @@ void report_json(const Pb__DiagReply *reply, bool yaml, struct str *out)
 #undef COUNTER
     put_json_means(o, reply);
     put_json_process(o, reply);
-    put(o, "rpcs_by_message_type", json_rpcs(reply));
-    put(o, "rpcs_by_user", json_users(reply));
-    put(o, "pending_rpcs", json_array());
-    put(o, "pending_rpcs_by_hostlist", json_array());
+    put_member(o, "rpcs_by_message_type", json_rpcs(reply));
+    put_member(o, "rpcs_by_user", json_users(reply));
+    put_member(o, "pending_rpcs", json_array());
+    put_member(o, "pending_rpcs_by_hostlist", json_array());
     json_out_print_all(cmd_source(), json_pack("{s:o}", "statistics", o), yaml, out);
 }
