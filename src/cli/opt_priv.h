@@ -82,17 +82,6 @@ int opt_bad_value(struct opt *o, const char *name, const char *arg, const char *
 int opt_read_switch(struct opt *o, const char *name, const char *arg, bool *out, struct err *err);
 int opt_read_size(struct opt *o, const char *name, const char *arg, uint64_t *mib, struct err *err);
 
-/* A script, and what is done with the words of one of its lines. */
-struct opt_text {
-    const char *name;
-    const void *data;
-    size_t len;
-};
-typedef int opt_words_fn(struct opt *o, int argc, char *const *argv, struct err *err);
-/* For each line that begins with 'prefix', up to the first command. */
-int opt_each_directive(struct opt *o, const struct opt_text *text, const char *prefix,
-                       opt_words_fn *apply, struct err *err);
-
 /* Who says --gres himself does not mean what the environment of the job has of GPUs, too. */
 int opt_fit_task_cpus(struct opt *o, struct err *err);
 void opt_count_tasks_of_gpus(struct opt *o);

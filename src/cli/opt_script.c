@@ -1,22 +1,35 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * "#SBATCH" lines: options between the interpreter line and the first command of a script. Words
- * are split as a shell does: blanks, single and double quotes, backslash; "#" begins a comment.
+ * "#SBATCH" and "#PBS" lines: options between the interpreter line and the first command of a
+ * script. Words are split as a shell does: blanks, single and double quotes, backslash; "#" begins
+ * a comment. Of qsub's options those are known that mean the same as one of ours.
  */
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cli/opt_priv.h"
 
-#define PREFIX "#SBATCH"
+#define SBATCH_PREFIX "#SBATCH"
+#define PBS_PREFIX "#PBS"
+#define NO_ARGUMENT "hVzIX" /* letters of qsub that stand alone; all others have an argument */
+
+/* A script, and what is done with the words of one of its lines. */
+struct script_text {
+    const char *name;
+    const void *data;
+    size_t len;
+};
+typedef int apply_words_fn(struct opt *o, int argc, char *const *argv, struct err *err);
 
 struct words {
     VEC(char *) list; /* words point into text */
     char *text;
 };
 
-static void words_done(struct words *w)
+static void free_words(struct words *w)
 {
     free(w->text);
     vec_done(&w->list);
@@ -24,7 +37,7 @@ static void words_done(struct words *w)
 
 /* Splits in place: the text written is never longer than the text read. Returns the quote that was
  * not closed, or 0. */
-static char split(char *text, struct words *w)
+static char split_words(char *text, struct words *w)
 {
     char *in = text, *out = text;
     for (;;) {
@@ -55,7 +68,7 @@ static char split(char *text, struct words *w)
     }
 }
 
-static int apply_words(struct opt *o, int argc, char *const *argv, struct err *err)
+static int apply_sbatch_words(struct opt *o, int argc, char *const *argv, struct err *err)
 {
     struct opt_cursor c = {.argv = argv, .argc = argc};
     struct opt_word word;
@@ -76,12 +89,12 @@ static int apply_words(struct opt *o, int argc, char *const *argv, struct err *e
     return r;
 }
 
-static int apply_line(struct opt *o, const char *line, size_t len, opt_words_fn *apply,
+static int apply_line(struct opt *o, const char *line, size_t len, apply_words_fn *apply,
                       struct err *err)
 {
-    _cleanup_(words_done) struct words w = {.text = mem_strndup(line, len)};
+    _cleanup_(free_words) struct words w = {.text = mem_strndup(line, len)};
     _cleanup_free_ char *whole = mem_strdup(w.text);
-    char quote = split(w.text, &w);
+    char quote = split_words(w.text, &w);
     if (quote) {
         int number = o->line;
         o->line = 0; /* the text says the place itself */
@@ -91,8 +104,9 @@ static int apply_line(struct opt *o, const char *line, size_t len, opt_words_fn 
     return apply(o, (int)w.list.len, w.list.data, err);
 }
 
-int opt_each_directive(struct opt *o, const struct opt_text *text, const char *prefix,
-                       opt_words_fn *apply, struct err *err)
+/* For each line that begins with 'prefix', up to the first command. */
+static int apply_directives(struct opt *o, const struct script_text *text, const char *prefix,
+                            apply_words_fn *apply, struct err *err)
 {
     const char *at = text->data, *end = at + text->len;
     size_t prefix_len = strlen(prefix);
@@ -121,6 +135,198 @@ int opt_each_directive(struct opt *o, const struct opt_text *text, const char *p
 int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
                      struct err *err)
 {
-    const struct opt_text text = {name, script, len};
-    return opt_each_directive(o, &text, PREFIX, apply_words, err);
+    const struct script_text text = {name, script, len};
+    return apply_directives(o, &text, SBATCH_PREFIX, apply_sbatch_words, err);
+}
+
+/* --- #PBS --------------------------------------------------------------------------------------
+ */
+
+static void note_without_effect(struct opt *o, const char *letter, const char *arg)
+{
+    str_printf(&o->notes, "warning: #PBS %s%s%s has no effect (%s, line %d)\n", letter,
+               arg ? " " : "", arg ? arg : "", o->script, o->line);
+}
+
+/* Unless a line of ours, or an earlier one of these, has set it. */
+static int set_unless_given(struct opt *o, enum opt_id id, const char *arg, struct err *err)
+{
+    return opt_given(o, id) ? 0 : opt_set(o, &opt_rows[id], arg, err);
+}
+
+/* "4gb" as "4g"; a number alone, or with "b", counts bytes. */
+static int set_memory(struct opt *o, enum opt_id id, const char *arg, struct err *err)
+{
+    size_t digits = strspn(arg, "0123456789"), len = strlen(arg);
+    bool byte = len > digits && tolower((unsigned char)arg[len - 1]) == 'b';
+    _cleanup_free_ char *size = NULL;
+    if (digits && digits < 19 && digits + byte == len)
+        size = mem_printf("%lluK", (strtoull(arg, NULL, 10) + 1023) / 1024);
+    else
+        size = mem_strndup(arg, len - byte);
+    return set_unless_given(o, id, size, err);
+}
+
+/* "[[HOURS:]MINUTES:]SECONDS" */
+static int set_walltime(struct opt *o, const char *arg, struct err *err)
+{
+    bool seconds = *arg && !arg[strspn(arg, "0123456789")];
+    _cleanup_free_ char *limit = mem_printf("%s%s", seconds ? "0:" : "", arg);
+    return set_unless_given(o, OPT_ID_time, limit, err);
+}
+
+/* One resource of "-l", NAME=VALUE. */
+static int set_resource(struct opt *o, const char *name, const char *value, struct err *err)
+{
+    static const struct {
+        const char *name;
+        enum opt_id id;
+    } known[] = {
+        {"nodes", OPT_ID_nodes},         {"select", OPT_ID_nodes},
+        {"ppn", OPT_ID_ntasks_per_node}, {"mpiprocs", OPT_ID_ntasks_per_node},
+        {"procs", OPT_ID_ntasks},        {"ncpus", OPT_ID_mincpus},
+    };
+    if (str_eq(name, "walltime"))
+        return set_walltime(o, value, err);
+    if (str_eq(name, "mem"))
+        return set_memory(o, OPT_ID_mem, value, err);
+    if (str_eq(name, "pmem"))
+        return set_memory(o, OPT_ID_mem_per_cpu, value, err);
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (str_eq(name, known[i].name))
+            return set_unless_given(o, known[i].id, value, err);
+    _cleanup_free_ char *whole = mem_printf("%s=%s", name, value);
+    note_without_effect(o, "-l", whole);
+    return 0;
+}
+
+/* "nodes=2:ppn=4,walltime=1:00:00": commas between, and colons where a resource of its own name
+ * follows; those of a time stay. */
+static int set_resources(struct opt *o, const char *list, struct err *err)
+{
+    _cleanup_free_ char *copy = mem_strdup(list);
+    int r = 0;
+    for (char *item = copy, *next; item && *item && r == 0; item = next) {
+        char *value = item + strcspn(item, "=");
+        next = value + strcspn(value, ",:");
+        while (*next == ':' && isdigit((unsigned char)next[1]))
+            next += 1 + strcspn(next + 1, ",:");
+        next = *next ? (*next = 0, next + 1) : NULL;
+        if (!*value) {
+            note_without_effect(o, "-l", item);
+            continue;
+        }
+        *value++ = 0;
+        r = set_resource(o, item, value, err);
+    }
+    return r;
+}
+
+/* "abe" */
+static int set_mail(struct opt *o, const char *letters, struct err *err)
+{
+    _cleanup_str_ struct str types = STR_INIT;
+    for (const char *c = letters; *c; c++) {
+        const char *type = *c == 'a' ? "FAIL" : *c == 'b' ? "BEGIN" : *c == 'e' ? "END" : NULL;
+        if (type)
+            str_printf(&types, "%s%s", types.len ? "," : "", type);
+    }
+    return set_unless_given(o, OPT_ID_mail_type, types.len ? str_cstr(&types) : "NONE", err);
+}
+
+/* "host:path" is the path. */
+static const char *skip_host(const char *arg)
+{
+    const char *colon = strchr(arg, ':');
+    return colon ? colon + 1 : arg;
+}
+
+/* "attribute=value" of -W. */
+static int set_attribute(struct opt *o, const char *arg, struct err *err)
+{
+    if (str_starts(arg, "depend="))
+        return set_unless_given(o, OPT_ID_dependency, arg + strlen("depend="), err);
+    note_without_effect(o, "-W", arg);
+    return 0;
+}
+
+static int set_queue(struct opt *o, const char *arg, struct err *err)
+{
+    _cleanup_free_ char *name = mem_strndup(arg, strcspn(arg, "@"));
+    return *name ? set_unless_given(o, OPT_ID_partition, name, err) : 0;
+}
+
+static int set_variables(struct opt *o, const char *list, struct err *err)
+{
+    _cleanup_free_ char *all = mem_printf("ALL,%s", list);
+    return set_unless_given(o, OPT_ID_export, all, err);
+}
+
+static int apply_letter(struct opt *o, char letter, const char *arg, struct err *err)
+{
+    const char word[] = {'-', letter, 0};
+    switch (letter) {
+    case 'A':
+        return set_unless_given(o, OPT_ID_account, arg, err);
+    case 'N':
+        return set_unless_given(o, OPT_ID_job_name, arg, err);
+    case 'q':
+        return set_queue(o, arg, err);
+    case 'o':
+        return set_unless_given(o, OPT_ID_std_out, skip_host(arg), err);
+    case 'e':
+        return set_unless_given(o, OPT_ID_std_err, skip_host(arg), err);
+    case 'l':
+        return set_resources(o, arg, err);
+    case 'm':
+        return set_mail(o, arg, err);
+    case 'M':
+        return set_unless_given(o, OPT_ID_mail_user, arg, err);
+    case 'r':
+        return set_unless_given(o, *arg == 'n' ? OPT_ID_no_requeue : OPT_ID_requeue, NULL, err);
+    case 'h':
+        return set_unless_given(o, OPT_ID_hold, NULL, err);
+    case 'J':
+    case 't':
+        return set_unless_given(o, OPT_ID_array, arg, err);
+    case 'd':
+    case 'w':
+        return set_unless_given(o, OPT_ID_chdir, arg, err);
+    case 'v':
+        return set_variables(o, arg, err);
+    case 'j': /* one file for both is what a job has anyway */
+        if (!str_eq(arg, "oe"))
+            note_without_effect(o, word, arg);
+        return 0;
+    case 'W':
+        return set_attribute(o, arg, err);
+    case 'V': /* all variables come along anyway */
+        return 0;
+    default:
+        note_without_effect(o, word, arg);
+        return 0;
+    }
+}
+
+static int apply_pbs_words(struct opt *o, int argc, char *const *argv, struct err *err)
+{
+    int r = 0;
+    for (int i = 0; i < argc && r == 0; i++) {
+        const char *word = argv[i], *arg = NULL;
+        if (word[0] != '-' || !isalpha((unsigned char)word[1]))
+            return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                            "Invalid #PBS directive found in batch script: %s", word);
+        if (!strchr(NO_ARGUMENT, word[1]))
+            arg = word[2] ? word + 2 : i + 1 < argc ? argv[++i] : NULL;
+        if (!arg && !strchr(NO_ARGUMENT, word[1]))
+            return opt_fail(o, OPT_FAIL_ERROR, 255, err, "#PBS -%c needs an argument", word[1]);
+        r = apply_letter(o, word[1], arg, err);
+    }
+    return r;
+}
+
+int opt_apply_pbs(struct opt *o, const char *name, const void *script, size_t len, struct err *err)
+{
+    const struct script_text text = {name, script, len};
+    return apply_directives(o, &text, PBS_PREFIX, apply_pbs_words, err);
 }

@@ -14,7 +14,6 @@
 #include "cast/block.h"
 #include "cast/tree.h"
 #include "cli/cmd.h"
-#include "launch/gather.h"
 #include "launch/libs.h"
 
 #define HOST_MAX 256
@@ -158,6 +157,15 @@ struct item {
     bool in_dir;
 };
 
+/* What went wrong, and where, in the order of the first nodes. */
+struct failures {
+    VEC(struct failure {
+        char *text;
+        struct hostlist *nodes;
+    })
+    list;
+};
+
 struct bcast {
     struct bcast_request r;
     struct bcast_settings settings;
@@ -168,9 +176,48 @@ struct bcast {
     struct arena arena;
     Pb__CastGrant *grant; /* for the present one */
     struct cast_send *send;
-    struct gather failures; /* of the present one */
+    struct failures failures; /* of the present one */
     mode_t umask;
 };
+
+static struct failure *find_failure(struct failures *g, const char *text)
+{
+    struct failure one;
+
+    vec_foreach (&g->list, at)
+        if (!strcmp(at->text, text))
+            return at;
+    one = (struct failure){.text = mem_strdup(text), .nodes = hostlist_new()};
+    vec_push(&g->list, one);
+    return &vec_last(&g->list);
+}
+
+static void add_failure(struct failures *g, const char *node, const char *text)
+{
+    hostlist_push(find_failure(g, text)->nodes, node);
+}
+
+static void drop_failures(struct failures *g)
+{
+    vec_foreach (&g->list, at) {
+        free(at->text);
+        hostlist_free(at->nodes);
+    }
+    vec_done(&g->list);
+}
+
+static void report_failures(struct failures *g,
+                            void (*fn)(void *ctx, const char *nodes, const char *text), void *ctx)
+{
+    vec_foreach (&g->list, at) {
+        _cleanup_str_ struct str nodes = STR_INIT;
+
+        hostlist_uniq(at->nodes);
+        hostlist_format(at->nodes, &nodes);
+        fn(ctx, str_cstr(&nodes), at->text);
+    }
+    drop_failures(g);
+}
 
 /* The last part of its name, under which the loader looks for it. */
 static const char *base_of(const char *name)
@@ -243,7 +290,7 @@ static void on_node(void *ctx, const char *node, int code, const char *text)
     struct bcast *b = ctx;
 
     (void)code;
-    gather_add(&b->failures, node, without_address(text));
+    add_failure(&b->failures, node, without_address(text));
 }
 
 static void tell_failure(void *ctx, const char *nodes, const char *text)
@@ -284,7 +331,7 @@ static void on_done(void *ctx, size_t failed, bool committed, const struct err *
     cast_send_placed(b->send, placed);
     cast_send_free(take_ptr(b->send));
     cast_source_close(&b->source);
-    gather_tell(&b->failures, tell_failure, NULL);
+    report_failures(&b->failures, tell_failure, NULL);
     if (why.code)
         cmd_error("%s", why.text);
     if (why.code || failed) {
@@ -464,6 +511,6 @@ void bcast_free(struct bcast *b)
         free(i->behind);
     }
     vec_done(&b->items);
-    gather_done(&b->failures);
+    drop_failures(&b->failures);
     free(b);
 }

@@ -5,17 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/str.h"
+#include "cli/opt.h"
 
 #define REQUEST_ID_SIZE 16
 #define HOST_MAX 255
+#define DIGITS_MAX 4 /* "0022" */
 
 /* An absolute path does without a working directory. */
-static int work_dir(struct arena *a, const char *chdir, char **out, struct err *err)
+static int find_work_dir(struct arena *a, const char *chdir, char **out, struct err *err)
 {
     _cleanup_free_ char *cwd = NULL, *path = NULL;
 
@@ -42,7 +47,7 @@ static void put_argument(struct str *line, const char *text, const char *key)
         str_puts(line, text);
 }
 
-static char *submit_line(struct arena *a, int argc, char *const argv[], const char *key)
+static char *format_submit_line(struct arena *a, int argc, char *const argv[], const char *key)
 {
     struct str line = STR_INIT_CAP(ORIGIN_LINE_MAX);
     char *copy;
@@ -71,7 +76,7 @@ int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir
                 struct Pb__JobSpec *spec, struct err *err)
 {
     char host[HOST_MAX + 1] = "";
-    int code = work_dir(a, chdir, &spec->work_dir, err);
+    int code = find_work_dir(a, chdir, &spec->work_dir, err);
 
     if (code < 0)
         return code;
@@ -79,7 +84,7 @@ int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir
     spec->alloc_host = arena_strdup(a, host);
     spec->has_alloc_sid = 1;
     spec->alloc_sid = (uint32_t)getsid(0);
-    spec->submit_line = submit_line(a, argc, argv, spec->partition_key);
+    spec->submit_line = format_submit_line(a, argc, argv, spec->partition_key);
     forget_keys();
     spec->has_request_id = 1;
     spec->request_id.len = REQUEST_ID_SIZE;
@@ -87,4 +92,68 @@ int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir
     if (getrandom(spec->request_id.data, REQUEST_ID_SIZE, 0) != REQUEST_ID_SIZE)
         return err_set(err, -errno, "getrandom: %s", strerror(errno));
     return 0;
+}
+
+/* Of this process; NULL: none that its user wants. */
+static const char *find_wanted_mask(void)
+{
+    const char *text = getenv("SLURM_UMASK"), *told = getenv(ORIGIN_MASK_TOLD);
+    return text && (!*text || (told && str_eq(text, told))) ? NULL : text;
+}
+
+int origin_take_mask(struct err *err)
+{
+    const char *text = find_wanted_mask();
+    if (!text)
+        return 0;
+    size_t digits = strspn(text, "01234567");
+    unsigned long mask = strtoul(text, NULL, 8);
+    if (!digits || digits > DIGITS_MAX || text[digits] || mask > 0777)
+        return err_set(err, -ERR_RANGE,
+                       "Invalid value for SLURM_UMASK: '%s' is not an octal number from 0 to 0777",
+                       text);
+    umask((mode_t)mask);
+    return 0;
+}
+
+void origin_forget_mask(struct envlist *e)
+{
+    if (!find_wanted_mask() && str_eq(envlist_get(e, "SLURM_UMASK"), getenv("SLURM_UMASK")))
+        envlist_set(e, "SLURM_UMASK", NULL);
+    envlist_set(e, ORIGIN_MASK_TOLD, NULL);
+}
+
+static const struct {
+    const char *name;
+    int resource;
+} limits[] = {
+    {"AS", RLIMIT_AS},         {"CORE", RLIMIT_CORE},   {"CPU", RLIMIT_CPU},
+    {"DATA", RLIMIT_DATA},     {"FSIZE", RLIMIT_FSIZE}, {"MEMLOCK", RLIMIT_MEMLOCK},
+    {"NOFILE", RLIMIT_NOFILE}, {"NPROC", RLIMIT_NPROC}, {"RSS", RLIMIT_RSS},
+    {"STACK", RLIMIT_STACK},
+};
+_Static_assert(sizeof(limits) / sizeof(limits[0]) == ORIGIN_LIMITS_MAX, "a row per limit");
+
+static bool is_propagated(const char *limit, const char *given, const struct conf *conf)
+{
+    if (!given && conf->propagate_resource_limits_except)
+        return !opt_propagates(conf->propagate_resource_limits_except, limit);
+    return opt_propagates(given ? given : conf->propagate_resource_limits, limit);
+}
+
+void origin_limits_init(struct origin_limits *l, const char *given, const struct conf *conf)
+{
+    l->count = 0;
+    for (size_t i = 0; i < ORIGIN_LIMITS_MAX; i++) {
+        struct Pb__Rlimit *item = &l->items[l->count];
+        struct rlimit now;
+
+        if (!is_propagated(limits[i].name, given, conf) || getrlimit(limits[i].resource, &now) < 0)
+            continue;
+        pb__rlimit__init(item);
+        item->resource = (uint32_t)limits[i].resource;
+        item->soft = now.rlim_cur == RLIM_INFINITY ? UINT64_MAX : now.rlim_cur;
+        item->hard = now.rlim_max == RLIM_INFINITY ? UINT64_MAX : now.rlim_max;
+        l->list[l->count++] = item;
+    }
 }

@@ -4,8 +4,13 @@
  */
 #pragma once
 
+#include <stddef.h>
+
 #include "base/arena.h"
 #include "base/err.h"
+#include "cli/envlist.h"
+#include "conf/conf.h"
+#include "proto/common.pb-c.h"
 #include "proto/job.pb-c.h"
 
 #define ORIGIN_LINE_MAX 4096 /* bytes of the submit line that are kept */
@@ -15,3 +20,26 @@
  * out of the line and taken out of the environment. Fails when the working directory is gone. */
 int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir,
                 struct Pb__JobSpec *spec, struct err *err);
+
+/* What a step's tasks are told beside SLURM_UMASK, which says what mask they have: by this variable
+ * of the same value a command knows that it is no wish of theirs. */
+#define ORIGIN_MASK_TOLD "SLUICE_UMASK"
+
+/* This process has that mask from now on: what it creates has it, and what it sends. -ERR_RANGE:
+ * the variable is no mask. */
+int origin_take_mask(struct err *err);
+
+/* Takes what this command was told out of the environment of a job, which may get another mask. */
+void origin_forget_mask(struct envlist *e);
+
+/* The resource limits of this process, to be set on the nodes too. */
+#define ORIGIN_LIMITS_MAX 10
+
+struct origin_limits {
+    struct Pb__Rlimit *list[ORIGIN_LIMITS_MAX]; /* of items: not to be copied */
+    struct Pb__Rlimit items[ORIGIN_LIMITS_MAX];
+    size_t count;
+};
+
+/* Those that --propagate names; without it (NULL) those of the configuration. */
+void origin_limits_init(struct origin_limits *l, const char *given, const struct conf *conf);

@@ -31,6 +31,11 @@ struct show_style {
 void show_job_text(const Pb__JobRecord *job, int64_t now, struct show_style style, struct str *out);
 json_t *show_job_json(const Pb__JobRecord *job, const char *cluster);
 
+/* When a job that is not submitted would start: the line that scripts know, and another one with
+ * what is to be known of it; without a start that one alone. part: when the reply names none. */
+void show_start_text(const Pb__SubmitReply *reply, const char *part,
+                     void (*say)(const char *fmt, ...));
+
 void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out);
 json_t *show_step_json(const Pb__StepRecord *step, const char *cluster, int64_t now);
 

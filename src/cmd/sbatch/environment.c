@@ -7,7 +7,7 @@
 
 #include "base/str.h"
 #include "cluster/job_env.h"
-#include "launch/mask.h"
+#include "launch/origin.h"
 
 /* Variables that describe one job, step or task, beside those of cluster/job_env.def. Prefixes end
  * in '*'. */
@@ -94,7 +94,7 @@ void environment_make(struct envlist *e, const struct opt *o, char *const *from,
     envlist_init(e, NULL);
     envlist_export(e, o->export_env, from);
     drop_outer_job(e);
-    mask_forget(e);
+    origin_forget_mask(e);
     if (!environment_of_user(o)) /* whose shell has them */
         environment_keep_needed(e, from);
     envlist_set(e, "SLURM_SUBMIT_DIR", cwd);

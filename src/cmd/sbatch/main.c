@@ -19,11 +19,9 @@
 #include "cmd/sbatch/script.h"
 #include "cmd/sbatch/submit.h"
 #include "launch/jobenv.h"
-#include "launch/mask.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
-#include "launch/rlimits.h"
-#include "show/start_text.h"
+#include "show/show.h"
 
 extern char **environ;
 
@@ -36,7 +34,7 @@ struct setup {
     int argc;   /* its arguments */
     char **argv;
     struct envlist env;
-    struct rlimits limits;
+    struct origin_limits limits;
     Pb__JobSpec spec;
     Pb__JobPayload payload;
     Pb__UserEnv user_env;
@@ -117,7 +115,7 @@ static void read_options(struct setup *s, int argc, char **argv)
     cmd_set_level(o->quiet, o->verbose);
     opt_print_notes(o);
     opt_print_defined(o);
-    if (cmd_check_clusters(o->clusters, &err) < 0 || mask_take(&err) < 0) {
+    if (cmd_check_clusters(o->clusters, &err) < 0 || origin_take_mask(&err) < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());
     }
@@ -211,7 +209,7 @@ static void make_payload(struct setup *s)
     make_user_env(s);
     p->env = s->env.vars;
     p->n_env = s->env.count;
-    rlimits_init(&s->limits, s->opt.propagate, conf);
+    origin_limits_init(&s->limits, s->opt.propagate, conf);
     p->spank_options = plugins_options(s->plugins, &p->n_spank_options);
     p->rlimits = s->limits.list;
     p->n_rlimits = s->limits.count;
@@ -237,7 +235,7 @@ static int submit(struct setup *s)
     if (reply->message)
         cmd_say("%s", reply->message);
     if (s->opt.test_only) {
-        start_text_say(reply, s->opt.partition ? s->opt.partition : "(default)", cmd_say);
+        show_start_text(reply, s->opt.partition ? s->opt.partition : "(default)", cmd_say);
         return 0;
     }
     if (s->opt.parsable)

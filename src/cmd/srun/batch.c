@@ -10,15 +10,14 @@
 #include "base/vec.h"
 #include "cli/envlist.h"
 #include "cmd/srun/say.h"
-#include "launch/mask.h"
-#include "launch/rlimits.h"
+#include "launch/origin.h"
 #include "rpc/client.h"
 
 extern char **environ;
 
 struct batch {
     struct Pb__JobPayload payload;
-    struct rlimits limits;
+    struct origin_limits limits;
     struct envlist env;
     struct str script;
     VEC(char *) argv; /* owned strings */
@@ -91,12 +90,12 @@ static void fill(struct batch *b, const struct conf *conf, const struct opt *o,
     p->n_argv = b->argv.len;
     envlist_init(&b->env, NULL);
     envlist_export(&b->env, o->export_env, environ);
-    mask_forget(&b->env);
+    origin_forget_mask(&b->env);
     p->env = b->env.vars;
     p->n_env = b->env.count;
     p->spank_options = command->spank_options;
     p->n_spank_options = command->spank_option_count;
-    rlimits_init(&b->limits, o->propagate, conf);
+    origin_limits_init(&b->limits, o->propagate, conf);
     p->rlimits = b->limits.list;
     p->n_rlimits = b->limits.count;
     p->has_umask = 1;

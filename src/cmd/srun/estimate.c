@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "cmd/srun/say.h"
 #include "rpc/client.h"
-#include "show/start_text.h"
+#include "show/show.h"
 
 #define REPEATS_MAX 15
 
@@ -43,7 +43,7 @@ int estimate_tell(const struct conf *conf, struct Pb__JobSpec *spec)
     else if (reply->message)
         say_info("%s", reply->message);
     if (code == 0)
-        start_text_say(reply, "(null)", say_info);
+        show_start_text(reply, "(null)", say_info);
     arena_done(&arena);
     return code < 0 ? 1 : 0;
 }

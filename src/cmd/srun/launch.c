@@ -25,9 +25,8 @@
 #include "cmd/srun/x11.h"
 #include "launch/alloc.h"
 #include "launch/jobenv.h"
-#include "launch/mask.h"
+#include "launch/origin.h"
 #include "launch/proctable.h"
-#include "launch/rlimits.h"
 #include "rpc/tree.h"
 
 #define ADDRESSES_MAX 4
@@ -282,7 +281,7 @@ static void build_env(const struct run *run, const char *address, struct envlist
     put_requested(o, env);
     put_task_tres(run, env);
     envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
-    envlist_setf(env, MASK_TOLD, "%04o", (unsigned)mask);
+    envlist_setf(env, ORIGIN_MASK_TOLD, "%04o", (unsigned)mask);
     envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
     envlist_setf(env, "SRUN_DEBUG", "%d", 3 + o->verbose);
     envlist_setf(env, "SLURM_SRUN_COMM_PORT", "%u", peers_port(run->peers));
@@ -379,7 +378,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
 {
     struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *kept;
     char addresses[ADDRESSES_MAX][46], *address[ADDRESSES_MAX];
-    struct rlimits limits;
+    struct origin_limits limits;
     struct envlist env;
     struct str nodes = STR_INIT, bytes = STR_INIT;
     mode_t mask = umask(0);
@@ -392,7 +391,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
     fill_orders(&run->options->dist, &m);
     m.io_addr = address;
     m.n_io_addr = count;
-    rlimits_init(&limits, run->options->propagate, run->conf);
+    origin_limits_init(&limits, run->options->propagate, run->conf);
     m.rlimits = limits.list;
     m.n_rlimits = limits.count;
     m.has_umask = 1;

@@ -30,7 +30,6 @@
 #include "cmd/srun/spawned.h"
 #include "launch/bcast.h"
 #include "launch/jobenv.h"
-#include "launch/mask.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
 
@@ -432,7 +431,7 @@ static int run(struct setup *s, int argc, char **argv)
     opt_print_defined(&s->opt);
     if (s->conf == NULL)
         fail(s->unread.text);
-    if (mask_take(&err) < 0)
+    if (origin_take_mask(&err) < 0)
         fail(err.text);
     if (opt_check_clusters(s->opt.clusters, s->conf->cluster_name, &err) < 0)
         fail(err.text);
