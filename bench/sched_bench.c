@@ -19,7 +19,7 @@
 #include <time.h>
 
 #include "sched/plan.h"
-#include "sched/why.h"
+#include "sched/why/why.h"
 #include "world.h"
 
 #define DISPLACED 500

@@ -13,8 +13,8 @@
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "cli/opt_priv.h"
-#include "cluster/dist.h"
-#include "cluster/request.h"
+#include "cluster/job/request.h"
+#include "cluster/resource/dist.h"
 
 #define NICE_MAX 2147483645
 #define PRIORITY_TOP 0xfffffffdu

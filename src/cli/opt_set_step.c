@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/signame.h"
 #include "cli/opt_priv.h"
-#include "cluster/step_ports.h"
+#include "cluster/job/step_ports.h"
 #include "conf/conf.h"
 #include "conf/conf_freq.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/cluster.h"
-#include "cluster/topo.h"
+#include "cluster/node/topo.h"
 
 #include "base/hostlist.h"
 

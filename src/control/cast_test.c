@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/step_id.h"
-#include "cluster/job.h"
+#include "cluster/job/job.h"
 #include "control/fixture.h"
 #include "proto/cast.pb-c.h"
 

@@ -2,9 +2,9 @@
 #include "control/counters.h"
 
 #include "base/str.h"
-#include "cluster/array.h"
+#include "cluster/job/array.h"
 #include "control/internal.h"
-#include "sched/timeline.h"
+#include "sched/plan/timeline.h"
 
 #define DAY_SEC 86400
 

@@ -13,7 +13,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
-#include "cluster/transition.h"
+#include "cluster/job/transition.h"
 #include "proto/event.pb-c.h"
 
 struct control;

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cluster/transition.h"
+#include "cluster/job/transition.h"
 #include "control/event.h"
 #include "control/fixture.h"
 

@@ -4,7 +4,7 @@
 #include <assert.h>
 
 #include "control/internal.h"
-#include "sched/bounds.h"
+#include "sched/why/bounds.h"
 
 /* --- of the job as a whole ----------------------------------------------------------------------
  */
@@ -91,7 +91,7 @@ static const struct {
 } gates[] = {
 #define GATE_JOB(function, always, ...) {JOB, function, always, {__VA_ARGS__}},
 #define GATE_PARTITION(function, ...) {PARTITION, function, false, {__VA_ARGS__}},
-#include "sched/gate.def"
+#include "sched/plan/gate.def"
 };
 
 static bool can_give(size_t gate, enum reason reason)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gates of sched/gate.def that a pending job passes on its way into the queue; part of
+/* The gates of sched/plan/gate.def that a pending job passes on its way into the queue; part of
  * internal.h. */
 #pragma once
 
-#include "cluster/reason.h"
+#include "cluster/job/reason.h"
 
 struct control;
 struct job;

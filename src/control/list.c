@@ -8,7 +8,7 @@
 
 #include "base/pb.h"
 #include "base/step_id.h"
-#include "cluster/node_list.h"
+#include "cluster/node/node_list.h"
 #include "control/filter.h"
 #include "control/private.h"
 

@@ -4,7 +4,7 @@
 #include <stdio.h>
 
 #include "base/status.h"
-#include "cluster/usage.h"
+#include "cluster/job/usage.h"
 #include "control/internal.h"
 
 #define SPOOL_RETRY_SEC 60

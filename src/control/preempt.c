@@ -7,7 +7,7 @@
 #include <signal.h>
 
 #include "control/internal.h"
-#include "sched/preempt.h"
+#include "sched/plan/preempt.h"
 
 static int64_t grace_sec(const struct job *j)
 {

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "control/control.h"
-#include "sched/prio.h"
+#include "sched/plan/prio.h"
 
 struct ranking { /* of pending jobs, priority.c */
     struct prio_rule rule;

@@ -5,7 +5,7 @@
 #include "base/pb.h"
 #include "control/private.h"
 #include "control/submit.h"
-#include "sched/place.h"
+#include "sched/resv/place.h"
 
 #define QUEUE_MOST 1000 /* jobs in one request about their order */
 #define TOP_MOST 10000  /* jobs that change their places at a time: each is written */

@@ -7,7 +7,7 @@
 #include "control/filter.h"
 #include "control/private.h"
 #include "control/resv_ask.h"
-#include "sched/resv_pick.h"
+#include "sched/resv/resv_pick.h"
 
 #define RESVS_MOST 1000
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/resv_pick.h"
+#include "sched/resv/resv_pick.h"
 
 #define PAST_SEC 300 /* a begin may be so long ago: commands take time */
 #define TIME_MOST_SEC (CLUSTER_NO_LIMIT_SEC * 100)

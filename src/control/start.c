@@ -5,7 +5,7 @@
 
 #include "base/pb.h"
 #include "base/step_id.h"
-#include "cluster/step_cpus.h"
+#include "cluster/job/step_cpus.h"
 #include "control/facts.h"
 #include "control/submit.h"
 

@@ -5,8 +5,8 @@
  */
 #pragma once
 
-#include "cluster/dist.h"
-#include "cluster/step_cpus.h"
+#include "cluster/job/step_cpus.h"
+#include "cluster/resource/dist.h"
 #include "control/step.h"
 
 struct step_layout { /* of one step under construction, arrays by place in the allocation */

@@ -4,7 +4,7 @@
  * out of what running steps have, so that there is nothing that a restart could forget. Steps of
  * all jobs share them: who waits for some is asked again when any come free, also another job's.
  */
-#include "cluster/step_ports.h"
+#include "cluster/job/step_ports.h"
 #include "control/internal.h"
 #include "control/step_layout.h"
 

@@ -2,7 +2,7 @@
 /* Communication ports of steps, and who waits for them. */
 #include <string.h>
 
-#include "cluster/step_ports.h"
+#include "cluster/job/step_ports.h"
 #include "control/fixture.h"
 #include "control/internal.h"
 

@@ -6,7 +6,7 @@
  *   plugins    the site's job_submit may change the request, or refuse it
  *   authorise  in whose name, in which partitions, and whether there is room for so many jobs;
  *              the job gets its number
- *   parse      each text becomes typed, once (cluster/request.h)
+ *   parse      each text becomes typed, once (cluster/job/request.h)
  *   complete   the job has what its partitions and the cluster give to those who say nothing
  *   check      values that contradict one another; the jobs it waits for
  *   feasible   some partition could ever serve it, and its reservations
@@ -26,8 +26,8 @@
 #include "control/submit.h"
 #include "control/test_only.h"
 #include "control/user_share.h"
-#include "sched/bounds.h"
-#include "sched/relax.h"
+#include "sched/why/bounds.h"
+#include "sched/why/relax.h"
 
 #define SCRIPT_ENV_MAX (128u << 10) /* bytes of variables that plugins make for scripts */
 

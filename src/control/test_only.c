@@ -7,7 +7,7 @@
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "control/submit.h"
-#include "sched/relax.h"
+#include "sched/why/relax.h"
 
 #define PARTS_MOST 32 /* that are looked at, of one job */
 #define NAMES_MOST 60 /* bytes of the names of nodes in a refusal; more: none are told */

@@ -2,7 +2,7 @@
 /* What follows from a change of a job's state; part of internal.h. The table is transition.def. */
 #pragma once
 
-#include "cluster/transition.h"
+#include "cluster/job/transition.h"
 
 struct control;
 

@@ -17,7 +17,7 @@
 #include "base/bitset.h"
 #include "base/hostlist.h"
 #include "base/vec.h"
-#include "cluster/idmap.h"
+#include "cluster/index/idmap.h"
 #include "cluster/trigger.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/script.pb-c.h"

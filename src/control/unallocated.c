@@ -8,7 +8,7 @@
 
 #include "base/pb.h"
 #include "base/step_id.h"
-#include "cluster/step_cpus.h"
+#include "cluster/job/step_cpus.h"
 #include "control/internal.h"
 #include "control/step_layout.h"
 

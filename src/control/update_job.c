@@ -12,7 +12,7 @@
 #include "control/private.h"
 #include "control/submit.h"
 #include "control/user_share.h"
-#include "sched/relax.h"
+#include "sched/why/relax.h"
 
 /* --- authorise, and plugins --------------------------------------------------------------------
  */

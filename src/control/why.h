@@ -9,7 +9,7 @@
 #include "base/vec.h"
 #include "cluster/cluster.h"
 #include "control/control.h"
-#include "sched/why.h"
+#include "sched/why/why.h"
 
 struct trial;
 

@@ -7,7 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/onehost.h"
-#include "cluster/job_env.h"
+#include "cluster/job/job_env.h"
 #include "rpc/frame.h"
 
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)

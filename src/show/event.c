@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/text.h"
 #include "base/timefmt.h"
-#include "cluster/transition.h"
+#include "cluster/job/transition.h"
 #include "show/job_state.h"
 #include "show/json_out.h"
 #include "show/names.h"
@@ -25,7 +25,7 @@ static const char *cause_word(uint32_t cause)
 {
     static const char *const words[] = {
 #define CAUSE(id) [CAUSE_##id] = #id,
-#include "cluster/transition.def"
+#include "cluster/job/transition.def"
 #undef CAUSE
     };
     return find_word(words, sizeof(words) / sizeof(words[0]), cause);
@@ -35,7 +35,7 @@ static const char *kind_word(uint32_t kind)
 {
     static const char *const words[] = {
 #define KIND(id, bit) [bit] = #id,
-#include "cluster/transition.def"
+#include "cluster/job/transition.def"
 #undef KIND
     };
     return find_word(words, sizeof(words) / sizeof(words[0]),

@@ -16,7 +16,7 @@ static const struct {
     const char *word, *sentence;
 } rules[] = {
 #define WHY(id, word_, slurm, kinds, sentence_) {word_, sentence_},
-#include "sched/why.def"
+#include "sched/why/why.def"
 #undef WHY
 };
 

@@ -8,7 +8,7 @@
 
 #include "base/arena.h"
 #include "base/mem.h"
-#include "cluster/transition.h"
+#include "cluster/job/transition.h"
 #include "proto/event.pb-c.h"
 #include "sim/parts.h"
 

@@ -3,7 +3,7 @@
  * Configurations that are read while the controller goes on: by scontrol reconfigure, and with the
  * nodes that scontrol creates and deletes, or that register themselves. A worker reads for some
  * milliseconds; what was read is applied unless another configuration came between, and is read
- * again then. As slurmctld/reload.c and slurmctld/made.c do it.
+ * again then. As slurmctld/reload.c and slurmctld/node/made.c do it.
  */
 #include <stdio.h>
 #include <string.h>

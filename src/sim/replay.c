@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "cluster/shape.h"
+#include "cluster/node/shape.h"
 #include "sim/replay_world.h"
 
 #define FIRST_WALL_SEC INT64_C(1000000000) /* of a trace that does not say when it was */

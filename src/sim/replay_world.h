@@ -6,8 +6,8 @@
 #pragma once
 
 #include "base/mem.h"
-#include "cluster/idmap.h"
-#include "cluster/order.h"
+#include "cluster/index/idmap.h"
+#include "cluster/index/order.h"
 #include "control/control.h"
 #include "sim/replay.h"
 

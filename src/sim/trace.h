@@ -34,8 +34,8 @@ struct trace_job {
     int32_t queue, part; /* -1: not told */
     int32_t exe;
     bool failed;       /* it ended with an error */
-    const char *shape; /* its words (cluster/shape.h), in the arena, instead of the processors and
-                          the memory; NULL: none */
+    const char *shape; /* its words (cluster/node/shape.h), in the arena, instead of the processors
+                          and the memory; NULL: none */
     uint32_t line;
 };
 

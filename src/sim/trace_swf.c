@@ -9,8 +9,8 @@
 
 #include "base/path.h"
 #include "base/str.h"
-#include "cluster/idmap.h"
-#include "cluster/shape.h"
+#include "cluster/index/idmap.h"
+#include "cluster/node/shape.h"
 #include "sim/trace.h"
 
 enum {

@@ -10,7 +10,7 @@
 
 #include "base/idset.h"
 #include "base/mem.h"
-#include "cluster/array.h"
+#include "cluster/job/array.h"
 #include "sim/parts.h"
 
 /* --- packed messages, field by field ------------------------------------------------------------

@@ -2,7 +2,7 @@
 #define LOG_ROOM "slurmctld"
 #include "slurmctld/ctld.h"
 #include "slurmctld/diag.h"
-#include "slurmctld/send.h"
+#include "slurmctld/node/send.h"
 #include "slurmctld/start.h"
 
 #include <arpa/inet.h>

@@ -18,8 +18,8 @@
 #include "rpc/server.h"
 #include "rpc/session.h"
 #include "slurmctld/names.h"
-#include "slurmctld/payload.h"
-#include "slurmctld/scripts.h"
+#include "slurmctld/node/payload.h"
+#include "slurmctld/script/scripts.h"
 #include "store/store.h"
 
 #define CTLD_PAYLOAD_CACHE (2u << 20)

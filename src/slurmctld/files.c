@@ -14,7 +14,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
-#include "slurmctld/lowport.h"
+#include "slurmctld/lead/lowport.h"
 #include "slurmctld/start.h"
 
 static char *dir_of(const char *path)

@@ -15,9 +15,9 @@
 #include "base/path.h"
 #include "base/service.h"
 #include "conf/conf_submit.h"
-#include "slurmctld/scriptd.h"
+#include "slurmctld/script/scriptd.h"
 #include "slurmctld/start.h"
-#include "slurmctld/submitd.h"
+#include "slurmctld/submit/submitd.h"
 
 #define LEAD_WAIT_MS 5000
 #define LEAD_LOOK_MS 50

@@ -25,7 +25,7 @@
 #include "proto/common.pb-c.h"
 #include "rpc/client.h"
 #include "slurmctld/control_fixture.h"
-#include "slurmctld/send.h"
+#include "slurmctld/node/send.h"
 #include "slurmctld/start.h"
 
 #define DEADLINE_MS 20000 /* until what must happen counts as not happening */

@@ -9,7 +9,7 @@
 #include "base/bitset.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "cluster/dist.h"
+#include "cluster/resource/dist.h"
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
 

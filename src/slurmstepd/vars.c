@@ -8,8 +8,8 @@
 #include "base/mem.h"
 #include "base/onehost.h"
 #include "base/timefmt.h"
-#include "cluster/job_env.h"
-#include "cluster/step_ports.h"
+#include "cluster/job/job_env.h"
+#include "cluster/job/step_ports.h"
 #include "slurmstepd/gpus.h"
 #include "slurmstepd/layout.h"
 

@@ -68,10 +68,10 @@ def test_readme_tells_what_scontrol_refuses(cluster):
 
 def test_the_guide_of_the_planner_names_every_reason():
     """Words that squeue shows of waiting jobs: those that the planner and the gates give, and the guide's table."""
-    sources = {path: path.read_text() for room in ("control", "sched") for path in (TOP / "src" / room).glob("*.[ch]")
+    sources = {path: path.read_text() for room in ("control", "sched") for path in (TOP / "src" / room).rglob("*.[ch]")
                if not path.name.endswith("_test.c")}
-    rows = dict(re.findall(r'^REASON\((\w+), "(\w+)"\)', (TOP / "src/cluster/reason.def").read_text(), re.M))
-    waiting = "".join(text for path, text in sources.items() if path.parent.name == "sched" or path.stem in ("gate", "depend", "submit", "resv_job"))
+    rows = dict(re.findall(r'^REASON\((\w+), "(\w+)"\)', (TOP / "src/cluster/job/reason.def").read_text(), re.M))
+    waiting = "".join(text for path, text in sources.items() if "sched" in path.parts or path.stem in ("gate", "depend", "submit", "resv_job"))
     words = {rows[name] for name in re.findall(r"\bREASON_(\w+)", waiting) if name in rows}
     table = (TOP / "docs/scheduling.md").read_text().partition("## Why a job waits")[2].partition("\n## ")[0]
     named = set(re.findall(r"`([A-Z]\w+)`", table.partition("|---|---|")[2]))
@@ -100,7 +100,7 @@ def is_test(name):
         path = TOP / "tests/system" / file
         return path.exists() and re.search(rf"^def {function}\(", path.read_text(), re.M) is not None
     room, _, unit = name.partition("/")
-    return (TOP / name).exists() or (TOP / f"src/{room}/{unit}_test.c").exists() or (TOP / f"{room}/{unit}_fuzz.c").exists() or \
+    return (TOP / name).exists() or any(TOP.glob(f"src/{room}/**/{unit}_test.c")) or (TOP / f"{room}/{unit}_fuzz.c").exists() or \
         name == "sim/mutants"
 
 
@@ -110,7 +110,7 @@ def test_expected_skips_are_tests_that_exist():
         if not line.startswith("#"):
             assert len(word) > 2, f"{line}: a name and a reason"
             if word[0] == "unit":
-                assert any(f"void {word[1]}(" in file.read_text() for file in TOP.glob("src/*/*_test.c")), line
+                assert any(f"void {word[1]}(" in file.read_text() for file in TOP.glob("src/**/*_test.c")), line
             else:
                 assert is_test(word[0].partition("[")[0]), line
 

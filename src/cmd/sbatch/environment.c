@@ -6,11 +6,11 @@
 #include <sys/resource.h>
 
 #include "base/str.h"
-#include "cluster/job_env.h"
+#include "cluster/job/job_env.h"
 #include "launch/origin.h"
 
-/* Variables that describe one job, step or task, beside those of cluster/job_env.def. Prefixes end
- * in '*'. */
+/* Variables that describe one job, step or task, beside those of cluster/job/job_env.def. Prefixes
+ * end in '*'. */
 static const char *const of_a_job[] = {
     "PMI_*",
     "PMIX_*",

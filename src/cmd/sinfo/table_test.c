@@ -8,7 +8,7 @@
 
 #include "cli/cmd.h"
 #include "cluster/cluster_test_util.h"
-#include "cluster/node_list.h"
+#include "cluster/node/node_list.h"
 
 #define DRAWS 12
 

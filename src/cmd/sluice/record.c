@@ -14,8 +14,8 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cmd.h"
-#include "cluster/idmap.h"
-#include "cluster/shape.h"
+#include "cluster/index/idmap.h"
+#include "cluster/node/shape.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
 

@@ -7,7 +7,7 @@
 
 #include "base/arena.h"
 #include "cli/opt.h"
-#include "cluster/dist.h"
+#include "cluster/resource/dist.h"
 #include "proto/step.pb-c.h"
 
 /* By --hint, --threads-per-core, -B, --ntasks-per-core and --ntasks-per-socket. *bind may be NULL,

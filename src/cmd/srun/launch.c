@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cli/envlist.h"
-#include "cluster/job_env.h"
+#include "cluster/job/job_env.h"
 #include "cmd/srun/bind_default.h"
 #include "cmd/srun/input.h"
 #include "cmd/srun/output.h"

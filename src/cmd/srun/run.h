@@ -25,7 +25,7 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "cluster/dist.h"
+#include "cluster/resource/dist.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
 #include "proto/io.pb-c.h"

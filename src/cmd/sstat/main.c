@@ -10,7 +10,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "cli/cmd.h"
-#include "cluster/usage.h"
+#include "cluster/job/usage.h"
 #include "cmd/sstat/options.h"
 #include "loop/loop.h"
 #include "show/usage_columns.h"

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/index/idmap.h"
+
+#include "cluster/cluster_test_util.h"
+
+static void empty(void **state)
+{
+    struct idmap m = {0};
+    uint32_t value = 7;
+
+    (void)state;
+    assert_false(idmap_get(&m, 0, &value));
+    assert_false(idmap_get(&m, 42, &value));
+    assert_int_equal(value, 7);
+    idmap_remove(&m, 0);
+    assert_int_equal(m.count, 0);
+    idmap_done(&m);
+    idmap_done(&m);
+}
+
+static void every_key_is_a_key(void **state)
+{
+    static const uint64_t keys[] = {0, 1, UINT32_MAX, UINT64_C(1) << 32, INT64_MAX, UINT64_MAX};
+    struct idmap m = {0};
+    uint32_t value;
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT(keys); i++) {
+        assert_false(idmap_get(&m, keys[i], &value));
+        idmap_set(&m, keys[i], i);
+        assert_int_equal(m.count, i + 1);
+    }
+    for (uint32_t i = 0; i < COUNT(keys); i++) {
+        assert_true(idmap_get(&m, keys[i], &value));
+        assert_int_equal(value, i);
+    }
+    idmap_done(&m);
+    assert_int_equal(m.count, 0);
+    assert_false(idmap_get(&m, 0, &value));
+}
+
+static void set_replaces(void **state)
+{
+    struct idmap m = {0};
+    uint32_t value;
+
+    (void)state;
+    idmap_set(&m, 5, 1);
+    idmap_set(&m, 5, 0);
+    assert_int_equal(m.count, 1);
+    assert_true(idmap_get(&m, 5, &value));
+    assert_int_equal(value, 0);
+    idmap_remove(&m, 5);
+    assert_int_equal(m.count, 0);
+    assert_false(idmap_get(&m, 5, &value));
+    idmap_remove(&m, 5);
+    assert_int_equal(m.count, 0);
+    idmap_done(&m);
+}
+
+/* The map is at most half full, whatever is done to it: a search ends. */
+static void growth(void **state)
+{
+    struct idmap m = {0};
+    uint32_t value;
+
+    (void)state;
+    for (uint32_t i = 0; i < 100000; i++) {
+        idmap_set(&m, i * UINT64_C(4096), i);
+        assert_true(m.count * 2 <= m.room);
+        assert_int_equal(m.room & (m.room - 1), 0);
+    }
+    for (uint32_t i = 0; i < 100000; i++) {
+        assert_true(idmap_get(&m, i * UINT64_C(4096), &value));
+        assert_int_equal(value, i);
+    }
+    assert_false(idmap_get(&m, 1, &value));
+    idmap_done(&m);
+}
+
+/* A naive map: few keys, so that runs of slots form, break and wrap around. */
+enum { KEYS = 300 };
+
+struct model {
+    uint64_t key[KEYS];
+    uint32_t value[KEYS];
+    bool there[KEYS];
+    size_t count;
+};
+
+static void agree(const struct idmap *m, const struct model *model)
+{
+    uint32_t value;
+
+    assert_int_equal(m->count, model->count);
+    for (size_t i = 0; i < KEYS; i++) {
+        if (idmap_get(m, model->key[i], &value) != model->there[i])
+            fail_msg("key %zu: %s", i, model->there[i] ? "lost" : "still there");
+        if (model->there[i])
+            assert_int_equal(value, model->value[i]);
+    }
+}
+
+static void random_changes(uint64_t seed, uint32_t keep_of_8)
+{
+    struct idmap m = {0};
+    struct model model = {0};
+
+    for (size_t i = 0; i < KEYS; i++)
+        model.key[i] = seed % 2 ? test_random(&seed) : i << (seed % 40);
+    for (int step = 0; step < 4000; step++) {
+        size_t i = test_between(&seed, 0, KEYS - 1);
+        if (test_between(&seed, 0, 7) < keep_of_8) {
+            model.count += !model.there[i];
+            model.there[i] = true;
+            model.value[i] = (uint32_t)step;
+            idmap_set(&m, model.key[i], model.value[i]);
+        } else {
+            model.count -= model.there[i];
+            model.there[i] = false;
+            idmap_remove(&m, model.key[i]);
+        }
+        if (step % 16 == 0)
+            agree(&m, &model);
+    }
+    agree(&m, &model);
+    idmap_done(&m);
+}
+
+static void follows_the_model(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++)
+        random_changes(seed, 2 + seed % 4);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty),
+        cmocka_unit_test(every_key_is_a_key),
+        cmocka_unit_test(set_replaces),
+        cmocka_unit_test(growth),
+        cmocka_unit_test(follows_the_model),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

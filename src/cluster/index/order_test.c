@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/index/order.h"
+
+#include "cluster/cluster_test_util.h"
+
+enum { ITEMS = 200 };
+
+struct item { /* the link is not its first member */
+    uint32_t number;
+    struct order_link link;
+};
+
+static struct item *item_of(struct order_link *link)
+{
+    return order_item(link, struct item, link);
+}
+
+static void empty(void **state)
+{
+    struct order o = {0};
+    struct item a = {0};
+
+    (void)state;
+    assert_null(order_first(&o));
+    assert_null(item_of(NULL));
+    order_remove(&o, &a.link);
+    assert_int_equal(o.count, 0);
+    assert_false(a.link.in);
+}
+
+static void one(void **state)
+{
+    struct order o = {0};
+    struct item a = {.number = 9};
+
+    (void)state;
+    order_insert(&o, &a.link, INT64_MIN, 0);
+    assert_true(a.link.in);
+    assert_int_equal(o.count, 1);
+    assert_ptr_equal(order_first(&o), &a.link);
+    assert_int_equal(item_of(order_first(&o))->number, 9);
+    assert_null(order_next(&a.link));
+    order_remove(&o, &a.link);
+    assert_false(a.link.in);
+    assert_int_equal(o.count, 0);
+    assert_null(order_first(&o));
+    order_remove(&o, &a.link);
+    assert_int_equal(o.count, 0);
+}
+
+/* Keys first, with their signs; ties among equals. */
+static void sorted(void **state)
+{
+    static const struct {
+        int64_t key;
+        uint64_t tie;
+    } rows[] = {{INT64_MIN, 4}, {-5, 1}, {-5, 2},         {-5, UINT64_MAX},
+                {0, 0},         {3, 7},  {INT64_MAX, 10}, {INT64_MAX, 11}};
+    struct order o = {0};
+    struct item items[COUNT(rows)] = {0};
+    size_t i = 0;
+
+    (void)state;
+    for (size_t step = 0; step < COUNT(rows); step++) { /* 3 and 8 have no common divisor */
+        size_t at = step * 3 % COUNT(rows);
+        items[at].number = (uint32_t)at;
+        order_insert(&o, &items[at].link, rows[at].key, rows[at].tie);
+    }
+    for (struct order_link *l = order_first(&o); l; l = order_next(l), i++)
+        assert_int_equal(item_of(l)->number, i);
+    assert_int_equal(i, COUNT(rows));
+}
+
+static void move(void **state)
+{
+    struct order o = {0};
+    struct item a = {0}, b = {0};
+
+    (void)state;
+    order_move(&o, &a.link, 10, 1); /* it was in none */
+    order_move(&o, &b.link, 20, 2);
+    assert_ptr_equal(order_first(&o), &a.link);
+    order_move(&o, &a.link, 30, 1);
+    assert_ptr_equal(order_first(&o), &b.link);
+    assert_ptr_equal(order_next(&b.link), &a.link);
+    assert_int_equal(a.link.key, 30);
+    order_move(&o, &a.link, 30, 1);
+    assert_int_equal(o.count, 2);
+    order_move(&o, &a.link, 20, 1); /* by the tie alone */
+    assert_ptr_equal(order_first(&o), &a.link);
+    order_move(&o, &a.link, 20, 3);
+    assert_ptr_equal(order_first(&o), &b.link);
+    assert_int_equal(o.count, 2);
+}
+
+/* Parents know their children and the other way round; its depth. */
+static size_t check_links(const struct order_link *l, const struct order_link *up, size_t *count)
+{
+    if (!l)
+        return 0;
+    assert_true(l->in);
+    assert_ptr_equal(l->up, up);
+    ++*count;
+    size_t left = check_links(l->left, l, count), right = check_links(l->right, l, count);
+    return 1 + (left > right ? left : right);
+}
+
+static bool before(const struct item *a, const struct item *b)
+{
+    return a->link.key != b->link.key ? a->link.key < b->link.key : a->link.tie < b->link.tie;
+}
+
+/* Against all items: the smallest first, then each time the smallest of those behind it. */
+static void agree(const struct order *o, const struct item *items, const bool *in)
+{
+    size_t count = 0, linked = 0, walked = 0;
+    const struct item *last = NULL;
+
+    for (size_t i = 0; i < ITEMS; i++) {
+        assert_int_equal(items[i].link.in, in[i]);
+        count += in[i];
+    }
+    assert_int_equal(o->count, count);
+    check_links(o->root, NULL, &linked);
+    assert_int_equal(linked, count);
+    for (struct order_link *l = order_first(o); l; l = order_next(l), walked++) {
+        assert_true(in[item_of(l)->number]);
+        assert_true(!last || before(last, item_of(l)));
+        if (last)
+            assert_ptr_equal(order_after(o, last->link.key, last->link.tie), l);
+        if (l->tie)
+            assert_ptr_equal(order_after(o, l->key, l->tie - 1), l);
+        last = item_of(l);
+    }
+    assert_int_equal(walked, count);
+    assert_ptr_equal(o->last, last ? &last->link : NULL);
+    assert_ptr_equal(order_after(o, INT64_MIN, 0), order_first(o));
+    assert_null(order_after(o, INT64_MAX, UINT64_MAX));
+}
+
+static void random_changes(uint64_t seed)
+{
+    static struct item items[ITEMS];
+    struct order o = {0};
+    bool in[ITEMS] = {0};
+
+    memset(items, 0, sizeof items);
+    for (int step = 0; step < 2000; step++) {
+        uint32_t i = test_between(&seed, 0, ITEMS - 1);
+        int64_t key = (int64_t)test_between(&seed, 0, 20) - 10;
+        items[i].number = i;
+        if (test_between(&seed, 0, 2) == 0) {
+            order_remove(&o, &items[i].link);
+            in[i] = false;
+        } else if (!in[i] && step % 2) {
+            order_insert(&o, &items[i].link, key, i);
+            in[i] = true;
+        } else {
+            order_move(&o, &items[i].link, key, i);
+            in[i] = true;
+            assert_int_equal(items[i].link.key, key);
+        }
+        if (step % 10 == 0)
+            agree(&o, items, in);
+    }
+    for (uint32_t i = 0; i < ITEMS; i++) {
+        order_remove(&o, &items[i].link);
+        in[i] = false;
+    }
+    agree(&o, items, in);
+    assert_null(o.root);
+}
+
+static void follows_the_model(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 50; seed++)
+        random_changes(seed);
+}
+
+static void same_shape(const struct order_link *a, const struct order_link *b)
+{
+    assert_int_equal(a != NULL, b != NULL);
+    if (!a)
+        return;
+    assert_int_equal(a->tie, b->tie);
+    same_shape(a->left, b->left);
+    same_shape(a->right, b->right);
+}
+
+/* What was removed leaves no trace: the same elements, the same tree. */
+static void shape(void **state)
+{
+    enum { FEW = 500 };
+    static struct item all[FEW], some[FEW];
+    struct order a = {0}, b = {0};
+
+    (void)state;
+    for (uint32_t i = 0; i < FEW; i++)
+        order_insert(&a, &all[i].link, (int64_t)(i * 7 % FEW), i);
+    for (uint32_t i = 0; i < FEW; i++) {
+        if (i % 3)
+            order_remove(&a, &all[i].link);
+        else
+            order_insert(&b, &some[i].link, (int64_t)(i * 7 % FEW), i);
+    }
+    assert_int_equal(a.count, b.count);
+    same_shape(a.root, b.root);
+}
+
+/* Sorted insertion, what queues by age do, makes no list of the tree; the shape is that of the
+ * elements, whatever the order they came in. */
+static void depth(void **state)
+{
+    enum { MANY = 1 << 15 };
+    struct item *up = mem_new_array(struct item, MANY), *down = mem_new_array(struct item, MANY);
+    struct order a = {0}, b = {0};
+    size_t count = 0;
+
+    (void)state;
+    for (uint32_t i = 0; i < MANY; i++) {
+        order_insert(&a, &up[i].link, i, i);
+        order_insert(&b, &down[MANY - 1 - i].link, MANY - 1 - i, MANY - 1 - i);
+    }
+    size_t deep = check_links(a.root, NULL, &count);
+    assert_int_equal(count, MANY);
+    assert_true(deep < 60); /* a random tree of 2^15 has about 37 */
+    same_shape(a.root, b.root);
+    free(up);
+    free(down);
+}
+
+/* A walk over what changes meanwhile sees what is there, each once and in order. */
+static void a_walk_that_rests(void **state)
+{
+    struct order o = {0};
+    struct order_place at = {0};
+    struct item *items = mem_new_array(struct item, ITEMS);
+    uint64_t chance = 3;
+    int64_t last = -1;
+
+    (void)state;
+    for (uint32_t i = 0; i < ITEMS; i += 2)
+        order_insert(&o, &items[i].link, i, i);
+    assert_ptr_equal(order_peek(&o, &at), &items[0].link);
+    for (struct order_link *l; (l = order_step(&o, &at));) {
+        assert_true(l->key > last);
+        for (int64_t between = last + 1; between < l->key; between++)
+            assert_false(items[between].link.in);
+        last = l->key;
+        struct order_link *other = &items[test_between(&chance, 0, ITEMS - 1)].link;
+        if (test_between(&chance, 0, 2) == 0 && other->in) /* perhaps the one it stands on */
+            order_remove(&o, other);
+        else if (test_between(&chance, 0, 2) == 0 && !other->in)
+            order_insert(&o, other, item_of(other) - items, 1);
+    }
+    assert_null(order_peek(&o, &at));
+    struct item end = {0};
+    order_insert(&o, &end.link, ITEMS, 1);
+    assert_int_equal(order_peek(&o, &at)->key, ITEMS);
+    free(items);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(empty),
+        cmocka_unit_test(one),
+        cmocka_unit_test(sorted),
+        cmocka_unit_test(move),
+        cmocka_unit_test(follows_the_model),
+        cmocka_unit_test(depth),
+        cmocka_unit_test(shape),
+        cmocka_unit_test(a_walk_that_rests),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

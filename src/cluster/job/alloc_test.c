@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/cluster_test_util.h"
+#include "cluster/resource/cores.h"
+
+static const char conf[] = CONS "NodeName=a CPUs=1 RealMemory=100\n"
+                                "NodeName=b CPUs=4 RealMemory=1000\n"
+                                "NodeName=c Sockets=2 CoresPerSocket=33 ThreadsPerCore=2 "
+                                "RealMemory=2000\n"
+                                "NodeName=d CPUs=64\n"
+                                "PartitionName=p Nodes=ALL\n";
+
+/* What is taken counts for a job that runs. */
+static struct job *running(struct cluster *c, uint32_t id, const char *words)
+{
+    struct job *j = test_job(c, id, words);
+    job_load_state(c, j, PB__JOB_STATE__RUNNING);
+    return j;
+}
+
+static void refused(struct cluster *c, struct job *j, uint32_t node, uint32_t units, uint64_t mem)
+{
+    const struct node before = *c->nodes.data[node], *n = c->nodes.data[node];
+    size_t bits = bitset_count(n->busy), len = attempt_of(j)->alloc.len;
+    uint64_t stamp = c->stamp;
+    struct err err = {0};
+
+    if (alloc_take(c, j, node, units, mem, &err) != -ERR_NODES_BUSY)
+        fail_msg("%u cores and %llu MiB of %s were given", units, (unsigned long long)mem, n->name);
+    assert_int_equal(err.code, -ERR_NODES_BUSY);
+    assert_non_null(strstr(err.text, n->name));
+    assert_int_equal(alloc_take(c, j, node, units, mem, NULL), -ERR_NODES_BUSY);
+    assert_memory_equal(&before, n, sizeof before);
+    assert_int_equal(bitset_count(n->busy), bits);
+    assert_int_equal(attempt_of(j)->alloc.len, len);
+    assert_int_equal(c->stamp, stamp);
+    test_sound(c);
+}
+
+static void too_much(void **state)
+{
+    static const uint64_t mem[] = {1001, UINT32_MAX, INT64_MAX, UINT64_MAX, UINT64_MAX - 99};
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, ""), *k = running(c, 2, "");
+
+    (void)state;
+    refused(c, j, 0, 2, 0);
+    refused(c, j, 1, 5, 0);
+    refused(c, j, 1, UINT32_MAX, 0);
+    refused(c, j, 2, 67, 0); /* cores, not threads */
+    assert_int_equal(alloc_take(c, j, 1, 1, 100, NULL), 0);
+    refused(c, k, 1, 4, 0);
+    for (size_t i = 0; i < COUNT(mem); i++) { /* sums that wrap around, too */
+        refused(c, k, 1, 1, mem[i]);
+        refused(c, k, 1, 1, mem[i] - 100);
+    }
+    assert_int_equal(alloc_take(c, k, 1, 3, 900, NULL), 0);
+    refused(c, j, 1, 1, 0);
+    test_cluster_free(c);
+}
+
+static void alone(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, "exclusive"), *k = running(c, 2, "");
+
+    (void)state;
+    assert_int_equal(alloc_take(c, j, 1, 1, 0, NULL), 0);
+    refused(c, k, 1, 1, 0);
+    refused(c, k, 1, 0, 0);
+    assert_int_equal(alloc_take(c, k, 2, 1, 0, NULL), 0);
+    refused(c, j, 2, 66, 0);
+    refused(c, j, 2, 1, 0); /* somebody is there already */
+    alloc_release(c, j, alloc_find(j, 1));
+    assert_int_equal(alloc_take(c, k, 1, 4, 0, NULL), 0);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+/* Of all sockets in turn, while they have some; those near to devices first. */
+static void units_in_turn(void **state)
+{
+    static const struct {
+        const char *busy, *near, *expect;
+        uint32_t units, per_socket;
+    } v[] = {
+        {"", "", "0,4", 2, 0},         {"", "", "0-1,4", 3, 0},   {"", "", "0-2,4-5", 5, 0},
+        {"0-2", "", "3-6", 4, 0},      {"0-3", "", "4-5", 2, 0},  {"", "4-7", "4-6", 3, 0},
+        {"5-7", "4-7", "0-1,4", 3, 0}, {"", "", "0-1,4-5", 4, 2}, {"", "", "", 5, 2},
+        {"0-6", "", "", 2, 0},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = test_cluster(CONS "NodeName=a Sockets=2 CoresPerSocket=4\n"
+                                              "PartitionName=p Nodes=ALL\n");
+        struct node *n = c->nodes.data[0];
+        _cleanup_bitset_ struct bitset *near = bitset_new(n->units), *got = bitset_new(n->units),
+                                       *expect = bitset_new(n->units);
+        cores_of_list(n, v[i].busy, n->busy);
+        n->free_units -= bitset_count(n->busy);
+        cores_of_list(n, v[i].near, near);
+        cores_of_list(n, v[i].expect, expect);
+        const struct cores_want want = {.units = v[i].units,
+                                        .per_socket = v[i].per_socket,
+                                        .cyclic = true,
+                                        .near = *v[i].near ? near : NULL};
+        assert_int_equal(cores_choose(n, &want, got), *v[i].expect != 0);
+        if (!bitset_equal(got, expect))
+            fail_msg("row %zu", i);
+        test_cluster_free(c);
+    }
+}
+
+/* Of the fullest socket that has enough, else of the emptiest first; and CPUs by the threads of a
+ * core. */
+static void which_units(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, ""), *k = running(c, 2, ""), *l = running(c, 3, "");
+
+    (void)state;
+    j->want.cyclic = k->want.cyclic = l->want.cyclic = false;
+    c->nodes.data[2]->incarnation = mem_strdup("boot-1");
+    assert_int_equal(alloc_take(c, j, 2, 3, 70, NULL), 0);
+    assert_int_equal(alloc_take(c, k, 2, 60, 0, NULL), 0);
+    alloc_release(c, j, alloc_find(j, 2));
+    assert_int_equal(alloc_take(c, l, 2, 5, 7, NULL), 0);
+    const struct alloc_node *a = alloc_find(l, 2);
+    static const size_t expected[] = {0, 1, 2, 30, 31};
+    for (size_t i = 0; i < COUNT(expected); i++)
+        assert_true(bitset_test(a->busy, expected[i]));
+    assert_int_equal(bitset_count(a->busy), 5);
+    assert_int_equal(a->units, 5);
+    assert_int_equal(a->cpus, 10);
+    assert_int_equal(a->mem_mib, 7);
+    assert_string_equal(a->incarnation, "boot-1");
+    assert_false(a->released || a->touched);
+    assert_null(alloc_find(l, 1));
+    assert_int_equal(job_alloc_cpus(l), 10);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+static void release_is_once(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, ""), *k = running(c, 2, "");
+    const struct node *n = c->nodes.data[1];
+
+    (void)state;
+    assert_int_equal(alloc_take(c, j, 1, 2, 300, NULL), 0);
+    assert_int_equal(alloc_take(c, j, 2, 2, 300, NULL), 0);
+    assert_int_equal(alloc_take(c, k, 1, 1, 100, NULL), 0);
+    for (int times = 0; times < 3; times++) {
+        alloc_release(c, j, alloc_find(j, 1));
+        assert_int_equal(n->free_units, 3);
+        assert_int_equal(n->used_mem_mib, 100);
+        assert_int_equal(n->jobs, 1);
+        assert_int_equal(job_nodes_left(j), 1);
+        assert_int_equal(job_alloc_cpus(j), 6); /* what it had */
+    }
+    assert_true(j->dirty);
+    alloc_clear(c, j);
+    alloc_clear(c, j);
+    assert_int_equal(attempt_of(j)->alloc.len, 0);
+    assert_int_equal(job_nodes_left(j), 0);
+    assert_int_equal(n->free_units, 3);
+    assert_int_equal(c->nodes.data[2]->jobs, 0);
+    test_sound(c);
+    cluster_remove_job(c, k); /* gives back what it holds */
+    assert_int_equal(n->free_units, 4);
+    assert_int_equal(n->used_mem_mib, 0);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+/* --- after a restart --- */
+
+static int retake(struct cluster *c, struct job *j, const char *node, const char *bytes, size_t len)
+{
+    Pb__NodeAlloc stored = PB__NODE_ALLOC__INIT;
+    stored.node = (char *)node;
+    stored.cpus = 2;
+    stored.has_cores = bytes != NULL;
+    stored.cores = (ProtobufCBinaryData){len, (uint8_t *)bytes};
+    stored.has_mem_mib = true;
+    stored.mem_mib = 10;
+    return alloc_retake(c, j, &stored);
+}
+
+static void damaged_records(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, ""), *k = running(c, 2, ""), *l = running(c, 3, "");
+    struct err err = {0};
+
+    (void)state;
+    assert_int_equal(retake(c, j, "nobody", "\1", 1), -ERR_NO_NODE);
+    assert_int_equal(retake(c, j, "", "\1", 1), -ERR_NO_NODE);
+    assert_int_equal(attempt_of(j)->alloc.len, 0);
+    assert_int_equal(retake(c, j, "a", "\xff\xff\xff\xff\xff\xff\xff\xff\xff", 9), 0);
+    assert_int_equal(c->nodes.data[0]->free_units, 0); /* it has no more */
+    assert_int_equal(retake(c, j, "b", "\1", 1), 0);
+    assert_int_equal(retake(c, j, "c", "", 0), 0);
+    test_sound(c);
+    /* The same cores twice: told by the check, and no more is given than there is. */
+    assert_int_equal(retake(c, k, "a", "\1", 1), 0);
+    assert_int_equal(retake(c, k, "b", "\3", 1), 0);
+    assert_int_equal(alloc_check(c, &err), -ERR_INTERNAL);
+    assert_int_equal(c->nodes.data[0]->free_units, 0);
+    assert_int_equal(c->nodes.data[1]->free_units, 2);
+    assert_int_equal(alloc_take(c, l, 0, 1, 0, NULL), -ERR_NODES_BUSY);
+    assert_int_equal(alloc_take(c, l, 1, 3, 0, NULL), -ERR_NODES_BUSY);
+    assert_int_equal(alloc_take(c, l, 1, 2, 0, NULL), 0);
+    alloc_clear(c, k);
+    alloc_clear(c, l);
+    alloc_clear(c, j);
+    for (size_t i = 0; i < c->nodes.len; i++) {
+        assert_int_equal(c->nodes.data[i]->free_units, c->nodes.data[i]->units);
+        assert_int_equal(c->nodes.data[i]->used_mem_mib, 0);
+        assert_int_equal(c->nodes.data[i]->jobs, 0);
+    }
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+/* A record without a bitmap means the first cores. */
+static void first_cores(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, "");
+
+    (void)state;
+    assert_int_equal(retake(c, j, "a", NULL, 0), 0);
+    assert_int_equal(retake(c, j, "b", NULL, 0), 0);
+    assert_int_equal(retake(c, j, "c", NULL, 0), 0);
+    assert_int_equal(attempt_of(j)->alloc.data[0].units, 1);
+    assert_int_equal(attempt_of(j)->alloc.data[1].units, 2);
+    assert_int_equal(attempt_of(j)->alloc.data[2].units, 1);
+    assert_true(bitset_test(attempt_of(j)->alloc.data[1].busy, 0) &&
+                bitset_test(attempt_of(j)->alloc.data[1].busy, 1));
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+static void retaken(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, "exclusive"), *k = running(c, 2, "");
+    Pb__NodeAlloc gone = PB__NODE_ALLOC__INIT;
+
+    (void)state;
+    assert_int_equal(retake(c, j, "b", "\5", 1), 0);
+    const struct alloc_node *a = alloc_find(j, 1);
+    assert_int_equal(a->units, 2);
+    assert_int_equal(a->cpus, 2);
+    assert_true(a->touched);
+    assert_true(bitset_test(a->busy, 0) && bitset_test(a->busy, 2));
+    refused(c, k, 1, 1, 0);
+    gone.node = (char *)"c";
+    gone.has_released = gone.released = true;
+    gone.incarnation = (char *)"boot-2";
+    assert_int_equal(alloc_retake(c, j, &gone), 0);
+    assert_int_equal(c->nodes.data[2]->jobs, 0);
+    assert_int_equal(job_nodes_left(j), 1);
+    assert_string_equal(alloc_find(j, 2)->incarnation, "boot-2");
+    assert_int_equal(retake(c, k, "b", "\2", 1), 0); /* was there before it became exclusive */
+    assert_true(c->nodes.data[1]->exclusive);
+    alloc_clear(c, k);
+    alloc_clear(c, j);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+/* --- the check itself --- */
+
+static void expect_unsound(const struct cluster *c, const char *says)
+{
+    struct err err = {0};
+
+    assert_int_equal(alloc_check(c, &err), -ERR_INTERNAL);
+    if (!strstr(err.text, says))
+        fail_msg("expected '%s', got '%s'", says, err.text);
+    assert_int_equal(alloc_check(c, NULL), -ERR_INTERNAL);
+}
+
+static void check_sees(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = running(c, 1, ""), *k = running(c, 2, "");
+    struct node *n = c->nodes.data[1];
+
+    (void)state;
+    assert_int_equal(alloc_take(c, j, 1, 2, 600, NULL), 0);
+    assert_int_equal(alloc_take(c, k, 1, 1, 300, NULL), 0);
+    test_sound(c);
+    job_load_state(c, j, PB__JOB_STATE__PENDING);
+    expect_unsound(c, "b is held by pending job 1");
+    job_load_state(c, j, PB__JOB_STATE__COMPLETED);
+    expect_unsound(c, "b is held by job 1, which has ended");
+    alloc_begin_completing(c, j);
+    assert_true(attempt_of(j)->completing);
+    test_sound(c);
+    n->completing++;
+    expect_unsound(c, "b: the ledger and the jobs disagree");
+    n->completing--;
+    n->completing_units++;
+    expect_unsound(c, "b: the ledger and the jobs disagree");
+    n->completing_units--;
+    bitset_set(attempt_of(k)->alloc.data[0].busy, 0);
+    expect_unsound(c, "a core is allocated twice, to job 2");
+    bitset_unset(attempt_of(k)->alloc.data[0].busy, 0);
+    bitset_set(n->busy, 3);
+    expect_unsound(c, "b: the ledger and the jobs disagree");
+    bitset_unset(n->busy, 3);
+    n->used_mem_mib++;
+    expect_unsound(c, "b: the ledger and the jobs disagree");
+    n->used_mem_mib--;
+    n->free_units++;
+    expect_unsound(c, "b: the ledger and the jobs disagree");
+    n->free_units--;
+    n->jobs++;
+    expect_unsound(c, "b: the ledger and the jobs disagree");
+    n->jobs--;
+    n->mem_mib = 899;
+    expect_unsound(c, "b: memory is over-allocated");
+    n->mem_mib = 900;
+    alloc_release(c, j, alloc_find(j, 1));
+    assert_int_equal(n->completing, 0);
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+/* --- another configuration under jobs --- */
+
+#define OF(cr, node)                                                                               \
+    "SelectType=select/cons_tres\nSelectTypeParameters=" cr                                        \
+    ",CR_CORE_DEFAULT_DIST_BLOCK\nNodeName=a " node " RealMemory=100\nPartitionName=p Nodes=a\n"
+#define TWO_THREADS "Sockets=2 CoresPerSocket=4 ThreadsPerCore=2"
+#define ONE_THREAD "Sockets=2 CoresPerSocket=8 ThreadsPerCore=1"
+
+static const char *const ways[] = {OF("CR_CPU", TWO_THREADS),    OF("CR_Core", TWO_THREADS),
+                                   OF("CR_Socket", TWO_THREADS), OF("CR_Core", ONE_THREAD),
+                                   OF("CR_Socket", ONE_THREAD),  OF("CR_CPU", "CPUs=8"),
+                                   OF("CR_CPU", "CPUs=32")};
+
+static struct job *carry(const struct cluster *c, struct job *from, struct cluster *next)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct job *to = running(next, from->id, "");
+    job_pack_live(c, from);
+    const Pb__JobLive *live =
+        arena_unpack(&arena, &pb__job_live__descriptor, from->live.data, from->live.len);
+    assert_int_equal(alloc_retake(next, to, live->alloc[0]), 0);
+    assert_int_equal(job_alloc_cpus(to), job_alloc_cpus(from)); /* as it was told */
+    return to;
+}
+
+/* Two jobs with 'cpus' each of the first way, then another: nobody else gets what they have. */
+static void under_jobs(const char *before, const char *after, uint32_t cpus)
+{
+    struct cluster *c = test_cluster(before), *next = test_cluster(after);
+    struct node *n = c->nodes.data[0], *m = next->nodes.data[0];
+    struct job *jobs[2];
+    for (uint32_t i = 0; i < 2; i++) {
+        struct job *j = running(c, i + 1, "");
+        uint32_t units = (cpus + n->cpus_per_unit - 1) / n->cpus_per_unit;
+        assert_int_equal(alloc_take(c, j, 0, units, 0, NULL), 0);
+    }
+    uint32_t held = job_alloc_cpus(c->jobs.data[0]);
+    for (uint32_t i = 0; i < 2; i++)
+        jobs[i] = carry(c, c->jobs.data[i], next);
+    test_sound(next);
+    for (uint32_t left = 2; left > 0; left--) {
+        uint32_t used = held * left < m->cpus ? held * left : m->cpus;
+        if (m->free_units * m->cpus_per_unit > m->cpus - used)
+            fail_msg("%u jobs of %u CPUs, %u of %u free: %s, then %s", left, held,
+                     m->free_units * m->cpus_per_unit, m->cpus, before, after);
+        alloc_release(next, jobs[left - 1], &attempt_of(jobs[left - 1])->alloc.data[0]);
+        job_load_state(next, jobs[left - 1], PB__JOB_STATE__COMPLETED);
+        test_sound(next);
+    }
+    assert_int_equal(m->free_units, m->units);
+    assert_false(m->squeezed);
+    test_cluster_free(c);
+    test_cluster_free(next);
+}
+
+static void other_units(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(ways); i++)
+        for (size_t k = 0; k < COUNT(ways); k++) {
+            under_jobs(ways[i], ways[k], 1);
+            under_jobs(ways[i], ways[k], 3);
+            under_jobs(ways[i], ways[k], strstr(ways[i], "CPUs=8") ? 4 : 8);
+        }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(too_much),        cmocka_unit_test(alone),
+        cmocka_unit_test(units_in_turn),   cmocka_unit_test(which_units),
+        cmocka_unit_test(release_is_once), cmocka_unit_test(damaged_records),
+        cmocka_unit_test(first_cores),     cmocka_unit_test(retaken),
+        cmocka_unit_test(check_sees),      cmocka_unit_test(other_units),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/job/attempt.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "cluster/cluster.h"
+
+const struct attempt attempt_none;
+
+struct attempt *attempt_make(struct job *j)
+{
+    if (!j->attempt) {
+        j->attempt = mem_new(struct attempt);
+        j->attempt->job = j;
+    }
+    return j->attempt;
+}
+
+void attempt_drop(struct cluster *c, struct job *j)
+{
+    struct attempt *t = take_ptr(j->attempt);
+    if (!t)
+        return;
+    order_remove(&c->ends, &t->ends);
+    vec_foreach (&t->alloc, a)
+        alloc_node_done(a);
+    vec_foreach (&t->steps, s)
+        job_step_done(s);
+    vec_foreach (&t->waiting_steps, w)
+        str_done(&w->spec);
+    vec_done(&t->alloc);
+    vec_done(&t->steps);
+    vec_done(&t->waiting_steps);
+    vec_done(&t->late_ports);
+    notice_board_free(t->board);
+    str_free(t->usage);
+    free(t->resv_name);
+    free(t->held_up);
+    free(t);
+}

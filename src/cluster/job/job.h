@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A job: its request, its state, what it holds and its steps. Part of the cluster; other rooms read
+ * it, and change it only through the functions declared here and beside.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/bitset.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "cluster/index/order.h"
+#include "cluster/job/array.h"
+#include "cluster/job/attempt.h"
+#include "cluster/job/depend_index.h"
+#include "cluster/job/job_record.h"
+#include "cluster/job/mail.h"
+#include "cluster/job/notice.h"
+#include "cluster/job/reason.h"
+#include "cluster/job/request.h"
+#include "cluster/job/several.h"
+#include "cluster/job/transition.h"
+#include "cluster/node/part.h"
+#include "cluster/resource/gres_held.h"
+#include "cluster/resv/resv.h"
+#include "proto/job.pb-c.h"
+
+struct cluster;
+
+#define CLUSTER_TIME_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
+#define CLUSTER_NO_LIMIT_SEC                                                                       \
+    (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */
+
+struct job_past { /* where a job has run that is over, and whose nodes are not all there any more */
+    char *nodes, *batch_host;
+    uint32_t num_nodes, num_cpus;
+};
+
+struct job_counted { /* as a job is counted in cluster.holdings; jobs 0: it is not */
+    uint32_t jobs, record, payload;
+};
+
+struct job_packed { /* of that very size: there is one of each job, and it seldom changes */
+    uint8_t *data;
+    uint32_t len;
+};
+
+struct job {
+    uint32_t id, restarts, uid, gid, priority;
+    enum _Pb__JobState state; /* only job_state.c writes it */
+    bool batch, held, admin_hold, may_requeue, no_kill, special_exit;
+    bool trial;                /* --immediate: it starts in the first pass, or it never was */
+    uint16_t mail;             /* JOB_MAIL_*: what its owner wants to be told */
+    bool warn_batch;           /* --signal: to the script alone */
+    bool switches_waived;      /* it has waited for them long enough */
+    bool dirty;                /* in cluster.dirty */
+    bool lost_node, lost_host; /* of its record: nodes that are not configured now; its host */
+    bool yielded : 1;          /* in cluster.yielded */
+    bool resv_asked : 1, resv_gone : 1; /* see resvs; held because that one is no more */
+    bool is_unfit : 1; /* no nodes could serve it when it was accepted: checked before it is queued
+                        */
+    uint32_t auto_requeues;  /* since somebody last released or requeued it */
+    struct attempt *attempt; /* NULL: it has not started since it was queued; see attempt_of() */
+    struct job_past *past;   /* NULL: its nodes are all there */
+    struct part *part;
+    struct several *several; /* NULL: there is but one partition for it, or it runs */
+    char *part_name;         /* of a partition that is no more; NULL: part is there */
+    struct request want;
+    int32_t nice;
+    uint32_t task; /* its element of the array; of a group ARRAY_NO_TASK */
+    struct job_rank rank;
+    int64_t submit_at, eligible_at, begin_at, sched_at, expected_at,
+        shown_sched_at;      /* wall seconds; shown: as packed in 'live' */
+    int64_t preempt_look_at; /* waiting: from then on it could displace more; 0: never mind */
+    int64_t limit_sec;       /* INT64_MAX: unlimited */
+    int64_t time_min_sec, deadline_at; /* 0: none */
+    enum reason reason;
+    char *newer_reason; /* the word of REASON_NEWER */
+    char *reason_detail;
+    VEC32(uint64_t) end_calls;      /* of those who wait for its end */
+    uint64_t alloc_call;            /* of the one who waits for its allocation; 0: none */
+    struct str *alloc_step;         /* packed StepSpec to be created with it; NULL: none */
+    uint64_t request_key;           /* in cluster.requests; 0: none */
+    uint32_t warn_signal, warn_sec; /* --signal: so many seconds before the limit; 0: none */
+    int64_t gone_mono_ms;           /* its waiter went away; 0: it did not */
+    struct job_packed spec, live;   /* JobSpec and JobLive */
+    uint32_t payload_bytes;         /* of its script and environment, in the store */
+    uint32_t requester_uid;         /* whose request made it: not always whose job it is */
+    struct job_counted counted;     /* in cluster.holdings */
+    struct job_newer *newer;        /* NULL: nothing */
+    struct array *array;            /* NULL: it is in none */
+    struct idset tasks;             /* a group: the elements that this record has */
+    struct array_record *of_array;  /* in array.records; NULL: in none */
+    VEC32(struct resv *)
+    resvs;                         /* while it waits: where it may run, in this order, and
+                                      with resv_asked nowhere else */
+    struct order_link queued, due; /* in part.queue, cluster.due */
+    int64_t switches_since;        /* it could have started then, on more switches; 0: never yet */
+    uint32_t request_version;      /* job_read_spec() has filled in another request */
+    struct job_waits waits;        /* for other jobs; and its name */
+    uint64_t stamp;                /* of its last change */
+};
+
+/* A copy that its maker may change, and nobody else sees: what it points to is the job's. */
+struct job_copy {
+    struct job job;
+};
+
+/* Marks it changed: written at the end of the turn, its listing rebuilt. */
+void job_touch(struct cluster *c, struct job *j);
+
+/* --- job.c ------------------------------------------------------------------------------------ */
+
+/* How long it may run, and when it is over at the latest if it begins then; one without a limit
+ * after as long as the planner takes that to be. */
+int64_t job_limit_sec(const struct job *j);
+int64_t job_ends_at(const struct job *j, int64_t from);
+void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
+uint32_t job_alloc_cpus(const struct job *j);
+uint32_t job_nodes_left(const struct job *j); /* not released */
+void job_step_node_done(struct step_node *n);
+void job_step_done(struct step *s);
+void job_forget_past(struct job *j);
+const char *job_reason_word(const struct job *j); /* NULL: None */
+
+/* Its attempt, to be read; without one all of it is 0. */
+static inline const struct attempt *attempt_of(const struct job *j)
+{
+    return j->attempt ? j->attempt : &attempt_none;
+}
+/* The node of its script; of a job without one the first. It has nodes. */
+static inline struct alloc_node *job_host(const struct job *j)
+{
+    return &attempt_of(j)->alloc.data[attempt_of(j)->host_at];
+}
+/* Of its nodes the first one that --batch asks for, or else the first one. */
+void job_choose_host(const struct cluster *c, struct job *j);
+struct job *job_of_end(struct order_link *link); /* of a link in cluster.ends; NULL for NULL */
+/* Packs a message; what 'p' had is gone. */
+void job_repack(struct job_packed *p, const ProtobufCMessage *m);
+void job_packed_done(struct job_packed *p);
+
+/* --- job_spec.c: its request ------------------------------------------------------------------ */
+
+Pb__JobSpec *job_unpack_spec(const struct job *j, struct arena *arena);
+/* The job asks for what its spec says: request_parse() and job_set_request(). A failure leaves it
+ * as it was. */
+int job_read_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* In each of its partitions. keep: 'parsed' is needed again; else it is used up. */
+void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *spec,
+                     struct parsed_request *parsed, bool keep);
+/* By its request and OverSubscribe of its partition (CORE-130 to 132): again when that changes. */
+void job_set_sharing(const struct cluster *c, struct job *j);
+
+/* --- job_pack.c, job_restore.c: its record ---------------------------------------------------- */
+
+void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
+/* StepRecord bytes. */
+void job_pack_step(const struct step *s, struct str *out);
+void job_pack_record(const struct job *j, struct str *out); /* JobRecord bytes */
+/* As its record says. One that names nodes which are not configured is changed: to be written. */
+int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);
+
+/* --- job_state.c: the only writer of a job's state -------------------------------------------- */
+bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to);
+/* -ERR_TRANSITION. Everything that observers read of the job has to be set before: they are called
+ * at once (transition.h), and may change the job further. */
+int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to,
+                  enum transition_cause cause, const char *detail);
+/* A new job was accepted, and is pending. */
+void job_announce(struct cluster *c, struct job *j);
+bool job_is_final(const struct job *j);
+void job_load_state(struct cluster *c, struct job *j,
+                    enum _Pb__JobState state); /* of a stored record */

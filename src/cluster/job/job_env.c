@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/job/job_env.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static void put_number(job_env_fn *put, void *ctx, const char *name, bool given, uint64_t number)
+{
+    char text[24];
+
+    if (!given)
+        return;
+    snprintf(text, sizeof text, "%" PRIu64, number);
+    put(ctx, name, text);
+}
+
+static void put_text(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    if (text)
+        put(ctx, name, text);
+}
+
+/* Of "plane=4" the word; of other words all. */
+static void put_word(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    const char *equals = text ? strchr(text, '=') : NULL;
+    _cleanup_str_ struct str word = STR_INIT;
+
+    if (equals)
+        str_printf(&word, "%.*s", (int)(equals - text), text);
+    put_text(put, ctx, name, equals ? str_cstr(&word) : text);
+}
+
+static void put_size(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    const char *equals = text ? strchr(text, '=') : NULL;
+
+    put_text(put, ctx, name, equals ? equals + 1 : NULL);
+}
+
+static void put_gpus(job_env_fn *put, void *ctx, const char *name, const char *gres)
+{
+    static const char prefix[] = "gres:gpu:";
+    size_t skip = sizeof prefix - 1;
+    _cleanup_str_ struct str text = STR_INIT;
+
+    for (const char *at = gres ? gres : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        if (len > skip && strncmp(at, prefix, skip) == 0)
+            str_printf(&text, "%s%.*s", text.len ? "," : "", (int)(len - skip), at + skip);
+        at += len + (at[len] == ',');
+    }
+    if (text.len)
+        put(ctx, name, str_cstr(&text));
+}
+
+void job_env_tres(const char *gres, uint32_t cpus, struct str *out)
+{
+    if (cpus)
+        str_printf(out, "cpu=%u", cpus);
+    for (const char *at = gres ? gres : ""; *at;) {
+        size_t len = strcspn(at, ",");
+        _cleanup_free_ char *part = mem_strndup(at, len);
+        char *name = str_starts(part, "gres:") ? part + strlen("gres:") : part;
+        char *count = strrchr(name, ':');
+
+        if (!strchr(name, '=') && count && isdigit((unsigned char)count[1]))
+            *count = '=';
+        if (*part && !str_eq(part, "none"))
+            str_printf(out, "%sgres/%s%s", out->len ? "," : "", name,
+                       strchr(name, '=') ? "" : "=1");
+        at += len + (at[len] == ',');
+    }
+}
+
+static void put_tres(job_env_fn *put, void *ctx, const char *name, const char *gres, uint32_t cpus)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    job_env_tres(gres, cpus, &text);
+    if (text.len)
+        put(ctx, name, str_cstr(&text));
+}
+
+/* "gres/gpu:verbose,map:0,1" for "verbose,map_gpu:0,1". */
+static void put_tres_bind(job_env_fn *put, void *ctx, const char *name, const char *tres,
+                          const char *gpu)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    const char *own = gpu ? strstr(gpu, "_gpu:") : NULL;
+
+    if (tres || !gpu) {
+        put_text(put, ctx, name, tres);
+        return;
+    }
+    str_puts(&text, "gres/gpu:");
+    str_append(&text, gpu, own ? (size_t)(own - gpu) : strlen(gpu));
+    str_puts(&text, own ? own + strlen("_gpu") : "");
+    put(ctx, name, str_cstr(&text));
+}
+
+/* --- memory of tasks, as bind_read_memory() of srun reads it -------------------------------------
+ */
+
+static bool is_word(const char *at, size_t len, const char *word)
+{
+    return strlen(word) == len && strncasecmp(at, word, len) == 0;
+}
+
+/* Of words that exclude each other the last one; NULL: none is there. */
+static const char *last_of(const char *text, const char *const *words)
+{
+    const char *found = NULL;
+
+    for (const char *at = text; *at;) {
+        size_t len = strcspn(at, ",:");
+
+        for (size_t i = 0; words[i]; i++)
+            if (is_word(at, len, words[i]))
+                found = words[i];
+        if (at[len] == ':') /* a list, up to the end */
+            break;
+        at += len + (at[len] == ',');
+    }
+    return found;
+}
+
+static void put_bind_type(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    static const char *const words[] = {"none", "rank", "local", "map_mem", "mask_mem", NULL};
+    _cleanup_str_ struct str type = STR_INIT;
+
+    if (!text)
+        return;
+    const char *word = last_of(text, words);
+    str_printf(&type, "%s%s", word ? word : "none", word && strchr(word, '_') ? ":" : "");
+    put(ctx, name, str_cstr(&type));
+}
+
+static void put_bind_list(job_env_fn *put, void *ctx, const char *name, const char *text)
+{
+    const char *colon = text ? strchr(text, ':') : NULL;
+
+    if (text)
+        put(ctx, name, colon ? colon + 1 : "");
+}
+
+/* One of the words, or what holds when it is not there. */
+static void put_bind_word(job_env_fn *put, void *ctx, const char *name, const char *text,
+                          const char *const *words, const char *otherwise)
+{
+    if (text)
+        put(ctx, name, last_of(text, words) ? words[0] : otherwise);
+}
+
+static const char *const verbose_words[] = {"verbose", "v", NULL};
+static const char *const prefer_words[] = {"prefer", "p", NULL};
+static const char *const sort_words[] = {"sort", NULL};
+
+#define PUT_BIND_TYPE(name, member) put_bind_type(put, ctx, name, s->member);
+#define PUT_BIND_LIST(name, member) put_bind_list(put, ctx, name, s->member);
+#define PUT_BIND_VERBOSE(name, member)                                                             \
+    put_bind_word(put, ctx, name, s->member, verbose_words, "quiet");
+#define PUT_BIND_PREFER(name, member) put_bind_word(put, ctx, name, s->member, prefer_words, "");
+#define PUT_BIND_SORT(name, member) put_bind_word(put, ctx, name, s->member, sort_words, "");
+#define PUT_TEXT(name, member) put_text(put, ctx, name, s->member);
+#define PUT_WORD(name, member) put_word(put, ctx, name, s->member);
+#define PUT_SIZE(name, member) put_size(put, ctx, name, s->member);
+#define PUT_TRES(name, member)                                                                     \
+    put_tres(put, ctx, name, s->member, s->has_cpus_per_task ? s->cpus_per_task : 0);
+#define PUT_TRES_BIND(name, member) put_tres_bind(put, ctx, name, s->member, s->gpu_bind);
+#define PUT_GPUS(name, member) put_gpus(put, ctx, name, s->member);
+#define PUT_NUMBER(name, member) put_number(put, ctx, name, s->has_##member, s->member);
+#define PUT_FLAG(name, member) put_number(put, ctx, name, s->has_##member && s->member, 1);
+#define PUT_CPU(name, member)                                                                      \
+    put_number(put, ctx, name, s->has_##member && !s->has_mem_per_node_mib, s->member);
+
+void job_env_each(const Pb__JobSpec *s, job_env_fn *put, void *ctx)
+{
+#define ENV(name, kind, member) PUT_##kind(name, member)
+#include "cluster/job/job_env.def"
+#undef ENV
+}
+
+bool job_env_has(const char *name, size_t len)
+{
+    static const char *const names[] = {
+#define ENV(name, kind, member) name,
+#include "cluster/job/job_env.def"
+#undef ENV
+    };
+
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+        if (strlen(names[i]) == len && strncmp(names[i], name, len) == 0)
+            return true;
+    return false;
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A job's state, as its record says. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/pb.h"
+#include "cluster/cluster.h"
+#include "cluster/job/step_cpus.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+static void restore_step_gres(const struct cluster *c, const struct node *n, struct alloc_node *a,
+                              struct step_node *to, const Pb__StepNode *stored, bool overlap)
+{
+    for (size_t i = 0; i < stored->n_gres; i++) {
+        struct gres_held step;
+        if (!gres_held_unpack(c, n, stored->gres[i], &step))
+            continue;
+        struct gres_held *job = gres_held_find(a, step.kind);
+        if (job && !overlap)
+            gres_held_step(job, &step);
+        vec_push(&to->gres, step);
+    }
+}
+
+static bool has_ended_on(const Pb__StepRecord *r, size_t place)
+{
+    return place / 8 < r->ended_on.len && (r->ended_on.data[place / 8] >> (place % 8) & 1);
+}
+
+static void restore_step(struct cluster *c, struct job *j, const Pb__StepRecord *r)
+{
+    struct step s = {.id = r->step_id,
+                     .overlap = OR(r, overlap, 0),
+                     .ending = OR(r, ending, 0),
+                     .exit_status = OR(r, exit_status, 0)};
+    if (r->request_id.len == sizeof s.request_id)
+        memcpy(s.request_id, r->request_id.data, sizeof s.request_id);
+    for (size_t i = 0; i < r->n_layout; i++) {
+        struct node *n = cluster_find_node(c, r->layout[i]->node);
+        struct alloc_node *a = n ? alloc_find(j, n->index) : NULL;
+        if (!a)
+            continue;
+        struct step_node sn = {.at = (uint32_t)(a - attempt_of(j)->alloc.data),
+                               .cpus = r->layout[i]->cpus,
+                               .tasks = (uint32_t)r->layout[i]->n_task_ids,
+                               .place = (uint32_t)i,
+                               .ended = has_ended_on(r, i)};
+        bool own = OR(r, own_memory, 0) && OR(r->layout[i], mem_mib, 0) < a->mem_mib;
+        sn.mem_mib = own ? r->layout[i]->mem_mib : 0;
+        if (OR(r, own_gres, 0))
+            restore_step_gres(c, n, a, &sn, r->layout[i], s.overlap);
+        step_cpus_retake(n, a, &sn, s.overlap, r->layout[i]);
+        vec_push(&s.nodes, sn);
+        a->step_cpus += s.overlap ? 0 : sn.cpus;
+        a->step_mem_mib += s.overlap ? 0 : sn.mem_mib;
+    }
+    s.spares_others = r->has_oom_kill_step && !r->oom_kill_step;
+    for (size_t i = 0; i < r->n_resv_ports; i++)
+        vec_push(&s.ports, (uint16_t)r->resv_ports[i]);
+    Pb__StepRecord record = *r;
+    if (r->usage)
+        pb_pack(&r->usage->base, &s.usage);
+    record.usage = NULL;
+    record.has_exit_status = record.has_ending = record.has_ended_on = false;
+    pb_pack(&record.base, &s.record);
+    vec_push(&attempt_make(j)->steps, s);
+}
+
+/* Sums of two of them do not overflow. */
+static int64_t bounded_time(int64_t sec)
+{
+    return sec < 0 ? 0 : sec > CLUSTER_TIME_MAX_SEC ? CLUSTER_TIME_MAX_SEC : sec;
+}
+
+/* One that waits has none, whatever an older version wrote. */
+static void restore_attempt(struct job *j, const Pb__JobLive *m)
+{
+    if (m->state == PB__JOB_STATE__PENDING)
+        return;
+    struct attempt *r = attempt_make(j);
+    bool runs = m->state == PB__JOB_STATE__RUNNING || m->state == PB__JOB_STATE__SUSPENDED;
+    r->start_at = OR(m, start_at, 0);
+    r->end_at = runs ? 0 : OR(m, end_at, 0);
+    r->suspended_sec = bounded_time(OR(m, suspended_sec, 0));
+    r->suspended_at = bounded_time(OR(m, suspended_at, 0));
+    r->ran_ms = bounded_time(OR(m, ran_ms, 0));
+    r->halts = OR(m, halts, 0);
+    r->preempted_at = bounded_time(OR(m, preempted_at, 0));
+    r->start_mono_ms = OR(m, start_mono_ms, 0);
+    r->end_mono_ms = OR(m, end_mono_ms, 0);
+    r->boot = OR(m, boot, 0);
+    for (size_t i = 0; i < m->n_late_ports; i++)
+        vec_push(&r->late_ports, (uint16_t)m->late_ports[i]);
+    r->resv_name = mem_strdup(m->reservation);
+    r->held_up = mem_strdup(m->held_up);
+    r->resv_end_at = bounded_time(OR(m, resv_end_at, 0));
+    r->completing = OR(m, completing, 0);
+    r->exit_status = OR(m, exit_status, 0);
+    r->derived_status = OR(m, derived_status, 0);
+    r->next_step = OR(m, next_step, 0);
+    r->launched = OR(m, launched, 0);
+    r->cancelled_by = OR(m, cancelled_by, 0);
+    r->backfilled = OR(m, scheduled_by_backfill, 0);
+    r->interactive_step = OR(m, interactive_step, 0);
+    r->requeue_after = OR(m, requeue_after, 0);
+    r->had_shell = OR(m, had_shell, 0);
+    r->warned = OR(m, warned, 0);
+    r->script_ending = OR(m, script_ending, 0);
+    r->configuring = OR(m, configuring, 0);
+    r->readying = r->configuring && OR(m, readying, 0);
+    r->epilog_due = OR(m, epilog_due, 0);
+    r->stopped = OR(m, stopped, 0);
+    if (m->usage) {
+        r->usage = mem_new(struct str);
+        pb_pack(&m->usage->base, r->usage);
+    }
+}
+
+static void restore_live(struct job *j, const Pb__JobLive *m)
+{
+    j->restarts = OR(m, restarts, 0);
+    j->auto_requeues = OR(m, auto_requeues, 0);
+    j->priority = OR(m, priority, 0);
+    j->rank.given = OR(m, priority_given, 0);
+    j->rank.accrue_at = bounded_time(OR(m, accrue_at, 0));
+    j->rank.accrued_sec = bounded_time(OR(m, accrued_sec, 0));
+    j->held = OR(m, user_hold, 0);
+    j->admin_hold = OR(m, admin_hold, 0);
+    j->submit_at = OR(m, submit_at, 0);
+    j->eligible_at = OR(m, eligible_at, 0);
+    restore_attempt(j, m);
+    j->sched_at = OR(m, last_sched_at, 0);
+    j->limit_sec = OR(m, time_limit_sec, INT64_MAX);
+    j->special_exit = OR(m, special_exit, 0);
+    j->resv_gone = OR(m, resv_gone, 0);
+    j->is_unfit = OR(m, is_unfit, 0);
+    j->reason = reason_find(m->reason);
+    j->newer_reason = j->reason == REASON_NEWER ? mem_strdup(m->reason) : NULL;
+    j->reason_detail = mem_strdup(m->reason_detail);
+}
+
+/* Leaves out of an expression the nodes that the configuration has no more. True: there were some.
+ */
+static bool drop_gone_nodes(const struct cluster *c, char **expr, struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *named = NULL, *known = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    struct str out = STR_INIT;
+    if (!*expr || hostlist_parse(*expr, &named, NULL) != 0)
+        return false;
+    known = hostlist_new();
+    for (size_t i = 0; i < hostlist_count(named); i++)
+        if (cluster_find_node(c, hostlist_nth(named, i, name)))
+            hostlist_push(known, name);
+    bool gone = hostlist_count(known) < hostlist_count(named);
+    hostlist_format(known, &out);
+    if (gone)
+        *expr = arena_strdup(arena, str_cstr(&out));
+    str_done(&out);
+    return gone;
+}
+
+/* A job outlives the nodes it names: it goes on where it runs, and waits when it needs them. */
+static int read_stored_spec(const struct cluster *c, struct job *j, const Pb__JobSpec *stored,
+                            struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec spec = *stored;
+    drop_gone_nodes(c, &spec.exc_nodes, &arena);
+    bool gone = drop_gone_nodes(c, &spec.req_nodes, &arena);
+    int rc = job_read_spec(c, j, &spec, err);
+    j->want.req_gone = gone;
+    return rc;
+}
+
+/* Where it ran is said as long as it is known. */
+static void keep_past(struct job *j, const Pb__JobLive *m)
+{
+    if (!m->nodes)
+        return;
+    job_forget_past(j);
+    j->past = mem_new(struct job_past);
+    j->past->nodes = mem_strdup(m->nodes);
+    j->past->batch_host = mem_strdup(m->batch_host);
+    j->past->num_nodes = m->num_nodes;
+    j->past->num_cpus = m->num_cpus;
+}
+
+static void restore_items(struct depend *d, const Pb__JobLive *m)
+{
+    for (size_t i = 0; i < m->n_depend_from_at && i < d->items.len; i++)
+        d->items.data[i].from_at = m->depend_from_at[i];
+    for (size_t i = 0; i < m->n_depend_failed && i < d->items.len; i++)
+        if (d->items.data[i].sets)
+            idset_parse(m->depend_failed[i], ARRAY_SIZE_MAX, &d->items.data[i].sets->bad, NULL);
+    depend_count(d);
+}
+
+/* What it waits for, as far as that was known: control/ looks at the jobs it names again. */
+static void restore_depend(struct cluster *c, struct job *j, const Pb__JobSpec *spec,
+                           const Pb__JobLive *m)
+{
+    if (!m->depend_states || !spec->dependency)
+        return;
+    struct depend *d = mem_new(struct depend);
+    if (depend_parse(spec->dependency, DEPEND_ITEMS_MAX, d, NULL) != 0 ||
+        !depend_unpack(d, m->depend_states)) {
+        depend_free(d);
+        return;
+    }
+    restore_items(d, m);
+    j->waits.shown = mem_strdup(m->dependency);
+    depend_set(c, j, d);
+    if (job_is_final(j))
+        depend_shelve(c, j);
+}
+
+static void keep_newer(struct job *j, const Pb__JobRecord *record)
+{
+    if (!record->base.n_unknown_fields && !record->live->base.n_unknown_fields)
+        return;
+    j->newer = mem_new(struct job_newer);
+    pb_pick_unknown(&record->base, &j->newer->record);
+    pb_pick_unknown(&record->live->base, &j->newer->live);
+}
+
+static int restore_array(struct cluster *c, struct job *j, const Pb__JobRecord *record,
+                         struct err *err)
+{
+    const Pb__JobLive *m = record->live;
+    if (!m->has_array_job_id)
+        return 0;
+    j->task = OR(m, array_task_id, ARRAY_NO_TASK);
+    if (m->array_tasks && idset_parse(m->array_tasks, ARRAY_SIZE_MAX, &j->tasks, NULL) != 0)
+        return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has no elements of its array",
+                       j->id);
+    if (m->array_tasks)
+        j->task = ARRAY_NO_TASK;
+    array_settle(j);
+    return array_join(c, j, m->array_job_id, record->spec->array_inx, err);
+}
+
+/* One that waits may run in all that were asked for and are there; a record knows no others. */
+static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *record)
+{
+    const char *asked = record->spec->partition, *has = record->live->partition;
+    bool several = record->live->state == PB__JOB_STATE__PENDING && asked && strchr(asked, ',');
+    j->limit_sec = OR(record->live, time_limit_sec, INT64_MAX);
+    if (several && several_resolve(c, j, asked)) {
+        _cleanup_str_ struct str now = STR_INIT;
+        several_format(j, &now);
+        if (!str_eq(has, j->several ? str_cstr(&now) : j->part->conf.name)) /* some came or went */
+            job_touch(c, j);
+        return;
+    }
+    j->part = has ? cluster_find_part(c, has) : NULL;
+    j->part_name = j->part ? NULL : mem_strdup(has);
+}
+
+int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err)
+{
+    const Pb__JobLive *m = record->live;
+    if ((unsigned)m->state > PB__JOB_STATE__OUT_OF_MEMORY)
+        return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has the unknown state %d",
+                       j->id, (int)m->state);
+    int rc = restore_array(c, j, record, err);
+    if (rc != 0)
+        return rc;
+    find_parts(c, j, record);
+    j->uid = OR(record->spec, uid, 0);
+    j->gid = OR(record->spec, gid, 0);
+    j->requester_uid = OR(record, requester_uid, j->uid);
+    j->payload_bytes = (uint32_t)OR(record, payload_bytes, 0);
+    job_repack(&j->spec, &record->spec->base);
+    keep_newer(j, record);
+    rc = read_stored_spec(c, j, record->spec, err);
+    restore_live(j, m);
+    if (m->n_alloc && m->has_shares) {
+        j->want.shared = m->shares;
+        j->want.exclusive = OR(m, alone, false);
+        j->want.user_alone = OR(m, user_alone, false);
+    }
+    job_load_state(c, j, m->state);
+    park_yield(c, j, OR(m, yielded, false) && !job_is_final(j));
+    depend_place_name(c, j);
+    restore_depend(c, j, record->spec, m);
+    bool past = false;
+    for (size_t i = 0; i < m->n_alloc; i++) {
+        bool held = !m->alloc[i]->has_released || !m->alloc[i]->released;
+        bool gone = alloc_retake(c, j, m->alloc[i]) != 0;
+        j->lost_node = j->lost_node || (gone && held);
+        bool host = m->batch_host ? str_eq(m->alloc[i]->node, m->batch_host) : i == 0;
+        j->lost_host = j->lost_host || (gone && host);
+        if (host && !gone && attempt_of(j)->alloc.len > 1)
+            attempt_make(j)->host_at = (uint32_t)attempt_of(j)->alloc.len - 1;
+        past = past || (gone && !held);
+    }
+    if (past && job_is_final(j))
+        keep_past(j, m);
+    if (j->lost_node) /* a node that comes back must not be its own by the record */
+        job_touch(c, j);
+    for (size_t i = 0; i < record->n_steps; i++)
+        restore_step(c, j, record->steps[i]);
+    job_pack_live(c, j);
+    holdings_count(c, j);
+    return rc;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/job/mail.h"
+
+#include <string.h>
+
+bool mail_parse(const char *list, unsigned *mail)
+{
+    static const struct {
+        const char *word;
+        unsigned mail;
+    } words[] = {
+        {"NONE", 0},
+        {"BEGIN", JOB_MAIL_BEGIN},
+        {"END", JOB_MAIL_END},
+        {"FAIL", JOB_MAIL_FAIL},
+        {"REQUEUE", JOB_MAIL_REQUEUE},
+        {"ALL", JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_REQUEUE},
+        {"TIME_LIMIT", JOB_MAIL_LIMIT},
+        {"TIME_LIMIT_90", JOB_MAIL_LIMIT_90},
+        {"TIME_LIMIT_80", JOB_MAIL_LIMIT_80},
+        {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
+        {"INVALID_DEPEND", 0},
+        {"STAGE_OUT", 0},
+        {"ARRAY_TASKS", JOB_MAIL_TASKS},
+    };
+    *mail = 0;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ","), i = 0, count = sizeof words / sizeof words[0];
+        for (; i < count; i++)
+            if (strlen(words[i].word) == len && strncasecmp(words[i].word, s, len) == 0)
+                break;
+        if (i == count && len)
+            return false;
+        *mail |= len ? words[i].mail : 0;
+        s += len + (s[len] == ',');
+    }
+    return true;
+}

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that are suspended: on nodes where nothing of them runs any more their units, and with
+ * --exclusive the node, are for others; their memory and their devices are not. They get the same
+ * units back.
+ */
+#include "cluster/job/park.h"
+
+#include "cluster/cluster.h"
+#include "cluster/resource/cores.h"
+
+static bool is_alone(const struct job *j)
+{
+    return j->want.exclusive && !j->want.shared;
+}
+
+void park_take_units(struct node *n, const struct job *j, const struct alloc_node *a)
+{
+    share_occupy(n, j, a->busy);
+    n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+    n->exclusive = n->exclusive || is_alone(j);
+    if (j->part && j->part->used_cpus)
+        j->part->used_cpus[n->index] += a->cpus;
+}
+
+void park_give_units(struct node *n, const struct job *j, const struct alloc_node *a)
+{
+    share_release(n, a->busy);
+    n->free_units = n->units - (uint32_t)bitset_count(n->busy);
+    n->exclusive = n->exclusive && !is_alone(j);
+    if (j->part && j->part->used_cpus)
+        j->part->used_cpus[n->index] -= a->cpus;
+}
+
+void park_leave(struct cluster *c, struct job *j, struct alloc_node *a)
+{
+    struct node *n = c->nodes.data[a->node];
+    if (a->released || a->parked)
+        return;
+    park_give_units(n, j, a);
+    a->parked = true;
+    n->parked++;
+    pool_update(c, n);
+    job_touch(c, j);
+}
+
+/* Whether the unit is in use by somebody who does not share it with the job. */
+static bool is_taken(const struct node *n, const struct job *j, size_t unit)
+{
+    if (!bitset_test(n->busy, unit))
+        return false;
+    const struct unit_use *u = n->use ? &n->use[unit] : NULL;
+    return !u || !j->want.shared || u->part != j->part || u->jobs >= j->part->conf.share_max;
+}
+
+static bool has_units(const struct cluster *c, const struct node *n, const struct job *j,
+                      const struct alloc_node *a)
+{
+    if (n->exclusive || (is_alone(j) && n->jobs > n->parked))
+        return false;
+    bitset_foreach (a->busy, i)
+        if (is_taken(n, j, (size_t)i))
+            return false;
+    const struct part *p = j->part;
+    if (!cores_part_may(c, p, n, a->busy))
+        return false;
+    uint32_t used = p && p->used_cpus ? p->used_cpus[n->index] : 0;
+    return !used || used + a->cpus <= p->conf.max_cpus_per_node; /* alone it keeps what it has */
+}
+
+static bool is_in_the_way(const struct job *j, const struct alloc_node *a, const struct job *other)
+{
+    vec_foreach (&attempt_of(other)->alloc, b)
+        if (b->node == a->node && !b->released && !b->parked && other != j)
+            return is_alone(j) || is_alone(other) || bitset_intersects(a->busy, b->busy);
+    return false;
+}
+
+int park_check_return(const struct cluster *c, const struct job *j, struct err *err)
+{
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        const struct node *n = c->nodes.data[a->node];
+        if (a->released || !a->parked || has_units(c, n, j, a))
+            continue;
+        vec_foreach (&n->holders, id) {
+            const struct job *other = cluster_find_job(c, *id);
+            if (other && is_in_the_way(j, a, other))
+                return err_set(err, -ERR_NODES_BUSY, "%s: %s: job %u has its CPUs",
+                               err_text(ERR_NODES_BUSY), n->name, *id);
+        }
+        return err_set(err, -ERR_NODES_BUSY,
+                       "%s: %s: its partition has MaxCPUsPerNode or MaxCPUsPerSocket in use",
+                       err_text(ERR_NODES_BUSY), n->name);
+    }
+    return 0;
+}
+
+void park_return(struct cluster *c, struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        struct node *n = c->nodes.data[a->node];
+        bool returns = a->parked && !a->released;
+        a->parked = false; /* also on a node that the job lost while it was suspended */
+        if (!returns)
+            continue;
+        n->parked--;
+        park_take_units(n, j, a);
+        pool_update(c, n);
+    }
+    c->pool.returned++;
+    job_touch(c, j);
+}
+
+void park_yield(struct cluster *c, struct job *j, bool yields)
+{
+    if (j->yielded == yields)
+        return;
+    j->yielded = yields;
+    if (yields)
+        vec_push(&c->yielded, j->id);
+    for (size_t i = c->yielded.len; !yields && i-- > 0;)
+        if (c->yielded.data[i] == j->id)
+            vec_remove(&c->yielded, i);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Why a job waits, or why it has ended. The words are Slurm's; they are stored and printed, and
+ * nothing here compares them. */
+#pragma once
+
+enum reason {
+    REASON_NONE, /* "None" */
+#define REASON(id, word) REASON_##id,
+#include "cluster/job/reason.def"
+#undef REASON
+    REASON_NEWER, /* of a record of a newer version: a word that this one does not know */
+};
+
+const char *reason_word(enum reason r);    /* static; NULL for REASON_NONE and REASON_NEWER */
+enum reason reason_find(const char *word); /* NULL: REASON_NONE */

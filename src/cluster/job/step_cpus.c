@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/job/step_cpus.h"
+
+#include "cluster/job/job.h"
+#include "cluster/node/node.h"
+
+struct bitset *step_cpus_of_job(const struct node *n, const struct alloc_node *a)
+{
+    struct bitset *set = bitset_new(n->cpus);
+    bitset_foreach (a->busy, unit) {
+        size_t first = (size_t)unit * n->cpus_per_unit, count = n->cpus_per_unit;
+        if (first < n->cpus)
+            bitset_set_range(set, first, first + count <= n->cpus ? count : n->cpus - first);
+    }
+    return set;
+}
+
+/* Of the core that begins with CPU 'first', those of the set. */
+static uint32_t count_in_core(const struct bitset *set, size_t first, uint32_t threads)
+{
+    uint32_t count = 0;
+    for (size_t i = first; i < first + threads && i < set->size; i++)
+        count += bitset_test(set, i);
+    return count;
+}
+
+/* Moves up to 'count' CPUs, from 'first' on, and tells how many it did not find before 'end'. */
+static uint32_t move(struct bitset *from, struct bitset *to, size_t first, size_t end,
+                     uint32_t count)
+{
+    for (long i = bitset_next(from, first); count && i >= 0 && (size_t)i < end;
+         i = bitset_next(from, (size_t)i + 1)) {
+        bitset_unset(from, (size_t)i);
+        bitset_set(to, (size_t)i);
+        count--;
+    }
+    return count;
+}
+
+/* The first CPU of the n-th core: one socket after the other, or of each in turn. */
+static size_t nth_core(const struct node *n, uint32_t threads, size_t nth, bool cyclic)
+{
+    size_t sockets = n->sockets ? n->sockets : 1, cores = n->cores ? n->cores : 1;
+    if (cyclic && nth < sockets * cores)
+        nth = nth % sockets * cores + nth / sockets;
+    return nth * threads;
+}
+
+/* Whole cores; what is left, of the core with the fewest that are enough. Tells how many there are
+ * not. */
+static uint32_t choose_cores(const struct node *n, uint32_t count, bool cyclic, struct bitset *from,
+                             struct bitset *to)
+{
+    uint32_t threads = n->threads ? n->threads : 1, fewest = UINT32_MAX;
+    size_t tightest = 0, cores = (from->size + threads - 1) / threads;
+    for (size_t i = 0; i < cores && count >= threads; i++) {
+        size_t core = nth_core(n, threads, i, cyclic);
+        if (count_in_core(from, core, threads) == threads)
+            count = move(from, to, core, core + threads, count);
+    }
+    for (size_t i = 0; i < cores && count && count < threads; i++) {
+        size_t core = nth_core(n, threads, i, cyclic);
+        uint32_t has = count_in_core(from, core, threads);
+        if (has < count || has >= fewest)
+            continue;
+        fewest = has;
+        tightest = core;
+    }
+    return fewest == UINT32_MAX ? count : move(from, to, tightest, tightest + threads, count);
+}
+
+/* So many of each core that is idle; what is left, of any in turn. */
+static uint32_t choose_spread(const struct node *n, uint32_t count, struct step_cpus_way way,
+                              struct bitset *from, struct bitset *to)
+{
+    uint32_t threads = n->threads ? n->threads : 1, before = 0;
+    size_t cores = (from->size + threads - 1) / threads;
+    for (bool idle = true; count && (idle || count != before); idle = false) {
+        before = count;
+        for (size_t i = 0; i < cores && count; i++) {
+            size_t core = nth_core(n, threads, i, way.cyclic);
+            uint32_t some = way.spread < count ? way.spread : count;
+            if (!idle || count_in_core(from, core, threads) == threads)
+                count -= some - move(from, to, core, core + threads, some);
+        }
+    }
+    return count;
+}
+
+static uint32_t choose(const struct node *n, uint32_t count, struct step_cpus_way way,
+                       struct bitset *from, struct bitset *to)
+{
+    count = way.spread ? choose_spread(n, count, way, from, to)
+                       : choose_cores(n, count, way.cyclic, from, to);
+    return move(from, to, 0, from->size, count); /* wherever some are */
+}
+
+static struct bitset *busy(const struct node *n, struct alloc_node *a)
+{
+    if (!a->step_busy)
+        a->step_busy = bitset_new(n->cpus);
+    return a->step_busy;
+}
+
+static void own(const struct node *n, struct alloc_node *a, const struct step_node *s, bool shares)
+{
+    if (!shares)
+        bitset_or(busy(n, a), s->own);
+}
+
+void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares,
+                    struct step_cpus_way way)
+{
+    _cleanup_bitset_ struct bitset *all = step_cpus_of_job(n, a), *idle = bitset_dup(all);
+    s->own = bitset_new(n->cpus);
+    if (a->step_busy)
+        bitset_andnot(idle, a->step_busy);
+    uint32_t left = choose(n, s->cpus, way, idle, s->own);
+    bitset_andnot(all, s->own);
+    choose(n, left, way, all,
+           s->own); /* it shares, or its job has fewer than when steps were counted */
+    own(n, a, s, shares);
+}
+
+void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares,
+                      const Pb__StepNode *stored)
+{
+    if (!stored->has_cpu_set) { /* of an older version */
+        step_cpus_take(n, a, s, shares, (struct step_cpus_way){0});
+        return;
+    }
+    _cleanup_bitset_ struct bitset *all = step_cpus_of_job(n, a);
+    s->own = bitset_new(n->cpus);
+    for (size_t i = 0; i < n->cpus && i / 8 < stored->cpu_set.len; i++)
+        if (stored->cpu_set.data[i / 8] >> (i % 8) & 1 && bitset_test(all, i))
+            bitset_set(s->own, i);
+    if (bitset_empty(s->own)) { /* the node has changed, and its job has others */
+        bitset_free(s->own);
+        step_cpus_take(n, a, s, shares, (struct step_cpus_way){0});
+        return;
+    }
+    own(n, a, s, shares);
+}
+
+void step_cpus_give_back(struct alloc_node *a, struct step_node *s, bool shares)
+{
+    if (!shares && s->own && a->step_busy)
+        bitset_andnot(a->step_busy, s->own);
+    bitset_free(take_ptr(s->own));
+}
+
+ProtobufCBinaryData step_cpus_pack(const struct bitset *cpus, struct arena *arena)
+{
+    long last = bitset_last(cpus);
+    size_t len = last < 0 ? 0 : (size_t)last / 8 + 1;
+    uint8_t *data = arena_alloc(arena, len + 1);
+    for (size_t i = 0; i < len; i++)
+        data[i] = (uint8_t)(cpus->word[i / 8] >> (i % 8 * 8));
+    return (ProtobufCBinaryData){len, data};
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What a node has and is, and how that is shown and kept. */
+#include <string.h>
+
+#include "base/pb.h"
+#include "cluster/node/node_list.h"
+
+/* Where processors are handed out one by one they are as configured: a credential names them. */
+static bool counts_actual(const struct cluster *c, const struct node *n)
+{
+    return c->conf->select == CONF_SELECT_LINEAR && n->actual.cpus > n->row->cpus;
+}
+
+static void set_memory(struct node *n)
+{
+    const struct conf_node_row *row = n->row;
+    const struct node_actual *a = &n->actual;
+    n->mem_mib = a->mem_mib > row->real_memory_mib ? a->mem_mib : row->real_memory_mib;
+    n->mem_spec_mib = row->mem_spec_mib < n->mem_mib ? row->mem_spec_mib : 0;
+    n->mem_mib -= n->mem_spec_mib;
+    n->tmp_mib = a->tmp_mib > row->tmp_disk_mib ? a->tmp_mib : row->tmp_disk_mib;
+}
+
+/* Cores, or CPUs with CR_CPU or where a core has one thread, or sockets with CR_Socket; without
+ * those that are kept for the system, the last ones. */
+static void count_units(const struct cluster *c, struct node *n, const struct node_actual *as)
+{
+    uint32_t cores = as->sockets * as->cores;
+    bool one_thread = as->threads < 2 || as->cpus <= cores;
+    bool by_socket = c->conf->cr & CONF_CR_SOCKET && as->cpus % as->sockets == 0;
+    bool by_cpu = !by_socket && (c->conf->cr & CONF_CR_CPU || one_thread);
+    n->sockets = as->sockets;
+    n->cores = as->cores;
+    n->threads = one_thread ? 1 : as->threads;
+    n->units = by_socket ? as->sockets : by_cpu ? as->cpus : cores;
+    n->cpus_per_unit = by_socket ? as->cpus / as->sockets : by_cpu ? 1 : as->threads;
+    n->units_per_socket = (n->units + as->sockets - 1) / as->sockets;
+    uint32_t spec = n->row->core_spec_count * n->threads;
+    spec = spec > n->row->cpu_spec_count ? spec : n->row->cpu_spec_count;
+    spec = (spec + n->cpus_per_unit - 1) / n->cpus_per_unit;
+    n->units -= spec < n->units ? spec : n->units - 1;
+    n->cpus = n->units * n->cpus_per_unit;
+    n->spec_cpus = as->cpus > n->cpus ? as->cpus - n->cpus : 0;
+}
+
+void node_count_units(const struct cluster *c, struct node *n)
+{
+    const struct conf_node_row *row = n->row;
+    struct node_actual as = {row->cpus, row->sockets, row->cores, row->threads, 0, 0};
+    if (counts_actual(c, n))
+        as = n->actual;
+    count_units(c, n, &as);
+    set_memory(n);
+    bitset_free(n->busy);
+    free(take_ptr(n->use));
+    n->busy = bitset_new(n->units);
+    n->free_units = n->units;
+}
+
+/* Memory at once; processors when no job has any, which alloc.c sees to. */
+static void use_actual(const struct cluster *c, struct node *n)
+{
+    set_memory(n);
+    if (n->jobs == 0)
+        node_count_units(c, n);
+}
+
+bool node_take_actual(struct cluster *c, struct node *n, const Pb__NodeRegister *r)
+{
+    const struct node_actual *was = &n->actual;
+    if (!c->conf->schedule_actual || !r->has_cpus ||
+        (r->cpus == was->cpus && r->sockets == was->sockets && r->cores == was->cores &&
+         r->threads == was->threads && r->real_memory_mib == was->mem_mib &&
+         r->tmp_disk_mib == was->tmp_mib))
+        return false;
+    n->actual = (struct node_actual){r->cpus,    r->sockets,         r->cores,
+                                     r->threads, r->real_memory_mib, r->tmp_disk_mib};
+    use_actual(c, n);
+    pool_update(c, n);
+    return true;
+}
+
+bool node_is_usable(const struct node *n)
+{
+    return n->registered && n->connected && !n->down && !n->drain && !n->fail && !n->future &&
+           n->ghosts.len == 0;
+}
+
+const char *node_active_features(const struct node *n)
+{
+    const char *active = n->active ? n->active : n->features;
+    return active && *active ? active : NULL;
+}
+
+bool node_features_have(const char *features, const char *name, size_t len)
+{
+    for (const char *at = features; at && *at;) {
+        size_t word = strcspn(at, ",");
+        if (word == len && memcmp(at, name, len) == 0)
+            return true;
+        at += word + (at[word] == ',');
+    }
+    return false;
+}
+
+void node_set_reason(struct node *n, const char *reason, uint32_t uid, int64_t at_sec)
+{
+    char *copy = mem_strdup(reason);
+    free(n->reason);
+    n->reason = copy;
+    n->reason_uid = uid;
+    n->reason_at = reason ? at_sec : 0;
+    n->dirty = true;
+}
+
+/* What ended jobs still hold is not shown as allocated, though it is not free yet either. */
+static uint32_t running_units(const struct node *n)
+{
+    if (n->jobs == n->completing + n->parked)
+        return 0;
+    uint32_t idle = n->free_units + n->completing_units; /* shared units may be among both */
+    return n->exclusive ? n->units : n->units - (idle < n->units ? idle : n->units);
+}
+
+static Pb__NodeBase base_state(const struct node *n)
+{
+    if (n->future)
+        return PB__NODE_BASE__NODE_FUTURE;
+    if (n->down)
+        return PB__NODE_BASE__NODE_DOWN;
+    if (!n->registered)
+        return PB__NODE_BASE__NODE_UNKNOWN;
+    if (n->jobs == n->completing + n->parked)
+        return PB__NODE_BASE__NODE_IDLE;
+    return n->exclusive || running_units(n) == n->units ? PB__NODE_BASE__NODE_ALLOCATED
+                                                        : PB__NODE_BASE__NODE_MIXED;
+}
+
+const char *node_cpu_bind(const struct node *n)
+{
+    if (n->cpu_bind)
+        return str_case_eq(n->cpu_bind, "off") ? NULL : n->cpu_bind;
+    return n->row->cpu_bind;
+}
+
+const char *node_addr(const struct node *n)
+{
+    return n->addr ? n->addr : n->conf->addr;
+}
+
+/* A BcastAddr that is NodeAddr follows the address of the node. */
+const char *node_bcast_addr(const struct node *n)
+{
+    return str_eq(n->conf->bcast_addr, n->conf->addr) ? node_addr(n) : n->conf->bcast_addr;
+}
+
+const char *node_hostname(const struct node *n)
+{
+    return n->hostname ? n->hostname : n->conf->hostname;
+}
+
+static void pack_admin(const struct node *n, Pb__NodeRecord *m)
+{
+    if (n->drain)
+        SET(m, drain, true);
+    if (n->fail)
+        SET(m, fail, true);
+    if (n->reason) {
+        m->reason = n->reason;
+        SET(m, reason_uid, n->reason_uid);
+        SET(m, reason_at, n->reason_at);
+    }
+    SET(m, weight, n->weight);
+    m->features = n->features;
+    m->comment = n->comment;
+    m->extra = n->extra;
+    m->cpu_bind = n->cpu_bind;
+    m->addr = n->addr;
+    m->hostname = n->hostname;
+    if (n->resume_at)
+        SET(m, resume_at, n->resume_at);
+}
+
+static void pack_ghosts(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
+{
+    m->lost = arena_alloc(arena, sizeof(*m->lost) * (n->ghosts.len + 1));
+    vec_foreach (&n->ghosts, g) {
+        Pb__Presence *p = arena_alloc(arena, sizeof(*p));
+        pb__presence__init(p);
+        p->job_id = g->job_id;
+        p->restarts = g->restarts;
+        m->lost[m->n_lost++] = p;
+    }
+}
+
+static void pack_actual(const struct node *n, Pb__NodeRecord *m)
+{
+    SET(m, real_cpus, n->actual.cpus);
+    SET(m, real_sockets, n->actual.sockets);
+    SET(m, real_cores, n->actual.cores);
+    SET(m, real_threads, n->actual.threads);
+    SET(m, real_mem_registered_mib, n->actual.mem_mib);
+    SET(m, real_tmp_mib, n->actual.tmp_mib);
+}
+
+void node_pack_stored(const struct node *n, struct str *out)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__NodeRecord m = PB__NODE_RECORD__INIT;
+    m.name = (char *)n->name;
+    pack_admin(n, &m);
+    pack_ghosts(n, &m, &arena);
+    SET(&m, state, n->down ? PB__NODE_BASE__NODE_DOWN : PB__NODE_BASE__NODE_IDLE);
+    SET(&m, admin_down, n->admin_down);
+    SET(&m, weight_set, n->weight_set);
+    SET(&m, features_set, n->features_set);
+    m.active_features = n->active;
+    if (n->actual.cpus)
+        pack_actual(n, &m);
+    pb_pack(&m.base, out);
+    str_append(out, n->newer.data, n->newer.len);
+}
+
+static void restore_actual(const struct cluster *c, struct node *n, const Pb__NodeRecord *r)
+{
+    n->actual = (struct node_actual){
+        r->real_cpus,   r->real_sockets, r->real_cores, r->real_threads, r->real_mem_registered_mib,
+        r->real_tmp_mib};
+    use_actual(c, n);
+}
+
+void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
+{
+    if (c->conf->schedule_actual && r->real_cpus)
+        restore_actual(c, n, r);
+    n->drain = r->has_drain && r->drain;
+    n->fail = r->has_fail && r->fail;
+    n->down = r->has_state && r->state == PB__NODE_BASE__NODE_DOWN;
+    n->admin_down = r->has_admin_down && r->admin_down;
+    node_set_reason(n, r->reason, r->reason_uid, r->reason_at);
+    n->dirty = false;
+    vec_clear(&n->ghosts);
+    for (size_t i = 0; i < r->n_lost; i++)
+        vec_push(&n->ghosts, ((struct node_ghost){r->lost[i]->job_id, r->lost[i]->restarts}));
+    n->weight_set = r->has_weight_set && r->weight_set;
+    n->features_set = r->has_features_set && r->features_set;
+    if (n->weight_set)
+        n->weight = r->weight;
+    if (n->features_set) {
+        free(n->features);
+        n->features = mem_strdup(r->features);
+    }
+    free(n->active);
+    n->active = mem_strdup(r->active_features);
+    free(n->comment);
+    free(n->extra);
+    free(n->cpu_bind);
+    free(n->addr);
+    free(n->hostname);
+    n->addr = mem_strdup(r->addr);
+    n->hostname = mem_strdup(r->hostname);
+    n->resume_at = r->has_resume_at ? r->resume_at : 0;
+    n->comment = mem_strdup(r->comment);
+    n->extra = mem_strdup(r->extra);
+    n->cpu_bind = mem_strdup(r->cpu_bind);
+    str_clear(&n->newer);
+    pb_pick_unknown(&r->base, &n->newer);
+    pool_update(c, n);
+}
+
+static void pack_registered(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
+{
+    const Pb__NodeRegister *seen =
+        arena_unpack(arena, &pb__node_register__descriptor, n->seen.data, n->seen.len);
+    if (!seen)
+        return;
+    m->arch = seen->arch;
+    m->os = seen->os;
+    m->version = seen->version;
+    m->has_boot_at = seen->has_boot_at;
+    m->boot_at = seen->boot_at;
+    m->has_daemon_start_at = seen->has_daemon_start_at;
+    m->daemon_start_at = seen->daemon_start_at;
+    if (seen->has_cpus)
+        SET(m, real_cpus, seen->cpus);
+    if (seen->has_real_memory_mib)
+        SET(m, real_mem_registered_mib, seen->real_memory_mib);
+    if (seen->has_sockets)
+        SET(m, real_sockets, seen->sockets);
+    if (seen->has_cores)
+        SET(m, real_cores, seen->cores);
+    if (seen->has_threads)
+        SET(m, real_threads, seen->threads);
+    if (seen->has_tmp_disk_mib)
+        SET(m, real_tmp_mib, seen->tmp_disk_mib);
+}
+
+/* Out of service from the beginning. */
+static const char *configured_state(enum conf_node_state state)
+{
+    switch (state) {
+    case CONF_NODE_DOWN:
+        return "DOWN";
+    case CONF_NODE_DRAIN:
+        return "DRAIN";
+    case CONF_NODE_FAIL:
+        return "FAIL";
+    default:
+        return NULL;
+    }
+}
+
+static void pack_config(const struct node *n, Pb__NodeRecord *m)
+{
+    m->hostname = (char *)node_hostname(n);
+    m->addr = (char *)node_addr(n);
+    if (!str_eq(node_bcast_addr(n), node_addr(n)))
+        m->bcast_addr = (char *)node_bcast_addr(n);
+    SET(m, port, n->conf->port);
+    SET(m, cpus, n->cpus + n->spec_cpus);
+    if (n->spec_cpus)
+        SET(m, spec_cpus, n->spec_cpus);
+    SET(m, boards, n->row->boards);
+    SET(m, sockets, n->row->sockets);
+    SET(m, cores, n->row->cores);
+    SET(m, threads, n->row->threads);
+    SET(m, real_memory_mib, n->mem_mib + n->mem_spec_mib);
+    if (n->mem_spec_mib)
+        SET(m, mem_spec_mib, n->mem_spec_mib);
+    SET(m, tmp_disk_mib, n->tmp_mib);
+    m->active_features = n->active ? n->active : n->features;
+    m->gres = (char *)n->row->gres;
+    if (n->row->state == CONF_NODE_CLOUD)
+        SET(m, cloud, true);
+    if (n->dynamic)
+        SET(m, dynamic, true);
+    m->configured_state = (char *)configured_state(n->row->state);
+    m->configured_reason = (char *)n->row->reason;
+    if (!m->comment)
+        m->comment = (char *)n->row->comment;
+    if (!m->extra)
+        m->extra = (char *)n->row->extra;
+    m->cpu_bind = (char *)node_cpu_bind(n);
+}
+
+static void pack_live(const struct node *n, Pb__NodeRecord *m)
+{
+    SET(m, state, base_state(n));
+    if (n->completing || (n->ghosts.len && n->connected))
+        SET(m, completing, true);
+    if (!n->connected && !n->future)
+        SET(m, no_respond, true);
+    SET(m, alloc_cpus, running_units(n) * n->cpus_per_unit);
+    SET(m, alloc_mem_mib, n->used_mem_mib);
+    if (n->seen.len) {
+        SET(m, free_mem_mib, n->free_mem_mib);
+        SET(m, cpu_load_centi, n->load_centi);
+    }
+    if (n->last_busy_at)
+        SET(m, last_busy_at, n->last_busy_at);
+    m->incarnation = n->incarnation;
+}
+
+#define NODE_GRES_USED 56 /* number of the field */
+
+static bool wants(const struct pb_fields *fields, unsigned first, unsigned last)
+{
+    for (unsigned number = first; number <= last; number++)
+        if (pb_fields_have(fields, number))
+            return true;
+    return false;
+}
+
+/* What a registration said, which is unpacked for it: arch to daemon_start_at, real_... */
+static bool wants_registered(const struct pb_fields *fields)
+{
+    return wants(fields, 24, 28) || wants(fields, 37, 38) || wants(fields, 42, 45);
+}
+
+void node_view_init(struct node_view *v)
+{
+    *v = (struct node_view){0};
+    arena_init(&v->arena, 0);
+}
+
+void node_view_done(struct node_view *v)
+{
+    arena_done(&v->arena);
+    str_done(&v->parts);
+    str_done(&v->gres);
+}
+
+void node_view_set(struct node_view *v, const struct cluster *c, const struct node *n,
+                   const struct pb_fields *fields)
+{
+    Pb__NodeRecord *m = &v->record;
+    pb__node_record__init(m);
+    m->name = (char *)n->name;
+    pack_admin(n, m);
+    pack_config(n, m);
+    pack_live(n, m);
+    if (n->gres.len && wants(fields, NODE_GRES_USED, NODE_GRES_USED)) {
+        str_clear(&v->gres);
+        gres_held_format_node(c, n, true, &v->gres);
+        m->gres_used = (char *)str_cstr(&v->gres);
+    }
+    vec_foreach (&c->resvs, r)
+        if ((*r)->active && bitset_test((*r)->nodes, n->index)) {
+            SET(m, reserved, true);
+            if ((*r)->flags & RESV_MAINT)
+                SET(m, maint, true);
+            m->reservation = (*r)->name;
+        }
+    if (n->seen.len && wants_registered(fields)) {
+        arena_reset(&v->arena, 0);
+        pack_registered(n, m, &v->arena);
+    }
+    if (!wants(fields, 33, 33))
+        return;
+    str_clear(&v->parts);
+    vec_foreach (&c->parts, p) {
+        if (!bitset_test((*p)->nodes, n->index))
+            continue;
+        if (v->parts.len)
+            str_putc(&v->parts, ',');
+        str_puts(&v->parts, (*p)->conf.name);
+    }
+    m->partitions = (char *)str_cstr(&v->parts);
+}

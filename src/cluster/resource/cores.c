@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/resource/cores.h"
+
+#include <stdlib.h>
+
+#include "cluster/cluster.h"
+
+uint32_t cores_socket(const struct node *n, size_t unit)
+{
+    return (uint32_t)(unit / n->units_per_socket);
+}
+
+static size_t socket_count(const struct node *n)
+{
+    return n->units ? cores_socket(n, n->units - 1) + (size_t)1 : 0;
+}
+
+struct socket {
+    uint32_t room; /* units that may be taken there now */
+    uint32_t rest; /* the same without per_socket */
+    bool near;
+};
+
+/* 'busy': of the node, those that are not to be had. */
+static void look(const struct node *n, const struct cores_want *want, const struct bitset *busy,
+                 struct socket *sockets)
+{
+    for (long i = bitset_next_clear(busy, 0); i >= 0; i = bitset_next_clear(busy, (size_t)i + 1)) {
+        uint32_t at = cores_socket(n, (size_t)i);
+        struct socket *s = &sockets[at];
+        s->near = s->near || (want->near && bitset_test(want->near, (size_t)i));
+        if (want->socket_left && s->rest >= want->socket_left[at])
+            continue;
+        s->rest++;
+        s->room += !want->per_socket || s->room < want->per_socket;
+    }
+}
+
+/* Near ones before others; the tightest that is enough, else the roomiest. */
+static bool is_better(const struct socket *a, const struct socket *b, uint32_t left)
+{
+    bool x = a->room >= left, y = b->room >= left;
+    if (a->near != b->near)
+        return a->near;
+    if (x != y)
+        return x;
+    return x ? a->room < b->room : a->room > b->room;
+}
+
+static long best_socket(const struct socket *sockets, size_t count, uint32_t left)
+{
+    long best = -1;
+    for (size_t i = 0; i < count; i++)
+        if (sockets[i].room && (best < 0 || is_better(&sockets[i], &sockets[best], left)))
+            best = (long)i;
+    return best;
+}
+
+/* Up to so many free units of the range, near ones first; how many. */
+static uint32_t take_range(const struct bitset *busy, const struct bitset *near, size_t first,
+                           size_t end, uint32_t most, struct bitset *out)
+{
+    uint32_t taken = 0;
+    for (int far = near ? 0 : 1; far < 2; far++)
+        for (long i = bitset_next_clear(busy, first); i >= 0 && (size_t)i < end && taken < most;
+             i = bitset_next_clear(busy, (size_t)i + 1))
+            if ((far || bitset_test(near, (size_t)i)) && !bitset_test(out, (size_t)i)) {
+                bitset_set(out, (size_t)i);
+                taken++;
+            }
+    return taken;
+}
+
+/* Where each unit is a socket, or all are of one, or all that is free is wanted, there is no
+ * choice. */
+static bool is_plain(const struct node *n, const struct cores_want *want)
+{
+    return !want->per_socket && !want->socket_left &&
+           (n->units_per_socket == 1 || n->units_per_socket >= n->units ||
+            want->units == n->free_units);
+}
+
+/* So many more, of each socket in turn; of those near first. */
+static bool take_turns(const struct node *n, const struct cores_want *want,
+                       const struct bitset *busy, uint32_t left, struct socket *sockets,
+                       struct bitset *chosen)
+{
+    size_t count = socket_count(n);
+    for (int far = 0; far < 2; far++)
+        for (bool more = true; more && left;) {
+            more = false;
+            for (size_t i = 0; i < count && left; i++) {
+                size_t first = i * n->units_per_socket, end = first + n->units_per_socket;
+                if (!sockets[i].room || !(far || sockets[i].near))
+                    continue;
+                take_range(busy, want->near, first, end < n->units ? end : n->units, 1, chosen);
+                sockets[i].room--;
+                sockets[i].rest--;
+                left--;
+                more = true;
+            }
+        }
+    return left == 0;
+}
+
+/* So many more, socket by socket. */
+static bool take_sockets(const struct node *n, const struct cores_want *want,
+                         const struct bitset *busy, uint32_t left, struct socket *sockets,
+                         struct bitset *chosen)
+{
+    if (want->cyclic)
+        return take_turns(n, want, busy, left, sockets, chosen);
+    while (left) {
+        long best = best_socket(sockets, socket_count(n), left);
+        if (best < 0)
+            return false;
+        size_t first = (size_t)best * n->units_per_socket, end = first + n->units_per_socket;
+        uint32_t most = sockets[best].room < left ? sockets[best].room : left;
+        most = take_range(busy, want->near, first, end < n->units ? end : n->units, most, chosen);
+        left -= most;
+        sockets[best].rest -= most;
+        sockets[best].room = 0;
+    }
+    return true;
+}
+
+/* Those that per_socket counts first: the others can be anywhere. */
+static bool choose(const struct node *n, const struct cores_want *want, const struct bitset *busy,
+                   struct bitset *out)
+{
+    size_t count = socket_count(n);
+    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
+    look(n, want, busy, sockets);
+    if (!take_sockets(n, want, busy, want->units - want->beyond, sockets, chosen))
+        return false;
+    for (size_t i = 0; i < count; i++)
+        sockets[i].room = sockets[i].rest;
+    if (!take_sockets(n, want, busy, want->beyond, sockets, chosen))
+        return false;
+    bitset_or(out, chosen);
+    return true;
+}
+
+bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out)
+{
+    if (want->units > n->free_units)
+        return false;
+    if (want->only) {
+        _cleanup_bitset_ struct bitset *busy = bitset_new(n->units);
+        bitset_fill(busy);
+        bitset_andnot(busy, want->only);
+        bitset_or(busy, n->busy);
+        return choose(n, want, busy, out);
+    }
+    if (!is_plain(n, want))
+        return choose(n, want, n->busy, out);
+    take_range(n->busy, want->near, 0, n->units, want->units, out);
+    return true;
+}
+
+uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
+{
+    size_t count = socket_count(n);
+    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    uint32_t sum = 0;
+    look(n, &(struct cores_want){.socket_left = pack->socket_left}, n->busy, sockets);
+    for (size_t i = 0; i < count; i++) {
+        uint64_t tasks = (uint64_t)sockets[i].room * pack->used / pack->cpus;
+        uint64_t by_unit = pack->per_unit ? (uint64_t)sockets[i].room * pack->per_unit : tasks;
+        tasks = by_unit < tasks ? by_unit : tasks;
+        sum += tasks < pack->per_socket ? (uint32_t)tasks : pack->per_socket;
+    }
+    return sum;
+}
+
+uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *socket_left)
+{
+    size_t count = socket_count(n);
+    _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
+    uint32_t sum = 0;
+    look(n, &(struct cores_want){.per_socket = per_socket, .socket_left = socket_left}, n->busy,
+         sockets);
+    for (size_t i = 0; i < count; i++)
+        sum += sockets[i].room;
+    return sum;
+}
+
+void cores_of_list(const struct node *n, const char *list, struct bitset *out)
+{
+    for (const char *at = list ? list : ""; *at;) {
+        char *end;
+        unsigned long first = strtoul(at, &end, 10), last = first;
+        if (*end == '-')
+            last = strtoul(end + 1, &end, 10);
+        size_t from = first * n->units_per_socket / n->cores;
+        size_t to = ((last + 1) * n->units_per_socket + n->cores - 1) / n->cores;
+        for (size_t i = from; i < to && i < out->size; i++)
+            bitset_set(out, i);
+        at = end + (*end == ',');
+    }
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/resource/dist.h"
+
+#include <string.h>
+
+static const char *const nodes_words[] = {
+    [DIST_NODES_ANY] = "*", [DIST_NODES_BLOCK] = "block",   [DIST_NODES_CYCLIC] = "cyclic",
+    [DIST_PLANE] = "plane", [DIST_ARBITRARY] = "arbitrary", NULL};
+static const char *const order_words[] = {[DIST_ANY] = "*",
+                                          [DIST_CYCLIC] = "cyclic",
+                                          [DIST_BLOCK] = "block",
+                                          [DIST_FCYCLIC] = "fcyclic",
+                                          NULL};
+static const char *const pack_words[] = {
+    [DIST_PACK_ANY] = "*", [DIST_PACK] = "pack", [DIST_NOPACK] = "nopack", NULL};
+
+/* Its place in the list, 0 for an empty one; -1: it is not there. Steps over it. */
+static int find(const char **at, const char *ends, const char *const *words)
+{
+    size_t len = strcspn(*at, ends);
+    int found = len ? -1 : 0;
+
+    for (int i = 0; words[i]; i++)
+        if (strlen(words[i]) == len && strncasecmp(words[i], *at, len) == 0)
+            found = i;
+    *at += len;
+    return found;
+}
+
+/* "=4" */
+static int read_size(const char **at, uint32_t *size)
+{
+    size_t digits = strspn(*at + 1, "0123456789");
+    uint64_t n = 0;
+
+    if (!digits || digits > 9)
+        return -ERR_PARSE;
+    for (size_t i = 1; i <= digits; i++)
+        n = n * 10 + (uint64_t)((*at)[i] - '0');
+    *size = (uint32_t)n;
+    *at += digits + 1;
+    return n ? 0 : -ERR_PARSE;
+}
+
+int dist_parse(const char *text, struct dist *out)
+{
+    const char *at = text ? text : "";
+    struct dist d = {0};
+    int nodes = find(&at, ":,=", nodes_words), sockets = 0, cores = 0, pack = 0;
+
+    if (nodes < 0 && !*at) { /* "Pack" alone */
+        const char *word = text;
+
+        pack = find(&word, "", pack_words);
+        nodes = pack < 0 ? -1 : 0;
+    }
+    if (nodes == DIST_PLANE && *at == '=' && read_size(&at, &d.plane) < 0)
+        return -ERR_PARSE;
+    if (*at == ':')
+        at++, sockets = find(&at, ":,", order_words);
+    if (*at == ':')
+        at++, cores = find(&at, ":,", order_words);
+    if (*at == ',')
+        at++, pack = *at ? find(&at, "", pack_words) : -1;
+    if (*at || nodes < 0 || sockets < 0 || cores < 0 || pack < 0)
+        return -ERR_PARSE;
+    d.nodes = (enum dist_nodes)nodes;
+    d.sockets = (enum dist_order)sockets;
+    d.cores = (enum dist_order)cores;
+    d.pack = (enum dist_pack)pack;
+    *out = d;
+    return 0;
+}
+
+void dist_format(const struct dist *d, struct str *out)
+{
+    if (!d->nodes && !d->sockets && !d->cores && !d->pack)
+        return;
+    str_puts(out, nodes_words[d->nodes ? d->nodes : DIST_NODES_BLOCK]);
+    if (d->plane)
+        str_printf(out, "=%u", d->plane);
+    if (d->sockets || d->cores)
+        str_printf(out, ":%s", order_words[d->sockets]);
+    if (d->cores)
+        str_printf(out, ":%s", order_words[d->cores]);
+    if (d->pack)
+        str_printf(out, ",%s", pack_words[d->pack]);
+}
+
+bool dist_is_packed(const struct dist *d, bool otherwise)
+{
+    if (d->nodes > DIST_NODES_BLOCK)
+        return false;
+    return d->pack ? d->pack == DIST_PACK : otherwise;
+}

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cluster/resource/gres.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/hostlist.h"
+#include "base/size.h"
+#include "cluster/cluster.h"
+
+/* --- kinds -------------------------------------------------------------------------------------
+ */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a && b && strcasecmp(a, b) == 0);
+}
+
+long gres_kind_find(const struct cluster *c, const char *name, const char *type)
+{
+    for (size_t i = 0; i < c->gres_kinds.len; i++)
+        if (same_text(c->gres_kinds.data[i].name, name) &&
+            same_text(c->gres_kinds.data[i].type, type))
+            return (long)i;
+    return -1;
+}
+
+void gres_init(struct cluster *c)
+{
+    vec_foreach (&c->conf->gres_sets, set)
+        for (size_t i = 0; i < set->len; i++) {
+            const struct conf_gres *g = &set->items[i];
+            if (gres_kind_find(c, g->name, g->type) < 0 && c->gres_kinds.len < GRES_KINDS_MAX)
+                vec_push(&c->gres_kinds, ((struct gres_kind){g->name, g->type}));
+        }
+}
+
+void gres_node_init(const struct cluster *c, struct node *n)
+{
+    const struct conf_gres_set *set = conf_gres_of(c->conf, n->index);
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        long kind = gres_kind_find(c, g->name, g->type);
+        bool counted = g->flags & CONF_GRES_COUNT_ONLY || g->count > GRES_DEVICES_MAX;
+        if (kind < 0)
+            continue;
+        struct gres_stock s = {.kind = (uint32_t)kind, .count = g->count, .conf = g};
+        s.busy = counted ? NULL : bitset_new((size_t)g->count);
+        vec_push(&n->gres, s);
+    }
+}
+
+void gres_node_done(struct node *n)
+{
+    vec_foreach (&n->gres, s)
+        bitset_free(s->busy);
+    vec_done(&n->gres);
+}
+
+struct gres_stock *gres_find(const struct node *n, uint32_t kind)
+{
+    vec_foreach (&n->gres, s)
+        if (s->kind == kind)
+            return s;
+    return NULL;
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+void gres_wants_done(struct gres_wants *wants)
+{
+    vec_foreach (&wants->list, w) {
+        free(w->name);
+        free(w->type);
+    }
+    vec_done(&wants->list);
+}
+
+void gres_wants_copy(const struct gres_wants *from, struct gres_wants *to)
+{
+    *to = (struct gres_wants){0};
+    vec_foreach (&from->list, w) {
+        struct gres_want copy = *w;
+        copy.name = mem_strdup(w->name);
+        copy.type = mem_strdup(w->type);
+        vec_push(&to->list, copy);
+    }
+}
+
+static uint64_t mask_of(const struct cluster *c, const char *name, const char *type)
+{
+    uint64_t mask = 0;
+    for (size_t i = 0; i < c->gres_kinds.len; i++)
+        if (same_text(c->gres_kinds.data[i].name, name) &&
+            (!type || same_text(c->gres_kinds.data[i].type, type)))
+            mask |= UINT64_C(1) << i;
+    return mask;
+}
+
+bool gres_known(const struct cluster *c, const char *name)
+{
+    return mask_of(c, name, NULL) != 0;
+}
+
+/* Those with a type first: those without take what is left. */
+static struct gres_want *want_of(const struct cluster *c, struct gres_wants *wants,
+                                 const char *name, const char *type)
+{
+    vec_foreach (&wants->list, w)
+        if (same_text(w->name, name) && same_text(w->type, type))
+            return w;
+    struct gres_want made = {
+        .name = mem_strdup(name), .type = mem_strdup(type), .mask = mask_of(c, name, type)};
+    vec_push(&wants->list, made);
+    size_t at = wants->list.len - 1;
+    for (; type && at > 0 && !wants->list.data[at - 1].type; at--) {
+        wants->list.data[at] = wants->list.data[at - 1];
+        wants->list.data[at - 1] = made;
+    }
+    return &wants->list.data[at];
+}
+
+static uint64_t *count_of(struct gres_want *w, enum gres_scope scope)
+{
+    return scope == GRES_PER_NODE   ? &w->per_node
+           : scope == GRES_PER_TASK ? &w->per_task
+                                    : &w->per_job;
+}
+
+static int refuse(const char *word, const char *why, struct err *err)
+{
+    return err_set(err, -ERR_GRES, "%s: %s: %s", err_text(ERR_GRES), word, why);
+}
+
+/* "name[:type][:count]" */
+static int parse_word(const struct cluster *c, char *word, enum gres_scope scope,
+                      struct gres_wants *wants, struct err *err)
+{
+    _cleanup_free_ char *whole = mem_strdup(word);
+    if (strncmp(word, "gres:", 5) == 0 || strncmp(word, "gres/", 5) == 0)
+        word += 5;
+    char *save = NULL, *part[3] = {0};
+    uint64_t count = 1;
+    size_t n = 0;
+    for (char *p = strtok_r(word, ":=", &save); p; p = strtok_r(NULL, ":=", &save)) {
+        if (n == 3)
+            return refuse(whole, "expected name[:type][:count]", err);
+        part[n++] = p;
+    }
+    if (n > 1 && isdigit((unsigned char)part[n - 1][0]) &&
+        size_parse_count(part[n - 1], GRES_COUNT_MAX, &count, NULL) == 0)
+        n--;
+    if (n == 0 || n > 2)
+        return refuse(whole, "expected name[:type][:count]", err);
+    const char *type = n == 2 ? part[1] : NULL;
+    if (wants->list.len == GRES_WANTS_MAX)
+        return refuse(whole, "too many resources in one request", err);
+    if (count) {
+        uint64_t *sum = count_of(want_of(c, wants, part[0], type), scope);
+        *sum = *sum + count < GRES_COUNT_MAX ? *sum + count : GRES_COUNT_MAX;
+    }
+    return 0;
+}
+
+int gres_parse(const struct cluster *c, const char *text, enum gres_scope scope,
+               struct gres_wants *wants, struct err *err)
+{
+    if (!text || !*text || strcasecmp(text, "none") == 0)
+        return 0;
+    _cleanup_free_ char *copy = mem_strdup(text);
+    char *save = NULL;
+    int rc = 0;
+    for (char *w = strtok_r(copy, ",", &save); w && rc == 0; w = strtok_r(NULL, ",", &save))
+        rc = parse_word(c, w, scope, wants, err);
+    return rc;
+}
+
+bool gres_wants_equal(const struct gres_wants *a, const struct gres_wants *b)
+{
+    for (size_t i = 0; i < a->list.len && a->list.len == b->list.len; i++) {
+        const struct gres_want *x = &a->list.data[i], *y = &b->list.data[i];
+        if (x->mask != y->mask || x->per_node != y->per_node || x->per_task != y->per_task ||
+            x->per_job != y->per_job)
+            return false;
+    }
+    return a->list.len == b->list.len;
+}
+
+uint64_t gres_wanted(const struct gres_wants *wants, const char *name, enum gres_scope scope)
+{
+    uint64_t sum = 0;
+    vec_foreach (&wants->list, w)
+        if (same_text(w->name, name))
+            sum += *count_of(w, scope);
+    return sum;
+}
+
+int gres_check_known(const struct cluster *c, const struct gres_wants *wants, struct err *err)
+{
+    vec_foreach (&wants->list, w) {
+        if (w->mask)
+            continue;
+        uint64_t count = w->per_node + w->per_task + w->per_job;
+        _cleanup_free_ char *word = mem_printf("gres:%s%s%s:%llu", w->name, w->type ? ":" : "",
+                                               w->type ? w->type : "", (unsigned long long)count);
+        return refuse(word,
+                      gres_known(c, w->name) ? "no node has this type of it"
+                                             : "no node has this resource",
+                      err);
+    }
+    return 0;
+}
+
+void gres_want(const struct cluster *c, struct gres_wants *wants, const char *name,
+               enum gres_scope scope, uint64_t count)
+{
+    *count_of(want_of(c, wants, name, NULL), scope) += count;
+}
+
+/* The only one of GPUs that has something in this scope; NULL: none, or several. */
+static struct gres_want *only_gpus(struct gres_wants *wants, enum gres_scope scope)
+{
+    struct gres_want *found = NULL;
+    vec_foreach (&wants->list, w) {
+        if (!same_text(w->name, "gpu") || !*count_of(w, scope))
+            continue;
+        if (found)
+            return NULL;
+        found = w;
+    }
+    return found;
+}
+
+int gres_join_views(struct gres_wants *wants, uint32_t *tasks, struct err *err)
+{
+    struct gres_want *node = only_gpus(wants, GRES_PER_NODE);
+    struct gres_want *task = only_gpus(wants, GRES_PER_TASK);
+    *tasks = 0;
+    if (!node || !task || (node != task && node->type && task->type))
+        return 0;
+    uint64_t count = node->per_node, times = count / task->per_task;
+    if (count % task->per_task)
+        return err_set(err, -ERR_GRES,
+                       "%s: the GPUs of a node (--gpus-per-node, --gres: %llu) are to be those of "
+                       "whole tasks (--gpus-per-task: %llu)",
+                       err_text(ERR_GRES), (unsigned long long)count,
+                       (unsigned long long)task->per_task);
+    struct gres_want *exact = task->type ? task : node;
+    node->per_node = task->per_task = 0;
+    exact->per_node = count;
+    *tasks = times < UINT32_MAX ? (uint32_t)times : UINT32_MAX;
+    return 0;
+}
+
+/* --- how much fits -----------------------------------------------------------------------------
+ */
+
+/* Takes 'count' of the kinds of a mask; what could not be had is returned. */
+static uint64_t take_from(uint64_t mask, uint64_t count, size_t kinds, uint64_t *have,
+                          uint64_t *taken)
+{
+    for (size_t k = 0; k < kinds && count; k++) {
+        if (!(mask >> k & 1))
+            continue;
+        uint64_t n = have[k] < count ? have[k] : count;
+        have[k] -= n;
+        count -= n;
+        if (taken)
+            taken[k] += n;
+    }
+    return count;
+}
+
+static uint64_t sum_of(uint64_t mask, size_t kinds, const uint64_t *have)
+{
+    uint64_t sum = 0;
+    for (size_t k = 0; k < kinds; k++)
+        sum += mask >> k & 1 ? have[k] : 0;
+    return sum;
+}
+
+uint32_t gres_tasks(const struct gres_wants *wants, size_t kinds, const uint64_t *have,
+                    uint64_t *left)
+{
+    uint64_t rest[GRES_KINDS_MAX];
+    uint64_t tasks = UINT32_MAX;
+    memcpy(rest, have, kinds * sizeof(*rest));
+    vec_foreach (&wants->list, w)
+        if (take_from(w->mask, w->per_node, kinds, rest, NULL))
+            return 0;
+    vec_foreach (&wants->list, w) {
+        uint64_t most = w->per_task ? sum_of(w->mask, kinds, rest) / w->per_task : tasks;
+        tasks = most < tasks ? most : tasks;
+    }
+    memcpy(left, rest, kinds * sizeof(*rest));
+    return (uint32_t)tasks;
+}
+
+size_t gres_deal(const struct gres_wants *wants, size_t kinds, uint64_t *have, uint32_t tasks,
+                 uint64_t total, struct gres_amount *out)
+{
+    uint64_t taken[GRES_KINDS_MAX] = {0};
+    size_t n = 0;
+    vec_foreach (&wants->list, w)
+        take_from(w->mask, w->per_node + w->per_task * tasks, kinds, have, taken);
+    vec_foreach (&wants->list, w)
+        if (w->per_job)
+            total = take_from(w->mask, total, kinds, have, taken);
+    for (uint32_t k = 0; k < kinds; k++)
+        if (taken[k])
+            out[n++] = (struct gres_amount){k, taken[k]};
+    return n;
+}

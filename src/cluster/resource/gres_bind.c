@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Devices with the same cores are a group. Of the fewest groups that have the devices and the
+ * units, those that have the fewest units to spare are taken. A node has few groups, one for each
+ * socket or NUMA domain: all sets of them are tried.
+ */
+#include "cluster/resource/gres_bind.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/cluster.h"
+
+#define GROUPS_MAX 12 /* further ones stay unused */
+
+struct group {
+    const char *cores;   /* NULL: all of them */
+    struct bitset *near; /* units that may be taken there */
+};
+
+struct search {
+    const struct node *n;
+    const struct gres_bind *b;
+    bool idle;
+    size_t groups;
+    struct group group[GROUPS_MAX];
+    uint32_t (*have)[GROUPS_MAX];  /* by amount: free devices of each group */
+    uint32_t (*take)[GROUPS_MAX];  /* of these, those that are taken */
+    uint64_t want[GRES_KINDS_MAX]; /* by amount: devices, if those of the kind lie somewhere */
+    uint64_t wanted;               /* their sum */
+};
+
+static const char *cores_of(const struct gres_stock *s, size_t device)
+{
+    return device < s->conf->n_devices ? s->conf->devices[device].cores : NULL;
+}
+
+/* NULL: its devices lie nowhere, or are not told apart. */
+static const struct gres_stock *located(const struct node *n, uint32_t kind)
+{
+    const struct gres_stock *s = gres_find(n, kind);
+    for (size_t i = 0; s && s->busy && i < s->busy->size; i++)
+        if (cores_of(s, i))
+            return s;
+    return NULL;
+}
+
+static bool is_free(const struct search *f, const struct gres_stock *s, size_t device)
+{
+    return f->idle || !bitset_test(s->busy, device);
+}
+
+static struct bitset *units_near(const struct search *f, const char *cores)
+{
+    struct bitset *near = bitset_new(f->n->units);
+    if (cores)
+        cores_of_list(f->n, cores, near);
+    else
+        bitset_fill(near);
+    if (!f->idle)
+        bitset_andnot(near, f->n->busy);
+    return near;
+}
+
+static long group_of(struct search *f, const char *cores)
+{
+    for (size_t g = 0; g < f->groups; g++)
+        if (cores && f->group[g].cores ? str_eq(cores, f->group[g].cores)
+                                       : cores == f->group[g].cores)
+            return (long)g;
+    if (f->groups == GROUPS_MAX)
+        return -1;
+    f->group[f->groups] = (struct group){cores, units_near(f, cores)};
+    return (long)f->groups++;
+}
+
+static void search_init(struct search *f, const struct node *n, const struct gres_bind *b,
+                        bool idle)
+{
+    *f = (struct search){.n = n, .b = b, .idle = idle};
+    f->have = mem_alloc_array(b->count + 1, sizeof(*f->have));
+    f->take = mem_alloc_array(b->count + 1, sizeof(*f->take));
+    for (size_t k = 0; k < b->count; k++) {
+        const struct gres_stock *s = located(n, b->amounts[k].kind);
+        f->want[k] = s ? b->amounts[k].count : 0;
+        f->wanted += f->want[k];
+        for (size_t i = 0; s && i < s->busy->size; i++) {
+            long g = is_free(f, s, i) ? group_of(f, cores_of(s, i)) : -1;
+            if (g >= 0)
+                f->have[k][g]++;
+        }
+    }
+}
+
+static void search_done(struct search *f)
+{
+    for (size_t g = 0; g < f->groups; g++)
+        bitset_free(f->group[g].near);
+    free(f->have);
+    free(f->take);
+}
+
+/* One device of the group, of the kind of which most are missing still. */
+static bool take_one(struct search *f, size_t g, uint64_t *left)
+{
+    size_t best = f->b->count;
+    for (size_t k = 0; k < f->b->count; k++)
+        if (left[k] && f->have[k][g] && (best == f->b->count || left[k] > left[best]))
+            best = k;
+    if (best == f->b->count)
+        return false;
+    f->take[best][g]++;
+    left[best]--;
+    return true;
+}
+
+/* Devices of these groups, of each at least one. */
+static bool deal(struct search *f, unsigned mask)
+{
+    uint64_t left[GRES_KINDS_MAX];
+    memset(f->take, 0, (f->b->count + 1) * sizeof(*f->take));
+    memcpy(left, f->want, sizeof left);
+    for (size_t g = 0; g < f->groups; g++)
+        if (mask >> g & 1 && !take_one(f, g, left))
+            return false;
+    for (size_t k = 0; k < f->b->count; k++) {
+        for (size_t g = 0; g < f->groups; g++) {
+            uint64_t more = mask >> g & 1 ? f->have[k][g] - f->take[k][g] : 0;
+            more = more < left[k] ? more : left[k];
+            f->take[k][g] += (uint32_t)more;
+            left[k] -= more;
+        }
+        if (left[k])
+            return false;
+    }
+    return true;
+}
+
+/* How many units there are near these groups; 0: one of them has none. */
+static size_t count_units(const struct search *f, unsigned mask, struct bitset *all)
+{
+    bitset_zero(all);
+    for (size_t g = 0; g < f->groups; g++)
+        if (mask >> g & 1) {
+            if (bitset_empty(f->group[g].near))
+                return 0;
+            bitset_or(all, f->group[g].near);
+        }
+    return bitset_count(all);
+}
+
+/* The next larger number with as many bits. */
+static unsigned next_set(unsigned mask)
+{
+    unsigned low = mask & -mask, up = mask + low;
+    return up | ((mask ^ up) >> 2) / low;
+}
+
+/* The groups that do, and take[] of them; 0: none. 'all' gets their units. */
+static unsigned find(struct search *f, struct bitset *all)
+{
+    uint64_t most = f->wanted < f->b->want.units ? f->wanted : f->b->want.units;
+    unsigned best = 0;
+    size_t spare = SIZE_MAX;
+    for (unsigned size = 1; size <= most && size <= f->groups && !best; size++)
+        for (unsigned mask = (1u << size) - 1; mask < 1u << f->groups; mask = next_set(mask)) {
+            size_t units = count_units(f, mask, all);
+            if (units >= f->b->want.units && units < spare && deal(f, mask)) {
+                best = mask;
+                spare = units;
+            }
+        }
+    if (best) {
+        deal(f, best);
+        count_units(f, best, all);
+    }
+    return best;
+}
+
+/* A unit that no group needs as its only one. */
+static long spare_unit(const struct search *f, unsigned mask, struct bitset *chosen)
+{
+    for (long i = (long)chosen->size - 1; i >= 0; i--) {
+        bool needed = false;
+        if (!bitset_test(chosen, (size_t)i))
+            continue;
+        bitset_unset(chosen, (size_t)i);
+        for (size_t g = 0; g < f->groups; g++)
+            needed = needed || (mask >> g & 1 && bitset_test(f->group[g].near, (size_t)i) &&
+                                !bitset_intersects(f->group[g].near, chosen));
+        bitset_set(chosen, (size_t)i);
+        if (!needed)
+            return i;
+    }
+    return -1;
+}
+
+/* Each group has one of the units. */
+static bool spread(const struct search *f, unsigned mask, struct bitset *chosen)
+{
+    for (size_t g = 0; g < f->groups; g++) {
+        if (!(mask >> g & 1) || bitset_intersects(f->group[g].near, chosen))
+            continue;
+        long out = spare_unit(f, mask, chosen);
+        if (out < 0)
+            return false;
+        bitset_unset(chosen, (size_t)out);
+        bitset_set(chosen, (size_t)bitset_next(f->group[g].near, 0));
+    }
+    return true;
+}
+
+/* Groups and units that go together, as they are now; false: there are none. */
+static bool choose(struct search *f, unsigned *mask, struct bitset *chosen)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_new(f->n->units);
+    struct cores_want want = f->b->want;
+    *mask = f->wanted ? find(f, all) : 0;
+    want.only = *mask ? all : NULL;
+    return (*mask || !f->wanted) && cores_choose(f->n, &want, chosen) && spread(f, *mask, chosen);
+}
+
+bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle)
+{
+    struct search f;
+    unsigned mask;
+    search_init(&f, n, b, idle);
+    _cleanup_bitset_ struct bitset *units = bitset_new(n->units);
+    bool fits = idle ? f.wanted == 0 || find(&f, units) != 0 : choose(&f, &mask, units);
+    search_done(&f);
+    return fits;
+}
+
+static struct bitset *pick(struct search *f, size_t k)
+{
+    const struct gres_stock *s = located(f->n, f->b->amounts[k].kind);
+    struct bitset *devices = s ? bitset_new(s->busy->size) : NULL;
+    for (size_t i = 0; s && i < s->busy->size; i++) {
+        long g = is_free(f, s, i) ? group_of(f, cores_of(s, i)) : -1;
+        if (g >= 0 && f->take[k][g]) {
+            f->take[k][g]--;
+            bitset_set(devices, i);
+        }
+    }
+    return devices;
+}
+
+bool gres_bind_choose(const struct node *n, const struct gres_bind *b, struct bitset *out,
+                      struct bitset **devices)
+{
+    struct search f;
+    unsigned mask;
+    search_init(&f, n, b, false);
+    _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
+    bool done = choose(&f, &mask, chosen);
+    for (size_t k = 0; done && k < b->count; k++)
+        devices[k] = pick(&f, k);
+    if (done)
+        bitset_or(out, chosen);
+    search_done(&f);
+    return done;
+}

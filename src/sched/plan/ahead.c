@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/ahead.h"
+
+#include "sched/plan/depth.h"
+#include "sched/plan/shadow.h"
+#include "sched/resv/resv.h"
+#include "sched/select/select.h"
+
+#define LAY_WORK 20 /* of a place on the timeline, or of a shadow, for each node */
+/* Jobs without a limit count as if they had CLUSTER_NO_LIMIT_SEC; so far nobody waits for them. */
+#define LICENSED_SEC (CLUSTER_NO_LIMIT_SEC / 2)
+
+const struct job *ahead_job(const struct plan *p, const struct plan_head *h, struct job_copy *room)
+{
+    const struct job *j = h->id ? cluster_find_job(p->cluster, h->id) : p->guest;
+    if (!j || j->state != PB__JOB_STATE__PENDING || !j->part)
+        return NULL;
+    if (p->changed && p->changed_of == j && p->changed->job.part == h->part)
+        return &p->changed->job;
+    return several_view(j, h->part, room);
+}
+
+static void keep(struct timeline *t, const struct plan *p, const struct plan_head *h)
+{
+    struct job_copy room;
+    const struct job *j = h->where.shares.len ? ahead_job(p, h, &room) : NULL;
+    if (j)
+        timeline_reserve(t, j, &h->where, h->at_sec);
+}
+
+/* What those before it keep, without what the job keeps itself. */
+static void lay_others(struct plan *p, struct timeline *t, uint32_t id, size_t count)
+{
+    timeline_init(t, p->cluster, p->now_sec);
+    timeline_set_resv(t, p->resv);
+    p->work += LAY_WORK * p->cluster->nodes.len;
+    for (size_t i = 0; i < count; i++)
+        if (p->heads.data[i].id != id)
+            keep(t, p, &p->heads.data[i]);
+}
+
+static bool has_before(const struct plan *p, uint32_t id, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (p->heads.data[i].id == id)
+            return true;
+    return false;
+}
+
+int64_t ahead_licensed(struct plan *p, const struct job *j)
+{
+    int64_t at = license_earliest(&p->claims, p->cluster, j, p->now_sec, &p->work);
+    return at - p->now_sec < LICENSED_SEC ? at : 0;
+}
+
+static void find(struct plan *p, struct plan_head *h)
+{
+    struct timeline without, *t = p->ahead;
+    struct job_copy room;
+    const struct job *j = ahead_job(p, h, &room);
+    bool again = has_before(p, h->id, p->laid);
+    h->placed = true;
+    if (!j)
+        return;
+    if (again)
+        lay_others(p, t = &without, h->id, p->laid);
+    p->work += LAY_WORK * p->cluster->nodes.len;
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+    t->in = resv_home(j);
+    int64_t due = ahead_licensed(p, j);
+    timeline_set_licenses(t, &p->claims, due);
+    if (due)
+        h->at_sec = timeline_find(t, j, allowed, &h->where);
+    if (depth_is_beyond(p, h->at_sec))
+        select_clear(&h->where);
+    if (again)
+        timeline_done(t);
+}
+
+/* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
+ * not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
+static int64_t lay_next(struct plan *p)
+{
+    struct plan_head *h = &p->heads.data[p->laid];
+    if (!h->placed)
+        find(p, h);
+    keep(p->ahead, p, h);
+    p->laid++;
+    return h->where.shares.len ? h->at_sec : 0;
+}
+
+/* The timeline with all heads on it, and when the last one is to start. It is made when something
+ * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
+int64_t ahead_lay_out(struct plan *p)
+{
+    int64_t at = 0;
+    if (p->shadow)
+        shadow_done(p->shadow);
+    free(take_ptr(p->shadow));
+    if (!p->ahead) {
+        p->ahead = mem_new(struct timeline);
+        timeline_init(p->ahead, p->cluster, p->now_sec);
+        timeline_set_resv(p->ahead, p->resv);
+    }
+    while (p->laid < p->heads.len)
+        at = lay_next(p);
+    return at;
+}
+
+static void make_shadow(struct plan *p, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+    int64_t due = ahead_licensed(p, j);
+    p->shadow = mem_new(struct shadow);
+    p->work += LAY_WORK * p->cluster->nodes.len;
+    if (!shadow_make(p->shadow, p->cluster, p->resv, j, allowed, p->now_sec, due ? due : INT64_MAX))
+        free(take_ptr(p->shadow));
+}
+
+/* It has others later, without anything becoming free. */
+static bool waits_for_switches(const struct plan *p, const struct job *j)
+{
+    return j->want.switches && !j->switches_waived && select_topo(p->cluster, j);
+}
+
+/* One head casts a shadow; more need the timeline. */
+int64_t ahead_look(struct plan *p)
+{
+    struct job_copy room;
+    const struct job *j =
+        p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &room) : NULL;
+    if (!p->shadow && j && shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
+        license_is_alone(&p->claims, p->cluster, j))
+        make_shadow(p, j);
+    if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
+        return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
+    return ahead_lay_out(p);
+}
+
+void ahead_forget(struct plan *p)
+{
+    if (p->shadow)
+        shadow_done(p->shadow);
+    free(take_ptr(p->shadow));
+    if (p->ahead)
+        timeline_done(p->ahead);
+    free(take_ptr(p->ahead));
+    p->laid = 0;
+}
+
+void ahead_done(struct plan *p)
+{
+    ahead_forget(p);
+    vec_foreach (&p->heads, h)
+        select_done(&h->where);
+    vec_done(&p->heads);
+}
+
+bool ahead_has(const struct plan *p, const struct job *j)
+{
+    return j->several && has_before(p, j->id, p->heads.len);
+}
+
+size_t ahead_others(const struct plan *p, const struct job *j)
+{
+    size_t own = 0;
+    if (j->several)
+        vec_foreach (&p->heads, h)
+            own += h->id == j->id;
+    return p->heads.len - own;
+}
+
+bool ahead_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
+                       const struct bitset *allowed, struct selection *where)
+{
+    struct timeline t;
+    lay_others(p, &t, j->id, p->heads.len);
+    t.in = in;
+    bool fits = timeline_fits_now(&t, j, allowed, where);
+    timeline_done(&t);
+    return fits;
+}
+
+void ahead_remove(struct plan *p, const struct job *j)
+{
+    if (!ahead_has(p, j))
+        return;
+    ahead_forget(p);
+    size_t left = 0;
+    vec_foreach (&p->heads, h) {
+        if (h->id == j->id)
+            select_done(&h->where);
+        else
+            p->heads.data[left++] = *h;
+    }
+    p->heads.len = left;
+    p->gave_up = true;
+}
+
+/* The last moment before 'until' at which somebody's place begins; INT64_MIN: none. */
+static int64_t place_before(const struct plan *p, int64_t until)
+{
+    int64_t last = INT64_MIN;
+    if (p->shadow)
+        return p->shadow->at_sec < until ? p->shadow->at_sec : last;
+    vec_foreach (&p->heads, h)
+        if (h->placed && h->where.shares.len && h->at_sec < until && h->at_sec > last)
+            last = h->at_sec;
+    return last;
+}
+
+/* What others keep begins at few moments, and less of it is touched the sooner it is over: so one
+ * of these moments is the end of the longest limit. */
+int64_t ahead_shorten(struct plan *p, const struct job *j, const struct resv *in,
+                      const struct bitset *allowed, struct selection *where)
+{
+    struct job shorter = *j;
+    int64_t until = INT64_MAX, limit = 0;
+    if (j->limit_sec < INT64_MAX - p->now_sec)
+        until = p->now_sec + j->limit_sec;
+    while (!limit) {
+        until = place_before(p, until);
+        if (until == INT64_MIN || until - p->now_sec < j->time_min_sec)
+            break;
+        select_clear(where);
+        shorter.limit_sec = until - p->now_sec;
+        const struct free_view *view =
+            resv_view(p->resv, &shorter, in, p->now_sec, &p->cluster->pool.now);
+        if (select_nodes(p->cluster, &shorter, allowed, view, where) == 0 &&
+            plan_leaves_room(p, &shorter, in, allowed, where))
+            limit = shorter.limit_sec;
+    }
+    return limit;
+}
+
+bool ahead_is_known(const struct plan *p, const struct job *j, int64_t *start_at)
+{
+    struct plan_note note = plan_note(p, j);
+    *start_at = note.start_at;
+    return !p->afresh && note.has_start && (note.start_at == 0 || note.start_at > p->now_sec);
+}
+
+int64_t ahead_earliest(const struct plan *p, const struct job *j, int64_t found)
+{
+    const struct several *s = j->several;
+    int64_t first = found;
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        struct plan_note note = plan_note_read_in(p->notes, p->cluster, j, s->of[i].part);
+        if (s->of[i].part != j->part && note.has_start && note.start_at &&
+            (!first || note.start_at < first))
+            first = note.start_at;
+    }
+    return first;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/alike.h"
+
+#include "sched/resv/resv.h"
+
+#define ROOM_LEAST 256
+
+static bool same_set(const struct bitset *a, const struct bitset *b)
+{
+    return a == b || (a && b && bitset_equal(a, b));
+}
+
+static bool same_sizes(const struct idset *a, const struct idset *b)
+{
+    if (!a || !b)
+        return a == b;
+    return a->runs.len == b->runs.len &&
+           memcmp(a->runs.data, b->runs.data, a->runs.len * sizeof *a->runs.data) == 0;
+}
+
+bool alike_covers(const struct job *a, const struct job *b)
+{
+    const struct request *x = &a->want, *y = &b->want;
+    return a->part == b->part && x->min_nodes == y->min_nodes && x->max_nodes == y->max_nodes &&
+           x->tasks == y->tasks && x->cpus_per_task == y->cpus_per_task &&
+           x->ntasks_per_node == y->ntasks_per_node && x->min_cpus == y->min_cpus &&
+           x->mem_node_mib == y->mem_node_mib && x->mem_cpu_mib == y->mem_cpu_mib &&
+           x->tmp_mib == y->tmp_mib && x->exclusive == y->exclusive && x->shared == y->shared &&
+           x->tasks_given == y->tasks_given && x->contiguous == y->contiguous &&
+           x->pack == y->pack && x->overcommit == y->overcommit && !x->switches && !y->switches &&
+           x->spread == y->spread && a->limit_sec >= b->limit_sec &&
+           x->user_alone == y->user_alone && (!x->user_alone || a->uid == b->uid) &&
+           x->sockets == y->sockets && x->cores == y->cores && x->threads == y->threads &&
+           x->tasks_per_socket == y->tasks_per_socket && x->tasks_per_core == y->tasks_per_core &&
+           x->spec == y->spec && x->spec_in_threads == y->spec_in_threads &&
+           x->cpus_per_gpu == y->cpus_per_gpu && x->mem_gpu_mib == y->mem_gpu_mib &&
+           gres_wants_equal(&x->gres, &y->gres) && x->gres_binding == y->gres_binding &&
+           str_eq(x->features, y->features) && str_eq(x->prefer, y->prefer) &&
+           x->good_nodes == y->good_nodes && same_sizes(x->sizes, y->sizes) &&
+           same_set(x->req, y->req) && same_set(x->exc, y->exc) && resv_same_places(a, b);
+}
+
+/* Of numbers that differ between most requests; equal for those that cover each other. */
+static uint64_t mix(uint64_t hash, uint64_t with)
+{
+    hash = (hash ^ with) * UINT64_C(0x9e3779b97f4a7c15);
+    return hash ^ hash >> 32;
+}
+
+static uint64_t hash_of(const struct job *j, bool of_user)
+{
+    const struct request *r = &j->want;
+    uint64_t hash = mix((uint64_t)r->min_nodes << 32 | r->max_nodes, r->tasks);
+    hash = mix(hash, (uint64_t)r->cpus_per_task << 32 | r->ntasks_per_node);
+    hash = mix(hash, (uint64_t)r->min_cpus << 32 | r->exclusive);
+    hash = mix(mix(hash, r->mem_node_mib), r->mem_cpu_mib);
+    if (r->features)
+        hash = mix(hash, str_hash(r->features));
+    return of_user || r->user_alone ? mix(hash, j->uid) : hash;
+}
+
+static struct alike_entry *find(const struct alike *set, const struct job *j, bool of_user,
+                                uint64_t hash, bool covered)
+{
+    for (uint32_t at = set->room ? set->first[hash & (set->room - 1)] : 0; at;
+         at = set->list.data[at - 1].next) {
+        struct alike_entry *e = &set->list.data[at - 1];
+        const struct job *a = covered ? e->job : j, *b = covered ? j : e->job;
+        if (e->hash == hash && alike_covers(a, b) && (!of_user || a->uid == b->uid))
+            return e;
+    }
+    return NULL;
+}
+
+bool alike_has(const struct alike *set, const struct job *j, bool of_user)
+{
+    return set->list.len && find(set, j, of_user, hash_of(j, of_user), false);
+}
+
+static void link_entry(struct alike *set, size_t at)
+{
+    struct alike_entry *e = &set->list.data[at];
+    uint32_t *first = &set->first[e->hash & (set->room - 1)];
+    e->next = *first;
+    *first = (uint32_t)at + 1;
+}
+
+static void grow(struct alike *set)
+{
+    set->room = set->room ? set->room * 2 : ROOM_LEAST;
+    free(set->first);
+    set->first = mem_new_array(uint32_t, set->room);
+    for (size_t i = 0; i < set->list.len; i++)
+        link_entry(set, i);
+}
+
+void alike_add(struct alike *set, const struct job *j, bool of_user)
+{
+    uint64_t hash = hash_of(j, of_user);
+    struct alike_entry *e = find(set, j, of_user, hash, true);
+    if (e) {
+        e->job = j;
+        return;
+    }
+    if (set->list.len == set->room)
+        grow(set);
+    vec_push(&set->list, ((struct alike_entry){.job = j, .hash = hash}));
+    link_entry(set, set->list.len - 1);
+}
+
+void alike_clear(struct alike *set)
+{
+    vec_clear(&set->list);
+    if (set->room)
+        memset(set->first, 0, set->room * sizeof *set->first);
+}
+
+void alike_done(struct alike *set)
+{
+    vec_done(&set->list);
+    free(set->first);
+    *set = (struct alike){0};
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/alike.h"
+
+#include "sched/sched_test_util.h"
+
+#define MANY 2000
+
+static const char conf[] = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+                           "NodeName=n[1-4] CPUs=64 RealMemory=10000 Feature=a,b\n"
+                           "PartitionName=p Nodes=ALL Default=YES\nPartitionName=q Nodes=ALL\n";
+
+static struct job *job(struct cluster *c, uint32_t id, const char *words, int64_t limit_sec,
+                       uint32_t uid)
+{
+    struct job *j = test_job(c, id, words);
+    j->limit_sec = limit_sec;
+    j->uid = uid;
+    return j;
+}
+
+static void covers(void **state)
+{
+    static const struct {
+        const char *a, *b;
+        int64_t a_limit, b_limit;
+        bool does;
+    } cases[] = {
+        {"", "", 60, 60, true},
+        {"", "", 61, 60, true},
+        {"", "", 59, 60, false},
+        {"N=1-4 sizes=1,4", "N=1-4 sizes=1,4", 60, 60, true},
+        {"N=1-4 sizes=1,4", "N=1-4 sizes=1,2,4", 60, 60, false},
+        {"N=1-4 sizes=1,4", "N=1-4", 60, 60, false},
+        {"n=2", "n=3", 60, 60, false},
+        {"n=2", "n=2", 60, 60, true},
+        {"C=a", "", 60, 60, false},
+        {"C=a", "C=b", 60, 60, false},
+        {"C=a", "C=a", 60, 60, true},
+        {"w=n1", "", 60, 60, false},
+        {"w=n1", "w=n1", 60, 60, true},
+    };
+    struct cluster *c = test_cluster(conf);
+
+    for (uint32_t i = 0; i < COUNT(cases); i++) {
+        struct job *a = job(c, 2 * i + 1, cases[i].a, cases[i].a_limit, 1);
+        struct job *b = job(c, 2 * i + 2, cases[i].b, cases[i].b_limit, 1);
+        struct alike set = {0};
+        assert_int_equal(alike_covers(a, b), cases[i].does);
+        assert_false(alike_has(&set, a, false));
+        alike_add(&set, b, false);
+        assert_true(alike_has(&set, b, false));
+        assert_int_equal(alike_has(&set, a, false), cases[i].does);
+        alike_clear(&set);
+        assert_false(alike_has(&set, b, false));
+        alike_done(&set);
+    }
+    test_cluster_free(c);
+}
+
+/* The shortest of a shape stands for all of it. */
+static void one_of_a_shape(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct alike set = {0};
+
+    for (uint32_t i = 0; i < 100; i++) {
+        struct job *j = job(c, i + 1, "n=3", 1000 - i, 1);
+        assert_false(alike_has(&set, j, false));
+        alike_add(&set, j, false);
+        assert_int_equal(set.list.len, 1);
+    }
+    assert_true(alike_has(&set, job(c, 200, "n=3", 901, 1), false));
+    assert_false(alike_has(&set, job(c, 201, "n=3", 900, 1), false));
+    alike_done(&set);
+    test_cluster_free(c);
+}
+
+static void of_a_user(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct alike set = {0};
+
+    alike_add(&set, job(c, 1, "n=3", 60, 1), true);
+    assert_true(alike_has(&set, job(c, 2, "n=3", 60, 1), true));
+    assert_false(alike_has(&set, job(c, 3, "n=3", 60, 2), true));
+    alike_done(&set);
+    test_cluster_free(c);
+}
+
+/* As if each had been held against all before it. */
+static void many(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct alike set = {0};
+    struct job *jobs[MANY];
+    uint64_t chance = 5;
+
+    for (uint32_t i = 0; i < MANY; i++) {
+        char words[32];
+        bool known = false;
+        snprintf(words, sizeof words, "n=%u", test_between(&chance, 1, 600));
+        jobs[i] = job(c, i + 1, words, test_between(&chance, 1, 50), 1);
+        jobs[i]->part = c->parts.data[test_between(&chance, 0, 1)];
+        for (uint32_t k = 0; k < i; k++)
+            known = known || alike_covers(jobs[i], jobs[k]);
+        assert_int_equal(alike_has(&set, jobs[i], false), known);
+        if (!known)
+            alike_add(&set, jobs[i], false);
+    }
+    alike_done(&set);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(covers),
+        cmocka_unit_test(one_of_a_shape),
+        cmocka_unit_test(of_a_user),
+        cmocka_unit_test(many),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

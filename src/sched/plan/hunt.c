@@ -1,0 +1,490 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/hunt.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/plan/preempt.h"
+#include "sched/resv/resv.h"
+#include "sched/select/select.h"
+
+#define LEAVING_SEC 60 /* beyond KillWait: who takes longer to end may never do */
+#define SPARED_MOST 64 /* of those that were found, so many are tried without */
+#define IDEAL_MOST 64  /* of those who are alone enough, so many youngest are looked at */
+#define FEW 3          /* while so many do that have their share, or three times as many, */
+#define FEW_MOST 9     /* nobody is looked at who has less */
+#define SINGLES_MOST 8 /* of those that come first, so many are tried alone */
+#define TRY_WORK 200   /* besides the nodes that are looked at */
+#define GATHER_WORK 2  /* for each job that runs, in looks at a node */
+
+struct prey {
+    const struct job *job;
+    int64_t tier, start_at;
+    uint32_t priority;
+    uint64_t useful; /* CPUs that are there for the other job when it has gone */
+    uint32_t cpus;   /* that it began with */
+    bool spared;
+};
+
+struct hunt {
+    struct plan *p;
+    const struct cluster *c;
+    const struct job *j;
+    const struct bitset *allowed;
+    struct free_view view; /* what is free when some have gone */
+    struct unit_use **use; /* by node: what view.use holds of its own */
+    uint32_t *gone;        /* by node: so many of its jobs have */
+    VEC(uint32_t) touched; /* nodes where the view is not the present; of all others, */
+    struct bitset *useful; /* those where a task of the job fits; NULL: not looked at */
+    VEC(const struct job *) leaving;
+    VEC(struct prey) prey;
+    size_t seen, ideal; /* of those that run, the youngest first; and good ones among them */
+    uint32_t
+        least_cpus;  /* who has less is passed by, as is who is not of the lowest tier; 0: none */
+    int64_t look_at; /* somebody may be chosen only from then on; 0: nobody */
+};
+
+/* --- what would be free ------------------------------------------------------------------------
+ */
+
+static void hunt_init(struct hunt *h, struct plan *p, const struct job *j,
+                      const struct bitset *allowed)
+{
+    size_t n = p->cluster->nodes.len;
+    *h = (struct hunt){.p = p, .c = p->cluster, .j = j, .allowed = allowed};
+    pool_view_copy(&h->view, &p->cluster->pool.now, n, p->cluster->pool.gres_kinds);
+    h->view.present = true; /* its own partition's jobs stay */
+    h->use = mem_new_array(struct unit_use *, n + 1);
+    h->gone = mem_new_array(uint32_t, n + 1);
+}
+
+static void reset(struct hunt *h)
+{
+    const struct free_view *now = &h->c->pool.now;
+    size_t kinds = h->c->pool.gres_kinds;
+    vec_foreach (&h->touched, node) {
+        uint32_t i = *node;
+        h->view.units[i] = now->units[i];
+        h->view.mem_mib[i] = now->mem_mib[i];
+        h->view.whole[i] = now->whole[i];
+        h->view.users[i] = now->users[i];
+        h->view.use[i] = now->use[i];
+        if (kinds)
+            memcpy(h->view.gres + i * kinds, now->gres + i * kinds, kinds * sizeof *now->gres);
+        free(take_ptr(h->use[i]));
+        h->gone[i] = 0;
+    }
+    vec_clear(&h->touched);
+}
+
+static void hunt_done(struct hunt *h)
+{
+    reset(h);
+    vec_done(&h->touched);
+    vec_done(&h->leaving);
+    vec_done(&h->prey);
+    bitset_free(h->useful);
+    pool_view_done(&h->view);
+    free(h->use);
+    free(h->gone);
+}
+
+/* A unit that several jobs have is free when the last of them has gone. */
+static uint32_t units_of(struct hunt *h, const struct node *n, const struct alloc_node *a)
+{
+    uint32_t freed = 0;
+    struct unit_use **use = &h->use[n->index];
+    if (!n->use)
+        return a->units;
+    if (!*use)
+        *use =
+            memcpy(mem_new_array(struct unit_use, n->units + 1), n->use, n->units * sizeof(**use));
+    h->view.use[n->index] = *use;
+    bitset_foreach (a->busy, i)
+        freed += --(*use)[i].jobs == 0;
+    return freed;
+}
+
+/* Whether its memory and devices stay its own when it has made room. */
+static bool keeps(const struct hunt *h, const struct job *v)
+{
+    bool halts = v->state == PB__JOB_STATE__RUNNING && !attempt_of(v)->preempted_at && v->part &&
+                 preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND;
+    return v->state == PB__JOB_STATE__SUSPENDED || halts;
+}
+
+/* Of a node that was a job's alone: what suspended jobs have of it is theirs. */
+static void free_gres(const struct node *n, uint64_t *gres)
+{
+    vec_foreach (&n->gres, s)
+        gres[s->kind] = gres_left(s);
+}
+
+static void give_back(struct hunt *h, const struct job *v, const struct alloc_node *a)
+{
+    const struct node *n = h->c->nodes.data[a->node];
+    bool alone = v->want.exclusive && !v->want.shared && !a->parked;
+    uint64_t *gres = h->view.gres + a->node * h->c->pool.gres_kinds;
+    vec_push(&h->touched, a->node);
+    if (alone)
+        h->view.units[a->node] = n->units;
+    else if (!a->parked)
+        h->view.units[a->node] += units_of(h, n, a);
+    if (!a->parked || attempt_of(v)->completing)
+        h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];
+    if (alone)
+        free_gres(n, gres);
+    if (keeps(h, v))
+        return;
+    h->view.mem_mib[a->node] += (int64_t)a->mem_mib;
+    vec_foreach (&a->gres, held)
+        gres[held->kind] += held->count;
+    if (h->view.whole[a->node] && !n->parked)
+        h->view.users[a->node] = (struct node_users){0};
+}
+
+static void give_back_all(struct hunt *h, const struct job *v)
+{
+    vec_foreach (&attempt_of(v)->alloc, a)
+        if (!a->released && bitset_test(h->allowed, a->node))
+            give_back(h, v, a);
+}
+
+/* Nodes that it may have and where a task fits as it is. Most of a full cluster has nothing to give
+ * in any of the many tries, but for the nodes of those who are to go. */
+static struct bitset *useful_nodes(const struct hunt *h)
+{
+    const struct pool *pool = &h->c->pool;
+    struct bitset *set = bitset_dup(h->allowed);
+    h->p->work += h->c->nodes.len;
+    if (!h->j->want.shared)
+        bitset_and(set, pool->spare.open);
+    bitset_foreach (set, i) {
+        uint32_t node = (uint32_t)i;
+        struct select_room room = select_room_of(h->c, h->j, &pool->now, node, h->j->want.shared);
+        if (!select_tasks_fit(h->c, h->j, &pool->kinds.data[pool->kind[node]], &room, NULL))
+            bitset_unset(set, node);
+    }
+    return set;
+}
+
+/* Whether it fits when those that leave have left, and the first ones of the prey that are not
+ * spared. */
+static bool fits_without(struct hunt *h, size_t count, struct selection *where)
+{
+    reset(h);
+    vec_foreach (&h->leaving, v)
+        give_back_all(h, *v);
+    for (size_t i = 0; i < count; i++)
+        if (!h->prey.data[i].spared)
+            give_back_all(h, h->prey.data[i].job);
+    if (!h->useful)
+        h->useful = useful_nodes(h);
+    _cleanup_bitset_ struct bitset *set = bitset_dup(h->useful);
+    vec_foreach (&h->touched, node)
+        bitset_set(set, *node);
+    h->p->work += TRY_WORK + bitset_count(set);
+    select_clear(where);
+    const struct free_view *view =
+        resv_view(h->p->resv, h->j, resv_home(h->j), h->p->now_sec, &h->view);
+    return select_nodes(h->c, h->j, set, view, where) == 0;
+}
+
+/* --- who ---------------------------------------------------------------------------------------
+ */
+
+static bool is_on(const struct job *v, const struct bitset *nodes)
+{
+    vec_foreach (&attempt_of(v)->alloc, a)
+        if (!a->released && bitset_test(nodes, a->node))
+            return true;
+    return false;
+}
+
+/* It is on its way out, and will be gone soon. */
+static bool leaves(const struct hunt *h, const struct job *v)
+{
+    if (attempt_of(v)->completing)
+        return h->p->now_sec - attempt_of(v)->end_at <= h->c->conf->kill_wait_sec + LEAVING_SEC;
+    if (v->state == PB__JOB_STATE__RUNNING)
+        return attempt_of(v)->preempted_at != 0;
+    vec_foreach (&attempt_of(v)->alloc, a)
+        if (!a->released && !a->parked)
+            return true;
+    return false;
+}
+
+static bool is_exempt(struct hunt *h, const struct job *v)
+{
+    int64_t exempt = h->c->conf->preempt_exempt_time_sec;
+    int64_t from = attempt_of(v)->start_at + attempt_of(v)->suspended_sec + exempt;
+    if (exempt <= 0 || preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND || from <= h->p->now_sec)
+        return false;
+    if (!h->look_at || from < h->look_at)
+        h->look_at = from;
+    return true;
+}
+
+static bool is_prey(struct hunt *h, const struct job *v)
+{
+    if (v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
+        preempt_tier(v) >= preempt_tier(h->j) || preempt_mode_in(h->p, v->part) == PREEMPT_OFF)
+        return false;
+    if (attempt_of(v)->configuring && preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND)
+        return false;
+    return v->priority < h->p->exempt_priority && is_on(v, h->allowed) && !is_exempt(h, v);
+}
+
+/* What its nodes have for the other job when it has gone; no more than that one wants. */
+static void weigh(const struct hunt *h, struct prey *prey)
+{
+    const struct request *r = &h->j->want;
+    uint64_t want = (uint64_t)r->tasks * r->cpus_per_task;
+    for (size_t i = 0;
+         i < attempt_of(prey->job)->alloc.len && (r->exclusive || prey->useful < want); i++) {
+        const struct alloc_node *a = &attempt_of(prey->job)->alloc.data[i];
+        const struct pool *pool = &h->c->pool;
+        if (!a->released && bitset_test(h->allowed, a->node))
+            prey->useful += a->cpus + (uint64_t)pool->now.units[a->node] *
+                                          pool->kinds.data[pool->kind[a->node]].cpus_per_unit;
+    }
+    if (prey->useful > want && !r->exclusive)
+        prey->useful = want;
+}
+
+/* Alone enough, as far as can be seen, and of the lowest tier. */
+static bool is_ideal(const struct hunt *h, const struct prey *prey)
+{
+    const struct request *r = &h->j->want;
+    bool enough = r->exclusive ? attempt_of(prey->job)->alloc.len >= r->min_nodes
+                               : prey->useful >= (uint64_t)r->tasks * r->cpus_per_task;
+    return enough && prey->tier == h->p->prey_tier;
+}
+
+static void consider(struct hunt *h, const struct job *v, uint32_t cpus)
+{
+    if (!is_prey(h, v))
+        return;
+    struct prey prey = {.job = v,
+                        .tier = preempt_tier(v),
+                        .start_at = attempt_of(v)->start_at,
+                        .priority = v->priority,
+                        .cpus = cpus};
+    weigh(h, &prey);
+    h->ideal += is_ideal(h, &prey);
+    vec_push(&h->prey, prey);
+}
+
+/* Who leaves: those that have ended come first among those that hold nodes. */
+static void gather_leaving(struct hunt *h)
+{
+    struct order_link *l = order_first(&h->c->ends);
+    for (; l && l->key <= h->p->now_sec; l = order_next(l)) {
+        const struct job *v = job_of_end(l);
+        if (leaves(h, v))
+            vec_push(&h->leaving, v);
+        h->p->work += GATHER_WORK;
+    }
+    vec_foreach (&h->c->yielded, id) {
+        const struct job *v = cluster_find_job(h->c, *id);
+        if (v && leaves(h, v))
+            vec_push(&h->leaving, v);
+        h->p->work += GATHER_WORK;
+    }
+}
+
+/* From the youngest on, until there are enough to choose from. */
+static void gather(struct hunt *h, size_t ideal)
+{
+    const struct begun *begun = &h->c->begun;
+    for (; h->seen < begun->list.len && h->ideal < ideal; h->seen++) {
+        const struct begun_job *b = &begun->list.data[begun->list.len - 1 - h->seen];
+        if (b->cpus < h->least_cpus)
+            continue;
+        const struct job *v = begun_job(h->c, b);
+        h->p->work += GATHER_WORK;
+        if (v && (!h->least_cpus || preempt_tier(v) == h->p->prey_tier))
+            consider(h, v, b->cpus);
+    }
+}
+
+/* Those of whom so many would do come before all others of the lowest tier, in the order that is to
+ * be kept when nothing else is asked for: who has less than a share of these CPUs is not looked at
+ * as long as they do. */
+static uint32_t share_of(const struct hunt *h, uint32_t few)
+{
+    const struct request *r = &h->j->want;
+    const struct conf *conf = h->c->conf;
+    uint64_t want = r->exclusive ? r->min_nodes : (uint64_t)r->tasks * r->cpus_per_task;
+    if (few > FEW_MOST || preempt_has(conf, "strict_order") || preempt_has(conf, "youngest_first"))
+        return 0;
+    return want / few < UINT32_MAX ? (uint32_t)(want / few) : UINT32_MAX;
+}
+
+static int by_tier(const struct prey *x, const struct prey *y)
+{
+    return (x->tier > y->tier) - (x->tier < y->tier);
+}
+
+static int by_youth(const struct prey *x, const struct prey *y)
+{
+    if (x->start_at != y->start_at)
+        return x->start_at > y->start_at ? -1 : 1;
+    return x->job->id > y->job->id ? -1 : x->job->id < y->job->id;
+}
+
+/* In a tier the most useful ones, so that few are needed; of those the ones that lose least, and
+ * then the youngest. */
+static int most_useful(const void *a, const void *b)
+{
+    const struct prey *x = a, *y = b;
+    if (by_tier(x, y))
+        return by_tier(x, y);
+    if (x->useful != y->useful)
+        return x->useful > y->useful ? -1 : 1;
+    if (x->cpus != y->cpus)
+        return x->cpus < y->cpus ? -1 : 1;
+    return by_youth(x, y);
+}
+
+static int youngest(const void *a, const void *b)
+{
+    return by_tier(a, b) ? by_tier(a, b) : by_youth(a, b);
+}
+
+static int least_priority(const void *a, const void *b)
+{
+    const struct prey *x = a, *y = b;
+    if (by_tier(x, y))
+        return by_tier(x, y);
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? -1 : 1;
+    return by_youth(x, y);
+}
+
+static void sort_prey(struct hunt *h)
+{
+    const struct conf *conf = h->c->conf;
+    bool strict = preempt_has(conf, "strict_order"), young = preempt_has(conf, "youngest_first");
+    qsort(h->prey.data, h->prey.len, sizeof(h->prey.data[0]),
+          strict  ? least_priority
+          : young ? youngest
+                  : most_useful);
+}
+
+/* So many of the first ones are enough, 0: all are not: the number doubles, and the last step is
+ * halved. */
+static size_t enough(struct hunt *h, struct selection *where)
+{
+    size_t low = 1, high = 1;
+    while (!fits_without(h, high, where)) {
+        if (high == h->prey.len)
+            return 0;
+        low = high + 1;
+        high = high * 2 < h->prey.len ? high * 2 : h->prey.len;
+    }
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (fits_without(h, middle, where))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return high;
+}
+
+/* Where several would do, perhaps one of the first does, too: then it is put before them. */
+static size_t one_or(struct hunt *h, size_t count, struct selection *where)
+{
+    struct prey first = h->prey.data[0];
+    for (size_t i = 1; count > 1 && i < h->prey.len && i < SINGLES_MOST; i++) {
+        h->prey.data[0] = h->prey.data[i];
+        if (fits_without(h, 1, where)) {
+            h->prey.data[i] = first;
+            return 1;
+        }
+    }
+    h->prey.data[0] = first;
+    return count;
+}
+
+/* Those that are not needed go on, the last chosen ones first. */
+static void spare(struct hunt *h, size_t count, struct selection *where)
+{
+    _cleanup_bitset_ struct bitset *nodes = bitset_new(h->c->nodes.len);
+    unsigned tries = 0;
+    fits_without(h, count, where);
+    if (count == 1) {
+        vec_push(&h->p->victims, h->prey.data[0].job->id);
+        return;
+    }
+    vec_foreach (&where->shares, share)
+        bitset_set(nodes, share->node);
+    for (size_t i = 0; i < count; i++)
+        h->prey.data[i].spared = !is_on(h->prey.data[i].job, nodes);
+    for (size_t i = count; i-- > 0;) {
+        struct prey *prey = &h->prey.data[i];
+        if (prey->spared || tries++ >= SPARED_MOST)
+            continue;
+        prey->spared = true;
+        prey->spared = fits_without(h, count, where);
+    }
+    fits_without(h, count, where);
+    for (size_t i = 0; i < count; i++)
+        if (!h->prey.data[i].spared)
+            vec_push(&h->p->victims, h->prey.data[i].job->id);
+}
+
+/* Those of the prey that are chosen; 0: all of it is not enough. */
+static size_t choose(struct hunt *h, struct selection *where)
+{
+    if (!h->prey.len)
+        return 0;
+    sort_prey(h);
+    size_t count = enough(h, where);
+    return count > 1 ? one_or(h, count, where) : count;
+}
+
+static size_t choose_among(struct hunt *h, size_t ideal, struct selection *where)
+{
+    h->seen = h->ideal = 0;
+    vec_clear(&h->prey);
+    gather(h, ideal);
+    return choose(h, where);
+}
+
+static bool find(struct hunt *h, struct selection *where)
+{
+    const struct job *j = h->j;
+    bool known = plan_note(h->p, j).unfit;
+    h->p->work += h->c->nodes.len;
+    if (!known &&
+        fits_without(h, 0, where)) /* nobody has left in it yet: something else keeps it */
+        return false;
+    gather_leaving(h);
+    if (h->leaving.len && fits_without(h, 0, where))
+        return true;
+    size_t count = 0;
+    for (uint32_t few = FEW; !count; few *= FEW) {
+        h->least_cpus = share_of(h, few);
+        count = choose_among(h, IDEAL_MOST, where);
+        if (!h->least_cpus)
+            break;
+    }
+    if (!count && h->seen < h->c->begun.list.len)
+        count = choose_among(h, SIZE_MAX, where);
+    if (count)
+        spare(h, count, where);
+    return count;
+}
+
+bool hunt(struct plan *p, const struct job *j, const struct bitset *allowed,
+          struct selection *where, int64_t *look_at)
+{
+    struct hunt h;
+    hunt_init(&h, p, j, allowed);
+    bool found = find(&h, where);
+    *look_at = found ? 0 : h.look_at;
+    hunt_done(&h);
+    return found;
+}

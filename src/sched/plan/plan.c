@@ -1,0 +1,573 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "sched/plan/ahead.h"
+#include "sched/plan/depth.h"
+#include "sched/plan/gate.h"
+#include "sched/plan/preempt.h"
+#include "sched/plan/shadow.h"
+#include "sched/plan/timeline.h"
+#include "sched/resv/resv.h"
+#include "sched/select/select.h"
+
+#define LOOK_WORK 100 /* of a job, in looks at a node */
+
+static void add_part(struct plan *p, const struct part *part)
+{
+    if (part->conf.state == CONF_PART_DOWN || part->conf.state == CONF_PART_INACTIVE ||
+        !part->queue.count)
+        return;
+    vec_push(&p->order, part);
+    for (size_t i = p->order.len - 1;
+         i > 0 && p->order.data[i - 1]->conf.priority_tier < part->conf.priority_tier; i--) {
+        p->order.data[i] = p->order.data[i - 1];
+        p->order.data[i - 1] = part;
+    }
+}
+
+static void enter_part(struct plan *p)
+{
+    p->blocked = false;
+    p->at = (struct order_place){0};
+    p->again = 0;
+    depth_enter_part(p);
+}
+
+void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *notes, int64_t now_sec,
+                bool backfill)
+{
+    *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
+    p->notes = notes ? notes : &p->own_notes;
+    p->returned = c->pool.returned;
+    p->resv = mem_new(struct resv_plan);
+    resv_plan_init(p->resv, c, now_sec);
+    vec_foreach (&c->parts, part)
+        add_part(p, *part);
+    preempt_begin(p);
+    enter_part(p);
+}
+
+void plan_resume(struct plan *p, int64_t now_sec)
+{
+    p->now_sec = now_sec;
+    alike_clear(&p->failed); /* they may be gone */
+    free(take_ptr(p->changed));
+    resv_plan_resume(p->resv, now_sec);
+    vec_clear(&p->no_prey);
+    if (p->ahead)
+        p->ahead->now_sec = now_sec;
+}
+
+void plan_end(struct plan *p)
+{
+    ahead_done(p);
+    depth_done(p);
+    resv_plan_done(p->resv);
+    free(p->resv);
+    vec_done(&p->order);
+    alike_done(&p->failed);
+    vec_done(&p->claims.list);
+    preempt_end(p);
+    plan_notes_done(&p->own_notes);
+    free(p->view);
+    free(p->changed);
+}
+
+struct plan_note plan_note(const struct plan *p, const struct job *j)
+{
+    return p->asks ? (struct plan_note){0} : plan_note_read(p->notes, p->cluster, j);
+}
+
+struct plan_note *plan_note_change(struct plan *p, const struct job *j)
+{
+    assert(!p->asks);
+    return plan_note_write(p->notes, p->cluster, j);
+}
+
+static bool has_failed(const struct plan *p, const struct job *j)
+{
+    if (j->time_min_sec) /* it may be shorter than the other one */
+        return false;
+    return alike_has(&p->failed, j, p->cluster->pool.locked);
+}
+
+struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in)
+{
+    struct bitset *set = select_candidates(p->cluster, j);
+    bitset_and(set, p->cluster->pool.usable);
+    resv_restrict(in, set);
+    if (p->kept)
+        bitset_andnot(set, p->kept);
+    return set;
+}
+
+struct spare_need plan_need(const struct job *j)
+{
+    const struct request *r = &j->want;
+    const struct conf_part *p = &j->part->conf;
+    return (struct spare_need){.nodes = r->min_nodes > p->min_nodes ? r->min_nodes : p->min_nodes,
+                               .tasks = r->tasks,
+                               .max_nodes =
+                                   r->max_nodes < p->max_nodes ? r->max_nodes : p->max_nodes,
+                               .cpus = r->cpus_per_task,
+                               .node_cpus = r->min_cpus,
+                               .tasks_per_node = r->ntasks_per_node,
+                               .whole = r->exclusive};
+}
+
+static bool can_shorten(const struct job *j)
+{
+    return j->time_min_sec && j->time_min_sec < j->limit_sec;
+}
+
+/* Without a look at the nodes: false, it fits on no choice of them. */
+static bool might_fit(const struct plan *p, const struct job *j)
+{
+    struct spare_need need = plan_need(j);
+    return j->want.shared || j->want.overcommit || resv_might_fit(p->resv, j, &need);
+}
+
+/* The same of those that have a place before it. */
+static bool might_leave_room(struct plan *p, const struct job *j)
+{
+    ahead_look(p);
+    if (!p->shadow || !shadow_serves(p->cluster, j))
+        return true;
+    if (!can_shorten(j))
+        return shadow_might_fit(p->shadow, j, p->now_sec);
+    struct job shortest = *j;
+    shortest.limit_sec = j->time_min_sec;
+    return shadow_might_fit(p->shadow, &shortest, p->now_sec);
+}
+
+bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
+                      const struct bitset *allowed, struct selection *where)
+{
+    if (!ahead_others(p, j))
+        return true;
+    ahead_look(p);
+    if (p->shadow && shadow_serves(p->cluster, j)) {
+        bool fits = shadow_fits_now(p->shadow, j, in, allowed, p->now_sec, where);
+        if (fits && !p->asks)
+            shadow_start(p->shadow, j, where, p->now_sec);
+        return fits;
+    }
+    ahead_lay_out(p);
+    if (ahead_has(p, j))
+        return ahead_leaves_room(p, j, in, allowed, where);
+    p->ahead->in = in;
+    if (!timeline_fits_now(p->ahead, j, allowed, where))
+        return false;
+    if (!p->asks)
+        timeline_start(p->ahead, j, where);
+    return true;
+}
+
+/* One that asked for few switches and could have more has waited for them long enough. Until then
+ * it is looked at in each pass. The rest of the look is at p->changed, which knows of it. */
+static bool has_waited_for_switches(struct plan *p, const struct job *j,
+                                    const struct bitset *allowed, const struct free_view *view,
+                                    struct decision *d)
+{
+    if (!j->want.switches || j->switches_waived || !select_topo(p->cluster, j))
+        return false;
+    struct job any = *j;
+    any.switches_waived = true;
+    bool fits = select_nodes(p->cluster, &any, allowed, view, &d->where) == 0;
+    bool new = !d->switches_since || d->switches_since > p->now_sec; /* the clock was set back */
+    if (fits && new)
+        d->switches_since = p->now_sec;
+    any.switches_since = d->switches_since;
+    any.switches_waived = false;
+    any.switches_waived = fits && p->now_sec >= plan_switches_until(p->cluster, &any);
+    d->switches_waived = any.switches_waived;
+    if (!any.switches_waived)
+        select_clear(&d->where);
+    if (fits) {
+        p->changed = p->changed ? p->changed : mem_new(struct job_copy);
+        p->changed->job = any;
+    }
+    return any.switches_waived;
+}
+
+int64_t plan_switches_wait(const struct cluster *c, const struct job *j)
+{
+    int64_t most = c->conf->sched.max_switch_wait, asked = j->want.switches_sec;
+    return asked < most ? asked : most;
+}
+
+int64_t plan_switches_until(const struct cluster *c, const struct job *j)
+{
+    if (!j->switches_since || j->switches_waived)
+        return 0;
+    return j->switches_since + plan_switches_wait(c, j);
+}
+
+/* Whether it fits there now, whatever is planned for others. */
+static bool fits_in(struct plan *p, const struct job *j, const struct resv *in,
+                    struct bitset *allowed, struct decision *d)
+{
+    p->work += p->cluster->nodes.len;
+    if (!j->want.shared)
+        bitset_and(allowed, p->cluster->pool.spare.open);
+    if (!resv_narrow(p->resv, j, in, p->now_sec, allowed))
+        return false;
+    const struct free_view *view = resv_view(p->resv, j, in, p->now_sec, &p->cluster->pool.now);
+    return select_nodes(p->cluster, j, allowed, view, &d->where) == 0 ||
+           has_waited_for_switches(p, j, allowed, view, d);
+}
+
+/* Whether it fits now, and would be over before what it takes is needed by a job before it. */
+static bool can_start(struct plan *p, const struct job *j, struct decision *d)
+{
+    const struct resv *in;
+    bool fits = false;
+    if (plan_note(p, j).unfit)
+        return false;
+    bool might = might_fit(p, j);
+    if (might && ahead_others(p, j) && !might_leave_room(p, j))
+        return false;
+    for (size_t i = 0; might && resv_place(j, i, &in); i++) {
+        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
+        bool licensed = license_may_start(&p->claims, p->cluster, j, in, p->now_sec);
+        fits = fits || !licensed;
+        if (!licensed || !fits_in(p, j, in, allowed, d))
+            continue;
+        fits = true;
+        d->in = in;
+        j = p->changed ? &p->changed->job : j;
+        if (plan_leaves_room(p, j, in, allowed, &d->where))
+            return true;
+        if (can_shorten(j))
+            d->limit_sec = ahead_shorten(p, j, in, allowed, &d->where);
+        if (d->limit_sec)
+            return true;
+        select_clear(&d->where);
+    }
+    if (!fits && !p->asks)
+        plan_note_change(p, j)->unfit = !d->switches_since && !p->kept;
+    return false;
+}
+
+/* What was foreseen for it holds while nothing becomes free before its time. */
+static void reserve(struct plan *p, const struct job *j, struct decision *d)
+{
+    depth_count_place(p, j);
+    vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
+    if (!ahead_is_known(p, j, &d->start_at))
+        d->start_at = ahead_look(p);
+    if (d->start_at && d->start_at < p->head_at)
+        p->head_at = d->start_at;
+}
+
+/* It waits, and has its licences kept: all of them with its place, or those of which it is the
+ * first, and when it is to have these. For nodes that are down it keeps neither. */
+static int64_t keep_licenses(struct plan *p, const struct job *j, bool placed, int64_t start_at)
+{
+    if (start_at)
+        license_keep(&p->claims, p->cluster, j, start_at, &p->work);
+    else if (!placed || !ahead_licensed(p, j))
+        return license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
+    return start_at;
+}
+
+static bool may_have_place(const struct plan *p, const struct job *j, bool first)
+{
+    return p->backfill && !p->asks && depth_is_served(p, j) && depth_has_place(p, j, first);
+}
+
+/* Of a job behind a closed gate: it blocks nobody, and has its nodes kept for when the gate opens.
+ */
+static void keep_place(struct plan *p, const struct job *j, struct decision *d)
+{
+    bool place = may_have_place(p, j, false);
+    if (place)
+        reserve(p, j, d);
+    d->start_at = keep_licenses(p, j, place, d->start_at);
+}
+
+/* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
+static char *say_unavailable(const struct plan *p, const struct job *j)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    struct str text = STR_INIT;
+    bitset_foreach (j->want.req, i)
+        if (!bitset_test(p->cluster->pool.usable, (size_t)i))
+            hostlist_push(list, p->cluster->nodes.data[i]->name);
+    str_puts(&text, "ReqNodeNotAvail, UnavailableNodes:");
+    hostlist_format(list, &text);
+    return str_take(&text);
+}
+
+/* A node that it requires is not usable: so it is, wherever in the queue it is. */
+static bool explain_required(const struct plan *p, const struct job *j, struct decision *d)
+{
+    if (!j->want.req || bitset_contains(p->cluster->pool.usable, j->want.req))
+        return false;
+    d->reason = REASON_REQ_NODE_NOT_AVAIL;
+    d->detail = say_unavailable(p, j);
+    return true;
+}
+
+/* Why the head of a partition waits. True: for a reservation, of which those behind it may know
+ * nothing. */
+static bool explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
+{
+    const struct resv *in = resv_home(j);
+    _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
+    d->reason = REASON_RESOURCES;
+    if (explain_required(p, j, d))
+        return false;
+    if (resv_explain(p->resv, j, set, d))
+        return true;
+    if (select_fits_idle(p->cluster, j, set))
+        return false;
+    if (select_possible(p->cluster, j, NULL) != 0)
+        d->reason = REASON_BAD_CONSTRAINTS;
+    else
+        d->detail = mem_strdup("Nodes required for job are DOWN, DRAINED or reserved for jobs in "
+                               "higher priority partitions");
+    return false;
+}
+
+/* 'j' is 'd->job' as it is in that partition. */
+static void begin_look(struct plan *p, const struct job *j, struct decision *d)
+{
+    *d = (struct decision){.kind = PLAN_WAIT,
+                           .job = d->job,
+                           .part = j->part,
+                           .reason = REASON_PRIORITY,
+                           .switches_since = j->switches_since,
+                           .switches_waived = j->switches_waived,
+                           .preempt_look_at = j->preempt_look_at};
+    free(take_ptr(p->changed));
+    p->changed_of = d->job;
+}
+
+/* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
+ * another one than that before it. */
+static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
+{
+    begin_look(p, j, d);
+    bool keeps_place;
+    enum reason closed = gate_of_start(p, j, &keeps_place);
+    if (closed) {
+        d->reason = closed;
+        if (keeps_place)
+            keep_place(p, j, d);
+        return true;
+    }
+    if (counts && !depth_takes(p, j))
+        return true;
+    bool start = false;
+    bool behind = !p->backfill && resv_is_blocked(p->resv, j);
+    if (!behind && !has_failed(p, j)) {
+        start = can_start(p, j, d);
+        if (!start) {
+            select_done(&d->where);
+            /* In each partition, and by the licences of each reservation, it is another one. */
+            if (!j->several && !(j->want.licenses.list.len && p->cluster->resvs.len))
+                alike_add(&p->failed, j, p->cluster->pool.locked);
+        }
+        j = p->changed ? &p->changed->job : j;
+    }
+    if (start) {
+        ahead_remove(p, j);
+        license_begin(&p->claims, j, d->in, p->now_sec);
+        d->kind = PLAN_START;
+        d->reason = REASON_NONE;
+        d->backfilled = p->blocked || d->limit_sec;
+        p->again = j->tasks.count ? j->id : 0;
+        return true;
+    }
+    bool served = depth_is_served(p, j);
+    if (!p->asks && served && preempt_look(p, j, &d->preempt_look_at)) {
+        d->reason = REASON_RESOURCES;
+        d->victims = p->victims.data;
+        d->n_victims = p->victims.len;
+        license_claim(&p->claims, p->cluster, j, p->now_sec, p->now_sec, &p->work);
+        p->blocked = p->blocked || !p->backfill;
+        p->again = preempt_goes_on(p, j) ? j->id : 0;
+        return true;
+    }
+    bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;
+    bool kept_out = first && explain_blocked(p, j, d);
+    if (first &&
+        d->reason == REASON_BAD_CONSTRAINTS) /* till another configuration: in nobody's way */
+        return true;
+    if (!first)
+        explain_required(p, j, d);
+    if (first && !j->resv_asked)
+        p->blocked = p->backfill || (served && !kept_out);
+    bool place = may_have_place(p, j, first);
+    if (place)
+        reserve(p, j, d);
+    if (served && (first || place))
+        keep_licenses(p, j, place, d->start_at);
+    return true;
+}
+
+/* The next one in the queue of the part; it need not be the one that was next when the last one was
+ * looked at. */
+static const struct job *find_next_job(struct plan *p, const struct part *part)
+{
+    const struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
+    p->again = 0;
+    if (j && several_is_queued(j) && several_has(j, part))
+        return j;
+    do {
+        struct order_link *l = order_step(&part->queue, &p->at);
+        j = l ? several_job_of(l) : NULL;
+    } while (j && j->id == p->without);
+    return j;
+}
+
+/* The job as it is in the partition; the look at another one ends that. */
+static const struct job *view_in(struct plan *p, const struct job *j, const struct part *part)
+{
+    if (j->part == part)
+        return j;
+    if (!p->view)
+        p->view = mem_new(struct job_copy);
+    return several_view(j, part, p->view);
+}
+
+static bool resumes(struct plan *p, int64_t tier, struct decision *d)
+{
+    const struct job *j = preempt_next_resumed(p, tier);
+    *d = (struct decision){.kind = PLAN_RESUME, .job = j};
+    return j;
+}
+
+/* A timeline made before a suspended job was resumed counts that job's units as free. */
+static void discard_stale_timeline(struct plan *p)
+{
+    if (p->returned == p->cluster->pool.returned)
+        return;
+    p->returned = p->cluster->pool.returned;
+    ahead_forget(p);
+}
+
+/* What a job is told that has no place is not remembered. */
+static void note_start(struct plan *p, const struct job *j, bool has_place, int64_t start_at)
+{
+    if (!has_place && !plan_note(p, j).has_start)
+        return;
+    struct plan_note *note = plan_note_change(p, j);
+    note->has_start = has_place;
+    note->start_at = has_place ? start_at : 0;
+}
+
+bool plan_next(struct plan *p, struct decision *d)
+{
+    discard_stale_timeline(p);
+    for (; p->part < p->order.len; p->part++, enter_part(p)) {
+        if (resumes(p, p->order.data[p->part]->conf.priority_tier, d))
+            return true;
+        if (depth_is_reached(p))
+            continue;
+        bool more = p->again; /* of an array: one entry, however many start */
+        const struct part *part = p->order.data[p->part];
+        const struct job *j = d->job = find_next_job(p, part);
+        if (!j)
+            continue;
+        p->work += LOOK_WORK;
+        size_t places = p->heads.len;
+        j = view_in(p, j, part);
+        bool decided = look_at(p, j, !more && p->blocked, d);
+        if (d->kind == PLAN_WAIT)
+            note_start(p, j, p->heads.len > places, d->start_at);
+        d->start_at = ahead_earliest(p, j, d->start_at);
+        return decided;
+    }
+    return resumes(p, INT64_MIN, d);
+}
+
+/* --- a question about another job ----------------------------------------------------------------
+ */
+
+/* The pass has done with this partition, and with all that it would look at after it. */
+static bool is_past(const struct plan *p, const struct part *part)
+{
+    const struct part *at = p->order.data[p->part];
+    if (at == part || p->at.begun || at->conf.priority_tier != part->conf.priority_tier)
+        return at->conf.priority_tier < part->conf.priority_tier;
+    vec_foreach (&p->cluster->parts, first)
+        if (*first == at || *first == part)
+            return *first == part;
+    return false;
+}
+
+/* What find_next_job() would come to. */
+static const struct order_link *peek_next(const struct plan *p, const struct order *queue)
+{
+    struct order_place at = p->at;
+    struct order_link *l = order_peek(queue, &at);
+    if (!l || several_job_of(l)->id != p->without)
+        return l;
+    order_step(queue, &at);
+    return order_peek(queue, &at);
+}
+
+bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie)
+{
+    for (; p->part < p->order.len; p->part++, enter_part(p)) {
+        const struct part *at = p->order.data[p->part];
+        if (is_past(p, part))
+            return false;
+        bool over = depth_is_reached(p);
+        const struct order_link *l = over ? NULL : peek_next(p, &at->queue);
+        if (at == part && (!l || l->key > key || (l->key == key && l->tie >= tie)))
+            return false;
+        if (l)
+            return true;
+    }
+    return false;
+}
+
+void plan_ask(struct plan *p, const struct job *j, struct decision *d)
+{
+    struct plan saved = *p;
+    struct license_claims claims = {0};
+    *d = (struct decision){.kind = PLAN_WAIT, .job = j, .reason = REASON_PRIORITY};
+    if (depth_is_reached(p))
+        return;
+    vec_foreach (&p->claims.list, claim)
+        vec_push(&claims.list, *claim);
+    p->failed = (struct alike){0};
+    p->asks = p->blocked = true; /* it gets no place of its own */
+    look_at(p, j, false, d);
+    alike_done(&p->failed);
+    vec_done(&p->claims.list);
+    p->failed = saved.failed;
+    p->claims = claims;
+    p->asks = false;
+    p->blocked = saved.blocked;
+    p->again = saved.again;
+    d->start_at = 0;
+    free(take_ptr(p->changed));
+}
+
+void plan_visit(struct plan *p, const struct job *guest, struct decision *d)
+{
+    *d = (struct decision){.kind = PLAN_WAIT, .job = guest, .reason = REASON_PRIORITY};
+    p->guest = guest;
+    select_clear(&p->room_at);
+    if (!depth_is_reached(p))
+        look_at(p, guest, p->blocked, d);
+    if (d->start_at)
+        ahead_lay_out(p);
+}
+
+void plan_suppose(struct plan *p, struct decision *d)
+{
+    struct plan_head started = {d->job->id, d->part, true, p->now_sec, d->where};
+    vec_push(&p->heads, started);
+    d->where = (struct selection){0};
+    p->again = 0;
+    ahead_lay_out(p);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/preempt.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/plan/elements.h"
+#include "sched/plan/hunt.h"
+#include "sched/resv/resv.h"
+
+#define HUNTS_MOST 32    /* in vain, in one pass */
+#define ELEMENTS_MOST 64 /* of an array that have room made, in one pass */
+#define EXEMPT_PRIORITY_NONE UINT64_MAX
+
+/* --- rules -------------------------------------------------------------------------------------
+ */
+
+bool preempt_has(const struct conf *conf, const char *name)
+{
+    _cleanup_free_ char *old = mem_printf("preempt_%s", name);
+    return conf_list_has(conf->preempt_parameters, name) ||
+           conf_list_has(conf->scheduler_parameters, old);
+}
+
+enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_part *p)
+{
+    const char *mode = p->preempt_mode && *p->preempt_mode ? p->preempt_mode : conf->preempt_mode;
+    if (!str_case_eq(conf->preempt_type, "preempt/partition_prio"))
+        return PREEMPT_OFF;
+    return conf_list_has(mode, "SUSPEND")   ? PREEMPT_SUSPEND
+           : conf_list_has(mode, "REQUEUE") ? PREEMPT_REQUEUE
+           : conf_list_has(mode, "CANCEL")  ? PREEMPT_CANCEL
+                                            : PREEMPT_OFF;
+}
+
+static uint64_t exempt_priority(const struct conf *conf)
+{
+    _cleanup_free_ char *value = conf_list_value(conf->preempt_parameters, "min_exempt_priority");
+    return value ? strtoull(value, NULL, 10) : EXEMPT_PRIORITY_NONE;
+}
+
+int64_t preempt_tier(const struct job *j)
+{
+    return j->part ? (int64_t)j->part->conf.priority_tier : INT64_MAX;
+}
+
+enum preempt_mode preempt_mode_in(const struct plan *p, const struct part *part)
+{
+    assert(part->at < p->preempt_modes.len);
+    return p->preempt_modes.data[part->at];
+}
+
+/* By tier, and in a tier by priority. */
+static int by_precedence(const void *a, const void *b)
+{
+    const struct job *x = *(const struct job *const *)a, *y = *(const struct job *const *)b;
+    if (preempt_tier(x) != preempt_tier(y))
+        return preempt_tier(x) > preempt_tier(y) ? -1 : 1;
+    if (x->priority != y->priority)
+        return x->priority > y->priority ? -1 : 1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void sort_yielded(struct plan *p)
+{
+    VEC(const struct job *) jobs = {0};
+    vec_foreach (&p->cluster->yielded, id) {
+        const struct job *j = cluster_find_job(p->cluster, *id);
+        if (j)
+            vec_push(&jobs, j);
+    }
+    if (jobs.len)
+        qsort(jobs.data, jobs.len, sizeof(jobs.data[0]), by_precedence);
+    vec_foreach (&jobs, j)
+        vec_push(&p->yielded, (*j)->id);
+    vec_done(&jobs);
+}
+
+/* Also when all that make room are on their way out: whom they do it for has their nodes kept. */
+static void find_room_tier(struct plan *p)
+{
+    struct order_link *l = order_first(&p->cluster->ends);
+    p->room_tier = p->prey_tier;
+    for (; l && l->key <= p->now_sec; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        if (attempt_of(j)->completing && attempt_of(j)->preempted_at &&
+            preempt_tier(j) < p->room_tier)
+            p->room_tier = preempt_tier(j);
+        p->work++;
+    }
+}
+
+void preempt_begin(struct plan *p)
+{
+    const struct conf *conf = p->cluster->conf;
+    bool any = false;
+    p->head_at = p->prey_tier = p->room_tier = INT64_MAX;
+    p->exempt_priority = exempt_priority(conf);
+    vec_foreach (&p->cluster->parts, at) {
+        const struct part *part = *at;
+        enum preempt_mode mode = preempt_mode_of(conf, &part->conf);
+        vec_push(&p->preempt_modes, (uint8_t)mode);
+        any = any || mode != PREEMPT_OFF;
+        if (mode != PREEMPT_OFF && part->running && part->conf.priority_tier < p->prey_tier)
+            p->prey_tier = part->conf.priority_tier;
+    }
+    if (any)
+        find_room_tier(p);
+    sort_yielded(p);
+}
+
+void preempt_end(struct plan *p)
+{
+    bitset_free(take_ptr(p->kept));
+    vec_done(&p->victims);
+    select_done(&p->room_at);
+    vec_done(&p->yielded);
+    vec_done(&p->no_prey);
+    vec_done(&p->preempt_modes);
+}
+
+/* Nobody who comes later in this pass gets it. */
+static void keep(struct plan *p, uint32_t node)
+{
+    if (!p->kept)
+        p->kept = bitset_new(p->cluster->nodes.len);
+    bitset_set(p->kept, node);
+}
+
+/* --- for a job that waits ----------------------------------------------------------------------
+ */
+
+/* It must not be in the way of those before it that wait for their time. */
+static bool is_over_before(const struct plan *p, const struct job *j)
+{
+    return p->head_at == INT64_MAX || job_ends_at(j, p->now_sec) <= p->head_at;
+}
+
+static bool has_none(const struct plan *p, const struct job *j)
+{
+    vec_foreach (&p->no_prey, other)
+        if (alike_covers(j, *other))
+            return true;
+    return false;
+}
+
+/* Of which sockets are free when others have gone nothing is known; and who wants to start at once
+ * does not wait for that. */
+static bool may_look(const struct plan *p, const struct job *j)
+{
+    return preempt_tier(j) > p->room_tier && !plan_note(p, j).has_no_prey &&
+           p->no_prey.len < HUNTS_MOST && !j->want.tasks_per_socket && !j->trial &&
+           is_over_before(p, j) && !has_none(p, j);
+}
+
+/* Whether each of the nodes has room for one such part only. */
+static bool takes_most(const struct plan *p, const struct selection *where)
+{
+    vec_foreach (&where->shares, s)
+        if (s->units * 2 <= p->cluster->nodes.data[s->node]->units)
+            return false;
+    return true;
+}
+
+static uint32_t may_start(const struct job *j)
+{
+    uint32_t n = elements_may_start(j);
+    return n < ELEMENTS_MOST ? n : ELEMENTS_MOST;
+}
+
+static void count_room(struct plan *p, const struct job *j, const struct selection *where)
+{
+    p->room = p->room_for == j->id ? p->room + 1 : 1;
+    p->room_for = takes_most(p, where) ? j->id : 0;
+}
+
+bool preempt_goes_on(struct plan *p, const struct job *j)
+{
+    return p->room_for == j->id && p->room < may_start(j);
+}
+
+bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
+{
+    struct selection where = {0};
+    vec_clear(&p->victims);
+    if (!may_look(p, j))
+        return false;
+    *look_at = 0;
+    const struct resv *in = resv_home(j);
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
+    bool found = license_may_start(&p->claims, p->cluster, j, in, p->now_sec) &&
+                 resv_narrow(p->resv, j, in, p->now_sec, allowed) &&
+                 hunt(p, j, allowed, &where, look_at);
+    if (!p->asks)
+        plan_note_change(p, j)->has_no_prey =
+            !found && !*look_at && !p->kept && !j->several && !p->cluster->resvs.len;
+    if (!found && !j->several) /* it is another one in each partition */
+        vec_push(&p->no_prey, p->changed && j == &p->changed->job ? p->changed_of : j);
+    for (size_t i = 0; found && i < where.shares.len; i++)
+        keep(p, where.shares.data[i].node);
+    if (found)
+        count_room(p, j, &where);
+    select_done(&p->room_at);
+    p->room_at = where;
+    return found;
+}
+
+/* --- and back ----------------------------------------------------------------------------------
+ */
+
+static bool has_units(const struct job *j, uint32_t node)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (a->node == node && !a->released && !a->parked)
+            return true;
+    return false;
+}
+
+/* Whether jobs of higher tiers have its nodes: they will for long, and it waits for them. */
+static bool is_under(const struct plan *p, const struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        const struct node *n = p->cluster->nodes.data[a->node];
+        for (size_t i = 0; i < n->holders.len && !a->released; i++) {
+            const struct job *other = cluster_find_job(p->cluster, n->holders.data[i]);
+            if (other && preempt_tier(other) > preempt_tier(j) && has_units(other, a->node))
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool is_kept(const struct plan *p, const struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released && p->kept && bitset_test(p->kept, a->node))
+            return true;
+    return false;
+}
+
+/* Whether its nodes are reserved for others until its limit. */
+static bool is_reserved(const struct plan *p, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *set = bitset_new(p->cluster->nodes.len);
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released)
+            bitset_set(set, a->node);
+    size_t nodes = bitset_count(set);
+    return !resv_narrow(p->resv, j, attempt_of(j)->resv, p->now_sec, set) ||
+           bitset_count(set) < nodes;
+}
+
+static void keep_nodes_of(struct plan *p, const struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released)
+            keep(p, a->node);
+}
+
+const struct job *preempt_next_resumed(struct plan *p, int64_t tier)
+{
+    while (p->yielded_at < p->yielded.len) {
+        const struct job *j = cluster_find_job(p->cluster, p->yielded.data[p->yielded_at]);
+        bool waits = j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED;
+        if (waits && preempt_tier(j) < tier)
+            return NULL;
+        p->yielded_at++;
+        p->work += waits ? attempt_of(j)->alloc.len : 0;
+        if (!waits || is_kept(p, j) || is_reserved(p, j))
+            continue;
+        if (park_check_return(p->cluster, j, NULL) == 0)
+            return j;
+        if (!is_under(p, j))
+            keep_nodes_of(p, j);
+    }
+    return NULL;
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/shadow.h"
+
+#include "sched/plan/later.h"
+#include "sched/plan/timeline.h"
+#include "sched/resv/resv.h"
+
+#define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
+
+bool shadow_serves(const struct cluster *c, const struct job *j)
+{
+    return !j->want.shared && !j->want.overcommit &&
+           j->part->conf.max_cpus_per_node == UINT32_MAX &&
+           j->part->conf.max_cpus_per_socket == UINT32_MAX;
+}
+
+/* --- what is free later ------------------------------------------------------------------------
+ */
+
+/* Of a node that was a job's alone, but for what suspended jobs have of it. */
+static void free_all(struct shadow *s, const struct node *n, uint64_t *gres)
+{
+    s->then.units[n->index] = n->units;
+    vec_foreach (&n->gres, stock)
+        gres[stock->kind] += gres_left(stock);
+}
+
+/* False: others have the same units. */
+static bool give_back(struct shadow *s, const struct alloc_node *a)
+{
+    const struct cluster *c = s->cluster;
+    const struct node *n = c->nodes.data[a->node];
+    struct free_view *v = &s->then;
+    uint64_t *gres = v->gres + a->node * c->pool.gres_kinds;
+    if (n->use)
+        return false;
+    if (n->exclusive && !a->parked)
+        free_all(s, n, gres);
+    else
+        v->units[a->node] += a->parked ? 0 : a->units;
+    vec_foreach (&a->gres, held)
+        gres[held->kind] += held->count;
+    v->mem_mib[a->node] += (int64_t)a->mem_mib;
+    v->whole[a->node] = v->units[a->node] == n->units;
+    if (v->whole[a->node] && !n->parked)
+        v->users[a->node] = (struct node_users){0};
+    if (bitset_test(c->pool.usable, a->node))
+        spare_set(&s->spare, a->node, v->units[a->node] * n->cpus_per_unit, v->whole[a->node]);
+    return true;
+}
+
+/* What all jobs give back that end in the same second as this one; NULL: see give_back(). */
+static struct order_link *pass_moment(struct shadow *s, struct order_link *l, int64_t now_sec,
+                                      int64_t *at, bool *shared)
+{
+    *at = l->key > now_sec ? l->key : now_sec;
+    for (; l && (l->key <= *at); l = order_next(l))
+        vec_foreach (&attempt_of(job_of_end(l))->alloc, a)
+            if (!a->released && !give_back(s, a)) {
+                *shared = true;
+                return NULL;
+            }
+    return l;
+}
+
+/* --- the other job's place ---------------------------------------------------------------------
+ */
+
+static void take(const struct cluster *c, struct free_view *v, const struct selection *where)
+{
+    vec_foreach (&where->shares, share) {
+        uint32_t node = share->node;
+        v->units[node] -= v->units[node] < share->units ? v->units[node] : share->units;
+        v->mem_mib[node] -= (int64_t)share->mem_mib;
+        for (size_t i = 0; i < share->gres_len; i++) {
+            const struct gres_amount *amount = &where->gres.data[share->gres_at + i];
+            uint64_t *left = &v->gres[node * c->pool.gres_kinds + amount->kind];
+            *left -= *left < amount->count ? *left : amount->count;
+        }
+    }
+}
+
+/* It fits then as far as running jobs go. False: reservations keep it from there. */
+static bool place(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                  struct selection *where)
+{
+    const struct cluster *c = s->cluster;
+    const struct resv *in = resv_home(j);
+    _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
+    const struct free_view *view = &s->then;
+    if (c->resvs.len) {
+        select_clear(where);
+        if (!resv_narrow(s->resv, j, in, s->at_sec, set))
+            return false;
+        view = resv_view(s->resv, j, in, s->at_sec, view);
+        if (select_nodes(c, j, set, view, where) != 0)
+            return false;
+    }
+    later_choose(c, j, set, view, where);
+    return true;
+}
+
+/* The first moment at which it fits. True: found, or there is none. */
+static bool find(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                 int64_t now_sec, int64_t not_before, struct selection *where)
+{
+    const struct cluster *c = s->cluster;
+    struct spare_need need = plan_need(j);
+    unsigned tries = 0;
+    bool shared = false;
+    if (c->resvs.len && select_nodes(c, j, allowed, &s->then, where) == 0)
+        return false; /* it waits for reservations */
+    for (struct order_link *l = order_first(&c->ends); l;) {
+        int64_t at;
+        l = pass_moment(s, l, now_sec, &at, &shared);
+        if (shared)
+            return false;
+        if (at < not_before || !spare_might_do(&s->spare, &need))
+            continue;
+        if (select_nodes(c, j, allowed, &s->then, where) == 0) {
+            s->at_sec = at;
+            return place(s, j, allowed, where);
+        }
+        select_clear(where);
+        if (++tries == TRIES)
+            return false;
+    }
+    return true;
+}
+
+/* A node that has 'less' units than it has now. */
+static void count_least(struct shadow *s, uint32_t node, uint32_t less)
+{
+    const struct cluster *c = s->cluster;
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    uint32_t now = c->pool.now.units[node] - less;
+    uint32_t units = now < s->then.units[node] ? now : s->then.units[node];
+    spare_set(&s->spare, node, units * k->cpus_per_unit, units == k->units);
+}
+
+/* What is left of now beside the other job. */
+static void see_beside(struct shadow *s)
+{
+    spare_done(&s->spare);
+    spare_init(&s->spare, s->cluster->nodes.len);
+    bitset_foreach (s->cluster->pool.spare.open, i)
+        count_least(s, (uint32_t)i, 0);
+}
+
+bool shadow_make(struct shadow *s, const struct cluster *c, struct resv_plan *resv,
+                 const struct job *j, const struct bitset *allowed, int64_t now_sec,
+                 int64_t not_before)
+{
+    struct selection where = {0};
+    *s = (struct shadow){.cluster = c, .resv = resv, .at_sec = INT64_MAX};
+    pool_view_copy(&s->then, &c->pool.now, c->nodes.len, c->pool.gres_kinds);
+    s->then.present = false;
+    spare_copy(&s->spare, &c->pool.spare);
+    bool made = find(s, j, allowed, now_sec, not_before, &where);
+    if (made && s->at_sec != INT64_MAX)
+        take(c, &s->then, &where);
+    if (made)
+        see_beside(s);
+    select_done(&where);
+    if (!made)
+        shadow_done(s);
+    return made;
+}
+
+void shadow_done(struct shadow *s)
+{
+    pool_view_done(&s->then);
+    pool_view_done(&s->least);
+    spare_done(&s->spare);
+    *s = (struct shadow){0};
+}
+
+/* --- jobs beside it ----------------------------------------------------------------------------
+ */
+
+static bool touches(const struct shadow *s, const struct job *j, int64_t now_sec)
+{
+    return s->at_sec != INT64_MAX && job_ends_at(j, now_sec) > s->at_sec;
+}
+
+bool shadow_might_fit(const struct shadow *s, const struct job *j, int64_t now_sec)
+{
+    struct spare_need need = plan_need(j);
+    return !touches(s, j, now_sec) || spare_might_do(&s->spare, &need);
+}
+
+static void see_least(struct shadow *s, const struct bitset *allowed)
+{
+    const struct cluster *c = s->cluster;
+    const struct free_view *now = &c->pool.now, *then = &s->then;
+    size_t kinds = c->pool.gres_kinds;
+    if (!s->least.units)
+        pool_view_init(&s->least, c->nodes.len, kinds);
+    bitset_foreach (allowed, i) {
+        uint32_t units = now->units[i] < then->units[i] ? now->units[i] : then->units[i];
+        s->least.units[i] = units;
+        s->least.mem_mib[i] =
+            now->mem_mib[i] < then->mem_mib[i] ? now->mem_mib[i] : then->mem_mib[i];
+        s->least.users[i] = now->users[i];
+        s->least.whole[i] = now->whole[i] && units == c->pool.kinds.data[c->pool.kind[i]].units;
+        for (size_t k = (size_t)i * kinds; k < ((size_t)i + 1) * kinds; k++)
+            s->least.gres[k] = now->gres[k] < then->gres[k] ? now->gres[k] : then->gres[k];
+    }
+    s->least.present = true;
+}
+
+bool shadow_fits_now(struct shadow *s, const struct job *j, const struct resv *in,
+                     const struct bitset *allowed, int64_t now_sec, struct selection *where)
+{
+    if (!touches(s, j, now_sec))
+        return true;
+    see_least(s, allowed);
+    select_clear(where);
+    const struct free_view *view = resv_view(s->resv, j, in, now_sec, &s->least);
+    return select_nodes(s->cluster, j, allowed, view, where) == 0;
+}
+
+void shadow_start(struct shadow *s, const struct job *j, const struct selection *where,
+                  int64_t now_sec)
+{
+    if (touches(s, j, now_sec))
+        take(s->cluster, &s->then, where);
+    vec_foreach (&where->shares, share)
+        count_least(s, share->node, share->units);
+}

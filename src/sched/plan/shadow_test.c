@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the shadow says is what the timeline says, in thousands of random states. */
+#include "sched/plan/shadow.h"
+
+#include "base/test_drawn.h"
+#include "sched/plan/later.h"
+#include "sched/plan/timeline.h"
+#include "sched/resv/resv.h"
+#include "sched/resv/resv_pick.h"
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000, STATES = TEST_DRAWN(10000), JOBS = 10, ASKED = 12 };
+
+static const char conf[] =
+    CONS "GresTypes=gpu\nNodeName=n[1-4] CPUs=4 RealMemory=400\n"
+         "NodeName=t[1-2] Sockets=1 CoresPerSocket=2 ThreadsPerCore=2 RealMemory=500 Weight=5\n"
+         "NodeName=big CPUs=8 RealMemory=1600 Weight=3 Gres=gpu:2\n"
+         "PartitionName=p Nodes=ALL\n";
+
+static const char *const specs[] = {"",
+                                    "n=3",
+                                    "N=2",
+                                    "N=4",
+                                    "N=1-3 n=6",
+                                    "c=4",
+                                    "N=2 n=7",
+                                    "exclusive",
+                                    "exclusive N=2",
+                                    "mem=350",
+                                    "mem-per-cpu=90 n=4",
+                                    "c=2 n=3",
+                                    "N=5",
+                                    "N=3 contiguous",
+                                    "n=12",
+                                    "c=2 N=3"};
+
+static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
+{
+    for (;;) {
+        struct job *j = test_job(c, id, specs[test_between(chance, 0, COUNT(specs) - 1)]);
+        j->limit_sec = test_between(chance, 0, 20) ? test_between(chance, 1, 40) * 10 : INT64_MAX;
+        if (select_possible(c, j, NULL) == 0)
+            return j;
+        cluster_remove_job(c, j);
+    }
+}
+
+static void run(struct cluster *c, struct job *j, const struct selection *where, int64_t end_at)
+{
+    struct err err = {0};
+    vec_foreach (&where->shares, share) {
+        struct alloc_want want = share_want(where, share);
+        if (alloc_place(c, j, &want, &err) != 0)
+            fail_msg("job %u: %s", j->id, err.text);
+    }
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
+    order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
+}
+
+/* Some of them run, to any moment, some of those beyond their limits. */
+static void fill(struct cluster *c, uint64_t *chance)
+{
+    for (uint32_t id = 1; id <= JOBS; id++) {
+        struct job *j = draw(c, chance, id);
+        _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+        struct selection where = {0};
+        bitset_and(allowed, c->pool.usable);
+        if (select_nodes(c, j, allowed, NULL, &where) == 0) {
+            run(c, j, &where, NOW - 20 + test_between(chance, 0, 30) * 10);
+        } else {
+            cluster_remove_job(c, j);
+        }
+        select_done(&where);
+    }
+}
+
+struct both {
+    struct cluster *c;
+    struct resv_plan resv;
+    struct shadow shadow;
+    struct timeline timeline;
+    uint64_t seed;
+    size_t yes, no;
+    bool reserved; /* where there are reservations, both were asked */
+};
+
+static void wrong(const struct both *b, const struct job *j, const char *what)
+{
+    fail_msg("seed %llu, job %u: %s", (unsigned long long)b->seed, j->id, what);
+}
+
+/* Of whole nodes or of parts, with begins and ends among those of the jobs. */
+static void reserve(struct cluster *c, uint64_t *chance)
+{
+    char name[] = "r0";
+    for (uint32_t n = test_between(chance, 0, 3); n > 0; n--, name[1]++) {
+        struct resv *r = resv_new(name);
+        uint32_t first = test_between(chance, 1, 4), parts = test_between(chance, 0, 1);
+        r->start_at = NOW + test_between(chance, 0, 30) * 10 - 50;
+        r->end_at = r->start_at + 10 + test_between(chance, 0, 20) * 10;
+        r->node_names = mem_printf("n%u", first);
+        if (parts)
+            assert_true(resv_parse_cores("1", r));
+        resv_resolve(c, r);
+        resv_add(c, r);
+    }
+}
+
+/* The same question to both; who may begin does, in both. */
+static void ask(struct both *b, struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(b->c, j);
+    struct selection one = {0}, other = {0};
+    bitset_and(allowed, b->c->pool.usable);
+    const struct free_view *now = &b->c->pool.now;
+    resv_narrow(&b->resv, j, NULL, NOW, allowed);
+    if (select_nodes(b->c, j, allowed, resv_view(&b->resv, j, NULL, NOW, now), &one) == 0) {
+        struct spare_need need = plan_need(j);
+        if (!resv_might_fit(&b->resv, j, &need))
+            wrong(b, j, "a glance beside reservations says no");
+        bool fits = timeline_fits_now(&b->timeline, j, allowed, &other);
+        if (shadow_fits_now(&b->shadow, j, NULL, allowed, NOW, &one) != fits)
+            wrong(b, j, fits ? "the shadow says no" : "the shadow says yes");
+        if (fits && !shadow_might_fit(&b->shadow, j, NOW))
+            wrong(b, j, "a glance at the shadow says no");
+        b->yes += fits;
+        b->no += !fits;
+        if (fits) {
+            _cleanup_free_ char *a = test_selection(b->c, &one);
+            _cleanup_free_ char *z = test_selection(b->c, &other);
+            if (!str_eq(a, z))
+                wrong(b, j, "other nodes");
+            shadow_start(&b->shadow, j, &one, NOW);
+            timeline_start(&b->timeline, j, &other);
+            test_run_job(b->c, j, a, job_ends_at(j, NOW));
+        }
+    }
+    select_done(&one);
+    select_done(&other);
+}
+
+static void compare(struct both *b, uint64_t *chance)
+{
+    struct job *head = draw(b->c, chance, 100);
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(b->c, head);
+    const struct free_view *now = &b->c->pool.now;
+    struct selection where = {0};
+    bitset_and(allowed, b->c->pool.usable);
+    _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
+    resv_narrow(&b->resv, head, NULL, NOW, set);
+    bool waits = select_nodes(b->c, head, set, resv_view(&b->resv, head, NULL, NOW, now), &where);
+    select_clear(&where);
+    if (waits && shadow_make(&b->shadow, b->c, &b->resv, head, allowed, NOW, 0)) {
+        timeline_init(&b->timeline, b->c, NOW);
+        timeline_set_resv(&b->timeline, &b->resv);
+        int64_t at = timeline_find(&b->timeline, head, allowed, &where);
+        if (where.shares.len ? b->shadow.at_sec != at : b->shadow.at_sec != INT64_MAX)
+            wrong(b, head, "begins at another time");
+        bitset_copy(set, allowed);
+        resv_narrow(&b->resv, head, NULL, at, set);
+        if (where.shares.len)
+            later_choose(b->c, head, set, resv_view(&b->resv, head, NULL, at, &b->timeline.view),
+                         &where);
+        if (where.shares.len)
+            timeline_reserve(&b->timeline, head, &where, at);
+        for (uint32_t id = 200; id < 200 + ASKED; id++)
+            ask(b, draw(b->c, chance, id));
+        b->reserved = b->c->resvs.len > 0;
+        timeline_done(&b->timeline);
+        shadow_done(&b->shadow);
+    }
+    select_done(&where);
+}
+
+static void as_the_timeline(void **state)
+{
+    size_t yes = 0, no = 0, reserved = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= STATES; seed++) {
+        uint64_t chance = seed;
+        struct both b = {.c = test_cluster(conf), .seed = seed};
+        test_up(b.c);
+        if (seed % 3 == 0) {
+            b.c->nodes.data[seed % 5]->drain = true;
+            test_changed(b.c);
+        }
+        fill(b.c, &chance);
+        if (seed % 2 == 0)
+            reserve(b.c, &chance);
+        resv_plan_init(&b.resv, b.c, NOW);
+        compare(&b, &chance);
+        resv_plan_done(&b.resv);
+        test_sound(b.c);
+        yes += b.yes;
+        no += b.no;
+        reserved += b.reserved;
+        test_cluster_free(b.c);
+    }
+    assert_true(yes > STATES / 5 && no > STATES / 5 && reserved > STATES / 50);
+}
+
+/* Where jobs share cores it does not know. */
+static void leaves_sharing_alone(void **state)
+{
+    struct cluster *c = test_cluster(CONS "NodeName=n1 CPUs=4\n"
+                                          "PartitionName=p Nodes=ALL OverSubscribe=FORCE:2\n"
+                                          "PartitionName=q Nodes=ALL MaxCPUsPerNode=2\n");
+    struct job *j = test_job(c, 1, "n=4");
+    (void)state;
+    test_up(c);
+    assert_false(shadow_serves(c, j));
+    j = test_job(c, 2, "n=1");
+    j->part = c->parts.data[1];
+    job_set_sharing(c, j);
+    assert_false(shadow_serves(c, j));
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(leaves_sharing_alone),
+        cmocka_unit_test(as_the_timeline),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

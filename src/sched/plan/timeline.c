@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <string.h>
+
+#include "sched/plan/timeline_priv.h"
+#include "sched/resv/resv.h"
+#include "sched/select/select.h"
+
+#define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
+
+/* --- making it ---------------------------------------------------------------------------------
+ */
+
+static const struct node_kind *kind_of(const struct timeline *t, uint32_t node)
+{
+    const struct pool *p = &t->cluster->pool;
+    return &p->kinds.data[p->kind[node]];
+}
+
+/* Room for so many more of them; the first one's place. */
+static uint32_t add_spans(struct timeline *t, uint32_t count)
+{
+    uint32_t first = t->spans_len;
+    t->spans_len += count;
+    t->spans = mem_realloc(t->spans, t->spans_len * sizeof(*t->spans));
+    if (t->kinds)
+        t->gres = mem_realloc(t->gres, t->spans_len * 2 * t->kinds * sizeof(*t->gres));
+    return first;
+}
+
+/* What the span has of generic resources; its kinds twice, see timeline.h. */
+static uint64_t *gres_of(const struct timeline *t, const struct timeline_span *s)
+{
+    return t->kinds ? t->gres + (size_t)(s - t->spans) * 2 * t->kinds : NULL;
+}
+
+static void copy_gres(struct timeline *t, const struct timeline_span *to,
+                      const struct timeline_span *from, size_t count)
+{
+    if (t->kinds && count)
+        memmove(gres_of(t, to), gres_of(t, from), count * 2 * t->kinds * sizeof(*t->gres));
+}
+
+static void lay_out(struct timeline *t)
+{
+    const struct cluster *c = t->cluster;
+    const struct free_view *now = &c->pool.now;
+    uint32_t at = 0;
+    for (uint32_t i = 0; i < c->nodes.len; i++) {
+        uint32_t jobs = (uint32_t)c->nodes.data[i]->holders.len;
+        t->nodes[i] = (struct timeline_node){at, 1, jobs + 1 + SPANS_FREE};
+        at += t->nodes[i].room;
+    }
+    add_spans(t, at);
+    for (uint32_t i = 0; i < c->nodes.len; i++) {
+        struct timeline_span *s = &t->spans[t->nodes[i].first];
+        *s = (struct timeline_span){TIMELINE_NOW, now->units[i], now->units[i], now->mem_mib[i],
+                                    now->mem_mib[i]};
+        for (size_t k = 0; k < t->kinds; k++)
+            gres_of(t, s)[k] = gres_of(t, s)[t->kinds + k] = now->gres[i * t->kinds + k];
+    }
+}
+
+/* A unit that several jobs have is free when the last of them has ended. */
+static uint32_t units_freed(struct unit_use **use, const struct node *n, const struct alloc_node *a)
+{
+    uint32_t freed = 0;
+    if (a->parked)
+        return 0;
+    if (!n->use)
+        return a->units;
+    if (!*use)
+        *use =
+            memcpy(mem_new_array(struct unit_use, n->units + 1), n->use, n->units * sizeof(**use));
+    bitset_foreach (a->busy, i)
+        freed += --(*use)[i].jobs == 0;
+    return freed;
+}
+
+static void give_back_gres(struct timeline *t, const struct node *n, const struct alloc_node *a,
+                           uint64_t *gres)
+{
+    if (!t->kinds)
+        return;
+    if (n->exclusive && !a->parked) /* what suspended jobs have of it is theirs */
+        vec_foreach (&n->gres, s)
+            gres[s->kind] += gres_left(s);
+    vec_foreach (&a->gres, held)
+        gres[held->kind] += held->count;
+    vec_foreach (&n->gres, s)
+        gres[s->kind] = gres[s->kind] < s->count ? gres[s->kind] : s->count;
+    memcpy(gres + t->kinds, gres, t->kinds * sizeof(*gres));
+}
+
+/* Room for another span of the node: its spans move to the end when there is none. */
+static void make_room(struct timeline *t, struct timeline_node *n)
+{
+    if (n->len < n->room)
+        return;
+    uint32_t to = add_spans(t, n->room * 2);
+    memcpy(&t->spans[to], &t->spans[n->first], n->len * sizeof(*t->spans));
+    copy_gres(t, &t->spans[to], &t->spans[n->first], n->len);
+    n->first = to;
+    n->room *= 2;
+}
+
+/* What a running job holds of a node becomes free: jobs come in the order of their ends. */
+static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at)
+{
+    const struct node *n = t->cluster->nodes.data[a->node];
+    struct timeline_node *node = &t->nodes[a->node];
+    make_room(t, node);
+    struct timeline_span *last = &t->spans[node->first + node->len - 1];
+    struct timeline_span next = *last;
+    next.from = at;
+    next.units =
+        n->exclusive && !a->parked ? n->units : next.units + units_freed(&t->use[a->node], n, a);
+    next.units = next.units < n->units ? next.units : n->units;
+    next.mem_mib += (int64_t)a->mem_mib;
+    next.mem_mib = next.mem_mib < (int64_t)n->mem_mib ? next.mem_mib : (int64_t)n->mem_mib;
+    next.foreseen_units = next.units;
+    next.foreseen_mem_mib = next.mem_mib;
+    if (last->from != at) {
+        last++;
+        node->len++;
+        copy_gres(t, last, last - 1, 1);
+    }
+    *last = next;
+    give_back_gres(t, n, a, gres_of(t, last));
+}
+
+static void forget_use(struct timeline *t)
+{
+    for (size_t i = 0; i < t->cluster->nodes.len; i++) {
+        free(take_ptr(t->use[i]));
+        t->view.use[i] = NULL;
+    }
+}
+
+void timeline_add_moment(struct timeline *t, int64_t at)
+{
+    size_t place = t->moments.len;
+    while (place > 0 && t->moments.data[place - 1] > at)
+        place--;
+    if (place > 0 && t->moments.data[place - 1] == at)
+        return;
+    vec_push(&t->moments, at);
+    memmove(&t->moments.data[place + 1], &t->moments.data[place],
+            (t->moments.len - 1 - place) * sizeof(at));
+    t->moments.data[place] = at;
+}
+
+void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec)
+{
+    size_t n = c->nodes.len + 1;
+    *t = (struct timeline){.cluster = c, .now_sec = now_sec, .kinds = c->pool.gres_kinds};
+    t->nodes = mem_new_array(struct timeline_node, n);
+    t->use = mem_new_array(struct unit_use *, n);
+    pool_view_init(&t->view, c->nodes.len, t->kinds);
+    lay_out(t);
+    timeline_add_moment(t, TIMELINE_NOW);
+}
+
+bool timeline_fill(struct timeline *t, size_t work)
+{
+    const struct order *ends = &t->cluster->ends;
+    struct order_link *l =
+        t->filling ? order_after(ends, t->last.key, t->last.tie) : order_first(ends);
+    size_t done = 0;
+    for (; l && done < work; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        int64_t at = l->key > t->now_sec ? l->key : t->now_sec;
+        vec_foreach (&attempt_of(j)->alloc, a)
+            if (!a->released)
+                give_back(t, a, at);
+        timeline_add_moment(t, at);
+        done += 1 + attempt_of(j)->alloc.len;
+        t->filling = true;
+        t->last.key = l->key;
+        t->last.tie = l->tie;
+    }
+    if (!l)
+        forget_use(t);
+    return l;
+}
+
+void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
+{
+    timeline_begin(t, c, now_sec);
+    timeline_fill(t, SIZE_MAX);
+}
+
+/* Their next begins and ends, of those that repeat some more: a start lies at one of these. */
+void timeline_set_resv(struct timeline *t, struct resv_plan *resv)
+{
+    t->resv = resv;
+    vec_foreach (&t->cluster->resvs, r) {
+        struct resv_time when;
+        int64_t at = t->now_sec;
+        for (int i = 0; i < RESV_AHEAD && resv_occurs(*r, at, &when); i++, at = when.end) {
+            if ((*r)->flags & RESV_TIME_FLOAT)
+                break;
+            if (when.begin > t->now_sec)
+                timeline_add_moment(t, when.begin);
+            if (when.end == RESV_NEVER)
+                break;
+            timeline_add_moment(t, when.end);
+        }
+    }
+}
+
+void timeline_set_licenses(struct timeline *t, const struct license_claims *claims, int64_t due)
+{
+    t->claims = claims;
+    t->not_before = due;
+    if (due > t->now_sec)
+        timeline_add_moment(t, due);
+    vec_foreach (&claims->list, claim)
+        timeline_add_moment(t, claim->until);
+}
+
+void timeline_done(struct timeline *t)
+{
+    if (!t->cluster)
+        return;
+    forget_use(t);
+    free(t->spans);
+    vec_done(&t->moments);
+    free(t->nodes);
+    free(t->use);
+    pool_view_done(&t->view);
+    free(t->gres);
+}
+
+/* --- looking -----------------------------------------------------------------------------------
+ */
+
+static const struct timeline_span *span_at(const struct timeline *t, uint32_t node, int64_t at)
+{
+    const struct timeline_span *s = &t->spans[t->nodes[node].first];
+    for (const struct timeline_span *end = s + t->nodes[node].len; s + 1 < end && s[1].from <= at;)
+        s++;
+    return s;
+}
+
+/* 'now': a job that was suspended and is completing holds no units, and yet the node is not empty.
+ */
+static void set_view(struct timeline *t, uint32_t node, uint32_t units, int64_t mem_mib, bool now)
+{
+    t->view.units[node] = units;
+    t->view.mem_mib[node] = mem_mib;
+    t->view.whole[node] =
+        units == kind_of(t, node)->units && (!now || t->cluster->pool.now.whole[node]);
+    bool empty = t->view.whole[node] && !t->cluster->nodes.data[node]->parked;
+    t->view.users[node] = empty ? (struct node_users){0} : t->cluster->pool.now.users[node];
+}
+
+static void view_gres_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
+{
+    if (!t->kinds)
+        return;
+    uint64_t *view = t->view.gres + node * t->kinds;
+    const struct timeline_span *s = span_at(t, node, from);
+    const struct timeline_span *end = &t->spans[t->nodes[node].first + t->nodes[node].len];
+    memcpy(view, gres_of(t, s), t->kinds * sizeof(*view));
+    for (s++; s < end && s->from < until; s++)
+        for (size_t k = 0; k < t->kinds; k++)
+            view[k] = gres_of(t, s)[k] < view[k] ? gres_of(t, s)[k] : view[k];
+}
+
+/* What is free all the time from 'from' to 'until'. */
+static void view_between(struct timeline *t, uint32_t node, int64_t from, int64_t until)
+{
+    const struct timeline_span *s = span_at(t, node, from);
+    const struct timeline_span *end = &t->spans[t->nodes[node].first + t->nodes[node].len];
+    uint32_t units = s->units;
+    int64_t mem = s->mem_mib;
+    for (s++; s < end && s->from < until; s++) {
+        units = s->units < units ? s->units : units;
+        mem = s->mem_mib < mem ? s->mem_mib : mem;
+    }
+    set_view(t, node, units, mem, from == TIMELINE_NOW);
+    view_gres_between(t, node, from, until);
+}
+
+/* What is free then as far as running jobs go. */
+static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
+{
+    const struct timeline_span *s = span_at(t, node, at);
+    set_view(t, node, s->foreseen_units, s->foreseen_mem_mib, false);
+    if (t->kinds)
+        memcpy(t->view.gres + node * t->kinds, gres_of(t, s) + t->kinds,
+               t->kinds * sizeof(*t->gres));
+}
+
+/* Units that others have then, for a job that may share them. */
+static void view_shared(struct timeline *t, const struct job *j, int64_t at)
+{
+    const struct cluster *c = t->cluster;
+    if (!j->want.shared)
+        return;
+    forget_use(t);
+    for (struct order_link *l = order_first(&c->ends); l && l->key <= at; l = order_next(l))
+        vec_foreach (&attempt_of(job_of_end(l))->alloc, a)
+            if (!a->released && c->pool.now.use[a->node])
+                units_freed(&t->use[a->node], c->nodes.data[a->node], a);
+    for (size_t i = 0; i < c->nodes.len; i++)
+        t->view.use[i] = t->use[i] ? t->use[i] : c->pool.now.use[i];
+}
+
+static bool choose(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                   const struct free_view *view, struct selection *where)
+{
+    select_clear(where);
+    bool fits = select_nodes(t->cluster, j, allowed, view, where) == 0;
+    if (j->want.shared)
+        forget_use(t);
+    return fits;
+}
+
+bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                        int64_t from, struct selection *where)
+{
+    int64_t at = from == TIMELINE_NOW ? t->now_sec : from, until = job_ends_at(j, at);
+    _cleanup_bitset_ struct bitset *set = NULL;
+    const struct free_view *view = &t->view;
+    if (t->resv && t->cluster->resvs.len) {
+        set = bitset_dup(allowed);
+        select_clear(where);
+        if (!resv_narrow(t->resv, j, t->in, at, set))
+            return false;
+        allowed = set;
+    }
+    bitset_foreach (allowed, i)
+        view_between(t, (uint32_t)i, from, until);
+    view_shared(t, j, from);
+    t->view.present = from == TIMELINE_NOW;
+    if (set)
+        view = resv_view(t->resv, j, t->in, at, view);
+    return choose(t, j, allowed, view, where);
+}
+
+bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                          int64_t at, struct selection *where)
+{
+    bitset_foreach (allowed, i)
+        view_foreseen(t, (uint32_t)i, at);
+    view_shared(t, j, at);
+    t->view.present = false;
+    return choose(t, j, allowed, &t->view, where);
+}
+
+bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                       struct selection *where)
+{
+    return timeline_fits_from(t, j, allowed, TIMELINE_NOW, where);
+}
+
+/* --- reserving ---------------------------------------------------------------------------------
+ */
+
+/* A span of the node begins then. */
+static void split(struct timeline *t, uint32_t node, int64_t at)
+{
+    struct timeline_node *n = &t->nodes[node];
+    make_room(t, n);
+    struct timeline_span *spans = &t->spans[n->first];
+    size_t i = (size_t)(span_at(t, node, at) - spans);
+    if (spans[i].from == at)
+        return;
+    memmove(&spans[i + 2], &spans[i + 1], (n->len - i - 1) * sizeof(*spans));
+    copy_gres(t, &spans[i + 2], &spans[i + 1], n->len - i - 1);
+    spans[i + 1] = spans[i];
+    copy_gres(t, &spans[i + 1], &spans[i], 1);
+    spans[i + 1].from = at;
+    n->len++;
+}
+
+static uint32_t less(uint32_t from, uint32_t what)
+{
+    return from > what ? from - what : 0; /* units that are shared are nobody's alone */
+}
+
+static void take_gres(uint64_t *free_gres, const struct gres_amount *amounts, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        uint64_t *left = &free_gres[amounts[i].kind];
+        *left -= *left < amounts[i].count ? *left : amounts[i].count;
+    }
+}
+
+static void take(struct timeline *t, const struct selection *of, const struct share *share,
+                 int64_t from, int64_t until, bool runs)
+{
+    const struct gres_amount *gres = share->gres_len ? of->gres.data + share->gres_at : NULL;
+    split(t, share->node, from);
+    split(t, share->node, until);
+    struct timeline_span *s = &t->spans[t->nodes[share->node].first];
+    for (struct timeline_span *end = s + t->nodes[share->node].len; s < end && s->from < until;
+         s++) {
+        if (s->from < from)
+            continue;
+        s->units = less(s->units, share->units);
+        s->mem_mib -= (int64_t)share->mem_mib;
+        take_gres(gres_of(t, s), gres, share->gres_len);
+        if (!runs)
+            continue;
+        if (share->gres_len)
+            take_gres(gres_of(t, s) + t->kinds, gres, share->gres_len);
+        s->foreseen_units = less(s->foreseen_units, share->units);
+        s->foreseen_mem_mib -= (int64_t)share->mem_mib;
+    }
+}
+
+void timeline_reserve(struct timeline *t, const struct job *j, const struct selection *where,
+                      int64_t from)
+{
+    vec_foreach (&where->shares, s)
+        take(t, where, s, from, job_ends_at(j, from), false);
+    timeline_add_moment(t, job_ends_at(j, from));
+}
+
+void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
+{
+    vec_foreach (&where->shares, s)
+        take(t, where, s, TIMELINE_NOW, job_ends_at(j, t->now_sec), true);
+    timeline_add_moment(t, job_ends_at(j, t->now_sec));
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The earliest moment of a timeline at which a job fits, found in steps of a look at each node. */
+#include "sched/plan/timeline_priv.h"
+#include "sched/select/select.h"
+
+#define TRIES 32 /* moments behind the first possible one that are looked at one by one */
+
+/* The first moment when it fits as far as running jobs go is searched first. Once it fits it does
+ * so from then on, for nothing but ends is foreseen: so the steps double, and the last one is
+ * halved.
+ */
+static void double_step(struct timeline_search *s, bool fits, size_t last)
+{
+    if (fits) {
+        s->phase = s->low < s->high ? SEARCH_HALVE : SEARCH_AGAIN;
+    } else if (s->high == last) {
+        s->phase = SEARCH_NONE;
+    } else {
+        s->low = s->high + 1;
+        s->high = s->high * 2 + 1 < last ? s->high * 2 + 1 : last;
+    }
+}
+
+static void halve_step(struct timeline_search *s, bool fits)
+{
+    size_t middle = (s->low + s->high) / 2;
+    if (fits)
+        s->high = middle;
+    else
+        s->low = middle + 1;
+    if (s->low == s->high)
+        s->phase = SEARCH_AGAIN;
+}
+
+/* Reservations may keep it from there. It fits at the last moment: all of them are over. */
+static void again_step(struct timeline_search *s, bool fits, size_t last)
+{
+    if (fits) {
+        s->phase = SEARCH_FOUND;
+    } else if (s->high == last) {
+        s->phase = SEARCH_NONE;
+    } else {
+        s->step = s->tries++ < TRIES ? 1 : s->step * 2;
+        s->high = s->high + s->step < last ? s->high + s->step : last;
+    }
+}
+
+/* The first moment at which its licences are due, and it has waited for switches. */
+static size_t first_moment(const struct timeline *t, const struct timeline_search *s)
+{
+    size_t low = 0, high = t->moments.len - 1;
+    int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->now_sec;
+    from = from > t->not_before ? from : t->not_before;
+    if (from <= t->now_sec)
+        return 0;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (t->moments.data[middle] < from)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* From there to its limit, beside what others have a claim on. */
+static bool has_licenses(struct timeline *t, const struct job *j, int64_t from)
+{
+    uint64_t work = 0;
+    return !t->claims || license_is_due(t->claims, t->cluster, j,
+                                        from == TIMELINE_NOW ? t->now_sec : from, &work);
+}
+
+static bool step_of_search(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                           struct timeline_search *s, struct selection *where)
+{
+    size_t last = t->moments.len - 1, first = first_moment(t, s);
+    if (s->phase == SEARCH_DOUBLE && s->high < first)
+        s->low = s->high = first;
+    size_t middle = (s->low + s->high) / 2;
+    int64_t high = t->moments.data[s->high];
+    switch (s->phase) {
+    case SEARCH_DOUBLE:
+        double_step(s, timeline_is_foreseen(t, j, allowed, high, where), last);
+        break;
+    case SEARCH_HALVE:
+        halve_step(s, timeline_is_foreseen(t, j, allowed, t->moments.data[middle], where));
+        break;
+    case SEARCH_AGAIN:
+        again_step(s, has_licenses(t, j, high) && timeline_fits_from(t, j, allowed, high, where),
+                   last);
+        break;
+    case SEARCH_FOUND:
+    case SEARCH_NONE:
+        break;
+    }
+    return s->phase != SEARCH_FOUND && s->phase != SEARCH_NONE;
+}
+
+/* When it could begin on any number of switches is looked for first, unless that is known. */
+static void begin_switches(const struct timeline *t, const struct job *j, struct timeline_search *s)
+{
+    if (!j->want.switches || j->switches_waived || !select_topo(t->cluster, j)) {
+        s->switches = SWITCHES_ASIDE;
+        return;
+    }
+    s->waits_until = plan_switches_until(t->cluster, j);
+    s->switches = s->waits_until ? SWITCHES_FEW : SWITCHES_ANY;
+}
+
+/* The search of one number of switches is over. True: one of another number follows. Those that it
+ * asks for are in what is searched last, too. */
+static bool next_switches(struct timeline *t, const struct job *j, struct timeline_search *s)
+{
+    bool found = s->phase == SEARCH_FOUND;
+    int64_t at = timeline_search_found(t, s);
+    if (s->switches == SWITCHES_ANY && found) {
+        *s = (struct timeline_search){.switches = SWITCHES_FEW};
+        s->waits_until = at + plan_switches_wait(t->cluster, j);
+        return true;
+    }
+    if (s->switches != SWITCHES_FEW || (found && at <= s->waits_until))
+        return false;
+    *s = (struct timeline_search){.switches = SWITCHES_WAITED, .waits_until = s->waits_until};
+    if (s->waits_until > t->now_sec)
+        timeline_add_moment(t, s->waits_until);
+    return true;
+}
+
+bool timeline_search_step(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                          struct timeline_search *s, struct selection *where)
+{
+    if (s->switches == SWITCHES_UNKNOWN)
+        begin_switches(t, j, s);
+    if (s->switches == SWITCHES_ASIDE || s->switches == SWITCHES_FEW)
+        return step_of_search(t, j, allowed, s, where) || next_switches(t, j, s);
+    struct job any = *j;
+    any.switches_waived = true;
+    return step_of_search(t, &any, allowed, s, where) || next_switches(t, j, s);
+}
+
+int64_t timeline_search_found(const struct timeline *t, const struct timeline_search *s)
+{
+    if (s->phase != SEARCH_FOUND)
+        return t->now_sec + CLUSTER_NO_LIMIT_SEC;
+    return s->high == 0 ? t->now_sec : t->moments.data[s->high];
+}
+
+int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                      struct selection *where)
+{
+    struct timeline_search s = {0};
+    while (timeline_search_step(t, j, allowed, &s, where))
+        ;
+    return timeline_search_found(t, &s);
+}

@@ -1,0 +1,547 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/timeline.h"
+
+#include "base/test_drawn.h"
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000, NEVER = 0 };
+
+static const char conf[] = CONS "NodeName=n[1-3] CPUs=4 RealMemory=1000\nNodeName=t Sockets=1 "
+                                "CoresPerSocket=2 ThreadsPerCore=2 RealMemory=500 Weight=5\n"
+                                "PartitionName=p Nodes=ALL\n";
+
+static struct bitset *all_up(const struct cluster *c, const struct job *j)
+{
+    struct bitset *allowed = select_candidates(c, j);
+    bitset_and(allowed, c->pool.usable);
+    return allowed;
+}
+
+/* When and where the job could start; 'at' NEVER: nobody can tell. */
+static void expect(const struct cluster *c, const struct job *j, int64_t at, const char *where)
+{
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    struct selection s = {0};
+    int64_t got = test_earliest(c, j, allowed, NOW, &s);
+    _cleanup_free_ char *text = test_selection(c, &s);
+
+    if (got != (at == NEVER ? NOW + CLUSTER_NO_LIMIT_SEC : at) || !str_eq(text, where))
+        fail_msg("at %lld on '%s', expected %lld on '%s'", (long long)got, text, (long long)at,
+                 where);
+    select_done(&s);
+}
+
+static struct cluster *cluster_up(void)
+{
+    struct cluster *c = test_cluster(conf);
+    test_up(c);
+    return c;
+}
+
+static void in_steps(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct timeline t, once;
+    struct selection s = {0};
+
+    (void)state;
+    test_run(c, 1, "n1:4 n2:4", NOW + 50);
+    test_run(c, 2, "n3:3", NOW + 50);
+    test_run(c, 3, "t:1 n3:1", NOW + 90);
+    struct job *j = test_job(c, 9, "n=14");
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    timeline_init(&once, c, NOW);
+    timeline_begin(&t, c, NOW);
+    int steps = 1;
+    while (timeline_fill(&t, 1))
+        steps++;
+    assert_int_equal(steps, 3);
+    assert_int_equal(timeline_find(&once, j, allowed, &s), NOW + 90);
+    assert_int_equal(timeline_find(&t, j, allowed, &s), NOW + 90);
+    assert_int_equal(once.moments.len, t.moments.len);
+    timeline_done(&t);
+    timeline_done(&once);
+    /* Others come in between, and more of them than there was room for. */
+    timeline_begin(&t, c, NOW);
+    assert_true(timeline_fill(&t, 1));
+    alloc_clear(c, cluster_find_job(c, 2));
+    order_remove(&c->ends, &cluster_find_job(c, 2)->attempt->ends);
+    job_set_state(c, cluster_find_job(c, 2), PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL);
+    for (uint32_t id = 20; id < 23; id++)
+        test_run(c, id, "n3:1", NOW + 60 + id);
+    while (timeline_fill(&t, 1))
+        ;
+    j->want.tasks = 5; /* of one node, which none will ever have */
+    j->want.min_nodes = j->want.max_nodes = 1;
+    assert_int_equal(timeline_find(&t, j, allowed, &s), NOW + CLUSTER_NO_LIMIT_SEC);
+    timeline_done(&t);
+    select_done(&s);
+    test_cluster_free(c);
+}
+
+static void never(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4 n2:4", NOW + 50);
+    struct job *j = test_job(c, 2, "N=5");
+    expect(c, j, NEVER, "");
+    j->want.min_nodes = 3;
+    j->want.tasks = 13; /* more than three nodes will ever have */
+    j->want.max_nodes = 3;
+    expect(c, j, NEVER, "");
+    cluster_remove_job(c, j);
+    j = test_job(c, 2, "N=3 c=4 x=t");
+    c->nodes.data[2]->drain = true;
+    test_changed(c);
+    expect(c, j, NEVER, "");
+    c->nodes.data[2]->drain = false;
+    test_changed(c);
+    expect(c, j, NOW + 50, "n1:4/0 n2:4/0 n3:4/0");
+    test_cluster_free(c);
+}
+
+static void empty(void **state)
+{
+    struct cluster *c = cluster_up();
+    _cleanup_bitset_ struct bitset *none = bitset_new(c->nodes.len);
+    struct selection s = {0};
+
+    (void)state;
+    struct job *j = test_job(c, 1, "n=2");
+    expect(c, j, NOW, "n1:2/0");
+    assert_true(test_earliest(c, j, none, NOW, &s) == NOW + CLUSTER_NO_LIMIT_SEC);
+    assert_int_equal(s.shares.len, 0);
+    test_cluster_free(c);
+}
+
+static void releases(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4", NOW + 300);
+    test_run(c, 2, "n2:3", NOW + 100);
+    test_run(c, 3, "n3:4 t:2", NOW + 200);
+    expect(c, test_job(c, 11, ""), NOW, "n2:1/0");
+    expect(c, test_job(c, 12, "N=1 n=2"), NOW + 100, "n2:2/0");
+    expect(c, test_job(c, 13, "N=2 x=t"), NOW + 200, "n2:1/0 n3:1/0");
+    expect(c, test_job(c, 14, "N=3 n=12 x=t"), NOW + 300, "n1:4/0 n2:4/0 n3:4/0");
+    expect(c, test_job(c, 15, "w=n1"), NOW + 300, "n1:1/0");
+    expect(c, test_job(c, 16, "w=t n=3"), NOW + 200, "t:2/0");
+    expect(c, test_job(c, 17, "N=2 contiguous x=n3"), NOW + 300, "n1:1/0 n2:1/0");
+    test_cluster_free(c);
+}
+
+/* What ends at one time is free together; what is late is expected any moment. */
+static void at_the_same_time(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4", NOW + 100);
+    test_run(c, 2, "n2:4", NOW + 100);
+    test_run(c, 3, "n3:4 t:2", NOW + 101);
+    expect(c, test_job(c, 11, "N=2"), NOW + 100, "n1:1/0 n2:1/0");
+    expect(c, test_job(c, 12, ""), NOW + 100, "n1:1/0");
+    expect(c, test_job(c, 13, "N=3"), NOW + 101, "n1:1/0 n2:1/0 n3:1/0");
+    test_cluster_free(c);
+    c = cluster_up();
+    test_run(c, 1, "n1:4", NOW - 100);
+    test_run(c, 2, "n2:4", NOW);
+    test_run(c, 3, "n3:4 t:2", NOW + 7);
+    expect(c, test_job(c, 11, "N=2"), NOW, "n1:1/0 n2:1/0");
+    expect(c, test_job(c, 12, "N=3"), NOW + 7, "n1:1/0 n2:1/0 n3:1/0");
+    test_cluster_free(c);
+}
+
+/* A job without a limit ends in a year, as far as anybody knows. */
+static void infinite(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:4 n2:4 t:2", NOW - 10 + CLUSTER_NO_LIMIT_SEC);
+    test_run(c, 2, "n3:4", NOW + 60);
+    expect(c, test_job(c, 11, "N=2"), NOW - 10 + CLUSTER_NO_LIMIT_SEC, "n1:1/0 n2:1/0");
+    expect(c, test_job(c, 12, ""), NOW + 60, "n3:1/0");
+    test_cluster_free(c);
+}
+
+/* Alone on a node: not before the last of its jobs has gone. */
+static void exclusive(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:1 n2:1 n3:1 t:1", NOW + 100);
+    test_run(c, 2, "n1:1", NOW + 200);
+    test_run(c, 3, "n2:1", NOW + 300);
+    struct job *alone = test_job(c, 4, "exclusive");
+    test_run_job(c, alone, "", NOW + 50); /* holds nothing yet */
+    expect(c, test_job(c, 11, "exclusive"), NOW + 100, "n3:4/0");
+    expect(c, test_job(c, 12, "exclusive N=2 x=t"), NOW + 200, "n1:4/0 n3:4/0");
+    expect(c, test_job(c, 13, "exclusive N=3 x=t"), NOW + 300, "n1:4/0 n2:4/0 n3:4/0");
+    test_cluster_free(c);
+    c = cluster_up();
+    test_run_job(c, test_job(c, 1, "exclusive"), "n1:1 n2:4", NOW + 100);
+    test_run(c, 2, "n3:4 t:2", NOW + 200);
+    expect(c, test_job(c, 11, ""), NOW + 100, "n1:1/0");
+    expect(c, test_job(c, 12, "n=4 N=1"), NOW + 100, "n1:4/0"); /* all of it was one job's */
+    test_cluster_free(c);
+}
+
+/* A job that ends while it is suspended holds no units, and its node is not empty before the node
+ * has said that the job is gone. */
+static void suspended_job_that_is_completing_holds_its_node(void **state)
+{
+    static const struct {
+        const char *request;
+        bool fits;
+    } rows[] = {{"n=4", true}, {"exclusive", false}, {"exclusive-user", false}};
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    struct job *j = test_run(c, 1, "n1:4", NOW + 100);
+    job_set_state(c, j, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
+    park_leave(c, j, &attempt_of(j)->alloc.data[0]);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__NODE_FAIL, CAUSE_NONE, NULL), 0);
+    alloc_begin_completing(c, j);
+    for (uint32_t i = 0; i < COUNT(rows); i++) {
+        struct job *next = test_job(c, 10 + i, rows[i].request);
+        struct selection where = {0};
+        struct timeline t;
+        next->uid = 7;
+        _cleanup_bitset_ struct bitset *n1 = bitset_new(c->nodes.len);
+        bitset_set(n1, 0);
+        timeline_init(&t, c, NOW);
+        if (timeline_fits_now(&t, next, n1, &where) != rows[i].fits)
+            fail_msg("%s", rows[i].request);
+        timeline_done(&t);
+        select_done(&where);
+    }
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+static void parts_released(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct job *j = test_run(c, 1, "n1:3 n2:4 n3:4 t:2", NOW + 100);
+
+    (void)state;
+    alloc_release(c, j, alloc_find(j, 0)); /* is free already, and not freed twice */
+    expect(c, test_job(c, 11, "N=1 n=4"), NOW, "n1:4/0");
+    expect(c, test_job(c, 12, "N=2 n=8"), NOW + 100, "n1:4/0 n2:4/0");
+    expect(c, test_job(c, 13, "N=1 n=5"), NEVER, "");
+    test_cluster_free(c);
+}
+
+static void memory(void **state)
+{
+    struct cluster *c = cluster_up();
+
+    (void)state;
+    test_run(c, 1, "n1:1/600 n2:1/900 n3:1/900 t:1/500", NOW + 200);
+    test_run(c, 2, "n1:1/400", NOW + 100);
+    expect(c, test_job(c, 11, "mem=100"), NOW, "n2:1/100");
+    expect(c, test_job(c, 12, "mem=101"), NOW + 100, "n1:1/101");
+    expect(c, test_job(c, 13, "mem=401"), NOW + 200, "n1:1/401");
+    expect(c, test_job(c, 14, "mem=0 w=n1"), NOW + 200, "n1:1/1000");
+    expect(c, test_job(c, 15, "mem=1001"), NEVER, "");
+    c->nodes.data[0]->mem_mib = 500; /* made smaller under its jobs */
+    test_changed(c);
+    expect(c, test_job(c, 16, "w=n1"), NOW + 200, "n1:1/0");
+    expect(c, test_job(c, 17, "w=n1 mem=500"), NOW + 200, "n1:1/500");
+    expect(c, test_job(c, 18, "w=n1 mem=501"), NEVER, "");
+    test_cluster_free(c);
+}
+
+/* --- against time itself: jobs end one after the other, and each time the choice is tried --- */
+
+static void random_running(struct cluster *c, uint64_t *seed)
+{
+    for (uint32_t id = 1; id <= 8; id++) {
+        struct job *j = test_job(c, id, test_between(seed, 0, 6) ? "" : "exclusive");
+        for (uint32_t node = 0; node < c->nodes.len; node++)
+            if (test_between(seed, 0, 1))
+                alloc_take(c, j, node, test_between(seed, 1, 2), test_between(seed, 0, 200), NULL);
+        int64_t end = NOW - 100 + (int64_t)test_between(seed, 0, 8) * 50;
+        test_run_job(c, j, "", end);
+        if (attempt_of(j)->alloc.len && test_between(seed, 0, 5) == 0)
+            alloc_release(c, j, &attempt_of(j)->alloc.data[0]);
+    }
+    c->nodes.data[test_between(seed, 0, 3)]->drain = test_between(seed, 0, 3) == 0;
+    test_changed(c);
+}
+
+static int64_t by_waiting(struct cluster *c, const struct job *j, struct selection *where)
+{
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    int64_t at = NOW;
+
+    while (select_nodes(c, j, allowed, NULL, where) != 0) {
+        struct order_link *l = order_first(&c->ends);
+        if (!l)
+            return NOW + CLUSTER_NO_LIMIT_SEC;
+        at = l->key > NOW ? l->key : NOW; /* those that are late end at once */
+        while ((l = order_first(&c->ends)) && l->key <= at) {
+            alloc_clear(c, job_of_end(l));
+            order_remove(&c->ends, l);
+        }
+    }
+    return at;
+}
+
+static void one_future(uint64_t seed)
+{
+    static const char *const specs[] = {"n=3",
+                                        "N=2",
+                                        "N=2 n=6",
+                                        "exclusive",
+                                        "exclusive N=2",
+                                        "mem=700",
+                                        "mem-per-cpu=200 n=4",
+                                        "N=1-2 n=7",
+                                        "c=4",
+                                        "N=3 contiguous",
+                                        "w=t n=4",
+                                        "mem=0 N=2",
+                                        "N=4",
+                                        "per-node=3 N=2",
+                                        "mincpus=4 mem=900",
+                                        "n=13"};
+    struct cluster *c = test_cluster(conf);
+    struct selection first = {0}, second = {0};
+
+    test_up(c);
+    random_running(c, &seed);
+    test_sound(c);
+    const struct job *j = test_job(c, 100, specs[test_between(&seed, 0, COUNT(specs) - 1)]);
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    int64_t told = test_earliest(c, j, allowed, NOW, &first);
+    int64_t waited = by_waiting(c, j, &second);
+    _cleanup_free_ char *a = test_selection(c, &first), *b = test_selection(c, &second);
+    if (told != waited || !str_eq(a, b))
+        fail_msg("%lld on '%s' was told, %lld on '%s' came", (long long)told, a, (long long)waited,
+                 b);
+    select_done(&first);
+    select_done(&second);
+    test_cluster_free(c);
+}
+
+static void comes_true(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(4000); seed++)
+        one_future(seed);
+}
+
+/* --- against a list of who has what when --- */
+
+struct claim {
+    uint32_t node, units;
+    uint64_t mem_mib;
+    int64_t from, until;
+};
+
+struct claims {
+    VEC(struct claim) list;
+};
+
+static void claim_all(struct claims *all, const struct selection *s, int64_t from, int64_t until)
+{
+    vec_foreach (&s->shares, at)
+        vec_push(&all->list, ((struct claim){at->node, at->units, at->mem_mib, from, until}));
+}
+
+static void claim_running(const struct cluster *c, struct claims *all)
+{
+    vec_foreach (&c->jobs, j)
+        vec_foreach (&attempt_of((*j))->alloc, a)
+            if (!a->released) {
+                int64_t end = (*j)->attempt->ends.key > NOW ? (*j)->attempt->ends.key : NOW;
+                uint32_t units = (*j)->want.exclusive ? c->nodes.data[a->node]->units : a->units;
+                vec_push(&all->list,
+                         ((struct claim){a->node, units, a->mem_mib, TIMELINE_NOW, end}));
+            }
+}
+
+/* What of the node is left at that instant. */
+static bool left_at(const struct cluster *c, const struct claims *all, uint32_t node, int64_t at,
+                    int64_t *units, int64_t *mem_mib)
+{
+    *units = c->nodes.data[node]->units;
+    *mem_mib = (int64_t)c->nodes.data[node]->mem_mib;
+    vec_foreach (&all->list, k)
+        if (k->node == node && k->from <= at && at < k->until) {
+            *units -= k->units;
+            *mem_mib -= (int64_t)k->mem_mib;
+        }
+    return *units >= 0 && *mem_mib >= 0;
+}
+
+/* Whether the job fits from then on, by the list: the least that is left at any begin of a claim.
+ */
+static bool fits_by_list(const struct cluster *c, const struct claims *all, const struct job *j,
+                         const struct bitset *allowed, int64_t from)
+{
+    uint32_t units[8];
+    int64_t mem[8];
+    bool whole[8];
+    const struct unit_use *use[8] = {0};
+    struct free_view view = {.units = units, .mem_mib = mem, .whole = whole, .use = use};
+    struct selection s = {0};
+
+    for (uint32_t node = 0; node < c->nodes.len; node++) {
+        int64_t least, least_mem, u, m;
+        left_at(c, all, node, from, &least, &least_mem);
+        vec_foreach (&all->list, k)
+            if (k->node == node && k->from > from && k->from < from + j->limit_sec) {
+                left_at(c, all, node, k->from, &u, &m);
+                least = u < least ? u : least;
+                least_mem = m < least_mem ? m : least_mem;
+            }
+        units[node] = (uint32_t)least;
+        mem[node] = least_mem;
+        whole[node] = least == c->nodes.data[node]->units;
+    }
+    bool fits = select_nodes(c, j, allowed, &view, &s) == 0;
+    select_done(&s);
+    return fits;
+}
+
+static void check_list(const struct cluster *c, const struct claims *all, uint64_t seed)
+{
+    int64_t units, mem;
+
+    vec_foreach (&all->list, k)
+        if (!left_at(c, all, k->node, k->from, &units, &mem))
+            fail_msg("seed %llu: %s is given twice at %lld", (unsigned long long)seed,
+                     c->nodes.data[k->node]->name, (long long)k->from);
+}
+
+static void check_earliest(const struct cluster *c, const struct claims *all, const struct job *j,
+                           const struct bitset *allowed, int64_t found, uint64_t seed)
+{
+    vec_foreach (&all->list, k)
+        if (k->until >= NOW && k->until < found && fits_by_list(c, all, j, allowed, k->until))
+            fail_msg("seed %llu: job %u is to start at %lld and could at %lld",
+                     (unsigned long long)seed, j->id, (long long)found, (long long)k->until);
+    if (found < NOW + CLUSTER_NO_LIMIT_SEC && !fits_by_list(c, all, j, allowed, found))
+        fail_msg("seed %llu: job %u does not fit at %lld", (unsigned long long)seed, j->id,
+                 (long long)found);
+}
+
+static void one_row_of_reservations(uint64_t seed)
+{
+    static const char *const specs[] = {"n=3",     "N=2",       "exclusive", "mem=700",    "c=4",
+                                        "N=2 n=6", "N=2-3 n=8", "w=t",       "N=3 mem=90", ""};
+    struct cluster *c = test_cluster(conf);
+    struct claims all = {0};
+    struct timeline t;
+    uint64_t chance = seed;
+
+    test_up(c);
+    random_running(c, &chance);
+    claim_running(c, &all);
+    timeline_init(&t, c, NOW);
+    for (uint32_t id = 100; id < 112; id++) {
+        struct selection s = {0};
+        struct job *j = test_job(c, id, specs[test_between(&chance, 0, COUNT(specs) - 1)]);
+        j->limit_sec = test_between(&chance, 1, 12) * 25;
+        _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+        if (test_between(&chance, 0, 3) == 0 && timeline_fits_now(&t, j, allowed, &s)) {
+            timeline_start(&t, j, &s);
+            claim_all(&all, &s, TIMELINE_NOW, NOW + j->limit_sec);
+        } else {
+            int64_t at = timeline_find(&t, j, allowed, &s);
+            check_earliest(c, &all, j, allowed, at, seed);
+            timeline_reserve(&t, j, &s, at);
+            claim_all(&all, &s, at, at + j->limit_sec);
+        }
+        check_list(c, &all, seed);
+        select_done(&s);
+    }
+    timeline_done(&t);
+    vec_done(&all.list);
+    test_cluster_free(c);
+}
+
+static void reservations(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(1500); seed++)
+        one_row_of_reservations(seed);
+}
+
+/* A reserved core leaves the rest of its node to others. */
+static void part_of_a_node(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct timeline t;
+    struct selection s = {0};
+
+    (void)state;
+    test_run(c, 1, "n1:2 n2:4 n3:4 t:2", NOW + 100);
+    struct job *head = test_job(c, 2, "w=n1 n=3"), *small = test_job(c, 3, "w=n1 mem=10");
+    _cleanup_bitset_ struct bitset *n1 = all_up(c, head);
+    head->limit_sec = small->limit_sec = 1000;
+    timeline_init(&t, c, NOW);
+    assert_int_equal(timeline_find(&t, head, n1, &s), NOW + 100);
+    timeline_reserve(&t, head, &s, NOW + 100);
+    assert_true(timeline_fits_now(&t, small, n1, &s));
+    timeline_start(&t, small, &s);
+    assert_false(timeline_fits_now(&t, small, n1, &s)); /* the head needs the other three */
+    small->limit_sec = 100;
+    assert_true(timeline_fits_now(&t, small, n1, &s)); /* over before it does */
+    select_done(&s);
+    timeline_done(&t);
+    test_cluster_free(c);
+}
+
+/* A unit that several have is free when the last of them ends; it may be shared before. */
+static void shared(void **state)
+{
+    struct cluster *c = test_cluster(CONS "NodeName=n[1-2] CPUs=4 RealMemory=1000\n"
+                                          "PartitionName=f Nodes=ALL OverSubscribe=FORCE:2\n"
+                                          "PartitionName=p Nodes=ALL\n");
+    test_up(c);
+    struct job *a = test_job(c, 1, ""), *b = test_job(c, 2, "");
+    test_run_job(c, a, "n1:4", NOW + 50);
+    test_run_job(c, b, "n1:3", NOW + 80);
+    struct job *j = test_job(c, 3, "n=2");
+    expect(c, j, NOW, "n2:2/0");      /* what is free comes first */
+    test_run(c, 4, "n2:4", NOW + 60); /* shares, for it is in the first partition */
+    expect(c, j, NOW, "n1:1/0 n2:1/0");
+    j = test_job(c, 5, "p=p w=n1 n=1");
+    expect(c, j, NOW + 50, "n1:1/0");
+    j = test_job(c, 6, "p=p w=n1 N=1 n=2");
+    expect(c, j, NOW + 80, "n1:2/0");
+    j = test_job(c, 7, "w=n1 N=1 n=2");
+    expect(c, j, NOW + 50, "n1:2/0");
+    test_sound(c);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(shared),
+        cmocka_unit_test(reservations),
+        cmocka_unit_test(part_of_a_node),
+        cmocka_unit_test(in_steps),
+        cmocka_unit_test(never),
+        cmocka_unit_test(empty),
+        cmocka_unit_test(releases),
+        cmocka_unit_test(at_the_same_time),
+        cmocka_unit_test(infinite),
+        cmocka_unit_test(exclusive),
+        cmocka_unit_test(parts_released),
+        cmocka_unit_test(memory),
+        cmocka_unit_test(comes_true),
+        cmocka_unit_test(suspended_job_that_is_completing_holds_its_node),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

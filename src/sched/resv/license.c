@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/resv/license.h"
+
+#include "sched/resv/resv.h"
+
+#define RESV_ENDS 200 /* moments that are looked at because a reservation gives back then */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* As far as jobs go: there are as many when so many have been given back. */
+static bool is_left(const struct cluster *c, const struct license_need *need, uint64_t given_back)
+{
+    const struct license *l = &c->licenses.list.data[need->at];
+    return l->used - given_back + need->count <= l->total;
+}
+
+/* For a job that begins there at that time. */
+static bool is_free(const struct cluster *c, const struct job *j, const struct resv *in,
+                    const struct license_need *need, uint64_t given_back, int64_t at)
+{
+    if (need->at < 0 || !is_left(c, need, given_back))
+        return false;
+    const struct license *l = &c->licenses.list.data[need->at];
+    return l->used - given_back + need->count +
+               license_kept(c, need->at, in, at, job_ends_at(j, at)) <=
+           l->total;
+}
+
+bool license_may_start(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                       const struct resv *in, int64_t now_sec)
+{
+    vec_foreach (&j->want.licenses.list, need) {
+        if (!is_free(c, j, in, need, 0, now_sec))
+            return false;
+        vec_foreach (&l->list, claim)
+            if (claim->at == need->at && claim->by != j->id &&
+                claim->spare < license_beyond(need, in) && job_ends_at(j, now_sec) > claim->from)
+                return false;
+    }
+    return true;
+}
+
+bool license_may_start_somewhere(const struct license_claims *l, const struct cluster *c,
+                                 const struct job *j, int64_t now_sec)
+{
+    const struct resv *in;
+    if (!j->want.licenses.list.len)
+        return true;
+    for (size_t i = 0; resv_place(j, i, &in); i++)
+        if (license_may_start(l, c, j, in, now_sec))
+            return true;
+    return false;
+}
+
+void license_begin(struct license_claims *l, const struct job *j, const struct resv *in,
+                   int64_t now_sec)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        vec_foreach (&l->list, claim)
+            if (claim->at == need->at && claim->by != j->id &&
+                job_ends_at(j, now_sec) > claim->from)
+                claim->spare -= least(claim->spare, license_beyond(need, in));
+}
+
+static uint32_t count_of(const struct job *j, int32_t at)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at == at)
+            return need->count;
+    return 0;
+}
+
+/* Of a licence, by running jobs whose limits are over then. */
+static uint64_t given_back(const struct cluster *c, int32_t at, int64_t until, uint64_t *work)
+{
+    uint64_t sum = 0;
+    for (struct order_link *l = order_first(&c->ends); l && l->key <= until; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        ++*work;
+        if (!job_is_final(j))
+            sum += count_of(j, at);
+    }
+    return sum;
+}
+
+/* The next moment after 'at' at which a reservation gives it back; INT64_MAX: there is none. */
+static int64_t next_resv_end(const struct cluster *c, int32_t license, int64_t at)
+{
+    int64_t first = INT64_MAX;
+    struct resv_time t;
+    vec_foreach (&c->resvs, r)
+        vec_foreach (&(*r)->stock, s)
+            if (s->at == license && !((*r)->flags & RESV_TIME_FLOAT) && resv_occurs(*r, at, &t) &&
+                t.end < first)
+                first = t.end;
+    return first;
+}
+
+/* What others have a claim on at that time, or the job itself. */
+static uint64_t claimed_at(const struct license_claims *l, const struct job *j, bool others,
+                           int32_t license, int64_t at)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at == license && (claim->by != j->id) == others && claim->from <= at &&
+            claim->until > at)
+            sum += claim->count;
+    }
+    return sum;
+}
+
+/* Whether it leaves the others what they are to have after it has begun. What is left to it is
+ * beside its own claim, which it has no more then. */
+static bool leaves_claims(const struct license_claims *l, const struct job *j,
+                          const struct license_need *need, int64_t at)
+{
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at != need->at || claim->by == j->id || claim->from <= at ||
+            claim->from >= job_ends_at(j, at))
+            continue;
+        uint64_t own = claimed_at(l, j, false, need->at, claim->from);
+        if (claim->spare + own < license_beyond(need, resv_home(j)))
+            return false;
+    }
+    return true;
+}
+
+/* 'back': what running jobs have given back by then. What jobs in reservations give back counts as
+ * if others had it: the time is late at worst. */
+static bool is_due(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                   const struct license_need *need, uint64_t back, int64_t at)
+{
+    if (need->at < 0)
+        return false;
+    back -= claimed_at(l, j, true, need->at, at); /* perhaps below 0: their sum is what counts */
+    return is_free(c, j, resv_home(j), need, back, at) && leaves_claims(l, j, need, at);
+}
+
+bool license_is_due(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                    int64_t at, uint64_t *work)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at < 0 || !is_due(l, c, j, need, given_back(c, need->at, at, work), at))
+            return false;
+    return true;
+}
+
+static int64_t next_claim_end(const struct license_claims *l, int32_t license, int64_t at)
+{
+    int64_t first = INT64_MAX;
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at == license && claim->until > at && claim->until < first)
+            first = claim->until;
+    }
+    return first;
+}
+
+/* The first moment at which it is due for this need. */
+static int64_t due_at(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                      const struct license_need *need, int64_t now_sec, uint64_t *work)
+{
+    struct order_link *end = order_first(&c->ends);
+    uint64_t sum = 0;
+    unsigned looks = 0;
+    int64_t at = now_sec;
+    while (need->at >= 0) {
+        bool left = is_left(c, need, sum);
+        *work += left ? 1 + c->resvs.len : 1;
+        if (is_due(l, c, j, need, sum, at))
+            return at;
+        int64_t claim = left ? next_claim_end(l, need->at, at) : INT64_MAX;
+        int64_t resv = left && looks < RESV_ENDS ? next_resv_end(c, need->at, at) : INT64_MAX;
+        looks += resv < claim;
+        at = resv < claim ? resv : claim;
+        if (end && end->key < at)
+            at = end->key > now_sec ? end->key : now_sec;
+        if (at == INT64_MAX)
+            return 0;
+        for (; end && end->key <= at; end = order_next(end)) {
+            const struct job *other = job_of_end(end);
+            ++*work;
+            sum += job_is_final(other) ? 0 : count_of(other, need->at);
+        }
+    }
+    return 0;
+}
+
+int64_t license_earliest(const struct license_claims *l, const struct cluster *c,
+                         const struct job *j, int64_t now_sec, uint64_t *work)
+{
+    int64_t latest = now_sec;
+    vec_foreach (&j->want.licenses.list, need) {
+        int64_t at = due_at(l, c, j, need, now_sec, work);
+        if (!at)
+            return 0;
+        latest = at > latest ? at : latest;
+    }
+    return latest;
+}
+
+/* 'by': 0, anybody. */
+static bool is_claimed(const struct license_claims *l, int32_t at, uint32_t by)
+{
+    vec_foreach (&l->list, claim)
+        if (claim->at == at && (!by || claim->by == by))
+            return true;
+    return false;
+}
+
+bool license_is_first(const struct license_claims *l, const struct job *j)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (!is_claimed(l, need->at, 0))
+            return true;
+    return false;
+}
+
+bool license_is_alone(const struct license_claims *l, const struct cluster *c, const struct job *j)
+{
+    vec_foreach (&l->list, claim)
+        if (claim->by != j->id)
+            vec_foreach (&j->want.licenses.list, need)
+                if (need->at == claim->at)
+                    return false;
+    return !j->want.licenses.list.len || !c->resvs.len;
+}
+
+static void add_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
+                      const struct license_need *need, int64_t from, uint64_t *work)
+{
+    const struct license *of = &c->licenses.list.data[need->at];
+    struct license_claim new = {
+        need->at, j->id, from, job_ends_at(j, from), license_beyond(need, resv_home(j)), 0};
+    uint64_t taken = of->used - given_back(c, need->at, from, work) + need->count +
+                     claimed_at(l, j, true, need->at, from) +
+                     license_kept(c, need->at, resv_home(j), from, new.until);
+    new.spare = of->total > taken ? of->total - taken : 0;
+    vec_foreach (&l->list, claim)
+        if (claim->at == need->at && claim->by != j->id && claim->from >= from &&
+            claim->from < new.until)
+            claim->spare -= least(claim->spare, new.count);
+    vec_push(&l->list, new);
+}
+
+int64_t license_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
+                      int64_t now_sec, int64_t not_before, uint64_t *work)
+{
+    if (!license_is_first(l, j))
+        return 0;
+    int64_t from = license_earliest(l, c, j, now_sec, work);
+    if (!from)
+        return 0;
+    from = not_before > from ? not_before : from;
+    vec_foreach (&j->want.licenses.list, need)
+        if (!is_claimed(l, need->at, 0))
+            add_claim(l, c, j, need, from, work);
+    return from;
+}
+
+void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
+                  int64_t from, uint64_t *work)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at >= 0 && !is_claimed(l, need->at, j->id))
+            add_claim(l, c, j, need, from, work);
+}

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/select/choose.h"
+
+#include <stdlib.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+
+void choose_add(struct chooser *ch, size_t node)
+{
+    bitset_set(ch->chosen, node);
+    ch->count++;
+    ch->sum += ch->tasks[node];
+    ch->sum_more += ch->need_more ? ch->more[node] : 0;
+}
+
+bool choose_enough(const struct chooser *ch)
+{
+    return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
+}
+
+/* More would not be taken: -N 2-4 takes four nodes when they are free. */
+static bool full(const struct chooser *ch)
+{
+    return ch->count >= ch->max || (choose_enough(ch) && ch->count >= ch->good);
+}
+
+/* Back to the required nodes alone. */
+void choose_start(struct chooser *ch)
+{
+    bitset_zero(ch->chosen);
+    ch->count = 0;
+    ch->sum = ch->sum_more = 0;
+    if (!ch->required)
+        return;
+    bitset_foreach (ch->required, i)
+        choose_add(ch, (size_t)i);
+}
+
+/* --- runs of consecutive nodes -----------------------------------------------------------------
+ */
+
+struct run {
+    uint32_t first, len;
+};
+
+struct runs {
+    VEC(struct run) list; /* those not taken yet, by length and place once they are sorted */
+    bool sorted;
+};
+
+static void list_runs(const struct bitset *set, struct runs *runs)
+{
+    vec_clear(&runs->list);
+    runs->sorted = false;
+    for (long i = bitset_next(set, 0); i >= 0;) {
+        long end = bitset_next_clear(set, (size_t)i);
+        size_t len = (size_t)(end < 0 ? (long)set->size : end) - (size_t)i;
+        vec_push(&runs->list, ((struct run){(uint32_t)i, (uint32_t)len}));
+        i = end < 0 ? -1 : bitset_next(set, (size_t)end);
+    }
+}
+
+static int by_length(const void *a, const void *b)
+{
+    const struct run *x = a, *y = b;
+    if (x->len != y->len)
+        return x->len < y->len ? -1 : 1;
+    return x->first < y->first ? -1 : x->first > y->first;
+}
+
+/* The first one of the sorted list that is as long. */
+static size_t first_as_long(const struct runs *runs, size_t len)
+{
+    return vec_lower(&runs->list, run, run->len < len);
+}
+
+/* The run closest in size to what is missing: the smallest that is enough, else the largest. Where
+ * one of the list is enough, one look through it costs less than the sorting. */
+static size_t best_run(struct runs *runs, size_t wanted)
+{
+    size_t best = runs->list.len, best_len = SIZE_MAX;
+    for (size_t i = 0; i < runs->list.len && !runs->sorted; i++) {
+        size_t len = runs->list.data[i].len;
+        if (len >= wanted && len < best_len) {
+            best = i;
+            best_len = len;
+            if (len == wanted)
+                break;
+        }
+    }
+    if (best < runs->list.len)
+        return best;
+    if (!runs->sorted)
+        qsort(runs->list.data, runs->list.len, sizeof *runs->list.data, by_length);
+    runs->sorted = true;
+    best = first_as_long(runs, wanted);
+    return best < runs->list.len ? best : first_as_long(runs, vec_last(&runs->list).len);
+}
+
+static void choose_runs(struct chooser *ch, struct runs *runs)
+{
+    while (!full(ch) && runs->list.len) {
+        size_t wanted = ch->good > ch->count ? ch->good - ch->count : 1;
+        size_t best = best_run(runs, wanted);
+        struct run run = runs->list.data[best];
+        for (size_t i = run.first; i < run.first + run.len && !full(ch); i++)
+            choose_add(ch, i);
+        vec_remove(&runs->list, best);
+    }
+}
+
+/* --- lowest weight first -----------------------------------------------------------------------
+ */
+
+static int by_number(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+struct weights {
+    VEC(uint32_t) list;
+};
+
+/* Of the nodes of the set, rising; some come several times. */
+static void list_weights(const struct chooser *ch, const struct bitset *among, struct weights *w)
+{
+    bitset_foreach (among, i)
+        if (!w->list.len || ch->weight[i] != vec_last(&w->list))
+            vec_push(&w->list, ch->weight[i]);
+    if (w->list.len > 1)
+        qsort(w->list.data, w->list.len, sizeof *w->list.data, by_number);
+}
+
+/* Those of this weight that are not chosen. */
+static void of_weight(const struct chooser *ch, const struct bitset *among, uint32_t weight,
+                      bool all, struct bitset *set)
+{
+    bitset_copy(set, among);
+    bitset_andnot(set, ch->chosen);
+    if (all)
+        return;
+    bitset_foreach (set, i)
+        if (ch->weight[i] != weight)
+            bitset_unset(set, (size_t)i);
+}
+
+struct ranked {
+    uint32_t node, weight;
+    uint64_t rank; /* low ones first */
+};
+
+static int by_rank(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? -1 : 1;
+    if (x->rank != y->rank)
+        return x->rank < y->rank ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* One by one: the least loaded, or the last. */
+static void choose_ranked(struct chooser *ch, const struct bitset *among)
+{
+    struct ranked *list = mem_new_array(struct ranked, bitset_count(among) + 1);
+    size_t n = 0;
+    bitset_foreach (among, i)
+        if (!bitset_test(ch->chosen, (size_t)i))
+            list[n++] = (struct ranked){(uint32_t)i, ch->weight[i],
+                                        UINT32_MAX - (ch->idle ? ch->idle[i] : (uint32_t)i)};
+    qsort(list, n, sizeof *list, by_rank);
+    for (size_t i = 0; i < n && !full(ch); i++)
+        choose_add(ch, list[i].node);
+    free(list);
+}
+
+void choose_light(struct chooser *ch, const struct bitset *among)
+{
+    if (ch->idle || ch->from_end) {
+        choose_ranked(ch, among);
+        return;
+    }
+    _cleanup_bitset_ struct bitset *set = bitset_new(among->size);
+    struct weights w = {0};
+    struct runs runs = {0};
+    list_weights(ch, among, &w);
+    for (size_t i = 0; i < w.list.len && !full(ch); i++) {
+        if (i > 0 && w.list.data[i] == w.list.data[i - 1])
+            continue;
+        of_weight(ch, among, w.list.data[i], w.list.data[0] == vec_last(&w.list), set);
+        list_runs(set, &runs);
+        choose_runs(ch, &runs);
+    }
+    vec_done(&w.list);
+    vec_done(&runs.list);
+}
+
+static bool choose_by_weight(struct chooser *ch)
+{
+    choose_start(ch);
+    choose_light(ch, ch->fits);
+    return choose_enough(ch);
+}
+
+/* --- the most capable nodes --------------------------------------------------------------------
+ */
+
+struct capable {
+    size_t node;
+    uint64_t tasks;
+    uint32_t weight;
+};
+
+static int more_capable(const void *a, const void *b)
+{
+    const struct capable *x = a, *y = b;
+    if (x->tasks != y->tasks)
+        return x->tasks > y->tasks ? -1 : 1;
+    if (x->weight != y->weight)
+        return x->weight < y->weight ? -1 : 1;
+    return x->node < y->node ? -1 : x->node > y->node;
+}
+
+/* The most capable ones that are not heavier. When they are not enough, nothing that is no heavier
+ * is, within the maximum of nodes. */
+static bool take_most_capable(struct chooser *ch, const struct capable *list, size_t n,
+                              uint32_t heaviest)
+{
+    choose_start(ch);
+    for (size_t i = 0; i < n && !choose_enough(ch) && ch->count < ch->max; i++)
+        if (list[i].weight <= heaviest)
+            choose_add(ch, list[i].node);
+    return choose_enough(ch);
+}
+
+/* Light nodes first: with the least bound on the weight that does. 'by_more': those that have most
+ * of what the job wants in all. */
+static bool choose_capable(struct chooser *ch, bool by_more)
+{
+    struct capable *list = mem_new_array(struct capable, bitset_count(ch->fits) + 1);
+    size_t n = 0;
+    uint32_t low = 0, high = UINT32_MAX;
+    bitset_foreach (ch->fits, i)
+        if (!ch->required || !bitset_test(ch->required, (size_t)i))
+            list[n++] =
+                (struct capable){(size_t)i, by_more ? ch->more[i] : ch->tasks[i], ch->weight[i]};
+    qsort(list, n, sizeof *list, more_capable);
+    bool found = take_most_capable(ch, list, n, high);
+    while (found && low < high) {
+        uint32_t middle = low + (high - low) / 2;
+        if (take_most_capable(ch, list, n, middle))
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    found = found && take_most_capable(ch, list, n, low);
+    free(list);
+    return found;
+}
+
+static bool choose_most_capable(struct chooser *ch)
+{
+    return choose_capable(ch, false) || (ch->need_more && choose_capable(ch, true));
+}
+
+/* --- one window of consecutive nodes -----------------------------------------------------------
+ */
+
+struct window {
+    size_t first, len, run; /* run: the length of the run it lies in */
+};
+
+static bool better_window(const struct chooser *ch, const struct window *a, const struct window *b)
+{
+    size_t x = a->len < ch->good ? a->len : ch->good, y = b->len < ch->good ? b->len : ch->good;
+    if (b->len == 0 || x != y)
+        return b->len == 0 || x > y;
+    return a->run != b->run ? a->run < b->run : a->len < b->len;
+}
+
+struct growing { /* a window, and what it holds */
+    size_t first, end, need_end;
+    uint64_t sum, more; /* of tasks; of what the job wants in all */
+    struct choose_tally tally;
+};
+
+static bool does(const struct chooser *ch, const struct growing *w)
+{
+    return w->end - w->first >= ch->min && w->sum >= ch->need && w->more >= ch->need_more &&
+           w->end >= w->need_end && (!ch->counts || choose_tally_does(&w->tally, ch));
+}
+
+static void count(const struct chooser *ch, struct growing *w, size_t node, bool add)
+{
+    uint64_t more = ch->need_more ? ch->more[node] : 0;
+    w->sum = add ? w->sum + ch->tasks[node] : w->sum - ch->tasks[node];
+    w->more = add ? w->more + more : w->more - more;
+    if (ch->counts)
+        choose_tally_add(&w->tally, ch, node, add);
+}
+
+/* The smallest windows of a run that hold what is required and enough tasks, one per first node. */
+static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t need_first,
+                    size_t need_end, struct window *best)
+{
+    struct growing at = {.end = begin, .need_end = need_end};
+    for (size_t first = begin; first < begin + run && first <= need_first; first++) {
+        at.first = first;
+        while (at.end < begin + run && !does(ch, &at))
+            count(ch, &at, at.end++, true);
+        if (!does(ch, &at))
+            return;
+        size_t len = at.end - first;
+        if (len <= ch->max) {
+            size_t more = begin + run - first;
+            struct window w = {first, len < ch->good ? ch->good < more ? ch->good : more : len,
+                               run};
+            if (better_window(ch, &w, best))
+                *best = w;
+        }
+        count(ch, &at, first, false);
+    }
+}
+
+static bool choose_contiguous(struct chooser *ch)
+{
+    size_t need_first = SIZE_MAX, need_end = 0;
+    struct window best = {0};
+    if (ch->required)
+        bitset_foreach (ch->required, i) {
+            need_first = need_first == SIZE_MAX ? (size_t)i : need_first;
+            need_end = (size_t)i + 1;
+        }
+    for (long i = bitset_next(ch->fits, 0); i >= 0;) {
+        size_t begin = (size_t)i, end = begin;
+        while (end < ch->fits->size && bitset_test(ch->fits, end))
+            end++;
+        if (need_first == SIZE_MAX || (need_first >= begin && need_end <= end))
+            try_run(ch, begin, end - begin, need_first, need_end, &best);
+        i = bitset_next(ch->fits, end);
+    }
+    for (size_t i = 0; i < best.len; i++)
+        choose_add(ch, best.first + i);
+    return best.len > 0;
+}
+
+bool choose_flat(struct chooser *ch)
+{
+    if (ch->contiguous)
+        return choose_contiguous(ch);
+    if (ch->counts)
+        return choose_counted(ch);
+    return choose_by_weight(ch) || choose_most_capable(ch);
+}
+
+static bool choose_some(struct chooser *ch)
+{
+    if (ch->required && !bitset_contains(ch->fits, ch->required))
+        return false;
+    if (ch->required && bitset_count(ch->required) > ch->max)
+        return false;
+    if (ch->max == 1 && !ch->contiguous)
+        bitset_foreach (ch->fits, i)
+            if (ch->tasks[i] < ch->need || (ch->need_more && ch->more[i] < ch->need_more))
+                bitset_unset(ch->fits, (size_t)i);
+    if (ch->required && !bitset_contains(ch->fits, ch->required))
+        return false;
+    if (!ch->topo)
+        return choose_flat(ch);
+    bool in_row = ch->contiguous || ch->counts || ch->spread;
+    return in_row ? choose_in_fabric(ch) : choose_by_topo(ch);
+}
+
+/* With exactly so many nodes. */
+static bool choose_size(struct chooser *ch, const struct bitset *fits, uint32_t size)
+{
+    bitset_copy(ch->fits, fits);
+    bitset_zero(ch->chosen);
+    ch->count = 0;
+    ch->sum = ch->sum_more = 0;
+    ch->min = ch->max = ch->good = size;
+    return choose_some(ch);
+}
+
+/* The largest one up to what is good to have, or the smallest one above that. */
+static bool choose_among(struct chooser *ch, const struct bitset *fits, uint32_t good)
+{
+    VEC(uint32_t) list = {0};
+    size_t most = bitset_count(fits), above = 0;
+    bool found = false;
+    most = most < ch->max ? most : ch->max;
+    for (int64_t n = idset_next(ch->sizes, ch->min); n >= 0 && (uint64_t)n <= most;
+         n = idset_next(ch->sizes, n + 1))
+        vec_push(&list, (uint32_t)n);
+    while (above < list.len && list.data[above] <= good)
+        above++;
+    for (size_t i = above; i-- > 0 && !found;)
+        found = choose_size(ch, fits, list.data[i]);
+    for (size_t i = above; i < list.len && !found; i++)
+        found = choose_size(ch, fits, list.data[i]);
+    vec_done(&list);
+    return found;
+}
+
+bool choose_nodes(struct chooser *ch)
+{
+    if (!ch->sizes)
+        return choose_some(ch);
+    uint32_t min = ch->min, max = ch->max, good = ch->good;
+    _cleanup_bitset_ struct bitset *fits = bitset_dup(ch->fits);
+    bool found = choose_some(ch); /* in vain, then with fewer nodes as well */
+    if (!found || idset_has(ch->sizes, ch->count))
+        return found;
+    ch->min = min;
+    ch->max = max;
+    return choose_among(ch, fits, good);
+}
+
+bool choose_largest(struct chooser *ch, uint32_t most)
+{
+    int64_t best = -1;
+    for (int64_t n = ch->sizes ? idset_next(ch->sizes, ch->min) : -1;
+         n >= 0 && n <= most && n <= ch->max; n = idset_next(ch->sizes, n + 1))
+        best = n;
+    if (best >= 0)
+        ch->max = (uint32_t)best;
+    return !ch->sizes || best >= 0;
+}

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Generic resources in the choice of nodes, now and on the timeline. */
+#include "sched/plan/shadow.h"
+#include "sched/plan/timeline.h"
+#include "sched/resv/resv.h"
+#include "sched/sched_test_util.h"
+#include "sched/why/relax.h"
+
+#define CONF CONS CONF_NODES
+#define CONF_NODES                                                                                 \
+    "GresTypes=gpu,nic,license\n"                                                                  \
+    "NodeName=a[1-2] CPUs=8 RealMemory=8000 Gres=gpu:a100:4,nic:2\n"                               \
+    "NodeName=b[1-2] CPUs=8 RealMemory=8000 Gres=gpu:v100:2\n"                                     \
+    "NodeName=c[1-2] CPUs=16 RealMemory=8000\n"                                                    \
+    "PartitionName=all Nodes=ALL Default=YES OverSubscribe=NO\n"                                   \
+    "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[0-1] Cores=0-3\n"                   \
+    "GresConf=1 NodeName=a[1-2] Name=gpu Type=a100 File=/dev/g[2-3] Cores=4-7\n"
+
+/* What the job gets now, or "busy", or why it never will; then it is forgotten. */
+static void given(struct cluster *c, const char *words, const char *expected)
+{
+    struct selection s = {0};
+    struct err err = {0};
+    struct job *j = test_try_job(c, 1000, words);
+    if (!j) {
+        assert_string_equal("refused", expected);
+        return;
+    }
+    if (select_possible(c, j, &err) != 0) {
+        assert_string_equal("never", expected);
+    } else {
+        struct bitset *set = select_candidates(c, j);
+        int rc = select_nodes(c, j, set, NULL, &s);
+        char *text = rc == 0 ? test_selection(c, &s) : mem_strdup("busy");
+        if (strcmp(text, expected) != 0)
+            fail_msg("%s: got %s, expected %s", words, text, expected);
+        free(text);
+        bitset_free(set);
+    }
+    select_done(&s);
+    cluster_remove_job(c, j);
+}
+
+/* SelectTypeParameters=ENFORCE_BINDING_GRES: as with the flag, unless the job says otherwise. */
+static void binding_is_the_default(void **state)
+{
+    static const struct {
+        const char *words, *expected;
+    } cases[] = {
+        {"gres=gpu:a100:1 c=5", "never"},
+        {"gres=gpu:a100:1 c=4", "a1:4/0+gpu:a100=1"},
+        {"gres=gpu:a100:1 c=5 gres-flags=disable-binding", "a1:5/0+gpu:a100=1"},
+        {"c=5", "a1:5/0"},
+    };
+    struct cluster *c =
+        test_cluster("SelectTypeParameters=CR_Core_Memory,ENFORCE_BINDING_GRES\n" CONF_NODES);
+
+    (void)state;
+    test_up(c);
+    for (size_t i = 0; i < COUNT(cases); i++)
+        given(c, cases[i].words, cases[i].expected);
+    test_cluster_free(c);
+}
+
+/* What option stands in the way, as the options are written. */
+static void explained(void **state)
+{
+    static const char fits[] = "it would fit with ";
+    static const struct {
+        const char *words, *says;
+    } v[] = {
+        {"gres=gpu:1K", "--gres=gpu:4"},
+        {"gres=gpu:4294967296", "--gres=gpu:4"},
+        {"gres=gres:gpu:a100:9", "--gres=gpu:a100:4"},
+        {"gres=gpu:v100:2,nic:2", "--gres=gpu:2,nic:2"},
+        {"gres=nic:1,gpu:1M", "--gres=nic:1,gpu:4"},
+        {"gres=gres:gpu:9 gpus-per-node=9", "--gpus-per-node=4"},
+        {"gres=gpu,gres:gpu:9 gpus-per-node=9", "--gres=gpu:1 --gpus-per-node=3"},
+        {"gres=gres:gpu:a100:9 gpus-per-node=a100:9", "--gpus-per-node=a100:4"},
+        {"N=3 gres=gpu:3 ntasks-per-gpu=1", "--gres=gpu:2"},
+        {"N=5 gres=gpu:1 ntasks-per-gpu=2", "4 nodes"},
+        {"N=3-3 n=3 mincpus=9", "2 nodes and 2 tasks"},
+        {"N=3 mincpus=16", "2 nodes"},
+        {"N=1 sockets=16 gres=gpu:1", "any number of sockets"},
+        {"N=1 sockets=16 cores=1 gres=gpu:1", "any number of sockets, cores of a socket"},
+    };
+    struct cluster *c = test_cluster(CONF);
+    (void)state;
+    test_up(c);
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_arena_ struct arena arena;
+        struct err err = {0};
+        arena_init(&arena, 0);
+        const Pb__JobSpec spec = test_spec(&arena, v[i].words);
+        struct job *j = test_job(c, 1, v[i].words);
+        assert_int_equal(select_possible(c, j, &err), -ERR_NODE_CONFIG);
+        relax_explain_misfit(c, j, &spec, &err);
+        const char *said = strstr(err.text, fits);
+        if (!said || strcmp(said + strlen(fits), v[i].says) != 0)
+            fail_msg("'%s': %s", v[i].words, err.text);
+        cluster_remove_job(c, j);
+    }
+    test_cluster_free(c);
+}
+
+/* Starts it where it fits now. */
+static struct job *start(struct cluster *c, uint32_t id, const char *words, int64_t end_at)
+{
+    struct selection s = {0};
+    struct err err = {0};
+    struct job *j = test_job(c, id, words);
+    struct bitset *set = select_candidates(c, j);
+    assert_int_equal(select_nodes(c, j, set, NULL, &s), 0);
+    vec_foreach (&s.shares, at) {
+        const struct alloc_want want = share_want(&s, at);
+        if (alloc_place(c, j, &want, &err) != 0)
+            fail_msg("%s: %s", words, err.text);
+    }
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
+    order_insert(&c->ends, &attempt_make(j)->ends, end_at, id);
+    bitset_free(set);
+    select_done(&s);
+    test_sound(c);
+    return j;
+}
+
+static void held(const struct cluster *c, const struct job *j, const char *expected)
+{
+    struct str out = STR_INIT;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        gres_held_format(c, a->gres.data, a->gres.len, true, &out);
+    assert_string_equal(str_cstr(&out), expected);
+    str_done(&out);
+}
+
+static void choices(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *words, *given;
+    } cases[] = {
+        {"gres=gpu:1", "a1:1/0+gpu:a100=1"},
+        {"gres=gpu:v100:1", "b1:1/0+gpu:v100=1"},
+        {"gres=gpu:v100:1,nic:1", "never"},
+        {"gres=gpu:a100:3,nic", "a1:1/0+gpu:a100=3+nic=1"},
+        {"gres=gpu:5", "never"},
+        {"gres=gpu:2 N=4", "a1:1/0+gpu:a100=2 a2:1/0+gpu:a100=2 b1:1/0+gpu:v100=2 "
+                           "b2:1/0+gpu:v100=2"},
+        {"gres=gpu:3 N=3", "never"},
+        {"gres=gpu:0", "a1:1/0"},
+        {"gres=gpu:two", "never"},
+        {"gres=fpga:1", "never"},
+        {"gres=gpu:h100:1", "never"},
+        {"gres=gpu:a100:1:1", "refused"},
+        {"gres=:", "refused"},
+        {"per-job=gpu:4", "a1:1/0+gpu:a100=4"},
+        {"per-job=gpu:6", "a1:1/0+gpu:a100=4 a2:1/0+gpu:a100=2"},
+        {"per-job=gpu:12", "a1:1/0+gpu:a100=4 a2:1/0+gpu:a100=4 b1:1/0+gpu:v100=2 "
+                           "b2:1/0+gpu:v100=2"},
+        {"per-job=gpu:13", "never"},
+        {"per-job=gpu:9 N=2", "never"},
+        {"per-job=gpu:4 N=2", "a1:1/0+gpu:a100=3 a2:1/0+gpu:a100=1"},
+        {"per-task=gpu:1 n=2", "a1:2/0+gpu:a100=2"},
+        {"per-task=gpu:2 n=3 N=2", "a1:2/0+gpu:a100=4 a2:1/0+gpu:a100=2"},
+        {"per-task=gpu:2 n=7", "never"},
+        {"per-task=gpu:1 per-job=gpu:3", "a1:3/0+gpu:a100=3"},
+        {"gres=gpu:2 per-task=gpu:1 n=2", "a1:2/0+gpu:a100=2"},
+        {"gres=gpu:2 per-task=gpu:1", "a1:2/0+gpu:a100=2"},
+        {"gres=gpu:4 per-task=gpu:2", "a1:2/0+gpu:a100=4"},
+        {"gres=gpu:4 per-task=gpu:2 N=2", "a1:2/0+gpu:a100=4 a2:2/0+gpu:a100=4"},
+        {"gres=gpu:4 per-task=gpu:2 n=1", "a1:1/0+gpu:a100=4"},
+        {"gres=gpu:4 per-task=gpu:2 n=3", "a1:2/0+gpu:a100=4 a2:1/0+gpu:a100=4"},
+        {"gres=gpu:4 per-task=gpu:2 n=3 N=1-1", "refused"},
+        {"gres=gpu:4 per-task=gpu:2 per-node=1", "a1:1/0+gpu:a100=4"},
+        {"gres=gpu:4 per-task=gpu:2 per-node=3", "refused"},
+        {"gres=gpu:4 per-task=gpu:2 per-job=gpu:8", "a1:2/0+gpu:a100=4 a2:2/0+gpu:a100=4"},
+        {"gres=gpu:2 per-task=gpu:1 cpus-per-gpu=4", "a1:8/0+gpu:a100=2"},
+        {"gres=gpu:2 per-task=gpu:v100:1", "b1:2/0+gpu:v100=2"},
+        {"gres=gpu:a100:2 per-task=gpu:v100:1", "never"}, /* not the same GPUs */
+        {"gres=gpu:1 per-task=gpu:2", "refused"},
+        {"gres=gpu:3 per-task=gpu:2", "refused"},
+        {"gres=gpu:1 per-job=gpu:3", "a1:1/0+gpu:a100=1 a2:1/0+gpu:a100=1 b1:1/0+gpu:v100=1"},
+        {"gres=gpu:2 cpus-per-gpu=3", "a1:6/0+gpu:a100=2"},
+        {"gres=gpu:4 cpus-per-gpu=3", "never"},
+        {"gres=gpu:1 gres-flags=enforce", "refused"},
+        {"gres=gpu:1 gres-flags=one-task-per-sharing,disable-binding", "a1:1/0+gpu:a100=1"},
+        {"gres=gpu:a100:1 c=5", "a1:5/0+gpu:a100=1"},
+        {"gres=gpu:a100:1 c=5 gres-flags=enforce-binding", "never"},
+        {"gres=gpu:a100:1 c=4 gres-flags=enforce-binding", "a1:4/0+gpu:a100=1"},
+        {"gres=gpu:a100:3 c=5 gres-flags=enforce-binding", "a1:5/0+gpu:a100=3"},
+        {"gres=gpu:a100:3 c=1 gres-flags=enforce-binding", "never"},
+        {"gres=gpu:a100:3 c=1 gres-flags=enforce-binding,disable-binding", "a1:1/0+gpu:a100=3"},
+        {"gres=gpu:1 c=5 gres-flags=Enforce-Binding", "b1:5/0+gpu:v100=1"}, /* near every CPU */
+        {"gres=gpu:a100:1 n=5 gres-flags=enforce-binding", "a1:4/0+gpu:a100=1 a2:1/0+gpu:a100=1"},
+        {"gres=gpu:a100:1 n=5 N=1-1 gres-flags=enforce-binding", "never"},
+        {"gres=gpu:a100:1 exclusive gres-flags=enforce-binding", "a1:8/0+gpu:a100=4+nic=2"},
+        {"per-job=gpu:a100:4 c=1 N=1-1 gres-flags=enforce-binding", "never"},
+        {"per-job=gpu:a100:4 c=2 N=1-1 gres-flags=enforce-binding", "a1:2/0+gpu:a100=4"},
+        {"per-job=gpu:a100:4 c=1 gres-flags=enforce-binding",
+         "a1:1/0+gpu:a100=2 a2:1/0+gpu:a100=2"},
+        {"per-job=gpu:4 cpus-per-gpu=3", "a1:6/0+gpu:a100=2 a2:6/0+gpu:a100=2"},
+        {"per-task=gpu:1 n=2 cpus-per-gpu=4", "a1:8/0+gpu:a100=2"},
+        {"gres=gpu:2 mem-per-gpu=3000", "a1:1/6000+gpu:a100=2"},
+        {"gres=gpu:3 mem-per-gpu=3000", "never"},
+        {"per-job=gpu:3 mem-per-gpu=3000", "a1:1/6000+gpu:a100=2 a2:1/3000+gpu:a100=1"},
+        {"per-task=gpu:1 n=3 mem-per-gpu=4000", "a1:2/8000+gpu:a100=2 a2:1/4000+gpu:a100=1"},
+        {"cpus-per-gpu=1", "refused"},
+        {"mem-per-gpu=1", "refused"},
+        {"ntasks-per-gpu=2 gres=gpu:2", "a1:4/0+gpu:a100=2"},
+        {"ntasks-per-gpu=2 n=4", "a1:4/0+gpu:a100=2"},
+        {"ntasks-per-gpu=2", "refused"},
+        {"ntasks-per-gpu=2 per-task=gpu:1", "refused"},
+        {"per-socket=gpu:1 sockets=2", "a1:1/0+gpu:a100=2"},
+        {"per-socket=gpu:1", "refused"},
+        {"exclusive", "a1:8/0+gpu:a100=4+nic=2"},
+        {"gres=nic:2 exclusive", "a1:8/0+gpu:a100=4+nic=2"},
+        {"gres=gpu:1 contiguous N=4", "a1:1/0+gpu:a100=1 a2:1/0+gpu:a100=1 b1:1/0+gpu:v100=1 "
+                                      "b2:1/0+gpu:v100=1"},
+        {"w=b2 gres=gpu:1", "b2:1/0+gpu:v100=1"},
+        {"w=c1 gres=gpu:1", "never"},
+    };
+    struct cluster *c = test_cluster(CONF);
+    test_up(c);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++)
+        given(c, cases[i].words, cases[i].given);
+    test_cluster_free(c);
+}
+
+static void devices(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(CONF);
+    test_up(c);
+    struct job *one = start(c, 1, "w=a1 c=4 gres=gpu:1", 100);
+    held(c, one, "gpu:a100:1(IDX:0)");
+    /* its cores are the last four: so are its devices' */
+    struct job *two = start(c, 2, "w=a1 c=4 gres=gpu:2", 200);
+    held(c, two, "gpu:a100:2(IDX:2-3)");
+    given(c, "w=a1 gres=gpu:1", "busy"); /* no core */
+    cluster_remove_job(c, one);
+    test_sound(c);
+    given(c, "w=a1 gres=gpu:2", "a1:1/0+gpu:a100=2");
+    given(c, "w=a1 gres=gpu:3", "busy");
+    start(c, 3, "w=a1 gres=gpu:2", 300); /* the near one, and the one that is left */
+    given(c, "w=a1 gres=gpu:1", "busy");
+    given(c, "gres=gpu:a100:1", "a2:1/0+gpu:a100=1");
+    struct str out = STR_INIT;
+    gres_held_format_node(c, c->nodes.data[0], true, &out);
+    assert_string_equal(str_cstr(&out), "gpu:a100:4(IDX:0-3),nic:0(IDX:N/A)");
+    str_clear(&out);
+    gres_held_format_node(c, c->nodes.data[0], false, &out);
+    assert_string_equal(str_cstr(&out), "gpu:a100:4,nic:2");
+    str_done(&out);
+    test_cluster_free(c);
+}
+
+/* A record brings back what it held, and no more than the node has. */
+static void records(void **state)
+{
+    (void)state;
+    _cleanup_arena_ struct arena arena;
+    struct str packed = STR_INIT;
+    arena_init(&arena, 0);
+    struct cluster *c = test_cluster(CONF);
+    test_up(c);
+    struct job *j = start(c, 2, "w=a1 gres=gpu:3,nic", 100);
+    start(c, 1, "w=a1 gres=gpu:1", 100);
+    held(c, j, "gpu:a100:3(IDX:0-2),nic:1(IDX:0)");
+    job_pack_live(c, j);
+    job_pack_record(j, &packed);
+    Pb__JobRecord *r = arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
+    assert_non_null(r);
+    struct cluster *after = test_cluster(CONF);
+    test_up(after);
+    struct job *again = cluster_add_job(after, 2);
+    assert_int_equal(job_restore(after, again, r, NULL), 0);
+    held(after, again, "gpu:a100:3(IDX:0-2),nic:1(IDX:0)");
+    test_sound(after);
+    cluster_remove_job(after, again);
+    test_sound(after);
+    assert_int_equal(gres_find(after->nodes.data[0], 0)->used, 0);
+    test_cluster_free(after);
+    /* of a node that has lost its cards */
+    struct cluster *poor = test_cluster("GresTypes=gpu\n" CONS
+                                        "NodeName=a[1-2] CPUs=8 RealMemory=8000 Gres=gpu:a100:2\n"
+                                        "PartitionName=all Nodes=ALL Default=YES\n");
+    again = cluster_add_job(poor, 2);
+    assert_int_equal(job_restore(poor, again, r, NULL), 0);
+    held(poor, again, "gpu:a100:2(IDX:0-1)");
+    test_sound(poor);
+    test_cluster_free(poor);
+    str_done(&packed);
+    test_cluster_free(c);
+}
+
+static void ahead(void **state)
+{
+    (void)state;
+    struct selection s = {0};
+    struct timeline t;
+    struct cluster *c = test_cluster(CONF);
+    test_up(c);
+    start(c, 1, "w=a1 gres=gpu:3", 100);
+    start(c, 2, "w=a2 gres=gpu:2", 200);
+    struct job *j = test_job(c, 3, "gres=gpu:a100:4"), *k = test_job(c, 4, "gres=gpu:a100:3");
+    j->limit_sec = k->limit_sec = 50;
+    struct bitset *set = select_candidates(c, j);
+    timeline_init(&t, c, 10);
+    assert_int_equal(timeline_find(&t, j, set, &s), 100);
+    timeline_reserve(&t, j, &s, 100);
+    select_clear(&s);
+    /* a2 has two now, and its four when job 2 is over; a1 is kept from 100 to 150 */
+    assert_int_equal(timeline_find(&t, k, set, &s), 150);
+    select_clear(&s);
+    struct job *small = test_job(c, 5, "gres=gpu:a100:1 w=a1");
+    small->limit_sec = 50;
+    assert_true(timeline_fits_now(&t, small, set, &s));
+    small->limit_sec = 91; /* until 101: it would be in the way */
+    assert_false(timeline_fits_now(&t, small, set, &s));
+    struct job *plain = test_job(c, 6, "w=a1");
+    plain->limit_sec = 1000; /* needs no card: nothing is in its way */
+    assert_true(timeline_fits_now(&t, plain, set, &s));
+    timeline_start(&t, small, &s);
+    select_done(&s);
+    timeline_done(&t);
+    bitset_free(set);
+    test_cluster_free(c);
+}
+
+/* A suspended job keeps its cards beside a job that has the node for itself, and when that ends. */
+static void beside_a_suspended_job(void **state)
+{
+    static const struct {
+        const char *words;
+        int64_t suspended_until, at;
+    } cases[] = {{"w=a1 gres=gpu:a100:4", 500, 500},
+                 {"w=a1 gres=gpu:a100:2", 500, 100},
+                 {"w=a1 gres=gpu:a100:4", 50, 100},
+                 {"w=a1 gres=nic:2", 500, 100}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = test_cluster(CONF);
+        struct selection s = {0};
+        struct resv_plan resv;
+        struct timeline t;
+        struct shadow shadow;
+        test_up(c);
+        struct job *held = start(c, 1, "w=a1 gres=gpu:2", cases[i].suspended_until);
+        job_set_state(c, held, PB__JOB_STATE__SUSPENDED, CAUSE_NONE, NULL);
+        park_leave(c, held, &attempt_of(held)->alloc.data[0]);
+        start(c, 2, "w=a1 exclusive", 100);
+        struct job *j = test_job(c, 3, cases[i].words);
+        j->limit_sec = 10;
+        _cleanup_bitset_ struct bitset *set = select_candidates(c, j);
+        timeline_init(&t, c, 10);
+        assert_int_equal(timeline_find(&t, j, set, &s), cases[i].at);
+        resv_plan_init(&resv, c, 10);
+        assert_true(shadow_make(&shadow, c, &resv, j, set, 10, 0));
+        assert_int_equal(shadow.at_sec, cases[i].at);
+        shadow_done(&shadow);
+        resv_plan_done(&resv);
+        timeline_done(&t);
+        select_done(&s);
+        test_cluster_free(c);
+    }
+}
+
+/* Chance: what is chosen is free, is enough, and the ledger agrees; what is refused does not fit.
+ */
+static void never_twice(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"gres=gpu:1",
+                                        "gres=gpu:a100:2",
+                                        "per-job=gpu:5",
+                                        "per-task=gpu:1 n=3",
+                                        "gres=nic:1,gpu:1",
+                                        "n=4",
+                                        "per-job=gpu:3 cpus-per-gpu=2",
+                                        "exclusive gres=gpu:1"};
+    for (uint64_t seed = 1; seed <= 200; seed++) {
+        uint64_t random = seed;
+        struct cluster *c = test_cluster(CONF);
+        test_up(c);
+        for (uint32_t id = 1; id < 40; id++) {
+            struct selection s = {0};
+            struct job *j = test_job(c, id, words[test_between(&random, 0, 7)]);
+            struct bitset *set = select_candidates(c, j);
+            if (select_nodes(c, j, set, NULL, &s) == 0) {
+                uint64_t total = 0;
+                vec_foreach (&s.shares, at) {
+                    const struct alloc_want want = share_want(&s, at);
+                    assert_int_equal(alloc_place(c, j, &want, NULL), 0);
+                }
+                vec_foreach (&s.gres, g)
+                    total += g->count;
+                assert_true(total >= gres_wanted(&j->want.gres, "gpu", GRES_PER_JOB));
+                assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
+                order_insert(&c->ends, &attempt_make(j)->ends, test_between(&random, 10, 1000), id);
+            } else {
+                cluster_remove_job(c, j);
+            }
+            test_sound(c);
+            select_done(&s);
+            bitset_free(set);
+            if (test_between(&random, 0, 2) == 0 && c->jobs.len)
+                cluster_remove_job(
+                    c, c->jobs.data[test_between(&random, 0, (uint32_t)c->jobs.len - 1)]);
+            test_sound(c);
+        }
+        test_cluster_free(c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(binding_is_the_default),
+        cmocka_unit_test(explained),
+        cmocka_unit_test(choices),
+        cmocka_unit_test(devices),
+        cmocka_unit_test(records),
+        cmocka_unit_test(ahead),
+        cmocka_unit_test(never_twice),
+        cmocka_unit_test(beside_a_suspended_job),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which nodes a request fits on: candidates by configuration, what each of them could take, a
+ * choice among them (choose.c), and how the tasks are dealt out to the chosen ones.
+ */
+#include <string.h>
+
+#include "sched/select/select.h"
+
+void select_done(struct selection *s)
+{
+    vec_done(&s->shares);
+    vec_done(&s->gres);
+}
+
+void select_clear(struct selection *s)
+{
+    vec_clear(&s->shares);
+    vec_clear(&s->gres);
+}
+
+/* --- configuration
+ * --------------------------------------------------------------------------------- */
+
+static uint64_t node_mem_wanted(const struct request *r, const struct node_kind *k, uint32_t cpus)
+{
+    if (r->mem_node_mib == UINT64_MAX)
+        return k->mem_mib;
+    return r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
+}
+
+/* The fewest CPUs the request takes of any node. With --ntasks, --ntasks-per-node is a maximum. */
+static uint32_t least_cpus(const struct request *r)
+{
+    uint32_t tasks = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
+    uint32_t cpus = r->overcommit ? 1 : tasks * r->cpus_per_task;
+    return cpus > r->min_cpus ? cpus : r->min_cpus;
+}
+
+/* Whether a node that has all of its generic resources could give what the job wants of a node. */
+static bool kind_has_gres(const struct request *r, const struct node_kind *k, size_t gres_kinds)
+{
+    uint64_t left[GRES_KINDS_MAX];
+    return !r->gres.list.len || gres_tasks(&r->gres, gres_kinds, k->gres_total, left) > 0;
+}
+
+bool select_kind_could(const struct cluster *c, const struct job *j, const struct node_kind *k)
+{
+    const struct request *r = &j->want;
+    uint32_t cpus = least_cpus(r);
+    return k->nodes && !k->future && k->cpus >= cpus &&
+           select_part_cpus(&j->part->conf, k) >= cpus && k->sockets >= r->sockets &&
+           k->cores >= r->cores &&
+           (k->threads >= r->threads || (r->threads == 1 && k->threads == 1)) &&
+           k->tmp_mib >= r->tmp_mib && node_mem_wanted(r, k, cpus) <= k->mem_mib &&
+           (constraint_match_any(r->constraint, k->features) ||
+            (r->preferred && constraint_match_any(r->preferred, k->features))) &&
+           kind_has_gres(r, k, c->pool.gres_kinds);
+}
+
+void select_keep_kinds(const struct cluster *c, const bool *good, struct bitset *set)
+{
+    bool all = true;
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        all = all && (good[k] || c->pool.kinds.data[k].nodes == 0);
+    if (all)
+        return;
+    bitset_foreach (set, i)
+        if (!good[c->pool.kind[i]])
+            bitset_unset(set, (size_t)i);
+}
+
+struct bitset *select_candidates(const struct cluster *c, const struct job *j)
+{
+    struct bitset *set = bitset_dup(j->part->nodes);
+    _cleanup_free_ bool *good = mem_new_array(bool, c->pool.kinds.len + 1);
+    if (j->want.exc)
+        bitset_andnot(set, j->want.exc);
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        good[k] = select_kind_could(c, j, &c->pool.kinds.data[k]);
+    select_keep_kinds(c, good, set);
+    return set;
+}
+
+/* --- capacity
+ * -------------------------------------------------------------------------------------- */
+
+/* CPUs of 'units' free units that tasks may use: whole units, whose usable CPUs count for memory.
+ * Of a node of one's own all CPUs are taken, and memory bounds those that get tasks. */
+static uint32_t cpus_fit(const struct request *r, const struct node_kind *k,
+                         const struct select_room *room)
+{
+    uint64_t mem_mib = (uint64_t)room->mem_mib;
+    uint32_t units = room->units;
+    if (r->exclusive) {
+        uint64_t by_mem = r->mem_cpu_mib ? mem_mib / r->mem_cpu_mib : k->cpus;
+        uint32_t cpus = k->units * select_cpus_used(r, k);
+        uint64_t spec = (uint64_t)r->spec * (r->spec_in_threads ? 1 : k->threads);
+        cpus = cpus > spec ? cpus - (uint32_t)spec : 0;
+        return room->cpus_left < k->cpus ? 0 : by_mem < cpus ? (uint32_t)by_mem : cpus;
+    }
+    if (room->cpus_left / k->cpus_per_unit < units)
+        units = room->cpus_left / k->cpus_per_unit;
+    if (r->mem_cpu_mib) {
+        uint64_t by_mem = mem_mib / r->mem_cpu_mib / select_cpus_used(r, k);
+        units = by_mem < units ? (uint32_t)by_mem : units;
+    }
+    return units * select_cpus_used(r, k);
+}
+
+/* GPUs that so many CPUs and so much memory go with. */
+static uint64_t gpus_served(const struct request *r, uint32_t cpus, int64_t mem_mib)
+{
+    uint64_t by_cpus = r->cpus_per_gpu ? cpus / r->cpus_per_gpu : GRES_COUNT_MAX;
+    uint64_t by_mem = r->mem_gpu_mib ? (uint64_t)mem_mib / r->mem_gpu_mib : GRES_COUNT_MAX;
+    return by_mem < by_cpus ? by_mem : by_cpus;
+}
+
+/* Tasks that its generic resources, and what comes with GPUs, hold; 0: none. */
+static uint32_t gres_fit(const struct cluster *c, const struct request *r,
+                         const struct select_room *room, uint32_t cpus, uint64_t *more)
+{
+    uint64_t left[GRES_KINDS_MAX], job = 0, wanted = 0;
+    uint64_t tasks = gres_tasks(&r->gres, c->pool.gres_kinds, room->gres, left);
+    vec_foreach (&r->gres.list, w)
+        for (size_t k = 0; w->per_job && k < c->pool.gres_kinds; k++)
+            job += w->mask >> k & 1 ? left[k] : 0;
+    vec_foreach (&r->gres.list, w)
+        wanted += w->per_job;
+    uint64_t per_node = gres_wanted(&r->gres, "gpu", GRES_PER_NODE);
+    uint64_t per_task = gres_wanted(&r->gres, "gpu", GRES_PER_TASK);
+    uint64_t served = gpus_served(r, cpus, room->mem_mib);
+    if (per_node > served)
+        return 0;
+    served -= per_node;
+    job = served < job ? served : job;
+    if (wanted && !job)
+        return 0;
+    if (more)
+        *more = job < wanted ? job : wanted;
+    uint64_t most = per_task ? served / per_task : tasks;
+    return (uint32_t)(most < tasks ? most : tasks);
+}
+
+uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                          const struct select_room *room, uint64_t *more)
+{
+    const struct request *r = &j->want;
+    if (room->units == 0 || room->mem_mib < 0 || (r->exclusive && !room->whole))
+        return 0;
+    if (r->mem_node_mib && node_mem_wanted(r, k, 0) > (uint64_t)room->mem_mib)
+        return 0;
+    if (r->exclusive && r->mem_cpu_mib > select_whole_mem_per_cpu(r, k))
+        return 0;
+    uint32_t cpus = cpus_fit(r, k, room);
+    if (cpus == 0 || cpus < r->min_cpus)
+        return 0;
+    uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
+    uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
+    tasks = by_gres < tasks ? by_gres : tasks;
+    if (r->tasks_per_core || r->tasks_per_socket) {
+        uint32_t by_cores = select_tasks_by_cores(c, j, k, room);
+        tasks = by_cores < tasks ? by_cores : tasks;
+        tasks = r->exclusive ? tasks : select_tasks_paid_for(c, j, k, room, cpus, tasks);
+    }
+    if (tasks && room->like)
+        tasks = select_tasks_bound(c, j, k, room, tasks, more);
+    if (tasks > c->conf->max_tasks_per_node)
+        tasks = c->conf->max_tasks_per_node;
+    if (!r->ntasks_per_node || tasks < r->ntasks_per_node)
+        return r->ntasks_per_node && !r->tasks_given ? 0 : tasks;
+    return r->ntasks_per_node;
+}
+
+struct select_room select_room_of(const struct cluster *c, const struct job *j,
+                                  const struct free_view *view, uint32_t node, bool sharing)
+{
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    struct select_room room = {view->units[node], select_part_cpus_left(j, k, view, node),
+                               view->mem_mib[node], view->whole[node],
+                               view->gres ? view->gres + node * c->pool.gres_kinds : NULL};
+    bool bound = request_is_bound(&j->want);
+    if (view->present && (j->want.tasks_per_socket || bound))
+        room.node = c->nodes.data[node];
+    if (bound)
+        room.like = c->nodes.data[node];
+    bool capped = j->part->conf.max_cpus_per_socket != UINT32_MAX;
+    if (capped && view->present && !j->want.exclusive)
+        room.units = select_part_units_left(c, j, node, room.units);
+    if (view->most && room.units > view->most[node]) {
+        room.units = view->most[node];
+        room.whole = false;
+    }
+    if (sharing && !capped)
+        room.units += share_room(k->units, view->use[node], j);
+    if (j->want.exclusive && j->want.shared)
+        room.whole = room.units == k->units;
+    return room;
+}
+
+/* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
+static uint32_t tasks_on(const struct cluster *c, const struct job *j, const struct free_view *view,
+                         uint32_t node, bool sharing, uint64_t *more)
+{
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    if (view->users && !alloc_user_may(&view->users[node], j))
+        return 0;
+    struct select_room room = select_room_of(c, j, view, node, sharing);
+    return select_tasks_fit(c, j, k, &room, more);
+}
+
+struct parcel { /* for one node */
+    uint32_t node, tasks;
+    uint64_t more; /* of what the job wants in all */
+};
+
+/* All of it goes with a node of one's own. */
+static uint32_t add_gres(const struct cluster *c, const struct request *r,
+                         const struct free_view *view, const struct parcel *p,
+                         struct selection *out)
+{
+    size_t kinds = c->pool.gres_kinds, n = 0;
+    struct gres_amount amounts[GRES_KINDS_MAX];
+    uint64_t rest[GRES_KINDS_MAX];
+    if (kinds == 0)
+        return 0;
+    const uint64_t *have = view->gres + p->node * kinds;
+    memcpy(rest, have, kinds * sizeof(*rest));
+    if (r->gres.list.len)
+        n = gres_deal(&r->gres, kinds, rest, p->tasks, p->more, amounts);
+    if (r->exclusive && !r->shared) {
+        n = 0;
+        for (uint32_t k = 0; k < kinds; k++)
+            if (have[k])
+                amounts[n++] = (struct gres_amount){k, have[k]};
+    }
+    for (size_t i = 0; i < n; i++)
+        vec_push(&out->gres, amounts[i]);
+    return (uint32_t)n;
+}
+
+/* GPUs that the request asks for there. */
+static uint64_t gpus_of(const struct request *r, const struct parcel *p)
+{
+    return p->more + gres_wanted(&r->gres, "gpu", GRES_PER_NODE) +
+           gres_wanted(&r->gres, "gpu", GRES_PER_TASK) * p->tasks;
+}
+
+static bool add_share(const struct cluster *c, const struct job *j, const struct free_view *view,
+                      const struct parcel *p, struct selection *out)
+{
+    const struct node_kind *n = &c->pool.kinds.data[c->pool.kind[p->node]];
+    const struct request *r = &j->want;
+    uint64_t gpus = r->cpus_per_gpu || r->mem_gpu_mib ? gpus_of(r, p) : 0;
+    const struct cores_want cores = select_units(r, n, p->tasks, gpus);
+    struct share s = {.node = p->node,
+                      .units = cores.units,
+                      .per_socket = cores.per_socket,
+                      .beyond = cores.beyond};
+    s.mem_mib = node_mem_wanted(r, n, s.units * select_cpus_used(r, n)) + gpus * r->mem_gpu_mib;
+    uint64_t most = view->mem_mib[p->node] > 0 ? (uint64_t)view->mem_mib[p->node] : 0;
+    if (r->exclusive && s.mem_mib > most)
+        s.mem_mib = most; /* suspended jobs keep theirs */
+    s.gres_at = (uint32_t)out->gres.len;
+    s.gres_len = add_gres(c, r, view, p, out);
+    vec_push(&out->shares, s);
+    return !request_is_bound(r) || select_is_bound(c, j, view, &s, out);
+}
+
+/* What the job wants in all: something of every node, then as much as it has. */
+static void deal_more(const struct chooser *ch, uint64_t *give)
+{
+    uint64_t left = ch->need_more;
+    bitset_foreach (ch->chosen, i)
+        if (left && ch->more[i]) {
+            give[i] = 1;
+            left--;
+        }
+    bitset_foreach (ch->chosen, i) {
+        uint64_t n = ch->more[i] - give[i] < left ? ch->more[i] - give[i] : left;
+        give[i] += n;
+        left -= n;
+    }
+}
+
+/* Deals the tasks out one node after the other, so that every chosen node gets at least one; where
+ * the number of nodes was not asked for, one node is filled before the next. */
+static int deal(const struct chooser *ch, const struct cluster *c, const struct job *j,
+                const struct free_view *view, struct selection *out)
+{
+    const struct request *r = &j->want;
+    uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
+    bool one_by_one = (ch->min > 1 || ch->good > 1) && !r->pack;
+    uint32_t *got = mem_new_array(uint32_t, ch->fits->size + 1);
+    vec_reserve(&out->shares, out->shares.len + ch->count);
+    bitset_foreach (ch->chosen, i) {
+        got[i] = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
+        if (!one_by_one) {
+            uint32_t more = ch->tasks[i] - got[i] < left ? ch->tasks[i] - got[i] : left;
+            got[i] += more;
+            left -= more;
+        }
+    }
+    for (bool moved = true; left && moved && one_by_one;) {
+        moved = false;
+        bitset_foreach (ch->chosen, i)
+            if (left && got[i] < ch->tasks[i]) {
+                got[i]++;
+                left--;
+                moved = true;
+            }
+    }
+    _cleanup_free_ uint64_t *give =
+        ch->need_more ? mem_new_array(uint64_t, ch->fits->size + 1) : NULL;
+    if (give)
+        deal_more(ch, give);
+    bool good = true;
+    bitset_foreach (ch->chosen, i) {
+        const struct parcel p = {(uint32_t)i, got[i], give ? give[i] : 0};
+        good = add_share(c, j, view, &p, out) && good;
+    }
+    free(got);
+    if (!good)
+        select_clear(out);
+    return good ? 0 : -ERR_NODES_BUSY;
+}
+
+void select_bounds(const struct job *j, struct chooser *ch)
+{
+    const struct request *r = &j->want;
+    const struct conf_part *p = &j->part->conf;
+    ch->required = r->req;
+    ch->contiguous = r->contiguous;
+    ch->need = r->tasks;
+    ch->min = r->min_nodes > p->min_nodes ? r->min_nodes : p->min_nodes;
+    ch->max = r->max_nodes < p->max_nodes ? r->max_nodes : p->max_nodes;
+    ch->good = r->good_nodes < ch->max ? r->good_nodes : ch->max;
+    ch->good = ch->good > ch->min ? ch->good : ch->min;
+    ch->sizes = r->sizes;
+    ch->need_more = 0;
+    vec_foreach (&r->gres.list, w)
+        ch->need_more += w->per_job;
+}
+
+struct neighbour { /* what the last node had, when that is all there is to it, and what it takes */
+    bool known;
+    uint32_t kind, units, most, tasks;
+    int64_t mem_mib;
+    bool whole;
+};
+
+/* Whether nodes with the same numbers take the same number of tasks. They do not where it matters
+ * which of their cores are free. */
+static bool neighbours_take_the_same(const struct job *j)
+{
+    const struct request *r = &j->want;
+    return !r->tasks_per_socket && !r->gres.list.len &&
+           j->part->conf.max_cpus_per_node == UINT32_MAX &&
+           j->part->conf.max_cpus_per_socket == UINT32_MAX;
+}
+
+/* Neighbours are often alike: a node is not examined if the one before it had the same numbers. */
+static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, const struct job *j,
+                            const struct free_view *view, uint32_t node)
+{
+    if (view->users && view->users[node].who != USERS_NONE &&
+        !alloc_user_may(&view->users[node], j))
+        return 0;
+    uint32_t most = view->most ? view->most[node] : UINT32_MAX;
+    if (!last->known || last->kind != c->pool.kind[node] || last->units != view->units[node] ||
+        last->most != most || last->mem_mib != view->mem_mib[node] ||
+        last->whole != view->whole[node])
+        *last = (struct neighbour){.known = true,
+                                   .kind = c->pool.kind[node],
+                                   .units = view->units[node],
+                                   .most = most,
+                                   .tasks = tasks_on(c, j, view, node, false, NULL),
+                                   .mem_mib = view->mem_mib[node],
+                                   .whole = view->whole[node]};
+    return last->tasks;
+}
+
+static int select_from(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                       const struct choose_counts *counts, const struct free_view *view,
+                       bool sharing, struct selection *out)
+{
+    struct chooser ch = {.counts = counts,
+                         .fits = bitset_new(c->nodes.len),
+                         .chosen = bitset_new(c->nodes.len),
+                         .tasks = mem_realloc(NULL, sizeof(*ch.tasks) * (c->nodes.len + 1)),
+                         .weight = c->pool.weight};
+    _cleanup_(select_place_done) struct select_place place;
+    select_bounds(j, &ch);
+    select_place_init(&place, c, j, view, &ch);
+    if (ch.need_more)
+        ch.more = mem_new_array(uint64_t, c->nodes.len + 1);
+    struct neighbour last = {0};
+    bool plain = !sharing && neighbours_take_the_same(j);
+    bitset_foreach (allowed, i) {
+        ch.tasks[i] =
+            plain ? tasks_again(&last, c, j, view, (uint32_t)i)
+                  : tasks_on(c, j, view, (uint32_t)i, sharing, ch.more ? &ch.more[i] : NULL);
+        if (ch.tasks[i])
+            bitset_set(ch.fits, (size_t)i);
+    }
+    int rc = choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
+    if (rc == 0)
+        rc = deal(&ch, c, j, view, out);
+    bitset_free(ch.fits);
+    bitset_free(ch.chosen);
+    free(ch.tasks);
+    free(ch.more);
+    return rc;
+}
+
+/* What is free first; units that others have already only when that does not do. */
+static int select_shared(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                         const struct choose_counts *counts, const struct free_view *view,
+                         struct selection *out)
+{
+    int rc = select_from(c, j, allowed, counts, view, false, out);
+    return rc != 0 && j->want.shared ? select_from(c, j, allowed, counts, view, true, out) : rc;
+}
+
+/* With each alternative of the constraint in turn. 'narrow': some of the nodes may not satisfy it.
+ */
+static int select_constrained(const struct cluster *c, const struct job *j,
+                              const struct constraint *con, bool narrow,
+                              const struct bitset *allowed, const struct free_view *view,
+                              struct selection *out)
+{
+    uint32_t alternatives = constraint_alternatives(con);
+    _cleanup_(select_counts_done) struct select_counts counts;
+    select_counts_init(&counts, c, con);
+    if (alternatives == 1 && !narrow)
+        return select_shared(c, j, allowed, counts.given, view, out);
+    int rc = -ERR_NODES_BUSY;
+    for (uint32_t which = 0; which < alternatives && rc != 0; which++) {
+        _cleanup_bitset_ struct bitset *same = bitset_dup(allowed);
+        select_keep_matching(c, con, which, same);
+        rc = select_shared(c, j, same, counts.given, view, out);
+    }
+    return rc;
+}
+
+int select_nodes(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                 const struct free_view *view, struct selection *out)
+{
+    const struct request *r = &j->want;
+    int rc = -ERR_NODES_BUSY;
+    view = view ? view : &c->pool.now;
+    if (r->preferred)
+        rc = select_constrained(c, j, r->preferred, true, allowed, view, out);
+    return rc != 0 ? select_constrained(c, j, r->constraint, r->preferred, allowed, view, out) : 0;
+}

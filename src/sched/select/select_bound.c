@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* --gres-flags=enforce-binding in the choice of nodes. Of a node in another view than the present
+ * one it is only asked whether it could, were it idle: which of its CPUs will be free is not known.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cluster/resource/gres_bind.h"
+#include "sched/select/select.h"
+
+static bool fits(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                 const struct select_room *room, uint32_t tasks, uint64_t more)
+{
+    const struct request *r = &j->want;
+    size_t kinds = c->pool.gres_kinds;
+    struct gres_amount amounts[GRES_KINDS_MAX];
+    uint64_t rest[GRES_KINDS_MAX];
+    memcpy(rest, room->gres, kinds * sizeof(*rest));
+    uint64_t gpus = more + gres_wanted(&r->gres, "gpu", GRES_PER_NODE) +
+                    gres_wanted(&r->gres, "gpu", GRES_PER_TASK) * tasks;
+    _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->like);
+    struct gres_bind bind = {.amounts = amounts};
+    bind.count = gres_deal(&r->gres, kinds, rest, tasks, more, amounts);
+    bind.want = select_units(r, k, tasks, r->cpus_per_gpu ? gpus : 0);
+    bind.want.socket_left = left;
+    return gres_bind_fits(room->like, &bind, !room->node);
+}
+
+bool select_is_bound(const struct cluster *c, const struct job *j, const struct free_view *view,
+                     const struct share *s, const struct selection *out)
+{
+    const struct node *n = c->nodes.data[s->node];
+    _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, n);
+    const struct cores_want want = {
+        .units = s->units, .per_socket = s->per_socket, .beyond = s->beyond, .socket_left = left};
+    const struct gres_bind bind = {out->gres.data + s->gres_at, s->gres_len, want};
+    return gres_bind_fits(n, &bind, !view->present);
+}
+
+uint32_t select_tasks_bound(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                            const struct select_room *room, uint32_t tasks, uint64_t *more)
+{
+    const struct request *r = &j->want;
+    uint64_t least = more && *more ? 1 : 0;
+    tasks = tasks < r->tasks ? tasks : r->tasks;
+    while (tasks && !fits(c, j, k, room, tasks, least))
+        tasks--;
+    while (tasks && least && *more > 1 && !fits(c, j, k, room, tasks, *more))
+        --*more;
+    return tasks;
+}

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What could never run is refused at once, and told why (CORE-084). */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "cluster/node/topo.h"
+#include "sched/select/choose.h"
+#include "sched/select/select.h"
+
+struct most { /* of what nodes of a partition have */
+    uint64_t nodes, cpus, cpus_per_node, mem_mib, mem_per_cpu_mib, tmp_mib;
+    uint32_t sockets, cores, threads;
+};
+
+static struct most most_of(const struct cluster *c, const struct part *p, const struct request *r)
+{
+    _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, p->nodes);
+    struct most m = {0};
+    for (size_t i = 0; i < c->pool.kinds.len; i++) {
+        const struct node_kind *k = &c->pool.kinds.data[i];
+        uint32_t most = select_part_cpus(&p->conf, k), cpus = k->cpus < most ? k->cpus : most;
+        if (count[i] == 0)
+            continue;
+        m.nodes += count[i];
+        m.cpus += (uint64_t)cpus * count[i];
+        m.cpus_per_node = cpus > m.cpus_per_node ? cpus : m.cpus_per_node;
+        m.mem_mib = k->mem_mib > m.mem_mib ? k->mem_mib : m.mem_mib;
+        uint64_t whole = select_whole_mem_per_cpu(r, k);
+        m.mem_per_cpu_mib = whole > m.mem_per_cpu_mib ? whole : m.mem_per_cpu_mib;
+        m.tmp_mib = k->tmp_mib > m.tmp_mib ? k->tmp_mib : m.tmp_mib;
+        m.sockets = k->sockets > m.sockets ? k->sockets : m.sockets;
+        m.cores = k->cores > m.cores ? k->cores : m.cores;
+        m.threads = k->threads > m.threads ? k->threads : m.threads;
+    }
+    return m;
+}
+
+static int no_node(struct err *err, const char *what, uint64_t asked, const char *unit,
+                   uint64_t most, const struct part *p)
+{
+    return err_set(err, -ERR_NODE_CONFIG,
+                   "%s: %s can not be satisfied: %llu%s asked, at most %llu%s on a "
+                   "node of partition %s",
+                   err_text(ERR_NODE_CONFIG), what, (unsigned long long)asked, unit,
+                   (unsigned long long)most, unit, p->conf.name);
+}
+
+/* What no single node can give. */
+static int check_one_node(const struct job *j, const struct most *most, struct err *err)
+{
+    const struct request *r = &j->want;
+    uint64_t cpus = r->overcommit ? 1 : r->cpus_per_task; /* at least 1 */
+    if (r->ntasks_per_node && !r->tasks_given && !r->overcommit)
+        cpus *= r->ntasks_per_node;
+    cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
+    if (r->sockets > most->sockets)
+        return no_node(err, "Socket count per node", r->sockets, "", most->sockets, j->part);
+    if (r->cores > most->cores)
+        return no_node(err, "Core count per socket", r->cores, "", most->cores, j->part);
+    if (r->threads > most->threads)
+        return no_node(err, "Thread count per core", r->threads, "", most->threads, j->part);
+    if (cpus > most->cpus_per_node)
+        return no_node(err, "CPU count per node", cpus, "", most->cpus_per_node, j->part);
+    uint64_t mem = r->mem_node_mib == UINT64_MAX ? 0 : r->mem_node_mib;
+    if (!mem && r->mem_cpu_mib > most->mem_mib / cpus)
+        return no_node(err, "Memory specification", r->mem_cpu_mib, "M per CPU",
+                       most->mem_mib / cpus, j->part);
+    if (!mem && r->exclusive && r->mem_cpu_mib > most->mem_per_cpu_mib)
+        return no_node(err, "Memory specification", r->mem_cpu_mib, "M for each CPU of a node",
+                       most->mem_per_cpu_mib, j->part);
+    if (mem > most->mem_mib)
+        return no_node(err, "Memory specification", mem, "M", most->mem_mib, j->part);
+    if (r->tmp_mib > most->tmp_mib)
+        return no_node(err, "Temporary disk specification", r->tmp_mib, "M", most->tmp_mib,
+                       j->part);
+    return 0;
+}
+
+/* --- the whole request, on nodes where nothing runs --------------------------------------------
+ */
+
+struct idle {       /* a node of a kind on which nothing runs */
+    uint32_t tasks; /* that it takes */
+    uint64_t more;  /* that it has, besides, of what the job wants in all */
+};
+
+static const struct node *first_of(const struct cluster *c, size_t kind)
+{
+    for (size_t i = 0; i < c->nodes.len; i++)
+        if (c->pool.kind[i] == kind)
+            return c->nodes.data[i];
+    return NULL;
+}
+
+/* By kind, when the constraint's brackets stand for their alternative number 'which'. */
+static void look_idle(const struct cluster *c, const struct job *j, const struct constraint *con,
+                      uint32_t which, struct idle *idle)
+{
+    for (size_t i = 0; i < c->pool.kinds.len; i++) {
+        const struct node_kind *k = &c->pool.kinds.data[i];
+        struct select_room room = {k->units, select_part_cpus(&j->part->conf, k),
+                                   (int64_t)k->mem_mib, true, k->gres_total};
+        room.like = request_is_bound(&j->want) ? first_of(c, i) : NULL;
+        bool could = select_kind_could(c, j, k) && constraint_match(con, k->features, which);
+        idle[i] = (struct idle){0};
+        idle[i].tasks = could ? select_tasks_fit(c, j, k, &room, &idle[i].more) : 0;
+    }
+}
+
+/* Where they lie matters. */
+static bool fits_in_row(const struct cluster *c, struct chooser *ch, const struct bitset *set,
+                        const struct idle *idle)
+{
+    ch->fits = bitset_new(c->nodes.len);
+    ch->chosen = bitset_new(c->nodes.len);
+    ch->tasks = mem_new_array(uint32_t, c->nodes.len + 1);
+    ch->more = mem_new_array(uint64_t, c->nodes.len + 1);
+    ch->weight = c->pool.weight;
+    bitset_foreach (set, i) {
+        ch->tasks[i] = idle[c->pool.kind[i]].tasks;
+        ch->more[i] = idle[c->pool.kind[i]].more;
+        if (ch->tasks[i])
+            bitset_set(ch->fits, (size_t)i);
+    }
+    bool found = choose_nodes(ch);
+    bitset_free(ch->fits);
+    bitset_free(ch->chosen);
+    free(ch->tasks);
+    free(ch->more);
+    return found;
+}
+
+struct lot { /* nodes of a kind that are to be had */
+    struct idle each;
+    uint32_t count;
+};
+
+static int by_tasks(const void *a, const void *b)
+{
+    const struct idle *x = &((const struct lot *)a)->each, *y = &((const struct lot *)b)->each;
+    return x->tasks != y->tasks ? (x->tasks < y->tasks) - (x->tasks > y->tasks)
+                                : (x->more < y->more) - (x->more > y->more);
+}
+
+static int by_more(const void *a, const void *b)
+{
+    const struct idle *x = &((const struct lot *)a)->each, *y = &((const struct lot *)b)->each;
+    return x->more != y->more ? (x->more < y->more) - (x->more > y->more)
+                              : (x->tasks < y->tasks) - (x->tasks > y->tasks);
+}
+
+static void take(struct chooser *ch, const struct idle *each, uint32_t count)
+{
+    ch->count += count;
+    ch->sum += (uint64_t)each->tasks * count;
+    ch->sum_more += each->more < GRES_COUNT_MAX / (count + 1) ? each->more * count : GRES_COUNT_MAX;
+}
+
+/* Takes up to 'max' nodes, the best first. Every node may be a kind of its own. */
+static void take_best(const struct cluster *c, struct chooser *ch, const uint32_t *count,
+                      const struct idle *idle, int (*better)(const void *, const void *))
+{
+    _cleanup_free_ struct lot *lots = mem_new_array(struct lot, c->pool.kinds.len + 1);
+    size_t n = 0;
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        if (count[k] && idle[k].tasks)
+            lots[n++] = (struct lot){idle[k], count[k]};
+    qsort(lots, n, sizeof(*lots), better);
+    for (size_t i = 0; i < n && ch->count < ch->max; i++)
+        take(ch, &lots[i].each,
+             lots[i].count < ch->max - ch->count ? lots[i].count : ch->max - ch->count);
+}
+
+static bool enough(const struct chooser *ch)
+{
+    return ch->count >= ch->min && ch->sum >= ch->need && ch->sum_more >= ch->need_more;
+}
+
+/* Nodes of a kind are as good as each other: they are counted, not chosen. */
+static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const struct bitset *set,
+                           const struct idle *idle)
+{
+    _cleanup_free_ uint32_t *count = pool_count_kinds(&c->pool, set);
+    uint32_t nodes = 0;
+    for (size_t k = 0; k < c->pool.kinds.len; k++)
+        nodes += idle[k].tasks ? count[k] : 0;
+    if (!choose_largest(ch, nodes))
+        return false;
+    if (ch->required)
+        bitset_foreach (ch->required, i) {
+            uint32_t kind = c->pool.kind[i];
+            if (!bitset_test(set, (size_t)i) || !idle[kind].tasks)
+                return false;
+            count[kind]--;
+            take(ch, &idle[kind], 1);
+        }
+    if (ch->count > ch->max)
+        return false;
+    struct chooser again = *ch;
+    take_best(c, ch, count, idle, by_tasks);
+    if (enough(ch) || !ch->need_more)
+        return enough(ch);
+    take_best(c, &again, count, idle, by_more);
+    return enough(&again);
+}
+
+static bool fits_constrained(const struct cluster *c, const struct job *j,
+                             const struct constraint *con, const struct bitset *set)
+{
+    _cleanup_free_ struct idle *idle = mem_new_array(struct idle, c->pool.kinds.len + 1);
+    _cleanup_(select_counts_done) struct select_counts counts;
+    bool fits = false;
+    select_counts_init(&counts, c, con);
+    for (uint32_t i = 0; i < constraint_alternatives(con) && !fits; i++) {
+        struct chooser ch = {.counts = counts.given};
+        select_bounds(j, &ch);
+        look_idle(c, j, con, i, idle);
+        ch.topo = select_topo(c, j);
+        ch.spread = j->want.spread;
+        bool fabrics = ch.topo && ch.topo->roots > 1;
+        bool placed = ch.contiguous || ch.counts || fabrics;
+        fits = placed ? fits_in_row(c, &ch, set, idle) : fits_somewhere(c, &ch, set, idle);
+    }
+    return fits;
+}
+
+bool select_fits_idle(const struct cluster *c, const struct job *j, const struct bitset *set)
+{
+    const struct request *r = &j->want;
+    return fits_constrained(c, j, r->constraint, set) ||
+           (r->preferred && fits_constrained(c, j, r->preferred, set));
+}
+
+/* On the empty cluster, every node up. What its partition allows may change: until then it waits.
+ */
+static int check_together(const struct cluster *c, const struct job *j, struct err *err)
+{
+    if (j->want.min_nodes > j->part->conf.max_nodes || j->want.max_nodes < j->part->conf.min_nodes)
+        return 0;
+    _cleanup_bitset_ struct bitset *candidates = select_candidates(c, j);
+    return select_fits_idle(c, j, candidates)
+               ? 0
+               : err_set(err, -ERR_NODE_CONFIG, "%s", err_text(ERR_NODE_CONFIG));
+}
+
+static int check_excluded(const struct cluster *c, const struct request *r, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *both = hostlist_new();
+    _cleanup_str_ struct str names = STR_INIT;
+    if (!r->req || !r->exc)
+        return 0;
+    bitset_foreach (r->req, i)
+        if (bitset_test(r->exc, (size_t)i))
+            hostlist_push(both, c->nodes.data[i]->name);
+    hostlist_format(both, &names);
+    return names.len ? err_set(err, -ERR_NODE_CONFIG, "%s: %s required and excluded, too",
+                               err_text(ERR_NODE_CONFIG), str_cstr(&names))
+                     : 0;
+}
+
+int select_possible(const struct cluster *c, const struct job *j, struct err *err)
+{
+    const struct request *r = &j->want;
+    const struct part *p = j->part;
+    struct most most = most_of(c, p, r);
+    int rc = gres_check_known(c, &r->gres, err);
+    rc = rc == 0 ? select_check_constraint(c, j->part, r->constraint, err) : rc;
+    rc = rc == 0 ? constraint_check(c, r->preferred, err) : rc;
+    if (rc != 0)
+        return rc;
+    if (r->min_nodes > most.nodes)
+        return err_set(err, -ERR_NODE_COUNT, "%s: %u nodes asked, %llu in partition %s",
+                       err_text(ERR_NODE_COUNT), r->min_nodes, (unsigned long long)most.nodes,
+                       p->conf.name);
+    rc = check_excluded(c, r, err);
+    if (rc != 0)
+        return rc;
+    if (r->req && !bitset_contains(p->nodes, r->req))
+        return err_set(err, -ERR_NODE_CONFIG, "%s: a node of the list is not in partition %s",
+                       err_text(ERR_NODE_CONFIG), p->conf.name);
+    if (!r->overcommit && (uint64_t)r->tasks * r->cpus_per_task > most.cpus)
+        return err_set(err, -ERR_TOO_MANY_CPUS, "%s: %llu CPUs asked, %llu in partition %s",
+                       err_text(ERR_TOO_MANY_CPUS), (unsigned long long)r->tasks * r->cpus_per_task,
+                       (unsigned long long)most.cpus, p->conf.name);
+    rc = check_one_node(j, &most, err);
+    return rc == 0 ? check_together(c, j, err) : rc;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdlib.h>
+
+#include "base/pb.h"
+#include "sched/plan/prio.h"
+#include "sched/why/why_state.h"
+
+#define STEP_JOBS 100 /* looks at jobs in a step */
+#define LAY_MOST 50   /* jobs before it that get a place on the timeline; more: none is told */
+#define PARTS_MOST 8  /* other partitions that are tried */
+#define TRIES 3       /* to find the cluster the same at the end as at the begin */
+
+/* --- a question begins, perhaps anew
+ * --------------------------------------------------------------
+ */
+
+static void forget_place(struct why *w)
+{
+    if (w->walking)
+        plan_end(&w->plan);
+    w->walking = false;
+    why_start_forget(w);
+}
+
+static void forget(struct why *w)
+{
+    forget_place(w);
+    why_nodes_done(&w->nodes);
+    why_guest_forget(w);
+    plan_notes_clear(&w->notes);
+    vec_clear(&w->places);
+    vec_clear(&w->trials);
+    arena_done(&w->arena);
+    arena_init(&w->arena, 0);
+    w->answer = NULL;
+    w->place = w->at = 0;
+    w->head = 0;
+    w->begun = false;
+    w->phase = WALK;
+}
+
+struct why *why_new(const struct cluster *c, const struct why_question *q)
+{
+    struct why *w = mem_new(struct why);
+    *w = (struct why){.cluster = c, .q = *q, .notes.under = q->notes};
+    arena_init(&w->arena, 0);
+    return w;
+}
+
+void why_free(struct why *w)
+{
+    if (!w)
+        return;
+    forget(w);
+    plan_notes_done(&w->notes);
+    free(w->view);
+    arena_done(&w->arena);
+    vec_done(&w->places);
+    vec_done(&w->trials);
+    vec_done(&w->lay);
+    vec_done(&w->q.may);
+    free(w);
+}
+
+static const struct job *job_of(const struct why *w)
+{
+    const struct job *j = w->q.guest ? w->q.guest : cluster_find_job(w->cluster, w->q.job_id);
+    return j && j->state == PB__JOB_STATE__PENDING ? j : NULL;
+}
+
+static void begin(struct why *w, const struct job *j)
+{
+    w->begun = true;
+    w->stamp = w->cluster->stamp;
+    w->answer = arena_alloc(&w->arena, sizeof(*w->answer));
+    pb__why_reply__init(w->answer);
+    w->spec = job_unpack_spec(j, &w->arena);
+    const struct order_link *queued = several_link(j);
+    vec_push(&w->places, ((struct why_place){j->part, queued->in ? queued->key : w->q.key}));
+    if (!j->part)
+        w->phase = ARRIVE;
+}
+
+/* --- the walk to a place in a queue
+ * ----------------------------------------------------------------
+ */
+
+static void note_head(struct why *w, const struct decision *d, const struct part *part)
+{
+    if (w->place != 0 || w->head || d->part != part)
+        return;
+    w->head = d->job->id;
+    w->head_priority = d->job->priority;
+}
+
+/* One that would start takes what it needs, too: it has a place, from now on. */
+static void pass_by(struct why *w, struct decision *d)
+{
+    if (d->kind == PLAN_START)
+        plan_suppose(&w->plan, d);
+    select_done(&d->where);
+    free(d->detail);
+}
+
+/* The job itself is out of the way: at its own place it is asked about, and elsewhere it leaves its
+ * own to those behind it. */
+static bool walk(struct why *w)
+{
+    const struct why_place *to = &w->places.data[w->place];
+    struct decision d;
+    if (!w->walking)
+        plan_begin(&w->plan, w->cluster, &w->notes, w->now_sec, w->q.backfill);
+    else
+        plan_resume(&w->plan, w->now_sec);
+    w->walking = true;
+    w->plan.without = w->q.guest ? 0 : w->q.job_id;
+    w->plan.afresh = w->place > 0; /* the job is missing from its own place */
+    for (int i = 0; i < STEP_JOBS; i++) {
+        if (!plan_is_before(&w->plan, to->part, to->key, why_tie(w)))
+            return false;
+        bool blocked = w->plan.blocked;
+        uint64_t work = w->plan.work;
+        if (!plan_next(&w->plan, &d))
+            return false;
+        if (!blocked && w->plan.blocked)
+            note_head(w, &d, to->part);
+        pass_by(w, &d);
+        if (w->plan.work - work >= w->cluster->nodes.len) /* it looked at nodes */
+            return true;
+    }
+    return true;
+}
+
+/* --- what is tried
+ * ---------------------------------------------------------------------------------
+ */
+
+/* Where it would be in a queue once it is changed: what a job asks for may have a share in its
+ * priority. */
+static int64_t key_of(const struct why *w, const struct job *j, const struct relax *r,
+                      uint64_t number, int64_t own)
+{
+    const struct prio_rule *rank = w->q.rank;
+    struct prio_factors f;
+    struct job_copy as;
+    if (!rank || !rank->multifactor || j->rank.given || r->kind == RELAX_PRIORITY ||
+        relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
+        return own;
+    prio_find(rank, &as.job, w->q.rank_at_sec, &f);
+    relax_done(&as);
+    bool kept = rank->incr_only && f.priority < j->priority;
+    return kept ? own : -(int64_t)f.priority;
+}
+
+/* It is tried once more where it would be. */
+static void move_trial(struct why *w, const struct job *j, struct why_trial *t)
+{
+    const struct why_place at = w->places.data[t->place];
+    int64_t key = key_of(w, j, &t->r, t->number, at.key);
+    t->placed = true;
+    if (key == at.key)
+        return;
+    t->done = false;
+    for (t->place++; t->place < w->places.len; t->place++)
+        if (w->places.data[t->place].part == at.part && w->places.data[t->place].key == key)
+            return;
+    vec_push(&w->places, ((struct why_place){at.part, key}));
+}
+
+static void try_place(struct why *w, const struct relax *r, const struct part *part, int64_t key)
+{
+    vec_push(&w->trials, ((struct why_trial){.r = *r, .place = w->places.len}));
+    vec_push(&w->places, ((struct why_place){part, key}));
+}
+
+static void find_trials(struct why *w, const struct job *j)
+{
+    uint32_t kinds = why_kinds(w->rule);
+    const struct why_place own = w->places.data[0];
+    struct relax_list found = {0};
+    if (j->part)
+        relax_find(w->cluster, j, w->spec, kinds, &found);
+    vec_foreach (&found.list, r)
+        vec_push(&w->trials, ((struct why_trial){.r = *r}));
+    vec_done(&found.list);
+    if (kinds & RELAX_BIT(PRIORITY) && w->head) {
+        uint64_t most = (uint64_t)w->head_priority + 1;
+        struct relax r = {RELAX_PRIORITY, most, most, most, NULL};
+        if (most < UINT32_MAX)
+            try_place(w, &r, own.part, -(int64_t)most);
+    }
+    if (kinds & RELAX_BIT(PARTITION))
+        for (size_t i = 0; i < w->q.may.len && i < PARTS_MOST; i++) {
+            struct relax r = {.kind = RELAX_PARTITION, .part = w->q.may.data[i]};
+            try_place(w, &r, r.part, key_of(w, j, &r, 0, own.key));
+        }
+}
+
+/* It has come to the job's own place: all that is to be seen there without a look at nodes. */
+static void arrive(struct why *w, const struct job *j)
+{
+    w->rule = why_find_rule(w, j);
+    why_put_need(w, j);
+    why_put_before(w, j);
+    find_trials(w, j);
+    if (j->part)
+        why_nodes_init(&w->nodes, w->cluster, j);
+    SET(w->answer, could_ever, w->nodes.could_ever);
+}
+
+static bool starts(struct why *w, const struct job *j, const struct why_trial *t, uint64_t number)
+{
+    struct job_copy as;
+    struct decision d;
+    if (relax_make(w->cluster, j, w->spec, &t->r, number, &as) != 0)
+        return false;
+    if (t->r.kind == RELAX_TIME_LIMIT)
+        as.job.limit_sec += RELAX_SLACK_SEC;
+    plan_ask(&w->plan, &as.job, &d);
+    bool yes = d.kind == PLAN_START;
+    select_done(&d.where);
+    free(d.detail);
+    relax_done(&as);
+    return yes;
+}
+
+/* One look: at what asks for least first, then between that and what was asked for. */
+static void ask(struct why *w, const struct job *j, struct why_trial *t)
+{
+    if (t->placed) {
+        t->now = starts(w, j, t, t->number);
+        t->done = true;
+        return;
+    }
+    if (!t->begun) {
+        t->begun = true;
+        t->number = t->r.least;
+        t->now = starts(w, j, t, t->number);
+        t->low = t->r.least + 1;
+        t->high = t->r.most;
+        t->done = !t->now || t->low > t->high;
+        if (!t->now)
+            t->number = t->r.guess;
+        return;
+    }
+    uint64_t middle = t->low + (t->high - t->low) / 2;
+    if (starts(w, j, t, middle)) {
+        t->number = middle;
+        t->low = middle + 1;
+    } else {
+        t->high = middle - 1;
+    }
+    t->done = t->low > t->high;
+}
+
+/* The next trial at this place, from w->at on; NULL: no more. */
+static struct why_trial *next_trial(struct why *w)
+{
+    while (w->at < w->trials.len && w->trials.data[w->at].place != w->place)
+        w->at++;
+    return w->at < w->trials.len ? &w->trials.data[w->at] : NULL;
+}
+
+/* --- step by step
+ * ------------------------------------------------------------------------------------
+ */
+
+static enum why_phase step_estimate(struct why *w, const struct job *j)
+{
+    struct why_trial *t = next_trial(w);
+    if (!t)
+        return LEAVE;
+    bool wanted = !t->now && !w->too_many;
+    w->at += !wanted || !why_start_estimate(w, j, &t->r, t->number, &t->start_at);
+    return ESTIMATE;
+}
+
+static enum why_phase step_ask(struct why *w, const struct job *j)
+{
+    struct why_trial *t = next_trial(w);
+    if (!t) {
+        w->at = 0;
+        return why_start_is_needed(w) ? LAY : LEAVE;
+    }
+    ask(w, j, t);
+    if (t->done && !t->placed)
+        move_trial(w, j, t);
+    w->at += t->done || t->place != w->place;
+    return ASK;
+}
+
+static enum why_phase step_lay(struct why *w, const struct job *j)
+{
+    if (why_start_lay(w))
+        return LAY;
+    w->at = 0;
+    return w->place == 0 && why_is_foreseeable(w) ? OWN : ESTIMATE;
+}
+
+static enum why_phase leave(struct why *w)
+{
+    forget_place(w);
+    w->at = 0;
+    return ++w->place < w->places.len ? WALK : OVER;
+}
+
+static enum why_phase step(struct why *w, const struct job *j)
+{
+    switch (w->phase) {
+    case WALK:
+        return walk(w) ? WALK : w->place == 0 ? ARRIVE : ASK;
+    case ARRIVE:
+        if (w->q.guest)
+            return why_guest_visit(w, j) ? LAY : LEAVE;
+        arrive(w, j);
+        return j->part ? LOOK : LEAVE;
+    case LOOK:
+        return why_nodes_step(&w->nodes, w->cluster, j) ? LOOK : ASK;
+    case ASK:
+        return step_ask(w, j);
+    case LAY:
+        return step_lay(w, j);
+    case OWN:
+        return why_start_own(w, j) ? OWN : ESTIMATE;
+    case ESTIMATE:
+        return step_estimate(w, j);
+    case LEAVE:
+        return leave(w);
+    case OVER:
+        break;
+    }
+    return OVER;
+}
+
+/* Of a job of several partitions the first one in whose queue it is speaks for all. */
+static const struct job *view_queued(struct why *w, const struct job *j)
+{
+    uint32_t i = 0;
+    while (j->several && i < j->several->count && !j->several->of[i].queued.in)
+        i++;
+    if (!j->several || i == j->several->count || j->several->of[i].part == j->part)
+        return j;
+    if (!w->view)
+        w->view = mem_new(struct job_copy);
+    return several_view(j, j->several->of[i].part, w->view);
+}
+
+static bool go_on(struct why *w, const struct job *j)
+{
+    if (!w->begun)
+        begin(w, j);
+    w->phase = step(w, j);
+    if (w->phase != OVER)
+        return true;
+    if (w->stamp != w->cluster->stamp && ++w->tries < TRIES) {
+        forget(w);
+        return true;
+    }
+    if (!w->q.guest)
+        why_finish(w, j);
+    return false;
+}
+
+bool why_step(struct why *w, int64_t now_sec)
+{
+    const struct job *j = job_of(w);
+    w->gone = !j;
+    if (!j)
+        return false;
+    w->now_sec = now_sec;
+    return go_on(w, view_queued(w, j));
+}
+
+const Pb__WhyReply *why_answer(const struct why *w)
+{
+    return w->gone ? NULL : w->answer;
+}

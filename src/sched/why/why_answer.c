@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What was found out about a job that waits, as an answer. */
+#include <stdlib.h>
+
+#include "base/hostlist.h"
+#include "base/pb.h"
+#include "sched/select/select.h"
+#include "sched/why/why_state.h"
+
+#define HOLDERS_MOST 10
+#define BEFORE_MOST 10000 /* jobs before it that are counted */
+#define RESVS_MOST 4      /* that are named */
+#define CHANGES_MOST 6    /* that are told */
+#define CHANGES_PARTS 2   /* of these, other partitions */
+
+/* --- what it needs
+ * ---------------------------------------------------------------------------------
+ */
+
+void why_put_need(const struct why *w, const struct job *j)
+{
+    const struct request *r = &j->want;
+    Pb__WhyReply *m = w->answer;
+    m->job_id = j->id;
+    m->reason = arena_strdup(&((struct why *)w)->arena, j->reason ? job_reason_word(j) : "None");
+    m->rule = (char *)why_word(w->rule);
+    SET(m, now, w->now_sec);
+    SET(m, nodes, r->min_nodes);
+    SET(m, tasks, r->tasks);
+    SET(m, cpus_per_task, r->cpus_per_task);
+    SET(m, mem_node_mib, r->mem_node_mib);
+    SET(m, mem_cpu_mib, r->mem_cpu_mib);
+    m->has_mem_node_mib = r->mem_node_mib && r->mem_node_mib != UINT64_MAX;
+    m->has_mem_cpu_mib = r->mem_cpu_mib > 0;
+    m->has_whole_nodes = m->whole_nodes = r->exclusive;
+    m->has_starts_now = m->starts_now = w->rule == WHY_NOW;
+}
+
+void why_put_before(const struct why *w, const struct job *j)
+{
+    const struct why_place *own = &w->places.data[0];
+    uint32_t count = 0;
+    for (struct order_link *l = own->part ? order_first(&own->part->queue) : NULL; l;
+         l = order_next(l), count++)
+        if (l->key > own->key || (l->key == own->key && l->tie >= j->id) || count == BEFORE_MOST)
+            break;
+    SET(w->answer, before, count);
+    w->answer->has_before_more = w->answer->before_more = count == BEFORE_MOST;
+}
+
+static void put_short(const struct why *w, const char *what, uint64_t have, uint64_t need)
+{
+    w->answer->resource = (char *)what;
+    SET(w->answer, have, have);
+    SET(w->answer, need, need);
+}
+
+/* The first to end come first. */
+static void put_holders(struct why *w, int32_t license)
+{
+    Pb__WhyReply *m = w->answer;
+    m->holders = arena_alloc(&w->arena, HOLDERS_MOST * sizeof(*m->holders));
+    for (struct order_link *l = order_first(&w->cluster->ends); l && m->n_holders < HOLDERS_MOST;
+         l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        vec_foreach (&j->want.licenses.list, has) {
+            if (has->at != license || !has->count || job_is_final(j))
+                continue;
+            Pb__WhyHolder *h = arena_alloc(&w->arena, sizeof(*h));
+            pb__why_holder__init(h);
+            h->job_id = j->id;
+            SET(h, uid, j->uid);
+            SET(h, count, has->count);
+            h->has_end_at = j->limit_sec != INT64_MAX;
+            h->end_at = h->has_end_at ? job_ends_at(j, attempt_of(j)->start_at) : 0;
+            m->holders[m->n_holders++] = h;
+            break;
+        }
+    }
+}
+
+static void put_licence(struct why *w, const struct job *j)
+{
+    vec_foreach (&j->want.licenses.list, need) {
+        const struct license *l = need->at >= 0 ? &w->cluster->licenses.list.data[need->at] : NULL;
+        uint64_t have = l && l->total > l->used ? l->total - l->used : 0;
+        uint64_t kept = license_kept(w->cluster, need->at, resv_home(j), w->now_sec,
+                                     job_ends_at(j, w->now_sec));
+        have = have > kept ? have - kept : 0;
+        if (have >= need->count && need != &vec_last(&j->want.licenses.list))
+            continue;
+        put_short(w, arena_printf(&w->arena, "license:%s", need->name), have, need->count);
+        put_holders(w, need->at);
+        return;
+    }
+}
+
+/* What most of the nodes that do not do are short of. */
+static const char *scarce(const struct why_nodes *n)
+{
+    static const struct {
+        enum why_cause cause;
+        const char *what;
+    } of[] = {{WHY_CPUS, "nodes with enough CPUs"}, {WHY_MEMORY, "nodes with enough memory"},
+              {WHY_GRES, "nodes with enough gres"}, {WHY_WHOLE, "idle nodes"},
+              {WHY_USER, "nodes of one user"},      {WHY_DOWN, "nodes that are up"},
+              {WHY_DRAINED, "nodes that are up"}};
+    uint32_t most = 0;
+    const char *what = "nodes";
+    for (size_t i = 0; i < sizeof of / sizeof of[0]; i++)
+        if (why_nodes_count(n, of[i].cause) > most) {
+            most = why_nodes_count(n, of[i].cause);
+            what = of[i].what;
+        }
+    return what;
+}
+
+static void put_scarce(struct why *w, const struct job *j)
+{
+    const struct request *r = &j->want;
+    uint32_t have = why_nodes_count(&w->nodes, WHY_FREE);
+    if (w->rule == WHY_LICENSES)
+        put_licence(w, j);
+    else if (w->rule == WHY_THROTTLE && j->array)
+        put_short(
+            w, "elements of the array",
+            j->array->throttle > j->array->running ? j->array->throttle - j->array->running : 0, 1);
+    else if (w->rule > WHY_UNUSABLE)
+        return;
+    else if (have < r->min_nodes)
+        put_short(w, scarce(&w->nodes), have, r->min_nodes);
+    else if (w->nodes.free_tasks < r->tasks && !r->overcommit)
+        put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
+}
+
+/* --- reservations
+ * ------------------------------------------------------------------------------------
+ */
+
+static Pb__WhyResv *say_resv(const struct why *w, const struct resv *r)
+{
+    struct arena *arena = &((struct why *)w)->arena;
+    Pb__WhyResv *m = arena_alloc(arena, sizeof *m);
+    _cleanup_str_ struct str nodes = STR_INIT;
+    struct resv_time t;
+    pb__why_resv__init(m);
+    m->name = arena_strdup(arena, r->name);
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    bitset_foreach (r->nodes, i)
+        hostlist_push(names, w->cluster->nodes.data[i]->name);
+    hostlist_format(names, &nodes);
+    m->nodes = arena_strdup(arena, str_cstr(&nodes));
+    if (resv_occurs(r, w->now_sec, &t)) {
+        SET(m, start_at, t.begin);
+        SET(m, end_at, t.end);
+    }
+    return m;
+}
+
+/* Those of others, of nodes that it could have. */
+static void put_reservations(struct why *w, const struct job *j)
+{
+    int64_t until = job_ends_at(j, w->now_sec);
+    Pb__WhyReply *m = w->answer;
+    if (w->rule != WHY_RESERVED && w->rule != WHY_REQUIRED && w->rule != WHY_RESERVATION)
+        return;
+    _cleanup_bitset_ struct bitset *could = select_candidates(w->cluster, j);
+    if (j->want.req)
+        bitset_and(could, j->want.req);
+    m->reservations = arena_alloc(&w->arena, RESVS_MOST * sizeof(*m->reservations));
+    vec_foreach (&w->cluster->resvs, at) {
+        const struct resv *r = *at;
+        bool own = r == resv_home(j);
+        if (m->n_reservations == RESVS_MOST)
+            break;
+        if (own != (w->rule == WHY_RESERVATION) || !bitset_intersects(r->nodes, could))
+            continue;
+        if (own || resv_overlaps(r, w->now_sec, until))
+            m->reservations[m->n_reservations++] = say_resv(w, r);
+    }
+}
+
+/* --- the answer
+ * --------------------------------------------------------------------------------------
+ */
+
+static int by_worth(const void *a, const void *b)
+{
+    const struct why_trial *x = a, *y = b;
+    if (x->now != y->now)
+        return x->now ? -1 : 1;
+    if (!x->now && x->start_at != y->start_at)
+        return x->start_at && (!y->start_at || x->start_at < y->start_at) ? -1 : 1;
+    return x->r.kind < y->r.kind ? -1 : x->r.kind > y->r.kind;
+}
+
+static bool is_worth(const struct why *w, const struct why_trial *t)
+{
+    const Pb__WhyReply *m = w->answer;
+    bool told = why_is_foreseeable(w) && m->has_start_at;
+    bool lifts = w->rule >= WHY_LICENSES && !told; /* what keeps it out of the queue */
+    return t->now || lifts || (t->start_at && (!m->has_start_at || t->start_at < m->start_at));
+}
+
+static void put_change(struct why *w, const struct job *j, const struct why_trial *t)
+{
+    _cleanup_str_ struct str what = STR_INIT, command = STR_INIT;
+    Pb__WhyChange *m = arena_alloc(&w->arena, sizeof *m);
+    pb__why_change__init(m);
+    relax_say(j, w->spec, &t->r, t->number, &what, &command);
+    m->kind = (char *)relax_word(t->r.kind);
+    m->what = arena_strdup(&w->arena, str_cstr(&what));
+    m->command = arena_strdup(&w->arena, str_cstr(&command));
+    m->has_now = m->now = t->now;
+    m->has_start_at = t->now || t->start_at;
+    m->start_at = t->now ? w->now_sec : t->start_at;
+    m->has_by_operator = m->by_operator =
+        relax_by_operator(t->r.kind) || (t->r.kind == RELAX_HOLD && w->rule == WHY_HELD_ADMIN);
+    w->answer->changes[w->answer->n_changes++] = m;
+}
+
+void why_finish(struct why *w, const struct job *j)
+{
+    size_t parts = 0;
+    put_scarce(w, j);
+    if (j->part)
+        put_reservations(w, j);
+    why_nodes_put(&w->nodes, w->cluster, w->answer, &w->arena);
+    w->answer->changes = arena_alloc(&w->arena, CHANGES_MOST * sizeof(*w->answer->changes));
+    if (w->trials.len)
+        qsort(w->trials.data, w->trials.len, sizeof(*w->trials.data), by_worth);
+    vec_foreach (&w->trials, t) {
+        bool part = t->r.kind == RELAX_PARTITION;
+        if (!is_worth(w, t) || w->answer->n_changes == CHANGES_MOST ||
+            (part && parts == CHANGES_PARTS))
+            continue;
+        parts += part;
+        put_change(w, j, t);
+    }
+}

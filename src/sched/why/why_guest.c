@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When and where a job would start that is not there: what the planner says of it at its place, and
+ * what the timeline does when that says nothing. */
+#include "sched/plan/ahead.h"
+#include "sched/select/select.h"
+#include "sched/why/why_state.h"
+
+void why_guest_forget(struct why *w)
+{
+    select_done(&w->found.where);
+    w->found = (struct why_start){0};
+}
+
+static void found(struct why *w, int64_t at_sec, struct selection *where)
+{
+    select_done(&w->found.where);
+    w->found.at_sec = at_sec;
+    w->found.where = *where;
+    *where = (struct selection){0};
+}
+
+/* No node could serve it as things are, however long it waits. */
+static bool is_hopeless(struct why *w, const struct job *j)
+{
+    const struct cluster *c = w->cluster;
+    _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
+    if (j->want.req && !bitset_contains(c->pool.usable, j->want.req))
+        w->rule = WHY_REQUIRED;
+    else if (!select_fits_idle(c, j, allowed))
+        w->rule = select_possible(c, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;
+    else
+        return false;
+    return true;
+}
+
+/* The planner has the guest as its last one, and it is not to be in its own way later. */
+static void take_head(struct why *w, int64_t at_sec)
+{
+    struct plan *p = &w->plan;
+    struct plan_head *own = p->heads.len ? &vec_last(&p->heads) : NULL;
+    if (!own || own->id)
+        return;
+    if (at_sec && own->where.shares.len)
+        found(w, at_sec, &own->where);
+    select_done(&own->where);
+    p->heads.len--;
+}
+
+bool why_guest_visit(struct why *w, const struct job *j)
+{
+    struct plan *p = &w->plan;
+    struct decision d;
+    bool blocked = p->blocked;
+    if (!is_hopeless(w, j))
+        w->rule = why_find_rule(w, j);
+    w->found.rule = w->rule;
+    if (w->rule >= WHY_SHUTDOWN && w->rule != WHY_LICENSES) /* the planner is not asked */
+        return w->rule == WHY_BEGIN || w->rule == WHY_RESERVATION;
+    if (w->rule == WHY_UNUSABLE)
+        return false;
+    plan_visit(p, j, &d);
+    take_head(w, d.start_at);
+    if (d.kind == PLAN_START)
+        found(w, w->now_sec, &d.where);
+    else if (p->room_at.shares.len)
+        found(w, w->now_sec, &p->room_at);
+    w->found.makes_room = d.kind == PLAN_WAIT && w->found.at_sec == w->now_sec;
+    p->blocked = blocked;
+    select_done(&d.where);
+    free(d.detail);
+    return !w->found.at_sec;
+}
+
+/* A place on the timeline now is none: something else keeps the job, that is, jobs before it. */
+void why_guest_found(struct why *w, int64_t at_sec)
+{
+    bool any = w->where.shares.len;
+    int64_t at = at_sec ? at_sec : w->first_laid ? w->first_laid : w->now_sec;
+    w->found.bound = any && (w->too_many || w->partly || !at_sec);
+    if (any)
+        found(w, at, &w->where);
+}
+
+void why_take_where(struct why *w, struct selection *where)
+{
+    *where = w->found.where;
+    w->found.where = (struct selection){0};
+}
+
+const struct why_start *why_start(const struct why *w)
+{
+    return &w->found;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/why/why_nodes.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/select/select.h"
+
+#define STEP 1000  /* nodes looked at in a step */
+#define NAMES 1000 /* of a group */
+#define HOLDERS 8  /* of a group */
+
+static const char *const words[] = {
+    [WHY_FREE] = "free",       [WHY_CPUS] = "cpus",       [WHY_MEMORY] = "memory",
+    [WHY_GRES] = "gres",       [WHY_WHOLE] = "whole",     [WHY_USER] = "user",
+    [WHY_SEVERAL] = "several", [WHY_DRAINED] = "drained", [WHY_DOWN] = "down",
+};
+
+void why_nodes_init(struct why_nodes *n, const struct cluster *c, const struct job *j)
+{
+    *n = (struct why_nodes){.could = select_candidates(c, j)};
+    if (j->want.req)
+        bitset_and(n->could, j->want.req);
+    n->could_ever = (uint32_t)bitset_count(n->could);
+}
+
+void why_nodes_done(struct why_nodes *n)
+{
+    vec_foreach (&n->groups, g) {
+        hostlist_free(g->nodes);
+        free(g->reason);
+        vec_done(&g->holders);
+    }
+    vec_done(&n->groups);
+    bitset_free(n->could);
+    *n = (struct why_nodes){0};
+}
+
+static uint32_t tasks_in(const struct cluster *c, const struct job *j, uint32_t node,
+                         const struct select_room *room)
+{
+    return select_tasks_fit(c, j, &c->pool.kinds.data[c->pool.kind[node]], room, NULL);
+}
+
+/* The first thing that the node has too little of. */
+static enum why_cause lack(const struct cluster *c, const struct job *j, uint32_t node,
+                           const struct select_room *room)
+{
+    const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
+    struct select_room cpus = *room, mem = *room, gres = *room;
+    if (j->want.exclusive && !room->whole)
+        return WHY_WHOLE;
+    cpus.mem_mib = mem.mem_mib = (int64_t)k->mem_mib;
+    cpus.gres = gres.gres = k->gres_total;
+    if (!tasks_in(c, j, node, &cpus))
+        return WHY_CPUS;
+    if (tasks_in(c, j, node, &mem))
+        return WHY_MEMORY;
+    return tasks_in(c, j, node, &gres) ? WHY_GRES : WHY_SEVERAL;
+}
+
+static enum why_cause cause_of(const struct cluster *c, const struct job *j, uint32_t node,
+                               uint32_t *tasks)
+{
+    const struct node *n = c->nodes.data[node];
+    const struct free_view *now = &c->pool.now;
+    if (!bitset_test(c->pool.usable, node))
+        return n->drain && !n->down && !n->admin_down && n->registered ? WHY_DRAINED : WHY_DOWN;
+    if (!alloc_user_may(&now->users[node], j))
+        return WHY_USER;
+    struct select_room room = select_room_of(c, j, now, node, j->want.shared);
+    *tasks = tasks_in(c, j, node, &room);
+    return *tasks ? WHY_FREE : lack(c, j, node, &room);
+}
+
+static struct why_group *group_of(struct why_nodes *n, enum why_cause cause, const char *reason)
+{
+    vec_foreach (&n->groups, g)
+        if (g->cause == cause && str_eq(g->reason, reason))
+            return g;
+    if (n->groups.len == WHY_GROUPS)
+        return &vec_last(&n->groups);
+    vec_push(&n->groups,
+             ((struct why_group){
+                 .cause = cause, .reason = mem_strdup(reason), .nodes = hostlist_new()}));
+    return &vec_last(&n->groups);
+}
+
+static void add_holders(struct why_group *g, const struct node *n)
+{
+    vec_foreach (&n->holders, id) {
+        bool known = false;
+        for (size_t i = 0; i < g->holders.len && !known; i++)
+            known = g->holders.data[i] == *id;
+        if (!known && g->holders.len < HOLDERS)
+            vec_push(&g->holders, *id);
+    }
+}
+
+bool why_nodes_step(struct why_nodes *n, const struct cluster *c, const struct job *j)
+{
+    size_t end = n->next + STEP < c->nodes.len ? n->next + STEP : c->nodes.len;
+    for (; n->next < end; n->next++) {
+        if (!bitset_test(n->could, n->next))
+            continue;
+        const struct node *node = c->nodes.data[n->next];
+        uint32_t tasks = 0;
+        enum why_cause cause = cause_of(c, j, (uint32_t)n->next, &tasks);
+        bool bad = cause == WHY_DRAINED || cause == WHY_DOWN;
+        struct why_group *g = group_of(n, cause, bad ? node->reason : NULL);
+        if (g->count++ < NAMES)
+            hostlist_push(g->nodes, node->name);
+        if (cause != WHY_FREE && !bad)
+            add_holders(g, node);
+        n->free_tasks += tasks;
+    }
+    return n->next < c->nodes.len;
+}
+
+uint32_t why_nodes_count(const struct why_nodes *n, enum why_cause cause)
+{
+    uint32_t sum = 0;
+    vec_foreach (&n->groups, g)
+        if (g->cause == cause)
+            sum += g->count;
+    return sum;
+}
+
+static int by_cause(const void *a, const void *b)
+{
+    const Pb__WhyNodes *x = *(Pb__WhyNodes *const *)a, *y = *(Pb__WhyNodes *const *)b;
+    bool x_free = str_eq(x->cause, words[WHY_FREE]), y_free = str_eq(y->cause, words[WHY_FREE]);
+    if (x_free != y_free)
+        return x_free ? -1 : 1;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
+    int rc = strcmp(x->cause, y->cause);
+    return rc ? rc : strcmp(x->nodes, y->nodes);
+}
+
+static void put_holders(const struct why_group *g, const struct cluster *c, Pb__WhyNodes *m,
+                        struct arena *arena)
+{
+    m->holders = arena_alloc(arena, (g->holders.len + 1) * sizeof(*m->holders));
+    vec_foreach (&g->holders, id) {
+        const struct job *j = cluster_find_job(c, *id);
+        Pb__WhyHolder *h = arena_alloc(arena, sizeof *h);
+        pb__why_holder__init(h);
+        h->job_id = *id;
+        h->has_end_at = j && attempt_of(j)->ends.in && j->limit_sec != INT64_MAX;
+        h->end_at = h->has_end_at ? attempt_of(j)->ends.key : 0;
+        m->holders[m->n_holders++] = h;
+    }
+}
+
+void why_nodes_put(const struct why_nodes *n, const struct cluster *c, Pb__WhyReply *m,
+                   struct arena *arena)
+{
+    m->groups = arena_alloc(arena, (n->groups.len + 1) * sizeof(*m->groups));
+    vec_foreach (&n->groups, g) {
+        struct str names = STR_INIT;
+        Pb__WhyNodes *one = arena_alloc(arena, sizeof *one);
+        pb__why_nodes__init(one);
+        hostlist_format(g->nodes, &names);
+        one->cause = (char *)words[g->cause];
+        one->count = g->count;
+        one->nodes = arena_strdup(arena, str_cstr(&names));
+        one->reason = g->reason ? arena_strdup(arena, g->reason) : NULL;
+        put_holders(g, c, one, arena);
+        str_done(&names);
+        m->groups[m->n_groups++] = one;
+    }
+    if (m->n_groups)
+        qsort(m->groups, m->n_groups, sizeof(*m->groups), by_cause);
+}

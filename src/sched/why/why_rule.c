@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which rule keeps a job from its start. */
+#include "sched/plan/depth.h"
+#include "sched/plan/preempt.h"
+#include "sched/select/select.h"
+#include "sched/why/why_state.h"
+
+#define ANYTHING (RELAX_OF_REQUEST | RELAX_BIT(PARTITION) | RELAX_BIT(PRIORITY))
+
+static const struct {
+    const char *word, *sentence;
+    enum reason reason;
+    uint32_t kinds;
+} rules[WHY_RULES] = {
+#define WHY(id, word_, reason_, kinds_, sentence_)                                                 \
+    [WHY_##id] = {word_, sentence_, REASON_##reason_, kinds_},
+#include "sched/why/why.def"
+#undef WHY
+};
+
+const char *why_word(enum why_rule rule)
+{
+    return rules[rule].word;
+}
+
+const char *why_sentence(enum why_rule rule)
+{
+    return rules[rule].sentence;
+}
+
+uint32_t why_kinds(enum why_rule rule)
+{
+    return rules[rule].kinds;
+}
+
+bool why_rule_of_reason(enum reason reason, enum why_rule *rule)
+{
+    for (int i = 0; reason && i < WHY_RULES; i++)
+        if (rules[i].reason == reason) {
+            *rule = (enum why_rule)i;
+            return true;
+        }
+    return false;
+}
+
+struct bitset *why_allowed_nodes(const struct why *w, const struct job *j)
+{
+    struct bitset *set = select_candidates(w->cluster, j);
+    bitset_and(set, w->cluster->pool.usable);
+    resv_restrict(resv_home(j), set);
+    return set;
+}
+
+/* It fits on these nodes. What keeps it are reservations, or it is something else. */
+static enum why_rule rule_of_reservations(const struct why *w, const struct job *j,
+                                          struct bitset *allowed, enum why_rule otherwise)
+{
+    struct selection where = {0};
+    const struct resv *in = resv_home(j);
+    struct resv_plan *r = w->plan.resv;
+    if (!resv_narrow(r, j, in, w->now_sec, allowed))
+        return WHY_RESERVATION;
+    const struct free_view *view = resv_view(r, j, in, w->now_sec, &w->cluster->pool.now);
+    bool fits = select_nodes(w->cluster, j, allowed, view, &where) == 0;
+    select_done(&where);
+    return fits ? otherwise : WHY_RESERVED;
+}
+
+/* Whether others make room for it, or would: the planner is asked as for a job that waits in its
+ * place, and keeps nothing of the answer. */
+static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule)
+{
+    struct plan *p = &w->plan;
+    struct bitset *kept = p->kept ? bitset_dup(p->kept) : NULL;
+    size_t in_vain = p->no_prey.len;
+    int64_t look_at = 0;
+    p->asks = true; /* nothing that is remembered of the job is of this request */
+    bool found = depth_is_served(p, j) && preempt_look(p, j, &look_at);
+    p->asks = false;
+    bitset_free(p->kept);
+    p->kept = kept;
+    p->no_prey.len = in_vain;
+    *rule = !found ? WHY_EXEMPT : p->victims.len ? WHY_DISPLACES : WHY_ROOM;
+    vec_clear(&p->victims);
+    return found || look_at;
+}
+
+/* Of one that waits for what it needs, and for nothing else. */
+static enum why_rule rule_of_needs(struct why *w, const struct job *j)
+{
+    const struct plan *p = &w->plan;
+    enum why_rule room;
+    struct selection where = {0};
+    _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
+    if (p->blocked && !p->backfill)
+        return WHY_ORDER;
+    if (p->backfill && depth_is_reached(p))
+        return WHY_DEPTH;
+    if (rule_of_room(w, j, &room))
+        return room;
+    if (!select_fits_idle(w->cluster, j, allowed))
+        return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;
+    bool fits = select_nodes(w->cluster, j, allowed, NULL, &where) == 0;
+    struct job any = *j;
+    any.switches_waived = true;
+    select_clear(&where);
+    bool otherwise =
+        !fits && j->want.switches && select_nodes(w->cluster, &any, allowed, NULL, &where) == 0;
+    select_done(&where);
+    if (fits)
+        return rule_of_reservations(w, j, allowed, WHY_KEPT);
+    return otherwise ? WHY_SWITCHES : w->head ? WHY_BEHIND : WHY_RESOURCES;
+}
+
+enum why_rule why_find_rule(struct why *w, const struct job *j)
+{
+    bool queued = w->q.guest || several_is_queued(j);
+    enum why_rule rule;
+    struct job_copy same;
+    struct decision d;
+    if (why_rule_of_reason(j->reason, &rule) &&
+        !several_is_queued(j)) /* a guest has one only then */
+        return rule;
+    if (w->q.announced)
+        return WHY_SHUTDOWN;
+    if (!queued || relax_make(w->cluster, j, w->spec, NULL, 0, &same) != 0)
+        return j->want.req_gone ? WHY_REQUIRED : WHY_OTHER;
+    same.job.want.req_gone = j->want.req_gone;
+    plan_ask(&w->plan, &same.job, &d);
+    bool starts = d.kind == PLAN_START;
+    const struct request *r = &same.job.want;
+    if (starts)
+        rule = WHY_NOW;
+    else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
+        rule = WHY_REQUIRED;
+    else if (!why_rule_of_reason(d.reason, &rule))
+        rule = rule_of_needs(w, &same.job);
+    select_done(&d.where);
+    free(d.detail);
+    relax_done(&same);
+    return rule;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* When a job would start that cannot start now: on a timeline with those before it. */
+#include <stdlib.h>
+
+#include "base/hostlist.h"
+#include "base/pb.h"
+#include "sched/plan/elements.h"
+#include "sched/plan/gate.h"
+#include "sched/why/why_state.h"
+
+#define FILL_NODES 1000    /* of running jobs, put on the timeline in a step */
+#define LAY_MOST 50        /* jobs before it that get a place on the timeline; more: none is told */
+#define GUEST_MOST 1000    /* the same of a guest, */
+#define GUEST_LOOKS 500000 /* on so many nodes together */
+
+void why_start_forget(struct why *w)
+{
+    if (w->ahead) {
+        timeline_done(w->ahead);
+        resv_plan_done(&w->resv);
+    }
+    free(take_ptr(w->ahead));
+    vec_clear(&w->lay);
+    w->laid = 0;
+    w->not_before = w->first_laid = 0;
+    w->too_many = w->partly = w->searching = w->filling = false;
+    select_done(&w->where);
+}
+
+bool why_is_foreseeable(const struct why *w)
+{
+    return w->q.guest || w->rule <= WHY_SWITCHES || w->rule == WHY_LICENSES || w->rule == WHY_BEGIN;
+}
+
+/* About a guest nothing else is asked: on a small machine more is looked at for it. */
+static size_t lay_most(const struct why *w)
+{
+    size_t most = w->q.guest ? GUEST_LOOKS / (w->cluster->nodes.len + 1) : LAY_MOST;
+    return most < LAY_MOST ? LAY_MOST : most > GUEST_MOST ? GUEST_MOST : most;
+}
+
+/* In its turn, each element of an array that may start; others follow when these have ended. */
+static void list_job(struct why *w, const struct job *j, const struct part *part, bool known)
+{
+    uint32_t n = elements_may_start(j);
+    for (uint32_t i = known; i < n && !w->too_many; i++) {
+        w->too_many = w->lay.len >= lay_most(w);
+        if (!w->too_many)
+            vec_push(&w->lay, ((struct why_laid){j->id, part}));
+    }
+    w->partly |= n < j->tasks.count;
+}
+
+static void list_before(struct why *w)
+{
+    const struct why_place *at = &w->places.data[w->place];
+    vec_foreach (&w->plan.heads, head)
+        vec_push(&w->lay, ((struct why_laid){head->id, head->part}));
+    size_t heads = w->lay.len;
+    if (!w->plan.blocked) /* it is the first there, and those that wait otherwise block nobody */
+        return;
+    for (struct order_link *l = order_first(&at->part->queue); l && !w->too_many;
+         l = order_next(l)) {
+        const struct job *j = several_job_of(l);
+        bool known = false;
+        if (l->key > at->key || (l->key == at->key && l->tie >= why_tie(w)))
+            break;
+        for (size_t i = 0; i < heads && !known; i++)
+            known = w->lay.data[i].id == j->id;
+        bool keeps_place;
+        bool waits = gate_of_start(&w->plan, j, &keeps_place) && !keeps_place;
+        if (j->id == w->q.job_id || waits)
+            continue;
+        list_job(w, j, at->part, known);
+    }
+}
+
+bool why_start_is_needed(const struct why *w)
+{
+    bool needs = w->place == 0 && w->rule != WHY_NOW && why_is_foreseeable(w);
+    vec_foreach (&w->trials, t)
+        needs = needs || (t->place == w->place && !t->now);
+    return needs && w->places.data[w->place].part;
+}
+
+static void put_ahead(struct why *w, const struct job *j, int64_t start_at)
+{
+    Pb__WhyReply *m = w->answer;
+    Pb__WhyAhead *a = arena_alloc(&w->arena, sizeof *a);
+    pb__why_ahead__init(a);
+    if (!m->ahead)
+        m->ahead = arena_alloc(&w->arena, (w->lay.len + 1) * sizeof(*m->ahead));
+    a->job_id = j->id;
+    a->partition = (char *)j->part->conf.name;
+    SET(a, priority, j->priority);
+    SET(a, nodes, j->want.min_nodes);
+    a->has_start_at = start_at > 0;
+    a->start_at = start_at;
+    m->ahead[m->n_ahead++] = a;
+}
+
+static bool begin_search(struct why *w, const struct job *j)
+{
+    const struct license_claims *claims = &w->plan.claims;
+    uint64_t work = 0;
+    int64_t due = license_earliest(claims, w->cluster, j, w->now_sec, &work);
+    int64_t from = j->begin_at > w->not_before ? j->begin_at : w->not_before;
+    due = due && from > due ? from : due;
+    timeline_set_licenses(w->ahead, claims, due);
+    w->search = (struct timeline_search){0};
+    select_clear(&w->where);
+    return due;
+}
+
+/* One look for its place, as the planner lays it. True: there are more to come; else it has
+ * w->where from *at on. */
+static bool search(struct why *w, const struct job *j, int64_t *at)
+{
+    _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
+    *at = 0;
+    w->ahead->in = resv_home(j);
+    if (!w->searching && !begin_search(w, j))
+        return false;
+    w->searching = timeline_search_step(w->ahead, j, allowed, &w->search, &w->where);
+    *at = w->searching ? 0 : timeline_search_found(w->ahead, &w->search);
+    return w->searching;
+}
+
+static void laid(struct why *w, const struct job *j, int64_t at)
+{
+    if (!w->q.backfill)
+        w->not_before = at > w->not_before ? at : w->not_before;
+    if (at > w->now_sec && (!w->first_laid || at < w->first_laid))
+        w->first_laid = at;
+    bool first = !w->laid || w->lay.data[w->laid - 1].id != j->id; /* of an array */
+    if (w->place == 0 && !w->q.guest && first)
+        put_ahead(w, j, at);
+}
+
+static bool lay_job(struct why *w, const struct job *j)
+{
+    int64_t at;
+    uint64_t work = 0;
+    if (search(w, j, &at))
+        return true;
+    if (!w->where.shares.len)
+        at = 0;
+    else
+        timeline_reserve(w->ahead, j, &w->where, at);
+    if (at)
+        license_keep(&w->plan.claims, w->cluster, j, at, &work);
+    laid(w, j, at);
+    return false;
+}
+
+/* The planner has given it a place in this pass: that one, though a timeline might choose others.
+ */
+static bool lay_known(struct why *w, const struct job *j)
+{
+    const struct plan_head *head =
+        w->laid < w->plan.heads.len ? &w->plan.heads.data[w->laid] : NULL;
+    if (!head || !head->placed || !head->where.shares.len)
+        return false;
+    timeline_reserve(w->ahead, j, &head->where, head->at_sec);
+    laid(w, j, head->at_sec);
+    return true;
+}
+
+bool why_start_lay(struct why *w)
+{
+    if (!w->ahead) {
+        list_before(w);
+        w->ahead = mem_new(struct timeline);
+        timeline_begin(w->ahead, w->cluster, w->now_sec);
+        resv_plan_init(&w->resv, w->cluster, w->now_sec);
+        w->filling = true;
+        return true;
+    }
+    if (w->filling) {
+        w->filling = timeline_fill(w->ahead, FILL_NODES);
+        if (!w->filling)
+            timeline_set_resv(w->ahead, &w->resv);
+        return true;
+    }
+    if (w->laid == w->lay.len)
+        return false;
+    const struct why_laid *next = &w->lay.data[w->laid];
+    struct job_copy room;
+    const struct job *j = cluster_find_job(w->cluster, next->id);
+    bool more = false;
+    if (j && j->state == PB__JOB_STATE__PENDING && j->part)
+        j = several_view(j, next->part, &room);
+    else
+        j = NULL;
+    if (j)
+        more = !lay_known(w, j) && lay_job(w, j);
+    w->searching = more;
+    w->laid += !more;
+    return true;
+}
+
+/* The planner takes a job without a time limit to end after a year. A start that waits for such an
+ * end is no prediction. */
+static bool waits_for_unlimited(const struct cluster *c, int64_t at)
+{
+    for (struct order_link *l = order_first(&c->ends); l && (int64_t)l->key <= at;
+         l = order_next(l))
+        if (job_of_end(l)->limit_sec == INT64_MAX)
+            return true;
+    return false;
+}
+
+bool why_start_estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
+                        int64_t *at)
+{
+    struct job_copy as;
+    *at = 0;
+    if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
+        return w->searching = false;
+    bool more = search(w, &as.job, at);
+    if (more || !w->where.shares.len)
+        *at = 0;
+    relax_done(&as);
+    if (*at <= w->now_sec ||
+        (!w->q.guest &&
+         waits_for_unlimited(w->cluster,
+                             *at))) /* what keeps it now is nothing that a timeline knows */
+        *at = 0;
+    return more;
+}
+
+/* The nodes of w->where. */
+static char *name_nodes(struct why *w)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    vec_foreach (&w->where.shares, share)
+        hostlist_push(list, w->cluster->nodes.data[share->node]->name);
+    hostlist_format(list, &text);
+    return text.len ? arena_strdup(&w->arena, str_cstr(&text)) : NULL;
+}
+
+/* The planner's own time is told while nothing became free; the nodes are those of the search, when
+ * the search finds the same time. */
+bool why_start_own(struct why *w, const struct job *j)
+{
+    Pb__WhyReply *m = w->answer;
+    bool told = plan_note_read(&w->notes, w->cluster, j).has_start && j->expected_at > w->now_sec;
+    bool is_planned = told && w->rule != WHY_BEGIN;
+    int64_t at = j->expected_at, found = 0;
+    if ((!is_planned || !w->q.guest) && why_start_estimate(w, j, NULL, 0, &found))
+        return true;
+    at = is_planned ? at : found;
+    if (w->q.guest) {
+        why_guest_found(w, at);
+        return false;
+    }
+    if (w->rule == WHY_BEGIN && j->begin_at > at)
+        at = j->begin_at;
+    m->has_start_at = at > 0 && !w->too_many && !waits_for_unlimited(w->cluster, at);
+    m->start_at = m->has_start_at ? at : 0;
+    m->sched_nodes = m->has_start_at && at == found ? name_nodes(w) : NULL;
+    return false;
+}

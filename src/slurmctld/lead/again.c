@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The same program in the same process from its beginning: nothing of a lead that is over can stay
+ * behind. Descriptors are all close-on-exec. It runs as the user it has become, keeps its process
+ * id and the signals that nobody has read yet, and knows by a word in its environment that it is
+ * not to claim the lead.
+ */
+#define LOG_ROOM "slurmctld"
+#include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "slurmctld/lead/lowport.h"
+#include "slurmctld/start.h"
+
+#define WORD "SLUICE_SLURMCTLD_AGAIN"
+#define CLAIMS "start"
+#define WAITS "standby"
+#define YIELDED "yielded"
+#define DELETED " (deleted)"
+
+void again_begun(struct ctld_options *o)
+{
+    const char *word = getenv(WORD);
+    o->again = word != NULL;
+    o->yielded = word && str_eq(word, YIELDED);
+    o->waits = o->yielded || (word && str_eq(word, WAITS));
+    unsetenv(WORD);
+}
+
+/* The program's file; where it was replaced, the new one. */
+static void find_program(char path[PATH_MAX])
+{
+    ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    size_t len = strlen(path), tail = strlen(DELETED);
+    if (len > tail && str_eq(path + len - tail, DELETED))
+        path[len - tail] = '\0';
+    if (access(path, X_OK))
+        memcpy(path, "/proc/self/exe", sizeof("/proc/self/exe"));
+}
+
+/* Without -c: the state of now is the one to go on with. */
+void again_exec(const struct ctld_options *o, const char *conf_path, enum again how)
+{
+    VEC(const char *) argv = {0};
+    char program[PATH_MAX];
+    find_program(program);
+    vec_push(&argv, "slurmctld");
+    if (o->foreground)
+        vec_push(&argv, o->systemd ? "--systemd" : "-D");
+    vec_push(&argv, "-f");
+    vec_push(&argv, conf_path);
+    if (o->log_file) {
+        vec_push(&argv, "-L");
+        vec_push(&argv, o->log_file);
+    }
+    if (o->as) {
+        vec_push(&argv, "--as");
+        vec_push(&argv, o->as);
+    }
+    if (o->change_dir)
+        vec_push(&argv, "-s");
+    if (o->ignore_damage)
+        vec_push(&argv, "-i");
+    for (unsigned i = 0; i < o->verbose; i++)
+        vec_push(&argv, "-v");
+    vec_push(&argv, NULL);
+    setenv(WORD, how == AGAIN_YIELDED ? YIELDED : how == AGAIN_WAITS ? WAITS : CLAIMS, 1);
+    lowport_hand_on();
+    execv(program, (char **)argv.data);
+    log_error("%s: cannot restart: %s", program, strerror(errno));
+    unsetenv(WORD);
+    vec_done(&argv);
+}

@@ -1,0 +1,425 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmctld/script/scriptd.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/trust.h"
+#include "conf/conf.h"
+#include "loop/loop.h"
+#include "slurmctld/script/asuser.h"
+#include "slurmctld/script/scriptwire.h"
+
+#define KILL_AFTER_MS 5000 /* of SIGTERM */
+#define LOCK_EVERY_MS 20   /* the helper before may be ending what it ran; */
+#define LOCK_WAIT_MS                                                                               \
+    10000 /* one that does not, with a controller that stands still, is not waited for */
+#define BAD_STATUS (127 << 8) /* of what could not be started */
+
+struct scriptd {
+    struct loop *loop;
+    struct loop_fd *line;
+    struct loop_timer *lock, *grace, *lease;
+    int64_t lease_until_ms; /* 0: the controller has sent no lease */
+    int64_t lock_until_ms;
+    struct str in, out;
+    struct run *runs;
+    unsigned count;
+    int null_fd;
+    bool ending;
+};
+
+struct run {
+    struct run *next, *prev;
+    struct scriptd *d;
+    Pb__ScriptKind kind;
+    uint64_t number;
+    uint32_t job_id, restarts;
+    Pb__ScriptRun *order;
+    const char *rest; /* of the programs of the order: those that have not begun */
+    char *path;
+    int64_t limit_sec; /* of each program; 0: none */
+    pid_t pid;
+    struct loop_timer *timer;
+    bool timed_out, stopped;
+    int report; /* what kept it from being begun as its user comes here; -1: it is nobody's */
+};
+
+/* --- answers
+ * -------------------------------------------------------------------------------------- */
+
+static void flush(struct scriptd *d)
+{
+    if (scriptwire_write(SCRIPTD_LINE_FD, &d->out))
+        str_clear(
+            &d->out); /* nobody is there to read it; the line's end is noticed where it is read */
+    loop_fd_events(d->line, LOOP_READ | (d->out.len ? LOOP_WRITE : 0));
+}
+
+static void tell(struct scriptd *d, const struct run *r, int wait_status, const char *text)
+{
+    Pb__ScriptMessage m = PB__SCRIPT_MESSAGE__INIT;
+    Pb__ScriptEnded e = PB__SCRIPT_ENDED__INIT;
+    e.kind = r->kind;
+    e.job_id = r->job_id;
+    e.restarts = r->restarts;
+    e.wait_status = wait_status;
+    e.text = (char *)text;
+    e.has_number = true;
+    e.number = r->number;
+    m.ended = &e;
+    if (d->ending)
+        return;
+    scriptwire_put(&d->out, &m);
+    flush(d);
+}
+
+static char *describe(const struct run *r, int status)
+{
+    const char *what = scriptwire_name(r->kind);
+    char why[ERR_TEXT_MAX];
+    ssize_t n = r->report >= 0 ? read(r->report, why, sizeof why - 1) : 0;
+    if (n > 0)
+        return mem_printf("%s %s cannot be run: %.*s", what, r->path, (int)n, why);
+    if (r->timed_out)
+        return mem_printf("%s %s did not end within %lld s", what, r->path,
+                          (long long)r->limit_sec);
+    if (WIFSIGNALED(status))
+        return mem_printf("%s %s was ended by signal %d", what, r->path, WTERMSIG(status));
+    if (WEXITSTATUS(status))
+        return mem_printf("%s %s exited with status %d", what, r->path, WEXITSTATUS(status));
+    return NULL;
+}
+
+/* --- programs
+ * ------------------------------------------------------------------------------------- */
+
+static void run_free(struct run *r)
+{
+    DL_DELETE(r->d->runs, r);
+    r->d->count--;
+    loop_timer_free(r->timer);
+    if (r->report >= 0)
+        close(r->report);
+    pb__script_run__free_unpacked(r->order, NULL);
+    free(r->path);
+    free(r);
+}
+
+static void begin_program(struct run *r);
+
+static void on_exit_of(void *ctx, pid_t pid, int status)
+{
+    struct run *r = ctx;
+    struct scriptd *d = r->d;
+    _cleanup_free_ char *text = describe(r, status);
+    if (r->timed_out || d->ending)
+        kill(-pid, SIGKILL); /* what it left behind of its group */
+    if (!status && !text && !r->stopped && !d->ending && *r->rest) {
+        begin_program(r);
+        return;
+    }
+    tell(d, r, text && !status ? 1 << 8 : status, text);
+    run_free(r);
+    if (d->ending && !d->runs)
+        loop_stop(d->loop);
+}
+
+static void end_run(struct run *r)
+{
+    kill(-r->pid, r->stopped ? SIGKILL : SIGTERM);
+    r->stopped = true;
+    loop_timer_set(r->timer, KILL_AFTER_MS);
+}
+
+static void on_timer(void *ctx)
+{
+    struct run *r = ctx;
+    r->timed_out = r->timed_out || !r->stopped;
+    end_run(r);
+}
+
+/* In the child: nothing of ours is left to it, and it ends when we do. */
+static void __attribute__((noreturn)) run_child(const struct scriptd *d, const Pb__ScriptRun *m,
+                                                char **argv, char **env, pid_t parent, int report)
+{
+    sigset_t none;
+    sigemptyset(&none);
+    for (int signo = 1; signo < NSIG; signo++)
+        signal(signo, SIG_DFL);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid();
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != parent)
+        _exit(127);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(d->null_fd, fd);
+    dup3(report, 3, O_CLOEXEC);
+    closefrom(4);
+    if (m->has_uid)
+        asuser_exec(m, argv, env, parent, 3);
+    if (chdir("/") == 0)
+        execve(m->path, argv, env);
+    int error = errno;
+    if (write(3, &error, sizeof error) < 0)
+        _exit(126);
+    _exit(127);
+}
+
+/* 0, or the errno of what went wrong. */
+static int spawn(struct run *r, const Pb__ScriptRun *m)
+{
+    int ends[2], error = 0;
+    pid_t parent = getpid();
+    char **argv = mem_new_array(char *, m->n_argv + 2);
+    char **env = mem_new_array(char *, m->n_env + 1);
+    argv[0] = m->path;
+    if (m->n_argv)
+        memcpy(argv + 1, m->argv, sizeof *argv * m->n_argv);
+    if (m->n_env)
+        memcpy(env, m->env, sizeof *env * m->n_env);
+    if (pipe2(ends, O_CLOEXEC)) {
+        error = errno;
+    } else {
+        r->pid = fork();
+        if (r->pid == 0)
+            run_child(r->d, m, argv, env, parent, ends[1]);
+        error = r->pid < 0 ? errno : 0;
+        close(ends[1]);
+        if (!error && m->has_uid) { /* the name service may hang: it is not waited for */
+            r->report = ends[0];
+            fcntl(r->report, F_SETFL, O_NONBLOCK);
+            free(argv);
+            free(env);
+            return 0;
+        }
+        while (!error && read(ends[0], &error, sizeof error) < 0 && errno == EINTR)
+            ;
+        close(ends[0]);
+        if (error && r->pid > 0)
+            waitpid(r->pid, NULL, 0);
+    }
+    free(argv);
+    free(env);
+    return error;
+}
+
+static void refuse(struct scriptd *d, struct run *r, const char *why)
+{
+    _cleanup_free_ char *text = mem_printf("%s %s cannot be run: %s", scriptwire_name(r->kind),
+                                           r->path ? r->path : r->rest, why);
+    tell(d, r, BAD_STATUS, text);
+    run_free(r);
+}
+
+/* Programs of several lines run one after the other, until one fails. */
+static void begin_program(struct run *r)
+{
+    struct err err = {0};
+    Pb__ScriptRun one = *r->order;
+    free(r->path);
+    r->path = conf_script_next(&r->rest);
+    if (!r->path)
+        r->path = mem_strdup("");
+    one.path = r->path;
+    /* Its owner and mode may have changed since the configuration was read; that it is not there is
+     * told by execve(). */
+    if (geteuid() == 0 && (!one.has_uid || one.uid == 0) &&
+        trust_check(one.path, one.owner, one.n_owner, &err) == -ERR_ACCESS) {
+        refuse(r->d, r, err.text);
+        return;
+    }
+    int error = spawn(r, &one);
+    if (error) {
+        refuse(r->d, r, strerror(error));
+        return;
+    }
+    if (!r->timer)
+        r->timer = loop_timer_new(r->d->loop, on_timer, r);
+    if (r->limit_sec > 0)
+        loop_timer_set(r->timer, r->limit_sec * 1000);
+    loop_child(r->d->loop, r->pid, on_exit_of, r);
+}
+
+/* The message that the order came in is freed before its programs have ended. */
+static Pb__ScriptRun *copy_order(const Pb__ScriptRun *m)
+{
+    size_t size = pb__script_run__get_packed_size(m);
+    _cleanup_free_ uint8_t *packed = mem_alloc(size);
+    pb__script_run__pack(m, packed);
+    return pb_unpack(&pb__script_run__descriptor, packed, size);
+}
+
+static void start(struct scriptd *d, const Pb__ScriptRun *m)
+{
+    struct run *r = mem_new(struct run);
+    r->d = d;
+    r->kind = m->kind;
+    r->number = m->number;
+    r->job_id = m->job_id;
+    r->restarts = m->restarts;
+    r->order = copy_order(m);
+    r->rest = r->order->path;
+    r->limit_sec = m->limit_sec;
+    r->report = -1;
+    DL_APPEND(d->runs, r);
+    d->count++;
+    if (d->count > SCRIPTD_MOST) {
+        refuse(d, r, "too many run already");
+        return;
+    }
+    begin_program(r);
+}
+
+static void stop(struct scriptd *d, uint64_t number)
+{
+    struct run *r;
+    DL_FOREACH(d->runs, r)
+    if (r->number == number && !r->stopped)
+        end_run(r);
+}
+
+/* --- life
+ * ----------------------------------------------------------------------------------------- */
+
+static void on_grace(void *ctx)
+{
+    struct scriptd *d = ctx;
+    struct run *r;
+    DL_FOREACH(d->runs, r)
+    kill(-r->pid, SIGKILL);
+}
+
+/* The controller is gone. */
+static void end(struct scriptd *d)
+{
+    struct run *r;
+    if (d->ending)
+        return;
+    d->ending = true;
+    loop_fd_events(d->line, 0);
+    DL_FOREACH(d->runs, r)
+    kill(-r->pid, SIGTERM);
+    loop_timer_set(d->grace, SCRIPTD_GRACE_MS);
+    if (!d->runs)
+        loop_stop(d->loop);
+}
+
+static void on_lease_expired(void *ctx)
+{
+    end(ctx);
+}
+
+static void renew_lease(struct scriptd *d, const Pb__ScriptLease *m)
+{
+    int64_t until_ms = (int64_t)m->until_ms, now_ms = loop_mono_ms();
+    if (until_ms <= d->lease_until_ms)
+        return;
+    d->lease_until_ms = until_ms;
+    loop_timer_set(d->lease, until_ms > now_ms ? until_ms - now_ms : 0);
+}
+
+static bool lease_has_expired(const struct scriptd *d)
+{
+    return d->lease_until_ms && loop_mono_ms() >= d->lease_until_ms;
+}
+
+static void take_all(struct scriptd *d)
+{
+    int rc = 1;
+    while (rc > 0) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 4 * SCRIPTWIRE_MAX);
+        Pb__ScriptMessage *m = NULL;
+        rc = scriptwire_take(&d->in, &arena, &m);
+        if (rc > 0 && m->lease)
+            renew_lease(d, m->lease);
+        if (rc > 0 && m->run && lease_has_expired(d))
+            end(d);
+        else if (rc > 0 && m->run && !d->ending)
+            start(d, m->run);
+        if (rc > 0 && m->stop)
+            stop(d, m->stop->number);
+    }
+    if (rc < 0)
+        end(d);
+}
+
+static void on_line(void *ctx, int fd, unsigned ready)
+{
+    struct scriptd *d = ctx;
+    if (ready & LOOP_WRITE)
+        flush(d);
+    if (!(ready & LOOP_READ))
+        return;
+    int rc = scriptwire_read(fd, &d->in);
+    take_all(d);
+    if (rc < 0)
+        end(d);
+}
+
+/* Nothing is taken before the helper of the controller before has ended what it ran. */
+static void on_lock(void *ctx)
+{
+    struct scriptd *d = ctx;
+    bool waited = loop_mono_ms() > d->lock_until_ms;
+    if (!waited && flock(SCRIPTD_LOCK_FD, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK)
+        loop_timer_set(d->lock, LOCK_EVERY_MS);
+    else
+        d->line = loop_fd_new(d->loop, SCRIPTD_LINE_FD, LOOP_READ, on_line, d);
+}
+
+bool scriptd_is_wanted(const char *argv0)
+{
+    return argv0 && str_eq(argv0, SCRIPTD_NAME);
+}
+
+int scriptd_main(void)
+{
+    struct scriptd d = {0};
+    int type = 0;
+    socklen_t len = sizeof type;
+    if (getsockopt(SCRIPTD_LINE_FD, SOL_SOCKET, SO_TYPE, &type, &len)) {
+        fputs(SCRIPTD_NAME " is a part of slurmctld, which starts it\n", stderr);
+        return 1;
+    }
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGHUP, SIG_IGN); /* and what a terminal sends to its whole group: */
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN); /* the controller decides */
+    prctl(PR_SET_NAME, SCRIPTD_NAME);
+    if (chdir("/"))
+        return 1;
+    d.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3; fd++) /* nobody waits for the end of what was the controller's */
+        dup2(d.null_fd, fd);
+    d.loop = loop_new(0);
+    d.grace = loop_timer_new(d.loop, on_grace, &d);
+    d.lease = loop_timer_new(d.loop, on_lease_expired, &d);
+    d.lock = loop_timer_new(d.loop, on_lock, &d);
+    d.lock_until_ms = loop_mono_ms() + LOCK_WAIT_MS;
+    loop_timer_set(d.lock, 0);
+    loop_run(d.loop);
+    loop_timer_free(d.grace);
+    loop_timer_free(d.lock);
+    loop_timer_free(d.lease);
+    loop_fd_free(d.line);
+    str_done(&d.in);
+    str_done(&d.out);
+    loop_free(d.loop);
+    close(d.null_fd);
+    return 0;
+}

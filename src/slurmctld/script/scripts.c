@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#define LOG_ROOM "slurmctld"
+#include "slurmctld/script/scripts.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <utlist.h>
+
+#include "base/child.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "slurmctld/script/scriptd.h"
+#include "slurmctld/script/scriptwire.h"
+
+#define SELF "/proc/self/exe" /* the same build, whatever is installed meanwhile */
+#define FD_ABOVE 16           /* descriptors on their way to their places in the helper */
+#define RENEW_EVERY_MS 200
+#define STOP_WAIT_MS (SCRIPTD_GRACE_MS + 2000)
+
+struct script {
+    struct script *next, *prev;
+    uint64_t number; /* rises with each time it is sent */
+    Pb__ScriptKind kind;
+    uint32_t job_id, restarts;
+    bool sent, stopped; /* stopped before it was sent: it is only told */
+    struct str packed;  /* ScriptRun without its number */
+};
+
+struct scripts {
+    struct scripts_options options;
+    char *dir;
+    pid_t pid; /* 0: there is none */
+    int fd;
+    struct loop_fd *line;
+    struct loop_timer *again, *tell, *hold;
+    int64_t started_ms, lease_until_ms, hold_until_ms;
+    struct str in, out;
+    struct script *all; /* in order of being asked for */
+    uint64_t last;
+    unsigned running, mails, triggers, mails_waiting;
+};
+
+static void helper_start(struct scripts *s);
+static void send_more(struct scripts *s);
+
+static void script_free(struct scripts *s, struct script *one)
+{
+    DL_DELETE(s->all, one);
+    str_done(&one->packed);
+    free(one);
+}
+
+/* --- the line
+ * ------------------------------------------------------------------------------------- */
+
+static void line_close(struct scripts *s)
+{
+    if (s->fd < 0)
+        return;
+    loop_fd_free(take_ptr(s->line));
+    close(s->fd);
+    s->fd = -1;
+    str_clear(&s->in);
+    str_clear(&s->out);
+}
+
+/* Its end is noticed as a child's. */
+static void line_broken(struct scripts *s)
+{
+    line_close(s);
+    if (s->pid > 0)
+        kill(s->pid, SIGKILL);
+}
+
+static void flush(struct scripts *s)
+{
+    if (s->fd < 0)
+        return;
+    if (scriptwire_write(s->fd, &s->out))
+        line_broken(s);
+    else
+        loop_fd_events(s->line, LOOP_READ | (s->out.len ? LOOP_WRITE : 0));
+}
+
+static void count(struct scripts *s, const struct script *one, int by)
+{
+    if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
+        s->mails += (unsigned)by;
+    else if (one->kind == PB__SCRIPT_KIND__SCRIPT_TRIGGER)
+        s->triggers += (unsigned)by;
+    else
+        s->running += (unsigned)by;
+}
+
+static void ended(struct scripts *s, const Pb__ScriptEnded *m)
+{
+    struct script *one;
+    DL_FOREACH(s->all, one)
+    if (one->sent && one->number == m->number)
+        break;
+    if (!one)
+        return;
+    count(s, one, -1);
+    if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL && m->text)
+        log_error("job %u: %s", one->job_id, m->text);
+    bool told = one->kind != PB__SCRIPT_KIND__SCRIPT_MAIL;
+    script_free(s, one);
+    if (told)
+        s->options.on_ended(s->options.ctx, m);
+    send_more(s);
+}
+
+static void on_line(void *ctx, int fd, unsigned ready)
+{
+    struct scripts *s = ctx;
+    if (ready & LOOP_WRITE)
+        flush(s);
+    if (s->fd < 0 || !(ready & LOOP_READ))
+        return;
+    int rc = scriptwire_read(fd, &s->in), more = 1;
+    while (more > 0) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 4 * SCRIPTWIRE_MAX);
+        Pb__ScriptMessage *m = NULL;
+        more = scriptwire_take(&s->in, &arena, &m);
+        if (more > 0 && m->ended)
+            ended(s, m->ended);
+    }
+    if (rc < 0 || more < 0)
+        line_broken(s);
+}
+
+static void send_one(struct scripts *s, struct script *one)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__ScriptMessage m = PB__SCRIPT_MESSAGE__INIT;
+    m.run = arena_unpack(&arena, &pb__script_run__descriptor, one->packed.data, one->packed.len);
+    m.run->has_number = true;
+    m.run->number = one->number = ++s->last;
+    one->sent = true;
+    count(s, one, 1);
+    if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
+        s->mails_waiting--;
+    scriptwire_put(&s->out, &m);
+}
+
+/* What the site runs for jobs, mail, and what users have run do not keep each other waiting. */
+static bool has_room(const struct scripts *s, const struct script *one)
+{
+    switch (one->kind) {
+    case PB__SCRIPT_KIND__SCRIPT_MAIL:
+        return s->mails < SCRIPTS_MAILS;
+    case PB__SCRIPT_KIND__SCRIPT_TRIGGER:
+        return s->triggers < SCRIPTS_TRIGGERS;
+    default:
+        return s->running < SCRIPTS_AT_ONCE;
+    }
+}
+
+static bool may_run(const struct scripts *s)
+{
+    int64_t now_ms = loop_mono_ms();
+    return !s->options.leased || (now_ms < s->lease_until_ms && now_ms >= s->hold_until_ms);
+}
+
+static void send_more(struct scripts *s)
+{
+    struct script *one;
+    if (s->fd < 0 || !may_run(s))
+        return;
+    DL_FOREACH(s->all, one)
+    {
+        if (s->running >= SCRIPTS_AT_ONCE && s->mails >= SCRIPTS_MAILS &&
+            s->triggers >= SCRIPTS_TRIGGERS)
+            break;
+        if (!one->sent && !one->stopped && has_room(s, one))
+            send_one(s, one);
+    }
+    flush(s);
+}
+
+/* --- the lease
+ * ------------------------------------------------------------------------------------ */
+
+static void send_lease(struct scripts *s)
+{
+    Pb__ScriptMessage m = PB__SCRIPT_MESSAGE__INIT;
+    Pb__ScriptLease lease = PB__SCRIPT_LEASE__INIT;
+    lease.until_ms = (uint64_t)s->lease_until_ms;
+    m.lease = &lease;
+    scriptwire_put(&s->out, &m);
+    flush(s);
+}
+
+void scripts_renew(struct scripts *s, int64_t proven_ms)
+{
+    int64_t until_ms = proven_ms + SCRIPTS_LEASE_MS;
+    if (!s->options.leased || until_ms < s->lease_until_ms + RENEW_EVERY_MS)
+        return;
+    s->lease_until_ms = until_ms;
+    if (s->fd >= 0)
+        send_lease(s);
+    send_more(s);
+}
+
+static void on_hold_over(void *ctx)
+{
+    send_more(ctx);
+}
+
+void scripts_hold(struct scripts *s)
+{
+    int64_t wait_ms = SCRIPTS_LEASE_MS + SCRIPTS_LEASE_END_MS;
+    if (!s->options.leased)
+        return;
+    log_info("scripts begin in %d s: those of another controller may run until then",
+             (int)(wait_ms / 1000));
+    s->hold_until_ms = loop_mono_ms() + wait_ms;
+    loop_timer_set(s->hold, wait_ms);
+}
+
+/* --- the helper
+ * ----------------------------------------------------------------------------------- */
+
+/* What it ran has ended with it: mail that may have been sent is not sent twice. */
+static void take_back(struct scripts *s)
+{
+    struct script *one, *next;
+    DL_FOREACH_SAFE(s->all, one, next)
+    {
+        if (!one->sent)
+            continue;
+        one->sent = false;
+        if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
+            script_free(s, one);
+    }
+    s->running = s->mails = s->triggers = 0;
+}
+
+static void start_later(struct scripts *s)
+{
+    bool at_once = loop_mono_ms() - s->started_ms > SCRIPTS_AGAIN_MS;
+    loop_timer_set(s->again, at_once ? 0 : SCRIPTS_AGAIN_MS);
+}
+
+static void on_helper_exit(void *ctx, pid_t pid, int status)
+{
+    struct scripts *s = ctx;
+    if (pid != s->pid)
+        return;
+    s->pid = 0;
+    line_close(s);
+    if (s->options.leased && s->lease_until_ms && loop_mono_ms() >= s->lease_until_ms)
+        log_error("scripts were ended, since the lead was not proven for %d s; they run again when "
+                  "it is",
+                  SCRIPTS_LEASE_MS / 1000);
+    else if (WIFSIGNALED(status))
+        log_error("the helper that runs scripts was ended by signal %d; it is started again",
+                  WTERMSIG(status));
+    else
+        log_error("the helper that runs scripts ended with status %d; it is started again",
+                  WEXITSTATUS(status));
+    take_back(s);
+    start_later(s);
+}
+
+static void on_again(void *ctx)
+{
+    helper_start(ctx);
+}
+
+static int fd_above(int fd)
+{
+    int above = fcntl(fd, F_DUPFD_CLOEXEC, FD_ABOVE);
+    close(fd);
+    return above;
+}
+
+static int spawn(struct scripts *s, int line, int lock)
+{
+    char *const argv[] = {(char *)SCRIPTD_NAME, NULL};
+    posix_spawn_file_actions_t actions;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, line, SCRIPTD_LINE_FD);
+    posix_spawn_file_actions_adddup2(&actions, lock, SCRIPTD_LOCK_FD);
+    posix_spawn_file_actions_addclosefrom_np(&actions, SCRIPTD_LOCK_FD + 1);
+    int rc = child_start(&s->pid, SELF, &actions, false, argv, environ);
+    if (rc)
+        s->pid = 0;
+    return rc;
+}
+
+static int lock_open(const struct scripts *s)
+{
+    if (!s->dir)
+        return memfd_create("scripts.lock", MFD_CLOEXEC);
+    _cleanup_free_ char *path = mem_printf("%s/scripts.lock", s->dir);
+    int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
+    /* Without it, scripts of a controller that was just killed may still be ending. */
+    return lock < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : lock;
+}
+
+static void helper_start(struct scripts *s)
+{
+    int ends[2];
+    s->started_ms = loop_mono_ms();
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends)) {
+        log_error("the helper that runs scripts: socketpair: %s; tried again", strerror(errno));
+        loop_timer_set(s->again, SCRIPTS_AGAIN_MS);
+        return;
+    }
+    int lock = lock_open(s);
+    int line = fd_above(ends[1]);
+    lock = fd_above(lock);
+    int rc = spawn(s, line, lock);
+    close(line);
+    close(lock);
+    if (rc) {
+        close(ends[0]);
+        log_error("the helper that runs scripts cannot be started: %s; tried again", strerror(rc));
+        loop_timer_set(s->again, SCRIPTS_AGAIN_MS);
+        return;
+    }
+    s->fd = ends[0];
+    s->line = loop_fd_new(s->options.loop, s->fd, LOOP_READ, on_line, s);
+    loop_child(s->options.loop, s->pid, on_helper_exit, s);
+    if (s->lease_until_ms > loop_mono_ms())
+        send_lease(s);
+    send_more(s);
+}
+
+/* --- for the owner
+ * -------------------------------------------------------------------------------- */
+
+/* Later, and not from within the caller's turn: it leads to another one. */
+static void on_tell(void *ctx)
+{
+    struct scripts *s = ctx;
+    struct script *one, *next;
+    DL_FOREACH_SAFE(s->all, one, next)
+    {
+        Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
+        if (!one->stopped)
+            continue;
+        m.kind = one->kind;
+        m.job_id = one->job_id;
+        m.restarts = one->restarts;
+        m.wait_status = SIGTERM;
+        script_free(s, one);
+        s->options.on_ended(s->options.ctx, &m);
+    }
+}
+
+struct scripts *scripts_new(const struct scripts_options *options)
+{
+    struct scripts *s = mem_new(struct scripts);
+    s->options = *options;
+    s->dir = options->dir ? mem_strdup(options->dir) : NULL;
+    s->fd = -1;
+    s->again = loop_timer_new(options->loop, on_again, s);
+    s->tell = loop_timer_new(options->loop, on_tell, s);
+    s->hold = loop_timer_new(options->loop, on_hold_over, s);
+    helper_start(s);
+    return s;
+}
+
+static void wait_for_end(pid_t pid)
+{
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    struct pollfd p = {.fd = fd, .events = POLLIN};
+    if (fd < 0 || poll(&p, 1, STOP_WAIT_MS) <= 0)
+        kill(pid, SIGKILL);
+    if (fd >= 0)
+        close(fd);
+    waitpid(pid, NULL, 0);
+}
+
+void scripts_free(struct scripts *s)
+{
+    if (!s)
+        return;
+    line_close(s);
+    if (s->pid > 0)
+        wait_for_end(s->pid);
+    while (s->all)
+        script_free(s, s->all);
+    loop_timer_free(s->again);
+    loop_timer_free(s->tell);
+    loop_timer_free(s->hold);
+    str_done(&s->in);
+    str_done(&s->out);
+    free(s->dir);
+    free(s);
+}
+
+void scripts_run(struct scripts *s, const Pb__ScriptRun *m)
+{
+    static struct log_limit limit = {.burst = 5};
+    bool mail = m->kind == PB__SCRIPT_KIND__SCRIPT_MAIL;
+    if (mail && s->mails_waiting >= SCRIPTS_MAILS_WAITING) {
+        if (log_allow(&limit))
+            log_error("job %u: its mail is not sent: %u wait already", m->job_id,
+                      SCRIPTS_MAILS_WAITING);
+        return;
+    }
+    struct script *one = mem_new(struct script);
+    one->kind = m->kind;
+    one->job_id = m->job_id;
+    one->restarts = m->restarts;
+    pb_pack(&m->base, &one->packed);
+    s->mails_waiting += mail;
+    DL_APPEND(s->all, one);
+    send_more(s);
+}
+
+void scripts_stop(struct scripts *s, const Pb__ScriptRun *which)
+{
+    struct script *one;
+    DL_FOREACH(s->all, one)
+    if (one->kind == which->kind && one->job_id == which->job_id &&
+        one->restarts == which->restarts)
+        break;
+    if (!one)
+        return;
+    if (!one->sent) {
+        one->stopped = true;
+        loop_timer_set(s->tell, 0);
+        return;
+    }
+    Pb__ScriptMessage m = PB__SCRIPT_MESSAGE__INIT;
+    Pb__ScriptStop stop = PB__SCRIPT_STOP__INIT;
+    stop.number = one->number;
+    m.stop = &stop;
+    if (s->fd >= 0)
+        scriptwire_put(&s->out, &m);
+    flush(s);
+}

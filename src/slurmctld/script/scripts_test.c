@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The helper process and the controller's side of it: this test is its own helper. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "slurmctld/script/scriptd.h"
+#include "slurmctld/script/scripts.h"
+#include "slurmctld/script/scriptwire.h"
+
+#define DEADLINE_MS 20000
+#define PROLOG PB__SCRIPT_KIND__SCRIPT_PROLOG
+#define MAIL PB__SCRIPT_KIND__SCRIPT_MAIL
+
+struct world {
+    struct loop *loop;
+    struct loop_timer *deadline;
+    struct scripts *s;
+    char dir[64];
+    unsigned ended, until, failed;
+    int last_status;
+    char last_text[200];
+};
+
+static void on_ended(void *ctx, const Pb__ScriptEnded *m)
+{
+    struct world *w = ctx;
+    w->ended++;
+    w->failed += m->wait_status != 0;
+    w->last_status = m->wait_status;
+    snprintf(w->last_text, sizeof w->last_text, "%s", m->text ? m->text : "");
+    if (w->ended >= w->until)
+        loop_stop(w->loop);
+}
+
+static void on_deadline(void *ctx)
+{
+    fail_msg("a script did not end");
+}
+
+static void setup_leased(struct world *w, bool leased)
+{
+    *w = (struct world){.loop = loop_new(0)};
+    snprintf(w->dir, sizeof w->dir, "/tmp/scripts-test-XXXXXX");
+    assert_non_null(mkdtemp(w->dir));
+    w->deadline = loop_timer_new(w->loop, on_deadline, w);
+    loop_timer_set(w->deadline, DEADLINE_MS);
+    struct scripts_options o = {
+        .loop = w->loop, .leased = leased, .dir = w->dir, .on_ended = on_ended, .ctx = w};
+    w->s = scripts_new(&o);
+}
+
+static void setup(struct world *w)
+{
+    setup_leased(w, false);
+}
+
+static void teardown(struct world *w)
+{
+    char path[96];
+    scripts_free(w->s);
+    loop_timer_free(w->deadline);
+    loop_free(w->loop);
+    snprintf(path, sizeof path, "%s/scripts.lock", w->dir);
+    unlink(path);
+    assert_int_equal(rmdir(w->dir), 0);
+}
+
+static void run(struct world *w, Pb__ScriptKind kind, uint32_t job, const char *path,
+                const char *shell, int64_t limit_sec)
+{
+    Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
+    char *argv[] = {(char *)"-c", (char *)shell}, *env[] = {(char *)"A=b"};
+    uint32_t owner = 0;
+    m.kind = kind;
+    m.job_id = job;
+    m.path = (char *)path;
+    m.argv = argv;
+    m.n_argv = shell ? 2 : 0;
+    m.env = env;
+    m.n_env = 1;
+    m.owner = &owner;
+    m.n_owner = 1;
+    m.has_limit_sec = limit_sec > 0;
+    m.limit_sec = limit_sec;
+    scripts_run(w->s, &m);
+}
+
+static void until(struct world *w, unsigned count)
+{
+    w->until = count;
+    if (w->ended < count)
+        loop_run(w->loop);
+}
+
+static void stop(struct world *w, uint32_t job)
+{
+    Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
+    m.kind = PROLOG;
+    m.job_id = job;
+    scripts_stop(w->s, &m);
+}
+
+/* --- tests
+ * ---------------------------------------------------------------------------------------- */
+
+#define SHORT_MS 300
+
+struct leases {
+    struct world *w;
+    struct loop_timer *timer;
+    int64_t until_ms;
+    char *file;
+    unsigned expired;
+};
+
+/* The pid that the program has written, 0 before that. */
+static int pid_of_program(const struct leases *l)
+{
+    int pid = 0;
+    FILE *f = fopen(l->file, "r");
+    if (!f)
+        return 0;
+    assert_int_equal(fscanf(f, "%d", &pid), 1);
+    fclose(f);
+    return pid;
+}
+
+/* Short leases until the program has begun; the next one when a lease that expired has ended it. */
+static void on_lease_timer(void *ctx)
+{
+    struct leases *l = ctx;
+    int64_t now_ms = loop_mono_ms();
+    int pid = pid_of_program(l);
+    bool has_ended = pid && kill(pid, 0);
+    if (now_ms >= l->until_ms && (!pid || has_ended)) {
+        l->expired += has_ended;
+        l->until_ms = now_ms + (has_ended ? SCRIPTS_LEASE_MS : SHORT_MS);
+        scripts_renew(l->w->s, l->until_ms - SCRIPTS_LEASE_MS);
+    }
+    loop_timer_set(l->timer, 50);
+}
+
+static void what_runs_ends_with_the_lease_and_runs_again(void **state)
+{
+    struct world w;
+    setup_leased(&w, true);
+    struct leases l = {.w = &w, .file = mem_printf("%s/began", w.dir)};
+    _cleanup_free_ char *shell =
+        mem_printf("[ -e %s ] && exit 0; trap '' TERM; echo $$ >%s.new; mv %s.new %s;"
+                   " while :; do sleep 1000; done",
+                   l.file, l.file, l.file, l.file);
+    l.timer = loop_timer_new(w.loop, on_lease_timer, &l);
+    run(&w, PROLOG, 1, "/bin/sh", shell, 0);
+    loop_timer_set(l.timer, 0);
+    until(&w, 1);
+    assert_int_equal(w.failed, 0);
+    assert_int_equal(l.expired, 1);
+    loop_timer_free(l.timer);
+    unlink(l.file);
+    free(l.file);
+    teardown(&w);
+}
+
+static void a_line_out_of_bounds_is_none(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        int rc;
+    } v[] = {
+        {"", 0, 0},
+        {"\x05\0\0", 3, 0},
+        {"\x05\0\0\0ab", 6, 0},
+        {"\xff\xff\xff\xff", 4, -1},
+        {"\x01\0\x10\0", 4, -1},       /* a byte more than may be */
+        {"\x02\0\0\0\xff\xff", 6, -1}, /* no message */
+        {"\x02\0\0\0\x0a\x00", 6, -1}, /* a run without what it must have */
+        {"\x00\0\0\0", 4, 1},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        _cleanup_arena_ struct arena arena;
+        _cleanup_str_ struct str in = STR_INIT;
+        Pb__ScriptMessage *m = NULL;
+        arena_init(&arena, 0);
+        str_append(&in, v[i].bytes, v[i].len);
+        assert_int_equal(scriptwire_take(&in, &arena, &m), v[i].rc);
+    }
+}
+
+static void how_it_ends_is_told(void **state)
+{
+    static const struct {
+        const char *path, *shell, *text;
+        int64_t limit_sec;
+        int status;
+    } v[] = {
+        {"/bin/sh", "[ $A = b ]", "", 0, 0},
+        {"/bin/sh", "exit 3", "PrologSlurmctld /bin/sh exited with status 3", 0, 3 << 8},
+        {"/bin/sh", "kill -KILL $$", "PrologSlurmctld /bin/sh was ended by signal 9", 0, 9},
+        {"/bin/sh", "sleep 60", "PrologSlurmctld /bin/sh did not end within 1 s", 1, SIGTERM},
+        {"/nowhere/x", NULL, "PrologSlurmctld /nowhere/x cannot be run: No such file or directory",
+         0, 127 << 8},
+        {"/etc/passwd", NULL, "PrologSlurmctld /etc/passwd cannot be run: Permission denied", 0,
+         127 << 8},
+    };
+    struct world w;
+    setup(&w);
+    for (unsigned i = 0; i < sizeof v / sizeof v[0]; i++) {
+        run(&w, PROLOG, i + 1, v[i].path, v[i].shell, v[i].limit_sec);
+        until(&w, i + 1);
+        assert_int_equal(w.last_status, v[i].status);
+        assert_string_equal(w.last_text, v[i].text);
+    }
+    teardown(&w);
+}
+
+static void one_that_others_may_write_is_not_run_by_root(void **state)
+{
+    char path[96], why[300];
+    struct world w;
+    bool root = geteuid() == 0; /* of others it is their own affair */
+    setup(&w);
+    snprintf(path, sizeof path, "%s/open", w.dir);
+    FILE *f = fopen(path, "w");
+    fputs("#!/bin/sh\n", f);
+    fclose(f);
+    assert_int_equal(chmod(path, 0777), 0);
+    run(&w, PROLOG, 1, path, NULL, 0);
+    until(&w, 1);
+    assert_int_equal(w.last_status, root ? 127 << 8 : 0);
+    snprintf(why, sizeof why, "PrologSlurmctld %s cannot be run: %s", path, path);
+    if (root)
+        assert_memory_equal(w.last_text, why, strlen(why));
+    unlink(path);
+    teardown(&w);
+}
+
+static void more_than_may_run_wait_and_all_end(void **state)
+{
+    struct world w;
+    setup(&w);
+    for (uint32_t i = 1; i <= 3 * SCRIPTS_AT_ONCE; i++)
+        run(&w, PROLOG, i, "/bin/true", NULL, 0);
+    until(&w, 3 * SCRIPTS_AT_ONCE);
+    assert_int_equal(w.failed, 0);
+    teardown(&w);
+}
+
+static void one_that_waits_or_runs_can_be_ended(void **state)
+{
+    struct world w;
+    setup(&w);
+    for (uint32_t i = 1; i <= SCRIPTS_AT_ONCE; i++)
+        run(&w, PROLOG, i, "/bin/sleep", NULL, 0); /* fails at once: no operand */
+    run(&w, PROLOG, 999, "/bin/true", NULL, 0);
+    stop(&w, 999);
+    assert_int_equal(w.ended, 0); /* never from within the call */
+    until(&w, SCRIPTS_AT_ONCE + 1);
+    run(&w, PROLOG, 1000, "/bin/sh", "exec sleep 60", 0);
+    stop(&w, 1000);
+    until(&w, SCRIPTS_AT_ONCE + 2);
+    assert_int_equal(w.last_status, SIGTERM);
+    stop(&w, 5); /* none any more */
+    teardown(&w);
+}
+
+static void mail_does_not_keep_prologs_waiting(void **state)
+{
+    struct world w;
+    setup(&w);
+    for (uint32_t i = 1; i <= 100; i++)
+        run(&w, MAIL, i, "/bin/sh", "exec sleep 60", 0);
+    run(&w, PROLOG, 1, "/bin/true", NULL, 0);
+    until(&w, 1);
+    assert_int_equal(w.last_status, 0);
+    teardown(&w); /* what runs ends with it */
+}
+
+/* Nothing that it started lives on. */
+static void it_ends_with_the_controller(void **state)
+{
+    char path[96], shell[400];
+    struct world w;
+    setup(&w);
+    snprintf(path, sizeof path, "%s/there", w.dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    snprintf(shell, sizeof shell, "trap '' TERM; echo $$ > %s; while :; do sleep 1; done", path);
+    run(&w, PROLOG, 1, "/bin/sh", shell, 0);
+    run(&w, PROLOG, 2, "/bin/true", NULL, 0); /* begun after the first */
+    until(&w, 1);
+    FILE *f = fopen(path, "r"); /* until it writes there */
+    int pid = 0;
+    assert_non_null(f);
+    assert_int_equal(fscanf(f, "%d", &pid), 1);
+    fclose(f);
+    unlink(path);
+    teardown(&w);
+    snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
+    f = fopen(path, "r");
+    assert_true(f == NULL || fgetc(f) == EOF); /* gone, or not yet reaped */
+    if (f)
+        fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+    if (scriptd_is_wanted(argv[0]))
+        return scriptd_main();
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_out_of_bounds_is_none),
+        cmocka_unit_test(how_it_ends_is_told),
+        cmocka_unit_test(one_that_others_may_write_is_not_run_by_root),
+        cmocka_unit_test(more_than_may_run_wait_and_all_end),
+        cmocka_unit_test(what_runs_ends_with_the_lease_and_runs_again),
+        cmocka_unit_test(one_that_waits_or_runs_can_be_ended),
+        cmocka_unit_test(mail_does_not_keep_prologs_waiting),
+        cmocka_unit_test(it_ends_with_the_controller),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

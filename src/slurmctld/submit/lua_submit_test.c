@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The site's script: what it can change, what it cannot do, and how it fails. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "slurmctld/submit/lua_submit.h"
+
+static char path[64];
+
+static struct lua_submit *open_text(const char *text, struct err *err)
+{
+    FILE *f = fopen(path, "w");
+
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+    return lua_submit_open(path, err);
+}
+
+/* Asks about the spec; the code, and what was said to the user and to the log. */
+static int ask_of(const char *text, Pb__JobSpec *spec, const Pb__JobSpec *before,
+                  struct arena *arena, struct str *message, struct str *fault)
+{
+    static const struct env_part parts[] = {
+        {.name = "short", .is_default = true, .is_up = true, .max_time_sec = 3600},
+        {.name = "long", .max_time_sec = INT64_MAX, .priority_tier = 7}};
+    static char *env[] = {"FOO=bar", "odd"};
+    struct err err = {0};
+    Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;
+    struct lua_submit *l = open_text(text, &err);
+
+    if (!l)
+        fail_msg("%s", err.text);
+    payload.env = env;
+    payload.n_env = 2;
+    payload.has_script = 1;
+    payload.script = (ProtobufCBinaryData){9, (uint8_t *)"#!/bin/sh"};
+    struct env_submit ask = {.spec = spec,
+                             .before = before,
+                             .payload = &payload,
+                             .parts = parts,
+                             .n_parts = 2,
+                             .uid = 1000,
+                             .job_id = before ? 12 : 0,
+                             .arena = arena,
+                             .message = message};
+    int rc = lua_submit_ask(l, &ask, fault, &err);
+    if (rc != 0 && !message->len)
+        str_puts(message, err.text);
+    lua_submit_close(l);
+    return rc;
+}
+
+static void refuses(const char *body, int code, const char *said)
+{
+    _cleanup_str_ struct str message = STR_INIT, fault = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    _cleanup_free_ char *text =
+        mem_printf("function slurm_job_submit(job_desc, part_list, submit_uid)\n%s\nend\n", body);
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+
+    arena_init(&arena, 0);
+    spec.name = "job";
+    assert_int_equal(ask_of(text, &spec, NULL, &arena, &message, &fault), code);
+    if (!strstr(str_cstr(&message), said) && !strstr(str_cstr(&fault), said))
+        fail_msg("%s: said \"%s\", \"%s\"", body, str_cstr(&message), str_cstr(&fault));
+}
+
+static void test_scripts_that_are_none(void **state)
+{
+    static const struct {
+        const char *text, *said;
+    } rows[] = {
+        {"function slurm_job_submit(", ":1:"},
+        {"x = 1\n", "no function slurm_job_submit()"},
+        {"error('no')\n", ":1: no"},
+        {"while true do end\n", "too long"},
+        {"\x1bLua", "attempt to load a binary chunk"},
+    };
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct err err = {0};
+        assert_null(open_text(rows[i].text, &err));
+        if (!strstr(err.text, rows[i].said))
+            fail_msg("said \"%s\"", err.text);
+    }
+    struct err err = {0};
+    assert_null(lua_submit_open("/nonexistent/job_submit.lua", &err));
+}
+
+static void test_refusals(void **state)
+{
+    refuses("return slurm.ERROR", -ERR_GENERIC, "Unspecified error");
+    refuses("slurm.log_user('no %s on %d', 'jobs', 3) return slurm.ERROR", -ERR_GENERIC,
+            "no jobs on 3");
+    refuses("return slurm.ESLURM_ACCESS_DENIED", -ERR_ACCESS, "Access/permission denied");
+    refuses("return 2000", -ERR_NO_PARTITION, "Invalid partition name");
+    refuses("return 'yes'", -ERR_GENERIC, "returns no number");
+    refuses("error('broken')", -ERR_GENERIC, ":2: broken");
+    refuses("local x = nil\nreturn x.y", -ERR_GENERIC, ":3: attempt to index");
+    refuses("while true do end", -ERR_GENERIC, "too long");
+    refuses("pcall(function() while true do end end) while true do end", -ERR_GENERIC, "too long");
+    refuses("while true do pcall(function() while true do end end) end", -ERR_GENERIC, "too long");
+    refuses("while true do coroutine.wrap(function() while true do end end)() end", -ERR_GENERIC,
+            "too long");
+    refuses("local t = {} while true do t[#t + 1] = string.rep('x', 100000) .. #t end",
+            -ERR_GENERIC, "not enough memory");
+    refuses("os.execute('true')", -ERR_GENERIC, "nil value");
+    refuses("io.open('/etc/passwd')", -ERR_GENERIC, "nil value");
+    refuses("require('socket')", -ERR_GENERIC, "nil value");
+    refuses("dofile('/etc/passwd')", -ERR_GENERIC, "nil value");
+    refuses("job_desc.no_such = 1", -ERR_GENERIC, "no field 'no_such'");
+    refuses("job_desc.user_name = 'root'", -ERR_GENERIC, "read only");
+    refuses("job_desc.min_nodes = -1", -ERR_GENERIC, "'min_nodes' cannot be -1");
+    refuses("job_desc.min_nodes = 0/0", -ERR_GENERIC, "'min_nodes' cannot be");
+    refuses("job_desc.time_limit = 0", -ERR_GENERIC, "'time_limit' cannot be 0");
+    refuses("job_desc.nice = 7e9", -ERR_GENERIC, "'nice' cannot be");
+    refuses("job_desc.account = {}", -ERR_GENERIC, "string expected");
+    refuses("job_desc.account = 5", -ERR_GENERIC, "'account' cannot be 5");
+}
+
+static void test_what_it_sees_and_changes(void **state)
+{
+    static const char text[] =
+        "count = 0\n"
+        "function slurm_job_submit(job_desc, part_list, submit_uid)\n"
+        "  assert(submit_uid == 1000 and job_desc.name == 'job' and job_desc.account == nil)\n"
+        "  assert(job_desc.min_nodes == slurm.NO_VAL and job_desc.contiguous == slurm.NO_VAL16)\n"
+        "  assert(job_desc.time_limit == 2 and job_desc.pn_min_memory == 500)\n"
+        "  assert(job_desc.nice == slurm.NICE_OFFSET - 5 and job_desc.nosuch == nil)\n"
+        "  assert(job_desc.script == '#!/bin/sh' and job_desc.environment.FOO == 'bar')\n"
+        "  local n = 0\n"
+        "  for name, part in pairs(part_list) do n = n + 1 assert(part.name == name) end\n"
+        "  assert(n == 2 and part_list.long.priority_tier == 7)\n"
+        "  assert(part_list.long.max_time == slurm.INFINITE and part_list.short.max_time == 60)\n"
+        "  job_desc.account, job_desc.partition = 'acct', 'long'\n"
+        "  job_desc.min_nodes, job_desc.time_limit = 3, 61\n"
+        "  job_desc.priority, job_desc.nice = 4000, slurm.NICE_OFFSET + 9\n"
+        "  job_desc.contiguous, job_desc.shared = 1, 0\n"
+        "  job_desc.min_mem_per_cpu, job_desc.comment = 70, nil\n"
+        "  job_desc.site_factor = -3\n"
+        "  slurm.log_info('seen %s', job_desc.name) slurm.user_msg('hello') slurm.log_user('you')\n"
+        "  return slurm.SUCCESS\n"
+        "end\n"
+        "function slurm_job_modify(job_desc, job_rec, part_list, modify_uid)\n"
+        "  assert(job_rec.name == 'old' and job_rec.job_id == 12 and job_desc.name == nil)\n"
+        "  assert(not pcall(function() job_rec.name = 'x' end))\n"
+        "  if job_desc.comment then return slurm.ERROR end\n"
+        "  job_desc.comment = 'modified'\n"
+        "  return 0\n"
+        "end\n";
+    _cleanup_str_ struct str message = STR_INIT, fault = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec s = PB__JOB_SPEC__INIT, before = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
+
+    arena_init(&arena, 0);
+    s.name = "job";
+    s.comment = "c";
+    s.has_time_limit_sec = s.has_nice = s.has_mem_per_node_mib = true;
+    s.time_limit_sec = 120;
+    s.mem_per_node_mib = 500;
+    s.nice = -5;
+    if (ask_of(text, &s, NULL, &arena, &message, &fault) != 0)
+        fail_msg("%s", str_cstr(&fault));
+    assert_string_equal(str_cstr(&message), "hello\nyou");
+    assert_string_equal(s.account, "acct");
+    assert_string_equal(s.partition, "long");
+    assert_null(s.comment);
+    assert_true(s.has_min_nodes && s.min_nodes == 3 && s.time_limit_sec == 3660);
+    assert_true(s.has_priority && s.priority == 4000 && s.nice == 9 && s.site_factor == -3);
+    assert_true(s.contiguous && s.exclusive && !s.has_oversubscribe);
+    assert_true(s.has_mem_per_cpu_mib && s.mem_per_cpu_mib == 70 && !s.has_mem_per_node_mib);
+    before.name = "old";
+    assert_int_equal(ask_of(text, &set, &before, &arena, &message, &fault), 0);
+    assert_string_equal(set.comment, "modified");
+    assert_int_equal(ask_of(text, &set, &before, &arena, &message, &fault), -ERR_GENERIC);
+}
+
+static void test_a_changed_file_is_told(void **state)
+{
+    struct err err = {0};
+    struct lua_submit *l = open_text("function slurm_job_submit() return 0 end", &err);
+
+    assert_non_null(l);
+    assert_false(lua_submit_is_stale(l));
+    lua_submit_close(open_text("function slurm_job_submit() return 0 end -- other", &err));
+    assert_true(lua_submit_is_stale(l));
+    lua_submit_seen(l);
+    assert_false(lua_submit_is_stale(l));
+    lua_submit_close(l);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scripts_that_are_none),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_what_it_sees_and_changes),
+        cmocka_unit_test(test_a_changed_file_is_told),
+    };
+    snprintf(path, sizeof path, "/tmp/lua_submit_test.%d.lua", (int)getpid());
+    int rc = cmocka_run_group_tests(tests, NULL, NULL);
+    unlink(path);
+    return rc;
+}

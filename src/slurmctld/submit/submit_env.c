@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The site's job_submit plugins, as control/ asks them: the script alone in this thread, which it
+ * can neither stop nor break; with one in C, all of them in a helper process. */
+#define LOG_ROOM "job_submit"
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "conf/conf_submit.h"
+#include "proto/submit.pb-c.h"
+#include "slurmctld/ctld.h"
+#include "slurmctld/submit/lua_site.h"
+#include "slurmctld/submit/submit_line.h"
+
+struct submit_env {
+    bool script;         /* it alone: */
+    struct lua_site lua; /* else those of the line */
+    char *fault;         /* NULL: none */
+};
+
+static bool asks(void *ctx)
+{
+    return ((const struct ctld *)ctx)->submit != NULL;
+}
+
+static int submit(void *ctx, struct env_submit *ask, struct err *err)
+{
+    struct ctld *c = ctx;
+    if (c->submit->fault)
+        return err_set(err, -ERR_CONFIG, "the site's job_submit plugins cannot be used: %s",
+                       c->submit->fault);
+    return c->submit->script ? lua_site_ask(&c->submit->lua, ask, err)
+                             : submit_wait_ask(c, ask, err);
+}
+
+void submit_env_init(struct env *env)
+{
+    env->asks_submit = asks;
+    env->submit = submit;
+}
+
+static struct submit_line *line_new(struct ctld *c, const struct conf_submits *all)
+{
+    Pb__SubmitSetup s = PB__SUBMIT_SETUP__INIT;
+    s.plugin = mem_new_array(char *, all->len);
+    s.path = mem_new_array(char *, all->len);
+    s.place = mem_new_array(char *, all->len);
+    s.n_plugin = s.n_path = s.n_place = all->len;
+    s.owner = control_conf(c->control)->slurm_uid;
+    for (size_t i = 0; i < all->len; i++) {
+        s.plugin[i] = all->data[i].plugin;
+        s.path[i] = all->data[i].path;
+        s.place[i] = all->data[i].place;
+    }
+    struct submit_line *line = submit_line_new(c->loop, &s, submit_wait_answer, c);
+    free(s.plugin);
+    free(s.path);
+    free(s.place);
+    return line;
+}
+
+static void env_free(struct ctld *c, bool wait)
+{
+    submit_line_free(take_ptr(c->submit_line), wait);
+    if (!c->submit)
+        return;
+    lua_site_done(&c->submit->lua);
+    free(c->submit->fault);
+    free(take_ptr(c->submit));
+}
+
+int submit_env_check(const struct conf *conf, struct err *err)
+{
+    struct conf_submits all = {0};
+    int rc = conf_submit_list(conf, &all, err);
+    vec_foreach (&all, one)
+        if (rc == 0 && str_eq(one->plugin, "job_submit/lua")) {
+            rc = lua_site_check(one->path, conf->slurm_uid, err);
+            if (rc)
+                err_prefix(err, "%s", one->place);
+        }
+    conf_submits_done(&all);
+    return rc;
+}
+
+void submit_env_begin(struct ctld *c)
+{
+    const struct conf *conf = control_conf(c->control);
+    struct conf_submits all = {0};
+    struct err err = {0};
+    env_free(c, false);
+    int rc = conf_submit_list(conf, &all, &err);
+    if (rc == 0 && all.len == 0) {
+        submit_wait_again(c);
+        return;
+    }
+    c->submit = mem_new(struct submit_env);
+    if (rc < 0) { /* it was as it should be when the configuration was read */
+        log_error("%s; no job is taken", err.text);
+        c->submit->fault = mem_strdup(err.text);
+    } else if (all.len == 1 && str_eq(all.data[0].plugin, "job_submit/lua")) {
+        c->submit->script = true;
+        lua_site_init(&c->submit->lua, all.data[0].path, conf->slurm_uid);
+    } else {
+        c->submit_line = line_new(c, &all);
+    }
+    conf_submits_done(&all);
+    submit_wait_again(c);
+}
+
+void submit_env_done(struct ctld *c)
+{
+    env_free(c, true);
+    submit_wait_done(c);
+}

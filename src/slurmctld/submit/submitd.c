@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmctld/submit/submitd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/vec.h"
+#include "proto/submit.pb-c.h"
+#include "slurmctld/script/scriptwire.h"
+#include "slurmctld/submit/lua_site.h"
+#include "slurmctld/submit/submit_plugin.h"
+
+struct link {
+    char *name;                   /* "job_submit/NAME" */
+    struct submit_plugin *plugin; /* NULL: it is the script */
+    struct lua_site lua;
+};
+
+static struct {
+    VEC(struct link) chain;
+    struct str in;
+    bool broken; /* what is in the chain cannot be used; why was told */
+} d;
+
+/* --- the line
+ * ------------------------------------------------------------------------------------- */
+
+static void send_message(const Pb__SubmitMessage *m)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    struct pollfd p = {.fd = SUBMITD_LINE_FD, .events = POLLOUT};
+    scriptwire_put_any(&out, &m->base);
+    while (scriptwire_write(SUBMITD_LINE_FD, &out) == 0 && out.len)
+        poll(&p, 1, -1);
+}
+
+static void on_log(enum log_level level, const char *room, const char *text)
+{
+    Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
+    Pb__SubmitNote note = PB__SUBMIT_NOTE__INIT;
+    note.level = level;
+    note.room = (char *)(room ? room : "");
+    note.text = (char *)text;
+    m.note = &note;
+    send_message(&m);
+}
+
+static void enter(const char *name)
+{
+    Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
+    m.entering = (char *)name;
+    send_message(&m);
+}
+
+static void answer(uint64_t number, const struct err *err, const char *message, Pb__JobSpec *spec)
+{
+    Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
+    Pb__SubmitAnswer a = PB__SUBMIT_ANSWER__INIT;
+    a.number = number;
+    a.code = err->code;
+    a.text = err->code ? (char *)err->text : NULL;
+    a.message = (char *)message;
+    a.spec = spec;
+    m.answer = &a;
+    send_message(&m);
+}
+
+/* --- what is asked -------------------------------------------------------------------------------
+ */
+
+static int load(const Pb__SubmitSetup *s, struct err *err)
+{
+    for (size_t i = 0; i < s->n_plugin; i++) {
+        struct link l = {.name = mem_strdup(s->plugin[i])};
+        bool script = str_eq(l.name, "job_submit/lua");
+        enter(l.name);
+        if (script)
+            lua_site_init(&l.lua, s->path[i], s->owner);
+        else
+            l.plugin = submit_plugin_open(s->path[i], s->owner, err);
+        if (!script && !l.plugin) {
+            free(l.name);
+            return err_prefix(err, "%s", s->place[i]);
+        }
+        vec_push(&d.chain, l);
+    }
+    return 0;
+}
+
+static void set_up(const Pb__SubmitSetup *s)
+{
+    struct err err = {0};
+    d.broken = s->n_path != s->n_plugin || s->n_place != s->n_plugin || load(s, &err) != 0;
+    answer(0, &err, NULL, NULL);
+}
+
+static void put_part(const Pb__SubmitPart *p, struct env_part *out)
+{
+    *out = (struct env_part){
+        .name = p->name,
+        .nodes = p->nodes,
+        .is_default = p->is_default,
+        .is_up = p->is_up,
+        .priority_tier = p->priority_tier,
+        .priority_job_factor = p->priority_job_factor,
+        .min_nodes = p->min_nodes,
+        .max_nodes = p->max_nodes,
+        .max_time_sec = p->max_time_sec,
+        .default_time_sec = p->default_time_sec,
+    };
+}
+
+static void ask(const Pb__SubmitQuestion *q, struct arena *arena)
+{
+    _cleanup_str_ struct str message = STR_INIT;
+    struct err err = {0};
+    struct env_part *parts = arena_alloc(arena, (q->n_part + 1) * sizeof *parts);
+    for (size_t i = 0; i < q->n_part; i++)
+        put_part(q->part[i], &parts[i]);
+    struct env_submit s = {.spec = q->spec,
+                           .before = q->before,
+                           .payload = q->payload,
+                           .parts = parts,
+                           .n_parts = q->n_part,
+                           .uid = q->uid,
+                           .job_id = q->job_id,
+                           .arena = arena,
+                           .message = &message};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < d.chain.len; i++) {
+        struct link *l = &d.chain.data[i];
+        enter(l->name);
+        rc = l->plugin ? submit_plugin_ask(l->plugin, &s, &err) : lua_site_ask(&l->lua, &s, &err);
+    }
+    answer(q->number, &err, message.len ? str_cstr(&message) : NULL, rc == 0 ? q->spec : NULL);
+}
+
+/* Whether the next message, if all of it is there, was one. */
+static bool take(int *more)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    ProtobufCMessage *any = NULL;
+    *more = scriptwire_take_any(&d.in, &arena, &pb__submit_message__descriptor, SUBMITD_MESSAGE_MAX,
+                                &any);
+    const Pb__SubmitMessage *m = (const Pb__SubmitMessage *)any;
+    if (*more > 0 && m->setup)
+        set_up(m->setup);
+    else if (*more > 0 && m->question && !d.broken)
+        ask(m->question, &arena);
+    return *more >= 0;
+}
+
+static void serve(void)
+{
+    struct pollfd p = {.fd = SUBMITD_LINE_FD, .events = POLLIN};
+    int rc = 0, more = 0;
+    while (rc >= 0) {
+        poll(&p, 1, -1);
+        rc = scriptwire_read(SUBMITD_LINE_FD, &d.in);
+        do {
+            if (!take(&more))
+                return;
+        } while (more > 0);
+        while (waitpid(-1, NULL, WNOHANG) > 0) /* what plugins have started and left behind */
+            ;
+    }
+}
+
+static void end(void)
+{
+    alarm(SUBMITD_END_SEC);
+    while (d.chain.len) {
+        struct link *l = &d.chain.data[--d.chain.len];
+        submit_plugin_close(l->plugin);
+        lua_site_done(&l->lua);
+        free(l->name);
+    }
+    vec_done(&d.chain);
+    str_done(&d.in);
+}
+
+/* --- the process
+ * ----------------------------------------------------------------------------------- */
+
+/* Of all that take part in a lack of memory, this is what may go. */
+static void offer_itself(void)
+{
+    int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
+    if (fd >= 0 && write(fd, "1000", 4) < 0)
+        log_write(LOG_LVL_DEBUG, SUBMITD_NAME, "oom_score_adj: %m");
+    if (fd >= 0)
+        close(fd);
+}
+
+bool submitd_is_wanted(const char *argv0)
+{
+    return argv0 && str_eq(argv0, SUBMITD_NAME);
+}
+
+/* Not SIG_IGN, which the programs that plugins start would inherit. */
+static void on_nothing(int signo)
+{
+    (void)signo;
+}
+
+int submitd_main(void)
+{
+    int type = 0;
+    socklen_t len = sizeof type;
+    if (getsockopt(SUBMITD_LINE_FD, SOL_SOCKET, SO_TYPE, &type, &len)) {
+        fputs(SUBMITD_NAME " is a part of slurmctld, which starts it\n", stderr);
+        return 1;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what its plugins start is found below it */
+    signal(SIGPIPE, on_nothing);
+    signal(SIGHUP, on_nothing); /* and what a terminal sends to its whole group: */
+    signal(SIGINT, on_nothing);
+    signal(SIGTERM, on_nothing); /* the controller decides */
+    prctl(PR_SET_NAME, SUBMITD_NAME);
+    fcntl(SUBMITD_LINE_FD, F_SETFD, FD_CLOEXEC);
+    if (chdir("/"))
+        return 1;
+    int null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = 0; fd < 3; fd++)
+        dup2(null_fd, fd);
+    close(null_fd);
+    log_open(&(struct log_options){
+        .program = SUBMITD_NAME, .sink = on_log, .sink_level = LOG_LVL_DEBUG2});
+    offer_itself();
+    serve();
+    end();
+    return 0;
+}
