@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What an event trigger (strigger) is made of: its types, their words, and what one can be asked
- * for. What becomes of triggers is control/trigger.h's. Commands check with the same function.
+ * for. What becomes of triggers is control/event/trigger.h's. Commands check with the same
+ * function.
  */
 #pragma once
 

@@ -3,8 +3,8 @@
 #include <stdio.h>
 
 #include "base/pb.h"
+#include "control/core/private.h"
 #include "control/internal.h"
-#include "control/private.h"
 
 #define PLAN_WORK 100000 /* looks at a node: one or two milliseconds */
 

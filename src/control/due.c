@@ -2,7 +2,7 @@
 /* What is due: limits, warnings, orders that are given again, the end of what is kept. */
 #include <signal.h>
 
-#include "control/submit.h"
+#include "control/submit/submit.h"
 
 #define BEGIN_LOOK_SEC 60
 #define PURGE_LATER_MS 1000

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The start from stored records: what was, is again, and goes on. */
 #include "base/pb.h"
-#include "control/submit.h"
+#include "control/submit/submit.h"
 
 static int restore_job(struct control *c, uint64_t number, const void *data, size_t len,
                        struct err *err)

@@ -9,8 +9,8 @@
 
 #include "base/vec.h"
 #include "control/control.h"
-#include "control/outbox.h"
-#include "control/standby.h"
+#include "control/lead/outbox.h"
+#include "control/lead/standby.h"
 #include "sim/plan.h"
 
 struct sim_record {

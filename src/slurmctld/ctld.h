@@ -2,7 +2,7 @@
 /*
  * The process around the controller machine: it gives control/ the real world (env.c), carries
  * requests in (dispatch.c, listing.c, nodes.c) and its output out, and keeps the promise that
- * nothing leaves before it is durable (control/outbox.h). One thread, the loop's; the store's
+ * nothing leaves before it is durable (control/lead/outbox.h). One thread, the loop's; the store's
  * commits and reads and the reading of configuration files run in the loop's workers.
  */
 #pragma once
@@ -12,7 +12,7 @@
 #include "conf/conf.h"
 #include "control/control.h"
 #include "control/env.h"
-#include "control/outbox.h"
+#include "control/lead/outbox.h"
 #include "loop/loop.h"
 #include "proto/submit.pb-c.h"
 #include "rpc/server.h"

@@ -23,7 +23,7 @@ struct alloc_node {
     struct bitset *step_busy;       /* which CPUs such steps have; NULL: none yet (step_cpus.h) */
     uint64_t mem_mib, step_mem_mib; /* step: of the memory, what steps have asked for */
     bool released, touched;         /* touched: something may have run there */
-    bool ready;                     /* it said so, see control/ready.c */
+    bool ready;                     /* it said so, see control/life/ready.c */
     bool parked;                    /* suspended: its units are for others */
     bool halt_told;                 /* the last order to stop or to go on was carried out */
     VEC(struct gres_held) gres;

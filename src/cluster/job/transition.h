@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A change of a job's state. job_set_state() and job_announce() emit one for each change, after the
- * change, to the observer of the cluster (control/transition.h has the table of its subscribers).
- * The observer may cause further transitions, of the same job, too.
+ * change, to the observer of the cluster (control/life/transition.h has the table of its
+ * subscribers). The observer may cause further transitions, of the same job, too.
  */
 #pragma once
 
@@ -35,7 +35,7 @@ struct transition {
     enum transition_kind kind;
     enum transition_cause cause;
     const char *detail; /* for people; valid during the call; NULL: none */
-    int64_t at_ms;      /* wall; by control/transition.c, 0 before it */
+    int64_t at_ms;      /* wall; by control/life/transition.c, 0 before it */
 };
 
 typedef void transition_fn(void *ctx, const struct transition *t);

@@ -55,7 +55,7 @@ struct resv {
     VEC(struct resv_license) stock; /* of 'licenses', those configured */
     uint32_t pending, running;      /* jobs that are bound to it */
     uint64_t refill_stamp; /* pool.freed, when nodes were last looked for to replace some */
-    bool active;           /* as what follows from it knows: see control/resv.c */
+    bool active;           /* as what follows from it knows: see control/life/resv.c */
     int64_t begun_at;      /* the start_at of the occurrence that began last; 0: none */
     uint32_t hooks_due;    /* of enum resv_hook: programs that run, or are to be run again */
     struct str newer;      /* of its record, what only a newer version knows */

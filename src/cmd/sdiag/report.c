@@ -343,7 +343,7 @@ void report_json(const Pb__DiagReply *reply, bool yaml, struct str *out)
 {
     json_t *o = json_object();
 #define COUNTER(name, kind, help) put_int(o, #name, reply->counters->name);
-#include "control/counters.def"
+#include "control/core/counters.def"
 #undef COUNTER
     put_json_means(o, reply);
     put_json_process(o, reply);

@@ -13,7 +13,7 @@
 #include "base/path.h"
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
-#include "control/event.h"
+#include "control/event/event.h"
 #include "proto/event.pb-c.h"
 #include "show/show.h"
 

@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "control/standby.h"
+#include "control/lead/standby.h"
 #include "rpc/keyed.h"
 #include "slurmctld/ctld.h"
 #include "slurmctld/start.h"

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The order of jobs changed from outside: scontrol top, and external schedulers. */
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/core/private.h"
+#include "control/submit/submit.h"
+#include "sched/resv/place.h"
+
+#define QUEUE_MOST 1000 /* jobs in one request about their order */
+#define TOP_MOST 10000  /* jobs that change their places at a time: each is written */
+
+/* --- scontrol top --------------------------------------------------------------------------------
+ */
+
+struct place {
+    struct job *job;
+    uint32_t priority;
+};
+
+struct top {
+    struct idmap chosen;      /* ids of those that go first */
+    VEC(struct place) before; /* jobs of the kind, as they are ordered now */
+    VEC(struct job *) after;
+};
+
+/* Jobs that a user may put into another order without touching those of others. */
+struct kind {
+    uint32_t uid;
+    const struct part *part;
+    bool reserved;      /* they are before all others in the queue */
+    struct str account; /* and QOS: as they are packed */
+};
+
+static void pick_account(const struct job *j, struct str *out)
+{
+    static const struct pb_fields fields = {{UINT64_C(1) << 3 | UINT64_C(1) << 4}};
+    str_clear(out);
+    pb_pick_fields(j->spec.data, j->spec.len, &fields, out);
+}
+
+static bool is_of_kind(const struct job *j, const struct kind *kind, struct str *scratch)
+{
+    if (j->uid != kind->uid || j->part != kind->part || j->several ||
+        j->resv_asked != kind->reserved)
+        return false;
+    pick_account(j, scratch);
+    return scratch->len == kind->account.len &&
+           memcmp(str_cstr(scratch), str_cstr(&kind->account), scratch->len) == 0;
+}
+
+static bool is_chosen(const struct top *t, const struct job *j)
+{
+    uint32_t place;
+    return idmap_get(&t->chosen, j->id, &place);
+}
+
+static int check_top(struct control *c, const struct caller *who, uint32_t id, struct err *err)
+{
+    const struct job *j = cluster_find_job(c->cluster, id);
+    if (!j)
+        return control_set_error(err, ERR_NO_JOB, NULL);
+    if (!control_owns(who, j))
+        return control_set_error(err, private_denial(c, who, j), NULL);
+    if (!who->is_operator && !c->conf->sched.enable_user_top)
+        return control_set_error(
+            err, ERR_ACCESS,
+            "scontrol top of ordinary users needs SchedulerParameters=enable_user_top");
+    if (j->state != PB__JOB_STATE__PENDING)
+        return control_set_error(err, ERR_NOT_PENDING, NULL);
+    if (!j->part)
+        return control_set_error(err, ERR_NO_PARTITION, j->part_name);
+    if (j->held || j->admin_hold)
+        return control_set_error(err, ERR_JOB_HELD, NULL);
+    if (j->several)
+        return control_set_error(err, ERR_TRANSITION, "it is in the queues of several partitions");
+    return 0;
+}
+
+static int add(struct top *t, struct job *j, uint32_t priority, bool moves, struct err *err)
+{
+    if (t->before.len == TOP_MOST)
+        return err_set(err, -ERR_LIMIT, "%s: more than %d jobs would change their places",
+                       err_text(ERR_LIMIT), TOP_MOST);
+    vec_push(&t->before, ((struct place){j, priority}));
+    if (!moves)
+        vec_push(&t->after, j);
+    return 0;
+}
+
+/* The most that the i-th in the new order may have: of two that are equal the one with the lower id
+ * is first. */
+static uint32_t most_of(const struct top *t, size_t i, const struct job *j)
+{
+    uint32_t most = t->before.data[i - 1].priority;
+    return t->after.data[i - 1]->id > j->id && most > 1 ? most - 1 : most;
+}
+
+static void lower(struct top *t)
+{
+    for (size_t i = 1; i < t->after.len; i++) {
+        uint32_t most = most_of(t, i, t->after.data[i]), *to = &t->before.data[i].priority;
+        *to = *to < most ? *to : most;
+    }
+}
+
+/* The jobs of a partition in the order in which they would start: those in its queue, or with jobs
+ * that wait for something else too. */
+struct candidates {
+    struct order_link *link; /* the next one in the queue; of those that wait too, NULL */
+    VEC(struct job *) list;
+    size_t at;
+};
+
+static int compare_rank(const void *a, const void *b)
+{
+    const struct job *x = *(struct job *const *)a, *y = *(struct job *const *)b;
+    if (x->priority != y->priority)
+        return x->priority < y->priority ? 1 : -1;
+    return (x->id > y->id) - (x->id < y->id);
+}
+
+static void find_candidates(const struct control *c, const struct kind *kind, bool with_waiting,
+                            struct candidates *out)
+{
+    _cleanup_str_ struct str scratch = STR_INIT;
+    *out = (struct candidates){.link = with_waiting ? NULL : order_first(&kind->part->queue)};
+    for (size_t i = 0; with_waiting && i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (j->state == PB__JOB_STATE__PENDING && !j->held && !j->admin_hold &&
+            is_of_kind(j, kind, &scratch))
+            vec_push(&out->list, j);
+    }
+    if (out->list.len)
+        qsort(out->list.data, out->list.len, sizeof *out->list.data, compare_rank);
+}
+
+static struct job *next_candidate(struct candidates *from)
+{
+    struct order_link *link = from->link;
+    if (!link)
+        return from->at < from->list.len ? from->list.data[from->at++] : NULL;
+    from->link = order_next(link);
+    return several_job_of(link);
+}
+
+/* Those of the kind down to the last one that moves, and those behind it whose order would not be
+ * as it was. */
+static int collect(struct candidates *from, const struct kind *kind, size_t left, struct top *t,
+                   struct err *err)
+{
+    _cleanup_str_ struct str scratch = STR_INIT;
+    struct job *j;
+    int rc = 0;
+    while (left && rc == 0 && (j = next_candidate(from))) {
+        bool moves = is_chosen(t, j);
+        left -= moves;
+        if (moves || is_of_kind(j, kind, &scratch))
+            rc = add(t, j, j->priority, moves, err);
+    }
+    if (rc == 0)
+        lower(t);
+    while (rc == 0 && (j = next_candidate(from))) {
+        if (!is_of_kind(j, kind, &scratch))
+            continue;
+        uint32_t most = most_of(t, t->after.len, j);
+        if (j->priority <= most)
+            break;
+        rc = add(t, j, most, false, err);
+    }
+    return rc;
+}
+
+static void shift(struct control *c, struct job *j, uint32_t to)
+{
+    if (to == j->priority)
+        return;
+    if (j->rank.given) {
+        priority_give(j, to);
+    } else { /* by its nice value, as Slurm does it */
+        int64_t nice = j->nice - (to - priority_unbounded(c, j));
+        nice = nice > PRIO_NICE_MOST ? PRIO_NICE_MOST : nice;
+        priority_set_nice(j, (int32_t)(nice < -PRIO_NICE_MOST ? -PRIO_NICE_MOST : nice));
+    }
+    job_touch(c->cluster, j);
+    submit_enqueue(c, j);
+}
+
+/* The priorities that there are have gone to them in their new order: jobs of others keep their
+ * places among them. Where there is nothing less for the one behind, the one before gets more. */
+static void give_places(struct control *c, struct top *t)
+{
+    size_t n = t->after.len;
+    for (size_t i = n - 1; i > 0; i--) {
+        uint32_t least = t->before.data[i].priority, *to = &t->before.data[i - 1].priority;
+        if (t->after.data[i - 1]->id > t->after.data[i]->id)
+            least += least < UINT32_MAX;
+        *to = *to > least ? *to : least;
+    }
+    for (size_t i = 0; i < n; i++)
+        shift(c, t->after.data[i], t->before.data[i].priority);
+}
+
+/* Those that are of the kind of the first one, each once; the others are left where they are.
+ * Returns whether one of them is in no queue: it waits for its begin time, another job... */
+static bool choose(struct top *t, struct job *const *jobs, size_t count, const struct kind *kind)
+{
+    _cleanup_str_ struct str scratch = STR_INIT;
+    bool any_waits = false;
+    for (size_t i = 0; i < count; i++) {
+        if (is_chosen(t, jobs[i]) || !is_of_kind(jobs[i], kind, &scratch))
+            continue;
+        idmap_set(&t->chosen, jobs[i]->id, 0);
+        vec_push(&t->after, jobs[i]);
+        any_waits = any_waits || !jobs[i]->queued.in;
+    }
+    return any_waits;
+}
+
+static int put_on_top(struct control *c, struct job **jobs, size_t count, struct err *err)
+{
+    struct kind kind = {jobs[0]->uid, jobs[0]->part, jobs[0]->resv_asked, STR_INIT};
+    struct top t = {0};
+    pick_account(jobs[0], &kind.account);
+    struct candidates from;
+    find_candidates(c, &kind, choose(&t, jobs, count, &kind), &from);
+    int rc = collect(&from, &kind, t.after.len, &t, err);
+    vec_done(&from.list);
+    if (rc == 0) {
+        give_places(c, &t);
+        c->plan_wanted = true;
+    }
+    idmap_done(&t.chosen);
+    vec_done(&t.before);
+    vec_done(&t.after);
+    str_done(&kind.account);
+    return rc;
+}
+
+void control_job_top(struct control *c, uint64_t call, const struct caller *who,
+                     const Pb__JobTop *r)
+{
+    struct err err = {0};
+    size_t count = r->n_job_id;
+    int rc = count ? 0 : control_set_error(&err, ERR_NO_JOB, NULL);
+    if (count > QUEUE_MOST)
+        rc = err_set(&err, -ERR_LIMIT, "%s: %d jobs at a time", err_text(ERR_LIMIT), QUEUE_MOST);
+    _cleanup_free_ struct job **jobs = mem_new_array(struct job *, count && rc == 0 ? count : 1);
+    for (size_t i = 0; i < count && rc == 0; i++) {
+        rc = check_top(c, who, r->job_id[i], &err);
+        jobs[i] = cluster_find_job(c->cluster, r->job_id[i]);
+    }
+    if (rc == 0)
+        rc = put_on_top(c, jobs, count, &err);
+    if (rc != 0)
+        control_refuse(c, call, &err);
+    else
+        control_done(c, call);
+}
+
+/* --- an external scheduler -----------------------------------------------------------------------
+ */
+
+/* It waits, and may be given another place or nodes. */
+static int check_waits(const struct job *j, struct err *err)
+{
+    if (!j)
+        return control_set_error(err, ERR_NO_JOB, NULL);
+    if (j->state != PB__JOB_STATE__PENDING)
+        return control_set_error(err, job_is_final(j) ? ERR_JOB_DONE : ERR_TRANSITION,
+                                 "it is not pending");
+    return j->held || j->admin_hold ? control_set_error(err, ERR_JOB_HELD, NULL) : 0;
+}
+
+static int order_record(struct control *c, struct job *j, uint32_t priority, struct err *err)
+{
+    int rc = check_waits(j, err);
+    if (rc == 0 && priority == 0)
+        rc = err_set(err, -ERR_RANGE, "a priority of 0 is a hold, which is asked for as such");
+    if (rc != 0)
+        return rc;
+    priority_set_nice(j, 0);
+    priority_give(j, priority);
+    job_touch(c->cluster, j);
+    submit_enqueue(c, j);
+    return 0;
+}
+
+/* Of an array all that wait, or those of the elements that do. */
+static int order_one(struct control *c, const Pb__JobPriority *want, struct err *err)
+{
+    struct split_list parts = {0};
+    struct err why = {0};
+    bool any = false;
+    int rc = split_targets(c, want->job_id, want->array_tasks, &parts, err);
+    vec_foreach (&parts, part) {
+        struct job *j = cluster_find_job(c->cluster, part->job_id);
+        int one = order_record(c, j, want->priority, &why);
+        split_settle(c, part, one == 0);
+        any = any || one == 0;
+        rc = one;
+    }
+    vec_done(&parts);
+    if (why.code)
+        *err = why;
+    return any ? 0 : rc;
+}
+
+static Pb__QueueRefusal *refuse_one(uint32_t id, const struct err *err, struct arena *arena)
+{
+    Pb__QueueRefusal *m = arena_alloc(arena, sizeof(*m));
+    pb__queue_refusal__init(m);
+    m->job_id = id;
+    m->code = -err->code;
+    m->text = arena_strdup(arena, err->text);
+    return m;
+}
+
+void control_queue_order(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__QueueOrder *r)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__QueueReply reply = PB__QUEUE_REPLY__INIT;
+    struct err err = {0};
+    arena_init(&arena, 0);
+    if (!who->is_operator || r->n_jobs > QUEUE_MOST) {
+        control_refuse_code(c, call, who->is_operator ? ERR_LIMIT : ERR_ACCESS, "jobs at a time");
+        return;
+    }
+    reply.refused = arena_alloc(&arena, (r->n_jobs + 1) * sizeof(*reply.refused));
+    for (size_t i = 0; i < r->n_jobs; i++)
+        if (order_one(c, r->jobs[i], &err) != 0)
+            reply.refused[reply.n_refused++] = refuse_one(r->jobs[i]->job_id, &err, &arena);
+    c->plan_wanted = true;
+    control_release(c, call);
+    c->env->reply(c->env->ctx, call, &reply.base);
+}
+
+/* What is asked of it besides nodes. */
+static int check_place(struct control *c, const struct caller *who, struct job *j, struct err *err)
+{
+    int rc = who->is_operator ? check_waits(j, err) : control_set_error(err, ERR_ACCESS, NULL);
+    if (rc == 0 && c->announced)
+        rc = control_set_error(err, ERR_SHUTDOWN, "no job starts");
+    if (rc == 0 && !several_is_queued(j))
+        rc = err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
+                     j->reason ? job_reason_word(j) : "it is in no queue");
+    return rc;
+}
+
+/* In the first of its partitions that has them. */
+static int find_place(struct control *c, const struct job *j, struct bitset *nodes,
+                      struct decision *d, struct err *err)
+{
+    struct job_copy room;
+    int rc = 0;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        const struct face *f = j->several ? &j->several->of[i] : NULL;
+        if (f && !f->queued.in)
+            continue;
+        d->part = f ? f->part : j->part;
+        rc = place_find(c->cluster, several_view(j, d->part, &room), nodes, control_wall(c),
+                        &d->where, &d->in, err);
+        if (rc == 0)
+            break;
+    }
+    return rc;
+}
+
+/* Of an array one that could start: which element that is its record says. */
+static struct job *find_waiting(struct control *c, uint32_t id)
+{
+    const struct array *a = array_find(c->cluster, id);
+    for (struct job *j = a ? array_first(a) : NULL; j; j = array_after(j))
+        if (j->state == PB__JOB_STATE__PENDING && several_is_queued(j))
+            return j;
+    return cluster_find_job(c->cluster, id);
+}
+
+void control_job_place(struct control *c, uint64_t call, const struct caller *who,
+                       const Pb__JobPlace *r)
+{
+    struct err err = {0};
+    struct decision d = {.kind = PLAN_START};
+    _cleanup_bitset_ struct bitset *nodes = NULL;
+    struct job *j = find_waiting(c, r->job_id);
+    int rc = check_place(c, who, j, &err);
+    if (rc == 0)
+        rc = cluster_node_set(c->cluster, r->nodes, &nodes, &err);
+    if (rc == 0)
+        rc = find_place(c, j, nodes, &d, &err);
+    d.job = j;
+    if (rc == 0)
+        rc = start_placed(c, &d, &err);
+    select_done(&d.where);
+    if (rc != 0)
+        control_refuse(c, call, &err);
+    else
+        control_done(c, call);
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A new configuration under running jobs: what exists is built again from the new file, what is
+ * known of the nodes is carried over by name, and the jobs are taken in again from their own
+ * records, as after a restart.
+ */
+#include <string.h>
+
+#include "control/submit/submit.h"
+
+void reconfig_keep_gone(struct cluster *c, const void *data, size_t len)
+{
+    struct str packed = STR_INIT;
+    str_append(&packed, data, len);
+    vec_push(&c->gone_nodes, packed);
+}
+
+/* A stored record goes to the node of its name; without one it waits for it. */
+static void carry_record(struct cluster *next, const struct str *packed)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__NodeRecord *r =
+        arena_unpack(&arena, &pb__node_record__descriptor, packed->data, packed->len);
+    struct node *to = r ? cluster_find_node(next, r->name) : NULL;
+    if (to)
+        node_restore(next, to, r);
+    else if (r)
+        reconfig_keep_gone(next, packed->data, packed->len);
+}
+
+/* What must survive a restart survives this too, also of nodes that leave and come back. */
+static void carry_node_records(struct cluster *next, const struct cluster *old)
+{
+    struct str stored = STR_INIT;
+    vec_foreach (&old->gone_nodes, packed)
+        carry_record(next, packed);
+    vec_foreach (&old->nodes, n) {
+        str_clear(&stored);
+        node_pack_stored(*n, &stored);
+        carry_record(next, &stored);
+    }
+    str_done(&stored);
+}
+
+/* What only memory knows of a node. */
+static void carry_node(struct cluster *next, struct node *to, struct node *from)
+{
+    to->connected = from->connected;
+    to->registered = from->registered;
+    to->incarnation = take_ptr(from->incarnation);
+    to->free_mem_mib = from->free_mem_mib;
+    to->load_centi = from->load_centi;
+    to->last_busy_at = from->last_busy_at;
+    to->announced = from->announced;
+    to->seen = from->seen;
+    from->seen = STR_INIT;
+    pool_update(next, to);
+}
+
+static void carry_attempt(struct attempt *to, struct attempt *from)
+{
+    memcpy(&to->waiting_steps, &from->waiting_steps, sizeof to->waiting_steps);
+    memset(&from->waiting_steps, 0, sizeof from->waiting_steps);
+    to->board = take_ptr(from->board);
+    to->limit_mono_ms = from->limit_mono_ms;
+    to->grace_mono_ms = from->grace_mono_ms;
+    to->warn_mono_ms = from->warn_mono_ms;
+    to->mail_mono_ms = from->mail_mono_ms;
+    to->repeat_mono_ms = from->repeat_mono_ms;
+    to->unlaunched_mono_ms = from->unlaunched_mono_ms;
+    to->purge_mono_ms = from->purge_mono_ms;
+    to->left_mono_ms = from->left_mono_ms;
+}
+
+/* Its record has them in the same order. */
+static void carry_steps(struct job *to, const struct job *from)
+{
+    for (size_t i = 0; i < attempt_of(from)->steps.len && i < attempt_of(to)->steps.len; i++) {
+        attempt_of(to)->steps.data[i].asked = attempt_of(from)->steps.data[i].asked;
+        attempt_of(to)->steps.data[i].made_mono_ms = attempt_of(from)->steps.data[i].made_mono_ms;
+        attempt_of(to)->steps.data[i].limit_run_ms = attempt_of(from)->steps.data[i].limit_run_ms;
+        attempt_of(to)->steps.data[i].timed_out = attempt_of(from)->steps.data[i].timed_out;
+    }
+}
+
+/* What only memory knows of a job moves to its new record: who waits for it, and its clocks. */
+static void carry_job(const struct cluster *old, const struct cluster *next, struct job *to,
+                      struct job *from)
+{
+    memcpy(&to->end_calls, &from->end_calls, sizeof to->end_calls);
+    memset(&from->end_calls, 0, sizeof from->end_calls);
+    to->alloc_call = from->alloc_call;
+    to->trial = from->trial;
+    attempt_make(to)->script = attempt_of(from)->script;
+    to->alloc_step = take_ptr(from->alloc_step);
+    if (from->attempt)
+        carry_attempt(attempt_make(to), from->attempt);
+    carry_steps(to, from);
+    to->gone_mono_ms = from->gone_mono_ms;
+    vec_foreach (&attempt_of(from)->alloc, a) {
+        struct node *n = cluster_find_node(next, old->nodes.data[a->node]->name);
+        struct alloc_node *b = n ? alloc_find(to, n->index) : NULL;
+        if (b)
+            b->touched = a->touched, b->ready = a->ready, b->halt_told = a->halt_told;
+    }
+}
+
+/* The job as its record says, in the other cluster. */
+static void take_in(struct control *c, struct cluster *old, struct cluster *next, struct job *from)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str packed = STR_INIT;
+    struct err err = {0};
+    job_pack_live(old, from);
+    job_pack_record(from, &packed);
+    const Pb__JobRecord *r =
+        arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
+    struct job *to = cluster_add_job(next, from->id);
+    if (job_restore(next, to, r, &err) != 0)
+        control_log(c, LOG_LVL_ERROR, "job %u: %s", from->id, err.text);
+    to->request_key = from->request_key;
+    if (to->request_key)
+        idmap_set(&next->requests, to->request_key, to->id);
+    if (attempt_of(from)->ends.in)
+        order_insert(&next->ends, &attempt_make(to)->ends, from->attempt->ends.key, to->id);
+    str_done(&packed);
+}
+
+/* What exists by the new configuration, with the jobs in it: c->cluster and c->conf are new. */
+static void build(struct control *c, struct cluster *old, struct conf *conf, struct str *report)
+{
+    struct cluster *next = cluster_new(conf);
+    start_drop_plan(c);
+    plan_notes_clear(&c->plan_notes);
+    next->stamp = old->stamp + 1;
+    carry_node_records(next, old);
+    c->cluster = next;
+    transition_observe(c);
+    c->conf = conf;
+    c->ports_freed = true; /* there may be others */
+    update_carry_parts(c, old, report);
+    array_carry(next, old);
+    resv_carry(c, old);
+    for (size_t i = 0; i < old->jobs.len; i++)
+        take_in(c, old, next, old->jobs.data[i]);
+    priority_forget(c);
+    reconfig_report(c, old, report);
+}
+
+/* The last thing a removed node is told. */
+static void end_on_removed(struct control *c, const struct cluster *old, struct job *j)
+{
+    const struct job *before = cluster_find_job(old, j->id);
+    vec_foreach (&attempt_of(before)->alloc, a) {
+        const struct node *n = old->nodes.data[a->node];
+        if (!a->released && !cluster_find_node(c->cluster, n->name))
+            finish_send_terminate_to(c, j, n, "NODE FAILURE", (uint32_t)c->conf->kill_wait_sec);
+    }
+}
+
+/* A running job whose node left the configuration has lost it. */
+static void settle_running(struct control *c, const struct cluster *old, struct job *j)
+{
+    bool host;
+    if (!reconfig_lost_node(old, c->cluster, j->id, &host))
+        return;
+    end_on_removed(c, old, j);
+    finish_without(c, j, host);
+}
+
+static void settle(struct control *c, const struct cluster *old, struct job *j)
+{
+    resv_resume_job(c, j);
+    if (j->state == PB__JOB_STATE__PENDING) {
+        depend_resume(c, j);
+        submit_enqueue(c, j);
+    } else if (attempt_of(j)->completing && job_nodes_left(j) == 0)
+        finish_clean(c, j);
+    else if (!job_is_final(j))
+        settle_running(c, old, j);
+    control_schedule(c, j);
+}
+
+/* The daemons read their copies of the file: prolog, epilog and the rest are theirs. */
+static void tell_nodes(struct control *c)
+{
+    Pb__Empty empty = PB__EMPTY__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    order.reconfigure = &empty;
+    vec_foreach (&c->cluster->nodes, n)
+        if ((*n)->connected)
+            node_send_orders(c, *n, &order);
+}
+
+static void carry_over(struct control *c, struct cluster *old)
+{
+    vec_foreach (&c->cluster->nodes, n) {
+        struct node *from = cluster_find_node(old, (*n)->name);
+        if (from)
+            carry_node(c->cluster, *n, from);
+    }
+    trigger_carry(c, old);
+    vec_foreach (&old->jobs, from) {
+        struct job *to = cluster_find_job(c->cluster, (*from)->id);
+        carry_job(old, c->cluster, to, *from);
+        if ((*from)->dirty || (*from)->waits.late)
+            job_touch(c->cluster, to);
+    }
+    vec_foreach (&c->cluster->nodes, n)
+        node_heard(c, *n);
+    for (size_t i = 0; i < c->cluster->jobs.len; i++)
+        settle(c, old, c->cluster->jobs.data[i]);
+    c->plan_wanted = true;
+    c->wake_at_ms = INT64_MAX;
+}
+
+void reconfig_swap(struct control *c, struct conf *conf)
+{
+    struct str unused = STR_INIT;
+    struct cluster *old = c->cluster;
+    struct conf *old_conf = c->conf;
+    build(c, old, conf, &unused);
+    carry_over(c, old);
+    vec_foreach (&old->nodes, from) { /* silence goes on */
+        struct node *n = cluster_find_node(c->cluster, (*from)->name);
+        if (n && (*from)->silence.in)
+            order_move(&c->cluster->silent, &n->silence, (*from)->silence.key, n->index);
+    }
+    update_node_resume_look(c);
+    cluster_free(old);
+    conf_free(old_conf);
+    str_done(&unused);
+}
+
+static void reply_changes(struct control *c, uint64_t call, const struct str *changes)
+{
+    Pb__ReconfigureReply reply = PB__RECONFIGURE_REPLY__INIT;
+    reply.changes = (char *)str_cstr(changes);
+    if (call)
+        c->env->reply(c->env->ctx, call, &reply.base);
+}
+
+void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, const char *note)
+{
+    struct str changes = STR_INIT;
+    struct cluster *old = c->cluster;
+    struct conf *old_conf = c->conf;
+    conf_diff(old_conf, conf, &changes);
+    str_puts(&changes, note);
+    build(c, old, conf, &changes);
+    made_settle(c, &changes);
+    carry_over(c, old);
+    trigger_reconfigured(c);
+    tell_nodes(c);
+    cluster_free(old);
+    conf_free(old_conf);
+    reply_changes(c, call, &changes);
+    str_done(&changes);
+}
+
+void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *conf,
+                                 const char *note)
+{
+    struct str changes = STR_INIT;
+    struct cluster *old = c->cluster;
+    struct conf *old_conf = c->conf;
+    conf_diff(old_conf, conf, &changes);
+    str_puts(&changes, note);
+    c->preview = true;
+    build(c, old, conf, &changes);
+    made_settle(c, &changes);
+    cluster_free(c->cluster);
+    c->preview = false;
+    c->cluster = old;
+    c->conf = old_conf;
+    priority_forget(c);
+    conf_free(conf);
+    reply_changes(c, call, &changes);
+    str_done(&changes);
+}

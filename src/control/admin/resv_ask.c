@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/admin/resv_ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/resv/resv_pick.h"
+
+#define PAST_SEC 300 /* a begin may be so long ago: commands take time */
+#define TIME_MOST_SEC (CLUSTER_NO_LIMIT_SEC * 100)
+#define NODES_ALL "ALL"
+
+struct ask {
+    struct control *c;
+    const Pb__ResvUpdate *m;
+    const Pb__ResvRecord *set;
+    const struct resv *self;
+    struct resv *r;
+    struct err *err;
+};
+
+static int refuse_request(const struct ask *a, const char *why)
+{
+    return err_set(a->err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), why);
+}
+
+static bool has_word(const char *list, const char *word)
+{
+    return list && node_features_have(list, word, strlen(word));
+}
+
+static void replace(char **text, const char *with)
+{
+    char *copy = with && *with ? mem_strdup(with) : NULL;
+    free(*text);
+    *text = copy;
+}
+
+/* --- lists of users, accounts and groups -------------------------------------------------------
+ */
+
+/* Without the entries of 'take', which may have a '-' before them, and with those of 'add'. */
+static char *edit_list(const char *list, const char *take, const char *add)
+{
+    struct str out = STR_INIT;
+    const char *sources[] = {list ? list : "", add ? add : ""};
+    for (int i = 0; i < 2; i++)
+        for (const char *s = sources[i]; *s;) {
+            size_t len = strcspn(s, ",");
+            bool there = len == 0 || node_features_have(str_cstr(&out), s, len) ||
+                         (take && node_features_have(take, s, len)) ||
+                         (take && *s == '-' && node_features_have(take, s + 1, len - 1));
+            if (!there)
+                str_printf(&out, "%s%.*s", out.len ? "," : "", (int)len, s);
+            s += len + (s[len] == ',');
+        }
+    return str_take(&out);
+}
+
+static char *negated(const char *list)
+{
+    struct str out = STR_INIT;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        if (len)
+            str_printf(&out, "%s%s%.*s", out.len ? "," : "", *s == '-' ? "" : "-", (int)len, s);
+        s += len + (s[len] == ',');
+    }
+    return str_take(&out);
+}
+
+/* Either those who may, or those who may not. */
+static int check_list(const struct ask *a, const char *what, const char *list)
+{
+    size_t denied = 0, allowed = 0;
+    for (const char *s = list ? list : ""; *s;) {
+        size_t len = strcspn(s, ",");
+        denied += *s == '-' && len > 1;
+        allowed += *s != '-' && len > 0;
+        if (len == 1 && *s == '-')
+            return refuse_request(a, what);
+        s += len + (s[len] == ',');
+    }
+    if (denied && allowed)
+        return err_set(a->err, -ERR_RESV_INVALID, "%s: %s=%s allows some and denies others",
+                       err_text(ERR_RESV_INVALID), what, list);
+    return 0;
+}
+
+static int apply_list(const struct ask *a, const char *field, const char *shown, const char *given,
+                      char **list)
+{
+    if (!given)
+        return 0;
+    char *made = NULL;
+    bool take = has_word(a->m->take, field);
+    if (take && !a->self)
+        made = negated(given);
+    else if (take)
+        made = edit_list(*list, given, NULL);
+    else if (has_word(a->m->add, field))
+        made = edit_list(*list, NULL, given);
+    else
+        made = mem_strdup(given);
+    replace(list, made);
+    free(made);
+    return check_list(a, shown, *list);
+}
+
+static int apply_lists(const struct ask *a)
+{
+    int rc = apply_list(a, "users", "Users", a->set->users, &a->r->users);
+    if (rc == 0)
+        rc = apply_list(a, "accounts", "Accounts", a->set->accounts, &a->r->accounts);
+    if (rc == 0)
+        rc = apply_list(a, "groups", "Groups", a->set->groups, &a->r->groups);
+    if (rc != 0)
+        return rc;
+    if (a->r->groups && strchr(a->r->groups, '-') == a->r->groups)
+        return refuse_request(a, "Groups cannot be denied");
+    if (a->r->users && a->r->groups)
+        return refuse_request(a, "Users and Groups exclude each other");
+    if (!a->r->users && !a->r->groups && !a->r->accounts)
+        return refuse_request(a, "it needs Users, Groups or Accounts");
+    return 0;
+}
+
+/* --- flags -------------------------------------------------------------------------------------
+ */
+
+static bool more_than_one(uint32_t flags)
+{
+    return flags & (flags - 1);
+}
+
+static int check_flags(const struct ask *a)
+{
+    const struct resv *r = a->r;
+    uint32_t f = r->flags;
+    if (more_than_one(f & RESV_REPEATS))
+        return refuse_request(a, "it repeats in one way only");
+    if (f & RESV_TIME_FLOAT && f & RESV_REPEATS)
+        return refuse_request(a, "one with TIME_FLOAT does not repeat");
+    if (f & RESV_PART_NODES && (!r->part || !(f & RESV_ALL_NODES)))
+        return refuse_request(a, "PART_NODES needs PartitionName and Nodes=ALL");
+    if (f & (RESV_REPLACE | RESV_REPLACE_DOWN) && (f & RESV_SPEC_NODES || !r->node_count))
+        return refuse_request(a, "REPLACE and REPLACE_DOWN need NodeCnt, and no Nodes");
+    if (f & (RESV_REPLACE | RESV_REPLACE_DOWN) && f & RESV_STATIC)
+        return refuse_request(a, "REPLACE and STATIC_ALLOC exclude each other");
+    if (f & RESV_FIRST_CORES && !r->core_count)
+        return refuse_request(a, "FIRST_CORES needs CoreCnt");
+    if (f & RESV_ANY_NODES && (r->node_count || r->core_count || f & RESV_SPEC_NODES))
+        return refuse_request(a, "ANY_NODES is for licenses alone, without nodes");
+    if (f & RESV_ANY_NODES && !r->licenses)
+        return refuse_request(a, "ANY_NODES needs Licenses");
+    return 0;
+}
+
+static int apply_flags(const struct ask *a)
+{
+    uint32_t flags = 0, now = a->r->flags;
+    int64_t purge = a->r->purge_sec;
+    if (!a->set->flags)
+        return 0;
+    int rc = resv_parse_flags(a->set->flags, &flags, &purge, a->err);
+    bool take = has_word(a->m->take, "flags"), add = has_word(a->m->add, "flags");
+    if (rc == 0 && a->self)
+        rc = resv_check_change(take ? flags : flags & ~now, !take, a->err);
+    if (rc == 0 && !a->self)
+        rc = flags & (RESV_SPEC_NODES | RESV_ALL_NODES)
+                 ? refuse_request(a, "SPEC_NODES and ALL_NODES follow "
+                                     "from Nodes")
+                 : 0;
+    if (rc != 0)
+        return rc;
+    uint32_t gone =
+        a->self && !take && !add ? now & ~flags & ~(RESV_SPEC_NODES | RESV_ALL_NODES) : 0;
+    for (uint32_t bit = 1; gone && bit; bit <<= 1) /* those that can not be taken away stay */
+        if (gone & bit && resv_check_change(bit, false, NULL) != 0)
+            gone &= ~bit;
+    a->r->flags = take ? now & ~flags : (now & ~gone) | flags;
+    a->r->purge_sec = purge;
+    return 0;
+}
+
+/* --- time --------------------------------------------------------------------------------------
+ */
+
+static int64_t whole_minutes(int64_t sec)
+{
+    return sec > TIME_MOST_SEC ? RESV_NEVER : (sec + 59) / 60 * 60;
+}
+
+static int apply_float(const struct ask *a, int64_t now, int64_t duration)
+{
+    struct resv *r = a->r;
+    if (!a->self) {
+        r->float_sec = r->start_at - now;
+        r->float_length_sec = duration;
+    } else if (a->set->has_start_at) {
+        r->float_sec = a->set->start_at - now;
+    }
+    if (a->self && duration)
+        r->float_length_sec = duration;
+    return r->float_sec > 0 ? 0 : refuse_request(a, "TIME_FLOAT needs StartTime=now+...");
+}
+
+static int check_time(const struct ask *a, int64_t now)
+{
+    struct resv *r = a->r;
+    if (r->end_at <= r->start_at)
+        return refuse_request(a, "EndTime is not after StartTime");
+    if (r->flags & RESV_REPEATS && r->end_at - r->start_at > resv_period(r))
+        return refuse_request(a, "it is longer than the time after which it repeats");
+    if (!resv_advance(r, now))
+        return refuse_request(a, "EndTime is in the past");
+    if (!a->self && r->start_at < now - PAST_SEC && !(r->flags & RESV_REPEATS))
+        return refuse_request(a, "StartTime is in the past");
+    return 0;
+}
+
+/* What it is to be long; 0: that is not asked for. */
+static int find_duration(const struct ask *a, int64_t length, int64_t *out)
+{
+    bool add = has_word(a->m->add, "duration"), take = has_word(a->m->take, "duration");
+    if (!a->set->has_duration_sec)
+        return 0;
+    int64_t given = whole_minutes(a->set->duration_sec);
+    if (given <= 0)
+        return refuse_request(a, "Duration");
+    if ((add || take) && !a->self)
+        return refuse_request(a, "Duration+= and Duration-= are for one that is there");
+    if ((add || take) && (length == RESV_NEVER || given == RESV_NEVER))
+        return refuse_request(a, "an unlimited Duration cannot be increased or decreased");
+    if (take && given >= length)
+        return refuse_request(a, "Duration-= takes all of its time");
+    *out = add ? whole_minutes(length + given) : take ? length - given : given;
+    return 0;
+}
+
+static int apply_times(const struct ask *a)
+{
+    const Pb__ResvRecord *s = a->set;
+    struct resv *r = a->r;
+    int64_t now = control_wall(a->c),
+            length = r->end_at == RESV_NEVER ? RESV_NEVER : r->end_at - r->start_at;
+    int64_t duration = 0;
+    if (r->flags & RESV_TIME_FLOAT && r->float_length_sec)
+        length = r->float_length_sec;
+    int wrong = find_duration(a, length, &duration);
+    if (wrong != 0)
+        return wrong;
+    if (!a->self && !s->has_start_at)
+        return refuse_request(a, "it needs StartTime");
+    if (!a->self && !s->has_duration_sec && !s->has_end_at)
+        return refuse_request(a, "it needs EndTime or Duration");
+    if (a->self && s->has_start_at && resv_is_now(a->self, now) && s->start_at != r->start_at)
+        return refuse_request(a, "StartTime of one that is active");
+    if (s->has_start_at && (s->start_at <= 0 || s->start_at > now + TIME_MOST_SEC))
+        return refuse_request(a, "StartTime");
+    if (s->has_end_at && s->end_at > now + TIME_MOST_SEC && s->end_at != RESV_NEVER)
+        return refuse_request(a, "EndTime");
+    if (s->has_start_at)
+        r->start_at = s->start_at;
+    if (s->has_end_at && !s->has_duration_sec)
+        r->end_at = s->end_at;
+    else if (s->has_duration_sec || s->has_start_at)
+        r->end_at = duration ? duration == RESV_NEVER ? RESV_NEVER : r->start_at + duration
+                    : length == RESV_NEVER ? RESV_NEVER
+                                           : r->start_at + length;
+    if (r->flags & RESV_TIME_FLOAT) {
+        int rc = apply_float(a, now, duration);
+        if (rc != 0)
+            return rc;
+    }
+    return check_time(a, now);
+}
+
+/* --- nodes -------------------------------------------------------------------------------------
+ */
+
+static int apply_named(const struct ask *a)
+{
+    struct resv *r = a->r;
+    const struct cluster *c = a->c->cluster;
+    bool all = str_case_eq(a->set->nodes, NODES_ALL);
+    const struct part *p = all && r->part ? cluster_find_part(c, r->part) : NULL;
+    _cleanup_bitset_ struct bitset *set = NULL;
+    if (!*a->set->nodes) { /* others, as many as there were */
+        r->flags &= ~(RESV_SPEC_NODES | RESV_ALL_NODES);
+        if (!a->set->has_node_count)
+            r->node_count = a->self ? (uint32_t)bitset_count(r->nodes) : r->node_count;
+        return 0;
+    }
+    if (all) {
+        set = bitset_new(c->nodes.len);
+        if (p)
+            bitset_copy(set, p->nodes);
+        else
+            bitset_fill(set);
+    } else {
+        int rc = cluster_node_set(c, a->set->nodes, &set, a->err);
+        if (rc != 0)
+            return rc;
+    }
+    if (bitset_empty(set))
+        return refuse_request(a, "no nodes");
+    r->flags |= RESV_SPEC_NODES | (all ? RESV_ALL_NODES : 0);
+    r->flags &= ~(all ? 0u : (uint32_t)RESV_ALL_NODES);
+    if (!a->set->core_count) {
+        vec_clear(&r->cores);
+        replace(&r->core_count, NULL);
+    }
+    resv_set_nodes(c, r, set);
+    r->node_count = (uint32_t)bitset_count(set);
+    return 0;
+}
+
+static int apply_counts(const struct ask *a)
+{
+    struct resv *r = a->r;
+    const Pb__ResvRecord *s = a->set;
+    if (s->has_node_count && !(s->nodes && *s->nodes)) {
+        r->node_count = s->node_count;
+        r->flags &= ~(RESV_SPEC_NODES | RESV_ALL_NODES);
+    }
+    if (!s->core_count)
+        return 0;
+    replace(&r->core_count, s->core_count);
+    if (!resv_parse_cores(s->core_count, r))
+        return err_set(a->err, -ERR_RESV_INVALID, "%s: CoreCnt=%s", err_text(ERR_RESV_INVALID),
+                       s->core_count);
+    if (a->c->conf->select == CONF_SELECT_LINEAR)
+        return refuse_request(a, "CoreCnt with SelectType=select/linear, which gives whole nodes");
+    return 0;
+}
+
+static int apply_licenses(const struct ask *a)
+{
+    const struct cluster *c = a->c->cluster;
+    struct license_needs needs = {0};
+    int rc = license_read(c, a->set->licenses, &needs, a->err);
+    if (rc == 0)
+        rc = license_needs_possible(c, &needs, a->err);
+    license_needs_done(&needs);
+    if (rc == 0)
+        replace(&a->r->licenses, a->set->licenses);
+    return rc;
+}
+
+static int apply_nodes(const struct ask *a)
+{
+    const Pb__ResvRecord *s = a->set;
+    struct resv *r = a->r;
+    if (s->partition) {
+        if (*s->partition && !cluster_find_part(a->c->cluster, s->partition))
+            return err_set(a->err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION),
+                           s->partition);
+        replace(&r->part, s->partition);
+    }
+    if (s->features)
+        replace(&r->features, s->features);
+    int rc = s->licenses ? apply_licenses(a) : 0;
+    if (rc == 0 && s->nodes)
+        rc = apply_named(a);
+    if (rc == 0)
+        rc = apply_counts(a);
+    if (rc != 0)
+        return rc;
+    bool counted = s->features && strchr(s->features, '*');
+    if (!a->self && !s->nodes && !s->has_node_count && !s->core_count && !s->partition &&
+        !counted && !(r->flags & RESV_ANY_NODES))
+        return refuse_request(
+            a, r->licenses ? "of licenses alone, it needs Flags=LICENSE_ONLY"
+                           : "it needs Nodes, NodeCnt, CoreCnt, PartitionName, Licenses, or "
+                             "Features with counts");
+    return 0;
+}
+
+int resv_ask(struct control *c, const Pb__ResvUpdate *m, const struct resv *self, struct resv *r,
+             struct err *err)
+{
+    struct ask a = {c, m, m->set, self, r, err};
+    int rc = apply_flags(&a);
+    if (rc == 0)
+        rc = apply_lists(&a);
+    if (rc == 0)
+        rc = apply_nodes(&a);
+    if (rc == 0)
+        rc = check_flags(&a);
+    if (rc == 0)
+        rc = apply_times(&a);
+    if (rc == 0 && m->set->has_max_start_delay_sec)
+        r->delay_sec = whole_minutes(m->set->max_start_delay_sec);
+    return rc;
+}
+
+char *resv_ask_name(const struct resv *r)
+{
+    const char *list = r->users ? r->users : r->accounts ? r->accounts : r->groups;
+    list += *list == '-';
+    return mem_printf("%.*s_%u", (int)strcspn(list, ","), list, r->number);
+}

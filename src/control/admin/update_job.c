@@ -1,0 +1,717 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scontrol update job, hold, release, requeue. A change goes through the stages of a submission
+ * (submit.c): it is authorised, field by field; the site's plugins may change it; then it is merged
+ * into the job's spec, which is parsed, completed for the job's partitions and checked, and the job
+ * is queued again. Everything asked for in one request is checked before anything is changed.
+ */
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/core/private.h"
+#include "control/core/user_share.h"
+#include "control/submit/access.h"
+#include "control/submit/submit.h"
+#include "sched/why/relax.h"
+
+/* --- authorise, and plugins --------------------------------------------------------------------
+ */
+
+/* What may be changed of a job's spec; the rest is refused. */
+static const struct {
+    const char *field, *shown;
+    bool while_running;
+} fields[] = {
+    {"name", "JobName", true},
+    {"comment", "Comment", true},
+    {"account", "Account", false},
+    {"qos", "QOS", false},
+    {"extra", "Extra", true},
+    {"wckey", "WCKey", true},
+    {"work_dir", "WorkDir", false},
+    {"std_in", "StdIn", false},
+    {"std_out", "StdOut", false},
+    {"std_err", "StdErr", false},
+    {"partition", "Partition", false},
+    {"features", "Features", false},
+    {"prefer", "Prefer", false},
+    {"req_switches", "ReqSwitch", false},
+    {"wait_switch_sec", "Switches", false},
+    {"req_nodes", "ReqNodeList", false},
+    {"exc_nodes", "ExcNodeList", false},
+    {"mail_type", "MailType", true},
+    {"mail_user", "MailUser", true},
+    {"min_nodes", "NumNodes", true}, /* shrink.c */
+    {"max_nodes", "NumNodes", true},
+    {"num_tasks", "NumTasks", false},
+    {"min_cpus", "NumCPUs", false},
+    {"max_cpus", "NumCPUs", false},
+    {"core_spec", "CoreSpec", false},
+    {"thread_spec", "ThreadSpec", false},
+    {"sockets_per_node", "ReqSockets", false},
+    {"cores_per_socket", "ReqCores", false},
+    {"threads_per_core", "ReqThreads", false},
+    {"deadline_at_sec", "Deadline", true},
+    {"admin_comment", "AdminComment", true},
+    {"cpus_per_task", "CPUs/Task", false},
+    {"ntasks_per_node", "TasksPerNode", false},
+    {"min_cpus_per_node", "MinCPUsNode", false},
+    {"mem_per_node_mib", "MinMemoryNode", false},
+    {"mem_per_cpu_mib", "MinMemoryCPU", false},
+    {"tmp_per_node_mib", "MinTmpDiskNode", false},
+    {"contiguous", "Contiguous", false},
+    {"exclusive", "Exclusive", false},
+    {"oversubscribe", "OverSubscribe", false},
+    {"overcommit", "Overcommit", false},
+    {"time_limit_sec", "TimeLimit", true},
+    {"time_min_sec", "TimeMin", false},
+    {"begin_at_sec", "StartTime", false},
+    {"nice", "Nice", true},
+    {"site_factor", "SiteFactor", true},
+    {"requeue", "Requeue", true},
+    {"no_kill", "NoKill", true},
+    {"dependency", "Dependency", false},
+    {"licenses", "Licenses", false},
+    {"gres", "Gres", false},
+    {"reservation", "ReservationName", false},
+};
+
+static int check_field(const struct job *j, const char *field, struct err *err)
+{
+    for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
+        if (strcmp(fields[i].field, field) != 0)
+            continue;
+        if (!fields[i].while_running && j->state != PB__JOB_STATE__PENDING)
+            return control_set_error(err, ERR_NOT_PENDING, fields[i].shown);
+        return 0;
+    }
+    return control_set_error(err, ERR_CANNOT_UPDATE, field);
+}
+
+/* The limit that it states; none: the job's own. */
+static int64_t find_limit_sec(const Pb__JobSpec *set, const struct job *j)
+{
+    if (!set->has_time_limit_sec)
+        return j->limit_sec;
+    return set->time_limit_sec > 0 ? set->time_limit_sec : INT64_MAX; /* 0: unlimited */
+}
+
+/* What of it can be changed of a job in its state. */
+static int check_settable(const struct job *j, const Pb__JobSpec *set, struct err *err)
+{
+    int rc = 0;
+    pb_each_field (set->base.descriptor, field)
+        if (rc == 0 && pb_has(&set->base, field))
+            rc = check_field(j, field->name, err);
+    return rc;
+}
+
+/* What only operators may set. */
+static int check_privileged(const struct caller *who, const Pb__JobSpec *set, struct err *err)
+{
+    const char *what = set->admin_comment                       ? "AdminComment"
+                       : set->has_deadline_at_sec               ? "Deadline"
+                       : set->has_core_spec                     ? "CoreSpec"
+                       : set->has_thread_spec                   ? "ThreadSpec"
+                       : set->has_contiguous && set->contiguous ? "Contiguous"
+                                                                : NULL;
+    return what && !who->is_operator ? control_set_error(err, ERR_ACCESS, what) : 0;
+}
+
+static int authorise_change(const struct caller *who, const struct job *j, const Pb__JobSpec *set,
+                            struct err *err)
+{
+    int rc = job_is_final(j) ? control_set_error(err, ERR_FINISHED, NULL) : 0;
+    if (rc == 0)
+        rc = check_settable(j, set, err);
+    if (rc == 0)
+        rc = check_privileged(who, set, err);
+    if (rc != 0)
+        return rc;
+    unsigned mail;
+    rc = mail_check(set, !set->mail_type || mail_parse(set->mail_type, &mail), err);
+    if (rc != 0)
+        return rc;
+    rc = priority_check(who, set, err);
+    if (rc != 0)
+        return rc;
+    if (set->has_nice && set->nice < 0 && !who->is_operator)
+        return control_set_error(err, ERR_ACCESS, "a negative nice value");
+    if (j->state != PB__JOB_STATE__PENDING && find_limit_sec(set, j) > j->limit_sec &&
+        !who->is_operator)
+        return control_set_error(err, ERR_ACCESS, "raising the time limit of a running job");
+    return 0;
+}
+
+/* The stages up to the plugins: *set is what they make of the change, in the arena. */
+static int prepare_change(struct control *c, const struct caller *who, const struct job *j,
+                          const Pb__JobUpdate *r, Pb__JobSpec **set, struct arena *arena,
+                          struct err *err)
+{
+    *set = NULL;
+    if (!r->set)
+        return 0;
+    *set = arena_alloc(arena, sizeof **set);
+    **set = *r->set;
+    int rc = authorise_change(who, j, *set, err);
+    return rc == 0 ? submit_consult_plugins(c, who, j, NULL, *set, arena, err) : rc;
+}
+
+/* --- its request: parse, complete, check, feasible ---------------------------------------------
+ */
+
+/* What it is to wait for from now on; an empty text: for nothing. */
+static int parse_dependency(struct control *c, const struct caller *who, const struct job *j,
+                            const Pb__JobSpec *set, struct depend **out, struct err *err)
+{
+    int rc = set->dependency ? depend_read(c, who, j, set->dependency, out, err) : 0;
+    if (rc == 0)
+        rc = depend_check_circle(c, j, *out, err);
+    return rc;
+}
+
+/* Those of a job that is to be in no reservation any more. */
+static int check_without_resv(struct job *j, struct err *err)
+{
+    int rc = 0;
+    for (uint32_t i = 0; i < several_count(j) && rc == 0; i++) {
+        several_enter(j, i);
+        rc = access_check_resv(j->part, NULL, err);
+    }
+    several_leave(j);
+    return rc;
+}
+
+/* Those it is to have from now on; none: it keeps what it has. */
+static int authorise_parts(struct control *c, const struct caller *who, struct job *j,
+                           const char *reservation, Pb__JobSpec *set, struct part_list *out,
+                           struct arena *arena, struct err *err)
+{
+    char *asked = set->reservation;
+    if (set->partition && !*set->partition)
+        return err_set(err, -ERR_NO_PARTITION,
+                       "%s: Partition= names none; give those that it may run in",
+                       err_text(ERR_NO_PARTITION));
+    if (set->partition) {
+        set->reservation = asked ? asked : (char *)reservation;
+        int rc = access_find_parts(c, who, NULL, set, false, out, arena, err);
+        set->reservation = asked;
+        return rc;
+    }
+    if (j->part)
+        return asked && !*asked ? check_without_resv(j, err) : 0;
+    return err_set(err, -ERR_NO_PARTITION, "%s: %s no longer exists; set another with Partition=",
+                   err_text(ERR_NO_PARTITION), j->part_name ? j->part_name : "its partition");
+}
+
+struct moved { /* what a job had before it was moved to other partitions */
+    struct part *part;
+    struct several *several;
+    int64_t limit_sec;
+    bool moved;
+};
+
+/* The list is freed. */
+static struct moved move_to_parts(struct job *j, struct part_list *parts)
+{
+    struct moved before = {j->part, j->several, j->limit_sec, parts->len > 0};
+    if (before.moved) {
+        j->several = NULL;
+        several_set(j, parts->data, parts->len);
+    }
+    vec_done(parts);
+    return before;
+}
+
+static void settle_move(struct job *j, struct moved *before, bool done)
+{
+    if (!before->moved)
+        return;
+    struct several *other = before->several;
+    if (!done) {
+        other = j->several;
+        j->part = before->part;
+        j->limit_sec = before->limit_sec;
+    }
+    struct several *kept = done ? j->several : before->several;
+    j->several = other;
+    several_free(j);
+    j->several = kept;
+}
+
+/* Of NumCPUs, which the tasks are the newer word for. */
+static void raise_cpu_count(Pb__JobSpec *spec)
+{
+    uint64_t per_task = spec->has_cpus_per_task && spec->cpus_per_task ? spec->cpus_per_task : 1;
+    uint64_t needed = (spec->has_num_tasks ? spec->num_tasks : 1) * per_task;
+    if (!spec->has_min_cpus || spec->min_cpus >= needed)
+        return;
+    spec->min_cpus = needed < UINT32_MAX ? (uint32_t)needed : UINT32_MAX;
+    if (spec->max_cpus < spec->min_cpus)
+        spec->max_cpus = spec->min_cpus;
+}
+
+/* The fields that are given, and what they put an end to. */
+static void merge_fields(Pb__JobSpec *spec, const Pb__JobSpec *set)
+{
+    pb_each_field (set->base.descriptor, field) {
+        if (!pb_has(&set->base, field))
+            continue;
+        pb_copy_field(&spec->base, &set->base, field);
+        char **text = (char **)((char *)spec + field->offset);
+        if (field->type == PROTOBUF_C_TYPE_STRING && field->label == PROTOBUF_C_LABEL_OPTIONAL &&
+            !**text && !str_eq(field->name, "reservation")) /* cleared when all is checked */
+            *text = NULL;
+    }
+    if (set->has_min_nodes)
+        spec->job_size_str = NULL;
+    if (set->has_min_nodes && !set->has_max_nodes && spec->has_max_nodes &&
+        spec->max_nodes < spec->min_nodes)
+        spec->max_nodes = spec->min_nodes;
+    if (set->has_core_spec)
+        spec->has_thread_spec = false;
+    else if (set->has_thread_spec)
+        spec->has_core_spec = false;
+    if (set->has_num_tasks || set->has_cpus_per_task)
+        raise_cpu_count(spec);
+    if (set->has_oversubscribe && set->oversubscribe)
+        spec->has_exclusive = false;
+    if (set->has_mem_per_node_mib)
+        spec->has_mem_per_cpu_mib = false;
+    else if (set->has_mem_per_cpu_mib)
+        spec->has_mem_per_node_mib = false;
+}
+
+/* Check, and feasible: the job asks for what the changed spec says. */
+static int check_changed(struct control *c, struct job *j, const Pb__JobSpec *set,
+                         const Pb__JobSpec *spec, struct err *err)
+{
+    int rc = 0;
+    if (set->has_time_min_sec || set->has_time_limit_sec)
+        rc = submit_check_time_min(j, spec, find_limit_sec(set, j), err);
+    if (rc == 0 && j->state == PB__JOB_STATE__PENDING && !j->is_unfit)
+        rc = submit_check_possible(c, j, err) ? relax_explain_misfit(c->cluster, j, spec, err) : 0;
+    bool cut = j->state != PB__JOB_STATE__PENDING && j->deadline_at > control_wall(c);
+    if (rc == 0 && set->has_deadline_at_sec && !cut) /* it ends a running job earlier */
+        rc = deadline_check(c, j, err);
+    if (rc == 0 && set->reservation)
+        rc = resv_check_job(c, j, spec, err);
+    return rc;
+}
+
+/* The job is as it was where it could not run with the change. */
+static int change_request(struct control *c, const struct caller *who, struct job *j,
+                          const Pb__JobSpec *set, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct part_list parts = {0};
+    Pb__JobSpec taken = *set;
+    int rc = authorise_parts(c, who, j, spec->reservation, &taken, &parts, &arena, err);
+    if (rc != 0)
+        return rc;
+    const Pb__JobSpec old = *spec;
+    struct depend *depend = NULL;
+    rc = parse_dependency(c, who, j, set, &depend, err);
+    if (rc != 0) {
+        vec_done(&parts);
+        depend_free(depend);
+        return rc;
+    }
+    set = &taken;
+    merge_fields(spec, set);
+    submit_fill_switches(c, spec);
+    several_unqueue(j);
+    struct moved before = move_to_parts(j, &parts);
+    struct parsed_request parsed;
+    rc = request_parse(c->cluster, spec, &parsed, err);
+    if (rc == 0) {
+        job_set_request(c->cluster, j, spec, &parsed, false);
+        rc = check_changed(c, j, set, spec, err);
+    }
+    if (set->reservation && !*set->reservation)
+        spec->reservation = NULL;
+    settle_move(j, &before, rc == 0);
+    if (rc != 0) {
+        job_read_spec(c->cluster, j, &old, NULL);
+        depend_free(depend);
+        return rc;
+    }
+    if (set->dependency) {
+        spec->dependency = depend ? spec->dependency : NULL;
+        depend_begin(c, j, depend);
+    }
+    job_repack(&j->spec, &spec->base);
+    if (!str_eq(old.name, spec->name))
+        depend_renamed(c, j, old.name);
+    return 0;
+}
+
+/* --- hold, priority, times, requeue ------------------------------------------------------------
+ */
+
+static bool read_hold(const Pb__JobUpdate *r, bool *wanted)
+{
+    *wanted = r->has_hold        ? r->hold
+              : r->has_user_hold ? r->user_hold
+                                 : r->has_priority && r->priority == 0;
+    return r->has_hold || r->has_user_hold || (r->has_priority && r->priority == 0);
+}
+
+static int check_hold(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
+                      struct err *err)
+{
+    bool wanted;
+    if (!read_hold(r, &wanted))
+        return 0;
+    if (!wanted && j->admin_hold && !who->is_operator)
+        return control_set_error(err, ERR_ACCESS, "the hold of an administrator");
+    if (!(r->has_requeue && r->requeue) && job_is_final(j))
+        return control_set_error(err, ERR_FINISHED, NULL);
+    return 0;
+}
+
+static void apply_hold(struct control *c, const struct caller *who, struct job *j,
+                       const Pb__JobUpdate *r)
+{
+    bool wanted;
+    if (!read_hold(r, &wanted))
+        return;
+    bool admin = who->is_operator && who->uid != j->uid && !(r->has_user_hold && r->user_hold);
+    bool was_held = j->held || j->admin_hold;
+    if (!wanted)
+        j->held = j->special_exit = false;
+    if (!wanted && who->is_operator) {
+        j->admin_hold = false;
+        j->auto_requeues = 0;
+    }
+    if (wanted && admin)
+        j->admin_hold = true; /* the owner's own hold does not replace it */
+    else if (wanted)
+        j->held = true;
+    if (j->state != PB__JOB_STATE__PENDING && !job_is_final(j)) /* it is when it comes back */
+        j->reason = j->admin_hold ? REASON_JOB_HELD_ADMIN
+                    : j->held     ? REASON_JOB_HELD_USER
+                                  : REASON_NONE;
+    if (was_held && !j->held && !j->admin_hold)
+        priority_released(c, j);
+}
+
+static int check_priority(const struct caller *who, const struct job *j, const Pb__JobUpdate *r,
+                          struct err *err)
+{
+    if (!r->has_priority || r->priority == 0)
+        return 0;
+    if (job_is_final(j))
+        return control_set_error(err, ERR_FINISHED, NULL);
+    if (!who->is_operator && r->priority > j->priority)
+        return control_set_error(err, ERR_ACCESS, "only operators may raise a priority");
+    if (j->held || j->admin_hold)
+        return control_set_error(err, ERR_JOB_HELD, NULL);
+    return 0;
+}
+
+static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
+{
+    j->limit_sec = limit_sec;
+    for (uint32_t i = 0; j->several && i < j->several->count; i++)
+        j->several->of[i].limit_sec = limit_sec;
+    if (j->state == PB__JOB_STATE__PENDING || job_is_final(j))
+        return;
+    control_set_end(c, j);
+    order_move(&c->cluster->ends, &attempt_make(j)->ends, control_wall(c) + control_left_sec(c, j),
+               j->id);
+    c->cluster->pool.freed++; /* starts that were foreseen no longer hold */
+}
+
+/* EndTime, and the deadline of a running job: the time limit that ends it then, in whole minutes.
+ */
+static int64_t find_limit_until(const struct control *c, const struct job *j, int64_t end_at)
+{
+    int64_t used = (control_mono(c) - attempt_of(j)->start_mono_ms) / 1000;
+    int64_t limit = used + (end_at - control_wall(c));
+    return limit < 60 ? 60 : limit - limit % 60 + (limit % 60 ? 60 : 0);
+}
+
+static int check_end(const struct control *c, const struct caller *who, const struct job *j,
+                     const Pb__JobUpdate *r, struct err *err)
+{
+    if (!r->has_end_at)
+        return 0;
+    if (j->state != PB__JOB_STATE__RUNNING)
+        return control_set_error(err, ERR_NOT_RUNNING, "EndTime");
+    if (!who->is_operator && find_limit_until(c, j, r->end_at) > j->limit_sec)
+        return control_set_error(err, ERR_ACCESS, "raising the time limit of a running job");
+    return 0;
+}
+
+static int check_accrue(const struct job *j, const Pb__JobUpdate *r, struct err *err)
+{
+    if (!r->has_reset_accrue || !r->reset_accrue || j->state == PB__JOB_STATE__PENDING)
+        return 0;
+    return control_set_error(err, ERR_NOT_PENDING, "ResetAccrueTime");
+}
+
+static void apply_times(struct control *c, struct job *j, const Pb__JobUpdate *r,
+                        const Pb__JobSpec *set)
+{
+    if (r->has_end_at)
+        set_limit(c, j, find_limit_until(c, j, r->end_at));
+    if (set && set->has_deadline_at_sec && j->deadline_at && j->state == PB__JOB_STATE__RUNNING &&
+        find_limit_until(c, j, j->deadline_at) < j->limit_sec)
+        set_limit(c, j, find_limit_until(c, j, j->deadline_at));
+    if (r->has_reset_accrue && r->reset_accrue && j->rank.accrue_at) {
+        j->rank.accrue_at = control_wall(c);
+        j->rank.accrued_sec = 0;
+    }
+}
+
+static int requeue_job(struct control *c, const struct caller *who, struct job *j,
+                       const Pb__JobUpdate *r, struct err *err)
+{
+    if (!j->batch)
+        return control_set_error(err, ERR_TRANSITION, "only batch jobs can be requeued");
+    if (!j->may_requeue)
+        return control_set_error(err, ERR_NO_REQUEUE,
+                                 "it was submitted with --no-requeue, or JobRequeue=0");
+    if (j->state == PB__JOB_STATE__PENDING)
+        return control_set_error(err, ERR_JOB_PENDING, NULL);
+    if (j->state == PB__JOB_STATE__DEADLINE)
+        return control_set_error(err, ERR_DEADLINE, "it could not end before it");
+    int rc = job_is_final(j) ? submit_check_count(c, array_weight(j) - 1, err) : 0;
+    if (rc != 0)
+        return rc;
+    job_event_requeue_requested(c, j, who->uid);
+    Pb__JobUpdate held = *r;
+    if (j->state == PB__JOB_STATE__SUSPENDED) /* as in Slurm: somebody did not want it to run */
+        held.has_hold = held.hold = true;
+    j->auto_requeues = 0;
+    apply_hold(c, who, j, &held);
+    j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
+    if (!job_is_final(j)) {
+        attempt_make(j)->requeue_after = true;
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, REASON_NONE, "REQUEUE");
+    } else if (attempt_of(j)->completing) {
+        attempt_make(j)->requeue_after = true;
+        j->reason = REASON_CLEANING;
+        job_touch(c->cluster, j);
+        mail_event(c, j, JOB_MAIL_REQUEUE);
+    } else {
+        mail_event(c, j, JOB_MAIL_REQUEUE);
+        finish_requeue(c, j);
+    }
+    return 0;
+}
+
+/* As Slurm does: it clears the nice value that was set before. */
+static void give_priority(struct job *j, const Pb__JobUpdate *r)
+{
+    if (!r->set || !r->set->has_nice)
+        priority_set_nice(j, 0);
+    priority_give(j, r->priority);
+}
+
+/* --- records -----------------------------------------------------------------------------------
+ */
+
+/* What a running job gives back, which is then no matter of its spec: queued again it asks for what
+ * it was submitted with. */
+static int find_dropped(struct control *c, struct job *j, const Pb__JobUpdate *r, Pb__JobSpec *set,
+                        struct bitset **dropped, struct err *err)
+{
+    bool counted = set && set->has_min_nodes && j->state != PB__JOB_STATE__PENDING;
+    if (!counted && !r->keep_nodes)
+        return 0;
+    int rc = shrink_find(c, j, r->keep_nodes, counted ? set->min_nodes : 0, dropped, err);
+    if (counted)
+        set->has_min_nodes = set->has_max_nodes = false;
+    return rc;
+}
+
+/* The record grows by what is set, at most. */
+static int check_growth(struct control *c, const struct caller *who, const struct job *j,
+                        const Pb__JobSpec *set, struct err *err)
+{
+    uint64_t bytes = pb__job_spec__get_packed_size(set);
+    return user_share_check(c, who, j->uid, &(struct holding){.record = bytes, .store = bytes},
+                            err);
+}
+
+static int change_record(struct control *c, const struct caller *who, struct job *j,
+                         const Pb__JobUpdate *r, Pb__JobSpec *set, struct err *err)
+{
+    if (r->step_limit)
+        return step_limit_update(c, j, r->step_limit, err);
+    int32_t nice_before = j->nice;
+    _cleanup_bitset_ struct bitset *dropped = NULL;
+    int rc = find_dropped(c, j, r, set, &dropped, err);
+    if (rc == 0 && set) /* a script may set what the caller may not, but no more than can be set */
+        rc = check_settable(j, set, err);
+    if (rc == 0)
+        rc = check_hold(who, j, r, err);
+    if (rc == 0)
+        rc = check_priority(who, j, r, err);
+    if (rc == 0)
+        rc = check_end(c, who, j, r, err);
+    if (rc == 0)
+        rc = check_accrue(j, r, err);
+    if (rc == 0 && set)
+        rc = check_growth(c, who, j, set, err);
+    if (rc == 0 && set)
+        rc = change_request(c, who, j, set, err);
+    if (rc == 0 && dropped)
+        shrink_job(c, j, dropped);
+    if (rc == 0 && r->has_requeue && r->requeue)
+        return requeue_job(c, who, j, r, err);
+    if (rc == 0 && set && set->has_time_limit_sec)
+        set_limit(c, j, find_limit_sec(set, j));
+    if (rc == 0)
+        apply_times(c, j, r, set);
+    if (rc == 0 && set && set->has_nice)
+        priority_nice(c, j, nice_before);
+    if (rc == 0)
+        apply_hold(c, who, j, r);
+    if (rc == 0 && r->has_priority && r->priority)
+        give_priority(j, r);
+    if (rc == 0)
+        job_touch(c->cluster, j);
+    if (j->state == PB__JOB_STATE__PENDING)
+        submit_enqueue(c, j);
+    control_schedule(c, j);
+    c->plan_wanted = true;
+    return rc;
+}
+
+/* Records of an array are in many states: what does not go with one of them spares that one. */
+static bool is_of_state(int code)
+{
+    return code == -ERR_JOB_DONE || code == -ERR_TRANSITION || code == -ERR_JOB_PENDING ||
+           code == -ERR_CANNOT_UPDATE || code == -ERR_NOT_PENDING || code == -ERR_NOT_RUNNING ||
+           code == -ERR_NOT_SUSPENDED || code == -ERR_FINISHED;
+}
+
+static int set_throttle(struct control *c, struct job *j, const Pb__JobUpdate *r, struct err *err)
+{
+    if (!r->has_array_throttle)
+        return 0;
+    if (!j->array)
+        return control_set_error(err, ERR_CANNOT_UPDATE,
+                                 "ArrayTaskThrottle of a job that is in no array");
+    array_set_throttle(c->cluster, j->array, r->array_throttle);
+    split_show_throttle(c, j->array);
+    return 0;
+}
+
+/* Of the array, and of none of its jobs. */
+static bool is_throttle_only(const Pb__JobUpdate *r)
+{
+    if (r->set)
+        pb_each_field (r->set->base.descriptor, field)
+            if (pb_has(&r->set->base, field))
+                return false;
+    return r->has_array_throttle && !r->has_priority && !r->has_hold && !r->has_user_hold &&
+           !r->has_requeue && !r->keep_nodes && !r->has_end_at && !r->has_reset_accrue;
+}
+
+struct change {       /* of one record */
+    Pb__JobSpec *set; /* as the plugins leave it */
+    int rc;           /* of that */
+    struct err *why;
+};
+
+/* All are authorised, and the plugins consulted, before any is changed. ENV_SUBMIT_LATER or 0. */
+static int prepare_changes(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
+                           const struct split_list *parts, struct change *changes,
+                           struct arena *arena)
+{
+    int later = 0;
+    for (size_t i = 0; i < parts->len; i++) {
+        const struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
+        struct err why = {0};
+        struct change *one = &changes[i];
+        one->rc = prepare_change(c, who, j, r, &one->set, arena, &why);
+        if (one->rc > 0)
+            later = one->rc;
+        if (one->rc < 0) {
+            one->why = arena_alloc(arena, sizeof why);
+            *one->why = why;
+        }
+    }
+    return later;
+}
+
+/* Each record is changed or not; the first thing that went wrong, or 0. ENV_SUBMIT_LATER: none is.
+ */
+static int change_records(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
+                          const struct split_list *parts, struct err *err)
+{
+    int wrong = 0;
+    bool any = false;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct change *changes = arena_alloc(&arena, parts->len * sizeof *changes);
+    int later = prepare_changes(c, who, r, parts, changes, &arena);
+    for (size_t i = 0; i < parts->len; i++) {
+        const struct split_part *part = &parts->data[i];
+        struct job *j = cluster_find_job(c->cluster, part->job_id);
+        struct err why = {0};
+        int rc = later ? later : changes[i].rc;
+        if (rc == 0)
+            rc = change_record(c, who, j, r, changes[i].set, &why);
+        else if (rc < 0)
+            why = *changes[i].why;
+        split_settle(c, part, rc == 0);
+        any = any || rc == 0;
+        if (rc != 0 && (wrong == 0 || (is_of_state(wrong) && !is_of_state(rc)))) {
+            wrong = rc;
+            *err = why;
+        }
+    }
+    return any && is_of_state(wrong) ? 0 : wrong;
+}
+
+/* Elements that get records of their own wait there for all that they waited for before. */
+static int check_array_room(const struct control *c, const struct array *a, struct err *err)
+{
+    size_t more = 0;
+    vec_foreach (&a->groups, id) {
+        const struct job *j = cluster_find_job(c->cluster, *id);
+        more += j->waits.on ? j->waits.on->items.len : 0;
+    }
+    return depend_check_room(c, array_first(a), more, err);
+}
+
+static int change_job(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
+                      struct err *err)
+{
+    struct split_list parts = {0};
+    const struct array *a = array_find(c->cluster, r->job_id);
+    struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->job_id);
+    if (!j)
+        return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    if (!control_owns(who, j))
+        return control_set_error(err, private_denial(c, who, j), NULL);
+    int rc = set_throttle(c, j, r, err);
+    if (rc != 0 || is_throttle_only(r))
+        return rc;
+    if (a && r->array_tasks)
+        rc = check_array_room(c, a, err);
+    if (rc == 0)
+        rc = split_targets(c, r->job_id, r->array_tasks, &parts, err);
+    if (rc == 0)
+        rc = change_records(c, who, r, &parts, err);
+    vec_done(&parts);
+    return rc;
+}
+
+void control_job_update(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobUpdate *r)
+{
+    struct err err = {0};
+    int rc = change_job(c, who, r, &err);
+    if (rc < 0)
+        control_refuse(c, call, &err);
+    else if (rc == 0)
+        control_done(c, call);
+}

@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scontrol update partition. What was changed live is kept beside what slurm.conf said then: after
+ * a restart or a reconfiguration a change stands, unless that field has been edited in the file
+ * since. Then the file is newer, and wins.
+ */
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/pb.h"
+#include "control/submit/submit.h"
+
+#define PARTS_MOST 10000
+
+static const ProtobufCMessageDescriptor *const type = &pb__part_record__descriptor;
+
+/* What a newer version has put into a record goes into the next one too. */
+static void newer_keep(struct part *p, const Pb__PartChange *r)
+{
+    str_clear(&p->newer);
+    if (!r->base.n_unknown_fields && !r->configured->base.n_unknown_fields)
+        return;
+    Pb__PartRecord set = PB__PART_RECORD__INIT, configured = PB__PART_RECORD__INIT;
+    Pb__PartChange m = PB__PART_CHANGE__INIT;
+    m.base = r->base;
+    m.set = &set;
+    m.configured = &configured;
+    configured.base = r->configured->base;
+    set.name = configured.name = r->set->name;
+    pb_pack(&m.base, &p->newer);
+}
+
+/* 'configured' belongs to the change. The fields live in the arena. */
+static void newer_add(const struct part *p, Pb__PartChange *change, Pb__PartRecord *configured,
+                      struct arena *arena)
+{
+    const Pb__PartChange *m =
+        arena_unpack(arena, &pb__part_change__descriptor, p->newer.data, p->newer.len);
+    if (!m)
+        return;
+    change->base = m->base;
+    configured->base = m->configured->base;
+}
+
+static void save(struct control *c, const struct part *p)
+{
+    if (c->preview)
+        return;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str packed = STR_INIT;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, none = PB__PART_RECORD__INIT;
+    Pb__PartChange change = PB__PART_CHANGE__INIT;
+    none.name = (char *)p->conf.name;
+    change.set = &none;
+    if (p->changes.len)
+        change.set = arena_unpack(&arena, type, p->changes.data, p->changes.len);
+    part_describe(p->row, &arena, &row);
+    change.configured = &row;
+    change.has_created = change.created = p->own_name != NULL;
+    newer_add(p, &change, &row, &arena);
+    pb_pack(&change.base, &packed);
+    c->env->put(c->env->ctx, RECORD_PART, 0, p->conf.name, packed.data, packed.len);
+    str_done(&packed);
+    c->cluster->stamp++;
+}
+
+/* Adds fields to what is already changed of it. */
+static int change(struct control *c, struct part *p, const Pb__PartRecord *set, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord none = PB__PART_RECORD__INIT, *all = &none;
+    none.name = (char *)p->conf.name;
+    if (p->changes.len)
+        all = arena_unpack(&arena, type, p->changes.data, p->changes.len);
+    pb_each_field (type, field)
+        if (field->label != PROTOBUF_C_LABEL_REQUIRED && pb_has(&set->base, field))
+            pb_copy_field(&all->base, &set->base, field);
+    return part_change(c->cluster, p, all, err);
+}
+
+void update_part_down(struct control *c, const char *name)
+{
+    struct part *p = cluster_find_part(c->cluster, name);
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    struct err err = {0};
+    set.state = (char *)"DOWN";
+    if (p && change(c, p, &set, &err) == 0)
+        save(c, p);
+}
+
+/* There is one default partition: what was it before is not any more. */
+static void unset_default(struct control *c, const struct part *now)
+{
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    struct err err = {0};
+    set.has_is_default = true;
+    vec_foreach (&c->cluster->parts, at) {
+        if (*at == now || !(*at)->conf.is_default)
+            continue;
+        if (change(c, *at, &set, &err) == 0)
+            save(c, *at);
+    }
+}
+
+static void say_overruled(struct control *c, const char *part, const char *field,
+                          struct str *report)
+{
+    const char *shown;
+    part_may_change(field, &shown);
+    if (!c->preview)
+        control_log(c, LOG_LVL_INFO, "partition %s: %s was edited in slurm.conf, which now holds",
+                    part, shown ? shown : field);
+    if (report)
+        str_printf(report, "PartitionName=%s: %s as in slurm.conf, not as set by scontrol before\n",
+                   part, shown ? shown : field);
+}
+
+/* What of 'r' still stands over the present row; fields edited since are left out. */
+static void restore(struct control *c, struct part *p, const Pb__PartChange *r, struct str *report)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct err err = {0};
+    bool overruled = false;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, set = PB__PART_RECORD__INIT;
+    part_describe(p->row, &arena, &row);
+    set.base = r->set->base;
+    set.name = (char *)p->conf.name;
+    newer_keep(p, r);
+    pb_each_field (type, field) {
+        if (field->label == PROTOBUF_C_LABEL_REQUIRED || !pb_has(&r->set->base, field))
+            continue;
+        if (pb_same_field(&r->configured->base, &row.base, field)) {
+            pb_copy_field(&set.base, &r->set->base, field);
+        } else {
+            overruled = true;
+            say_overruled(c, p->conf.name, field->name, report);
+        }
+    }
+    if (part_change(c->cluster, p, &set, &err) != 0) {
+        control_log(c, LOG_LVL_ERROR,
+                    "partition %s: values that scontrol set are no longer valid: %s", p->conf.name,
+                    err.text);
+        str_clear(&p->changes);
+        overruled = true;
+    }
+    if (overruled && c->started)
+        save(c, p);
+}
+
+/* --- created and removed ------------------------------------------------------------------------
+ */
+
+/* Its line of slurm.conf is as it was when scontrol removed it. */
+static bool line_unchanged(const struct part *p, const Pb__PartChange *r)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord row = PB__PART_RECORD__INIT;
+    part_describe(p->row, &arena, &row);
+    pb_each_field (type, field)
+        if (!pb_same_field(&r->configured->base, &row.base, field))
+            return false;
+    return true;
+}
+
+static void remember_removed(struct control *c, const Pb__PartChange *r)
+{
+    struct str packed = STR_INIT;
+    pb_pack(&r->base, &packed);
+    vec_push(&c->cluster->removed_parts, packed);
+}
+
+/* 'report' NULL: after a restart. */
+static void apply_change(struct control *c, const Pb__PartChange *r, struct str *report)
+{
+    struct part *p = cluster_find_part(c->cluster, r->set->name);
+    bool created = r->has_created && r->created, removed = r->has_removed && r->removed;
+    if (removed && p && line_unchanged(p, r)) {
+        cluster_remove_part(c->cluster, p);
+        remember_removed(c, r);
+    } else if (removed && p) {
+        say_overruled(c, r->set->name, "name", report);
+    } else if (created && !p) {
+        restore(c, cluster_add_part(c->cluster, r->set->name), r, report);
+    } else if (created) {
+        say_overruled(c, r->set->name, "name", report);
+    } else if (p) {
+        restore(c, p, r, report);
+    }
+}
+
+int update_restore_part(struct control *c, const Pb__PartChange *r)
+{
+    apply_change(c, r, NULL);
+    return 0;
+}
+
+static void carry_one(struct control *c, const struct part *from, struct str *report)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (!from->changes.len && !from->own_name)
+        return;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, none = PB__PART_RECORD__INIT;
+    Pb__PartChange r = PB__PART_CHANGE__INIT;
+    part_describe(from->row, &arena, &row);
+    none.name = (char *)from->conf.name;
+    r.configured = &row;
+    r.set = &none;
+    if (from->changes.len)
+        r.set = arena_unpack(&arena, type, from->changes.data, from->changes.len);
+    r.has_created = r.created = from->own_name != NULL;
+    newer_add(from, &r, &row, &arena);
+    apply_change(c, &r, report);
+}
+
+void update_carry_parts(struct control *c, const struct cluster *from, struct str *report)
+{
+    vec_foreach (&from->parts, p)
+        carry_one(c, *p, report);
+    vec_foreach (&from->removed_parts, packed) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        apply_change(c,
+                     arena_unpack(&arena, &pb__part_change__descriptor, packed->data, packed->len),
+                     report);
+    }
+}
+
+/* One of that name was removed before: now there is another. */
+static void forget_removed(struct control *c, const char *name)
+{
+    for (size_t i = c->cluster->removed_parts.len; i-- > 0;) {
+        struct str *packed = &c->cluster->removed_parts.data[i];
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__PartChange *r =
+            arena_unpack(&arena, &pb__part_change__descriptor, packed->data, packed->len);
+        if (!str_eq(r->set->name, name))
+            continue;
+        str_done(packed);
+        vec_remove(&c->cluster->removed_parts, i);
+    }
+}
+
+static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
+{
+    const char *fault = conf_part_name_fault(set->name);
+    if (!fault && str_case_eq(set->name, "DEFAULT"))
+        fault = "a reserved word of slurm.conf";
+    if (fault)
+        return err_set(err, -ERR_PARSE, "PartitionName=%s: %s", set->name, fault);
+    if (cluster_find_part(c->cluster, set->name))
+        return err_set(err, -ERR_PART_EXISTS, "%s: %s", err_text(ERR_PART_EXISTS), set->name);
+    if (c->cluster->parts.len >= PARTS_MOST)
+        return err_set(err, -ERR_LIMIT, "%s: there are %d partitions", err_text(ERR_LIMIT),
+                       PARTS_MOST);
+    struct part *p = cluster_add_part(c->cluster, set->name);
+    int rc = change(c, p, set, err);
+    if (rc != 0)
+        cluster_remove_part(c->cluster, p);
+    else
+        forget_removed(c, set->name);
+    return rc;
+}
+
+static int remove_part(struct control *c, struct part *p, struct err *err)
+{
+    vec_foreach (&c->cluster->jobs, j)
+        if (several_has(*j, p) && (!job_is_final(*j) || attempt_of((*j))->completing))
+            return err_set(err, -ERR_PART_IN_USE, "%s: %s has job %u", err_text(ERR_PART_IN_USE),
+                           p->conf.name, (*j)->id);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str packed = STR_INIT;
+    Pb__PartRecord row = PB__PART_RECORD__INIT, set = PB__PART_RECORD__INIT;
+    Pb__PartChange r = PB__PART_CHANGE__INIT;
+    part_describe(p->row, &arena, &row);
+    set.name = row.name;
+    r.configured = &row;
+    r.set = &set;
+    r.has_removed = r.removed = true;
+    pb_pack(&r.base, &packed);
+    if (p->own_name) {
+        c->env->del(c->env->ctx, RECORD_PART, 0, p->conf.name);
+    } else {
+        c->env->put(c->env->ctx, RECORD_PART, 0, p->conf.name, packed.data, packed.len);
+        remember_removed(c, &r);
+    }
+    str_done(&packed);
+    start_drop_plan(c);
+    plan_notes_clear(&c->plan_notes);
+    cluster_remove_part(c->cluster, p);
+    return 0;
+}
+
+static int check_fields(const Pb__PartUpdate *r, struct err *err)
+{
+    const char *shown;
+    if (r->n_refused_field)
+        return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
+                       r->refused_field[0]);
+    pb_each_field (type, field)
+        if (pb_has(&r->set->base, field) && !part_may_change(field->name, &shown))
+            return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
+                           shown ? shown : field->name);
+    return 0;
+}
+
+/* What it means for the jobs that wait in it. */
+static void settle(struct control *c, struct part *p)
+{
+    if (p->conf.is_default)
+        unset_default(c, p);
+    save(c, p);
+    resv_follow(c);
+    for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (several_has(j, p) && j->state == PB__JOB_STATE__PENDING)
+            submit_enqueue(c, j);
+    }
+}
+
+/* "+lx0,-lx[2-4]": added to the nodes that the partition has, and taken from them. A word without a
+ * sign has that of the word before. */
+static int change_nodes(struct control *c, const struct part *p, Pb__PartRecord *set,
+                        struct arena *arena, struct err *err)
+{
+    _cleanup_bitset_ struct bitset *nodes = bitset_dup(p->nodes);
+    char sign = 0;
+    for (const char *at = set->nodes; *at;) {
+        size_t len = 0, depth = 0;
+        for (; at[len] && (at[len] != ',' || depth); len++)
+            depth += (at[len] == '[') - (at[len] == ']' && depth);
+        bool is_signed = *at == '+' || *at == '-';
+        sign = is_signed ? *at : sign;
+        _cleanup_free_ char *word = mem_strndup(at + is_signed, len - is_signed);
+        _cleanup_bitset_ struct bitset *some = NULL;
+        int rc = cluster_node_set(c->cluster, word, &some, err);
+        if (rc != 0)
+            return rc;
+        bitset_foreach (some, i) {
+            if (sign == '+')
+                bitset_set(nodes, i);
+            else
+                bitset_unset(nodes, i);
+        }
+        at += len + (at[len] == ',');
+    }
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    bitset_foreach (nodes, i)
+        hostlist_push(list, c->cluster->nodes.data[i]->name);
+    hostlist_format(list, &text);
+    set->nodes = arena_strdup(arena, str_cstr(&text));
+    return 0;
+}
+
+void control_part_update(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__PartUpdate *r)
+{
+    struct err err = {0};
+    bool adds = r->has_create && r->create, removes = r->has_remove && r->remove;
+    struct part *p = adds ? NULL : cluster_find_part(c->cluster, r->set->name);
+    int rc = p || adds ? check_fields(r, &err)
+                       : err_set(&err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION),
+                                 r->set->name);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__PartRecord set = *r->set;
+    if (rc == 0 && p && set.nodes && (*set.nodes == '+' || *set.nodes == '-'))
+        rc = change_nodes(c, p, &set, &arena, &err);
+    if (rc == 0)
+        rc = adds      ? create(c, r->set, &err)
+             : removes ? remove_part(c, p, &err)
+                       : change(c, p, &set, &err);
+    if (rc != 0) {
+        control_refuse(c, call, &err);
+        return;
+    }
+    priority_forget(c);
+    if (!removes)
+        settle(c, cluster_find_part(c->cluster, r->set->name));
+    control_log(c, LOG_LVL_INFO, "partition %s %s by uid %u", r->set->name,
+                adds      ? "created"
+                : removes ? "removed"
+                          : "changed",
+                who->uid);
+    c->plan_wanted = true;
+    control_done(c, call);
+}

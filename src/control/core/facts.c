@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/core/facts.h"
+
+#include "base/pb.h"
+
+/* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
+static void format_cpus(const struct job *j, struct str *out)
+{
+    const struct alloc_node *a = attempt_of(j)->alloc.data;
+    for (size_t i = 0, same; i < attempt_of(j)->alloc.len; i += same) {
+        for (same = 1; i + same < attempt_of(j)->alloc.len && a[i + same].cpus == a[i].cpus; same++)
+            ;
+        str_printf(out, "%s%u", i ? "," : "", a[i].cpus);
+        if (same > 1)
+            str_printf(out, "(x%zu)", same);
+    }
+}
+
+static void take_spec(const Pb__JobSpec *spec, Pb__JobFacts *m)
+{
+    m->user_name = spec->user_name;
+    m->group_name = spec->group_name;
+    m->job_name = spec->name;
+    m->account = spec->account;
+    m->qos = spec->qos;
+    m->work_dir = spec->work_dir;
+    m->comment = spec->comment;
+    m->constraints = spec->features;
+    m->reservation = spec->reservation;
+    m->extra = spec->extra;
+    m->licenses = spec->licenses;
+    m->oversubscribe = spec->exclusive ? "NO" : spec->oversubscribe ? "YES" : "OK";
+    m->exclusive = spec->exclusive ? "NODE" : spec->exclusive_user ? "USER" : "NO";
+    m->spank_env = spec->spank_env;
+    m->n_spank_env = spec->n_spank_env;
+}
+
+static void put_array(const struct job *j, Pb__JobFacts *m)
+{
+    const struct idset *all = &j->array->all;
+    SET(m, array_job_id, j->array->id);
+    SET(m, array_task_id, j->task);
+    SET(m, array_count, all->count);
+    SET(m, array_min, idset_first(all));
+    SET(m, array_max, idset_last(all));
+    SET(m, array_step, all->runs.len == 1 ? all->runs.data[0].step : 1); /* when it is regular */
+}
+
+Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena)
+{
+    struct str nodes = STR_INIT, cpus = STR_INIT;
+    Pb__JobFacts *m = arena_alloc(arena, sizeof(*m));
+    const Pb__JobSpec *spec = job_unpack_spec(j, arena);
+    pb__job_facts__init(m);
+    if (spec)
+        take_spec(spec, m);
+    job_format_nodes(c->cluster, j, &nodes);
+    format_cpus(j, &cpus);
+    m->nodes = arena_strdup(arena, str_cstr(&nodes));
+    m->cpus_per_node = arena_strdup(arena, str_cstr(&cpus));
+    SET(m, num_nodes, (uint32_t)attempt_of(j)->alloc.len);
+    SET(m, num_tasks, j->want.tasks);
+    m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    if (attempt_of(j)->start_at)
+        SET(m, start_at, attempt_of(j)->start_at);
+    if (job_is_final(j) && attempt_of(j)->end_at)
+        SET(m, end_at, attempt_of(j)->end_at);
+    else if (attempt_of(j)->start_at && j->limit_sec != INT64_MAX)
+        SET(m, end_at, job_ends_at(j, attempt_of(j)->start_at));
+    if (j->array)
+        put_array(j, m);
+    str_done(&nodes);
+    str_done(&cpus);
+    return m;
+}
+
+Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
+                                    const struct alloc_node *a, struct arena *arena)
+{
+    Pb__NodeAttempt *m = arena_alloc(arena, sizeof(*m));
+    pb__node_attempt__init(m);
+    m->job_id = j->id;
+    m->restarts = j->restarts;
+    m->uid = j->uid;
+    m->gid = j->gid;
+    m->facts = facts_make(c, j, arena);
+    if (a) {
+        SET(m, cpus, a->cpus);
+        m->share = start_pack_share(c, a, arena);
+    }
+    return m;
+}
+
+void facts_put_into_order(Pb__NodeOrder *order)
+{
+    const Pb__NodeAttempt *m = order->attempt;
+    if (order->terminate) {
+        order->terminate->facts = m->facts;
+        order->terminate->has_exit_status = m->has_exit_status;
+        order->terminate->exit_status = m->exit_status;
+        order->terminate->has_derived_status = m->has_derived_status;
+        order->terminate->derived_status = m->derived_status;
+    }
+    if (order->prepare) {
+        order->prepare->facts = m->facts;
+        order->prepare->has_cpus = m->has_cpus;
+        order->prepare->cpus = m->cpus;
+        order->prepare->share = m->share;
+    }
+    if (order->halt) {
+        order->halt->facts = m->facts;
+        order->halt->has_cpus = m->has_cpus;
+        order->halt->cpus = m->cpus;
+    }
+    order->attempt = NULL;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/core/filter.h"
+
+#include <string.h>
+
+#include "base/hostlist.h"
+
+struct bitset *filter_nodes(const struct conf *conf, const char *expr)
+{
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    if (!expr || !*expr)
+        return NULL;
+    struct bitset *set = bitset_new(conf->nodes.len);
+    if (hostlist_parse(expr, &list, NULL) != 0)
+        return set;
+    for (size_t i = 0; i < hostlist_count(list); i++) {
+        char name[HOSTLIST_NAME_MAX + 1];
+        long index = conf_find_node(conf, hostlist_nth(list, i, name));
+        if (index >= 0)
+            bitset_set(set, (size_t)index);
+    }
+    return set;
+}
+
+bool filter_uses(const struct job *j, const struct bitset *nodes)
+{
+    if (!nodes)
+        return true;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (bitset_test(nodes, a->node))
+            return true;
+    return false;
+}
+
+bool filter_has_word(char *const *list, size_t n, const char *word)
+{
+    for (size_t i = 0; i < n; i++)
+        if (word && strcmp(list[i], word) == 0)
+            return true;
+    return n == 0;
+}
+
+void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFilter *f)
+{
+    *filter = (struct filter){.f = f, .nodes = filter_nodes(conf, f->nodes)};
+    for (size_t i = 0; i < f->n_job_id; i++)
+        idmap_set(&filter->ids, f->job_id[i], 0);
+    for (size_t i = 0; i < f->n_uid; i++)
+        idmap_set(&filter->uids, f->uid[i], 0);
+    filter->tasks = mem_new_array(struct idset, f->n_array + 1);
+    for (size_t i = 0; i < f->n_array; i++) /* one that does not parse names nothing */
+        idset_parse(f->array[i]->tasks, ARRAY_SIZE_MAX, &filter->tasks[i], NULL);
+}
+
+void filter_done(struct filter *filter)
+{
+    for (size_t i = 0; i < filter->f->n_array; i++)
+        idset_done(&filter->tasks[i]);
+    free(filter->tasks);
+    idmap_done(&filter->ids);
+    idmap_done(&filter->uids);
+    bitset_free(filter->nodes);
+}
+
+static bool has_number(const struct idmap *numbers, uint32_t number)
+{
+    uint32_t unused;
+    return numbers->count == 0 || idmap_get(numbers, number, &unused);
+}
+
+static bool has_task(const struct idset *tasks, const struct job *j)
+{
+    if (!j->tasks.count)
+        return idset_has(tasks, j->task);
+    bool has = false;
+    if (tasks->count < j->tasks.count) {
+        idset_foreach(tasks, i) if ((has = idset_has(&j->tasks, (uint32_t)i))) break;
+    } else {
+        idset_foreach(&j->tasks, i) if ((has = idset_has(tasks, (uint32_t)i))) break;
+    }
+    return has;
+}
+
+bool filter_names(const Pb__StepId *id, const struct job *j)
+{
+    bool of_array = j->array && j->array->id == id->job_id;
+    struct idset tasks = {0};
+    if (!id->array_tasks)
+        return of_array || j->id == id->job_id;
+    if (!of_array || idset_parse(id->array_tasks, ARRAY_SIZE_MAX, &tasks, NULL) != 0)
+        return false;
+    bool named = has_task(&tasks, j);
+    idset_done(&tasks);
+    return named;
+}
+
+static bool id_matches(const struct filter *filter, const struct job *j)
+{
+    const Pb__JobFilter *f = filter->f;
+    if (!f->n_array && has_number(&filter->ids, j->id))
+        return true;
+    uint32_t unused;
+    if (idmap_get(&filter->ids, j->id, &unused))
+        return true;
+    if (!j->array)
+        return false;
+    if (idmap_get(&filter->ids, j->array->id, &unused))
+        return true;
+    for (size_t i = 0; i < f->n_array; i++)
+        if (f->array[i]->job_id == j->array->id && has_task(&filter->tasks[i], j))
+            return true;
+    return false;
+}
+
+static bool name_matches(const struct job *j, const Pb__JobFilter *f)
+{
+    if (f->n_name == 0)
+        return true;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    return spec && filter_has_word(f->name, f->n_name, spec->name);
+}
+
+bool filter_has_part(char *const *names, size_t count, const struct job *j)
+{
+    for (uint32_t i = 0; j->several && i < j->several->count; i++)
+        if (filter_has_word(names, count, j->several->of[i].part->conf.name))
+            return true;
+    return filter_has_word(names, count, j->part ? j->part->conf.name : j->part_name);
+}
+
+bool filter_matches(const struct filter *filter, const struct job *j)
+{
+    const Pb__JobFilter *f = filter->f;
+    return id_matches(filter, j) && has_number(&filter->uids, j->uid) &&
+           filter_has_part(f->partition, f->n_partition, j) && filter_uses(j, filter->nodes) &&
+           name_matches(j, f);
+}
+
+size_t filter_first_job(const struct cluster *c, uint64_t cursor)
+{
+    return vec_lower(&c->jobs, j, (*j)->id < cursor);
+}

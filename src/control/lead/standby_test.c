@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Controllers in a world of virtual time: pings take a moment, processes die, hang and come back,
+ * and a lock stands for the store. Whatever happens, one leads at most.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "control/lead/standby.h"
+
+#define MOST 3
+#define TICK_MS 10
+#define TIMEOUT_MS 2000
+#define YIELD_MS 200 /* from being asked to letting the lock go */
+
+enum state { DEAD, HANGS, STANDS_BY, LEADS };
+
+struct ctl {
+    enum state state, was; /* was: before it hung */
+    struct standby *logic;
+    int64_t pinged_ms[MOST]; /* -1: none under way */
+    int64_t yield_at_ms;     /* -1: not yielding */
+};
+
+struct world {
+    struct ctl ctl[MOST];
+    size_t count;
+    int64_t now_ms, timeout_ms;
+    long lock; /* who has it; -1 */
+    unsigned asked, taken, refused;
+    bool cut[MOST][MOST]; /* no packets between these */
+    bool no_lock;         /* whoever takes, has it: a store that only fences */
+};
+
+static void begin(struct world *w, size_t i, bool claims)
+{
+    struct standby_options o = {
+        .me = i, .count = w->count, .timeout_ms = w->timeout_ms, .claims = claims};
+    struct ctl *c = &w->ctl[i];
+
+    c->state = STANDS_BY;
+    c->logic = standby_new(&o, w->now_ms);
+    c->yield_at_ms = -1;
+    for (size_t k = 0; k < MOST; k++)
+        c->pinged_ms[k] = -1;
+}
+
+static void end(struct world *w, size_t i)
+{
+    struct ctl *c = &w->ctl[i];
+
+    if (w->lock == (long)i)
+        w->lock = -1;
+    standby_free(take_ptr(c->logic));
+    c->state = DEAD;
+}
+
+static void hang(struct world *w, size_t i)
+{
+    w->ctl[i].was = w->ctl[i].state;
+    w->ctl[i].state = HANGS;
+}
+
+static void lead(struct world *w, size_t i)
+{
+    if (w->lock >= 0 && !w->no_lock) {
+        w->refused++;
+        standby_could_not_take(w->ctl[i].logic, w->now_ms);
+        return;
+    }
+    if (w->lock >= 0) { /* fenced: it becomes a standby */
+        size_t old = (size_t)w->lock;
+        bool hangs = w->ctl[old].state == HANGS;
+        end(w, old);
+        begin(w, old, false);
+        if (hangs)
+            hang(w, old);
+    }
+    w->lock = (long)i;
+    w->taken++;
+    standby_free(take_ptr(w->ctl[i].logic));
+    w->ctl[i].state = LEADS;
+}
+
+static bool is_there(const struct world *w, size_t i)
+{
+    return w->ctl[i].state == STANDS_BY || w->ctl[i].state == LEADS;
+}
+
+static void pings(struct world *w, size_t i)
+{
+    struct ctl *c = &w->ctl[i];
+
+    for (size_t k = 0; k < w->count; k++) {
+        if (c->pinged_ms[k] >= 0) {
+            int64_t age = w->now_ms - c->pinged_ms[k];
+            bool cut = w->cut[i][k], gone = !cut && w->ctl[k].state == DEAD;
+            bool here = !cut && is_there(w, k);
+            if (!here && !gone && age < standby_ping_limit(c->logic))
+                continue;
+            c->pinged_ms[k] = -1;
+            if (here)
+                standby_heard(c->logic, k, w->ctl[k].state == LEADS, w->now_ms);
+            else
+                standby_silent(c->logic, k, gone, w->now_ms);
+        }
+        if (standby_ping(c->logic, k, w->now_ms))
+            c->pinged_ms[k] = w->now_ms;
+    }
+}
+
+static void tick(struct world *w, size_t i)
+{
+    struct ctl *c = &w->ctl[i];
+    size_t peer = 0;
+    int64_t again_ms;
+
+    if (c->state == LEADS && c->yield_at_ms >= 0 && w->now_ms >= c->yield_at_ms) {
+        end(w, i);
+        begin(w, i, false);
+    }
+    if (c->state != STANDS_BY)
+        return;
+    pings(w, i);
+    switch (standby_next(c->logic, w->now_ms, &peer, &again_ms)) {
+    case STANDBY_WAIT:
+        assert_true(again_ms >= 0 && again_ms <= 1000);
+        break;
+    case STANDBY_ASK:
+        assert_true(peer < w->count && peer != i);
+        w->asked++;
+        if (!w->cut[i][peer] && w->ctl[peer].state == LEADS && w->ctl[peer].yield_at_ms < 0)
+            w->ctl[peer].yield_at_ms = w->now_ms + YIELD_MS;
+        break;
+    case STANDBY_TAKE:
+        lead(w, i);
+        break;
+    }
+}
+
+static void check_one(const struct world *w)
+{
+    unsigned leaders = 0;
+
+    for (size_t i = 0; i < w->count; i++)
+        leaders += w->ctl[i].state == LEADS;
+    assert_true(leaders <= 1);
+}
+
+static void pass(struct world *w, int64_t ms)
+{
+    for (int64_t until = w->now_ms + ms; w->now_ms < until; w->now_ms += TICK_MS) {
+        for (size_t i = 0; i < w->count; i++)
+            tick(w, i);
+        check_one(w);
+    }
+}
+
+/* Runs until it leads; returns how long that took, at most 'limit'. */
+static int64_t until_leads(struct world *w, size_t i, int64_t limit_ms)
+{
+    int64_t from = w->now_ms;
+
+    while (w->ctl[i].state != LEADS && w->now_ms - from < limit_ms)
+        pass(w, TICK_MS);
+    return w->now_ms - from;
+}
+
+static void setup(struct world *w, size_t count)
+{
+    *w = (struct world){.count = count, .now_ms = 1000000, .timeout_ms = TIMEOUT_MS, .lock = -1};
+}
+
+static void teardown(struct world *w)
+{
+    for (size_t i = 0; i < w->count; i++)
+        end(w, i);
+}
+
+/* All start: the primary leads at once, and stays. */
+static void start(struct world *w, size_t count)
+{
+    setup(w, count);
+    for (size_t i = 0; i < count; i++)
+        begin(w, i, i == 0);
+    assert_true(until_leads(w, 0, 5000) <= 100);
+    pass(w, 10 * TIMEOUT_MS);
+    assert_int_equal(w->taken, 1);
+    assert_int_equal(w->refused, 0);
+    for (size_t i = 1; i < count; i++)
+        assert_int_equal(standby_leader(w->ctl[i].logic), 0);
+}
+
+static void starts_alone(void **state)
+{
+    struct world w;
+
+    setup(&w, 2);
+    begin(&w, 0, true);
+    assert_true(until_leads(&w, 0, 5000) <= 100); /* the backup's host refuses */
+    end(&w, 0);
+    w.cut[0][1] = true; /* it does not even do that */
+    begin(&w, 0, true);
+    assert_true(until_leads(&w, 0, 5000) <= TIMEOUT_MS);
+    teardown(&w);
+    setup(&w, 2); /* a backup waits for the primary to come */
+    begin(&w, 1, false);
+    int64_t took = until_leads(&w, 1, 5000);
+    assert_true(took >= TIMEOUT_MS && took <= TIMEOUT_MS + 50);
+    teardown(&w);
+}
+
+static void primary_dies(void **state)
+{
+    for (size_t count = 2; count <= MOST; count++) {
+        struct world w;
+        start(&w, count);
+        end(&w, 0);
+        int64_t took = until_leads(&w, 1, 10000);
+        assert_true(took <= TIMEOUT_MS + 50);
+        assert_true(took > TIMEOUT_MS / 2);
+        pass(&w, 10 * TIMEOUT_MS);
+        assert_int_equal(w.taken, 2); /* a second backup follows the first */
+        if (count == 3) {
+            end(&w, 1);
+            assert_true(until_leads(&w, 2, 10000) <= TIMEOUT_MS + 50);
+        }
+        teardown(&w);
+    }
+}
+
+static void primary_returns(void **state)
+{
+    struct world w;
+
+    start(&w, 3);
+    end(&w, 0);
+    until_leads(&w, 1, 10000);
+    pass(&w, TIMEOUT_MS);
+    begin(&w, 0, true);
+    assert_true(until_leads(&w, 0, 10000) <= YIELD_MS + 300);
+    assert_int_equal(w.asked, 1);
+    pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(w.taken, 3);
+    /* One that has lost the lead, or given it away, does not claim it back. */
+    end(&w, 0);
+    until_leads(&w, 1, 10000);
+    begin(&w, 0, false);
+    pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(w.ctl[1].state, LEADS);
+    end(&w, 1);
+    assert_true(until_leads(&w, 0, 10000) <= TIMEOUT_MS + 50);
+    teardown(&w);
+}
+
+/* A leader that hangs has the lock still: it is tried again and again, and not more than that. */
+static void primary_hangs(void **state)
+{
+    struct world w;
+
+    start(&w, 2);
+    pass(&w, TIMEOUT_MS);
+    assert_int_equal(standby_heard_leader(w.ctl[1].logic, w.now_ms), 0);
+    hang(&w, 0);
+    pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(standby_heard_leader(w.ctl[1].logic, w.now_ms), -1);
+    assert_int_equal(w.taken, 1);
+    assert_in_range(w.refused, 10, 40);
+    w.ctl[0].state = LEADS; /* it goes on */
+    pass(&w, TIMEOUT_MS);
+    unsigned before = w.refused;
+    pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(w.refused, before);
+
+    w.no_lock = true;
+    hang(&w, 0);
+    assert_true(until_leads(&w, 1, 10000) <= TIMEOUT_MS + 50);
+    w.ctl[0].state = STANDS_BY; /* what it does when it finds out */
+    pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(w.taken, 2);
+    teardown(&w);
+}
+
+static void by_order(void **state)
+{
+    struct world w;
+
+    start(&w, 3);
+    standby_order(w.ctl[2].logic, true);
+    assert_true(until_leads(&w, 2, 10000) <= YIELD_MS + 300);
+    pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(w.taken, 2);
+    /* A leader that does not answer is not waited for. */
+    end(&w, 2);
+    standby_order(w.ctl[1].logic, true);
+    assert_true(until_leads(&w, 1, 10000) <= 500);
+    teardown(&w);
+    setup(&w, 2);
+    w.timeout_ms = 20000;
+    w.no_lock = true;
+    begin(&w, 0, true);
+    begin(&w, 1, false);
+    until_leads(&w, 0, 1000);
+    pass(&w, 5000);
+    hang(&w, 0);
+    standby_order(w.ctl[1].logic, true);
+    assert_true(until_leads(&w, 1, 30000) <= 3200); /* a ping's turn, and its limit */
+    /* What was known last, that nobody leads, may not be so any more. */
+    teardown(&w);
+    setup(&w, 2);
+    begin(&w, 1, false);
+    pass(&w, 50);
+    begin(&w, 0, true);
+    assert_true(until_leads(&w, 0, 100) < 100);
+    standby_order(w.ctl[1].logic, true);
+    assert_true(until_leads(&w, 1, 10000) <= YIELD_MS + 300);
+    assert_int_equal(w.refused, 0);
+    /* The order is taken back. */
+    teardown(&w);
+    start(&w, 2);
+    hang(&w, 0);
+    standby_order(w.ctl[1].logic, true);
+    pass(&w, TIMEOUT_MS);
+    assert_true(w.refused > 0);
+    standby_order(w.ctl[1].logic, false);
+    w.ctl[0].state = LEADS;
+    pass(&w, 10 * TIMEOUT_MS);
+    assert_int_equal(w.ctl[0].state, LEADS);
+    assert_int_equal(w.ctl[0].yield_at_ms, -1);
+    teardown(&w);
+}
+
+/* Random deaths, hangs and returns, with and without the lock: check_one() at every tick, and after
+ * some quiet one leads. */
+static void random_lives(void **state)
+{
+    for (unsigned seed = 1; seed <= 200; seed++) {
+        struct world w;
+        setup(&w, 2 + seed % 2);
+        w.no_lock = seed % 3 == 0;
+        srand(seed);
+        for (int event = 0; event < 60; event++) {
+            size_t i = (size_t)rand() % w.count, k = (size_t)rand() % w.count;
+            struct ctl *c = &w.ctl[i];
+            switch (rand() % 6) {
+            case 0:
+                end(&w, i);
+                break;
+            case 1:
+                if (is_there(&w, i))
+                    hang(&w, i);
+                break;
+            case 2:
+                w.cut[i][k] = w.cut[k][i] = i != k && rand() % 3 == 0;
+                break;
+            case 3:
+                if (c->state == STANDS_BY)
+                    standby_order(c->logic, rand() % 2);
+                break;
+            default:
+                if (c->state == DEAD)
+                    begin(&w, i, i == 0);
+                else if (c->state == HANGS)
+                    c->state = w.lock == (long)i ? LEADS : STANDS_BY;
+            }
+            pass(&w, rand() % 4000);
+        }
+        memset(w.cut, 0, sizeof(w.cut));
+        for (size_t i = 0; i < w.count; i++) {
+            if (w.ctl[i].state == HANGS)
+                w.ctl[i].state = w.lock == (long)i ? LEADS : STANDS_BY;
+            if (w.ctl[i].state == DEAD)
+                begin(&w, i, i == 0);
+        }
+        pass(&w, 3 * TIMEOUT_MS);
+        assert_true(w.lock >= 0);
+        assert_int_equal(w.ctl[w.lock].state, LEADS);
+        teardown(&w);
+    }
+}
+
+/* A backup that was stopped has heard nobody for long, and that is nobody's fault but its own. */
+static void a_backup_hangs(void **state)
+{
+    for (int64_t ms = TIMEOUT_MS / 2; ms <= 20 * TIMEOUT_MS; ms += TIMEOUT_MS / 3) {
+        struct world w;
+        start(&w, 2);
+        w.no_lock = true;
+        w.now_ms += ms % TICK_MS;
+        hang(&w, 1);
+        pass(&w, ms);
+        w.ctl[1].state = w.ctl[1].was;
+        pass(&w, 10 * TIMEOUT_MS);
+        assert_int_equal(w.taken, 1);
+        assert_int_equal(w.ctl[0].state, LEADS);
+        hang(&w, 1); /* and when the primary has died meanwhile, it takes the lead */
+        pass(&w, ms);
+        end(&w, 0);
+        w.ctl[1].state = w.ctl[1].was;
+        assert_true(until_leads(&w, 1, 10000) <= 2 * TIMEOUT_MS);
+        teardown(&w);
+    }
+}
+
+enum signs { UNREAD, CHANGES, STAYS };
+
+/* After how many ms the lead is taken, at most 20 timeouts; the other controller never answers. */
+static int64_t until_taken(struct standby *s, int64_t from_ms, enum signs signs)
+{
+    for (int64_t ms = 0; ms <= 20 * TIMEOUT_MS; ms += 100) {
+        size_t peer = 0;
+        int64_t again_ms;
+        if (standby_ping(s, 1, from_ms + ms))
+            standby_silent(s, 1, false, from_ms + ms);
+        if (signs != UNREAD && ms % 400 == 0)
+            standby_looked(s, signs == CHANGES, from_ms + ms);
+        if (standby_next(s, from_ms + ms, &peer, &again_ms) == STANDBY_TAKE)
+            return ms;
+    }
+    return INT64_MAX;
+}
+
+/* It reaches the store and not the one that has taken the lead from it. */
+static void the_lead_is_not_taken_back_from_one_at_work(void **state)
+{
+    struct standby_options o = {.count = 2, .timeout_ms = TIMEOUT_MS, .deposed = true};
+    struct standby *s = standby_new(&o, 1000);
+    assert_true(standby_wants_signs(s));
+    assert_true(until_taken(s, 1000, CHANGES) == INT64_MAX);
+    assert_true(until_taken(s, 100000, UNREAD) == INT64_MAX); /* nothing is known */
+    int64_t after_ms = until_taken(s, 200000, STAYS);
+    assert_true(after_ms >= TIMEOUT_MS && after_ms <= TIMEOUT_MS + 500);
+    standby_free(s);
+
+    /* Once it has heard the new leader it is a backup like any other one. */
+    s = standby_new(&o, 1000);
+    standby_heard(s, 1, true, 2000);
+    assert_false(standby_wants_signs(s));
+    after_ms = until_taken(s, 2000, CHANGES);
+    assert_true(after_ms >= TIMEOUT_MS && after_ms <= TIMEOUT_MS + 500);
+    standby_free(s);
+
+    /* An order takes the lead whatever the store shows. */
+    s = standby_new(&o, 1000);
+    standby_order(s, true);
+    assert_true(until_taken(s, 1000, CHANGES) <= 500);
+    standby_free(s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(starts_alone),
+        cmocka_unit_test(primary_dies),
+        cmocka_unit_test(primary_returns),
+        cmocka_unit_test(primary_hangs),
+        cmocka_unit_test(by_order),
+        cmocka_unit_test(random_lives),
+        cmocka_unit_test(a_backup_hangs),
+        cmocka_unit_test(the_lead_is_not_taken_back_from_one_at_work),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

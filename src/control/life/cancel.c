@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* scancel: a job, a step, everything that matches; to end it or to signal it. */
+#include <signal.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/pb.h"
+#include "base/step_id.h"
+#include "control/core/filter.h"
+#include "control/core/private.h"
+#include "control/internal.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+#define UNREACHED_BYTES 1024          /* of one job's nodes, */
+#define UNREACHED_BYTES_ALL (1 << 20) /* and of all in an answer; more are counted */
+
+struct results {
+    VEC(Pb__JobSignalReply__Result) list;
+    struct arena arena;
+    size_t unreached_bytes;
+    uint32_t matched;
+};
+
+/* Whoever signals very many jobs gets an answer all the same. */
+static char *put_missed(struct results *r, struct hostlist *missed)
+{
+    _cleanup_str_ struct str nodes = STR_INIT;
+    hostlist_uniq(missed); /* of several elements of an array */
+    hostlist_format(missed, &nodes);
+    if (nodes.len > UNREACHED_BYTES || r->unreached_bytes + nodes.len > UNREACHED_BYTES_ALL)
+        return arena_printf(&r->arena, "%zu nodes", hostlist_count(missed));
+    r->unreached_bytes += nodes.len;
+    return arena_printf(&r->arena, "%s", str_cstr(&nodes));
+}
+
+/* missed: the nodes that a signal did not reach; NULL: none. */
+static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int code,
+                 struct hostlist *missed)
+{
+    Pb__JobSignalReply__Result m = PB__JOB_SIGNAL_REPLY__RESULT__INIT;
+    m.job_id = job_id;
+    if (step && step->has_step_id)
+        SET(&m, step_id, step->step_id);
+    m.array_tasks = step ? step->array_tasks : NULL;
+    m.code = code;
+    m.text = code ? (char *)err_text(code) : NULL;
+    if (missed && hostlist_count(missed))
+        m.unreached = put_missed(r, missed);
+    vec_push(&r->list, m);
+}
+
+/* False: the node is away. Nobody keeps a signal for it: whoever sent it is told, by 'missed'. */
+static bool send_signal(struct control *c, struct job *j, const struct alloc_node *a,
+                        const Pb__JobSignal *r, const Pb__StepId *step, uint64_t nonce,
+                        struct hostlist *missed)
+{
+    const struct node *n = c->cluster->nodes.data[a->node];
+    Pb__SignalJob s = PB__SIGNAL_JOB__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    s.job_id = j->id;
+    s.restarts = j->restarts;
+    if (step && step->has_step_id)
+        SET(&s, step_id, step->step_id);
+    s.signal = r->signal;
+    s.has_batch_only = s.has_full = true;
+    s.batch_only = r->has_batch_only && r->batch_only;
+    s.full = r->has_full && r->full && (!j->batch || a == job_host(j));
+    s.nonce = nonce ? nonce : c->epoch << 40 | ++c->nonce;
+    order.signal = &s;
+    if (n->connected)
+        node_send_orders(c, n, &order);
+    else if (missed)
+        hostlist_push(missed, n->name);
+    return n->connected;
+}
+
+static void end_step(struct control *c, struct job *j, const struct alloc_node *a, uint32_t step_id,
+                     const char *why)
+{
+    Pb__Terminate t = PB__TERMINATE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    t.job_id = j->id;
+    t.restarts = j->restarts;
+    t.uid = j->uid;
+    t.gid = j->gid;
+    SET(&t, grace_sec, (uint32_t)c->conf->kill_wait_sec);
+    SET(&t, step_id, step_id);
+    t.why = (char *)why;
+    order.terminate = &t;
+    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+static const char *step_end_reason(const struct step *s)
+{
+    return s->timed_out ? "TIME LIMIT" : "CANCELLED";
+}
+
+/* The order may meet a step that is only being launched, so it is said until its nodes say that it
+ * has ended. */
+void cancel_repeat_steps(struct control *c, struct job *j)
+{
+    vec_foreach (&attempt_of(j)->steps, s) {
+        for (size_t i = 0; i < s->nodes.len && s->ending; i++)
+            if (!s->nodes.data[i].ended)
+                end_step(c, j, &attempt_of(j)->alloc.data[s->nodes.data[i].at], s->id,
+                         step_end_reason(s));
+        if (s->ending)
+            attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+    }
+    if (attempt_of(j)->script_ending) {
+        end_step(c, j, job_host(j), STEP_ID_BATCH, "CANCELLED");
+        attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+    }
+}
+
+static void repeat_soon(struct control *c, struct job *j)
+{
+    int64_t again = control_mono(c) + CONTROL_REPEAT_STEP_MS;
+    if (!attempt_of(j)->repeat_mono_ms || again < attempt_of(j)->repeat_mono_ms)
+        attempt_make(j)->repeat_mono_ms = again;
+    control_schedule(c, j);
+}
+
+bool cancel_is_pending(const struct job *j)
+{
+    if (attempt_of(j)->script_ending)
+        return true;
+    vec_foreach (&attempt_of(j)->steps, s)
+        if (s->ending)
+            return true;
+    return false;
+}
+
+void cancel_restored(struct control *c, struct job *j)
+{
+    if (cancel_is_pending(j))
+        repeat_soon(c, j);
+}
+
+void cancel_step(struct control *c, struct job *j, struct step *s)
+{
+    vec_foreach (&s->nodes, n)
+        if (!n->ended)
+            end_step(c, j, &attempt_of(j)->alloc.data[n->at], s->id, step_end_reason(s));
+    if (!s->ending)
+        job_touch(c->cluster, j);
+    s->ending = true;
+    repeat_soon(c, j);
+}
+
+/* Its node may be away, or be launching it: said until it has ended, as with steps. */
+static void cancel_script(struct control *c, struct job *j)
+{
+    end_step(c, j, job_host(j), STEP_ID_BATCH, "CANCELLED");
+    if (!attempt_of(j)->script_ending)
+        job_touch(c->cluster, j);
+    attempt_make(j)->script_ending = true;
+    repeat_soon(c, j);
+}
+
+/* A step that the request names, or the batch script. */
+static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
+                      const Pb__StepId *id, struct hostlist *missed)
+{
+    if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
+        return ERR_JOB_PENDING;
+    if (job_is_final(j))
+        return ERR_JOB_DONE;
+    bool ends = !r->has_signal || r->signal == SIGKILL;
+    if (j->state == PB__JOB_STATE__SUSPENDED && !ends)
+        return ERR_TRANSITION;
+    if (id->step_id == STEP_ID_BATCH) {
+        if (!j->batch)
+            return ERR_NO_STEP;
+        if (!ends)
+            return send_signal(c, j, job_host(j), r, id, 0, missed) ? 0 : ERR_NODES_DOWN;
+        cancel_script(c, j);
+        return 0;
+    }
+    struct step *s = step_find(j, id->step_id);
+    if (!s)
+        return ERR_NO_STEP;
+    if (ends) {
+        cancel_step(c, j, s);
+        return 0;
+    }
+    bool sent = false;
+    vec_foreach (&s->nodes, n)
+        if (!n->ended) /* the others have nothing of it */
+            sent = send_signal(c, j, &attempt_of(j)->alloc.data[n->at], r, id, 0, missed) || sent;
+    return sent ? 0 : ERR_NODES_DOWN;
+}
+
+/* To the nodes where something of it may run; for the script, to its node alone: the others would
+ * keep it until theirs begins. */
+static int signal_job(struct control *c, struct job *j, const Pb__JobSignal *r,
+                      struct hostlist *missed)
+{
+    bool script_only = j->batch && OR(r, batch_only, false) && !OR(r, full, false);
+    bool meant = false, sent = false;
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        if (a->released || (!a->touched && j->batch) || (script_only && a != job_host(j)))
+            continue;
+        meant = true;
+        sent = send_signal(c, j, a, r, NULL, 0, missed) || sent;
+    }
+    return meant && !sent ? ERR_NODES_DOWN : 0;
+}
+
+/* Whether it ends the job, and is no mere signal to what runs of it. */
+static bool ends_job(const Pb__JobSignal *r)
+{
+    bool script_only = OR(r, batch_only, false) || OR(r, full, false);
+    return !r->has_signal || (r->signal == SIGKILL && !script_only);
+}
+
+static int touch_job(struct control *c, const struct caller *who, struct job *j,
+                     const Pb__JobSignal *r, struct hostlist *missed)
+{
+    if (job_is_final(j)) {
+        if (attempt_of(j)->requeue_after &&
+            ends_job(r)) { /* on its way back to the queue: it stays away */
+            attempt_make(j)->requeue_after = false;
+            attempt_make(j)->cancelled_by = who->uid;
+            job_touch(c->cluster, j);
+            finish_answer_waiters(c, j);
+            return 0;
+        }
+        return ERR_JOB_DONE;
+    }
+    if (ends_job(r)) {
+        attempt_make(j)->cancelled_by = who->uid;
+        attempt_make(j)->requeue_after = false;
+        bool ran = j->state != PB__JOB_STATE__PENDING;
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, ran ? SIGTERM : 0, REASON_NONE, "CANCELLED");
+        return 0;
+    }
+    if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
+        return ERR_JOB_PENDING;
+    if (j->state == PB__JOB_STATE__SUSPENDED) /* SIGCONT would end what was ordered */
+        return ERR_TRANSITION;
+    int code = signal_job(c, j, r, missed);
+    bool stopped = r->signal == SIGSTOP || (attempt_of(j)->stopped && r->signal != SIGCONT);
+    if (code == 0 && stopped != attempt_of(j)->stopped) {
+        attempt_make(j)->stopped = stopped;
+        job_touch(c->cluster, j);
+    }
+    return code;
+}
+
+void cancel_notify(struct control *c, struct job *j, int signo)
+{
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    SET(&r, signal, signo);
+    (void)signal_job(c, j, &r, NULL);
+}
+
+/* A node that does not answer now may be told later: the number of the signal stays the same, so
+ * that nobody gets it twice. */
+void cancel_warn(struct control *c, struct job *j)
+{
+    uint64_t nonce = UINT64_C(1) << 63 | (uint64_t)j->id << 24 | j->restarts;
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    bool all = true;
+    SET(&r, signal, (int32_t)j->warn_signal);
+    SET(&r, batch_only, j->warn_batch);
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        if (a->released || (j->batch && !a->touched))
+            continue;
+        if (!c->cluster->nodes.data[a->node]->connected)
+            all = false;
+        else if (!j->warn_batch || a == job_host(j))
+            send_signal(c, j, a, &r, NULL, nonce, NULL);
+    }
+    attempt_make(j)->warned = all;
+    attempt_make(j)->warn_mono_ms = all ? 0 : control_mono(c) + CONTROL_REPEAT_MS;
+    job_touch(c->cluster, j);
+}
+
+static bool state_matches(const struct job *j, const Pb__JobFilter *f)
+{
+    bool ok = f->n_state == 0 || (f->has_completing && f->completing && attempt_of(j)->completing);
+    for (size_t i = 0; i < f->n_state; i++)
+        ok = ok || f->state[i] == j->state;
+    return ok;
+}
+
+static void touch_matching(struct control *c, const struct caller *who, const Pb__JobSignal *r,
+                           struct results *out)
+{
+    struct filter filter;
+    struct split_list parts = {0};
+    filter_init(&filter, c->conf, r->filter);
+    for (size_t i = 0; i < r->filter->n_array; i++) {
+        const struct array *a = array_find(c->cluster, r->filter->array[i]->job_id);
+        if (!a || !control_owns(who, array_first(a)))
+            continue;
+        split_targets(c, r->filter->array[i]->job_id, r->filter->array[i]->tasks, &parts, NULL);
+    }
+    for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        bool over = job_is_final(j) && !(attempt_of(j)->requeue_after && ends_job(r));
+        if (over || !control_owns(who, j) || !state_matches(j, r->filter) ||
+            !filter_matches(&filter, j))
+            continue;
+        out->matched++;
+        _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
+        int code = touch_job(c, who, j, r, missed);
+        note(out, j->id, NULL, code, missed);
+        for (size_t k = 0; k < parts.len && code == 0; k++)
+            if (parts.data[k].job_id == j->id)
+                split_settle(c, &parts.data[k], true), parts.data[k].from = 0;
+    }
+    vec_foreach (&parts, part) /* made for nothing */
+        split_settle(c, part, false);
+    vec_done(&parts);
+    filter_done(&filter);
+}
+
+static int refuse(struct control *c, const struct caller *who, const struct job *j)
+{
+    control_log_limited(c, who->uid, LOG_LVL_INFO,
+                        "refused: uid %u may not end or signal job %u of uid %u", who->uid, j->id,
+                        j->uid);
+    return private_shows_job(c, who, j) ? ERR_ACCESS : ERR_NO_JOB;
+}
+
+/* Elements that are cancelled by name before they start leave no record while others of the array
+ * wait: the list of those that wait is enough, as in Slurm. */
+static void drop_record(struct control *c, struct job *j)
+{
+    bool ran = j->past || attempt_of(j)->alloc.len || j->restarts;
+    if (ran || j->state != PB__JOB_STATE__CANCELLED || !j->array || !j->array->pending)
+        return;
+    attempt_make(j)->purge_mono_ms = control_mono(c);
+    control_schedule(c, j);
+}
+
+/* What a target means: a job, or elements of an array. It is done when any of them could be. */
+static int touch_parts(struct control *c, const struct caller *who, const Pb__JobSignal *r,
+                       const Pb__StepId *id, const struct split_list *parts,
+                       struct hostlist *missed)
+{
+    int first = 0;
+    bool any = false;
+    vec_foreach (parts, part) {
+        struct job *j = cluster_find_job(c->cluster, part->job_id);
+        int code =
+            id->has_step_id ? touch_step(c, j, r, id, missed) : touch_job(c, who, j, r, missed);
+        split_settle(c, part, code == 0);
+        if (code == 0 && id->array_tasks && !id->has_step_id)
+            drop_record(c, j);
+        any = any || code == 0;
+        first = first ? first : code;
+    }
+    return any ? 0 : first;
+}
+
+static void touch_target(struct control *c, const struct caller *who, const Pb__JobSignal *r,
+                         const Pb__StepId *id, struct results *out)
+{
+    struct split_list parts = {0};
+    _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
+    bool whole = !id->has_step_id && (!r->has_signal || r->signal == SIGKILL);
+    const struct array *a = array_find(c->cluster, id->job_id);
+    const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, id->job_id);
+    bool own = j && control_owns(who, j);
+    bool found = j && (!own || split_targets(c, id->job_id, id->array_tasks, &parts, NULL) == 0);
+    int code = ERR_NO_JOB;
+    if (found && !own)
+        code = refuse(c, who, j);
+    else if (found)
+        code = touch_parts(c, who, r, id, &parts, missed);
+    else if (whole && !id->array_tasks)
+        code = aside_cancel(c, who, id->job_id);
+    vec_done(&parts);
+    out->matched += code != ERR_NO_JOB && (found || code == 0);
+    note(out, id->job_id, id, code, missed);
+}
+
+void control_job_signal(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobSignal *r)
+{
+    struct results out = {0};
+    arena_init(&out.arena, 0);
+    for (size_t i = 0; i < r->n_target; i++)
+        touch_target(c, who, r, r->target[i], &out);
+    if (r->filter)
+        touch_matching(c, who, r, &out);
+    Pb__JobSignalReply reply = PB__JOB_SIGNAL_REPLY__INIT;
+    Pb__JobSignalReply__Result **list =
+        mem_new_array(Pb__JobSignalReply__Result *, out.list.len + 1);
+    for (size_t i = 0; i < out.list.len; i++)
+        list[i] = &out.list.data[i];
+    reply.results = list;
+    reply.n_results = out.list.len;
+    SET(&reply, matched, out.matched);
+    c->env->reply(c->env->ctx, call, &reply.base);
+    free(list);
+    vec_done(&out.list);
+    arena_done(&out.arena);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs that wait for others (--dependency): what is asked for, and what it has come to.
+ * depend_tell.c has how they hear of it.
+ */
+#include <string.h>
+
+#include "control/core/private.h"
+#include "control/submit/submit.h"
+
+#define ITEMS_MOST 1000 /* that a job may name */
+#define CORR_MOST 16    /* of them job arrays whose elements are waited for one by one */
+#define USER_SHARE 20   /* items of a user's jobs, in jobs that there may be (MaxJobCount), */
+#define USER_MOST 1000000
+#define ALL_SHARES 4 /* of all users, in such shares */
+#define APART                                                                                      \
+    50 /* records of several elements of an array, that failed elements make one more of */
+#define DEPTH 1000 /* of a search for circles, in jobs, when DependencyParameters says nothing */
+#define SEARCH_MOST 20000 /* items that a search looks at */
+
+static int refuse_item(struct err *err, const char *what, uint32_t job_id)
+{
+    return err_set(err, -ERR_DEPENDENCY, "%s: job %u %s", err_text(ERR_DEPENDENCY), job_id, what);
+}
+
+/* --- what is asked for -------------------------------------------------------------------------
+ */
+
+static int check_item(const struct control *c, const struct caller *who, const struct job *j,
+                      const struct depend *d, struct depend_item *item, struct err *err)
+{
+    const struct array *a = array_find(c->cluster, item->job_id);
+    const struct job *on = a ? array_first(a) : cluster_find_job(c->cluster, item->job_id);
+    if (item->kind == DEPEND_SINGLETON)
+        return 0;
+    if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
+        return refuse_item(err, "does not exist or has been purged", item->job_id);
+    if (on == j || (a && a == j->array))
+        return refuse_item(err, "cannot wait for itself", item->job_id);
+    if (item->element != DEPEND_WHOLE && !a)
+        return refuse_item(err, "is not a job array", item->job_id);
+    if (item->element != DEPEND_WHOLE && !idset_has(&a->all, item->element))
+        return refuse_item(err, "has no such element", item->job_id);
+    item->of_array = a != NULL;
+    if (a && j->array && item->kind == DEPEND_AFTERCORR && item->element == DEPEND_WHOLE)
+        depend_set_corr(item);
+    if (a && item->kind == DEPEND_EXPAND)
+        return refuse_item(err, "is a job array, which cannot be expanded", item->job_id);
+    if (item->kind != DEPEND_EXPAND)
+        return 0;
+    if (d->items.len > 1)
+        return refuse_item(err, "is to be expanded: expand must be the only dependency",
+                           item->job_id);
+    if (on->uid != j->uid || on->part != j->part)
+        return refuse_item(err, "is to be expanded, and is of another user or partition",
+                           item->job_id);
+    return 0;
+}
+
+static int check_corr(const struct depend *d, struct err *err)
+{
+    size_t count = 0;
+    vec_foreach (&d->items, item)
+        count += item->corr;
+    return count <= CORR_MOST
+               ? 0
+               : err_set(err, -ERR_DEPENDENCY,
+                         "%s: aftercorr names %zu job arrays, and %d is the most: wait for others "
+                         "of them as a whole, with afterok",
+                         err_text(ERR_DEPENDENCY), count, CORR_MOST);
+}
+
+int depend_check_room(const struct control *c, const struct job *j, size_t more, struct err *err)
+{
+    uint64_t most = (uint64_t)c->conf->max_job_count * USER_SHARE;
+    uint64_t own = depend_count_of_user(c->cluster, j->uid), all = c->cluster->waiting.items;
+    most = most < USER_MOST ? most : USER_MOST;
+    bool room = all + more <= most * ALL_SHARES;
+    if (!more || (own + more <= most && room))
+        return 0;
+    return err_set(err, -ERR_DEPENDENCY,
+                   "%s: it names %zu jobs; %s name %llu already, of %llu that they may: submit it "
+                   "when some of them have started, or name fewer jobs",
+                   err_text(ERR_DEPENDENCY), more, room ? "your jobs" : "the jobs of all users",
+                   (unsigned long long)(room ? own : all),
+                   (unsigned long long)(room ? most : most * ALL_SHARES));
+}
+
+int depend_read(struct control *c, const struct caller *who, const struct job *j, const char *text,
+                struct depend **out, struct err *err)
+{
+    struct depend *d = mem_new(struct depend);
+    int rc = depend_parse(text, ITEMS_MOST, d, err);
+    size_t had = j->waits.on ? j->waits.on->items.len : 0;
+    if (rc == 0 && d->items.len > had)
+        rc = depend_check_room(c, j, d->items.len - had, err);
+    for (size_t i = 0; rc == 0 && i < d->items.len; i++)
+        rc = check_item(c, who, j, d, &d->items.data[i], err);
+    rc = rc == 0 ? check_corr(d, err) : rc;
+    if (rc != 0 || !d->items.len)
+        depend_free(take_ptr(d));
+    if (rc == 0)
+        *out = d;
+    return rc;
+}
+
+static size_t search_depth(const struct control *c)
+{
+    _cleanup_free_ char *text = conf_list_value(c->conf->dependency_parameters, "max_depend_depth");
+    long long depth;
+    int64_t other = c->conf->sched.max_depend_depth;
+    if (text && str_parse_i64(text, 0, 1000000, &depth) == 0)
+        return (size_t)depth;
+    return other ? (size_t)other : DEPTH;
+}
+
+/* A search for a circle; what it has found is looked at once. */
+struct search {
+    VEC(uint32_t) todo; /* records */
+    struct idmap seen, arrays;
+    size_t most, looks;
+};
+
+static void find_record(struct search *s, const struct job *j)
+{
+    uint32_t unused;
+    if (!j || s->todo.len > s->most || idmap_get(&s->seen, j->id, &unused))
+        return;
+    idmap_set(&s->seen, j->id, 0);
+    vec_push(&s->todo, j->id);
+}
+
+/* Of an array all records, or the one of the element. */
+static void find_records(struct search *s, const struct control *c, const struct depend_item *item)
+{
+    const struct array *a = array_find(c->cluster, item->job_id);
+    uint32_t unused;
+    if (!a) {
+        find_record(s, cluster_find_job(c->cluster, item->job_id));
+    } else if (item->element != DEPEND_WHOLE) {
+        find_record(s, array_element(c->cluster, a, item->element));
+    } else if (!idmap_get(&s->arrays, a->id, &unused)) {
+        idmap_set(&s->arrays, a->id, 0);
+        for (const struct job *j = array_first(a); j && s->todo.len <= s->most; j = array_after(j))
+            find_record(s, j);
+    }
+}
+
+/* Whether the item names the job, or an array or an element that it has a part in. */
+static bool names(const struct depend_item *item, const struct job *j)
+{
+    bool of_array = j->array && j->array->id == item->job_id;
+    if (item->element == DEPEND_WHOLE)
+        return of_array || item->job_id == j->id;
+    return of_array && array_record_has(j, item->element);
+}
+
+int depend_check_circle(const struct control *c, const struct job *j, const struct depend *d,
+                        struct err *err)
+{
+    struct search s = {.most = search_depth(c)};
+    int rc = 0;
+    for (size_t at = 0; d && rc == 0; at++) {
+        vec_foreach (&d->items, item) {
+            if (s.looks++ >= SEARCH_MOST)
+                s.most = 0;
+            if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
+                continue;
+            if (names(item, j))
+                rc = refuse_item(err, "would wait for itself", j->id);
+            find_records(&s, c, item);
+        }
+        do { /* the next one that waits for something */
+            const struct job *next = at < s.todo.len && at < s.most
+                                         ? cluster_find_job(c->cluster, s.todo.data[at])
+                                         : NULL;
+            d = next ? next->waits.on : NULL;
+        } while (!d && at < s.todo.len && at < s.most && ++at);
+    }
+    vec_done(&s.todo);
+    idmap_done(&s.seen);
+    idmap_done(&s.arrays);
+    return rc;
+}
+
+/* --- what became of it -------------------------------------------------------------------------
+ */
+
+/* What was found of job arrays as a whole: many items may name one of many records. */
+struct finds {
+    struct idmap at;
+    VEC(struct depend_outcome) of;
+};
+
+static bool find(const struct control *c, const struct depend_item *item, struct finds *before,
+                 struct depend_outcome *out)
+{
+    uint32_t at;
+    bool whole = item->of_array && item->element == DEPEND_WHOLE;
+    if (whole && idmap_get(&before->at, item->job_id, &at)) {
+        *out = before->of.data[at];
+        return true;
+    }
+    bool known = depend_find_item(c->cluster, item, out);
+    if (whole && known) {
+        idmap_set(&before->at, item->job_id, (uint32_t)before->of.len);
+        vec_push(&before->of, *out);
+    }
+    return known;
+}
+
+/* Looks at the jobs it names as they are now. */
+static bool look(struct control *c, struct job *j)
+{
+    bool changed = false;
+    struct depend *d = j->waits.on;
+    struct finds before = {0};
+    vec_foreach (&d->items, item) {
+        struct depend_outcome o;
+        uint8_t was = item->state;
+        const struct array *a = array_find(c->cluster, item->job_id);
+        item->of_array = item->of_array || a;
+        if (depend_is_parted(item)) {
+            if (a || !aside_holds(c, item->job_id))
+                depend_corr_look(j, item, a);
+        } else if (find(c, item, &before, &o)) {
+            depend_apply(d, item, &o);
+        } else if (item->kind != DEPEND_SINGLETON && !aside_holds(c, item->job_id)) {
+            depend_apply_unknown(d, item);
+        }
+        changed = changed || item->state != was;
+    }
+    idmap_done(&before.at);
+    vec_done(&before.of);
+    depend_count(d);
+    depend_corr_fit(c->cluster, j);
+    depend_reindex(c->cluster, j);
+    c->cluster->waiting.looks += d->items.len;
+    j->waits.stale = true;
+    return changed;
+}
+
+void depend_begin(struct control *c, struct job *j, struct depend *d)
+{
+    depend_set(c->cluster, j, d);
+    if (d)
+        look(c, j);
+    job_touch(c->cluster, j);
+}
+
+void depend_show(struct control *c, struct job *j)
+{
+    struct str text = STR_INIT;
+    depend_format(j->waits.on, control_wall(c), j->waits.alone, &text);
+    c->cluster->waiting.looks += j->waits.on->items.len;
+    char *shown = text.len ? str_take(&text) : NULL;
+    str_done(&text);
+    if (!str_eq(shown, j->waits.shown))
+        job_touch(c->cluster, j);
+    free(j->waits.shown);
+    j->waits.shown = shown;
+    j->waits.stale = false;
+}
+
+bool depend_is_short(const struct depend *d)
+{
+    return d->items.len <= DEPEND_SHORT;
+}
+
+static bool is_alone(const struct control *c, struct job *j)
+{
+    return !depend_is_singleton(j->waits.on) || depend_first_like(c->cluster, j) == j;
+}
+
+enum reason depend_reason(struct control *c, struct job *j)
+{
+    if (!j->waits.on)
+        return REASON_NONE;
+    bool alone = is_alone(c, j), waited = j->waits.shown != NULL;
+    enum depend_state state = depend_at(j->waits.on, control_wall(c), alone);
+    bool never = state == DEPEND_FAILED, met = state == DEPEND_FULFILLED;
+    bool partly =
+        state == DEPEND_UNFULFILLED && depend_is_partly_met(j->waits.on, control_wall(c), alone);
+    bool begins = waited && !j->waits.partly;
+    bool stale = j->waits.stale || met == waited || alone != j->waits.alone ||
+                 never != j->waits.never || depend_is_short(j->waits.on);
+    j->waits.never = never;
+    j->waits.alone = alone;
+    if (stale)
+        depend_show(c, j);
+    j->waits.partly = partly;
+    if (begins && (partly || state == DEPEND_FULFILLED)) {
+        int64_t now = control_wall(c);
+        j->eligible_at = j->begin_at > now ? j->begin_at : now;
+    }
+    if (partly)
+        return REASON_NONE;
+    if (state == DEPEND_FULFILLED) {
+        if (!depend_may_wait_again(j->waits.on))
+            depend_begin(c, j, NULL);
+        return REASON_NONE;
+    }
+    return j->waits.never ? REASON_DEPENDENCY_NEVER_SATISFIED : REASON_DEPENDENCY;
+}
+
+static bool is_killed(const struct control *c, const struct job *j)
+{
+    bool kill = c->conf->sched.kill_invalid_depend ||
+                conf_list_has(c->conf->dependency_parameters, "kill_invalid_depend");
+    return j->waits.kill_given ? j->waits.kill : kill;
+}
+
+bool depend_is_doomed(const struct control *c, const struct job *j)
+{
+    return j->waits.never && is_killed(c, j);
+}
+
+/* --- elements that can never start -------------------------------------------------------------
+ */
+
+/* Those that are ended, in any case; else while that makes few records. The others are with what
+ * still waits, and say that they never can when nothing else is left there. */
+bool depend_has_doomed_part(const struct control *c, const struct job *j)
+{
+    const struct depend *d = j->waits.on;
+    if (!d || !d->failed.count || j->waits.never || control_is_on_trial(j))
+        return false;
+    if (!is_killed(c, j) && j->array->groups.len >= APART)
+        return false;
+    const struct idset *doomed = depend_corr_doomed(d);
+    return doomed && doomed->count && doomed->count < d->of;
+}
+
+void depend_part(struct control *c, struct job *j)
+{
+    struct idset doomed = {0};
+    struct err err = {0};
+    idset_copy(&doomed, depend_corr_doomed(j->waits.on));
+    struct job *e = array_split(c->cluster, j, &doomed, submit_next_id(c), &err);
+    if (e) {
+        submit_enqueue(c, e);
+    } else { /* they stay, until more is known */
+        control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
+        idset_done(&j->waits.on->failed);
+    }
+    submit_enqueue(c, j);
+    idset_done(&doomed);
+}
+
+int64_t depend_wait_sec(const struct control *c, const struct job *j)
+{
+    int64_t now = control_wall(c), at = j->waits.on ? depend_next_at(j->waits.on, now) : 0;
+    return at ? at - now : 0;
+}
+
+void depend_resume(struct control *c, struct job *j)
+{
+    if (j->waits.on && look(c, j))
+        job_touch(c->cluster, j);
+}
+
+/* As it was when it was ended before it began; else what a singleton waits for, again. */
+static bool take_back(const struct job *j, struct depend *d)
+{
+    if (j->waits.kept)
+        return depend_unpack(d, j->waits.kept);
+    vec_foreach (&d->items, item)
+        if (item->kind != DEPEND_SINGLETON)
+            item->state = DEPEND_FULFILLED;
+    depend_count(d);
+    return depend_is_singleton(d);
+}
+
+void depend_requeue(struct control *c, struct job *j)
+{
+    if (j->waits.on) { /* it never began */
+        depend_resume(c, j);
+        return;
+    }
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct depend *d = mem_new(struct depend);
+    if (spec && spec->dependency &&
+        depend_parse(spec->dependency, DEPEND_ITEMS_MAX, d, NULL) == 0 && take_back(j, d))
+        depend_begin(c, j, take_ptr(d));
+    depend_free(d);
+}
+
+/* What is over is known of each of its elements. */
+static int check_numbers(const struct control *c, const struct job *j,
+                         const struct depend_item *item, struct err *err)
+{
+    const struct array *a = array_find(c->cluster, item->job_id);
+    if (!a || depend_is_telling(c, a->id))
+        return 0;
+    for (const struct job *r = array_first(a); r; r = array_after(r)) {
+        uint32_t element = r->tasks.count ? idset_first(&r->tasks) : r->task;
+        if (depend_outcome_of(r).over && idset_has(&j->tasks, element) &&
+            !idset_has(&item->sets->good, element) && !idset_has(&item->sets->bad, element))
+            return err_set(err, -ERR_INTERNAL, "job %u: its element %u waits for one that is over",
+                           j->id, element);
+    }
+    return 0;
+}
+
+int depend_check(const struct control *c, const struct job *j, struct err *err)
+{
+    if (!j->waits.on || j->state != PB__JOB_STATE__PENDING)
+        return 0;
+    if (several_is_queued(j) && j->waits.shown && !j->waits.partly)
+        return err_set(err, -ERR_INTERNAL, "job %u is queued and waits for another", j->id);
+    vec_foreach (&j->waits.on->items, item) {
+        struct depend_outcome o = {0};
+        if (depend_is_parted(item)) {
+            if (check_numbers(c, j, item, err) != 0)
+                return -ERR_INTERNAL;
+            continue;
+        }
+        depend_find_item(c->cluster, item, &o);
+        if (o.over && item->state == DEPEND_UNFULFILLED && !depend_is_telling(c, item->job_id))
+            return err_set(err, -ERR_INTERNAL, "job %u waits for job %u, which is over", j->id,
+                           item->job_id);
+    }
+    return 0;
+}

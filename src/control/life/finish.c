@@ -1,0 +1,454 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The end of a job. It reaches its final state at once and is 'completing' while nodes still hold
+ * something of it; each node is free for others as soon as it says that nothing is left there and
+ * its epilog is done (CORE-100, CORE-219).
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/pb.h"
+#include "base/status.h"
+#include "control/core/facts.h"
+#include "control/core/private.h"
+#include "control/submit/submit.h"
+
+void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
+                           const char *why, uint32_t grace_sec)
+{
+    finish_send_terminate_to(c, j, c->cluster->nodes.data[a->node], why, grace_sec);
+}
+
+/* What the user is told when nodes end a job that has reached its final state. An order that is
+ * repeated, to a node that was away for example, says the same as the first one. */
+static const char *find_end_reason(const struct job *j)
+{
+    switch (j->state) {
+    case PB__JOB_STATE__TIMEOUT:
+        return j->reason == REASON_INACTIVE_LIMIT ? "INACTIVE LIMIT" : "TIME LIMIT";
+    case PB__JOB_STATE__PREEMPTED:
+        return "PREEMPTION";
+    case PB__JOB_STATE__NODE_FAIL:
+        return "NODE FAILURE";
+    case PB__JOB_STATE__CANCELLED:
+        return j->reason == REASON_SYSTEM_SHUTDOWN ? "SYSTEM SHUTDOWN"
+               : attempt_of(j)->requeue_after      ? "REQUEUE"
+                                                   : "CANCELLED";
+    default:
+        return NULL;
+    }
+}
+
+void finish_send_terminate_to(struct control *c, struct job *j, const struct node *n,
+                              const char *why, uint32_t grace_sec)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__Terminate t = PB__TERMINATE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    t.job_id = j->id;
+    t.restarts = j->restarts;
+    t.uid = j->uid;
+    t.gid = j->gid;
+    SET(&t, grace_sec, grace_sec);
+    t.why = (char *)(why ? why : find_end_reason(j));
+    order.terminate = &t;
+    order.attempt = facts_make_attempt(c, j, NULL, &arena);
+    SET(order.attempt, exit_status, attempt_of(j)->exit_status);
+    SET(order.attempt, derived_status, attempt_of(j)->derived_status);
+    node_send_orders(c, n, &order);
+}
+
+void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released)
+            finish_send_terminate(c, j, a, why, grace_sec);
+}
+
+static void end_steps(struct control *c, struct job *j)
+{
+    while (attempt_of(j)->steps.len)
+        step_remove(c, j, &vec_last(&attempt_of(j)->steps));
+    while (attempt_of(j)->waiting_steps.len) {
+        struct waiting_step w = step_waiting_take(c, j, j->attempt->waiting_steps.len - 1);
+        control_refuse_code(c, w.call, ERR_JOB_DONE, NULL);
+        str_done(&w.spec);
+    }
+}
+
+/* sbatch --wait: when a job was ended, its last processes, and what slurmstepd says of the end, may
+ * still write to its output. Who wants notices, as srun and salloc, hears of the end at once. */
+static void answer_end_calls(struct control *c, struct job *j)
+{
+    Pb__JobEnd end = PB__JOB_END__INIT;
+    end.job_id = j->id;
+    end.state = j->state;
+    SET(&end, exit_status, attempt_of(j)->exit_status);
+    end.failed_node = (char *)c->failed_node;
+    end.why = (char *)find_end_reason(j);
+    end.detail = j->reason == REASON_JOB_LAUNCH_FAILURE ? j->reason_detail : NULL;
+    for (size_t i = 0; i < j->end_calls.len;) {
+        uint64_t call = j->end_calls.data[i];
+        if (attempt_of(j)->completing && end.why && !notify_listens(j, call)) {
+            i++;
+            continue;
+        }
+        vec_remove(&j->end_calls, i);
+        control_release(c, call);
+        c->env->reply(c->env->ctx, call, &end.base);
+    }
+}
+
+void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j)
+{
+    struct err err = {0};
+    if (j->state == PB__JOB_STATE__CANCELLED && !attempt_of(j)->alloc.len) {
+        err_set(&err, -ERR_JOB_DONE, "job %u was cancelled while pending", j->id);
+        control_refuse(c, call, &err);
+        return;
+    }
+    bool failed = j->reason == REASON_JOB_LAUNCH_FAILURE;
+    control_refuse_code(c, call, ERR_JOB_DONE, failed ? j->reason_detail : NULL);
+}
+
+void finish_answer_waiters(struct control *c, struct job *j)
+{
+    answer_end_calls(c, j);
+    if (j->attempt && j->attempt->board)
+        vec_clear(&j->attempt->board->waits);
+    if (j->array)
+        split_answer_waiters(c, j->array);
+    trigger_job_over(c, j);
+    if (j->alloc_call) {
+        finish_refuse_ended(c, j->alloc_call, j);
+        j->alloc_call = 0;
+    }
+}
+
+void finish_clean(struct control *c, struct job *j)
+{
+    if (job_nodes_left(j) || hook_holds(j))
+        return;
+    struct attempt *attempt = attempt_make(j);
+    attempt->completing = false;
+    resv_leave(j);
+    step_ports_job_clean(c, j);
+    free(take_ptr(attempt->held_up));
+    attempt->repeat_mono_ms = 0;
+    attempt->purge_mono_ms = control_mono(c) + c->conf->min_job_age_sec * 1000;
+    order_remove(&c->cluster->ends, &attempt->ends);
+    job_touch(c->cluster, j);
+    c->plan_wanted = true;
+    depend_shelve(c->cluster, j); /* what it waited for it waits for again when it is requeued */
+    depend_reindex(c->cluster, j);
+    depend_changed(c, j);
+    if (attempt_of(j)->requeue_after) {
+        finish_requeue(c, j);
+        return;
+    }
+    answer_end_calls(c, j);
+    control_schedule(c, j);
+}
+
+/* Nodes where nothing can have run and nothing is to be run are free without asking them. */
+void finish_release_untouched(struct control *c, struct job *j)
+{
+    if ((c->conf->epilog && *c->conf->epilog) ||
+        attempt_of(j)->script == PB__SCRIPT_KIND__SCRIPT_PROLOG)
+        return;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->touched)
+            alloc_release(c->cluster, j, a);
+}
+
+static enum transition_cause find_cause(const struct job *j, enum _Pb__JobState state)
+{
+    switch (state) {
+    case PB__JOB_STATE__TIMEOUT:
+        return CAUSE_TIME_LIMIT;
+    case PB__JOB_STATE__DEADLINE:
+        return CAUSE_DEADLINE;
+    case PB__JOB_STATE__PREEMPTED:
+        return CAUSE_PREEMPTION;
+    case PB__JOB_STATE__NODE_FAIL:
+    case PB__JOB_STATE__BOOT_FAIL:
+        return CAUSE_NODE_FAILURE;
+    default:
+        break;
+    }
+    if (j->reason == REASON_JOB_LAUNCH_FAILURE)
+        return CAUSE_LAUNCH_FAILURE;
+    if (j->reason == REASON_SYSTEM_SHUTDOWN)
+        return CAUSE_SHUTDOWN;
+    if (state != PB__JOB_STATE__CANCELLED)
+        return CAUSE_EXIT;
+    return attempt_of(j)->requeue_after ? CAUSE_REQUEUE : CAUSE_CANCELLATION;
+}
+
+void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
+                enum reason reason, const char *why)
+{
+    bool ran = j->state != PB__JOB_STATE__PENDING;
+    suspend_end(c, j);
+    park_yield(c->cluster, j, false);
+    if (!job_state_may_become(j->state, state))
+        return;
+    struct attempt *attempt = attempt_make(j);
+    attempt->stopped = false;
+    attempt->exit_status = exit_status;
+    attempt->end_at = control_wall(c);
+    attempt->end_mono_ms = control_mono(c);
+    attempt->boot = control_boot(c);
+    if (!ran)
+        attempt->start_at = attempt->end_at;
+    j->reason = reason ? reason : attempt->requeue_after ? REASON_CLEANING : REASON_NONE;
+    job_set_state(c->cluster, j, state, find_cause(j, state), why);
+}
+
+void finish_steps(struct control *c, const struct transition *t)
+{
+    end_steps(c, t->job);
+}
+
+/* Nodes are released now where nothing of the job can be on them; the others end what is left. */
+void finish_release_nodes(struct control *c, const struct transition *t)
+{
+    struct job *j = t->job;
+    finish_release_untouched(c, j);
+    if (job_nodes_left(j) == 0 && !hook_holds(j)) {
+        finish_clean(c, j);
+        return;
+    }
+    struct attempt *attempt = attempt_make(j);
+    alloc_begin_completing(c->cluster, j);
+    order_move(&c->cluster->ends, &attempt->ends, attempt->end_at, j->id);
+    attempt->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    finish_send_remaining(c, j, t->detail, (uint32_t)c->conf->kill_wait_sec);
+    control_schedule(c, j);
+}
+
+/* Not of a job that returns to the queue, or is there already. */
+void finish_tell_waiters(struct control *c, const struct transition *t)
+{
+    if (job_is_final(t->job) && !attempt_of(t->job)->requeue_after)
+        finish_answer_waiters(c, t->job);
+}
+
+void finish_node(struct control *c, struct job *j, struct alloc_node *a)
+{
+    if (a->released)
+        return;
+    alloc_release(c->cluster, j, a);
+    c->plan_wanted = true;
+    if (attempt_of(j)->completing)
+        finish_clean(c, j);
+}
+
+void finish_node_failed(struct control *c, struct job *j, uint32_t node)
+{
+    struct alloc_node *a = alloc_find(j, node);
+    if (!a || a->released)
+        return;
+    bool host = a == job_host(j);
+    finish_node(c, j, a);
+    if (job_is_final(j) || j->state == PB__JOB_STATE__PENDING)
+        return;
+    if (j->no_kill && !host) {
+        if (attempt_of(j)->readying)
+            ready_look(c, j);
+        for (size_t i = attempt_of(j)->steps.len; i-- > 0;)
+            step_ended_on(c, j, attempt_of(j)->steps.data[i].id, node, 1 << 8);
+        return;
+    }
+    control_log(c, LOG_LVL_INFO, "job %u lost node %s", j->id, c->cluster->nodes.data[node]->name);
+    attempt_make(j)->requeue_after = j->may_requeue;
+    c->failed_node = c->cluster->nodes.data[node]->name;
+    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
+    c->failed_node = NULL;
+}
+
+void finish_without(struct control *c, struct job *j, bool host)
+{
+    if (j->no_kill && !host && job_nodes_left(j) > 0) {
+        job_touch(c->cluster, j);
+        step_end_lost(c, j);
+        return;
+    }
+    attempt_make(j)->requeue_after = j->may_requeue;
+    finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
+}
+
+/* The request has the begin time, too: the request is read again when the job is queued, changed or
+ * restored. */
+static void delay_begin(struct control *c, struct job *j, int64_t sec)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    int64_t at = control_wall(c) + sec;
+    if (sec == 0 || j->begin_at >= at)
+        return;
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    SET(spec, begin_at_sec, at);
+    job_repack(&j->spec, &spec->base);
+    j->begin_at = at;
+}
+
+void finish_requeue_later(struct control *c, struct job *j, int64_t sec)
+{
+    attempt_make(j)->requeue_after = j->may_requeue;
+    if (attempt_of(j)->requeue_after)
+        delay_begin(c, j, sec);
+}
+
+/* Its limit before it was shortened. */
+static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
+{
+    if (spec->has_time_limit_sec)
+        return spec->time_limit_sec > 0 ? spec->time_limit_sec : INT64_MAX;
+    if (!j->part)
+        return j->limit_sec;
+    const struct conf_part *p = &j->part->conf;
+    return p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
+}
+
+/* It waits for all the partitions it was submitted to again, as they are now. */
+static void rejoin(struct control *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct err err = {0};
+    job_set_sharing(c->cluster, j);
+    if (j->time_min_sec)
+        j->limit_sec = limit_asked(j, spec);
+    if (!spec->partition || !strchr(spec->partition, ',') ||
+        !several_resolve(c->cluster, j, spec->partition))
+        return;
+    if (job_read_spec(c->cluster, j, spec, &err) != 0) { /* it asks for what it had */
+        control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
+        several_end(j);
+    }
+    free(take_ptr(j->part_name));
+}
+
+/* MaxBatchRequeue. Requeues by scontrol and for preemptors do not count. */
+static void count_auto_requeue(struct control *c, struct job *j, enum _Pb__JobState ended_as)
+{
+    if (!j->batch || ended_as == PB__JOB_STATE__CANCELLED || ended_as == PB__JOB_STATE__PREEMPTED)
+        return;
+    if (++j->auto_requeues >= c->conf->max_batch_requeue)
+        j->admin_hold = true;
+}
+
+/* Back to the queue as a new attempt: a node that knows the old one starts it no more. */
+void finish_requeue(struct control *c, struct job *j)
+{
+    _cleanup_free_ char *attempt = job_event_describe_attempt(c, j);
+    if (j->attempt)
+        j->attempt->requeue_after = false;
+    alloc_clear(c->cluster, j);
+    if (!job_state_may_become(j->state, PB__JOB_STATE__PENDING))
+        return;
+    count_auto_requeue(c, j, j->state);
+    resv_begin_job(j, NULL);
+    rejoin(c, j);
+    j->restarts++;
+    attempt_drop(c->cluster, j);
+    delay_begin(c, j, c->conf->sched.requeue_delay);
+    j->eligible_at = control_wall(c); /* a begin time that is still to come holds */
+    if (j->begin_at > j->eligible_at)
+        j->eligible_at = j->begin_at;
+    bool launch_failed = j->reason == REASON_JOB_LAUNCH_FAILURE;
+    j->reason = REASON_NONE;
+    char *why = take_ptr(j->reason_detail);
+    job_set_state(c->cluster, j, PB__JOB_STATE__PENDING, CAUSE_REQUEUE, attempt);
+    depend_requeue(c, j);
+    submit_enqueue(c, j);
+    if (j->held && why && launch_failed) /* Slurm's words, and what happened */
+        j->reason_detail = mem_printf("launch failed requeued held: %s", why);
+    else if (j->held || j->admin_hold)
+        j->reason_detail = mem_strdup("job requeued in held state");
+    free(why);
+}
+
+/* "1-9,18", which the configuration has checked. */
+static bool lists(const char *codes, int code)
+{
+    for (const char *s = codes; s && *s; s += *s == ',') {
+        char *end;
+        long from = strtol(s, &end, 10), to = *end == '-' ? strtol(end + 1, &end, 10) : from;
+        if (from <= code && code <= to)
+            return true;
+        s = end;
+    }
+    return false;
+}
+
+/* By the wait status of what it ran. */
+void finish_ran(struct control *c, struct job *j, int status)
+{
+    if (status_is_out_of_memory(status))
+        finish_job(c, j, PB__JOB_STATE__OUT_OF_MEMORY, status, REASON_OUT_OF_MEMORY, NULL);
+    else if (status)
+        finish_job(c, j, PB__JOB_STATE__FAILED, status, REASON_NONZERO_EXIT_CODE, NULL);
+    else
+        finish_job(c, j, PB__JOB_STATE__COMPLETED, 0, REASON_NONE, NULL);
+}
+
+void finish_batch(struct control *c, struct job *j, int status)
+{
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+    bool hold = j->may_requeue && lists(c->conf->requeue_exit_hold, code);
+    attempt_make(j)->requeue_after = hold || (j->may_requeue && lists(c->conf->requeue_exit, code));
+    j->held = j->held || hold;
+    j->special_exit = hold;
+    finish_ran(c, j, status);
+}
+
+void control_job_complete(struct control *c, uint64_t call, const struct caller *who,
+                          const Pb__JobComplete *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j) {
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+        return;
+    }
+    if (who->uid != j->uid && !who->is_admin) {
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+        return;
+    }
+    if (step_is_stale(j, r->has_restarts, r->restarts)) {
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+        return;
+    }
+    int status = r->has_exit_status ? r->exit_status : r->step ? r->step->exit_status : 0;
+    if (r->step && r->step->exit_status > attempt_of(j)->derived_status)
+        attempt_make(j)->derived_status = r->step->exit_status;
+    if (j->state == PB__JOB_STATE__PENDING)
+        finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, REASON_NONE, NULL);
+    else if (!job_is_final(j) && !j->batch)
+        finish_ran(c, j, status);
+    control_done(c, call);
+}
+
+void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,
+                          const Pb__JobIdRequest *r)
+{
+    struct array *a = array_find(c->cluster, r->job_id);
+    struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->job_id);
+    if (!j) {
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    } else if (!control_owns(who, j)) {
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    } else if (a) {
+        split_await(c, a, call);
+    } else {
+        vec_push(&j->end_calls, call);
+        control_hold(c, call, j);
+        notify_await(c, j, call, r);
+        if (job_is_final(j) && !attempt_of(j)->requeue_after)
+            finish_answer_waiters(c, j);
+    }
+}

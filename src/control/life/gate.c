@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/life/gate.h"
+
+#include <assert.h>
+
+#include "control/internal.h"
+#include "sched/why/bounds.h"
+
+/* --- of the job as a whole ----------------------------------------------------------------------
+ */
+
+static enum reason gate_hold(struct control *c, struct job *j)
+{
+    if (j->admin_hold)
+        return j->auto_requeues && j->auto_requeues >= c->conf->max_batch_requeue
+                   ? REASON_JOB_HOLD_MAX_REQUEUE
+                   : REASON_JOB_HELD_ADMIN;
+    if (j->held)
+        return j->resv_gone ? REASON_RESERVATION_DELETED : REASON_JOB_HELD_USER;
+    return REASON_NONE;
+}
+
+static enum reason gate_begin_time(struct control *c, struct job *j)
+{
+    return j->begin_at > control_wall(c) ? REASON_BEGIN_TIME : REASON_NONE;
+}
+
+/* It is ended for that, in a moment. */
+static enum reason gate_deadline(struct control *c, struct job *j)
+{
+    return deadline_missed(c, j) ? REASON_DEADLINE : REASON_NONE;
+}
+
+/* --- in the partition that it has ---------------------------------------------------------------
+ */
+
+static enum reason gate_partition_state(struct control *c, struct job *j)
+{
+    if (!j->part || j->part->conf.state == CONF_PART_DOWN)
+        return REASON_PARTITION_DOWN;
+    return j->part->conf.state == CONF_PART_INACTIVE ? REASON_PARTITION_INACTIVE : REASON_NONE;
+}
+
+static enum reason gate_partition_limits(struct control *c, struct job *j)
+{
+    enum reason reason = REASON_NONE;
+    bounds_breach(c->conf, j, &reason);
+    return reason;
+}
+
+/* Of a job that no node could serve when it was accepted. */
+static enum reason unfit_reason(const struct control *c, const struct job *j)
+{
+    switch (-select_possible(c->cluster, j, NULL)) {
+    case 0:
+        return REASON_NONE;
+    case ERR_NODE_COUNT:
+        return REASON_PARTITION_NODE_LIMIT;
+    case ERR_TOO_MANY_CPUS:
+        return REASON_PARTITION_CONFIG;
+    default:
+        return REASON_BAD_CONSTRAINTS;
+    }
+}
+
+/* One that could never run there would block those behind it. */
+static enum reason gate_fit(struct control *c, struct job *j)
+{
+    struct face *f = j->several ? &j->several->of[j->several->at] : NULL;
+    if (j->is_unfit)
+        return unfit_reason(c, j);
+    if (f && !f->judged) {
+        f->never = select_possible(c->cluster, j, NULL) != 0;
+        f->judged = true;
+    }
+    return f && f->never ? REASON_BAD_CONSTRAINTS : REASON_NONE;
+}
+
+/* --- the table ----------------------------------------------------------------------------------
+ */
+
+#define REASONS_MOST 4 /* that a gate can give */
+
+enum scope { JOB, PARTITION };
+
+static const struct {
+    enum scope scope;
+    enum reason (*find)(struct control *c, struct job *j);
+    bool always;
+    enum reason reasons[REASONS_MOST]; /* REASON_NONE behind the last one */
+} gates[] = {
+#define GATE_JOB(function, always, ...) {JOB, function, always, {__VA_ARGS__}},
+#define GATE_PARTITION(function, ...) {PARTITION, function, false, {__VA_ARGS__}},
+#include "sched/plan/gate.def"
+};
+
+static bool can_give(size_t gate, enum reason reason)
+{
+    for (size_t i = 0; reason && i < REASONS_MOST; i++)
+        if (gates[gate].reasons[i] == reason)
+            return true;
+    return !reason;
+}
+
+static enum reason find_closed(struct control *c, struct job *j, enum scope scope)
+{
+    enum reason found = REASON_NONE;
+    for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++) {
+        if (gates[i].scope != scope || (found && !gates[i].always))
+            continue;
+        enum reason reason = gates[i].find(c, j);
+        assert(can_give(i, reason));
+        found = found ? found : reason;
+    }
+    return found;
+}
+
+enum reason gate_of_job(struct control *c, struct job *j)
+{
+    return find_closed(c, j, JOB);
+}
+
+enum reason gate_queue(struct control *c, struct job *j)
+{
+    enum reason last = REASON_NONE;
+    bool any = false;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        enum reason reason = find_closed(c, j, PARTITION);
+        if (!reason)
+            several_queue(j);
+        any = any || !reason;
+        last = reason ? reason : last;
+    }
+    several_leave(j);
+    return any ? REASON_NONE : last;
+}

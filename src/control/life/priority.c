@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The priorities of pending jobs under priority/multifactor. They are as of a moment that all jobs
+ * have in common, and every PriorityCalcPeriod that moment is moved: the queues are then gone
+ * through, a part of them in each turn, from their first job to their last (docs/adr/0012).
+ */
+#include <math.h>
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/core/filter.h"
+#include "control/core/private.h"
+
+#define JOBS_A_TURN 500
+
+static struct prio_rule *rule(struct control *c)
+{
+    struct ranking *r = &c->ranking;
+    if (!r->known) {
+        prio_rule_done(&r->rule);
+        prio_rule_init(&r->rule, c->cluster);
+        r->known = true;
+    }
+    return &r->rule;
+}
+
+/* From now on ages are those of now. */
+static void schedule(struct control *c)
+{
+    const struct prio_rule *r = rule(c);
+    c->ranking.at_sec = control_wall(c);
+    c->ranking.due_ms = r->multifactor ? control_mono(c) + r->period_sec * 1000 : INT64_MAX;
+}
+
+void priority_start(struct control *c)
+{
+    schedule(c);
+}
+
+void priority_done(struct control *c)
+{
+    prio_rule_done(&c->ranking.rule);
+}
+
+static void begin(struct control *c)
+{
+    c->ranking.moving = true;
+    c->ranking.looked = false;
+    c->ranking.part = 0;
+}
+
+void priority_forget(struct control *c)
+{
+    c->ranking.known = false;
+    if (!c->started)
+        return;
+    if (rule(c)->multifactor != (c->ranking.due_ms != INT64_MAX))
+        schedule(c);
+    begin(c);
+}
+
+int64_t priority_due_ms(const struct control *c)
+{
+    return c->ranking.due_ms;
+}
+
+int priority_check(const struct caller *who, const Pb__JobSpec *spec, struct err *err)
+{
+    if (spec->has_site_factor && !who->is_operator)
+        return err_set(err, -ERR_ACCESS, "%s: SiteFactor", err_text(ERR_ACCESS));
+    if (spec->has_site_factor &&
+        (spec->site_factor > PRIO_NICE_MOST || spec->site_factor < -PRIO_NICE_MOST))
+        return err_set(err, -ERR_RANGE, "SiteFactor=%d: it is from -%d to %d", spec->site_factor,
+                       PRIO_NICE_MOST, PRIO_NICE_MOST);
+    if (spec->has_nice && (spec->nice > PRIO_NICE_MOST || spec->nice < -PRIO_NICE_MOST))
+        return err_set(err, -ERR_RANGE, "Nice=%d: it is from -%d to %d", spec->nice, PRIO_NICE_MOST,
+                       PRIO_NICE_MOST);
+    return 0;
+}
+
+/* --- one job -------------------------------------------------------------------------------------
+ */
+
+void priority_set(struct control *c, struct job *j)
+{
+    const struct prio_rule *r = rule(c);
+    struct prio_factors f;
+    if (!r->multifactor || j->rank.given) {
+        j->priority = j->rank.given && j->priority ? j->priority : prio_by_id(j);
+        return;
+    }
+    prio_find(r, j, c->ranking.at_sec, &f);
+    j->priority = r->incr_only && f.priority < j->priority ? j->priority : f.priority;
+    control_debug(c, priority, "job %u: priority %u", j->id, j->priority);
+}
+
+void priority_set_all(struct control *c, struct job *j)
+{
+    uint32_t given = j->priority;
+    bool one = !rule(c)->multifactor || j->rank.given; /* the same in all of them */
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        j->priority = one ? given : j->priority;
+        priority_set(c, j);
+    }
+    several_leave(j);
+}
+
+int64_t priority_unbounded(struct control *c, const struct job *j)
+{
+    struct prio_factors f;
+    if (!rule(c)->multifactor)
+        return prio_unbounded_by_id(j);
+    prio_find(rule(c), j, c->ranking.at_sec, &f);
+    return (int64_t)floor(f.sum);
+}
+
+void priority_give(struct job *j, uint32_t priority)
+{
+    j->priority = priority;
+    j->rank.given = true;
+}
+
+static uint32_t shifted(uint32_t priority, int64_t by)
+{
+    int64_t p = (int64_t)priority + by;
+    return p < 1 ? 1 : p > UINT32_MAX ? UINT32_MAX : (uint32_t)p;
+}
+
+void priority_nice(struct control *c, struct job *j, int32_t before)
+{
+    if (!rule(c)->multifactor) /* what an administrator made of a priority stays */
+        j->priority = shifted(j->priority, (int64_t)before - j->nice);
+}
+
+void priority_released(struct control *c, struct job *j)
+{
+    if (rule(c)->multifactor)
+        j->rank.given = false;
+}
+
+void priority_set_nice(struct job *j, int32_t nice)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (j->nice == nice)
+        return;
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    SET(spec, nice, nice);
+    job_repack(&j->spec, &spec->base);
+    j->nice = nice;
+}
+
+void priority_accrue(struct control *c, struct job *j, bool counts)
+{
+    int64_t now = control_wall(c);
+    counts = counts || rule(c)->accrue_always;
+    if (counts == (j->rank.accrue_at != 0))
+        return;
+    if (counts) {
+        j->rank.accrue_at = now;
+    } else {
+        j->rank.accrued_sec += now > j->rank.accrue_at ? now - j->rank.accrue_at : 0;
+        j->rank.accrue_at = 0;
+    }
+    job_touch(c->cluster, j);
+}
+
+/* --- all of them ---------------------------------------------------------------------------------
+ */
+
+void priority_tick(struct control *c)
+{
+    struct ranking *r = &c->ranking;
+    if (r->due_ms > control_mono(c))
+        return;
+    r->known = false; /* nodes may have come and gone */
+    schedule(c);
+    begin(c);
+}
+
+/* The next one of the queues, which may be others than those that were next before. */
+static struct order_link *next_link(struct control *c)
+{
+    struct ranking *r = &c->ranking;
+    for (; r->part < c->cluster->parts.len; r->part++, r->looked = false) {
+        const struct order *queue = &c->cluster->parts.data[r->part]->queue;
+        struct order_link *l = r->looked ? order_after(queue, r->key, r->tie) : order_first(queue);
+        if (!l)
+            continue;
+        r->looked = true;
+        r->key = l->key;
+        r->tie = l->tie;
+        return l;
+    }
+    return NULL;
+}
+
+/* Seen by everybody, and made again after a restart: not worth a write. */
+static bool move(struct control *c, struct order_link *link)
+{
+    struct job *j = several_job_of(link);
+    several_enter_part(j, c->cluster->parts.data[c->ranking.part]);
+    uint32_t before = j->priority;
+    priority_set(c, j);
+    bool moves = j->priority != before;
+    if (moves) {
+        order_remove(&j->part->queue, link);
+        several_queue(j);
+    }
+    several_leave(j);
+    if (!moves)
+        return false;
+    j->stamp = ++c->cluster->stamp;
+    if (!j->dirty)
+        job_pack_live(c->cluster, j);
+    return true;
+}
+
+void priority_turn(struct control *c)
+{
+    struct ranking *r = &c->ranking;
+    for (unsigned i = 0; r->moving && i < JOBS_A_TURN; i++) {
+        struct order_link *l = next_link(c);
+        if (l) {
+            r->moved |= move(c, l);
+            continue;
+        }
+        r->moving = false;
+        c->plan_wanted = c->plan_wanted || r->moved; /* another one may be first now */
+        r->moved = false;
+    }
+}
+
+/* --- sprio ---------------------------------------------------------------------------------------
+ */
+
+static void put_rule(struct control *c, struct str *out)
+{
+    const struct prio_rule *r = rule(c);
+    const struct conf *conf = c->conf;
+    Pb__PrioList m = PB__PRIO_LIST__INIT;
+    Pb__PrioWeights w = PB__PRIO_WEIGHTS__INIT;
+    char *names[CONF_TRES_MAX];
+    m.weights = &w;
+    w.type = (char *)conf->priority_type;
+    SET(&w, age, conf->priority_weight_age);
+    SET(&w, assoc, conf->priority_weight_assoc);
+    SET(&w, fairshare, conf->priority_weight_fairshare);
+    SET(&w, size, conf->priority_weight_job_size);
+    SET(&w, part, conf->priority_weight_partition);
+    SET(&w, qos, conf->priority_weight_qos);
+    w.tres = (char *)conf->priority_weight_tres;
+    for (size_t i = 0; i < r->n_tres; i++)
+        names[i] = (char *)r->tres[i].of.name;
+    double weights[CONF_TRES_MAX];
+    for (size_t i = 0; i < r->n_tres; i++)
+        weights[i] = r->tres[i].of.weight;
+    w.tres_name = names;
+    w.n_tres_name = r->n_tres;
+    w.tres_weight = weights;
+    w.n_tres_weight = r->n_tres;
+    pb_pack(&m.base, out);
+}
+
+/* It could start, or nothing but its partition's state or limits keeps it. */
+static bool is_ranked(struct control *c, const struct job *j)
+{
+    if (j->state != PB__JOB_STATE__PENDING || j->held || j->admin_hold || control_is_on_trial(j))
+        return false;
+    return several_is_queued(j) ||
+           (j->begin_at <= control_wall(c) && j->reason != REASON_DEPENDENCY &&
+            j->reason != REASON_DEPENDENCY_NEVER_SATISFIED);
+}
+
+static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
+{
+    bool found = f->n_uid == 0;
+    for (size_t i = 0; i < f->n_uid; i++)
+        found = found || f->uid[i] == j->uid;
+    if (!found || !filter_has_part(f->partition, f->n_partition, j))
+        return false;
+    found = f->n_job_id == 0;
+    for (size_t i = 0; i < f->n_job_id; i++)
+        found = found || f->job_id[i] == j->id;
+    return found;
+}
+
+/* As one of the partition that it has. */
+static void put_face(struct control *c, const struct job *j, struct str *packed, struct str *out)
+{
+    const struct prio_rule *r = rule(c);
+    struct prio_factors f;
+    Pb__PrioJob m = PB__PRIO_JOB__INIT;
+    prio_find(r, j, c->ranking.at_sec, &f);
+    m.job_id = j->id;
+    m.partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    m.uid = j->uid;
+    m.priority = j->priority;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    m.account = spec->account;
+    m.qos_name = spec->qos;
+    if (!f.given) {
+        SET(&m, nice, f.nice);
+        SET(&m, sum, f.sum);
+        SET(&m, site, f.site);
+        SET(&m, age, f.age);
+        SET(&m, assoc, f.assoc);
+        SET(&m, fairshare, f.fairshare);
+        SET(&m, size, f.size);
+        SET(&m, part, f.part);
+        SET(&m, qos, f.qos);
+        m.tres = f.tres;
+        m.n_tres = r->n_tres;
+    }
+    str_clear(packed);
+    pb_pack(&m.base, packed);
+    pb_pack_field(2, packed->data, packed->len, out);
+}
+
+static void put_job(struct control *c, struct job *j, const Pb__PrioFilter *f, struct str *packed,
+                    struct str *out)
+{
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        if (!j->several || filter_has_word(f->partition, f->n_partition, j->part->conf.name))
+            put_face(c, j, packed, out);
+    }
+    several_leave(j);
+}
+
+bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,
+                       uint64_t *cursor, size_t budget, struct str *out)
+{
+    _cleanup_str_ struct str packed = STR_INIT;
+    if (!*cursor)
+        put_rule(c, out);
+    size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
+    for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (private_shows_job(c, who, j) && is_ranked(c, j) && is_asked(j, f))
+            put_job(c, j, f, &packed, out);
+        *cursor = (uint64_t)j->id + 1;
+    }
+    return i < c->cluster->jobs.len;
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Jobs and the reservations they may run in, and what the time brings to both. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/submit/submit.h"
+
+#define LOOK_SEC 60 /* the clock on the wall may be set */
+
+/* --- who may -----------------------------------------------------------------------------------
+ */
+
+struct user { /* whose job it is */
+    uint32_t uid, gid;
+    const char *name, *account;
+};
+
+static bool is_entry(const char *s, size_t len, const char *name)
+{
+    return name && strlen(name) == len && strncmp(s, name, len) == 0;
+}
+
+/* One of a list; with a '-' before its entries: none of it. An empty list has everybody. */
+static bool listed(const char *list, const char *name, const char *number)
+{
+    bool denies = list && *list == '-', found = false;
+    for (const char *s = list ? list : ""; *s;) {
+        size_t len = strcspn(s, ","), skip = denies && *s == '-';
+        found =
+            found || is_entry(s + skip, len - skip, name) || is_entry(s + skip, len - skip, number);
+        s += len + (s[len] == ',');
+    }
+    return !list || found != denies;
+}
+
+static bool in_groups(struct control *c, const struct user *u, const char *list)
+{
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *group = mem_strndup(s, len);
+        if (len && c->env->user_in_group(c->env->ctx, u->uid, group))
+            return true;
+        s += len + (s[len] == ',');
+    }
+    return false;
+}
+
+/* In some account. */
+static bool is_for(struct control *c, const struct resv *r, const struct user *u)
+{
+    char number[16];
+    snprintf(number, sizeof number, "%u", u->uid);
+    return listed(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
+}
+
+static bool may_use(struct control *c, const struct resv *r, const struct user *u)
+{
+    return listed(r->accounts, u->account, NULL) && is_for(c, r, u);
+}
+
+bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r)
+{
+    struct user u = {who->uid, who->gid, who->user_name, NULL};
+    return is_for(c, r, &u);
+}
+
+static struct user user_of(const struct job *j, const Pb__JobSpec *spec)
+{
+    return (struct user){j->uid, j->gid, spec->user_name, spec->account};
+}
+
+void resv_each_group(const struct control *c, void (*fn)(void *ctx, const char *group), void *ctx)
+{
+    vec_foreach (&c->cluster->resvs, r)
+        for (const char *s = (*r)->groups ? (*r)->groups : ""; *s;) {
+            size_t len = strcspn(s, ",");
+            _cleanup_free_ char *group = mem_strndup(s, len);
+            if (len)
+                fn(ctx, group);
+            s += len + (s[len] == ',');
+        }
+}
+
+/* --- where it may run --------------------------------------------------------------------------
+ */
+
+/* In one of its partitions, were it idle. */
+static bool could_run(struct control *c, struct job *j, const struct resv *r)
+{
+    bool could = false;
+    for (uint32_t i = 0; i < several_count(j) && !could; i++) {
+        several_enter(j, i);
+        _cleanup_bitset_ struct bitset *set = select_candidates(c->cluster, j);
+        bitset_and(set, r->nodes);
+        could = select_fits_idle(c->cluster, j, set);
+    }
+    several_leave(j);
+    return could;
+}
+
+static int check_one(struct control *c, struct job *j, const struct user *u, const char *name,
+                     struct err *err)
+{
+    const struct resv *r = resv_find(c->cluster, name);
+    if (!r)
+        return err_set(err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), name);
+    if (!may_use(c, r, u))
+        return err_set(err, -ERR_RESV_ACCESS, "%s: %s", err_text(ERR_RESV_ACCESS), name);
+    if (r->flags & RESV_TIME_FLOAT)
+        return err_set(err, -ERR_RESV_NOT_USABLE, "%s: %s never begins (TIME_FLOAT)",
+                       err_text(ERR_RESV_NOT_USABLE), name);
+    if (r->flags & (RESV_FLEX | RESV_ANY_NODES) || !j->part)
+        return 0;
+    return could_run(c, j, r) ? 0
+                              : err_set(err, -ERR_NODE_CONFIG, "%s: in reservation %s",
+                                        err_text(ERR_NODE_CONFIG), name);
+}
+
+int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
+{
+    struct user u = user_of(j, spec);
+    if (!j->resv_asked)
+        return 0;
+    for (const char *s = spec->reservation; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *name = mem_strndup(s, len);
+        int rc = check_one(c, j, &u, name, err);
+        if (rc != 0)
+            return rc;
+        s += len + (s[len] == ',');
+    }
+    return 0;
+}
+
+static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec)
+{
+    struct user u = user_of(j, spec);
+    for (const char *s = spec->reservation ? spec->reservation : ""; *s;) {
+        size_t len = strcspn(s, ",");
+        _cleanup_free_ char *name = mem_strndup(s, len);
+        struct resv *r = resv_find(c->cluster, name);
+        if (r && may_use(c, r, &u))
+            resv_bind(j, r);
+        s += len + (s[len] == ',');
+    }
+}
+
+/* Those that draw it, and those that a short job may use before their own come. */
+static void bind_drawn(struct control *c, struct job *j, const Pb__JobSpec *spec)
+{
+    struct user u = user_of(j, spec);
+    vec_foreach (&c->cluster->resvs, r)
+        if (((*r)->flags & RESV_MAGNETIC || ((*r)->delay_sec && j->limit_sec <= (*r)->delay_sec)) &&
+            may_use(c, *r, &u))
+            resv_bind(j, *r);
+}
+
+static bool draws(const struct cluster *c)
+{
+    vec_foreach (&c->resvs, r)
+        if ((*r)->flags & RESV_MAGNETIC || (*r)->delay_sec)
+            return true;
+    return false;
+}
+
+/* Its spec asks for none any more. */
+static void forget_asked(struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    spec->reservation = NULL;
+    job_repack(&j->spec, &spec->base);
+    j->resv_asked = false;
+}
+
+static void bind_all(struct control *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    if (j->resv_asked)
+        bind_asked(c, j, spec);
+    else
+        bind_drawn(c, j, spec);
+}
+
+enum reason resv_bind_job(struct control *c, struct job *j)
+{
+    resv_unbind(j);
+    if (j->resv_asked || draws(c->cluster))
+        bind_all(c, j);
+    if (!j->resv_asked)
+        return REASON_NONE;
+    int64_t now = control_wall(c), first = INT64_MAX;
+    struct resv_time t;
+    vec_foreach (&j->resvs, r) {
+        if (resv_is_now(*r, now) || (*r)->flags & RESV_FLEX)
+            return REASON_NONE;
+        if (resv_occurs(*r, now, &t) && t.begin < first)
+            first = t.begin;
+    }
+    j->expected_at = first == INT64_MAX ? 0 : first;
+    return REASON_RESERVATION;
+}
+
+enum reason resv_bind_guest(struct control *c, struct job *j)
+{
+    enum reason waits = resv_bind_job(c, j);
+    vec_foreach (&j->resvs, r)
+        (*r)->pending--;
+    j->expected_at = 0;
+    return waits;
+}
+
+static bool is_bound(const struct job *j, const struct resv *r)
+{
+    vec_foreach (&j->resvs, of)
+        if (*of == r)
+            return true;
+    return false;
+}
+
+/* The one it asked for is no more: it waits for its owner, unless the reservation said that it need
+ * not. */
+static void bereave(struct control *c, struct job *j, const struct resv *r)
+{
+    bool asked = j->resv_asked && j->resvs.len == 1;
+    for (size_t i = j->resvs.len; i-- > 0;)
+        if (j->resvs.data[i] == r) {
+            j->resvs.data[i]->pending--;
+            vec_remove(&j->resvs, i);
+        }
+    if (asked) {
+        forget_asked(j);
+        if (!(r->flags & RESV_NO_HOLD_JOBS_AFTER))
+            j->held = j->resv_gone = true;
+        j->expected_at = 0;
+        job_touch(c->cluster, j);
+    }
+}
+
+void resv_drop(struct control *c, struct resv *r)
+{
+    resv_hook_end(c, r);
+    resv_take(c->cluster, r); /* so that nobody finds it any more */
+    for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        bool bound = is_bound(j, r);
+        if (attempt_of(j)->resv == r)
+            resv_leave(j);
+        if (bound)
+            bereave(c, j, r);
+        if (bound && j->state == PB__JOB_STATE__PENDING)
+            submit_enqueue(c, j);
+    }
+    control_log(c, LOG_LVL_INFO, "reservation %s is over", r->name);
+    c->env->del(c->env->ctx, RECORD_RESV, 0, r->name);
+    resv_free(r);
+    c->cluster->pool.freed++;
+    c->plan_wanted = true;
+}
+
+/* It is the job's own from then on: the reservation may go, or come again. */
+static void set_end(struct job *j, const struct resv *r)
+{
+    bool ends = r && !(r->flags & (RESV_FLEX | RESV_TIME_FLOAT)) && r->end_at != RESV_NEVER;
+    attempt_make(j)->resv_end_at = ends ? r->end_at : 0;
+}
+
+void resv_tell_jobs(struct control *c, struct resv *r)
+{
+    bool drawn = draws(c->cluster);
+    for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (j->state == PB__JOB_STATE__PENDING && (drawn || j->resv_asked || is_bound(j, r)))
+            submit_enqueue(c, j);
+        if (attempt_of(j)->resv != r || job_is_final(j))
+            continue;
+        if (!attempt_of(j)->resv_end_at ||
+            attempt_of(j)->resv_end_at > r->start_at) /* else that was another time of it */
+            set_end(j, r);
+        job_touch(c->cluster, j);
+        control_set_end(c, j);
+        control_schedule(c, j);
+    }
+}
+
+/* It begins, or ends for now: those that wait for it. */
+static void tell_waiting(struct control *c, const struct resv *r)
+{
+    for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        if (j->state == PB__JOB_STATE__PENDING && is_bound(j, r))
+            submit_enqueue(c, j);
+    }
+}
+
+void resv_begin_job(struct job *j, struct resv *r)
+{
+    resv_enter(j, r);
+    set_end(j, r);
+}
+
+void resv_resume_job(struct control *c, struct job *j)
+{
+    struct resv *r =
+        attempt_of(j)->resv_name ? resv_find(c->cluster, attempt_of(j)->resv_name) : NULL;
+    bool holds =
+        (!job_is_final(j) || attempt_of(j)->completing) && j->state != PB__JOB_STATE__PENDING;
+    if (r && holds)
+        resv_enter(j, r);
+}
+
+int64_t resv_limit_ms(const struct control *c, const struct job *j)
+{
+    int64_t over = c->conf->resv_over_run_sec;
+    if (!attempt_of(j)->resv_end_at || over >= CLUSTER_NO_LIMIT_SEC)
+        return INT64_MAX;
+    return control_mono(c) + (attempt_of(j)->resv_end_at + over - control_wall(c)) * 1000;
+}
+
+/* --- time --------------------------------------------------------------------------------------
+ */
+
+static bool is_idle(const struct resv *r)
+{
+    return r->flags & RESV_PURGE_COMP && r->active && !r->pending && !r->running;
+}
+
+/* The next time at which something becomes of it; the wall's. */
+static int64_t next_event(const struct resv *r, int64_t now)
+{
+    bool floats = r->flags & RESV_TIME_FLOAT;
+    int64_t at = floats      ? r->float_length_sec ? RESV_NEVER : r->end_at
+                 : r->active ? r->end_at
+                             : r->start_at;
+    if (is_idle(r)) {
+        int64_t purge = r->idle_at ? r->idle_at + r->purge_sec : now;
+        at = purge < at ? purge : at;
+    }
+    return at;
+}
+
+int64_t resv_due_ms(const struct control *c)
+{
+    int64_t now = control_wall(c), first = RESV_NEVER;
+    vec_foreach (&c->cluster->resvs, r) {
+        int64_t at = next_event(*r, now);
+        first = at < first ? at : first;
+    }
+    if (first == RESV_NEVER)
+        return INT64_MAX;
+    int64_t wait = first > now ? first - now : 0;
+    return control_mono(c) + (wait < LOOK_SEC ? wait : LOOK_SEC) * 1000;
+}
+
+static void begin(struct control *c, struct resv *r)
+{
+    r->active = true;
+    r->idle_at = 0;
+    resv_hook_begin(c, r);
+    control_log(c, LOG_LVL_INFO, "reservation %s begins", r->name);
+    resv_changed(c, r);
+    tell_waiting(c, r);
+}
+
+/* Its time is over: it comes again, or it is no more. */
+static void end(struct control *c, struct resv *r, int64_t now)
+{
+    resv_hook_end(c, r);
+    if (!resv_advance(r, now)) {
+        resv_drop(c, r);
+        return;
+    }
+    r->active = false;
+    control_log(c, LOG_LVL_INFO, "reservation %s ends until it comes again", r->name);
+    resv_changed(c, r);
+    tell_waiting(c, r);
+}
+
+/* True: it is no more. */
+static bool look(struct control *c, struct resv *r, int64_t now)
+{
+    size_t before = c->cluster->resvs.len;
+    bool floats = r->flags & RESV_TIME_FLOAT;
+    if (floats ? !r->float_length_sec && r->end_at <= now : r->end_at <= now)
+        end(c, r, now);
+    if (c->cluster->resvs.len < before)
+        return true;
+    if (!r->active && resv_is_now(r, now))
+        begin(c, r);
+    if (!is_idle(r)) {
+        r->idle_at = 0;
+    } else if (!r->idle_at) {
+        r->idle_at = now;
+    } else if (now >= r->idle_at + r->purge_sec) {
+        resv_drop(c, r);
+        return true;
+    }
+    return false;
+}
+
+void resv_tick(struct control *c)
+{
+    int64_t now = control_wall(c);
+    if (c->cluster->resvs.len && resv_due_ms(c) <= control_mono(c))
+        start_drop_plan(c);
+    for (size_t i = 0; i < c->cluster->resvs.len;)
+        if (!look(c, c->cluster->resvs.data[i], now))
+            i++;
+}
+
+int resv_check(const struct control *c, struct err *err)
+{
+    vec_foreach (&c->cluster->resvs, at) {
+        const struct resv *r = *at;
+        uint32_t pending = 0, running = 0;
+        for (size_t i = 0; i < c->cluster->jobs.len; i++) {
+            const struct job *j = c->cluster->jobs.data[i];
+            pending += is_bound(j, r);
+            running += attempt_of(j)->resv == r;
+            if (attempt_of(j)->resv == r && (j->state == PB__JOB_STATE__PENDING ||
+                                             (job_is_final(j) && !attempt_of(j)->completing)))
+                return err_set(err, -ERR_INTERNAL, "job %u is in reservation %s and does not run",
+                               j->id, r->name);
+        }
+        if (pending != r->pending || running != r->running)
+            return err_set(err, -ERR_INTERNAL, "reservation %s: the counts of its jobs are wrong",
+                           r->name);
+    }
+    return 0;
+}

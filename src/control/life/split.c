@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Elements of job arrays that get a record of their own: one that starts, and those that a request
+ * names. Which records a request means, and what is known of an array as a whole.
+ */
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/submit/submit.h"
+
+#define LOOKED_UP 10000 /* looks into records of several, for elements that are looked up */
+
+struct job *split_first(struct control *c, struct job *j)
+{
+    struct err err = {0};
+    if (!j->tasks.count)
+        return j;
+    struct idset first = {0};
+    idset_add(&first, depend_first_ready(j));
+    struct job *e = array_split(c->cluster, j, &first, submit_next_id(c), &err);
+    if (!e)
+        control_log(c, LOG_LVL_ERROR, "job %u: its element %u cannot be started: %s", j->id,
+                    idset_first(&first), err.text);
+    idset_done(&first);
+    return e;
+}
+
+/* Of one record those that are named: all of it, or a part that becomes a record of its own. */
+static void choose(struct control *c, struct job *j, struct idset *named, struct split_list *out)
+{
+    struct idset both = {0};
+    struct err err = {0};
+    if (!j->tasks.count) {
+        if (idset_has(named, j->task))
+            vec_push(out, ((struct split_part){j->id, 0}));
+        return;
+    }
+    idset_copy(&both, &j->tasks);
+    idset_intersect(&both, named);
+    if (both.count == j->tasks.count) {
+        vec_push(out, ((struct split_part){j->id, 0}));
+    } else if (both.count) {
+        struct job *e = array_split(c->cluster, j, &both, submit_next_id(c), &err);
+        if (e)
+            vec_push(out, ((struct split_part){e->id, j->id}));
+        else
+            control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
+    }
+    idset_done(&both);
+}
+
+/* A few elements are looked up, each in the records of several; more are looked for in every
+ * record. */
+static void choose_named(struct control *c, struct array *a, struct idset *named,
+                         struct split_list *out)
+{
+    VEC(uint32_t) ids = {0};
+    if ((uint64_t)named->count * (a->groups.len + 1) <= a->records.count + LOOKED_UP) {
+        idset_foreach(named, i)
+        {
+            const struct job *j = array_element(c->cluster, a, (uint32_t)i);
+            if (j && (!ids.len || vec_last(&ids) != j->id))
+                vec_push(&ids, j->id);
+        }
+    } else {
+        for (const struct job *j = array_first(a); j; j = array_after(j))
+            vec_push(&ids, j->id);
+    }
+    vec_foreach (&ids, id)
+        choose(c, cluster_find_job(c->cluster, *id), named, out);
+    vec_done(&ids);
+}
+
+int split_targets(struct control *c, uint32_t job_id, const char *tasks, struct split_list *out,
+                  struct err *err)
+{
+    struct array *a = array_find(c->cluster, job_id);
+    struct idset named = {0};
+    int rc = 0;
+    if (!tasks && a) {
+        for (const struct job *j = array_first(a); j; j = array_after(j))
+            vec_push(out, ((struct split_part){j->id, 0}));
+    } else if (!tasks && cluster_find_job(c->cluster, job_id)) {
+        vec_push(out, ((struct split_part){job_id, 0}));
+    } else if (a) {
+        struct err why = {0};
+        rc = idset_parse(tasks, ARRAY_SIZE_MAX, &named, &why);
+        if (rc == 0)
+            choose_named(c, a, &named, out);
+        else
+            err_set(err, -ERR_NO_JOB, "%s: %s", err_text(ERR_NO_JOB), why.text);
+        idset_done(&named);
+    }
+    if (rc == 0 && !out->len)
+        rc = err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    return rc ? -ERR_NO_JOB : 0;
+}
+
+void split_settle(struct control *c, const struct split_part *part, bool done)
+{
+    struct job *j = cluster_find_job(c->cluster, part->job_id),
+               *from = part->from ? cluster_find_job(c->cluster, part->from) : NULL;
+    if (!j || !from)
+        return;
+    if (!done)
+        array_merge(c->cluster, from, j);
+    else if (j->state == PB__JOB_STATE__PENDING && !several_is_queued(j))
+        submit_enqueue(c, j);
+}
+
+/* --- the array as a whole -----------------------------------------------------------------------
+ */
+
+void split_answer_waiters(struct control *c, struct array *a)
+{
+    Pb__JobEnd end = PB__JOB_END__INIT;
+    if (!a->end_calls.len || !array_is_over(a))
+        return;
+    end.job_id = a->id;
+    end.state = a->ended_badly ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED;
+    SET(&end, exit_status, array_worst_exit(a));
+    vec_foreach (&a->end_calls, call) {
+        control_release(c, *call);
+        c->env->reply(c->env->ctx, *call, &end.base);
+    }
+    vec_clear(&a->end_calls);
+}
+
+void split_await(struct control *c, struct array *a, uint64_t call)
+{
+    vec_push(&a->end_calls, call);
+    idmap_set(&c->calls, call, a->id);
+    split_answer_waiters(c, a);
+}
+
+void split_call_gone(struct control *c, uint32_t id, uint64_t call)
+{
+    struct array *a = array_find(c->cluster, id);
+    for (size_t i = a ? a->end_calls.len : 0; i-- > 0;)
+        if (a->end_calls.data[i] == call)
+            vec_remove(&a->end_calls, i);
+}
+
+void split_show_throttle(struct control *c, struct array *a)
+{
+    for (struct job *j = array_first(a); j; j = array_after(j)) {
+        if (job_is_final(j))
+            continue;
+        j->stamp = ++c->cluster->stamp;
+        if (!j->dirty)
+            job_pack_live(c->cluster, j);
+    }
+    c->plan_wanted = true;
+}
+
+uint32_t split_payload_id(const struct job *j)
+{
+    return j->array ? j->array->id : j->id;
+}
+
+/* --- records ------------------------------------------------------------------------------------
+ */
+
+void split_write(struct control *c)
+{
+    _cleanup_str_ struct str packed = STR_INIT;
+    vec_foreach (&c->cluster->dirty_arrays, id) {
+        struct array *a = array_find(c->cluster, *id);
+        if (!a || !a->changed)
+            continue;
+        a->changed = false;
+        a->stored = true;
+        str_clear(&packed);
+        array_pack(a, &packed);
+        c->env->put(c->env->ctx, RECORD_ARRAY, a->id, NULL, packed.data, packed.len);
+    }
+    vec_clear(&c->cluster->dirty_arrays);
+}
+
+void split_purge(struct control *c, struct job *j)
+{
+    struct array *a = j->array;
+    if (a && a->records.count > 1)
+        return;
+    if (a && a->stored)
+        c->env->del(c->env->ctx, RECORD_ARRAY, a->id, NULL);
+    if (j->batch && !(a && aside_knows(c, a->id)))
+        c->env->del(c->env->ctx, RECORD_PAYLOAD, split_payload_id(j), NULL);
+}
+
+void split_start(struct control *c)
+{
+    for (uint32_t id; (id = array_drop_empty(c->cluster));)
+        if (!aside_knows(c, id))
+            c->env->del(c->env->ctx, RECORD_ARRAY, id, NULL);
+    array_note_missing(c->cluster);
+}

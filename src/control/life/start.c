@@ -1,0 +1,619 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From pending to running: the plan's decisions are checked again, allocated, and told to the nodes
+ * or the waiting command. */
+#include <string.h>
+
+#include "base/pb.h"
+#include "base/step_id.h"
+#include "cluster/job/step_cpus.h"
+#include "control/core/facts.h"
+#include "control/submit/submit.h"
+
+static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc_node *a,
+                                     struct arena *arena)
+{
+    _cleanup_bitset_ struct bitset *cpus = step_cpus_of_job(c->cluster->nodes.data[a->node], a);
+    return step_cpus_pack(cpus, arena);
+}
+
+Pb__NodeShare *start_pack_share(const struct control *c, const struct alloc_node *a,
+                                struct arena *arena)
+{
+    Pb__NodeShare *s = arena_alloc(arena, sizeof(*s));
+    pb__node_share__init(s);
+    s->node = (char *)c->cluster->nodes.data[a->node]->name;
+    s->cpus = a->cpus;
+    SET(s, mem_mib, a->mem_mib);
+    SET(s, cpu_set, pack_cpus(c, a, arena));
+    s->n_gres = a->gres.len;
+    s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
+    return s;
+}
+
+/* The step's nodes that its job still has: one that it gave back starts nothing of it, though the
+ * answer to a repeated request names it. */
+static void add_nodes(struct control *c, struct job *j, const Pb__StepRecord *step, Pb__Cred *m,
+                      struct arena *arena)
+{
+    m->nodes = arena_alloc(arena, sizeof(*m->nodes) * (step->n_layout + 1));
+    for (size_t i = 0; i < step->n_layout; i++) {
+        const struct node *n = cluster_find_node(c->cluster, step->layout[i]->node);
+        if (n && alloc_find(j, n->index))
+            m->nodes[m->n_nodes++] = step->layout[i];
+    }
+}
+
+void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
+                     uint8_t sig[64])
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    Pb__Cred m = PB__CRED__INIT;
+    m.job_id = j->id;
+    m.step_id = step->step_id;
+    m.restarts = j->restarts;
+    m.uid = j->uid;
+    m.gid = j->gid;
+    add_nodes(c, j, step, &m, &arena);
+    if (j->id >= JOB_ID_UNALLOCATED)
+        SET(&m, unallocated, true);
+    m.resv_ports = step->resv_ports;
+    m.n_resv_ports = step->n_resv_ports;
+    m.has_exact = step->has_exact;
+    m.exact = step->exact;
+    m.has_cast = m.cast = step->step_id == STEP_ID_EXTERN;
+    m.issued_at_ms = c->env->wall_ms(c->env->ctx);
+    m.expires_at_ms = m.issued_at_ms + CONTROL_CRED_MS;
+    m.cluster = (char *)c->conf->cluster_name;
+    SET(&m, epoch, c->epoch);
+    m.user_name = spec ? spec->user_name : NULL;
+    m.facts = facts_make(c, j, &arena);
+    m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (attempt_of(j)->alloc.len + 1));
+    vec_foreach (&attempt_of(j)->alloc, a)
+        m.job_nodes[m.n_job_nodes++] = start_pack_share(c, a, &arena);
+    pb_pack(&m.base, cred);
+    c->env->sign(c->env->ctx, cred->data, cred->len, sig);
+}
+
+static void batch_node(const struct control *c, const struct job *j, Pb__StepNode *node,
+                       uint32_t *task, struct arena *arena)
+{
+    const struct alloc_node *a = job_host(j);
+    const struct node *n = c->cluster->nodes.data[a->node];
+    pb__step_node__init(node);
+    node->node = (char *)n->name;
+    node->addr = (char *)node_addr(n);
+    node->port = n->conf->port;
+    node->task_ids = task;
+    node->n_task_ids = 1;
+    node->cpus = a->cpus;
+    SET(node, cpu_set, pack_cpus(c, a, arena));
+    SET(node, mem_mib, a->mem_mib);
+    node->n_gres = a->gres.len;
+    node->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
+    if (a->incarnation)
+        SET(node, incarnation, str_hash(a->incarnation));
+}
+
+void start_send_batch(struct control *c, struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__StepNode node;
+    Pb__StepNode *nodes[] = {&node};
+    Pb__StepRecord batch = PB__STEP_RECORD__INIT;
+    uint32_t task = 0;
+    struct str cred = STR_INIT, names = STR_INIT;
+    uint8_t sig[64];
+    batch_node(c, j, &node, &task, &arena);
+    batch.step_id = STEP_ID_BATCH;
+    batch.layout = nodes;
+    batch.n_layout = 1;
+    start_make_cred(c, j, &batch, &cred, sig);
+    job_format_nodes(c->cluster, j, &names);
+
+    Pb__LaunchBatch launch = PB__LAUNCH_BATCH__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    launch.job_id = j->id;
+    launch.restarts = j->restarts;
+    launch.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};
+    launch.signature = (ProtobufCBinaryData){sizeof sig, sig};
+    launch.spec = job_unpack_spec(j, &arena);
+    if (!launch.spec->has_oom_kill_step && conf_list_has(c->conf->task_plugin_param, "OOMKillStep"))
+        SET(launch.spec, oom_kill_step, true);
+    if (j->array)
+        SET(&launch, payload_job_id, j->array->id);
+    launch.nodes = (char *)str_cstr(&names);
+    launch.partition = j->part ? (char *)j->part->conf.name : NULL;
+    SET(&launch, num_tasks, j->want.tasks);
+    SET(&launch, time_limit_sec, j->limit_sec);
+    if (c->conf->prolog_contain)
+        SET(&launch, contain, true);
+    order.launch = &launch;
+    node_send_orders(c, c->cluster->nodes.data[job_host(j)->node], &order);
+    str_done(&cred);
+    str_done(&names);
+}
+
+/* Nodes are told of the job before anything of it is launched there. */
+static bool is_prepared(const struct control *c)
+{
+    return c->conf->prolog_contain || (c->conf->prolog_at_alloc && c->conf->prolog);
+}
+
+void start_send_prepare(struct control *c, struct job *j, const struct alloc_node *a)
+{
+    if ((!is_prepared(c) && !attempt_of(j)->readying) || job_is_final(j))
+        return;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__Prepare m = PB__PREPARE__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    m.job_id = j->id;
+    m.restarts = j->restarts;
+    m.uid = j->uid;
+    m.gid = j->gid;
+    if (c->conf->prolog_contain)
+        SET(&m, contain, true);
+    if (attempt_of(j)->readying)
+        SET(&m, report, true);
+    order.prepare = &m;
+    order.attempt = facts_make_attempt(c, j, a, &arena);
+    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+/* The launch of the script does the same on its node. */
+static void prepare_nodes(struct control *c, struct job *j)
+{
+    if (!is_prepared(c))
+        return;
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        a->touched = true;
+        if (!j->batch || a != job_host(j))
+            start_send_prepare(c, j, a);
+    }
+}
+
+static void debug_selection(struct control *c, const struct job *j)
+{
+    if (!c->debug)
+        return;
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        const char *node = c->cluster->nodes.data[a->node]->name;
+        control_debug(c, select_type, "job %u: node %s, %u CPUs, %llu MiB", j->id, node, a->cpus,
+                      (unsigned long long)a->mem_mib);
+        vec_foreach (&a->gres, g)
+            control_debug(c, gres, "job %u: node %s, %llu of GRES kind %u", j->id, node,
+                          (unsigned long long)g->count, g->kind);
+    }
+}
+
+static int take_nodes(struct control *c, struct job *j, const struct selection *where)
+{
+    struct err err = {0};
+    vec_foreach (&where->shares, s) {
+        const struct alloc_want want = share_want(where, s);
+        if (alloc_place(c->cluster, j, &want, &err) == 0) {
+            c->cluster->nodes.data[s->node]->last_busy_at = control_wall(c);
+            continue;
+        }
+        control_log(c, LOG_LVL_ERROR, "job %u: the plan does not hold: %s", j->id, err.text);
+        alloc_clear(c->cluster, j);
+        return -ERR_NODES_BUSY;
+    }
+    job_choose_host(c->cluster, j);
+    debug_selection(c, j);
+    return 0;
+}
+
+static void start_clocks(struct control *c, struct job *j)
+{
+    struct attempt *attempt = attempt_make(j);
+    deadline_limit(c, j);
+    attempt->start_at = j->sched_at = control_wall(c);
+    attempt->start_mono_ms = control_mono(c);
+    attempt->boot = control_boot(c);
+    attempt->end_at = attempt->end_mono_ms = j->expected_at = 0;
+    j->gone_mono_ms = 0;
+    j->reason = REASON_NONE;
+    control_set_end(c, j);
+    order_move(&c->cluster->ends, &attempt->ends, job_ends_at(j, attempt->start_at), j->id);
+}
+
+/* The job has its nodes, and its one step is created later: its srun requests the step again, or is
+ * gone. */
+static void defer_step(struct control *c, struct job *j)
+{
+    attempt_make(j)->interactive_step = true;
+    j->gone_mono_ms = control_mono(c);
+    job_touch(c->cluster, j);
+    control_schedule(c, j);
+}
+
+static bool waits_for_ports(const Pb__StepSpec *spec, int rc)
+{
+    return rc == -ERR_NODES_BUSY && spec->has_resv_ports &&
+           !(spec->has_immediate && spec->immediate);
+}
+
+bool start_step(struct control *c, struct job *j)
+{
+    if (!j->alloc_step || attempt_of(j)->interactive_step || attempt_of(j)->next_step)
+        return true;
+    if (j->state == PB__JOB_STATE__SUSPENDED) { /* its CPUs may be another job's */
+        defer_step(c, j);
+        return true;
+    }
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct err err = {0};
+    const Pb__StepSpec *spec =
+        arena_unpack(&arena, &pb__step_spec__descriptor, j->alloc_step->data, j->alloc_step->len);
+    struct step *s;
+    int rc = spec ? step_make(c, j, spec, &s, &err) : -ERR_PARSE;
+    if (rc == 0)
+        attempt_make(j)->interactive_step = true;
+    else if (spec && waits_for_ports(spec, rc))
+        defer_step(c, j);
+    if (attempt_of(j)->interactive_step)
+        return true;
+    if (j->alloc_call)
+        control_refuse(c, j->alloc_call, &err);
+    j->alloc_call = 0;
+    finish_job(c, j, PB__JOB_STATE__FAILED, 1 << 8, REASON_JOB_LAUNCH_FAILURE, NULL);
+    return false;
+}
+
+static void answer_alloc(struct control *c, struct job *j)
+{
+    uint64_t call = j->alloc_call;
+    j->alloc_call = 0;
+    if (call)
+        start_reply_alloc(c, j, call, true);
+}
+
+void start_ready(struct control *c, struct job *j)
+{
+    mail_event(c, j, JOB_MAIL_BEGIN);
+    prepare_nodes(c, j);
+    if (j->batch) {
+        attempt_make(j)->launched = false;
+        job_host(j)->touched = true;
+        attempt_make(j)->repeat_mono_ms = control_mono(c) + c->conf->batch_start_timeout_sec * 1000;
+        start_send_batch(c, j);
+    } else if (!start_step(c, j)) {
+        return;
+    }
+    inactive_look(c, j);
+    answer_alloc(c, j);
+}
+
+/* Of a job whose time begins when PrologSlurmctld is over; its command is told that it waits. */
+static void start_configuring(struct control *c, struct job *j)
+{
+    bool asked = j->alloc_call != 0;
+    j->reason = REASON_PROLOG;
+    answer_alloc(c, j);
+    j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it asks again */
+}
+
+void start_configured(struct control *c, struct job *j)
+{
+    if (ready_begin(c, j))
+        control_schedule(c, j);
+    else
+        start_all_ready(c, j);
+}
+
+void start_all_ready(struct control *c, struct job *j)
+{
+    attempt_make(j)->configuring = false;
+    if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
+        finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, REASON_DEADLINE, NULL);
+        return;
+    }
+    start_clocks(c, j);
+    job_touch(c->cluster, j);
+    start_ready(c, j);
+    step_retry_waiting(c, j);
+    control_schedule(c, j);
+}
+
+void start_count_time(struct control *c, const struct transition *t)
+{
+    start_clocks(c, t->job);
+    t->job->rank.accrue_at = t->job->rank.accrued_sec = 0;
+}
+
+void start_launch(struct control *c, const struct transition *t)
+{
+    struct job *j = t->job;
+    if (hook_start(c, j) || ready_begin(c, j))
+        start_configuring(c, j);
+    else
+        start_ready(c, j);
+    control_schedule(c, j);
+}
+
+void start_plan_again(struct control *c, const struct transition *t)
+{
+    c->plan_wanted = true; /* licences are free now, nodes when they are clean */
+}
+
+/* False: it does not start. */
+static bool start_job(struct control *c, struct job *group, const struct decision *d)
+{
+    struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
+    bool licensed = license_fits(c->cluster, group, in, control_wall(c));
+    if (depend_reason(c, group)) { /* another of its name has started in this pass */
+        submit_enqueue(c, group);
+        return false;
+    }
+    if (!licensed)
+        return false;
+    struct job *j = split_first(c, group);
+    if (j)
+        several_enter_part(j, d->part);
+    if (!j || take_nodes(c, j, &d->where) != 0) {
+        c->plan.again = 0;
+        if (j && j != group)
+            array_merge(c->cluster, group, j);
+        several_leave(group);
+        return false;
+    }
+    several_end(j);
+    resv_unbind(j);
+    resv_begin_job(j, in);
+    vec_foreach (&j->want.licenses.list, need)
+        control_debug(c, license, "job %u takes %llu licenses", j->id,
+                      (unsigned long long)need->count);
+    if (d->limit_sec) {
+        control_log(c, LOG_LVL_INFO,
+                    "job %u: its limit is %lld s (--time-min), so that it starts now", j->id,
+                    (long long)d->limit_sec);
+        j->limit_sec = d->limit_sec;
+    }
+    attempt_make(j)->backfilled = d->backfilled;
+    job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING,
+                  d->backfilled ? CAUSE_BACKFILL : CAUSE_SCHEDULER,
+                  d->backfilled ? "backfilled" : NULL);
+    if (group != j && group->waits.partly && !group->waits.on->ready.count)
+        submit_enqueue(c, group); /* its others wait for others, each for its own */
+    return true;
+}
+
+int start_placed(struct control *c, const struct decision *d, struct err *err)
+{
+    if (!start_job(c, cluster_find_job(c->cluster, d->job->id), d))
+        return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+    c->plan_wanted = true;
+    return 0;
+}
+
+/* --- planning: a pass of many jobs takes several turns, so that others are answered between ------
+ */
+
+static void end_pass(struct control *c)
+{
+    if (!c->planning)
+        return;
+    c->cluster->pool.freed += c->plan.gave_up;
+    c->plan_wanted = c->plan_wanted || c->plan.gave_up;
+    plan_end(&c->plan);
+    c->planning = false;
+}
+
+bool start_backfills(const struct control *c)
+{
+    return !str_case_eq(c->conf->scheduler_type, "sched/builtin") &&
+           c->conf->sched.bf_interval != -1;
+}
+
+void start_drop_plan(struct control *c)
+{
+    c->plan_wanted = c->plan_wanted || c->planning;
+    end_pass(c);
+    why_begin_anew(c);
+}
+
+/* What has become free since the pass began is for the first in the queue, not for the next: then
+ * it begins anew. Once; else the last ones would never be looked at while jobs end all the time. */
+static void begin_or_resume(struct control *c)
+{
+    if (c->planning && c->cluster->pool.freed != c->plan_freed && !c->plan_again) {
+        counters_pass(c, false);
+        end_pass(c);
+        c->plan_again = true;
+    }
+    if (c->planning) {
+        plan_resume(&c->plan, control_wall(c));
+    } else {
+        resv_refill(c);
+        c->plan_wanted = false;
+        c->planning = true;
+        c->plan_freed = c->cluster->pool.freed;
+        c->passes++;
+        plan_begin(&c->plan, c->cluster, &c->plan_notes, control_wall(c), start_backfills(c));
+    }
+    c->plan.work = 0;
+}
+
+static void follow(struct control *c, struct decision *d)
+{
+    struct job *j = cluster_find_job(c->cluster, d->job->id);
+    if (d->kind == PLAN_RESUME) {
+        preempt_resume(c, j);
+        return;
+    }
+    j->switches_since = d->switches_since;
+    j->switches_waived = d->switches_waived;
+    j->preempt_look_at = d->preempt_look_at;
+    if (d->kind == PLAN_START)
+        start_job(c, j, d);
+    else
+        control_reason(c, j, d->reason, d->detail);
+    for (size_t i = 0; i < d->n_victims; i++)
+        preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), j);
+    if (d->kind == PLAN_WAIT && (j->switches_since || j->preempt_look_at))
+        control_schedule(c, j);
+    if (d->kind == PLAN_WAIT)
+        control_debug(c, backfill, "job %u waits: %s%s%s, planned start in %lld s", j->id,
+                      d->reason ? reason_word(d->reason) : "None", d->detail ? ": " : "",
+                      d->detail ? d->detail : "",
+                      d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
+    j->sched_at = c->plan.now_sec;
+    j->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
+    select_done(&d->where);
+    free(d->detail);
+}
+
+static bool next_decision(struct control *c, struct decision *d)
+{
+    int64_t begun_usec = counters_clock(c);
+    uint64_t work = c->plan.work;
+    size_t part = c->plan.part;
+    bool blocked = c->plan.blocked;
+    if (!plan_next(&c->plan, d))
+        return false;
+    counters_look(c, begun_usec, blocked && part == c->plan.part, c->plan.work > work);
+    return true;
+}
+
+/* CompleteWait: wall seconds until which a job is still completing for a shorter time; 0: none is.
+ */
+static int64_t completing_until(const struct control *c)
+{
+    int64_t now = control_wall(c), wait = c->conf->complete_wait_sec, until = 0;
+    struct order_link *l = wait ? order_first(&c->cluster->ends) : NULL;
+
+    for (; l && l->key <= now; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        if (attempt_of(j)->completing && attempt_of(j)->end_at + wait > now &&
+            attempt_of(j)->end_at + wait > until)
+            until = attempt_of(j)->end_at + wait;
+    }
+    return until;
+}
+
+int64_t start_due_ms(const struct control *c)
+{
+    int64_t until = c->plan_wanted && !c->planning ? completing_until(c) : 0;
+
+    if (c->planning || c->plan_wanted)
+        return control_mono(c) + (until ? (until - control_wall(c)) * 1000 : 0);
+    return INT64_MAX;
+}
+
+void start_plan(struct control *c)
+{
+    struct decision d;
+    if (c->announced) { /* nothing starts any more */
+        end_pass(c);
+        c->plan_wanted = false;
+        return;
+    }
+    if (!c->planning && !c->plan_wanted)
+        return;
+    if (completing_until(c)) {
+        if (c->planning)
+            start_drop_plan(c);
+        return;
+    }
+    begin_or_resume(c);
+    while (c->plan.work < c->plan_work) {
+        if (!next_decision(c, &d)) {
+            counters_pass(c, true);
+            end_pass(c);
+            c->plan_again = false;
+            c->passes_done = c->passes;
+            return;
+        }
+        follow(c, &d);
+    }
+}
+
+/* It was planned and did not start: refused when it wants to at once, else told that it waits. */
+static void answer_fresh(struct control *c, struct job *j)
+{
+    uint64_t call = j->alloc_call;
+    j->alloc_call = 0;
+    if (j->trial) {
+        if (call)
+            control_refuse_code(c, call, ERR_NODES_BUSY, NULL);
+        cluster_remove_job(c->cluster, j); /* it was never stored */
+    } else if (call) {
+        /* Its command says at once that it waits; until then it counts as gone. */
+        j->gone_mono_ms = control_mono(c);
+        control_schedule(c, j);
+        start_reply_alloc(c, j, call, false);
+    }
+}
+
+void start_answer_fresh(struct control *c)
+{
+    bool idle = !c->planning && !c->plan_wanted;
+    size_t left = 0;
+    vec_foreach (&c->fresh, fresh) {
+        struct job *j = cluster_find_job(c->cluster, fresh->job_id);
+        if (!j || j->state != PB__JOB_STATE__PENDING)
+            continue;
+        if (idle || c->passes_done > fresh->pass)
+            answer_fresh(c, j);
+        else
+            c->fresh.data[left++] = *fresh;
+    }
+    c->fresh.len = left;
+}
+
+static void add_addresses(struct control *c, const struct job *j, Pb__AllocReply *r,
+                          struct arena *arena)
+{
+    r->addrs = arena_alloc(arena, sizeof(*r->addrs) * (attempt_of(j)->alloc.len + 1));
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        const struct node *n = c->cluster->nodes.data[a->node];
+        Pb__NodeAddr *addr = arena_alloc(arena, sizeof(*addr));
+        pb__node_addr__init(addr);
+        addr->node = (char *)n->name;
+        addr->addr = (char *)node_addr(n);
+        addr->port = n->conf->port;
+        r->addrs[r->n_addrs++] = addr;
+    }
+}
+
+void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__AllocReply r = PB__ALLOC_REPLY__INIT;
+    r.job_id = j->id;
+    r.granted = granted;
+    r.partition = j->part ? (char *)j->part->conf.name : NULL;
+    r.spec = job_unpack_spec(j, &arena);
+    SET(&r, time_limit_sec, j->limit_sec);
+    if (attempt_of(j)->configuring)
+        SET(&r, configuring, true);
+    struct str nodes = STR_INIT;
+    if (granted) {
+        job_pack_live(c->cluster, j);
+        const Pb__JobLive *live =
+            arena_unpack(&arena, &pb__job_live__descriptor, j->live.data, j->live.len);
+        job_format_nodes(c->cluster, j, &nodes);
+        r.nodes = (char *)str_cstr(&nodes);
+        r.alloc = live->alloc;
+        r.n_alloc = live->n_alloc;
+        SET(&r, num_cpus, job_alloc_cpus(j));
+        SET(&r, start_at_sec, live->start_at);
+        if (live->has_end_at)
+            SET(&r, end_at_sec, live->end_at);
+        add_addresses(c, j, &r, &arena);
+        const struct step *first = step_find(j, 0);
+        if (attempt_of(j)->interactive_step && first)
+            r.step = step_reply(c, j, first, &arena);
+    } else {
+        r.reason = (char *)(j->reason ? job_reason_word(j) : "None");
+    }
+    control_release(c, call);
+    c->env->reply(c->env->ctx, call, &r.base);
+    str_done(&nodes);
+}

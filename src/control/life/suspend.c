@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * scontrol suspend and resume. A job is SUSPENDED at once, and its clock stands still; its CPUs on
+ * a node are for others when the node has said that nothing of the job runs there any more. It runs
+ * again when all of them are free for it. Orders to nodes are numbered by the job (halts): a node
+ * that was away is told the last one when it is back, and an old one does nothing.
+ */
+#include "base/pb.h"
+#include "control/core/facts.h"
+#include "control/internal.h"
+
+static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__Halt m = PB__HALT__INIT;
+    Pb__NodeOrder order = PB__NODE_ORDER__INIT;
+    m.job_id = j->id;
+    m.restarts = j->restarts;
+    m.number = attempt_of(j)->halts;
+    m.stop = j->state == PB__JOB_STATE__SUSPENDED;
+    m.uid = j->uid;
+    m.gid = j->gid;
+    order.halt = &m;
+    order.attempt = facts_make_attempt(c, j, a, &arena);
+    node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+/* Where nothing of it can be, nobody need be asked. */
+static void tell(struct control *c, struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        if (a->released)
+            continue;
+        a->halt_told = !a->touched;
+        if (a->touched)
+            send_halt(c, j, a);
+        else if (j->state == PB__JOB_STATE__SUSPENDED)
+            park_leave(c->cluster, j, a);
+    }
+    attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+}
+
+bool suspend_is_pending(const struct job *j)
+{
+    if (!attempt_of(j)->halts)
+        return false;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released && !a->halt_told)
+            return true;
+    return false;
+}
+
+bool suspend_repeat(struct control *c, struct job *j)
+{
+    bool more = false;
+    if (job_is_final(j) || !attempt_of(j)->halts)
+        return false;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released && !a->halt_told) {
+            send_halt(c, j, a);
+            more = true;
+        }
+    return more;
+}
+
+void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
+{
+    if (attempt_of(j)->halts && a->touched)
+        send_halt(c, j, a);
+}
+
+void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e)
+{
+    struct job *j = cluster_find_job(c->cluster, e->job_id);
+    struct alloc_node *a = j && j->restarts == e->restarts ? alloc_find(j, n->index) : NULL;
+    if (!a || a->released || job_is_final(j) || e->number != attempt_of(j)->halts)
+        return;
+    a->halt_told = true;
+    if (j->state != PB__JOB_STATE__SUSPENDED || a->parked)
+        return;
+    park_leave(c->cluster, j, a);
+    c->plan_wanted = true;
+}
+
+/* Its clock goes on from where it stood. Not the sum of what it stood, in full seconds each time:
+ * another machine goes by this. */
+static void start_clock(struct control *c, struct job *j)
+{
+    struct attempt *attempt = attempt_make(j);
+    int64_t stood_sec = control_wall(c) - attempt_of(j)->start_at - attempt->ran_ms / 1000;
+    attempt->suspended_sec = stood_sec > 0 ? stood_sec : 0;
+    attempt->start_mono_ms = control_mono(c) - attempt->ran_ms;
+    attempt->boot = control_boot(c);
+    park_yield(c->cluster, j, false);
+}
+
+void suspend_end(struct control *c, struct job *j)
+{
+    if (j->state == PB__JOB_STATE__SUSPENDED)
+        start_clock(c, j);
+}
+
+void suspend_restored(struct control *c, struct job *j)
+{
+    int64_t now = control_mono(c);
+    if (!attempt_of(j)->halts)
+        return;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        a->halt_told = a->parked;
+    if (!attempt_of(j)->repeat_mono_ms || attempt_of(j)->repeat_mono_ms > now + CONTROL_REPEAT_MS)
+        attempt_make(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
+}
+
+static int check_state(const struct job *j, enum _Pb__JobState wanted, struct err *err)
+{
+    if (job_is_final(j))
+        return control_set_error(err, ERR_JOB_DONE, NULL);
+    if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
+        return control_set_error(err, ERR_JOB_PENDING, NULL);
+    if (j->state == wanted)
+        return 0;
+    return control_set_error(
+        err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
+}
+
+int suspend_job(struct control *c, struct job *j, struct err *err)
+{
+    int rc = check_state(j, PB__JOB_STATE__RUNNING, err);
+    if (rc != 0)
+        return rc;
+    struct attempt *attempt = attempt_make(j);
+    attempt->ran_ms = control_mono(c) - attempt->start_mono_ms;
+    attempt->suspended_at = control_wall(c);
+    job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED, CAUSE_SUSPENSION, NULL);
+    attempt->halts++;
+    control_set_end(c, j);
+    order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
+    tell(c, j);
+    control_schedule(c, j);
+    return 0;
+}
+
+int suspend_resume(struct control *c, struct job *j, struct err *err)
+{
+    int rc = check_state(j, PB__JOB_STATE__SUSPENDED, err);
+    if (rc == 0)
+        rc = park_check_return(c->cluster, j, err);
+    if (rc != 0)
+        return rc;
+    struct attempt *attempt = attempt_make(j);
+    park_return(c->cluster, j);
+    start_clock(c, j);
+    attempt->suspended_at = control_wall(c);
+    job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING, CAUSE_RESUMPTION, NULL);
+    attempt->halts++;
+    control_set_end(c, j);
+    order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
+    tell(c, j);
+    step_retry_waiting(c, j);
+    control_schedule(c, j);
+    return 0;
+}
+
+/* Elements of an array are in many states: those that it does not go with are spared. */
+static int each_part(struct control *c, const Pb__JobSuspend *r, const struct split_list *parts,
+                     struct err *err)
+{
+    int wrong = 0;
+    bool any = false;
+    vec_foreach (parts, part) {
+        struct job *j = cluster_find_job(c->cluster, part->job_id);
+        struct err why = {0};
+        int rc = r->has_resume && r->resume ? suspend_resume(c, j, &why) : suspend_job(c, j, &why);
+        split_settle(c, part, rc == 0);
+        any = any || rc == 0;
+        bool worse = rc == -ERR_NODES_BUSY && wrong != rc;
+        if (rc != 0 && (wrong == 0 || worse)) {
+            wrong = rc;
+            *err = why;
+        }
+    }
+    return any && wrong != -ERR_NODES_BUSY ? 0 : wrong;
+}
+
+void control_job_suspend(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__JobSuspend *r)
+{
+    struct err err = {0};
+    struct split_list parts = {0};
+    if (!who->is_operator && !who->is_admin)
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+    else if (split_targets(c, r->job_id, r->array_tasks, &parts, &err) != 0 ||
+             each_part(c, r, &parts, &err) != 0)
+        control_refuse(c, call, &err);
+    else
+        control_done(c, call);
+    vec_done(&parts);
+}

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Listings: the packed records as they are, filtered here, in parts of bounded size. The cursor is
+ * the id (or the place) of the next record to look at, so that a listing goes on correctly whatever
+ * changed between its parts.
+ */
+#include <string.h>
+
+#include "base/pb.h"
+#include "base/step_id.h"
+#include "cluster/node/node_list.h"
+#include "control/core/filter.h"
+#include "control/core/private.h"
+
+#define EPOCH_SHIFT 40
+#define RESV_FIELD 63 /* of a NodeRecord: the reservation it is in */
+
+static bool state_matches(const struct job *j, const Pb__JobFilter *f)
+{
+    if (f->has_all_states && f->all_states)
+        return true;
+    if (f->n_state == 0 && !f->has_completing)
+        return !job_is_final(j) || attempt_of(j)->completing;
+    for (size_t i = 0; i < f->n_state; i++)
+        if (f->state[i] == j->state)
+            return true;
+    return f->has_completing && f->completing && attempt_of(j)->completing;
+}
+
+static void put_some(const struct job *j, const Pb__JobFilter *f, struct str *part, struct str *out)
+{
+    struct pb_fields spec = pb_fields_read(f->spec_fields, f->n_spec_fields),
+                     live = pb_fields_read(f->live_fields, f->n_live_fields);
+    pb_fields_put(&live, 1, true); /* job_id */
+    pb_fields_put(&live, 2, true); /* state */
+    str_clear(part);
+    pb_pick_fields(j->spec.data, j->spec.len, &spec, part);
+    pb_pack_field(1, part->data, part->len, out);
+    str_clear(part);
+    pb_pick_fields(j->live.data, j->live.len, &live, part);
+    pb_pack_field(2, part->data, part->len, out);
+}
+
+/* What is built of a record before it goes out; kept from one to the next. */
+struct pieces {
+    struct str record, part;
+};
+
+/* Of what is listed: of one start, so that no earlier one's is taken for it. */
+static int64_t stamp_now(const struct control *c)
+{
+    return (int64_t)((c->epoch << EPOCH_SHIFT) + c->cluster->stamp);
+}
+
+static void add_job(struct control *c, struct job *j, const Pb__JobFilter *f, struct pieces *pieces,
+                    struct str *out)
+{
+    struct str *record = &pieces->record;
+    if (j->dirty || j->sched_at != j->shown_sched_at)
+        job_pack_live(c->cluster, j);
+    str_clear(record);
+    if (f->has_with_steps && f->with_steps) {
+        job_pack_record(j, record);
+    } else if (f->n_spec_fields || f->n_live_fields) {
+        put_some(j, f, &pieces->part, record);
+    } else {
+        pb_pack_field(1, j->spec.data, j->spec.len, record);
+        pb_pack_field(2, j->live.data, j->live.len, record);
+    }
+    pb_pack_field(1, record->data, record->len, out);
+}
+
+bool control_list_jobs(struct control *c, const struct caller *who, const Pb__JobFilter *f,
+                       uint64_t *cursor, size_t budget, struct str *out)
+{
+    struct filter filter;
+    struct pieces pieces = {STR_INIT, STR_INIT};
+    Pb__JobList first = PB__JOB_LIST__INIT;
+    if (!*cursor) { /* what changes while it is being sent is changed since */
+        SET(&first, stamp, stamp_now(c));
+        pb_pack(&first.base, out);
+    }
+    filter_init(&filter, c->conf, f);
+    size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
+    for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
+        struct job *j = c->cluster->jobs.data[i];
+        bool shown = !control_is_on_trial(j) && private_shows_job(c, who, j);
+        if (shown && state_matches(j, f) && filter_matches(&filter, j))
+            add_job(c, j, f, &pieces, out);
+        *cursor = (uint64_t)j->id + 1;
+    }
+    str_done(&pieces.record);
+    str_done(&pieces.part);
+    filter_done(&filter);
+    if (i < c->cluster->jobs.len)
+        return true;
+    Pb__JobList last = PB__JOB_LIST__INIT;
+    SET(&last, now, control_wall(c));
+    SET(&last, last_backfill, (int64_t)c->counters.bf_when_last_cycle);
+    pb_pack(&last.base, out);
+    return false;
+}
+
+bool control_unchanged_since(const struct control *c, int64_t stamp)
+{
+    return stamp == stamp_now(c);
+}
+
+/* --- steps
+ * ---------------------------------------------------------------------------------------- */
+
+static bool has_uid(const Pb__StepFilter *f, uint32_t uid)
+{
+    for (size_t i = 0; i < f->n_uid; i++)
+        if (f->uid[i] == uid)
+            return true;
+    return f->n_uid == 0;
+}
+
+static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFilter *f)
+{
+    bool found = f->n_ids == 0;
+    for (size_t i = 0; i < f->n_ids; i++)
+        found = found || (filter_names(f->ids[i], j) &&
+                          (!f->ids[i]->has_step_id || f->ids[i]->step_id == step_id));
+    return found;
+}
+
+/* Behind what else there is of the step: of one of a job array's element, which. */
+static void put_element(const struct job *j, uint32_t step_id, struct str *out)
+{
+    Pb__StepRecord r = PB__STEP_RECORD__INIT;
+    if (!j->array || j->tasks.count)
+        return;
+    r.job_id = j->id;
+    r.step_id = step_id;
+    SET(&r, array_job_id, j->array->id);
+    SET(&r, array_task_id, j->task);
+    pb_pack(&r.base, out);
+}
+
+/* Of one that the controller makes no record of: the batch script's, or the extern step. */
+static void add_implied_step(struct control *c, const struct job *j, uint32_t step_id,
+                             struct str *out)
+{
+    bool batch = step_id == STEP_ID_BATCH;
+    size_t count = batch ? 1 : attempt_of(j)->alloc.len;
+    _cleanup_str_ struct str packed = STR_INIT, names = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    Pb__StepRecord r = PB__STEP_RECORD__INIT;
+    arena_init(&arena, 0);
+    r.layout = arena_alloc(&arena, sizeof(*r.layout) * (count + 1));
+    SET(&r, num_cpus, 0);
+    for (uint32_t i = 0; i < count; i++) {
+        const struct alloc_node *a = batch ? job_host(j) : &attempt_of(j)->alloc.data[i];
+        const struct node *n = c->cluster->nodes.data[a->node];
+        Pb__StepNode *where = arena_alloc(&arena, sizeof(*where));
+        pb__step_node__init(where);
+        where->node = (char *)n->name;
+        where->addr = (char *)node_addr(n);
+        where->port = n->conf->port;
+        where->cpus = a->cpus;
+        where->task_ids = arena_alloc(&arena, sizeof(uint32_t));
+        where->task_ids[where->n_task_ids++] = i;
+        r.layout[r.n_layout++] = where;
+        r.num_cpus += where->cpus;
+    }
+    if (batch)
+        str_puts(&names, r.layout[0]->node);
+    else
+        job_format_nodes(c->cluster, j, &names);
+    r.job_id = j->id;
+    r.step_id = step_id;
+    r.name = (char *)(batch ? "batch" : "extern");
+    SET(&r, state, PB__STEP_STATE__STEP_RUNNING);
+    SET(&r, start_at, attempt_of(j)->start_at);
+    r.nodes = (char *)str_cstr(&names);
+    SET(&r, num_tasks, (uint32_t)count);
+    SET(&r, num_nodes, (uint32_t)count);
+    SET(&r, uid, j->uid);
+    SET(&r, time_limit_sec, j->limit_sec);
+    r.partition = j->part ? (char *)j->part->conf.name : NULL;
+    pb_pack(&r.base, &packed);
+    put_element(j, step_id, &packed);
+    pb_pack_field(1, packed.data, packed.len, out);
+}
+
+/* With PrologFlags=Contain it is on every node of the job from its begin to its end. */
+static bool has_extern(const struct control *c, const struct job *j)
+{
+    return c->conf->prolog_contain && !attempt_of(j)->configuring && attempt_of(j)->alloc.len;
+}
+
+static void add_step(const struct job *j, const struct step *s, struct str *out)
+{
+    _cleanup_str_ struct str packed = STR_INIT;
+    job_pack_step(s, &packed);
+    put_element(j, s->id, &packed);
+    pb_pack_field(1, packed.data, packed.len, out);
+}
+
+bool control_list_steps(struct control *c, const struct caller *who, const Pb__StepFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
+    size_t start = out->len, i = filter_first_job(c->cluster, *cursor);
+    for (; i < c->cluster->jobs.len && out->len - start <= budget; i++) {
+        const struct job *j = c->cluster->jobs.data[i];
+        *cursor = (uint64_t)j->id + 1;
+        if (!private_shows_job(c, who, j))
+            continue;
+        if (j->state == PB__JOB_STATE__PENDING || job_is_final(j) || !has_uid(f, j->uid) ||
+            !filter_uses(j, nodes) ||
+            !filter_has_word(f->partition, f->n_partition, j->part ? j->part->conf.name : NULL))
+            continue;
+        if (j->batch && step_matches(j, STEP_ID_BATCH, f))
+            add_implied_step(c, j, STEP_ID_BATCH, out);
+        if (has_extern(c, j) && step_matches(j, STEP_ID_EXTERN, f))
+            add_implied_step(c, j, STEP_ID_EXTERN, out);
+        vec_foreach (&attempt_of(j)->steps, s)
+            if (step_matches(j, s->id, f))
+                add_step(j, s, out);
+    }
+    bitset_free(nodes);
+    if (i < c->cluster->jobs.len)
+        return true;
+    Pb__StepList last = PB__STEP_LIST__INIT;
+    SET(&last, now, control_wall(c));
+    pb_pack(&last.base, out);
+    return false;
+}
+
+/* --- nodes and partitions
+ * ---------------------------------------------------------------------------- */
+
+/* The nodes that a request means; NULL: all. The caller frees. */
+static struct bitset *asked_nodes(const struct control *c, const Pb__NodeFilter *f)
+{
+    struct bitset *nodes = filter_nodes(c->conf, f->nodes);
+    if (!f->n_partition)
+        return nodes;
+    struct bitset *in_parts = bitset_new(c->cluster->nodes.len);
+    vec_foreach (&c->cluster->parts, p)
+        if (filter_has_word(f->partition, f->n_partition, (*p)->conf.name))
+            bitset_or(in_parts, (*p)->nodes);
+    if (nodes)
+        bitset_and(in_parts, nodes);
+    bitset_free(nodes);
+    return in_parts;
+}
+
+bool control_list_nodes(struct control *c, const struct caller *who, const Pb__NodeFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    _cleanup_bitset_ struct bitset *nodes = asked_nodes(c, f);
+    struct node_query query = {
+        .nodes = nodes,
+        .fields = pb_fields_read(f->fields, f->n_fields),
+        .group = f->has_group && f->group,
+    };
+    if (control_hides(c, who, "reservations"))
+        pb_fields_put(&query.fields, RESV_FIELD, false);
+    Pb__NodeList first = PB__NODE_LIST__INIT;
+    if (!*cursor) {
+        SET(&first, stamp, stamp_now(c));
+        pb_pack(&first.base, out);
+    }
+    if (node_list(c->cluster, &query, cursor, budget, out))
+        return true;
+    Pb__NodeList last = PB__NODE_LIST__INIT;
+    SET(&last, now, control_wall(c));
+    pb_pack(&last.base, out);
+    return false;
+}
+
+bool control_list_parts(struct control *c, const struct caller *who, const Pb__PartFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    struct str packed = STR_INIT;
+    size_t start = out->len;
+    for (; *cursor < c->cluster->parts.len && out->len - start <= budget; ++*cursor) {
+        const struct part *p = c->cluster->parts.data[*cursor];
+        if (!filter_has_word(f->name, f->n_name, p->conf.name))
+            continue;
+        str_clear(&packed);
+        part_pack(c->cluster, p, &packed);
+        pb_pack_field(1, packed.data, packed.len, out);
+    }
+    str_done(&packed);
+    if (*cursor < c->cluster->parts.len)
+        return true;
+    Pb__PartList last = PB__PART_LIST__INIT;
+    SET(&last, now, control_wall(c));
+    pb_pack(&last.base, out);
+    return false;
+}

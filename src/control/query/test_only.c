@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/query/test_only.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/pb.h"
+#include "control/submit/submit.h"
+#include "sched/why/relax.h"
+
+#define PARTS_MOST 32 /* that are looked at, of one job */
+#define NAMES_MOST 60 /* bytes of the names of nodes in a refusal; more: none are told */
+#define FAR_SEC (CLUSTER_NO_LIMIT_SEC / 2) /* nobody says so: it is behind jobs without a limit */
+
+struct trial {
+    uint32_t number; /* that it would have */
+    uint32_t uid, gid;
+    struct job_packed spec;       /* as it would be stored, in the partitions that take it */
+    char *said;                   /* by the site's job_submit; NULL: nothing */
+    char *waits;                  /* for something else than its turn; NULL: for nothing */
+    VEC(char *) parts;            /* names of the partitions that take it */
+    size_t next;                  /* of these; */
+    unsigned looked_at;           /* so many were there and have been looked at */
+    struct parsed_request parsed; /* the same in all of them */
+    bool is_parsed;               /* in the cluster as it is now */
+    struct job_copy guest;        /* in the one before */
+    bool is_guest;
+    /* The best of its partitions so far; at_sec 0: none. */
+    struct why_start best;
+    struct part *part;
+    int64_t needed_sec;     /* to end before its deadline */
+    struct err refusal;     /* or why it never starts in the first of them; */
+    const char *unforeseen; /* or what keeps it there, nobody knows until when; NULL: neither */
+};
+
+static void drop_guest(struct trial *t)
+{
+    if (t->is_guest)
+        relax_done(&t->guest);
+    t->is_guest = false;
+}
+
+void test_only_begin_anew(struct trial *t)
+{
+    drop_guest(t);
+    select_done(&t->best.where);
+    t->best = (struct why_start){0};
+    t->refusal.code = 0;
+    t->unforeseen = NULL;
+    t->next = t->looked_at = 0;
+    if (t->is_parsed)
+        request_parsed_done(&t->parsed);
+    t->is_parsed = false;
+}
+
+void test_only_free(struct trial *t)
+{
+    if (!t)
+        return;
+    test_only_begin_anew(t);
+    job_packed_done(&t->spec);
+    vec_foreach (&t->parts, name)
+        free(*name);
+    vec_done(&t->parts);
+    free(t->said);
+    free(t->waits);
+    free(t);
+}
+
+/* --- the request ---------------------------------------------------------------------------------
+ */
+
+static char *describe_wait(struct control *c, struct job *j, const Pb__JobSpec *spec)
+{
+    if (j->held)
+        return mem_strdup("it would be held until it is released (scontrol release)");
+    depend_place_name(c->cluster, j);
+    enum reason reason = depend_reason(c, j);
+    if (!reason)
+        return NULL;
+    const char *never =
+        reason == REASON_DEPENDENCY ? "" : ", which have ended in another way: it never starts";
+    return mem_printf("it would wait for other jobs (%s)%s", spec->dependency, never);
+}
+
+void test_only_begin(struct control *c, uint64_t call, const struct caller *who, struct job *j)
+{
+    struct trial *t = mem_new(struct trial);
+    _cleanup_arena_ struct arena arena;
+    struct str names = STR_INIT;
+    arena_init(&arena, 0);
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    t->number = j->id;
+    t->uid = j->uid;
+    t->gid = j->gid;
+    t->said = c->said.len ? mem_strdup(str_cstr(&c->said)) : NULL;
+    t->waits = describe_wait(c, j, spec);
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        vec_push(&t->parts, mem_strdup(j->part->conf.name));
+    }
+    several_leave(j);
+    several_format(j, &names);
+    spec->partition = names.len ? (char *)str_cstr(&names) : (char *)j->part->conf.name;
+    job_repack(&t->spec, &spec->base);
+    str_done(&names);
+    submit_forget(c, j);
+    why_enter(c, &(struct why_call){.call = call, .trial = t, .uid = who->uid, .gid = who->gid});
+}
+
+/* --- in one partition ----------------------------------------------------------------------------
+ */
+
+static void refuse_first(struct trial *t, const struct err *err)
+{
+    if (!t->refusal.code)
+        t->refusal = *err;
+}
+
+/* The next one of the list that is still there; NULL: no more. */
+static struct part *find_next_part(struct control *c, struct trial *t)
+{
+    struct part *p = NULL;
+    while (t->next < t->parts.len && !p && t->looked_at < PARTS_MOST)
+        p = cluster_find_part(c->cluster, t->parts.data[t->next++]);
+    return p;
+}
+
+/* The stages of a submission from 'parse' on, in the partition alone. */
+static int make_guest(struct control *c, struct trial *t, struct part *p, const Pb__JobSpec *spec,
+                      struct err *err)
+{
+    struct job *j = &t->guest.job;
+    int64_t now = control_wall(c);
+    *j = (struct job){.id = t->number,
+                      .uid = t->uid,
+                      .gid = t->gid,
+                      .part = p,
+                      .spec = t->spec,
+                      .submit_at = now,
+                      .eligible_at = now};
+    t->is_guest = true;
+    int rc = t->is_parsed ? 0 : request_parse(c->cluster, spec, &t->parsed, err);
+    if (rc != 0)
+        return rc;
+    t->is_parsed = true;
+    submit_complete_job(c, j, spec, &t->parsed, true);
+    rc = submit_check_limits(c, j, true, err);
+    if (rc == 0)
+        rc = resv_check_job(c, j, spec, err);
+    if (rc != 0)
+        return rc;
+    priority_set(c, j);
+    j->id = 0; /* another one may get its number */
+    j->reason = resv_bind_guest(c, j);
+    if (j->begin_at > now)
+        j->reason = REASON_BEGIN_TIME;
+    return 0;
+}
+
+static void begin_search(struct control *c, struct trial *t)
+{
+    struct why_question q = {.guest = &t->guest.job,
+                             .key = several_key(&t->guest.job),
+                             .notes = &c->plan_notes,
+                             .backfill = start_backfills(c),
+                             .announced = c->announced};
+    c->why.now = why_new(c->cluster, &q);
+}
+
+/* False: there are no more partitions. */
+static bool begin_next(struct control *c, struct trial *t)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec =
+        arena_unpack(&arena, &pb__job_spec__descriptor, t->spec.data, t->spec.len);
+    for (;;) {
+        struct err err = {0};
+        struct part *p = find_next_part(c, t);
+        if (!p)
+            return false;
+        drop_guest(t);
+        if (p->conf.state == CONF_PART_DOWN || p->conf.state == CONF_PART_INACTIVE)
+            t->unforeseen = why_sentence(WHY_PART_DOWN);
+        else if (make_guest(c, t, p, spec, &err) != 0)
+            refuse_first(t, &err);
+        else
+            break;
+    }
+    begin_search(c, t);
+    t->looked_at++;
+    return true;
+}
+
+/* Nodes that could serve it and are not usable; of those that it requires when it does. */
+static void explain_unusable_nodes(struct control *c, const struct job *j, struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_bitset_ struct bitset *set =
+        j->want.req ? bitset_dup(j->want.req) : select_candidates(c->cluster, j);
+    _cleanup_str_ struct str names = STR_INIT;
+    bitset_andnot(set, c->cluster->pool.usable);
+    bitset_foreach (set, i)
+        hostlist_push(list, c->cluster->nodes.data[i]->name);
+    hostlist_format(list, &names);
+    bool told = names.len && names.len <= NAMES_MOST;
+    err_set(err, -ERR_NODES_DOWN, "%s%s%s", err_text(ERR_NODES_DOWN), told ? ": " : "",
+            told ? str_cstr(&names) : "");
+}
+
+/* The planner looks at the queue of 'a' first. */
+static bool is_before(const struct control *c, const struct part *a, const struct part *b)
+{
+    if (a->conf.priority_tier != b->conf.priority_tier)
+        return a->conf.priority_tier > b->conf.priority_tier;
+    for (size_t i = 0; i < c->cluster->parts.len; i++)
+        if (c->cluster->parts.data[i] == a || c->cluster->parts.data[i] == b)
+            return c->cluster->parts.data[i] == a;
+    return false;
+}
+
+static bool is_better(const struct control *c, const struct trial *t, const struct why_start *s)
+{
+    if (!t->best.at_sec || s->at_sec != t->best.at_sec)
+        return !t->best.at_sec || s->at_sec < t->best.at_sec;
+    return is_before(c, t->guest.job.part, t->part);
+}
+
+static void keep_result(struct control *c, struct trial *t)
+{
+    const struct why_start *s = why_start(c->why.now);
+    struct err err = {0};
+    if (s->at_sec && !is_better(c, t, s))
+        return;
+    if (s->at_sec) {
+        select_done(&t->best.where);
+        t->best = *s;
+        why_take_where(c->why.now, &t->best.where);
+        t->part = t->guest.job.part;
+        t->needed_sec = deadline_needed_sec(&t->guest.job);
+    } else if (s->rule == WHY_UNUSABLE || s->rule == WHY_REQUIRED) {
+        explain_unusable_nodes(c, &t->guest.job, &err);
+        refuse_first(t, &err);
+    } else if (s->rule != WHY_BAD) {
+        t->unforeseen = why_sentence(s->rule);
+    } else if (select_possible(c->cluster, &t->guest.job, &err) != 0) {
+        refuse_first(t, &err);
+    }
+}
+
+/* --- the answer ----------------------------------------------------------------------------------
+ */
+
+static const char *choose_note(const struct control *c, const struct trial *t,
+                               const Pb__JobSpec *spec)
+{
+    int64_t at = t->best.at_sec, deadline = spec->deadline_at_sec;
+    if (spec->has_deadline_at_sec && deadline > 0 && t->needed_sec > deadline - at)
+        return "that is too late for its deadline: it would be ended without a start";
+    if (t->best.bound)
+        return "not before that; how much later depends on the jobs that wait before it";
+    if (t->best.makes_room)
+        return "as soon as jobs of a lower tier have made room for it";
+    if (t->next < t->parts.len && at > control_wall(c))
+        return "or sooner, in another of its partitions";
+    if (at - control_wall(c) > FAR_SEC)
+        return "or sooner: jobs before it have no time limit";
+    return NULL;
+}
+
+static void put_allocation(struct control *c, const struct trial *t, Pb__SubmitReply *r,
+                           struct arena *arena)
+{
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    _cleanup_str_ struct str nodes = STR_INIT;
+    vec_foreach (&t->best.where.shares, s) {
+        const struct node *n = c->cluster->nodes.data[s->node];
+        hostlist_push(names, n->name);
+        r->num_cpus += s->units * n->cpus_per_unit;
+    }
+    hostlist_format(names, &nodes);
+    r->nodes = arena_strdup(arena, str_cstr(&nodes));
+    r->has_num_cpus = r->has_start_at = true;
+    r->start_at = t->best.at_sec;
+    r->partition = (char *)t->part->conf.name;
+    r->has_start_not_before = r->start_not_before = t->best.bound;
+}
+
+static void send_reply(struct control *c, uint64_t call, const struct trial *t)
+{
+    Pb__SubmitReply r = PB__SUBMIT_REPLY__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec =
+        arena_unpack(&arena, &pb__job_spec__descriptor, t->spec.data, t->spec.len);
+    const char *note = t->waits ? t->waits : t->unforeseen;
+    if (!t->waits && t->best.at_sec) {
+        put_allocation(c, t, &r, &arena);
+        note = choose_note(c, t, spec);
+    } else if (!note && t->refusal.code) {
+        control_refuse(c, call, &t->refusal);
+        return;
+    } else if (!note) { /* none of its partitions is there any more */
+        control_refuse_code(c, call, ERR_NO_PARTITION, spec->partition);
+        return;
+    }
+    r.has_job_id = true;
+    r.job_id = t->number;
+    r.start_note = (char *)note;
+    r.message = t->said;
+    r.partition = r.partition ? r.partition : spec->partition;
+    c->env->reply(c->env->ctx, call, &r.base);
+}
+
+bool test_only_step(struct control *c, const struct why_call *call)
+{
+    struct trial *t = call->trial;
+    if (t->waits || (!c->why.now && !begin_next(c, t))) {
+        send_reply(c, call->call, t);
+        return false;
+    }
+    if (why_step(c->why.now, control_wall(c)))
+        return true;
+    keep_result(c, t);
+    why_free(take_ptr(c->why.now));
+    return true;
+}

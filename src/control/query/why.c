@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/query/why.h"
+
+#include "base/pb.h"
+#include "control/core/private.h"
+#include "control/query/test_only.h"
+#include "control/submit/access.h"
+
+#define LINE_MOST 64     /* questions that wait */
+#define OF_USER 2        /* of these, of one user */
+#define TURN_LOOKS 10000 /* at nodes, of a question in a turn; */
+#define TURN_STEPS 50    /* and no more steps than that */
+#define WAIT_TURNS 100   /* for a pass over the queue to end */
+
+static void call_done(struct why_call *call)
+{
+    free(call->host);
+    free(call->user_name);
+    test_only_free(call->trial);
+}
+
+static void drop_first(struct control *c)
+{
+    why_free(take_ptr(c->why.now));
+    c->why.waited = 0;
+    call_done(&c->why.calls.data[0]);
+    vec_remove(&c->why.calls, 0);
+}
+
+void why_begin_anew(struct control *c)
+{
+    why_free(take_ptr(c->why.now));
+    if (c->why.calls.len && c->why.calls.data[0].trial)
+        test_only_begin_anew(c->why.calls.data[0].trial);
+}
+
+void why_done(struct control *c)
+{
+    while (c->why.calls.len)
+        drop_first(c);
+    vec_done(&c->why.calls);
+}
+
+bool why_is_due(const struct control *c)
+{
+    return c->why.calls.len > 0;
+}
+
+bool why_call_gone(struct control *c, uint64_t call)
+{
+    for (size_t i = 0; i < c->why.calls.len; i++) {
+        if (c->why.calls.data[i].call != call)
+            continue;
+        if (i == 0) {
+            drop_first(c);
+        } else {
+            call_done(&c->why.calls.data[i]);
+            vec_remove(&c->why.calls, i);
+        }
+        return true;
+    }
+    return false;
+}
+
+void why_enter(struct control *c, const struct why_call *call)
+{
+    struct why_call own = *call;
+    size_t of_user = 0;
+    vec_foreach (&c->why.calls, other)
+        of_user += other->uid == call->uid;
+    if (of_user < OF_USER && c->why.calls.len < LINE_MOST) {
+        vec_push(&c->why.calls, own);
+        return;
+    }
+    control_refuse_code(c, call->call, ERR_BACKOFF, NULL);
+    call_done(&own);
+}
+
+void control_job_why(struct control *c, uint64_t call, const struct caller *who,
+                     const Pb__WhyRequest *r)
+{
+    const struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j || control_is_on_trial(j) || !private_shows_job(c, who, j))
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    else if (j->state != PB__JOB_STATE__PENDING)
+        control_refuse_code(c, call, ERR_TRANSITION, "it is not pending");
+    else
+        why_enter(c, &(struct why_call){.call = call,
+                                        .uid = who->uid,
+                                        .gid = who->gid,
+                                        .job_id = r->job_id,
+                                        .is_operator = who->is_operator,
+                                        .is_admin = who->is_admin,
+                                        .host = mem_strdup(who->host),
+                                        .user_name = mem_strdup(who->user_name)});
+}
+
+static struct caller caller_of(const struct why_call *call)
+{
+    return (struct caller){.uid = call->uid,
+                           .gid = call->gid,
+                           .is_operator = call->is_operator,
+                           .is_admin = call->is_admin,
+                           .host = call->host,
+                           .user_name = call->user_name};
+}
+
+/* Other partitions that the one who asks may give the job to. */
+static void find_parts(struct control *c, const struct why_call *call, const struct job *j,
+                       struct why_question *q)
+{
+    const struct caller who = caller_of(call);
+    vec_foreach (&c->cluster->parts, at) {
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        struct part *p;
+        spec.partition = (char *)(*at)->conf.name;
+        if (!several_has(j, *at) && (*at)->conf.state == CONF_PART_UP &&
+            access_find_part(c, &who, NULL, &spec, &p, NULL) == 0)
+            vec_push(&q->may, p);
+    }
+}
+
+/* Where it would be in the queue. */
+static int64_t place_of(struct control *c, const struct job *j)
+{
+    int64_t priority = j->priority;
+    if (several_is_queued(j))
+        return priority; /* not asked for */
+    if (!j->rank.given)
+        priority = priority_unbounded(c, j);
+    priority = priority < 1 ? 1 : priority > UINT32_MAX ? UINT32_MAX : priority;
+    return -priority;
+}
+
+static void begin(struct control *c, const struct job *j)
+{
+    const struct why_call *call = &c->why.calls.data[0];
+    struct why_question q = {.job_id = j->id,
+                             .notes = &c->plan_notes,
+                             .backfill = start_backfills(c),
+                             .announced = c->announced,
+                             .is_operator = call->is_operator,
+                             .key = place_of(c, j),
+                             .rank = &c->ranking.rule,
+                             .rank_at_sec = c->ranking.at_sec};
+    find_parts(c, call, j, &q);
+    c->why.now = why_new(c->cluster, &q);
+}
+
+static bool is_shown(const struct control *c, const struct caller *who, uint32_t job_id)
+{
+    const struct job *j = cluster_find_job(c->cluster, job_id);
+    return j && private_shows_job(c, who, j);
+}
+
+/* A copy that names no jobs and reservations but those that the caller may see. */
+static const Pb__WhyReply *censor(struct control *c, const struct caller *who,
+                                  const Pb__WhyReply *all, struct arena *arena)
+{
+    _cleanup_str_ struct str packed = STR_INIT;
+    pb_pack(&all->base, &packed);
+    Pb__WhyReply *m = arena_unpack(arena, &pb__why_reply__descriptor, packed.data, packed.len);
+    size_t kept = 0;
+    size_t holders = 0;
+    for (size_t i = 0; m && i < m->n_holders; i++)
+        if (is_shown(c, who, m->holders[i]->job_id))
+            m->holders[holders++] = m->holders[i];
+    if (m)
+        m->n_holders = holders;
+    for (size_t i = 0; m && i < m->n_ahead; i++)
+        if (is_shown(c, who, m->ahead[i]->job_id))
+            m->ahead[kept++] = m->ahead[i];
+    if (m)
+        m->n_ahead = kept;
+    for (size_t i = kept = 0; m && i < m->n_reservations; i++) {
+        const struct resv *r = resv_find(c->cluster, m->reservations[i]->name);
+        if (r && private_shows_resv(c, who, r))
+            m->reservations[kept++] = m->reservations[i];
+    }
+    if (m)
+        m->n_reservations = kept;
+    for (size_t g = 0; m && g < m->n_groups; g++) {
+        Pb__WhyNodes *of = m->groups[g];
+        kept = 0;
+        for (size_t i = 0; i < of->n_holders; i++)
+            if (is_shown(c, who, of->holders[i]->job_id))
+                of->holders[kept++] = of->holders[i];
+        of->n_holders = kept;
+    }
+    return m;
+}
+
+static void answer(struct control *c)
+{
+    uint64_t call = c->why.calls.data[0].call;
+    const struct caller who = caller_of(&c->why.calls.data[0]);
+    const Pb__WhyReply *reply = why_answer(c->why.now);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (reply && (control_hides(c, &who, "jobs") || control_hides(c, &who, "reservations")))
+        reply = censor(c, &who, reply, &arena);
+    if (reply)
+        c->env->reply(c->env->ctx, call, &reply->base);
+    else
+        control_refuse_code(c, call, ERR_TRANSITION, "the job is no longer pending");
+}
+
+/* A step of why a job waits. False: it is answered. */
+static bool go_on(struct control *c, const struct why_call *call)
+{
+    const struct job *j = cluster_find_job(c->cluster, call->job_id);
+    if (!j) {
+        control_refuse_code(c, call->call, ERR_NO_JOB, NULL);
+        return false;
+    }
+    if (!c->why.now)
+        begin(c, j);
+    if (why_step(c->why.now, control_wall(c)))
+        return true;
+    answer(c);
+    return false;
+}
+
+void why_turn(struct control *c)
+{
+    if (!c->why.calls.len)
+        return;
+    /* What a pass has not looked at yet would be explained by what was before. */
+    if ((c->planning || c->plan_wanted) && c->why.waited++ < WAIT_TURNS)
+        return;
+    const struct why_call *call = &c->why.calls.data[0];
+    size_t steps = TURN_LOOKS / (c->cluster->nodes.len + 1) + 1;
+    for (size_t i = 0; i < steps && i < TURN_STEPS; i++)
+        if (!(call->trial ? test_only_step(c, call) : go_on(c, call))) {
+            drop_first(c);
+            return;
+        }
+}

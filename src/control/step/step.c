@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps: made, told, and over. */
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/pb.h"
+#include "base/status.h"
+#include "base/step_id.h"
+#include "control/core/private.h"
+#include "control/internal.h"
+#include "control/step/step_layout.h"
+#include "control/submit/submit.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+#define STEPS_BYTES (2u << 20)       /* of the records of a job's steps: some thousands, */
+#define STEPS_BYTES_NODE (16u << 10) /* and more for each of its nodes */
+
+struct step *step_find(struct job *j, uint32_t id)
+{
+    vec_foreach (&attempt_of(j)->steps, s)
+        if (s->id == id)
+            return s;
+    return NULL;
+}
+
+/* Of an attempt that is over: its sender is on a node that was lost, and does not know it yet. */
+bool step_is_stale(const struct job *j, bool says, uint32_t restarts)
+{
+    return says && restarts != j->restarts;
+}
+
+/* Those it asks for, or all that the job has there. */
+static void build_gres(struct control *c, struct step_layout *l, struct alloc_node *a,
+                       struct step_node *n, Pb__StepNode *m, struct arena *arena)
+{
+    step_gres_take(c, &l->gres, a, n, l->overlap);
+    const struct gres_held *held = l->gres.own ? n->gres.data : a->gres.data;
+    m->n_gres = l->gres.none ? 0 : l->gres.own ? n->gres.len : a->gres.len;
+    m->gres = gres_held_pack(c->cluster, held, m->n_gres, arena);
+}
+
+static size_t build_nodes(struct control *c, struct step_layout *l, struct step *s,
+                          Pb__StepNode **nodes, struct arena *arena)
+{
+    uint32_t *at = arena_alloc(arena, sizeof(*at) * (attempt_of(l->j)->alloc.len + 1));
+    size_t count = 0;
+    for (uint32_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
+        const struct node *n = c->cluster->nodes.data[a->node];
+        if (!l->tasks[i])
+            continue;
+        Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
+        pb__step_node__init(m);
+        m->node = (char *)n->name;
+        m->addr = (char *)node_addr(n);
+        m->port = n->conf->port;
+        m->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
+        m->cpus = step_layout_cpus(l, n, a, l->tasks[i]);
+        uint64_t own = step_layout_granted_memory(l, a, l->tasks[i]);
+        SET(m, mem_mib, own ? own : a->mem_mib);
+        if (a->incarnation)
+            SET(m, incarnation, str_hash(a->incarnation));
+        vec_push(&s->nodes, ((struct step_node){.at = i,
+                                                .place = (uint32_t)count,
+                                                .cpus = m->cpus,
+                                                .tasks = l->tasks[i],
+                                                .mem_mib = own}));
+        step_cpus_take(n, a, &vec_last(&s->nodes), l->overlap || l->overcommit,
+                       step_layout_way(l, n));
+        SET(m, cpu_set, step_cpus_pack(vec_last(&s->nodes).own, arena));
+        build_gres(c, l, a, &vec_last(&s->nodes), m, arena);
+        a->step_mem_mib += l->overlap ? 0 : own;
+        a->step_cpus += l->overlap || l->overcommit ? 0 : m->cpus;
+        a->touched = true;
+        at[count] = i;
+        nodes[count++] = m;
+    }
+    step_layout_number(l, nodes, at, count);
+    return count;
+}
+
+static void build_record(struct control *c, struct step_layout *l, struct step *s)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__StepRecord r = PB__STEP_RECORD__INIT;
+    struct str names = STR_INIT;
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    r.job_id = l->j->id;
+    r.step_id = s->id;
+    r.name = l->spec->name;
+    SET(&r, state, PB__STEP_STATE__STEP_RUNNING);
+    SET(&r, start_at, control_wall(c));
+    SET(&r, num_tasks, l->num_tasks);
+    SET(&r, uid, l->j->uid);
+    r.host = l->spec->host;
+    r.has_srun_pid = l->spec->has_srun_pid;
+    r.srun_pid = l->spec->srun_pid;
+    r.distribution = l->spec->distribution;
+    r.submit_line = l->spec->submit_line;
+    r.partition = l->j->part ? (char *)l->j->part->conf.name : NULL;
+    SET(&r, cpus_per_task, l->cpus_per_task);
+    SET(&r, overlap, l->overlap || l->overcommit);
+    if (l->gres.own)
+        SET(&r, own_gres, true);
+    if (OR(l->spec, exact, 0))
+        SET(&r, exact, true);
+    r.network = l->spec->network;
+    r.cpu_freq = l->spec->cpu_freq;
+    /* Where node daemons end steps for memory, they mean all of them. */
+    SET(&r, oom_kill_step, OR(l->spec, oom_kill_step, c->conf->over_memory_kill));
+    s->spares_others = !r.oom_kill_step;
+    r.resv_ports = l->ports;
+    r.n_resv_ports = l->port_count;
+    step_ports_take(l, s);
+    SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
+    SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
+    SET(&r, begun_run_ms, control_mono(c) - attempt_of(l->j)->start_mono_ms);
+    r.has_spawned_by = l->spec->has_spawned_by;
+    r.spawned_by = l->spec->spawned_by;
+    r.has_request_id = l->spec->request_id.len == sizeof s->request_id;
+    r.request_id = l->spec->request_id;
+    r.layout = arena_alloc(&arena, sizeof(*r.layout) * (attempt_of(l->j)->alloc.len + 1));
+    r.n_layout = build_nodes(c, l, s, r.layout, &arena);
+    for (size_t i = 0; i < r.n_layout; i++) {
+        hostlist_push(list, r.layout[i]->node);
+        r.num_cpus += r.layout[i]->cpus;
+    }
+    hostlist_format(list, &names);
+    r.nodes = (char *)str_cstr(&names);
+    r.has_num_cpus = true;
+    SET(&r, num_nodes, (uint32_t)r.n_layout);
+    pb_pack(&r.base, &s->record);
+    str_done(&names);
+}
+
+/* A job's record is written with all its steps whenever one comes or goes: they wait before it
+ * costs the other users their turn. */
+static bool has_too_many(const struct job *j)
+{
+    size_t sum = 0;
+    vec_foreach (&attempt_of(j)->steps, s)
+        sum += s->record.len;
+    return sum >= STEPS_BYTES + attempt_of(j)->alloc.len * STEPS_BYTES_NODE;
+}
+
+/* The shell of salloc has a number of its own, so that the steps made in it count from 0; what ends
+ * with its step 0 has no such shell. Never twice: nodes know a step by its number. */
+static uint32_t next_number(struct job *j, const Pb__StepSpec *spec)
+{
+    if (!OR(spec, interactive, false) || attempt_of(j)->had_shell || j->alloc_step)
+        return attempt_make(j)->next_step++;
+    attempt_make(j)->had_shell = true;
+    return STEP_ID_INTERACTIVE;
+}
+
+int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
+              struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct step_layout l;
+    int rc = submit_check_freq(c, spec->cpu_freq, err);
+    if (rc != 0)
+        return rc;
+    rc = step_layout_find(c, j, spec, &arena, &l, err);
+    if (rc == 0)
+        rc = step_ports_find(c, &l, &arena, err);
+    if (rc == 0 && c->conf->max_step_count && attempt_of(j)->next_step >= c->conf->max_step_count)
+        rc = err_set(err, -ERR_STEP_LIMIT, "%s: the job has started %u steps (MaxStepCount)",
+                     err_text(ERR_STEP_LIMIT), attempt_of(j)->next_step);
+    if (rc == 0 && has_too_many(j))
+        rc = control_set_error(err, ERR_NODES_BUSY, "the job has too many steps at a time");
+    if (rc == 0) {
+        struct step s = {.id = next_number(j, spec), .overlap = l.overlap || l.overcommit};
+        if (spec->request_id.len == sizeof s.request_id)
+            memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
+        build_record(c, &l, &s);
+        vec_push(&attempt_make(j)->steps, s);
+        *out = &vec_last(&attempt_of(j)->steps);
+        step_watch(c, j, *out);
+        control_debug(c, steps, "step %u.%u is created", j->id, (*out)->id);
+        job_touch(c->cluster, j);
+    }
+    step_layout_done(&l);
+    return rc;
+}
+
+/* What tasks are bound to unless they say it: CpuBind of the job's nodes, where all have the same,
+ * else of its partition. */
+static const char *cpu_bind_of(const struct control *c, const struct job *j)
+{
+    const char *common = NULL;
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        const char *word = node_cpu_bind(c->cluster->nodes.data[a->node]);
+        if (a != attempt_of(j)->alloc.data && !str_case_eq(word, common))
+            return j->part ? j->part->conf.cpu_bind : NULL;
+        common = word;
+    }
+    return common || !j->part ? common : j->part->conf.cpu_bind;
+}
+
+Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
+                          struct arena *arena)
+{
+    const Pb__StepRecord *record =
+        arena_unpack(arena, &pb__step_record__descriptor, s->record.data, s->record.len);
+    Pb__StepReply *r = arena_alloc(arena, sizeof(*r));
+    struct str cred = STR_INIT, names = STR_INIT;
+    uint8_t *sig = arena_alloc(arena, 64);
+    pb__step_reply__init(r);
+    r->job_id = j->id;
+    r->step_id = s->id;
+    r->layout = record->layout;
+    r->n_layout = record->n_layout;
+    start_make_cred(c, j, record, &cred, sig);
+    uint8_t *copy = arena_alloc(arena, cred.len);
+    memcpy(copy, cred.data, cred.len);
+    SET(r, cred, ((ProtobufCBinaryData){cred.len, copy}));
+    SET(r, signature, ((ProtobufCBinaryData){64, sig}));
+    SET(r, num_tasks, record->num_tasks);
+    SET(r, cpus_per_task, record->cpus_per_task);
+    SET(r, restarts, j->restarts);
+    r->cpu_bind = (char *)cpu_bind_of(c, j);
+    job_format_nodes(c->cluster, j, &names);
+    r->job_nodes = arena_strdup(arena, str_cstr(&names));
+    str_done(&cred);
+    str_done(&names);
+    return r;
+}
+
+static void answer(struct control *c, struct job *j, const struct step *s, uint64_t call)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    control_release(c, call);
+    c->env->reply(c->env->ctx, call, &step_reply(c, j, s, &arena)->base);
+}
+
+static const struct step *find_repeated(const struct job *j, const Pb__StepSpec *spec)
+{
+    vec_foreach (&attempt_of(j)->steps, s) {
+        if (spec->request_id.len == sizeof s->request_id &&
+            memcmp(s->request_id, spec->request_id.data, sizeof s->request_id) == 0)
+            return s;
+    }
+    return NULL;
+}
+
+bool step_is_awaited(const struct job *j)
+{
+    bool runs = j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
+    return runs && attempt_of(j)->interactive_step && attempt_of(j)->next_step == 0;
+}
+
+static void create(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec)
+{
+    struct err err = {0};
+    struct step *s = NULL;
+    const struct step *known = find_repeated(j, spec);
+    j->gone_mono_ms = 0;
+    if (known) {
+        answer(c, j, known, call);
+        return;
+    }
+    int rc = attempt_of(j)->configuring
+                 ? control_set_error(&err, ERR_NODES_BUSY, "the job's nodes are being configured")
+             : j->state == PB__JOB_STATE__SUSPENDED
+                 ? control_set_error(&err, ERR_NODES_BUSY, "the job is suspended")
+                 : step_make(c, j, spec, &s, &err);
+    if (rc == 0) {
+        answer(c, j, s, call);
+    } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
+        if (step_waiting_add(c, j, call, spec, &err)) {
+            control_refuse(c, call, &err);
+            return;
+        }
+        control_hold(c, call, j);
+        if (spec->has_resv_ports)
+            step_ports_await(c, j);
+    } else {
+        control_refuse(c, call, &err);
+    }
+}
+
+void control_step_create(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__StepSpec *r)
+{
+    struct job *j = r->has_job_id ? cluster_find_job(c->cluster, r->job_id) : NULL;
+    if (!j)
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    else if (who->uid != j->uid && !who->is_admin)
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    else if (step_is_stale(j, r->has_restarts, r->restarts))
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+    else if (j->state == PB__JOB_STATE__PENDING)
+        control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
+    else if (job_is_final(j))
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+    else
+        create(c, j, call, r);
+}
+
+void step_retry_waiting(struct control *c, struct job *j)
+{
+    if (attempt_of(j)->shrinking)
+        return;
+    for (size_t waiting = attempt_of(j)->waiting_steps.len; waiting-- > 0 && !job_is_final(j);) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        struct waiting_step w = step_waiting_take(c, j, 0);
+        const Pb__StepSpec *spec =
+            arena_unpack(&arena, &pb__step_spec__descriptor, w.spec.data, w.spec.len);
+        create(c, j, w.call, spec);
+        str_done(&w.spec);
+    }
+}
+
+void step_remove(struct control *c, struct job *j, struct step *s)
+{
+    vec_foreach (&s->nodes, n) {
+        struct alloc_node *a = &attempt_of(j)->alloc.data[n->at];
+        a->step_cpus -= s->overlap ? 0 : n->cpus < a->step_cpus ? n->cpus : a->step_cpus;
+        a->step_mem_mib -= n->mem_mib < a->step_mem_mib ? n->mem_mib : a->step_mem_mib;
+        step_cpus_give_back(a, n, s->overlap);
+        vec_foreach (&n->gres, held) {
+            struct gres_held *job = gres_held_find(a, held->kind);
+            if (job && !s->overlap)
+                gres_held_step_over(job, held);
+        }
+    }
+    if (s->exit_status > attempt_of(j)->derived_status)
+        attempt_make(j)->derived_status = s->exit_status;
+    step_ports_over(c, j, s);
+    job_step_done(s);
+    vec_remove(&attempt_make(j)->steps, (size_t)(s - attempt_of(j)->steps.data));
+    job_touch(c->cluster, j);
+}
+
+/* What the first step's tasks have spawned outlives it. */
+static bool holds_job(const struct step *s)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StepRecord *r =
+        arena_unpack(&arena, &pb__step_record__descriptor, s->record.data, s->record.len);
+    return s->id == 0 || r->has_spawned_by;
+}
+
+static bool is_last(const struct job *j, const struct step *ended)
+{
+    if (!attempt_of(j)->interactive_step || !holds_job(ended))
+        return false;
+    vec_foreach (&attempt_of(j)->steps, s)
+        if (s != ended && holds_job(s))
+            return false;
+    return true;
+}
+
+/* A whole step is over: srun's own job with it. */
+static void step_over(struct control *c, struct job *j, struct step *s)
+{
+    bool last = is_last(j, s), first = s->id == 0;
+    int status = s->exit_status;
+    step_remove(c, j, s);
+    if (!first)
+        status = attempt_of(j)->derived_status; /* the highest of all */
+    if (last && !job_is_final(j))
+        finish_ran(c, j, status);
+    else
+        step_retry_waiting(c, j);
+}
+
+/* The worst one counts, and being ended for memory before all others. */
+static void take_status(struct step *s, int status)
+{
+    bool memory = status_is_out_of_memory(status);
+    if (memory || (status > s->exit_status && !status_is_out_of_memory(s->exit_status)))
+        s->exit_status = status;
+}
+
+static size_t nodes_left(const struct step *s)
+{
+    size_t left = 0;
+    vec_foreach (&s->nodes, n)
+        left += !n->ended;
+    return left;
+}
+
+void step_end_lost(struct control *c, struct job *j)
+{
+    for (size_t i = attempt_of(j)->steps.len; i-- > 0 && !job_is_final(j);)
+        if (i < attempt_of(j)->steps.len && nodes_left(&attempt_of(j)->steps.data[i]) == 0) {
+            take_status(&attempt_of(j)->steps.data[i], 1 << 8);
+            step_over(c, j, &attempt_of(j)->steps.data[i]);
+        }
+}
+
+static struct step_node *node_of(const struct job *j, struct step *s, uint32_t node)
+{
+    vec_foreach (&s->nodes, n)
+        if (attempt_of(j)->alloc.data[n->at].node == node)
+            return n;
+    return NULL;
+}
+
+void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t node,
+                   int exit_status)
+{
+    struct step *s = step_find(j, step_id);
+    struct step_node *n = s ? node_of(j, s, node) : NULL;
+    if (!n || n->ended)
+        return;
+    take_status(s, exit_status);
+    n->ended = true;
+    job_touch(c->cluster, j);
+    if (nodes_left(s) == 0)
+        step_over(c, j, s);
+    else if (status_is_out_of_memory(exit_status) && !s->spares_others)
+        cancel_step(c, j, s);
+}
+
+void control_step_complete(struct control *c, uint64_t call, const struct caller *who,
+                           const Pb__StepComplete *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j) {
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    } else if (who->uid != j->uid && !who->is_admin) {
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    } else if (step_is_stale(j, r->has_restarts, r->restarts)) {
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+    } else {
+        struct step *s = step_find(j, r->step_id);
+        if (s) {
+            s->exit_status = r->exit_status;
+            step_over(c, j, s);
+        }
+        control_done(c, call);
+    }
+}

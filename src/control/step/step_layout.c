@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/step/step_layout.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "control/internal.h"
+
+#define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
+
+static int use_named(struct control *c, struct step_layout *l, const char *expr, bool use,
+                     struct err *err)
+{
+    struct bitset *set = NULL;
+    int rc = cluster_node_set(c->cluster, expr, &set, err);
+    if (rc != 0)
+        return rc;
+    size_t inside = 0;
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
+        if (bitset_test(set, attempt_of(l->j)->alloc.data[i].node)) {
+            l->usable[i] = use;
+            inside++;
+        }
+    bool all_inside = inside == bitset_count(set);
+    bitset_free(set);
+    return use && !all_inside ? control_set_error(err, ERR_STEP_CONFIG, expr) : 0;
+}
+
+static int find_usable(struct control *c, struct step_layout *l, struct err *err)
+{
+    const Pb__StepSpec *s = l->spec;
+    size_t n = attempt_of(l->j)->alloc.len;
+    bool named = s->nodes && *s->nodes;
+    l->nodes_given = named || s->n_relative_nodes;
+    for (size_t i = 0; i < n; i++)
+        l->usable[i] = !l->nodes_given;
+    int rc = named ? use_named(c, l, s->nodes, true, err) : 0;
+    for (size_t i = 0; i < s->n_relative_nodes && rc == 0; i++) {
+        if (s->relative_nodes[i] >= n)
+            return control_set_error(err, ERR_NODE_COUNT, "a relative node beyond the job's");
+        l->usable[s->relative_nodes[i]] = true;
+    }
+    if (rc == 0 && s->exc_nodes && *s->exc_nodes)
+        rc = use_named(c, l, s->exc_nodes, false, err);
+    l->count = 0;
+    for (size_t i = 0; i < n; i++) {
+        l->usable[i] = l->usable[i] && !attempt_of(l->j)->alloc.data[i].released;
+        l->count += l->usable[i];
+    }
+    return rc == 0 && l->count == 0 ? control_set_error(err, ERR_STEP_CONFIG, "no node is left")
+                                    : rc;
+}
+
+static uint32_t bounded(uint64_t n)
+{
+    return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
+}
+
+/* Threads of a core that tasks use, where a step has whole cores for that; 0: all. */
+static uint32_t used_threads(const struct step_layout *l, const struct node *n)
+{
+    uint32_t use = OR(l->spec, threads_per_core, l->j->want.use_threads);
+    return use < n->threads && n->cpus_per_unit >= n->threads ? use : 0;
+}
+
+/* How many of 'cpus' CPUs of a node tasks may use: with --threads-per-core fewer. */
+static uint32_t usable_cpus(const struct step_layout *l, const struct node *n, uint32_t cpus)
+{
+    uint32_t use = used_threads(l, n);
+    return use ? cpus / n->threads * use : cpus;
+}
+
+/* Tasks that so many CPUs of a node hold. */
+static uint32_t count_tasks_on(const struct step_layout *l, const struct node *n, uint32_t cpus)
+{
+    return usable_cpus(l, n, cpus) / l->cpus_per_task;
+}
+
+/* -c without -n: as many tasks as the CPUs of the first nodes hold. */
+static uint32_t count_filling_tasks(const struct control *c, const struct step_layout *l)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0, nodes = 0; i < attempt_of(l->j)->alloc.len && nodes < l->wanted_nodes; i++) {
+        const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
+        uint32_t tasks =
+            l->usable[i] ? count_tasks_on(l, c->cluster->nodes.data[a->node], a->cpus) : 0;
+        nodes += tasks > 0;
+        sum += tasks;
+    }
+    return bounded(sum);
+}
+
+static bool wants_filled_nodes(const struct step_layout *l, uint32_t per_node)
+{
+    const Pb__StepSpec *s = l->spec;
+    return OR(s, exact, false) && OR(s, cpus_per_task, 0) && !per_node && !l->overcommit &&
+           !s->has_spawned_by;
+}
+
+static int find_counts(const struct control *c, struct step_layout *l, struct err *err)
+{
+    const Pb__StepSpec *s = l->spec;
+    uint32_t per_node = OR(s, ntasks_per_node, l->gres.tasks_per_node);
+    bool nodes_asked = s->has_min_nodes && s->min_nodes;
+    l->wanted_nodes = nodes_asked ? s->min_nodes : l->count;
+    if (l->wanted_nodes > l->count)
+        return control_set_error(err, ERR_NODE_COUNT, "more nodes than the job has");
+    l->cpus_per_task = OR(s, cpus_per_task, l->j->want.cpus_per_task);
+    l->cpus_per_task = l->cpus_per_task ? l->cpus_per_task : 1;
+    uint32_t filling = wants_filled_nodes(l, per_node) ? count_filling_tasks(c, l) : 0;
+    if (s->has_num_tasks && s->num_tasks)
+        l->num_tasks = s->num_tasks;
+    else if (filling)
+        l->num_tasks = filling;
+    else if (nodes_asked || l->nodes_given || per_node)
+        l->num_tasks = bounded((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
+    else
+        l->num_tasks = l->j->want.tasks > l->wanted_nodes ? l->j->want.tasks : l->wanted_nodes;
+    if (l->num_tasks < l->wanted_nodes)
+        l->wanted_nodes = l->num_tasks;
+    return 0;
+}
+
+uint64_t step_layout_memory(const struct step_layout *l, const struct alloc_node *a, uint32_t tasks)
+{
+    const Pb__StepSpec *s = l->spec;
+    if (!a->mem_mib)
+        return 0;
+    if (s->has_mem_per_node_mib)
+        return s->mem_per_node_mib == a->mem_mib ? 0 : s->mem_per_node_mib;
+    if (!s->has_mem_per_cpu_mib)
+        return 0;
+    uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
+    if (l->overcommit && cpus > a->cpus)
+        cpus = a->cpus; /* the job has no more of them, nor of memory */
+    bool wraps = cpus && s->mem_per_cpu_mib > UINT64_MAX / cpus;
+    return wraps ? UINT64_MAX : s->mem_per_cpu_mib * cpus;
+}
+
+bool step_layout_is_whole(const struct step_layout *l)
+{
+    return OR(l->spec, whole, false) || !OR(l->spec, exact, false);
+}
+
+uint64_t step_layout_granted_memory(const struct step_layout *l, const struct alloc_node *a,
+                                    uint32_t tasks)
+{
+    uint64_t need = step_layout_memory(l, a, tasks);
+    uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
+    if (!need || l->spec->has_mem_per_node_mib || !step_layout_is_whole(l))
+        return need;
+    uint64_t of_all_cpus =
+        l->spec->mem_per_cpu_mib * usable_cpus(l, l->cluster->nodes.data[a->node], a->cpus);
+    if (of_all_cpus >= a->mem_mib)
+        return 0;
+    if (of_all_cpus > left)
+        of_all_cpus = left;
+    return of_all_cpus > need ? of_all_cpus : need;
+}
+
+/* CPUs of the job's that a step could have now. */
+static uint32_t idle_cpus(const struct step_layout *l, const struct alloc_node *a)
+{
+    if (l->overlap || a->step_cpus == 0)
+        return a->cpus;
+    return step_layout_is_whole(l) || a->cpus < a->step_cpus ? 0 : a->cpus - a->step_cpus;
+}
+
+/* How many of 'cap' tasks the free memory holds. */
+static uint32_t memory_fits(const struct step_layout *l, const struct alloc_node *a,
+                            uint64_t free_mib, uint32_t cap)
+{
+    uint64_t one = step_layout_memory(l, a, 1);
+    if (one == 0 || cap == 0)
+        return cap;
+    if (step_layout_memory(l, a, cap) <= free_mib)
+        return cap;
+    if (l->spec->has_mem_per_node_mib)
+        return 0;
+    return free_mib / one < cap ? (uint32_t)(free_mib / one) : cap;
+}
+
+static uint32_t least(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
+uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
+                          const struct alloc_node *a, uint32_t tasks)
+{
+    uint32_t use = used_threads(l, n);
+    uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
+    if (step_layout_is_whole(l))
+        return a->cpus;
+    if (use)
+        cpus = (cpus + use - 1) / use * n->threads;
+    return cpus < a->cpus ? (uint32_t)cpus : a->cpus;
+}
+
+struct step_cpus_way step_layout_way(const struct step_layout *l, const struct node *n)
+{
+    bool spreads = OR(l->spec, spread, false) && !OR(l->spec, exact, false) && !used_threads(l, n);
+    return (struct step_cpus_way){.cyclic = l->dist.sockets ? l->dist.sockets != DIST_BLOCK
+                                                            : l->j->want.cyclic,
+                                  .spread = spreads ? least(l->cpus_per_task, n->threads) : 0};
+}
+
+static void find_capacity(const struct control *c, struct step_layout *l, uint32_t most_tasks)
+{
+    uint32_t per_node = OR(l->spec, ntasks_per_node, UINT32_MAX);
+    per_node = per_node && per_node < most_tasks ? per_node : most_tasks;
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
+        uint32_t idle = idle_cpus(l, a);
+        const struct node *n = c->cluster->nodes.data[a->node];
+        uint32_t cap = l->overcommit ? l->num_tasks : count_tasks_on(l, n, idle);
+        uint32_t most = l->overcommit ? l->num_tasks : count_tasks_on(l, n, a->cpus);
+        uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
+        l->cap[i] = !l->usable[i] ? 0 : cap < per_node ? cap : per_node;
+        l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
+        l->most[i] = memory_fits(l, a, a->mem_mib, l->by_cpus[i]);
+        l->cap[i] = memory_fits(l, a, left, l->cap[i]);
+        l->by_gres[i] = least(l->most[i], step_gres_fits(c, &l->gres, a, true));
+        l->cap[i] = least(l->cap[i], step_gres_fits(c, &l->gres, a, l->overlap));
+    }
+}
+
+/* Picks nodes in order until count and tasks are enough; 'cap' says what each takes. The number
+ * picked; 0: they are not enough. */
+static uint32_t pick_from(const struct step_layout *l, uint32_t wanted, const uint32_t *cap,
+                          bool *picked)
+{
+    uint32_t nodes = 0, sum = 0;
+    uint32_t most_nodes = OR(l->spec, max_nodes, 0) ? l->spec->max_nodes : UINT32_MAX;
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        picked[i] = cap[i] && nodes < most_nodes && (nodes < wanted || sum < l->num_tasks);
+        nodes += picked[i];
+        sum += picked[i] ? cap[i] : 0;
+    }
+    return nodes >= wanted && sum >= l->num_tasks ? nodes : 0;
+}
+
+/* The smallest count of --nodes=1,3 that is enough. */
+static bool pick(const struct step_layout *l, const uint32_t *cap, bool *picked)
+{
+    uint32_t nodes = pick_from(l, l->wanted_nodes, cap, picked);
+    struct idset sizes = {0};
+    if (!nodes || !l->spec->job_size_str ||
+        request_parse_sizes(l->spec->job_size_str, &sizes, NULL) < 0)
+        return nodes > 0;
+    while (nodes && !idset_has(&sizes, nodes)) {
+        int64_t next = idset_next(&sizes, nodes);
+        bool fits = next > 0 && next <= l->num_tasks;
+        nodes = fits ? pick_from(l, (uint32_t)next, cap, picked) : 0;
+    }
+    idset_done(&sizes);
+    return nodes > 0;
+}
+
+/* Tasks that a node gets in a round: of a plane as many as it has, else one. */
+static uint32_t plane_of(const struct step_layout *l)
+{
+    return l->dist.nodes == DIST_PLANE && l->dist.plane ? l->dist.plane : 1;
+}
+
+/* So many a node and round, so that uneven nodes come out even. Packed: one for each node first,
+ * then one node is filled before the next. */
+static void deal(struct step_layout *l, const bool *picked)
+{
+    uint32_t left = l->num_tasks;
+    bool packed = dist_is_packed(&l->dist, l->j->want.pack);
+    for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++)
+        left -= l->tasks[i] = picked[i] && left;
+    for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++) {
+        uint32_t more = picked[i] ? least(l->cap[i] - l->tasks[i], left) : 0;
+        l->tasks[i] += more;
+        left -= more;
+    }
+    uint32_t empty = 0; /* nodes that have none yet, each of which gets one */
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
+        empty += picked[i] && !l->tasks[i];
+    while (left)
+        for (size_t i = 0; i < attempt_of(l->j)->alloc.len && left; i++) {
+            uint32_t room = picked[i] ? l->cap[i] - l->tasks[i] : 0;
+            empty -= picked[i] && !l->tasks[i];
+            uint32_t more = least(least(room, plane_of(l)), left - empty);
+            l->tasks[i] += more;
+            left -= more;
+        }
+}
+
+static int place(const struct control *c, struct step_layout *l, struct err *err)
+{
+    bool *picked = mem_new_array(bool, attempt_of(l->j)->alloc.len);
+    int rc = 0;
+    if (!pick(l, l->by_cpus, picked))
+        rc = control_set_error(err, ERR_TOO_MANY_CPUS, NULL);
+    else if (!pick(l, l->most, picked))
+        rc = control_set_error(err, ERR_STEP_MEMORY, NULL);
+    else if (!pick(l, l->by_gres, picked))
+        rc = control_set_error(err, ERR_STEP_CONFIG,
+                               "the job has fewer generic resources than the step requests");
+    else if (!pick(l, l->cap, picked))
+        rc = step_layout_busy(c, l, err);
+    else
+        deal(l, picked);
+    free(picked);
+    if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, true))
+        return control_set_error(err, ERR_STEP_CONFIG,
+                                 "the job has fewer generic resources than the step requests");
+    if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, l->overlap))
+        return control_set_error(err, ERR_NODES_BUSY, NULL);
+    return rc;
+}
+
+/* -m arbitrary: the n-th task to the n-th node of the list, however many CPUs it has. */
+static int place_listed(const struct control *c, struct step_layout *l, struct arena *arena,
+                        struct err *err)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    int rc = hostlist_parse(l->spec->nodes ? l->spec->nodes : "", &hosts, err);
+    if (rc == 0 && hostlist_count(hosts) < l->num_tasks)
+        rc = control_set_error(err, ERR_STEP_CONFIG, "fewer nodes are listed than there are tasks");
+    if (rc != 0)
+        return rc;
+    l->order = arena_alloc(arena, sizeof(*l->order) * (l->num_tasks + (size_t)1));
+    for (uint32_t t = 0; t < l->num_tasks; t++) {
+        struct node *n = cluster_find_node(c->cluster, hostlist_nth(hosts, t, name));
+        struct alloc_node *a = n ? alloc_find(l->j, n->index) : NULL;
+        size_t at = a ? (size_t)(a - attempt_of(l->j)->alloc.data) : 0;
+        if (!a || !l->usable[at])
+            return control_set_error(err, ERR_STEP_CONFIG, name);
+        l->tasks[at]++;
+        l->order[t] = (uint32_t)at;
+    }
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        if (l->tasks[i] > l->most[i])
+            return control_set_error(err, ERR_STEP_MEMORY, NULL);
+        if (l->tasks[i] > l->by_gres[i])
+            return control_set_error(err, ERR_STEP_CONFIG,
+                                     "the job has fewer generic resources than the step requests");
+        if (l->tasks[i] > l->cap[i])
+            return step_layout_busy(c, l, err);
+    }
+    return 0;
+}
+
+int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
+                     struct arena *arena, struct step_layout *l, struct err *err)
+{
+    size_t bytes = sizeof(uint32_t) * (attempt_of(j)->alloc.len + 1);
+    *l = (struct step_layout){
+        .cluster = c->cluster, .j = j, .spec = spec, .overlap = OR(spec, overlap, 0)};
+    if (dist_parse(spec->distribution, &l->dist) < 0)
+        return control_set_error(err, ERR_STEP_CONFIG, spec->distribution);
+    bool listed = l->dist.nodes == DIST_ARBITRARY;
+    l->overcommit = OR(spec, overcommit, 0) || j->want.overcommit || listed;
+    l->usable = arena_alloc(arena, attempt_of(j)->alloc.len + 1);
+    l->cap = arena_alloc(arena, bytes);
+    l->most = arena_alloc(arena, bytes);
+    l->by_cpus = arena_alloc(arena, bytes);
+    l->by_gres = arena_alloc(arena, bytes);
+    l->tasks = arena_alloc(arena, bytes);
+    int rc = find_usable(c, l, err);
+    if (rc == 0)
+        rc = step_gres_read(c, spec, &l->gres, err);
+    if (rc == 0)
+        rc = find_counts(c, l, err);
+    if (rc != 0)
+        return rc;
+    find_capacity(c, l, c->conf->max_tasks_per_node);
+    return listed ? place_listed(c, l, arena, err) : place(c, l, err);
+}
+
+void step_layout_done(struct step_layout *l)
+{
+    gres_wants_done(&l->gres.wants);
+}
+
+void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,
+                        size_t count)
+{
+    bool rounds = l->dist.nodes == DIST_NODES_CYCLIC || l->dist.nodes == DIST_PLANE;
+    uint32_t task = 0, most = rounds ? plane_of(l) : UINT32_MAX;
+    for (size_t i = 0; l->order && i < count; i++)
+        l->by_cpus[at[i]] = (uint32_t)i; /* done with; from the place in the job to that here */
+    for (; l->order && task < l->num_tasks; task++) {
+        Pb__StepNode *n = nodes[l->by_cpus[l->order[task]]];
+        n->task_ids[n->n_task_ids++] = task;
+    }
+    while (task < l->num_tasks)
+        for (size_t i = 0; i < count; i++)
+            for (uint32_t n = 0; n < most && nodes[i]->n_task_ids < l->tasks[at[i]]; n++)
+                nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Interactive allocations: the command that requests one waits for its nodes. */
+#include "control/core/private.h"
+#include "control/submit/submit.h"
+
+static void keep_step(struct job *j, const Pb__StepSpec *step)
+{
+    str_free(take_ptr(j->alloc_step));
+    if (!step)
+        return;
+    j->alloc_step = mem_new(struct str);
+    pb_pack(&step->base, j->alloc_step);
+}
+
+/* One call waits for the allocation: that of an earlier request has lost its connection, or the
+ * request was sent twice. */
+static void await_nodes(struct control *c, struct job *j, uint64_t call)
+{
+    if (j->alloc_call)
+        control_refuse_code(c, j->alloc_call, ERR_CLOSED, "the same request came again");
+    j->alloc_call = call;
+    j->gone_mono_ms = 0;
+    control_hold(c, call, j);
+}
+
+void control_alloc(struct control *c, uint64_t call, const struct caller *who,
+                   const Pb__AllocRequest *r)
+{
+    struct err err = {0};
+    uint64_t key;
+    if (r->has_test_only && r->test_only) { /* its answer is a SubmitReply */
+        control_refuse_code(c, call, ERR_NOT_SUPPORTED, "test_only is for Submit");
+        return;
+    }
+    struct job *j = submit_find_repeated(c, who, false, r->spec, &key);
+    if (j && j->state != PB__JOB_STATE__PENDING) {
+        start_reply_alloc(c, j, call, !job_is_final(j));
+        return;
+    }
+    if (!j) {
+        Pb__JobSpec spec = *r->spec;
+        spec.has_batch = true;
+        spec.batch = false;
+        int rc = r->step ? step_ports_check(c, r->step, &err) : 0;
+        if (rc == 0)
+            rc = submit_make_job(c, who, &spec, NULL, !(spec.has_immediate && spec.immediate), &j,
+                                 &err);
+        if (rc < 0)
+            control_refuse(c, call, &err);
+        if (rc != 0)
+            return;
+        keep_step(j, r->step);
+        submit_admit(c, j, key);
+        j->trial = spec.has_immediate && spec.immediate;
+        job_announce(c->cluster, j);
+    }
+    await_nodes(c, j, call);
+    vec_push(&c->fresh, ((struct fresh){j->id, c->passes}));
+}
+
+/* The job may have started while its command was away; then the step that was requested with it
+ * starts now. */
+static void grant_again(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *step)
+{
+    if (step && !attempt_of(j)->configuring && !j->batch) {
+        keep_step(j, step);
+        j->alloc_call = call;
+        if (!start_step(c, j))
+            return;
+        j->alloc_call = 0;
+    }
+    start_reply_alloc(c, j, call, true);
+}
+
+void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__AllocWait *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j) {
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    } else if (!control_owns(who, j)) {
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    } else if (job_is_final(j)) {
+        finish_refuse_ended(c, call, j);
+    } else if (j->state != PB__JOB_STATE__PENDING && !(attempt_of(j)->configuring && r->ready)) {
+        grant_again(c, j, call, r->step);
+    } else {
+        /* The first step is not stored with a pending job: its command sends it again. */
+        keep_step(j, r->step);
+        await_nodes(c, j, call);
+        control_schedule(c, j);
+    }
+}
+
+void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,
+                        const Pb__JobIdRequest *r)
+{
+    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    if (!j)
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    else if (!control_owns(who, j))
+        control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    else if (j->state == PB__JOB_STATE__PENDING)
+        control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
+    else if (job_is_final(j))
+        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
+    else
+        start_reply_alloc(c, j, call, true);
+}

@@ -1,0 +1,637 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A request becomes a job in stages, which stand below in their order:
+ *
+ *   accept     the controller takes jobs, and the request is of a size that it can have
+ *   plugins    the site's job_submit may change the request, or refuse it
+ *   authorise  in whose name, in which partitions, and whether there is room for so many jobs;
+ *              the job gets its number
+ *   parse      each text becomes typed, once (cluster/job/request.h)
+ *   complete   the job has what its partitions and the cluster give to those who say nothing
+ *   check      values that contradict one another; the jobs it waits for
+ *   feasible   some partition could ever serve it, and its reservations
+ *   enqueue    the gates (gate.h), and the queues of its partitions
+ *
+ * The caller is authorised before anything is parsed, and the first stage that refuses gives the
+ * reply.
+ * --test-only goes through the same stages, but for the last one (test_only.h). A change of a job
+ * does so from 'plugins' on, and is authorised field by field (update_job.c).
+ */
+#include <string.h>
+
+#include "base/args.h"
+#include "base/pb.h"
+#include "conf/conf_freq.h"
+#include "control/core/user_share.h"
+#include "control/query/test_only.h"
+#include "control/submit/access.h"
+#include "control/submit/submit.h"
+#include "sched/why/bounds.h"
+#include "sched/why/relax.h"
+
+#define SCRIPT_ENV_MAX (128u << 10) /* bytes of variables that plugins make for scripts */
+
+struct submission { /* a request on its way */
+    const struct caller *who;
+    const Pb__JobSpec *given;
+    const Pb__JobPayload *payload; /* NULL: none */
+    bool may_wait;                 /* though no partition can serve it, see struct job */
+    struct arena *arena;
+    Pb__JobSpec spec; /* as given; from 'plugins' on as they leave it; then completed */
+    struct caller as; /* whose job it is to be */
+    struct part_list parts;
+    struct idset tasks; /* of an array; empty: it is none */
+    uint32_t throttle;
+    struct parsed_request parsed;
+    struct job *job; /* from 'parse' on; nobody else knows it before 'enqueue' */
+};
+
+/* --- accept ------------------------------------------------------------------------------------
+ */
+
+static bool is_script_too_long(const struct control *c, const Pb__JobPayload *payload)
+{
+    int64_t most = c->conf->sched.max_script_size;
+    return most && payload && payload->has_script && payload->script.len > (size_t)most;
+}
+
+static int check_args(const Pb__JobPayload *payload, struct err *err)
+{
+    size_t bytes = payload ? args_bytes(payload->argv, payload->n_argv) +
+                                 args_bytes(payload->env, payload->n_env)
+                           : 0;
+    if (bytes <= ARGS_BYTES_MAX)
+        return 0;
+    return err_set(err, -ERR_LIMIT,
+                   "arguments and environment have %zu bytes, and %u are the most that a program "
+                   "can get: use --export to pass fewer variables",
+                   bytes, ARGS_BYTES_MAX);
+}
+
+static int check_size(struct control *c, struct submission *s, struct err *err)
+{
+    if (c->store_low) {
+        user_share_log_largest(c);
+        return control_set_error(err, ERR_STORE_FULL,
+                                 "new jobs are refused until there is space again");
+    }
+    if (is_script_too_long(c, s->payload))
+        return err_set(err, -ERR_SCRIPT, "%s: more than %lld bytes (max_script_size)",
+                       err_text(ERR_SCRIPT), (long long)c->conf->sched.max_script_size);
+    return check_args(s->payload, err);
+}
+
+/* Only operators may set these; a script of the site may for everybody. */
+static int check_priority(struct control *c, struct submission *s, struct err *err)
+{
+    const struct caller *who = s->who;
+    const Pb__JobSpec *spec = s->given;
+    bool nice = spec->has_nice && spec->nice < 0;
+    if (!who->is_operator && (nice || spec->has_priority))
+        return control_set_error(err, ERR_ACCESS,
+                                 nice ? "only operators may set a negative nice value"
+                                      : "only operators may set a priority");
+    return priority_check(who, spec, err);
+}
+
+/* Root's scripts get these, behind SPANK_. */
+static int check_script_env(const Pb__JobSpec *spec, struct err *err)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < spec->n_spank_env; i++) {
+        const char *var = spec->spank_env[i];
+        size_t name =
+            strspn(var, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+        if (!name || var[name] != '=')
+            return err_set(err, -ERR_PARSE, "unknown variable '%.80s' of prologs and epilogs", var);
+        bytes += strlen(var) + 1;
+    }
+    if (bytes <= SCRIPT_ENV_MAX)
+        return 0;
+    return err_set(err, -ERR_TOO_BIG,
+                   "options of plugins, and their variables for prologs and epilogs, have %zu "
+                   "bytes, at most %u are taken",
+                   bytes, SCRIPT_ENV_MAX);
+}
+
+static int check_environment(const Pb__JobPayload *p, struct err *err)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; p && i < p->n_env; i++)
+        bytes += strlen(p->env[i]) + 1;
+    for (size_t i = 0; p && i < p->n_argv; i++)
+        bytes += strlen(p->argv[i]) + 1;
+    if (p && p->user_env)
+        bytes += protobuf_c_message_get_packed_size(&p->user_env->base);
+    if (bytes <= CONTROL_ENV_MAX)
+        return 0;
+    return err_set(err, -ERR_TOO_BIG,
+                   "%s: the environment and the arguments have %zu bytes, at most %u are accepted: "
+                   "name the variables that the job needs with --export",
+                   err_text(ERR_TOO_BIG), bytes, CONTROL_ENV_MAX);
+}
+
+static int check_variables(struct control *c, struct submission *s, struct err *err)
+{
+    int rc = check_script_env(s->given, err);
+    return rc == 0 ? check_environment(s->payload, err) : rc;
+}
+
+/* --- plugins -----------------------------------------------------------------------------------
+ */
+
+static void put_part(const struct part *p, struct env_part *out)
+{
+    *out = (struct env_part){
+        .name = p->conf.name,
+        .nodes = p->conf.nodes,
+        .is_default = p->conf.is_default,
+        .is_up = p->conf.state == CONF_PART_UP,
+        .priority_tier = p->conf.priority_tier,
+        .priority_job_factor = p->conf.priority_job_factor,
+        .min_nodes = p->conf.min_nodes,
+        .max_nodes = p->conf.max_nodes,
+        .max_time_sec = p->conf.max_time_sec,
+        .default_time_sec = p->conf.default_time_sec,
+    };
+}
+
+/* The partitions that the caller may use, with those for jobs of reservations: a plugin may set a
+ * reservation. */
+static size_t list_parts(struct control *c, const struct caller *who, struct env_part **out,
+                         struct arena *arena)
+{
+    size_t count = 0;
+    *out = arena_alloc(arena, (c->cluster->parts.len + 1) * sizeof(**out));
+    vec_foreach (&c->cluster->parts, p) {
+        Pb__JobSpec in = PB__JOB_SPEC__INIT;
+        struct part *found;
+        in.partition = (char *)(*p)->conf.name;
+        in.reservation = (char *)"any";
+        if (access_find_part(c, who, NULL, &in, &found, NULL) == 0)
+            put_part(*p, &(*out)[count++]);
+    }
+    return count;
+}
+
+int submit_consult_plugins(struct control *c, const struct caller *who, const struct job *j,
+                           const Pb__JobPayload *payload, Pb__JobSpec *spec, struct arena *arena,
+                           struct err *err)
+{
+    struct env_part *parts;
+    str_clear(&c->said);
+    if (!c->env->asks_submit || !c->env->asks_submit(c->env->ctx))
+        return 0;
+    struct env_submit q = {.spec = spec,
+                           .before = j ? job_unpack_spec(j, arena) : NULL,
+                           .job_id = j ? j->id : 0,
+                           .payload = payload,
+                           .uid = who->uid,
+                           .message = &c->said,
+                           .arena = arena};
+    q.n_parts = list_parts(c, who, &parts, arena);
+    q.parts = parts;
+    return c->env->submit(c->env->ctx, &q, err);
+}
+
+static int consult_plugins(struct control *c, struct submission *s, struct err *err)
+{
+    return submit_consult_plugins(c, s->who, NULL, s->payload, &s->spec, s->arena, err);
+}
+
+/* --- authorise ---------------------------------------------------------------------------------
+ */
+
+static int authorise_owner(struct control *c, struct submission *s, struct err *err)
+{
+    return access_identity(c, s->who, &s->spec, &s->as, err);
+}
+
+static int find_partitions(struct control *c, struct submission *s, struct err *err)
+{
+    return access_find_parts(c, s->who, &s->as, &s->spec, true, &s->parts, s->arena, err);
+}
+
+static int parse_array(struct control *c, struct submission *s, struct err *err)
+{
+    int64_t most = c->conf->sched.max_array_tasks;
+    int rc = s->spec.array_inx ? array_parse(s->spec.array_inx, c->conf->max_array_size, &s->tasks,
+                                             &s->throttle, err)
+                               : 0;
+    if (rc != 0 || !most || (int64_t)s->tasks.count <= most)
+        return rc;
+    return err_set(err, -ERR_ARRAY, "%s: more than %lld elements (max_array_tasks)",
+                   err_text(ERR_ARRAY), (long long)most);
+}
+
+int submit_check_count(const struct control *c, size_t more, struct err *err)
+{
+    size_t most = c->conf->max_job_count, has = c->cluster->jobs.len + c->cluster->folded;
+    size_t room = has < most ? most - has : 0;
+    if (more <= room)
+        return 0;
+    return err_set(err, -ERR_JOB_LIMIT,
+                   "%s: %zu asked for, each element of an array counts; MaxJobCount=%zu, of which "
+                   "%zu are free: %s",
+                   err_text(ERR_JOB_LIMIT), more, most, room,
+                   more > most ? "ask for fewer at a time"
+                               : "submit the job when other jobs have ended");
+}
+
+/* Among all jobs, and in the share of its user. */
+static int check_room(struct control *c, struct submission *s, struct err *err)
+{
+    size_t jobs = s->tasks.count ? s->tasks.count : 1;
+    struct holding more = {.jobs = jobs, .record = pb__job_spec__get_packed_size(&s->spec)};
+    more.store = more.record + (s->payload ? pb__job_payload__get_packed_size(s->payload) : 0);
+    int rc = submit_check_count(c, jobs, err);
+    if (rc != 0)
+        user_share_log_largest(c);
+    return rc == 0 ? user_share_check(c, s->who, s->as.uid, &more, err) : rc;
+}
+
+uint32_t submit_next_id(struct control *c)
+{
+    for (;;) {
+        if (c->next_id < c->conf->first_job_id || c->next_id > c->conf->max_job_id)
+            c->next_id = c->reserved_id = c->conf->first_job_id;
+        uint32_t id = c->next_id++;
+        if (c->next_id > c->reserved_id) {
+            c->reserved_id = c->next_id + CONTROL_ID_BLOCK;
+            control_save_meta(c);
+        }
+        if (!cluster_find_job(c->cluster, id) && !array_find(c->cluster, id) && !aside_knows(c, id))
+            return id;
+    }
+}
+
+/* With its number, its partitions and the elements of its array. */
+static int begin_job(struct control *c, struct submission *s, struct err *err)
+{
+    s->job = cluster_add_job(c->cluster, submit_next_id(c));
+    several_set(s->job, s->parts.data, s->parts.len);
+    if (s->tasks.count)
+        array_make(c->cluster, s->job, &s->tasks, s->throttle);
+    return 0;
+}
+
+/* --- parse, and complete -----------------------------------------------------------------------
+ */
+
+static int parse_request(struct control *c, struct submission *s, struct err *err)
+{
+    return request_parse(c->cluster, &s->spec, &s->parsed, err);
+}
+
+void submit_complete_job(const struct control *c, struct job *j, const Pb__JobSpec *spec,
+                         struct parsed_request *parsed, bool keep)
+{
+    const struct conf_part *p = &j->part->conf;
+    int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
+    j->limit_sec =
+        spec->has_time_limit_sec && spec->time_limit_sec > 0 ? spec->time_limit_sec : fallback;
+    j->rank.given = spec->has_priority && spec->priority;
+    j->priority = j->rank.given ? spec->priority : 0;
+    job_set_request(c->cluster, j, spec, parsed, keep);
+}
+
+void submit_fill_switches(const struct control *c, Pb__JobSpec *spec)
+{
+    int64_t most = c->conf->sched.max_switch_wait;
+    if (!spec->req_switches || (spec->has_wait_switch_sec && spec->wait_switch_sec <= most))
+        return;
+    spec->has_wait_switch_sec = true;
+    spec->wait_switch_sec = most;
+}
+
+/* A default of the partition or the cluster becomes part of the spec, and is shown. */
+static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
+{
+    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || j->several ||
+        !(c->conf->cr & CONF_CR_MEMORY))
+        return;
+    const struct request *r = &j->want;
+    spec->has_mem_per_cpu_mib = r->mem_cpu_mib > 0;
+    spec->mem_per_cpu_mib = r->mem_cpu_mib;
+    spec->has_mem_per_node_mib = r->mem_node_mib > 0;
+    spec->mem_per_node_mib = r->mem_node_mib;
+}
+
+static int complete_request(struct control *c, struct submission *s, struct err *err)
+{
+    struct job *j = s->job;
+    Pb__JobSpec *spec = &s->spec;
+    submit_complete_job(c, j, spec, &s->parsed, false);
+    j->uid = s->as.uid;
+    j->gid = s->as.gid;
+    j->held = spec->has_hold && spec->hold;
+    fill_memory(c, j, spec);
+    submit_fill_switches(c, spec);
+    SET(spec, uid, s->as.uid);
+    SET(spec, gid, s->as.gid);
+    spec->user_name = (char *)s->as.user_name;
+    spec->group_name = (char *)s->as.group_name;
+    spec->partition_key = NULL; /* records are shown to everybody */
+    return 0;
+}
+
+/* --- check -------------------------------------------------------------------------------------
+ */
+
+int submit_check_freq(const struct control *c, const char *text, struct err *err)
+{
+    struct conf_freq f;
+    int rc = text ? conf_freq_parse(text, &f, err) : 0;
+    if (rc)
+        return err_prefix(err, "Invalid --cpu-freq specification");
+    return text ? conf_freq_allowed(&f, c->conf->cpu_freq_governors, err) : 0;
+}
+
+int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
+                          struct err *err)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        int64_t of_part = j->part->conf.max_time_sec;
+        most = of_part > most ? of_part : most;
+    }
+    several_leave(j);
+    most = limit_sec < most ? limit_sec : most;
+    bool too_long = spec->has_time_min_sec && spec->time_min_sec > most;
+    return too_long ? control_set_error(err, ERR_TIME_MIN, NULL) : 0;
+}
+
+static int check_values(struct control *c, struct submission *s, struct err *err)
+{
+    const Pb__JobSpec *spec = &s->spec;
+    if (!s->parsed.has_valid_dist)
+        return err_set(err, -ERR_PARSE, "Invalid --distribution specification: %.64s",
+                       spec->distribution);
+    int rc = mail_check(spec, s->parsed.has_valid_mail, err);
+    if (rc == 0)
+        rc = submit_check_freq(c, spec->cpu_freq, err);
+    if (rc == 0)
+        rc = submit_check_time_min(s->job, spec, s->job->limit_sec, err);
+    return rc == 0 ? deadline_check(c, s->job, err) : rc;
+}
+
+static int parse_dependency(struct control *c, struct submission *s, struct err *err)
+{
+    struct depend *d = NULL;
+    if (!s->spec.dependency)
+        return 0;
+    int rc = depend_read(c, s->who, s->job, s->spec.dependency, &d, err);
+    if (rc != 0)
+        return rc;
+    depend_begin(c, s->job, d);
+    s->spec.dependency = d ? s->spec.dependency : NULL;
+    return 0;
+}
+
+/* --- feasible ----------------------------------------------------------------------------------
+ */
+
+int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
+{
+    enum reason reason = j->reason;
+    int code = bounds_breach(c->conf, j, &reason);
+    if (code && refuse)
+        return control_set_error(err, code, j->part->conf.name);
+    j->reason = reason;
+    return code != 0;
+}
+
+int submit_check_possible(struct control *c, struct job *j, struct err *err)
+{
+    const char *enforce = c->conf->enforce_part_limits;
+    bool all = str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES");
+    bool any = all || str_case_eq(enforce, "ANY");
+    struct err why;
+    int wrong =
+        c->conf->sched.allow_zero_lic
+            ? 0
+            : license_possible(c->cluster, j, err); /* of the first partition that does not do */
+    bool possible = false;
+    if (wrong != 0)
+        return wrong;
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        int rc = select_possible(c->cluster, j, &why);
+        int limits = rc == 0 && any ? submit_check_limits(c, j, true, &why) : 0;
+        possible = possible || (rc == 0 && limits == 0);
+        if (wrong == 0 && (rc != 0 || limits != 0)) {
+            wrong = rc ? rc : limits;
+            *err = why;
+        }
+        if (limits != 0 && all) {
+            possible = false;
+            break;
+        }
+    }
+    several_leave(j);
+    return possible ? 0 : wrong;
+}
+
+/* EnforcePartLimits=NO: a job that asks for more nodes or CPUs than its partitions have waits for
+ * another configuration; a held job for whatever it lacks, until it is released. The user is told.
+ */
+static bool accept_unfit(struct control *c, struct job *j, const Pb__JobSpec *spec, int code,
+                         const struct err *why)
+{
+    const char *enforce = c->conf->enforce_part_limits;
+    bool enforces =
+        str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES") || str_case_eq(enforce, "ANY");
+    bool is_count = code == -ERR_NODE_COUNT || code == -ERR_TOO_MANY_CPUS;
+    bool is_held = spec->has_hold && spec->hold;
+    if (enforces || !(is_count || (is_held && code == -ERR_NODE_CONFIG)))
+        return false;
+    j->is_unfit = true;
+    str_printf(&c->said, "%sRequested partition configuration not available now: %s",
+               c->said.len ? "\n" : "", why->text);
+    return true;
+}
+
+static int check_feasible(struct control *c, struct submission *s, struct err *err)
+{
+    struct job *j = s->job;
+    job_repack(&j->spec, &s->spec.base);
+    int rc = submit_check_possible(c, j, err);
+    if (rc != 0 && !(s->may_wait && accept_unfit(c, j, &s->spec, rc, err)))
+        return relax_explain_misfit(c->cluster, j, &s->spec, err);
+    return resv_check_job(c, j, &s->spec, err);
+}
+
+/* --- all of them -------------------------------------------------------------------------------
+ */
+
+static int (*const stages[])(struct control *c, struct submission *s, struct err *err) = {
+    /* accept */
+    check_size, check_priority, check_variables,
+    /* plugins */
+    consult_plugins,
+    /* authorise */
+    authorise_owner, find_partitions, parse_array, check_room, begin_job,
+    /* parse */
+    parse_request,
+    /* complete */
+    complete_request,
+    /* check */
+    check_values, parse_dependency,
+    /* feasible */
+    check_feasible};
+
+/* The user of the request; a plugin may give the job to another one. */
+static uint32_t find_requester(const struct caller *who, const Pb__JobSpec *spec)
+{
+    return spec->has_uid && who->is_admin ? spec->uid : who->uid;
+}
+
+void submit_forget(struct control *c, struct job *j)
+{
+    c->next_id = j->id;
+    cluster_remove_job(c->cluster, j);
+}
+
+int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
+                    const Pb__JobPayload *payload, bool may_wait, struct job **out, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct submission s = {.who = who,
+                           .given = given,
+                           .payload = payload,
+                           .may_wait = may_wait,
+                           .arena = &arena,
+                           .spec = *given};
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < sizeof stages / sizeof stages[0]; i++)
+        rc = stages[i](c, &s, err);
+    vec_done(&s.parts);
+    idset_done(&s.tasks);
+    request_parsed_done(&s.parsed);
+    if (rc != 0 && s.job)
+        submit_forget(c, s.job);
+    if (rc != 0)
+        return rc;
+    struct job *j = s.job;
+    j->submit_at = j->eligible_at = control_wall(c);
+    if (j->begin_at > j->eligible_at)
+        j->eligible_at = j->begin_at;
+    j->requester_uid = find_requester(who, given);
+    j->payload_bytes = payload ? (uint32_t)pb__job_payload__get_packed_size(payload) : 0;
+    *out = j;
+    return 0;
+}
+
+/* --- enqueue -----------------------------------------------------------------------------------
+ */
+
+/* The job leaves all queues, and is queued in its partitions when no gate is closed. */
+void submit_enqueue(struct control *c, struct job *j)
+{
+    several_unqueue(j);
+    enum reason reason = gate_of_job(c, j);
+    j->resv_gone = j->resv_gone && j->held;
+    priority_set_all(c, j);
+    if (!reason)
+        reason = gate_queue(c, j);
+    bool ready = !reason;
+    if (ready)
+        reason = REASON_PRIORITY;
+    if (ready && c->announced) /* no pass before the shutdown would set the reason */
+        reason = REASON_REQ_NODE_NOT_AVAIL;
+    priority_accrue(c, j, ready);
+    if (j->reason != reason) {
+        j->reason = reason;
+        free(take_ptr(j->reason_detail));
+        job_touch(c->cluster, j);
+    }
+    c->plan_wanted = c->plan_wanted || ready;
+    control_schedule(c, j);
+}
+
+void submit_leave_queue(struct control *c, const struct transition *t)
+{
+    several_unqueue(t->job);
+    several_name(t->job);
+    resv_unbind(t->job);
+}
+
+void submit_admit(struct control *c, struct job *j, uint64_t key)
+{
+    j->request_key = key;
+    holdings_count(c->cluster, j);
+    if (key)
+        idmap_set(&c->cluster->requests, key, j->id);
+    job_touch(c->cluster, j);
+    depend_place_name(c->cluster, j);
+    submit_enqueue(c, j);
+    counters_submitted(c, j);
+}
+
+/* --- the call ----------------------------------------------------------------------------------
+ */
+
+uint64_t submit_request_key(const uint8_t id[16], uint32_t uid)
+{
+    uint64_t key;
+    memcpy(&key, id, sizeof key);
+    return key ^ (uint64_t)(uid + 1) * UINT64_C(0x9e3779b97f4a7c15); /* one's own, not another's */
+}
+
+/* A submission seen before: the same job. NULL: it is new. */
+struct job *submit_find_repeated(struct control *c, const struct caller *who, bool batch,
+                                 const Pb__JobSpec *spec, uint64_t *key)
+{
+    uint32_t id, uid = find_requester(who, spec);
+    *key = 0;
+    if (spec->request_id.len == 16)
+        *key = submit_request_key(spec->request_id.data, uid);
+    if (!*key || !idmap_get(&c->cluster->requests, *key, &id))
+        return NULL;
+    struct job *j = cluster_find_job(c->cluster, id);
+    if (j && j->requester_uid == uid && j->batch == batch)
+        return j;
+    *key = 0; /* another kind of request under the same number is no repetition */
+    return NULL;
+}
+
+void control_submit(struct control *c, uint64_t call, const struct caller *who,
+                    const Pb__SubmitRequest *r)
+{
+    struct err err = {0};
+    uint64_t key;
+    bool test = r->has_test_only && r->test_only;
+    str_clear(&c->said);
+    struct job *j = test ? NULL : submit_find_repeated(c, who, true, r->spec, &key);
+    if (!j) {
+        if (!test && (!r->payload || (!r->payload->has_script && r->payload->n_argv == 0))) {
+            control_refuse_code(c, call, ERR_SCRIPT, NULL);
+            return;
+        }
+        Pb__JobSpec spec = *r->spec;
+        spec.has_batch = spec.batch = true;
+        int rc = submit_make_job(c, who, &spec, r->payload, !test, &j, &err);
+        if (rc < 0)
+            control_refuse(c, call, &err);
+        if (rc != 0)
+            return;
+        if (test) {
+            test_only_begin(c, call, who, j);
+            return;
+        }
+        struct str packed = STR_INIT;
+        pb_pack(&r->payload->base, &packed);
+        c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
+        str_done(&packed);
+        submit_admit(c, j, key);
+        job_announce(c->cluster, j);
+    }
+    Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
+    reply.has_job_id = true;
+    reply.job_id = j->array ? j->array->id : j->id; /* whose record may be purged by now */
+    reply.partition = j->part ? (char *)j->part->conf.name : NULL;
+    reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
+    c->env->reply(c->env->ctx, call, &reply.base);
+}
