@@ -13,52 +13,11 @@ static const struct {
     const char *field, *shown;
     bool live;
 } fields[] = {
-    {"name", "PartitionName", true},
-    {"nodes", "Nodes", true},
-    {"state", "State", true},
-    {"is_default", "Default", true},
-    {"hidden", "Hidden", true},
-    {"root_only", "RootOnly", true},
-    {"req_resv", "ReqResv", true},
-    {"key", "Key", true},
-    {"key_number", "Key", true},
-    {"disable_root", "DisableRootJobs", true},
-    {"max_time_sec", "MaxTime", true},
-    {"default_time_sec", "DefaultTime", true},
-    {"over_time_limit_sec", "OverTimeLimit", true},
-    {"max_nodes", "MaxNodes", true},
-    {"min_nodes", "MinNodes", true},
-    {"max_cpus_per_node", "MaxCPUsPerNode", true},
-    {"max_cpus_per_socket", "MaxCPUsPerSocket", true},
-    {"priority_tier", "PriorityTier", true},
-    {"priority_job_factor", "PriorityJobFactor", true},
-    {"share", "OverSubscribe", true},
-    {"allow_groups", "AllowGroups", true},
-    {"def_mem_per_cpu_mib", "DefMemPerCPU", true},
-    {"def_mem_per_node_mib", "DefMemPerNode", true},
-    {"def_cpu_per_gpu", "DefCpuPerGPU", true},
-    {"def_mem_per_gpu_mib", "DefMemPerGPU", true},
-    {"max_mem_per_cpu_mib", "MaxMemPerCPU", true},
-    {"max_mem_per_node_mib", "MaxMemPerNode", true},
-    {"allow_accounts", "AllowAccounts", false},
-    {"allow_qos", "AllowQos", false},
-    {"deny_accounts", "DenyAccounts", false},
-    {"deny_qos", "DenyQos", false},
-    {"alloc_nodes", "AllocNodes", true},
-    {"alternate", "Alternate", false},
-    {"qos", "QoS", false},
-    {"preempt_mode", "PreemptMode", true},
-    {"cpu_bind", "CpuBind", true},
-    {"tres_billing_weights", "TRESBillingWeights", true},
-    {"exclusive_user", "ExclusiveUser", false},
-    {"lln", "LLN", false},
-    {"grace_time_sec", "GraceTime", true},
-    {"total_nodes", "TotalNodes", false},
-    {"total_cpus", "TotalCPUs", false},
-    {"total_mem_mib", "TotalMem", false},
-    {"all_nodes", "Nodes=ALL", false},
-    {"other_keys", "other keys", false},
-    {"preempt_in_force", "PreemptMode in force", false},
+#define FIXED(key) key, false
+#define ALWAYS(key) key, true
+#define FIELD(field, update, ...) {#field, update},
+#include "proto/part_field.def"
+#undef FIELD
 };
 
 bool part_may_change(const char *field, const char **shown)

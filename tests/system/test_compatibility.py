@@ -14,7 +14,7 @@ def test_the_page_is_made_of_the_tables():
 
 def test_a_name_that_no_table_has_is_an_error(tmp_path):
     (tmp_path / "docs").mkdir()
-    for name in ("src", "tools"):
+    for name in ("src", "tools", "proto"):
         (tmp_path / name).symlink_to(TOP / name)
     for name in ("variables.def", "planned.def"):
         (tmp_path / "docs" / name).write_text((TOP / "docs" / name).read_text())

@@ -7,11 +7,13 @@
 #include <cmocka.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "base/timefmt.h"
 #include "cmd/scontrol/fields.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
+#include "proto/resv.pb-c.h"
 
 static void test_bad_values(void **state)
 {
@@ -120,12 +122,106 @@ static void test_values(void **state)
     assert_true(node.has_weight && node.weight == 7);
 }
 
+/* --- the tables of fields ----------------------------------------------------------------------
+ */
+
+#define NEVER NULL, false
+#define FIXED(key) key, false
+#define PENDING(key) key, true
+#define ALWAYS(key) key, true
+struct row {
+    const char *member, *key; /* key NULL: no key sets it */
+    bool may_change;          /* else the controller refuses the key by its name */
+};
+static const struct row job_rows[] = {
+#define JOB_LIVE(...)
+#define JOB_SPEC(member, options, update, ...) {#member, update},
+#include "proto/job_field.def"
+    {NULL, NULL, false}};
+#define FIELD(member, update, ...) {#member, update},
+static const struct row node_rows[] = {
+#include "proto/node_field.def"
+    {NULL, NULL, false}};
+static const struct row part_rows[] = {
+#include "proto/part_field.def"
+    {NULL, NULL, false}};
+static const struct row resv_rows[] = {
+#include "proto/resv_field.def"
+    {NULL, NULL, false}};
+#undef FIELD
+
+static const ProtobufCFieldDescriptor *find_member(const ProtobufCMessageDescriptor *type,
+                                                   const struct field *f)
+{
+    pb_each_field (type, m)
+        if (m->offset == f->offset)
+            return m;
+    return NULL;
+}
+
+static const char *find_key(const struct row *rows, const char *member)
+{
+    for (; rows->member; rows++)
+        if (strcmp(rows->member, member) == 0)
+            return rows->key;
+    return NULL;
+}
+
+/* Each key that sets a member is of a field that is updated, and each field that is has a key. */
+static int check_keys(const struct row *rows, const struct field *table,
+                      const ProtobufCMessageDescriptor *type, const char *besides)
+{
+    int wrong = 0;
+    for (const struct field *f = table; f->key; f++) {
+        if (f->type >= FIELD_SPECIAL)
+            continue;
+        const ProtobufCFieldDescriptor *m = find_member(type, f);
+        assert_non_null(m);
+        const char *member = strcmp(m->name, "resume_after_sec") ? m->name : "resume_at";
+        if (find_key(rows, member))
+            continue;
+        print_error("%s sets %s, whose row says NEVER\n", f->key, member);
+        wrong++;
+    }
+    for (; rows->member; rows++) {
+        if (!rows->may_change || strstr(besides, rows->key))
+            continue;
+        const struct field *f = field_find(table, rows->key, strlen(rows->key));
+        if (f && strcmp(f->key, rows->key) == 0 && f->type != FIELD_PLANNED &&
+            f->type != FIELD_REFUSED && f->type != FIELD_NO_EFFECT)
+            continue;
+        print_error("%s: scontrol has no key %s\n", rows->member, rows->key);
+        wrong++;
+    }
+    return wrong;
+}
+
+static void test_fields_have_keys(void **state)
+{
+    const ProtobufCMessageDescriptor *node = &pb__node_update__descriptor;
+    /* No command sends these three, and the names of things are words of their own. */
+    int wrong =
+        check_keys(job_rows, fields_job, &pb__job_spec__descriptor, "Exclusive NoKill Overcommit") +
+        check_keys(node_rows, fields_node, node, "") +
+        check_keys(part_rows, fields_part, &pb__part_record__descriptor, "PartitionName") +
+        check_keys(resv_rows, fields_resv, &pb__resv_record__descriptor, "");
+    assert_int_equal(wrong, 0);
+    pb_each_field (node, m) { /* a message of its own */
+        bool found = strstr("nodes create remove refused_field", m->name) != NULL;
+        for (const struct field *f = fields_node; f->key; f++)
+            found = found || (f->type < FIELD_SPECIAL && f->offset == m->offset);
+        if (!found)
+            fail_msg("NodeUpdate.%s has no key", m->name);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_values),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_values),
+        cmocka_unit_test(test_fields_have_keys),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

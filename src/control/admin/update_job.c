@@ -17,69 +17,26 @@
 /* --- authorise, and plugins --------------------------------------------------------------------
  */
 
-/* What may be changed of a job's spec; the rest is refused. */
+/* What may be changed of a job's spec, with a key; the rest is refused. */
 static const struct {
     const char *field, *shown;
     bool while_running;
 } fields[] = {
-    {"name", "JobName", true},
-    {"comment", "Comment", true},
-    {"account", "Account", false},
-    {"qos", "QOS", false},
-    {"extra", "Extra", true},
-    {"wckey", "WCKey", true},
-    {"work_dir", "WorkDir", false},
-    {"std_in", "StdIn", false},
-    {"std_out", "StdOut", false},
-    {"std_err", "StdErr", false},
-    {"partition", "Partition", false},
-    {"features", "Features", false},
-    {"prefer", "Prefer", false},
-    {"req_switches", "ReqSwitch", false},
-    {"wait_switch_sec", "Switches", false},
-    {"req_nodes", "ReqNodeList", false},
-    {"exc_nodes", "ExcNodeList", false},
-    {"mail_type", "MailType", true},
-    {"mail_user", "MailUser", true},
-    {"min_nodes", "NumNodes", true}, /* shrink.c */
-    {"max_nodes", "NumNodes", true},
-    {"num_tasks", "NumTasks", false},
-    {"min_cpus", "NumCPUs", false},
-    {"max_cpus", "NumCPUs", false},
-    {"core_spec", "CoreSpec", false},
-    {"thread_spec", "ThreadSpec", false},
-    {"sockets_per_node", "ReqSockets", false},
-    {"cores_per_socket", "ReqCores", false},
-    {"threads_per_core", "ReqThreads", false},
-    {"deadline_at_sec", "Deadline", true},
-    {"admin_comment", "AdminComment", true},
-    {"cpus_per_task", "CPUs/Task", false},
-    {"ntasks_per_node", "TasksPerNode", false},
-    {"min_cpus_per_node", "MinCPUsNode", false},
-    {"mem_per_node_mib", "MinMemoryNode", false},
-    {"mem_per_cpu_mib", "MinMemoryCPU", false},
-    {"tmp_per_node_mib", "MinTmpDiskNode", false},
-    {"contiguous", "Contiguous", false},
-    {"exclusive", "Exclusive", false},
-    {"oversubscribe", "OverSubscribe", false},
-    {"overcommit", "Overcommit", false},
-    {"time_limit_sec", "TimeLimit", true},
-    {"time_min_sec", "TimeMin", false},
-    {"begin_at_sec", "StartTime", false},
-    {"nice", "Nice", true},
-    {"site_factor", "SiteFactor", true},
-    {"requeue", "Requeue", true},
-    {"no_kill", "NoKill", true},
-    {"dependency", "Dependency", false},
-    {"licenses", "Licenses", false},
-    {"gres", "Gres", false},
-    {"reservation", "ReservationName", false},
+#define NEVER NULL, false
+#define PENDING(key) key, false
+#define ALWAYS(key) key, true
+#define JOB_LIVE(...)
+#define JOB_SPEC(field, options, update, ...) {#field, update},
+#include "proto/job_field.def"
+#undef NEVER
+#undef PENDING
+#undef ALWAYS
 };
 
 static int check_field(const struct job *j, const char *field, struct err *err)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++) {
-        if (strcmp(fields[i].field, field) != 0)
+        if (strcmp(fields[i].field, field) != 0 || !fields[i].shown)
             continue;
         if (!fields[i].while_running && j->state != PB__JOB_STATE__PENDING)
             return control_set_error(err, ERR_NOT_PENDING, fields[i].shown);

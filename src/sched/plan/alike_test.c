@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/alike.h"
 
+#include "base/pb.h"
 #include "sched/sched_test_util.h"
 
 #define MANY 2000
 
-static const char conf[] = "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
-                           "NodeName=n[1-4] CPUs=64 RealMemory=10000 Feature=a,b\n"
-                           "PartitionName=p Nodes=ALL Default=YES\nPartitionName=q Nodes=ALL\n";
+static const char conf[] =
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+    "GresTypes=gpu\nNodeName=n[1-4] CPUs=64 RealMemory=10000 Feature=a,b Gres=gpu:4\n"
+    "PartitionName=p Nodes=ALL Default=YES OverSubscribe=YES:4\nPartitionName=q Nodes=ALL\n";
 
 static struct job *job(struct cluster *c, uint32_t id, const char *words, int64_t limit_sec,
                        uint32_t uid)
@@ -111,13 +113,111 @@ static void many(void **state)
     test_cluster_free(c);
 }
 
+#define ALIKE false
+#define APART true
+#define NEVER
+#define PENDING(key)
+#define ALWAYS(key)
+#define JOB_LIVE(member, text, json, columns, why)
+#define JOB_SPEC(member, options, update, lua, lua_name, alike, text, json, columns, why)          \
+    {#member, alike},
+static const struct {
+    const char *member;
+    bool apart;
+} rows[] = {
+#include "proto/job_field.def"
+};
+
+static bool may_be_apart(const char *member)
+{
+    for (size_t i = 0; i < COUNT(rows); i++)
+        if (str_eq(rows[i].member, member))
+            return rows[i].apart;
+    fail_msg("proto/job_field.def has no row %s", member);
+    return false;
+}
+
+/* Values of each kind; 0 and false are among them. */
+static bool set_value(Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, size_t i)
+{
+    static const char *const texts[] = {"a",     "n[1-2]",          "1,3",    "q",
+                                        "gpu:1", "enforce-binding", "cyclic", "block,pack"};
+    static const int64_t numbers[] = {1, 2, 3, 100, 0};
+    void *at = (char *)s + f->offset;
+    if (f->label == PROTOBUF_C_LABEL_REPEATED || f->type == PROTOBUF_C_TYPE_BYTES)
+        return false;
+    if (f->type == PROTOBUF_C_TYPE_STRING) {
+        if (i < COUNT(texts))
+            *(const char **)at = texts[i];
+        return i < COUNT(texts);
+    }
+    if (i >= COUNT(numbers))
+        return false;
+    memcpy(at, &numbers[i], pb_value_size(f)); /* little endian */
+    *(protobuf_c_boolean *)((char *)s + f->quantifier_offset) = 1;
+    return true;
+}
+
+static struct job *job_of_spec(struct cluster *c, uint32_t id, const Pb__JobSpec *spec)
+{
+    struct job *j = cluster_add_job(c, id);
+    j->part = c->parts.data[0];
+    bool good = (!spec->partition || several_resolve(c, j, spec->partition)) &&
+                job_read_spec(c, j, spec, NULL) == 0;
+    j->limit_sec = spec->has_time_limit_sec ? spec->time_limit_sec : 60;
+    j->uid = spec->uid;
+    if (good)
+        return j;
+    cluster_remove_job(c, j);
+    return NULL;
+}
+
+/* Of two jobs that differ in one field alone. */
+static bool are_apart(struct cluster *c, const Pb__JobSpec *base, const ProtobufCFieldDescriptor *f)
+{
+    bool apart = false;
+    for (size_t i = 0;; i++) {
+        Pb__JobSpec other = *base;
+        if (!set_value(&other, f, i))
+            return apart;
+        struct job *a = job_of_spec(c, 1, base), *b = job_of_spec(c, 2, &other);
+        assert_non_null(a);
+        apart = apart || (b && (!alike_covers(a, b) || !alike_covers(b, a)));
+        if (b)
+            cluster_remove_job(c, b);
+        cluster_remove_job(c, a);
+    }
+}
+
+/* As the table of fields has it. */
+static void field_by_field(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    Pb__JobSpec plain = PB__JOB_SPEC__INIT, wide = PB__JOB_SPEC__INIT;
+    size_t wrong = 0;
+
+    SET(&wide, min_nodes, 1);
+    SET(&wide, max_nodes, 4);
+    SET(&wide, exclusive_user, true);
+    SET(&wide, sockets_per_node, 1);
+    wide.gres = (char *)"gpu:2";
+    pb_each_field (&pb__job_spec__descriptor, f) {
+        bool apart = are_apart(c, &plain, f) || are_apart(c, &wide, f);
+        if (apart == may_be_apart(f->name))
+            continue;
+        print_error("job_field.def: %s: jobs that differ in it are %s\n", f->name,
+                    apart ? "APART" : "ALIKE");
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+    test_cluster_free(c);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(covers),
-        cmocka_unit_test(one_of_a_shape),
-        cmocka_unit_test(of_a_user),
-        cmocka_unit_test(many),
+        cmocka_unit_test(covers), cmocka_unit_test(one_of_a_shape), cmocka_unit_test(of_a_user),
+        cmocka_unit_test(many),   cmocka_unit_test(field_by_field),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #define MIB_TOP 17592186044416.0
 #define TIME_TOP 253402300799.0
 
-enum kind { TEXT, U32, U16, BOOL, MINUTES, TIME, MIB64, NICE, SIGNED, FIXED };
+enum kind { NONE, OWN, TEXT, FIXED, U32, U16, BOOL, MINUTES, TIME, MIB64, NICE, SIGNED };
 
 /* One per field: gets it, or (value not NULL) sets it. */
 typedef int access_fn(Pb__JobSpec *s, const struct job_desc_value *set, struct job_desc_value *get,
@@ -122,16 +122,17 @@ static int put_number(enum kind kind, const struct job_desc_value *set, bool *gi
 #define BODY_NICE(member) NUMBER(NICE, member)
 #define BODY_SIGNED(member) NUMBER(SIGNED, member)
 
-#define NAME2(kind, member, line) access_##line
-#define NAME1(kind, member, line) NAME2(kind, member, line)
-#define DESC(name, kind, member)                                                                   \
-    static int NAME1(kind, member, __LINE__)(Pb__JobSpec * s, const struct job_desc_value *set,    \
-                                             struct job_desc_value *get, struct arena *arena)      \
+#define BODY_NONE(member) return -ERR_NOT_SUPPORTED;
+#define BODY_OWN(member) return -ERR_NOT_SUPPORTED; /* by its name: one of those below */
+
+#define JOB_LIVE(...)
+#define JOB_SPEC(member, options, update, kind, ...)                                               \
+    static int access_##member(Pb__JobSpec *s, const struct job_desc_value *set,                   \
+                               struct job_desc_value *get, struct arena *arena)                    \
     {                                                                                              \
         BODY_##kind(member)                                                                        \
     }
-#include "slurmctld/submit/job_desc.def"
-#undef DESC
+#include "proto/job_field.def"
 
 /* 0: exclusive, 1: shared; pn_min_memory: MiB of a node, or with MEM_PER_CPU of a CPU. */
 static int access_shared(Pb__JobSpec *s, const struct job_desc_value *set,
@@ -187,25 +188,36 @@ static int access_memory_cpu(Pb__JobSpec *s, const struct job_desc_value *set,
 }
 
 struct field {
-    const char *name;
+    const char *names; /* with blanks between them */
     access_fn *access;
     enum kind kind;
 };
 
 static const struct field fields[] = {
-#define DESC(name, kind, member) {name, NAME1(kind, member, __LINE__), kind},
-#include "slurmctld/submit/job_desc.def"
-#undef DESC
     {"min_mem_per_cpu", access_memory_cpu, MIB64},
-    {"min_mem_per_node", access_memory, MIB64},
-    {"pn_min_memory", access_memory, MIB64},
+    {"min_mem_per_node pn_min_memory", access_memory, MIB64},
     {"shared", access_shared, BOOL},
+#define JOB_LIVE(...)
+#define JOB_SPEC(member, options, update, kind, names, ...) {names, access_##member, kind},
+#include "proto/job_field.def"
 };
+
+static bool has_word(const char *words, const char *word)
+{
+    size_t len = strlen(word);
+    for (const char *at = words; *at; at += strspn(at, " ")) {
+        size_t end = strcspn(at, " ");
+        if (end == len && memcmp(at, word, len) == 0)
+            return true;
+        at += end;
+    }
+    return false;
+}
 
 static const struct field *find(const char *name)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
-        if (strcmp(fields[i].name, name) == 0)
+        if (has_word(fields[i].names, name))
             return &fields[i];
     return NULL;
 }

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The tables proto/..._field.def and what is printed. Each field of a message has a row; what the
+ * row names is what changes in text, JSON and columns when the field does, and each member of JSON
+ * and each column that works is some field's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/pb.h"
+#include "base/vec.h"
+#include "show/job_columns.h"
+#include "show/node_rows.h"
+#include "show/show.h"
+
+#define NOW 2000000
+
+struct row {
+    const char *name, *text, *json, *columns, *why;
+    bool is_seen;
+};
+struct name { /* of a member or a column */
+    const char *name;
+    bool works;
+};
+static json_t *seen; /* what some field changes: "json NAME" */
+
+#define NEVER
+#define FIXED(key)
+#define PENDING(key)
+#define ALWAYS(key)
+#define JOB_LIVE(member, text, json, columns, why)
+#define JOB_SPEC(member, options, update, lua, lua_name, alike, text, json, columns, why)          \
+    {#member, text, json, columns, why, false},
+static struct row spec_rows[] = {
+#include "proto/job_field.def"
+    {0}};
+#undef JOB_SPEC
+#undef JOB_LIVE
+#define JOB_SPEC(member, options, update, lua, lua_name, alike, text, json, columns, why)
+#define JOB_LIVE(member, text, json, columns, why) {#member, text, json, columns, why, false},
+static struct row live_rows[] = {
+#include "proto/job_field.def"
+    {0}};
+#define FIELD(member, update, text, json, columns, why) {#member, text, json, columns, why, false},
+static struct row node_rows[] = {
+#include "proto/node_field.def"
+    {0}};
+static struct row part_rows[] = {
+#include "proto/part_field.def"
+    {0}};
+static struct row resv_rows[] = {
+#include "proto/resv_field.def"
+    {0}};
+#undef FIELD
+
+#define MEMBER(name, status, value) {name, status == WORKS},
+#define FIELD(id, name, letter, title, status, a, b, value, help) {name, status == WORKS},
+enum { EMPTY, PLANNED, WORKS };
+static const struct name job_members[] =
+    {
+#include "show/job_members.def"
+        {0}},
+                         job_names[] =
+                             {
+#include "show/job_columns.def"
+                                 {0}},
+                         node_members[] =
+                             {
+#include "show/node_members.def"
+                                 {0}},
+                         node_names[] =
+                             {
+#undef FIELD
+#define FIELD(id, name, letter, title, status, class, needs, value, help) {name, status == WORKS},
+#include "show/node_columns.def"
+                                 {0}},
+                         part_members[] =
+                             {
+#include "show/part_members.def"
+                                 {0}},
+                         resv_members[] = {
+#include "show/resv_members.def"
+                             {0}};
+
+/* --- what is printed of a record, as an object -------------------------------------------------
+ */
+
+/* "text KEY" of "KEY=value KEY=value"; of a key that stands there several times all values. */
+static void add_text(json_t *out, const struct str *text)
+{
+    _cleanup_arena_ struct arena a;
+    char *rest = NULL;
+    arena_init(&a, 0);
+    char *copy = arena_strdup(&a, str_cstr(text));
+    for (char *word = strtok_r(copy, " \n", &rest); word; word = strtok_r(NULL, " \n", &rest)) {
+        if (!strchr(word, '='))
+            continue;
+        const char *key = arena_printf(&a, "text %.*s", (int)strcspn(word, "="), word);
+        const char *before = json_string_value(json_object_get(out, key));
+        json_object_set_new(out, key,
+                            json_string(arena_printf(&a, "%s %s", before ? before : "", word)));
+    }
+}
+
+static void add_json(json_t *out, json_t *record)
+{
+    const char *name;
+    json_t *value;
+    json_object_foreach(record, name, value)
+    {
+        char key[128];
+        snprintf(key, sizeof key, "json %s", name);
+        json_object_set(out, key, value);
+    }
+    json_decref(record);
+}
+
+static void add_columns(json_t *out, const struct listing_table *table, struct listing *l,
+                        const void *record)
+{
+    for (size_t i = 0; i < table->count; i++) {
+        _cleanup_str_ struct str value = STR_INIT;
+        char key[128];
+        if (!*table->fields[i].name)
+            continue;
+        listing_put_value(l, &table->fields[i], record, &value);
+        snprintf(key, sizeof key, "column %s", table->fields[i].name);
+        json_object_set_new(out, key, json_string(str_cstr(&value)));
+    }
+}
+
+static json_t *print_job(const void *record)
+{
+    const Pb__JobRecord *job = record;
+    _cleanup_str_ struct str text = STR_INIT;
+    struct job_columns_view view = {.job = job, .now = NOW, .cluster = "c"};
+    struct listing l;
+    json_t *out = json_object();
+    show_job_text(job, NOW, (struct show_style){.details = true}, &text);
+    add_text(out, &text);
+    add_json(out, show_job_json(job, "c"));
+    listing_init(&l, &job_columns);
+    add_columns(out, &job_columns, &l, &view);
+    listing_done(&l);
+    return out;
+}
+
+static void add_line(json_t *out, const Pb__NodeRecord *node, const Pb__PartRecord *part)
+{
+    struct listing l;
+    struct node_rows rows = {.by_node = true, .hosts = true, .listing = &l};
+    struct node_rows_unit unit = {.node = node, .count = 1};
+    listing_init(&l, &node_columns);
+    listing_set_names(&l, "all");
+    node_rows_add(&rows, part, 0, &unit);
+    add_columns(out, &node_columns, &l, rows.list.data[0]);
+    vec_done(&unit.in);
+    node_rows_done(&rows);
+    listing_done(&l);
+}
+
+static json_t *print_node(const void *record)
+{
+    const Pb__NodeRecord *node = record;
+    _cleanup_str_ struct str text = STR_INIT;
+    Pb__PartRecord part = PB__PART_RECORD__INIT;
+    json_t *out = json_object();
+    part.name = (char *)"p";
+    show_node_text(node, (struct show_style){.details = true}, &text);
+    add_text(out, &text);
+    add_json(out, show_node_json(node, "c"));
+    add_line(out, node, &part);
+    return out;
+}
+
+static json_t *print_part(const void *record)
+{
+    const Pb__PartRecord *part = record;
+    _cleanup_str_ struct str text = STR_INIT;
+    Pb__NodeRecord node = PB__NODE_RECORD__INIT;
+    json_t *out = json_object();
+    node.name = (char *)"n1";
+    show_part_text(part, (struct show_style){.details = true}, &text);
+    add_text(out, &text);
+    add_json(out, show_part_json(part, "c"));
+    add_line(out, &node, part);
+    return out;
+}
+
+static json_t *print_resv(const void *record)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    json_t *out = json_object();
+    show_resv_text(record, (struct show_style){.details = true}, &text);
+    add_text(out, &text);
+    add_json(out, show_resv_json(record));
+    return out;
+}
+
+/* --- fields -------------------------------------------------------------------------------------
+ */
+
+static const char *const texts[] = {"word",
+                                    "n[1-2]",
+                                    "1,3",
+                                    "BEGIN,FAIL",
+                                    "gpu:2",
+                                    "0-5:2,7%3",
+                                    "/d/%j",
+                                    "1000000-2000000:performance",
+                                    "enforce-binding",
+                                    "YES:2",
+                                    "DRAIN",
+                                    "Resources",
+                                    "EXCLUSIVE"};
+static const int64_t numbers[] = {0, 1, 2, 3, 100, 4000, 1999000, 2001000, 2};
+
+static void *new_message(const ProtobufCMessageDescriptor *type, struct arena *a);
+
+/* The candidate of this number; false: there is no such. */
+static bool set_field(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, size_t i,
+                      struct arena *a)
+{
+    size_t size = pb_value_size(f);
+    union {
+        char *text;
+        void *message;
+        int64_t number;
+        ProtobufCBinaryData data;
+    } value = {0};
+    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
+        value.message = new_message(f->descriptor, a);
+        if (i)
+            return false;
+    } else if (f->type == PROTOBUF_C_TYPE_BYTES) {
+        value.data = (ProtobufCBinaryData){.len = 1, .data = (uint8_t *)arena_strdup(a, "\3")};
+        if (i)
+            return false;
+    } else if (f->type == PROTOBUF_C_TYPE_STRING) {
+        if (i >= sizeof texts / sizeof texts[0])
+            return false;
+        value.text = arena_strdup(a, texts[i]);
+    } else {
+        if (i >= (f->type == PROTOBUF_C_TYPE_BOOL ? 2 : sizeof numbers / sizeof numbers[0]))
+            return false;
+        value.number = numbers[i]; /* little endian: the low bytes come first */
+    }
+    void *at = (char *)m + f->offset;
+    if (f->label == PROTOBUF_C_LABEL_REPEATED) {
+        char *list = arena_alloc(a, 2 * size);
+        memcpy(list, &value, size);
+        memcpy(list + size, &value, size);
+        *(void **)at = list;
+        *(size_t *)((char *)m + f->quantifier_offset) = 2;
+        return true;
+    }
+    memcpy(at, &value, size);
+    if (f->label == PROTOBUF_C_LABEL_OPTIONAL && f->quantifier_offset)
+        *(protobuf_c_boolean *)((char *)m + f->quantifier_offset) = 1;
+    return true;
+}
+
+/* With a value in each field. */
+static void *new_message(const ProtobufCMessageDescriptor *type, struct arena *a)
+{
+    ProtobufCMessage *m = arena_alloc(a, type->sizeof_message);
+    type->message_init(m);
+    pb_each_field (type, f)
+        if (!set_field(m, f, 1, a))
+            set_field(m, f, 0, a);
+    return m;
+}
+
+/* Notes in 'found' what differs. */
+static void compare(json_t *before, json_t *after, json_t *found)
+{
+    const char *key;
+    json_t *value;
+    json_object_foreach(after, key, value)
+    {
+        if (!json_equal(value, json_object_get(before, key)))
+            json_object_set_new(found, key, json_true());
+    }
+    json_object_foreach(before, key, value)
+    {
+        if (!json_object_get(after, key))
+            json_object_set_new(found, key, json_true());
+    }
+}
+
+struct record {
+    const void *whole;   /* what is printed */
+    ProtobufCMessage *m; /* it, or the part of it whose fields are changed */
+    json_t *(*print)(const void *whole);
+};
+
+/* What changes in one of the records with one of the candidates. */
+static json_t *find_changes(const struct record *records, size_t count,
+                            const ProtobufCFieldDescriptor *f, struct arena *a)
+{
+    json_t *found = json_object();
+    for (size_t r = 0; r < count; r++) {
+        ProtobufCMessage *m = records[r].m;
+        void *kept = arena_alloc(a, m->descriptor->sizeof_message);
+        memcpy(kept, m, m->descriptor->sizeof_message);
+        json_t *before = records[r].print(records[r].whole);
+        for (size_t i = 0; set_field(m, f, i, a); i++) {
+            json_t *after = records[r].print(records[r].whole);
+            compare(before, after, found);
+            json_decref(after);
+            memcpy(m, kept, m->descriptor->sizeof_message);
+        }
+        memcpy(m, kept, m->descriptor->sizeof_message);
+        json_decref(before);
+    }
+    json_object_update(seen, found);
+    return found;
+}
+
+/* The names of one kind, with blanks between them. */
+static const char *list_names(json_t *found, const char *kind, struct arena *a)
+{
+    const char *key, *list = "";
+    json_t *value;
+    json_object_foreach(found, key, value)
+    {
+        if (str_starts(key, kind))
+            list = arena_printf(a, "%s%s%s", list, *list ? " " : "", key + strlen(kind));
+    }
+    return list;
+}
+
+static void sort_changes(json_t **found)
+{
+    char *text = json_dumps(*found, JSON_SORT_KEYS);
+    json_decref(*found);
+    *found = json_loads(text, 0, NULL);
+    free(text);
+}
+
+static struct row *find_row(struct row *rows, const char *name)
+{
+    for (; rows->name; rows++)
+        if (strcmp(rows->name, name) == 0)
+            return rows;
+    return NULL;
+}
+
+/* 0: each field has a row that names what is changed by it. */
+static int check_fields(struct row *rows, const char *table, const struct record *records,
+                        size_t count)
+{
+    int wrong = 0;
+    const ProtobufCMessageDescriptor *type = records[0].m->descriptor;
+    pb_each_field (type, f) {
+        _cleanup_arena_ struct arena a;
+        arena_init(&a, 0);
+        json_t *found = find_changes(records, count, f, &a);
+        sort_changes(&found);
+        const char *text = list_names(found, "text ", &a), *json = list_names(found, "json ", &a),
+                   *columns = list_names(found, "column ", &a);
+        struct row *row = find_row(rows, f->name);
+        bool is_shown = *text || *json || *columns;
+        if (!row || strcmp(row->text, text) || strcmp(row->json, json) ||
+            strcmp(row->columns, columns) || (!is_shown && !*row->why)) {
+            print_error("%s: %s: the row must have \"%s\", \"%s\", \"%s\"%s\n", table, f->name,
+                        text, json, columns, is_shown ? "" : ", and say why it is not shown");
+            wrong++;
+        }
+        if (row)
+            row->is_seen = true;
+        json_decref(found);
+    }
+    for (; rows->name; rows++)
+        if (!rows->is_seen) {
+            print_error("%s: %s is no field of %s\n", table, rows->name, type->name);
+            wrong++;
+        }
+    return wrong;
+}
+
+/* 0: each of these that works is changed by some field, but for one. */
+static int check_names(const struct name *names, const char *kind, const char *besides)
+{
+    int wrong = 0;
+    for (; names->name; names++) {
+        char key[128];
+        snprintf(key, sizeof key, "%s %s", kind, names->name);
+        if (!names->works || !*names->name || json_object_get(seen, key) ||
+            strcmp(names->name, besides) == 0)
+            continue;
+        print_error("%s works, and no field changes it\n", key);
+        wrong++;
+    }
+    return wrong;
+}
+
+static int begin(void **state)
+{
+    seen = json_object();
+    return 0;
+}
+
+static int end(void **state)
+{
+    json_decref(seen);
+    return 0;
+}
+
+static void test_jobs(void **state)
+{
+    struct job {
+        Pb__JobRecord whole;
+        Pb__JobSpec spec;
+        Pb__JobLive live;
+    } jobs[4];
+    static const Pb__JobState states[] = {PB__JOB_STATE__PENDING, PB__JOB_STATE__RUNNING,
+                                          PB__JOB_STATE__COMPLETED, PB__JOB_STATE__SUSPENDED};
+    struct record specs[4], lives[4];
+    _cleanup_arena_ struct arena a;
+    arena_init(&a, 0);
+    for (size_t i = 0; i < 4; i++) {
+        struct job *j = &jobs[i];
+        pb__job_record__init(&j->whole);
+        pb__job_spec__init(&j->spec);
+        pb__job_live__init(&j->live);
+        j->whole.spec = &j->spec;
+        j->whole.live = &j->live;
+        j->live.job_id = 7;
+        j->live.state = states[i];
+        SET(&j->spec, min_nodes, 1);
+        if (!i)
+            j->spec.partition = (char *)"a,b";
+        if (i) {
+            SET(&j->live, start_at, 1900000);
+            SET(&j->live, array_job_id, 7);
+            SET(&j->live, suspended_at, i == 3 ? 1999990 : 0);
+            SET(&j->spec, batch, true);
+            SET(&j->spec, req_switches, 1);
+            SET(&j->live, end_at, i == 2 ? 1999990 : 2000900);
+            j->live.nodes = (char *)"n1";
+            SET(&j->live, num_nodes, 1);
+            SET(&j->live, num_cpus, 4);
+            SET(&j->live, time_limit_sec, 1000);
+        }
+        specs[i] = (struct record){&j->whole, &j->spec.base, print_job};
+        lives[i] = (struct record){&j->whole, &j->live.base, print_job};
+    }
+    int wrong = check_fields(spec_rows, "proto/job_field.def: JOB_SPEC", specs, 4) +
+                check_fields(live_rows, "proto/job_field.def: JOB_LIVE", lives, 4) +
+                check_names(job_members, "json", "cluster") +
+                check_names(job_names, "column", "Cluster");
+    assert_int_equal(wrong, 0);
+}
+
+static void test_nodes(void **state)
+{
+    Pb__NodeRecord nodes[2] = {PB__NODE_RECORD__INIT, PB__NODE_RECORD__INIT};
+    struct record records[2];
+    for (size_t i = 0; i < 2; i++) {
+        nodes[i].name = (char *)"n1";
+        if (i) {
+            SET(&nodes[i], cpus, 8);
+            SET(&nodes[i], reason_at, 1900000);
+            nodes[i].reason = (char *)"broken";
+        }
+        records[i] = (struct record){&nodes[i], &nodes[i].base, print_node};
+    }
+    assert_int_equal(check_fields(node_rows, "proto/node_field.def", records, 2), 0);
+    assert_int_equal(check_names(node_members, "json", "cluster_name"), 0);
+}
+
+static void test_parts(void **state)
+{
+    Pb__PartRecord part = PB__PART_RECORD__INIT;
+    struct record record = {&part, &part.base, print_part};
+    part.name = (char *)"p";
+    assert_int_equal(check_fields(part_rows, "proto/part_field.def", &record, 1), 0);
+    assert_int_equal(check_names(part_members, "json", "cluster"), 0);
+    json_object_set_new(seen, "column PartitionOrder", json_true()); /* of the list, not of one */
+    assert_int_equal(check_names(node_names, "column", "Nodes"), 0);
+}
+
+static void test_resvs(void **state)
+{
+    Pb__ResvRecord resv = PB__RESV_RECORD__INIT;
+    struct record record = {&resv, &resv.base, print_resv};
+    resv.name = (char *)"r";
+    assert_int_equal(check_fields(resv_rows, "proto/resv_field.def", &record, 1), 0);
+    assert_int_equal(check_names(resv_members, "json", ""), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_jobs),
+        cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_resvs),
+    };
+    return cmocka_run_group_tests(tests, begin, end);
+}
