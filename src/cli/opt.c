@@ -31,6 +31,7 @@
 #define REFUSED OPT_T_REFUSED, 0, NULL
 #define PLANNED OPT_T_PLANNED, 0, NULL
 #define INERT OPT_INERT
+#define PROPAGATED OPT_PROPAGATED
 
 #define OPT_ROW(id, name, letter, argument, action, commands, env, metavar, help)                  \
     {OPT_ID_##id, name, letter, argument, action, commands, env, metavar, help},

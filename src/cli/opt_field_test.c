@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The options that set each field of a job's request, as proto/job_field.def has them.
+ * The options that set each field of a job's request, as proto/job_field.def has them; and which
+ * options a component of a heterogeneous job has from the one before it.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -181,11 +182,38 @@ static void test_named_options_exist(void **state)
     assert_int_equal(wrong, 0);
 }
 
+/* Slurm's list, in its guide for heterogeneous jobs; --workdir is --chdir. */
+static void test_what_components_have_from_the_one_before(void **state)
+{
+    static const char list[] =
+        "account acctg-freq begin cluster-constraint clusters comment deadline delay-boot "
+        "dependency distribution epilog error export exclude get-user-env gid hold ignore-pbs "
+        "immediate input job-name kill-on-bad-exit label mcs-label mem msg-timeout no-allocate "
+        "no-requeue nice no-kill open-mode output parsable priority profile propagate prolog pty "
+        "qos quiet quit-on-interrupt reboot reservation requeue signal slurmd-debug task-epilog "
+        "task-prolog time test-only time-min uid unbuffered verbose wait wait-all-nodes wckey "
+        "chdir export-file";
+    int wrong = 0;
+    size_t count = 0;
+    for (size_t i = 0; i < opt_row_count; i++) {
+        const struct opt_row *row = &opt_rows[i];
+        bool first = !i || strcmp(opt_rows[i - 1].name, row->name) != 0;
+        count += is_listed(list, row->name) && first;
+        if (is_listed(list, row->name) == !!(row->commands & OPT_PROPAGATED))
+            continue;
+        print_error("opt.def: %s: PROPAGATED\n", name_id(row->id));
+        wrong++;
+    }
+    assert_int_equal(wrong, 0);
+    assert_int_equal(count, 59);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_options_are_named_by_their_fields),
         cmocka_unit_test(test_named_options_exist),
+        cmocka_unit_test(test_what_components_have_from_the_one_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
