@@ -7,7 +7,7 @@
 
 #include "slurmd/job.h"
 
-/* Actions of attempt.def. */
+/* Actions of attempt_phase.def. */
 void epilog_run(struct job *j);    /* one that has begun is waited for */
 void epilog_remove(struct job *j); /* the job's directories */
 void epilog_report(struct job *j); /* to the controller */

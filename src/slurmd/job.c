@@ -107,7 +107,7 @@ void job_note(struct job *j, const char *fmt, ...)
 
 bool job_is_ending(const struct job *j)
 {
-    return attempt_is_ending(j->phase);
+    return attempt_phase_is_ending(j->phase);
 }
 
 /* A repeated order without a reason does not replace the reason of an earlier one. */
@@ -263,14 +263,14 @@ typedef void action_fn(struct job *j);
 
 static action_fn *const actions[ATTEMPT_PHASES][ATTEMPT_EVENTS] = {
 #define TRANSITION(phase, event, next, action) [ATTEMPT_##phase][ATTEMPT_ON_##event] = action,
-#include "slurmd/attempt.def"
+#include "slurmd/attempt_phase.def"
 #undef TRANSITION
 };
 
 void job_advance(struct job *j, enum attempt_event event)
 {
     enum attempt_phase before = j->phase;
-    bool is_legal = attempt_next(before, event, &j->phase);
+    bool is_legal = attempt_phase_next(before, event, &j->phase);
 
     assert(is_legal);
     if (j->phase != before)

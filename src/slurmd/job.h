@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The attempts (runs of jobs) that this node knows: running, ending, or gone and not yet
- * acknowledged by the controller. The life of an attempt, in the phases of attempt.h:
+ * acknowledged by the controller. The life of an attempt, in the phases of attempt_phase.h:
  *
  *   created by its first launch, or by an order to end it (then nothing of it starts)
  *   -> prolog (prolog.h), once, while launches wait -> launches start their shepherds (step.h)
@@ -85,7 +85,8 @@ int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void job_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool job_is_ending(const struct job *j);
-/* Makes the transition of attempt.def and calls its action. The event must be legal in this phase.
+/* Makes the transition of attempt_phase.def and calls its action. The event must be legal in this
+ * phase.
  */
 void job_advance(struct job *j, enum attempt_event event);
 

@@ -129,7 +129,7 @@ static void take_share(struct note *n, const char *hex)
 /* What cannot have happened in this phase is left out. */
 static void replay(struct note *n, enum attempt_event event)
 {
-    attempt_next(n->phase, event, &n->phase);
+    attempt_phase_next(n->phase, event, &n->phase);
 }
 
 /* With or without the line that it begins. */

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/vec.h"
 #include "proto/node.pb-c.h"
-#include "slurmd/attempt.h"
+#include "slurmd/attempt_phase.h"
 
 #define NOTE_SIZE_MAX (16u << 20)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/attempt.h"
+#include "slurmd/attempt_phase.h"
 
 #include <assert.h>
 #include <stdint.h>
@@ -9,11 +9,12 @@ static const struct row {
 } rows[ATTEMPT_PHASES][ATTEMPT_EVENTS] = {
 #define TRANSITION(phase, event, next, action)                                                     \
     [ATTEMPT_##phase][ATTEMPT_ON_##event] = {1, ATTEMPT_##next},
-#include "slurmd/attempt.def"
+#include "slurmd/attempt_phase.def"
 #undef TRANSITION
 };
 
-bool attempt_next(enum attempt_phase phase, enum attempt_event event, enum attempt_phase *next)
+bool attempt_phase_next(enum attempt_phase phase, enum attempt_event event,
+                        enum attempt_phase *next)
 {
     const struct row *row = &rows[phase][event];
 
@@ -23,7 +24,7 @@ bool attempt_next(enum attempt_phase phase, enum attempt_event event, enum attem
     return row->is_legal;
 }
 
-bool attempt_is_ending(enum attempt_phase phase)
+bool attempt_phase_is_ending(enum attempt_phase phase)
 {
     return phase >= ATTEMPT_ENDING_PROLOG;
 }

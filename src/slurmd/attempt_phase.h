@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The phases of an attempt (one run of a job) on this node, and what leads from one to the next:
- * the rows of attempt.def. job.h has what else belongs to the attempt, and carries out the actions.
+ * the rows of attempt_phase.def. job.h has what else belongs to the attempt, and carries out the
+ * actions.
  */
 #pragma once
 
@@ -35,6 +36,7 @@ enum attempt_event {
 };
 
 /* False, and *next is untouched: the event has no row in this phase. */
-bool attempt_next(enum attempt_phase phase, enum attempt_event event, enum attempt_phase *next);
-bool attempt_is_ending(enum attempt_phase phase); /* or has ended: nothing of it starts */
+bool attempt_phase_next(enum attempt_phase phase, enum attempt_event event,
+                        enum attempt_phase *next);
+bool attempt_phase_is_ending(enum attempt_phase phase); /* or has ended: nothing of it starts */
 const char *attempt_phase_text(enum attempt_phase phase);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/attempt.h"
+#include "slurmd/attempt_phase.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@ static bool reaches(enum attempt_phase from, enum attempt_phase to, unsigned see
     if (from == to)
         return true;
     for (int event = 0; event < ATTEMPT_EVENTS; event++)
-        if (attempt_next(from, event, &next) && !(seen >> next & 1) &&
+        if (attempt_phase_next(from, event, &next) && !(seen >> next & 1) &&
             reaches(next, to, seen | 1u << next))
             return true;
     return false;
@@ -36,8 +36,8 @@ static void an_order_to_end_is_legal_until_the_attempt_is_gone(void **state)
     enum attempt_phase next;
 
     for (int phase = 0; phase < ATTEMPT_GONE; phase++) {
-        assert_true(attempt_next(phase, ATTEMPT_ON_END_ORDERED, &next));
-        assert_true(attempt_is_ending(next));
+        assert_true(attempt_phase_next(phase, ATTEMPT_ON_END_ORDERED, &next));
+        assert_true(attempt_phase_is_ending(next));
     }
 }
 
@@ -47,8 +47,8 @@ static void an_attempt_that_ends_starts_nothing(void **state)
         for (int event = 0; event < ATTEMPT_EVENTS; event++) {
             enum attempt_phase next = ATTEMPT_NEW;
 
-            if (attempt_is_ending(phase) && attempt_next(phase, event, &next))
-                assert_true(attempt_is_ending(next));
+            if (attempt_phase_is_ending(phase) && attempt_phase_next(phase, event, &next))
+                assert_true(attempt_phase_is_ending(next));
         }
 }
 
@@ -59,7 +59,7 @@ static void the_epilog_begins_in_one_phase_alone(void **state)
 
     for (int phase = 0; phase < ATTEMPT_PHASES; phase++)
         for (int event = 0; event < ATTEMPT_EVENTS; event++)
-            if (attempt_next(phase, event, &next) && next == ATTEMPT_EPILOG &&
+            if (attempt_phase_next(phase, event, &next) && next == ATTEMPT_EPILOG &&
                 phase != ATTEMPT_EPILOG)
                 assert_true(phase == ATTEMPT_ENDING && event == ATTEMPT_ON_EMPTIED);
 }
@@ -69,7 +69,7 @@ static void an_event_without_a_row_changes_nothing(void **state)
     for (int event = 0; event < ATTEMPT_EVENTS; event++) {
         enum attempt_phase next = ATTEMPT_PROLOG;
 
-        assert_false(attempt_next(ATTEMPT_GONE, event, &next));
+        assert_false(attempt_phase_next(ATTEMPT_GONE, event, &next));
         assert_int_equal(next, ATTEMPT_PROLOG);
     }
 }
