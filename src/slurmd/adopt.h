@@ -8,7 +8,7 @@
 
 #include "proto/adopt.pb-c.h"
 #include "rpc/server.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 
 struct step;
 

@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "rpc/client.h"
+#include "slurmd/attempt.h"
 #include "slurmd/back.h"
 #include "slurmd/extern.h"
-#include "slurmd/job.h"
 #include "slurmd/launch.h"
 
 #define LOG_ROOM "slurmd"

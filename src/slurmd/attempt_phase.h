@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The phases of an attempt (one run of a job) on this node, and what leads from one to the next:
- * the rows of attempt_phase.def. job.h has what else belongs to the attempt, and carries out the
- * actions.
+ * the rows of attempt_phase.def. attempt.h has what else belongs to the attempt, and carries out
+ * the actions.
  */
 #pragma once
 

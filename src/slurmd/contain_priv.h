@@ -2,8 +2,8 @@
 /* The control groups of this daemon, shared by contain.c and contain_over.c; for nobody else. */
 #pragma once
 
+#include "slurmd/attempt.h"
 #include "slurmd/contain.h"
-#include "slurmd/job.h"
 
 struct contain_over;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/counted.h"
 
+#include "slurmd/attempt.h"
 #include "slurmd/contain.h"
-#include "slurmd/job.h"
 
 static struct job *job_of(struct slurmd *d, const struct tally_step *s)
 {

@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 
 struct step;
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m);
 

@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 
 /* Actions of attempt_phase.def. */
 void epilog_run(struct job *j);    /* one that has begun is waited for */

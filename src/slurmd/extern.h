@@ -8,7 +8,7 @@
 #pragma once
 
 #include "base/step_id.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/snapshot.h"
 
 /* So that it begins, or has begun; once it was killed it begins anew. -ERR_JOB_DONE: the job is

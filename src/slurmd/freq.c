@@ -6,7 +6,7 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "cpufreq/cpufreq.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/slurmd.h"
 #include "slurmd/step.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/crc32c.h"
 #include "base/mem.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/script.h"
 #include "slurmd/scriptenv.h"
 

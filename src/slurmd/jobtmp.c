@@ -15,7 +15,7 @@
 #include "base/path.h"
 #include "base/trust.h"
 #include "conf/conf_container.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/scriptenv.h"
 
 #define LOG_ROOM "slurmd"

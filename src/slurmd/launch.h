@@ -10,7 +10,7 @@
 #include "base/str.h"
 #include "proto/node.pb-c.h"
 #include "rpc/server.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/step.h"
 
 enum launch_kind {

@@ -11,7 +11,7 @@
 
 #include "base/args.h"
 #include "base/mem.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/step.h"
 
 #define JOBS 3

@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "slurmd/attempt.h"
 #include "slurmd/ending.h"
-#include "slurmd/job.h"
 #include "slurmd/script.h"
 #include "slurmd/scriptenv.h"
 #include "slurmd/step.h"

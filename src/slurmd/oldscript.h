@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/script.h"
 
 struct oldscript;

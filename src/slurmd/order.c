@@ -2,11 +2,11 @@
 #include "slurmd/order.h"
 
 #include "base/arena.h"
+#include "slurmd/attempt.h"
 #include "slurmd/early.h"
 #include "slurmd/events.h"
 #include "slurmd/extern.h"
 #include "slurmd/halt.h"
-#include "slurmd/job.h"
 #include "slurmd/launch.h"
 #include "slurmd/prolog.h"
 #include "slurmd/report.h"

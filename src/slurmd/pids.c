@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/proc.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 
 #define DEPTH_MAX 10000 /* of parents; a process may end meanwhile and its number be used again */
 

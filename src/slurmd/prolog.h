@@ -4,7 +4,7 @@
  */
 #pragma once
 
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 
 void prolog_run(struct job *j); /* unless that was done; then the launches */
 /* The controller asks for it before anything is launched (PrologFlags=Alloc); 'tell': it is to hear

@@ -8,7 +8,7 @@
 #pragma once
 
 #include "rpc/server.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/launch.h"
 #include "slurmd/users.h"
 

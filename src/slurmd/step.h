@@ -12,7 +12,7 @@
 
 #include "proto/io.pb-c.h"
 #include "rpc/link.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/memory.h"
 
 struct step {

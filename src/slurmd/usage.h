@@ -10,7 +10,7 @@
 #include "base/arena.h"
 #include "proto/io.pb-c.h"
 #include "rpc/server.h"
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 #include "slurmd/slurmd.h"
 
 /* Before jobs are adopted, which may have ended; and after that, when looks may be taken. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/job.h"
+#include "slurmd/attempt.h"
 
 #include <ftw.h>
 #include <setjmp.h>
