@@ -22,21 +22,21 @@
 /* --- answers -----------------------------------------------------------------------------------
  */
 
-static void reply_done(const struct job *j, uint64_t call, Pb__AdoptHow how)
+static void reply_done(const struct attempt *a, uint64_t call, Pb__AdoptHow how)
 {
-    _cleanup_free_ char *tmp = jobtmp_namespace(j->d, j->key.id);
+    _cleanup_free_ char *tmp = jobtmp_namespace(a->d, a->key.id);
     Pb__AdoptReply m = PB__ADOPT_REPLY__INIT;
 
     m.outcome = PB__ADOPT_OUTCOME__ADOPT_DONE;
     m.has_job_id = m.has_how = true;
-    m.job_id = j->key.id;
+    m.job_id = a->key.id;
     m.how = how;
     m.tmp = tmp;
-    m.conf_path = (char *)j->d->conf->path;
-    rpc_reply(j->d->server, call, &m.base);
+    m.conf_path = (char *)a->d->conf->path;
+    rpc_reply(a->d->server, call, &m.base);
 }
 
-static void reply(const struct job *j, uint64_t call, const char *text, bool waits)
+static void reply(const struct attempt *a, uint64_t call, const char *text, bool waits)
 {
     Pb__AdoptReply m = PB__ADOPT_REPLY__INIT;
 
@@ -44,54 +44,54 @@ static void reply(const struct job *j, uint64_t call, const char *text, bool wai
         return;
     m.outcome = PB__ADOPT_OUTCOME__ADOPT_FAILED;
     m.has_job_id = true;
-    m.job_id = j->key.id;
+    m.job_id = a->key.id;
     m.text = (char *)text;
     m.has_waits = m.waits = waits;
-    rpc_reply(j->d->server, call, &m.base);
+    rpc_reply(a->d->server, call, &m.base);
 }
 
-static void reply_failed(const struct job *j, uint64_t call, const char *text)
+static void reply_failed(const struct attempt *a, uint64_t call, const char *text)
 {
-    log_error("job %u: a process was not adopted: %s", j->key.id, text);
-    reply(j, call, text, false);
+    log_error("job %u: a process was not adopted: %s", a->key.id, text);
+    reply(a, call, text, false);
 }
 
 /* --- which job ---------------------------------------------------------------------------------
  */
 
 struct choice {
-    VEC(struct job *) jobs; /* of the user that run here, and are not suspended */
-    uint32_t suspended;     /* one that is; 0: none */
-    struct job *job;
+    VEC(struct attempt *) jobs; /* of the user that run here, and are not suspended */
+    uint32_t suspended;         /* one that is; 0: none */
+    struct attempt *attempt;
     Pb__AdoptHow how;
 };
 
 /* A step without an allocation is no job: nobody would end an extern step beside it. */
 static void find_jobs(const struct slurmd *d, uid_t uid, struct choice *c)
 {
-    for (struct job *j = d->jobs; j; j = j->hh.next) {
-        if ((uid_t)j->note.about->uid != uid || job_is_ending(j) || j->phase == ATTEMPT_BLOCKED ||
-            j->note.about->unallocated)
+    for (struct attempt *a = d->attempts; a; a = a->hh.next) {
+        if ((uid_t)a->note.about->uid != uid || attempt_is_ending(a) ||
+            a->phase == ATTEMPT_BLOCKED || a->note.about->unallocated)
             continue;
-        if (j->note.halted)
-            c->suspended = j->key.id;
+        if (a->note.halted)
+            c->suspended = a->key.id;
         else
-            vec_push(&c->jobs, j);
+            vec_push(&c->jobs, a);
     }
 }
 
-static bool is_newer(const struct job *a, const struct job *b)
+static bool is_newer(const struct attempt *a, const struct attempt *b)
 {
     int64_t a_ms = a->note.about->known_at_ms, b_ms = b->note.about->known_at_ms;
 
     return a_ms != b_ms ? a_ms > b_ms : a->key.id > b->key.id;
 }
 
-static struct job *with_id(const struct choice *c, uint32_t id)
+static struct attempt *with_id(const struct choice *c, uint32_t id)
 {
-    vec_foreach (&c->jobs, j)
-        if ((*j)->key.id == id)
-            return *j;
+    vec_foreach (&c->jobs, a)
+        if ((*a)->key.id == id)
+            return *a;
     return NULL;
 }
 
@@ -101,18 +101,18 @@ static void choose(struct slurmd *d, const Pb__AdoptRequest *m, struct choice *c
     uint32_t origin = m->has_origin_pid ? usage_job_of(d, (pid_t)(m->origin_pid & INT32_MAX)) : 0;
 
     find_jobs(d, (uid_t)m->uid, c);
-    if (m->has_job_id && (c->job = with_id(c, m->job_id))) {
+    if (m->has_job_id && (c->attempt = with_id(c, m->job_id))) {
         c->how = PB__ADOPT_HOW__ADOPT_WANTED;
-    } else if (origin && (c->job = with_id(c, origin))) {
+    } else if (origin && (c->attempt = with_id(c, origin))) {
         c->how = PB__ADOPT_HOW__ADOPT_ORIGIN;
     } else if (c->jobs.len == 1) {
-        c->job = c->jobs.data[0];
+        c->attempt = c->jobs.data[0];
         c->how = PB__ADOPT_HOW__ADOPT_ONLY;
     } else if (m->has_newest && m->newest) {
         c->how = PB__ADOPT_HOW__ADOPT_NEWEST;
-        vec_foreach (&c->jobs, j)
-            if (!c->job || is_newer(*j, c->job))
-                c->job = *j;
+        vec_foreach (&c->jobs, a)
+            if (!c->attempt || is_newer(*a, c->attempt))
+                c->attempt = *a;
     }
 }
 
@@ -126,12 +126,12 @@ static void reply_none(struct slurmd *d, uint64_t call, const struct choice *c)
     if (!c->jobs.len && c->suspended)
         m.text = arena_printf(&arena, "your job %u on this node is suspended", c->suspended);
     m.jobs = arena_alloc(&arena, (c->jobs.len + 1) * sizeof(*m.jobs));
-    vec_foreach (&c->jobs, j) {
+    vec_foreach (&c->jobs, a) {
         Pb__AdoptJob *one = arena_alloc(&arena, sizeof(*one));
-        const Pb__JobFacts *facts = (*j)->note.about->facts;
+        const Pb__JobFacts *facts = (*a)->note.about->facts;
 
         pb__adopt_job__init(one);
-        one->job_id = (*j)->key.id;
+        one->job_id = (*a)->key.id;
         one->nodes = facts ? facts->nodes : NULL;
         m.jobs[m.n_jobs++] = one;
     }
@@ -153,135 +153,136 @@ static void send_to(struct step *s, struct adoption *a)
 
 void adopt_begin(struct step *s)
 {
-    vec_foreach (&s->job->adoptions, a)
+    vec_foreach (&s->attempt->adoptions, a)
         if (!a->sent)
             send_to(s, a);
 }
 
-void adopt_fail(struct job *j, const char *text)
+void adopt_fail(struct attempt *a, const char *text)
 {
-    while (j->adoptions.len) {
-        struct adoption a = vec_pop(&j->adoptions);
+    while (a->adoptions.len) {
+        struct adoption adoption = vec_pop(&a->adoptions);
 
-        reply_failed(j, a.call, text);
+        reply_failed(a, adoption.call, text);
     }
 }
 
-static void take_late(struct job *j, const struct adoption *a)
+static void take_late(struct attempt *a, const struct adoption *adoption)
 {
     _cleanup_free_ char *text =
-        j->phase == ATTEMPT_PROLOG
+        a->phase == ATTEMPT_PROLOG
             ? mem_printf("the prolog of job %u on node %s has not ended yet: try again later",
-                         j->key.id, j->d->name)
-            : mem_printf("step %u.extern on node %s does not answer", j->key.id, j->d->name);
+                         a->key.id, a->d->name)
+            : mem_printf("step %u.extern on node %s does not answer", a->key.id, a->d->name);
 
-    if (j->phase == ATTEMPT_PROLOG)
-        reply(j, a->call, text, true);
+    if (a->phase == ATTEMPT_PROLOG)
+        reply(a, adoption->call, text, true);
     else
-        reply_failed(j, a->call, text);
+        reply_failed(a, adoption->call, text);
 }
 
 /* Before their callers lose patience: a prolog may last, and a shepherd may hang. */
 static void on_late(void *ctx)
 {
-    struct job *j = ctx;
+    struct attempt *a = ctx;
     int64_t now_ms = loop_mono_ms();
 
-    while (j->adoptions.len && j->adoptions.data[0].late_ms <= now_ms) {
-        struct adoption a = j->adoptions.data[0];
+    while (a->adoptions.len && a->adoptions.data[0].late_ms <= now_ms) {
+        struct adoption adoption = a->adoptions.data[0];
 
-        vec_remove(&j->adoptions, 0);
-        take_late(j, &a);
+        vec_remove(&a->adoptions, 0);
+        take_late(a, &adoption);
     }
-    if (j->adoptions.len)
-        loop_timer_set(j->adoptions_late, j->adoptions.data[0].late_ms - now_ms);
+    if (a->adoptions.len)
+        loop_timer_set(a->adoptions_late, a->adoptions.data[0].late_ms - now_ms);
 }
 
-static void add(struct job *j, struct adoption *a)
+static void add(struct attempt *a, struct adoption *adoption)
 {
-    int64_t patience_ms = j->d->conf->message_timeout_sec * 1000 / 2;
+    int64_t patience_ms = a->d->conf->message_timeout_sec * 1000 / 2;
 
-    a->late_ms = loop_mono_ms() + patience_ms;
-    vec_push(&j->adoptions, *a);
-    if (!j->adoptions_late)
-        j->adoptions_late = loop_timer_new(j->d->loop, on_late, j);
-    if (j->adoptions.len == 1)
-        loop_timer_set(j->adoptions_late, patience_ms);
+    adoption->late_ms = loop_mono_ms() + patience_ms;
+    vec_push(&a->adoptions, *adoption);
+    if (!a->adoptions_late)
+        a->adoptions_late = loop_timer_new(a->d->loop, on_late, a);
+    if (a->adoptions.len == 1)
+        loop_timer_set(a->adoptions_late, patience_ms);
 }
 
 void adopt_gone(struct slurmd *d, uint64_t call)
 {
-    for (struct job *j = d->jobs; j; j = j->hh.next)
-        for (size_t i = 0; i < j->adoptions.len; i++)
-            if (j->adoptions.data[i].call == call) {
-                vec_remove(&j->adoptions, i);
+    for (struct attempt *a = d->attempts; a; a = a->hh.next)
+        for (size_t i = 0; i < a->adoptions.len; i++)
+            if (a->adoptions.data[i].call == call) {
+                vec_remove(&a->adoptions, i);
                 return;
             }
 }
 
-static void take(struct job *j, const struct adoption *a)
+static void take(struct attempt *a, const struct adoption *adoption)
 {
-    job_note(j, NOTE_ADOPTED, (int)a->who.pid, (unsigned long long)a->who.started_ticks);
-    vec_push(&j->note.adopted, a->who);
-    j->note.ever_adopted = true;
-    usage_is_stale(j->d);
-    log_verbose("job %u: adopted process %d", j->key.id, (int)a->who.pid);
+    attempt_note(a, NOTE_ADOPTED, (int)adoption->who.pid,
+                 (unsigned long long)adoption->who.started_ticks);
+    vec_push(&a->note.adopted, adoption->who);
+    a->note.ever_adopted = true;
+    usage_is_stale(a->d);
+    log_verbose("job %u: adopted process %d", a->key.id, (int)adoption->who.pid);
 }
 
 void adopt_done(struct step *s, uint64_t call, const Pb__StepdAdopted *m)
 {
-    struct job *j = s->job;
+    struct attempt *a = s->attempt;
 
-    for (size_t i = 0; i < j->adoptions.len; i++) {
-        struct adoption a = j->adoptions.data[i];
+    for (size_t i = 0; i < a->adoptions.len; i++) {
+        struct adoption adoption = a->adoptions.data[i];
 
-        if (a.call != call)
+        if (adoption.call != call)
             continue;
-        vec_remove(&j->adoptions, i);
+        vec_remove(&a->adoptions, i);
         if (m->code) {
-            reply_failed(j, call, m->text ? m->text : err_text(m->code));
+            reply_failed(a, call, m->text ? m->text : err_text(m->code));
         } else {
-            take(j, &a);
-            reply_done(j, call, a.how);
+            take(a, &adoption);
+            reply_done(a, call, adoption.how);
         }
         return;
     }
 }
 
-static bool is_here(const struct job *j, const struct note_adopted *who)
+static bool is_here(const struct attempt *a, const struct note_adopted *who)
 {
-    vec_foreach (&j->note.adopted, a)
-        if (a->pid == who->pid && a->started_ticks == who->started_ticks)
+    vec_foreach (&a->note.adopted, adoption)
+        if (adoption->pid == who->pid && adoption->started_ticks == who->started_ticks)
             return true;
     return false;
 }
 
-static void adopt(struct job *j, uint64_t call, pid_t pid, Pb__AdoptHow how)
+static void adopt(struct attempt *a, uint64_t call, pid_t pid, Pb__AdoptHow how)
 {
-    struct adoption a = {.call = call, .how = how, .who = {.pid = pid}};
+    struct adoption adoption = {.call = call, .how = how, .who = {.pid = pid}};
     struct err err = {0};
     struct step *s;
     struct proc p;
 
-    if (j->adoptions.len >= ADOPTIONS_MAX)
+    if (a->adoptions.len >= ADOPTIONS_MAX)
         err_set(&err, -ERR_BUSY, "too many processes are being adopted");
     else if (proc_read(pid, &p))
         err_set(&err, -ESRCH, "there is no process %d", (int)pid);
     if (err.code) {
-        reply_failed(j, call, err.text);
+        reply_failed(a, call, err.text);
         return;
     }
-    a.who.started_ticks = p.started_ticks;
-    if (is_here(j, &a.who)) {
-        reply_done(j, call, how);
+    adoption.who.started_ticks = p.started_ticks;
+    if (is_here(a, &adoption.who)) {
+        reply_done(a, call, how);
         return;
     }
-    add(j, &a);
-    s = step_find(j, STEP_ID_EXTERN);
+    add(a, &adoption);
+    s = step_find(a, STEP_ID_EXTERN);
     if (s && s->started && !s->ended)
-        send_to(s, &vec_last(&j->adoptions));
-    else if (extern_begin(j, &err))
-        adopt_fail(j, err.text);
+        send_to(s, &vec_last(&a->adoptions));
+    else if (extern_begin(a, &err))
+        adopt_fail(a, err.text);
 }
 
 /* --- who asks ----------------------------------------------------------------------------------
@@ -312,7 +313,7 @@ static int check(const struct slurmd *d, const struct rpc_request *r, struct err
 void adopt_request(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__AdoptRequest *m = (const Pb__AdoptRequest *)r->body;
-    struct choice c = {.job = NULL};
+    struct choice c = {.attempt = NULL};
     struct err err = {0};
 
     if (check(d, r, &err)) {
@@ -320,11 +321,11 @@ void adopt_request(struct slurmd *d, const struct rpc_request *r)
         return;
     }
     choose(d, m, &c);
-    if (!c.job)
+    if (!c.attempt)
         reply_none(d, r->call, &c);
     else if (m->has_dry && m->dry)
-        reply_done(c.job, r->call, c.how);
+        reply_done(c.attempt, r->call, c.how);
     else
-        adopt(c.job, r->call, (pid_t)m->pid, c.how);
+        adopt(c.attempt, r->call, (pid_t)m->pid, c.how);
     vec_done(&c.jobs);
 }

@@ -27,4 +27,4 @@ void adopt_gone(struct slurmd *d, uint64_t call); /* its caller has closed */
 /* The shepherd of the extern step runs; it has answered; none will. */
 void adopt_begin(struct step *s);
 void adopt_done(struct step *s, uint64_t call, const Pb__StepdAdopted *m);
-void adopt_fail(struct job *j, const char *text);
+void adopt_fail(struct attempt *a, const char *text);

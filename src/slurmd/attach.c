@@ -15,13 +15,13 @@
 static struct log_limits refusals = {.burst = 60};
 
 /* The attempt that runs, of those that are known. */
-static struct job *find_job(struct slurmd *d, uint32_t id)
+static struct attempt *find_job(struct slurmd *d, uint32_t id)
 {
-    struct job *found = NULL;
+    struct attempt *found = NULL;
 
-    for (struct job *j = d->jobs; j; j = j->hh.next)
-        if (j->key.id == id && (!found || j->key.restarts > found->key.restarts))
-            found = j;
+    for (struct attempt *a = d->attempts; a; a = a->hh.next)
+        if (a->key.id == id && (!found || a->key.restarts > found->key.restarts))
+            found = a;
     return found;
 }
 
@@ -31,25 +31,25 @@ static int not_here(const struct slurmd *d, uint32_t job_id, struct err *err)
 }
 
 /* Of others' jobs nobody learns here which steps they have. */
-static int check_caller(const struct slurmd *d, const struct rpc_request *r, const struct job *j,
-                        struct err *err)
+static int check_caller(const struct slurmd *d, const struct rpc_request *r,
+                        const struct attempt *a, struct err *err)
 {
-    if (r->who.uid == (uid_t)j->note.about->uid || r->roles & RPC_WHO_ADMIN)
+    if (r->who.uid == (uid_t)a->note.about->uid || r->roles & RPC_WHO_ADMIN)
         return 0;
     if (conf_is_private(d->conf, "jobs")) {
         if (log_allow_source(&refusals, r->who.uid))
             log_error("refused: uid %u (%s) may not see job %u of uid %u", (unsigned)r->who.uid,
-                      r->peer, j->key.id, (unsigned)j->note.about->uid);
-        return not_here(d, j->key.id, err);
+                      r->peer, a->key.id, (unsigned)a->note.about->uid);
+        return not_here(d, a->key.id, err);
     }
-    return err_set(err, -ERR_ACCESS, "%s: job %u is not yours", err_text(ERR_ACCESS), j->key.id);
+    return err_set(err, -ERR_ACCESS, "%s: job %u is not yours", err_text(ERR_ACCESS), a->key.id);
 }
 
 static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__StepAttach *m,
                      struct step **out, struct err *err)
 {
-    struct job *j = find_job(d, m->job_id);
-    int rc = j ? check_caller(d, r, j, err) : not_here(d, m->job_id, err);
+    struct attempt *a = find_job(d, m->job_id);
+    int rc = a ? check_caller(d, r, a, err) : not_here(d, m->job_id, err);
 
     if (rc)
         return rc;
@@ -63,8 +63,8 @@ static int find_step(struct slurmd *d, const struct rpc_request *r, const Pb__St
                        m->job_id);
     if (m->io_port < 1 || m->io_port > 65535 || m->io_key.len != AUTH_TOKEN_SIZE)
         return err_set(err, -ERR_PROTOCOL, "the request does not say where the output is to go");
-    *out = step_find(j, m->step_id);
-    if (!*out && note_find_step(&j->note, m->step_id))
+    *out = step_find(a, m->step_id);
+    if (!*out && note_find_step(&a->note, m->step_id))
         return err_set(err, -ERR_JOB_DONE, "step %s has ended",
                        STEP_ID_TEXT(m->job_id, m->step_id));
     if (!*out)
@@ -119,9 +119,9 @@ void attach_done(struct step *s, uint64_t number, const Pb__StepdAttached *m)
         vec_remove(&s->attaching, i);
         reply.local_pid = (uint32_t)s->pid;
         if (m->code)
-            rpc_reply_error(s->job->d->server, number, m->code, m->text);
+            rpc_reply_error(s->attempt->d->server, number, m->code, m->text);
         else
-            rpc_reply(s->job->d->server, number, &reply.base);
+            rpc_reply(s->attempt->d->server, number, &reply.base);
         return;
     }
 }
@@ -129,9 +129,9 @@ void attach_done(struct step *s, uint64_t number, const Pb__StepdAttached *m)
 void attach_fail(struct step *s)
 {
     _cleanup_free_ char *text =
-        mem_printf("step %s has ended", STEP_ID_TEXT(s->job->key.id, s->id));
+        mem_printf("step %s has ended", STEP_ID_TEXT(s->attempt->key.id, s->id));
 
     vec_foreach (&s->attaching, call)
-        rpc_reply_error(s->job->d->server, *call, ERR_JOB_DONE, text);
+        rpc_reply_error(s->attempt->d->server, *call, ERR_JOB_DONE, text);
     vec_done(&s->attaching);
 }

@@ -30,37 +30,37 @@
 #include "base/log.h"
 #include "base/step_id.h"
 
-struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts)
+struct attempt *attempt_find(struct slurmd *d, uint32_t id, uint32_t restarts)
 {
-    struct job_key key = {id, restarts};
-    struct job *j;
+    struct attempt_key key = {id, restarts};
+    struct attempt *a;
 
-    HASH_FIND(hh, d->jobs, &key, sizeof(key), j);
-    return j;
+    HASH_FIND(hh, d->attempts, &key, sizeof(key), a);
+    return a;
 }
 
-static struct job *add_job(struct slurmd *d, uint32_t id, uint32_t restarts)
+static struct attempt *add_job(struct slurmd *d, uint32_t id, uint32_t restarts)
 {
-    struct job *j = mem_new(struct job);
+    struct attempt *a = mem_new(struct attempt);
 
-    j->d = d;
-    j->key = (struct job_key){id, restarts};
-    HASH_ADD(hh, d->jobs, key, sizeof(j->key), j);
-    return j;
+    a->d = d;
+    a->key = (struct attempt_key){id, restarts};
+    HASH_ADD(hh, d->attempts, key, sizeof(a->key), a);
+    return a;
 }
 
-struct job *job_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about)
+struct attempt *attempt_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
-    struct job *j = add_job(d, about->job_id, about->restarts);
+    struct attempt *a = add_job(d, about->job_id, about->restarts);
 
     pb_pack(&about->base, &bytes);
-    j->note.about = pb_unpack(&pb__node_attempt__descriptor, bytes.data, bytes.len);
-    return j;
+    a->note.about = pb_unpack(&pb__node_attempt__descriptor, bytes.data, bytes.len);
+    return a;
 }
 
-int job_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line, struct job **out,
-            struct err *err)
+int attempt_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line,
+                struct attempt **out, struct err *err)
 {
     Pb__NodeAttempt own = *about;
     int rc;
@@ -70,64 +70,64 @@ int job_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line, st
     rc = note_create(d->spool, &own, line, err);
     if (rc)
         return rc;
-    *out = job_new_unnoted(d, &own);
+    *out = attempt_new_unnoted(d, &own);
     (*out)->note.single_node = !strcmp(line, NOTE_SINGLE);
     return 0;
 }
 
-static int append_note_line(struct job *j, const char *fmt, va_list ap, struct err *err)
+static int append_note_line(struct attempt *a, const char *fmt, va_list ap, struct err *err)
 {
     _cleanup_str_ struct str line = STR_INIT;
 
     str_vprintf(&line, fmt, ap);
-    return note_append(j->d->spool, j->key.id, j->key.restarts, str_cstr(&line), err);
+    return note_append(a->d->spool, a->key.id, a->key.restarts, str_cstr(&line), err);
 }
 
-int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
+int attempt_note_first(struct attempt *a, struct err *err, const char *fmt, ...)
 {
     va_list ap;
     int rc;
 
     va_start(ap, fmt);
-    rc = append_note_line(j, fmt, ap, err);
+    rc = append_note_line(a, fmt, ap, err);
     va_end(ap);
     return rc;
 }
 
-void job_note(struct job *j, const char *fmt, ...)
+void attempt_note(struct attempt *a, const char *fmt, ...)
 {
     struct err err = {0};
     va_list ap;
 
     va_start(ap, fmt);
-    if (append_note_line(j, fmt, ap, &err))
-        log_error("job %u: a restart of this daemon may do things twice: %s", j->key.id, err.text);
+    if (append_note_line(a, fmt, ap, &err))
+        log_error("job %u: a restart of this daemon may do things twice: %s", a->key.id, err.text);
     va_end(ap);
 }
 
-bool job_is_ending(const struct job *j)
+bool attempt_is_ending(const struct attempt *a)
 {
-    return attempt_phase_is_ending(j->phase);
+    return attempt_phase_is_ending(a->phase);
 }
 
 /* A repeated order without a reason does not replace the reason of an earlier one. */
-void job_terminate(struct job *j, uint32_t grace_sec, const char *why)
+void attempt_terminate(struct attempt *a, uint32_t grace_sec, const char *why)
 {
-    bool sooner = !j->note.why || grace_sec < j->note.grace_sec;
-    bool has_news = why && *why && !str_eq(j->note.why, why);
+    bool sooner = !a->note.why || grace_sec < a->note.grace_sec;
+    bool has_news = why && *why && !str_eq(a->note.why, why);
 
-    if (j->phase == ATTEMPT_GONE)
+    if (a->phase == ATTEMPT_GONE)
         return;
     if (sooner || has_news) {
-        if (has_news || !j->note.why) {
-            free(j->note.why);
-            j->note.why = mem_strdup(why ? why : "");
+        if (has_news || !a->note.why) {
+            free(a->note.why);
+            a->note.why = mem_strdup(why ? why : "");
         }
-        j->note.grace_sec = sooner ? grace_sec : j->note.grace_sec;
-        job_note(j, NOTE_TERMINATE, j->note.grace_sec, j->note.why);
-        job_advance(j, ATTEMPT_ON_END_ORDERED);
+        a->note.grace_sec = sooner ? grace_sec : a->note.grace_sec;
+        attempt_note(a, NOTE_TERMINATE, a->note.grace_sec, a->note.why);
+        attempt_advance(a, ATTEMPT_ON_END_ORDERED);
     }
-    job_check(j);
+    attempt_check(a);
 }
 
 static void on_unkillable_program(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
@@ -138,27 +138,27 @@ static void on_unkillable_program(void *ctx, uint32_t job_id, uint32_t restarts,
 }
 
 /* SIGKILL did not end the step: the node is drained and UnkillableStepProgram runs. */
-static void on_unkillable(struct job *j, const Pb__StepdEnded *m)
+static void on_unkillable(struct attempt *a, const Pb__StepdEnded *m)
 {
-    struct slurmd *d = j->d;
+    struct slurmd *d = a->d;
     char step[STEP_ID_TEXT_MAX];
     _cleanup_free_ char *reason =
-        mem_printf("Kill task failed: step %s: %s", step_id_text(j->key.id, m->step_id, step),
+        mem_printf("Kill task failed: step %s: %s", step_id_text(a->key.id, m->step_id, step),
                    m->stuck ? m->stuck : "not known which");
     struct script script = {.what = "UnkillableStepProgram",
                             .path = d->conf->unkillable_step_program,
                             .limit_sec = UNKILLABLE_PROGRAM_SEC,
-                            .job_id = j->key.id,
-                            .restarts = j->key.restarts};
+                            .job_id = a->key.id,
+                            .restarts = a->key.restarts};
 
     log_error("%s", reason);
     report_trouble(d, reason);
     if (script.path)
-        script_run(d, &script, scriptenv_unkillable(d, j->note.about, m->step_id),
+        script_run(d, &script, scriptenv_unkillable(d, a->note.about, m->step_id),
                    on_unkillable_program, d);
 }
 
-void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
+void attempt_step_ended(struct attempt *a, const Pb__StepdEnded *said, struct step *s)
 {
     bool failed = said->has_launch_code && said->launch_code;
     bool tells = s && !s->answered; /* an adopted step has no open call */
@@ -168,98 +168,98 @@ void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s)
     const Pb__StepdEnded *m = &whole;
 
     arena_init(&arena, 0);
-    slurmd_debug(j->d, steps, "step %s of uid %u: ended%s%s", STEP_ID_TEXT(j->key.id, m->step_id),
-                 j->note.about->uid, m->text ? ": " : "", m->text ? m->text : "");
+    slurmd_debug(a->d, steps, "step %s of uid %u: ended%s%s", STEP_ID_TEXT(a->key.id, m->step_id),
+                 a->note.about->uid, m->text ? ": " : "", m->text ? m->text : "");
     if (!failed)
-        whole.usage = usage_step_ended(j, said, &arena);
+        whole.usage = usage_step_ended(a, said, &arena);
 
     if (tells)
         launch_answer(s, failed ? m->launch_code : ERR_LAUNCH,
                       m->text ? m->text : "the step ended before it was started");
     if (m->step_id != STEP_ID_BATCH) {
-        report_step_ended(j->d, m);
+        report_step_ended(a->d, m);
     } else {
-        if (j->note.batch < NOTE_BATCH_ENDED)
-            j->note.batch = NOTE_BATCH_ENDED;
-        script_ended = !failed && j->note.single_node && !job_is_ending(j);
+        if (a->note.batch < NOTE_BATCH_ENDED)
+            a->note.batch = NOTE_BATCH_ENDED;
+        script_ended = !failed && a->note.single_node && !attempt_is_ending(a);
         if (failed && !tells)
-            report_launched(j->d, j->key.id, j->key.restarts, m->launch_code, m->text, false);
+            report_launched(a->d, a->key.id, a->key.restarts, m->launch_code, m->text, false);
         else if (script_ended)
-            j->batch_end = ending_copy(m);
+            a->batch_end = ending_copy(m);
         else if (!failed)
-            report_batch_ended(j->d, m, false);
+            report_batch_ended(a->d, m, false);
     }
     if (m->has_unkillable && m->unkillable)
-        on_unkillable(j, m);
+        on_unkillable(a, m);
     if (m->memory)
-        memory_tell(j, m);
-    log_verbose("step %s has ended, status 0x%x", STEP_ID_TEXT(j->key.id, m->step_id),
+        memory_tell(a, m);
+    log_verbose("step %s has ended, status 0x%x", STEP_ID_TEXT(a->key.id, m->step_id),
                 (unsigned)m->exit_status);
     if (script_ended)
-        job_advance(j, ATTEMPT_ON_SCRIPT_ENDED);
-    job_check(j);
+        attempt_advance(a, ATTEMPT_ON_SCRIPT_ENDED);
+    attempt_check(a);
 }
 
-static bool is_empty(const struct job *j)
+static bool is_empty(const struct attempt *a)
 {
-    return !j->steps.len && !j->lost.len && !j->receivers.len;
+    return !a->steps.len && !a->lost.len && !a->receivers.len;
 }
 
 /* An attempt without a job (--no-allocate) ends with its last process: no controller ends it. */
-static bool is_abandoned(const struct job *j)
+static bool is_abandoned(const struct attempt *a)
 {
-    return j->note.about->unallocated && !job_is_ending(j) && j->phase != ATTEMPT_PROLOG &&
-           is_empty(j) && !j->waiting.len;
+    return a->note.about->unallocated && !attempt_is_ending(a) && a->phase != ATTEMPT_PROLOG &&
+           is_empty(a) && !a->waiting.len;
 }
 
-void job_check_left(struct job *j)
+void attempt_check_left(struct attempt *a)
 {
-    if (!j->adopting && is_abandoned(j))
-        job_terminate(j, 0, NULL);
+    if (!a->adopting && is_abandoned(a))
+        attempt_terminate(a, 0, NULL);
 }
 
 /* The script is ended last: an srun in it would otherwise end its step before the step's slurmstepd
  * has been told the reason. */
-static void end_steps(struct job *j, uint32_t grace_sec)
+static void end_steps(struct attempt *a, uint32_t grace_sec)
 {
     for (int script = 0; script < 2; script++)
-        vec_foreach (&j->steps, s)
+        vec_foreach (&a->steps, s)
             if (((*s)->id == STEP_ID_BATCH) == script)
-                step_terminate(*s, grace_sec, j->note.why);
+                step_terminate(*s, grace_sec, a->note.why);
 }
 
-static void fail_waiting(struct job *j)
+static void fail_waiting(struct attempt *a)
 {
-    const char *why = j->note.why && *j->note.why ? j->note.why : "CANCELLED";
+    const char *why = a->note.why && *a->note.why ? a->note.why : "CANCELLED";
     _cleanup_free_ char *text =
         mem_printf("%s: the job was ended on this node: %s", err_text(ERR_CREDENTIAL_REVOKED), why);
 
-    prolog_fail_waiting(j, ERR_CREDENTIAL_REVOKED, text, false);
+    prolog_fail_waiting(a, ERR_CREDENTIAL_REVOKED, text, false);
 }
 
-static void refuse_waiting(struct job *j)
+static void refuse_waiting(struct attempt *a)
 {
-    fail_waiting(j);
-    adopt_fail(j, "the job is ending");
+    fail_waiting(a);
+    adopt_fail(a, "the job is ending");
 }
 
-static void end_all(struct job *j)
+static void end_all(struct attempt *a)
 {
-    uint32_t grace_sec = j->note.why ? j->note.grace_sec : (uint32_t)j->d->conf->kill_wait_sec;
+    uint32_t grace_sec = a->note.why ? a->note.grace_sec : (uint32_t)a->d->conf->kill_wait_sec;
 
-    if (j->adopting) /* job_adopt() calls it again when all steps are found */
+    if (a->adopting) /* attempt_adopt() calls it again when all steps are found */
         return;
-    refuse_waiting(j);
-    end_steps(j, grace_sec);
-    receive_end(j);
+    refuse_waiting(a);
+    end_steps(a, grace_sec);
+    receive_end(a);
 }
 
-static void no_action(struct job *j)
+static void no_action(struct attempt *a)
 {
-    (void)j;
+    (void)a;
 }
 
-typedef void action_fn(struct job *j);
+typedef void action_fn(struct attempt *a);
 
 static action_fn *const actions[ATTEMPT_PHASES][ATTEMPT_EVENTS] = {
 #define TRANSITION(phase, event, next, action) [ATTEMPT_##phase][ATTEMPT_ON_##event] = action,
@@ -267,131 +267,132 @@ static action_fn *const actions[ATTEMPT_PHASES][ATTEMPT_EVENTS] = {
 #undef TRANSITION
 };
 
-void job_advance(struct job *j, enum attempt_event event)
+void attempt_advance(struct attempt *a, enum attempt_event event)
 {
-    enum attempt_phase before = j->phase;
-    bool is_legal = attempt_phase_next(before, event, &j->phase);
+    enum attempt_phase before = a->phase;
+    bool is_legal = attempt_phase_next(before, event, &a->phase);
 
     assert(is_legal);
-    if (j->phase != before)
-        log_debug("job %u: %s, after %s", j->key.id, attempt_phase_text(j->phase),
+    if (a->phase != before)
+        log_debug("job %u: %s, after %s", a->key.id, attempt_phase_text(a->phase),
                   attempt_phase_text(before));
-    actions[before][event](j);
+    actions[before][event](a);
 }
 
-static void check_invariants(const struct job *j)
+static void check_invariants(const struct attempt *a)
 {
-    bool is_blocked = j->phase == ATTEMPT_BLOCKED, is_ending = job_is_ending(j);
+    bool is_blocked = a->phase == ATTEMPT_BLOCKED, is_ending = attempt_is_ending(a);
 
-    assert(is_ending || is_blocked == (j->prolog_error != NULL));
-    assert(is_ending || (!j->batch_end && !j->note.why));
-    assert(!is_ending || j->batch_end || j->note.why || j->phase == ATTEMPT_GONE);
-    assert((j->phase != ATTEMPT_EPILOG && j->phase != ATTEMPT_REMOVING) || is_empty(j));
+    assert(is_ending || is_blocked == (a->prolog_error != NULL));
+    assert(is_ending || (!a->batch_end && !a->note.why));
+    assert(!is_ending || a->batch_end || a->note.why || a->phase == ATTEMPT_GONE);
+    assert((a->phase != ATTEMPT_EPILOG && a->phase != ATTEMPT_REMOVING) || is_empty(a));
 }
 
-void job_check(struct job *j)
+void attempt_check(struct attempt *a)
 {
-    if (j->adopting) /* not all steps are found yet */
+    if (a->adopting) /* not all steps are found yet */
         return;
-    if (is_abandoned(j)) { /* calls job_check() */
-        job_terminate(j, 0, NULL);
+    if (is_abandoned(a)) { /* calls attempt_check() */
+        attempt_terminate(a, 0, NULL);
         return;
     }
 
-    check_invariants(j);
-    halt_check(j);
-    if (j->phase != ATTEMPT_ENDING && j->phase != ATTEMPT_ENDING_PROLOG)
+    check_invariants(a);
+    halt_check(a);
+    if (a->phase != ATTEMPT_ENDING && a->phase != ATTEMPT_ENDING_PROLOG)
         return;
-    refuse_waiting(j);
-    if (j->phase == ATTEMPT_ENDING && is_empty(j))
-        job_advance(j, ATTEMPT_ON_EMPTIED);
+    refuse_waiting(a);
+    if (a->phase == ATTEMPT_ENDING && is_empty(a))
+        attempt_advance(a, ATTEMPT_ON_EMPTIED);
 }
 
-static void job_free(struct job *j)
+static void attempt_free(struct attempt *a)
 {
-    HASH_DEL(j->d->jobs, j);
-    while (j->steps.len)
-        step_free(j->steps.data[0]);
-    vec_done(&j->steps);
-    while (j->lost.len)
-        ending_lost_free(j->lost.data[0]);
-    vec_done(&j->lost);
-    receive_forget(j);
-    prolog_fail_waiting(j, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN), false);
-    vec_done(&j->waiting);
-    vec_done(&j->adoptions);
-    loop_timer_free(j->adoptions_late);
-    if (j->batch_end)
-        pb__stepd_ended__free_unpacked(j->batch_end, NULL);
-    oldscript_free(j->old_script);
-    loop_timer_free(j->halt_timer);
-    free(j->prolog_error);
-    free(j->epilog_error);
-    note_done(&j->note);
-    free(j);
+    HASH_DEL(a->d->attempts, a);
+    while (a->steps.len)
+        step_free(a->steps.data[0]);
+    vec_done(&a->steps);
+    while (a->lost.len)
+        ending_lost_free(a->lost.data[0]);
+    vec_done(&a->lost);
+    receive_forget(a);
+    prolog_fail_waiting(a, ERR_SHUTDOWN, err_text(ERR_SHUTDOWN), false);
+    vec_done(&a->waiting);
+    vec_done(&a->adoptions);
+    loop_timer_free(a->adoptions_late);
+    if (a->batch_end)
+        pb__stepd_ended__free_unpacked(a->batch_end, NULL);
+    oldscript_free(a->old_script);
+    loop_timer_free(a->halt_timer);
+    free(a->prolog_error);
+    free(a->epilog_error);
+    note_done(&a->note);
+    free(a);
 }
 
-bool job_has_attempt(const struct slurmd *d, uint32_t id)
+bool attempt_of_job_exists(const struct slurmd *d, uint32_t id)
 {
-    for (const struct job *j = d->jobs; j; j = j->hh.next)
-        if (j->key.id == id)
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next)
+        if (a->key.id == id)
             return true;
     return false;
 }
 
-void job_forget(struct job *j)
+void attempt_forget(struct attempt *a)
 {
-    struct slurmd *d = j->d;
+    struct slurmd *d = a->d;
 
-    uint32_t id = j->key.id;
+    uint32_t id = a->key.id;
 
-    revoked_add(d->revoked, id, j->key.restarts);
-    note_remove(d->spool, id, j->key.restarts);
-    job_free(j);
-    if (!job_has_attempt(d, id)) /* a later attempt here uses the same directory for its script */
+    revoked_add(d->revoked, id, a->key.restarts);
+    note_remove(d->spool, id, a->key.restarts);
+    attempt_free(a);
+    if (!attempt_of_job_exists(
+            d, id)) /* a later attempt here uses the same directory for its script */
         ending_remove_script(d, id);
     usage_job_forgotten(d, id);
 }
 
-void job_free_all(struct slurmd *d)
+void attempt_free_all(struct slurmd *d)
 {
-    struct job *j, *next;
+    struct attempt *a, *next;
 
-    HASH_ITER (hh, d->jobs, j, next) {
+    HASH_ITER (hh, d->attempts, a, next) {
         /* The daemon stops: callers are not answered and repeat their requests. */
-        while (j->waiting.len)
-            launch_free(vec_pop(&j->waiting));
-        job_free(j);
+        while (a->waiting.len)
+            launch_free(vec_pop(&a->waiting));
+        attempt_free(a);
     }
 }
 
-void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m)
+void attempt_step_lost(struct attempt *a, uint32_t step_id, const Pb__StepdEnded *m)
 {
     if (m)
-        job_step_ended(j, m, NULL);
+        attempt_step_ended(a, m, NULL);
     else
-        ending_lost(j, step_id);
+        ending_lost(a, step_id);
 }
 
-void job_adopt(struct slurmd *d, struct note *n)
+void attempt_adopt(struct slurmd *d, struct note *n)
 {
-    struct job *j = add_job(d, n->about->job_id, n->about->restarts);
+    struct attempt *a = add_job(d, n->about->job_id, n->about->restarts);
     bool is_reported, was_gone;
 
-    j->note = *n;
+    a->note = *n;
     *n = (struct note){0};
-    is_reported = report_pending_gone(d, j->key.id, j->key.restarts);
-    j->phase = is_reported ? ATTEMPT_GONE : j->note.phase;
-    was_gone = j->phase == ATTEMPT_GONE;
-    j->adopting = true;
-    ending_find_steps(j);
-    halt_adopt(j);
-    prolog_adopt(j);
-    extern_adopt(j);
-    j->adopting = false;
+    is_reported = report_pending_gone(d, a->key.id, a->key.restarts);
+    a->phase = is_reported ? ATTEMPT_GONE : a->note.phase;
+    was_gone = a->phase == ATTEMPT_GONE;
+    a->adopting = true;
+    ending_find_steps(a);
+    halt_adopt(a);
+    prolog_adopt(a);
+    extern_adopt(a);
+    a->adopting = false;
     if (was_gone && !is_reported)
-        epilog_report(j);
-    if (j->phase == ATTEMPT_ENDING || j->phase == ATTEMPT_ENDING_PROLOG)
-        end_all(j);
-    job_check(j);
+        epilog_report(a);
+    if (a->phase == ATTEMPT_ENDING || a->phase == ATTEMPT_ENDING_PROLOG)
+        end_all(a);
+    attempt_check(a);
 }

@@ -9,7 +9,7 @@
  *   -> no shepherd is left -> epilog (epilog.h), once -> gone: JobGone or BatchEnded{gone}
  *   -> acknowledged: freed; revoked.h remembers its id
  *
- * job_check() makes the transitions that are due.
+ * attempt_check() makes the transitions that are due.
  */
 #pragma once
 
@@ -23,7 +23,7 @@
 #include "slurmd/note.h"
 #include "slurmd/slurmd.h"
 
-#define JOB_NONCES 32 /* signals remembered, so that a repeat is not delivered again */
+#define ATTEMPT_NONCES 32 /* signals remembered, so that a repeat is not delivered again */
 
 struct adoption;
 struct launch;
@@ -32,7 +32,7 @@ struct oldscript;
 struct receiver;
 struct step;
 
-struct job_key {
+struct attempt_key {
     uint32_t id, restarts;
 };
 
@@ -43,10 +43,10 @@ enum halt_phase {
     HALT_ANSWERED, /* all steps have carried it out, and the controller has been told */
 };
 
-struct job {
+struct attempt {
     struct slurmd *d;
-    struct job_key key;
-    enum attempt_phase phase; /* changed by job_advance() alone */
+    struct attempt_key key;
+    enum attempt_phase phase; /* changed by attempt_advance() alone */
     struct note note;         /* as on disk, without the phase */
     bool adopting;       /* steps of an earlier daemon are being looked for: nothing is ended yet */
     bool tells_prepared; /* report the end of the prolog to the controller */
@@ -61,44 +61,44 @@ struct job {
     Pb__StepdEnded *batch_end;         /* of a single-node job, reported after the epilog */
     enum halt_phase halt;
     struct loop_timer *halt_timer;
-    uint64_t nonces[JOB_NONCES];
+    uint64_t nonces[ATTEMPT_NONCES];
     size_t nonce_next;
     uint64_t shepherd_kills;      /* see contain_shepherds_were_killed() */
     struct oldscript *old_script; /* that an earlier daemon has begun; NULL: none */
     UT_hash_handle hh;
 };
 
-struct job *job_find(struct slurmd *d, uint32_t id, uint32_t restarts);
-bool job_has_attempt(const struct slurmd *d, uint32_t id); /* any of the job */
+struct attempt *attempt_find(struct slurmd *d, uint32_t id, uint32_t restarts);
+bool attempt_of_job_exists(const struct slurmd *d, uint32_t id); /* any of the job */
 
 /* Creates an attempt and its note on disk. 'about' is copied. */
-int job_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line, struct job **out,
-            struct err *err);
+int attempt_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line,
+                struct attempt **out, struct err *err);
 /* The same when the note cannot be written; the attempt must only be ended. */
-struct job *job_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about);
+struct attempt *attempt_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about);
 /* Creates the attempt of a note, takes the note's contents, and finds its slurmstepds and the exit
  * files that they wrote. */
-void job_adopt(struct slurmd *d, struct note *n);
-/* Append a line to the note. job_note_first() is for actions that must not happen unless the line
- * is on disk; job_note() logs a failure. */
-int job_note_first(struct job *j, struct err *err, const char *fmt, ...)
+void attempt_adopt(struct slurmd *d, struct note *n);
+/* Append a line to the note. attempt_note_first() is for actions that must not happen unless the
+ * line is on disk; attempt_note() logs a failure. */
+int attempt_note_first(struct attempt *a, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
-void job_note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-bool job_is_ending(const struct job *j);
+void attempt_note(struct attempt *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+bool attempt_is_ending(const struct attempt *a);
 /* Makes the transition of attempt_phase.def and calls its action. The event must be legal in this
  * phase.
  */
-void job_advance(struct job *j, enum attempt_event event);
+void attempt_advance(struct attempt *a, enum attempt_event event);
 
-void job_terminate(struct job *j, uint32_t grace_sec, const char *why);
-void job_check(struct job *j);
+void attempt_terminate(struct attempt *a, uint32_t grace_sec, const char *why);
+void attempt_check(struct attempt *a);
 /* Ends an attempt without an allocation (--no-allocate) when nothing of it is left. */
-void job_check_left(struct job *j);
+void attempt_check_left(struct attempt *a);
 /* Takes the report of a slurmstepd. s: its step; NULL: it has no connection. */
-void job_step_ended(struct job *j, const Pb__StepdEnded *said, struct step *s);
+void attempt_step_ended(struct attempt *a, const Pb__StepdEnded *said, struct step *s);
 /* The step has no slurmstepd. m: the end that it wrote down; NULL: it was killed, and the processes
  * that it left behind are killed here. */
-void job_step_lost(struct job *j, uint32_t step_id, const Pb__StepdEnded *m);
+void attempt_step_lost(struct attempt *a, uint32_t step_id, const Pb__StepdEnded *m);
 
-void job_forget(struct job *j); /* frees it, removes its note, adds it to revoked.h */
-void job_free_all(struct slurmd *d);
+void attempt_forget(struct attempt *a); /* frees it, removes its note, adds it to revoked.h */
+void attempt_free_all(struct slurmd *d);

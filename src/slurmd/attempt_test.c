@@ -58,7 +58,7 @@ static int tear_down(void **state)
 {
     int rc;
 
-    job_free_all(&d);
+    attempt_free_all(&d);
     usage_close(&d);
     events_close(d.events);
     revoked_close(d.revoked);
@@ -101,7 +101,7 @@ static int listen_as_shepherd(uint32_t step_id)
     return fd;
 }
 
-static struct job *adopt(const char *lines)
+static struct attempt *adopt(const char *lines)
 {
     _cleanup_free_ char *path = mem_printf("%s/jobs/%d.0", d.spool, JOB);
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
@@ -110,17 +110,17 @@ static struct job *adopt(const char *lines)
     about.job_id = JOB;
     assert_int_equal(note_create(d.spool, &about, lines, NULL), 0);
     assert_int_equal(note_load(path, &note, NULL), 0);
-    job_adopt(&d, &note);
-    return job_find(&d, JOB, 0);
+    attempt_adopt(&d, &note);
+    return attempt_find(&d, JOB, 0);
 }
 
-static struct job *job_of(uint32_t restarts)
+static struct attempt *job_of(uint32_t restarts)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     about.job_id = JOB;
     about.restarts = restarts;
-    return job_new_unnoted(&d, &about);
+    return attempt_new_unnoted(&d, &about);
 }
 
 /* One after the other is found: what has ended is no reason to end the job while others live. */
@@ -137,10 +137,10 @@ static void no_epilog_while_steps_live(void **state)
         int fd = listen_as_shepherd(3);
         has_written_down(&script);
         has_written_down(&other);
-        const struct job *j = adopt(notes[i]);
-        assert_int_equal(j->phase, ATTEMPT_ENDING);
-        assert_int_equal(j->steps.len, 1);
-        assert_int_equal(j->steps.data[0]->id, 3);
+        const struct attempt *a = adopt(notes[i]);
+        assert_int_equal(a->phase, ATTEMPT_ENDING);
+        assert_int_equal(a->steps.len, 1);
+        assert_int_equal(a->steps.data[0]->id, 3);
         close(fd);
         tear_down(NULL);
     }
@@ -164,11 +164,11 @@ static void a_failed_start_is_reported(void **state)
     for (int how = OURS; how <= GONE; how++) {
         set_up(NULL);
         int count = 0, fd = listen_as_shepherd(STEP_ID_BATCH);
-        struct job *j = adopt(NOTE_BATCH);
-        struct step *s = step_find(j, STEP_ID_BATCH);
+        struct attempt *a = adopt(NOTE_BATCH);
+        struct step *s = step_find(a, STEP_ID_BATCH);
         assert_non_null(s);
         s->started = s->answered = how == FOUND;
-        job_step_ended(j, &m, how == GONE ? NULL : s);
+        attempt_step_ended(a, &m, how == GONE ? NULL : s);
         events_each(d.events, count_failures, &count);
         assert_int_equal(count, 1);
         close(fd);
@@ -179,7 +179,7 @@ static void a_failed_start_is_reported(void **state)
 /* A job that was requeued to the node on which an attempt of it has been given up. */
 static void the_next_attempt_keeps_its_script(void **state)
 {
-    struct job *first, *second;
+    struct attempt *first, *second;
 
     set_up(NULL);
     _cleanup_free_ char *dir = below("job00042"), *script = below("job00042/slurm_script");
@@ -187,9 +187,9 @@ static void the_next_attempt_keeps_its_script(void **state)
     second = job_of(1);
     assert_int_equal(mkdir(dir, 0711), 0);
     assert_int_equal(path_write_file(script, "#!", 2, 0700, NULL), 0);
-    job_forget(first);
+    attempt_forget(first);
     assert_int_equal(access(script, F_OK), 0);
-    job_forget(second);
+    attempt_forget(second);
     assert_int_equal(access(dir, F_OK), -1);
     tear_down(NULL);
 }
@@ -212,12 +212,12 @@ static void a_repeated_order_keeps_its_reason(void **state)
         set_up(NULL);
         _cleanup_free_ char *path = mem_printf("%s/jobs/%d.0", d.spool, JOB);
         int fd = listen_as_shepherd(3);
-        struct job *j = adopt("S 3 1\n");
+        struct attempt *a = adopt("S 3 1\n");
         struct note read = {0};
-        job_terminate(j, rows[i].first_sec, rows[i].first);
-        job_terminate(j, rows[i].then_sec, rows[i].then);
+        attempt_terminate(a, rows[i].first_sec, rows[i].first);
+        attempt_terminate(a, rows[i].then_sec, rows[i].then);
         assert_int_equal(note_load(path, &read, NULL), 0); /* what a next daemon will know */
-        const struct note *notes[] = {&j->note, &read};
+        const struct note *notes[] = {&a->note, &read};
         for (size_t k = 0; k < 2; k++) {
             assert_string_equal(notes[k]->why, rows[i].kept);
             assert_int_equal(notes[k]->grace_sec, rows[i].kept_sec);

@@ -216,7 +216,7 @@ bool contain_limits_memory(const struct contain *k)
     return k->use & CGROUP_BIT(CGROUP_MEMORY) && limits_memory(&k->d->conf->cgroup);
 }
 
-int contain_job(const struct contain *k, uid_t uid, struct job_key key, bool make,
+int contain_job(const struct contain *k, uid_t uid, struct attempt_key key, bool make,
                 struct cgroup *out, struct err *err)
 {
     _cleanup_(cgroup_close) struct cgroup above = {0};
@@ -314,10 +314,10 @@ static void fill_devices(const struct slurmd *d, const struct cgroup *job, const
     vec_done(&denied.list);
 }
 
-int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__StepdStart *start,
-                 struct arena *arena, struct err *err)
+int contain_fill(struct attempt *a, const Pb__Cred *cred, uint32_t node_index,
+                 Pb__StepdStart *start, struct arena *arena, struct err *err)
 {
-    const struct slurmd *d = j->d;
+    const struct slurmd *d = a->d;
     const struct contain *k = d->contain;
     _cleanup_(cgroup_close) struct cgroup job = {0};
     const Pb__StepNode *here = cred && node_index < cred->n_nodes ? cred->nodes[node_index] : NULL;
@@ -329,7 +329,7 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
         return 0;
     m = arena_alloc(arena, sizeof(*m));
     pb__step_cgroup__init(m);
-    rc = contain_job(k, (uid_t)cred->uid, j->key, true, &job, err);
+    rc = contain_job(k, (uid_t)cred->uid, a->key, true, &job, err);
     if (!rc)
         rc = fill_memory(d, &job, share, here, m, err);
     if (!rc)
@@ -349,14 +349,14 @@ int contain_fill(struct job *j, const Pb__Cred *cred, uint32_t node_index, Pb__S
     slurmd_debug(d, cgroup,
                  "job %u: %s/%s: memory of the job %llu bytes, of the step %llu; CPUs %s; "
                  "%zu devices denied",
-                 j->key.id, m->mount, job.path, (unsigned long long)m->job_bytes,
+                 a->key.id, m->mount, job.path, (unsigned long long)m->job_bytes,
                  (unsigned long long)m->hard_bytes, m->cpus ? m->cpus : "not confined",
                  m->n_denied);
     return 0;
 }
 
 /* Below the job's own, which holds no process where others are below it. */
-int contain_add(struct job *j, const Pb__Cred *cred, uint32_t node_index, pid_t pid,
+int contain_add(struct attempt *a, const Pb__Cred *cred, uint32_t node_index, pid_t pid,
                 struct err *err)
 {
     _cleanup_(cgroup_close) struct cgroup job = {0}, files = {0};
@@ -365,25 +365,25 @@ int contain_add(struct job *j, const Pb__Cred *cred, uint32_t node_index, pid_t 
     int rc;
 
     arena_init(&arena, 0);
-    rc = contain_fill(j, cred, node_index, &m, &arena, err);
+    rc = contain_fill(a, cred, node_index, &m, &arena, err);
     if (rc || !m.cgroup)
         return rc;
-    rc = contain_job(j->d->contain, (uid_t)cred->uid, j->key, false, &job, err);
+    rc = contain_job(a->d->contain, (uid_t)cred->uid, a->key, false, &job, err);
     if (!rc)
         rc = cgroup_make(&job, "files", &files, err);
     if (!rc)
         rc = cgroup_add(&files, pid, err);
     return rc ? err_set(err, -ERR_NODE_FAULT, "a receiver of files for job %u cannot be confined",
-                        j->key.id)
+                        a->key.id)
               : 0;
 }
 
-static int open_step(const struct job *j, uint32_t step_id, struct cgroup *out)
+static int open_step(const struct attempt *a, uint32_t step_id, struct cgroup *out)
 {
-    const struct contain *k = j->d->contain;
+    const struct contain *k = a->d->contain;
     _cleanup_(cgroup_close) struct cgroup job = {0};
     char name[CGROUP_NAME_MAX];
-    int rc = k ? contain_job(k, (uid_t)j->note.about->uid, j->key, false, &job, NULL) : -ENOENT;
+    int rc = k ? contain_job(k, (uid_t)a->note.about->uid, a->key, false, &job, NULL) : -ENOENT;
 
     return rc ? rc : cgroup_find(&job, cgroup_name_step(step_id, name), out);
 }
@@ -393,43 +393,43 @@ bool contain_tracks(const struct slurmd *d)
     return d->contain && d->contain->use & CGROUP_BIT(CGROUP_PROCS) && d->conf->cgroup.track;
 }
 
-void contain_pids(struct job *j, uint32_t step_id, struct cgroup_pids *out)
+void contain_pids(struct attempt *a, uint32_t step_id, struct cgroup_pids *out)
 {
     _cleanup_(cgroup_close) struct cgroup step = {0};
 
-    if (contain_tracks(j->d) && !open_step(j, step_id, &step))
+    if (contain_tracks(a->d) && !open_step(a, step_id, &step))
         cgroup_pids(&step, out);
 }
 
-bool contain_time(struct job *j, uint32_t step_id, Pb__Usage *out)
+bool contain_time(struct attempt *a, uint32_t step_id, Pb__Usage *out)
 {
     _cleanup_(cgroup_close) struct cgroup step = {0};
 
-    if (open_step(j, step_id, &step) || cgroup_read_cpu(&step, &out->user_usec, &out->sys_usec))
+    if (open_step(a, step_id, &step) || cgroup_read_cpu(&step, &out->user_usec, &out->sys_usec))
         return false;
     out->has_user_usec = out->has_sys_usec = true;
     return true;
 }
 
-bool contain_memory(struct job *j, uint32_t step_id, uint64_t *kib)
+bool contain_memory(struct attempt *a, uint32_t step_id, uint64_t *kib)
 {
     _cleanup_(cgroup_close) struct cgroup step = {0};
     struct cgroup_memory m = {0};
 
-    if (!j->d->contain || !j->d->conf->cgroup.gather || open_step(j, step_id, &step) ||
+    if (!a->d->contain || !a->d->conf->cgroup.gather || open_step(a, step_id, &step) ||
         cgroup_read_memory(&step, &m))
         return false;
     *kib = m.used / 1024;
     return true;
 }
 
-unsigned contain_kill(struct job *j, uint32_t step_id, struct str *text)
+unsigned contain_kill(struct attempt *a, uint32_t step_id, struct str *text)
 {
     _cleanup_(cgroup_close) struct cgroup step = {0};
     struct cgroup_pids left = {0};
     unsigned count;
 
-    if (open_step(j, step_id, &step))
+    if (open_step(a, step_id, &step))
         return 0;
     cgroup_freeze(&step, false); /* who was suspended could not end */
     cgroup_kill(&step);

@@ -17,7 +17,7 @@
 /* What is to go as soon as the kernel lets it. */
 struct removal {
     uid_t uid;
-    struct job_key job;
+    struct attempt_key attempt;
     bool one_step;
     uint32_t step_id;
     unsigned tries;
@@ -37,7 +37,7 @@ static int remove_one(const struct contain *k, const struct removal *r)
     int rc;
 
     if (r->one_step) {
-        if (contain_job(k, r->uid, r->job, false, &job, NULL))
+        if (contain_job(k, r->uid, r->attempt, false, &job, NULL))
             return 0;
         return cgroup_remove(&job, cgroup_name_step(r->step_id, name));
     }
@@ -46,8 +46,8 @@ static int remove_one(const struct contain *k, const struct removal *r)
             return 0;
         in = &above;
     }
-    rc = cgroup_remove(in, cgroup_name_job(r->job.id, r->job.restarts, name));
-    if (cgroup_remove(in, cgroup_name_stepd(r->job.id, r->job.restarts, name)))
+    rc = cgroup_remove(in, cgroup_name_job(r->attempt.id, r->attempt.restarts, name));
+    if (cgroup_remove(in, cgroup_name_stepd(r->attempt.id, r->attempt.restarts, name)))
         rc = -EBUSY;
     if (!rc && in == &above)
         cgroup_remove_empty(&k->base, cgroup_name_uid(r->uid, name)); /* others may be in it */
@@ -57,9 +57,9 @@ static int remove_one(const struct contain *k, const struct removal *r)
 /* A step that runs again by the same name is not what was to go. */
 static bool is_there_again(const struct contain *k, const struct removal *r)
 {
-    const struct job *j = job_find(k->d, r->job.id, r->job.restarts);
+    const struct attempt *a = attempt_find(k->d, r->attempt.id, r->attempt.restarts);
 
-    return j && j->phase != ATTEMPT_GONE && (!r->one_step || step_find(j, r->step_id));
+    return a && a->phase != ATTEMPT_GONE && (!r->one_step || step_find(a, r->step_id));
 }
 
 static void give_up(const struct contain *k, const struct removal *r)
@@ -68,7 +68,7 @@ static void give_up(const struct contain *k, const struct removal *r)
 
     log_error("cgroup %s/%s%s%s cannot be removed: something is still in it; it goes when slurmd "
               "starts next",
-              k->base.path, cgroup_name_job(r->job.id, r->job.restarts, job),
+              k->base.path, cgroup_name_job(r->attempt.id, r->attempt.restarts, job),
               r->one_step ? "/" : "", r->one_step ? cgroup_name_step(r->step_id, step) : "");
 }
 
@@ -124,17 +124,17 @@ static void remove_soon(struct contain *k, struct removal r)
         loop_timer_set(o->timer, REMOVE_MS);
 }
 
-void contain_step_over(struct job *j, uint32_t step_id)
+void contain_step_over(struct attempt *a, uint32_t step_id)
 {
-    if (j->d->contain)
-        remove_soon(j->d->contain,
-                    (struct removal){(uid_t)j->note.about->uid, j->key, true, step_id});
+    if (a->d->contain)
+        remove_soon(a->d->contain,
+                    (struct removal){(uid_t)a->note.about->uid, a->key, true, step_id});
 }
 
-void contain_job_over(struct job *j)
+void contain_job_over(struct attempt *a)
 {
-    if (j->d->contain)
-        remove_soon(j->d->contain, (struct removal){(uid_t)j->note.about->uid, j->key, false, 0});
+    if (a->d->contain)
+        remove_soon(a->d->contain, (struct removal){(uid_t)a->note.about->uid, a->key, false, 0});
 }
 
 /* --- what earlier daemons have left -------------------------------------------------------------
@@ -143,17 +143,17 @@ void contain_job_over(struct job *j)
 struct sweep {
     const struct contain *k;
     const struct cgroup *in;
-    struct job *job;
+    struct attempt *attempt;
 };
 
 static void sweep_step(void *ctx, const char *name)
 {
     struct sweep *s = ctx;
 
-    for (size_t i = 0; i < s->job->steps.len; i++) {
+    for (size_t i = 0; i < s->attempt->steps.len; i++) {
         char own[CGROUP_NAME_MAX];
 
-        if (!strcmp(name, cgroup_name_step(s->job->steps.data[i]->id, own)))
+        if (!strcmp(name, cgroup_name_step(s->attempt->steps.data[i]->id, own)))
             return;
     }
     cgroup_remove(s->in, name); /* one that is not empty stays: its end is being looked after */
@@ -183,11 +183,11 @@ static void sweep_job(void *ctx, const char *name)
     of_shepherds = !cgroup_parse_stepd(name, &id, &restarts);
     if (!of_shepherds && cgroup_parse_job(name, &id, &restarts))
         return;
-    s->job = job_find(s->k->d, id, restarts);
-    if (!s->job || s->job->phase == ATTEMPT_GONE) {
+    s->attempt = attempt_find(s->k->d, id, restarts);
+    if (!s->attempt || s->attempt->phase == ATTEMPT_GONE) {
         sweep_unknown(s, name);
     } else if (!of_shepherds && !cgroup_find(s->in, name, &dir)) {
-        struct sweep below = {.k = s->k, .in = &dir, .job = s->job};
+        struct sweep below = {.k = s->k, .in = &dir, .attempt = s->attempt};
 
         cgroup_each(&dir, sweep_step, &below);
     }

@@ -19,11 +19,11 @@ struct contain {
 /* What is between the base and the directories of a user's jobs, of version 1 alone. */
 int contain_above(const struct contain *k, uid_t uid, bool make, struct cgroup *out,
                   struct err *err);
-int contain_job(const struct contain *k, uid_t uid, struct job_key key, bool make,
+int contain_job(const struct contain *k, uid_t uid, struct attempt_key key, bool make,
                 struct cgroup *out, struct err *err);
 
 /* The memory of the job's shepherds, in one tree alone. */
-int contain_find_shepherds(const struct contain *k, uid_t uid, struct job_key key,
+int contain_find_shepherds(const struct contain *k, uid_t uid, struct attempt_key key,
                            struct cgroup *out);
 /* Memory is to be limited, and the machine can. */
 bool contain_limits_memory(const struct contain *k);

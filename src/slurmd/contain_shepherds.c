@@ -9,9 +9,9 @@
 #define SHEPHERDS_PER_STEP (4u << 20) /* and for each of its steps */
 #define MIB (1u << 20)
 
-static uint64_t limit_of(const struct job *j)
+static uint64_t limit_of(const struct attempt *a)
 {
-    return SHEPHERDS_BYTES + (uint64_t)SHEPHERDS_PER_STEP * (j->steps.len + 1);
+    return SHEPHERDS_BYTES + (uint64_t)SHEPHERDS_PER_STEP * (a->steps.len + 1);
 }
 
 /* What is below it is in the memory tree alone. */
@@ -24,7 +24,7 @@ static struct cgroup memory_of(const struct cgroup *c)
     return memory;
 }
 
-static int make_shepherds(const struct contain *k, uid_t uid, struct job_key key,
+static int make_shepherds(const struct contain *k, uid_t uid, struct attempt_key key,
                           struct cgroup *out, struct err *err)
 {
     _cleanup_(cgroup_close) struct cgroup above = {0};
@@ -41,7 +41,7 @@ static int make_shepherds(const struct contain *k, uid_t uid, struct job_key key
     return cgroup_make(&in, cgroup_name_stepd(key.id, key.restarts, name), out, err);
 }
 
-int contain_find_shepherds(const struct contain *k, uid_t uid, struct job_key key,
+int contain_find_shepherds(const struct contain *k, uid_t uid, struct attempt_key key,
                            struct cgroup *out)
 {
     _cleanup_(cgroup_close) struct cgroup above = {0};
@@ -56,17 +56,17 @@ int contain_find_shepherds(const struct contain *k, uid_t uid, struct job_key ke
     return cgroup_find(in, cgroup_name_stepd(key.id, key.restarts, name), out);
 }
 
-int contain_shepherds_open(struct job *j, int *entry, struct err *err)
+int contain_shepherds_open(struct attempt *a, int *entry, struct err *err)
 {
-    const struct contain *k = j->d->contain;
+    const struct contain *k = a->d->contain;
     _cleanup_(cgroup_close) struct cgroup c = {0};
-    struct cgroup_memory_limit limit = {.hard = limit_of(j), .swappiness = -1};
+    struct cgroup_memory_limit limit = {.hard = limit_of(a), .swappiness = -1};
     int rc;
 
     *entry = -1;
     if (!k || !contain_limits_memory(k))
         return 0;
-    rc = make_shepherds(k, (uid_t)j->note.about->uid, j->key, &c, err);
+    rc = make_shepherds(k, (uid_t)a->note.about->uid, a->key, &c, err);
     if (!rc) {
         limit.with_swap = cgroup_has_swap(&c) ? limit.hard : 0;
         rc = cgroup_set_memory(&c, &limit, err);
@@ -78,20 +78,20 @@ int contain_shepherds_open(struct job *j, int *entry, struct err *err)
     return rc < 0 ? -ERR_NODE_FAULT : 0;
 }
 
-bool contain_shepherds_were_killed(struct job *j, struct str *why)
+bool contain_shepherds_were_killed(struct attempt *a, struct str *why)
 {
-    const struct contain *k = j->d->contain;
+    const struct contain *k = a->d->contain;
     _cleanup_(cgroup_close) struct cgroup c = {0};
     struct cgroup_memory m = {0};
 
-    if (!k || contain_find_shepherds(k, (uid_t)j->note.about->uid, j->key, &c) ||
-        cgroup_read_memory(&c, &m) || m.oom_kills <= j->shepherd_kills)
+    if (!k || contain_find_shepherds(k, (uid_t)a->note.about->uid, a->key, &c) ||
+        cgroup_read_memory(&c, &m) || m.oom_kills <= a->shepherd_kills)
         return false;
-    j->shepherd_kills++;
+    a->shepherd_kills++;
     str_printf(
         why,
         "slurmstepd was killed for memory: the step daemons of job %u have used the %llu MiB "
         "that they may have on node %s",
-        j->key.id, (unsigned long long)(m.limit / MIB), j->d->name);
+        a->key.id, (unsigned long long)(m.limit / MIB), a->d->name);
     return true;
 }

@@ -23,68 +23,69 @@ bool early_is_meant(const Pb__SignalJob *m, uint32_t step_id)
     return !batch || (m->has_full && m->full);
 }
 
-static bool keep_early_signal(struct job *j, const Pb__SignalJob *m, uint32_t step_id, int *code)
+static bool keep_early_signal(struct attempt *a, const Pb__SignalJob *m, uint32_t step_id,
+                              int *code)
 {
     struct note_signal s = {.step_id = step_id, .signo = m->signal, .nonce = m->nonce};
 
     if (!early_is_meant(m, step_id))
         return false;
     s.leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
-    if (j->note.early.len >= EARLY_MAX) {
+    if (a->note.early.len >= EARLY_MAX) {
         *code = ERR_BUSY;
         return true;
     }
-    vec_push(&j->note.early, s);
+    vec_push(&a->note.early, s);
     if (step_id == STEP_ID_BATCH)
-        job_note(j, NOTE_SIGNAL, s.signo, s.leader_only, (unsigned long long)s.nonce);
-    log_verbose("step %s: signal %d is kept until it runs", STEP_ID_TEXT(j->key.id, step_id),
+        attempt_note(a, NOTE_SIGNAL, s.signo, s.leader_only, (unsigned long long)s.nonce);
+    log_verbose("step %s: signal %d is kept until it runs", STEP_ID_TEXT(a->key.id, step_id),
                 m->signal);
     return true;
 }
 
 /* The launch of the script waits, or comes after the prolog. */
-static bool may_script_follow(const struct job *j)
+static bool may_script_follow(const struct attempt *a)
 {
-    return j->note.batch == NOTE_BATCH_NONE && (j->note.prepared || launch_waits(j, STEP_ID_BATCH));
+    return a->note.batch == NOTE_BATCH_NONE && (a->note.prepared || launch_waits(a, STEP_ID_BATCH));
 }
 
-bool early_keep(struct job *j, const Pb__SignalJob *m, int *code)
+bool early_keep(struct attempt *a, const Pb__SignalJob *m, int *code)
 {
     bool kept = false;
 
-    if (job_is_ending(j) || m->say)
+    if (attempt_is_ending(a) || m->say)
         return false;
-    if (may_script_follow(j))
-        kept = keep_early_signal(j, m, STEP_ID_BATCH, code);
-    vec_foreach (&j->waiting, l)
+    if (may_script_follow(a))
+        kept = keep_early_signal(a, m, STEP_ID_BATCH, code);
+    vec_foreach (&a->waiting, l)
         if ((*l)->kind != LAUNCH_BATCH && (*l)->kind != LAUNCH_RECEIVER)
-            kept = keep_early_signal(j, m, (*l)->step_id, code) || kept;
+            kept = keep_early_signal(a, m, (*l)->step_id, code) || kept;
     return kept;
 }
 
-void early_forget(struct job *j, uint32_t step_id)
+void early_forget(struct attempt *a, uint32_t step_id)
 {
-    for (size_t i = j->note.early.len; i-- > 0;)
-        if (j->note.early.data[i].step_id == step_id && step_id != STEP_ID_BATCH)
-            vec_remove(&j->note.early, i);
+    for (size_t i = a->note.early.len; i-- > 0;)
+        if (a->note.early.data[i].step_id == step_id && step_id != STEP_ID_BATCH)
+            vec_remove(&a->note.early, i);
 }
 
 /* slurmstepd remembers only the last signals, so a restarted daemon must not repeat them. */
 void early_deliver(struct step *s)
 {
-    struct job *j = s->job;
-    size_t before = j->note.early.len;
+    struct attempt *a = s->attempt;
+    size_t before = a->note.early.len;
 
-    for (size_t i = 0; i < j->note.early.len;) {
-        const struct note_signal *kept = &j->note.early.data[i];
+    for (size_t i = 0; i < a->note.early.len;) {
+        const struct note_signal *kept = &a->note.early.data[i];
 
         if (kept->step_id != s->id) {
             i++;
             continue;
         }
         step_signal(s, kept->signo, kept->leader_only, kept->nonce);
-        vec_remove(&j->note.early, i);
+        vec_remove(&a->note.early, i);
     }
-    if (s->id == STEP_ID_BATCH && j->note.early.len < before)
-        job_note(j, NOTE_SIGNALLED);
+    if (s->id == STEP_ID_BATCH && a->note.early.len < before)
+        attempt_note(a, NOTE_SIGNALLED);
 }

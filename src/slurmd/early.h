@@ -15,11 +15,11 @@ struct step;
 
 /* For each launch that waits, and the batch script if that is to come, that the signal is for.
  * False: there is none. code: ERR_BUSY when there are too many; else as it was. */
-bool early_keep(struct job *j, const Pb__SignalJob *m, int *code);
+bool early_keep(struct attempt *a, const Pb__SignalJob *m, int *code);
 
 /* The launch of this step has failed, or is not wanted: what was kept for it takes no place from
  * others. That for the script stays, as does its order. */
-void early_forget(struct job *j, uint32_t step_id);
+void early_forget(struct attempt *a, uint32_t step_id);
 
 /* Its tasks run: what was kept for it. A shepherd that had it already knows the numbers. */
 void early_deliver(struct step *s);

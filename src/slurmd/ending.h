@@ -10,7 +10,7 @@
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m);
 
 struct lost {
-    struct job *job;
+    struct attempt *attempt;
     uint32_t step_id;
     int64_t give_up_ms;
     struct loop_timer *timer;
@@ -24,17 +24,17 @@ struct lost {
 
 /* A step whose shepherd was killed: ends what it left behind, which may take a while, and then the
  * step. */
-void ending_lost(struct job *j, uint32_t step_id);
+void ending_lost(struct attempt *a, uint32_t step_id);
 /* The same of one that did not answer. It counts as left while it lives; the handle is taken. */
-void ending_silent(struct job *j, uint32_t step_id, pid_t shepherd, int handle);
+void ending_silent(struct attempt *a, uint32_t step_id, pid_t shepherd, int handle);
 void ending_lost_free(struct lost *l);
 /* The extern step has ended. Without a control group to track them processes may have slipped its
  * shepherd: these are looked for by their environment, and the step is over when none is left.
  * False: there is nothing to look for. */
-bool ending_extern(struct job *j, const Pb__StepdEnded *said);
+bool ending_extern(struct attempt *a, const Pb__StepdEnded *said);
 
 /* Of a job found on disk: connects to its living shepherds, takes in the ends of the others. */
-void ending_find_steps(struct job *j);
+void ending_find_steps(struct attempt *a);
 
 /* A script that its shepherd could not remove. */
 void ending_remove_script(const struct slurmd *d, uint32_t job_id);

@@ -13,73 +13,73 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-void epilog_report(struct job *j)
+void epilog_report(struct attempt *a)
 {
-    struct slurmd *d = j->d;
-    int status = j->note.epilog_status;
+    struct slurmd *d = a->d;
+    int status = a->note.epilog_status;
 
-    contain_job_over(j);
-    if (j->batch_end)
-        report_batch_ended(d, j->batch_end, status == 0);
-    if (!j->batch_end || status != 0)
-        report_job_gone(d, j->key.id, j->key.restarts, status, j->epilog_error);
-    log_verbose("job %u is over on this node", j->key.id);
+    contain_job_over(a);
+    if (a->batch_end)
+        report_batch_ended(d, a->batch_end, status == 0);
+    if (!a->batch_end || status != 0)
+        report_job_gone(d, a->key.id, a->key.restarts, status, a->epilog_error);
+    log_verbose("job %u is over on this node", a->key.id);
 }
 
 /* The first failure is kept. */
-static void keep_epilog_failure(struct job *j, int wait_status, const char *text)
+static void keep_epilog_failure(struct attempt *a, int wait_status, const char *text)
 {
     if (text)
-        log_error("job %u: %s", j->key.id, text);
-    if (!j->note.epilog_status)
-        j->note.epilog_status = wait_status;
-    if (!j->epilog_error)
-        j->epilog_error = mem_strdup(text);
+        log_error("job %u: %s", a->key.id, text);
+    if (!a->note.epilog_status)
+        a->note.epilog_status = wait_status;
+    if (!a->epilog_error)
+        a->epilog_error = mem_strdup(text);
 }
 
 static void on_directories_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                                    const char *text)
 {
-    struct job *j = job_find(ctx, job_id, restarts);
+    struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (!j)
+    if (!a)
         return;
-    keep_epilog_failure(j, wait_status, text);
-    job_note(j, NOTE_GONE, j->note.epilog_status);
-    job_advance(j, ATTEMPT_ON_REMOVED);
+    keep_epilog_failure(a, wait_status, text);
+    attempt_note(a, NOTE_GONE, a->note.epilog_status);
+    attempt_advance(a, ATTEMPT_ON_REMOVED);
 }
 
 /* A daemon that restarts meanwhile removes them again. */
-void epilog_remove(struct job *j)
+void epilog_remove(struct attempt *a)
 {
-    if (jobtmp_remove(j, on_directories_removed))
+    if (jobtmp_remove(a, on_directories_removed))
         return;
-    if (j->note.epilog_begun)
-        job_note(j, NOTE_GONE, j->note.epilog_status);
-    job_advance(j, ATTEMPT_ON_REMOVED);
+    if (a->note.epilog_begun)
+        attempt_note(a, NOTE_GONE, a->note.epilog_status);
+    attempt_advance(a, ATTEMPT_ON_REMOVED);
 }
 
 static void on_epilog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                       const char *text)
 {
-    struct job *j = job_find(ctx, job_id, restarts);
+    struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (!j)
+    if (!a)
         return;
-    keep_epilog_failure(j, wait_status, text);
-    job_advance(j, ATTEMPT_ON_EPILOG_ENDED);
+    keep_epilog_failure(a, wait_status, text);
+    attempt_advance(a, ATTEMPT_ON_EPILOG_ENDED);
 }
 
 /* Noted before the epilog starts, so that it never runs twice. */
 static void on_epilog_begins(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
 {
-    struct job *j = job_find(ctx, job_id, restarts);
+    struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (!j)
+    if (!a)
         return;
-    j->note.epilog_begun = true;
-    j->note.epilog_pid = pid;
-    job_note(j, NOTE_EPILOG, (int)pid);
+    a->note.epilog_begun = true;
+    a->note.epilog_pid = pid;
+    attempt_note(a, NOTE_EPILOG, (int)pid);
 }
 
 static void on_epilog_held(void *ctx, uint32_t job_id, uint32_t restarts, const char *text)
@@ -87,59 +87,59 @@ static void on_epilog_held(void *ctx, uint32_t job_id, uint32_t restarts, const 
     report_held_up(ctx, job_id, restarts, text);
 }
 
-static struct script make_epilog_script(const struct job *j, const char *host)
+static struct script make_epilog_script(const struct attempt *a, const char *host)
 {
-    const struct slurmd *d = j->d;
+    const struct slurmd *d = a->d;
 
     return (struct script){.what = "Epilog",
                            .path = d->conf->epilog,
                            .host = host,
                            .verb = "epilog",
                            .limit_sec = script_limit_sec(d->conf, true),
-                           .job_id = j->key.id,
-                           .restarts = j->key.restarts,
+                           .job_id = a->key.id,
+                           .restarts = a->key.restarts,
                            .serial = d->conf->prolog_serial,
                            .begins = on_epilog_begins,
                            .held = on_epilog_held,
                            .patience_sec = d->conf->unkillable_step_timeout_sec};
 }
 
-static void start_epilog(struct job *j, const char *host)
+static void start_epilog(struct attempt *a, const char *host)
 {
-    struct slurmd *d = j->d;
-    const struct script script = make_epilog_script(j, host);
+    struct slurmd *d = a->d;
+    const struct script script = make_epilog_script(a, host);
 
-    if (j->batch_end) {
-        j->note.about->has_exit_status = true;
-        j->note.about->exit_status = j->batch_end->exit_status;
+    if (a->batch_end) {
+        a->note.about->has_exit_status = true;
+        a->note.about->exit_status = a->batch_end->exit_status;
     }
-    script_run(d, &script, scriptenv_epilog(d, j->note.about), on_epilog, d);
+    script_run(d, &script, scriptenv_epilog(d, a->note.about), on_epilog, d);
 }
 
 /* When plugins cannot be loaded the epilog runs without them. */
-static const char *find_epilog_plugins(struct job *j)
+static const char *find_epilog_plugins(struct attempt *a)
 {
     const char *host = NULL;
     struct err err = {0};
 
-    if (plugins_beside_script(j->d, &host, &err) < 0)
-        log_error("job %u: its epilog runs without plugins: %s", j->key.id, err.text);
+    if (plugins_beside_script(a->d, &host, &err) < 0)
+        log_error("job %u: its epilog runs without plugins: %s", a->key.id, err.text);
     return host;
 }
 
-void epilog_run(struct job *j)
+void epilog_run(struct attempt *a)
 {
     const char *host;
 
-    if (j->note.epilog_begun) {
-        const struct script script = make_epilog_script(j, NULL);
+    if (a->note.epilog_begun) {
+        const struct script script = make_epilog_script(a, NULL);
 
-        oldscript_watch(j, &script, true, on_epilog);
+        oldscript_watch(a, &script, true, on_epilog);
         return;
     }
-    host = find_epilog_plugins(j);
-    if (host || j->d->conf->epilog)
-        start_epilog(j, host);
+    host = find_epilog_plugins(a);
+    if (host || a->d->conf->epilog)
+        start_epilog(a, host);
     else
-        job_advance(j, ATTEMPT_ON_EPILOG_ENDED);
+        attempt_advance(a, ATTEMPT_ON_EPILOG_ENDED);
 }

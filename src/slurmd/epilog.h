@@ -8,6 +8,6 @@
 #include "slurmd/attempt.h"
 
 /* Actions of attempt_phase.def. */
-void epilog_run(struct job *j);    /* one that has begun is waited for */
-void epilog_remove(struct job *j); /* the job's directories */
-void epilog_report(struct job *j); /* to the controller */
+void epilog_run(struct attempt *a);    /* one that has begun is waited for */
+void epilog_remove(struct attempt *a); /* the job's directories */
+void epilog_report(struct attempt *a); /* to the controller */

@@ -54,27 +54,27 @@ static bool is_noted(const struct slurmd *d)
     return access(path, F_OK) == 0;
 }
 
-void freq_step_over(const struct job *j, uint32_t step_id)
+void freq_step_over(const struct attempt *a, uint32_t step_id)
 {
-    const struct cpufreq_step who = {j->key.id, j->key.restarts, step_id};
+    const struct cpufreq_step who = {a->key.id, a->key.restarts, step_id};
     char name[STEP_ID_TEXT_MAX];
     struct err err = {0};
 
-    if (!is_noted(j->d))
+    if (!is_noted(a->d))
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    const struct cpufreq_place place = {root_of(j->d, &arena), j->d->spool};
+    const struct cpufreq_place place = {root_of(a->d, &arena), a->d->spool};
     if (cpufreq_end(&place, &who, &err))
         log_error("step %s: CPUs do not run as before it: %s",
-                  step_id_text(j->key.id, step_id, name), err.text);
+                  step_id_text(a->key.id, step_id, name), err.text);
 }
 
 static bool lives(void *ctx, const struct cpufreq_step *who)
 {
-    struct job *j = job_find(ctx, who->job_id, who->restarts);
+    struct attempt *a = attempt_find(ctx, who->job_id, who->restarts);
 
-    return j && step_find(j, who->step_id);
+    return a && step_find(a, who->step_id);
 }
 
 void freq_sweep(struct slurmd *d)

@@ -24,107 +24,107 @@ static int64_t halt_grace_ms(const struct slurmd *d)
     return (sec < 0 ? 0 : sec > GRACE_SEC_MAX ? GRACE_SEC_MAX : sec) * 1000;
 }
 
-static void send_halt_to_steps(struct job *j, int signo)
+static void send_halt_to_steps(struct attempt *a, int signo)
 {
-    vec_foreach (&j->steps, s)
+    vec_foreach (&a->steps, s)
         if (!(*s)->ended)
-            step_halt(*s, j->note.halted, signo,
-                      j->halt == HALT_SETTLING ? j->note.halt_number : 0);
+            step_halt(*s, a->note.halted, signo,
+                      a->halt == HALT_SETTLING ? a->note.halt_number : 0);
 }
 
 /* Sends the final signal, which the steps confirm. */
-static void settle_halt(struct job *j)
+static void settle_halt(struct attempt *a)
 {
-    j->halt = HALT_SETTLING;
-    send_halt_to_steps(j, j->note.halted ? SIGSTOP : SIGCONT);
-    halt_check(j);
+    a->halt = HALT_SETTLING;
+    send_halt_to_steps(a, a->note.halted ? SIGSTOP : SIGCONT);
+    halt_check(a);
 }
 
 static void on_halt_grace_over(void *ctx)
 {
-    struct job *j = ctx;
+    struct attempt *a = ctx;
 
-    if (j->note.halted && j->halt == HALT_GRACE && !job_is_ending(j))
-        settle_halt(j);
+    if (a->note.halted && a->halt == HALT_GRACE && !attempt_is_ending(a))
+        settle_halt(a);
 }
 
-static void begin_halt(struct job *j)
+static void begin_halt(struct attempt *a)
 {
-    int64_t ms = halt_grace_ms(j->d);
+    int64_t ms = halt_grace_ms(a->d);
 
-    j->halt = HALT_GRACE;
-    if (!j->note.halted || !j->steps.len || !ms) {
-        settle_halt(j);
+    a->halt = HALT_GRACE;
+    if (!a->note.halted || !a->steps.len || !ms) {
+        settle_halt(a);
         return;
     }
-    send_halt_to_steps(j, SIGTSTP);
-    if (!j->halt_timer)
-        j->halt_timer = loop_timer_new(j->d->loop, on_halt_grace_over, j);
-    loop_timer_set(j->halt_timer, ms);
+    send_halt_to_steps(a, SIGTSTP);
+    if (!a->halt_timer)
+        a->halt_timer = loop_timer_new(a->d->loop, on_halt_grace_over, a);
+    loop_timer_set(a->halt_timer, ms);
 }
 
-void halt_check(struct job *j)
+void halt_check(struct attempt *a)
 {
-    if (j->halt != HALT_SETTLING || job_is_ending(j))
+    if (a->halt != HALT_SETTLING || attempt_is_ending(a))
         return;
-    vec_foreach (&j->steps, s)
-        if (!(*s)->ended && (*s)->halt_number != j->note.halt_number)
+    vec_foreach (&a->steps, s)
+        if (!(*s)->ended && (*s)->halt_number != a->note.halt_number)
             return;
-    j->halt = HALT_ANSWERED;
-    log_verbose("job %u: %s", j->key.id, j->note.halted ? "suspended" : "resumed");
-    report_halted(j->d, j->key.id, j->key.restarts, j->note.halt_number);
+    a->halt = HALT_ANSWERED;
+    log_verbose("job %u: %s", a->key.id, a->note.halted ? "suspended" : "resumed");
+    report_halted(a->d, a->key.id, a->key.restarts, a->note.halt_number);
 }
 
 void halt_step_did(struct step *s, uint32_t number)
 {
     s->halt_number = number;
-    halt_check(s->job);
+    halt_check(s->attempt);
 }
 
 void halt_step_begins(struct step *s)
 {
-    if (s->job->note.halted)
-        step_halt(s, true, SIGSTOP, s->job->note.halt_number);
+    if (s->attempt->note.halted)
+        step_halt(s, true, SIGSTOP, s->attempt->note.halt_number);
     else
-        s->halt_number = s->job->note.halt_number;
+        s->halt_number = s->attempt->note.halt_number;
 }
 
-static struct job *find_or_add_job(struct slurmd *d, const Pb__NodeAttempt *about)
+static struct attempt *find_or_add_job(struct slurmd *d, const Pb__NodeAttempt *about)
 {
-    struct job *j = job_find(d, about->job_id, about->restarts);
+    struct attempt *a = attempt_find(d, about->job_id, about->restarts);
     struct err err = {0};
 
-    if (j || revoked_has(d->revoked, about->job_id, about->restarts))
-        return j;
-    if (job_new(d, about, "", &j, &err)) { /* the controller repeats the order */
+    if (a || revoked_has(d->revoked, about->job_id, about->restarts))
+        return a;
+    if (attempt_new(d, about, "", &a, &err)) { /* the controller repeats the order */
         log_error("job %u cannot be suspended: %s", about->job_id, err.text);
         return NULL;
     }
-    return j;
+    return a;
 }
 
 void halt_take(struct slurmd *d, const Pb__Halt *m, const Pb__NodeAttempt *about)
 {
-    struct job *j = find_or_add_job(d, about);
+    struct attempt *a = find_or_add_job(d, about);
 
-    if (!j || job_is_ending(j) || m->number < j->note.halt_number)
+    if (!a || attempt_is_ending(a) || m->number < a->note.halt_number)
         return;
-    if (m->number == j->note.halt_number) {
-        if (j->halt == HALT_ANSWERED)
-            j->halt = HALT_SETTLING;
-        halt_check(j);
+    if (m->number == a->note.halt_number) {
+        if (a->halt == HALT_ANSWERED)
+            a->halt = HALT_SETTLING;
+        halt_check(a);
         return;
     }
-    job_note(j, NOTE_HALT, m->number, m->stop);
-    j->note.halt_number = m->number;
-    j->note.halted = m->stop;
-    begin_halt(j);
-    if (!j->note.halted && j->waiting.len)
-        prolog_run(j);
+    attempt_note(a, NOTE_HALT, m->number, m->stop);
+    a->note.halt_number = m->number;
+    a->note.halted = m->stop;
+    begin_halt(a);
+    if (!a->note.halted && a->waiting.len)
+        prolog_run(a);
 }
 
-void halt_adopt(struct job *j)
+void halt_adopt(struct attempt *a)
 {
-    if (j->note.halt_number && !job_is_ending(j))
-        settle_halt(j);
+    if (a->note.halt_number && !attempt_is_ending(a))
+        settle_halt(a);
 }

@@ -13,10 +13,10 @@ struct step;
 /* about: the attempt, which may be new here. */
 void halt_take(struct slurmd *d, const Pb__Halt *m, const Pb__NodeAttempt *about);
 /* From a note: what holds is ordered again. */
-void halt_adopt(struct job *j);
+void halt_adopt(struct attempt *a);
 /* A shepherd that is started now begins in the state of its job. */
 void halt_step_begins(struct step *s);
 /* A shepherd has carried out the order of this number. */
 void halt_step_did(struct step *s, uint32_t number);
 /* A shepherd has gone, or has ended its step: the others may have been waited for no longer. */
-void halt_check(struct job *j);
+void halt_check(struct attempt *a);

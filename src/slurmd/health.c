@@ -60,11 +60,11 @@ static bool is_wanted(const struct slurmd *d)
     uint32_t used = 0;
     size_t jobs = 0;
 
-    for (const struct job *j = d->jobs; j; j = j->hh.next) {
-        if (j->phase == ATTEMPT_GONE)
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next) {
+        if (a->phase == ATTEMPT_GONE)
             continue;
         jobs++;
-        used += j->note.about->cpus;
+        used += a->note.about->cpus;
     }
     return health_wants(d->conf->health_check_node_state, jobs, used, row->cpus);
 }

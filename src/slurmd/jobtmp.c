@@ -190,17 +190,17 @@ static void remove_dir(struct slurmd *d, const char *dir, const Pb__NodeAttempt 
     script_run(d, &script, env, done, d);
 }
 
-bool jobtmp_remove(struct job *j, script_fn *done)
+bool jobtmp_remove(struct attempt *a, script_fn *done)
 {
-    struct slurmd *d = j->d;
+    struct slurmd *d = a->d;
     _cleanup_free_ char *dir = NULL;
 
     if (!d->jobtmp)
         return false;
-    dir = mem_printf("%s/%u", d->jobtmp->base, j->key.id);
+    dir = mem_printf("%s/%u", d->jobtmp->base, a->key.id);
     if (access(dir, F_OK))
         return false;
-    remove_dir(d, dir, j->note.about, done);
+    remove_dir(d, dir, a->note.about, done);
     return true;
 }
 
@@ -237,7 +237,7 @@ static void sweep_one(struct slurmd *d, const char *name)
     long long id;
 
     if (str_parse_i64(number, 1, UINT32_MAX, &id) < 0 ||
-        (!mark && job_has_attempt(d, (uint32_t)id)))
+        (!mark && attempt_of_job_exists(d, (uint32_t)id)))
         return;
     path = mem_printf("%s/%s", d->jobtmp->base, name);
     if (!mark)

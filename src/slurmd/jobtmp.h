@@ -13,7 +13,7 @@
 #include "slurmd/slurmd.h"
 #include "slurmd/users.h"
 
-struct job;
+struct attempt;
 
 /* As job_container.conf says; it is read now and not again. */
 int jobtmp_open(struct slurmd *d, struct err *err);
@@ -28,6 +28,6 @@ char *jobtmp_namespace(const struct slurmd *d, uint32_t job_id);
 
 /* Removes those of a job whose epilog is behind us, in a process of its own; done is called later,
  * as for a script. False: there is nothing to be removed on this node. */
-bool jobtmp_remove(struct job *j, script_fn *done);
+bool jobtmp_remove(struct attempt *a, script_fn *done);
 /* At the start of the daemon, with its jobs known: what is left of others. */
 void jobtmp_sweep(struct slurmd *d);

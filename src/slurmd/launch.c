@@ -65,53 +65,53 @@ static bool is_expected_end(const struct launch *l, int code)
 
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
 {
-    struct job *j = job_find(d, l->job.id, l->job.restarts);
+    struct attempt *a = attempt_find(d, l->attempt.id, l->attempt.restarts);
 
     if (is_expected_end(l, code))
-        log_verbose("launch of %s: %s", STEP_ID_TEXT(l->job.id, l->step_id), text);
+        log_verbose("launch of %s: %s", STEP_ID_TEXT(l->attempt.id, l->step_id), text);
     else if (log_allow_source(&failures, l->uid))
         log_error("launch of %s%s: %s",
                   l->kind == LAUNCH_RECEIVER ? "a receiver of files for " : "",
-                  STEP_ID_TEXT(l->job.id, l->step_id), text);
-    if (l->kind == LAUNCH_EXTERN && j) /* NULL: the attempt is being freed */
-        adopt_fail(j, text);
-    if (j && l->kind != LAUNCH_RECEIVER)
-        early_forget(j, l->step_id);
+                  STEP_ID_TEXT(l->attempt.id, l->step_id), text);
+    if (l->kind == LAUNCH_EXTERN && a) /* NULL: the attempt is being freed */
+        adopt_fail(a, text);
+    if (a && l->kind != LAUNCH_RECEIVER)
+        early_forget(a, l->step_id);
     if (l->kind == LAUNCH_BATCH) {
-        report_launched(d, l->job.id, l->job.restarts, code, text, drain);
+        report_launched(d, l->attempt.id, l->attempt.restarts, code, text, drain);
     } else {
         launch_refuse(d, l->call, code, text);
-        drain_on_node_fault(d, l->job.id, code, text);
+        drain_on_node_fault(d, l->attempt.id, code, text);
         if (drain && l->kind != LAUNCH_EXTERN) /* a failed prolog is reported for the job */
-            drain_node_for(d, l->job.id, "Prolog error", text);
+            drain_node_for(d, l->attempt.id, "Prolog error", text);
     }
     launch_free(l);
 }
 
 void launch_answer(struct step *s, int code, const char *text)
 {
-    struct job *j = s->job;
+    struct attempt *a = s->attempt;
     Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
 
     if (s->answered)
         return;
     s->answered = true;
-    if (code && log_allow_source(&failures, j->note.about->uid))
-        log_error("step %s was not started: %s", STEP_ID_TEXT(j->key.id, s->id),
+    if (code && log_allow_source(&failures, a->note.about->uid))
+        log_error("step %s was not started: %s", STEP_ID_TEXT(a->key.id, s->id),
                   text ? text : err_text(code));
     else if (!code)
-        log_verbose("started step %s, pid %d", STEP_ID_TEXT(j->key.id, s->id), (int)s->pid);
-    slurmd_debug(j->d, steps, "step %s of uid %u: %s, slurmstepd %d",
-                 STEP_ID_TEXT(j->key.id, s->id), j->note.about->uid,
+        log_verbose("started step %s, pid %d", STEP_ID_TEXT(a->key.id, s->id), (int)s->pid);
+    slurmd_debug(a->d, steps, "step %s of uid %u: %s, slurmstepd %d",
+                 STEP_ID_TEXT(a->key.id, s->id), a->note.about->uid,
                  code ? "not started" : "started", (int)s->pid);
     if (s->id == STEP_ID_BATCH) {
-        report_launched(j->d, j->key.id, j->key.restarts, code, text, false);
+        report_launched(a->d, a->key.id, a->key.restarts, code, text, false);
     } else if (code) {
-        launch_refuse(j->d, s->call, code, text && *text ? text : err_text(code));
-        drain_on_node_fault(j->d, j->key.id, code, text && *text ? text : err_text(code));
+        launch_refuse(a->d, s->call, code, text && *text ? text : err_text(code));
+        drain_on_node_fault(a->d, a->key.id, code, text && *text ? text : err_text(code));
     } else if (s->call) {
         reply.local_pid = (uint32_t)s->pid;
-        rpc_reply(j->d->server, s->call, &reply.base);
+        rpc_reply(a->d->server, s->call, &reply.base);
     }
     s->call = 0;
 }
@@ -151,13 +151,13 @@ int launch_check_unallocated(const Pb__Cred *cred, struct err *err)
 int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err)
 {
     uint32_t id = cred->job_id, restarts = cred->restarts;
-    struct job *j = job_find(d, id, restarts);
+    struct attempt *a = attempt_find(d, id, restarts);
 
     if (cancelled_has(&d->cancelled, &(struct cancelled_step){id, restarts, cred->step_id})) {
         format_step_cancelled(d, id, cred->step_id, err);
         return err->code;
     }
-    if ((j && job_is_ending(j)) || (!j && revoked_has(d->revoked, id, restarts)))
+    if ((a && attempt_is_ending(a)) || (!a && revoked_has(d->revoked, id, restarts)))
         return err_set(err, -ERR_CREDENTIAL_REVOKED, "%s: job %u has ended on node %s",
                        err_text(ERR_CREDENTIAL_REVOKED), id, d->name);
     return 0;
@@ -198,7 +198,7 @@ static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const 
     l->number = ++d->next_launch;
     l->since_ms = loop_mono_ms();
     l->kind = kind;
-    l->job = (struct job_key){cred->job_id, cred->restarts};
+    l->attempt = (struct attempt_key){cred->job_id, cred->restarts};
     l->step_id = cred->step_id;
     l->node_index = node_index;
     l->uid = cred->uid;
@@ -208,11 +208,11 @@ static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const 
     return l;
 }
 
-static bool find_waiting_launch(const struct job *j, uint32_t step_id, struct launch **out)
+static bool find_waiting_launch(const struct attempt *a, uint32_t step_id, struct launch **out)
 {
-    for (size_t i = 0; i < j->waiting.len; i++)
-        if (j->waiting.data[i]->step_id == step_id) {
-            *out = j->waiting.data[i];
+    for (size_t i = 0; i < a->waiting.len; i++)
+        if (a->waiting.data[i]->step_id == step_id) {
+            *out = a->waiting.data[i];
             return true;
         }
     return false;
@@ -235,22 +235,22 @@ static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena 
 }
 
 /* The controller repeated the order. */
-static void answer_repeated_batch(struct job *j)
+static void answer_repeated_batch(struct attempt *a)
 {
-    struct step *s = step_find(j, STEP_ID_BATCH);
+    struct step *s = step_find(a, STEP_ID_BATCH);
 
-    log_verbose("job %u: its launch was ordered again", j->key.id);
-    if (j->note.batch >= NOTE_BATCH_ENDED || (s && s->started))
-        report_launched(j->d, j->key.id, j->key.restarts, 0, NULL, false);
+    log_verbose("job %u: its launch was ordered again", a->key.id);
+    if (a->note.batch >= NOTE_BATCH_ENDED || (s && s->started))
+        report_launched(a->d, a->key.id, a->key.restarts, 0, NULL, false);
 }
 
-static int add_job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct job **out,
+static int add_job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct attempt **out,
                              struct err *err)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
     fill_about(d, cred, &about);
-    return job_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
+    return attempt_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
 }
 
 /* An expired credential, or clocks that differ: the controller can tell which. */
@@ -272,31 +272,31 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
 {
     _cleanup_arena_ struct arena arena;
     struct err err = {0};
-    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
     struct launch *l;
     Pb__Cred *cred;
     uint32_t index;
     int rc;
 
     arena_init(&arena, CRED_ARENA);
-    if (j && (j->note.batch != NOTE_BATCH_NONE || find_waiting_launch(j, STEP_ID_BATCH, &l))) {
-        answer_repeated_batch(j);
+    if (a && (a->note.batch != NOTE_BATCH_NONE || find_waiting_launch(a, STEP_ID_BATCH, &l))) {
+        answer_repeated_batch(a);
         return;
     }
     rc = check_batch(d, m, &arena, &cred, &index, &err);
-    if (!rc && !j)
-        rc = add_job_for_batch(d, cred, &j, &err);
+    if (!rc && !a)
+        rc = add_job_for_batch(d, cred, &a, &err);
     if (rc) {
         refuse_batch(d, m, &arena, &err);
         return;
     }
-    extern_learn(j, find_own_share(d, cred));
+    extern_learn(a, find_own_share(d, cred));
     l = launch_new(d, LAUNCH_BATCH, cred, m->cred, &m->base, 0);
-    vec_push(&j->waiting, l);
+    vec_push(&a->waiting, l);
     if (m->has_contain && m->contain)
-        extern_want(j);
-    extern_adopt(j);
-    prolog_run(j);
+        extern_want(a);
+    extern_adopt(a);
+    prolog_run(a);
 }
 
 /* Steps. */
@@ -334,33 +334,33 @@ void launch_join(struct slurmd *d, uint64_t *first, uint64_t call)
 }
 
 /* True: the step was requested before, and the call is answered now or with the first one. */
-static bool answer_repeated_step(struct job *j, uint32_t step_id, uint64_t key,
+static bool answer_repeated_step(struct attempt *a, uint32_t step_id, uint64_t key,
                                  const struct rpc_request *r)
 {
     uint64_t call = r->call;
-    struct step *s = step_find(j, step_id);
-    struct note_step *known = note_find_step(&j->note, step_id);
+    struct step *s = step_find(a, step_id);
+    struct note_step *known = note_find_step(&a->note, step_id);
     struct launch *l;
 
-    if (find_waiting_launch(j, step_id, &l) && l->key == key) {
-        launch_join(j->d, &l->call, call);
+    if (find_waiting_launch(a, step_id, &l) && l->key == key) {
+        launch_join(a->d, &l->call, call);
         if (l->awaits_commit && !r->prepare)
-            prepare_commit(j->d, call);
+            prepare_commit(a->d, call);
         else if (l->phase == LAUNCH_PREPARED)
-            rpc_prepared(j->d->server, call);
+            rpc_prepared(a->d->server, call);
         return true;
     }
     if (s && known && known->key == key) {
-        launch_join(j->d, &s->call, call);
+        launch_join(a->d, &s->call, call);
         if (s->started) {
             s->answered = false;
             launch_answer(s, 0, NULL);
         }
         return true;
     }
-    if (!known && !find_waiting_launch(j, step_id, &l))
+    if (!known && !find_waiting_launch(a, step_id, &l))
         return false;
-    launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
+    launch_refuse(a->d, call, ERR_LAUNCH, "the step was launched before");
     return true;
 }
 
@@ -374,18 +374,18 @@ uint64_t launch_key_of(ProtobufCBinaryData token)
     return key;
 }
 
-static int find_or_add_job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct job **out,
+static int find_or_add_job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct attempt **out,
                                      struct err *err)
 {
     Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
 
-    *out = job_find(d, cred->job_id, cred->restarts);
+    *out = attempt_find(d, cred->job_id, cred->restarts);
     if (*out) {
         extern_learn(*out, find_own_share(d, cred));
         return 0;
     }
     fill_about(d, cred, &about);
-    return job_new(d, &about, "", out, err);
+    return attempt_new(d, &about, "", out, err);
 }
 
 static void refuse_tasks(struct slurmd *d, const struct rpc_request *r, const struct err *why)
@@ -405,7 +405,7 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     _cleanup_arena_ struct arena arena;
     struct err err = {0};
     Pb__Cred *cred;
-    struct job *j;
+    struct attempt *a;
     struct launch *l;
     uint32_t index;
     int rc;
@@ -416,17 +416,17 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
         rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
                             &secret, &err);
     if (!rc)
-        rc = find_or_add_job_for_tasks(d, cred, &j, &err);
+        rc = find_or_add_job_for_tasks(d, cred, &a, &err);
     if (rc) {
         refuse_tasks(d, r, &err);
         return;
     }
-    if (answer_repeated_step(j, cred->step_id, launch_key_of(m->io_key), r))
+    if (answer_repeated_step(a, cred->step_id, launch_key_of(m->io_key), r))
         return;
     if (launch_limits_check(d, cred, m->cred.len + protobuf_c_message_get_packed_size(&m->base),
                             &err)) {
         refuse_tasks(d, r, &err);
-        job_check_left(j);
+        attempt_check_left(a);
         return;
     }
     kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
@@ -437,8 +437,8 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
     l->key = launch_key_of(m->io_key);
     l->call = r->call;
     l->awaits_commit = r->prepare;
-    vec_push(&j->waiting, l);
-    prolog_run(j);
+    vec_push(&a->waiting, l);
+    prolog_run(a);
 }
 
 /* All. */
@@ -448,8 +448,8 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
                  struct err *err)
 {
     struct launch *l;
-    struct job *j;
-    int rc = find_or_add_job_for_tasks(d, cred, &j, err);
+    struct attempt *a;
+    int rc = find_or_add_job_for_tasks(d, cred, &a, err);
 
     if (!rc)
         rc = launch_limits_check(d, cred, packed.len + protobuf_c_message_get_packed_size(message),
@@ -459,51 +459,51 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
     l = launch_new(d, LAUNCH_RECEIVER, cred, packed, message, node_index);
     l->key = key;
     l->call = call;
-    vec_push(&j->waiting, l);
-    prolog_run(j);
+    vec_push(&a->waiting, l);
+    prolog_run(a);
     return 0;
 }
 
-void launch_extern(struct job *j, const Pb__Cred *cred, ProtobufCBinaryData packed)
+void launch_extern(struct attempt *a, const Pb__Cred *cred, ProtobufCBinaryData packed)
 {
     Pb__Empty nothing = PB__EMPTY__INIT;
-    struct launch *l = launch_new(j->d, LAUNCH_EXTERN, cred, packed, &nothing.base, 0);
+    struct launch *l = launch_new(a->d, LAUNCH_EXTERN, cred, packed, &nothing.base, 0);
 
-    vec_push(&j->waiting, l);
-    prolog_run(j);
+    vec_push(&a->waiting, l);
+    prolog_run(a);
 }
 
 /* Removes the waiting launch of this step from the list; NULL: there is none. */
-static struct launch *take_waiting_launch(struct job *j, uint32_t step_id)
+static struct launch *take_waiting_launch(struct attempt *a, uint32_t step_id)
 {
-    for (size_t i = 0; i < j->waiting.len; i++) {
-        struct launch *l = j->waiting.data[i];
+    for (size_t i = 0; i < a->waiting.len; i++) {
+        struct launch *l = a->waiting.data[i];
 
         if (l->step_id == step_id) {
-            vec_remove(&j->waiting, i);
+            vec_remove(&a->waiting, i);
             return l;
         }
     }
     return NULL;
 }
 
-bool launch_waits(const struct job *j, uint32_t step_id)
+bool launch_waits(const struct attempt *a, uint32_t step_id)
 {
-    vec_foreach (&j->waiting, l)
+    vec_foreach (&a->waiting, l)
         if ((*l)->step_id == step_id)
             return true;
     return false;
 }
 
-static bool was_launched(const struct job *j, uint32_t step_id)
+static bool was_launched(const struct attempt *a, uint32_t step_id)
 {
-    return step_id == STEP_ID_BATCH ? j->note.batch != NOTE_BATCH_NONE
-                                    : note_find_step(&j->note, step_id) != NULL;
+    return step_id == STEP_ID_BATCH ? a->note.batch != NOTE_BATCH_NONE
+                                    : note_find_step(&a->note, step_id) != NULL;
 }
 
-void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step *s)
+void launch_cancel(struct slurmd *d, struct attempt *a, const struct cancelled_step *s)
 {
-    bool over = j ? j->phase == ATTEMPT_GONE || was_launched(j, s->step_id)
+    bool over = a ? a->phase == ATTEMPT_GONE || was_launched(a, s->step_id)
                   : revoked_has(d->revoked, s->job_id, s->restarts);
     Pb__StepdEnded end = PB__STEPD_ENDED__INIT;
     struct launch *l;
@@ -512,10 +512,10 @@ void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step 
     if (over || !cancelled_add(&d->cancelled, s))
         return;
     format_step_cancelled(d, s->job_id, s->step_id, &err);
-    l = j ? take_waiting_launch(j, s->step_id) : NULL;
+    l = a ? take_waiting_launch(a, s->step_id) : NULL;
     if (l) {
         launch_fail(d, l, -err.code, err.text, false);
-        job_check_left(j);
+        attempt_check_left(a);
     } else {
         log_verbose("%s; its launch will be refused", err.text);
     }

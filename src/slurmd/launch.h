@@ -28,7 +28,7 @@ enum launch_phase {
 
 struct launch {
     uint64_t number; /* names it across turns */
-    struct job_key job;
+    struct attempt_key attempt;
     uint32_t step_id, node_index;
     uid_t uid;
     gid_t gid;
@@ -61,7 +61,7 @@ int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData pac
                  struct err *err);
 
 /* For extern.c, with a credential of its own making. */
-void launch_extern(struct job *j, const Pb__Cred *cred, ProtobufCBinaryData packed);
+void launch_extern(struct attempt *a, const Pb__Cred *cred, ProtobufCBinaryData packed);
 
 /* Another call for what a call is open for already, or was (0): it gets the same answer. */
 void launch_join(struct slurmd *d, uint64_t *first, uint64_t call);
@@ -73,11 +73,12 @@ void launch_go(struct slurmd *d, struct launch *l); /* its job is ready */
 void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain);
 
 /* Ordered to end a step that no shepherd has: its launch, be it here and waiting or still to come,
- * starts nothing, and the controller is told that the step is over. j: its job; NULL: not known
+ * starts nothing, and the controller is told that the step is over. a: its job; NULL: not known
  * here. */
-void launch_cancel(struct slurmd *d, struct job *j, const struct cancelled_step *s);
+void launch_cancel(struct slurmd *d, struct attempt *a, const struct cancelled_step *s);
 
-bool launch_waits(const struct job *j, uint32_t step_id); /* for its prolog, or its user's data */
+bool launch_waits(const struct attempt *a,
+                  uint32_t step_id); /* for its prolog, or its user's data */
 
 void launch_answer(struct step *s, int code, const char *text);
 void launch_refuse(struct slurmd *d, uint64_t call, int code,

@@ -16,13 +16,13 @@ struct usage_held {
     size_t bytes, steps;
 };
 
-static void add_job(const struct job *j, struct usage_held *sum)
+static void add_job(const struct attempt *a, struct usage_held *sum)
 {
-    vec_foreach (&j->waiting, l)
+    vec_foreach (&a->waiting, l)
         sum->bytes += (*l)->message.len + (*l)->cred.len;
-    vec_foreach (&j->steps, s)
+    vec_foreach (&a->steps, s)
         sum->bytes += (*s)->held_bytes;
-    sum->steps += j->waiting.len + j->steps.len;
+    sum->steps += a->waiting.len + a->steps.len;
 }
 
 static int check(const char *what, unsigned id, struct usage_held now, size_t bytes,
@@ -45,11 +45,11 @@ int launch_limits_check(const struct slurmd *d, const Pb__Cred *cred, size_t byt
     struct usage_held of_job = {0}, of_user = {0};
     int rc;
 
-    for (const struct job *j = d->jobs; j; j = j->hh.next) {
-        if (j->key.id == cred->job_id)
-            add_job(j, &of_job);
-        if (j->note.about->uid == cred->uid)
-            add_job(j, &of_user);
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next) {
+        if (a->key.id == cred->job_id)
+            add_job(a, &of_job);
+        if (a->note.about->uid == cred->uid)
+            add_job(a, &of_user);
     }
     rc = check("job", cred->job_id, of_job, bytes, LAUNCH_JOB_BYTES, LAUNCH_JOB_STEPS, d, err);
     return rc ? rc

@@ -18,35 +18,35 @@
 
 static struct conf conf;
 static struct slurmd d;
-static struct job jobs[JOBS];
+static struct attempt jobs[JOBS];
 static Pb__NodeAttempt about[JOBS];
 
-static struct job *make_job(size_t i, uint32_t id, uint32_t uid)
+static struct attempt *make_job(size_t i, uint32_t id, uint32_t uid)
 {
-    struct job *j = &jobs[i];
+    struct attempt *a = &jobs[i];
 
     pb__node_attempt__init(&about[i]);
     about[i].uid = uid;
-    *j = (struct job){.d = &d, .key = {.id = id}, .note.about = &about[i]};
-    HASH_ADD(hh, d.jobs, key, sizeof(j->key), j);
-    return j;
+    *a = (struct attempt){.d = &d, .key = {.id = id}, .note.about = &about[i]};
+    HASH_ADD(hh, d.attempts, key, sizeof(a->key), a);
+    return a;
 }
 
-static void add_waiting(struct job *j, size_t bytes)
+static void add_waiting(struct attempt *a, size_t bytes)
 {
     struct launch *l = mem_new(struct launch);
 
     l->message.len = bytes; /* nobody reads them */
-    vec_push(&j->waiting, l);
+    vec_push(&a->waiting, l);
 }
 
-static void add_steps(struct job *j, size_t count, size_t bytes)
+static void add_steps(struct attempt *a, size_t count, size_t bytes)
 {
     for (size_t i = 0; i < count; i++) {
         struct step *s = mem_new(struct step);
 
         s->held_bytes = bytes;
-        vec_push(&j->steps, s);
+        vec_push(&a->steps, s);
     }
 }
 
@@ -58,16 +58,16 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    struct job *j, *next;
+    struct attempt *a, *next;
 
-    HASH_ITER (hh, d.jobs, j, next) {
-        HASH_DEL(d.jobs, j);
-        vec_foreach (&j->waiting, l)
+    HASH_ITER (hh, d.attempts, a, next) {
+        HASH_DEL(d.attempts, a);
+        vec_foreach (&a->waiting, l)
             free(*l);
-        vec_foreach (&j->steps, s)
+        vec_foreach (&a->steps, s)
             free(*s);
-        vec_done(&j->waiting);
-        vec_done(&j->steps);
+        vec_done(&a->waiting);
+        vec_done(&a->steps);
     }
     return 0;
 }
@@ -88,15 +88,15 @@ static int check(uint32_t job_id, uint32_t uid, size_t bytes, const char *says)
 
 static void held_bytes_count_for_the_job_until_its_tasks_run(void **state)
 {
-    struct job *j = make_job(0, 1, 1000);
+    struct attempt *a = make_job(0, 1, 1000);
 
     assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES, ""), 0);
-    add_waiting(j, LAUNCH_JOB_BYTES / 2);
-    add_steps(j, 1, LAUNCH_JOB_BYTES / 4);
+    add_waiting(a, LAUNCH_JOB_BYTES / 2);
+    add_steps(a, 1, LAUNCH_JOB_BYTES / 4);
     assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES / 4, ""), 0);
     assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES / 4 + 1, "of job 1"), -ERR_LIMIT);
     assert_int_equal(check(2, 1000, LAUNCH_JOB_BYTES / 4 + 1, ""), 0);
-    j->steps.data[0]->held_bytes = 0;
+    a->steps.data[0]->held_bytes = 0;
     assert_int_equal(check(1, 1000, LAUNCH_JOB_BYTES / 4 + 1, ""), 0);
 }
 
@@ -111,11 +111,11 @@ static void held_bytes_of_all_jobs_count_for_the_user(void **state)
 
 static void shepherds_count_for_job_and_user(void **state)
 {
-    struct job *j = make_job(0, 1, 1000);
+    struct attempt *a = make_job(0, 1, 1000);
 
-    add_steps(j, LAUNCH_JOB_STEPS - 1, 0);
+    add_steps(a, LAUNCH_JOB_STEPS - 1, 0);
     assert_int_equal(check(1, 1000, 1, ""), 0);
-    add_waiting(j, 1);
+    add_waiting(a, 1);
     assert_int_equal(check(1, 1000, 1, "job 1 has 1024 steps on node n1"), -ERR_LIMIT);
     add_steps(make_job(1, 2, 1000), LAUNCH_USER_STEPS - LAUNCH_JOB_STEPS, 0);
     assert_int_equal(check(3, 1000, 1, "user 1000 has 4096 steps"), -ERR_LIMIT);

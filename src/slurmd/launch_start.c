@@ -24,15 +24,15 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-static struct launch *find_launch(struct slurmd *d, uint64_t number, struct job **job,
+static struct launch *find_launch(struct slurmd *d, uint64_t number, struct attempt **job,
                                   size_t *place)
 {
-    for (struct job *j = d->jobs; j; j = j->hh.next)
-        for (size_t i = 0; i < j->waiting.len; i++)
-            if (j->waiting.data[i]->number == number) {
-                *job = j;
+    for (struct attempt *a = d->attempts; a; a = a->hh.next)
+        for (size_t i = 0; i < a->waiting.len; i++)
+            if (a->waiting.data[i]->number == number) {
+                *job = a;
                 *place = i;
-                return j->waiting.data[i];
+                return a->waiting.data[i];
             }
     return NULL;
 }
@@ -99,32 +99,32 @@ static int fill_tasks(struct slurmd *d, const struct launch *l, const Pb__Cred *
 
 /* Only the extern step may be started again: without this line it would be taken for one that ends.
  */
-static void note_extern_not_started(struct job *j, const struct launch *l)
+static void note_extern_not_started(struct attempt *a, const struct launch *l)
 {
-    struct note_step *known = note_find_step(&j->note, l->step_id);
+    struct note_step *known = note_find_step(&a->note, l->step_id);
 
     if (l->kind != LAUNCH_EXTERN || !known)
         return;
     known->over = true;
-    job_note(j, NOTE_STEP_OVER, l->step_id);
+    attempt_note(a, NOTE_STEP_OVER, l->step_id);
 }
 
 /* Noted before the start, so that the step is never started twice. */
-static int note_launch(struct job *j, const struct launch *l, struct err *err)
+static int note_launch(struct attempt *a, const struct launch *l, struct err *err)
 {
     int rc = l->kind == LAUNCH_BATCH
-                 ? job_note_first(j, err, NOTE_BATCH)
-                 : job_note_first(j, err, NOTE_STEP, l->step_id, (unsigned long long)l->key);
+                 ? attempt_note_first(a, err, NOTE_BATCH)
+                 : attempt_note_first(a, err, NOTE_STEP, l->step_id, (unsigned long long)l->key);
 
     if (rc == 0 && l->kind == LAUNCH_BATCH)
-        j->note.batch = NOTE_BATCH_STARTED;
+        a->note.batch = NOTE_BATCH_STARTED;
     else if (rc == 0)
-        vec_push(&j->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
+        vec_push(&a->note.steps, ((struct note_step){.id = l->step_id, .key = l->key}));
     return rc;
 }
 
 /* Devices and CPUs of the step here, by their numbers in the configuration. */
-static void debug_step(const struct job *j, const struct launch *l, const Pb__Cred *cred)
+static void debug_step(const struct attempt *a, const struct launch *l, const Pb__Cred *cred)
 {
     const Pb__StepNode *here =
         cred && l->node_index < cred->n_nodes ? cred->nodes[l->node_index] : NULL;
@@ -132,8 +132,8 @@ static void debug_step(const struct job *j, const struct launch *l, const Pb__Cr
 
     if (!here)
         return;
-    slurmd_debug(j->d, cpu_bind, "step %s: %u CPUs, %zu tasks", STEP_ID_TEXT(l->job.id, l->step_id),
-                 here->cpus, here->n_task_ids);
+    slurmd_debug(a->d, cpu_bind, "step %s: %u CPUs, %zu tasks",
+                 STEP_ID_TEXT(l->attempt.id, l->step_id), here->cpus, here->n_task_ids);
     for (size_t i = 0; i < here->n_gres; i++) {
         const Pb__GresAlloc *g = here->gres[i];
 
@@ -143,13 +143,13 @@ static void debug_step(const struct job *j, const struct launch *l, const Pb__Cr
             str_printf(&text, "%s%u", k ? "," : "(IDX:", g->devices[k]);
         str_puts(&text, g->n_devices ? ")" : "");
     }
-    slurmd_debug(j->d, gres, "step %s: %s", STEP_ID_TEXT(l->job.id, l->step_id),
+    slurmd_debug(a->d, gres, "step %s: %s", STEP_ID_TEXT(l->attempt.id, l->step_id),
                  text.len ? str_cstr(&text) : "none");
 }
 
-static void start_launched_step(struct job *j, struct launch *l, const struct user *user)
+static void start_launched_step(struct attempt *a, struct launch *l, const struct user *user)
 {
-    struct slurmd *d = j->d;
+    struct slurmd *d = a->d;
     Pb__StepdStart m = PB__STEPD_START__INIT;
     _cleanup_(plugstack_done) struct plugstack plugins = {0};
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
@@ -161,22 +161,22 @@ static void start_launched_step(struct job *j, struct launch *l, const struct us
     arena_init(&arena, 0);
     const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     fill_start(d, l, user, &m, gids);
-    debug_step(j, l, cred);
+    debug_step(a, l, cred);
     rc = l->kind == LAUNCH_EXTERN ? 0 : fill_tasks(d, l, cred, &m, &plugins, &arena, &err);
     if (!rc)
-        rc = contain_fill(j, cred, l->node_index, &m, &arena, &err);
+        rc = contain_fill(a, cred, l->node_index, &m, &arena, &err);
     if (rc) {
         launch_fail(d, l, -rc, err.text, false);
         return;
     }
-    m.tmp = jobtmp_order(d, j->key.id, user, &arena);
+    m.tmp = jobtmp_order(d, a->key.id, user, &arena);
     m.has_confirms_end = true;
     m.confirms_end = l->kind == LAUNCH_TASKS; /* a script's end may wait for the epilog */
-    rc = note_launch(j, l, &err);
+    rc = note_launch(a, l, &err);
     if (!rc)
-        rc = step_start(j, l->step_id, &m, &s, &err);
+        rc = step_start(a, l->step_id, &m, &s, &err);
     if (rc) {
-        note_extern_not_started(j, l);
+        note_extern_not_started(a, l);
         launch_fail(d, l, -rc, err.text, false);
         return;
     }
@@ -190,28 +190,28 @@ static void on_user(void *ctx, uint64_t number, const struct user *user, const s
 {
     struct slurmd *d = ctx;
     struct launch *l;
-    struct job *j;
+    struct attempt *a;
     size_t place;
 
-    l = find_launch(d, number, &j, &place);
+    l = find_launch(d, number, &a, &place);
     if (!l)
         return;
     if (user && l->awaits_commit) {
         assert(l->phase == LAUNCH_LOOKUP);
         l->phase = LAUNCH_PREPARED;
-        log_verbose("step %s is prepared", STEP_ID_TEXT(l->job.id, l->step_id));
-        prepare_await_commit(j, l);
+        log_verbose("step %s is prepared", STEP_ID_TEXT(l->attempt.id, l->step_id));
+        prepare_await_commit(a, l);
         rpc_prepared(d->server, l->call);
         return;
     }
-    vec_remove(&j->waiting, place);
+    vec_remove(&a->waiting, place);
     if (user && l->kind == LAUNCH_RECEIVER)
-        receive_start(j, l, user);
+        receive_start(a, l, user);
     else if (user)
-        start_launched_step(j, l, user);
+        start_launched_step(a, l, user);
     else
         launch_fail(d, l, -why->code, why->text, false);
-    job_check_left(j);
+    attempt_check_left(a);
 }
 
 void launch_go(struct slurmd *d, struct launch *l)

@@ -64,11 +64,11 @@ void litter_of_step(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32
 
 static bool is_cared_for(const struct slurmd *d, uint32_t job_id, uint32_t step_id)
 {
-    for (const struct job *j = d->jobs; j; j = j->hh.next) {
-        if (j->key.id == job_id && step_find(j, step_id))
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next) {
+        if (a->key.id == job_id && step_find(a, step_id))
             return true;
-        for (size_t i = 0; j->key.id == job_id && i < j->lost.len; i++)
-            if (j->lost.data[i]->step_id == step_id)
+        for (size_t i = 0; a->key.id == job_id && i < a->lost.len; i++)
+            if (a->lost.data[i]->step_id == step_id)
                 return true;
     }
     return false;

@@ -337,7 +337,7 @@ static void tear_down(struct slurmd *d)
         rpc_server_unlisten(d->server);
     script_forget_all(d);
     plugins_end(d);
-    job_free_all(d);
+    attempt_free_all(d);
     contain_close(d);
     jobtmp_close(d);
     usage_close(d);

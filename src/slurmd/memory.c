@@ -52,7 +52,7 @@ uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verd
 
 void memory_read_grant(struct step *s, const Pb__Cred *cred)
 {
-    const char *here = s->job->d->name;
+    const char *here = s->attempt->d->name;
 
     for (size_t i = 0; cred && i < cred->n_job_nodes; i++)
         if (str_eq(cred->job_nodes[i]->node, here))
@@ -64,12 +64,13 @@ void memory_read_grant(struct step *s, const Pb__Cred *cred)
 
 /* --- what happened --------------------------------------------------------------------------- */
 
-static bool is_below(const struct snapshot_proc *p, const struct job *j, const struct step *only)
+static bool is_below(const struct snapshot_proc *p, const struct attempt *a,
+                     const struct step *only)
 {
     if (!p->root || p->pid == p->root)
         return false;
-    for (size_t i = 0; i < j->steps.len; i++) {
-        const struct step *s = j->steps.data[i];
+    for (size_t i = 0; i < a->steps.len; i++) {
+        const struct step *s = a->steps.data[i];
 
         if (s->pid == p->root)
             return (!only || only == s) && !s->memory.ended;
@@ -91,13 +92,13 @@ static void put_process(const struct snapshot_proc *seen, struct str *out)
 }
 
 /* The largest processes of the step, or of its job. */
-static void put_most(const struct snapshot *seen, const struct job *j, const struct step *only,
+static void put_most(const struct snapshot *seen, const struct attempt *a, const struct step *only,
                      struct str *out)
 {
     const struct snapshot_proc *most[MOST] = {NULL};
 
     vec_foreach (&seen->procs, p) {
-        const struct snapshot_proc *next = is_below(p, j, only) ? p : NULL;
+        const struct snapshot_proc *next = is_below(p, a, only) ? p : NULL;
 
         for (int i = 0; i < MOST && next; i++)
             if (!most[i] || next->rss_kib > most[i]->rss_kib) {
@@ -111,7 +112,7 @@ static void put_most(const struct snapshot *seen, const struct job *j, const str
         put_process(most[i], out);
 }
 
-void memory_tell(const struct job *j, const Pb__StepdEnded *m)
+void memory_tell(const struct attempt *a, const Pb__StepdEnded *m)
 {
     const Pb__OverMemory *o = m->memory;
     _cleanup_free_ char *limit =
@@ -119,7 +120,7 @@ void memory_tell(const struct job *j, const Pb__StepdEnded *m)
                    (unsigned long long)o->limit_kib);
     char id[STEP_ID_NAME_MAX];
 
-    log_info("step %u.%s: the kernel has ended processes of it: %s, peak %llu%s%s", j->key.id,
+    log_info("step %u.%s: the kernel has ended processes of it: %s, peak %llu%s%s", a->key.id,
              step_id_name(m->step_id, id), o->limit_kib ? limit : "the node had no memory left",
              (unsigned long long)o->peak_kib, o->most && *o->most ? ": " : "",
              o->most ? o->most : "");
@@ -130,23 +131,23 @@ static void end_step(struct step *s, Pb__OverMemory *why)
     char id[STEP_ID_NAME_MAX];
 
     log_info("step %u.%s is ended: %s uses %llu KiB of memory, and was given %llu: %s",
-             s->job->key.id, step_id_name(s->id, id), why->of_job ? "its job" : "it",
+             s->attempt->key.id, step_id_name(s->id, id), why->of_job ? "its job" : "it",
              (unsigned long long)why->used_kib, (unsigned long long)why->limit_kib, why->most);
     step_end_for_memory(s, why);
 }
 
 /* The most that was seen of a job, whatever its steps. */
-static uint64_t peak_of(const struct tally *t, const struct job *j, uint64_t used)
+static uint64_t peak_of(const struct tally *t, const struct attempt *a, uint64_t used)
 {
     vec_foreach (&t->jobs, row)
-        if (row->job_id == j->key.id && row->use.max_rss_kib > used)
+        if (row->job_id == a->key.id && row->use.max_rss_kib > used)
             used = row->use.max_rss_kib;
     return used;
 }
 
-static bool check_job(const struct job *j, const struct tally *t, const struct snapshot *seen)
+static bool check_job(const struct attempt *a, const struct tally *t, const struct snapshot *seen)
 {
-    size_t count = j->steps.len;
+    size_t count = a->steps.len;
     _cleanup_free_ struct memory_grant *steps = mem_new_array(struct memory_grant, count + 1);
     _cleanup_free_ enum memory_verdict *verdicts = mem_new_array(enum memory_verdict, count + 1);
     _cleanup_str_ struct str most = STR_INIT;
@@ -154,11 +155,11 @@ static bool check_job(const struct job *j, const struct tally *t, const struct s
     uint64_t used;
 
     for (size_t i = 0; i < count; i++)
-        steps[i] = j->steps.data[i]->memory;
+        steps[i] = a->steps.data[i]->memory;
     used = memory_judge(steps, count, verdicts);
     for (size_t i = 0; i < count; i++) {
         Pb__OverMemory why = PB__OVER_MEMORY__INIT;
-        struct step *s = j->steps.data[i];
+        struct step *s = a->steps.data[i];
 
         s->memory.was_over = steps[i].was_over;
         doubt |= verdicts[i] == MEMORY_DOUBTED;
@@ -167,15 +168,15 @@ static bool check_job(const struct job *j, const struct tally *t, const struct s
         why.has_of_job = why.has_peak_kib = true;
         why.of_job = verdicts[i] == MEMORY_JOB_OVER;
         why.used_kib = why.of_job ? used : s->memory.used_kib;
-        why.peak_kib = why.of_job ? peak_of(t, j, used) : s->memory.peak_kib;
+        why.peak_kib = why.of_job ? peak_of(t, a, used) : s->memory.peak_kib;
         why.limit_kib = why.of_job ? s->memory.job_kib : s->memory.step_kib;
         str_clear(&most);
-        put_most(seen, j, why.of_job ? NULL : s, &most);
+        put_most(seen, a, why.of_job ? NULL : s, &most);
         why.most = (char *)str_cstr(&most);
         end_step(s, &why);
     }
     for (size_t i = 0; i < count; i++)
-        j->steps.data[i]->memory.ended |= verdicts[i] > MEMORY_DOUBTED;
+        a->steps.data[i]->memory.ended |= verdicts[i] > MEMORY_DOUBTED;
     return doubt;
 }
 
@@ -185,21 +186,21 @@ bool memory_check(struct slurmd *d, const struct tally *t, const struct snapshot
 
     if (!d->conf->over_memory_kill)
         return false;
-    for (const struct job *j = d->jobs; j; j = j->hh.next)
-        vec_foreach (&j->steps, s)
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next)
+        vec_foreach (&a->steps, s)
             (*s)->memory.used_kib = 0;
     vec_foreach (&t->steps, at) {
         const struct tally_step *use = *at;
-        struct job *j = job_find(d, use->job_id, use->restarts);
-        struct step *s = j ? step_find(j, use->step_id) : NULL;
+        struct attempt *a = attempt_find(d, use->job_id, use->restarts);
+        struct step *s = a ? step_find(a, use->step_id) : NULL;
 
         if (s) {
             s->memory.used_kib = use->use.processes ? use->use.rss_kib : 0;
             s->memory.peak_kib = use->use.max_rss_kib;
         }
     }
-    for (const struct job *j = d->jobs; j; j = j->hh.next)
-        if (j->steps.len)
-            doubt |= check_job(j, t, seen);
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next)
+        if (a->steps.len)
+            doubt |= check_job(a, t, seen);
     return doubt;
 }

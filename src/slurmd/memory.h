@@ -15,7 +15,7 @@
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
 
-struct job;
+struct attempt;
 struct slurmd;
 struct snapshot;
 struct step;
@@ -40,7 +40,7 @@ uint64_t memory_judge(struct memory_grant *steps, size_t count, enum memory_verd
 
 /* By the credential of its launch; NULL: unreadable, no limit is known. */
 /* Of a step some of whose processes the kernel has ended: in the log. */
-void memory_tell(const struct job *j, const Pb__StepdEnded *m);
+void memory_tell(const struct attempt *a, const Pb__StepdEnded *m);
 void memory_read_grant(struct step *s, const Pb__Cred *cred);
 
 /* After a look. True: another one, at once, will show what is to end. */

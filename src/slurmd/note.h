@@ -49,7 +49,7 @@ struct note {
     bool single_node;
     bool prepared;            /* the controller asked for the prolog alone */
     bool contain;             /* and for an extern step */
-    enum attempt_phase phase; /* that the lines lead to; note_load() sets it for job_adopt() */
+    enum attempt_phase phase; /* that the lines lead to; note_load() sets it for attempt_adopt() */
     pid_t prolog_pid;         /* 0: not known */
     enum note_batch batch;
     VEC(struct note_step) steps;      /* before each one's shepherd is told to */

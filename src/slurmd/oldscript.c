@@ -19,7 +19,7 @@
 #define VARS 3
 
 struct oldscript {
-    struct job *job;
+    struct attempt *attempt;
     struct script script;   /* path: ours */
     const char *vars[VARS]; /* what tells it from others: it was begun with these */
     char *id, *node;
@@ -32,7 +32,7 @@ struct oldscript {
 /* By its command line: with no script of the site it is what runs the plugins. */
 static bool runs(const struct oldscript *o, pid_t pid)
 {
-    const char *rest = o->script.path ? o->script.path : o->job->d->stepd_spank_path;
+    const char *rest = o->script.path ? o->script.path : o->attempt->d->stepd_spank_path;
     _cleanup_str_ struct str line = STR_INIT;
     bool found = false;
     char path[64], *script;
@@ -109,10 +109,10 @@ static void remind(struct oldscript *o, pid_t pid)
 {
     int64_t since = (loop_wall_ms() - (loop_mono_ms() - begun_ms(pid))) / 1000;
     _cleanup_free_ char *text = script_say_runs(&o->script, pid, since);
-    struct job *j = o->job;
+    struct attempt *a = o->attempt;
 
-    log_info("job %u: %s", j->key.id, text);
-    report_held_up(j->d, j->key.id, j->key.restarts, text);
+    log_info("job %u: %s", a->key.id, text);
+    report_held_up(a->d, a->key.id, a->key.restarts, text);
 }
 
 static void look_at_time(struct oldscript *o, pid_t pid)
@@ -135,14 +135,14 @@ static void look_at_time(struct oldscript *o, pid_t pid)
 static void has_ended(struct oldscript *o)
 {
     _cleanup_free_ char *text = o->timed_out ? script_say_late(&o->script) : NULL;
-    struct slurmd *d = o->job->d;
-    struct job_key key = o->job->key;
+    struct slurmd *d = o->attempt->d;
+    struct attempt_key key = o->attempt->key;
     script_fn *done = o->done;
 
     log_info("job %u: the %s that was running when this daemon started has ended", key.id,
              o->is_epilog ? "epilog" : "prolog");
     report_held_up(d, key.id, key.restarts, NULL); /* by the daemon before, perhaps */
-    oldscript_free(take_ptr(o->job->old_script));
+    oldscript_free(take_ptr(o->attempt->old_script));
     done(d, key.id, key.restarts, text ? 1 << 8 : 0, text);
     script_old_ended(d);
 }
@@ -150,7 +150,7 @@ static void has_ended(struct oldscript *o)
 static void on_look(void *ctx)
 {
     struct oldscript *o = ctx;
-    struct note *note = &o->job->note;
+    struct note *note = &o->attempt->note;
     pid_t *pid = o->is_epilog ? &note->epilog_pid : &note->prolog_pid;
 
     if (!lives(o, pid)) {
@@ -161,24 +161,24 @@ static void on_look(void *ctx)
     loop_timer_set(o->timer, LOOK_MS);
 }
 
-void oldscript_watch(struct job *j, const struct script *s, bool is_epilog, script_fn *done)
+void oldscript_watch(struct attempt *a, const struct script *s, bool is_epilog, script_fn *done)
 {
     struct oldscript *o = mem_new(struct oldscript);
 
-    o->job = j;
+    o->attempt = a;
     o->script = *s;
     o->script.path = mem_strdup(s->path);
-    o->id = mem_printf("SLURM_JOB_ID=%u", j->key.id);
-    o->node = mem_printf("SLURMD_NODENAME=%s", j->d->name);
+    o->id = mem_printf("SLURM_JOB_ID=%u", a->key.id);
+    o->node = mem_printf("SLURMD_NODENAME=%s", a->d->name);
     o->vars[0] = o->id;
     o->vars[1] = o->node;
     o->vars[2] = is_epilog ? "SLURM_SCRIPT_CONTEXT=epilog_slurmd" //
                            : "SLURM_SCRIPT_CONTEXT=prolog_slurmd";
     o->is_epilog = is_epilog;
     o->done = done;
-    j->d->old_scripts++;
-    j->old_script = o;
-    o->timer = loop_timer_new(j->d->loop, on_look, o);
+    a->d->old_scripts++;
+    a->old_script = o;
+    o->timer = loop_timer_new(a->d->loop, on_look, o);
     loop_timer_set(o->timer, 0);
 }
 

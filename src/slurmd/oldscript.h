@@ -11,7 +11,7 @@
 
 struct oldscript;
 
-/* Into j->old_script; its number is in the note, or is looked for. 's' is copied, and is what it
+/* Into a->old_script; its number is in the note, or is looked for. 's' is copied, and is what it
  * would be run by now. done is told 0, or that it met its limit. */
-void oldscript_watch(struct job *j, const struct script *s, bool is_epilog, script_fn *done);
+void oldscript_watch(struct attempt *a, const struct script *s, bool is_epilog, script_fn *done);
 void oldscript_free(struct oldscript *o); /* it runs on */

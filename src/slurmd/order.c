@@ -21,24 +21,24 @@
 static void end_ordered_step(struct slurmd *d, const Pb__Terminate *m)
 {
     struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
-    struct job *j = job_find(d, m->job_id, m->restarts);
-    struct step *s = j ? step_find(j, m->step_id) : NULL;
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
+    struct step *s = a ? step_find(a, m->step_id) : NULL;
 
     if (s)
         step_terminate(s, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec,
                        m->why);
     else
-        launch_cancel(d, j, &key);
+        launch_cancel(d, a, &key);
 }
 
 /* The srun that was to launch the step may have gone. */
 static void on_look(struct slurmd *d, const Pb__StepLook *m)
 {
     struct cancelled_step key = {m->job_id, m->restarts, m->step_id};
-    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
 
-    if (!j || !(step_find(j, m->step_id) || launch_waits(j, m->step_id)))
-        launch_cancel(d, j, &key);
+    if (!a || !(step_find(a, m->step_id) || launch_waits(a, m->step_id)))
+        launch_cancel(d, a, &key);
 }
 
 static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
@@ -50,9 +50,9 @@ static Pb__JobFacts *copy_facts(const Pb__JobFacts *m)
 }
 
 /* The epilog gets what the controller knows by now. */
-static void update_about(struct job *j, const Pb__NodeAttempt *m)
+static void update_about(struct attempt *a, const Pb__NodeAttempt *m)
 {
-    Pb__NodeAttempt *about = j->note.about;
+    Pb__NodeAttempt *about = a->note.about;
 
     if (!about->facts && m->facts)
         about->facts = copy_facts(m->facts);
@@ -103,62 +103,63 @@ static void make_about(const Pb__NodeOrder *o, Pb__NodeAttempt *about)
 
 static void on_prepare(struct slurmd *d, const Pb__Prepare *m, const Pb__NodeAttempt *about)
 {
-    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
     struct err err = {0};
 
-    if (!j && revoked_has(d->revoked, m->job_id, m->restarts))
+    if (!a && revoked_has(d->revoked, m->job_id, m->restarts))
         return;
-    if (!j && job_new(d, about, "", &j, &err)) {
+    if (!a && attempt_new(d, about, "", &a, &err)) {
         report_prolog_failed(d, m->job_id, m->restarts, err.text);
-    } else if (!job_is_ending(j)) {
-        extern_learn(j, about->share);
+    } else if (!attempt_is_ending(a)) {
+        extern_learn(a, about->share);
         if (m->has_contain && m->contain)
-            extern_want(j); /* noted before the prolog runs */
-        prolog_run_alone(j, m->has_report && m->report);
-        extern_adopt(j);
+            extern_want(a); /* noted before the prolog runs */
+        prolog_run_alone(a, m->has_report && m->report);
+        extern_adopt(a);
     }
 }
 
 static void on_terminate(struct slurmd *d, const Pb__Terminate *m, const Pb__NodeAttempt *about)
 {
-    struct job *j = job_find(d, m->job_id, m->restarts);
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
     struct err err = {0};
 
     if (m->has_step_id) {
         end_ordered_step(d, m);
         return;
     }
-    if (!j && revoked_has(d->revoked, m->job_id, m->restarts)) {
+    if (!a && revoked_has(d->revoked, m->job_id, m->restarts)) {
         report_job_gone(d, m->job_id, m->restarts, 0, NULL);
         return;
     }
-    if (!j && job_new(d, about, "", &j, &err)) { /* nothing of it ran here: there is no note */
+    if (!a && attempt_new(d, about, "", &a, &err)) { /* nothing of it ran here: there is no note */
         log_error("job %u: a restart of this daemon may run its epilog again: %s", m->job_id,
                   err.text);
         report_trouble(d, err.text);
-        j = job_new_unnoted(d, about);
+        a = attempt_new_unnoted(d, about);
     }
     log_debug("job %u: ordered to end it%s%s", m->job_id, m->why ? ": " : "", m->why ? m->why : "");
-    update_about(j, about);
-    job_terminate(j, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec, m->why);
+    update_about(a, about);
+    attempt_terminate(a, m->has_grace_sec ? m->grace_sec : (uint32_t)d->conf->kill_wait_sec,
+                      m->why);
 }
 
-static bool has_seen_nonce(struct job *j, uint64_t nonce)
+static bool has_seen_nonce(struct attempt *a, uint64_t nonce)
 {
-    for (size_t i = 0; nonce && i < JOB_NONCES; i++)
-        if (j->nonces[i] == nonce)
+    for (size_t i = 0; nonce && i < ATTEMPT_NONCES; i++)
+        if (a->nonces[i] == nonce)
             return true;
-    j->nonces[j->nonce_next++ % JOB_NONCES] = nonce;
+    a->nonces[a->nonce_next++ % ATTEMPT_NONCES] = nonce;
     return false;
 }
 
 /* Signals the steps that run. ERR_NO_STEP: there are none. */
-static int signal_steps(struct job *j, const Pb__SignalJob *m)
+static int signal_steps(struct attempt *a, const Pb__SignalJob *m)
 {
     bool leader_only = m->has_batch_only && m->batch_only && !(m->has_full && m->full);
     int code = ERR_NO_STEP;
 
-    vec_foreach (&j->steps, s) {
+    vec_foreach (&a->steps, s) {
         if (!early_is_meant(m, (*s)->id) || (*s)->ended)
             continue;
         if (step_is_swamped(*s)) {
@@ -176,15 +177,15 @@ static int signal_steps(struct job *j, const Pb__SignalJob *m)
 
 static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
 {
-    struct job *j = job_find(d, m->job_id, m->restarts);
-    int code = j ? 0 : ERR_NO_JOB, kept = 0;
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
+    int code = a ? 0 : ERR_NO_JOB, kept = 0;
 
-    if (j && !has_seen_nonce(j, m->nonce)) {
-        code = signal_steps(j, m);
-        if (early_keep(j, m, &kept))
+    if (a && !has_seen_nonce(a, m->nonce)) {
+        code = signal_steps(a, m);
+        if (early_keep(a, m, &kept))
             code = kept;
     }
-    if (j && !m->has_step_id)
+    if (a && !m->has_step_id)
         code = 0; /* signalling a job without steps succeeds */
     report_signal_done(d, m->job_id, m->nonce, code);
 }
@@ -192,12 +193,12 @@ static void on_signal(struct slurmd *d, const Pb__SignalJob *m)
 static void on_forget(struct slurmd *d, const Pb__Forget *m)
 {
     for (size_t i = 0; i < m->n_job_id; i++) {
-        struct job *j, *next;
+        struct attempt *a, *next;
 
-        HASH_ITER (hh, d->jobs, j, next) {
-            if (j->key.id == m->job_id[i] && j->phase == ATTEMPT_GONE &&
-                !report_pending_gone(d, j->key.id, j->key.restarts))
-                job_forget(j);
+        HASH_ITER (hh, d->attempts, a, next) {
+            if (a->key.id == m->job_id[i] && a->phase == ATTEMPT_GONE &&
+                !report_pending_gone(d, a->key.id, a->key.restarts))
+                attempt_forget(a);
         }
     }
 }
@@ -257,35 +258,35 @@ void order_take(struct slurmd *d, const Pb__NodeOrders *orders, bool closed)
 
 static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)
 {
-    struct job *j = job_find(d, job_id, restarts);
+    struct attempt *a = attempt_find(d, job_id, restarts);
 
     /* noted first: without its files it would look as if it had never been started */
-    if (j && (j->note.batch == NOTE_BATCH_STARTED || j->note.batch == NOTE_BATCH_ENDED) &&
-        j->phase != ATTEMPT_GONE) {
-        j->note.batch = NOTE_BATCH_ACKNOWLEDGED;
-        job_note(j, NOTE_BATCH_OVER);
+    if (a && (a->note.batch == NOTE_BATCH_STARTED || a->note.batch == NOTE_BATCH_ENDED) &&
+        a->phase != ATTEMPT_GONE) {
+        a->note.batch = NOTE_BATCH_ACKNOWLEDGED;
+        attempt_note(a, NOTE_BATCH_OVER);
     }
     step_forget_files(d, job_id, restarts, STEP_ID_BATCH);
 }
 
 static void forget_step(struct slurmd *d, const Pb__StepEnded *m)
 {
-    struct job *j = job_find(d, m->job_id, m->restarts);
-    struct note_step *known = j ? note_find_step(&j->note, m->step_id) : NULL;
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
+    struct note_step *known = a ? note_find_step(&a->note, m->step_id) : NULL;
 
-    if (known && !known->over && j->phase != ATTEMPT_GONE) {
+    if (known && !known->over && a->phase != ATTEMPT_GONE) {
         known->over = true;
-        job_note(j, NOTE_STEP_OVER, m->step_id);
+        attempt_note(a, NOTE_STEP_OVER, m->step_id);
     }
     step_forget_files(d, m->job_id, m->restarts, m->step_id);
 }
 
 static void forget_job(struct slurmd *d, uint32_t job_id, uint32_t restarts)
 {
-    struct job *j = job_find(d, job_id, restarts);
+    struct attempt *a = attempt_find(d, job_id, restarts);
 
-    if (j && j->phase == ATTEMPT_GONE)
-        job_forget(j);
+    if (a && a->phase == ATTEMPT_GONE)
+        attempt_forget(a);
 }
 
 /* The controller has the event on disk: files of its subject may be removed. */

@@ -76,9 +76,9 @@ void pids_view(const struct tally *t, const Pb__NodePidsRequest *ask, struct are
 
 static bool is_his(const struct slurmd *d, uid_t uid, uint32_t job_id)
 {
-    for (const struct job *j = d->jobs; j; j = j->hh.next)
-        if (j->key.id == job_id)
-            return (uid_t)j->note.about->uid == uid;
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next)
+        if (a->key.id == job_id)
+            return (uid_t)a->note.about->uid == uid;
     return false;
 }
 

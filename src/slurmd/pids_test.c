@@ -102,7 +102,7 @@ static void processes_of_others_are_hidden(void **state)
     for (uint32_t i = 0; i < 2; i++) {
         about.job_id = steps[i].job_id = 3 + i;
         about.uid = 1000 + i;
-        job_new_unnoted(&d, &about);
+        attempt_new_unnoted(&d, &about);
     }
     static const struct {
         uid_t uid;
@@ -123,7 +123,7 @@ static void processes_of_others_are_hidden(void **state)
     m.n_steps = 2;
     pids_hide(&d, 1002, &m);
     assert_int_equal(m.n_steps, 2);
-    job_free_all(&d);
+    attempt_free_all(&d);
     loop_free(d.loop);
 }
 

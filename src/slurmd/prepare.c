@@ -11,15 +11,15 @@
 #include "base/log.h"
 #include "base/step_id.h"
 
-static struct launch *find_awaiting_commit(struct slurmd *d, uint64_t call, struct job **job,
+static struct launch *find_awaiting_commit(struct slurmd *d, uint64_t call, struct attempt **job,
                                            size_t *place)
 {
-    for (struct job *j = d->jobs; j; j = j->hh.next)
-        for (size_t i = 0; i < j->waiting.len; i++) {
-            struct launch *l = j->waiting.data[i];
+    for (struct attempt *a = d->attempts; a; a = a->hh.next)
+        for (size_t i = 0; i < a->waiting.len; i++) {
+            struct launch *l = a->waiting.data[i];
 
             if (l->awaits_commit && rpc_call_is_joined(d->server, l->call, call)) {
-                *job = j;
+                *job = a;
                 *place = i;
                 return l;
             }
@@ -31,33 +31,33 @@ static void on_commit_late(void *ctx)
 {
     struct launch *l = ctx;
     struct slurmd *d = l->owner;
-    struct job *j = job_find(d, l->job.id, l->job.restarts);
+    struct attempt *a = attempt_find(d, l->attempt.id, l->attempt.restarts);
     _cleanup_free_ char *text =
         mem_printf("the launch was prepared on node %s, and not committed within %lld s", d->name,
                    (long long)(l->commit_ms / 1000));
 
-    for (size_t i = 0; i < j->waiting.len; i++)
-        if (j->waiting.data[i] == l) {
-            vec_remove(&j->waiting, i);
+    for (size_t i = 0; i < a->waiting.len; i++)
+        if (a->waiting.data[i] == l) {
+            vec_remove(&a->waiting, i);
             break;
         }
     launch_fail(d, l, ERR_TIMEOUT, text, false);
-    job_check_left(j);
+    attempt_check_left(a);
 }
 
-void prepare_await_commit(struct job *j, struct launch *l)
+void prepare_await_commit(struct attempt *a, struct launch *l)
 {
-    l->owner = j->d;
-    l->commit_timer = loop_timer_new(j->d->loop, on_commit_late, l);
-    l->commit_ms = launch_limits_commit_ms(j->d->conf, loop_mono_ms() - l->since_ms);
+    l->owner = a->d;
+    l->commit_timer = loop_timer_new(a->d->loop, on_commit_late, l);
+    l->commit_ms = launch_limits_commit_ms(a->d->conf, loop_mono_ms() - l->since_ms);
     loop_timer_set(l->commit_timer, l->commit_ms);
 }
 
 void prepare_commit(struct slurmd *d, uint64_t call)
 {
-    struct job *j;
+    struct attempt *a;
     size_t place;
-    struct launch *l = find_awaiting_commit(d, call, &j, &place);
+    struct launch *l = find_awaiting_commit(d, call, &a, &place);
 
     if (!l)
         return;
@@ -72,9 +72,9 @@ void prepare_commit(struct slurmd *d, uint64_t call)
 
 void prepare_gone(struct slurmd *d, uint64_t call)
 {
-    struct job *j;
+    struct attempt *a;
     size_t place;
-    struct launch *l = find_awaiting_commit(d, call, &j, &place);
+    struct launch *l = find_awaiting_commit(d, call, &a, &place);
 
     if (!l || l->call != call) /* of several who have asked one is gone */
         return;
@@ -82,9 +82,9 @@ void prepare_gone(struct slurmd *d, uint64_t call)
     if (l->call)
         return;
     log_verbose("step %s was prepared and is no longer wanted",
-                STEP_ID_TEXT(l->job.id, l->step_id));
-    vec_remove(&j->waiting, place);
-    early_forget(j, l->step_id);
+                STEP_ID_TEXT(l->attempt.id, l->step_id));
+    vec_remove(&a->waiting, place);
+    early_forget(a, l->step_id);
     launch_free(l);
-    job_check_left(j);
+    attempt_check_left(a);
 }

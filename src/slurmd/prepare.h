@@ -9,7 +9,7 @@
 #include "slurmd/slurmd.h"
 
 /* It is ready: it fails unless its commit comes in time. */
-void prepare_await_commit(struct job *j, struct launch *l);
+void prepare_await_commit(struct attempt *a, struct launch *l);
 
 /* By its call, or one that has joined it: it may start; whoever asked wants it no more. */
 void prepare_commit(struct slurmd *d, uint64_t call);

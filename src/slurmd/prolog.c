@@ -14,91 +14,91 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-static void start_waiting_launches(struct job *j)
+static void start_waiting_launches(struct attempt *a)
 {
-    uint64_t *numbers = mem_new_array(uint64_t, j->waiting.len + 1);
+    uint64_t *numbers = mem_new_array(uint64_t, a->waiting.len + 1);
     size_t count = 0;
 
     /* launch_go() may remove the launch from the list */
-    vec_foreach (&j->waiting, l)
+    vec_foreach (&a->waiting, l)
         numbers[count++] = (*l)->number;
     for (size_t i = 0; i < count; i++)
-        for (size_t n = 0; n < j->waiting.len; n++)
-            if (j->waiting.data[n]->number == numbers[i]) {
-                launch_go(j->d, j->waiting.data[n]);
+        for (size_t n = 0; n < a->waiting.len; n++)
+            if (a->waiting.data[n]->number == numbers[i]) {
+                launch_go(a->d, a->waiting.data[n]);
                 break;
             }
     free(numbers);
 }
 
-void prolog_fail_waiting(struct job *j, int code, const char *text, bool drain)
+void prolog_fail_waiting(struct attempt *a, int code, const char *text, bool drain)
 {
-    while (j->waiting.len) {
-        struct launch *l = vec_pop(&j->waiting);
+    while (a->waiting.len) {
+        struct launch *l = vec_pop(&a->waiting);
 
-        launch_fail(j->d, l, code, text, drain);
+        launch_fail(a->d, l, code, text, drain);
     }
 }
 
-static bool has_waiting_launch(const struct job *j)
+static bool has_waiting_launch(const struct attempt *a)
 {
-    vec_foreach (&j->waiting, l)
+    vec_foreach (&a->waiting, l)
         if ((*l)->kind != LAUNCH_EXTERN) /* this daemon's own: nobody waits for its answer */
             return true;
     return false;
 }
 
 /* Waiting launches are answered with the failure; without any, it is reported to the controller. */
-static void fail_prolog(struct job *j, const char *text)
+static void fail_prolog(struct attempt *a, const char *text)
 {
-    j->prolog_error = mem_strdup(text);
-    if (j->note.prepared && !has_waiting_launch(j))
-        report_prolog_failed(j->d, j->key.id, j->key.restarts, text);
-    job_advance(j, ATTEMPT_ON_PROLOG_FAILED);
+    a->prolog_error = mem_strdup(text);
+    if (a->note.prepared && !has_waiting_launch(a))
+        report_prolog_failed(a->d, a->key.id, a->key.restarts, text);
+    attempt_advance(a, ATTEMPT_ON_PROLOG_FAILED);
 }
 
 static void on_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                       const char *text)
 {
-    struct job *j = job_find(ctx, job_id, restarts);
+    struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (!j)
+    if (!a)
         return;
     if (text) {
         log_error("job %u: %s", job_id, text);
-        fail_prolog(j, text);
+        fail_prolog(a, text);
     } else {
-        job_note(j, NOTE_PROLOG_DONE);
-        job_advance(j, ATTEMPT_ON_PROLOG_SUCCEEDED);
+        attempt_note(a, NOTE_PROLOG_DONE);
+        attempt_advance(a, ATTEMPT_ON_PROLOG_SUCCEEDED);
     }
-    job_check(j);
+    attempt_check(a);
 }
 
 /* Its exit status is unknown, so the prolog runs again unless it exceeded its time limit. */
 static void on_old_prolog(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
                           const char *text)
 {
-    struct job *j = job_find(ctx, job_id, restarts);
+    struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (!j)
+    if (!a)
         return;
     if (text) {
         log_error("job %u: %s", job_id, text);
-        fail_prolog(j, text);
+        fail_prolog(a, text);
     } else {
-        job_advance(j, ATTEMPT_ON_PROLOG_LOST);
+        attempt_advance(a, ATTEMPT_ON_PROLOG_LOST);
     }
-    job_check(j);
+    attempt_check(a);
 }
 
 /* Noted before the prolog starts, so that a restarted daemon does not run it a second time beside
  * the first. */
 static void on_prolog_begins(void *ctx, uint32_t job_id, uint32_t restarts, pid_t pid)
 {
-    struct job *j = job_find(ctx, job_id, restarts);
+    struct attempt *a = attempt_find(ctx, job_id, restarts);
 
-    if (j)
-        job_note(j, NOTE_PROLOG, (int)pid);
+    if (a)
+        attempt_note(a, NOTE_PROLOG, (int)pid);
 }
 
 static void on_prolog_held(void *ctx, uint32_t job_id, uint32_t restarts, const char *text)
@@ -106,92 +106,92 @@ static void on_prolog_held(void *ctx, uint32_t job_id, uint32_t restarts, const 
     report_held_up(ctx, job_id, restarts, text);
 }
 
-static struct script make_prolog_script(const struct job *j, const char *host)
+static struct script make_prolog_script(const struct attempt *a, const char *host)
 {
-    const struct slurmd *d = j->d;
+    const struct slurmd *d = a->d;
 
     return (struct script){.what = "Prolog",
                            .path = d->conf->prolog,
                            .host = host,
                            .verb = "prolog",
                            .limit_sec = script_limit_sec(d->conf, false),
-                           .job_id = j->key.id,
-                           .restarts = j->key.restarts,
+                           .job_id = a->key.id,
+                           .restarts = a->key.restarts,
                            .serial = d->conf->prolog_serial,
                            .begins = on_prolog_begins,
                            .held = on_prolog_held,
                            .patience_sec = d->conf->unkillable_step_timeout_sec};
 }
 
-static void start_prolog(struct job *j, const char *host)
+static void start_prolog(struct attempt *a, const char *host)
 {
-    struct slurmd *d = j->d;
-    const struct script script = make_prolog_script(j, host);
+    struct slurmd *d = a->d;
+    const struct script script = make_prolog_script(a, host);
 
-    job_advance(j, ATTEMPT_ON_PROLOG_BEGINS);
-    script_run(d, &script, scriptenv_prolog(d, j->note.about), on_prolog, d);
+    attempt_advance(a, ATTEMPT_ON_PROLOG_BEGINS);
+    script_run(d, &script, scriptenv_prolog(d, a->note.about), on_prolog, d);
 }
 
 /* host: the program that runs plugins and the prolog; NULL: the prolog runs alone. */
-static bool is_prolog_due(struct job *j, const char **host)
+static bool is_prolog_due(struct attempt *a, const char **host)
 {
     struct err err = {0};
 
-    if (j->phase != ATTEMPT_NEW)
+    if (a->phase != ATTEMPT_NEW)
         return false;
-    if (plugins_beside_script(j->d, host, &err) < 0) {
-        log_error("job %u: %s", j->key.id, err.text);
-        fail_prolog(j, err.text);
+    if (plugins_beside_script(a->d, host, &err) < 0) {
+        log_error("job %u: %s", a->key.id, err.text);
+        fail_prolog(a, err.text);
         return false;
     }
-    return *host || j->d->conf->prolog;
+    return *host || a->d->conf->prolog;
 }
 
-static void answer_prepare(struct job *j)
+static void answer_prepare(struct attempt *a)
 {
-    if (j->tells_prepared)
-        report_prepared(j->d, j->key.id, j->key.restarts);
-    j->tells_prepared = false;
+    if (a->tells_prepared)
+        report_prepared(a->d, a->key.id, a->key.restarts);
+    a->tells_prepared = false;
 }
 
-void prolog_run(struct job *j)
+void prolog_run(struct attempt *a)
 {
     const char *host = NULL;
-    bool due = is_prolog_due(j, &host);
+    bool due = is_prolog_due(a, &host);
 
-    if (j->phase == ATTEMPT_PROLOG)
+    if (a->phase == ATTEMPT_PROLOG)
         return;
-    assert(!job_is_ending(j));
-    if (j->phase == ATTEMPT_BLOCKED) {
-        prolog_fail_waiting(j, ERR_LAUNCH, j->prolog_error, true);
-        job_check_left(j);
+    assert(!attempt_is_ending(a));
+    if (a->phase == ATTEMPT_BLOCKED) {
+        prolog_fail_waiting(a, ERR_LAUNCH, a->prolog_error, true);
+        attempt_check_left(a);
     } else if (due) {
-        start_prolog(j, host);
+        start_prolog(a, host);
     } else {
-        answer_prepare(j);
-        if (!j->note.halted)
-            start_waiting_launches(j);
+        answer_prepare(a);
+        if (!a->note.halted)
+            start_waiting_launches(a);
     }
 }
 
-void prolog_run_alone(struct job *j, bool tell)
+void prolog_run_alone(struct attempt *a, bool tell)
 {
-    if (j->note.prepared && !tell)
+    if (a->note.prepared && !tell)
         return;
-    j->tells_prepared = j->tells_prepared || tell;
-    if (!j->note.prepared)
-        job_note(j, NOTE_PREPARED);
-    j->note.prepared = true;
-    prolog_run(j);
+    a->tells_prepared = a->tells_prepared || tell;
+    if (!a->note.prepared)
+        attempt_note(a, NOTE_PREPARED);
+    a->note.prepared = true;
+    prolog_run(a);
 }
 
-void prolog_adopt(struct job *j)
+void prolog_adopt(struct attempt *a)
 {
-    if (j->phase == ATTEMPT_PROLOG || j->phase == ATTEMPT_ENDING_PROLOG) {
-        const struct script script = make_prolog_script(j, NULL);
+    if (a->phase == ATTEMPT_PROLOG || a->phase == ATTEMPT_ENDING_PROLOG) {
+        const struct script script = make_prolog_script(a, NULL);
 
-        oldscript_watch(j, &script, false, on_old_prolog);
-    } else if (j->note.prepared && j->phase == ATTEMPT_NEW) {
-        prolog_run(j);
+        oldscript_watch(a, &script, false, on_old_prolog);
+    } else if (a->note.prepared && a->phase == ATTEMPT_NEW) {
+        prolog_run(a);
     }
 }

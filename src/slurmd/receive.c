@@ -30,7 +30,7 @@
 static struct log_limits refusals = {.burst = 60};
 
 struct receiver {
-    struct job *job;
+    struct attempt *attempt;
     pid_t pid;
     uint64_t key;  /* of the transfer */
     uint16_t port; /* 0: not told yet */
@@ -45,27 +45,27 @@ struct receiver {
 static void answer_error(struct receiver *r, int code, const char *text)
 {
     if (r->call)
-        rpc_reply_error(r->job->d->server, r->call, code, text);
+        rpc_reply_error(r->attempt->d->server, r->call, code, text);
     r->call = 0;
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
 {
     struct receiver *r = ctx;
-    struct job *j = r->job;
+    struct attempt *a = r->attempt;
 
     if (WIFSIGNALED(wait_status)) /* it did not say no */
         answer_error(r, ERR_CLOSED, "the receiver of the file was killed");
     answer_error(r, ERR_LAUNCH, "the receiver of the file has ended");
-    for (size_t i = 0; i < j->receivers.len; i++)
-        if (j->receivers.data[i] == r) {
-            vec_remove(&j->receivers, i);
+    for (size_t i = 0; i < a->receivers.len; i++)
+        if (a->receivers.data[i] == r) {
+            vec_remove(&a->receivers, i);
             break;
         }
     rpc_link_free(r->link);
     loop_timer_free(r->limit);
     free(r);
-    job_check(j);
+    attempt_check(a);
 }
 
 static void on_limit(void *ctx)
@@ -75,9 +75,9 @@ static void on_limit(void *ctx)
     kill(r->pid, SIGKILL);
 }
 
-void receive_end(struct job *j)
+void receive_end(struct attempt *a)
 {
-    vec_foreach (&j->receivers, r) {
+    vec_foreach (&a->receivers, r) {
         kill((*r)->pid, SIGTERM);
         loop_timer_set((*r)->limit, KILL_MS);
     }
@@ -85,21 +85,21 @@ void receive_end(struct job *j)
 
 bool receive_is_ours(const struct slurmd *d, pid_t pid)
 {
-    for (const struct job *j = d->jobs; j; j = j->hh.next)
-        vec_foreach (&j->receivers, r)
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next)
+        vec_foreach (&a->receivers, r)
             if ((*r)->pid == pid)
                 return true;
     return false;
 }
 
-void receive_forget(struct job *j)
+void receive_forget(struct attempt *a)
 {
-    vec_foreach (&j->receivers, r) {
+    vec_foreach (&a->receivers, r) {
         rpc_link_free((*r)->link);
         loop_timer_free((*r)->limit);
         free(*r);
     }
-    vec_done(&j->receivers);
+    vec_done(&a->receivers);
 }
 
 /* --- its start ----------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ static void answer_port(struct receiver *r)
 
     answer.port = r->port;
     answer.pid = (uint32_t)r->pid;
-    rpc_reply(r->job->d->server, r->call, &answer.base);
+    rpc_reply(r->attempt->d->server, r->call, &answer.base);
     r->call = 0;
 }
 
@@ -123,7 +123,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
 
     if (h->rpc != RPC_CASTD_START || !(h->flags & RPC_FLAG_REPLY) || !r->call)
         return;
-    if (!job_is_ending(r->job))
+    if (!attempt_is_ending(r->attempt))
         loop_timer_set(r->limit, -1);
     if (m->code) {
         answer_error(r, m->code > 0 ? m->code : ERR_LAUNCH, m->text ? m->text : "");
@@ -157,19 +157,19 @@ static int spawn(const struct slurmd *d, uint32_t job_id, int fd, pid_t *pid)
     return -child_start(pid, path, &actions, true, argv, env);
 }
 
-static struct receiver *receiver_new(struct job *j, pid_t pid, int fd, uint64_t call)
+static struct receiver *receiver_new(struct attempt *a, pid_t pid, int fd, uint64_t call)
 {
     struct receiver *r = mem_new(struct receiver);
     struct rpc_link_events events = {on_message, on_close, r};
 
-    r->job = j;
+    r->attempt = a;
     r->pid = pid;
     r->call = call;
-    r->link = rpc_link_new(j->d->loop, fd, &events);
-    r->limit = loop_timer_new(j->d->loop, on_limit, r);
+    r->link = rpc_link_new(a->d->loop, fd, &events);
+    r->limit = loop_timer_new(a->d->loop, on_limit, r);
     loop_timer_set(r->limit, START_MS);
-    loop_child(j->d->loop, pid, on_exit_of, r);
-    vec_push(&j->receivers, r);
+    loop_child(a->d->loop, pid, on_exit_of, r);
+    vec_push(&a->receivers, r);
     return r;
 }
 
@@ -177,7 +177,7 @@ static void send_start(struct receiver *r, const Pb__CastReceive *m, const struc
                        const struct user *user)
 {
     _cleanup_arena_ struct arena arena;
-    const struct slurmd *d = r->job->d;
+    const struct slurmd *d = r->attempt->d;
     Pb__CastStart start = PB__CAST_START__INIT;
     _cleanup_free_ uint32_t *gids = mem_new_array(uint32_t, user->group_count + 1);
 
@@ -196,12 +196,13 @@ static void send_start(struct receiver *r, const Pb__CastReceive *m, const struc
     start.has_plain_network = true;
     start.plain_network = !conf_encrypts(d->conf);
     arena_init(&arena, 0);
-    start.tmp = jobtmp_order(d, r->job->key.id, user, &arena);
+    start.tmp = jobtmp_order(d, r->attempt->key.id, user, &arena);
     rpc_link_send(r->link, RPC_CASTD_START, false, 1, &start.base);
 }
 
 /* It touches nothing before it is told what to do, and is in its cgroup then. */
-static int start(struct job *j, const struct launch *l, const struct user *user, struct err *err)
+static int start(struct attempt *a, const struct launch *l, const struct user *user,
+                 struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     const Pb__CastReceive *m;
@@ -214,14 +215,14 @@ static int start(struct job *j, const struct launch *l, const struct user *user,
     cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return err_set(err, -ERR_NODE_FAULT, "cannot make a socket pair: %s", strerror(errno));
-    rc = spawn(j->d, j->key.id, pair[1], &pid);
+    rc = spawn(a->d, a->key.id, pair[1], &pid);
     close(pair[1]);
     if (rc) {
         close(pair[0]);
-        return err_set(err, -ERR_LAUNCH, "cannot run %s-cast: %s", j->d->stepd_path, strerror(-rc));
+        return err_set(err, -ERR_LAUNCH, "cannot run %s-cast: %s", a->d->stepd_path, strerror(-rc));
     }
-    struct receiver *r = receiver_new(j, pid, pair[0], 0);
-    rc = contain_add(j, cred, l->node_index, pid, err);
+    struct receiver *r = receiver_new(a, pid, pair[0], 0);
+    rc = contain_add(a, cred, l->node_index, pid, err);
     if (rc) {
         kill(pid, SIGKILL);
         return rc;
@@ -229,17 +230,17 @@ static int start(struct job *j, const struct launch *l, const struct user *user,
     r->key = l->key;
     r->call = l->call;
     send_start(r, m, l, user);
-    log_verbose("a receiver of files for job %u, pid %d", j->key.id, (int)pid);
+    log_verbose("a receiver of files for job %u, pid %d", a->key.id, (int)pid);
     return 0;
 }
 
-void receive_start(struct job *j, struct launch *l, const struct user *user)
+void receive_start(struct attempt *a, struct launch *l, const struct user *user)
 {
     struct err err = {0};
-    int rc = start(j, l, user, &err);
+    int rc = start(a, l, user, &err);
 
     if (rc)
-        launch_fail(j->d, l, -rc, err.text, false);
+        launch_fail(a->d, l, -rc, err.text, false);
     else
         launch_free(l);
 }
@@ -251,13 +252,13 @@ static int check_bounds(const struct slurmd *d, uid_t uid, struct err *err)
 {
     unsigned all = 0, of_user = 0;
 
-    for (const struct job *j = d->jobs; j; j = j->hh.next) {
-        unsigned here = (unsigned)j->receivers.len;
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next) {
+        unsigned here = (unsigned)a->receivers.len;
 
-        for (size_t i = 0; i < j->waiting.len; i++)
-            here += j->waiting.data[i]->kind == LAUNCH_RECEIVER;
+        for (size_t i = 0; i < a->waiting.len; i++)
+            here += a->waiting.data[i]->kind == LAUNCH_RECEIVER;
         all += here;
-        of_user += j->note.about->uid == uid ? here : 0;
+        of_user += a->note.about->uid == uid ? here : 0;
     }
     if (of_user < RECEIVE_PER_USER && all < RECEIVE_MAX)
         return 0;
@@ -299,18 +300,18 @@ static int check(struct slurmd *d, const struct rpc_request *r, struct arena *ar
 /* Who asks again, through another node of a tree, is answered for the one that is there. */
 static bool is_repeat(struct slurmd *d, const Pb__Cred *cred, uint64_t key, uint64_t call)
 {
-    struct job *j = job_find(d, cred->job_id, cred->restarts);
+    struct attempt *a = attempt_find(d, cred->job_id, cred->restarts);
 
-    for (size_t i = 0; j && i < j->waiting.len; i++)
-        if (j->waiting.data[i]->kind == LAUNCH_RECEIVER && j->waiting.data[i]->key == key) {
-            launch_join(d, &j->waiting.data[i]->call, call);
+    for (size_t i = 0; a && i < a->waiting.len; i++)
+        if (a->waiting.data[i]->kind == LAUNCH_RECEIVER && a->waiting.data[i]->key == key) {
+            launch_join(d, &a->waiting.data[i]->call, call);
             return true;
         }
-    for (size_t i = 0; j && i < j->receivers.len; i++)
-        if (j->receivers.data[i]->key == key) {
-            launch_join(d, &j->receivers.data[i]->call, call);
-            if (j->receivers.data[i]->port)
-                answer_port(j->receivers.data[i]);
+    for (size_t i = 0; a && i < a->receivers.len; i++)
+        if (a->receivers.data[i]->key == key) {
+            launch_join(d, &a->receivers.data[i]->call, call);
+            if (a->receivers.data[i]->port)
+                answer_port(a->receivers.data[i]);
             return true;
         }
     return false;

@@ -17,7 +17,7 @@
 
 void receive_request(struct slurmd *d, const struct rpc_request *r);
 /* Its job is ready. Takes the launch. */
-void receive_start(struct job *j, struct launch *l, const struct user *user);
-void receive_end(struct job *j); /* the job ends: so do they, and job_check() is called */
+void receive_start(struct attempt *a, struct launch *l, const struct user *user);
+void receive_end(struct attempt *a); /* the job ends: so do they, and attempt_check() is called */
 bool receive_is_ours(const struct slurmd *d, pid_t pid); /* one that this daemon has started */
-void receive_forget(struct job *j);                      /* the daemon ends; they go on alone */
+void receive_forget(struct attempt *a);                  /* the daemon ends; they go on alone */

@@ -34,8 +34,8 @@ static void hide_jobs(struct slurmd *d, const struct rpc_request *r, Pb__NodeSta
     if (is_privileged(r) || !conf_is_private(d->conf, "jobs"))
         return;
     for (size_t i = 0; i < m->n_present; i++) {
-        const struct job *j = job_find(d, m->present[i]->job_id, m->present[i]->restarts);
-        if (j && j->note.about && (uid_t)j->note.about->uid == r->who.uid)
+        const struct attempt *a = attempt_find(d, m->present[i]->job_id, m->present[i]->restarts);
+        if (a && a->note.about && (uid_t)a->note.about->uid == r->who.uid)
             m->present[shown++] = m->present[i];
     }
     m->n_present = shown;

@@ -35,7 +35,7 @@ struct silence {
 static bool is_shepherd(const struct step *s, pid_t pid)
 {
     _cleanup_free_ char *title =
-        mem_printf("slurmstepd: [%s]", STEP_ID_TEXT(s->job->key.id, s->id));
+        mem_printf("slurmstepd: [%s]", STEP_ID_TEXT(s->attempt->key.id, s->id));
     _cleanup_str_ struct str line = STR_INIT;
     char path[64];
 
@@ -79,7 +79,7 @@ static void kill_below(struct step *s, pid_t shepherd)
 {
     _cleanup_str_ struct str left = STR_INIT;
 
-    contain_kill(s->job, s->id, &left);
+    contain_kill(s->attempt, s->id, &left);
     for (int i = 0; i < PASSES && shepherd; i++)
         if (!kill_pass(shepherd))
             break;
@@ -106,7 +106,7 @@ static void on_timer(void *ctx)
 {
     struct step *s = ctx;
     struct silence *h = s->silence;
-    const struct conf *conf = s->job->d->conf;
+    const struct conf *conf = s->attempt->d->conf;
     int64_t silent_ms = loop_mono_ms() - h->kill_at_ms,
             patience_ms = conf->message_timeout_sec * 1000;
     pid_t shepherd;
@@ -123,7 +123,7 @@ static void on_timer(void *ctx)
         log_error(
             "step %s: its slurmstepd, process %d, was to end it and has not answered for %lld "
             "seconds: ending its processes",
-            STEP_ID_TEXT(s->job->key.id, s->id), (int)shepherd, (long long)(silent_ms / 1000));
+            STEP_ID_TEXT(s->attempt->key.id, s->id), (int)shepherd, (long long)(silent_ms / 1000));
     h->told = true;
     kill_below(s, shepherd);
     if (is_stopped(shepherd) || silent_ms >= patience_ms + conf->unkillable_step_timeout_sec * 1000)
@@ -141,11 +141,11 @@ void silent_watch(struct step *s, uint32_t grace_sec)
         return;
     if (!h) {
         h = s->silence = mem_new(struct silence);
-        h->timer = loop_timer_new(s->job->d->loop, on_timer, s);
+        h->timer = loop_timer_new(s->attempt->d->loop, on_timer, s);
     }
     h->open = true;
     h->kill_at_ms = at_ms;
-    loop_timer_set(h->timer, at_ms - now_ms + s->job->d->conf->message_timeout_sec * 1000);
+    loop_timer_set(h->timer, at_ms - now_ms + s->attempt->d->conf->message_timeout_sec * 1000);
 }
 
 void silent_heard(struct step *s)

@@ -35,7 +35,7 @@ struct configless;
 struct contain;
 struct events;
 struct health;
-struct job;
+struct attempt;
 struct jobtmp;
 struct nursery;
 struct revoked;
@@ -98,7 +98,7 @@ struct slurmd {
     struct cancelled cancelled;
     struct usage *usage;
     struct user_cache *users;
-    struct job *jobs; /* by (id, restarts) */
+    struct attempt *attempts; /* by (id, restarts) */
     uint64_t next_launch;
     struct tree *trees; /* requests that are passed on, see tree.h */
 };

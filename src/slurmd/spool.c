@@ -208,7 +208,7 @@ static int adopt(void *ctx, const char *path, struct err *err)
         rename(path, aside);
         rc = 0;
     } else {
-        job_adopt(d, &note);
+        attempt_adopt(d, &note);
     }
     note_done(&note);
     return rc;
@@ -216,7 +216,7 @@ static int adopt(void *ctx, const char *path, struct err *err)
 
 int spool_adopt(struct slurmd *d, bool clean, struct err *err)
 {
-    struct job *j, *next;
+    struct attempt *a, *next;
     int rc;
 
     d->old_scripts++; /* not all of them are known yet */
@@ -224,12 +224,12 @@ int spool_adopt(struct slurmd *d, bool clean, struct err *err)
     if (rc)
         return rc;
     script_old_ended(d);
-    if (d->jobs)
-        log_info("found %u jobs of an earlier daemon%s", HASH_COUNT(d->jobs),
+    if (d->attempts)
+        log_info("found %u jobs of an earlier daemon%s", HASH_COUNT(d->attempts),
                  clean ? ", ending them" : "");
-    HASH_ITER (hh, d->jobs, j, next) {
+    HASH_ITER (hh, d->attempts, a, next) {
         if (clean)
-            job_terminate(j, 0, "");
+            attempt_terminate(a, 0, "");
     }
     return 0;
 }

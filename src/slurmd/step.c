@@ -62,23 +62,23 @@ Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t 
     return pb_unpack(&pb__stepd_ended__descriptor, str_cstr(&text), text.len);
 }
 
-struct step *step_find(const struct job *j, uint32_t id)
+struct step *step_find(const struct attempt *a, uint32_t id)
 {
-    for (size_t i = 0; i < j->steps.len; i++)
-        if (j->steps.data[i]->id == id)
-            return j->steps.data[i];
+    for (size_t i = 0; i < a->steps.len; i++)
+        if (a->steps.data[i]->id == id)
+            return a->steps.data[i];
     return NULL;
 }
 
 void step_free(struct step *s)
 {
-    struct job *j = s->job;
+    struct attempt *a = s->attempt;
 
     attach_fail(s);
     silent_free(s);
-    for (size_t i = 0; i < j->steps.len; i++)
-        if (j->steps.data[i] == s) {
-            vec_remove(&j->steps, i);
+    for (size_t i = 0; i < a->steps.len; i++)
+        if (a->steps.data[i] == s) {
+            vec_remove(&a->steps, i);
             break;
         }
     rpc_link_free(s->link);
@@ -90,9 +90,9 @@ static void take_step_end(struct step *s, const Pb__StepdEnded *m)
     if (s->ended)
         return;
     s->ended = true;
-    if (s->id == STEP_ID_EXTERN && ending_extern(s->job, m))
+    if (s->id == STEP_ID_EXTERN && ending_extern(s->attempt, m))
         return;
-    job_step_ended(s->job, m, s);
+    attempt_step_ended(s->attempt, m, s);
 }
 
 /* It needs no exit file when what is queued is on disk, where it outlives us. */
@@ -101,7 +101,8 @@ static void on_end_told(struct step *s, uint64_t id, const Pb__StepdEnded *m)
     Pb__Empty done = PB__EMPTY__INIT;
 
     take_step_end(s, m);
-    if (s->id != STEP_ID_BATCH && s->id != STEP_ID_EXTERN && !events_flush(s->job->d->events, NULL))
+    if (s->id != STEP_ID_BATCH && s->id != STEP_ID_EXTERN &&
+        !events_flush(s->attempt->d->events, NULL))
         rpc_link_send(s->link, RPC_STEPD_ENDED, true, id, &done.base);
 }
 
@@ -111,12 +112,12 @@ static void on_shepherd_killed(struct step *s)
     s->ended = true;
     if (!s->answered)
         launch_answer(s, ERR_LAUNCH, "slurmstepd ended before the step was started");
-    job_step_lost(s->job, s->id, NULL);
+    attempt_step_lost(s->attempt, s->id, NULL);
 }
 
 void step_abandon(struct step *s, pid_t shepherd, int handle)
 {
-    struct job *j = s->job;
+    struct attempt *a = s->attempt;
     uint32_t id = s->id;
     bool ended = s->ended;
 
@@ -124,23 +125,23 @@ void step_abandon(struct step *s, pid_t shepherd, int handle)
         launch_answer(s, ERR_LAUNCH, "slurmstepd did not answer");
     step_free(s);
     if (id == STEP_ID_EXTERN)
-        adopt_fail(j, "its extern step has ended");
+        adopt_fail(a, "its extern step has ended");
     if (!ended)
-        ending_silent(j, id, shepherd, handle);
+        ending_silent(a, id, shepherd, handle);
     else if (handle >= 0)
         close(handle);
-    job_check(j);
+    attempt_check(a);
 }
 
 static void on_shepherd_closed(void *ctx, struct rpc_link *l, const struct err *why)
 {
     struct step *s = ctx;
-    struct job *j = s->job;
+    struct attempt *a = s->attempt;
     uint32_t id = s->id;
     bool killed = false;
 
     if (!s->ended) {
-        Pb__StepdEnded *m = step_read_end(j->d, j->key.id, j->key.restarts, s->id);
+        Pb__StepdEnded *m = step_read_end(a->d, a->key.id, a->key.restarts, s->id);
 
         if (m) {
             take_step_end(s, m);
@@ -152,44 +153,44 @@ static void on_shepherd_closed(void *ctx, struct rpc_link *l, const struct err *
     }
     step_free(s);
     if (id == STEP_ID_EXTERN)
-        adopt_fail(j, "its extern step has ended");
+        adopt_fail(a, "its extern step has ended");
     if (!killed) { /* else there are processes in it */
-        contain_step_over(j, id);
-        freq_step_over(j, id);
+        contain_step_over(a, id);
+        freq_step_over(a, id);
     }
-    job_check(j);
+    attempt_check(a);
 }
 
 /* It has not claimed the step: an earlier daemon's shepherd has. That one runs it, or has run it.
  */
 static void hand_over_to_claimant(struct step *s)
 {
-    struct job *j = s->job;
+    struct attempt *a = s->attempt;
     uint32_t id = s->id;
     uint64_t call = s->call;
     Pb__StepdEnded *m;
 
     step_free(s);
-    if (step_adopt(j, id)) {
-        s = step_find(j, id);
+    if (step_adopt(a, id)) {
+        s = step_find(a, id);
         s->call = call;
         s->answered = false;
         launch_answer(s, 0, NULL);
         if (id == STEP_ID_EXTERN)
             adopt_begin(s);
-        if (job_is_ending(j)) /* the order to end it was sent to the other shepherd */
-            job_advance(j, ATTEMPT_ON_STEP_FOUND);
-        job_check(j);
+        if (attempt_is_ending(a)) /* the order to end it was sent to the other shepherd */
+            attempt_advance(a, ATTEMPT_ON_STEP_FOUND);
+        attempt_check(a);
         return;
     }
-    m = step_read_end(j->d, j->key.id, j->key.restarts, id);
-    launch_refuse(j->d, call, ERR_LAUNCH, "the step was launched before");
+    m = step_read_end(a->d, a->key.id, a->key.restarts, id);
+    launch_refuse(a->d, call, ERR_LAUNCH, "the step was launched before");
     if (id == STEP_ID_EXTERN)
-        adopt_fail(j, "its extern step has ended");
-    job_step_lost(j, id, m);
+        adopt_fail(a, "its extern step has ended");
+    attempt_step_lost(a, id, m);
     if (m)
         pb__stepd_ended__free_unpacked(m, NULL);
-    job_check(j);
+    attempt_check(a);
 }
 
 static void on_started(struct step *s, const Pb__StepdStarted *m)
@@ -200,8 +201,8 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
     if (m->code == EEXIST) {
         hand_over_to_claimant(s);
     } else if (m->code) {
-        end.job_id = s->job->key.id;
-        end.restarts = s->job->key.restarts;
+        end.job_id = s->attempt->key.id;
+        end.restarts = s->attempt->key.restarts;
         end.step_id = s->id;
         end.has_launch_code = true;
         end.launch_code = m->code;
@@ -211,9 +212,9 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
         s->started = true;
         if (m->has_shepherd)
             s->pid = (pid_t)m->shepherd;
-        usage_step_runs(s->job, s->id, s->pid, m->pid, m->n_pid, m->task_id, m->n_task_id);
+        usage_step_runs(s->attempt, s->id, s->pid, m->pid, m->n_pid, m->task_id, m->n_task_id);
         if (m->has_acctg_sec)
-            usage_step_every(s->job, s->id, m->acctg_sec);
+            usage_step_every(s->attempt, s->id, m->acctg_sec);
         launch_answer(s, 0, NULL);
         early_deliver(s);
         if (s->id == STEP_ID_EXTERN)
@@ -233,9 +234,10 @@ static void on_shepherd_state(struct step *s, const Pb__StepdState *m)
                           arena_unpack(&arena, &pb__cred__descriptor, m->cred.data, m->cred.len));
     if (s->ended)
         return;
-    usage_step_runs(s->job, s->id, s->pid, m->task_pid, m->n_task_pid, m->task_id, m->n_task_id);
+    usage_step_runs(s->attempt, s->id, s->pid, m->task_pid, m->n_task_pid, m->task_id,
+                    m->n_task_id);
     if (m->has_acctg_sec)
-        usage_step_every(s->job, s->id, m->acctg_sec);
+        usage_step_every(s->attempt, s->id, m->acctg_sec);
 }
 
 static void on_signalled(struct step *s, uint64_t id)
@@ -264,31 +266,31 @@ static void on_shepherd_message(void *ctx, struct rpc_link *l, const struct rpc_
         adopt_done(s, h->id, (const Pb__StepdAdopted *)body);
 }
 
-static struct step *step_new(struct job *j, uint32_t id, int fd)
+static struct step *step_new(struct attempt *a, uint32_t id, int fd)
 {
     struct step *s = mem_new(struct step);
     struct rpc_link_events events = {on_shepherd_message, on_shepherd_closed, s};
 
-    s->job = j;
+    s->attempt = a;
     s->id = id;
-    s->link = rpc_link_new(j->d->loop, fd, &events);
-    vec_push(&j->steps, s);
+    s->link = rpc_link_new(a->d->loop, fd, &events);
+    vec_push(&a->steps, s);
     return s;
 }
 
-int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct step **out,
+int step_start(struct attempt *a, uint32_t id, const Pb__StepdStart *start, struct step **out,
                struct err *err)
 {
-    struct slurmd *d = j->d;
+    struct slurmd *d = a->d;
     char step[STEP_ID_TEXT_MAX];
-    _cleanup_free_ char *title = mem_printf("slurmstepd: [%s]", step_id_text(j->key.id, id, step));
+    _cleanup_free_ char *title = mem_printf("slurmstepd: [%s]", step_id_text(a->key.id, id, step));
     bool loads = start->n_spank_plugins || (start->has_pam && start->pam);
     _cleanup_close_ int entry = -1;
     struct step *s;
     int pair[2], rc;
     pid_t pid;
 
-    rc = contain_shepherds_open(j, &entry, err);
+    rc = contain_shepherds_open(a, &entry, err);
     if (rc)
         return rc;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -299,7 +301,7 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
         close(pair[0]);
         return rc;
     }
-    s = step_new(j, id, pair[0]);
+    s = step_new(a, id, pair[0]);
     s->pid = pid;
     rpc_link_send(s->link, RPC_STEPD_START, false, 1, &start->base);
     halt_step_begins(s);
@@ -307,9 +309,9 @@ int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct s
     return 0;
 }
 
-bool step_adopt(struct job *j, uint32_t id)
+bool step_adopt(struct attempt *a, uint32_t id)
 {
-    _cleanup_free_ char *path = step_file(j->d, j->key.id, j->key.restarts, id, "sock");
+    _cleanup_free_ char *path = step_file(a->d, a->key.id, a->key.restarts, id, "sock");
     /* Not waiting: one that is stopped may have a queue that is full. */
     _cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     struct sockaddr_un addr = {.sun_family = AF_UNIX};
@@ -325,7 +327,7 @@ bool step_adopt(struct job *j, uint32_t id)
         return false;
     if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len))
         peer.pid = 0;
-    s = step_new(j, id, take_fd(&fd));
+    s = step_new(a, id, take_fd(&fd));
     s->pid = peer.pid; /* it may never say so */
     s->started = s->answered = true;
     rpc_link_send(s->link, RPC_STEPD_QUERY, false, 2, &query.base);

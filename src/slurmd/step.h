@@ -16,7 +16,7 @@
 #include "slurmd/memory.h"
 
 struct step {
-    struct job *job;
+    struct attempt *attempt;
     uint32_t id;
     pid_t pid; /* 0: adopted, and unknown so far */
     struct rpc_link *link;
@@ -31,14 +31,14 @@ struct step {
     VEC(uint64_t) attaching; /* calls that its shepherd is to answer, see attach.h */
 };
 
-struct step *step_find(const struct job *j, uint32_t id);
+struct step *step_find(const struct attempt *a, uint32_t id);
 
 /* Starts a shepherd and tells it what to do. */
-int step_start(struct job *j, uint32_t id, const Pb__StepdStart *start, struct step **out,
+int step_start(struct attempt *a, uint32_t id, const Pb__StepdStart *start, struct step **out,
                struct err *err);
 
 /* Connects to the shepherd that has claimed the step; false when it does not live. */
-bool step_adopt(struct job *j, uint32_t id);
+bool step_adopt(struct attempt *a, uint32_t id);
 
 /* Its slurmstepd does not read: no more signals for now. */
 bool step_is_swamped(const struct step *s);

@@ -75,7 +75,7 @@ static void act(struct node *n, uint64_t call)
 }
 
 /* These replace all functions of prepare.c, so that the linker leaves that file out. */
-void prepare_await_commit(struct job *j, struct launch *l)
+void prepare_await_commit(struct attempt *a, struct launch *l)
 {
     fail_msg("a launch was prepared outside of this test");
 }

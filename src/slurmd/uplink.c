@@ -122,25 +122,25 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
     log_info("registered with the controller, epoch %llu", (unsigned long long)m->epoch);
 }
 
-static Pb__Presence *presence_of(struct arena *arena, const struct job *j)
+static Pb__Presence *presence_of(struct arena *arena, const struct attempt *a)
 {
     Pb__Presence *p = arena_alloc(arena, sizeof(*p));
 
     pb__presence__init(p);
-    p->job_id = j->key.id;
-    p->restarts = j->key.restarts;
+    p->job_id = a->key.id;
+    p->restarts = a->key.restarts;
     p->step_ids =
-        arena_alloc(arena, (j->steps.len + j->lost.len + j->waiting.len + 1) * sizeof(uint32_t));
-    vec_foreach (&j->steps, s) {
+        arena_alloc(arena, (a->steps.len + a->lost.len + a->waiting.len + 1) * sizeof(uint32_t));
+    vec_foreach (&a->steps, s) {
         if (!(*s)->ended)
             p->step_ids[p->n_step_ids++] = (*s)->id;
     }
-    vec_foreach (&j->lost, l)
+    vec_foreach (&a->lost, l)
         p->step_ids[p->n_step_ids++] = (*l)->step_id;
-    vec_foreach (&j->waiting, l)
+    vec_foreach (&a->waiting, l)
         p->step_ids[p->n_step_ids++] = (*l)->step_id;
     p->has_ended = true;
-    p->ended = j->phase == ATTEMPT_GONE;
+    p->ended = a->phase == ATTEMPT_GONE;
     return p;
 }
 
@@ -148,9 +148,9 @@ size_t uplink_presence(struct slurmd *d, struct arena *arena, Pb__Presence ***li
 {
     size_t count = 0;
 
-    *list = arena_alloc(arena, (HASH_COUNT(d->jobs) + 1) * sizeof(Pb__Presence *));
-    for (struct job *j = d->jobs; j; j = j->hh.next)
-        (*list)[count++] = presence_of(arena, j);
+    *list = arena_alloc(arena, (HASH_COUNT(d->attempts) + 1) * sizeof(Pb__Presence *));
+    for (struct attempt *a = d->attempts; a; a = a->hh.next)
+        (*list)[count++] = presence_of(arena, a);
     return count;
 }
 

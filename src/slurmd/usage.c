@@ -181,9 +181,9 @@ static void forget_ended(struct usage *u)
 {
     for (size_t i = u->tally->steps.len; i-- > 0;) {
         struct tally_step *s = u->tally->steps.data[i];
-        struct job *j = job_find(u->d, s->job_id, s->restarts);
+        struct attempt *a = attempt_find(u->d, s->job_id, s->restarts);
 
-        if (!j || !step_find(j, s->step_id)) {
+        if (!a || !step_find(a, s->step_id)) {
             tally_end_step(u->tally, s, 0, NULL, false);
             tally_drop_step(u->tally, s);
         }
@@ -229,10 +229,11 @@ void usage_done(struct slurmd *d)
 
 /* --- steps and jobs -------------------------------------------------------------------------- */
 
-void usage_step_runs(const struct job *j, uint32_t step_id, pid_t shepherd, const uint32_t *pids,
-                     size_t pid_count, const uint32_t *ranks, size_t rank_count)
+void usage_step_runs(const struct attempt *a, uint32_t step_id, pid_t shepherd,
+                     const uint32_t *pids, size_t pid_count, const uint32_t *ranks,
+                     size_t rank_count)
 {
-    struct usage *u = j->d->usage;
+    struct usage *u = a->d->usage;
     _cleanup_free_ uint32_t *numbers = mem_new_array(uint32_t, pid_count + 1);
     static const uint32_t nobody[1];
 
@@ -242,16 +243,16 @@ void usage_step_runs(const struct job *j, uint32_t step_id, pid_t shepherd, cons
     }
     for (size_t i = 0; i < pid_count; i++)
         numbers[i] = rank_count == pid_count ? ranks[i] : (uint32_t)i;
-    tally_set_step(u->tally, j->key.id, j->key.restarts, step_id, shepherd, pids, numbers,
+    tally_set_step(u->tally, a->key.id, a->key.restarts, step_id, shepherd, pids, numbers,
                    pid_count);
     u->stale = true;
     arm(u);
 }
 
-void usage_step_every(const struct job *j, uint32_t step_id, uint32_t sec)
+void usage_step_every(const struct attempt *a, uint32_t step_id, uint32_t sec)
 {
-    struct usage *u = j->d->usage;
-    struct tally_step *s = tally_find_step(u->tally, j->key.id, j->key.restarts, step_id);
+    struct usage *u = a->d->usage;
+    struct tally_step *s = tally_find_step(u->tally, a->key.id, a->key.restarts, step_id);
 
     if (!s)
         return;
@@ -260,9 +261,9 @@ void usage_step_every(const struct job *j, uint32_t step_id, uint32_t sec)
     arm(u);
 }
 
-Pb__Usage *usage_step_ended(const struct job *j, const Pb__StepdEnded *m, struct arena *arena)
+Pb__Usage *usage_step_ended(const struct attempt *a, const Pb__StepdEnded *m, struct arena *arena)
 {
-    struct usage *u = j->d->usage;
+    struct usage *u = a->d->usage;
     Pb__Usage *all = arena_alloc(arena, sizeof(*all));
     const Pb__Usage *said = m->usage;
     struct tally_step *s = tally_find_step(u->tally, m->job_id, m->restarts, m->step_id);
@@ -285,9 +286,9 @@ Pb__Usage *usage_step_ended(const struct job *j, const Pb__StepdEnded *m, struct
                                             [SNAPSHOT_READ] = said->read_bytes,
                                             [SNAPSHOT_WRITE] = said->write_bytes};
 
-        tally_end_step(u->tally, s, (uid_t)j->note.about->uid, used, left);
+        tally_end_step(u->tally, s, (uid_t)a->note.about->uid, used, left);
     } else {
-        tally_end_step(u->tally, s, (uid_t)j->note.about->uid, NULL, left);
+        tally_end_step(u->tally, s, (uid_t)a->note.about->uid, NULL, left);
     }
     tally_view_step(s, arena, all);
     tally_drop_step(u->tally, s);
@@ -297,8 +298,8 @@ Pb__Usage *usage_step_ended(const struct job *j, const Pb__StepdEnded *m, struct
 
 void usage_job_forgotten(struct slurmd *d, uint32_t job_id)
 {
-    for (const struct job *j = d->jobs; j; j = j->hh.next)
-        if (j->key.id == job_id)
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next)
+        if (a->key.id == job_id)
             return;
     tally_drop_job(d->usage->tally, job_id);
     d->usage->changed = true;

@@ -23,12 +23,13 @@ void usage_beat(struct slurmd *d);
 void usage_rearm(struct slurmd *d); /* the interval may be another */
 
 /* --acctg-freq: seconds between looks while it runs, in the place of those that are configured. */
-void usage_step_every(const struct job *j, uint32_t step_id, uint32_t sec);
+void usage_step_every(const struct attempt *a, uint32_t step_id, uint32_t sec);
 /* Its shepherd, and the tasks that run; ranks may be fewer than pids: not known. */
-void usage_step_runs(const struct job *j, uint32_t step_id, pid_t shepherd, const uint32_t *pids,
-                     size_t pid_count, const uint32_t *ranks, size_t rank_count);
+void usage_step_runs(const struct attempt *a, uint32_t step_id, pid_t shepherd,
+                     const uint32_t *pids, size_t pid_count, const uint32_t *ranks,
+                     size_t rank_count);
 /* What it used: what the shepherd says, and what was seen. Lives in the arena; forgets the step. */
-Pb__Usage *usage_step_ended(const struct job *j, const Pb__StepdEnded *m, struct arena *arena);
+Pb__Usage *usage_step_ended(const struct attempt *a, const Pb__StepdEnded *m, struct arena *arena);
 void usage_job_forgotten(struct slurmd *d, uint32_t job_id);
 /* The job that a process belongs to, by its step's shepherd or by its adoption; 0: none. */
 uint32_t usage_job_of(struct slurmd *d, pid_t pid);

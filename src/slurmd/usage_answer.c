@@ -184,36 +184,36 @@ static void refuse(struct slurmd *d, const struct rpc_request *r, int code)
 void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__StepUsageRequest *m = (const Pb__StepUsageRequest *)r->body;
-    struct answer a = {.call = r->call,
-                       .uid = r->who.uid,
-                       .job_id = m->job_id,
-                       .step_id = m->step_id,
-                       .one_step = m->has_step_id};
-    const struct job *j = d->jobs;
+    struct answer answer = {.call = r->call,
+                            .uid = r->who.uid,
+                            .job_id = m->job_id,
+                            .step_id = m->step_id,
+                            .one_step = m->has_step_id};
+    const struct attempt *a = d->attempts;
 
-    while (j && j->key.id != m->job_id)
-        j = j->hh.next;
-    if (!j)
+    while (a && a->key.id != m->job_id)
+        a = a->hh.next;
+    if (!a)
         rpc_reply_error(d->server, r->call, ERR_NO_JOB, NULL);
-    else if (r->who.uid != (uid_t)j->note.about->uid && !may_see_all(r))
+    else if (r->who.uid != (uid_t)a->note.about->uid && !may_see_all(r))
         refuse(d, r, conf_is_private(d->conf, "jobs") ? ERR_NO_JOB : ERR_ACCESS);
     else
-        answer_later(d->usage, &a);
+        answer_later(d->usage, &answer);
 }
 
 uint32_t usage_job_of(struct slurmd *d, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
-    const struct job *j = s ? NULL : extern_find(d, pid);
+    const struct attempt *a = s ? NULL : extern_find(d, pid);
 
-    return s ? s->job_id : j ? j->key.id : 0;
+    return s ? s->job_id : a ? a->key.id : 0;
 }
 
 /* The step of one process is known without a look at all of them. */
 static void answer_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
-    const struct job *adopter = s ? NULL : extern_find(d, pid);
+    const struct attempt *adopter = s ? NULL : extern_find(d, pid);
     Pb__StepPids one = PB__STEP_PIDS__INIT, *steps = &one;
     Pb__NodePids m = PB__NODE_PIDS__INIT;
 
