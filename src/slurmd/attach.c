@@ -5,8 +5,6 @@
 #include "rpc/client.h"
 #include "slurmd/attempt.h"
 #include "slurmd/back.h"
-#include "slurmd/extern.h"
-#include "slurmd/launch.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"

@@ -9,7 +9,8 @@
  *   -> no shepherd is left -> epilog (epilog.h), once -> gone: JobGone or BatchEnded{gone}
  *   -> acknowledged: freed; revoked.h remembers its id
  *
- * attempt_check() makes the transitions that are due.
+ * This file knows the attempts and appends to their notes on disk; attempt_life.h makes the
+ * transitions.
  */
 #pragma once
 
@@ -71,34 +72,16 @@ struct attempt {
 struct attempt *attempt_find(struct slurmd *d, uint32_t id, uint32_t restarts);
 bool attempt_of_job_exists(const struct slurmd *d, uint32_t id); /* any of the job */
 
+/* Creates an attempt, without what it is about. */
+struct attempt *attempt_add(struct slurmd *d, uint32_t id, uint32_t restarts);
 /* Creates an attempt and its note on disk. 'about' is copied. */
 int attempt_new(struct slurmd *d, const Pb__NodeAttempt *about, const char *line,
                 struct attempt **out, struct err *err);
 /* The same when the note cannot be written; the attempt must only be ended. */
 struct attempt *attempt_new_unnoted(struct slurmd *d, const Pb__NodeAttempt *about);
-/* Creates the attempt of a note, takes the note's contents, and finds its slurmstepds and the exit
- * files that they wrote. */
-void attempt_adopt(struct slurmd *d, struct note *n);
 /* Append a line to the note. attempt_note_first() is for actions that must not happen unless the
  * line is on disk; attempt_note() logs a failure. */
 int attempt_note_first(struct attempt *a, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void attempt_note(struct attempt *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 bool attempt_is_ending(const struct attempt *a);
-/* Makes the transition of attempt_phase.def and calls its action. The event must be legal in this
- * phase.
- */
-void attempt_advance(struct attempt *a, enum attempt_event event);
-
-void attempt_terminate(struct attempt *a, uint32_t grace_sec, const char *why);
-void attempt_check(struct attempt *a);
-/* Ends an attempt without an allocation (--no-allocate) when nothing of it is left. */
-void attempt_check_left(struct attempt *a);
-/* Takes the report of a slurmstepd. s: its step; NULL: it has no connection. */
-void attempt_step_ended(struct attempt *a, const Pb__StepdEnded *said, struct step *s);
-/* The step has no slurmstepd. m: the end that it wrote down; NULL: it was killed, and the processes
- * that it left behind are killed here. */
-void attempt_step_lost(struct attempt *a, uint32_t step_id, const Pb__StepdEnded *m);
-
-void attempt_forget(struct attempt *a); /* frees it, removes its note, adds it to revoked.h */
-void attempt_free_all(struct slurmd *d);

@@ -11,12 +11,15 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/proc.h"
+#include "slurmd/adopted.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/contain.h"
 #include "slurmd/extern.h"
 #include "slurmd/freq.h"
 #include "slurmd/litter.h"
 #include "slurmd/report.h"
 #include "slurmd/step.h"
+#include "slurmd/step_life.h"
 #include "slurmd/stray.h"
 
 #define LOG_ROOM "slurmd"
@@ -110,7 +113,7 @@ static void kill_leftovers(void *ctx)
     unsigned count = contain_kill(a, l->step_id, &left);
 
     if (l->step_id == STEP_ID_EXTERN)
-        count += extern_kill(a, &stray);
+        count += adopted_kill(a, &stray);
     count += stray_kill(a->d, a->key.id, l->step_id, (uid_t)a->note.about->uid, &stray);
     count += is_shepherd_alive(l, &stray);
     if (!left.len)

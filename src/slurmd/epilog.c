@@ -2,6 +2,7 @@
 #include "slurmd/epilog.h"
 
 #include "base/mem.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/contain.h"
 #include "slurmd/jobtmp.h"
 #include "slurmd/oldscript.h"

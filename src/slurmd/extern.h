@@ -9,7 +9,6 @@
 
 #include "base/step_id.h"
 #include "slurmd/attempt.h"
-#include "slurmd/snapshot.h"
 
 /* So that it begins, or has begun; once it was killed it begins anew. -ERR_JOB_DONE: the job is
  * ending here; -ERR_TRANSITION: this step is, which is a matter of a moment. -ERR_NO_STEP: the node
@@ -22,12 +21,3 @@ void extern_adopt(struct attempt *a);
 
 /* What the node was given of the job, when it did not know it before; copied. */
 void extern_learn(struct attempt *a, const Pb__NodeShare *share);
-
-/* The job that this process, or one above it, was adopted into; NULL: none. */
-struct attempt *extern_find(const struct slurmd *d, pid_t pid);
-/* For a look at all processes: those in extern steps; and after it, which of them have ended. */
-void extern_collect(struct slurmd *d, struct snapshot *s);
-void extern_forget_ended(struct slurmd *d, const struct snapshot *s);
-
-/* SIGKILL to the adopted that live, of a step whose shepherd has gone. How many; one of them. */
-unsigned extern_kill(const struct attempt *a, struct str *left);

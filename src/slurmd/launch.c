@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "rpc/client.h"
 #include "slurmd/adopt.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/back.h"
 #include "slurmd/cred.h"
 #include "slurmd/debug.h"
@@ -153,7 +154,7 @@ int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *er
     uint32_t id = cred->job_id, restarts = cred->restarts;
     struct attempt *a = attempt_find(d, id, restarts);
 
-    if (cancelled_has(&d->cancelled, &(struct cancelled_step){id, restarts, cred->step_id})) {
+    if (cancelled_has(d->cancelled, &(struct cancelled_step){id, restarts, cred->step_id})) {
         format_step_cancelled(d, id, cred->step_id, err);
         return err->code;
     }
@@ -509,7 +510,7 @@ void launch_cancel(struct slurmd *d, struct attempt *a, const struct cancelled_s
     struct launch *l;
     struct err err;
 
-    if (over || !cancelled_add(&d->cancelled, s))
+    if (over || !cancelled_add(d->cancelled, s))
         return;
     format_step_cancelled(d, s->job_id, s->step_id, &err);
     l = a ? take_waiting_launch(a, s->step_id) : NULL;

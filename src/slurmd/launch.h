@@ -11,6 +11,7 @@
 #include "proto/node.pb-c.h"
 #include "rpc/server.h"
 #include "slurmd/attempt.h"
+#include "slurmd/cancelled.h"
 #include "slurmd/step.h"
 
 enum launch_kind {

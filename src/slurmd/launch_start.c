@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/step_id.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/contain.h"
 #include "slurmd/cpus.h"
 #include "slurmd/debug.h"
@@ -17,6 +18,7 @@
 #include "slurmd/plugins.h"
 #include "slurmd/prepare.h"
 #include "slurmd/receive.h"
+#include "slurmd/step_life.h"
 #include "slurmd/users.h"
 
 #define HELLO_MESSAGES 3 /* times MessageTimeout, for srun's answer to its shepherd */

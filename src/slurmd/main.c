@@ -23,7 +23,8 @@
 #include "base/path.h"
 #include "base/service.h"
 #include "base/str.h"
-#include "slurmd/attempt.h"
+#include "slurmd/attempt_life.h"
+#include "slurmd/cancelled.h"
 #include "slurmd/configless.h"
 #include "slurmd/contain.h"
 #include "slurmd/detach.h"
@@ -269,6 +270,7 @@ static void set_up_loop(struct slurmd *d)
     loop_signal(d->loop, SIGALRM, on_ignored, d);
     loop_child_other(d->loop, on_stray, d);
     loop_on_turn(d->loop, on_turn, d);
+    d->cancelled = mem_new(struct cancelled);
     d->users = users_new(d->loop, "/proc/self/exe");
 }
 
@@ -345,7 +347,9 @@ static void tear_down(struct slurmd *d)
     users_free(d->users);
     shepherd_close(d);
     spool_close(d);
-    cancelled_done(&d->cancelled);
+    if (d->cancelled)
+        cancelled_done(d->cancelled);
+    free(take_ptr(d->cancelled));
     configless_free(take_ptr(d->configless)); /* has a timer of the loop */
     loop_free(d->loop);
     usage_done(d);

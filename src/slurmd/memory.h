@@ -14,21 +14,11 @@
 
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "slurmd/step.h"
 
-struct attempt;
 struct slurmd;
 struct snapshot;
-struct step;
 struct tally;
-
-/* What a step may use; 0: no limit. And at the last look. */
-struct memory_grant {
-    uint64_t step_kib, job_kib; /* the job's on this node; all of it is a step's that asked for none
-                                   of its own */
-    uint64_t used_kib, peak_kib;
-    bool was_over; /* at the last look */
-    bool ended;    /* its shepherd was told */
-};
 
 enum memory_verdict { MEMORY_FITS, MEMORY_DOUBTED, MEMORY_STEP_OVER, MEMORY_JOB_OVER };
 

@@ -3,6 +3,7 @@
 
 #include "base/arena.h"
 #include "slurmd/attempt.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/early.h"
 #include "slurmd/events.h"
 #include "slurmd/extern.h"

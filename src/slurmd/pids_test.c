@@ -7,7 +7,7 @@
 
 #include "base/step_id.h"
 
-#include "slurmd/attempt.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/pids.h"
 
 /* Parents: 7 is below 6 below shepherd 5; 20 and 21 are each other's parent; 9 has gone. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "slurmd/attempt_life.h"
 #include "slurmd/early.h"
 #include "slurmd/launch.h"
 #include "slurmd/launch_limits.h"

@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/launch.h"
 #include "slurmd/oldscript.h"
 #include "slurmd/plugins.h"

@@ -13,6 +13,7 @@
 #include "proto/cast.pb-c.h"
 #include "rpc/client.h"
 #include "rpc/link.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/contain.h"
 #include "slurmd/jobtmp.h"
 

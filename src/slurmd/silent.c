@@ -13,7 +13,6 @@
 #include "base/proc.h"
 #include "base/step_id.h"
 #include "slurmd/contain.h"
-#include "slurmd/ending.h"
 #include "slurmd/step.h"
 
 #define LOG_ROOM "slurmd"
@@ -99,7 +98,7 @@ static void end_shepherd(struct step *s, pid_t shepherd)
 
     if (handle >= 0 && is_shepherd(s, shepherd))
         syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0);
-    step_abandon(s, shepherd, handle);
+    s->observer->on_silent(s, shepherd, handle);
 }
 
 static void on_timer(void *ctx)

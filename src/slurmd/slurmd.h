@@ -28,14 +28,14 @@
 #include "proto/node.pb-c.h"
 #include "rpc/server.h"
 #include "rpc/session.h"
-#include "slurmd/cancelled.h"
 #include "slurmd/hw.h"
 
+struct attempt;
+struct cancelled;
 struct configless;
 struct contain;
 struct events;
 struct health;
-struct attempt;
 struct jobtmp;
 struct nursery;
 struct revoked;
@@ -95,7 +95,7 @@ struct slurmd {
     struct events *events;
     unsigned signals_reported; /* and not acknowledged */
     struct revoked *revoked;
-    struct cancelled cancelled;
+    struct cancelled *cancelled;
     struct usage *usage;
     struct user_cache *users;
     struct attempt *attempts; /* by (id, restarts) */

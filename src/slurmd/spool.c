@@ -14,6 +14,7 @@
 #include "base/path.h"
 #include "base/str.h"
 #include "slurmd/attempt.h"
+#include "slurmd/attempt_life.h"
 #include "slurmd/events.h"
 #include "slurmd/note.h"
 #include "slurmd/revoked.h"

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Shepherds, from the daemon's side: one slurmstepd process per step, started here or found again
- * after a restart. The connection is its life: when it closes, the shepherd has gone, and its exit
- * file says how the step ended; without one it was killed, and so is what it left behind.
+ * Shepherds, from the daemon's side: one slurmstepd process per step. The connection is its life:
+ * when it closes, the shepherd has gone, and its exit file says how the step ended; without one it
+ * was killed, and so is what it left behind. step_life.h starts shepherds, finds those of an
+ * earlier daemon, and observes all of them.
  */
 #pragma once
 
@@ -13,10 +14,33 @@
 #include "proto/io.pb-c.h"
 #include "rpc/link.h"
 #include "slurmd/attempt.h"
-#include "slurmd/memory.h"
+
+#define STEP_HALT_ID                                                                               \
+    (UINT64_C(1) << 32) /* and the number of the order: of a request to a shepherd to halt */
+
+/* What memory a step may use; 0: no limit. And at the last look, see memory.h. */
+struct memory_grant {
+    uint64_t step_kib, job_kib; /* the job's on this node; all of it is a step's that asked for none
+                                   of its own */
+    uint64_t used_kib, peak_kib;
+    bool was_over; /* at the last look */
+    bool ended;    /* its shepherd was told */
+};
+
+/* Draws the consequences of what becomes of a step. */
+struct step_observer {
+    /* As in rpc_link_events; ctx is the step. */
+    void (*on_message)(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                       const ProtobufCMessage *body);
+    void (*on_closed)(void *ctx, struct rpc_link *l, const struct err *why);
+    /* The shepherd does not answer and was killed: a handle of that process, which is taken; -1: it
+     * is not known. Frees the step. */
+    void (*on_silent)(struct step *s, pid_t shepherd, int handle);
+};
 
 struct step {
     struct attempt *attempt;
+    const struct step_observer *observer;
     uint32_t id;
     pid_t pid; /* 0: adopted, and unknown so far */
     struct rpc_link *link;
@@ -33,12 +57,8 @@ struct step {
 
 struct step *step_find(const struct attempt *a, uint32_t id);
 
-/* Starts a shepherd and tells it what to do. */
-int step_start(struct attempt *a, uint32_t id, const Pb__StepdStart *start, struct step **out,
-               struct err *err);
-
-/* Connects to the shepherd that has claimed the step; false when it does not live. */
-bool step_adopt(struct attempt *a, uint32_t id);
+/* fd: the connection to its shepherd, which is taken. */
+struct step *step_new(struct attempt *a, uint32_t id, int fd, const struct step_observer *observer);
 
 /* Its slurmstepd does not read: no more signals for now. */
 bool step_is_swamped(const struct step *s);
@@ -52,9 +72,6 @@ void step_end_for_memory(struct step *s, const Pb__OverMemory *why);
 
 /* It answers, if by nothing else. */
 void step_ask(struct step *s);
-/* Ends the step without its shepherd, which was killed: a handle of that process, which is taken;
- * -1: it is not known. Frees the step. */
-void step_abandon(struct step *s, pid_t shepherd, int handle);
 
 /* What is on disk of it. */
 char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id,

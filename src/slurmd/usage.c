@@ -5,9 +5,10 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/step_id.h"
 #include "base/str.h"
+#include "slurmd/adopted.h"
 #include "slurmd/counted.h"
-#include "slurmd/extern.h"
 #include "slurmd/hw.h"
 #include "slurmd/memory.h"
 #include "slurmd/step.h"
@@ -91,7 +92,7 @@ static void on_looked(void *ctx)
     }
     counted_memory(u->d, u->tally);
     tally_take(u->tally, &u->snapshot);
-    extern_forget_ended(u->d, &u->snapshot);
+    adopted_forget_ended(u->d, &u->snapshot);
     usage_save(u);
     u->sure = memory_check(u->d, u->tally, &u->snapshot) && !u->sure;
     u->again = u->stale && u->answers.len && !u->again; /* once: others may start all the time */
@@ -113,7 +114,7 @@ void usage_look(struct usage *u)
     vec_foreach (&u->tally->steps, s)
         if ((*s)->shepherd)
             vec_push(&u->roots, (*s)->shepherd);
-    extern_collect(u->d, &u->snapshot);
+    adopted_collect(u->d, &u->snapshot);
     loop_work_post(u->d->loop, 0, on_look, on_looked, u);
 }
 

@@ -2,8 +2,9 @@
 /* Who asks what is used, or by which processes: answered from a look that is new enough. */
 #include <errno.h>
 
+#include "base/step_id.h"
+#include "slurmd/adopted.h"
 #include "slurmd/counted.h"
-#include "slurmd/extern.h"
 #include "slurmd/hw.h"
 #include "slurmd/pids.h"
 #include "slurmd/usage_priv.h"
@@ -204,7 +205,7 @@ void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
 uint32_t usage_job_of(struct slurmd *d, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
-    const struct attempt *a = s ? NULL : extern_find(d, pid);
+    const struct attempt *a = s ? NULL : adopted_find(d, pid);
 
     return s ? s->job_id : a ? a->key.id : 0;
 }
@@ -213,7 +214,7 @@ uint32_t usage_job_of(struct slurmd *d, pid_t pid)
 static void answer_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
-    const struct attempt *adopter = s ? NULL : extern_find(d, pid);
+    const struct attempt *adopter = s ? NULL : adopted_find(d, pid);
     Pb__StepPids one = PB__STEP_PIDS__INIT, *steps = &one;
     Pb__NodePids m = PB__NODE_PIDS__INIT;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/attempt.h"
+#include "slurmd/attempt_life.h"
 
 #include <ftw.h>
 #include <setjmp.h>
