@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/path.h"
-#include "slurmd/cred.h"
+#include "slurmd/job/cred.h"
 
 #define NOW_MS INT64_C(1774000000000)
 

@@ -11,7 +11,7 @@
 #include "base/mem.h"
 #include "rpc/rpc.h"
 #include "rpc/wire.h"
-#include "slurmd/tree_part.h"
+#include "slurmd/io/tree_part.h"
 
 #define SELF "n3"
 

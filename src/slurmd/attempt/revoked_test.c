@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "slurmd/attempt/revoked.h"
+
+static char path[] = "/tmp/revoked-test.XXXXXX";
+
+static int set_up(void **state)
+{
+    int fd = mkstemp(path);
+
+    return fd < 0 || close(fd);
+}
+
+static int tear_down(void **state)
+{
+    return unlink(path);
+}
+
+static struct revoked *open_list(void)
+{
+    struct revoked *r = NULL;
+
+    assert_int_equal(revoked_open(path, &r, NULL), 0);
+    return r;
+}
+
+static void test_remembered(void **state)
+{
+    struct revoked *r = open_list();
+
+    assert_false(revoked_has(r, 1, 0));
+    revoked_add(r, 1, 0);
+    revoked_add(r, 1, 0);
+    revoked_add(r, 2, 5);
+    revoked_close(r);
+    assert_int_equal(truncate(path, 15), 0); /* the second was cut */
+    r = open_list();
+    assert_true(revoked_has(r, 1, 0));
+    assert_false(revoked_has(r, 1, 1) || revoked_has(r, 2, 5));
+    revoked_add(r, 3, 0);
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 1, 0) && revoked_has(r, 3, 0));
+    revoked_close(r);
+    assert_int_equal(truncate(path, 0), 0);
+}
+
+static void fill(const char *bytes_path, uint32_t count)
+{
+    FILE *f = fopen(bytes_path, "w");
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t entry[2] = {i, 0};
+
+        fwrite(entry, sizeof(entry), 1, f);
+    }
+    fclose(f);
+}
+
+static void test_bounded(void **state)
+{
+    struct revoked *r;
+    struct stat st;
+
+    fill(path, 3 * REVOKED_MAX - 1);
+    r = open_list();
+    assert_true(revoked_has(r, 2 * REVOKED_MAX - 1, 0));
+    assert_false(revoked_has(r, 2 * REVOKED_MAX - 2, 0));
+    revoked_add(r, 9999999, 0); /* the file is long enough: rewritten */
+    assert_true(revoked_has(r, 9999999, 0));
+    revoked_close(r);
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_size, REVOKED_MAX * 8);
+    r = open_list();
+    assert_true(revoked_has(r, 9999999, 0) && revoked_has(r, 3 * REVOKED_MAX - 2, 0));
+    revoked_close(r);
+}
+
+/* Files of this process end there. */
+static void limit_files(rlim_t bytes)
+{
+    struct rlimit limit = {bytes, RLIM_INFINITY};
+
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* The disk is full in the middle of an entry, and has room again for the next. */
+static void test_half_an_entry(void **state)
+{
+    struct revoked *r;
+
+    assert_int_equal(truncate(path, 0), 0);
+    r = open_list();
+    revoked_add(r, 1, 0);
+    limit_files(8 + 3);
+    revoked_add(r, 2, 0);
+    limit_files(RLIM_INFINITY);
+    revoked_add(r, 3, 0);
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 1, 0) && revoked_has(r, 3, 0));
+    revoked_close(r);
+}
+
+/* It could not be written anew for long: it is as long as it may be, and can be read. */
+static void test_not_shortened(void **state)
+{
+    struct rlimit before, none;
+    struct revoked *r;
+
+    fill(path, 4 * REVOKED_MAX - 2);
+    r = open_list();
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+    none = (struct rlimit){0, before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    for (uint32_t i = 0; i < 5; i++)
+        revoked_add(r, 9999990 + i, 0);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+    assert_true(revoked_has(r, 9999994, 0));
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 9999990, 0));
+    revoked_add(r, 9999995, 0); /* now it can */
+    revoked_close(r);
+    r = open_list();
+    assert_true(revoked_has(r, 9999995, 0));
+    revoked_close(r);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_remembered),
+        cmocka_unit_test(test_bounded),
+        cmocka_unit_test(test_half_an_entry),
+        cmocka_unit_test(test_not_shortened),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "slurmd/job/cred.h"
+
+#define NOW 1700000000000
+
+static char dir[] = "/tmp/cred-test.XXXXXX", key_path[64];
+static struct auth_signer *signer;
+static uint8_t public_key[AUTH_CRED_KEY_SIZE];
+
+static int set_up(void **state)
+{
+    if (!mkdtemp(dir))
+        return 1;
+    snprintf(key_path, sizeof(key_path), "%s/key", dir);
+    if (auth_signer_load(key_path, geteuid(), &signer, NULL))
+        return 1;
+    auth_signer_public(signer, public_key);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    auth_signer_free(signer);
+    unlink(key_path);
+    return rmdir(dir);
+}
+
+static void make_of(int64_t issued, int64_t expires, const char *cluster, const char *incarnation,
+                    struct str *bytes, uint8_t sig[AUTH_CRED_SIG_SIZE])
+{
+    Pb__Cred m = PB__CRED__INIT;
+    Pb__StepNode a = PB__STEP_NODE__INIT, b = PB__STEP_NODE__INIT, *nodes[] = {&a, &b};
+
+    a.node = "n1";
+    b.node = "n2";
+    a.addr = b.addr = "127.0.0.1";
+    m.job_id = 42;
+    m.cluster = (char *)cluster;
+    m.issued_at_ms = issued;
+    m.expires_at_ms = expires;
+    m.nodes = nodes;
+    m.n_nodes = 2;
+    a.has_incarnation = incarnation != NULL;
+    a.incarnation = incarnation ? str_hash(incarnation) : 0;
+    str_clear(bytes);
+    pb_pack(&m.base, bytes);
+    auth_sign(signer, bytes->data, bytes->len, sig);
+}
+
+static void make(int64_t issued, int64_t expires, const char *cluster, struct str *bytes,
+                 uint8_t sig[AUTH_CRED_SIG_SIZE])
+{
+    make_of(issued, expires, cluster, NULL, bytes, sig);
+}
+
+static int check(const char *node, const struct str *bytes, const uint8_t *sig, size_t sig_len)
+{
+    struct cred_checker c = {.public_key = public_key,
+                             .cluster = "here",
+                             .node = node,
+                             .incarnation = "b:s",
+                             .now_ms = NOW};
+    _cleanup_arena_ struct arena arena;
+    Pb__Cred *cred = NULL;
+    uint32_t index = 77;
+    int rc;
+
+    arena_init(&arena, 0);
+    rc = cred_check(&c, bytes->data, bytes->len, sig, sig_len, &arena, &cred, &index, NULL);
+    assert_true(rc <= 0);
+    if (rc)
+        assert_true(!cred && index == 77);
+    else
+        assert_true(cred->job_id == 42 && !strcmp(cred->nodes[index]->node, node));
+    return rc;
+}
+
+static void test_bits_and_lengths(void **state)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    uint8_t sig[AUTH_CRED_SIG_SIZE];
+
+    make(NOW, NOW + 1, "here", &bytes, sig);
+    assert_int_equal(check("n1", &bytes, sig, 64), 0);
+    for (size_t bit = 0; bit < 8 * bytes.len; bit++) {
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+        assert_int_equal(check("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
+        bytes.data[bit / 8] ^= (char)(1 << bit % 8);
+    }
+    for (size_t bit = 0; bit < 8 * sizeof(sig); bit++) {
+        sig[bit / 8] ^= (uint8_t)(1 << bit % 8);
+        assert_int_equal(check("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
+        sig[bit / 8] ^= (uint8_t)(1 << bit % 8);
+    }
+    assert_int_equal(check("n1", &bytes, sig, 63), -ERR_CREDENTIAL);
+    assert_int_equal(check("n1", &bytes, sig, 0), -ERR_CREDENTIAL);
+    str_putc(&bytes, 'x');
+    assert_int_equal(check("n1", &bytes, sig, 64), -ERR_CREDENTIAL);
+}
+
+static void test_fields(void **state)
+{
+    static const struct {
+        int64_t issued, expires;
+        const char *cluster, *node;
+        int code;
+    } vectors[] = {
+        {NOW, NOW, "here", "n1", 0},
+        {NOW, NOW + 1000, "here", "n2", 0},
+        {NOW, NOW - 1, "here", "n1", ERR_CREDENTIAL_EXPIRED},
+        {NOW, 0, "here", "n1", ERR_CREDENTIAL_EXPIRED},
+        {NOW, -1, "here", "n1", ERR_CREDENTIAL_EXPIRED},
+        {NOW + AUTH_SKEW_MS, NOW + 99999, "here", "n1", 0},
+        {NOW + AUTH_SKEW_MS + 1, NOW + 99999, "here", "n1", ERR_SKEW},
+        {NOW, NOW + 1, "Here", "n1", ERR_CREDENTIAL},
+        {NOW, NOW + 1, "", "n1", ERR_CREDENTIAL},
+        {NOW, NOW + 1, "here", "n3", ERR_CREDENTIAL},
+        {NOW, NOW + 1, "here", "n", ERR_CREDENTIAL},
+    };
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        _cleanup_str_ struct str bytes = STR_INIT;
+        uint8_t sig[AUTH_CRED_SIG_SIZE];
+
+        make(vectors[i].issued, vectors[i].expires, vectors[i].cluster, &bytes, sig);
+        assert_int_equal(check(vectors[i].node, &bytes, sig, 64), -vectors[i].code);
+    }
+}
+
+/* A machine that was booted starts nothing of before; of a controller that says nothing, all. */
+static void test_incarnations(void **state)
+{
+    static const struct {
+        const char *incarnation;
+        int code;
+    } vectors[] = {
+        {"b:s", 0}, {NULL, 0}, {"b:t", ERR_CREDENTIAL_REVOKED}, {"", ERR_CREDENTIAL_REVOKED}};
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        _cleanup_str_ struct str bytes = STR_INIT;
+        uint8_t sig[AUTH_CRED_SIG_SIZE];
+
+        make_of(NOW, NOW + 1, "here", vectors[i].incarnation, &bytes, sig);
+        assert_int_equal(check("n1", &bytes, sig, 64), -vectors[i].code);
+        assert_int_equal(check("n2", &bytes, sig, 64), 0); /* the other node's says nothing */
+    }
+}
+
+static void test_no_key_yet(void **state)
+{
+    struct cred_checker c = {.cluster = "here", .node = "n1", .incarnation = "b:s", .now_ms = NOW};
+    _cleanup_str_ struct str bytes = STR_INIT;
+    uint8_t sig[AUTH_CRED_SIG_SIZE];
+    Pb__Cred *cred;
+    uint32_t index;
+
+    make(NOW, NOW + 1, "here", &bytes, sig);
+    assert_int_equal(
+        cred_check(&c, bytes.data, bytes.len, sig, sizeof(sig), NULL, &cred, &index, NULL),
+        -ERR_CREDENTIAL);
+}
+
+/* Signed rubbish: from the controller, but still checked. */
+static void test_signed_rubbish(void **state)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    uint8_t sig[AUTH_CRED_SIG_SIZE];
+
+    str_puts(&bytes, "\x08\xff\xff\xff\xff rubbish");
+    auth_sign(signer, bytes.data, bytes.len, sig);
+    assert_int_equal(check("n1", &bytes, sig, sizeof(sig)), -ERR_CREDENTIAL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bits_and_lengths), cmocka_unit_test(test_fields),
+        cmocka_unit_test(test_incarnations),     cmocka_unit_test(test_no_key_yet),
+        cmocka_unit_test(test_signed_rubbish),
+    };
+
+    return cmocka_run_group_tests(tests, set_up, tear_down);
+}

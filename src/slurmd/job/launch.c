@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/job/launch.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "rpc/client.h"
+#include "slurmd/attempt/fill.h"
+#include "slurmd/attempt/report.h"
+#include "slurmd/attempt/revoked.h"
+#include "slurmd/job/adopt.h"
+#include "slurmd/job/attempt_life.h"
+#include "slurmd/job/cred.h"
+#include "slurmd/job/early.h"
+#include "slurmd/job/extern.h"
+#include "slurmd/job/launch_limits.h"
+#include "slurmd/job/prepare.h"
+#include "slurmd/job/prolog.h"
+#include "slurmd/node/back.h"
+#include "slurmd/node/debug.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
+#include "base/step_id.h"
+
+#define CRED_ARENA (64u << 20)
+
+/* What users can cause again and again. */
+static struct log_limits refusals = {.burst = 60}, failures = {.burst = 60};
+
+void launch_free(struct launch *l)
+{
+    loop_timer_free(l->commit_timer);
+    str_done(&l->message);
+    str_done(&l->cred);
+    free(l);
+}
+
+void launch_refuse(struct slurmd *d, uint64_t call, int code, const char *text)
+{
+    if (call)
+        rpc_reply_error(d->server, call, code, text);
+}
+
+static void drain_node_for(struct slurmd *d, uint32_t job_id, const char *what, const char *text)
+{
+    _cleanup_free_ char *reason = mem_printf("%s: %s, job %u", what, text, job_id);
+
+    report_trouble(d, reason);
+}
+
+/* The node's own fault prevents a step: drain it. For batch scripts the controller does so. */
+static void drain_on_node_fault(struct slurmd *d, uint32_t job_id, int code, const char *text)
+{
+    if (code == ERR_NODE_FAULT && !fill_is_of_jobs(d))
+        drain_node_for(d, job_id, "Launch failure", text);
+}
+
+/* The job ends during its prolog, and its extern step was requested by nobody. */
+static bool is_expected_end(const struct launch *l, int code)
+{
+    return l->kind == LAUNCH_EXTERN && code == ERR_CREDENTIAL_REVOKED;
+}
+
+void launch_fail(struct slurmd *d, struct launch *l, int code, const char *text, bool drain)
+{
+    struct attempt *a = attempt_find(d, l->attempt.id, l->attempt.restarts);
+
+    if (is_expected_end(l, code))
+        log_verbose("launch of %s: %s", STEP_ID_TEXT(l->attempt.id, l->step_id), text);
+    else if (log_allow_source(&failures, l->uid))
+        log_error("launch of %s%s: %s",
+                  l->kind == LAUNCH_RECEIVER ? "a receiver of files for " : "",
+                  STEP_ID_TEXT(l->attempt.id, l->step_id), text);
+    if (l->kind == LAUNCH_EXTERN && a) /* NULL: the attempt is being freed */
+        adopt_fail(a, text);
+    if (a && l->kind != LAUNCH_RECEIVER)
+        early_forget(a, l->step_id);
+    if (l->kind == LAUNCH_BATCH) {
+        report_launched(d, l->attempt.id, l->attempt.restarts, code, text, drain);
+    } else {
+        launch_refuse(d, l->call, code, text);
+        drain_on_node_fault(d, l->attempt.id, code, text);
+        if (drain && l->kind != LAUNCH_EXTERN) /* a failed prolog is reported for the job */
+            drain_node_for(d, l->attempt.id, "Prolog error", text);
+    }
+    launch_free(l);
+}
+
+void launch_answer(struct step *s, int code, const char *text)
+{
+    struct attempt *a = s->attempt;
+    Pb__LaunchReply reply = PB__LAUNCH_REPLY__INIT;
+
+    if (s->answered)
+        return;
+    s->answered = true;
+    if (code && log_allow_source(&failures, a->note.about->uid))
+        log_error("step %s was not started: %s", STEP_ID_TEXT(a->key.id, s->id),
+                  text ? text : err_text(code));
+    else if (!code)
+        log_verbose("started step %s, pid %d", STEP_ID_TEXT(a->key.id, s->id), (int)s->pid);
+    slurmd_debug(a->d, steps, "step %s of uid %u: %s, slurmstepd %d",
+                 STEP_ID_TEXT(a->key.id, s->id), a->note.about->uid,
+                 code ? "not started" : "started", (int)s->pid);
+    if (s->id == STEP_ID_BATCH) {
+        report_launched(a->d, a->key.id, a->key.restarts, code, text, false);
+    } else if (code) {
+        launch_refuse(a->d, s->call, code, text && *text ? text : err_text(code));
+        drain_on_node_fault(a->d, a->key.id, code, text && *text ? text : err_text(code));
+    } else if (s->call) {
+        reply.local_pid = (uint32_t)s->pid;
+        rpc_reply(a->d->server, s->call, &reply.base);
+    }
+    s->call = 0;
+}
+
+int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
+                      struct arena *arena, Pb__Cred **cred, uint32_t *node_index, struct err *err)
+{
+    struct cred_checker checker = {.public_key = d->have_public_key ? d->public_key : NULL,
+                                   .cluster = d->conf->cluster_name,
+                                   .node = d->name,
+                                   .incarnation = d->incarnation,
+                                   .now_ms = loop_wall_ms()};
+
+    return cred_check(&checker, data.data, data.len, signature.data, signature.len, arena, cred,
+                      node_index, err);
+}
+
+static void format_step_cancelled(const struct slurmd *d, uint32_t job_id, uint32_t step_id,
+                                  struct err *err)
+{
+    _cleanup_free_ char *name = step_id == STEP_ID_BATCH
+                                    ? mem_printf("the batch script of job %u", job_id)
+                                    : mem_printf("step %s", STEP_ID_TEXT(job_id, step_id));
+
+    err_set(err, -ERR_CREDENTIAL_REVOKED, "%s: %s was cancelled before it ran on node %s",
+            err_text(ERR_CREDENTIAL_REVOKED), name, d->name);
+}
+
+int launch_check_unallocated(const Pb__Cred *cred, struct err *err)
+{
+    if ((cred->job_id >= JOB_ID_UNALLOCATED) == (cred->has_unallocated && cred->unallocated))
+        return 0;
+    return err_set(err, -ERR_CREDENTIAL, "%s: %u is %s", err_text(ERR_CREDENTIAL), cred->job_id,
+                   cred->unallocated ? "a job's id" : "no job's id");
+}
+
+int launch_check_not_over(struct slurmd *d, const Pb__Cred *cred, struct err *err)
+{
+    uint32_t id = cred->job_id, restarts = cred->restarts;
+    struct attempt *a = attempt_find(d, id, restarts);
+
+    if (cancelled_has(d->cancelled, &(struct cancelled_step){id, restarts, cred->step_id})) {
+        format_step_cancelled(d, id, cred->step_id, err);
+        return err->code;
+    }
+    if ((a && attempt_is_ending(a)) || (!a && revoked_has(d->revoked, id, restarts)))
+        return err_set(err, -ERR_CREDENTIAL_REVOKED, "%s: job %u has ended on node %s",
+                       err_text(ERR_CREDENTIAL_REVOKED), id, d->name);
+    return 0;
+}
+
+static const Pb__NodeShare *find_own_share(const struct slurmd *d, const Pb__Cred *cred)
+{
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        if (!strcmp(cred->job_nodes[i]->node, d->name))
+            return cred->job_nodes[i];
+    return NULL;
+}
+
+/* What scripts are told of the job, and what it has here. */
+static void fill_about(const struct slurmd *d, const Pb__Cred *cred, Pb__NodeAttempt *about)
+{
+    const Pb__NodeShare *share = find_own_share(d, cred);
+
+    if (share) {
+        about->has_cpus = true;
+        about->cpus = share->cpus;
+    }
+    about->share = (Pb__NodeShare *)share;
+    about->job_id = cred->job_id;
+    about->restarts = cred->restarts;
+    about->uid = cred->uid;
+    about->gid = cred->gid;
+    about->facts = cred->facts;
+    about->has_unallocated = about->unallocated = cred->has_unallocated && cred->unallocated;
+}
+
+static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const Pb__Cred *cred,
+                                 ProtobufCBinaryData packed, const ProtobufCMessage *message,
+                                 uint32_t node_index)
+{
+    struct launch *l = mem_new(struct launch);
+
+    l->number = ++d->next_launch;
+    l->since_ms = loop_mono_ms();
+    l->kind = kind;
+    l->attempt = (struct attempt_key){cred->job_id, cred->restarts};
+    l->step_id = cred->step_id;
+    l->node_index = node_index;
+    l->uid = cred->uid;
+    l->gid = cred->gid;
+    pb_pack(message, &l->message);
+    str_append(&l->cred, packed.data, packed.len);
+    return l;
+}
+
+static bool find_waiting_launch(const struct attempt *a, uint32_t step_id, struct launch **out)
+{
+    for (size_t i = 0; i < a->waiting.len; i++)
+        if (a->waiting.data[i]->step_id == step_id) {
+            *out = a->waiting.data[i];
+            return true;
+        }
+    return false;
+}
+
+/* Batch scripts. */
+
+static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
+                       Pb__Cred **cred, uint32_t *index, struct err *err)
+{
+    int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
+
+    if (rc)
+        return rc;
+    if ((*cred)->job_id != m->job_id || (*cred)->restarts != m->restarts ||
+        (*cred)->step_id != STEP_ID_BATCH || (m->spec->has_uid && m->spec->uid != (*cred)->uid))
+        return err_set(err, -ERR_CREDENTIAL, "%s: it is not the one of this batch script",
+                       err_text(ERR_CREDENTIAL));
+    return launch_check_not_over(d, *cred, err);
+}
+
+/* The controller repeated the order. */
+static void answer_repeated_batch(struct attempt *a)
+{
+    struct step *s = step_find(a, STEP_ID_BATCH);
+
+    log_verbose("job %u: its launch was ordered again", a->key.id);
+    if (a->note.batch >= NOTE_BATCH_ENDED || (s && s->started))
+        report_launched(a->d, a->key.id, a->key.restarts, 0, NULL, false);
+}
+
+static int add_job_for_batch(struct slurmd *d, const Pb__Cred *cred, struct attempt **out,
+                             struct err *err)
+{
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
+
+    fill_about(d, cred, &about);
+    return attempt_new(d, &about, cred->n_job_nodes == 1 ? NOTE_SINGLE : "", out, err);
+}
+
+/* An expired credential, or clocks that differ: the controller can tell which. */
+static void refuse_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
+                         const struct err *why)
+{
+    const Pb__Cred *cred = NULL;
+
+    log_error("job %u cannot be launched: %s", m->job_id, why->text);
+    if (why->code == -ERR_CREDENTIAL_EXPIRED || why->code == -ERR_SKEW)
+        cred = arena_unpack(arena, &pb__cred__descriptor, m->cred.data, m->cred.len);
+    if (cred)
+        report_refused(d, m->job_id, m->restarts, why, cred->issued_at_ms);
+    else
+        report_launched(d, m->job_id, m->restarts, -why->code, why->text, false);
+}
+
+void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
+{
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+    struct attempt *a = attempt_find(d, m->job_id, m->restarts);
+    struct launch *l;
+    Pb__Cred *cred;
+    uint32_t index;
+    int rc;
+
+    arena_init(&arena, CRED_ARENA);
+    if (a && (a->note.batch != NOTE_BATCH_NONE || find_waiting_launch(a, STEP_ID_BATCH, &l))) {
+        answer_repeated_batch(a);
+        return;
+    }
+    rc = check_batch(d, m, &arena, &cred, &index, &err);
+    if (!rc && !a)
+        rc = add_job_for_batch(d, cred, &a, &err);
+    if (rc) {
+        refuse_batch(d, m, &arena, &err);
+        return;
+    }
+    extern_learn(a, find_own_share(d, cred));
+    l = launch_new(d, LAUNCH_BATCH, cred, m->cred, &m->base, 0);
+    vec_push(&a->waiting, l);
+    if (m->has_contain && m->contain)
+        extern_want(a);
+    extern_adopt(a);
+    prolog_run(a);
+}
+
+/* Steps. */
+
+static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__LaunchTasks *m,
+                       struct arena *arena, Pb__Cred **cred, uint32_t *index, struct err *err)
+{
+    int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
+
+    if (rc)
+        return rc;
+    if (r->who.uid != (*cred)->uid && r->who.uid != 0)
+        return err_set(err, -ERR_CREDENTIAL, "%s: it is of user %u, the caller is user %u",
+                       err_text(ERR_CREDENTIAL), (*cred)->uid, (unsigned)r->who.uid);
+    if ((*cred)->step_id == STEP_ID_BATCH || (*cred)->cast || !(*cred)->nodes[*index]->n_task_ids)
+        return err_set(err, -ERR_CREDENTIAL, "%s: it grants no tasks on node %s",
+                       err_text(ERR_CREDENTIAL), d->name);
+    rc = launch_check_unallocated(*cred, err);
+    if (rc)
+        return rc;
+    if (!m->n_argv || !m->n_io_addr || m->io_port < 1 || m->io_port > 65535 ||
+        m->io_key.len != AUTH_TOKEN_SIZE)
+        return err_set(err, -ERR_LAUNCH, "%s: the request lacks a program or where its output goes",
+                       err_text(ERR_LAUNCH));
+    rc = launch_limits_check_args(m, err);
+    return rc ? rc : launch_check_not_over(d, *cred, err);
+}
+
+void launch_join(struct slurmd *d, uint64_t *first, uint64_t call)
+{
+    if (*first)
+        rpc_call_join(d->server, *first, call);
+    else
+        *first = call;
+}
+
+/* True: the step was requested before, and the call is answered now or with the first one. */
+static bool answer_repeated_step(struct attempt *a, uint32_t step_id, uint64_t key,
+                                 const struct rpc_request *r)
+{
+    uint64_t call = r->call;
+    struct step *s = step_find(a, step_id);
+    struct note_step *known = note_find_step(&a->note, step_id);
+    struct launch *l;
+
+    if (find_waiting_launch(a, step_id, &l) && l->key == key) {
+        launch_join(a->d, &l->call, call);
+        if (l->awaits_commit && !r->prepare)
+            prepare_commit(a->d, call);
+        else if (l->phase == LAUNCH_PREPARED)
+            rpc_prepared(a->d->server, call);
+        return true;
+    }
+    if (s && known && known->key == key) {
+        launch_join(a->d, &s->call, call);
+        if (s->started) {
+            s->answered = false;
+            launch_answer(s, 0, NULL);
+        }
+        return true;
+    }
+    if (!known && !find_waiting_launch(a, step_id, &l))
+        return false;
+    launch_refuse(a->d, call, ERR_LAUNCH, "the step was launched before");
+    return true;
+}
+
+uint64_t launch_key_of(ProtobufCBinaryData token)
+{
+    uint8_t hash[AUTH_HASH_SIZE];
+    uint64_t key;
+
+    auth_hash(token.data, token.len, hash);
+    memcpy(&key, hash, sizeof(key));
+    return key;
+}
+
+static int find_or_add_job_for_tasks(struct slurmd *d, const Pb__Cred *cred, struct attempt **out,
+                                     struct err *err)
+{
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
+
+    *out = attempt_find(d, cred->job_id, cred->restarts);
+    if (*out) {
+        extern_learn(*out, find_own_share(d, cred));
+        return 0;
+    }
+    fill_about(d, cred, &about);
+    return attempt_new(d, &about, "", out, err);
+}
+
+static void refuse_tasks(struct slurmd *d, const struct rpc_request *r, const struct err *why)
+{
+    if (log_allow_source(&refusals, r->who.uid))
+        log_error("refused a launch by user %u from %s: %s", (unsigned)r->who.uid, r->peer,
+                  why->text);
+    rpc_reply_error(d->server, r->call, -why->code, why->text);
+}
+
+void launch_tasks(struct slurmd *d, const struct rpc_request *r)
+{
+    const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
+    _cleanup_free_ char *back = back_address(r->peer, m->io_addr, m->n_io_addr);
+    Pb__LaunchTasks kept = *m;
+    struct auth_key secret;
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+    Pb__Cred *cred;
+    struct attempt *a;
+    struct launch *l;
+    uint32_t index;
+    int rc;
+
+    arena_init(&arena, CRED_ARENA);
+    rc = check_tasks(d, r, m, &arena, &cred, &index, &err);
+    if (!rc) /* the key in the message is readable on the wire */
+        rc = auth_secret_of(&d->key, m->io_key.data, m->io_key.len, RPC_SECRET_AUDIENCE, r->who.uid,
+                            &secret, &err);
+    if (!rc)
+        rc = find_or_add_job_for_tasks(d, cred, &a, &err);
+    if (rc) {
+        refuse_tasks(d, r, &err);
+        return;
+    }
+    if (answer_repeated_step(a, cred->step_id, launch_key_of(m->io_key), r))
+        return;
+    if (launch_limits_check(d, cred, m->cred.len + protobuf_c_message_get_packed_size(&m->base),
+                            &err)) {
+        refuse_tasks(d, r, &err);
+        attempt_check_left(a);
+        return;
+    }
+    kept.io_key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
+    kept.io_addr = &back;
+    kept.n_io_addr = 1;
+    l = launch_new(d, LAUNCH_TASKS, cred, m->cred, &kept.base, index);
+    auth_key_done(&secret);
+    l->key = launch_key_of(m->io_key);
+    l->call = r->call;
+    l->awaits_commit = r->prepare;
+    vec_push(&a->waiting, l);
+    prolog_run(a);
+}
+
+/* All. */
+
+int launch_queue(struct slurmd *d, const Pb__Cred *cred, ProtobufCBinaryData packed,
+                 const ProtobufCMessage *message, uint32_t node_index, uint64_t key, uint64_t call,
+                 struct err *err)
+{
+    struct launch *l;
+    struct attempt *a;
+    int rc = find_or_add_job_for_tasks(d, cred, &a, err);
+
+    if (!rc)
+        rc = launch_limits_check(d, cred, packed.len + protobuf_c_message_get_packed_size(message),
+                                 err);
+    if (rc)
+        return rc;
+    l = launch_new(d, LAUNCH_RECEIVER, cred, packed, message, node_index);
+    l->key = key;
+    l->call = call;
+    vec_push(&a->waiting, l);
+    prolog_run(a);
+    return 0;
+}
+
+void launch_extern(struct attempt *a, const Pb__Cred *cred, ProtobufCBinaryData packed)
+{
+    Pb__Empty nothing = PB__EMPTY__INIT;
+    struct launch *l = launch_new(a->d, LAUNCH_EXTERN, cred, packed, &nothing.base, 0);
+
+    vec_push(&a->waiting, l);
+    prolog_run(a);
+}
+
+/* Removes the waiting launch of this step from the list; NULL: there is none. */
+static struct launch *take_waiting_launch(struct attempt *a, uint32_t step_id)
+{
+    for (size_t i = 0; i < a->waiting.len; i++) {
+        struct launch *l = a->waiting.data[i];
+
+        if (l->step_id == step_id) {
+            vec_remove(&a->waiting, i);
+            return l;
+        }
+    }
+    return NULL;
+}
+
+bool launch_waits(const struct attempt *a, uint32_t step_id)
+{
+    vec_foreach (&a->waiting, l)
+        if ((*l)->step_id == step_id)
+            return true;
+    return false;
+}
+
+static bool was_launched(const struct attempt *a, uint32_t step_id)
+{
+    return step_id == STEP_ID_BATCH ? a->note.batch != NOTE_BATCH_NONE
+                                    : note_find_step(&a->note, step_id) != NULL;
+}
+
+void launch_cancel(struct slurmd *d, struct attempt *a, const struct cancelled_step *s)
+{
+    bool over = a ? a->phase == ATTEMPT_GONE || was_launched(a, s->step_id)
+                  : revoked_has(d->revoked, s->job_id, s->restarts);
+    Pb__StepdEnded end = PB__STEPD_ENDED__INIT;
+    struct launch *l;
+    struct err err;
+
+    if (over || !cancelled_add(d->cancelled, s))
+        return;
+    format_step_cancelled(d, s->job_id, s->step_id, &err);
+    l = a ? take_waiting_launch(a, s->step_id) : NULL;
+    if (l) {
+        launch_fail(d, l, -err.code, err.text, false);
+        attempt_check_left(a);
+    } else {
+        log_verbose("%s; its launch will be refused", err.text);
+    }
+    if (s->step_id == STEP_ID_BATCH)
+        return;
+    end.job_id = s->job_id; /* its srun may have gone */
+    end.restarts = s->restarts;
+    end.step_id = s->step_id;
+    end.exit_status = SIGTERM;
+    report_step_ended(d, &end);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "slurmd/node/back.h"
+
+/* ADR 0004: what a request claims counts only when it is this host, and of a local caller only. */
+static void test_addresses(void **state)
+{
+    static const struct {
+        const char *peer;
+        char *claimed[6];
+        const char *back;
+    } vectors[] = {
+        {"10.0.0.1:4711", {"127.0.0.2"}, "10.0.0.1"},
+        {"[::1]:4711", {"127.0.0.2"}, "::1"},
+        {"local uid 1000", {NULL}, "127.0.0.1"},
+        {"local uid 1000", {"203.0.113.7", "127.0.0.2"}, "127.0.0.2"},
+        {"local uid 1000", {"203.0.113.7"}, "127.0.0.1"},
+        {"local uid 1000", {"2001:db8::1", "", "localhost", "127.0.0.1 "}, "127.0.0.1"},
+        {"local uid 1000", {"x", "x", "x", "x", "127.0.0.2"}, "127.0.0.1"}, /* too many */
+    };
+
+    for (size_t i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++) {
+        size_t count = 0;
+        char *back;
+
+        while (count < 6 && vectors[i].claimed[count])
+            count++;
+        back = back_address(vectors[i].peer, vectors[i].claimed, count);
+        assert_string_equal(back, vectors[i].back);
+        free(back);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_addresses)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/node/devices.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void devices_count(const struct conf *c, struct str *out)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        uint64_t there = g->count;
+        for (size_t k = 0; k < g->n_devices; k++)
+            there -= g->devices[k].file && access(g->devices[k].file, F_OK) != 0;
+        str_printf(out, "%s%s%s%s:%llu", out->len ? "," : "", g->name, g->type ? ":" : "",
+                   g->type ? g->type : "", (unsigned long long)there);
+    }
+}
+
+/* The digits that end the name; without any, the device's place among the node's. */
+static unsigned long number_of(const char *file, unsigned long place)
+{
+    size_t len = file ? strlen(file) : 0, end = len;
+    while (len > 0 && file[len - 1] >= '0' && file[len - 1] <= '9')
+        len--;
+    return len < end ? strtoul(file + len, NULL, 10) : place;
+}
+
+#define GPUS_MOST 64 /* of a node, whose cores a shepherd is told */
+
+static bool same(const char *a, const char *b)
+{
+    return a == b || (a && b && strcasecmp(a, b) == 0);
+}
+
+static void put_share(const struct conf_gres *g, const Pb__GresAlloc *share, unsigned long first,
+                      struct str *out)
+{
+    for (size_t i = 0; i < share->n_devices; i++) {
+        uint32_t at = share->devices[i];
+        const char *file = at < g->n_devices ? g->devices[at].file : NULL;
+        if (at < g->count)
+            str_printf(out, "%s%lu", out->len ? "," : "", number_of(file, first + at));
+    }
+}
+
+/* "0,1": of a share; 'env' gets how tasks are to be told, CONF_GRES_*. */
+static char *numbers_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
+                        unsigned *env, struct arena *arena)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    _cleanup_str_ struct str out = STR_INIT;
+    unsigned long first = 0;
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        if (strcasecmp(g->name, "gpu") != 0)
+            continue;
+        for (size_t k = 0; k < count; k++)
+            if (same(share[k]->name, g->name) && same(share[k]->type, g->type)) {
+                put_share(g, share[k], first, &out);
+                *env |= g->flags;
+            }
+        first += g->count;
+    }
+    return arena_strdup(arena, str_cstr(&out));
+}
+
+/* In the order of their numbers above. */
+static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count, char **out)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    size_t n = 0;
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        for (size_t k = 0; k < count && strcasecmp(g->name, "gpu") == 0; k++) {
+            if (!same(share[k]->name, g->name) || !same(share[k]->type, g->type))
+                continue;
+            for (size_t d = 0; d < share[k]->n_devices && n < GPUS_MOST; d++) {
+                uint32_t at = share[k]->devices[d];
+                const char *cores = at < g->n_devices ? g->devices[at].cores : NULL;
+                if (at < g->count)
+                    out[n++] = (char *)(cores ? cores : "");
+            }
+        }
+    }
+    return n;
+}
+
+void devices_fill(const struct conf *c, const char *node, const Pb__Cred *cred, uint32_t node_index,
+                  Pb__StepdStart *m, struct arena *arena)
+{
+    const Pb__StepNode *here = node_index < cred->n_nodes ? cred->nodes[node_index] : NULL;
+    unsigned env = 0;
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        if (str_eq(cred->job_nodes[i]->node, node))
+            m->job_gpus =
+                numbers_of(c, cred->job_nodes[i]->gres, cred->job_nodes[i]->n_gres, &env, arena);
+    if (!m->job_gpus || !*m->job_gpus) {
+        m->job_gpus = NULL;
+        return;
+    }
+    m->step_gpus = here ? numbers_of(c, here->gres, here->n_gres, &env, arena) : (char *)"";
+    m->gpu_cores = arena_alloc(arena, GPUS_MOST * sizeof(char *));
+    m->n_gpu_cores = here ? cores_of(c, here->gres, here->n_gres, m->gpu_cores) : 0;
+    m->has_gpu_env = true;
+    m->gpu_env = env;
+}
+
+static bool holds(Pb__GresAlloc *const *share, size_t count, const struct conf_gres *g, size_t at)
+{
+    for (size_t k = 0; k < count; k++)
+        if (same(share[k]->name, g->name) && same(share[k]->type, g->type))
+            for (size_t i = 0; i < share[k]->n_devices; i++)
+                if (share[k]->devices[i] == at)
+                    return true;
+    return false;
+}
+
+static void add_number(const char *file, struct devices_denied *out)
+{
+    struct stat st;
+    if (file && stat(file, &st) == 0 && (S_ISCHR(st.st_mode) || S_ISBLK(st.st_mode)))
+        vec_push(&out->list, ((struct devices_number){S_ISBLK(st.st_mode), st.st_rdev}));
+}
+
+/* Of the devices that the share has, or of those that it has not. */
+static void add_devices(const struct conf *c, Pb__GresAlloc *const *share, size_t count, bool has,
+                        struct devices_denied *out)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    for (size_t i = 0; i < set->len; i++)
+        for (size_t k = 0; k < set->items[i].n_devices; k++) {
+            const struct conf_gres_device *d = &set->items[i].devices[k];
+            if (holds(share, count, &set->items[i], k) != has)
+                continue;
+            add_number(d->file, out);
+            for (uint32_t n = 0; n < d->n_also; n++)
+                add_number(d->also[n], out);
+        }
+}
+
+void devices_deny(const struct conf *c, Pb__GresAlloc *const *share, size_t count,
+                  struct devices_denied *out)
+{
+    struct devices_denied held = {0};
+    add_devices(c, share, count, true, &held);
+    add_devices(c, share, count, false, out);
+    for (size_t i = 0; i < out->list.len;) {
+        bool both = false;
+        vec_foreach (&held.list, h)
+            both |= h->block == out->list.data[i].block && h->number == out->list.data[i].number;
+        if (both)
+            vec_remove(&out->list, i);
+        else
+            i++;
+    }
+    vec_done(&held.list);
+}

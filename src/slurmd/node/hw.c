@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/node/hw.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <hwloc.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+
+#define HWLOC_LIBRARY "libhwloc.so.15"
+#define CHILD_LIMIT_SEC 10 /* then the kernel's count has to do */
+#define LOAD_SCALE 65536   /* of sysinfo's load averages */
+
+struct shape { /* what the child says */
+    int32_t code;
+    uint32_t cpus, sockets, cores, mapped;
+    struct hw_cpu cpu[HW_CPUS_MAX];
+};
+
+/* Only in the child. The library is opened by name, so that the daemon is not linked to it. */
+static int ask_hwloc(struct shape *s)
+{
+    hwloc_topology_t t;
+    typeof(&hwloc_topology_init) init;
+    typeof(&hwloc_topology_load) load;
+    typeof(&hwloc_get_type_depth) depth_of;
+    typeof(&hwloc_get_nbobjs_by_depth) count_at;
+    typeof(&hwloc_topology_set_all_types_filter) filter;
+    typeof(&hwloc_get_obj_by_depth) object;
+    typeof(&hwloc_bitmap_first) first;
+    void *lib = dlopen(HWLOC_LIBRARY, RTLD_NOW);
+
+    if (!lib)
+        return -ENOENT;
+    init = (typeof(init))dlsym(lib, "hwloc_topology_init");
+    load = (typeof(load))dlsym(lib, "hwloc_topology_load");
+    depth_of = (typeof(depth_of))dlsym(lib, "hwloc_get_type_depth");
+    count_at = (typeof(count_at))dlsym(lib, "hwloc_get_nbobjs_by_depth");
+    filter = (typeof(filter))dlsym(lib, "hwloc_topology_set_all_types_filter");
+    object = (typeof(object))dlsym(lib, "hwloc_get_obj_by_depth");
+    first = (typeof(first))dlsym(lib, "hwloc_bitmap_first");
+    if (!init || !load || !depth_of || !count_at || !filter || !object || !first || init(&t))
+        return -ENOENT;
+    filter(t, HWLOC_TYPE_FILTER_KEEP_STRUCTURE);
+    if (load(t))
+        return -EIO;
+    s->cpus = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PU));
+    s->cores = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_CORE));
+    s->sockets = (uint32_t)count_at(t, depth_of(t, HWLOC_OBJ_PACKAGE));
+    for (; s->mapped < s->cpus && s->mapped < HW_CPUS_MAX; s->mapped++) {
+        hwloc_obj_t pu = object(t, depth_of(t, HWLOC_OBJ_PU), s->mapped);
+        int numa = pu->nodeset ? first(pu->nodeset) : 0;
+        if (pu->os_index >= HW_CPUS_MAX)
+            break;
+        s->cpu[s->mapped].number = (uint16_t)pu->os_index;
+        s->cpu[s->mapped].numa = (uint16_t)(numa > 0 ? numa : 0);
+    }
+    return 0;
+}
+
+static bool read_all(int fd, void *data, size_t size)
+{
+    size_t done = 0;
+    ssize_t n = 1;
+
+    while (done < size && n > 0) {
+        n = read(fd, (char *)data + done, size - done);
+        done += n > 0 ? (size_t)n : 0;
+    }
+    return done == size;
+}
+
+/* Without hwloc: those that we may run on, as the kernel numbers them. */
+static void map_flat(struct shape *s)
+{
+    cpu_set_t mine[HW_CPUS_MAX / CPU_SETSIZE];
+
+    if (sched_getaffinity(0, sizeof(mine), mine) < 0)
+        return;
+    for (size_t i = 0; i < HW_CPUS_MAX && s->mapped < s->cpus; i++)
+        if (CPU_ISSET_S(i, sizeof(mine), mine))
+            s->cpu[s->mapped++].number = (uint16_t)i;
+}
+
+static void ask_in_child(struct shape *s)
+{
+    int ends[2];
+    pid_t pid;
+
+    s->code = -EIO;
+    if (pipe(ends))
+        return;
+    pid = fork();
+    if (pid == 0) {
+        alarm(CHILD_LIMIT_SEC);
+        s->code = ask_hwloc(s);
+        _exit(path_write_all(ends[1], (char *)s, sizeof(*s)) != 0);
+    }
+    close(ends[1]);
+    if (pid > 0) {
+        if (!read_all(ends[0], s, sizeof(*s)))
+            s->code = -EIO;
+        waitpid(pid, NULL, 0);
+    }
+    close(ends[0]);
+}
+
+static uint64_t memory_mib(void)
+{
+    struct sysinfo info;
+
+    return sysinfo(&info) ? 0 : (uint64_t)info.totalram * info.mem_unit >> 20;
+}
+
+static uint64_t tmp_mib(const char *tmp_fs)
+{
+    struct statvfs st;
+
+    return statvfs(tmp_fs, &st) ? 0 : (uint64_t)st.f_blocks * st.f_frsize >> 20;
+}
+
+int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
+{
+    static struct shape s; /* large; the daemon has one thread */
+    long online = sysconf(_SC_NPROCESSORS_ONLN);
+
+    hw->online = online;
+    memset(&s, 0, sizeof(s));
+    ask_in_child(&s);
+    if (s.code || !s.cpus) { /* no hwloc here: what the kernel counts, as one flat socket */
+        memset(&s, 0, sizeof(s));
+        s.cpus = online > 0 ? (uint32_t)online : 1;
+        map_flat(&s);
+    }
+    hw->cpus = s.cpus;
+    hw->boards = 1;
+    hw->sockets = s.sockets ? s.sockets : 1;
+    hw->cores = s.cores > hw->sockets ? s.cores / hw->sockets : s.cores ? 1 : s.cpus / hw->sockets;
+    hw->threads = s.cpus / (hw->sockets * hw->cores);
+    if (!hw->threads)
+        hw->threads = 1;
+    hw->mapped = s.mapped;
+    memcpy(hw->cpu, s.cpu, sizeof(hw->cpu));
+    hw->real_memory_mib = memory_mib();
+    hw->tmp_disk_mib = tmp_mib(tmp_fs);
+    if (!hw->real_memory_mib)
+        return err_set(err, -EIO, "cannot find out how much memory this machine has");
+    return 0;
+}
+
+bool hw_changed(const char *tmp_fs, const struct hw *hw)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN) != hw->online || memory_mib() != hw->real_memory_mib ||
+           tmp_mib(tmp_fs) != hw->tmp_disk_mib;
+}
+
+int64_t hw_up_sec(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_BOOTTIME, &t);
+    return t.tv_sec;
+}
+
+void hw_format(const struct hw *hw, const char *host, int64_t up_sec, struct str *out)
+{
+    str_printf(out,
+               "NodeName=%s CPUs=%u Boards=%u SocketsPerBoard=%u CoresPerSocket=%u "
+               "ThreadsPerCore=%u RealMemory=%llu\n",
+               host, hw->cpus, hw->boards, hw->sockets, hw->cores, hw->threads,
+               (unsigned long long)hw->real_memory_mib);
+    str_printf(out, "UpTime=%lld-%02lld:%02lld:%02lld\n", (long long)up_sec / 86400,
+               (long long)up_sec / 3600 % 24, (long long)up_sec / 60 % 60, (long long)up_sec % 60);
+}
+
+void hw_load(uint64_t *free_mem_mib, uint32_t *cpu_load_centi)
+{
+    struct sysinfo info;
+
+    if (sysinfo(&info))
+        return;
+    *free_mem_mib = (uint64_t)info.freeram * info.mem_unit >> 20;
+    *cpu_load_centi = (uint32_t)(info.loads[0] * 100 / LOAD_SCALE);
+}

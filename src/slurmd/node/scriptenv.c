@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmd/node/scriptenv.h"
+
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/vec.h"
+
+struct names {
+    VEC(char *) list;
+};
+
+static void put(struct names *n, const char *name, const char *value)
+{
+    if (value)
+        vec_push(&n->list, mem_printf("%s=%s", name, value));
+}
+
+static void put_number(struct names *n, const char *name, long long value)
+{
+    vec_push(&n->list, mem_printf("%s=%lld", name, value));
+}
+
+static void put_status(struct names *n, const char *name, int status)
+{
+    vec_push(&n->list, mem_printf("%s=%d:%d", name, WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                                  WIFSIGNALED(status) ? WTERMSIG(status) : 0));
+}
+
+#define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
+
+static void put_where(struct names *n, const struct slurmd *d)
+{
+    put(n, "SLURM_CONF", d->conf->path);
+    put(n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
+    put(n, "SLURMD_NODENAME", d->name);
+}
+
+static void put_base(struct names *n, const struct slurmd *d)
+{
+    put(n, "PATH", PATH);
+    put_where(n, d);
+}
+
+static void put_facts(struct names *n, const Pb__JobFacts *f)
+{
+    put(n, "SLURM_JOB_USER", f->user_name);
+    put(n, "SLURM_JOB_GROUP", f->group_name);
+    put(n, "SLURM_JOB_NODELIST", f->nodes);
+    put(n, "SLURM_NODELIST", f->nodes);
+    put(n, "SLURM_JOB_PARTITION", f->partition);
+    put(n, "SLURM_JOB_NAME", f->job_name);
+    put(n, "SLURM_JOB_ACCOUNT", f->account);
+    put(n, "SLURM_JOB_QOS", f->qos);
+    put(n, "SLURM_JOB_WORK_DIR", f->work_dir);
+    put(n, "SLURM_JOB_COMMENT", f->comment);
+    put(n, "SLURM_JOB_CONSTRAINTS", f->constraints);
+    put(n, "SLURM_JOB_RESERVATION", f->reservation);
+    put(n, "SLURM_JOB_EXTRA", f->extra);
+    put(n, "SLURM_JOB_LICENSES", f->licenses);
+    put(n, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
+    put(n, "SLURM_JOB_EXCLUSIVE", f->exclusive);
+    if (f->has_start_at)
+        put_number(n, "SLURM_JOB_START_TIME", f->start_at);
+    if (f->has_end_at)
+        put_number(n, "SLURM_JOB_END_TIME", f->end_at);
+    put(n, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
+    if (f->has_array_job_id) {
+        put_number(n, "SLURM_ARRAY_JOB_ID", f->array_job_id);
+        put_number(n, "SLURM_ARRAY_TASK_ID", f->array_task_id);
+        put_number(n, "SLURM_ARRAY_TASK_COUNT", f->array_count);
+        put_number(n, "SLURM_ARRAY_TASK_MAX", f->array_max);
+        put_number(n, "SLURM_ARRAY_TASK_MIN", f->array_min);
+        put_number(n, "SLURM_ARRAY_TASK_STEP", f->array_step);
+    }
+    if (f->has_num_nodes)
+        put_number(n, "SLURM_JOB_NUM_NODES", f->num_nodes);
+    if (f->has_num_tasks)
+        put_number(n, "SLURM_NTASKS", f->num_tasks);
+    for (size_t i = 0; i < f->n_spank_env; i++) /* a name of theirs is never one of ours */
+        if (strchr(f->spank_env[i], '='))
+            vec_push(&n->list, mem_printf("SPANK_%s", f->spank_env[i]));
+}
+
+static void put_job(struct names *n, const Pb__NodeAttempt *about)
+{
+    put_number(n, "SLURM_JOB_ID", about->job_id);
+    put_number(n, "SLURM_JOBID", about->job_id);
+    put_number(n, "SLURM_JOB_RESTART_COUNT", about->restarts);
+    put_number(n, "SLURM_JOB_UID", about->uid);
+    put_number(n, "SLURM_UID", about->uid);
+    put_number(n, "SLURM_JOB_GID", about->gid);
+    if (about->facts)
+        put_facts(n, about->facts);
+}
+
+static char **finish(struct names *n)
+{
+    vec_push(&n->list, NULL);
+    return n->list.data;
+}
+
+char **scriptenv_prolog(const struct slurmd *d, const Pb__NodeAttempt *about)
+{
+    struct names n = {0};
+
+    put_base(&n, d);
+    put(&n, "SLURM_SCRIPT_CONTEXT", "prolog_slurmd");
+    put_job(&n, about);
+    return finish(&n);
+}
+
+char **scriptenv_epilog(const struct slurmd *d, const Pb__NodeAttempt *about)
+{
+    struct names n = {0};
+
+    put_base(&n, d);
+    put(&n, "SLURM_SCRIPT_CONTEXT", "epilog_slurmd");
+    put_job(&n, about);
+    if (about->has_exit_status) {
+        put_number(&n, "SLURM_JOB_EXIT_CODE", about->exit_status);
+        put_status(&n, "SLURM_JOB_EXIT_CODE2", about->exit_status);
+    }
+    if (about->has_derived_status)
+        put_number(&n, "SLURM_JOB_DERIVED_EC", about->derived_status);
+    return finish(&n);
+}
+
+char **scriptenv_unkillable(const struct slurmd *d, const Pb__NodeAttempt *about, uint32_t step_id)
+{
+    struct names n = {0};
+
+    put_base(&n, d);
+    put_job(&n, about);
+    put_number(&n, "SLURM_STEP_ID", step_id);
+    return finish(&n);
+}
+
+char **scriptenv_health(const struct slurmd *d)
+{
+    _cleanup_free_ char *prefix = path_prefix();
+    _cleanup_free_ char *path = mem_printf(PATH ":%s/bin", prefix);
+    struct names n = {0};
+
+    put(&n, "PATH", path);
+    put_where(&n, d);
+    return finish(&n);
+}
+
+char **scriptenv_add(char **env, char *var)
+{
+    size_t count = 0;
+
+    while (env[count])
+        count++;
+    env = mem_realloc(env, (count + 2) * sizeof(*env));
+    env[count] = var;
+    env[count + 1] = NULL;
+    return env;
+}
+
+void scriptenv_free(char **env)
+{
+    for (char **p = env; p && *p; p++)
+        free(*p);
+    free(env);
+}

@@ -1,0 +1,638 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "slurmd/usage/tally.h"
+
+#define ALICE 1000
+#define BOB 1001
+#define SHEPHERD 50
+#define TASK 60
+#define MSEC 1000u
+
+struct world {
+    struct tally *t;
+    struct snapshot s;
+};
+
+static void begin(struct world *w)
+{
+    *w = (struct world){.t = tally_new(1700000000), .s = {.cpus = 2}};
+}
+
+static void end(struct world *w)
+{
+    tally_free(w->t);
+    snapshot_done(&w->s);
+}
+
+/* A process of the next look; user time in ms, memory in MiB. */
+static struct snapshot_proc *put(struct world *w, pid_t pid, pid_t parent, uid_t uid, uint64_t own,
+                                 uint64_t waited, uint64_t rss)
+{
+    struct snapshot_proc p = {.pid = pid,
+                              .parent = parent,
+                              .uid = uid,
+                              .started_ticks = (uint64_t)pid,
+                              .rss_kib = rss << 10,
+                              .vsize_kib = rss << 11};
+
+    p.own[SNAPSHOT_USER] = own * MSEC;
+    p.waited[SNAPSHOT_USER] = waited * MSEC;
+    vec_push(&w->s.procs, p);
+    return &vec_last(&w->s.procs);
+}
+
+static void look(struct world *w, int64_t at_sec)
+{
+    pid_t root = SHEPHERD;
+
+    w->s.at_ms = at_sec * 1000;
+    snapshot_place(&w->s, &root, 1);
+    tally_take(w->t, &w->s);
+    vec_clear(&w->s.procs);
+}
+
+static const struct tally_use *row(const struct world *w, uid_t uid, uint32_t job)
+{
+    static const struct tally_use none;
+
+    vec_foreach (&w->t->users, r)
+        if (!job && r->uid == uid)
+            return &r->use;
+    vec_foreach (&w->t->jobs, r)
+        if (job && r->job_id == job && r->uid == uid)
+            return &r->use;
+    return &none;
+}
+
+static uint64_t cpu(const struct world *w, uid_t uid, uint32_t job)
+{
+    return row(w, uid, job)->sum[SNAPSHOT_USER] / MSEC;
+}
+
+static struct tally_step *run_step(struct world *w)
+{
+    uint32_t pid = TASK, rank = 3;
+
+    tally_set_step(w->t, 42, 0, 0, SHEPHERD, &pid, &rank, 1);
+    return tally_find_step(w->t, 42, 0, 0);
+}
+
+static void test_what_was_before_is_not_counted(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 5000, 9000, 8);
+    look(&w, 100);
+    assert_int_equal(cpu(&w, 0, 0), 0);
+    put(&w, 1, 0, 0, 5010, 9007, 8);
+    put(&w, 7, 1, ALICE, 30, 4, 8); /* new: all of it */
+    look(&w, 110);
+    assert_int_equal(cpu(&w, 0, 0), 17);
+    assert_int_equal(cpu(&w, ALICE, 0), 34);
+    end(&w);
+}
+
+/* An end is in the parent's count of children: what was seen of it is not counted again. */
+static void test_ended_children_count_once(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, 7, 1, ALICE, 100, 0, 1);
+    look(&w, 110);
+    put(&w, 1, 0, 0, 0, 130, 1); /* 30 since, and it is gone */
+    look(&w, 120);
+    assert_int_equal(cpu(&w, ALICE, 0), 100);
+    assert_int_equal(cpu(&w, 0, 0), 30);
+    put(&w, 1, 0, 0, 0, 130, 1);
+    look(&w, 130);
+    assert_int_equal(cpu(&w, ALICE, 0) + cpu(&w, 0, 0), 130);
+    end(&w);
+}
+
+/* The parent was looked at before it waited: its count grows by the next look. */
+static void test_a_credit_waits_for_one_look(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, 7, 1, ALICE, 100, 0, 1);
+    look(&w, 110);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 120);
+    put(&w, 1, 0, 0, 0, 100, 1);
+    look(&w, 130);
+    assert_int_equal(cpu(&w, 0, 0), 0);
+    put(&w, 1, 0, 0, 0, 150, 1); /* and is used up then */
+    look(&w, 140);
+    assert_int_equal(cpu(&w, 0, 0), 50);
+    end(&w);
+}
+
+/* A child nobody waited for leaves a credit that would swallow what others use. */
+static void test_a_credit_is_void_later(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, 7, 1, ALICE, 100, 0, 1);
+    look(&w, 110);
+    for (int i = 0; i < 2; i++) {
+        put(&w, 1, 0, 0, 0, 0, 1);
+        look(&w, 120 + i);
+    }
+    put(&w, 1, 0, 0, 0, 60, 1);
+    look(&w, 130);
+    assert_int_equal(cpu(&w, 0, 0), 60);
+    end(&w);
+}
+
+static void test_a_number_used_again(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, 7, 1, ALICE, 100, 0, 1);
+    look(&w, 110);
+    put(&w, 1, 0, 0, 0, 100, 1);
+    put(&w, 7, 1, BOB, 20, 0, 1)->started_ticks = 999;
+    look(&w, 120);
+    assert_true(cpu(&w, ALICE, 0) == 100 && cpu(&w, BOB, 0) == 20 && cpu(&w, 0, 0) == 0);
+    end(&w);
+}
+
+static void test_counters_that_run_backwards(void **state)
+{
+    static const uint64_t own[] = {100, 40, 0, 99, 110};
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        put(&w, 1, 0, 0, 0, 0, 1);
+        put(&w, 7, 1, ALICE, own[i], own[i], 1);
+        look(&w, 110 + (int64_t)i);
+        assert_int_equal(cpu(&w, ALICE, 0), i < 4 ? 200 : 220);
+    }
+    end(&w);
+}
+
+static void test_a_step(void **state)
+{
+    static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    s = run_step(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 5, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 10, 0, 100);
+    put(&w, 61, TASK, ALICE, 100, 0, 50);
+    put(&w, 62, 61, BOB, 7, 0, 1); /* another user's program */
+    put(&w, 70, 1, ALICE, 3, 0, 2);
+    look(&w, 110);
+    assert_int_equal(cpu(&w, ALICE, 0), 113);
+    assert_int_equal(cpu(&w, ALICE, 42), 110);
+    assert_int_equal(cpu(&w, BOB, 42), 7);
+    assert_int_equal(cpu(&w, 0, 0), 5);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER], 117 * MSEC);
+    assert_true(s->use.rss_kib == 151 << 10 && s->use.max_vsize_kib == 302 << 10);
+    assert_true(s->tasks.len == 1 && s->tasks.data[0].rank == 3);
+    assert_int_equal(s->tasks.data[0].use.sum[SNAPSHOT_USER], 117 * MSEC);
+    /* An orphan is the shepherd's, and stays the task's; the shepherd's count is the step's. */
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 6, 140, 4);
+    put(&w, 62, SHEPHERD, BOB, 8, 0, 1);
+    put(&w, 70, 1, ALICE, 3, 0, 2);
+    look(&w, 120);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER], 148 * MSEC);
+    assert_int_equal(s->tasks.data[0].use.sum[SNAPSHOT_USER], 148 * MSEC);
+    assert_true(s->use.max_rss_kib == 151 << 10 && s->use.rss_kib == 1 << 10);
+    /* It ends; the shepherd goes after that. Its sum is what the kernel says. */
+    tally_end_step(w.t, s, ALICE, used, false);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER], 500 * MSEC);
+    tally_drop_step(w.t, s);
+    uint64_t alice = cpu(&w, ALICE, 0), root = cpu(&w, 0, 0);
+    assert_int_equal(cpu(&w, ALICE, 42) + cpu(&w, BOB, 42) + cpu(&w, 0, 42), 500);
+    put(&w, 1, 0, 0, 0, 506, 1);
+    put(&w, 70, 1, ALICE, 3, 0, 2);
+    look(&w, 130);
+    assert_true(cpu(&w, ALICE, 0) == alice && cpu(&w, 0, 0) == root);
+    tally_drop_job(w.t, 42);
+    assert_true(cpu(&w, ALICE, 0) == alice && cpu(&w, ALICE, 42) == 0);
+    end(&w);
+}
+
+/* A step that came and went between two looks. */
+static void test_a_step_never_seen(void **state)
+{
+    static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    s = run_step(&w);
+    tally_end_step(w.t, s, ALICE, used, false);
+    tally_drop_step(w.t, s);
+    assert_int_equal(cpu(&w, ALICE, 42), 500);
+    put(&w, 1, 0, 0, 0, 503, 1);
+    look(&w, 110);
+    assert_true(cpu(&w, ALICE, 0) == 500 && cpu(&w, 0, 0) == 3);
+    end(&w);
+}
+
+/* It ended while a look was being taken: what the look saw of it was counted at its end. */
+static void test_an_end_during_a_look(void **state)
+{
+    static const uint64_t used[SNAPSHOT_COUNTERS] = {[SNAPSHOT_USER] = 500 * MSEC};
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    s = run_step(&w);
+    tally_end_step(w.t, s, ALICE, used, false);
+    tally_drop_step(w.t, s);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 2, 0, 1);
+    put(&w, TASK, SHEPHERD, ALICE, 450, 0, 1);
+    look(&w, 110);
+    put(&w, 1, 0, 0, 0, 502, 1);
+    look(&w, 120);
+    assert_true(cpu(&w, ALICE, 0) == 500 && cpu(&w, 0, 0) == 2);
+    end(&w);
+}
+
+/* Of a single task what the kernel counted is its; of several the processes tell. */
+static void test_counted_memory(void **state)
+{
+    struct tally_step *s;
+    struct world w;
+    uint32_t more = 61, rank = 4;
+
+    begin(&w);
+    s = run_step(&w);
+    s->counted = true;
+    s->counted_kib = 20 << 10;
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
+    put(&w, 62, TASK, ALICE, 0, 0, 16);
+    look(&w, 100);
+    assert_int_equal(s->tasks.data[0].use.rss_kib, 20 << 10);
+    assert_int_equal(s->use.max_rss_kib, 20 << 10);
+    assert_false(s->counted);
+    tally_set_step(w.t, 42, 0, 0, SHEPHERD, &more, &rank, 1);
+    s->counted = true;
+    s->counted_kib = 30 << 10;
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
+    put(&w, more, SHEPHERD, ALICE, 0, 0, 24);
+    look(&w, 110);
+    assert_int_equal(s->tasks.data[0].use.rss_kib, 16 << 10);
+    assert_int_equal(s->tasks.data[1].use.rss_kib, 24 << 10);
+    assert_int_equal(s->use.rss_kib, 30 << 10);
+    end(&w);
+}
+
+/* it and those below it count for the step, and when they end not for whoever waits, too. */
+static void test_adopted(void **state)
+{
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    s = run_step(&w);
+    vec_push(&w.s.adopted, ((struct snapshot_adopted){80, 80, SHEPHERD}));
+    vec_push(&w.s.adopted, ((struct snapshot_adopted){90, 4711, SHEPHERD})); /* another by now */
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, 70, 1, 0, 0, 0, 1); /* the login daemon */
+    look(&w, 100);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, 70, 1, 0, 0, 0, 1);
+    put(&w, 80, 70, 0, 5, 0, 1);
+    put(&w, 81, 80, ALICE, 1000, 0, 16);
+    put(&w, 90, 70, 0, 300, 0, 1);
+    look(&w, 110);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
+    assert_int_equal(s->use.processes, 2);
+    assert_int_equal(cpu(&w, ALICE, 42), 1000);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 1);
+    put(&w, 70, 1, 0, 0, 1005, 1);
+    put(&w, 90, 70, 0, 300, 0, 1);
+    look(&w, 120);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER] / MSEC, 1005);
+    assert_int_equal(cpu(&w, 0, 0), 305);
+    end(&w);
+}
+
+static void test_integrals_and_marks(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 16);
+    look(&w, 100);
+    put(&w, 1, 0, 0, 0, 0, 16);
+    look(&w, 110);
+    assert_true(row(&w, 0, 0)->rss_kib_sec == 10 * (16 << 10));
+    assert_true(row(&w, 0, 0)->vsize_kib_sec == 10 * (32 << 10));
+    put(&w, 1, 0, 0, 0, 0, 4);
+    put(&w, 9, 1, 0, 0, 0, 4)->started_ticks = 11800; /* at 118 s: for two seconds only */
+    look(&w, 120);
+    assert_true(row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
+    assert_true(row(&w, 0, 0)->max_rss_kib == 16 << 10 && row(&w, 0, 0)->rss_kib == 8 << 10);
+    assert_int_equal(row(&w, 0, 0)->processes, 2);
+    put(&w, 1, 0, 0, 0, 0, 4);
+    look(&w, 90); /* no clock runs backwards, but nothing must fall when one does */
+    assert_true(row(&w, 0, 0)->rss_kib_sec == (10 * 16 + 10 * 4 + 2 * 4) << 10);
+    end(&w);
+}
+
+static void test_more_users_than_there_is_room_for(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    look(&w, 100);
+    for (pid_t pid = 1; pid <= TALLY_USERS_MAX + 50; pid++)
+        put(&w, pid, 0, (uid_t)(5000 + pid), 1, 0, 1);
+    look(&w, 110);
+    assert_true(w.t->users.len == TALLY_USERS_MAX + 1);
+    assert_int_equal(cpu(&w, TALLY_OTHERS, 0), 50);
+    end(&w);
+}
+
+static void test_processor_time(void **state)
+{
+    static const char *const bad[] = {"", "cpu", "intr 1 2", "cpux 1 2 3\n"};
+    uint64_t tick = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK), *usec;
+    struct world w;
+
+    begin(&w);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        w.s.cpu_ticks[0] = 7;
+        snapshot_parse_stat(bad[i], &w.s);
+        assert_true(!w.s.cpu_ticks[0] && !w.s.cpus);
+    }
+    snapshot_parse_stat("cpu  9 9\nintr 0\n", &w.s); /* short */
+    assert_true(w.s.cpu_ticks[1] == 9 && !w.s.cpu_ticks[2] && !w.s.cpus);
+    snapshot_parse_stat("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\ncpu1 1\ncpus\nintr 5\n", &w.s);
+    assert_int_equal(w.s.cpus, 2);
+    look(&w, 100);
+    usec = w.t->time_usec;
+    assert_true(!usec[0] && !usec[4]);
+    snapshot_parse_stat("cpu  11 12 13 14 1 16 17 18 0 0\ncpu0 1\n", &w.s); /* one backwards */
+    look(&w, 110);
+    assert_true(usec[0] == 20 * tick && usec[1] == 10 * tick && usec[2] == 20 * tick);
+    assert_true(usec[3] == 10 * tick && usec[4] == 10 * tick && usec[5] == 0);
+    end(&w);
+}
+
+/* Numbers may have been used again while they were read: parents in a circle, or their own. */
+static void test_a_circle_of_parents(void **state)
+{
+    struct world w;
+
+    begin(&w);
+    look(&w, 100);
+    put(&w, 5, 5, ALICE, 1, 0, 1);
+    put(&w, 6, 8, ALICE, 1, 0, 1);
+    put(&w, 7, 6, ALICE, 1, 0, 1);
+    put(&w, 8, 7, ALICE, 1, 0, 1);
+    look(&w, 110);
+    assert_int_equal(cpu(&w, ALICE, 0), 4);
+    look(&w, 120); /* all gone */
+    assert_int_equal(cpu(&w, ALICE, 0), 4);
+    end(&w);
+}
+
+/* --- the file -------------------------------------------------------------------------------- */
+
+static struct tally *again(const struct tally *t, const char *boot, int64_t wall, int64_t up)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    tally_pack(t, "boot-a", 1700000500, &bytes);
+    return tally_unpack(bytes.data, bytes.len, boot, wall, up);
+}
+
+static void restart(struct world *w, const char *boot, int64_t wall, int64_t up)
+{
+    struct tally *t = again(w->t, boot, wall, up);
+
+    assert_non_null(t);
+    tally_free(w->t);
+    w->t = t;
+}
+
+static void test_a_restart_goes_on(void **state)
+{
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    s = run_step(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
+    put(&w, 70, 1, BOB, 30, 0, 2);
+    look(&w, 110);
+    restart(&w, "boot-a", 1700000600, 1000);
+    run_step(&w);
+    put(&w, 1, 0, 0, 0, 30, 1); /* 70 ended meanwhile */
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 250, 0, 8);
+    put(&w, 71, 1, BOB, 6, 0, 2); /* came meanwhile */
+    look(&w, 200);
+    s = tally_find_step(w.t, 42, 0, 0);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER], 250 * MSEC);
+    assert_true(s->tasks.len == 1 && s->tasks.data[0].use.sum[SNAPSHOT_USER] == 250 * MSEC);
+    assert_true(cpu(&w, ALICE, 42) == 250 && cpu(&w, BOB, 0) == 36 && cpu(&w, 0, 0) == 0);
+    assert_true(s->use.max_rss_kib == 8 << 10 && s->use.rss_kib_sec >= 90 * (8 << 10));
+    assert_true(w.t->since_sec == 1700000000 && w.t->time_usec[6] == 0);
+    end(&w);
+}
+
+static void test_another_boot_keeps_the_sums(void **state)
+{
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    struct world w;
+
+    begin(&w);
+    look(&w, 100);
+    put(&w, 7, 1, ALICE, 100, 0, 8);
+    look(&w, 110);
+    restart(&w, "boot-b", 1700000800, 100); /* off from 500 to 700 */
+    assert_true(w.t->time_usec[6] == 200000000u * (uint64_t)cpus);
+    put(&w, 7, 1, ALICE, 10, 0, 1); /* a stranger of that number */
+    look(&w, 60);
+    assert_true(cpu(&w, ALICE, 0) == 110 && row(&w, ALICE, 0)->max_rss_kib == 8 << 10);
+    end(&w);
+}
+
+static void test_a_new_period(void **state)
+{
+    struct tally_step *s;
+    struct world w;
+
+    begin(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    look(&w, 100);
+    s = run_step(&w);
+    put(&w, 1, 0, 0, 0, 0, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
+    put(&w, 70, 1, BOB, 30, 0, 2);
+    w.s.cpu_ticks[0] = 5;
+    look(&w, 110);
+    put(&w, 1, 0, 0, 0, 30, 1); /* 70 has ended */
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 4);
+    look(&w, 120);
+    assert_true(cpu(&w, ALICE, 42) == 100 && cpu(&w, BOB, 0) == 30 && w.t->time_usec[0]);
+    tally_begin_period(w.t, 1700001000);
+    assert_true(cpu(&w, ALICE, 0) == 0 && cpu(&w, ALICE, 42) == 0 && cpu(&w, BOB, 0) == 0);
+    assert_true(row(&w, ALICE, 0)->max_rss_kib == 4 << 10 && !row(&w, ALICE, 0)->rss_kib_sec);
+    assert_true(w.t->users.len == 2 && w.t->since_sec == 1700001000 && w.t->period == 2);
+    assert_true(!w.t->time_usec[0]);
+    assert_int_equal(s->use.sum[SNAPSHOT_USER], 100 * MSEC); /* of a step the whole stays */
+    put(&w, 1, 0, 0, 0, 30, 1);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 107, 0, 4);
+    look(&w, 130);
+    assert_true(cpu(&w, ALICE, 0) == 7 && cpu(&w, ALICE, 42) == 7 && cpu(&w, 0, 0) == 0);
+    Pb__NodeUsage was = PB__NODE_USAGE__INIT;
+    was.name = (char *)"n1";
+    pb_pack(&was.base, &w.t->collected);
+    w.t->collected_period = 1;
+    restart(&w, "boot-b", 1700001200, 100);
+    assert_true(w.t->period == 2 && w.t->collected_period == 1);
+    assert_int_equal(w.t->collected.len, 4);
+    str_puts(&w.t->collected, "damaged");
+    restart(&w, "boot-b", 1700001200, 100);
+    assert_int_equal(w.t->collected.len, 0);
+    end(&w);
+}
+
+static void test_a_damaged_file(void **state)
+{
+    _cleanup_str_ struct str bytes = STR_INIT;
+    struct world w;
+
+    begin(&w);
+    run_step(&w);
+    put(&w, SHEPHERD, 1, 0, 0, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 100, 0, 8);
+    look(&w, 100);
+    tally_pack(w.t, "boot-a", 1700000500, &bytes);
+    assert_null(tally_unpack("\xff\xff", 2, "boot-a", 0, 0));
+    for (size_t i = 0; i < bytes.len; i++)
+        for (int bit = 0; bit < 8; bit++) { /* whatever it says then, it does no harm */
+            struct tally *t;
+
+            bytes.data[i] ^= (char)(1 << bit);
+            t = tally_unpack(bytes.data, bytes.len, "boot-a", 1700000600, 100);
+            if (t) {
+                struct world other = {.t = t};
+
+                put(&other, SHEPHERD, 1, 0, 0, 0, 4);
+                put(&other, TASK, SHEPHERD, ALICE, 200, 0, 8);
+                look(&other, 110);
+                end(&other);
+            }
+            bytes.data[i] ^= (char)(1 << bit);
+        }
+    end(&w);
+}
+
+static void test_messages(void **state)
+{
+    static const uint32_t pids[] = {TASK, 61}, ranks[] = {4, 5};
+    _cleanup_arena_ struct arena arena;
+    Pb__NodeUsage node = PB__NODE_USAGE__INIT;
+    Pb__Usage m = PB__USAGE__INIT;
+    struct world w;
+
+    arena_init(&arena, 0);
+    begin(&w);
+    tally_set_step(w.t, 42, 0, 0, SHEPHERD, pids, ranks, 2);
+    put(&w, SHEPHERD, 1, 0, 5, 0, 4);
+    put(&w, TASK, SHEPHERD, ALICE, 10, 0, 100);
+    put(&w, 61, SHEPHERD, ALICE, 30, 0, 60)->waited[SNAPSHOT_WRITE] = 4096;
+    look(&w, 100);
+    m.has_user_usec = m.has_max_rss_kib = true;
+    m.user_usec = 41 * MSEC; /* of the kernel: more */
+    m.max_rss_kib = 7;
+    tally_view_step(tally_find_step(w.t, 42, 0, 0), &arena, &m);
+    assert_true(m.user_usec == 41 * MSEC && m.max_rss_kib == 100 << 10);
+    assert_true(m.rss_kib == 160 << 10 && m.write_bytes == 4096 && m.tasks == 2);
+    assert_true(m.n_most == 6 && m.n_least == 6);
+    assert_true(m.most[0]->value == 30 * MSEC && m.most[0]->task == 5);
+    assert_true(m.least[0]->value == 10 * MSEC && m.least[0]->task == 4);
+    assert_true(m.most[1]->value == 100 << 10 && m.most[1]->task == 4);
+    assert_true(m.most[5]->value == 4096 && m.most[5]->task == 5);
+    tally_view_node(w.t, &arena, &node);
+    assert_true(node.n_rows == 3 && node.rows[2]->job_id == 42 && node.rows[2]->uid == ALICE);
+    assert_int_equal(node.rows[2]->usage->max_rss_kib, 160 << 10);
+    end(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_was_before_is_not_counted),
+        cmocka_unit_test(test_ended_children_count_once),
+        cmocka_unit_test(test_a_credit_waits_for_one_look),
+        cmocka_unit_test(test_a_credit_is_void_later),
+        cmocka_unit_test(test_a_number_used_again),
+        cmocka_unit_test(test_counters_that_run_backwards),
+        cmocka_unit_test(test_a_step),
+        cmocka_unit_test(test_a_step_never_seen),
+        cmocka_unit_test(test_an_end_during_a_look),
+        cmocka_unit_test(test_counted_memory),
+        cmocka_unit_test(test_adopted),
+        cmocka_unit_test(test_integrals_and_marks),
+        cmocka_unit_test(test_more_users_than_there_is_room_for),
+        cmocka_unit_test(test_processor_time),
+        cmocka_unit_test(test_a_circle_of_parents),
+        cmocka_unit_test(test_a_restart_goes_on),
+        cmocka_unit_test(test_another_boot_keeps_the_sums),
+        cmocka_unit_test(test_a_new_period),
+        cmocka_unit_test(test_a_damaged_file),
+        cmocka_unit_test(test_messages),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
