@@ -86,11 +86,10 @@ struct opt {
     int64_t now_sec; /* wall, for --begin=now+1hour; set by opt_init */
 
     /* The job. NULL, 0 and false are "not given" unless from[] says otherwise. */
-    char *account, *array, *batch_host, *comment, *constraint, *dependency, *licenses,
-        *distribution, *exclude, *extra, *job_name, *mail_type;
-    char *mail_user, *nodelist, *partition, *partition_key, *qos, *signal, *wckey, *clusters;
-    char *prefer, *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *export_file,
-        *propagate;
+    Pb__JobSpec job; /* of options that are a field as they are; no message, has_ is not set */
+    char *batch_host, *licenses, *distribution, *exclude, *job_name, *mail_type;
+    char *nodelist, *partition, *signal, *clusters;
+    char *reservation, *chdir, *std_in, *std_out, *std_err, *export_env, *export_file, *propagate;
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
     char *tres_bind, *tres_bind_gpu; /* the latter: its part for GPUs, as --gpu-bind has it */
     char *accel_bind, *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
@@ -102,13 +101,12 @@ struct opt {
     char *node_counts;             /* "1-15:4": of those between the two only these; NULL: all */
     uint32_t tres_cpus;            /* of --tres-per-task */
     uint32_t ntasks, cpus_per_task, ntasks_per_node, ntasks_per_core, ntasks_per_socket;
-    uint32_t threads_per_core, min_cpus_per_node;
+    uint32_t threads_per_core;
     uint32_t sockets_per_node, cores_per_socket, core_spec, thread_spec;
     bool exclusive_user;
     bool exclusive_is_exact; /* --exclusive without a word: --exact for the step, too */
-    uint64_t mem_per_node_mib, mem_per_cpu_mib,
-        tmp_per_node_mib;                 /* mem_per_node 0: all, if given */
-    int64_t time_limit_sec, time_min_sec; /* TIME_UNLIMITED */
+    uint64_t mem_per_node_mib, mem_per_cpu_mib; /* mem_per_node 0: all, if given */
+    int64_t time_limit_sec;                     /* TIME_UNLIMITED */
     int64_t begin_at_sec, deadline_at_sec;
     int32_t nice;
     uint32_t priority;

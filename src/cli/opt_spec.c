@@ -4,6 +4,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/pb.h"
 #include "cli/opt_priv.h"
 
 /* A job cannot have no nodes. Of the environment 0 says nothing, and to a step it does not either.
@@ -156,32 +157,39 @@ int opt_finish(struct opt *o, struct err *err)
         }                                                                                          \
     } while (0)
 
+/* The options whose values are fields as they are. */
+static void put_fields(const struct opt *o, Pb__JobSpec *spec)
+{
+    for (size_t i = 0; i < opt_row_count; i++) {
+        size_t at = opt_rows[i].offset - offsetof(struct opt, job);
+        if (opt_rows[i].offset < offsetof(struct opt, job) || at >= sizeof o->job ||
+            !opt_given(o, opt_rows[i].id))
+            continue;
+        pb_each_field (&pb__job_spec__descriptor, f) {
+            if (f->offset != at)
+                continue;
+            memcpy((char *)spec + at, (const char *)&o->job + at, pb_value_size(f));
+            if (f->quantifier_offset)
+                *(protobuf_c_boolean *)((char *)spec + f->quantifier_offset) = 1;
+        }
+    }
+}
+
 static void put_strings(const struct opt *o, Pb__JobSpec *spec)
 {
     spec->name = o->job_name;
     spec->partition = o->partition;
-    spec->account = o->account;
-    spec->qos = o->qos;
-    spec->array_inx = o->array;
     spec->reservation = o->reservation && *o->reservation ? o->reservation : NULL;
-    spec->features = o->constraint;
-    spec->prefer = o->prefer;
     spec->batch_features = o->batch_host && *o->batch_host ? o->batch_host : NULL;
     spec->req_nodes = o->nodelist;
     spec->exc_nodes = o->exclude;
-    spec->comment = o->comment;
-    spec->dependency = o->dependency;
     spec->network = o->network && *o->network ? o->network : NULL;
     spec->cpu_freq = o->cpu_freq;
     spec->licenses = o->licenses;
     spec->mail_type = o->mail_type;
-    spec->mail_user = o->mail_user;
-    spec->wckey = o->wckey;
     spec->signal = o->signal;
     spec->distribution = o->distribution;
     spec->mem_bind = o->command == OPT_SRUN ? NULL : o->mem_bind;
-    spec->extra = o->extra;
-    spec->partition_key = o->partition_key;
     spec->std_in = o->std_in;
     spec->std_out = o->std_out;
     spec->std_err = o->std_err;
@@ -211,6 +219,7 @@ static char *node_counts(const struct opt *o)
 
 void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
 {
+    put_fields(o, spec);
     put_strings(o, spec);
     put_gres(o, spec);
     PUT(oom_kill_step, oom_kill_step, o->oom_kill_step);
@@ -234,12 +243,9 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT_NUMBER(core_spec, o->core_spec);
     PUT_NUMBER(thread_spec, o->thread_spec);
     PUT_TRUE(exclusive_user);
-    PUT(min_cpus_per_node, mincpus, o->min_cpus_per_node);
     PUT(mem_per_node_mib, mem, o->mem_per_node_mib);
     PUT(mem_per_cpu_mib, mem_per_cpu, o->mem_per_cpu_mib);
-    PUT(tmp_per_node_mib, tmp, o->tmp_per_node_mib);
     PUT(time_limit_sec, time, o->time_limit_sec);
-    PUT(time_min_sec, time_min, o->time_min_sec);
     PUT(begin_at_sec, begin, o->begin_at_sec);
     PUT(deadline_at_sec, deadline, o->deadline_at_sec);
     PUT(nice, nice, o->nice);

@@ -315,7 +315,7 @@ static void test_words_of_a_script_line(void **state)
         struct err err = {0};
         assert_int_equal(run(&o, OPT_SBATCH, v[i].script, "", "sbatch", &err), 0);
         assert_true(str_eq(o.job_name, v[i].name));
-        assert_true(str_eq(o.comment, v[i].comment));
+        assert_true(str_eq(o.job.comment, v[i].comment));
         opt_done(&o);
     }
 }
@@ -335,7 +335,7 @@ static void test_sources_by_rank(void **state)
     assert_false(opt_given(&o, OPT_ID_mem));
     assert_int_equal(o.mem_per_cpu_mib, 7);
     assert_true(o.overcommit && o.exclusive && !o.wait_end);
-    assert_null(o.qos);
+    assert_null(o.job.qos);
     assert_int_equal(o.from[OPT_ID_partition], OPT_FROM_ARGV);
     opt_done(&o);
 }
