@@ -674,14 +674,16 @@ static int show_nothing(const char *id)
     return 0;
 }
 
-typedef int show_fn(const char *id);
+#define JSON 1u
+#define WORDS 2u
 
 /* In the order in which an abbreviation finds them. */
 static const struct {
     const char *word;
-    show_fn *run;
+    int (*run)(const char *id);
+    unsigned takes;
 } entities[] = {
-#define ENTITY(word, run) {word, run},
+#define ENTITY(word, run, takes) {word, run, takes},
 #define PLANNED(word, instead)
 #include "cmd/scontrol/entities.def"
 #undef ENTITY
@@ -692,7 +694,7 @@ static const struct {
 static const struct {
     const char *word, *instead;
 } missing[] = {
-#define ENTITY(word, run)
+#define ENTITY(word, run, takes)
 #define PLANNED(word, instead) {word, instead},
 #include "cmd/scontrol/entities.def"
 #undef ENTITY
@@ -711,22 +713,6 @@ static int refuse(const char *word, size_t len)
     return 1;
 }
 
-static bool has_json(show_fn *run)
-{
-    show_fn *const with[] = {show_config,    show_job,         show_license, show_node,
-                             show_partition, show_reservation, show_step};
-    for (size_t i = 0; i < sizeof(with) / sizeof(with[0]); i++)
-        if (run == with[i])
-            return true;
-    return false;
-}
-
-/* "show topology NAME node=NAME" */
-static bool takes_words(show_fn *run)
-{
-    return run == show_topology || run == show_assoc_mgr || run == show_nothing;
-}
-
 int run_show(int argc, char **argv)
 {
     /* "show job=5" is "show job 5". */
@@ -735,14 +721,14 @@ int run_show(int argc, char **argv)
     const char *id = argv[0][len] ? argv[0] + len + 1 : argc > 1 ? argv[1] : NULL;
     for (size_t i = 0; i < ENTITY_COUNT && len >= ENTITY_LEAST; i++)
         if (!strncasecmp(entities[i].word, argv[0], len)) {
-            if (argc > 2 && !takes_words(entities[i].run)) {
+            if (argc > 2 && !(entities[i].takes & WORDS)) {
                 cmd_line("too many arguments for keyword:show");
                 return 1;
             }
             for (int k = 1; k < argc && argc > 2; k++)
                 str_printf(&words, "%s%s", k > 1 ? " " : "", argv[k]);
             id = argc > 2 ? str_cstr(&words) : id;
-            if ((scontrol.json || scontrol.yaml) && !has_json(entities[i].run))
+            if ((scontrol.json || scontrol.yaml) && !(entities[i].takes & JSON))
                 cmd_error("--%s has no effect on 'show %s'", scontrol.json ? "json" : "yaml",
                           entities[i].word);
             return entities[i].run(id);
