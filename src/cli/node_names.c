@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/node_names.h"
 
-#include "base/hostlist.h"
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "base/str.h"
 #include "cli/cmd.h"
 #include "proto/node.pb-c.h"
+
+#define NODEFILE_MAX (1u << 20)
 
 static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
@@ -31,4 +37,35 @@ int node_names_check(const char *list, struct err *err)
     if (r == 0 && hostlist_count(unknown))
         r = err_set(err, -ERR_NO_NODE, "Invalid node name %s", hostlist_nth(unknown, 0, name));
     return r;
+}
+
+int node_names_read_file(const char *path, struct hostlist *hosts, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    int r = path_read_file(path, NODEFILE_MAX, &text, err);
+    if (r < 0)
+        return r;
+    if (memchr(str_cstr(&text), 0, text.len))
+        return err_set(err, -ERR_PARSE, "%s: not a text file", path);
+    int line = 1;
+    for (const char *s = str_cstr(&text); *s;) {
+        size_t len = strcspn(s, " \t\r\n#");
+        size_t commas = strspn(s, ",");
+        if (len > commas) {
+            _cleanup_free_ char *word = mem_strndup(s + commas, len - commas);
+            for (size_t end = len - commas; word[end - 1] == ','; end--)
+                word[end - 1] = 0;
+            r = hostlist_push_expr(hosts, word, err);
+            if (r < 0)
+                return err_prefix(err, "%s, line %d", path, line);
+        }
+        s += len;
+        if (*s == '#')
+            s += strcspn(s, "\n");
+        line += *s == '\n';
+        s += *s != 0;
+    }
+    if (!hostlist_count(hosts))
+        return err_set(err, -ERR_PARSE, "%s names no node", path);
+    return 0;
 }

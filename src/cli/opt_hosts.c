@@ -4,7 +4,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
-#include "cli/hosts.h"
+#include "cli/node_names.h"
 #include "cli/opt_priv.h"
 
 static int set_hosts(struct opt *o, const char *name, const char *arg, char **member,
@@ -26,7 +26,7 @@ static int set_hosts_file(struct opt *o, const char *what, const char *path, cha
     _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
     _cleanup_str_ struct str list = STR_INIT;
     struct err why = {0};
-    if (hosts_read_file(path, hosts, &why) < 0)
+    if (node_names_read_file(path, hosts, &why) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid %s: %s", what,
                         why.text);
     hostlist_uniq(hosts);
@@ -40,7 +40,7 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err)
     _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
     _cleanup_str_ struct str list = STR_INIT;
     struct err why = {0};
-    if (hosts_read_file(path, hosts, &why) < 0)
+    if (node_names_read_file(path, hosts, &why) < 0)
         return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "Invalid SLURM_HOSTFILE: %s",
                         why.text);
     hostlist_format(hosts, &list);

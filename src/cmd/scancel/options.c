@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/signame.h"
 #include "cli/cmd.h"
-#include "cli/hosts.h"
+#include "cli/node_names.h"
 #include "show/job_ids.h"
 #include "show/names.h"
 
@@ -71,7 +71,7 @@ static int set_nodes(struct options *o, const char *value)
     o->nodes = value;
     if (!strchr(value, '/'))
         return 0;
-    if (hosts_read_file(value, hosts, &err) < 0) {
+    if (node_names_read_file(value, hosts, &err) < 0) {
         cmd_error("Invalid --nodelist specification: %s", err.text);
         return 2;
     }
