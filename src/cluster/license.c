@@ -14,14 +14,16 @@ void license_init(struct cluster *c)
         return;
     vec_foreach (&l.list, one)
         vec_push(&c->licenses.list,
-                 ((struct license){.name = take_ptr(one->name), .total = one->count}));
+                 ((struct license){.name = take_ptr(one->name), .total = one->count, .layers = 1}));
     conf_licenses_done(&l);
 }
 
 void license_done(struct licenses *l)
 {
-    vec_foreach (&l->list, one)
+    vec_foreach (&l->list, one) {
         free(one->name);
+        bitset_free(one->nodes);
+    }
     vec_done(&l->list);
 }
 
@@ -65,7 +67,11 @@ void license_needs_copy(const struct license_needs *from, struct license_needs *
 
 int license_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
-    return license_needs_possible(c, &j->want.licenses, err);
+    int rc = license_needs_possible(c, &j->want.licenses, err);
+    vec_foreach (&j->want.licenses.list, need)
+        if (rc == 0 && license_is_layered(c, need))
+            rc = license_layers_possible(c, need, j->want.min_nodes, err);
+    return rc;
 }
 
 int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err)
@@ -74,7 +80,11 @@ int license_needs_possible(const struct cluster *c, const struct license_needs *
         if (need->at < 0)
             return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s",
                            err_text(ERR_LICENSE), need->name);
-        if (need->count > c->licenses.list.data[need->at].total)
+        if (license_is_layered(c, need)) {
+            int rc = license_layers_possible(c, need, 1, err);
+            if (rc != 0)
+                return rc;
+        } else if (need->count > c->licenses.list.data[need->at].total)
             return err_set(err, -ERR_LICENSE, "%s: %u of %s asked, the cluster has %llu",
                            err_text(ERR_LICENSE), need->count, need->name,
                            (unsigned long long)c->licenses.list.data[need->at].total);
@@ -96,13 +106,13 @@ uint64_t license_kept(const struct cluster *c, int32_t at, const struct resv *in
     return sum;
 }
 
-uint32_t license_beyond(const struct license_need *need, const struct resv *in)
+uint64_t license_beyond(int32_t at, uint64_t count, const struct resv *in)
 {
     if (in)
         vec_foreach (&in->stock, s)
-            if (s->at == need->at && s->used < s->count)
-                return need->count > s->count - s->used ? need->count - (s->count - s->used) : 0;
-    return need->count;
+            if (s->at == at && s->used < s->count)
+                return count > s->count - s->used ? count - (s->count - s->used) : 0;
+    return count;
 }
 
 bool license_fits(const struct cluster *c, const struct job *j, const struct resv *in,
@@ -111,6 +121,8 @@ bool license_fits(const struct cluster *c, const struct job *j, const struct res
     bool fits = true;
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l = need->at < 0 ? NULL : &c->licenses.list.data[need->at];
+        if (l && l->nodes)
+            continue;
         fits = fits && l &&
                l->used + need->count +
                        license_kept(c, need->at, in, now_sec, job_ends_at(j, now_sec)) <=
@@ -124,22 +136,24 @@ bool license_held(const struct job *j)
     return j->state == PB__JOB_STATE__RUNNING || j->state == PB__JOB_STATE__SUSPENDED;
 }
 
-void license_take(struct cluster *c, const struct job *j)
+void license_take(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (need->at >= 0)
+        if (need->at >= 0 && !license_is_layered(c, need))
             c->licenses.list.data[need->at].used += need->count;
+    license_take_layers(c, j);
     if (attempt_of(j)->resv)
         resv_use_licenses(attempt_of(j)->resv, j, 1);
 }
 
-void license_give_back(struct cluster *c, const struct job *j)
+void license_give_back(struct cluster *c, struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (need->at >= 0)
+        if (need->at >= 0 && !license_is_layered(c, need))
             c->licenses.list.data[need->at].used -= need->count;
     if (attempt_of(j)->resv)
         resv_use_licenses(attempt_of(j)->resv, j, -1);
+    license_give_back_layers(c, j);
     if (j->want.licenses.list.len)
         c->pool.freed++;
 }
@@ -153,8 +167,11 @@ int license_check(const struct cluster *c, struct err *err)
         if (!license_held(j))
             continue;
         vec_foreach (&j->want.licenses.list, need)
-            if (need->at >= 0)
+            if (need->at >= 0 && !license_is_layered(c, need))
                 used[need->at] += need->count;
+        int rc = license_check_layers(c, j, used, err);
+        if (rc != 0)
+            return rc;
     }
     for (size_t i = 0; i < n; i++)
         if (used[i] != c->licenses.list.data[i].used)

@@ -135,6 +135,7 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     a->incarnation = mem_strdup(n->incarnation);
     take_gres(n, a, want, devices);
     occupy(c, n, j, a);
+    license_follow_node(c, j, n->index, 1);
     return 0;
 }
 
@@ -206,8 +207,10 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     a->usage_seq = stored->usage_seq;
     a->touched = true;
     retake_gres(c, n, a, stored);
-    if (!a->released)
-        occupy(c, n, j, a);
+    if (a->released)
+        return 0;
+    occupy(c, n, j, a);
+    license_follow_node(c, j, n->index, 1);
     return 0;
 }
 
@@ -241,6 +244,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
         node_count_units(c, n);
     pool_update(c, n);
+    license_follow_node(c, j, n->index, -1);
     job_touch(c, j);
 }
 

@@ -30,6 +30,7 @@ void attempt_drop(struct cluster *c, struct job *j)
     vec_foreach (&t->waiting_steps, w)
         str_done(&w->spec);
     vec_done(&t->alloc);
+    vec_done(&t->holds);
     vec_done(&t->steps);
     vec_done(&t->waiting_steps);
     vec_done(&t->late_ports);

@@ -11,6 +11,7 @@
 #include "base/vec.h"
 #include "cluster/index/order.h"
 #include "cluster/job/notice.h"
+#include "cluster/license.h"
 #include "cluster/resource/gres_held.h"
 
 struct cluster;
@@ -70,9 +71,10 @@ struct attempt {
     uint32_t next_step, cancelled_by;
     VEC32(struct alloc_node) alloc;
     VEC32(struct step) steps;
-    struct str *usage; /* packed Usage, in 'live' too; NULL: none */
-    struct resv *resv; /* it runs in; NULL: none */
-    uint8_t script;    /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
+    struct str *usage;                /* packed Usage, in 'live' too; NULL: none */
+    struct resv *resv;                /* it runs in; NULL: none */
+    VEC32(struct license_hold) holds; /* of layers */
+    uint8_t script; /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
     bool backfilled;
     bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
     bool readying;    /* and its nodes are asked whether they are ready */

@@ -75,7 +75,7 @@ static void find_licenses(const struct cluster *c, struct resv *r)
     vec_clear(&r->stock);
     if (r->licenses && license_read(c, r->licenses, &needs, NULL) == 0)
         vec_foreach (&needs.list, n)
-            if (n->at >= 0)
+            if (n->at >= 0 && !license_is_layered(c, n)) /* which layer, the text cannot say yet */
                 vec_push(&r->stock, ((struct resv_license){.at = n->at, .count = n->count}));
     license_needs_done(&needs);
 }
@@ -178,10 +178,14 @@ void resv_leave(struct job *j)
 
 void resv_use_licenses(struct resv *r, const struct job *j, int by)
 {
-    vec_foreach (&r->stock, s)
+    vec_foreach (&r->stock, s) {
         vec_foreach (&j->want.licenses.list, need)
-            if (need->at == s->at)
+            if (need->at == s->at && !s->layered)
                 s->used += (uint64_t)(by * (int64_t)need->count);
+        vec_foreach (&attempt_of(j)->holds, hold)
+            if (hold->at == s->at && s->layered)
+                s->used += (uint64_t)(by * (int64_t)hold->count);
+    }
 }
 
 void resv_count_licenses(const struct cluster *c, struct resv *r)

@@ -345,7 +345,7 @@ void start_plan_again(struct control *c, const struct transition *t)
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
     struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
-    bool licensed = license_fits(c->cluster, group, in, control_wall(c));
+    bool licensed = license_fits_on(c->cluster, group, in, &d->where, control_wall(c));
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
         submit_enqueue(c, group);
         return false;

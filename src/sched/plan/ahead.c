@@ -33,6 +33,7 @@ static void lay_others(struct plan *p, struct timeline *t, uint32_t id, size_t c
 {
     timeline_init(t, p->cluster, p->now_sec);
     timeline_set_resv(t, p->resv);
+    t->claims = &p->claims;
     p->work += LAY_WORK * p->cluster->nodes.len;
     for (size_t i = 0; i < count; i++)
         if (p->heads.data[i].id != id)
@@ -101,6 +102,7 @@ int64_t ahead_lay_out(struct plan *p)
         p->ahead = mem_new(struct timeline);
         timeline_init(p->ahead, p->cluster, p->now_sec);
         timeline_set_resv(p->ahead, p->resv);
+        p->ahead->claims = &p->claims;
     }
     while (p->laid < p->heads.len)
         at = lay_next(p);
@@ -226,6 +228,8 @@ int64_t ahead_shorten(struct plan *p, const struct job *j, const struct resv *in
         shorter.limit_sec = until - p->now_sec;
         const struct free_view *view =
             resv_view(p->resv, &shorter, in, p->now_sec, &p->cluster->pool.now);
+        _cleanup_(license_view_done) struct license_view v = {0};
+        view = license_view_init(&v, &p->claims, p->cluster, &shorter, in, p->now_sec, view);
         if (select_nodes(p->cluster, &shorter, allowed, view, where) == 0 &&
             plan_leaves_room(p, &shorter, in, allowed, where))
             limit = shorter.limit_sec;

@@ -74,7 +74,7 @@ bool depth_has_place(const struct plan *p, const struct job *j, bool first)
     if (is_licensed(j) && p->depth.licensed >= in_all / 2)
         return false;
     return (!j->resv_asked && p->depth.places[is_licensed(j)] < in_part) ||
-           license_is_first(&p->claims, j);
+           license_is_first(&p->claims, p->cluster, j);
 }
 
 void depth_count_place(struct plan *p, const struct job *j)

@@ -2,6 +2,7 @@
 #include "sched/plan/gate.h"
 
 #include "sched/plan.h"
+#include "sched/resv/resv.h"
 
 /* Nodes that it requires are not configured any more: nobody waits for it. */
 static enum reason gate_required_nodes(const struct plan *p, const struct job *j)
@@ -16,9 +17,29 @@ static enum reason gate_array_throttle(const struct plan *p, const struct job *j
     return array_has_room(j->array) ? REASON_NONE : REASON_JOB_ARRAY_TASK_LIMIT;
 }
 
+/* The layers have what it needs on as many nodes as it needs, in one of those it may run in. */
+static bool has_layers_somewhere(const struct plan *p, const struct job *j)
+{
+    const struct resv *in;
+    for (size_t i = 0; resv_place(j, i, &in); i++) {
+        _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
+        if (!license_may_start(&p->claims, p->cluster, j, in, p->now_sec))
+            continue;
+        _cleanup_(license_view_done) struct license_view v = {0};
+        const struct free_view *view =
+            license_view_init(&v, &p->claims, p->cluster, j, in, p->now_sec, &p->cluster->pool.now);
+        license_narrow(p->cluster, j, view, NULL, set);
+        if (bitset_count(set) >= plan_need(j).nodes)
+            return true;
+    }
+    return false;
+}
+
 static enum reason gate_licenses(const struct plan *p, const struct job *j)
 {
     bool licensed = license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
+    if (licensed && license_needs_layers(p->cluster, j))
+        licensed = has_layers_somewhere(p, j);
     return licensed ? REASON_NONE : REASON_LICENSES;
 }
 

@@ -187,6 +187,8 @@ static bool fits_without(struct hunt *h, size_t count, struct selection *where)
     select_clear(where);
     const struct free_view *view =
         resv_view(h->p->resv, h->j, resv_home(h->j), h->p->now_sec, &h->view);
+    _cleanup_(license_view_done) struct license_view v = {0};
+    view = license_view_init(&v, &h->p->claims, h->c, h->j, resv_home(h->j), h->p->now_sec, view);
     return select_nodes(h->c, h->j, set, view, where) == 0;
 }
 

@@ -216,7 +216,9 @@ static bool fits_in(struct plan *p, const struct job *j, const struct resv *in,
         bitset_and(allowed, p->cluster->pool.spare.open);
     if (!resv_narrow(p->resv, j, in, p->now_sec, allowed))
         return false;
+    _cleanup_(license_view_done) struct license_view v = {0};
     const struct free_view *view = resv_view(p->resv, j, in, p->now_sec, &p->cluster->pool.now);
+    view = license_view_init(&v, &p->claims, p->cluster, j, in, p->now_sec, view);
     return select_nodes(p->cluster, j, allowed, view, &d->where) == 0 ||
            has_waited_for_switches(p, j, allowed, view, d);
 }
@@ -234,7 +236,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
     for (size_t i = 0; might && resv_place(j, i, &in); i++) {
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
         bool licensed = license_may_start(&p->claims, p->cluster, j, in, p->now_sec);
-        fits = fits || !licensed;
+        fits = fits || !licensed || license_needs_layers(p->cluster, j);
         if (!licensed || !fits_in(p, j, in, allowed, d))
             continue;
         fits = true;
@@ -258,7 +260,8 @@ static void reserve(struct plan *p, const struct job *j, struct decision *d)
 {
     depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
-    if (!ahead_is_known(p, j, &d->start_at))
+    bool placed = license_needs_layers(p->cluster, j); /* its nodes say what it takes */
+    if (!ahead_is_known(p, j, &d->start_at) || placed)
         d->start_at = ahead_look(p);
     if (d->start_at && d->start_at < p->head_at)
         p->head_at = d->start_at;
@@ -269,7 +272,7 @@ static void reserve(struct plan *p, const struct job *j, struct decision *d)
 static int64_t keep_licenses(struct plan *p, const struct job *j, bool placed, int64_t start_at)
 {
     if (start_at)
-        license_keep(&p->claims, p->cluster, j, start_at, &p->work);
+        license_keep(&p->claims, p->cluster, j, &vec_last(&p->heads).where, start_at, &p->work);
     else if (!placed || !ahead_licensed(p, j))
         return license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
     return start_at;
@@ -377,7 +380,7 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     }
     if (start) {
         ahead_remove(p, j);
-        license_begin(&p->claims, j, d->in, p->now_sec);
+        license_begin(&p->claims, p->cluster, j, d->in, &d->where, p->now_sec);
         d->kind = PLAN_START;
         d->reason = REASON_NONE;
         d->backfilled = p->blocked || d->limit_sec;

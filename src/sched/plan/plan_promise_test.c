@@ -23,6 +23,7 @@ struct life {
     bool backfill, rests, several; /* several: jobs may run in more than one partition */
     bool shorter;                  /* some may be shorter than they ask to be */
     bool licensed;                 /* some need licences */
+    bool layered;                  /* some need resources that are tied to nodes */
     size_t parts, backfilled, shortened, ended;
     int64_t promised[JOBS + 1]; /* to job i; 0: nothing yet */
     struct order_link last[3];  /* the last that was started, by partition */
@@ -54,6 +55,35 @@ static struct job *with_parts(struct life *l, uint64_t *chance, struct job *j, c
     return j;
 }
 
+/* When nothing runs, on nodes that it may have. */
+static bool has_layers(const struct life *l, const struct job *j)
+{
+    _cleanup_bitset_ struct bitset *set = select_candidates(l->c, j);
+    _cleanup_(license_view_done) struct license_view v = {0};
+    const struct free_view *view =
+        license_view_init(&v, NULL, l->c, j, NULL, 0, &l->c->pool.now); /* nothing runs yet */
+    license_narrow(l->c, j, view, NULL, set);
+    return select_fits_idle(l->c, j, set);
+}
+
+/* Two resources; every job has its count once of each layer of the one, and of the other for each
+ * of its nodes. */
+static void add_layers(struct cluster *c)
+{
+    static const struct {
+        uint32_t first, count, total;
+    } layers[] = {{0, 5, 4}, {0, 2, 2}, {2, 2, 3}};
+    for (size_t i = 0; i < 2 * COUNT(layers); i++) {
+        struct bitset *nodes = bitset_new(c->nodes.len);
+        size_t of = i % COUNT(layers);
+        bitset_set_range(nodes, layers[of].first, layers[of].count);
+        if (i < COUNT(layers))
+            license_add_layer(c, "flat", false, nodes, layers[of].total);
+        else
+            license_add_layer(c, "power", true, nodes, 10 * (uint64_t)layers[of].total);
+    }
+}
+
 static void add_job(struct life *l, uint64_t *chance, uint32_t id)
 {
     static const char *const specs[] = {
@@ -61,6 +91,9 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
         "N=2 n=7", "exclusive",     "exclusive N=2", "mem=350", "mem-per-cpu=90 n=4", "c=2 n=3",
         "N=5",     "N=3 contiguous"};
     static const char *const needs[] = {NULL, "x:1", NULL, "x:2", "y:1", "x:1,y:1", "x:3"};
+    static const char *const layers[] = {NULL,      "flat:1",  "flat:2",         "power:10",  NULL,
+                                         "power:5", "power:7", "flat:1,power:6", "x:1,flat:3"};
+    const char *layer = l->layered ? layers[id % COUNT(layers)] : NULL;
     struct job *j;
     const char *words;
 
@@ -68,7 +101,10 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
         words = specs[test_between(chance, 0, COUNT(specs) - 1)];
         j = test_job(l->c, id, words);
         j->part = l->c->parts.data[test_between(chance, 0, (uint32_t)l->parts - 1)];
-        if (select_possible(l->c, j, NULL) == 0)
+        if (layer)
+            assert_int_equal(license_read(l->c, layer, &j->want.licenses, NULL), 0);
+        bool drops = layer && j->want.contiguous; /* what is left of layers has gaps */
+        if (select_possible(l->c, j, NULL) == 0 && has_layers(l, j) && !drops)
             break;
         cluster_remove_job(l->c, j);
     }
@@ -114,7 +150,7 @@ static void start(struct life *l, struct decision *d)
     int64_t limit = job_limit_sec(j);
     _cleanup_free_ char *where = test_selection(l->c, &d->where);
 
-    if (!l->backfill)
+    if (!l->backfill && !l->layered) /* who waits for licences is passed */
         keep_order(l, j);
     several_end(j);
     test_run_job(l->c, j, where, l->now_sec + limit);
@@ -194,6 +230,7 @@ static void pass(struct life *l)
     test_sound(l->c);
     vec_foreach (&l->c->licenses.list, of)
         assert_true(of->used <= of->total);
+    assert_int_equal(license_check(l->c, NULL), 0);
     for (size_t i = 0; i < n; i++) { /* what started after the promise has not moved it */
         struct job *j = cluster_find_job(l->c, heads[i]);
         if (j->state == PB__JOB_STATE__PENDING && earliest(l, j) > told[i])
@@ -218,7 +255,8 @@ static void nothing_overlooked(struct life *l)
     }
     plan_end(&p);
     vec_foreach (&l->c->jobs, at)
-        if (!l->several && !l->licensed && told[(*at)->id] && told[(*at)->id] != (*at)->expected_at)
+        if (!l->several && !l->licensed && !l->layered && told[(*at)->id] &&
+            told[(*at)->id] != (*at)->expected_at)
             wrong(l, (*at)->id, "was told another start");
 }
 
@@ -250,6 +288,8 @@ static void live(struct life *l)
     uint64_t chance = l->seed;
 
     l->c = test_cluster(conf);
+    if (l->layered)
+        add_layers(l->c);
     l->now_sec = 1000;
     test_up(l->c);
     for (uint32_t id = 1; id <= JOBS; id++)
@@ -339,6 +379,25 @@ static void with_licenses(void **state)
     }
 }
 
+/* The same with resources that are tied to nodes. */
+static void with_layers(void **state)
+{
+    size_t backfilled = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(300); seed++) {
+        struct life l = {.seed = seed,
+                         .parts = seed % 3 ? 1 : 3,
+                         .backfill = seed % 5,
+                         .rests = seed % 2,
+                         .several = seed % 6 == 0,
+                         .layered = true};
+        live(&l);
+        backfilled += l.backfilled;
+    }
+    assert_true(backfilled > TEST_DRAWN(300) * JOBS / 40);
+}
+
 static void in_order(void **state)
 {
     (void)state;
@@ -352,9 +411,13 @@ static void in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_partition),         cmocka_unit_test(three_partitions),
-        cmocka_unit_test(of_several_partitions), cmocka_unit_test(shorter),
-        cmocka_unit_test(with_licenses),         cmocka_unit_test(in_order),
+        cmocka_unit_test(one_partition),
+        cmocka_unit_test(three_partitions),
+        cmocka_unit_test(of_several_partitions),
+        cmocka_unit_test(shorter),
+        cmocka_unit_test(with_licenses),
+        cmocka_unit_test(with_layers),
+        cmocka_unit_test(in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

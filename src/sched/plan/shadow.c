@@ -9,7 +9,7 @@
 
 bool shadow_serves(const struct cluster *c, const struct job *j)
 {
-    return !j->want.shared && !j->want.overcommit &&
+    return !j->want.shared && !j->want.overcommit && !license_needs_layers(c, j) &&
            j->part->conf.max_cpus_per_node == UINT32_MAX &&
            j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }

@@ -336,6 +336,9 @@ bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bi
     t->view.present = from == TIMELINE_NOW;
     if (set)
         view = resv_view(t->resv, j, t->in, at, view);
+    _cleanup_(license_view_done) struct license_view v = {0};
+    if (t->claims)
+        view = license_view_init(&v, t->claims, t->cluster, j, t->in, at, view);
     return choose(t, j, allowed, view, where);
 }
 
@@ -346,7 +349,11 @@ bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct 
         view_foreseen(t, (uint32_t)i, at);
     view_shared(t, j, at);
     t->view.present = false;
-    return choose(t, j, allowed, &t->view, where);
+    const struct free_view *view = &t->view;
+    _cleanup_(license_view_done) struct license_view v = {0};
+    if (t->claims)
+        view = license_view_init(&v, NULL, t->cluster, j, t->in, at, view);
+    return choose(t, j, allowed, view, where);
 }
 
 bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bitset *allowed,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/resv/license.h"
 
+#include "sched/plan.h"
 #include "sched/resv/resv.h"
 
 #define RESV_ENDS 200 /* moments that are looked at because a reservation gives back then */
@@ -33,11 +34,14 @@ bool license_may_start(const struct license_claims *l, const struct cluster *c, 
                        const struct resv *in, int64_t now_sec)
 {
     vec_foreach (&j->want.licenses.list, need) {
+        if (license_is_layered(c, need))
+            continue;
         if (!is_free(c, j, in, need, 0, now_sec))
             return false;
         vec_foreach (&l->list, claim)
             if (claim->at == need->at && claim->by != j->id &&
-                claim->spare < license_beyond(need, in) && job_ends_at(j, now_sec) > claim->from)
+                claim->spare < license_beyond(need->at, need->count, in) &&
+                job_ends_at(j, now_sec) > claim->from)
                 return false;
     }
     return true;
@@ -55,22 +59,35 @@ bool license_may_start_somewhere(const struct license_claims *l, const struct cl
     return false;
 }
 
-void license_begin(struct license_claims *l, const struct job *j, const struct resv *in,
-                   int64_t now_sec)
+/* The end of the need's pools. */
+static int32_t end_of(const struct cluster *c, const struct license_need *need)
+{
+    return need->at < 0 ? need->at : need->at + (int32_t)c->licenses.list.data[need->at].layers;
+}
+
+/* What a job takes of the pool on the nodes that are chosen for it. */
+static uint64_t amount_on(const struct cluster *c, const struct license_need *need, int32_t at,
+                          const struct selection *where)
+{
+    const struct license *l = &c->licenses.list.data[at];
+    uint32_t nodes = 0;
+    if (!l->nodes)
+        return need->count;
+    vec_foreach (&where->shares, share)
+        nodes += bitset_test(l->nodes, share->node);
+    return license_amount(l, need, nodes);
+}
+
+void license_begin(struct license_claims *l, const struct cluster *c, const struct job *j,
+                   const struct resv *in, const struct selection *where, int64_t now_sec)
 {
     vec_foreach (&j->want.licenses.list, need)
         vec_foreach (&l->list, claim)
-            if (claim->at == need->at && claim->by != j->id &&
+            if (claim->at >= need->at && claim->at < end_of(c, need) && claim->by != j->id &&
                 job_ends_at(j, now_sec) > claim->from)
-                claim->spare -= least(claim->spare, license_beyond(need, in));
-}
-
-static uint32_t count_of(const struct job *j, int32_t at)
-{
-    vec_foreach (&j->want.licenses.list, need)
-        if (need->at == at)
-            return need->count;
-    return 0;
+                claim->spare -=
+                    least(claim->spare,
+                          license_beyond(claim->at, amount_on(c, need, claim->at, where), in));
 }
 
 /* Of a licence, by running jobs whose limits are over then. */
@@ -81,7 +98,7 @@ static uint64_t given_back(const struct cluster *c, int32_t at, int64_t until, u
         const struct job *j = job_of_end(l);
         ++*work;
         if (!job_is_final(j))
-            sum += count_of(j, at);
+            sum += license_of_job(c, j, at);
     }
     return sum;
 }
@@ -124,7 +141,7 @@ static bool leaves_claims(const struct license_claims *l, const struct job *j,
             claim->from >= job_ends_at(j, at))
             continue;
         uint64_t own = claimed_at(l, j, false, need->at, claim->from);
-        if (claim->spare + own < license_beyond(need, resv_home(j)))
+        if (claim->spare + own < license_beyond(need->at, need->count, resv_home(j)))
             return false;
     }
     return true;
@@ -145,7 +162,8 @@ bool license_is_due(const struct license_claims *l, const struct cluster *c, con
                     int64_t at, uint64_t *work)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (need->at < 0 || !is_due(l, c, j, need, given_back(c, need->at, at, work), at))
+        if (need->at < 0 || (!license_is_layered(c, need) &&
+                             !is_due(l, c, j, need, given_back(c, need->at, at, work), at)))
             return false;
     return true;
 }
@@ -169,6 +187,8 @@ static int64_t due_at(const struct license_claims *l, const struct cluster *c, c
     uint64_t sum = 0;
     unsigned looks = 0;
     int64_t at = now_sec;
+    if (license_is_layered(c, need)) /* its nodes decide */
+        return at;
     while (need->at >= 0) {
         bool left = is_left(c, need, sum);
         *work += left ? 1 + c->resvs.len : 1;
@@ -185,7 +205,7 @@ static int64_t due_at(const struct license_claims *l, const struct cluster *c, c
         for (; end && end->key <= at; end = order_next(end)) {
             const struct job *other = job_of_end(end);
             ++*work;
-            sum += job_is_final(other) ? 0 : count_of(other, need->at);
+            sum += job_is_final(other) ? 0 : license_of_job(c, other, need->at);
         }
     }
     return 0;
@@ -205,24 +225,28 @@ int64_t license_earliest(const struct license_claims *l, const struct cluster *c
 }
 
 /* 'by': 0, anybody. */
-static bool is_claimed(const struct license_claims *l, int32_t at, uint32_t by)
+static bool is_claimed(const struct license_claims *l, const struct cluster *c,
+                       const struct license_need *need, uint32_t by)
 {
+    int32_t end = need->at < 0 ? 0 : end_of(c, need);
     vec_foreach (&l->list, claim)
-        if (claim->at == at && (!by || claim->by == by))
+        if (claim->at >= need->at && claim->at < end && (!by || claim->by == by))
             return true;
     return false;
 }
 
-bool license_is_first(const struct license_claims *l, const struct job *j)
+bool license_is_first(const struct license_claims *l, const struct cluster *c, const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need)
-        if (!is_claimed(l, need->at, 0))
+        if (!is_claimed(l, c, need, 0))
             return true;
     return false;
 }
 
 bool license_is_alone(const struct license_claims *l, const struct cluster *c, const struct job *j)
 {
+    if (license_needs_layers(c, j))
+        return false;
     vec_foreach (&l->list, claim)
         if (claim->by != j->id)
             vec_foreach (&j->want.licenses.list, need)
@@ -231,42 +255,171 @@ bool license_is_alone(const struct license_claims *l, const struct cluster *c, c
     return !j->want.licenses.list.len || !c->resvs.len;
 }
 
+/* On so many of the pool. */
 static void add_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
-                      const struct license_need *need, int64_t from, uint64_t *work)
+                      int32_t at, uint64_t count, int64_t from, uint64_t *work)
 {
-    const struct license *of = &c->licenses.list.data[need->at];
+    const struct license *of = &c->licenses.list.data[at];
     struct license_claim new = {
-        need->at, j->id, from, job_ends_at(j, from), license_beyond(need, resv_home(j)), 0};
-    uint64_t taken = of->used - given_back(c, need->at, from, work) + need->count +
-                     claimed_at(l, j, true, need->at, from) +
-                     license_kept(c, need->at, resv_home(j), from, new.until);
+        at, j->id, from, job_ends_at(j, from), license_beyond(at, count, resv_home(j)), 0};
+    uint64_t taken = of->used - given_back(c, at, from, work) + count +
+                     claimed_at(l, j, true, at, from) +
+                     license_kept(c, at, resv_home(j), from, new.until);
     new.spare = of->total > taken ? of->total - taken : 0;
     vec_foreach (&l->list, claim)
-        if (claim->at == need->at && claim->by != j->id && claim->from >= from &&
-            claim->from < new.until)
+        if (claim->at == at && claim->by != j->id && claim->from >= from && claim->from < new.until)
             claim->spare -= least(claim->spare, new.count);
     vec_push(&l->list, new);
+}
+
+/* Of layers nobody has a claim without a place. */
+static bool is_first_of_cluster(const struct license_claims *l, const struct cluster *c,
+                                const struct job *j)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (!license_is_layered(c, need) && !is_claimed(l, c, need, 0))
+            return true;
+    return false;
 }
 
 int64_t license_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
                       int64_t now_sec, int64_t not_before, uint64_t *work)
 {
-    if (!license_is_first(l, j))
+    if (!is_first_of_cluster(l, c, j))
         return 0;
     int64_t from = license_earliest(l, c, j, now_sec, work);
     if (!from)
         return 0;
     from = not_before > from ? not_before : from;
     vec_foreach (&j->want.licenses.list, need)
-        if (!is_claimed(l, need->at, 0))
-            add_claim(l, c, j, need, from, work);
-    return from;
+        if (!license_is_layered(c, need) && !is_claimed(l, c, need, 0))
+            add_claim(l, c, j, need->at, need->count, from, work);
+    return license_needs_layers(c, j) ? 0 : from;
 }
 
 void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
-                  int64_t from, uint64_t *work)
+                  const struct selection *where, int64_t from, uint64_t *work)
 {
-    vec_foreach (&j->want.licenses.list, need)
-        if (need->at >= 0 && !is_claimed(l, need->at, j->id))
-            add_claim(l, c, j, need, from, work);
+    vec_foreach (&j->want.licenses.list, need) {
+        if (need->at < 0 || is_claimed(l, c, need, j->id))
+            continue;
+        for (int32_t at = need->at; at < end_of(c, need); at++) {
+            uint64_t count = amount_on(c, need, at, where);
+            if (count)
+                add_claim(l, c, j, at, count, from, work);
+        }
+    }
+}
+
+/* --- layers ------------------------------------------------------------------------------------
+ */
+
+/* Of each layer of the need, what running jobs have given back until then. */
+static uint64_t *count_given_back(const struct cluster *c, const struct license_need *need,
+                                  int64_t until)
+{
+    int32_t end = end_of(c, need);
+    uint64_t *back = mem_new_array(uint64_t, (size_t)(end - need->at));
+    for (struct order_link *l = order_first(&c->ends); l && l->key <= until; l = order_next(l))
+        vec_foreach (&attempt_of(job_of_end(l))->holds, hold)
+            if (hold->at >= need->at && hold->at < end)
+                back[hold->at - need->at] += hold->count;
+    return back;
+}
+
+/* What the job may take of the layer from then to its limit. 'used': by running jobs. */
+static uint64_t find_room(const struct license_claims *l, const struct cluster *c,
+                          const struct job *j, const struct resv *in, int32_t layer, uint64_t used,
+                          int64_t at)
+{
+    uint64_t total = c->licenses.list.data[layer].total, taken = used;
+    if (l)
+        taken +=
+            claimed_at(l, j, true, layer, at) + license_kept(c, layer, in, at, job_ends_at(j, at));
+    uint64_t room = total > taken ? total - taken : 0;
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at != layer || claim->by == j->id || claim->from <= at ||
+            claim->from >= job_ends_at(j, at))
+            continue;
+        uint64_t left = claim->spare + claimed_at(l, j, false, layer, claim->from);
+        left += room - license_beyond(layer, room, in); /* what its reservation gives it */
+        room = least(room, left);
+    }
+    return room;
+}
+
+const struct free_view *license_view_init(struct license_view *v, const struct license_claims *l,
+                                          const struct cluster *c, const struct job *j,
+                                          const struct resv *in, int64_t at,
+                                          const struct free_view *view)
+{
+    *v = (struct license_view){0};
+    if (!license_needs_layers(c, j))
+        return view;
+    v->room = mem_new_array(uint64_t, c->licenses.list.len);
+    vec_foreach (&j->want.licenses.list, need) {
+        if (!license_is_layered(c, need))
+            continue;
+        _cleanup_free_ uint64_t *back = count_given_back(c, need, view->present ? INT64_MIN : at);
+        for (int32_t k = need->at; k < end_of(c, need); k++) {
+            uint64_t used = c->licenses.list.data[k].used - back[k - need->at];
+            v->room[k] = find_room(l, c, j, in, k, used, at);
+        }
+    }
+    v->view = *view;
+    v->view.layers = v->room;
+    return &v->view;
+}
+
+void license_view_done(struct license_view *v)
+{
+    free(v->room);
+}
+
+void license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
+                    const uint32_t *weight, struct bitset *set)
+{
+    if (view->layers)
+        vec_foreach (&j->want.licenses.list, need)
+            if (license_is_layered(c, need))
+                license_trim(c, need, &view->layers[need->at], j->want.req, weight, set);
+}
+
+bool license_fits_on(const struct cluster *c, const struct job *j, const struct resv *in,
+                     const struct selection *where, int64_t now_sec)
+{
+    if (!license_fits(c, j, in, now_sec))
+        return false;
+    vec_foreach (&j->want.licenses.list, need) {
+        for (int32_t at = need->at; license_is_layered(c, need) && at < end_of(c, need); at++) {
+            uint64_t room = find_room(NULL, c, j, in, at,
+                                      c->licenses.list.data[at].used +
+                                          license_kept(c, at, in, now_sec, job_ends_at(j, now_sec)),
+                                      now_sec);
+            if (amount_on(c, need, at, where) > room)
+                return false;
+        }
+    }
+    return true;
+}
+
+const struct license *license_find_short(const struct cluster *c, const struct job *j,
+                                         const struct license_need *need, int64_t now_sec,
+                                         uint64_t *have)
+{
+    const struct license *first = NULL;
+    *have = 0;
+    for (int32_t at = need->at; at >= 0 && at < end_of(c, need); at++) {
+        const struct license *l = &c->licenses.list.data[at];
+        uint64_t left = l->total > l->used ? l->total - l->used : 0;
+        uint64_t kept = license_kept(c, at, resv_home(j), now_sec, job_ends_at(j, now_sec));
+        left = left > kept ? left - kept : 0;
+        bool ever = l->total >= need->count, others = first && first->total >= need->count;
+        if (first && (others != ever ? others : left >= *have))
+            continue;
+        first = l;
+        *have = left;
+    }
+    return first;
 }

@@ -4,13 +4,20 @@
  * licences that it is to have there, and without a place the first one that waits for a licence has
  * one on that: others get it only where they are over before, or where enough is left. So a job
  * that needs many is not passed by for ever. Claims are made anew in each pass.
+ *
+ * What a job takes of layers (cluster/license.h) depends on its nodes: license_view_init() adds to
+ * a view what it may take of each, select_nodes() keeps to that, and a place has a claim on each
+ * layer that its nodes are in. The other questions are about licences of the cluster alone, unless
+ * they name a selection of nodes.
  */
 #pragma once
 
 #include "cluster/cluster.h"
 
+struct selection;
+
 struct license_claim {
-    int32_t at;          /* the licence, in cluster.licenses */
+    int32_t at;          /* the pool, in cluster.licenses */
     uint32_t by;         /* id of the job */
     int64_t from, until; /* wall seconds */
     uint64_t count;
@@ -29,18 +36,43 @@ bool license_may_start(const struct license_claims *l, const struct cluster *c, 
 bool license_may_start_somewhere(const struct license_claims *l, const struct cluster *c,
                                  const struct job *j, int64_t now_sec);
 /* It has begun; 'l' only: the cluster counts when its state changes. */
-void license_begin(struct license_claims *l, const struct job *j, const struct resv *in,
-                   int64_t now_sec);
+void license_begin(struct license_claims *l, const struct cluster *c, const struct job *j,
+                   const struct resv *in, const struct selection *where, int64_t now_sec);
+/* The view, and what the job may take of the layers that it needs when it begins at that time: as
+ * free as they are in the present view, or with what jobs whose limits are over by then have given
+ * back. 'l' NULL: as far as running jobs go, without claims and reservations. */
+struct license_view {
+    struct free_view view;
+    uint64_t *room;
+};
+const struct free_view *license_view_init(struct license_view *v, const struct license_claims *l,
+                                          const struct cluster *c, const struct job *j,
+                                          const struct resv *in, int64_t at,
+                                          const struct free_view *view);
+void license_view_done(struct license_view *v);
+/* Removes nodes from 'set' until the layers of the view have what the job takes on all of those
+ * that are left. Where some must go for their number, those of the largest weight (by node; NULL:
+ * alike) stay. */
+void license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
+                    const uint32_t *weight, struct bitset *set);
+/* Whether the cluster has what it needs there now, whoever has a claim. */
+bool license_fits_on(const struct cluster *c, const struct job *j, const struct resv *in,
+                     const struct selection *where, int64_t now_sec);
+/* The pool of the need of which the least is free, and how much; NULL: it is not configured. A
+ * layer that ever has enough comes before one that never does. */
+const struct license *license_find_short(const struct cluster *c, const struct job *j,
+                                         const struct license_need *need, int64_t now_sec,
+                                         uint64_t *have);
 /* Whether it is the first that waits for one of its licences. */
-bool license_is_first(const struct license_claims *l, const struct job *j);
+bool license_is_first(const struct license_claims *l, const struct cluster *c, const struct job *j);
 /* It waits, until 'not_before' (0: nothing said) for other reasons, and claims those of which it is
- * the first. When it is to have all; 0: it claims none, or it is not foreseeable. Adds what was
- * looked at to *work. */
+ * the first. When it is to have all; 0: it claims none, or it is not foreseeable, as with layers.
+ * Adds what was looked at to *work. */
 int64_t license_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
                       int64_t now_sec, int64_t not_before, uint64_t *work);
-/* It has a place from then on, with all its licences. */
+/* It has a place there from then on, with all its licences. */
 void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
-                  int64_t from, uint64_t *work);
+                  const struct selection *where, int64_t from, uint64_t *work);
 /* When running jobs will have given back as many, by their limits, and neither reservations keep
  * them nor (NULL: nobody has any) others have a claim; 0: not foreseeable. */
 int64_t license_earliest(const struct license_claims *l, const struct cluster *c,

@@ -403,6 +403,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }
+    license_narrow(c, j, view, ch.tasks, ch.fits);
     int rc = choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
         rc = deal(&ch, c, j, view, out);

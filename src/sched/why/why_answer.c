@@ -63,34 +63,43 @@ static void put_holders(struct why *w, int32_t license)
     for (struct order_link *l = order_first(&w->cluster->ends); l && m->n_holders < HOLDERS_MOST;
          l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        vec_foreach (&j->want.licenses.list, has) {
-            if (has->at != license || !has->count || job_is_final(j))
-                continue;
-            Pb__WhyHolder *h = arena_alloc(&w->arena, sizeof(*h));
-            pb__why_holder__init(h);
-            h->job_id = j->id;
-            SET(h, uid, j->uid);
-            SET(h, count, has->count);
-            h->has_end_at = j->limit_sec != INT64_MAX;
-            h->end_at = h->has_end_at ? job_ends_at(j, attempt_of(j)->start_at) : 0;
-            m->holders[m->n_holders++] = h;
-            break;
-        }
+        uint64_t count = license_of_job(w->cluster, j, license);
+        if (!count || job_is_final(j))
+            continue;
+        Pb__WhyHolder *h = arena_alloc(&w->arena, sizeof(*h));
+        pb__why_holder__init(h);
+        h->job_id = j->id;
+        SET(h, uid, j->uid);
+        SET(h, count, count);
+        h->has_end_at = j->limit_sec != INT64_MAX;
+        h->end_at = h->has_end_at ? job_ends_at(j, attempt_of(j)->start_at) : 0;
+        m->holders[m->n_holders++] = h;
     }
+}
+
+/* "license:x", and of a layer with its nodes "license:x(n[1-8])". */
+static char *name_pool(struct why *w, const struct license_need *need, const struct license *l)
+{
+    _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    if (!l || !l->nodes)
+        return arena_printf(&w->arena, "license:%s", need->name);
+    bitset_foreach (l->nodes, i)
+        hostlist_push(list, w->cluster->nodes.data[i]->name);
+    hostlist_format(list, &text);
+    return arena_printf(&w->arena, "license:%s(%s)", need->name, str_cstr(&text));
 }
 
 static void put_licence(struct why *w, const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need) {
-        const struct license *l = need->at >= 0 ? &w->cluster->licenses.list.data[need->at] : NULL;
-        uint64_t have = l && l->total > l->used ? l->total - l->used : 0;
-        uint64_t kept = license_kept(w->cluster, need->at, resv_home(j), w->now_sec,
-                                     job_ends_at(j, w->now_sec));
-        have = have > kept ? have - kept : 0;
+        uint64_t have;
+        const struct license *l = license_find_short(w->cluster, j, need, w->now_sec, &have);
         if (have >= need->count && need != &vec_last(&j->want.licenses.list))
             continue;
-        put_short(w, arena_printf(&w->arena, "license:%s", need->name), have, need->count);
-        put_holders(w, need->at);
+        put_short(w, name_pool(w, need, l), have, need->count);
+        if (l)
+            put_holders(w, (int32_t)(l - w->cluster->licenses.list.data));
         return;
     }
 }

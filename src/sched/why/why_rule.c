@@ -85,6 +85,20 @@ static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule
     return found || look_at;
 }
 
+/* On nodes that are free. */
+static bool has_layers(const struct why *w, const struct job *j, const struct bitset *allowed)
+{
+    struct selection where = {0};
+    const struct free_view *now = &w->cluster->pool.now;
+    _cleanup_(license_view_done) struct license_view v = {0};
+    if (!license_needs_layers(w->cluster, j))
+        return true;
+    now = license_view_init(&v, &w->plan.claims, w->cluster, j, resv_home(j), w->now_sec, now);
+    bool fits = select_nodes(w->cluster, j, allowed, now, &where) == 0;
+    select_done(&where);
+    return fits;
+}
+
 /* Of one that waits for what it needs, and for nothing else. */
 static enum why_rule rule_of_needs(struct why *w, const struct job *j)
 {
@@ -107,6 +121,8 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j)
     bool otherwise =
         !fits && j->want.switches && select_nodes(w->cluster, &any, allowed, NULL, &where) == 0;
     select_done(&where);
+    if (fits && !has_layers(w, j, allowed))
+        return WHY_LICENSES;
     if (fits)
         return rule_of_reservations(w, j, allowed, WHY_KEPT);
     return otherwise ? WHY_SWITCHES : w->head ? WHY_BEHIND : WHY_RESOURCES;

@@ -148,7 +148,7 @@ static bool lay_job(struct why *w, const struct job *j)
     else
         timeline_reserve(w->ahead, j, &w->where, at);
     if (at)
-        license_keep(&w->plan.claims, w->cluster, j, at, &work);
+        license_keep(&w->plan.claims, w->cluster, j, &w->where, at, &work);
     laid(w, j, at);
     return false;
 }

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Resources that are tied to nodes: a job starts when, and as early as, exhaustive search over all
+ * sets of nodes finds a placement; and sluice why names the layer.
+ */
+#include "base/pb.h"
+#include "base/test_drawn.h"
+#include "sched/sched_test_util.h"
+#include "sched/why/why.h"
+
+enum { NOW = 1000, NODES = 6, RUNNING = 5, STATES = TEST_DRAWN(4000) };
+
+static const char conf[] = CONS "NodeName=n[1-4] CPUs=4 RealMemory=400\n"
+                                "NodeName=m[1-2] CPUs=2 RealMemory=800 Weight=5\n"
+                                "PartitionName=p Nodes=ALL\n";
+
+static void add_layer(struct cluster *c, const char *name, bool per_node, uint32_t first,
+                      uint32_t count, uint64_t total)
+{
+    struct bitset *nodes = bitset_new(c->nodes.len);
+    bitset_set_range(nodes, first, count);
+    license_add_layer(c, name, per_node, nodes, total);
+}
+
+static void divide(struct cluster *c, uint64_t *chance, const char *name, bool per_node,
+                   uint32_t first, uint32_t count)
+{
+    uint32_t left = count > 1 ? test_between(chance, 1, count - 1) : 0;
+    add_layer(c, name, per_node, first, count, test_between(chance, 2, 4 + 2 * count));
+    if (left && test_between(chance, 0, 2)) {
+        divide(c, chance, name, per_node, first, left);
+        divide(c, chance, name, per_node, first + left, count - left);
+    }
+}
+
+static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
+{
+    static const char *const specs[] = {"",          "n=3",     "N=2",     "N=3",
+                                        "N=1-3 n=6", "c=2 n=4", "mem=300", "N=2-4 mem-per-cpu=150"};
+    static const char *const needs[] = {"L=once:1", "L=once:2", "L=each:1",
+                                        "L=each:2", "L=each:3", "L=once:3,each:1"};
+    _cleanup_free_ char *words =
+        mem_printf("%s %s", specs[test_between(chance, 0, COUNT(specs) - 1)],
+                   needs[test_between(chance, 0, COUNT(needs) - 1)]);
+    struct job *j = test_job(c, id, words);
+    j->limit_sec = test_between(chance, 1, 30) * 10;
+    return j;
+}
+
+static struct cluster *make(uint64_t *chance)
+{
+    struct cluster *c = test_cluster(conf);
+    divide(c, chance, "once", false, 0, NODES);
+    divide(c, chance, "each", true, 0, NODES);
+    test_up(c);
+    return c;
+}
+
+/* --- exhaustive search --------------------------------------------------------------------------
+ */
+
+struct state { /* what is free at some time */
+    const struct cluster *c;
+    uint32_t units[NODES];
+    uint64_t mem_mib[NODES];
+    uint64_t layers[32];
+};
+
+static void see_now(struct state *s)
+{
+    for (size_t i = 0; i < NODES; i++) {
+        s->units[i] = s->c->pool.now.units[i];
+        s->mem_mib[i] = (uint64_t)s->c->pool.now.mem_mib[i];
+    }
+    vec_foreach (&s->c->licenses.list, l) {
+        assert_true(l->used <= l->total);
+        s->layers[l - s->c->licenses.list.data] = l->total - l->used;
+    }
+}
+
+static void give_back(struct state *s, const struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        s->units[a->node] += a->units;
+        s->mem_mib[a->node] += a->mem_mib;
+    }
+    for (size_t i = 0; i < s->c->licenses.list.len; i++)
+        s->layers[i] += license_of_job(s->c, j, (int32_t)i);
+}
+
+static bool layers_allow(const struct state *s, const struct job *j, uint32_t set)
+{
+    vec_foreach (&j->want.licenses.list, need) {
+        const struct license *l = &s->c->licenses.list.data[need->at];
+        for (uint32_t i = 0; i < l->layers; i++) {
+            uint32_t in = (uint32_t)__builtin_popcount(set & (uint32_t)l[i].nodes->word[0]);
+            if (license_amount(&l[i], need, in) > s->layers[(size_t)need->at + i])
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool set_does(const struct state *s, const struct job *j, uint32_t set)
+{
+    const struct request *r = &j->want;
+    uint32_t tasks = 0, nodes = (uint32_t)__builtin_popcount(set);
+    for (uint32_t i = 0; i < NODES; i++) {
+        uint32_t cpus = s->units[i], here;
+        if (!(set >> i & 1))
+            continue;
+        if (r->mem_node_mib > s->mem_mib[i])
+            return false;
+        if (r->mem_cpu_mib && s->mem_mib[i] / r->mem_cpu_mib < cpus)
+            cpus = (uint32_t)(s->mem_mib[i] / r->mem_cpu_mib);
+        here = cpus / r->cpus_per_task;
+        if (!here)
+            return false;
+        tasks += here;
+    }
+    return nodes >= r->min_nodes && nodes <= r->max_nodes && tasks >= r->tasks &&
+           nodes <= (r->tasks ? r->tasks : 1) && layers_allow(s, j, set);
+}
+
+static bool fits(const struct state *s, const struct job *j)
+{
+    for (uint32_t set = 1; set < 1u << NODES; set++)
+        if (set_does(s, j, set))
+            return true;
+    return false;
+}
+
+/* 0: never. */
+static int64_t find_earliest(const struct cluster *c, const struct job *j)
+{
+    struct state s = {.c = c};
+    see_now(&s);
+    if (fits(&s, j))
+        return NOW;
+    for (struct order_link *l = order_first(&c->ends); l;) {
+        int64_t at = l->key;
+        for (; l && l->key == at; l = order_next(l))
+            give_back(&s, job_of_end(l));
+        if (fits(&s, j))
+            return at;
+    }
+    return 0;
+}
+
+/* --- and the planner ----------------------------------------------------------------------------
+ */
+
+static void run(struct cluster *c, struct job *j, const struct selection *where, int64_t end_at)
+{
+    vec_foreach (&where->shares, share) {
+        struct alloc_want want = share_want(where, share);
+        assert_int_equal(alloc_place(c, j, &want, NULL), 0);
+    }
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
+    order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
+    assert_int_equal(license_check(c, NULL), 0);
+}
+
+static int64_t find_planned(struct cluster *c, const struct job *j, struct selection *where)
+{
+    struct license_claims none = {0};
+    struct timeline t;
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+    timeline_init(&t, c, NOW);
+    timeline_set_licenses(&t, &none, 0);
+    int64_t at = timeline_find(&t, j, allowed, where);
+    timeline_done(&t);
+    return where->shares.len ? at : 0;
+}
+
+static void start_is_as_early_as_exhaustive_search_says(void **state)
+{
+    size_t later = 0, never = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= STATES; seed++) {
+        uint64_t chance = seed;
+        struct cluster *c = make(&chance);
+        for (uint32_t id = 1; id <= RUNNING + 3; id++) {
+            struct job *j = draw(c, &chance, id);
+            struct selection where = {0};
+            int64_t due = find_earliest(c, j), at = find_planned(c, j, &where);
+            if (at != due)
+                fail_msg("seed %llu, job %u: to start at %lld, and not %lld",
+                         (unsigned long long)seed, id, (long long)due, (long long)at);
+            if ((license_possible(c, j, NULL) != 0) > !due)
+                fail_msg("seed %llu, job %u: is not impossible", (unsigned long long)seed, id);
+            later += due > NOW;
+            never += !due;
+            if (due == NOW && id <= RUNNING)
+                run(c, j, &where, NOW + test_between(&chance, 1, 30) * 10);
+            select_done(&where);
+        }
+        test_cluster_free(c);
+    }
+    assert_true(later > STATES / 2 && never > STATES / 10);
+}
+
+/* Two jobs that would each have their place alone: the second one's is where the first leaves it
+ * enough of the layers. */
+static void places_leave_each_other_their_layers(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(conf);
+    add_layer(c, "each", true, 0, NODES, 6);
+    add_layer(c, "each", true, 0, 2, 2);
+    test_up(c);
+    struct job *runs = test_job(c, 1, "N=2 L=each:1"); /* n1 and n2 until 1100 */
+    test_run_job(c, runs, "n1:1 n2:1", 1100);
+    struct job *first = test_job(c, 2, "N=3 L=each:2"), *second = test_job(c, 3, "N=2 L=each:2");
+    struct plan p;
+    struct decision d;
+    first->priority = 2;
+    first->limit_sec = second->limit_sec = runs->limit_sec = 200;
+    several_queue(first);
+    several_queue(second);
+    plan_begin(&p, c, NULL, NOW, true);
+    assert_true(plan_next(&p, &d));
+    assert_int_equal(d.job->id, 2);
+    assert_int_equal(d.reason, REASON_LICENSES);
+    assert_int_equal(d.start_at, 1100);
+    assert_true(plan_next(&p, &d));
+    assert_int_equal(d.job->id, 3); /* four are free now, and it would not be over at 1100 */
+    assert_int_equal(d.reason, REASON_LICENSES);
+    second->limit_sec = 100;
+    plan_end(&p);
+    plan_begin(&p, c, NULL, NOW, true);
+    assert_true(plan_next(&p, &d));
+    assert_true(plan_next(&p, &d));
+    assert_int_equal(d.kind, PLAN_START); /* it is */
+    assert_int_equal(d.job->id, 3);
+    select_done(&d.where);
+    plan_end(&p);
+    test_cluster_free(c);
+}
+
+/* What a reservation keeps of a layer is for its jobs. */
+static void reservation_keeps_a_layer(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(conf);
+    add_layer(c, "once", false, 0, 2, 3);
+    test_up(c);
+    struct resv *r = resv_new("r");
+    r->start_at = NOW - 10;
+    r->end_at = NOW + 1000;
+    resv_resolve(c, r);
+    vec_push(&r->stock, ((struct resv_license){.at = 0, .layered = true, .count = 2}));
+    resv_add(c, r);
+    struct job *j = test_job(c, 1, "L=once:2");
+    struct license_claims none = {0};
+    for (int inside = 0; inside < 2; inside++) {
+        struct selection where = {0};
+        struct license_view v;
+        const struct free_view *view =
+            license_view_init(&v, &none, c, j, inside ? r : NULL, NOW, &c->pool.now);
+        assert_int_equal(select_nodes(c, j, j->part->nodes, view, &where) == 0, inside);
+        license_view_done(&v);
+        select_done(&where);
+    }
+    test_cluster_free(c);
+}
+
+static void why_names_the_layer(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(conf);
+    add_layer(c, "once", false, 0, NODES, 8);
+    add_layer(c, "once", false, 0, 4, 5);
+    add_layer(c, "once", false, 4, 2, 1);
+    test_up(c);
+    struct job *runs = test_job(c, 1, "N=2 L=once:4"), *waits = test_job(c, 2, "L=once:2");
+    runs->limit_sec = waits->limit_sec = 100;
+    test_run_job(c, runs, "n1:1 n2:1", NOW + 100);
+    several_queue(waits);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec spec = test_spec(&arena, "L=once:2");
+    job_repack(&waits->spec, &spec.base);
+    struct why *w = why_new(c, &(struct why_question){.job_id = 2, .backfill = true});
+    while (why_step(w, NOW))
+        ;
+    const Pb__WhyReply *m = why_answer(w);
+    assert_string_equal(m->resource, "license:once(n[1-4])");
+    assert_int_equal(m->have, 1);
+    assert_int_equal(m->need, 2);
+    assert_int_equal(m->n_holders, 1);
+    assert_int_equal(m->holders[0]->count, 4);
+    assert_int_equal(m->start_at, NOW + 100);
+    why_free(w);
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(start_is_as_early_as_exhaustive_search_says),
+        cmocka_unit_test(places_leave_each_other_their_layers),
+        cmocka_unit_test(reservation_keeps_a_layer),
+        cmocka_unit_test(why_names_the_layer),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
