@@ -30,7 +30,6 @@
 #include "slurmstepd/jobtmp.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/plugin.h"
-#include "slurmstepd/pmix.h"
 #include "slurmstepd/session.h"
 #include "slurmstepd/userenv.h"
 #include "slurmstepd/vars.h"
@@ -268,7 +267,7 @@ static void finish_environment(struct task *t, const struct child_plan *plan)
     add_task(t, getpid(), &step->env);
     if (step->pmix) {
         drop_pmix(&step->env);
-        pmix_put_env(t, &step->env);
+        step->life->put_pmix_env(t, &step->env);
     }
     if (plan->pmi_fd >= 0) {
         size_t size = 0;

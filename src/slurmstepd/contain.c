@@ -14,8 +14,8 @@
 #include "cgroup/cgroup.h"
 #include "cgroup/oom.h"
 #include "slurmstepd/adopt.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/reap.h"
+#include "slurmstepd/say.h"
 #include "slurmstepd/task.h"
 
 #define DESCRIBED_MAX 3
@@ -312,7 +312,7 @@ static void tell(struct step *step, const struct cgroup_memory *own)
                "tasks have been OOM Killed.\n",
                (unsigned long long)own->oom_kills, own->oom_kills == 1 ? "" : "s", step->name);
     format_hit(step, own, &hit, &line);
-    task_say(step, str_cstr(&line));
+    say_to_step(step, str_cstr(&line));
 }
 
 /* Counts those that were ended since; says so the first time, while there is somebody to tell. */
@@ -340,7 +340,7 @@ static void end_the_rest(struct step *step)
         return;
     if (step->phase == STEP_RUNNING)
         step->out_of_memory = true;
-    finish_terminate(step, 0, NULL);
+    step->life->terminate(step, 0, NULL);
 }
 
 static void on_oom_timer(void *ctx)

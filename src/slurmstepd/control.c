@@ -20,6 +20,7 @@
 #include "slurmstepd/end.h"
 #include "slurmstepd/finish.h"
 #include "slurmstepd/journal.h"
+#include "slurmstepd/say.h"
 #include "slurmstepd/start.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/watch.h"
@@ -99,7 +100,7 @@ static void on_say(struct step *step, const Pb__StepdSignal *m)
 {
     if ((step_is_running(step) || step->phase == STEP_KILLING) &&
         !(m->has_nonce && has_seen_delivery(step, m->nonce)))
-        task_say(step, m->say);
+        say_to_step(step, m->say);
 }
 
 static void on_signal(struct step *step, const Pb__StepdSignal *m)

@@ -13,7 +13,6 @@
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/srun.h"
 
 #define EVENT_EXEC (SIGTRAP | PTRACE_EVENT_EXEC << 8)
@@ -77,7 +76,7 @@ static void on_ended(void *ctx, pid_t pid, int wait_status)
     struct step *step = ctx;
 
     srun_tasks_started(step);
-    finish_check(step);
+    step->life->check(step);
 }
 
 void debug_hold(struct step *step)

@@ -9,15 +9,6 @@
 #define LOOKS 10 /* within the patience */
 #define LET_GO_RETRY_MS 100
 
-bool drain_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patience_ms)
-{
-    if (left != d->left) {
-        d->left = left;
-        d->moved_at_ms = now_ms;
-    }
-    return now_ms - d->moved_at_ms >= patience_ms;
-}
-
 static size_t bytes_in_transit(const struct step *step)
 {
     size_t sum = step->srun ? rpc_session_unread(step->srun) : 0;
@@ -33,7 +24,7 @@ static void look_at_progress(void *ctx)
     int64_t patience_ms = (int64_t)step->drain_sec * 1000;
     size_t left = bytes_in_transit(step);
 
-    if (!drain_is_stuck(&step->drain, left, loop_mono_ms(), patience_ms)) {
+    if (!stream_is_stuck(&step->drain, left, loop_mono_ms(), patience_ms)) {
         loop_timer_set(step->drain.timer, patience_ms / LOOKS);
         return;
     }

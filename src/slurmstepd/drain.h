@@ -16,6 +16,3 @@ void drain_done(struct step *step);
 /* The daemon has ordered the end, before that phase or in it: when it has our part of the job, the
  * connections to it close. The node need not wait until srun has taken the last output. */
 void drain_let_go(struct step *step);
-
-/* Whether nothing has moved for that long. 'left': bytes on their way now. Pure. */
-bool drain_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patience_ms);

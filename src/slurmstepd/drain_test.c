@@ -26,6 +26,7 @@
 #include "rpc/link.h"
 #include "slurmstepd/control.h"
 #include "slurmstepd/drain.h"
+#include "slurmstepd/stream.h"
 #include "slurmstepd/fake.h"
 
 #define MUCH "1500000" /* more than goes without a reader, less than keeps the task from ending */
@@ -47,8 +48,9 @@ static void test_what_is_stuck(void **state)
     struct drain d = {0};
 
     for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
-        assert_int_equal(drain_is_stuck(&d, looks[i].left, looks[i].now_ms, 10000), looks[i].stuck);
-    assert_true(drain_is_stuck(&d, 0, 51001, 0));
+        assert_int_equal(stream_is_stuck(&d, looks[i].left, looks[i].now_ms, 10000),
+                         looks[i].stuck);
+    assert_true(stream_is_stuck(&d, 0, 51001, 0));
 }
 
 /* One shepherd, and we are its daemon. */

@@ -23,6 +23,7 @@
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
 #include "slurmstepd/reap.h"
+#include "slurmstepd/say.h"
 #include "slurmstepd/session.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/start.h"
@@ -306,7 +307,7 @@ static void say_step_cancelled(struct step *step, const char *why)
     if (step->cancel_unsaid)
         return;
     format_why(step, why, &line);
-    task_say(step, str_cstr(&line));
+    say_to_step(step, str_cstr(&line));
 }
 
 /* "slurmstepd: error: " stands before what an srun without a connection to us gets in an answer. */
@@ -412,7 +413,7 @@ void finish_over_memory(struct step *step, const Pb__OverMemory *m)
 
     finish_format_memory(step, m, &text);
     if (running && !step->out_of_memory)
-        task_say(step, str_cstr(&text));
+        say_to_step(step, str_cstr(&text));
     if (step->phase == STEP_RUNNING)
         step->out_of_memory = true;
     finish_terminate(step, 0, "");

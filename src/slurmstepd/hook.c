@@ -17,10 +17,10 @@
 #include "base/path.h"
 #include "slurmstepd/collect.h"
 #include "slurmstepd/directive.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/journal.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/plan.h"
+#include "slurmstepd/say.h"
 #include "slurmstepd/task.h"
 
 #define CONTEXT "SLURM_SCRIPT_CONTEXT"
@@ -216,11 +216,11 @@ static void on_epilog_exit(void *ctx, pid_t pid, int wait_status)
         } else {
             _cleanup_free_ char *line = mem_printf("slurmstepd: error: %s\n", str_cstr(&text));
 
-            task_say_of(t, line);
+            say_to_task(t, line);
         }
     }
     run_next(t);
-    finish_check(step);
+    step->life->check(step);
 }
 
 static void on_epilog_limit(void *ctx)

@@ -3,7 +3,7 @@
 
 #include <stdarg.h>
 
-#include "slurmstepd/task.h"
+#include "slurmstepd/say.h"
 
 #define LOG_ROOM "slurmstepd"
 #include "base/log.h"
@@ -47,12 +47,12 @@ void journal_tell(struct step *step, enum log_level level, const char *fmt, ...)
     if (step_is_starting(step))
         str_puts(&step->told, str_cstr(&line));
     else
-        task_say(step, str_cstr(&line));
+        say_to_step(step, str_cstr(&line));
 }
 
 void journal_begin(struct step *step)
 {
     if (step->told.len)
-        task_say(step, str_cstr(&step->told));
+        say_to_step(step, str_cstr(&step->told));
     str_done(&step->told);
 }

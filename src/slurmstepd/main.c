@@ -28,6 +28,7 @@
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/pmix.h"
 #include "slurmstepd/reap.h"
+#include "slurmstepd/start.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/watch.h"
 #include "slurmstepd/wipe.h"
@@ -35,6 +36,15 @@
 #define DAEMON_FD 3
 #define MEMORY_FD 4 /* with MEMORY_CGROUP in the environment: the entry of a memory cgroup */
 #define DESCRIPTORS_MAX 65536
+
+static const struct step_life life = {
+    .check = finish_check,
+    .terminate = finish_terminate,
+    .check_start = start_check,
+    .fail_start = start_failed,
+    .signal = control_signal,
+    .put_pmix_env = pmix_put_env,
+};
 
 static void on_stray(void *ctx, pid_t pid, int wait_status)
 {
@@ -47,6 +57,7 @@ static void step_init(struct step *step, rlim_t core_limit)
 
     mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
     mallopt(M_TRIM_THRESHOLD, 128 << 10);
+    step->life = &life;
     step->pid = getpid();
     step->listen_fd = step->go_fd = step->tmp_fd = -1;
     step->descriptors = fd_raise_limit(DESCRIPTORS_MAX);

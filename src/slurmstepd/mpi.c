@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/layout.h"
 #include "slurmstepd/pmi.h"
 #include "slurmstepd/srun.h"
@@ -21,13 +20,13 @@ static void on_abort(void *ctx, uint32_t local, int exit_code, const char *text)
     struct step *step = ctx;
 
     srun_abort(step, exit_code, text, false);
-    finish_terminate(step, step->kill_wait_sec, NULL);
+    step->life->terminate(step, step->kill_wait_sec, NULL);
 }
 
 static void break_off(struct step *step, const char *text)
 {
     srun_abort(step, 1, text, true);
-    finish_terminate(step, step->kill_wait_sec, NULL);
+    step->life->terminate(step, step->kill_wait_sec, NULL);
 }
 
 /* A task that lets this much unread pile up is not an MPI library. */
@@ -275,6 +274,6 @@ void mpi_fence_done(struct step *step, const Pb__KvsFence *m)
     for (size_t i = 0; i < m->n_put; i++)
         pairs[i] = (struct pmi_pair){m->put[i]->key, m->put[i]->value};
     if (step->pmi && pmi_fence_done(step->pmi, m->round, pairs, m->n_put, NULL))
-        finish_terminate(step, 0, "MPI KEY-VALUE SPACE FULL");
+        step->life->terminate(step, 0, "MPI KEY-VALUE SPACE FULL");
     free(pairs);
 }

@@ -11,6 +11,7 @@
 #include "base/path.h"
 #include "slurmstepd/journal.h"
 #include "slurmstepd/plugin_facts.h"
+#include "slurmstepd/say.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/task.h"
 #include "spank/stack.h"
@@ -41,7 +42,7 @@ static void tell_user(struct step *step, const char *line)
     if (p->in_child && p->has_streams)
         path_write_all(STDERR_FILENO, line, strlen(line));
     else if (!p->in_child && p->has_streams)
-        task_say(step, line);
+        say_to_step(step, line);
     else if (!p->in_child && by_srun && step->task_count)
         srun_send_data(step, step->tasks[0].id, 2, line, strlen(line));
     else if (p->pending.len < PENDING_MAX)

@@ -16,9 +16,7 @@
 #include "base/path.h"
 #include "rpc/link.h"
 #include "slurmstepd/child.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/srun.h"
-#include "slurmstepd/start.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/wipe.h"
 
@@ -59,7 +57,7 @@ bool pmix_wanted(const struct step *step)
 static void fail(struct step *step, int code, const char *text)
 {
     loop_timer_set(step->pmix->patience, -1);
-    start_failed(step, code, text);
+    step->life->fail_start(step, code, text);
 }
 
 /* The tasks have lost their server, and wait for one another until the end of time. */
@@ -71,7 +69,7 @@ static void lost(struct step *step, const char *why)
         fail(step, ERR_LAUNCH, text);
     } else if (step->phase == STEP_RUNNING && step->left) {
         srun_abort(step, 1, text, true);
-        finish_terminate(step, step->kill_wait_sec, NULL);
+        step->life->terminate(step, step->kill_wait_sec, NULL);
     }
 }
 
@@ -84,7 +82,7 @@ static void on_ended(void *ctx, pid_t pid, int wait_status)
 
     step->pmix->pid = 0;
     lost(step, step->pmix->was_deaf ? "does not read what it is told" : why);
-    finish_check(step);
+    step->life->check(step);
 }
 
 /* To the server, which is the user's, and may have been stopped. */
@@ -109,7 +107,7 @@ static void on_left(struct step *step)
 {
     step->pmix->answered = true;
     loop_timer_set(step->pmix->patience, -1);
-    finish_check(step);
+    step->life->check(step);
 }
 
 static void on_patience(void *ctx)
@@ -212,7 +210,7 @@ void pmix_name_done(struct step *step, const Pb__NameReply *m)
 static void on_abort(struct step *step, const Pb__KvsAbort *m)
 {
     srun_abort(step, m->exit_code, m->text, m->has_broken && m->broken);
-    finish_terminate(step, step->kill_wait_sec, NULL);
+    step->life->terminate(step, step->kill_wait_sec, NULL);
 }
 
 static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
@@ -253,7 +251,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 
     step->pmix->link = NULL;
     rpc_link_free(l);
-    finish_check(step);
+    step->life->check(step);
 }
 
 void pmix_fence_done(struct step *step, const Pb__PmixFence *m)

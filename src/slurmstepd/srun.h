@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The connection to the step's srun: opened by us before any task runs, keyed by the launch's own
- * key. Until srun has answered our hello no task runs, and a connection that breaks is made anew;
- * when it is lost later, the tasks end.
+ * What the step's srun is sent. The connection is made, and its messages are taken, in srun_link.h.
  */
 #pragma once
 
 #include "slurmstepd/step.h"
-
-/* Connects and says hello; task_start_all() follows from the answer, or start_failed() with a text
- * that names host and port. */
-void srun_connect(struct step *step);
 
 bool srun_has_room(const struct step *step); /* true also when it is gone: bytes are dropped then */
 void srun_send_data(struct step *step, uint32_t task, uint32_t number, const void *data,

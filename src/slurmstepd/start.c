@@ -26,6 +26,7 @@
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/session.h"
 #include "slurmstepd/srun.h"
+#include "slurmstepd/srun_link.h"
 #include "slurmstepd/task.h"
 #include "slurmstepd/vars.h"
 #include "slurmstepd/watch.h"

@@ -32,6 +32,7 @@
 struct adopt;
 struct affinity;
 
+struct step;
 struct stream_file;
 
 /* A task's output on its way to srun, or to a file of this node. */
@@ -103,7 +104,22 @@ struct task {
     bool is_pty;
 };
 
+/*
+ * What files of lower subdirectories call in higher ones; main.c has them. See the functions of
+ * the same purpose.
+ */
+struct step_life {
+    void (*check)(struct step *step); /* finish_check() */
+    void (*terminate)(struct step *step, uint32_t grace_sec,
+                      const char *why);                                /* finish_terminate() */
+    void (*check_start)(struct step *step);                            /* start_check() */
+    void (*fail_start)(struct step *step, int code, const char *text); /* start_failed() */
+    void (*signal)(struct step *step, int signo, bool leader_only);    /* control_signal() */
+    void (*put_pmix_env)(const struct task *t, struct envlist *env);   /* pmix_put_env() */
+};
+
 struct step {
+    const struct step_life *life;
     struct loop *loop;
     pid_t pid;             /* ours */
     unsigned descriptors;  /* of a task, unless it is told otherwise */

@@ -8,7 +8,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "slurmstepd/finish.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/stream_file.h"
 #include "slurmstepd/watch.h"
@@ -147,7 +146,7 @@ static void on_readable(void *ctx, int fd, unsigned ready)
 
     take(s);
     if (stream_drained(s))
-        finish_check(s->step);
+        s->step->life->check(s->step);
 }
 
 void stream_pump(struct stream *s)
@@ -335,4 +334,13 @@ void stream_resize(struct step *step, const Pb__WindowSize *m)
     for (size_t i = 0; i < step->task_count; i++)
         if (step->tasks[i].is_pty && step->tasks[i].out.fd >= 0)
             ioctl(step->tasks[i].out.fd, TIOCSWINSZ, &size);
+}
+
+bool stream_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patience_ms)
+{
+    if (left != d->left) {
+        d->left = left;
+        d->moved_at_ms = now_ms;
+    }
+    return now_ms - d->moved_at_ms >= patience_ms;
 }

@@ -24,3 +24,6 @@ void stream_input(struct task *t, const void *data, size_t len); /* len 0: end o
 void stream_input_done(struct task *t);
 void stream_take_input(struct step *step, const Pb__IoData *m); /* for one task, or for all */
 void stream_resize(struct step *step, const Pb__WindowSize *m);
+
+/* Whether nothing has moved for that long. 'left': bytes on their way now. Pure. */
+bool stream_is_stuck(struct drain *d, size_t left, int64_t now_ms, int64_t patience_ms);

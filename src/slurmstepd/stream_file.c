@@ -8,7 +8,6 @@
 
 #include "base/lines.h"
 #include "base/mem.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/journal.h"
 #include "slurmstepd/stream.h"
 
@@ -60,7 +59,7 @@ static void on_writable(void *ctx, int fd, unsigned ready)
     flush(f);
     stream_pump(f->stream);
     if (stream_drained(f->stream))
-        finish_check(f->stream->step);
+        f->stream->step->life->check(f->stream->step);
 }
 
 static void on_lines(void *ctx, const void *data, size_t len)

@@ -18,13 +18,11 @@
 #include "slurmstepd/child.h"
 #include "slurmstepd/contain.h"
 #include "slurmstepd/debug.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/hook.h"
 #include "slurmstepd/mpi.h"
 #include "slurmstepd/plan.h"
 #include "slurmstepd/plugin.h"
 #include "slurmstepd/srun.h"
-#include "slurmstepd/start.h"
 #include "slurmstepd/stream.h"
 #include "slurmstepd/stream_file.h"
 #include "slurmstepd/watch.h"
@@ -136,7 +134,7 @@ static void on_child_report(void *ctx, int fd, unsigned ready)
     }
     t->ready = true;
     take_passed(t, &m, r.passed);
-    start_check(step);
+    step->life->check_start(step);
 }
 
 static void on_task_exit(void *ctx, pid_t pid, int wait_status)
@@ -155,13 +153,13 @@ static void on_task_exit(void *ctx, pid_t pid, int wait_status)
     }
     task_report_exit(t, wait_status);
     if (step_is_starting(step)) {
-        start_check(step);
+        step->life->check_start(step);
         return;
     }
     mpi_task_ended(t);
     plugin_task_ended(t);
     hook_epilogs(t);
-    finish_check(step);
+    step->life->check(step);
 }
 
 /* The terminal of a task: its slave end becomes the child's, the master is read and written. */
@@ -299,7 +297,7 @@ void task_start_all(struct step *step)
     if (!rc)
         rc = plugin_user_init(step, &err);
     if (rc) {
-        start_failed(step, -rc, err.text);
+        step->life->fail_start(step, -rc, err.text);
         return;
     }
     if (mpi_wanted(step))
@@ -321,79 +319,5 @@ void task_start_all(struct step *step)
     if (go[0] >= 0)
         close(go[0]);
     if (rc)
-        start_failed(step, -rc, err.text);
-}
-
-/* By a description of our own: tasks share that of 'fd'. A pipe takes a short line as a whole. */
-static bool write_now(int fd, const char *line)
-{
-    _cleanup_free_ char *path = mem_printf("/proc/self/fd/%d", fd);
-    _cleanup_close_ int own = open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-
-    return own >= 0 && write(own, line, strlen(line)) > 0;
-}
-
-/* Not blocked by what stands at the other end of a pipe or a terminal: a child writes there when
- * there is no room now. A child may be killed with the step before it has written. */
-static void write_aside(int fd, const char *line)
-{
-    struct stat st = {0};
-    pid_t pid;
-
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode)) {
-        path_write_all(fd, line, strlen(line));
-        return;
-    }
-    if (S_ISFIFO(st.st_mode) && write_now(fd, line))
-        return;
-    pid = fork();
-    if (pid == 0) {
-        path_write_all(fd, line, strlen(line));
-        _exit(0);
-    }
-}
-
-/* Where lines of ours go: a stream that is still read, NULL for the task's file or nothing. */
-static struct stream *find_stream(struct task *t)
-{
-    struct stream *s = t->is_pty ? &t->out : &t->err;
-    bool is_lost = s->ended || (s->file && !stream_file_is_set(s->file));
-
-    return t->step->is_batch || is_lost ? NULL : s;
-}
-
-/* A task may have closed its standard error, or have ended, long before the others. */
-void task_say(struct step *step, const char *line)
-{
-    for (size_t i = 0; i < step->task_count; i++)
-        if (find_stream(&step->tasks[i]) || step->tasks[i].error_fd >= 0) {
-            task_say_of(&step->tasks[i], line);
-            return;
-        }
-    if (step->task_count)
-        srun_send_data(step, step->tasks[0].id, STDERR_FILENO, line, strlen(line));
-}
-
-static void say_on_terminal(struct stream *s, const char *line)
-{
-    _cleanup_str_ struct str text = STR_INIT;
-
-    for (; *line; line++) {
-        if (*line == '\n')
-            str_putc(&text, '\r');
-        str_putc(&text, *line);
-    }
-    stream_say(s, str_cstr(&text));
-}
-
-void task_say_of(struct task *t, const char *line)
-{
-    struct stream *s = find_stream(t);
-
-    if (s && t->is_pty)
-        say_on_terminal(s, line);
-    else if (s)
-        stream_say(s, line);
-    else if (t->error_fd >= 0)
-        write_aside(t->error_fd, line);
+        step->life->fail_start(step, -rc, err.text);
 }

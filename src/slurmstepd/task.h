@@ -13,7 +13,4 @@ void task_report_exit(struct task *t, int wait_status);
 /* Wait statuses by how bad they are: the worse of the two. */
 int task_worse(int a, int b);
 
-/* A line of our own into the step's standard error, wherever that goes. */
-void task_say(struct step *step, const char *line);
-void task_say_of(struct task *t, const char *line); /* into that of one task */
 void task_done(struct task *t);

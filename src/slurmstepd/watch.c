@@ -5,9 +5,6 @@
 
 #include "auth/auth.h"
 #include "base/mem.h"
-#include "slurmstepd/control.h"
-#include "slurmstepd/drain.h"
-#include "slurmstepd/finish.h"
 #include "slurmstepd/srun.h"
 #include "slurmstepd/stream.h"
 
@@ -219,7 +216,7 @@ static void on_typed(struct watcher *one, const Pb__IoData *m)
 static void on_signal(struct watcher *one, const Pb__IoSignal *m)
 {
     if (one->heard && m->signal > 0 && m->signal < NSIG)
-        control_signal(one->step, m->signal, false);
+        one->step->life->signal(one->step, m->signal, false);
 }
 
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
@@ -271,7 +268,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 
     drop(one);
     if (step->watch->over)
-        finish_check(step);
+        step->life->check(step);
 }
 
 /* Those that were left out and can take more; at the end, those that take nothing. */
@@ -287,7 +284,7 @@ static void look(void *ctx)
         if (w->over) {
             size_t left = rpc_session_unread(one->session);
 
-            if (drain_is_stuck(&one->end, left, loop_mono_ms(), LAST_MS))
+            if (stream_is_stuck(&one->end, left, loop_mono_ms(), LAST_MS))
                 drop(one);
             else
                 again = true;
@@ -301,7 +298,7 @@ static void look(void *ctx)
     if (again)
         look_again(w);
     if (w->over)
-        finish_check(step);
+        step->life->check(step);
 }
 
 /* One that nobody has heard of for long, or that does not take what it is sent. */
