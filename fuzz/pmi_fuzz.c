@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "slurmstepd/pmi.h"
-#include "slurmstepd/pmi_spawn.h"
+#include "slurmstepd/mpi/pmi.h"
+#include "slurmstepd/mpi/pmi_spawn.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -2,8 +2,8 @@
 /*
  * Directories that each job has for itself (JobContainerType=job_container/tmpfs), from the
  * daemon's side: the place for them, and their end. A job's mount namespace is made and entered by
- * its shepherds (slurmstepd/jobtmp.h); it is held by a file of the job's directory below BasePath,
- * so that it does not matter which processes live.
+ * its shepherds (slurmstepd/task/jobtmp.h); it is held by a file of the job's directory below
+ * BasePath, so that it does not matter which processes live.
  */
 #pragma once
 

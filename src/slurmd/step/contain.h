@@ -2,7 +2,7 @@
 /*
  * Control groups, from the daemon's side: which there are on this machine, the job's directory with
  * its limits, and the removal of what is over. A step's own directory is made by its shepherd
- * (slurmstepd/contain.h) as contain_fill() tells it.
+ * (slurmstepd/task/contain.h) as contain_fill() tells it.
  *
  * What the configuration asks for and the machine cannot give is said once, when it is opened.
  */

@@ -16,7 +16,7 @@
 #include "base/log.h"
 
 #define STEPD_FD 3
-#define ENTRY_FD 4        /* of the memory cgroup, see slurmstepd/nursery.h */
+#define ENTRY_FD 4        /* of the memory cgroup, see slurmstepd/task/nursery.h */
 #define NURSERY_STEPS 128 /* of one: then others get an address space laid out anew */
 
 struct nursery {

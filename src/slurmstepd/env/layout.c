@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/env/layout.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/vec.h"
+
+void layout_counts_format(const uint32_t *counts, size_t nodes, struct str *out)
+{
+    for (size_t i = 0, run; i < nodes; i += run) {
+        for (run = 1; i + run < nodes && counts[i + run] == counts[i]; run++)
+            ;
+        str_printf(out, "%s%u", i ? "," : "", counts[i]);
+        if (run > 1)
+            str_printf(out, "(x%zu)", run);
+    }
+}
+
+void layout_spread(const uint32_t *cpus, size_t nodes, uint32_t tasks, uint32_t cpus_per_task,
+                   uint32_t per_node, uint32_t *counts)
+{
+    uint32_t left = tasks;
+
+    if (!cpus_per_task)
+        cpus_per_task = 1;
+    for (size_t i = 0; i < nodes; i++) {
+        counts[i] = per_node ? per_node : left ? 1 : 0;
+        left -= counts[i] <= left ? counts[i] : left;
+    }
+    if (per_node)
+        return;
+    for (size_t i = 0; i < nodes && left; i++) {
+        uint32_t room = cpus[i] / cpus_per_task;
+        uint32_t more = room > counts[i] ? room - counts[i] : 0;
+
+        if (more > left)
+            more = left;
+        counts[i] += more;
+        left -= more;
+    }
+    for (size_t i = 0; i < nodes; i++)
+        counts[i] += left / (uint32_t)nodes + (i < left % nodes);
+}
+
+struct block {
+    uint32_t first, nodes, tasks;
+};
+
+/* Whether the sequence is its first 'period' blocks over and over. */
+static bool repeats(const struct block *b, size_t count, size_t period)
+{
+    if (count % period)
+        return false;
+    for (size_t i = period; i < count; i++)
+        if (memcmp(&b[i], &b[i - period], sizeof(b[i])))
+            return false;
+    return true;
+}
+
+void layout_mapping_format(const uint32_t *node_of, size_t tasks, struct str *out)
+{
+    VEC(struct block) blocks = {0};
+    size_t period = 1;
+
+    for (size_t i = 0, run; i < tasks; i += run) {
+        for (run = 1; i + run < tasks && node_of[i + run] == node_of[i]; run++)
+            ;
+        if (blocks.len && vec_last(&blocks).tasks == run &&
+            vec_last(&blocks).first + vec_last(&blocks).nodes == node_of[i])
+            vec_last(&blocks).nodes++;
+        else
+            vec_push(&blocks, ((struct block){node_of[i], 1, (uint32_t)run}));
+    }
+    while (period < blocks.len && !repeats(blocks.data, blocks.len, period))
+        period++;
+    str_puts(out, "(vector");
+    for (size_t i = 0; i < period && i < blocks.len; i++)
+        str_printf(out, ",(%u,%u,%u)", blocks.data[i].first, blocks.data[i].nodes,
+                   blocks.data[i].tasks);
+    str_putc(out, ')');
+    vec_done(&blocks);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/env/userenv.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "slurmstepd/env/collect.h"
+#include "slurmstepd/env/vars.h"
+
+/* Files that the shell reads at its start may say something, too: what counts is between these.
+ * The words are those of every shell. */
+#define BEGIN "SLUICE-USER-ENVIRONMENT\n"
+#define END "\nSLUICE-USER-ENVIRONMENT-END\n"
+#define COMMAND                                                                                    \
+    "echo SLUICE-USER-ENVIRONMENT; /usr/bin/env -0; echo; echo SLUICE-USER-ENVIRONMENT-END"
+
+bool userenv_wanted(const struct step *step)
+{
+    return step->batch && step->batch->payload && step->batch->payload->user_env;
+}
+
+/* As login(1) would run it; 'login' by the dash before its name. */
+static int spawn_shell(const Pb__StepdStart *start, const char *shell, bool login, int out,
+                       pid_t *pid)
+{
+    const char *slash = strrchr(shell, '/');
+    const char *home = start->home && *start->home ? start->home : "/";
+    const char *name = start->user_name ? start->user_name : "";
+    _cleanup_free_ char *title = mem_printf("%s%s", login ? "-" : "", slash ? slash + 1 : shell);
+    _cleanup_free_ char *env_home = mem_printf("HOME=%s", home);
+    _cleanup_free_ char *env_shell = mem_printf("SHELL=%s", shell);
+    _cleanup_free_ char *env_user = mem_printf("USER=%s", name);
+    _cleanup_free_ char *env_logname = mem_printf("LOGNAME=%s", name);
+    char *const argv[] = {title, (char *)"-c", (char *)COMMAND, NULL};
+    char *const env[] = {
+        env_home, env_shell, env_user, env_logname, (char *)"PATH=/usr/local/bin:/usr/bin:/bin",
+        NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
+    posix_spawn_file_actions_addchdir_np(&actions, access(home, X_OK) == 0 ? home : "/");
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSID);
+    int rc = posix_spawn(pid, shell, &actions, &attr, argv, env);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+static int run_shell(const Pb__StepdStart *start, const Pb__UserEnv *want, struct str *text,
+                     struct err *err)
+{
+    const char *shell = start->shell && *start->shell ? start->shell : "/bin/sh";
+    const struct collect_limits limits = {
+        .bytes = USERENV_BYTES_MAX,
+        .sec = want->has_limit_sec && want->limit_sec ? want->limit_sec : start->user_env_sec};
+    int ends[2], status = 0;
+    bool cut = false;
+    pid_t pid;
+
+    if (!limits.sec)
+        return err_set(err, -ERR_USER_ENV,
+                       "--get-user-env: GetEnvTimeout=0 of slurm.conf lets no shell run");
+    if (pipe2(ends, O_CLOEXEC))
+        return err_set(err, -ERR_USER_ENV, "--get-user-env: no pipe: %s", strerror(errno));
+    int rc = spawn_shell(start, shell, !want->not_login, ends[1], &pid);
+    close(ends[1]);
+    if (!rc)
+        status = collect(pid, ends[0], &limits, text, &cut);
+    close(ends[0]);
+    if (rc)
+        return err_set(err, -ERR_USER_ENV, "--get-user-env: %s cannot be run on %s: %s", shell,
+                       start->node, strerror(rc));
+    if (status == COLLECT_LATE)
+        return err_set(err, -ERR_USER_ENV,
+                       "--get-user-env: %s took more than %u seconds on %s (GetEnvTimeout)", shell,
+                       limits.sec, start->node);
+    if (cut)
+        return err_set(err, -ERR_USER_ENV, "--get-user-env: %s wrote more than %u bytes on %s",
+                       shell, USERENV_BYTES_MAX, start->node);
+    if (status)
+        return err_set(err, -ERR_USER_ENV, "--get-user-env: %s on %s %s %d", shell, start->node,
+                       WIFSIGNALED(status) ? "was ended by signal" : "exited with status",
+                       WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+    return 0;
+}
+
+/* What describes the shell itself. */
+static void drop_own(struct envlist *env)
+{
+    static const char *const names[] = {"_", "OLDPWD", "PWD", "SHLVL"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        envlist_unset(env, names[i]);
+}
+
+static int take_variables(struct str *text, const Pb__StepdStart *start, struct envlist *env,
+                          struct err *err)
+{
+    char *from = text->len ? memmem(text->data, text->len, BEGIN, strlen(BEGIN)) : NULL;
+    char *to =
+        from ? memmem(from, (size_t)(text->data + text->len - from), END, strlen(END)) : NULL;
+    VEC(char *) vars = {0};
+
+    if (!to)
+        return err_set(err, -ERR_USER_ENV,
+                       "--get-user-env: the shell of %s told no variables on %s",
+                       start->user_name ? start->user_name : "the user", start->node);
+    *to = '\0';
+    for (char *at = from + strlen(BEGIN); at < to; at += strlen(at) + 1)
+        vec_push(&vars, at);
+    int rc = vars.len > USERENV_VARS_MAX
+                 ? err_set(err, -ERR_USER_ENV, "--get-user-env: more than %u variables on %s",
+                           USERENV_VARS_MAX, start->node)
+                 : 0;
+    if (!rc)
+        envlist_load(env, vars.data, vars.len);
+    vec_done(&vars);
+    drop_own(env);
+    return rc;
+}
+
+static void lay_over(struct envlist *env, char *const *vars, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strcspn(vars[i], "=");
+        _cleanup_free_ char *name = mem_strndup(vars[i], len);
+
+        if (len && vars[i][len])
+            envlist_set(env, name, vars[i] + len + 1);
+    }
+}
+
+int userenv_load(struct step *step, struct err *err)
+{
+    const Pb__JobPayload *payload = step->batch->payload;
+    _cleanup_str_ struct str text = STR_INIT;
+    struct envlist env = {0};
+    int rc = run_shell(step->start, payload->user_env, &text, err);
+
+    if (!rc)
+        rc = take_variables(&text, step->start, &env, err);
+    if (rc)
+        return rc;
+    lay_over(&env, payload->env, payload->n_env);
+    vars_batch(&env, step->start, step->batch, step->granted);
+    envlist_done(&step->env);
+    step->env = env;
+    return 0;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/env/vars.h"
+
+#include <stdbool.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "base/onehost.h"
+#include "base/timefmt.h"
+#include "cluster/job/job_env.h"
+#include "cluster/job/step_ports.h"
+#include "slurmstepd/env/gpus.h"
+#include "slurmstepd/env/layout.h"
+
+static void put_number(struct envlist *env, const char *name, uint64_t value)
+{
+    envlist_setf(env, name, "%llu", (unsigned long long)value);
+}
+
+static void put_if(struct envlist *env, const char *name, bool given, uint64_t value)
+{
+    if (given)
+        put_number(env, name, value);
+}
+
+/* One value under its present and its former name. */
+static void put_both(struct envlist *env, const char *name, const char *former, const char *value)
+{
+    envlist_set(env, name, value);
+    envlist_set(env, former, value);
+}
+
+static void put_both_numbers(struct envlist *env, const char *name, const char *former,
+                             uint64_t value)
+{
+    put_number(env, name, value);
+    put_number(env, former, value);
+}
+
+static void put_counts(struct envlist *env, const char *name, const uint32_t *counts, size_t n)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    layout_counts_format(counts, n, &text);
+    envlist_set(env, name, str_cstr(&text));
+}
+
+/* What every process of a job needs, however little came from its submitter. */
+static void put_user(struct envlist *env, const Pb__StepdStart *start)
+{
+    envlist_default(env, "USER", start->user_name);
+    envlist_default(env, "LOGNAME", start->user_name);
+    envlist_default(env, "HOME", start->home);
+    envlist_default(env, "SHELL", start->shell);
+    envlist_default(env, "PATH", "/usr/local/bin:/usr/bin:/bin");
+    envlist_default(env, "TMPDIR", "/tmp");
+}
+
+/* Of the job array; those of another one, from which this job was submitted, are gone. */
+static void put_array(struct envlist *env, const Pb__JobFacts *f)
+{
+    static const char *const names[] = {"SLURM_ARRAY_JOB_ID",     "SLURM_ARRAY_TASK_ID",
+                                        "SLURM_ARRAY_TASK_COUNT", "SLURM_ARRAY_TASK_MAX",
+                                        "SLURM_ARRAY_TASK_MIN",   "SLURM_ARRAY_TASK_STEP"};
+    bool is = f && f->has_array_job_id;
+    const uint32_t values[] = {is ? f->array_job_id : 0, is ? f->array_task_id : 0,
+                               is ? f->array_count : 0,  is ? f->array_max : 0,
+                               is ? f->array_min : 0,    is ? f->array_step : 0};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+        envlist_unset(env, names[i]);
+        put_if(env, names[i], is, values[i]);
+    }
+}
+
+/* The job's allocation as the credential has it. */
+static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str names = STR_INIT;
+    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, cred->n_job_nodes + 1);
+
+    for (size_t i = 0; i < cred->n_job_nodes; i++) {
+        hostlist_push(hosts, cred->job_nodes[i]->node);
+        cpus[i] = cred->job_nodes[i]->cpus;
+    }
+    hostlist_format(hosts, &names);
+    put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", cred->job_id);
+    envlist_set(env, "SLURM_JOB_NODELIST", str_cstr(&names));
+    put_number(env, "SLURM_JOB_NUM_NODES", cred->n_job_nodes);
+    put_number(env, "SLURM_JOB_NODES", cred->n_job_nodes);
+    put_counts(env, "SLURM_JOB_CPUS_PER_NODE", cpus, cred->n_job_nodes);
+    put_number(env, "SLURM_JOB_UID", cred->uid);
+    put_number(env, "SLURM_JOB_GID", cred->gid);
+    envlist_set(env, "SLURM_JOB_USER", start->user_name);
+    envlist_set(env, "SLURM_CLUSTER_NAME", start->cluster);
+    envlist_set(env, "SLURM_CONF", start->conf_path);
+    envlist_set(env, "SLURMD_NODENAME", start->node);
+    bool flat = !start->topology_addr || !start->topology_pattern;
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR", flat ? start->node : start->topology_addr);
+    envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", flat ? "node" : start->topology_pattern);
+    put_array(env, cred->facts);
+    put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
+    envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
+}
+
+/* Of the binding of memory sbatch's own names, too. */
+static void put_batch_variable(void *ctx, const char *name, const char *value)
+{
+    const char *bind = str_starts(name, "SLURM_MEM_BIND") ? name + strlen("SLURM") : NULL;
+
+    envlist_set(ctx, name, value);
+    if (!bind || str_eq(bind, "_MEM_BIND_SORT"))
+        return;
+    _cleanup_free_ char *own = mem_printf("SBATCH%s", bind);
+    envlist_set(ctx, own, value);
+}
+
+/* GPUs in parts, of which there are only so many. */
+static void put_shards(struct envlist *env, Pb__GresAlloc *const *gres, size_t count)
+{
+    uint64_t shards = 0;
+
+    for (size_t i = 0; i < count; i++)
+        shards += str_eq(gres[i]->name, "shard") ? gres[i]->count : 0;
+    if (shards)
+        put_number(env, "SLURM_SHARDS_ON_NODE", shards);
+    else
+        envlist_unset(env, "SLURM_SHARDS_ON_NODE");
+}
+
+static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
+{
+    job_env_each(spec, put_batch_variable, env);
+    envlist_default(env, "SLURM_SUBMIT_DIR", spec->work_dir);
+    envlist_default(env, "SLURM_SUBMIT_HOST", spec->alloc_host);
+}
+
+static void put_times(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
+{
+    int64_t start = cred->issued_at_ms / 1000;
+
+    put_number(env, "SLURM_JOB_START_TIME", (uint64_t)start);
+    if (batch->has_time_limit_sec && batch->time_limit_sec > 0 &&
+        batch->time_limit_sec < TIME_UNLIMITED - start)
+        put_number(env, "SLURM_JOB_END_TIME", (uint64_t)(start + batch->time_limit_sec));
+}
+
+static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
+{
+    const Pb__JobSpec *spec = batch->spec;
+    size_t nodes = cred->n_job_nodes;
+    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, nodes + 1);
+    _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, nodes + 1);
+    uint32_t tasks = batch->has_num_tasks ? batch->num_tasks : spec->num_tasks;
+
+    for (size_t i = 0; i < nodes; i++)
+        cpus[i] = cred->job_nodes[i]->cpus;
+    layout_spread(cpus, nodes, tasks ? tasks : (uint32_t)nodes, spec->cpus_per_task,
+                  spec->ntasks_per_node, counts);
+    put_counts(env, "SLURM_TASKS_PER_NODE", counts, nodes);
+}
+
+void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
+                const Pb__Cred *cred)
+{
+    put_user(env, start);
+    put_job(env, start, cred);
+    put_spec(env, batch->spec);
+    put_times(env, batch, cred);
+    put_job_tasks(env, batch, cred);
+    gpus_put(env, start, false);
+    if (cred->n_job_nodes)
+        put_shards(env, cred->job_nodes[0]->gres, cred->job_nodes[0]->n_gres);
+    envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
+    envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
+    put_number(env, "SLURM_NNODES", cred->n_job_nodes);
+    put_number(env, "SLURM_CPUS_ON_NODE", cred->n_job_nodes ? cred->job_nodes[0]->cpus : 0);
+    put_number(env, "SLURM_NODEID", 0);
+    envlist_set(env, "ENVIRONMENT", "BATCH");
+    /* The submitter's is another host's; a step keeps what srun, or the script, has. */
+    envlist_set(env, "HOSTNAME", start->node_host ? start->node_host : start->node);
+    if (cred->n_job_nodes > 1 && onehost_address(start->node_addr))
+        for (size_t i = 0; i < ONEHOST_VARIABLES; i++)
+            envlist_default(env, onehost_variables[i].name, onehost_variables[i].value);
+    envlist_unset(env, "SLURM_STEP_ID"); /* of a step this job was submitted from */
+    envlist_unset(env, "SLURM_STEPID");
+    envlist_unset(env, "SLUICE_STEP");
+}
+
+/* The step's nodes, tasks and this node's share of them. */
+static void put_layout(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
+{
+    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
+    _cleanup_str_ struct str names = STR_INIT, per_node = STR_INIT;
+    _cleanup_free_ uint32_t *counts = mem_new_array(uint32_t, cred->n_nodes + 1);
+    uint32_t tasks = 0;
+
+    for (size_t i = 0; i < cred->n_nodes; i++) {
+        hostlist_push(hosts, cred->nodes[i]->node);
+        counts[i] = (uint32_t)cred->nodes[i]->n_task_ids;
+        tasks += counts[i];
+    }
+    hostlist_format(hosts, &names);
+    layout_counts_format(counts, cred->n_nodes, &per_node);
+    envlist_set(env, "SLURM_STEP_NODELIST", str_cstr(&names));
+    envlist_default(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
+    put_both_numbers(env, "SLURM_STEP_NUM_NODES", "SLURM_NNODES", cred->n_nodes);
+    put_number(env, "SLURM_STEP_NUM_TASKS", tasks);
+    put_both_numbers(env, "SLURM_NTASKS", "SLURM_NPROCS", tasks);
+    put_both(env, "SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE", str_cstr(&per_node));
+    put_both_numbers(env, "SLURM_STEP_ID", "SLURM_STEPID", cred->step_id);
+    put_number(env, "SLURM_NODEID", start->node_index);
+    if (start->node_index < cred->n_nodes)
+        put_number(env, "SLURM_CPUS_ON_NODE", cred->nodes[start->node_index]->cpus);
+}
+
+/* Those of the step that this one was started in are gone. */
+static void put_ports(struct envlist *env, const Pb__Cred *cred)
+{
+    _cleanup_str_ struct str ports = STR_INIT;
+
+    envlist_unset(env, "SLURM_STEP_RESV_PORTS");
+    step_ports_format(cred->resv_ports, cred->n_resv_ports, &ports);
+    if (cred->n_resv_ports)
+        envlist_set(env, "SLURM_STEP_RESV_PORTS", str_cstr(&ports));
+}
+
+/* What srun --preserve-env hands on as it found it. */
+static const char *const preserved[] = {"SLURM_JOB_NUM_NODES",  "SLURM_NNODES", "SLURM_NTASKS",
+                                        "SLURM_TASKS_PER_NODE", "SLURM_NPROCS", "SLURM_NODELIST"};
+#define PRESERVED_COUNT (sizeof(preserved) / sizeof(preserved[0]))
+
+void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchTasks *launch,
+               const Pb__Cred *cred)
+{
+    const char *host = launch->n_io_addr ? launch->io_addr[0] : NULL;
+    char *given[PRESERVED_COUNT] = {NULL};
+
+    for (size_t i = 0; launch->preserve_env && i < PRESERVED_COUNT; i++)
+        given[i] = mem_strdup(envlist_get(env, preserved[i]));
+    put_user(env, start);
+    put_job(env, start, cred);
+    put_layout(env, start, cred);
+    put_ports(env, cred);
+    envlist_unset(env, "SLUICE_STEP"); /* of the login that srun was started in */
+    gpus_put(env, start, true);
+    const Pb__StepNode *here = cred->nodes[start->node_index];
+    put_shards(env, here->gres, here->n_gres);
+    envlist_default(env, "SLURM_JOB_NAME", launch->job_name);
+    envlist_default(env, "SLURM_JOB_PARTITION", launch->partition);
+    envlist_default(env, "SLURM_JOB_ACCOUNT", launch->account);
+    put_both(env, "SLURM_LAUNCH_NODE_IPADDR", "SLURM_SRUN_COMM_HOST", host);
+    put_both_numbers(env, "SLURM_SRUN_COMM_PORT", "SLURM_STEP_LAUNCHER_PORT", launch->io_port);
+    for (size_t i = 0; i < PRESERVED_COUNT; i++) {
+        if (given[i])
+            envlist_set(env, preserved[i], given[i]);
+        else if (launch->preserve_env)
+            envlist_unset(env, preserved[i]);
+        free(given[i]);
+    }
+}
+
+void vars_task(struct envlist *env, uint32_t rank, uint32_t local, int pid, const uint32_t *ids,
+               size_t count)
+{
+    _cleanup_str_ struct str all = STR_INIT;
+
+    for (size_t i = 0; i < count; i++)
+        str_printf(&all, "%s%u", i ? "," : "", ids[i]);
+    put_number(env, "SLURM_PROCID", rank);
+    put_number(env, "SLURM_LOCALID", local);
+    put_number(env, "SLURM_TASK_PID", (uint64_t)pid);
+    envlist_set(env, "SLURM_GTIDS", str_cstr(&all));
+    put_number(env, "SLURM_PRIO_PROCESS", 0);
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/pmixd/pmixd_loop.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+
+#define SHEPHERD_FD 3
+#define DESCRIPTORS_MAX 65536
+#define MODULE_SIZE 1024 /* libpmix 5 knows more functions than we were compiled with */
+
+static int start(struct pmixd *p, const Pb__PmixStart *m, Pb__PmixStarted *answer, struct err *err)
+{
+    _Alignas(max_align_t) static char module[MODULE_SIZE];
+    int fds[2], rc = pmixd_job_init(&p->job, m, err);
+    long long major;
+
+    p->is_related = p->job.is_spawned;
+    if (!rc)
+        rc = pmixd_lib_get(&p->lib, err);
+    if (rc)
+        return rc;
+    major = strtoll(pmixd_lib_version(p->lib), NULL, 10);
+    if (m->has_major && m->major != major)
+        return err_set(err, -ERR_NOT_SUPPORTED, "--mpi=pmix_v%u: the libpmix here is version %s",
+                       m->major, pmixd_lib_version(p->lib));
+    if (pipe2(fds, O_CLOEXEC))
+        return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
+    p->wake_fd = fds[0];
+    loop_fd_new(p->loop, fds[0], LOOP_READ, pmixd_ask_wake, p);
+    pmixd_calls_init((pmix_server_module_t *)module, &p->job, p->lib, fds[1]);
+    return pmixd_job_register(&p->job, p->lib, (pmix_server_module_t *)module, answer, err);
+}
+
+static void on_start(struct pmixd *p, uint64_t id, const Pb__PmixStart *m)
+{
+    Pb__PmixStarted answer = PB__PMIX_STARTED__INIT;
+    struct err err = {0};
+
+    answer.code = -start(p, m, &answer, &err);
+    answer.text = err.text;
+    if (answer.code)
+        answer.n_env = 0;
+    p->started = !answer.code;
+    rpc_link_send(p->link, RPC_PMIXD_START, true, id, &answer.base);
+}
+
+static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                       const ProtobufCMessage *body)
+{
+    struct pmixd *p = ctx;
+    bool reply = h->flags & RPC_FLAG_REPLY;
+
+    if (h->rpc == RPC_PMIXD_START && !reply && !p->lib)
+        on_start(p, h->id, (const Pb__PmixStart *)body);
+    else if (!p->started)
+        return;
+    else if (h->rpc == RPC_PMIXD_LEFT && !reply)
+        pmixd_calls_left();
+    else if (h->rpc == RPC_PMIXD_SPAWN && reply)
+        pmixd_answer_spawned(p, (const Pb__Spawned *)body);
+    else if (h->rpc == RPC_PMIXD_EVENT && !reply)
+        pmixd_more_event(((const Pb__PmixEvent *)body)->data.data,
+                         ((const Pb__PmixEvent *)body)->data.len);
+    else if (h->rpc == RPC_PMIXD_NAME && reply)
+        pmixd_answer_name(p, h->id, (const Pb__NameReply *)body);
+    else if (h->rpc == RPC_PMIXD_FENCE && !reply)
+        pmixd_answer_fenced(p, (const Pb__PmixFence *)body);
+    else if (h->rpc == RPC_PMIXD_GET && !reply)
+        pmixd_answer_get(p, (const Pb__PmixGet *)body);
+    else if (h->rpc == RPC_PMIXD_GOT && !reply)
+        pmixd_answer_got(p, (const Pb__PmixGot *)body);
+}
+
+/* The shepherd has gone, and all tasks with it. */
+static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+{
+    _exit(0);
+}
+
+/* The step's signals are for its tasks; our end comes by SIGKILL. */
+static void ignore_signals(void)
+{
+    static const int ignored[] = {SIGHUP,  SIGINT,  SIGQUIT, SIGPIPE, SIGALRM, SIGTERM,
+                                  SIGUSR1, SIGUSR2, SIGTSTP, SIGXCPU, SIGURG};
+
+    for (size_t i = 0; i < sizeof(ignored) / sizeof(ignored[0]); i++)
+        signal(ignored[i], SIG_IGN);
+}
+
+static int say_version(void)
+{
+    const struct pmixd_lib *lib;
+    struct err err = {0};
+
+    if (pmixd_lib_get(&lib, &err)) {
+        fprintf(stderr, "slurmstepd-pmix: error: %s\n", err.text);
+        return 1;
+    }
+    puts(pmixd_lib_version(lib));
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    struct pmixd p = {0};
+    struct rpc_link_events events = {on_message, on_close, &p};
+    struct stat st;
+
+    if (argc > 1 && !strcmp(argv[1], "--libpmix"))
+        return say_version();
+    if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
+        puts("slurm " SLURM_VERSION);
+        return 0;
+    }
+    if (fd_begin(SHEPHERD_FD + 1) || fstat(SHEPHERD_FD, &st) || !S_ISSOCK(st.st_mode)) {
+        fputs(
+            "slurmstepd-pmix: error: this program is started by slurmstepd, for srun --mpi=pmix\n",
+            stderr);
+        return 1;
+    }
+    ignore_signals();
+    fd_raise_limit(DESCRIPTORS_MAX);
+    p.loop = loop_new(0);
+    p.link = rpc_link_new(p.loop, SHEPHERD_FD, &events);
+    loop_run(p.loop);
+    return 0;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/pmixd/pmixd_lib.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LIBRARY "libpmix.so.2"
+
+static const struct {
+    const char *name;
+    size_t offset;
+} functions[] = {
+#define PMIX(name) {#name, offsetof(struct pmixd_lib, name)},
+#include "slurmstepd/pmixd/pmixd_lib.def"
+#undef PMIX
+};
+
+int pmixd_lib_get(const struct pmixd_lib **lib, struct err *err)
+{
+    static struct pmixd_lib table;
+    void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_GLOBAL); /* its plugins look names up in it */
+
+    if (!library)
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "PMIx needs the library " LIBRARY " (Debian: package libpmix2): %s",
+                       dlerror());
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
+        void *found = dlsym(library, functions[i].name);
+
+        if (!found)
+            return err_set(err, -ERR_NOT_SUPPORTED,
+                           "PMIx needs " LIBRARY " of version 4 or 5: this one has no %s",
+                           functions[i].name);
+        memcpy((char *)&table + functions[i].offset, &found, sizeof(found));
+    }
+    *lib = &table;
+    return 0;
+}
+
+const char *pmixd_lib_version(const struct pmixd_lib *lib)
+{
+    static char version[32];
+    const char *text = lib->PMIx_Get_version(); /* "OpenPMIx 4.2.2 (PMIx Standard: ..." */
+
+    text += strcspn(text, "0123456789");
+    snprintf(version, sizeof(version), "%.*s", (int)strspn(text, "0123456789."), text);
+    return version;
+}

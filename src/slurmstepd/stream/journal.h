@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A shepherd has no log of its own, and seldom anything to say: a line in the daemon's log, or in
+ * syslog; and for the user, on the step's standard error (--slurmd-debug).
+ */
+#pragma once
+
+#include "base/log.h"
+#include "slurmstepd/step/step.h"
+
+void journal_error(const struct step *step, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Told to the user, unless fewer messages are wanted: errors are when nothing is said. Before the
+ * tasks run it waits for journal_begin(); when their standard error is closed it is lost. */
+void journal_tell(struct step *step, enum log_level level, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+bool journal_tells(const struct step *step, enum log_level level);
+void journal_begin(struct step *step); /* the tasks run */

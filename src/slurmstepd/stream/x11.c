@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/stream/x11.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "rpc/tunnel.h"
+#include "slurmstepd/stream/srun.h"
+
+#define DISPLAY_FIRST 10 /* as sshd's: below are those of real screens */
+#define DISPLAY_LAST 1000
+#define PORT_OF_DISPLAY_0 6000
+#define COOKIE_SIZE 16
+#define FAMILY_WILD 0xffff /* of an entry of the authority file: of whatever host */
+#define BACKLOG 64
+
+struct x11 {
+    struct step *step;
+    unsigned display;
+    int fd[2]; /* of IPv4, and of IPv6; -1: the host has none */
+    struct loop_fd *watch[2];
+    struct tunnel *tunnel;
+    char *file;
+};
+
+static bool is_wanted(const struct step *step)
+{
+    const Pb__X11 *m = step->launch->x11;
+    uint32_t last = (uint32_t)step->granted->n_nodes - 1;
+
+    if (m == NULL)
+        return false;
+    return m->nodes == PB__X11_NODES__X11_FIRST  ? step->node_index == 0
+           : m->nodes == PB__X11_NODES__X11_LAST ? step->node_index == last
+                                                 : true;
+}
+
+/* -1 with errno. */
+static int listen_at(int family, unsigned port)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT};
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), yes = 1, rc;
+
+    if (fd < 0)
+        return -1;
+    in.sin_port = in6.sin6_port = htons((uint16_t)port);
+    if (family == AF_INET6) {
+        setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof(yes));
+        rc = bind(fd, (struct sockaddr *)&in6, sizeof(in6));
+    } else {
+        rc = bind(fd, (struct sockaddr *)&in, sizeof(in));
+    }
+    if (rc == 0)
+        rc = listen(fd, BACKLOG);
+    if (rc == 0)
+        return fd;
+    rc = errno;
+    close(fd);
+    errno = rc;
+    return -1;
+}
+
+/* Both addresses that "localhost" means, or another user could have one of them, and be shown the
+ * cookie. False: the display is taken. */
+static bool take_display(struct x11 *x, unsigned display)
+{
+    unsigned port = PORT_OF_DISPLAY_0 + display;
+
+    x->fd[0] = listen_at(AF_INET, port);
+    if (x->fd[0] < 0)
+        return false;
+    x->fd[1] = listen_at(AF_INET6, port);
+    if (x->fd[1] < 0 && errno != EAFNOSUPPORT && errno != EADDRNOTAVAIL) {
+        close(take_fd(&x->fd[0]));
+        return false;
+    }
+    x->display = display;
+    return true;
+}
+
+static void put_counted(struct str *out, const void *data, size_t len)
+{
+    uint8_t head[2] = {(uint8_t)(len >> 8), (uint8_t)len};
+
+    str_append(out, head, sizeof(head));
+    str_append(out, data, len);
+}
+
+/* One entry, good for this display under whatever name the host has. */
+static void make_authority(const struct x11 *x, struct str *out)
+{
+    const ProtobufCBinaryData *cookie = &x->step->launch->x11->cookie;
+    uint8_t family[2] = {FAMILY_WILD >> 8, FAMILY_WILD & 0xff};
+    _cleanup_free_ char *number = mem_printf("%u", x->display);
+
+    str_append(out, family, sizeof(family));
+    put_counted(out, "", 0);
+    put_counted(out, number, strlen(number));
+    put_counted(out, "MIT-MAGIC-COOKIE-1", strlen("MIT-MAGIC-COOKIE-1"));
+    put_counted(out, cookie->data, cookie->len);
+}
+
+/* The user's, in a directory that is ours alone to write to. */
+static int write_authority(struct x11 *x, struct err *err)
+{
+    struct step *step = x->step;
+    _cleanup_str_ struct str text = STR_INIT;
+    _cleanup_close_ int fd = -1;
+    int rc;
+
+    make_authority(x, &text);
+    x->file = mem_printf("%s/x11.%u.%u", step->dir, step->job_id, step->step_id);
+    unlink(x->file); /* of a shepherd that was killed */
+    fd = open(x->file, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    rc = fd < 0 ? -errno : path_write_all(fd, text.data, text.len);
+    if (rc == 0 && geteuid() == 0 && fchown(fd, step->uid, step->gid) < 0)
+        rc = -errno;
+    return rc < 0 ? err_set(err, -ERR_NODE_FAULT, "cannot write %s: %s", x->file, strerror(-rc))
+                  : 0;
+}
+
+static void send_data(void *ctx, const Pb__TunnelData *m)
+{
+    srun_tunnel(ctx, m);
+}
+
+static bool has_room(void *ctx)
+{
+    return srun_has_room(ctx);
+}
+
+static void listen_for(struct x11 *x, unsigned events)
+{
+    for (int i = 0; i < 2; i++)
+        if (x->watch[i] != NULL)
+            loop_fd_events(x->watch[i], events);
+}
+
+void x11_drained(struct step *step)
+{
+    if (step->x11 == NULL || step->x11->tunnel == NULL)
+        return;
+    listen_for(step->x11, LOOP_READ);
+    tunnel_drained(step->x11->tunnel);
+}
+
+/* Connections are anybody's: those that srun has no room for wait in the kernel. */
+static void on_connection(void *ctx, int fd, unsigned ready)
+{
+    struct x11 *x = ctx;
+    int got;
+
+    (void)ready;
+    if (!srun_has_room(x->step)) {
+        listen_for(x, 0);
+        return;
+    }
+    got = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (got >= 0)
+        tunnel_take(x->tunnel, got);
+}
+
+static void serve(struct x11 *x)
+{
+    struct step *step = x->step;
+    const struct tunnel_events events = {.send = send_data, .has_room = has_room, .ctx = step};
+
+    x->tunnel = tunnel_new(step->loop, &events);
+    for (int i = 0; i < 2; i++)
+        if (x->fd[i] >= 0)
+            x->watch[i] = loop_fd_new(step->loop, x->fd[i], LOOP_READ, on_connection, x);
+    envlist_setf(&step->env, "DISPLAY", "localhost:%u.%u", x->display,
+                 step->launch->x11->has_screen ? step->launch->x11->screen : 0);
+    envlist_set(&step->env, "XAUTHORITY", x->file);
+}
+
+int x11_start(struct step *step, struct err *err)
+{
+    struct x11 *x;
+    int rc = 0;
+
+    if (step->launch == NULL || !is_wanted(step))
+        return 0;
+    if (step->launch->x11->cookie.len != COOKIE_SIZE)
+        return err_set(err, -ERR_PROTOCOL, "X11 forwarding: a cookie of %zu bytes",
+                       step->launch->x11->cookie.len);
+    step->x11 = x = mem_new(struct x11);
+    x->step = step;
+    x->fd[0] = x->fd[1] = -1;
+    for (unsigned d = DISPLAY_FIRST; d <= DISPLAY_LAST; d++)
+        if (take_display(x, d))
+            break;
+    if (x->display == 0)
+        rc = err_set(err, -ERR_LAUNCH, "X11 forwarding: no display from %u to %u is free on %s",
+                     DISPLAY_FIRST, DISPLAY_LAST, step->node);
+    if (rc == 0)
+        rc = write_authority(x, err);
+    if (rc == 0)
+        serve(x);
+    return rc;
+}
+
+void x11_message(struct step *step, const Pb__TunnelData *m)
+{
+    if (step->x11 != NULL && step->x11->tunnel != NULL)
+        tunnel_message(step->x11->tunnel, m);
+}
+
+void x11_end(struct step *step)
+{
+    struct x11 *x = take_ptr(step->x11);
+
+    if (x == NULL)
+        return;
+    tunnel_free(x->tunnel);
+    for (int i = 0; i < 2; i++) {
+        if (x->watch[i] != NULL)
+            loop_fd_free(x->watch[i]);
+        if (x->fd[i] >= 0)
+            close(x->fd[i]);
+    }
+    if (x->file != NULL)
+        unlink(x->file);
+    free(x->file);
+    free(x);
+}

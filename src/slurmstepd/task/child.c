@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/task/child.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/become.h"
+#include "base/dump.h"
+#include "base/fd.h"
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmstepd/env/affinity.h"
+#include "slurmstepd/env/gpus.h"
+#include "slurmstepd/env/userenv.h"
+#include "slurmstepd/env/vars.h"
+#include "slurmstepd/mpi/mpi.h"
+#include "slurmstepd/task/contain.h"
+#include "slurmstepd/task/debug.h"
+#include "slurmstepd/task/hook.h"
+#include "slurmstepd/task/jobtmp.h"
+#include "slurmstepd/task/plugin.h"
+#include "slurmstepd/task/session.h"
+
+#define SERVER_FD 3
+
+static const char *const stream_names[] = {"input", "output", "error"};
+
+/* The descriptors that go with a report. */
+static size_t pass(const struct child_plan *plan, int *fds, uint32_t *passed)
+{
+    const struct {
+        enum child_passed what;
+        int fd;
+    } all[CHILD_FDS] = {{CHILD_ERROR, STDERR_FILENO},
+                        {CHILD_OUTPUT, plan->pass_output ? STDOUT_FILENO : -1},
+                        {CHILD_OUTPUT_FILE, plan->file[1]},
+                        {CHILD_ERROR_FILE, plan->file[2]}};
+    size_t count = 0;
+
+    for (size_t i = 0; i < CHILD_FDS; i++) {
+        if (all[i].fd < 0)
+            continue;
+        *passed |= all[i].what;
+        fds[count++] = all[i].fd;
+    }
+    return count;
+}
+
+static void report(const struct child_plan *plan, int code, const char *text)
+{
+    struct child_report r = {.code = code};
+    union {
+        struct cmsghdr head;
+        char room[CMSG_SPACE(CHILD_FDS * sizeof(int))];
+    } control = {0};
+    struct iovec part = {&r, sizeof(r)};
+    struct msghdr m = {.msg_iov = &part, .msg_iovlen = 1};
+
+    snprintf(r.text, sizeof(r.text), "%s", text);
+    if (!code) {
+        int fds[CHILD_FDS];
+        size_t len = sizeof(int) * pass(plan, fds, &r.passed);
+
+        part.iov_len = offsetof(struct child_report, text);
+        m.msg_control = control.room;
+        m.msg_controllen = CMSG_SPACE(len);
+        control.head.cmsg_len = CMSG_LEN(len);
+        control.head.cmsg_level = SOL_SOCKET;
+        control.head.cmsg_type = SCM_RIGHTS;
+        memcpy(CMSG_DATA(&control.head), fds, len);
+    }
+    if (sendmsg(plan->report_fd, &m, MSG_NOSIGNAL) < 0)
+        _exit(1); /* the shepherd has gone */
+}
+
+static _Noreturn void fail(const struct child_plan *plan, const struct err *err)
+{
+    report(plan, err->code < 0 ? -err->code : err->code, err->text);
+    _exit(1);
+}
+
+static __attribute__((format(printf, 1, 2))) void say(const char *fmt, ...)
+{
+    _cleanup_str_ struct str s = STR_INIT;
+    va_list ap;
+
+    str_puts(&s, "slurmstepd: error: ");
+    va_start(ap, fmt);
+    str_vprintf(&s, fmt, ap);
+    va_end(ap);
+    str_putc(&s, '\n');
+    path_write_all(STDERR_FILENO, s.data, s.len);
+}
+
+/* All of them: posix_spawn() leaves two ignored that the C library keeps to itself. */
+static void default_signals(void)
+{
+    struct {
+        void (*handler)(int);
+        unsigned long flags;
+        void (*restorer)(void);
+        unsigned long mask;
+    } kernel_action = {0};
+    sigset_t none;
+
+    for (int signo = 1; signo < NSIG; signo++)
+        syscall(SYS_rt_sigaction, signo, &kernel_action, NULL, sizeof(kernel_action.mask));
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* As the user, so that nobody's limit rises above what this node grants. */
+static void set_limits(const struct step *step, const struct child_plan *plan)
+{
+    fd_set_limit(step->descriptors);
+    dump_set_limit(step->core_limit);
+    for (size_t i = 0; i < plan->rlimit_count; i++) {
+        const Pb__Rlimit *want = plan->rlimits[i];
+        struct rlimit limit;
+
+        if (want->resource >= RLIM_NLIMITS || getrlimit((int)want->resource, &limit))
+            continue;
+        limit.rlim_cur = want->soft < limit.rlim_max ? want->soft : limit.rlim_max;
+        setrlimit((int)want->resource, &limit);
+    }
+}
+
+static int open_file(const struct child_plan *plan, int number, struct err *err)
+{
+    const char *path = plan->path[number];
+    int flags = O_NOCTTY | O_CLOEXEC;
+    int fd;
+
+    if (number == 0)
+        flags |= O_RDONLY;
+    else
+        flags |= O_WRONLY | O_CREAT | O_APPEND | (plan->truncate[number] ? O_TRUNC : 0);
+    fd = open(path, flags, 0666);
+    if (fd < 0)
+        return err_set(err, -ERR_OPEN_IO, "Could not open standard %s file %s: %s",
+                       stream_names[number], path, strerror(errno));
+    return fd;
+}
+
+static int open_streams(struct child_plan *plan, struct err *err)
+{
+    int fds[3];
+
+    for (int i = 0; i < 3; i++) {
+        fds[i] = plan->path[i] ? open_file(plan, i, err) : plan->fd[i];
+        if (fds[i] < 0)
+            return fds[i];
+        if (plan->is_labelled[i]) {
+            plan->file[i] = fds[i];
+            fds[i] = plan->fd[i];
+        }
+    }
+    for (int i = 0; i < 3; i++)
+        if (dup2(fds[i], i) < 0)
+            return err_set(err, -errno, "cannot set up standard %s: %s", stream_names[i],
+                           strerror(errno));
+    if (plan->is_pty && ioctl(0, TIOCSCTTY, 0))
+        return err_set(err, -errno, "cannot take the terminal: %s", strerror(errno));
+    return 0;
+}
+
+/* At once, not only by exec: a child that hangs before it must not hold the shepherd's connections
+ * open. Standard streams stay. */
+static void close_all_but(const int *keep, size_t count)
+{
+    unsigned from = 3;
+
+    for (;;) {
+        unsigned next = ~0u;
+
+        for (size_t i = 0; i < count; i++)
+            if (keep[i] >= 0 && (unsigned)keep[i] >= from && (unsigned)keep[i] < next)
+                next = (unsigned)keep[i];
+        if (next > from)
+            syscall(SYS_close_range, from, next == ~0u ? next : next - 1, 0);
+        if (next == ~0u)
+            return;
+        from = next + 1;
+    }
+}
+
+static void close_what_is_not_mine(const struct step *step, const struct child_plan *plan)
+{
+    const int own[] = {plan->fd[0],  plan->fd[1],     plan->fd[2],
+                       plan->pmi_fd, plan->report_fd, plan->go_fd};
+    size_t count = sizeof(own) / sizeof(own[0]), more;
+    const int *plugins = plugin_descriptors(step, &more);
+    _cleanup_free_ int *keep = more ? mem_new_array(int, count + more) : NULL;
+
+    if (!more) {
+        close_all_but(own, count);
+        return;
+    }
+    memcpy(keep, own, sizeof(own));
+    memcpy(keep + count, plugins, more * sizeof(*plugins));
+    close_all_but(keep, count + more);
+}
+
+/* Out of the way of the number that PMI_FD takes. */
+static int move_up(int fd)
+{
+    return fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, MPI_TASK_FD + 1);
+}
+
+/* Nothing but the three streams, and what tells of us until exec, stays open. */
+static int close_the_rest(struct child_plan *plan, struct err *err)
+{
+    if (plan->pmi_fd >= 0) {
+        plan->report_fd = move_up(plan->report_fd);
+        plan->go_fd = move_up(plan->go_fd);
+        plan->pmi_fd = move_up(plan->pmi_fd);
+        for (int i = 0; i < 3; i++)
+            plan->file[i] = move_up(plan->file[i]);
+    }
+    if (syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC))
+        return err_set(err, -errno, "cannot mark descriptors for closing: %s", strerror(errno));
+    if (plan->pmi_fd >= 0 && dup2(plan->pmi_fd, MPI_TASK_FD) < 0)
+        return err_set(err, -errno, "cannot set up PMI_FD: %s", strerror(errno));
+    return 0;
+}
+
+static void add_task(struct task *t, pid_t pid, struct envlist *env)
+{
+    struct step *step = t->step;
+    uint32_t *ids = mem_new_array(uint32_t, step->task_count);
+
+    for (size_t i = 0; i < step->task_count; i++)
+        ids[i] = step->tasks[i].id;
+    vars_task(env, t->id, t->local, pid, ids, step->task_count);
+    free(ids);
+}
+
+/* The user's libraries and settings count, an outer PMIx server's do not. */
+static void drop_pmix(struct envlist *env)
+{
+    for (size_t i = env->vars.len; i-- > 0;) {
+        const char *var = env->vars.data[i];
+        _cleanup_free_ char *name = mem_strndup(var, strcspn(var, "="));
+
+        if (str_starts(name, "PMIX_") && !str_starts(name, "PMIX_MCA_"))
+            envlist_unset(env, name);
+    }
+}
+
+static void finish_environment(struct task *t, const struct child_plan *plan)
+{
+    struct step *step = t->step;
+
+    add_task(t, getpid(), &step->env);
+    if (step->pmix) {
+        drop_pmix(&step->env);
+        step->life->put_pmix_env(t, &step->env);
+    }
+    if (plan->pmi_fd >= 0) {
+        size_t size = 0;
+
+        for (size_t i = 0; i < step->granted->n_nodes; i++)
+            size += step->granted->nodes[i]->n_task_ids;
+        envlist_setf(&step->env, "PMI_FD", "%d", MPI_TASK_FD);
+        envlist_setf(&step->env, "PMI_RANK", "%u", t->id);
+        envlist_setf(&step->env, "PMI_SIZE", "%zu", size);
+        envlist_unset(&step->env, "PMI_SPAWNED"); /* of an outer step */
+        if (step->is_spawned)
+            envlist_set(&step->env, "PMI_SPAWNED", "1");
+    }
+}
+
+/* Where execvpe() is to begin: its try to run what is not there costs several times a look. */
+static const char *skip_without(const char *path, const char *program)
+{
+    char full[PATH_MAX];
+
+    if (strchr(program, '/'))
+        return path;
+    for (;;) {
+        size_t len = strcspn(path, ":");
+        int n =
+            snprintf(full, sizeof(full), "%.*s/%s", len ? (int)len : 1, len ? path : ".", program);
+
+        if (!path[len] || n < 0 || (size_t)n >= sizeof(full) || !access(full, F_OK) ||
+            (errno != ENOENT && errno != ENOTDIR))
+            return path;
+        path += len + 1;
+    }
+}
+
+/* Of a file that is there: what it asks for is not. */
+static void say_missing(const char *path)
+{
+    char head[PATH_MAX] = "", *name;
+    _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
+
+    if (n < 2 || strncmp(head, "#!", 2) != 0) {
+        say("execve(): %s: the loader or interpreter that it asks for is not on this node", path);
+        return;
+    }
+    name = head + 2 + strspn(head + 2, " \t");
+    name[strcspn(name, " \t\r\n")] = '\0';
+    say("execve(): %s: its interpreter %s is not on this node", path, name);
+}
+
+/* A program of the working directory that is not in PATH; the error stays that of the lookup. */
+static void run_of_directory(const struct child_plan *plan, char **env)
+{
+    int error = errno;
+    char here[PATH_MAX];
+    int n = snprintf(here, sizeof(here), "./%s", plan->argv[0]);
+
+    if (n > 0 && (size_t)n < sizeof(here) && !strchr(plan->argv[0], '/') &&
+        (error == ENOENT || error == EACCES))
+        execve(here, plan->argv, env);
+    errno = error;
+}
+
+static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
+{
+    char **env = envlist_argv(&t->step->env);
+    int code;
+
+    if (plan->by_path) {
+        const char *path = envlist_get(&t->step->env, "PATH");
+
+        path = skip_without(path ? path : "/usr/bin:/bin", plan->argv[0]);
+        setenv("PATH", path, 1); /* where execvpe() looks */
+        execvpe(plan->argv[0], plan->argv, env);
+        run_of_directory(plan, env);
+    } else {
+        execve(plan->argv[0], plan->argv, env);
+    }
+    code = errno;
+    if (code == ENOENT && !plan->by_path && !access(plan->argv[0], F_OK))
+        say_missing(plan->argv[0]);
+    else
+        say("execve(): %s: %s", plan->argv[0], strerror(code));
+    _exit(code);
+}
+
+static void bind_task(struct task *t)
+{
+    _cleanup_str_ struct str said = STR_INIT;
+
+    gpus_bind(t, &t->step->env, &said);
+    affinity_apply(t, &said);
+    if (said.len)
+        path_write_all(STDERR_FILENO, said.data, said.len);
+}
+
+_Noreturn void child_run(struct task *t, struct child_plan *plan)
+{
+    struct step *step = t->step;
+    struct err err = {0};
+    int chdir_error = 0, code;
+    char byte;
+
+    plan->pass_output = hook_has_epilogs(step);
+    if (contain_enter(step, &err) || jobtmp_enter(step->tmp_fd, &err))
+        fail(plan, &err);
+    close_what_is_not_mine(step, plan);
+    default_signals();
+    setsid();
+    session_limit(step);
+    if (plugin_task_privileged(t, plan, &err) ||
+        become_user(step->uid, step->gid, step->groups, step->group_count, &err))
+        fail(plan, &err);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != step->pid)
+        _exit(1); /* it died before the request above */
+    umask(plan->umask & 0777);
+    if (chdir(plan->work_dir)) {
+        chdir_error = errno;
+        if (chdir("/tmp")) {
+            err_set(&err, -ERR_CHDIR, "couldn't chdir to `%s': %s, nor to /tmp", plan->work_dir,
+                    strerror(chdir_error));
+            fail(plan, &err);
+        }
+    }
+    if (open_streams(plan, &err) || close_the_rest(plan, &err))
+        fail(plan, &err);
+    if (chdir_error)
+        say("couldn't chdir to `%s': %s: going to /tmp instead", plan->work_dir,
+            strerror(chdir_error));
+    if (userenv_wanted(step) && userenv_load(step, &err)) {
+        say("%s", err.text);
+        fail(plan, &err);
+    }
+    if (debug_wanted(step))
+        debug_allow();
+    report(plan, 0, "");
+    if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
+        _exit(1); /* the shepherd has gone, or given up */
+    finish_environment(t, plan);
+    bind_task(t);
+    set_limits(step, plan);
+    code = hook_prologs(t, plan);
+    if (code)
+        _exit(code);
+    if (plugin_task_init(t, plan, &err)) {
+        say("%s", err.text);
+        _exit(1);
+    }
+    run_program(t, plan);
+}
+
+/* The user's, in the step's control group, and gone with its shepherd; for what runs beside tasks.
+ */
+static void become_child(const struct step *step, const int *keep, size_t count)
+{
+    if (contain_enter(step, NULL) || jobtmp_enter(step->tmp_fd, NULL))
+        _exit(126);
+    close_all_but(keep, count);
+    default_signals();
+    setsid();
+    if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))
+        _exit(126);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != step->pid)
+        _exit(126); /* it died before the request above */
+}
+
+_Noreturn void child_run_server(struct step *step, const char *path, int fd)
+{
+    char *const argv[] = {"slurmstepd-pmix", step->name, NULL};
+    const int keep[] = {fd};
+
+    become_child(step, keep, 1);
+    if ((fd != SERVER_FD && dup2(fd, SERVER_FD) < 0) || fcntl(SERVER_FD, F_SETFD, 0) ||
+        syscall(SYS_close_range, SERVER_FD + 1, ~0u, 0) || chdir("/"))
+        _exit(126);
+    umask(077);
+    drop_pmix(&step->env);
+    execve(path, argv, envlist_argv(&step->env));
+    _exit(127);
+}
+
+_Noreturn void child_run_epilog(struct task *t, const char *name, const char *path)
+{
+    struct step *step = t->step;
+    char *const argv[] = {(char *)path, NULL};
+    const int keep[] = {t->out_fd, t->error_fd};
+    int null;
+
+    become_child(step, keep, sizeof(keep) / sizeof(keep[0]));
+    umask(step->hook.umask & 0777);
+    null = open("/dev/null", O_RDWR | O_CLOEXEC);
+    if (null < 0 || dup2(null, STDIN_FILENO) < 0 ||
+        dup2(t->out_fd >= 0 ? t->out_fd : null, STDOUT_FILENO) < 0 ||
+        dup2(t->error_fd >= 0 ? t->error_fd : null, STDERR_FILENO) < 0 ||
+        syscall(SYS_close_range, 3, ~0u, CLOSE_RANGE_CLOEXEC))
+        _exit(126);
+    if (chdir(step->hook.work_dir) && chdir("/tmp"))
+        _exit(126);
+    fd_set_limit(step->descriptors);
+    dump_set_limit(step->core_limit);
+    add_task(t, t->last_pid, &step->hook.env);
+    envlist_set(&step->hook.env, "SLURM_SCRIPT_CONTEXT", "epilog_task");
+    execve(path, argv, envlist_argv(&step->hook.env));
+    say("%s %s cannot be run: %s", name, path, strerror(errno));
+    _exit(127);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/task/hook.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "slurmstepd/env/collect.h"
+#include "slurmstepd/env/directive.h"
+#include "slurmstepd/mpi/mpi.h"
+#include "slurmstepd/stream/journal.h"
+#include "slurmstepd/stream/say.h"
+#include "slurmstepd/task/plan.h"
+#include "slurmstepd/task/task.h"
+
+#define CONTEXT "SLURM_SCRIPT_CONTEXT"
+
+static const char *const epilog_names[HOOK_EPILOGS] = {"--task-epilog", "TaskEpilog"};
+
+static void format_end(const char *name, const char *path, int status, struct str *out)
+{
+    str_printf(out, "%s %s ", name, path);
+    if (WIFSIGNALED(status))
+        str_printf(out, "was ended by signal %d", WTERMSIG(status));
+    else
+        str_printf(out, "exited with status %d", WEXITSTATUS(status));
+}
+
+/* Prologs, in the task's process. */
+
+static int spawn(const char *path, char **env, int out, bool has_pmi, pid_t *pid)
+{
+    char *const argv[] = {(char *)path, NULL};
+    posix_spawn_file_actions_t actions;
+    int rc;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
+    posix_spawn_file_actions_adddup2(&actions, out, STDOUT_FILENO);
+    if (has_pmi)
+        posix_spawn_file_actions_addclose(&actions, MPI_TASK_FD);
+    rc = posix_spawn(pid, path, &actions, NULL, argv, env);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+static void say_error(const char *text, size_t len)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+
+    str_printf(&line, "slurmstepd: error: %.*s\n", (int)len, text);
+    path_write_all(STDERR_FILENO, line.data, line.len);
+}
+
+static void use_output(const char *name, const char *path, const struct str *text, bool cut,
+                       struct envlist *env)
+{
+    _cleanup_str_ struct str out = STR_INIT, complaints = STR_INIT;
+
+    directive_apply(str_cstr(text), text->len, env, &out, &complaints);
+    if (cut)
+        str_printf(&complaints, "its output beyond %u bytes was dropped\n", HOOK_OUTPUT_MAX);
+    for (const char *at = str_cstr(&complaints); *at; at += strcspn(at, "\n") + 1) {
+        _cleanup_free_ char *line =
+            mem_printf("%s %s: %.*s", name, path, (int)strcspn(at, "\n"), at);
+
+        say_error(line, strlen(line));
+    }
+    path_write_all(STDOUT_FILENO, out.data, out.len);
+}
+
+/* Variables of Slurm's guide that prologs see and tasks do not. This is the task's process: its
+ * limits are set. */
+static const struct {
+    const char *name;
+    int resource;
+} limit_names[] = {
+    {"SLURM_RLIMIT_AS", RLIMIT_AS},         {"SLURM_RLIMIT_CORE", RLIMIT_CORE},
+    {"SLURM_RLIMIT_CPU", RLIMIT_CPU},       {"SLURM_RLIMIT_DATA", RLIMIT_DATA},
+    {"SLURM_RLIMIT_FSIZE", RLIMIT_FSIZE},   {"SLURM_RLIMIT_MEMLOCK", RLIMIT_MEMLOCK},
+    {"SLURM_RLIMIT_NOFILE", RLIMIT_NOFILE}, {"SLURM_RLIMIT_NPROC", RLIMIT_NPROC},
+    {"SLURM_RLIMIT_RSS", RLIMIT_RSS},       {"SLURM_RLIMIT_STACK", RLIMIT_STACK},
+};
+#define LIMIT_NAMES (sizeof(limit_names) / sizeof(limit_names[0]))
+
+static void put_task_facts(struct envlist *env)
+{
+    const char *ids = envlist_get(env, "SLURM_GTIDS");
+
+    if (ids)
+        envlist_set(env, "SLURM_GTID", ids);
+    for (size_t i = 0; i < LIMIT_NAMES; i++) {
+        struct rlimit limit;
+        char text[24];
+        if (getrlimit(limit_names[i].resource, &limit))
+            continue;
+        snprintf(text, sizeof text, "%lld",
+                 limit.rlim_cur == RLIM_INFINITY ? -1LL : (long long)limit.rlim_cur);
+        envlist_set(env, limit_names[i].name, text);
+    }
+}
+
+static void unset_task_facts(struct envlist *env)
+{
+    envlist_unset(env, "SLURM_GTID");
+    for (size_t i = 0; i < LIMIT_NAMES; i++)
+        envlist_unset(env, limit_names[i].name);
+}
+
+static int run_prolog(const char *name, const char *path, struct envlist *env, bool has_pmi)
+{
+    _cleanup_str_ struct str text = STR_INIT, why = STR_INIT;
+    const struct collect_limits limits = {.bytes = HOOK_OUTPUT_MAX};
+    bool cut = false;
+    int ends[2], rc, status = 0;
+    pid_t pid;
+
+    rc = pipe2(ends, O_CLOEXEC) ? errno : 0;
+    envlist_set(env, CONTEXT, "prolog_task");
+    put_task_facts(env);
+    if (!rc) {
+        rc = spawn(path, envlist_argv(env), ends[1], has_pmi, &pid);
+        close(ends[1]);
+        if (!rc)
+            status = collect(pid, ends[0], &limits, &text, &cut);
+        close(ends[0]);
+    }
+    unset_task_facts(env);
+    envlist_unset(env, CONTEXT);
+    if (rc)
+        str_printf(&why, "%s %s cannot be run: %s", name, path, strerror(rc));
+    else if (status)
+        format_end(name, path, status, &why);
+    if (!why.len) {
+        use_output(name, path, &text, cut, env);
+        return 0;
+    }
+    str_puts(&why, ": the task is not started");
+    say_error(why.data, why.len);
+    return WIFEXITED(status) && WEXITSTATUS(status) ? WEXITSTATUS(status) : 1;
+}
+
+int hook_prologs(struct task *t, const struct child_plan *plan)
+{
+    struct step *step = t->step;
+    const char *own = step->launch ? step->launch->task_prolog : NULL;
+    bool has_pmi = plan->pmi_fd >= 0;
+    int rc = 0;
+
+    if (step->start->task_prolog)
+        rc = run_prolog("TaskProlog", step->start->task_prolog, &step->env, has_pmi);
+    if (!rc && own && *own)
+        rc = run_prolog("--task-prolog", own, &step->env, has_pmi);
+    return rc;
+}
+
+/* Epilogs, in the shepherd. */
+
+bool hook_has_epilogs(const struct step *step)
+{
+    const char *own = step->launch ? step->launch->task_epilog : NULL;
+
+    return (own && *own) || step->start->task_epilog;
+}
+
+void hook_keep(struct step *step)
+{
+    const char *own = step->launch ? step->launch->task_epilog : NULL;
+    const char *dir = step->launch ? step->launch->work_dir : step->batch->spec->work_dir;
+    struct hook *h = &step->hook;
+
+    if (!hook_has_epilogs(step))
+        return;
+    h->path[0] = own && *own ? mem_strdup(own) : NULL;
+    h->path[1] = step->start->task_epilog ? mem_strdup(step->start->task_epilog) : NULL;
+    h->work_dir = mem_strdup(dir ? dir : "/tmp");
+    h->umask = plan_umask(step);
+    h->env = step->env;
+    step->env = (struct envlist){0};
+}
+
+static void release(struct task *t)
+{
+    if (t->out_fd >= 0)
+        close(take_fd(&t->out_fd));
+    t->epilog_next = HOOK_EPILOGS;
+}
+
+static void run_next(struct task *t);
+
+static void on_epilog_exit(void *ctx, pid_t pid, int wait_status)
+{
+    struct task *t = ctx;
+    struct step *step = t->step;
+    unsigned which = t->epilog_next - 1;
+    _cleanup_str_ struct str text = STR_INIT;
+
+    if (t->epilog_timer)
+        loop_timer_free(take_ptr(t->epilog_timer));
+    t->epilog_pid = 0;
+    step->epilogs--;
+    if (wait_status && step->phase == STEP_RUNNING) {
+        format_end(epilog_names[which], step->hook.path[which], wait_status, &text);
+        if (which == 1) {
+            journal_error(step, "step %s, task %u: %s", step->name, t->id, str_cstr(&text));
+        } else {
+            _cleanup_free_ char *line = mem_printf("slurmstepd: error: %s\n", str_cstr(&text));
+
+            say_to_task(t, line);
+        }
+    }
+    run_next(t);
+    step->life->check(step);
+}
+
+static void on_epilog_limit(void *ctx)
+{
+    struct task *t = ctx;
+
+    kill(-t->epilog_pid, SIGKILL);
+}
+
+static void run_next(struct task *t)
+{
+    struct step *step = t->step;
+    const char *path = NULL;
+    unsigned which = 0;
+    pid_t pid;
+
+    while (!path && step_is_running(step) && t->epilog_next < HOOK_EPILOGS)
+        path = step->hook.path[which = t->epilog_next++];
+    if (!path) {
+        release(t);
+        return;
+    }
+    pid = fork();
+    if (pid == 0)
+        child_run_epilog(t, epilog_names[which], path);
+    if (pid < 0) {
+        journal_error(step, "step %s, task %u: %s %s cannot be run: %s", step->name, t->id,
+                      epilog_names[which], path, strerror(errno));
+        release(t);
+        return;
+    }
+    setpgid(pid, pid); /* it does so itself; whoever comes first */
+    t->epilog_pid = pid;
+    step->epilogs++;
+    loop_child(step->loop, pid, on_epilog_exit, t);
+    if (which == 1)
+        return;
+    t->epilog_timer = loop_timer_new(step->loop, on_epilog_limit, t);
+    loop_timer_set(t->epilog_timer, HOOK_EPILOG_SEC * 1000);
+}
+
+void hook_epilogs(struct task *t)
+{
+    run_next(t);
+}
+
+void hook_done(struct step *step)
+{
+    for (int i = 0; i < HOOK_EPILOGS; i++)
+        free(step->hook.path[i]);
+    free(step->hook.work_dir);
+    envlist_done(&step->hook.env);
+}

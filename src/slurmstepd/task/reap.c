@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "slurmstepd/task/reap.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/kin.h"
+#include "base/mem.h"
+#include "base/proc.h"
+#include "base/str.h"
+
+#define STOP_ROUNDS 50
+#define STOP_COMPARED 4000 /* beyond that all of them are signalled in each round */
+#define DESCRIBED_MAX 3    /* of many that hang, the first tell enough */
+
+void reap_become_subreaper(void)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+}
+
+bool reap_have_children(void)
+{
+    siginfo_t info;
+
+    return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+unsigned reap_signal_all(int signo)
+{
+    struct kin_list found = {0};
+    unsigned count = 0;
+
+    kin_below(&found, getpid());
+    for (size_t i = 0; i < found.list.len; i++)
+        count += kin_signal(&found.list.data[i], getpid(), signo);
+    vec_done(&found.list);
+    return count;
+}
+
+static bool is_among(const struct kin_list *k, pid_t pid)
+{
+    for (size_t i = 0; i < k->list.len; i++)
+        if (k->list.data[i].pid == pid)
+            return true;
+    return false;
+}
+
+/* A process with a signal on its way forks no more: who was not there the last time is new. */
+void reap_stop_all(void)
+{
+    struct kin_list known = {0};
+    bool more = true;
+
+    for (int round = 0; more && round < STOP_ROUNDS; round++) {
+        struct kin_list found = {0};
+
+        more = false;
+        kin_below(&found, getpid());
+        for (size_t i = 0; i < found.list.len; i++) {
+            if (found.list.len < STOP_COMPARED && is_among(&known, found.list.data[i].pid))
+                continue;
+            more = kin_signal(&found.list.data[i], getpid(), SIGSTOP) || more;
+        }
+        vec_done(&known.list);
+        known = found;
+    }
+    vec_done(&known.list);
+}
+
+static int each(struct kin_list *found, reap_fn *fn, void *ctx)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < found->list.len && !rc; i++)
+        rc = fn(ctx, found->list.data[i].pid, found->list.data[i].parent);
+    vec_done(&found->list);
+    return rc;
+}
+
+int reap_each(reap_fn *fn, void *ctx)
+{
+    struct kin_list found = {0};
+
+    kin_below(&found, getpid());
+    return each(&found, fn, ctx);
+}
+
+int reap_each_child(pid_t parent, reap_fn *fn, void *ctx)
+{
+    struct kin_list found = {0};
+
+    kin_children(&found, parent);
+    return each(&found, fn, ctx);
+}
+
+/* Those that are dead and wait for their parents, or those that are not. */
+static void describe(const struct kin_list *k, bool dead, struct str *out)
+{
+    size_t told = 0;
+
+    for (size_t i = 0; i < k->list.len; i++) {
+        struct proc p;
+
+        if (proc_read(k->list.data[i].pid, &p) || (p.state == 'Z') != dead)
+            continue;
+        if (told++ < DESCRIBED_MAX) {
+            str_puts(out, told > 1 ? "; " : "");
+            proc_describe(p.pid, out);
+        }
+    }
+    if (told > DESCRIBED_MAX)
+        str_printf(out, "; and %zu more", told - DESCRIBED_MAX);
+}
+
+void reap_describe(struct str *out)
+{
+    struct kin_list found = {0};
+    size_t before = out->len;
+
+    kin_below(&found, getpid());
+    describe(&found, false, out);
+    if (out->len == before)
+        describe(&found, true, out); /* held by a tracer */
+    vec_done(&found.list);
+}

@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Output that nobody takes after the end of a step, and what a step leaves that is ended while it
+ * starts. This process plays daemon and srun of one slurmstepd. Started with the directory of the
+ * built programs.
+ */
+#include <fcntl.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <spawn.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/path.h"
+#include "rpc/link.h"
+#include "slurmstepd/life/control.h"
+#include "slurmstepd/life/drain.h"
+#include "slurmstepd/stream/stream.h"
+#include "slurmstepd/test/fake.h"
+
+#define MUCH "1500000" /* more than goes without a reader, less than keeps the task from ending */
+
+static const char *programs;
+
+static void test_what_is_stuck(void **state)
+{
+    static const struct {
+        size_t left;
+        int64_t now_ms;
+        bool stuck;
+    } looks[] = {
+        {500, 1000, false}, /* the first look: something has moved since 'nothing' */
+        {500, 10999, false}, {499, 11000, false}, /* a byte is enough */
+        {499, 20999, false}, {499, 21000, true},  {300, 21001, false}, {700, 31000, false},
+        {700, 41000, true},  {0, 41001, false},   {0, 51001, true},
+    };
+    struct drain d = {0};
+
+    for (size_t i = 0; i < sizeof(looks) / sizeof(looks[0]); i++)
+        assert_int_equal(stream_is_stuck(&d, looks[i].left, looks[i].now_ms, 10000),
+                         looks[i].stuck);
+    assert_true(stream_is_stuck(&d, 0, 51001, 0));
+}
+
+/* One shepherd, and we are its daemon. */
+struct shepherd {
+    struct rpc_link *link;
+    pid_t pid;
+    bool started, ended, closed, gone;
+    int wait_status;
+};
+
+static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h,
+                       const ProtobufCMessage *body)
+{
+    struct shepherd *s = ctx;
+
+    s->started |= h->rpc == RPC_STEPD_START && !((const Pb__StepdStarted *)body)->code;
+    s->ended |= h->rpc == RPC_STEPD_ENDED;
+}
+
+static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
+{
+    struct shepherd *s = ctx;
+
+    s->closed = true;
+}
+
+static bool has_ended(struct bench *b, void *ctx)
+{
+    return ((struct shepherd *)ctx)->ended;
+}
+
+static bool is_gone(struct bench *b, void *ctx)
+{
+    struct shepherd *s = ctx;
+
+    s->gone = s->gone || waitpid(s->pid, &s->wait_status, WNOHANG) == s->pid;
+    return s->gone;
+}
+
+static void start(struct bench *b, struct shepherd *s, const Pb__StepdStart *m, bool alone)
+{
+    _cleanup_free_ char *program = mem_printf("%s/slurmstepd", b->dir);
+    struct rpc_link_events events = {on_message, on_close, s};
+    char *const argv[] = {program, NULL}, *const env[] = {NULL};
+    posix_spawn_file_actions_t actions;
+    int pair[2];
+
+    memset(s, 0, sizeof(*s));
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    s->link = rpc_link_new(b->loop, pair[0], &events);
+    rpc_link_send(s->link, RPC_STEPD_START, false, 1, &m->base);
+    if (alone)
+        rpc_link_free(take_ptr(s->link));
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, pair[1], 3);
+    assert_int_equal(posix_spawn(&s->pid, program, &actions, NULL, argv, env), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    close(pair[1]);
+}
+
+/* alone: its daemon has gone before it reads what it is to do. */
+static void launch_by(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                      const char *std_out, const char *script, bool alone)
+{
+    struct bench_cred c = {.job_id = 5, .step_id = 0, .tasks = 1};
+    Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
+    Pb__StepdStart m = PB__STEPD_START__INIT;
+    _cleanup_free_ char *log = mem_printf("%s/log", b->dir);
+    _cleanup_str_ struct str bytes = STR_INIT;
+
+    launch.std_out = (char *)std_out;
+    fake_fill(f, &c, script, &launch);
+    launch.io_key = (ProtobufCBinaryData){sizeof(f->secret.mac_key), f->secret.mac_key};
+    pb_pack(&launch.base, &bytes);
+    m.node = BENCH_NODE;
+    m.spool_dir = b->dir;
+    m.cred = launch.cred;
+    m.has_launch = m.has_drain_sec = true;
+    m.launch = (ProtobufCBinaryData){bytes.len, (uint8_t *)bytes.data};
+    m.drain_sec = drain_sec;
+    m.log_file = log;
+    start(b, s, &m, alone);
+    free(launch.cred.data);
+    free(launch.signature.data);
+}
+
+static void launch(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                   const char *std_out, const char *script)
+{
+    launch_by(b, f, s, drain_sec, std_out, script, false);
+}
+
+/* Of a step whose srun, once it has seen its first output, reads no more. */
+static void run_and(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                    const char *std_out, const char *then)
+{
+    _cleanup_free_ char *script =
+        mem_printf("echo up >&2; read x; head -c " MUCH " /dev/zero; %s", then);
+    Pb__IoData data = PB__IO_DATA__INIT;
+
+    launch(b, f, s, drain_sec, std_out, script);
+    assert_true(bench_until(b, fake_has_errors, f));
+    rpc_session_pause(f->session, true);
+    data.task = 0;
+    data.has_data = true;
+    data.data = (ProtobufCBinaryData){3, (uint8_t *)"go\n"};
+    rpc_session_send(f->session, RPC_IO_DATA, &data.base);
+}
+
+static void run(struct bench *b, struct fake *f, struct shepherd *s, uint32_t drain_sec,
+                const char *std_out)
+{
+    run_and(b, f, s, drain_sec, std_out, "exit 0");
+}
+
+static void order_end(struct shepherd *s)
+{
+    Pb__StepdSignal m = PB__STEPD_SIGNAL__INIT;
+
+    m.has_terminate = m.terminate = true;
+    m.has_grace_sec = true;
+    rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 2, &m.base);
+}
+
+static void begin(struct bench *b, struct fake *f)
+{
+    _cleanup_free_ char *steps = NULL;
+
+    bench_init(b, programs, "");
+    steps = mem_printf("%s/steps", b->dir);
+    assert_int_equal(mkdir(steps, 0700), 0);
+    fake_init(f, b);
+}
+
+static void end(struct bench *b, struct fake *f, struct shepherd *s)
+{
+    assert_true(bench_until(b, is_gone, s));
+    assert_int_equal(s->wait_status, 0);
+    rpc_link_free(s->link);
+    fake_done(f);
+    bench_done(b);
+}
+
+static void test_nobody_reads(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    run(&b, &f, &s, 1, NULL);
+    assert_true(bench_until(&b, has_ended, &s));
+    assert_true(bench_wait_text(&b, "log", "error: step 5.0: "));
+    assert_true(
+        bench_wait_text(&b, "log",
+                        " bytes of output are given up: its srun has taken none of them for 1 "
+                        "seconds since the step ended\n"));
+    end(&b, &f, &s);
+}
+
+static void test_late_reader(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    run(&b, &f, &s, 600, NULL);
+    assert_true(bench_until(&b, has_ended, &s));
+    rpc_session_pause(f.session, false);
+    assert_true(bench_until(&b, fake_is_closed, &f));
+    assert_true(f.done && f.eof[0]);
+    assert_int_equal(f.out[0].len, atoi(MUCH));
+    assert_false(bench_has_file(&b, "log"));
+    end(&b, &f, &s);
+}
+
+static bool is_let_go(struct bench *b, void *ctx)
+{
+    return ((struct shepherd *)ctx)->closed;
+}
+
+/* The job ends by order while its srun is stopped: the node has not to wait for that one, who gets
+ * what was written when it goes on. */
+static void test_ended_by_order(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    run_and(&b, &f, &s, 600, NULL, "echo up >up; sleep 1000");
+    assert_true(bench_wait_text(&b, "up", "up"));
+    order_end(&s);
+    assert_true(bench_until(&b, has_ended, &s));
+    assert_true(bench_until(&b, is_let_go, &s));
+    assert_false(is_gone(&b, &s));
+    assert_true(bench_has_file(&b, "steps/5.0.0.exit"));
+    rpc_session_pause(f.session, false);
+    assert_true(bench_until(&b, fake_is_closed, &f));
+    assert_int_equal(f.out[0].len, atoi(MUCH));
+    end(&b, &f, &s);
+}
+
+/* A file has everything, whatever srun does. */
+static void test_file(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct stat st;
+    struct fake f;
+    char *text;
+
+    begin(&b, &f);
+    run(&b, &f, &s, 0, "all-%j");
+    assert_true(bench_until(&b, has_ended, &s));
+    text = mem_printf("%s/all-5", b.dir);
+    assert_int_equal(stat(text, &st), 0);
+    assert_int_equal(st.st_size, atoi(MUCH));
+    free(text);
+    end(&b, &f, &s);
+}
+
+static bool has_child(struct bench *b, void *ctx)
+{
+    const struct shepherd *s = ctx;
+    _cleanup_free_ char *path = mem_printf("/proc/%d/task/%d/children", s->pid, s->pid);
+    _cleanup_str_ struct str text = STR_INIT;
+
+    return path_read_file(path, 4096, &text, NULL) == 0 && text.len > 0;
+}
+
+/* The order to end comes before the shepherd has looked at its task, which runs already and has
+ * processes of its own. They hold a pipe: its end is theirs. */
+static void test_ended_while_it_starts(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+    char *path, byte;
+    int fd;
+
+    begin(&b, &f);
+    path = mem_printf("%s/pipe", b.dir);
+    assert_int_equal(mkfifo(path, 0600), 0);
+    launch(&b, &f, &s, 0, "pipe", "sleep 1000 & echo up >up; wait");
+    assert_true(bench_until(&b, has_child, &s)); /* it waits for a reader of the pipe */
+    assert_int_equal(kill(s.pid, SIGSTOP), 0);
+    order_end(&s);
+    fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(fd >= 0);
+    assert_true(bench_wait_text(&b, "up", "up"));
+    assert_int_equal(kill(s.pid, SIGCONT), 0);
+    assert_true(bench_until(&b, is_gone, &s));
+    assert_int_equal(read(fd, &byte, 1), 0);
+    assert_false(s.started);
+    close(fd);
+    free(path);
+    end(&b, &f, &s);
+}
+
+/* The next daemon has found no claim, and the step is cancelled there: who comes late runs nothing.
+ */
+static void test_daemon_gone_before_the_claim(void **state)
+{
+    struct shepherd s;
+    struct bench b;
+    struct fake f;
+
+    begin(&b, &f);
+    launch_by(&b, &f, &s, 0, NULL, "echo ran >ran", true);
+    assert_true(bench_until(&b, is_gone, &s));
+    assert_false(bench_has_file(&b, "ran"));
+    assert_int_equal(bench_count_files(&b, "steps"), 0);
+    end(&b, &f, &s);
+}
+
+static void claim(struct bench *b, struct step *step, int *daemon_fd)
+{
+    int pair[2];
+
+    memset(step, 0, sizeof(*step));
+    step->loop = b->loop;
+    step->dir = b->dir;
+    step->name = "5.0";
+    step->job_id = 5;
+    step->pid = getpid();
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    control_open(step, pair[0]);
+    assert_int_equal(control_claim(step, NULL), 0);
+    assert_int_equal(control_claim_stands(step, NULL), 0);
+    *daemon_fd = pair[1];
+}
+
+/* The daemon goes between the look for it and the claim: that is withdrawn, unless the next one has
+ * found it. */
+static void test_daemon_gone_at_the_claim(void **state)
+{
+    struct sockaddr_un addr = {.sun_family = AF_UNIX};
+    struct step step;
+    struct bench b;
+    struct fake f;
+    int fd;
+
+    begin(&b, &f);
+    claim(&b, &step, &fd);
+    close(fd);
+    assert_int_equal(control_claim_stands(&step, NULL), -ERR_CLOSED);
+    assert_int_equal(bench_count_files(&b, "steps"), 0);
+    control_done(&step);
+
+    claim(&b, &step, &fd);
+    close(fd);
+    snprintf(addr.sun_path, sizeof(addr.sun_path), "%s/steps/5.0.0.sock", b.dir);
+    fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
+    assert_int_equal(control_claim_stands(&step, NULL), 0);
+    assert_int_equal(bench_count_files(&b, "steps"), 1);
+    assert_int_equal(access(addr.sun_path, F_OK), 0);
+    control_done(&step);
+    close(fd);
+    fake_done(&f);
+    bench_done(&b);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_what_is_stuck),
+        cmocka_unit_test(test_nobody_reads),
+        cmocka_unit_test(test_late_reader),
+        cmocka_unit_test(test_ended_by_order),
+        cmocka_unit_test(test_file),
+        cmocka_unit_test(test_ended_while_it_starts),
+        cmocka_unit_test(test_daemon_gone_before_the_claim),
+        cmocka_unit_test(test_daemon_gone_at_the_claim),
+    };
+
+    if (argc < 2) {
+        fprintf(stderr, "usage: drain_test DIRECTORY [TEST]\n");
+        return 1;
+    }
+    programs = argv[1];
+    if (argc > 2)
+        cmocka_set_test_filter(argv[2]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
