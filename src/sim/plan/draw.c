@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Plans drawn from a seed. Small worlds with much happening at once find more than large ones, so
+ * counts are skewed to the small; every feature is in some plans and absent from others.
+ */
+#include "sim/plan/draw.h"
+
+void sim_plan_draw(struct sim_plan *p, uint64_t seed)
+{
+    struct draw d = {.plan = p, .rng = {seed}};
+    p->seed = seed;
+    p->share = seed % 2 ? 1 + (int64_t)(seed / 2 % 8) * 100 : 0; /* as over a long queue */
+    d.storm = chance(&d, 25);
+    d.files_differ = chance(&d, 35);
+    d.jobs = skewed(&d, 5, 150);
+    d.span_ms =
+        d.jobs * (d.storm ? ONE_OF(&d, 1000, 3000) : ONE_OF(&d, 300, 1000, 3000, 10000, 30000));
+    sim_draw_conf(&d);
+    sim_draw_preemption(&d);
+    sim_draw_nodes(&d);
+    sim_draw_parts(&d);
+    for (int64_t i = 1; i <= d.jobs; i++)
+        sim_draw_job(&d, i);
+    sim_draw_acts(&d);
+    sim_draw_regrets(&d);
+    sim_draw_faults(&d);
+    sim_draw_hooks(&d);
+    sim_draw_shutdowns(&d);
+    sim_draw_controllers(&d);
+    sim_draw_dependencies(&d);
+    if (chance(&d, 30))
+        sim_draw_priorities(&d);
+    sim_draw_licenses(&d);
+    sim_draw_several(&d);
+    sim_draw_reservations(&d);
+    sim_draw_arrays(&d);
+    sim_draw_wishes(&d);
+    sim_draw_shrinks(&d);
+    sim_draw_part_acts(&d);
+    sim_draw_requeue_delay(&d);
+}
+
+/* --- one kind of world --------------------------------------------------------------------------
+ */
+
+#define SIMPLE_SPAN_MS 120000
+
+static void draw_simple_fault(struct draw *d, int64_t at_ms)
+{
+    struct sim_item *f = add(d, SIM_ITEM_FAULT);
+    f->at_ms = at_ms;
+    f->node = between(d, 1, d->nodes);
+    if (chance(d, 35)) {
+        f->what = SIM_FAULT_CRASH;
+        sim_draw_crash(d, f);
+    } else if (chance(d, 40)) {
+        f->what = chance(d, 20) ? SIM_FAULT_REBOOT : SIM_FAULT_KILL;
+        f->for_ms = between(d, 100, 90000);
+    } else {
+        f->what = SIM_FAULT_BREAK;
+        f->for_ms = between(d, 0, 2000);
+        f->keep = between(d, 0, 2000);
+    }
+}
+
+void sim_plan_draw_simple(struct sim_plan *p, uint64_t seed, const struct sim_size *size)
+{
+    struct draw d = {.plan = p, .rng = {seed}, .nodes = size->nodes, .jobs = size->jobs};
+    p->seed = seed;
+    conf(&d, "SelectTypeParameters=CR_Core_Memory");
+    conf(&d, "ReturnToService=2");
+    conf(&d, "SlurmdTimeout=60");
+    conf(&d, "KillWait=2");
+    struct sim_item *n = add(&d, SIM_ITEM_NODE);
+    n->id = 1;
+    n->count = size->nodes;
+    n->cores = size->cpus;
+    n->mem_mib = 8000 + 200 * (int64_t)size->cpus;
+    struct sim_item *part = add(&d, SIM_ITEM_PART);
+    PUT(part->name, "main");
+    PUT(part->nodes, "ALL");
+    PUT(part->text, "Default=YES");
+    for (unsigned i = 1; i <= size->jobs; i++) {
+        struct sim_item *j = add(&d, SIM_ITEM_JOB);
+        j->id = i;
+        j->at_ms = between(&d, 0, SIMPLE_SPAN_MS);
+        j->what = chance(&d, 80) ? SIM_JOB_BATCH : SIM_JOB_SRUN;
+        j->min_nodes = between(&d, 1, size->nodes > 4 ? 4 : size->nodes);
+        j->tasks = j->min_nodes * between(&d, 1, size->cpus);
+        j->mem_cpu_mib = 100;
+        j->limit_sec = chance(&d, 20) ? 10 : 600;
+        j->run_ms = between(&d, 1, 20000);
+        j->step_ms = j->run_ms;
+    }
+    for (int64_t at_ms = 1000; at_ms < SIMPLE_SPAN_MS * 2; at_ms += 1000)
+        if (rng_chance(&d.rng, size->fault_per_mille))
+            draw_simple_fault(&d, at_ms);
+}

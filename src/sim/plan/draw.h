@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* How plans are drawn: what the files of draw.c share. Each part is drawn in its turn, so that a
+ * new one, behind all others, leaves those as they were. */
+#pragma once
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "sim/plan/plan.h"
+
+struct draw {
+    struct sim_plan *plan;
+    struct rng rng;
+    int64_t nodes, files, span_ms, jobs, parts;
+    int64_t made; /* the first of the nodes that are made; 0: none */
+    bool files_differ, preempts;
+    bool storm; /* nodes are given up and come back all the time, with much under way */
+};
+
+static inline int64_t between(struct draw *d, int64_t first, int64_t last)
+{
+    return rng_between(&d->rng, first, last);
+}
+
+static inline bool chance(struct draw *d, unsigned percent)
+{
+    return rng_chance(&d->rng, percent * 10);
+}
+
+/* Small numbers more often than large ones. */
+static inline int64_t skewed(struct draw *d, int64_t first, int64_t last)
+{
+    return between(d, first, between(d, first, last));
+}
+
+#define ONE_OF(d, ...)                                                                             \
+    ({                                                                                             \
+        static const int64_t list_[] = {__VA_ARGS__};                                              \
+        list_[between(d, 0, (int64_t)(sizeof list_ / sizeof list_[0]) - 1)];                       \
+    })
+
+static inline const char *word(struct draw *d, const char *const *words, size_t count)
+{
+    return words[between(d, 0, (int64_t)count - 1)];
+}
+#define WORD(d, ...)                                                                               \
+    ({                                                                                             \
+        static const char *const words_[] = {__VA_ARGS__};                                         \
+        word(d, words_, sizeof words_ / sizeof words_[0]);                                         \
+    })
+
+static inline struct sim_item *add(struct draw *d, enum sim_item_kind kind)
+{
+    struct sim_item item;
+    sim_plan_item(&item, kind);
+    vec_push(&d->plan->items, item);
+    return &vec_last(&d->plan->items);
+}
+
+__attribute__((format(printf, 3, 4))) static inline void put(char *to, size_t size, const char *fmt,
+                                                             ...)
+{
+    va_list ap;
+    size_t len = strlen(to);
+    va_start(ap, fmt);
+    int more = vsnprintf(to + len, size - len, fmt, ap);
+    va_end(ap);
+    if (more < 0 || (size_t)more >= size - len)
+        to[len] = 0; /* what does not fit is left out */
+}
+#define PUT(member, ...) put(member, sizeof(member), __VA_ARGS__)
+
+__attribute__((format(printf, 2, 3))) static inline void conf(struct draw *d, const char *fmt, ...)
+{
+    struct sim_item *item = add(d, SIM_ITEM_CONF);
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(item->text, sizeof item->text, fmt, ap);
+    va_end(ap);
+}
+
+/* draw_cluster.c */
+void sim_draw_conf(struct draw *d);
+void sim_draw_preemption(struct draw *d);
+void sim_draw_nodes(struct draw *d);
+void sim_draw_parts(struct draw *d);
+void sim_draw_priorities(struct draw *d);
+void sim_draw_hooks(struct draw *d);
+void sim_draw_requeue_delay(struct draw *d);
+void sim_draw_some_nodes(struct draw *d, char *to, size_t size);
+const char *sim_draw_share(struct draw *d);
+
+/* draw_job.c */
+void sim_draw_job(struct draw *d, int64_t id);
+void sim_draw_dependencies(struct draw *d);
+void sim_draw_arrays(struct draw *d);
+void sim_draw_licenses(struct draw *d);
+void sim_draw_several(struct draw *d);
+
+/* draw_act.c */
+void sim_draw_acts(struct draw *d);
+void sim_draw_regrets(struct draw *d);
+void sim_draw_shutdowns(struct draw *d);
+void sim_draw_reservations(struct draw *d);
+void sim_draw_shrinks(struct draw *d);
+void sim_draw_part_acts(struct draw *d);
+int64_t sim_draw_job_at(struct draw *d, int64_t at_ms); /* one that has come by then */
+
+/* draw_fault.c */
+void sim_draw_faults(struct draw *d);
+void sim_draw_controllers(struct draw *d);
+void sim_draw_crash(struct draw *d, struct sim_item *f);
+void sim_draw_clock(struct draw *d, struct sim_item *f);
+
+/* draw_wish.c */
+/* What jobs ask for beside their size: drawn when all other items are there. */
+void sim_draw_wishes(struct draw *d);

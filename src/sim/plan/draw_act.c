@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What people do in a plan: to jobs, nodes, partitions, reservations, and the controller. */
+#include "sim/plan/draw.h"
+
+int64_t sim_draw_job_at(struct draw *d, int64_t at_ms)
+{
+    int64_t there = at_ms * (d->jobs + 1) / d->span_ms; /* those who have come by then */
+    there = there < 1 ? 1 : there > d->jobs ? d->jobs : there;
+    return between(d, there > 12 ? there - 12 : 1, there);
+}
+
+static void draw_job_act(struct draw *d, struct sim_item *a)
+{
+    static const uint8_t often[] = {
+        SIM_DO_CANCEL,  SIM_DO_CANCEL,     SIM_DO_CANCEL,       SIM_DO_SIGNAL,   SIM_DO_CANCEL_STEP,
+        SIM_DO_HOLD,    SIM_DO_HOLD,       SIM_DO_USER_HOLD,    SIM_DO_RELEASE,  SIM_DO_RELEASE,
+        SIM_DO_REQUEUE, SIM_DO_REQUEUE,    SIM_DO_REQUEUE_HOLD, SIM_DO_LIMIT,    SIM_DO_LIMIT,
+        SIM_DO_NICE,    SIM_DO_COMMENT,    SIM_DO_MOVE,         SIM_DO_PRIORITY, SIM_DO_BEGIN,
+        SIM_DO_MEMORY,  SIM_DO_CONSTRAINT, SIM_DO_SUSPEND,      SIM_DO_SUSPEND,  SIM_DO_CONTINUE};
+    a->what = often[between(d, 0, (int64_t)sizeof often - 1)];
+    a->id = sim_draw_job_at(d, a->at_ms);
+    a->root = chance(d, a->what == SIM_DO_SUSPEND || a->what == SIM_DO_CONTINUE ? 95 : 40);
+    if (a->what == SIM_DO_CANCEL && chance(d, 4))
+        a->what = SIM_DO_CANCEL_USER;
+    if (a->what == SIM_DO_LIMIT)
+        a->value = ONE_OF(d, 1, 10, 60, 90, 600);
+    else if (a->what == SIM_DO_NICE)
+        a->value = between(d, 0, 1000);
+    else if (a->what == SIM_DO_CANCEL_STEP)
+        a->value = between(d, -1, 2);
+    else if (a->what == SIM_DO_COMMENT)
+        a->value = between(d, 1, 1000000);
+    else if (a->what == SIM_DO_PRIORITY)
+        a->value = skewed(d, 0, 5000000000 / 2);
+    else if (a->what == SIM_DO_BEGIN)
+        a->value = between(d, -60, 600);
+    else if (a->what == SIM_DO_MEMORY)
+        a->value = skewed(d, 1, 1500);
+    else if (a->what == SIM_DO_CONSTRAINT)
+        PUT(a->text, "%s", WORD(d, "red", "blue"));
+    else if (a->what == SIM_DO_MOVE)
+        PUT(a->name, "p%lld", (long long)between(d, 1, d->parts));
+}
+
+static void draw_node_act(struct draw *d, struct sim_item *a)
+{
+    a->what = between(d, SIM_DO_DRAIN, SIM_DO_FAIL);
+    if (a->what == SIM_DO_NODE_WEIGHT)
+        a->value = between(d, 0, 10);
+    else if (a->what == SIM_DO_NODE_FEATURES)
+        PUT(a->text, "%s", WORD(d, "red", "blue", "red,blue"));
+    else if (a->what == SIM_DO_NODE_COMMENT)
+        PUT(a->text, "c%lld", (long long)between(d, 1, 1000));
+    else if (chance(d, 40))
+        a->what = SIM_DO_RESUME;
+    PUT(a->nodes, "n%lld", (long long)between(d, 1, d->nodes));
+    a->root = 1;
+}
+
+static void draw_made_act(struct draw *d, struct sim_item *a)
+{
+    a->what = chance(d, 60) ? SIM_DO_NODE_CREATE : SIM_DO_NODE_DELETE;
+    PUT(a->nodes, "n%lld", (long long)between(d, d->made, d->nodes));
+    a->value = chance(d, 10);
+    a->root = 1;
+}
+
+static void draw_part_act(struct draw *d, struct sim_item *a)
+{
+    a->what = between(d, SIM_DO_PART_STATE, SIM_DO_PART_REMOVE);
+    a->root = 1;
+    PUT(a->name, "p%lld", (long long)between(d, 1, d->parts + 1));
+    if (a->what == SIM_DO_PART_STATE)
+        PUT(a->text, "%s", WORD(d, "UP", "UP", "DOWN", "DRAIN", "INACTIVE"));
+    else if (a->what == SIM_DO_PART_TIME)
+        a->value = ONE_OF(d, 30, 60, 600);
+    else if (a->what == SIM_DO_PART_SHARE)
+        PUT(a->text, "%s", sim_draw_share(d));
+    else if (a->what == SIM_DO_PART_CPUS)
+        a->value = between(d, 0, 6);
+    sim_draw_some_nodes(d, a->nodes, sizeof a->nodes);
+}
+
+/* Who cancelled by mistake, or queued it again when it is of no use any more. */
+static void draw_other_mind(struct draw *d, int64_t id, int64_t at_ms, enum sim_do what)
+{
+    struct sim_item *a = add(d, SIM_ITEM_DO);
+    a->what = what;
+    a->id = id;
+    a->at_ms = at_ms + skewed(d, 1, 20000);
+    a->root = 1;
+}
+
+/* A job that waits for its time is cancelled, and wanted after all. */
+void sim_draw_regrets(struct draw *d)
+{
+    size_t count = d->plan->items.len;
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_item job = d->plan->items.data[i];
+        if (job.kind != SIM_ITEM_JOB || !job.begin_sec || !chance(d, 15))
+            continue;
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_CANCEL;
+        a->id = job.id;
+        a->at_ms = job.at_ms + skewed(d, 1, job.begin_sec * 1000);
+        draw_other_mind(d, job.id, a->at_ms, SIM_DO_REQUEUE);
+    }
+}
+
+void sim_draw_acts(struct draw *d)
+{
+    bool nodes = chance(d, 50), parts = chance(d, 25), files = d->files_differ;
+    int64_t count = skewed(d, 0, d->jobs);
+    for (int64_t i = 0; i < count; i++) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->at_ms = between(d, 1, d->span_ms);
+        if (d->made && chance(d, 25)) {
+            draw_made_act(d, a);
+        } else if (nodes && chance(d, 25)) {
+            draw_node_act(d, a);
+        } else if (parts && chance(d, 25)) {
+            draw_part_act(d, a);
+        } else if (files && chance(d, 20)) {
+            a->what = chance(d, 80)   ? SIM_DO_RECONFIGURE
+                      : chance(d, 50) ? SIM_DO_PREVIEW
+                                      : SIM_DO_EDIT;
+            a->value = between(d, 0, SIM_FILES - 1);
+            a->root = 1;
+        } else {
+            draw_job_act(d, a);
+        }
+        a->again_ms = chance(d, 4);
+        if (a->what == SIM_DO_CANCEL && chance(d, 15))
+            draw_other_mind(d, a->id, a->at_ms, SIM_DO_REQUEUE);
+        else if (a->what == SIM_DO_REQUEUE && chance(d, 30))
+            draw_other_mind(d, a->id, a->at_ms, SIM_DO_CANCEL);
+        else if (a->what == SIM_DO_SUSPEND && chance(d, 70))
+            draw_other_mind(d, a->id, a->at_ms, SIM_DO_CONTINUE);
+    }
+}
+
+/* The controller is killed while it is announced, and somebody sets the clock meanwhile. */
+static void draw_forgetting(struct draw *d, int64_t at_ms, int64_t sec)
+{
+    struct sim_item *f = add(d, SIM_ITEM_FAULT);
+    f->what = SIM_FAULT_CLOCK;
+    f->at_ms = at_ms + skewed(d, 1, 1000 + sec * 500);
+    sim_draw_clock(d, f);
+    int64_t after_ms = f->at_ms + skewed(d, 1, 1000 + sec * 500);
+    f = add(d, SIM_ITEM_FAULT);
+    f->what = SIM_FAULT_CRASH;
+    f->at_ms = after_ms;
+    sim_draw_crash(d, f);
+}
+
+/* Some are called off, some come. */
+void sim_draw_shutdowns(struct draw *d)
+{
+    if (!chance(d, 12))
+        return;
+    for (int64_t count = skewed(d, 1, 3); count > 0; count--) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_ANNOUNCE;
+        a->at_ms = between(d, 1, d->span_ms);
+        a->value = ONE_OF(d, 0, 1, 5, 30, 60, 300);
+        a->root = 1;
+        a->again_ms = chance(d, 10);
+        const struct sim_item asked = *a;
+        if (chance(d, 25))
+            draw_forgetting(d, asked.at_ms, asked.value);
+        if (!chance(d, 50))
+            continue;
+        int64_t at_ms = asked.at_ms + skewed(d, 1, asked.value * 1000 + 5000);
+        a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_CALL_OFF;
+        a->at_ms = at_ms;
+        a->root = 1;
+    }
+}
+
+static void draw_resv(struct draw *d, int64_t number)
+{
+    struct sim_item *r = add(d, SIM_ITEM_DO);
+    r->what = SIM_DO_RESV_CREATE;
+    r->at_ms = skewed(d, 1, d->span_ms);
+    r->root = 1;
+    PUT(r->name, "r%lld", (long long)number);
+    r->uid = 1000 + between(d, 0, 2);
+    r->value = skewed(d, 0, 120);
+    r->for_ms = 1000 * between(d, 5, 400);
+    r->id = chance(d, 40) ? skewed(d, 1, d->nodes < 4 ? d->nodes : 4) : 0;
+    sim_draw_some_nodes(d, r->nodes, sizeof r->nodes);
+    PUT(r->text, "%s", WORD(d, "", "", "HOURLY", "FLEX", "MAINT", "OVERLAP", "MAGNETIC"));
+    if (chance(d, 75))
+        PUT(r->text, ",IGNORE_JOBS");
+    if (chance(d, 30))
+        PUT(r->text, ",%s", WORD(d, "NO_HOLD_JOBS_AFTER", "PURGE_COMP=1"));
+    if (r->id && chance(d, 40))
+        PUT(r->text, ",%s", WORD(d, "REPLACE", "REPLACE_DOWN", "STATIC_ALLOC"));
+    else if (chance(d, 10))
+        PUT(r->text, ",TIME_FLOAT");
+    const struct sim_item made = *r;
+    if (!chance(d, 50))
+        return;
+    r = add(d, SIM_ITEM_DO);
+    *r = made;
+    r->what = chance(d, 50) ? SIM_DO_RESV_CHANGE : SIM_DO_RESV_DELETE;
+    r->at_ms += skewed(d, 1, 200000);
+    r->uid = 1000 + between(d, 0, 2);
+}
+
+/* A reservation that is there by then, for so long, for whoever owns the job; else mostly none. */
+static const struct sim_item *resv_for(struct draw *d, const struct sim_item *j)
+{
+    const struct sim_item *found = NULL;
+    vec_foreach (&d->plan->items, r)
+        if (r->kind == SIM_ITEM_DO && r->what == SIM_DO_RESV_CREATE && r->at_ms < j->at_ms &&
+            r->at_ms + r->value * 1000 + r->for_ms > j->at_ms && !strstr(r->text, "FLOAT") &&
+            (r->uid == j->uid || chance(d, 5)) &&
+            (j->limit_sec * 1000 <= r->for_ms || chance(d, 5)))
+            found = r;
+    return found;
+}
+
+/* Kept nodes, and jobs that ask for them. */
+void sim_draw_reservations(struct draw *d)
+{
+    if (!chance(d, 30))
+        return;
+    int64_t count = skewed(d, 1, 4), share = between(d, 5, 50);
+    for (int64_t i = 1; i <= count; i++)
+        draw_resv(d, i);
+    vec_foreach (&d->plan->items, j) {
+        const struct sim_item *r = j->kind == SIM_ITEM_JOB ? resv_for(d, j) : NULL;
+        if (r && chance(d, (unsigned)share))
+            PUT(j->resv, "%s", r->name);
+    }
+}
+
+static void draw_shrink(struct draw *d, const struct sim_item *j)
+{
+    int64_t at_ms = j->at_ms + skewed(d, 1, j->run_ms), nodes = j->min_nodes, id = j->id;
+    struct sim_item *a = add(d, SIM_ITEM_DO);
+    a->what = SIM_DO_SHRINK;
+    a->id = id;
+    a->at_ms = at_ms;
+    a->value = between(d, 1, nodes);
+    a->root = 1;
+    a->again_ms = chance(d, 10);
+}
+
+/* Running jobs give nodes back. */
+void sim_draw_shrinks(struct draw *d)
+{
+    int64_t share = chance(d, 40) ? ONE_OF(d, 10, 40) : 0;
+    size_t count = d->plan->items.len;
+    for (size_t i = 0; i < count; i++) {
+        const struct sim_item job = d->plan->items.data[i];
+        if (job.kind == SIM_ITEM_JOB && !job.array && job.min_nodes > 1 &&
+            chance(d, (unsigned)share))
+            draw_shrink(d, &job);
+    }
+}
+
+/* Partitions change in what they were not drawn with. */
+void sim_draw_part_acts(struct draw *d)
+{
+    if (!chance(d, 30))
+        return;
+    for (int64_t count = skewed(d, 1, 6); count > 0; count--) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        bool preempt = d->preempts && chance(d, 70);
+        a->what = preempt ? SIM_DO_PART_PREEMPT : SIM_DO_PART_SOCKET;
+        a->at_ms = between(d, 1, d->span_ms);
+        a->root = 1;
+        PUT(a->name, "p%lld", (long long)between(d, 1, d->parts));
+        if (preempt)
+            PUT(a->text, "%s", WORD(d, "OFF", "CANCEL", "REQUEUE", "SUSPEND"));
+        else
+            a->value = skewed(d, 0, 4);
+    }
+}

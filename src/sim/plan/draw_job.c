@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The jobs of a plan, what they wait for, and where they may run. */
+#include "sim/plan/draw.h"
+
+static void draw_shape(struct draw *d, struct sim_item *j)
+{
+    if (chance(d, 60))
+        j->tasks = skewed(d, 1, 12);
+    if (chance(d, 40))
+        j->min_nodes = skewed(d, 1, d->nodes < 6 ? d->nodes : 6);
+    if (chance(d, 15) && j->min_nodes)
+        j->max_nodes = j->min_nodes + skewed(d, 0, 4);
+    if (chance(d, 20))
+        j->cpus_per_task = skewed(d, 1, 4);
+    if (chance(d, 40))
+        j->mem_cpu_mib = skewed(d, 1, 300);
+    else if (chance(d, 30))
+        j->mem_node_mib = skewed(d, 1, 1000);
+    j->exclusive = chance(d, 8);
+    j->shares = chance(d, 30);
+    j->contiguous = chance(d, 5);
+    if (chance(d, 10))
+        PUT(j->features, "%s", WORD(d, "red", "blue"));
+    if (chance(d, 6))
+        sim_draw_some_nodes(d, j->required, sizeof j->required);
+    if (chance(d, 6))
+        sim_draw_some_nodes(d, j->excluded, sizeof j->excluded);
+    if (d->parts > 1 && chance(d, 50))
+        PUT(j->name, "p%lld", (long long)between(d, 1, d->parts));
+}
+
+static void draw_life(struct draw *d, struct sim_item *j)
+{
+    j->limit_sec = ONE_OF(d, 1, 5, 30, 60, 60, 120, 300);
+    j->run_ms = chance(d, 20) ? between(d, 1, 200) : skewed(d, 1, j->limit_sec * 1200);
+    j->exit_code = chance(d, 10) ? between(d, 1, 3) : 0;
+    j->begin_sec = chance(d, 6) ? skewed(d, 1, 600) : 0;
+    j->held = chance(d, 5);
+    j->requeue = d->storm && chance(d, 70) ? 1 : chance(d, 30) ? between(d, 1, 2) : 0;
+    j->no_kill = chance(d, 8);
+    j->waits = chance(d, 15);
+    j->stubborn = chance(d, 10);
+    j->nice = chance(d, 10) ? between(d, 0, 100) : 0;
+    j->launch_fails = chance(d, 2);
+    j->prolog_fails = chance(d, 1);
+    j->epilog_fails = chance(d, 1);
+    j->again_ms = chance(d, 5);
+    if (chance(d, 8))
+        PUT(j->signal, "%s", WORD(d, "USR1@10", "B:USR1@2", "USR2"));
+}
+
+void sim_draw_job(struct draw *d, int64_t id)
+{
+    struct sim_item *j = add(d, SIM_ITEM_JOB);
+    j->id = id;
+    j->at_ms = d->span_ms * id / (d->jobs + 1);
+    j->what = chance(d, 70) ? SIM_JOB_BATCH : between(d, SIM_JOB_ALLOC, SIM_JOB_SRUN);
+    j->uid = 1000 + between(d, 0, 2);
+    draw_shape(d, j);
+    draw_life(d, j);
+    if (j->what == SIM_JOB_BATCH ? chance(d, d->storm ? 60 : 20) : chance(d, 80)) {
+        j->steps = skewed(d, 1, 5);
+        j->step_ms = skewed(d, 1, 20000);
+        j->step_tasks = chance(d, 50) ? skewed(d, 1, 6) : 0;
+        j->overlap = chance(d, 20);
+    }
+    if (j->what == SIM_JOB_BATCH)
+        return;
+    j->run_ms = skewed(d, 1, 20000);
+    j->immediate = chance(d, 5);
+    j->dies_ms = chance(d, 15) ? skewed(d, 1, 20000) : 0;
+}
+
+/* Of some jobs on one that came not long before. */
+void sim_draw_dependencies(struct draw *d)
+{
+    int64_t share = chance(d, 40) ? ONE_OF(d, 5, 20, 80) : 0;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || j->id < 2 || !chance(d, (unsigned)share))
+            continue;
+        j->after = between(d, j->id > 10 ? j->id - 10 : 1, j->id - 1);
+        PUT(j->depend, "%s", WORD(d, "after", "afterany", "afterok", "afterok", "afternotok"));
+    }
+}
+
+/* Arrays, of which some wait for others, each element for the one of its number. */
+void sim_draw_arrays(struct draw *d)
+{
+    int64_t share = chance(d, 35) ? ONE_OF(d, 10, 30, 70) : 0;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || j->what != SIM_JOB_BATCH || !chance(d, (unsigned)share))
+            continue;
+        j->array = skewed(d, 1, 12);
+        j->throttle = chance(d, 20) ? between(d, 1, 4) : 0;
+        j->waits = 0;
+        if (j->id < 2 || !chance(d, 60))
+            continue;
+        j->after = between(d, j->id > 5 ? j->id - 5 : 1, j->id - 1);
+        *j->depend = 0;
+        PUT(j->depend, "%s", WORD(d, "aftercorr", "aftercorr", "aftercorr", "afterok"));
+    }
+}
+
+void sim_draw_licenses(struct draw *d)
+{
+    if (!chance(d, 25))
+        return;
+    conf(d, "Licenses=a:%lld,b:%lld", (long long)between(d, 1, 6), (long long)between(d, 1, 3));
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || !chance(d, 40))
+            continue;
+        if (chance(d, 70))
+            PUT(j->licenses, "a:%lld", (long long)between(d, 1, 4));
+        else
+            PUT(j->licenses, "b,a:%lld", (long long)between(d, 1, 2));
+    }
+}
+
+/* Jobs that may run in several partitions, or are moved to such. */
+void sim_draw_several(struct draw *d)
+{
+    if (d->parts < 2 || !chance(d, 50))
+        return;
+    vec_foreach (&d->plan->items, j) {
+        bool moves = j->kind == SIM_ITEM_DO && j->what == SIM_DO_MOVE;
+        if ((j->kind != SIM_ITEM_JOB && !moves) || !chance(d, 40))
+            continue;
+        int64_t first = between(d, 1, d->parts), second = between(d, 1, d->parts);
+        j->name[0] = 0;
+        PUT(j->name, "p%lld,p%lld%s", (long long)first, (long long)second,
+            chance(d, 20) ? ",p1" : "");
+    }
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the jobs of a plan ask for beside their size: devices, a layout, features, switches, ends.
+ */
+#include "sim/plan/draw.h"
+
+static bool some_node_has(const struct draw *d, const char *word)
+{
+    vec_foreach (&d->plan->items, i)
+        if (i->kind == SIM_ITEM_NODE && (strstr(i->features, word) || strstr(i->gres, word)))
+            return true;
+    return false;
+}
+
+/* What no node has is refused, and most requests are to be taken. */
+static void drop_unknown(struct draw *d, char *wish)
+{
+    static const char *const words[] = {"gpu", "gpu:a", "gpu:b", "nic"};
+    for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+        if (strstr(wish, words[i]) && !some_node_has(d, words[i]) && chance(d, 95))
+            wish[0] = 0;
+}
+
+static void draw_gres(struct draw *d)
+{
+    if (!chance(d, 30))
+        return;
+    conf(d, "GresTypes=gpu,nic");
+    vec_foreach (&d->plan->items, i) {
+        if (i->kind == SIM_ITEM_NODE && chance(d, 70))
+            PUT(i->gres, "%s", WORD(d, "gpu:2", "gpu:a:2,gpu:b:2", "gpu:1,nic:4", "gpu:b:3"));
+        if (i->kind != SIM_ITEM_JOB || !chance(d, 20))
+            continue;
+        if (chance(d, 50))
+            PUT(i->gres, "%s", WORD(d, "gpu:1", "gpu:2", "gpu:a:1", "gpu:b:1,gpu:a:1", "nic:2"));
+        else if (chance(d, 60))
+            PUT(i->gpus, "%s", WORD(d, "gpu:1", "gpu:2", "gpu:3", "gpu:a:1,gpu:b:1", "gpu:b:4"));
+        else
+            PUT(i->task_gres, "%s", WORD(d, "gpu:1", "gpu:a:1", "nic:1"));
+    }
+    vec_foreach (&d->plan->items, j)
+        if (j->kind == SIM_ITEM_JOB) {
+            drop_unknown(d, j->gres);
+            drop_unknown(d, j->gpus);
+            drop_unknown(d, j->task_gres);
+        }
+}
+
+/* How tasks lie on sockets and cores. */
+static void draw_layout(struct draw *d)
+{
+    if (!chance(d, 40))
+        return;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || !chance(d, 15))
+            continue;
+        int64_t *const members[] = {&j->node_tasks,     &j->socket_tasks, &j->core_tasks,
+                                    &j->threads_wanted, &j->min_cpus,     &j->sockets_wanted,
+                                    &j->cores_wanted,   &j->core_spec};
+        int64_t which = between(d, 0, 7);
+        *members[which] = which < 5 ? skewed(d, 1, 4) : skewed(d, 1, 2);
+    }
+}
+
+static void draw_constraints(struct draw *d)
+{
+    if (!chance(d, 60) || !some_node_has(d, "red") || !some_node_has(d, "blue"))
+        return;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || !chance(d, 15))
+            continue;
+        j->features[0] = 0;
+        if (chance(d, 70))
+            PUT(j->features, "%s",
+                WORD(d, "red&blue", "red|blue", "(red|blue)&red", "[red|blue]", "red*1", "red*2",
+                     "[red*1&blue*1]", "[red*2&blue*1]"));
+        if (chance(d, 40))
+            PUT(j->prefer, "%s", WORD(d, "red", "blue", "red&blue"));
+    }
+}
+
+/* A tree of two levels; all nodes are in it. */
+static void draw_network(struct draw *d)
+{
+    if (d->files_differ || d->made || d->nodes < 2 || !chance(d, 25))
+        return;
+    int64_t each = between(d, 1, 4), leaf = 0;
+    conf(d, "TopologyPlugin=topology/tree");
+    for (int64_t first = 1; first <= d->nodes; first += each) {
+        int64_t last = first + each - 1 < d->nodes ? first + each - 1 : d->nodes;
+        conf(d, "TopologyConf=1;SwitchName=s%lld;Nodes=n[%lld-%lld]", (long long)++leaf,
+             (long long)first, (long long)last);
+    }
+    conf(d, "TopologyConf=1;SwitchName=top;Switches=s[1-%lld]", (long long)leaf);
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || !chance(d, 40))
+            continue;
+        j->switches = skewed(d, 1, 3);
+        j->switch_wait_sec = chance(d, 60) ? skewed(d, 1, 120) : 0;
+    }
+}
+
+static void draw_users_and_ends(struct draw *d)
+{
+    int64_t alone = chance(d, 25) ? ONE_OF(d, 5, 30) : 0;
+    int64_t ends = chance(d, 25) ? ONE_OF(d, 5, 40) : 0;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB)
+            continue;
+        j->user_alone = chance(d, (unsigned)alone);
+        if (chance(d, (unsigned)ends))
+            j->deadline_sec = j->limit_sec + skewed(d, 1, 600);
+    }
+}
+
+void sim_draw_wishes(struct draw *d)
+{
+    draw_gres(d);
+    draw_layout(d);
+    draw_constraints(d);
+    draw_network(d);
+    draw_users_and_ends(d);
+}

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sim/study/picture.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "base/timefmt.h"
+#include "sim/study/raster.h"
+
+#define WIDTH 1200
+#define LEFT 90
+#define RIGHT 20
+#define PLOT (WIDTH - LEFT - RIGHT)
+#define TOP 96         /* of the schedule */
+#define HIGH 440       /* it */
+#define CURVE_HIGH 100 /* each of the curves below it */
+#define GAP 44
+#define PIECES_MOST 20000 /* that are drawn one by one */
+#define TITLED_MOST 4000  /* that have a title each */
+
+/* By how many nodes a job has: from light to dark, told apart by the colour-blind too. */
+static const char *const colours[FIGURES_CLASSES] = {"#a6cee3", "#56b4e9", "#009e73", "#f0e442",
+                                                     "#e69f00", "#d55e00", "#cc79a7", "#5e3c99"};
+
+struct frame { /* what the plots show */
+    const struct figures *f;
+    const struct replay *r;
+    int64_t from_sec, to_sec;
+    double node_high;
+};
+
+static double x_of(const struct frame *fr, int64_t sec)
+{
+    return LEFT + (double)PLOT * (double)(sec - fr->from_sec) / (double)(fr->to_sec - fr->from_sec);
+}
+
+static void put_escaped(struct str *out, const char *text)
+{
+    for (; *text; text++)
+        if (*text == '<' || *text == '>' || *text == '&' || *text == '"')
+            str_printf(out, "&#%d;", *text);
+        else
+            str_putc(out, *text);
+}
+
+/* --- axes --------------------------------------------------------------------------------------
+ */
+
+static int64_t tick_sec(int64_t span)
+{
+    static const int64_t steps[] = {1,    5,    10,    30,    60,    300,    600,    1800,
+                                    3600, 7200, 21600, 43200, 86400, 172800, 604800, 2592000};
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++)
+        if (span / steps[i] <= 12)
+            return steps[i];
+    return span / 12;
+}
+
+static const char *tick_text(int64_t sec, int64_t step, char buf[TIME_TEXT_MAX])
+{
+    if (step % 86400 == 0)
+        snprintf(buf, TIME_TEXT_MAX, "day %lld", (long long)(sec / 86400));
+    else if (step % 60 == 0 && sec < 86400)
+        snprintf(buf, TIME_TEXT_MAX, "%02lld:%02lld", (long long)(sec / 3600),
+                 (long long)(sec / 60 % 60));
+    else
+        time_format_short(sec, buf);
+    return buf;
+}
+
+static void time_axis(const struct frame *fr, double top, double bottom, bool labels,
+                      struct str *out)
+{
+    int64_t step = tick_sec(fr->to_sec - fr->from_sec);
+    char buf[TIME_TEXT_MAX];
+    for (int64_t at = 0; at <= fr->to_sec - fr->from_sec; at += step) {
+        double x = x_of(fr, fr->from_sec + at);
+        str_printf(out, "<path class=\"grid\" d=\"M%.1f %.1fV%.1f\"/>\n", x, top, bottom);
+        if (labels)
+            str_printf(out, "<text x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x,
+                       bottom + 15, tick_text(at, step, buf));
+    }
+}
+
+static void node_axis(const struct frame *fr, struct str *out)
+{
+    uint32_t n = fr->r->nodes, step = 1;
+    while (n / step > 12)
+        step *= step % 3 == 1 ? 2 : step % 3 == 2 ? 5 : 1;
+    for (uint32_t i = 0; i < n; i += step) {
+        double y = TOP + (i + 0.5) * fr->node_high;
+        str_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">", LEFT - 6, y + 4);
+        put_escaped(out, fr->r->node_names[i]);
+        str_puts(out, "</text>\n");
+    }
+}
+
+/* --- the schedule, job by job ------------------------------------------------------------------
+ */
+
+struct lanes { /* when each CPU of each node is free */
+    int64_t *free_at;
+    size_t *first; /* by node */
+};
+
+static void title(const struct frame *fr, const struct replay_attempt *a, struct str *out)
+{
+    const struct trace_job *t = &fr->r->trace->jobs.data[a->job];
+    const struct replay_job *j = &fr->r->jobs[a->job];
+    char wait[TIME_TEXT_MAX], ran[TIME_TEXT_MAX];
+    str_printf(out, "<title>job %lld of user %u: %u node%s, %u CPUs, waited %s, ran %s</title>",
+               (long long)t->number, t->user, a->nodes, a->nodes == 1 ? "" : "s", a->cpus,
+               time_format_short(a->start_sec - j->submit_sec, wait),
+               time_format_short(a->end_sec - a->start_sec, ran));
+}
+
+static void box(const struct frame *fr, const struct replay_attempt *a, double y, double high,
+                bool titled, struct str *out)
+{
+    double x = x_of(fr, a->start_sec), wide = x_of(fr, a->end_sec) - x;
+    const char *colour = colours[figures_class(a->nodes)];
+    str_printf(out, "<rect x=\"%.1f\" y=\"%.2f\" width=\"%.2f\" height=\"%.2f\" fill=\"%s\"", x, y,
+               wide > 0.3 ? wide : 0.3, high, colour);
+    if (titled) {
+        str_putc(out, '>');
+        title(fr, a, out);
+        str_puts(out, "</rect>\n");
+    } else {
+        str_puts(out, "/>\n");
+    }
+}
+
+/* CPUs of a node that are free when the job begins: drawn beside those that others have. */
+static void share_of_node(const struct frame *fr, const struct lanes *l,
+                          const struct replay_attempt *a, uint32_t node, uint32_t cpus, bool titled,
+                          struct str *out)
+{
+    int64_t *lane = &l->free_at[l->first[node]];
+    uint32_t all = fr->r->node_cpus[node], run = 0, left = cpus;
+    double high = fr->node_high / all;
+    for (uint32_t i = 0; i <= all; i++) {
+        if (i < all && left && lane[i] <= a->start_sec) {
+            lane[i] = a->end_sec;
+            run++;
+            left--;
+        } else if (run) {
+            box(fr, a, TOP + node * fr->node_high + (i - run) * high, run * high, titled, out);
+            run = 0;
+        }
+    }
+}
+
+static bool is_whole(const struct replay *r, const struct replay_span *s)
+{
+    for (uint32_t i = 0; i < s->count; i++)
+        if (r->node_cpus[s->first + i] != s->cpus)
+            return false;
+    return true;
+}
+
+static void draw_attempt(const struct frame *fr, const struct lanes *l,
+                         const struct replay_attempt *a, bool titled, struct str *out)
+{
+    for (size_t i = 0; i < a->spans; i++) {
+        const struct replay_span *s = &fr->r->spans.data[a->first_span + i];
+        if (is_whole(fr->r, s))
+            box(fr, a, TOP + s->first * fr->node_high, s->count * fr->node_high, titled, out);
+        else
+            for (uint32_t k = 0; k < s->count; k++)
+                share_of_node(fr, l, a, s->first + k, s->cpus, titled, out);
+    }
+}
+
+static void draw_jobs(const struct frame *fr, size_t pieces, struct str *out)
+{
+    const struct replay *r = fr->r;
+    struct lanes l = {mem_new_array(int64_t, r->cpus + 1), mem_new_array(size_t, r->nodes + 1)};
+    for (uint32_t i = 0; i < r->nodes; i++)
+        l.first[i + 1] = l.first[i] + r->node_cpus[i];
+    for (uint32_t i = 0; i < r->cpus; i++)
+        l.free_at[i] = INT64_MIN;
+    str_printf(out, "<g stroke=\"#fff\" stroke-width=\"%s\">\n", pieces > 2000 ? "0.1" : "0.4");
+    vec_foreach (&r->attempts, a)
+        draw_attempt(fr, &l, a, pieces <= TITLED_MOST, out);
+    str_puts(out, "</g>\n");
+    free(l.free_at);
+    free(l.first);
+}
+
+/* At most so many boxes: a part of a node is one of its own, or some. */
+static size_t count_pieces(const struct replay *r)
+{
+    size_t pieces = 0;
+    vec_foreach (&r->spans, s)
+        pieces += is_whole(r, s) ? 1 : s->count;
+    return pieces;
+}
+
+/* --- curves ------------------------------------------------------------------------------------
+ */
+
+static void curve(const struct frame *fr, const double *values, double most, double top,
+                  const char *class, struct str *out)
+{
+    double bottom = top + CURVE_HIGH;
+    str_printf(out, "<path class=\"%s\" d=\"M%d %.1f", class, LEFT, bottom);
+    for (int i = 0; i < PLOT; i++)
+        if (i == 0 || values[i] != values[i - 1])
+            str_printf(out, "H%dV%.1f", LEFT + i, bottom - CURVE_HIGH * values[i] / most);
+    str_printf(out, "H%dV%.1fZ\"/>\n", LEFT + PLOT, bottom);
+    time_axis(fr, top, bottom, false, out);
+}
+
+static void curve_frame(double top, const char *name, const char *most, struct str *out)
+{
+    str_printf(out, "<rect class=\"frame\" x=\"%d\" y=\"%.1f\" width=\"%d\" height=\"%d\"/>\n",
+               LEFT, top, PLOT, CURVE_HIGH);
+    str_printf(out, "<text x=\"%d\" y=\"%.1f\">%s</text>\n", LEFT, top - 6, name);
+    str_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%s</text>\n", LEFT - 6, top + 9,
+               most);
+    str_printf(out, "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">0</text>\n", LEFT - 6,
+               top + CURVE_HIGH);
+}
+
+/* Adds 'what' times the share of each column that lies between. */
+static void add_between(const struct frame *fr, double *columns, int64_t from, int64_t to,
+                        double what)
+{
+    double a = x_of(fr, from) - LEFT, b = x_of(fr, to) - LEFT;
+    for (int i = (int)a; i < PLOT && i < b; i++) {
+        double low = a > i ? a : i, high = b < i + 1 ? b : i + 1;
+        columns[i] += what * (high - low);
+    }
+}
+
+static double highest(const double *values)
+{
+    double most = 1;
+    for (int i = 0; i < PLOT; i++)
+        most = values[i] > most ? values[i] : most;
+    return most;
+}
+
+static void draw_curves(const struct frame *fr, struct str *out)
+{
+    double used[PLOT] = {0}, waiting[PLOT] = {0}, top = TOP + HIGH + GAP;
+    const struct replay *r = fr->r;
+    char most[32];
+    vec_foreach (&r->attempts, a)
+        add_between(fr, used, a->start_sec, a->end_sec, (double)a->cpus / r->cpus);
+    for (size_t i = 0; i < r->trace->jobs.len; i++) {
+        const struct replay_job *j = &r->jobs[i];
+        if (j->fate != REPLAY_REFUSED)
+            add_between(fr, waiting, j->submit_sec,
+                        j->fate == REPLAY_WAITS ? fr->to_sec : j->start_sec, 1);
+    }
+    curve_frame(top, "utilisation", "100 %", out);
+    curve(fr, used, 1, top, "used", out);
+    top += CURVE_HIGH + GAP;
+    snprintf(most, sizeof most, "%.0f", highest(waiting));
+    curve_frame(top, "jobs that wait", most, out);
+    curve(fr, waiting, highest(waiting), top, "waiting", out);
+    time_axis(fr, top + CURVE_HIGH, top + CURVE_HIGH, true, out);
+}
+
+/* --- the whole ---------------------------------------------------------------------------------
+ */
+
+static void head(const struct frame *fr, struct str *out)
+{
+    const struct figures *f = fr->f;
+    char mean[TIME_TEXT_MAX], span[TIME_TEXT_MAX];
+    str_puts(out, "<text class=\"title\" x=\"20\" y=\"28\">");
+    put_escaped(out, f->r->trace->path);
+    str_puts(out, " on ");
+    put_escaped(out, f->conf);
+    str_printf(out, "</text>\n<text x=\"20\" y=\"48\">cluster ");
+    put_escaped(out, f->r->cluster);
+    str_printf(out,
+               ": %u nodes, %u CPUs; %zu jobs in %s; utilisation %.1f %%; mean wait %s, mean "
+               "bounded slowdown %.2f</text>\n",
+               f->r->nodes, f->r->cpus, f->all.jobs, time_format_short(f->makespan_sec, span),
+               f->used * 100, time_format_short((int64_t)(f->all.wait_mean_sec + 0.5), mean),
+               f->all.slow_mean);
+}
+
+static void legend(bool raster, struct str *out)
+{
+    int x = LEFT;
+    str_printf(out, "<text x=\"%d\" y=\"76\" text-anchor=\"end\">nodes</text>\n", LEFT - 6);
+    for (unsigned i = 0; i < FIGURES_CLASSES; i++, x += 92)
+        str_printf(out,
+                   "<rect x=\"%d\" y=\"66\" width=\"12\" height=\"12\" fill=\"%s\"/><text "
+                   "x=\"%d\" y=\"76\">%s</text>\n",
+                   x, colours[i], x + 17, figures_class_name(i));
+    if (raster)
+        str_printf(out, "<text x=\"%d\" y=\"76\">paler: only partly in use</text>\n", x);
+}
+
+static void style(struct str *out)
+{
+    str_puts(out, "<style>text{font:12px sans-serif;fill:#333}.title{font-size:16px;font-weight:"
+                  "bold}.grid{stroke:#888;stroke-opacity:.25;fill:none}.frame{fill:none;stroke:"
+                  "#999}.used{fill:#56b4e9}.waiting{fill:#e69f00}</style>\n");
+}
+
+void picture_svg(const struct figures *f, struct str *out)
+{
+    const struct replay *r = f->r;
+    struct frame fr = {f, r, r->first_sec, r->end_sec, (double)HIGH / r->nodes};
+    int high = TOP + HIGH + 2 * (GAP + CURVE_HIGH) + 30;
+    size_t pieces = count_pieces(r);
+    bool raster = pieces > PIECES_MOST || fr.node_high < 0.25;
+    fr.to_sec = fr.to_sec > fr.from_sec ? fr.to_sec : fr.from_sec + 1;
+    str_printf(out,
+               "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
+               "height=\"%d\">\n",
+               WIDTH, high, WIDTH, high);
+    style(out);
+    str_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, high);
+    head(&fr, out);
+    legend(raster, out);
+    struct raster_area area = {LEFT, TOP, PLOT, HIGH, fr.from_sec, fr.to_sec};
+    if (raster)
+        raster_draw(r, &area, colours, out);
+    else
+        draw_jobs(&fr, pieces, out);
+    str_printf(out, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT,
+               TOP, PLOT, HIGH);
+    node_axis(&fr, out);
+    time_axis(&fr, TOP, TOP + HIGH, true, out);
+    draw_curves(&fr, out);
+    str_puts(out, "</svg>\n");
+}
+
+void picture_html(const struct figures *f, size_t count, struct str *out)
+{
+    struct str text = STR_INIT;
+    figures_format(f, count, &text);
+    str_puts(out, "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>");
+    put_escaped(out, f->r->trace->path);
+    str_puts(out, "</title><style>body{font-family:sans-serif;margin:2em}svg{max-width:100%;"
+                  "height:auto}</style></head>\n<body>\n<pre>");
+    put_escaped(out, str_cstr(&text));
+    str_puts(out, "</pre>\n");
+    for (size_t i = 0; i < count; i++) {
+        if (count > 1)
+            str_printf(out, "<h2>%c</h2>\n", (int)('A' + i));
+        picture_svg(&f[i], out);
+    }
+    str_puts(out, "</body></html>\n");
+    str_done(&text);
+}

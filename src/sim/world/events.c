@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The event log: a consumer that never acknowledges anything has all transitions recorded. At the
+ * end the records must be a history without gaps: each event of a job goes on from the one before
+ * it, and the last one led to the state that the job's record has.
+ */
+#include <stdlib.h>
+
+#include "base/arena.h"
+#include "base/mem.h"
+#include "cluster/job/transition.h"
+#include "proto/event.pb-c.h"
+#include "sim/world/parts.h"
+
+struct history { /* of a job */
+    uint32_t job_id;
+    int state;
+    uint32_t attempt;
+    UT_hash_handle hh;
+};
+
+void sim_events_follow(struct sim *s)
+{
+    const struct caller root = {.is_operator = true, .is_admin = true, .user_name = "root"};
+    Pb__EventRequest request = PB__EVENT_REQUEST__INIT;
+    if (!sim_store_find(s, RECORD_META, 0, NULL)) /* a cluster that has never been up */
+        control_events(s->c->control, SIM_NO_CALL, &root, &request);
+}
+
+static void follow_job(struct sim *s, struct history **all, const Pb__Event *e)
+{
+    const Pb__JobTransition *j = e->job;
+    struct history *h;
+    HASH_FIND(hh, *all, &j->job_id, sizeof j->job_id, h);
+    if (h && (h->state != (int)j->from || j->attempt < h->attempt))
+        sim_break(s, "events that do not follow from each other",
+                  "event %llu: job %u attempt %u from state %d, it was in state %d attempt %u",
+                  (unsigned long long)e->number, j->job_id, j->attempt, (int)j->from, h->state,
+                  h->attempt);
+    /* An element of an array begins as a part of a record that others have in common. */
+    if (!h && !j->has_array_id && j->kind != TRANSITION_SUBMITTED)
+        sim_break(s, "an event of a job that was never submitted", "event %llu: job %u",
+                  (unsigned long long)e->number, j->job_id);
+    if (!h) {
+        h = mem_new(struct history);
+        h->job_id = j->job_id;
+        HASH_ADD(hh, *all, job_id, sizeof h->job_id, h);
+    }
+    h->state = (int)j->to;
+    h->attempt = j->attempt;
+}
+
+static void check_states(struct sim *s, const struct history *all)
+{
+    for (const struct history *h = all; h; h = h->hh.next) {
+        const struct sim_watch *w = sim_watch_find(s, h->job_id);
+        if (w && w->view.there && w->view.state != h->state)
+            sim_break(s, "the last event of a job is not its state", "job %u: event %d, record %d",
+                      h->job_id, h->state, w->view.state);
+    }
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        const struct history *h;
+        HASH_FIND(hh, all, &w->job_id, sizeof w->job_id, h);
+        if (!h && w->view.there && !w->view.array_id)
+            sim_break(s, "a job without events", "job %u", w->job_id);
+    }
+}
+
+void sim_events_check(struct sim *s)
+{
+    struct history *all = NULL, *h, *next;
+    uint64_t last = 0;
+    for (struct sim_stored *at = s->store; at; at = at->hh.next) {
+        const struct sim_record *r = &at->record;
+        if (r->kind != RECORD_EVENT)
+            continue;
+        Pb__Event *e = pb_unpack(&pb__event__descriptor, r->data, r->len);
+        if (!e || e->number != last + 1)
+            sim_break(s, "an event is missing", "after number %llu", (unsigned long long)last);
+        last = e ? e->number : last + 1;
+        if (e && e->job)
+            follow_job(s, &all, e);
+        pb__event__free_unpacked(e, NULL);
+    }
+    check_states(s, all);
+    HASH_ITER (hh, all, h, next) {
+        HASH_DEL(all, h);
+        free(h);
+    }
+}

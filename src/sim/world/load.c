@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Configurations that are read while the controller goes on: by scontrol reconfigure, and with the
+ * nodes that scontrol creates and deletes, or that register themselves. A worker reads for some
+ * milliseconds; what was read is applied unless another configuration came between, and is read
+ * again then. As slurmctld/reload.c and slurmctld/node/made.c do it.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "sim/world/parts.h"
+
+struct sim_load {
+    uint64_t call, life, session; /* session: of a node that registers itself; 0: none */
+    unsigned seen, node;
+    bool preview;
+    struct str update; /* packed NodeUpdate; empty: the file is read again */
+    struct made_plan *plan;
+    struct conf *conf;
+    struct err err;
+};
+
+static void forget(struct sim_load *l)
+{
+    control_made_free(take_ptr(l->plan));
+    conf_free(take_ptr(l->conf));
+    l->err = (struct err){0};
+}
+
+void sim_load_done(struct sim *s)
+{
+    vec_foreach (&s->loads, l) {
+        forget(*l);
+        str_done(&(*l)->update);
+        free(*l);
+    }
+    vec_done(&s->loads);
+}
+
+int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err)
+{
+    struct conf_report report = {0};
+    struct str text = STR_INIT;
+    char path[64];
+    int fd = memfd_create("slurm.conf", MFD_CLOEXEC), rc = 0;
+    sim_plan_conf(s->plan, s->file, &text);
+    if (fd < 0 || write(fd, text.data, text.len) != (ssize_t)text.len)
+        rc = err_set(err, -ERR_GENERIC, "there is no memory for a file");
+    snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    if (rc == 0)
+        rc = conf_load_with(path, made, CONF_FULL, NULL, conf, &report, err);
+    if (rc != 0)
+        err_prefix(err, "version %u of slurm.conf", s->file);
+    if (fd >= 0)
+        close(fd);
+    conf_report_done(&report);
+    str_done(&text);
+    return rc;
+}
+
+/* --- the worker ---------------------------------------------------------------------------------
+ */
+
+static void read_file(struct sim *s, struct sim_load *l)
+{
+    struct str lines = STR_INIT;
+    control_made_present(s->c->control, &lines);
+    sim_load_conf(s, str_cstr(&lines), &l->conf, &l->err);
+    str_done(&lines);
+}
+
+static void read_with_nodes(struct sim *s, struct sim_load *l)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct str lines = STR_INIT;
+    size_t len = 0;
+    const Pb__NodeUpdate *r =
+        arena_unpack(&arena, &pb__node_update__descriptor, l->update.data, l->update.len);
+    const char *text = conf_flat_text(control_conf(s->c->control), &len);
+    l->plan = control_made_begin(s->c->control);
+    if (control_made_add(s->c->control, l->plan, r, l->session != 0, &l->err) == 0) {
+        control_made_lines(l->plan, &lines);
+        conf_load_again(text, len, "slurm.conf", str_cstr(&lines), CONF_FULL, NULL, &l->conf,
+                        &l->err);
+    }
+    str_done(&lines);
+}
+
+static void begin(struct sim *s, unsigned index)
+{
+    struct sim_load *l = s->loads.data[index];
+    forget(l);
+    l->life = s->c->life;
+    l->seen = s->c->conf_changes;
+    if (l->update.len)
+        read_with_nodes(s, l);
+    else
+        read_file(s, l);
+    sim_push(s, rng_between(&s->rng, 0, 20),
+             (struct sim_event){.kind = SIM_LOADED, .index = index});
+}
+
+static struct sim_load *add(struct sim *s, uint64_t call)
+{
+    struct sim_load *l = mem_new(struct sim_load);
+    l->call = call;
+    vec_push(&s->loads, l);
+    return l;
+}
+
+void sim_load_file(struct sim *s, uint64_t call, bool preview)
+{
+    add(s, call)->preview = preview;
+    begin(s, (unsigned)s->loads.len - 1);
+}
+
+void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r)
+{
+    pb_pack(&r->base, &add(s, call)->update);
+    begin(s, (unsigned)s->loads.len - 1);
+}
+
+/* Its first registration, as slurmd -Z. */
+void sim_load_comer(struct sim *s, unsigned node, const Pb__NodeRegister *r)
+{
+    struct sim_node *n = &s->nodes.data[node];
+    Pb__NodeUpdate update = PB__NODE_UPDATE__INIT;
+    struct sim_load *l = add(s, 0);
+    l->node = node;
+    l->session = n->at[s->c->index].comer;
+    update.nodes = n->name;
+    update.create = r->dynamic;
+    pb_pack(&update.base, &l->update);
+    begin(s, (unsigned)s->loads.len - 1);
+}
+
+/* --- what was read ------------------------------------------------------------------------------
+ */
+
+/* It connects again: it is known then, or asks once more. */
+static void answer(struct sim *s, const struct sim_load *l)
+{
+    static const Pb__Empty done = PB__EMPTY__INIT;
+    struct sim_node *n = &s->nodes.data[l->node];
+    if (l->call && l->err.code)
+        s->env.reply_error(s, l->call, l->err.code, l->err.text);
+    else if (l->call)
+        s->env.reply(s, l->call, &done.base);
+    else if (n->at[s->c->index].comer == l->session)
+        sim_ctl_hang_up(s, l->node);
+}
+
+static void preview(struct sim *s, struct sim_load *l)
+{
+    size_t before = s->c->next ? s->c->next->changes.len : 0;
+    control_reconfigure_preview(s->c->control, l->call, take_ptr(l->conf), NULL);
+    if ((s->c->next ? s->c->next->changes.len : 0) != before)
+        sim_break(s, "a preview changed something", "%zu records",
+                  s->c->next->changes.len - before);
+    s->c->list_due = "after a preview";
+}
+
+/* No job has anything of a node that was deleted. One who has lost the lead knows nothing of its
+ * successor's jobs, and what it does now is never committed. */
+static void check_deleted(struct sim *s, const struct sim_load *l)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__NodeUpdate *r =
+        arena_unpack(&arena, &pb__node_update__descriptor, l->update.data, l->update.len);
+    long index = r && r->remove ? sim_node_index(s, r->nodes) : -1;
+    if (index >= 0 && s->c->deposed_ms == INT64_MAX && sim_give_is_held(s, (unsigned)index))
+        sim_break(s, "a node was deleted under a job", "%s", r->nodes);
+}
+
+static void in_force(struct sim *s, const char *what)
+{
+    s->c->conf_changes++;
+    sim_ctl_learn(s);
+    s->shrunk = true;
+    s->c->list_due = what;
+}
+
+static void apply(struct sim *s, struct sim_load *l)
+{
+    if (!l->conf) {
+        answer(s, l);
+    } else if (l->plan) {
+        if (control_made_apply(s->c->control, l->plan, take_ptr(l->conf), &l->err) == 0) {
+            check_deleted(s, l);
+            in_force(s, "after nodes were made");
+        }
+        answer(s, l);
+    } else if (l->preview) {
+        preview(s, l);
+    } else {
+        control_reconfigure(s->c->control, l->call, take_ptr(l->conf), NULL);
+        in_force(s, "after a reconfiguration");
+    }
+}
+
+void sim_load_ready(struct sim *s, unsigned index)
+{
+    struct sim_load *l = s->loads.data[index];
+    if (!s->c->control || l->life != s->c->life) {
+        forget(l);
+    } else if (l->seen != s->c->conf_changes) {
+        begin(s, index);
+    } else {
+        apply(s, l);
+        forget(l);
+        sim_ctl_turn(s);
+    }
+}

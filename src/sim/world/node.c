@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A virtual node daemon: its sessions, and the events it keeps until they are acknowledged, also
+ * through a restart of the daemon. A reboot loses all of it and makes a new incarnation. What it
+ * does with orders is in order.c.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/step_id.h"
+#include "sim/world/parts.h"
+
+#define BEATS_PER_TIMEOUT 3
+
+long sim_node_index(const struct sim *s, const char *name)
+{
+    unsigned long number = name && name[0] == 'n' ? strtoul(name + 1, NULL, 10) : 0;
+    return number >= 1 && number <= s->nodes.len ? (long)number - 1 : -1;
+}
+
+/* Takes the body. */
+static void send_packed(struct sim *s, unsigned index, enum sim_message message, struct str body)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_event event = {.kind = SIM_TO_CONTROL,
+                              .message = message,
+                              .index = index,
+                              .generation = n->session,
+                              .ctl = n->ctl + 1,
+                              .value = s->ctls[n->ctl].life,
+                              .body = body};
+    int64_t at_ms = s->now_ms + rng_between(&n->rng, 0, 5);
+    if (n->slow_until_ms > s->now_ms)
+        at_ms += rng_between(&n->rng, 0, n->slow_by_ms);
+    n->to_control_at_ms = at_ms = at_ms > n->to_control_at_ms ? at_ms : n->to_control_at_ms;
+    sim_push(s, at_ms - s->now_ms, event);
+}
+
+static void to_control(struct sim *s, unsigned index, enum sim_message message,
+                       const ProtobufCMessage *body)
+{
+    struct str packed = STR_INIT;
+    if (body)
+        pb_pack(body, &packed);
+    send_packed(s, index, message, packed);
+}
+
+/* What was not sent in this session yet. */
+void sim_node_flush(struct sim *s, unsigned index)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    if (!n->up || !n->session || sim_is_stopped(s, n) || n->sent >= n->unacked.len)
+        return;
+    struct str packed = STR_INIT;
+    for (; n->sent < n->unacked.len; n->sent++)
+        pb_pack_field(1, n->unacked.data[n->sent].body.data, n->unacked.data[n->sent].body.len,
+                      &packed);
+    send_packed(s, index, SIM_REPORT, packed);
+}
+
+void sim_node_tell(struct sim *s, unsigned index, Pb__NodeEvent *event)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    event->seq = ++n->next_seq;
+    struct sim_event kept = {.value = event->seq};
+    pb_pack(&event->base, &kept.body);
+    vec_push(&n->unacked, kept);
+    sim_node_flush(s, index);
+}
+
+static void remember_over(struct sim *s, unsigned index, const struct sim_event *kept)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__NodeEvent *e =
+        arena_unpack(&arena, &pb__node_event__descriptor, kept->body.data, kept->body.len);
+    if (e && e->batch_ended && e->batch_ended->gone)
+        sim_order_forget(s, index,
+                         (struct sim_key){e->batch_ended->job_id, e->batch_ended->restarts});
+    if (e && e->job_gone)
+        sim_order_forget(s, index, (struct sim_key){e->job_gone->job_id, e->job_gone->restarts});
+}
+
+void sim_node_acknowledged(struct sim *s, unsigned index, uint64_t seq)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    size_t count = 0;
+    while (count < n->unacked.len && n->unacked.data[count].value <= seq) {
+        remember_over(s, index, &n->unacked.data[count]);
+        sim_event_done(&n->unacked.data[count++]);
+    }
+    if (count == 0)
+        return;
+    memmove(n->unacked.data, n->unacked.data + count,
+            (n->unacked.len - count) * sizeof *n->unacked.data);
+    n->unacked.len -= count;
+    n->sent = n->sent > count ? n->sent - count : 0;
+}
+
+/* --- sessions -----------------------------------------------------------------------------------
+ */
+
+static Pb__Presence *presence(struct arena *arena, const struct sim_node_job *j)
+{
+    Pb__Presence *p = arena_alloc(arena, sizeof *p);
+    pb__presence__init(p);
+    p->job_id = j->key.job_id;
+    p->restarts = j->key.restarts;
+    p->step_ids = arena_alloc(arena, sizeof(uint32_t) * (j->steps.len + 1));
+    vec_foreach (&j->steps, step)
+        if (step->running)
+            p->step_ids[p->n_step_ids++] = step->id;
+    if (j->batch_running) {
+        p->step_ids = arena_alloc(arena, sizeof(uint32_t));
+        p->step_ids[0] = STEP_ID_BATCH;
+        p->n_step_ids = 1;
+    }
+    p->has_ended = true;
+    p->ended = j->gone;
+    return p;
+}
+
+void sim_node_incarnation(const struct sim_node *n, char text[static SIM_NAME])
+{
+    snprintf(text, SIM_NAME, "boot%u:spool", n->incarnation);
+}
+
+void sim_node_register(struct sim *s, unsigned index)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    bool lies = n->lie_until_ms > s->now_ms;
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    r.name = n->name;
+    r.version = (char *)"sim";
+    r.has_takes_attempt = r.takes_attempt = true;
+    r.has_tells_prepared = r.tells_prepared = true;
+    char incarnation[SIM_NAME];
+    sim_node_incarnation(n, incarnation);
+    r.incarnation = incarnation;
+    struct str keys = STR_INIT;
+    if (n->dynamic)
+        sim_plan_keys(n->item, &keys);
+    r.dynamic = n->dynamic ? arena_strdup(&arena, str_cstr(&keys)) : NULL;
+    str_done(&keys);
+    r.has_cpus = r.has_real_memory_mib = true;
+    r.cpus = lies && n->lie_cpus ? n->lie_cpus : n->cpus;
+    r.real_memory_mib = lies && n->lie_mem_mib ? n->lie_mem_mib : n->mem_mib;
+    r.present = arena_alloc(&arena, sizeof(*r.present) * (n->jobs.len + 1));
+    vec_foreach (&n->jobs, j)
+        r.present[r.n_present++] = presence(&arena, j);
+    to_control(s, index, SIM_REGISTER, &r.base);
+}
+
+static int64_t beat_ms(const struct sim *s, const struct sim_node *n)
+{
+    const struct control *control = s->ctls[n->ctl].control;
+    int64_t timeout = control ? control_conf(control)->slurmd_timeout_sec : 0;
+    timeout = timeout ? timeout : 180;
+    return timeout * 1000 / BEATS_PER_TIMEOUT;
+}
+
+static void push_beat(struct sim *s, unsigned index)
+{
+    sim_push(s, beat_ms(s, &s->nodes.data[index]),
+             (struct sim_event){
+                 .kind = SIM_BEAT, .index = index, .generation = s->nodes.data[index].session});
+}
+
+static void connect_later(struct sim *s, unsigned index)
+{
+    sim_push(s, rng_between(&s->nodes.data[index].rng, 50, 2000),
+             (struct sim_event){.kind = SIM_CONNECT, .index = index});
+}
+
+static bool has_work(const struct sim_node *n)
+{
+    vec_foreach (&n->jobs, j)
+        if (sim_node_runs(j))
+            return true;
+    return false;
+}
+
+void sim_node_connect(struct sim *s, unsigned index)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    if (!n->up || n->session)
+        return;
+    bool wanted = n->configured || n->dynamic || has_work(n);
+    if (s->count > 1 && !sim_lead_serves_node(s, &s->ctls[n->ctl])) {
+        n->ctl = (n->ctl + 1) % s->count;
+        sim_push(s, rng_between(&n->rng, 50, 1500),
+                 (struct sim_event){.kind = SIM_CONNECT, .index = index});
+        return;
+    }
+    if (s->ctls[n->ctl].control && !wanted && s->quiet)
+        return;
+    if (!s->ctls[n->ctl].control || sim_is_stopped(s, n)) {
+        sim_push(s, rng_between(&n->rng, 500, 4000),
+                 (struct sim_event){.kind = SIM_CONNECT, .index = index});
+        return;
+    }
+    n->session = ++n->last_session;
+    n->welcome = false;
+    n->sent = 0;
+    n->to_node_at_ms = n->to_control_at_ms = s->now_ms;
+    to_control(s, index, SIM_OPEN, NULL);
+    sim_node_register(s, index);
+    sim_node_flush(s, index);
+    push_beat(s, index);
+}
+
+void sim_node_beat(struct sim *s, struct sim_event *e)
+{
+    static const Pb__NodeReport alive = PB__NODE_REPORT__INIT;
+    struct sim_node *n = &s->nodes.data[e->index];
+    if (!n->up || !n->session || e->generation != n->session)
+        return;
+    if (!sim_is_stopped(s, n))
+        to_control(s, e->index, SIM_REPORT, &alive.base);
+    push_beat(s, e->index);
+}
+
+void sim_node_hangup(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    if (!e->generation || e->generation != n->session)
+        return;
+    if (sim_is_stopped(s, n)) {
+        struct sim_event again = *e;
+        n->shut = e->generation;
+        sim_push(s, n->stopped_until_ms - s->now_ms, again);
+        return;
+    }
+    n->session = 0;
+    n->welcome = false;
+    if (n->up)
+        connect_later(s, e->index);
+}
+
+/* Both ends notice, each in its own time; nothing more gets through. */
+void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t control_ms)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    if (!n->session)
+        return;
+    n->broken = n->session;
+    sim_push(s, node_ms,
+             (struct sim_event){.kind = SIM_HANGUP, .index = index, .generation = n->session});
+    sim_push(s, control_ms,
+             (struct sim_event){
+                 .kind = SIM_LOST, .index = index, .ctl = n->ctl + 1, .generation = n->session});
+}
+
+/* A controller, 'code', says that it leads now, in this epoch. */
+void sim_node_summoned(struct sim *s, const struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    unsigned ctl = (unsigned)e->code;
+    bool with_it = n->session && n->ctl == ctl;
+    if (!n->up || sim_is_stopped(s, n) || e->value < n->epoch || with_it ||
+        (n->welcome && e->value == n->epoch))
+        return;
+    if (n->session)
+        sim_push(
+            s, rng_between(&n->rng, 0, 5),
+            (struct sim_event){
+                .kind = SIM_LOST, .index = e->index, .ctl = n->ctl + 1, .generation = n->session});
+    n->session = 0;
+    n->welcome = false;
+    n->ctl = ctl;
+    sim_push(s, 0, (struct sim_event){.kind = SIM_CONNECT, .index = e->index});
+}
+
+/* The controller hangs up. */
+void sim_node_end(struct sim *s, unsigned index, uint64_t session)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_event event = {
+        .kind = SIM_TO_NODE, .message = SIM_CLOSE, .index = index, .generation = session};
+    int64_t at_ms = s->now_ms + rng_between(&n->rng, 0, 3);
+    n->to_node_at_ms = at_ms = at_ms > n->to_node_at_ms ? at_ms : n->to_node_at_ms;
+    sim_push(s, at_ms - s->now_ms, event);
+}
+
+static void take_orders(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__NodeOrders *orders =
+        arena_unpack(&arena, &pb__node_orders__descriptor, e->body.data, e->body.len);
+    if (!orders) {
+        sim_break(s, "orders that do not decode", "%s", n->name);
+        return;
+    }
+    sim_order_take(s, e->index, orders, e->generation == n->shut);
+    if (n->repeat_until_ms > s->now_ms && !e->value) {
+        struct sim_event again = *e;
+        again.value = 1;
+        e->body = STR_INIT;
+        sim_push(s, rng_between(&n->rng, 0, 9000), again);
+    }
+}
+
+void sim_node_receive(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    if (!n->up || !n->session || e->generation != n->session || e->generation == n->broken)
+        return;
+    if (sim_is_stopped(s, n)) {
+        struct sim_event later = *e;
+        if (e->message == SIM_CLOSE)
+            n->shut = e->generation;
+        e->body = STR_INIT;
+        sim_push(s, n->stopped_until_ms - s->now_ms, later);
+        return;
+    }
+    switch (e->message) {
+    case SIM_WELCOME:
+        n->welcome = e->value >= n->epoch;
+        n->epoch = n->welcome ? e->value : n->epoch;
+        break;
+    case SIM_CLOSE:
+        n->session = 0;
+        n->welcome = false;
+        connect_later(s, e->index);
+        break;
+    case SIM_ACK:
+        if (n->welcome)
+            sim_node_acknowledged(s, e->index, e->value);
+        break;
+    case SIM_ORDERS:
+        if (n->welcome)
+            take_orders(s, e);
+        break;
+    case SIM_OPEN:
+    case SIM_REGISTER:
+    case SIM_REPORT:
+        break;
+    }
+}
+
+/* --- life and death -----------------------------------------------------------------------------
+ */
+
+static void forget_everything(struct sim_node *n)
+{
+    vec_foreach (&n->jobs, j)
+        vec_done(&j->steps);
+    vec_clear(&n->jobs);
+    vec_foreach (&n->unacked, e)
+        sim_event_done(e);
+    vec_clear(&n->unacked);
+    vec_clear(&n->revoked);
+    vec_clear(&n->cancelled);
+}
+
+/* Who ran steps here has gone with the machine. */
+static void end_sruns(struct sim *s, unsigned index)
+{
+    vec_foreach (&s->nodes.data[index].jobs, j)
+        sim_srun_end_all(s, j->key, (long)index);
+    for (size_t i = 0; i < s->nodes.data[index].jobs.len; i++)
+        for (size_t k = 0; k < s->nodes.data[index].jobs.data[i].steps.len; k++) {
+            struct sim_node_step *step = &s->nodes.data[index].jobs.data[i].steps.data[k];
+            if (step->running)
+                sim_srun_part_over(s, step->srun);
+        }
+}
+
+void sim_node_kill(struct sim *s, unsigned index, bool reboot, int64_t down_ms)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    sim_say(s, "%s: %s", n->name, reboot ? "reboots" : "its daemon is killed");
+    if (reboot) {
+        end_sruns(s, index);
+        forget_everything(n);
+        n->incarnation++;
+        sim_end_node_lost(s, index);
+        n->stopped_until_ms = 0;
+    }
+    vec_clear(&n->cancelled);
+    sim_node_break(s, index, 0, rng_between(&n->rng, 0, reboot ? 20000 : 10));
+    n->up = false;
+    n->session = 0;
+    n->stopped_until_ms = 0;
+    sim_push(s, down_ms, (struct sim_event){.kind = SIM_NODE_UP, .index = index});
+}
+
+void sim_node_start(struct sim *s, unsigned index)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    if (n->up)
+        return;
+    n->up = true;
+    sim_node_connect(s, index);
+}
+
+void sim_node_done(struct sim_node *n)
+{
+    forget_everything(n);
+    vec_done(&n->jobs);
+    vec_done(&n->unacked);
+    vec_done(&n->revoked);
+    vec_done(&n->cancelled);
+    vec_done(&n->holders);
+}

@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * A virtual node's jobs: it starts an attempt at most once, answers repeated orders with what it
+ * did, starts nothing of a job that is over here, and says that a job is gone when nothing of it
+ * runs any more.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/step_id.h"
+#include "sim/world/parts.h"
+
+enum {
+    WORK_SCRIPT_ENDS,
+    WORK_PATIENCE_ENDS,
+    WORK_STEP_ENDS,
+    WORK_PROLOG_ENDS,
+    WORK_HALT_ENDS
+};                           /* 'code' of SIM_NODE_WORK */
+enum { KILLED_STATUS = 15 }; /* wait status of SIGTERM */
+#define REVOKED_MOST 4096
+#define STANDING_LOOK_MS 500 /* whether a step of a suspended job may end now */
+
+static bool same(struct sim_key a, struct sim_key b)
+{
+    return a.job_id == b.job_id && a.restarts == b.restarts;
+}
+
+struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key)
+{
+    vec_foreach (&n->jobs, j)
+        if (same(j->key, key))
+            return j;
+    return NULL;
+}
+
+static bool is_revoked(const struct sim_node *n, struct sim_key key)
+{
+    vec_foreach (&n->revoked, k)
+        if (same(*k, key))
+            return true;
+    return false;
+}
+
+/* Acknowledged: but for an entry in the list of what is over, it is not known any more. */
+void sim_order_forget(struct sim *s, unsigned index, struct sim_key key)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!j || !j->gone)
+        return;
+    if (n->revoked.len >= REVOKED_MOST)
+        vec_remove(&n->revoked, 0);
+    vec_push(&n->revoked, key);
+    vec_done(&j->steps);
+    vec_remove(&n->jobs, (size_t)(j - n->jobs.data));
+}
+
+/* --- the end ------------------------------------------------------------------------------------
+ */
+
+static bool is_idle(const struct sim_node_job *j)
+{
+    vec_foreach (&j->steps, step)
+        if (step->running)
+            return false;
+    return !j->batch_running && !j->prolog_running;
+}
+
+static void set_gone(struct sim *s, unsigned index, struct sim_node_job *j, bool with_batch)
+{
+    j->gone = true;
+    sim_say(s, "%s: %u.%u is gone", s->nodes.data[index].name, j->key.job_id, j->key.restarts);
+    if (with_batch)
+        sim_tell_batch_ended(s, index, j, true);
+    else
+        sim_tell_gone(s, index, j->key);
+}
+
+static void end_step(struct sim *s, unsigned index, struct sim_node_job *j,
+                     struct sim_node_step *step, int status)
+{
+    struct sim_key key = j->key;
+    unsigned srun = step->srun;
+    uint32_t id = step->id;
+    step->running = false;
+    sim_tell_step_ended(s, index, key, id, status);
+    sim_srun_part_over(s, srun);
+}
+
+static void end_script(struct sim *s, unsigned index, struct sim_node_job *j, int status)
+{
+    j->batch_running = false;
+    j->batch_ended = true;
+    j->status = status;
+    sim_srun_end_all(s, j->key, (long)index);
+}
+
+static void push_work(struct sim *s, unsigned index, struct sim_key key, int code, uint64_t step,
+                      int64_t after_ms)
+{
+    sim_push(s, after_ms,
+             (struct sim_event){.kind = SIM_NODE_WORK,
+                                .index = index,
+                                .value = (uint64_t)key.job_id << 32 | step,
+                                .generation =
+                                    key.restarts | (uint64_t)s->nodes.data[index].incarnation << 32,
+                                .code = code});
+}
+
+static const struct sim_item *item_of(const struct sim *s, const struct sim_node_job *j)
+{
+    return j->client < s->clients.len ? s->clients.data[j->client].item : NULL;
+}
+
+/* SIGTERM, and after the grace SIGKILL: most end soon, some take all the time they have. */
+static void begin_ending(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t grace_sec)
+{
+    const struct sim_item *item = item_of(s, j);
+    int64_t most_ms = (int64_t)grace_sec * 1000;
+    j->terminating = true;
+    j->was_halted = j->was_halted || j->halted;
+    j->halting = j->halted = false;
+    if (is_idle(j)) {
+        set_gone(s, index, j, false);
+        return;
+    }
+    int64_t after_ms =
+        item && item->stubborn ? most_ms + 5 : rng_between(&s->nodes.data[index].rng, 1, 60);
+    push_work(s, index, j->key, WORK_PATIENCE_ENDS, 0, after_ms < most_ms ? after_ms : most_ms + 5);
+}
+
+/* The script of a job with one node has ended by itself: what it left is ended too. */
+static void end_single(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    for (size_t i = 0; i < j->steps.len; i++)
+        if (j->steps.data[i].running)
+            end_step(s, index, j, &j->steps.data[i], KILLED_STATUS);
+    set_gone(s, index, j, true);
+}
+
+static void script_ends(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    if (!j->batch_running || j->terminating)
+        return;
+    if ((j->halted || j->script_owed_ms) && !j->script_ending) {
+        j->script_due = j->halted;
+        if (!j->halted)
+            push_work(s, index, j->key, WORK_SCRIPT_ENDS, 0, j->script_owed_ms);
+        j->script_owed_ms = 0;
+        return;
+    }
+    end_script(s, index, j, item && item->exit_code ? (int)item->exit_code << 8 : 0);
+    if (j->single)
+        end_single(s, index, j);
+    else
+        sim_tell_batch_ended(s, index, j, false);
+}
+
+static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    if (j->gone)
+        return;
+    for (size_t i = 0; i < j->steps.len; i++)
+        if (j->steps.data[i].running)
+            end_step(s, index, j, &j->steps.data[i], KILLED_STATUS);
+    j->prolog_running = false;
+    if (j->batch_running) {
+        end_script(s, index, j, KILLED_STATUS);
+        sim_tell_batch_ended(s, index, j, false);
+    }
+    set_gone(s, index, j, false);
+}
+
+static bool fails(const struct sim *s, const struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    return item && item->prolog_fails && j->key.restarts == 0 && !s->quiet;
+}
+
+/* The controller will hold the job. */
+static void expect_hold(struct sim *s, const struct sim_node_job *j)
+{
+    s->clients.data[j->client].asked[SIM_CLAIM_HELD]++;
+    s->clients.data[j->client].claims[SIM_CLAIM_HELD].made = false;
+}
+
+/* With PrologFlags=Alloc, and nothing launched. */
+static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__PrologFailed m = PB__PROLOG_FAILED__INIT;
+    j->prolog_running = false;
+    if (!j->terminating && !fails(s, j))
+        sim_tell_prepared(s, index, j);
+    if (j->terminating || !fails(s, j))
+        return;
+    expect_hold(s, j);
+    m.job_id = j->key.job_id;
+    m.restarts = j->key.restarts;
+    m.text = (char *)"by plan";
+    sim_end_not_launched(s, j->key);
+    event.prolog_failed = &m;
+    sim_node_tell(s, index, &event);
+}
+
+static void step_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t id)
+{
+    vec_foreach (&j->steps, step)
+        if (step->id == id && step->running && j->halted && !step->ending) {
+            push_work(s, index, j->key, WORK_STEP_ENDS, id, STANDING_LOOK_MS);
+            return;
+        } else if (step->id == id && step->running) {
+            end_step(s, index, j, step, 0);
+            return;
+        }
+}
+
+/* --- orders to stop and to go on ----------------------------------------------------------------
+ */
+
+/* What has begun stands still, and what begins waits. */
+static void halt_ends(struct sim *s, unsigned index, struct sim_node_job *j, uint32_t number)
+{
+    if (j->terminating || !j->halting || j->halt_number != number)
+        return;
+    j->halting = false;
+    j->halted = true;
+    j->halted_from_ms = s->now_ms;
+    sim_tell_halted(s, index, j);
+}
+
+static void go_on(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    bool stood = j->halted;
+    j->halting = j->halted = false;
+    if (stood && j->batch_running && j->script_due)
+        push_work(s, index, j->key, WORK_SCRIPT_ENDS, 0, 1);
+    else if (stood && j->batch_running)
+        j->script_owed_ms += s->now_ms - j->halted_from_ms;
+    j->script_due = false;
+    sim_check_node(s, index);
+    sim_tell_halted(s, index, j);
+}
+
+void sim_order_work(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    struct sim_key key = {(uint32_t)(e->value >> 32), (uint32_t)e->generation};
+    if (e->generation >> 32 != n->incarnation)
+        return;
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!j || j->gone)
+        return;
+    if (e->code == WORK_SCRIPT_ENDS)
+        script_ends(s, e->index, j);
+    else if (e->code == WORK_PATIENCE_ENDS)
+        patience_ends(s, e->index, j);
+    else if (e->code == WORK_PROLOG_ENDS)
+        prolog_ends(s, e->index, j);
+    else if (e->code == WORK_HALT_ENDS)
+        halt_ends(s, e->index, j, (uint32_t)e->value);
+    else
+        step_ends(s, e->index, j, (uint32_t)e->value);
+}
+
+/* --- orders -------------------------------------------------------------------------------------
+ */
+
+static struct sim_node_job *add_job(struct sim *s, unsigned index, struct sim_key key)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    const struct sim_watch *w = sim_watch_find(s, key.job_id);
+    struct sim_node_job job = {.key = key, .client = w ? w->client : UINT32_MAX};
+    vec_push(&n->jobs, job);
+    return &vec_last(&n->jobs);
+}
+
+/* And not of before the last boot. */
+static bool is_of_now(const struct sim_node *n, const Pb__StepNode *here)
+{
+    char incarnation[SIM_NAME];
+    sim_node_incarnation(n, incarnation);
+    return here->has_incarnation && here->incarnation == str_hash(incarnation);
+}
+
+static int check_cred(struct sim *s, unsigned index, const Pb__Cred *cred, struct sim_key key)
+{
+    const struct sim_node *n = &s->nodes.data[index];
+    if (!cred || cred->job_id != key.job_id || cred->restarts != key.restarts)
+        return ERR_CREDENTIAL;
+    int64_t now_ms = sim_wall_ms(s) + (n->skew_until_ms > s->now_ms ? n->skew_ms : 0);
+    if (now_ms > cred->expires_at_ms)
+        return ERR_CREDENTIAL_EXPIRED;
+    if (cred->issued_at_ms > now_ms + 300000)
+        return ERR_CREDENTIAL;
+    for (size_t i = 0; i < cred->n_nodes; i++)
+        if (strcmp(cred->nodes[i]->node, n->name) == 0)
+            return is_of_now(n, cred->nodes[i]) ? 0 : ERR_CREDENTIAL_REVOKED;
+    return ERR_CREDENTIAL;
+}
+
+static void take_share(const struct sim_node *n, struct sim_node_job *j, const Pb__Cred *cred)
+{
+    for (size_t i = 0; i < cred->n_job_nodes; i++)
+        if (strcmp(cred->job_nodes[i]->node, n->name) == 0) {
+            j->cpus = cred->job_nodes[i]->cpus;
+            j->mem_mib = cred->job_nodes[i]->mem_mib;
+        }
+    j->single = cred->n_job_nodes == 1;
+}
+
+static void start_steps(struct sim *s, unsigned index, const struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    for (unsigned i = 0; item && i < (unsigned)item->steps; i++)
+        sim_srun_begin(s, j->client, i, j->key, (long)index);
+}
+
+static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)
+{
+    const struct sim_item *item = item_of(s, j);
+    j->batch_started = j->batch_running = true;
+    s->result->attempts++;
+    sim_say(s, "%s: starts %u.%u, %u CPUs", s->nodes.data[index].name, j->key.job_id,
+            j->key.restarts, j->cpus);
+    sim_check_start(s, index, j->key, true);
+    struct sim_key key = j->key;
+    push_work(s, index, key, WORK_SCRIPT_ENDS, 0, item ? item->run_ms : 1000);
+    sim_tell_launched(s, index, key, 0, false);
+    start_steps(s, index, j);
+}
+
+static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (j && j->batch_started) {
+        sim_tell_launched(s, index, key, 0, false);
+        return;
+    }
+    if (j && (j->halting || j->halted) && !j->terminating)
+        return; /* it is ordered again */
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__Cred *cred =
+        arena_unpack(&arena, &pb__cred__descriptor, order->cred.data, order->cred.len);
+    int code = check_cred(s, index, cred, key);
+    if (code == 0 && ((j && (j->terminating || j->gone)) || (!j && is_revoked(n, key))))
+        code = ERR_CREDENTIAL_REVOKED;
+    if (code) {
+        sim_say(s, "%s: launch of %u.%u refused: %s", n->name, key.job_id, key.restarts,
+                err_text(code));
+        sim_tell_launched(s, index, key, code, false);
+        return;
+    }
+    j = j ? j : add_job(s, index, key);
+    take_share(n, j, cred);
+    const struct sim_item *item = item_of(s, j);
+    if (item && item->launch_fails && key.restarts == 0) {
+        j->batch_started = j->batch_ended = true;
+        sim_tell_launched(s, index, key, ERR_CHDIR, false);
+    } else if (fails(s, j)) {
+        j->batch_started = j->batch_ended = true;
+        sim_tell_launched(s, index, key, ERR_LAUNCH, true);
+        expect_hold(s, j);
+    } else {
+        start_script(s, index, j);
+    }
+}
+
+static void prepare(struct sim *s, unsigned index, const Pb__Prepare *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    bool again = j && j->prepared && !j->prolog_running;
+    if ((!j && is_revoked(n, key)) || (j && (j->terminating || j->gone)))
+        return;
+    j = j ? j : add_job(s, index, key);
+    j->tells_prepared = order->has_report && order->report;
+    if (again && !fails(s, j))
+        sim_tell_prepared(s, index, j);
+    if (j->prepared)
+        return;
+    j->prepared = j->prolog_running = true;
+    sim_say(s, "%s: the prolog of %u.%u", n->name, key.job_id, key.restarts);
+    sim_check_start(s, index, key, false);
+    push_work(s, index, key, WORK_PROLOG_ENDS, 0, rng_between(&n->rng, 0, 400));
+}
+
+/* A step that the node has nothing of: its launch will be refused. */
+static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    const struct sim_node_job *j = sim_order_find(n, key);
+    struct sim_key step = {key.job_id, step_id};
+    if ((j && j->gone) || (!j && is_revoked(n, key)))
+        return;
+    vec_foreach (&n->cancelled, k)
+        if (same(*k, step))
+            return;
+    vec_push(&n->cancelled, step);
+    sim_tell_step_ended(s, index, key, step_id, KILLED_STATUS);
+}
+
+static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (order->step_id == STEP_ID_BATCH) {
+        if (j && j->batch_running && !j->terminating) {
+            j->script_ending = true;
+            push_work(s, index, key, WORK_SCRIPT_ENDS, 0, rng_between(&n->rng, 0, 50));
+        }
+        return;
+    }
+    for (size_t i = 0; j && i < j->steps.len; i++)
+        if (j->steps.data[i].id == order->step_id) {
+            j->steps.data[i].ending = true;
+            if (j->steps.data[i].running)
+                push_work(s, index, key, WORK_STEP_ENDS, order->step_id,
+                          rng_between(&n->rng, 0, 50));
+            return;
+        }
+    cancel_absent(s, index, key, order->step_id);
+}
+
+static void look(struct sim *s, unsigned index, const Pb__StepLook *order)
+{
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(&s->nodes.data[index], key);
+    for (size_t i = 0; j && i < j->steps.len; i++)
+        if (j->steps.data[i].id == order->step_id)
+            return;
+    cancel_absent(s, index, key, order->step_id);
+}
+
+static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (order->has_step_id) {
+        terminate_step(s, index, order);
+        return;
+    }
+    if (!j && is_revoked(n, key)) {
+        sim_tell_gone(s, index, key);
+        return;
+    }
+    j = j ? j : add_job(s, index, key);
+    j->told = true;
+    if (j->gone)
+        return;
+    begin_ending(s, index, j, order->has_grace_sec ? order->grace_sec : 30);
+}
+
+static void halt(struct sim *s, unsigned index, const Pb__Halt *order)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_key key = {order->job_id, order->restarts};
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!j && is_revoked(n, key))
+        return;
+    j = j ? j : add_job(s, index, key);
+    if (j->terminating || j->gone || order->number < j->halt_number)
+        return;
+    bool again = order->number == j->halt_number;
+    j->halt_number = order->number;
+    if (again && !j->halting)
+        sim_tell_halted(s, index, j);
+    else if (!again && !order->stop)
+        go_on(s, index, j);
+    else if (!again && !j->halted) {
+        j->halting = true;
+        push_work(s, index, key, WORK_HALT_ENDS, order->number, rng_between(&n->rng, 0, 2500));
+    } else if (!again) {
+        sim_tell_halted(s, index, j);
+    }
+}
+
+static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool closed)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    if (o->has_epoch && o->epoch < n->epoch)
+        return;
+    if (o->has_epoch && o->epoch > n->epoch)
+        sim_break(s, "an order of an epoch that the node was not told", "%s", n->name);
+    if (o->halt)
+        halt(s, index, o->halt);
+    if (o->launch && !closed)
+        launch(s, index, o->launch);
+    if (o->prepare && !closed)
+        prepare(s, index, o->prepare);
+    if (o->terminate)
+        terminate(s, index, o->terminate);
+    if (o->look)
+        look(s, index, o->look);
+    if (o->reconfigure || o->report)
+        sim_node_register(s, index);
+    if (o->shutdown && n->up)
+        sim_node_kill(s, index, false, sim_announce_off_ms(&n->rng));
+}
+
+void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed)
+{
+    for (size_t i = 0; i < orders->n_orders; i++)
+        take(s, index, orders->orders[i], closed);
+}
+
+/* --- steps --------------------------------------------------------------------------------------
+ */
+
+static bool is_cancelled(const struct sim_node *n, uint32_t job_id, uint32_t step_id)
+{
+    vec_foreach (&n->cancelled, k)
+        if (k->job_id == job_id && k->restarts == step_id)
+            return true;
+    return false;
+}
+
+static bool may_start_step(struct sim *s, unsigned index, const Pb__Cred *cred, struct sim_key key)
+{
+    struct sim_node *n = &s->nodes.data[index];
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (!n->up || sim_is_stopped(s, n) || check_cred(s, index, cred, key) != 0)
+        return false;
+    if (is_cancelled(n, key.job_id, cred->step_id))
+        return false;
+    return j ? !j->terminating && !j->gone : !is_revoked(n, key);
+}
+
+/* The cpus of the running steps that do not share fit into what the job has here. */
+static void check_steps(struct sim *s, const struct sim_node *n, const struct sim_node_job *j)
+{
+    uint32_t sum = 0;
+    vec_foreach (&j->steps, step)
+        sum += step->running && !step->overlap ? step->cpus : 0;
+    if (sum > j->cpus)
+        sim_break(s, "steps have more CPUs than their job", "job %u on %s: %u of %u", j->key.job_id,
+                  n->name, sum, j->cpus);
+}
+
+/* 'value' is the srun; the body a packed StepReply. */
+void sim_order_step(struct sim *s, struct sim_event *e)
+{
+    struct sim_node *n = &s->nodes.data[e->index];
+    unsigned srun = (unsigned)e->value;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__StepReply *r =
+        arena_unpack(&arena, &pb__step_reply__descriptor, e->body.data, e->body.len);
+    const Pb__Cred *cred =
+        r ? arena_unpack(&arena, &pb__cred__descriptor, r->cred.data, r->cred.len) : NULL;
+    struct sim_key key = s->sruns.data[srun].key;
+    if (!cred || !may_start_step(s, e->index, cred, key)) {
+        sim_srun_part_over(s, srun);
+        return;
+    }
+    const struct sim_client *c = &s->clients.data[s->sruns.data[srun].client];
+    struct sim_node_job *j = sim_order_find(n, key);
+    if (j && (j->halting || j->halted)) {
+        struct sim_event later = *e;
+        e->body = STR_INIT;
+        sim_push(s, STANDING_LOOK_MS, later);
+        return;
+    }
+    if (!j) {
+        j = add_job(s, e->index, key);
+        take_share(n, j, cred);
+        sim_check_start(s, e->index, key, false);
+    } else if (!j->cpus) {
+        take_share(n, j, cred);
+    }
+    struct sim_node_step step = {.id = r->step_id, .srun = srun, .running = true};
+    step.overlap = c->item->overlap;
+    for (size_t i = 0; i < cred->n_nodes; i++)
+        if (strcmp(cred->nodes[i]->node, n->name) == 0)
+            step.cpus = cred->nodes[i]->cpus;
+    vec_push(&j->steps, step);
+    s->result->steps++;
+    sim_say(s, "%s: starts step %u of %u.%u, %u CPUs", n->name, step.id, key.job_id, key.restarts,
+            step.cpus);
+    check_steps(s, n, j);
+    push_work(s, e->index, key, WORK_STEP_ENDS, step.id, c->item->step_ms);
+}

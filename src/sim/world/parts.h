@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the files of this room do for each other. */
+#pragma once
+
+#include "sim/world/state.h"
+
+/* world.c: time */
+void sim_push(struct sim *s, int64_t after_ms, struct sim_event event); /* takes event.body */
+bool sim_pop(struct sim *s, struct sim_event *event);
+void sim_event_done(struct sim_event *e);
+#define sim_break(s, promise, ...) sim_break_promise(s, promise, promise ": " __VA_ARGS__)
+void sim_break_promise(struct sim *s, const char *promise, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void sim_trace(struct sim *s, const void *data, size_t len);
+void sim_say(struct sim *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int64_t sim_wall_ms(const struct sim *s);
+bool sim_net_loses(struct sim *s);      /* what is sent now by, or to, a command */
+int64_t sim_net_late_ms(struct sim *s); /* by how much */
+bool sim_is_stopped(const struct sim *s, const struct sim_node *n);
+
+/* ctl.c: the process around control/ */
+int sim_ctl_start(struct sim *s, struct err *err);
+void sim_ctl_crash(struct sim *s);
+void sim_ctl_end(struct sim *s);                         /* there is no controller from now on */
+bool sim_ctl_point(struct sim *s, enum sim_point point); /* true: it has just been killed there */
+void sim_ctl_turn(struct sim *s);
+void sim_ctl_receive(struct sim *s, struct sim_event *e);
+void sim_ctl_lost(struct sim *s, struct sim_event *e);
+void sim_ctl_learn(struct sim *s);
+void sim_ctl_hang_up(struct sim *s, unsigned index);
+void sim_ctl_env(struct sim *s);
+
+/* lead.c: several controllers */
+void sim_lead_begin(struct sim *s); /* a process, in standby */
+void sim_lead_down(struct sim *s, bool waits, int64_t for_ms);
+void sim_lead_kill(struct sim *s, int64_t for_ms);
+void sim_lead_lose(struct sim *s);
+void sim_lead_done(struct sim *s);
+void sim_lead_tick(struct sim *s, const struct sim_event *e);
+void sim_lead_pinged(struct sim *s, const struct sim_event *e);
+bool sim_lead_pongs(struct sim *s, const struct sim_event *pong);
+void sim_lead_ponged(struct sim *s, const struct sim_event *e);
+void sim_lead_yield(struct sim *s);
+void sim_lead_prove(struct sim *s, const struct sim_event *e);
+void sim_lead_summon(struct sim *s, const struct sim_event *e);
+void sim_lead_stop_others(struct sim *s, int64_t for_ms);
+bool sim_lead_serves(struct sim *s, struct sim_event *e); /* false: the request goes elsewhere */
+void sim_lead_waits(struct sim *s, uint64_t number);
+void sim_lead_give_up(struct sim *s, const struct sim_event *e);
+void sim_lead_fault(struct sim *s, const struct sim_item *f);
+bool sim_lead_is_cut(const struct sim *s, const struct sim_ctl *c, unsigned from);
+bool sim_lead_is_paused(const struct sim *s, const struct sim_ctl *c);
+bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c);
+
+/* load.c: other configurations */
+int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
+void sim_load_file(struct sim *s, uint64_t call, bool preview);
+void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r);
+void sim_load_comer(struct sim *s, unsigned node, const Pb__NodeRegister *r);
+void sim_load_ready(struct sim *s, unsigned index);
+void sim_load_done(struct sim *s);
+
+/* store.c: commits */
+void sim_store_open(struct sim *s); /* the outbox of a lead */
+struct sim_batch *sim_store_batch(struct sim *s);
+void sim_store_say(struct sim *s, struct sim_event event); /* once what it waits for is on disk */
+void sim_store_commit(struct sim *s);
+void sim_store_applied(struct sim *s);
+void sim_store_committed(struct sim *s);
+void sim_store_drop(struct sim *s,
+                    bool kept); /* at a crash: the batch under way is on disk or not */
+const struct sim_record *sim_store_find(const struct sim *s, enum record_kind kind, uint64_t number,
+                                        const char *name);
+void sim_store_done(struct sim *s);
+
+/* node.c: a node daemon's sessions and reports */
+void sim_node_connect(struct sim *s, unsigned index);
+void sim_node_summoned(struct sim *s, const struct sim_event *e);
+void sim_node_beat(struct sim *s, struct sim_event *e);
+void sim_node_receive(struct sim *s, struct sim_event *e);
+void sim_node_incarnation(const struct sim_node *n, char text[static SIM_NAME]);
+void sim_node_register(struct sim *s, unsigned index);
+void sim_node_hangup(struct sim *s, struct sim_event *e);
+void sim_node_break(struct sim *s, unsigned index, int64_t node_ms, int64_t control_ms);
+void sim_node_end(struct sim *s, unsigned index, uint64_t session); /* behind what is under way */
+void sim_node_kill(struct sim *s, unsigned index, bool reboot, int64_t down_ms);
+void sim_node_start(struct sim *s, unsigned index);
+void sim_node_flush(struct sim *s, unsigned index);
+void sim_node_tell(struct sim *s, unsigned index, Pb__NodeEvent *event);
+void sim_node_acknowledged(struct sim *s, unsigned index, uint64_t seq);
+void sim_node_done(struct sim_node *n);
+long sim_node_index(const struct sim *s, const char *name);
+
+/* order.c: a node's jobs */
+void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed);
+void sim_order_work(struct sim *s, struct sim_event *e);
+void sim_order_step(struct sim *s, struct sim_event *e);
+void sim_order_forget(struct sim *s, unsigned index, struct sim_key key);
+struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key);
+
+/* tell.c */
+void sim_tell_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain);
+void sim_tell_prepared(struct sim *s, unsigned index, struct sim_node_job *j);
+void sim_tell_halted(struct sim *s, unsigned index, const struct sim_node_job *j);
+void sim_tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
+                         int status);
+void sim_tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone);
+void sim_tell_gone(struct sim *s, unsigned index, struct sim_key key);
+
+/* call.c */
+#define SIM_NO_CALL 0 /* the number of a call whose answer is for nobody */
+uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request, unsigned index,
+                  struct rng *rng, const ProtobufCMessage *body);
+void sim_call_arrives(struct sim *s, struct sim_event *e);
+void sim_call_answered(struct sim *s, struct sim_event *e);
+void sim_call_close(struct sim *s, uint64_t call); /* its owner hangs up */
+void sim_calls_lost(struct sim *s, uint64_t life); /* the controller is gone, with its calls */
+void sim_call_give_up(struct sim *s, uint64_t number);
+void sim_call_gone(struct sim *s, uint64_t number);
+
+/* client.c */
+void sim_client_act(struct sim *s, unsigned index);
+void sim_client_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
+void sim_client_lost(struct sim *s, const struct sim_call *call);
+void sim_client_break(struct sim *s, unsigned index, bool dies);
+long sim_client_find(const struct sim *s, int64_t id);
+void sim_client_step_over(struct sim *s, unsigned index);
+
+/* srun.c */
+void sim_srun_begin(struct sim *s, unsigned client, unsigned number, struct sim_key key, long node);
+/* The srun of a job that runs already, without its step. */
+void sim_srun_begin_owner(struct sim *s, unsigned client, struct sim_key key);
+void sim_srun_begin_launched(struct sim *s, unsigned client, struct sim_key key,
+                             const Pb__StepReply *step);
+void sim_srun_act(struct sim *s, unsigned index);
+void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
+void sim_srun_part_over(struct sim *s, unsigned index);
+void sim_srun_end_all(struct sim *s, struct sim_key key, long node); /* their script is gone */
+void sim_srun_spec(const struct sim *s, const struct sim_client *c, unsigned number,
+                   Pb__StepSpec *step);
+
+/* hook.c */
+void sim_hook_receive(struct sim *s, struct sim_event *e);
+void sim_hook_end(struct sim *s, const struct sim_event *e);
+void sim_hook_crash(struct sim *s, uint64_t life);
+void sim_hook_conf(struct sim *s, const struct conf *conf);
+void sim_hook_check_start(struct sim *s, struct sim_key key);
+void sim_hook_check_end(struct sim *s);
+void sim_hook_done(struct sim *s);
+
+/* act.c */
+void sim_act(struct sim *s, unsigned index);
+void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e);
+
+/* announce.c: shutdowns that are announced */
+void sim_announce_ask(struct sim *s, const struct sim_item *a, unsigned act);
+void sim_announce_send(struct sim *s, unsigned index, const struct sim_item *a);
+void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *r);
+void sim_announce_reply(struct sim *s, const struct sim_item *a, unsigned act, bool done);
+void sim_announce_lost(struct sim *s);
+void sim_announce_turn(struct sim *s);
+void sim_announce_left(struct sim *s);        /* while it is stopping: all of it */
+void sim_announce_end(struct sim *s);         /* of the controller, in any way */
+int64_t sim_announce_off_ms(struct rng *rng); /* for how long daemons are off then */
+void sim_announce_check_start(struct sim *s);
+void sim_announce_check_given(struct sim *s, uint32_t job_id); /* it was given nodes */
+void sim_announce_check_end(struct sim *s, uint32_t job_id);   /* it was ended for that */
+void sim_announce_check_late(struct sim *s);
+
+/* fault.c */
+void sim_fault(struct sim *s, unsigned index);
+void sim_fault_heal(struct sim *s);
+void sim_fault_settle(struct sim *s);
+
+/* end.c: why attempts end */
+void sim_end_of_script(struct sim *s, struct sim_key key, int status);
+void sim_end_of_step(struct sim *s, struct sim_key key, int status);
+void sim_end_by_owner(struct sim *s, struct sim_key key, int status);
+void sim_end_not_launched(struct sim *s, struct sim_key key);
+void sim_end_node_lost(struct sim *s, unsigned node);
+void sim_end_begins(struct sim_watch *w,
+                    int64_t now_ms); /* an attempt, with the nodes of its record */
+void sim_end_check(struct sim *s, const struct sim_watch *w); /* of a final record */
+void sim_end_done(struct sim *s);
+
+/* watch.c: every record as it is put */
+void sim_watch_put(struct sim *s, const struct sim_record *r);
+void sim_watch_turn(struct sim *s); /* after all records of a turn: what was given away in it */
+void sim_watch_lead(struct sim *s);
+void sim_watch_restart(struct sim *s); /* what is on disk is what is so */
+bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *view);
+struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id);
+void sim_watch_scan(const void *data, size_t len, struct sim_view *view);
+/* Whether it is among the nodes that are in no file, on disk. */
+bool sim_watch_made(const struct sim *s, const char *node);
+void sim_watch_node(const struct sim_record *r, struct sim_node_view *view);
+void sim_watch_done(struct sim *s);
+
+/* give.c: what is given away of nodes */
+/* Only for a job of a higher tier, that waits or has just begun. */
+void sim_give_check_displaced(struct sim *s, const struct sim_watch *w);
+void sim_give_check(struct sim *s, const struct sim_watch *w);
+/* Whether a job has something of it, by the records of the last turn. */
+bool sim_give_is_held(const struct sim *s, unsigned node);
+bool sim_give_holds(const struct sim_watch *w); /* nodes, or what it still has of them */
+const struct sim_share *sim_give_share(const struct sim_watch *w, unsigned node); /* or NULL */
+
+/* wish.c: what a job that has just got its nodes asked for beside cores and memory */
+void sim_wish_check(struct sim *s, const struct sim_watch *w);
+bool sim_wish_waits(struct sim *s); /* some job does, for switches, and may */
+void sim_wish_check_late(struct sim *s, const struct sim_watch *w); /* deadlines */
+
+/* array.c: elements of job arrays */
+uint64_t sim_array_elements(const char *text); /* "1-9:2": bits */
+void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v);
+void sim_array_check_given(struct sim *s, const struct sim_watch *w);
+void sim_array_check_end(struct sim *s, unsigned client);
+void sim_array_done(struct sim *s);
+
+/* resv.c */
+void sim_resv_put(struct sim *s, const struct sim_record *r);
+void sim_resv_clear(struct sim *s);
+void sim_resv_check(struct sim *s, const struct sim_watch *w); /* that has just started */
+void sim_resv_send(struct sim *s, unsigned index, const struct sim_item *a);
+/* Deletes all in which nothing runs. */
+void sim_resv_settle(struct sim *s, uint64_t (*new_call)(struct sim *s));
+
+/* check.c: promises */
+void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batch);
+void sim_check_node(struct sim *s, unsigned node);
+void sim_check_turn(struct sim *s);
+void sim_check_claims(struct sim *s, const struct sim_client *c, const struct sim_view *v,
+                      const char *where);
+void sim_check_listing(struct sim *s, const char *when); /* memory says what the records say */
+void sim_check_over(struct sim *s, uint32_t job_id, const char *why); /* by the disk */
+void sim_check_end(struct sim *s);
+
+/* events.c */
+void sim_events_follow(struct sim *s); /* a controller has started for the first time */
+void sim_events_check(struct sim *s);  /* at the end */
+
+bool sim_node_runs(const struct sim_node_job *j);
+bool sim_check_all_over(struct sim *s);

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reservations that virtual operators make and delete, and what is promised of them: at each start
+ * of a job nobody else has its nodes within its time, and a job in a reservation is one of its
+ * users', on its nodes and within its time, but for what its flags allow. By the records alone.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hostlist.h"
+#include "base/mem.h"
+#include "sim/world/parts.h"
+
+#define HOUR_SEC 3600
+#define YEAR_SEC INT64_C(31536000) /* what a job without a limit is taken to run for */
+
+static const Pb__ResvRecord *read_record(const struct sim_stored_resv *r, struct arena *arena)
+{
+    return arena_unpack(arena, &pb__resv_record__descriptor, r->data.data, r->data.len);
+}
+
+/* --- records ------------------------------------------------------------------------------------
+ */
+
+/* Jobs that have asked for it are held now. */
+static void expect_holds(struct sim *s, const char *name)
+{
+    vec_foreach (&s->clients, c)
+        if (strcmp(c->item->resv, name) == 0) {
+            c->asked[SIM_CLAIM_HELD]++;
+            c->claims[SIM_CLAIM_HELD].made = false;
+        }
+}
+
+void sim_resv_put(struct sim *s, const struct sim_record *r)
+{
+    size_t at = 0;
+    while (at < s->resvs.len && strcmp(s->resvs.data[at].name, r->name) != 0)
+        at++;
+    if (at < s->resvs.len && !r->data) {
+        expect_holds(s, r->name);
+        str_done(&s->resvs.data[at].data);
+        vec_remove(&s->resvs, at);
+        return;
+    }
+    if (!r->data)
+        return;
+    if (at == s->resvs.len) {
+        struct sim_stored_resv new = {0};
+        strncpy(new.name, r->name, sizeof new.name - 1);
+        vec_push(&s->resvs, new);
+    }
+    str_clear(&s->resvs.data[at].data);
+    str_append(&s->resvs.data[at].data, r->data, r->len);
+}
+
+void sim_resv_clear(struct sim *s)
+{
+    vec_foreach (&s->resvs, r)
+        str_done(&r->data);
+    vec_clear(&s->resvs);
+}
+
+/* --- promises -----------------------------------------------------------------------------------
+ */
+
+static bool has_word(const char *list, const char *word)
+{
+    size_t len = strlen(word);
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",=") == len && strncmp(list, word, len) == 0)
+            return true;
+    return false;
+}
+
+static bool has_uid(const char *list, int64_t uid)
+{
+    _cleanup_free_ char *text = mem_printf("%lld", (long long)uid);
+    return has_word(list, text);
+}
+
+static bool has_node(const struct sim *s, const Pb__ResvRecord *r, unsigned node)
+{
+    _cleanup_hostlist_ struct hostlist *names = NULL;
+    char name[HOSTLIST_NAME_MAX + 1];
+    if (!r->nodes || !*r->nodes || hostlist_parse(r->nodes, &names, NULL) != 0)
+        return false;
+    for (size_t i = 0; i < hostlist_count(names); i++)
+        if (strcmp(hostlist_nth(names, i, name), s->nodes.data[node].name) == 0)
+            return true;
+    return false;
+}
+
+/* The first time from then on at which it is; of one that comes every hour too. */
+static void occurs(const Pb__ResvRecord *r, int64_t at, int64_t *begin, int64_t *end)
+{
+    *begin = r->start_at;
+    *end = r->end_at;
+    if (has_word(r->flags, "TIME_FLOAT")) {
+        *begin = at + r->float_sec;
+        *end = r->float_length_sec ? *begin + r->float_length_sec : *end;
+    } else if (has_word(r->flags, "HOURLY") && *end <= at) {
+        int64_t hours = (at - *end) / HOUR_SEC + 1;
+        *begin += hours * HOUR_SEC;
+        *end += hours * HOUR_SEC;
+    }
+}
+
+static bool is_first(const Pb__ResvRecord *r)
+{
+    return has_word(r->flags, "MAINT") || has_word(r->flags, "OVERLAP");
+}
+
+static bool reaches_out(const Pb__ResvRecord *r)
+{
+    return has_word(r->flags, "FLEX") || has_word(r->flags, "ANY_NODES");
+}
+
+/* That reservation, and a job of another one, or of none. */
+static void check_other(struct sim *s, const struct sim_watch *w, const Pb__ResvRecord *other,
+                        const Pb__ResvRecord *own, int64_t until)
+{
+    int64_t from = w->view.start_at, begin, end;
+    occurs(other, from, &begin, &end);
+    bool over = !own || (is_first(other) && !is_first(own));
+    if (other->n_cores || begin >= until || end <= from || end <= begin ||
+        (!over && !reaches_out(own)))
+        return;
+    vec_foreach (&w->shares, share)
+        if (has_node(s, other, share->node) && (over || !has_node(s, own, share->node)))
+            sim_break(s, "a job has nodes that are reserved", "job %u on %s of reservation %s",
+                      w->job_id, s->nodes.data[share->node].name, other->name);
+}
+
+static void check_own(struct sim *s, const struct sim_watch *w, const Pb__ResvRecord *r,
+                      int64_t until)
+{
+    int64_t from = w->view.start_at, begin, end;
+    const struct sim_client *c = w->client != UINT32_MAX ? &s->clients.data[w->client] : NULL;
+    occurs(r, from, &begin, &end);
+    if (c && !has_uid(r->users, c->item->uid))
+        sim_break(s, "a job is in a reservation of others", "job %u in %s", w->job_id, r->name);
+    if (!has_word(r->flags, "FLEX") && (from < begin || from >= end))
+        sim_break(s, "a job is in a reservation out of its time", "job %u in %s", w->job_id,
+                  r->name);
+    if (reaches_out(r))
+        return;
+    vec_foreach (&w->shares, share)
+        if (!has_node(s, r, share->node))
+            sim_break(s, "a job is beside its reservation", "job %u on %s, in %s", w->job_id,
+                      s->nodes.data[share->node].name, r->name);
+}
+
+void sim_resv_check(struct sim *s, const struct sim_watch *w)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__ResvRecord *own = NULL;
+    int64_t limit = w->view.limit_sec < YEAR_SEC ? w->view.limit_sec : YEAR_SEC;
+    int64_t until = w->view.start_at + limit;
+    vec_foreach (&s->resvs, r)
+        if (strcmp(r->name, w->view.resv) == 0)
+            own = read_record(r, &arena);
+    if (*w->view.resv && !own)
+        sim_break(s, "a job is in a reservation that is not there", "job %u in %s", w->job_id,
+                  w->view.resv);
+    if (own)
+        check_own(s, w, own, until);
+    vec_foreach (&s->resvs, r)
+        if (strcmp(r->name, w->view.resv) != 0)
+            check_other(s, w, read_record(r, &arena), own, until);
+}
+
+/* --- commands -----------------------------------------------------------------------------------
+ */
+
+static void send_delete(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__ResvDelete m = PB__RESV_DELETE__INIT;
+    m.name = (char *)a->name;
+    sim_call(s, SIM_OF_ACT, SIM_RESV_DELETE, index, &s->rng, &m.base);
+}
+
+/* 'value': it begins so many seconds from now, 'for_ms': and is so long. */
+static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    Pb__ResvUpdate m = PB__RESV_UPDATE__INIT;
+    Pb__ResvRecord set = PB__RESV_RECORD__INIT;
+    _cleanup_free_ char *users = mem_printf("%lld", (long long)a->uid);
+    set.name = (char *)a->name;
+    m.set = &set;
+    m.has_create = m.create = a->what == SIM_DO_RESV_CREATE;
+    set.users = users;
+    set.has_end_at = true;
+    set.has_start_at = a->what == SIM_DO_RESV_CREATE;
+    set.start_at = sim_wall_ms(s) / 1000 + a->value;
+    set.end_at = set.start_at + a->for_ms / 1000;
+    if (a->what == SIM_DO_RESV_CREATE) {
+        set.flags = (char *)a->text;
+        set.has_node_count = a->id > 0;
+        set.node_count = (uint32_t)a->id;
+        if (!set.has_node_count)
+            set.nodes = (char *)a->nodes;
+    }
+    sim_call(s, SIM_OF_ACT, SIM_RESV_UPDATE, index, &s->rng, &m.base);
+}
+
+void sim_resv_send(struct sim *s, unsigned index, const struct sim_item *a)
+{
+    if (a->what == SIM_DO_RESV_DELETE)
+        send_delete(s, index, a);
+    else
+        send_update(s, index, a);
+}
+
+/* Those that wait for their ends would wait for long. */
+void sim_resv_settle(struct sim *s, uint64_t (*new_call)(struct sim *s))
+{
+    static const struct caller root = {.is_operator = true, .is_admin = true};
+    for (size_t i = s->resvs.len; i-- > 0;) {
+        Pb__ResvDelete m = PB__RESV_DELETE__INIT;
+        _cleanup_free_ char *name = mem_strdup(s->resvs.data[i].name);
+        m.name = name;
+        control_resv_delete(s->c->control, new_call(s), &root, &m);
+    }
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/test_drawn.h"
+#include "sim/world/sim.h"
+
+#define FUZZ_SEEDS TEST_DRAWN(1000)
+#define DRAWN_SEEDS 1000 /* drawn and not run */
+
+static const struct sim_options options;
+
+static int run(const struct sim_plan *plan, struct sim_result *result, struct err *err)
+{
+    *err = (struct err){0};
+    return sim_run(plan, &options, result, err);
+}
+
+static void read_plan(struct sim_plan *plan, const char *text)
+{
+    struct err err = {0};
+    if (sim_plan_parse(plan, text, &err) != 0)
+        fail_msg("%s", err.text);
+}
+
+/* --- promises -----------------------------------------------------------------------------------
+ */
+
+/* Other ones each day: SLUICE_DAY, the number of the day, of tools/test. */
+static uint64_t first_seed(void)
+{
+    const char *day = getenv("SLUICE_DAY");
+    return 1 + (day ? strtoull(day, NULL, 10) : 0) * FUZZ_SEEDS;
+}
+
+static void promises_hold_whatever_is_drawn(void **state)
+{
+    struct sim_result sum = {0};
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + FUZZ_SEEDS; seed++) {
+        struct sim_plan plan = {0};
+        struct sim_result r;
+        struct err err;
+        sim_plan_draw(&plan, seed);
+        if (run(&plan, &r, &err) != 0)
+            fail_msg("slurmsim --fuzz --seed=%llu: %s", (unsigned long long)seed, err.text);
+        sum.acknowledged += r.acknowledged;
+        sum.refused += r.refused;
+        sum.steps += r.steps;
+        sum.restarts += r.restarts;
+        sum.crashes += r.crashes;
+        sum.takes += r.takes;
+        sum.reboots += r.reboots;
+        sum.shrinks += r.shrinks;
+        sim_plan_done(&plan);
+    }
+    /* It is not the quiet of a world where nothing happens. */
+    assert_true(sum.acknowledged > 20 * FUZZ_SEEDS);
+    assert_true(sum.acknowledged > 2 * sum.refused);
+    assert_true(sum.steps > 5 * FUZZ_SEEDS && sum.restarts > FUZZ_SEEDS / 10);
+    assert_true(sum.crashes > FUZZ_SEEDS && sum.reboots > FUZZ_SEEDS / 4);
+    assert_true(sum.takes > FUZZ_SEEDS / 2);
+    assert_true(sum.shrinks > FUZZ_SEEDS / 20);
+}
+
+/* No kind of command, fault or point is forgotten by those who draw. */
+static void everything_is_drawn(void **state)
+{
+    unsigned dos[SIM_DO_LAST + 1] = {0}, faults[SIM_FAULT_LAST + 1] = {0};
+    unsigned points[SIM_POINT_SENDING + 1] = {0}, twice = 0;
+    for (uint64_t seed = 1; seed <= DRAWN_SEEDS; seed++) {
+        struct sim_plan plan = {0};
+        sim_plan_draw(&plan, seed);
+        vec_foreach (&plan.items, item) {
+            if (item->kind == SIM_ITEM_DO)
+                dos[item->what]++;
+            if (item->kind == SIM_ITEM_FAULT)
+                faults[item->what]++;
+            if (item->kind == SIM_ITEM_FAULT && item->what == SIM_FAULT_CRASH) {
+                points[item->point]++;
+                twice += item->then >= 0;
+            }
+        }
+        sim_plan_done(&plan);
+    }
+    for (size_t i = 0; i <= SIM_DO_LAST; i++)
+        assert_true(dos[i] >= 20);
+    for (size_t i = 0; i <= SIM_FAULT_LAST; i++)
+        assert_true(i == SIM_FAULT_LOSE || i == SIM_FAULT_FORGET ? faults[i] == 0
+                                                                 : faults[i] >= 100);
+    for (size_t i = 0; i <= SIM_POINT_SENDING; i++)
+        assert_true(points[i] >= 100);
+    assert_true(twice >= 100);
+}
+
+static void simple_worlds_under_many_faults(void **state)
+{
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(60); seed++) {
+        struct sim_size size = {1 + seed % 6, 1 + seed % 4, 40, 50 + seed % 10 * 20};
+        struct sim_plan plan = {0};
+        struct sim_result r;
+        struct err err;
+        sim_plan_draw_simple(&plan, seed, &size);
+        if (run(&plan, &r, &err) != 0)
+            fail_msg("seed %llu: %s", (unsigned long long)seed, err.text);
+        assert_int_equal(r.refused, 0);
+        assert_int_equal(r.acknowledged, 40);
+        sim_plan_done(&plan);
+    }
+}
+
+static void without_faults_all_is_quick(void **state)
+{
+    struct sim_size size = {8, 4, 300, 0};
+    struct sim_plan plan = {0};
+    struct sim_result r;
+    struct err err;
+    sim_plan_draw_simple(&plan, 5, &size);
+    assert_int_equal(run(&plan, &r, &err), 0);
+    assert_int_equal(r.ended, 300);
+    assert_int_equal(r.crashes + r.reboots + r.kills + r.breaks, 0);
+    sim_plan_done(&plan);
+}
+
+/* --- plans --------------------------------------------------------------------------------------
+ */
+
+/* CORE-010 */
+static void a_plan_is_its_text_and_runs_the_same_again(void **state)
+{
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(40); seed++) {
+        struct sim_plan plan = {0}, again = {0};
+        struct str text = STR_INIT, text_again = STR_INIT;
+        struct sim_result a, b, c;
+        struct err err;
+        sim_plan_draw(&plan, seed);
+        sim_plan_format(&plan, &text);
+        read_plan(&again, str_cstr(&text));
+        sim_plan_format(&again, &text_again);
+        assert_string_equal(str_cstr(&text), str_cstr(&text_again));
+        assert_int_equal(run(&plan, &a, &err), 0);
+        assert_int_equal(run(&plan, &b, &err), 0);
+        assert_int_equal(run(&again, &c, &err), 0);
+        assert_true(a.trace == b.trace && a.events == b.events);
+        assert_true(a.trace == c.trace && a.events == c.events);
+        again.seed++;
+        assert_int_equal(run(&again, &c, &err), 0);
+        assert_true(a.trace != c.trace || a.attempts == 0);
+        sim_plan_done(&plan);
+        sim_plan_done(&again);
+        str_done(&text);
+        str_done(&text_again);
+    }
+}
+
+static void bad_plans_are_refused_by_line(void **state)
+{
+    static const char *const bad[] = {
+        "walk",
+        "run seed=x",
+        "run speed=1",
+        "node",
+        "node id=0",
+        "node id=1 count=0",
+        "node id=1 count=100001",
+        "node id=1 cpus",
+        "node id=1 tasks=4",
+        "job id=1 at=1",
+        "job id=1 kind=batch",
+        "job kind=batch at=1",
+        "job id=1 at=1 kind=none",
+        "job id=2 at=1 kind=batch\njob id=2 at=1 kind=batch",
+        "job id=1 at=1 kind=batch limit=99999999999999999999",
+        "do what=jump at=1",
+        "fault what=crash point=there at=1",
+        "part part=a_name_that_is_much_too_long_for_one",
+        "ctl count=0",
+        "ctl count=4",
+        "ctl count=2 timeout=999",
+        "ctl at=1",
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        struct sim_plan plan = {0};
+        struct err err = {0};
+        if (sim_plan_parse(&plan, bad[i], &err) == 0)
+            fail_msg("taken: %s", bad[i]);
+        assert_non_null(strstr(err.text, "line "));
+        sim_plan_done(&plan);
+    }
+}
+
+/* --- breaches are found -------------------------------------------------------------------------
+ */
+
+#define WORLD "run seed=1\nnode id=1 count=3 cores=4\npart part=a nodes=ALL options=Default=YES\n"
+
+static void finds(const char *promise, const char *text)
+{
+    struct sim_plan plan = {0};
+    struct sim_result r;
+    struct err err;
+    read_plan(&plan, text);
+    if (run(&plan, &r, &err) == 0)
+        fail_msg("nothing was found: %s", promise);
+    assert_string_equal(r.promise, promise);
+    sim_plan_done(&plan);
+}
+
+static void what_no_controller_can_keep_is_found(void **state)
+{
+    finds("a payload was started before that was on disk",
+          WORLD "fault what=lose at=50\njob id=1 kind=batch at=200\n");
+    finds("a job was acknowledged and is not on disk",
+          WORLD "fault what=lose at=50\njob id=1 kind=batch at=200 hold=1\n");
+    finds("an attempt was started twice",
+          WORLD "job id=1 kind=batch at=200 run=60000\nfault what=forget node=1 at=210\n"
+                "fault what=repeat node=1 at=1 for=90000\n");
+}
+
+/* Each way to another leader, and back to a primary that returns. */
+static void the_lead_goes_to_who_can_have_it(void **state)
+{
+    static const struct {
+        const char *fault;
+        unsigned takes;
+    } rows[] = {
+        {"", 1},
+        {"fault what=pause at=20000 for=1000\n", 1},
+        {"fault what=pause at=20000 for=30000\n", 2},
+        {"fault what=down at=20000 for=20000\n", 3},
+        {"fault what=crash at=20000 for=500 point=kept\n", 2},
+        {"fault what=cut keep=15 at=20000 for=30000\n", 2},
+        {"fault what=cut keep=8 at=20000 for=30000\n", 1},
+        {"fault what=order value=2 at=20000\n", 2},
+        {"fault what=pause value=2 at=20000 for=30000\n", 1},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct sim_plan plan = {0};
+        struct sim_result r;
+        struct err err = {0};
+        struct str text = STR_INIT;
+        str_puts(&text, WORLD "ctl count=2 timeout=5000\n");
+        for (unsigned id = 1; id <= 60; id++)
+            str_printf(&text, "job id=%u kind=batch at=%u run=3000\n", id, id * 1000);
+        str_puts(&text, rows[i].fault);
+        read_plan(&plan, str_cstr(&text));
+        if (run(&plan, &r, &err) != 0)
+            fail_msg("%s: %s", rows[i].fault, err.text);
+        if (r.takes != rows[i].takes)
+            fail_msg("%s: the lead was taken %u times", rows[i].fault, r.takes);
+        assert_int_equal(r.ended, 60);
+        str_done(&text);
+        sim_plan_done(&plan);
+    }
+}
+
+static size_t count(const struct sim_plan *plan, enum sim_item_kind kind)
+{
+    size_t n = 0;
+    vec_foreach (&plan->items, item)
+        n += item->kind == kind;
+    return n;
+}
+
+static void a_failing_plan_shrinks_to_what_it_takes(void **state)
+{
+    struct sim_plan plan = {0};
+    struct sim_result a, b;
+    struct err err;
+    sim_plan_draw(&plan, 7);
+    struct sim_item lose;
+    sim_plan_item(&lose, SIM_ITEM_FAULT);
+    lose.what = SIM_FAULT_LOSE;
+    lose.at_ms = 5000;
+    vec_push(&plan.items, lose);
+    assert_int_equal(run(&plan, &a, &err), -ERR_INTERNAL);
+    assert_int_equal(run(&plan, &b, &err), -ERR_INTERNAL);
+    assert_true(a.trace == b.trace && a.events == b.events);
+    sim_minimise(&plan, 2000);
+    assert_int_equal(run(&plan, &b, &err), -ERR_INTERNAL);
+    assert_string_equal(a.promise, b.promise);
+    assert_true(count(&plan, SIM_ITEM_JOB) <= 1);
+    assert_int_equal(count(&plan, SIM_ITEM_FAULT), 1);
+    assert_true(count(&plan, SIM_ITEM_CONF) <= 1); /* for a promise about what it configures */
+    assert_true(plan.items.len - count(&plan, SIM_ITEM_CONF) <= 4);
+    sim_plan_done(&plan);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bad_plans_are_refused_by_line),
+        cmocka_unit_test(everything_is_drawn),
+        cmocka_unit_test(a_plan_is_its_text_and_runs_the_same_again),
+        cmocka_unit_test(what_no_controller_can_keep_is_found),
+        cmocka_unit_test(the_lead_goes_to_who_can_have_it),
+        cmocka_unit_test(a_failing_plan_shrinks_to_what_it_takes),
+        cmocka_unit_test(without_faults_all_is_quick),
+        cmocka_unit_test(simple_worlds_under_many_faults),
+        cmocka_unit_test(promises_hold_whatever_is_drawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

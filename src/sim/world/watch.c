@@ -1,0 +1,591 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Reads every record as control/ puts it, without control's own structures: what a job's record
+ * says now, and whether it may say that after what it said before. After a crash the records on
+ * disk are what is so.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/idset.h"
+#include "base/mem.h"
+#include "cluster/job/array.h"
+#include "sim/world/parts.h"
+
+/* --- packed messages, field by field ------------------------------------------------------------
+ */
+
+struct cursor {
+    const uint8_t *at, *end;
+    unsigned field;
+    uint64_t number;     /* of a varint */
+    const uint8_t *data; /* of bytes */
+    size_t len;
+};
+
+static uint64_t varint(struct cursor *c)
+{
+    uint64_t value = 0;
+    for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
+        uint8_t byte = *c->at++;
+        value |= (uint64_t)(byte & 0x7f) << shift;
+        if (!(byte & 0x80))
+            break;
+    }
+    return value;
+}
+
+static bool next_field(struct cursor *c)
+{
+    if (c->at >= c->end)
+        return false;
+    uint64_t tag = varint(c);
+    c->field = (unsigned)(tag >> 3);
+    c->data = NULL;
+    c->len = 0;
+    c->number = 0;
+    if ((tag & 7) == 0) {
+        c->number = varint(c);
+    } else if ((tag & 7) == 2) {
+        c->len = (size_t)varint(c);
+        if (c->len > (size_t)(c->end - c->at))
+            c->len = (size_t)(c->end - c->at);
+        c->data = c->at;
+        c->at += c->len;
+    } else {
+        c->at += (tag & 7) == 1 ? 8 : 4;
+    }
+    return true;
+}
+
+static struct cursor over(const void *data, size_t len)
+{
+    return (struct cursor){.at = data, .end = data ? (const uint8_t *)data + len : NULL};
+}
+
+static void copy_text(char *to, size_t size, const struct cursor *c)
+{
+    size_t len = c->len < size - 1 ? c->len : size - 1;
+    memcpy(to, c->data, len);
+    to[len] = 0;
+}
+
+static void scan_spec(struct cursor c, struct sim_view *v)
+{
+    char text[SIM_NAME];
+    while (next_field(&c)) {
+        if (c.field == 1)
+            copy_text(v->name, sizeof v->name, &c);
+        else if (c.field == 2)
+            copy_text(v->asked_parts, sizeof v->asked_parts, &c);
+        else if (c.field == 17)
+            v->mem_node_mib = c.number;
+        else if (c.field == 20)
+            copy_text(v->features, sizeof v->features, &c);
+        else if (c.field == 116)
+            copy_text(v->prefer, sizeof v->prefer, &c);
+        else if (c.field == 92)
+            v->deadline_at = (int64_t)c.number;
+        else if (c.field == 29)
+            v->begin_at = (int64_t)c.number;
+        else if (c.field == 30)
+            v->nice = (uint32_t)c.number;
+        else if (c.field == 37) {
+            copy_text(text, sizeof text, &c);
+            v->comment = strtoll(text + 1, NULL, 10);
+        }
+    }
+}
+
+/* Of "1-4,7". */
+static uint32_t count_of(const struct cursor *c)
+{
+    _cleanup_free_ char *text = mem_strndup((const char *)c->data, c->len);
+    struct idset tasks = {0};
+    idset_parse(text, ARRAY_SIZE_MAX, &tasks, NULL);
+    uint32_t count = tasks.count;
+    idset_done(&tasks);
+    return count;
+}
+
+static void scan_live(struct cursor c, struct sim_view *v)
+{
+    char text[SIM_TEXT];
+    while (next_field(&c)) {
+        switch (c.field) {
+        case 1:
+            v->job_id = (uint32_t)c.number;
+            break;
+        case 2:
+            v->state = (int)c.number;
+            break;
+        case 3:
+            v->completing = c.number;
+            break;
+        case 4:
+            v->restarts = (uint32_t)c.number;
+            break;
+        case 5:
+            copy_text(v->reason, sizeof v->reason, &c);
+            break;
+        case 7:
+            v->priority = (uint32_t)c.number;
+            break;
+        case 8:
+            v->admin_held = c.number;
+            break;
+        case 9:
+            copy_text(v->part, sizeof v->part, &c);
+            break;
+        case 12:
+            v->start_at = (int64_t)c.number;
+            break;
+        case 22:
+            v->exit_status = (int)c.number;
+            break;
+        case 15:
+            v->limit_sec = (int64_t)c.number;
+            break;
+        case 26:
+            v->launched = c.number;
+            break;
+        case 60:
+            v->array_id = (uint32_t)c.number;
+            break;
+        case 61:
+            v->task = (uint32_t)c.number;
+            v->elements |= c.number < 64 ? UINT64_C(1) << c.number : 0;
+            break;
+        case 62:
+            v->tasks = count_of(&c);
+            copy_text(text, sizeof text, &c);
+            v->elements = sim_array_elements(text);
+            break;
+        case 96:
+            copy_text(v->resv, sizeof v->resv, &c);
+            break;
+        case 70:
+            v->priority_given = c.number;
+            break;
+        case 34:
+            v->requeue_after = c.number;
+            break;
+        case 35:
+            v->held = c.number;
+            break;
+        case 63:
+            v->throttle = (uint32_t)c.number;
+            break;
+        case 48:
+            v->configuring = c.number;
+            break;
+        case 49:
+            v->epilog_due = c.number;
+            break;
+        case 103:
+        case 104:
+            v->displaced = c.number != 0;
+            break;
+        }
+    }
+}
+
+void sim_watch_scan(const void *data, size_t len, struct sim_view *v)
+{
+    struct cursor c = over(data, len);
+    *v = (struct sim_view){.there = true};
+    while (next_field(&c)) {
+        if (c.field == 1)
+            scan_spec(over(c.data, c.len), v);
+        else if (c.field == 2)
+            scan_live(over(c.data, c.len), v);
+    }
+}
+
+static void scan_gres(struct cursor c, struct sim_gres *g)
+{
+    while (next_field(&c)) {
+        if (c.field == 1)
+            copy_text(g->name, sizeof g->name, &c);
+        else if (c.field == 2)
+            copy_text(g->type, sizeof g->type, &c);
+        else if (c.field == 3)
+            g->count = c.number;
+        for (struct cursor d = over(c.data, c.len); c.field == 4 && d.at < d.end;)
+            g->devices |= UINT64_C(1) << (varint(&d) % 64);
+    }
+}
+
+static void scan_share(const struct sim *s, struct cursor c, struct sim_share *share)
+{
+    char name[SIM_NAME];
+    while (next_field(&c)) {
+        if (c.field == 1) {
+            copy_text(name, sizeof name, &c);
+            long index = sim_node_index(s, name);
+            share->node = index < 0 ? 0 : (unsigned)index;
+        } else if (c.field == 2) {
+            share->cpus = (uint32_t)c.number;
+        } else if (c.field == 3) {
+            memcpy(share->cores, c.data, c.len < sizeof share->cores ? c.len : sizeof share->cores);
+        } else if (c.field == 4) {
+            share->mem_mib = c.number;
+        } else if (c.field == 5) {
+            share->released = c.number;
+        } else if (c.field == 8 && share->n_gres < SIM_GRES) {
+            scan_gres(over(c.data, c.len), &share->gres[share->n_gres++]);
+        } else if (c.field == 9) {
+            share->parked = c.number;
+        }
+    }
+}
+
+static void scan_shares(const struct sim *s, const void *data, size_t len, struct sim_watch *w)
+{
+    struct cursor c = over(data, len);
+    vec_clear(&w->shares);
+    while (next_field(&c)) {
+        if (c.field != 2)
+            continue;
+        struct cursor live = over(c.data, c.len);
+        while (next_field(&live)) {
+            struct sim_share share = {0};
+            if (live.field != 21)
+                continue;
+            scan_share(s, over(live.data, live.len), &share);
+            vec_push(&w->shares, share);
+        }
+    }
+}
+
+void sim_watch_node(const struct sim_record *r, struct sim_node_view *v)
+{
+    struct cursor c = over(r->data, r->len);
+    *v = (struct sim_node_view){0};
+    while (next_field(&c)) {
+        if (c.field == 2)
+            v->down = c.number == PB__NODE_BASE__NODE_DOWN;
+        else if (c.field == 3)
+            v->drain = c.number;
+        else if (c.field == 6)
+            v->fail = c.number;
+        else if (c.field == 20)
+            v->weight = (uint32_t)c.number;
+        else if (c.field == 21)
+            copy_text(v->features, sizeof v->features, &c);
+        else if (c.field == 35)
+            copy_text(v->comment, sizeof v->comment, &c);
+    }
+}
+
+bool sim_watch_made(const struct sim *s, const char *node)
+{
+    const struct sim_record *r = sim_store_find(s, RECORD_MADE, 0, NULL);
+    struct cursor all = over(r ? r->data : NULL, r ? r->len : 0);
+    char name[SIM_NAME];
+    while (next_field(&all)) {
+        struct cursor one = over(all.data, all.len);
+        while (next_field(&one)) {
+            if (one.field != 1)
+                continue;
+            copy_text(name, sizeof name, &one);
+            if (strcmp(name, node) == 0)
+                return true;
+        }
+    }
+    return false;
+}
+
+/* --- jobs ---------------------------------------------------------------------------------------
+ */
+
+struct sim_watch *sim_watch_find(const struct sim *s, uint32_t job_id)
+{
+    struct sim_watch *w;
+    HASH_FIND(hh, s->watches, &job_id, sizeof job_id, w);
+    return w;
+}
+
+bool sim_watch_stored(const struct sim *s, uint32_t job_id, struct sim_view *view)
+{
+    const struct sim_record *r = sim_store_find(s, RECORD_JOB, job_id, NULL);
+    *view = (struct sim_view){0};
+    if (r)
+        sim_watch_scan(r->data, r->len, view);
+    return r != NULL;
+}
+
+static unsigned client_of(const struct sim *s, const struct sim_view *v)
+{
+    long client = v->name[0] == 'j' ? sim_client_find(s, strtoll(v->name + 1, NULL, 10)) : -1;
+    return client < 0 ? UINT32_MAX : (unsigned)client;
+}
+
+static struct sim_watch *add_watch(struct sim *s, uint32_t job_id, const struct sim_view *v)
+{
+    struct sim_watch *w = mem_new(struct sim_watch);
+    w->job_id = job_id;
+    w->client = client_of(s, v);
+    w->first_ms = s->now_ms;
+    HASH_ADD(hh, s->watches, job_id, sizeof w->job_id, w);
+    return w;
+}
+
+static bool is_final(int state)
+{
+    return state != PB__JOB_STATE__PENDING && state != PB__JOB_STATE__RUNNING &&
+           state != PB__JOB_STATE__SUSPENDED;
+}
+
+#define RECORD_SEC 5 /* most, until the record of a turn is written */
+
+static int64_t requeue_delay(const struct sim *s)
+{
+    static const char key[] = "SchedulerParameters=requeue_delay=";
+    vec_foreach (&s->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
+            return strtoll(item->text + sizeof key - 1, NULL, 10);
+    return 0;
+}
+
+static void check_requeue(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
+{
+    const struct sim_view *now = &w->view;
+    bool begin_given =
+        w->client == UINT32_MAX || s->clients.data[w->client].claims[SIM_CLAIM_BEGIN].made;
+    int64_t delay = requeue_delay(s);
+    if (delay && now->restarts > before->restarts && !begin_given &&
+        now->begin_at < sim_wall_ms(s) / 1000 + delay - RECORD_SEC)
+        sim_break(s, "a requeued job may start before requeue_delay", "job %u", w->job_id);
+}
+
+static void check_step(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
+{
+    check_requeue(s, w, before);
+    const struct sim_view *now = &w->view;
+    if (now->restarts < before->restarts)
+        sim_break(s, "a restart count went back", "job %u", w->job_id);
+    if (is_final(before->state) && now->restarts == before->restarts && now->state != before->state)
+        sim_break(s, "a job has two ends", "job %u: state %d, then %d", w->job_id, before->state,
+                  now->state);
+    if (now->restarts > before->restarts && w->client != UINT32_MAX &&
+        s->clients.data[w->client].cancelled)
+        sim_break(s, "a cancelled job goes on", "job %u, restart %u", w->job_id, now->restarts);
+}
+
+static void time_attempt(struct sim *s, struct sim_watch *w)
+{
+    struct sim_key key = {w->job_id, w->view.restarts};
+    bool known = w->ran_from_ms && w->ran.restarts == key.restarts;
+    bool begins = w->ran_configuring && !w->view.configuring; /* its time does, only now */
+    if (known && w->stood_from_ms && w->view.state != PB__JOB_STATE__SUSPENDED) {
+        w->ran_from_ms += s->now_ms - w->stood_from_ms; /* that does not count */
+        w->stood_ms += s->now_ms - w->stood_from_ms;
+        w->stood_from_ms = 0;
+    }
+    if (known && !w->stood_from_ms && w->view.state == PB__JOB_STATE__SUSPENDED)
+        w->stood_from_ms = s->now_ms;
+    if (w->view.state != PB__JOB_STATE__RUNNING || (known && !begins))
+        return;
+    w->ran_configuring = w->view.configuring;
+    w->ran = key;
+    w->ran_from_ms = s->now_ms;
+    w->stood_from_ms = w->stood_ms = 0;
+    w->untimed = false;
+    w->ran_boot = s->c->boot;
+    w->ran_offset_ms = s->wall_offset_ms;
+    if (!known) {
+        vec_push(&s->allocated, w->job_id);
+        sim_end_begins(w, s->now_ms);
+    }
+}
+
+void sim_watch_turn(struct sim *s)
+{
+    vec_foreach (&s->allocated, id) {
+        const struct sim_watch *w = sim_watch_find(s, *id);
+        if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING) {
+            sim_give_check(s, w);
+            sim_resv_check(s, w);
+            sim_announce_check_given(s, *id);
+        }
+    }
+    vec_clear(&s->allocated);
+    vec_foreach (&s->displaced, id)
+        sim_give_check_displaced(s, sim_watch_find(s, *id));
+    vec_clear(&s->displaced);
+}
+
+/* Ended for its time limit, though that was not over by the clock that cannot be set. */
+static void check_limit(struct sim *s, const struct sim_watch *w)
+{
+    if (w->view.state != PB__JOB_STATE__TIMEOUT || w->ran.restarts != w->view.restarts ||
+        w->untimed || *w->view.resv) /* it ends with its reservation */
+        return;
+    int64_t ran_ms = s->now_ms - w->ran_from_ms;
+    if (ran_ms < w->view.limit_sec * 1000 - 1000)
+        sim_break(s, "a time limit came early", "job %u after %lld ms of %lld s", w->job_id,
+                  (long long)ran_ms, (long long)w->view.limit_sec);
+}
+
+/* What has ended and is not ending any more holds nothing. */
+static void check_released(struct sim *s, const struct sim_watch *w)
+{
+    bool over = is_final(w->view.state) && !w->view.completing;
+    vec_foreach (&w->shares, share)
+        if (over && !share->released)
+            sim_break(s, "a node is held by a job that has ended", "%s, job %u",
+                      s->nodes.data[share->node].name, w->job_id);
+}
+
+/* What others may have waited for. */
+static void note_end(struct sim_watch *w)
+{
+    const struct sim_view *v = &w->view;
+    bool over = is_final(v->state) && !v->completing && !v->requeue_after;
+    w->array_id = v->array_id;
+    w->task = v->task;
+    w->tasks = v->tasks;
+    w->begun = w->begun || v->state != PB__JOB_STATE__PENDING;
+    w->done_well = w->done_well || (over && v->state == PB__JOB_STATE__COMPLETED);
+    w->done_badly = w->done_badly || (over && v->state != PB__JOB_STATE__COMPLETED);
+}
+
+static void put_job(struct sim *s, const struct sim_record *r)
+{
+    struct sim_view now;
+    sim_watch_scan(r->data, r->len, &now);
+    struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
+    if (w && !w->view.there) { /* lost in a crash, or purged */
+        if (w->stored)
+            sim_break(s, "an id was given twice", "%u, to %s too", w->job_id, now.name);
+        w->client = client_of(s, &now);
+        w->ran_from_ms = 0;
+    }
+    w = w ? w : add_watch(s, (uint32_t)r->number, &now);
+    struct sim_view before = w->view;
+    w->view = now;
+    w->put_at_ms = s->now_ms;
+    note_end(w);
+    scan_shares(s, r->data, r->len, w);
+    if (w->job_id >= s->next_id)
+        sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
+    if (before.there)
+        check_step(s, w, &before);
+    if (before.there && now.displaced && !before.displaced)
+        vec_push(&s->displaced, w->job_id);
+    if (strcmp(now.reason, "SystemShutdown") == 0 && strcmp(before.reason, now.reason) != 0)
+        sim_announce_check_end(s, w->job_id);
+    time_attempt(s, w);
+    if (!before.there || !is_final(before.state))
+        check_limit(s, w);
+    if (is_final(now.state))
+        sim_end_check(s, w);
+    check_released(s, w);
+}
+
+/* Only what is over is forgotten. */
+static void purge_job(struct sim *s, const struct sim_record *r)
+{
+    struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
+    if (!w || !w->view.there)
+        return;
+    if (!is_final(w->view.state) || w->view.completing || w->view.requeue_after)
+        sim_break(s, "a job was forgotten that is not over", "job %u", w->job_id);
+    w->view.there = false;
+    w->purged = true;
+}
+
+static void put_meta(struct sim *s, const struct sim_record *r)
+{
+    struct cursor c = over(r->data, r->len);
+    while (next_field(&c)) {
+        if (c.field == 1)
+            s->next_id = (uint32_t)c.number;
+        if (c.field == 2 && c.number < s->epoch)
+            sim_break(s, "an epoch went back", "%llu", (unsigned long long)c.number);
+        if (c.field == 2)
+            s->epoch = c.number;
+    }
+}
+
+void sim_watch_put(struct sim *s, const struct sim_record *r)
+{
+    if (r->kind == RECORD_META) {
+        put_meta(s, r);
+    } else if (r->kind == RECORD_JOB && r->data) {
+        put_job(s, r);
+    } else if (r->kind == RECORD_JOB) {
+        purge_job(s, r);
+    } else if (r->kind == RECORD_RESV) {
+        sim_resv_put(s, r);
+    } else if (r->kind == RECORD_NODE) {
+        long index = sim_node_index(s, r->name);
+        if (index >= 0)
+            sim_watch_node(r, &s->node_views.data[index]); /* deleted: nothing of it */
+        if (index >= 0 && s->node_views.data[index].down)
+            sim_end_node_lost(s, (unsigned)index);
+    }
+}
+
+static void restore_job(struct sim *s, const struct sim_record *r)
+{
+    struct sim_view v;
+    sim_watch_scan(r->data, r->len, &v);
+    struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
+    w = w ? w : add_watch(s, (uint32_t)r->number, &v);
+    w->view = v;
+    w->stored = true;
+    w->untimed = w->untimed || (w->ran_boot != s->c->boot && w->ran_offset_ms != s->wall_offset_ms);
+    w->ran_configuring = v.configuring;
+    if ((v.state == PB__JOB_STATE__SUSPENDED) != (w->stood_from_ms != 0)) { /* that turn is lost */
+        w->stood_from_ms = w->stood_from_ms ? 0 : s->now_ms;
+        w->untimed = true;
+    }
+    scan_shares(s, r->data, r->len, w);
+    if (v.state == PB__JOB_STATE__PENDING) {
+        w->ran_from_ms = 0; /* it was started in a turn that is lost */
+    } else if (w->ran.restarts > v.restarts) {
+        /* So was its next attempt: this one goes on untimed. */
+        w->ran.restarts = v.restarts;
+        w->untimed = true;
+    }
+}
+
+/* The first commit of a lead: from now on all goes by its machine's clock. */
+void sim_watch_lead(struct sim *s)
+{
+    for (struct sim_watch *w = s->watches; w; w = w->hh.next)
+        w->ran_boot = s->c->boot;
+}
+
+void sim_watch_restart(struct sim *s)
+{
+    for (struct sim_watch *w = s->watches; w; w = w->hh.next)
+        w->view = (struct sim_view){0};
+    vec_foreach (&s->node_views, v)
+        *v = (struct sim_node_view){0};
+    sim_resv_clear(s);
+    s->next_id = 0;
+    s->epoch = 0;
+    for (struct sim_stored *at = s->store; at; at = at->hh.next) {
+        if (at->record.kind == RECORD_JOB)
+            restore_job(s, &at->record);
+        else
+            sim_watch_put(s, &at->record);
+    }
+}
+
+void sim_watch_done(struct sim *s)
+{
+    struct sim_watch *w, *next;
+    sim_resv_clear(s);
+    vec_done(&s->resvs);
+    HASH_ITER (hh, s->watches, w, next) {
+        HASH_DEL(s->watches, w);
+        vec_done(&w->shares);
+        vec_done(&w->given);
+        free(w);
+    }
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What jobs ask for beside cores and memory: a constraint, few switches, devices, licences, an end
+ * in time. Looked at when a job has just got its nodes, by the records and the plan alone.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sim/world/parts.h"
+
+#define SWITCH_WAIT_SEC 300 /* the most, without max_switch_wait */
+#define LATE_SEC 3
+
+static const struct sim_facts *facts_of(struct sim *s)
+{
+    struct sim_facts *f = &s->facts;
+    if (f->known)
+        return f;
+    bool tree = false;
+    f->known = true;
+    vec_foreach (&s->plan->items, item) {
+        bool act = item->kind == SIM_ITEM_DO;
+        unsigned leaf = 0, first, last;
+        f->features_change = f->features_change || (act && item->what == SIM_DO_NODE_FEATURES);
+        f->clock_set = f->clock_set || (item->kind == SIM_ITEM_FAULT &&
+                                        (item->what == SIM_FAULT_CLOCK || item->boot));
+        if (item->kind == SIM_ITEM_CONF &&
+            sscanf(item->text, "TopologyConf=1;SwitchName=s%u;Nodes=n[%u-%u]", &leaf, &first,
+                   &last) == 3 &&
+            leaf == 1)
+            f->leaf_nodes = last - first + 1;
+        tree = tree || (item->kind == SIM_ITEM_CONF && strstr(item->text, "topology/tree"));
+    }
+    f->leaf_nodes = tree ? f->leaf_nodes : 0;
+    return f;
+}
+
+static const struct sim_item *asked_by(const struct sim *s, const struct sim_watch *w)
+{
+    return w->client == UINT32_MAX ? NULL : s->clients.data[w->client].item;
+}
+
+/* --- constraints --------------------------------------------------------------------------------
+ */
+
+static bool has_feature(const char *list, const char *name, size_t len)
+{
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',')
+        if (strcspn(list, ",") == len && strncmp(list, name, len) == 0)
+            return true;
+    return false;
+}
+
+/* "a&(b|c)", for one node. */
+static bool eval(const char **at, const char *features)
+{
+    bool any = false, all = true;
+    for (;;) {
+        bool one;
+        if (**at == '(') {
+            (*at)++;
+            one = eval(at, features);
+            *at += **at == ')';
+        } else {
+            size_t len = strcspn(*at, "&|()[]*");
+            one = has_feature(features, *at, len);
+            *at += len;
+        }
+        all = all && one;
+        if (**at == '|') {
+            any = any || all;
+            all = true;
+        }
+        if (**at != '&' && **at != '|')
+            return any || all;
+        (*at)++;
+    }
+}
+
+static const char *features_on(const struct sim *s, const struct sim_share *share)
+{
+    const struct sim_item *item = s->nodes.data[share->node].item;
+    return item ? item->features : "";
+}
+
+static unsigned count_with(const struct sim *s, const struct sim_watch *w, const char *name,
+                           size_t len)
+{
+    unsigned n = 0;
+    vec_foreach (&w->shares, share)
+        n += has_feature(features_on(s, share), name, len);
+    return n;
+}
+
+/* "[a|b]": all have the same one; "[a*2&b*1]", "a*2": so many of each. */
+static bool eval_sets(const struct sim *s, const struct sim_watch *w, const char *text)
+{
+    const char *at = text + (*text == '[');
+    bool any = false, all = true;
+    while (*at && *at != ']') {
+        size_t len = strcspn(at, "&|*]");
+        unsigned with = count_with(s, w, at, len), wanted = (unsigned)w->shares.len;
+        at += len;
+        if (*at == '*')
+            wanted = (unsigned)strtoul(at + 1, (char **)(uintptr_t)&at, 10);
+        any = any || with >= wanted;
+        all = all && with >= wanted;
+        at += *at == '&' || *at == '|';
+    }
+    return strchr(text, '|') ? any : all;
+}
+
+static bool is_met(const struct sim *s, const struct sim_watch *w, const char *text)
+{
+    if (strpbrk(text, "[*"))
+        return eval_sets(s, w, text);
+    vec_foreach (&w->shares, share) {
+        const char *at = text;
+        if (*text && !eval(&at, features_on(s, share)))
+            return false;
+    }
+    return true;
+}
+
+static void check_constraint(struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_view *v = &w->view;
+    bool preferred = *v->prefer && is_met(s, w, v->prefer);
+    if (!facts_of(s)->features_change && !preferred && !is_met(s, w, v->features))
+        sim_break(s, "nodes are not as a job wants them", "job %u, %s", w->job_id, v->features);
+}
+
+/* --- the network --------------------------------------------------------------------------------
+ */
+
+static void check_switches(struct sim *s, const struct sim_watch *w, const struct sim_item *j)
+{
+    const struct sim_facts *f = facts_of(s);
+    bool used[SIM_NODES / 8] = {false};
+    int64_t leaves = 0;
+    int64_t wait = j->switch_wait_sec && j->switch_wait_sec < SWITCH_WAIT_SEC ? j->switch_wait_sec
+                                                                              : SWITCH_WAIT_SEC;
+    if (!f->leaf_nodes || !j->switches || f->clock_set)
+        return;
+    vec_foreach (&w->shares, share) {
+        unsigned leaf = share->node / f->leaf_nodes;
+        leaves += leaf < sizeof used && !used[leaf];
+        used[leaf < sizeof used ? leaf : 0] = true;
+    }
+    const struct sim_watch *array = sim_watch_find(s, w->view.array_id);
+    int64_t since_ms = array ? array->first_ms : w->first_ms;
+    if (leaves > j->switches && s->now_ms - since_ms < wait * 1000 - 1000)
+        sim_break(s, "a job did not wait for its switches", "job %u: %lld of %lld after %lld ms",
+                  w->job_id, (long long)leaves, (long long)j->switches,
+                  (long long)(s->now_ms - since_ms));
+}
+
+/* Some job may still wait for its switches, and others behind it: from the last start or end on. */
+bool sim_wish_waits(struct sim *s)
+{
+    int64_t last_ms = s->healed_at_ms;
+    bool waits = false;
+    for (const struct sim_watch *w = s->watches; w && facts_of(s)->leaf_nodes; w = w->hh.next) {
+        const struct sim_item *j = asked_by(s, w);
+        bool pending = w->view.there && w->view.state == PB__JOB_STATE__PENDING;
+        waits = waits || (pending && j && j->switches);
+        if (!pending && w->put_at_ms > last_ms)
+            last_ms = w->put_at_ms;
+    }
+    return waits && s->now_ms - last_ms < 2 * SWITCH_WAIT_SEC * 1000;
+}
+
+/* --- generic resources --------------------------------------------------------------------------
+ */
+
+/* Of "gpu:a:2,gpu:1,nic:3": so many of the name, and of the type unless that is empty. */
+static uint64_t count_of(const char *list, const char *name, const char *type)
+{
+    uint64_t sum = 0;
+    while (*list) {
+        size_t len = strcspn(list, ","), own = strcspn(list, ":,");
+        const char *second = own < len ? list + own + 1 : list + len;
+        size_t second_len = strcspn(second, ":,");
+        bool typed = second + second_len < list + len;
+        bool same = strlen(name) == own && strncmp(list, name, own) == 0;
+        if (same && (!*type || (typed && strlen(type) == second_len &&
+                                strncmp(second, type, second_len) == 0)))
+            sum += strtoull(typed ? second + second_len + 1 : second, NULL, 10);
+        list += len + (list[len] == ',');
+    }
+    return sum;
+}
+
+static void check_devices(struct sim *s, const struct sim_watch *by, const struct sim_share *own,
+                          const struct sim_gres *g)
+{
+    struct sim_node *n = &s->nodes.data[own->node];
+    uint64_t count = 0, devices = 0, twice = 0;
+    vec_foreach (&n->holders, id) {
+        const struct sim_watch *w = sim_watch_find(s, *id);
+        const struct sim_share *share =
+            w && sim_give_holds(w) ? sim_give_share(w, own->node) : NULL;
+        for (unsigned i = 0; share && i < share->n_gres; i++) {
+            const struct sim_gres *o = &share->gres[i];
+            if (strcmp(o->name, g->name) != 0 || strcmp(o->type, g->type) != 0)
+                continue;
+            twice |= devices & o->devices;
+            devices |= o->devices;
+            count += o->count;
+        }
+    }
+    if (twice & g->devices)
+        sim_break(s, "a device is given away twice", "%s of %s, job %u: %llx", g->name, n->name,
+                  by->job_id, (unsigned long long)twice);
+    if (n->item && count > count_of(n->item->gres, g->name, g->type))
+        sim_break(s, "more devices are given away than there are", "%s:%s of %s, job %u: %llu",
+                  g->name, g->type, n->name, by->job_id, (unsigned long long)count);
+}
+
+static uint64_t share_has(const struct sim_share *share, const char *name, const char *type)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < share->n_gres; i++)
+        if (strcmp(share->gres[i].name, name) == 0 &&
+            (!*type || strcmp(share->gres[i].type, type) == 0))
+            sum += share->gres[i].count;
+    return sum;
+}
+
+static void check_gres(struct sim *s, const struct sim_watch *w, const struct sim_item *j)
+{
+    static const struct {
+        const char *name, *type;
+    } kinds[] = {{"gpu", ""}, {"gpu", "a"}, {"gpu", "b"}, {"nic", ""}};
+    for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
+        uint64_t each = count_of(j->gres, kinds[k].name, kinds[k].type), sum = 0;
+        vec_foreach (&w->shares, share) {
+            uint64_t has = share_has(share, kinds[k].name, kinds[k].type);
+            sum += has;
+            if (has < each)
+                sim_break(s, "a job has fewer devices than it asked for", "job %u, %s of %s",
+                          w->job_id, kinds[k].name, s->nodes.data[share->node].name);
+        }
+        if (sum < count_of(j->gpus, kinds[k].name, kinds[k].type))
+            sim_break(s, "a job has fewer devices than it asked for", "job %u, %s:%s in all",
+                      w->job_id, kinds[k].name, kinds[k].type);
+    }
+    vec_foreach (&w->shares, share)
+        for (unsigned i = 0; i < share->n_gres; i++)
+            check_devices(s, w, share, &share->gres[i]);
+}
+
+/* --- licences -----------------------------------------------------------------------------------
+ */
+
+static uint64_t licenses_of(const char *list, char name)
+{
+    for (; *list; list += strcspn(list, ","), list += *list == ',')
+        if (*list == name)
+            return list[1] == ':' ? strtoull(list + 2, NULL, 10) : 1;
+    return 0;
+}
+
+static void check_licenses(struct sim *s, const struct sim_watch *by, const char *wanted)
+{
+    static const char key[] = "Licenses=";
+    const char *there = "";
+    vec_foreach (&s->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
+            there = item->text + sizeof key - 1;
+    for (char name = 'a'; *wanted && name <= 'b'; name++) {
+        uint64_t used = 0;
+        for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+            const struct sim_item *j = asked_by(s, w);
+            if (j && w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
+                used += licenses_of(j->licenses, name);
+        }
+        if (licenses_of(wanted, name) && used > licenses_of(there, name))
+            sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, name,
+                      (unsigned long long)used);
+    }
+}
+
+/* --- all of it ----------------------------------------------------------------------------------
+ */
+
+void sim_wish_check(struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_item *j = asked_by(s, w);
+    const struct sim_view *v = &w->view;
+    check_constraint(s, w);
+    sim_array_check_given(s, w);
+    if (v->deadline_at && !facts_of(s)->clock_set && sim_wall_ms(s) / 1000 > v->deadline_at)
+        sim_break(s, "a job was started after its deadline", "job %u", w->job_id);
+    if (!j)
+        return;
+    if (s->clients.data[w->client].shrinks) /* it asks for fewer from then on */
+        return;
+    if ((j->min_nodes && w->shares.len < (size_t)j->min_nodes) ||
+        (j->max_nodes && w->shares.len > (size_t)j->max_nodes))
+        sim_break(s, "a job has not as many nodes as it wants", "job %u: %zu", w->job_id,
+                  w->shares.len);
+    check_switches(s, w, j);
+    check_gres(s, w, j);
+    check_licenses(s, w, j->licenses);
+}
+
+void sim_wish_check_late(struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_facts *f = facts_of(s);
+    const struct sim_view *v = &w->view;
+    const struct sim_client *c = w->client == UINT32_MAX ? NULL : &s->clients.data[w->client];
+    if (!v->there || v->state != PB__JOB_STATE__RUNNING || !v->deadline_at || f->clock_set ||
+        w->untimed || v->configuring || !c || c->asked[SIM_CLAIM_LIMIT])
+        return;
+    if (sim_wall_ms(s) > (v->deadline_at + LATE_SEC) * 1000 + s->over_ms + w->stood_ms)
+        sim_break(s, "a deadline is not kept", "job %u", w->job_id);
+}
