@@ -28,9 +28,9 @@
 #include "slurmd/io/serve.h"
 #include "slurmd/io/uplink.h"
 #include "slurmd/job/attempt_life.h"
+#include "slurmd/job/ending.h"
 #include "slurmd/job/health.h"
 #include "slurmd/job/jobtmp.h"
-#include "slurmd/job/litter.h"
 #include "slurmd/job/spool.h"
 #include "slurmd/node/detach.h"
 #include "slurmd/node/dynamic.h"
@@ -307,7 +307,7 @@ static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *
     contain_sweep(d);
     freq_sweep(d);
     jobtmp_sweep(d);
-    litter_sweep(d);
+    ending_sweep(d);
     usage_begin(d);
     return 0;
 }

@@ -1,22 +1,32 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/job/ending.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/proc.h"
+#include "base/step_id.h"
+#include "base/str.h"
+#include "slurmd/attempt/attempt.h"
 #include "slurmd/attempt/report.h"
 #include "slurmd/job/attempt_life.h"
 #include "slurmd/job/extern.h"
-#include "slurmd/job/litter.h"
+#include "slurmd/job/receive.h"
 #include "slurmd/job/step_life.h"
-#include "slurmd/job/stray.h"
+#include "slurmd/node/script.h"
+#include "slurmd/node/scriptenv.h"
 #include "slurmd/step/contain.h"
 #include "slurmd/step/freq.h"
 #include "slurmd/step/step.h"
@@ -24,9 +34,213 @@
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
-#include "base/step_id.h"
 
 #define STRAY_LOOK_MS 500 /* each look reads all processes of the machine */
+#define PASSES 100        /* each kills all it finds; a fork bomb needs several */
+#define ENVIRONMENT_MAX (4u << 20)
+#define OURS "pmix."    /* and JOB.STEP: the directory of a step's PMIx server */
+#define ASIDE "litter." /* what is being removed */
+
+/* --- processes whose shepherd was killed: its tasks died with it; what they had started was passed
+ * to us, their subreaper, or to init when an earlier daemon was its parent. */
+
+struct wanted {
+    uid_t uid;
+    char *vars[4];
+    bool of_step; /* a numbered one; else no number of a step may be there */
+    pid_t found;  /* the last that was killed */
+};
+
+static bool belongs(int pid, const struct wanted *w)
+{
+    _cleanup_str_ struct str environment = STR_INIT;
+    struct stat st;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d", pid);
+    if (stat(path, &st) || st.st_uid != w->uid)
+        return false;
+    if (proc_environ(pid, &environment))
+        return false;
+    for (int i = 0; i < 4; i++)
+        if (w->vars[i] && !proc_environ_has(&environment, w->vars[i], true))
+            return false;
+    return w->of_step || !proc_environ_has(&environment, "SLURM_STEP_ID=", false);
+}
+
+/* The number may pass to another process between the look and the blow: a handle first. */
+static bool kill_if(int pid, struct wanted *w)
+{
+    _cleanup_close_ int handle = -1;
+
+    if (!belongs(pid, w))
+        return false;
+    handle = (int)syscall(SYS_pidfd_open, pid, 0);
+    if (handle < 0 || !belongs(pid, w) || syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0))
+        return false;
+    w->found = pid;
+    return true;
+}
+
+static unsigned kill_marked(struct wanted *w)
+{
+    DIR *proc = opendir("/proc");
+    struct dirent *entry;
+    unsigned count = 0;
+
+    if (!proc)
+        return 0;
+    while ((entry = readdir(proc))) {
+        int pid = atoi(entry->d_name);
+
+        if (pid > 1 && pid != getpid())
+            count += kill_if(pid, w);
+    }
+    closedir(proc);
+    return count;
+}
+
+static bool is_orphan(const struct slurmd *d, pid_t pid, uid_t uid)
+{
+    struct stat st;
+    struct proc p;
+    char path[64];
+
+    snprintf(path, sizeof(path), "/proc/%d", (int)pid);
+    return !stat(path, &st) && st.st_uid == uid && !proc_read(pid, &p) && p.state != 'Z' &&
+           !receive_is_ours(d, pid);
+}
+
+/* Shepherds and scripts are our own user's: a child of another user is an orphan, unless it is a
+ * receiver of files. Until we wait for it, its number is its own. */
+static unsigned kill_orphans(const struct slurmd *d, uid_t uid, struct wanted *w)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    unsigned count = 0;
+    char path[64], *at, *end;
+
+    if (uid == geteuid())
+        return 0;
+    snprintf(path, sizeof(path), "/proc/self/task/%d/children", getpid());
+    if (path_read_file(path, ENVIRONMENT_MAX, &text, NULL))
+        return 0;
+    for (at = (char *)str_cstr(&text); *at; at = end) {
+        long pid = strtol(at, &end, 10);
+
+        if (end == at || pid <= 1)
+            break;
+        if (is_orphan(d, (pid_t)pid, uid) && !kill((pid_t)pid, SIGKILL)) {
+            w->found = (pid_t)pid;
+            count++;
+        }
+    }
+    return count;
+}
+
+/* How many are left; of those, 'left' is told of the first (proc_describe()).
+ *
+ * SIGKILL to each process of the user that carries this step's and this node's SLURM_JOB_ID,
+ * SLURM_STEP_ID (the batch script's carry none), SLURMD_NODENAME and SLURM_CONF in its environment,
+ * and to the user's processes among our own children that are no receivers of files (receive.h);
+ * again until none is found, a bounded number of times. */
+static unsigned kill_strays(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid,
+                            struct str *left)
+{
+    struct wanted w = {.uid = uid};
+    unsigned count = 1;
+
+    w.vars[0] = mem_printf("SLURM_JOB_ID=%u", job_id);
+    w.vars[1] = mem_printf("SLURMD_NODENAME=%s", d->name);
+    w.vars[2] = mem_printf("SLURM_CONF=%s", d->conf->path);
+    w.of_step = step_id != STEP_ID_EXTERN && step_id != STEP_ID_BATCH;
+    if (step_id == STEP_ID_EXTERN)
+        w.vars[3] = mem_strdup("SLUICE_STEP=extern"); /* of pam_sluice_adopt */
+    else if (w.of_step)
+        w.vars[3] = mem_printf("SLURM_STEP_ID=%u", step_id);
+    for (int i = 0; i < PASSES && count; i++)
+        count = kill_marked(&w) + kill_orphans(d, uid, &w);
+    if (count)
+        proc_describe(w.found, left);
+    for (int i = 0; i < 4; i++)
+        free(w.vars[i]);
+    return count;
+}
+
+/* --- what killed shepherds have left in the spool directory, and users could write to: a process
+ * of its own removes it, as it may be as large as the file system. */
+
+static void on_removed(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status,
+                       const char *text)
+{
+    if (text)
+        log_error("what a killed shepherd of job %u has left: %s", job_id, text);
+}
+
+static void remove_dir(struct slurmd *d, const char *name, uint32_t job_id, uint32_t restarts)
+{
+    _cleanup_free_ char *path = mem_printf("%s/%s", d->spool, name);
+    const struct script script = {.what = "Removal",
+                                  .path = path,
+                                  .host = d->stepd_path,
+                                  .verb = "wipe",
+                                  .job_id = job_id,
+                                  .restarts = restarts};
+    Pb__NodeAttempt about = PB__NODE_ATTEMPT__INIT;
+
+    about.job_id = job_id;
+    script_run(d, &script, scriptenv_epilog(d, &about), on_removed, d);
+}
+
+/* Out of the way first: a job that is requeued has steps of the same numbers. */
+static void put_aside(struct slurmd *d, const char *name, uint32_t job_id, uint32_t restarts)
+{
+    _cleanup_free_ char *to = mem_printf(ASIDE "%s.%lld", name, (long long)loop_wall_ms());
+    _cleanup_free_ char *from_path = mem_printf("%s/%s", d->spool, name);
+    _cleanup_free_ char *to_path = mem_printf("%s/%s", d->spool, to);
+
+    if (!rename(from_path, to_path))
+        remove_dir(d, to, job_id, restarts);
+    else if (errno != ENOENT)
+        log_error("%s cannot be renamed: %s", from_path, strerror(errno));
+}
+
+static void remove_litter(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id)
+{
+    _cleanup_free_ char *name = mem_printf(OURS "%u.%u", job_id, step_id);
+
+    put_aside(d, name, job_id, restarts);
+}
+
+static bool is_cared_for(const struct slurmd *d, uint32_t job_id, uint32_t step_id)
+{
+    for (const struct attempt *a = d->attempts; a; a = a->hh.next) {
+        if (a->key.id == job_id && step_find(a, step_id))
+            return true;
+        for (size_t i = 0; a->key.id == job_id && i < a->lost.len; i++)
+            if (a->lost.data[i]->step_id == step_id)
+                return true;
+    }
+    return false;
+}
+
+void ending_sweep(struct slurmd *d)
+{
+    DIR *dir = opendir(d->spool);
+    unsigned job_id, step_id;
+    struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        if (str_starts(entry->d_name, ASIDE))
+            remove_dir(d, entry->d_name, 0, 0);
+        else if (sscanf(entry->d_name, OURS "%u.%u", &job_id, &step_id) == 2 &&
+                 !is_cared_for(d, job_id, step_id))
+            put_aside(d, entry->d_name, job_id, 0);
+    }
+    if (dir)
+        closedir(dir);
+}
+
+/* --- steps ------------------------------------------------------------------------------------ */
 
 Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
 {
@@ -85,7 +299,7 @@ static void finish_lost_step(struct lost *l, char *stuck)
         m.stuck = stuck;
     }
     contain_step_over(a, l->step_id);
-    litter_of_step(a->d, a->key.id, a->key.restarts, l->step_id);
+    remove_litter(a->d, a->key.id, a->key.restarts, l->step_id);
     freq_step_over(a, l->step_id);
     text = take_ptr(l->for_memory);
     ending_lost_free(l);
@@ -114,7 +328,7 @@ static void kill_leftovers(void *ctx)
 
     if (l->step_id == STEP_ID_EXTERN)
         count += adopted_kill(a, &stray);
-    count += stray_kill(a->d, a->key.id, l->step_id, (uid_t)a->note.about->uid, &stray);
+    count += kill_strays(a->d, a->key.id, l->step_id, (uid_t)a->note.about->uid, &stray);
     count += is_shepherd_alive(l, &stray);
     if (!left.len)
         str_puts(&left, str_cstr(&stray));

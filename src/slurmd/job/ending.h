@@ -38,3 +38,7 @@ void ending_find_steps(struct attempt *a);
 
 /* A script that its shepherd could not remove. */
 void ending_remove_script(const struct slurmd *d, uint32_t job_id);
+
+/* At the start of the daemon, with its jobs known: removes from the spool directory what killed
+ * shepherds have left there and users could write to, of steps that no shepherd has. */
+void ending_sweep(struct slurmd *d);

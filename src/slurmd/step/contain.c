@@ -11,11 +11,17 @@
 #include "slurmd/node/cpus.h"
 #include "slurmd/node/debug.h"
 #include "slurmd/node/devices.h"
+#include "slurmd/step/contain.h"
 #include "slurmd/step/contain_priv.h"
 #include "slurmd/step/step.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+
+#define BP 10000                      /* hundredths of a percent, in all */
+#define SHEPHERDS_BYTES (64u << 20)   /* of a job, */
+#define SHEPHERDS_PER_STEP (4u << 20) /* and for each of its steps */
+#define MIB (1u << 20)
 
 /* --- what is asked for, and what there is -------------------------------------------------------
  */
@@ -211,7 +217,7 @@ int contain_above(const struct contain *k, uid_t uid, bool make, struct cgroup *
     return make ? cgroup_make(&k->base, name, out, err) : cgroup_find(&k->base, name, out);
 }
 
-bool contain_limits_memory(const struct contain *k)
+static bool limits_shepherds(const struct contain *k)
 {
     return k->use & CGROUP_BIT(CGROUP_MEMORY) && limits_memory(&k->d->conf->cgroup);
 }
@@ -251,7 +257,7 @@ static int fill_memory(const struct slurmd *d, const struct cgroup *job, const P
     bool swap = cgroup_has_swap(job);
     int rc;
 
-    if (!contain_limits_memory(d->contain))
+    if (!limits_shepherds(d->contain))
         return 0;
     contain_limit(c, d->hw.real_memory_mib, share ? share->mem_mib : 0, &of_job);
     contain_limit(c, d->hw.real_memory_mib, here->mem_mib, &of_step);
@@ -439,4 +445,159 @@ unsigned contain_kill(struct attempt *a, uint32_t step_id, struct str *text)
         proc_describe(left.list.data[0], text);
     vec_done(&left.list);
     return count;
+}
+
+/* Of so many MiB, in bytes. */
+static uint64_t part_of(uint64_t mib, uint32_t bp)
+{
+    unsigned __int128 bytes = (unsigned __int128)mib * (1 << 20) * bp / BP;
+
+    return bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
+}
+
+static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
+{
+    return value > most ? most : value < least ? least : value;
+}
+
+void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t given_mib,
+                   struct cgroup_memory_limit *out)
+{
+    uint32_t ram_bp = c->constrain_ram_space ? c->allowed_ram_space_bp : BP;
+    uint64_t most = part_of(node_mib, c->max_ram_percent_bp);
+    uint64_t most_swap = part_of(node_mib, c->max_swap_percent_bp);
+    uint64_t least = part_of(c->min_ram_space_mib, BP);
+    uint64_t swap;
+
+    *out = (struct cgroup_memory_limit){.swappiness = -1};
+    if (!c->constrain_ram_space && !c->constrain_swap_space)
+        return;
+    least = least < most ? least : most;
+    out->hard = given_mib ? within(part_of(given_mib, ram_bp), least, most) : most;
+    if (c->constrain_swap_space) {
+        swap = given_mib ? part_of(given_mib, ram_bp) + part_of(given_mib, c->allowed_swap_space_bp)
+                         : most_swap;
+        out->with_swap = within(swap, out->hard, most_swap > out->hard ? most_swap : out->hard);
+        if (c->memory_swappiness <= 100)
+            out->swappiness = (int)c->memory_swappiness;
+    }
+    if (!c->constrain_ram_space)
+        out->hard = out->with_swap;
+    out->soft = given_mib ? within(part_of(given_mib, BP), 0, out->hard) : 0;
+}
+
+/* Consecutive numbers as ranges. */
+static void put_set(const bool *in, size_t count, struct str *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        size_t last = i;
+
+        if (!in[i])
+            continue;
+        while (last + 1 < count && in[last + 1])
+            last++;
+        str_printf(out, last > i ? "%s%zu-%zu" : "%s%zu", out->len ? "," : "", i, last);
+        i = last;
+    }
+}
+
+bool contain_cpus(const Pb__CpuMap *map, ProtobufCBinaryData cpu_set, struct str *out)
+{
+    bool in[HW_CPUS_MAX] = {false};
+
+    for (size_t i = 0; i < map->n_number; i++) {
+        size_t cpu = i / (map->each ? map->each : 1);
+
+        if (map->number[i] < HW_CPUS_MAX && cpu / 8 < cpu_set.len)
+            in[map->number[i]] = cpu_set.data[cpu / 8] >> (cpu % 8) & 1;
+    }
+    put_set(in, HW_CPUS_MAX, out);
+    return out->len > 0;
+}
+
+static uint64_t limit_of(const struct attempt *a)
+{
+    return SHEPHERDS_BYTES + (uint64_t)SHEPHERDS_PER_STEP * (a->steps.len + 1);
+}
+
+/* What is below it is in the memory tree alone. */
+static struct cgroup memory_of(const struct cgroup *c)
+{
+    struct cgroup memory = *c;
+
+    if (memory.version == CGROUP_V1)
+        memory.parts = CGROUP_BIT(CGROUP_MEMORY);
+    return memory;
+}
+
+static int make_shepherds(const struct contain *k, uid_t uid, struct attempt_key key,
+                          struct cgroup *out, struct err *err)
+{
+    _cleanup_(cgroup_close) struct cgroup above = {0};
+    char name[CGROUP_NAME_MAX];
+    struct cgroup in;
+    int rc;
+
+    if (k->base.version == CGROUP_V1) {
+        rc = contain_above(k, uid, true, &above, err);
+        if (rc)
+            return rc;
+    }
+    in = memory_of(k->base.version == CGROUP_V1 ? &above : &k->base);
+    return cgroup_make(&in, cgroup_name_stepd(key.id, key.restarts, name), out, err);
+}
+
+static int find_shepherds(const struct contain *k, uid_t uid, struct attempt_key key,
+                          struct cgroup *out)
+{
+    _cleanup_(cgroup_close) struct cgroup above = {0};
+    const struct cgroup *in = &k->base;
+    char name[CGROUP_NAME_MAX];
+
+    if (k->base.version == CGROUP_V1) {
+        if (contain_above(k, uid, false, &above, NULL))
+            return -ENOENT;
+        in = &above;
+    }
+    return cgroup_find(in, cgroup_name_stepd(key.id, key.restarts, name), out);
+}
+
+int contain_shepherds_open(struct attempt *a, int *entry, struct err *err)
+{
+    const struct contain *k = a->d->contain;
+    _cleanup_(cgroup_close) struct cgroup c = {0};
+    struct cgroup_memory_limit limit = {.hard = limit_of(a), .swappiness = -1};
+    int rc;
+
+    *entry = -1;
+    if (!k || !limits_shepherds(k))
+        return 0;
+    rc = make_shepherds(k, (uid_t)a->note.about->uid, a->key, &c, err);
+    if (!rc) {
+        limit.with_swap = cgroup_has_swap(&c) ? limit.hard : 0;
+        rc = cgroup_set_memory(&c, &limit, err);
+        if (rc == -EBUSY) /* it was larger, with more steps, and more is in use */
+            rc = 0;
+    }
+    if (!rc)
+        rc = *entry = cgroup_open_memory_entry(&c, err);
+    return rc < 0 ? -ERR_NODE_FAULT : 0;
+}
+
+bool contain_shepherds_were_killed(struct attempt *a, struct str *why)
+{
+    const struct contain *k = a->d->contain;
+    _cleanup_(cgroup_close) struct cgroup c = {0};
+    struct cgroup_memory m = {0};
+
+    if (!k || find_shepherds(k, (uid_t)a->note.about->uid, a->key, &c) ||
+        cgroup_read_memory(&c, &m) || m.oom_kills <= a->shepherd_kills)
+        return false;
+    a->shepherd_kills++;
+    str_printf(
+        why,
+        "slurmstepd was killed for memory: the step daemons of job %u have used the %llu MiB "
+        "that they may have on node %s",
+        a->key.id, (unsigned long long)(m.limit / MIB), a->d->name);
+    return true;
 }

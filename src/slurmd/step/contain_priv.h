@@ -22,11 +22,5 @@ int contain_above(const struct contain *k, uid_t uid, bool make, struct cgroup *
 int contain_job(const struct contain *k, uid_t uid, struct attempt_key key, bool make,
                 struct cgroup *out, struct err *err);
 
-/* The memory of the job's shepherds, in one tree alone. */
-int contain_find_shepherds(const struct contain *k, uid_t uid, struct attempt_key key,
-                           struct cgroup *out);
-/* Memory is to be limited, and the machine can. */
-bool contain_limits_memory(const struct contain *k);
-
 /* contain_over.c */
 void contain_over_free(struct contain_over *o);

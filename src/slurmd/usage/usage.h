@@ -37,3 +37,21 @@ void usage_is_stale(struct slurmd *d); /* a process belongs to a step that no lo
 void usage_answer_step(struct slurmd *d, const struct rpc_request *r);
 void usage_answer_pids(struct slurmd *d, const struct rpc_request *r);
 void usage_answer_node(struct slurmd *d, const struct rpc_request *r);
+
+#define USAGE_ANSWERS_MAX 256
+#define USAGE_ANSWERS_PER_USER 64
+
+/* A question that waits for a look. */
+struct answer {
+    uint64_t call;
+    uid_t uid;
+    bool all, all_jobs;       /* of every user; lines of jobs too */
+    uint32_t job_id, step_id; /* job_id 0: of the node */
+    bool one_step;
+    bool collect;
+    bool pids; /* not what is used: by which processes */
+    bool one_job;
+};
+
+/* Pure. Whether one more question of this user may wait; -ERR_BUSY in *err if not. */
+bool usage_may_wait(const struct answer *waiting, size_t count, uid_t uid, struct err *err);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/usage/usage_priv.h"
+#include "slurmd/usage/usage.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
