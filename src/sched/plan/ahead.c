@@ -20,12 +20,12 @@ const struct job *ahead_job(const struct plan *p, const struct plan_head *h, str
     return several_view(j, h->part, room);
 }
 
-static void keep(struct timeline *t, const struct plan *p, const struct plan_head *h)
+static void keep(struct calendar *cal, const struct plan *p, const struct plan_head *h)
 {
     struct job_copy room;
     const struct job *j = h->where.shares.len ? ahead_job(p, h, &room) : NULL;
     if (j)
-        timeline_reserve(t, j, &h->where, h->at_sec);
+        calendar_reserve(cal, j, &h->where, h->at_sec);
 }
 
 /* What those before it keep, without what the job keeps itself. */
@@ -37,7 +37,7 @@ static void lay_others(struct plan *p, struct timeline *t, uint32_t id, size_t c
     p->work += LAY_WORK * p->cluster->nodes.len;
     for (size_t i = 0; i < count; i++)
         if (p->heads.data[i].id != id)
-            keep(t, p, &p->heads.data[i]);
+            keep(&t->calendar, p, &p->heads.data[i]);
 }
 
 static bool has_before(const struct plan *p, uint32_t id, size_t count)
@@ -67,15 +67,14 @@ static void find(struct plan *p, struct plan_head *h)
         lay_others(p, t = &without, h->id, p->laid);
     p->work += LAY_WORK * p->cluster->nodes.len;
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-    t->in = resv_home(j);
     int64_t due = ahead_licensed(p, j);
     timeline_set_licenses(t, &p->claims, due);
     if (due)
-        h->at_sec = timeline_find(t, j, allowed, &h->where);
+        calendar_find(&t->calendar, j, allowed, due, &h->where, &h->at_sec);
     if (depth_is_beyond(p, h->at_sec))
         select_clear(&h->where);
     if (again)
-        timeline_done(t);
+        calendar_done(&t->calendar);
 }
 
 /* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
@@ -85,7 +84,7 @@ static int64_t lay_next(struct plan *p)
     struct plan_head *h = &p->heads.data[p->laid];
     if (!h->placed)
         find(p, h);
-    keep(p->ahead, p, h);
+    keep(&p->ahead->calendar, p, h);
     p->laid++;
     return h->where.shares.len ? h->at_sec : 0;
 }
@@ -96,7 +95,7 @@ int64_t ahead_lay_out(struct plan *p)
 {
     int64_t at = 0;
     if (p->shadow)
-        shadow_done(p->shadow);
+        calendar_done(&p->shadow->calendar);
     free(take_ptr(p->shadow));
     if (!p->ahead) {
         p->ahead = mem_new(struct timeline);
@@ -112,11 +111,19 @@ int64_t ahead_lay_out(struct plan *p)
 static void make_shadow(struct plan *p, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-    int64_t due = ahead_licensed(p, j);
+    int64_t due = ahead_licensed(p, j), at;
+    struct selection where = {0};
     p->shadow = mem_new(struct shadow);
+    struct calendar *cal = &p->shadow->calendar;
     p->work += LAY_WORK * p->cluster->nodes.len;
-    if (!shadow_make(p->shadow, p->cluster, p->resv, j, allowed, p->now_sec, due ? due : INT64_MAX))
+    shadow_begin(p->shadow, p->cluster, p->resv, p->now_sec);
+    if (calendar_find(cal, j, allowed, due ? due : CALENDAR_NEVER, &where, &at)) {
+        calendar_reserve(cal, j, &where, at);
+    } else {
+        calendar_done(cal);
         free(take_ptr(p->shadow));
+    }
+    select_done(&where);
 }
 
 /* It has others later, without anything becoming free. */
@@ -135,17 +142,41 @@ int64_t ahead_look(struct plan *p)
         license_is_alone(&p->claims, p->cluster, j))
         make_shadow(p, j);
     if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
-        return p->shadow->at_sec == INT64_MAX ? 0 : p->shadow->at_sec;
+        return p->shadow->at_sec == CALENDAR_NEVER ? 0 : p->shadow->at_sec;
     return ahead_lay_out(p);
+}
+
+struct calendar *ahead_made(struct plan *p, const struct job *j)
+{
+    ahead_look(p);
+    struct calendar *cal = p->shadow ? &p->shadow->calendar : p->ahead ? &p->ahead->calendar : NULL;
+    return cal && cal->ops->serves(p->cluster, j) ? cal : NULL;
+}
+
+struct calendar *ahead_calendar(struct plan *p, const struct job *j)
+{
+    struct calendar *cal = ahead_made(p, j);
+    if (cal && p->shadow)
+        return cal;
+    ahead_lay_out(p);
+    return &p->ahead->calendar;
+}
+
+void ahead_set_time(struct plan *p, int64_t now_sec)
+{
+    if (p->shadow)
+        p->shadow->calendar.now_sec = now_sec;
+    if (p->ahead)
+        p->ahead->calendar.now_sec = now_sec;
 }
 
 void ahead_forget(struct plan *p)
 {
     if (p->shadow)
-        shadow_done(p->shadow);
+        calendar_done(&p->shadow->calendar);
     free(take_ptr(p->shadow));
     if (p->ahead)
-        timeline_done(p->ahead);
+        calendar_done(&p->ahead->calendar);
     free(take_ptr(p->ahead));
     p->laid = 0;
 }
@@ -177,9 +208,8 @@ bool ahead_leaves_room(struct plan *p, const struct job *j, const struct resv *i
 {
     struct timeline t;
     lay_others(p, &t, j->id, p->heads.len);
-    t.in = in;
-    bool fits = timeline_fits_now(&t, j, allowed, where);
-    timeline_done(&t);
+    bool fits = calendar_fits_now(&t.calendar, j, in, allowed, where);
+    calendar_done(&t.calendar);
     return fits;
 }
 

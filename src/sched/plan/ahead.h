@@ -21,6 +21,10 @@ int64_t ahead_licensed(struct plan *p, const struct job *j);
 int64_t ahead_lay_out(struct plan *p);
 /* The same, where one place alone may cast a shadow. */
 int64_t ahead_look(struct plan *p);
+/* The calendar with all places on it that serves the job. NULL: it would have to be made first. */
+struct calendar *ahead_made(struct plan *p, const struct job *j);
+struct calendar *ahead_calendar(struct plan *p, const struct job *j); /* and it is made */
+void ahead_set_time(struct plan *p, int64_t now_sec);                 /* of the calendars */
 void ahead_forget(struct plan *p); /* what was laid out; it is made again when it is needed */
 void ahead_done(struct plan *p);
 

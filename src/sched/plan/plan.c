@@ -9,8 +9,6 @@
 #include "sched/plan/depth.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/preempt.h"
-#include "sched/plan/shadow.h"
-#include "sched/plan/timeline.h"
 #include "sched/resv/resv.h"
 #include "sched/select/select.h"
 
@@ -58,8 +56,7 @@ void plan_resume(struct plan *p, int64_t now_sec)
     free(take_ptr(p->changed));
     resv_plan_resume(p->resv, now_sec);
     vec_clear(&p->no_prey);
-    if (p->ahead)
-        p->ahead->now_sec = now_sec;
+    ahead_set_time(p, now_sec);
 }
 
 void plan_end(struct plan *p)
@@ -134,14 +131,12 @@ static bool might_fit(const struct plan *p, const struct job *j)
 /* The same of those that have a place before it. */
 static bool might_leave_room(struct plan *p, const struct job *j)
 {
-    ahead_look(p);
-    if (!p->shadow || !shadow_serves(p->cluster, j))
-        return true;
-    if (!can_shorten(j))
-        return shadow_might_fit(p->shadow, j, p->now_sec);
+    const struct calendar *cal = ahead_made(p, j);
+    if (!cal || !can_shorten(j))
+        return !cal || calendar_might_fit(cal, j);
     struct job shortest = *j;
     shortest.limit_sec = j->time_min_sec;
-    return shadow_might_fit(p->shadow, &shortest, p->now_sec);
+    return calendar_might_fit(cal, &shortest);
 }
 
 bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
@@ -149,22 +144,13 @@ bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in
 {
     if (!ahead_others(p, j))
         return true;
-    ahead_look(p);
-    if (p->shadow && shadow_serves(p->cluster, j)) {
-        bool fits = shadow_fits_now(p->shadow, j, in, allowed, p->now_sec, where);
-        if (fits && !p->asks)
-            shadow_start(p->shadow, j, where, p->now_sec);
-        return fits;
-    }
-    ahead_lay_out(p);
+    struct calendar *cal = ahead_calendar(p, j);
     if (ahead_has(p, j))
         return ahead_leaves_room(p, j, in, allowed, where);
-    p->ahead->in = in;
-    if (!timeline_fits_now(p->ahead, j, allowed, where))
-        return false;
-    if (!p->asks)
-        timeline_start(p->ahead, j, where);
-    return true;
+    bool fits = calendar_fits_now(cal, j, in, allowed, where);
+    if (fits && !p->asks)
+        calendar_start(cal, j, where);
+    return fits;
 }
 
 /* One that asked for few switches and could have more has waited for them long enough. Until then

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/shadow.h"
 
+#include <assert.h>
+
 #include "sched/plan/later.h"
 #include "sched/plan/timeline.h"
 #include "sched/resv/resv.h"
@@ -147,28 +149,41 @@ static void see_beside(struct shadow *s)
         count_least(s, (uint32_t)i, 0);
 }
 
-bool shadow_make(struct shadow *s, const struct cluster *c, struct resv_plan *resv,
-                 const struct job *j, const struct bitset *allowed, int64_t now_sec,
-                 int64_t not_before)
+static const struct calendar_ops shadow_ops;
+
+void shadow_begin(struct shadow *s, const struct cluster *c, struct resv_plan *resv,
+                  int64_t now_sec)
 {
-    struct selection where = {0};
-    *s = (struct shadow){.cluster = c, .resv = resv, .at_sec = INT64_MAX};
+    *s = (struct shadow){
+        .calendar = {&shadow_ops, now_sec}, .cluster = c, .resv = resv, .at_sec = CALENDAR_NEVER};
     pool_view_copy(&s->then, &c->pool.now, c->nodes.len, c->pool.gres_kinds);
     s->then.present = false;
     spare_copy(&s->spare, &c->pool.spare);
-    bool made = find(s, j, allowed, now_sec, not_before, &where);
-    if (made && s->at_sec != INT64_MAX)
-        take(c, &s->then, &where);
-    if (made)
-        see_beside(s);
-    select_done(&where);
-    if (!made)
-        shadow_done(s);
-    return made;
 }
 
-void shadow_done(struct shadow *s)
+static bool find_start(struct calendar *cal, const struct job *j, const struct bitset *allowed,
+                       int64_t not_before, struct selection *where, int64_t *at_sec)
 {
+    struct shadow *s = (struct shadow *)cal;
+    if (!find(s, j, allowed, cal->now_sec, not_before, where))
+        return false;
+    *at_sec = s->at_sec;
+    return true;
+}
+
+static void reserve_start(struct calendar *cal, const struct job *j, const struct selection *where,
+                          int64_t at_sec)
+{
+    struct shadow *s = (struct shadow *)cal;
+    (void)j;
+    assert(s->at_sec == at_sec);
+    take(s->cluster, &s->then, where);
+    see_beside(s);
+}
+
+static void end_shadow(struct calendar *cal)
+{
+    struct shadow *s = (struct shadow *)cal;
     pool_view_done(&s->then);
     pool_view_done(&s->least);
     spare_done(&s->spare);
@@ -183,10 +198,11 @@ static bool touches(const struct shadow *s, const struct job *j, int64_t now_sec
     return s->at_sec != INT64_MAX && job_ends_at(j, now_sec) > s->at_sec;
 }
 
-bool shadow_might_fit(const struct shadow *s, const struct job *j, int64_t now_sec)
+static bool might_fit(const struct calendar *cal, const struct job *j)
 {
+    const struct shadow *s = (const struct shadow *)cal;
     struct spare_need need = plan_need(j);
-    return !touches(s, j, now_sec) || spare_might_do(&s->spare, &need);
+    return !touches(s, j, cal->now_sec) || spare_might_do(&s->spare, &need);
 }
 
 static void see_least(struct shadow *s, const struct bitset *allowed)
@@ -209,22 +225,26 @@ static void see_least(struct shadow *s, const struct bitset *allowed)
     s->least.present = true;
 }
 
-bool shadow_fits_now(struct shadow *s, const struct job *j, const struct resv *in,
-                     const struct bitset *allowed, int64_t now_sec, struct selection *where)
+static bool fit_now(struct calendar *cal, const struct job *j, const struct resv *in,
+                    const struct bitset *allowed, struct selection *where)
 {
-    if (!touches(s, j, now_sec))
+    struct shadow *s = (struct shadow *)cal;
+    if (!touches(s, j, cal->now_sec))
         return true;
     see_least(s, allowed);
     select_clear(where);
-    const struct free_view *view = resv_view(s->resv, j, in, now_sec, &s->least);
+    const struct free_view *view = resv_view(s->resv, j, in, cal->now_sec, &s->least);
     return select_nodes(s->cluster, j, allowed, view, where) == 0;
 }
 
-void shadow_start(struct shadow *s, const struct job *j, const struct selection *where,
-                  int64_t now_sec)
+static void begin_job(struct calendar *cal, const struct job *j, const struct selection *where)
 {
-    if (touches(s, j, now_sec))
+    struct shadow *s = (struct shadow *)cal;
+    if (touches(s, j, cal->now_sec))
         take(s->cluster, &s->then, where);
     vec_foreach (&where->shares, share)
         count_least(s, share->node, share->units);
 }
+
+static const struct calendar_ops shadow_ops = {"shadow",  shadow_serves, find_start, reserve_start,
+                                               might_fit, fit_now,       begin_job,  end_shadow};

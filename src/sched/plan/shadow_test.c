@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What the shadow says is what the timeline says, in thousands of random states. */
+/* Both calendars answer alike in thousands of random states: the shadow as the timeline does. */
 #include "sched/plan/shadow.h"
 
 #include "base/test_drawn.h"
@@ -79,6 +79,7 @@ struct both {
     struct resv_plan resv;
     struct shadow shadow;
     struct timeline timeline;
+    struct calendar *fast, *full; /* of these */
     uint64_t seed;
     size_t yes, no;
     bool reserved; /* where there are reservations, both were asked */
@@ -118,11 +119,13 @@ static void ask(struct both *b, struct job *j)
         struct spare_need need = plan_need(j);
         if (!resv_might_fit(&b->resv, j, &need))
             wrong(b, j, "a glance beside reservations says no");
-        bool fits = timeline_fits_now(&b->timeline, j, allowed, &other);
-        if (shadow_fits_now(&b->shadow, j, NULL, allowed, NOW, &one) != fits)
+        bool fits = calendar_fits_now(b->full, j, NULL, allowed, &other);
+        if (calendar_fits_now(b->fast, j, NULL, allowed, &one) != fits)
             wrong(b, j, fits ? "the shadow says no" : "the shadow says yes");
-        if (fits && !shadow_might_fit(&b->shadow, j, NOW))
+        if (fits && !calendar_might_fit(b->fast, j))
             wrong(b, j, "a glance at the shadow says no");
+        if (fits && !calendar_might_fit(b->full, j))
+            wrong(b, j, "a glance at the timeline says no");
         b->yes += fits;
         b->no += !fits;
         if (fits) {
@@ -130,13 +133,34 @@ static void ask(struct both *b, struct job *j)
             _cleanup_free_ char *z = test_selection(b->c, &other);
             if (!str_eq(a, z))
                 wrong(b, j, "other nodes");
-            shadow_start(&b->shadow, j, &one, NOW);
-            timeline_start(&b->timeline, j, &other);
+            calendar_start(b->fast, j, &one);
+            calendar_start(b->full, j, &other);
             test_run_job(b->c, j, a, job_ends_at(j, NOW));
         }
     }
     select_done(&one);
     select_done(&other);
+}
+
+/* The same start in both, and on nodes where the timeline has room, too. */
+static void compare_starts(struct both *b, const struct job *head, const struct bitset *allowed,
+                           const struct selection *where, int64_t at)
+{
+    struct selection there = {0};
+    int64_t due;
+    assert_true(calendar_find(b->full, head, allowed, 0, &there, &due));
+    if (at != due || (at == CALENDAR_NEVER) != !where->shares.len)
+        wrong(b, head, "begins at another time");
+    _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
+    resv_narrow(&b->resv, head, NULL, at, set);
+    if (there.shares.len)
+        later_choose(b->c, head, set, resv_view(&b->resv, head, NULL, at, &b->timeline.view),
+                     &there);
+    _cleanup_free_ char *one = test_selection(b->c, where);
+    _cleanup_free_ char *other = test_selection(b->c, &there);
+    if (!str_eq(one, other))
+        wrong(b, head, "begins on other nodes");
+    select_done(&there);
 }
 
 static void compare(struct both *b, uint64_t *chance)
@@ -150,25 +174,22 @@ static void compare(struct both *b, uint64_t *chance)
     resv_narrow(&b->resv, head, NULL, NOW, set);
     bool waits = select_nodes(b->c, head, set, resv_view(&b->resv, head, NULL, NOW, now), &where);
     select_clear(&where);
-    if (waits && shadow_make(&b->shadow, b->c, &b->resv, head, allowed, NOW, 0)) {
-        timeline_init(&b->timeline, b->c, NOW);
-        timeline_set_resv(&b->timeline, &b->resv);
-        int64_t at = timeline_find(&b->timeline, head, allowed, &where);
-        if (where.shares.len ? b->shadow.at_sec != at : b->shadow.at_sec != INT64_MAX)
-            wrong(b, head, "begins at another time");
-        bitset_copy(set, allowed);
-        resv_narrow(&b->resv, head, NULL, at, set);
-        if (where.shares.len)
-            later_choose(b->c, head, set, resv_view(&b->resv, head, NULL, at, &b->timeline.view),
-                         &where);
-        if (where.shares.len)
-            timeline_reserve(&b->timeline, head, &where, at);
+    int64_t at;
+    shadow_begin(&b->shadow, b->c, &b->resv, NOW);
+    timeline_init(&b->timeline, b->c, NOW);
+    timeline_set_resv(&b->timeline, &b->resv);
+    b->fast = &b->shadow.calendar;
+    b->full = &b->timeline.calendar;
+    if (waits && calendar_find(b->fast, head, allowed, 0, &where, &at)) {
+        compare_starts(b, head, allowed, &where, at);
+        calendar_reserve(b->fast, head, &where, at);
+        calendar_reserve(b->full, head, &where, at);
         for (uint32_t id = 200; id < 200 + ASKED; id++)
             ask(b, draw(b->c, chance, id));
         b->reserved = b->c->resvs.len > 0;
-        timeline_done(&b->timeline);
-        shadow_done(&b->shadow);
     }
+    calendar_done(b->full);
+    calendar_done(b->fast);
     select_done(&where);
 }
 

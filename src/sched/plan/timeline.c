@@ -5,6 +5,8 @@
 #include "sched/resv/resv.h"
 #include "sched/select/select.h"
 
+static const struct calendar_ops timeline_ops;
+
 #define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
 
 /* --- making it ---------------------------------------------------------------------------------
@@ -152,7 +154,8 @@ void timeline_add_moment(struct timeline *t, int64_t at)
 void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec)
 {
     size_t n = c->nodes.len + 1;
-    *t = (struct timeline){.cluster = c, .now_sec = now_sec, .kinds = c->pool.gres_kinds};
+    *t = (struct timeline){
+        .calendar = {&timeline_ops, now_sec}, .cluster = c, .kinds = c->pool.gres_kinds};
     t->nodes = mem_new_array(struct timeline_node, n);
     t->use = mem_new_array(struct unit_use *, n);
     pool_view_init(&t->view, c->nodes.len, t->kinds);
@@ -168,7 +171,7 @@ bool timeline_fill(struct timeline *t, size_t work)
     size_t done = 0;
     for (; l && done < work; l = order_next(l)) {
         const struct job *j = job_of_end(l);
-        int64_t at = l->key > t->now_sec ? l->key : t->now_sec;
+        int64_t at = l->key > t->calendar.now_sec ? l->key : t->calendar.now_sec;
         vec_foreach (&attempt_of(j)->alloc, a)
             if (!a->released)
                 give_back(t, a, at);
@@ -195,11 +198,11 @@ void timeline_set_resv(struct timeline *t, struct resv_plan *resv)
     t->resv = resv;
     vec_foreach (&t->cluster->resvs, r) {
         struct resv_time when;
-        int64_t at = t->now_sec;
+        int64_t at = t->calendar.now_sec;
         for (int i = 0; i < RESV_AHEAD && resv_occurs(*r, at, &when); i++, at = when.end) {
             if ((*r)->flags & RESV_TIME_FLOAT)
                 break;
-            if (when.begin > t->now_sec)
+            if (when.begin > t->calendar.now_sec)
                 timeline_add_moment(t, when.begin);
             if (when.end == RESV_NEVER)
                 break;
@@ -212,7 +215,7 @@ void timeline_set_licenses(struct timeline *t, const struct license_claims *clai
 {
     t->claims = claims;
     t->not_before = due;
-    if (due > t->now_sec)
+    if (due > t->calendar.now_sec)
         timeline_add_moment(t, due);
     vec_foreach (&claims->list, claim)
         timeline_add_moment(t, claim->until);
@@ -320,7 +323,7 @@ static bool choose(struct timeline *t, const struct job *j, const struct bitset 
 bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bitset *allowed,
                         int64_t from, struct selection *where)
 {
-    int64_t at = from == TIMELINE_NOW ? t->now_sec : from, until = job_ends_at(j, at);
+    int64_t at = from == TIMELINE_NOW ? t->calendar.now_sec : from, until = job_ends_at(j, at);
     _cleanup_bitset_ struct bitset *set = NULL;
     const struct free_view *view = &t->view;
     if (t->resv && t->cluster->resvs.len) {
@@ -429,6 +432,66 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
     vec_foreach (&where->shares, s)
-        take(t, where, s, TIMELINE_NOW, job_ends_at(j, t->now_sec), true);
-    timeline_add_moment(t, job_ends_at(j, t->now_sec));
+        take(t, where, s, TIMELINE_NOW, job_ends_at(j, t->calendar.now_sec), true);
+    timeline_add_moment(t, job_ends_at(j, t->calendar.now_sec));
 }
+
+/* --- as a calendar -----------------------------------------------------------------------------
+ */
+
+static bool serve_any(const struct cluster *c, const struct job *j)
+{
+    (void)c;
+    (void)j;
+    return true;
+}
+
+static bool find_start(struct calendar *cal, const struct job *j, const struct bitset *allowed,
+                       int64_t not_before, struct selection *where, int64_t *at_sec)
+{
+    struct timeline *t = (struct timeline *)cal;
+    t->in = resv_home(j);
+    t->not_before = not_before;
+    if (not_before > cal->now_sec)
+        timeline_add_moment(t, not_before);
+    *at_sec = timeline_find(t, j, allowed, where);
+    if (!where->shares.len)
+        *at_sec = CALENDAR_NEVER;
+    return true;
+}
+
+static void reserve_start(struct calendar *cal, const struct job *j, const struct selection *where,
+                          int64_t at_sec)
+{
+    if (where->shares.len)
+        timeline_reserve((struct timeline *)cal, j, where, at_sec);
+}
+
+static bool might_always_fit(const struct calendar *cal, const struct job *j)
+{
+    (void)cal;
+    (void)j;
+    return true;
+}
+
+static bool fit_now(struct calendar *cal, const struct job *j, const struct resv *in,
+                    const struct bitset *allowed, struct selection *where)
+{
+    struct timeline *t = (struct timeline *)cal;
+    t->in = in;
+    return timeline_fits_now(t, j, allowed, where);
+}
+
+static void begin_job(struct calendar *cal, const struct job *j, const struct selection *where)
+{
+    timeline_start((struct timeline *)cal, j, where);
+}
+
+static void end_timeline(struct calendar *cal)
+{
+    timeline_done((struct timeline *)cal);
+}
+
+static const struct calendar_ops timeline_ops = {"timeline",    serve_any,        find_start,
+                                                 reserve_start, might_always_fit, fit_now,
+                                                 begin_job,     end_timeline};

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "sched/plan.h"
+#include "sched/plan/calendar.h"
 
 #define TIMELINE_NOW INT64_MIN /* as it really is, also where a job is beyond its limit */
 
@@ -24,11 +24,11 @@ struct timeline_node { /* where its spans are */
 struct resv_plan;
 
 struct timeline {
+    struct calendar calendar;
     const struct cluster *cluster;
     struct resv_plan *resv; /* NULL: reservations are not asked */
     const struct resv *in;  /* the one in which a job is looked at; NULL: outside of all */
     const struct license_claims *claims; /* NULL: licences are not asked */
-    int64_t now_sec;
     int64_t not_before;          /* of the job that is looked for: its licences are due then */
     struct timeline_span *spans; /* of each node in a row; its first begins at TIMELINE_NOW */
     uint64_t *gres; /* of each span: what is free of each kind, and then what is foreseen to be */

@@ -49,9 +49,9 @@ static void again_step(struct timeline_search *s, bool fits, size_t last)
 static size_t first_moment(const struct timeline *t, const struct timeline_search *s)
 {
     size_t low = 0, high = t->moments.len - 1;
-    int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->now_sec;
+    int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->calendar.now_sec;
     from = from > t->not_before ? from : t->not_before;
-    if (from <= t->now_sec)
+    if (from <= t->calendar.now_sec)
         return 0;
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -68,7 +68,7 @@ static bool has_licenses(struct timeline *t, const struct job *j, int64_t from)
 {
     uint64_t work = 0;
     return !t->claims || license_is_due(t->claims, t->cluster, j,
-                                        from == TIMELINE_NOW ? t->now_sec : from, &work);
+                                        from == TIMELINE_NOW ? t->calendar.now_sec : from, &work);
 }
 
 static bool step_of_search(struct timeline *t, const struct job *j, const struct bitset *allowed,
@@ -122,7 +122,7 @@ static bool next_switches(struct timeline *t, const struct job *j, struct timeli
     if (s->switches != SWITCHES_FEW || (found && at <= s->waits_until))
         return false;
     *s = (struct timeline_search){.switches = SWITCHES_WAITED, .waits_until = s->waits_until};
-    if (s->waits_until > t->now_sec)
+    if (s->waits_until > t->calendar.now_sec)
         timeline_add_moment(t, s->waits_until);
     return true;
 }
@@ -142,8 +142,8 @@ bool timeline_search_step(struct timeline *t, const struct job *j, const struct 
 int64_t timeline_search_found(const struct timeline *t, const struct timeline_search *s)
 {
     if (s->phase != SEARCH_FOUND)
-        return t->now_sec + CLUSTER_NO_LIMIT_SEC;
-    return s->high == 0 ? t->now_sec : t->moments.data[s->high];
+        return t->calendar.now_sec + CLUSTER_NO_LIMIT_SEC;
+    return s->high == 0 ? t->calendar.now_sec : t->moments.data[s->high];
 }
 
 int64_t timeline_find(struct timeline *t, const struct job *j, const struct bitset *allowed,

@@ -355,9 +355,12 @@ static void beside_a_suspended_job(void **state)
         timeline_init(&t, c, 10);
         assert_int_equal(timeline_find(&t, j, set, &s), cases[i].at);
         resv_plan_init(&resv, c, 10);
-        assert_true(shadow_make(&shadow, c, &resv, j, set, 10, 0));
-        assert_int_equal(shadow.at_sec, cases[i].at);
-        shadow_done(&shadow);
+        int64_t at;
+        shadow_begin(&shadow, c, &resv, 10);
+        select_clear(&s);
+        assert_true(calendar_find(&shadow.calendar, j, set, 0, &s, &at));
+        assert_int_equal(at, cases[i].at);
+        calendar_done(&shadow.calendar);
         resv_plan_done(&resv);
         timeline_done(&t);
         select_done(&s);

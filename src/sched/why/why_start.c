@@ -16,7 +16,7 @@
 void why_start_forget(struct why *w)
 {
     if (w->ahead) {
-        timeline_done(w->ahead);
+        calendar_done(&w->ahead->calendar);
         resv_plan_done(&w->resv);
     }
     free(take_ptr(w->ahead));
@@ -146,7 +146,7 @@ static bool lay_job(struct why *w, const struct job *j)
     if (!w->where.shares.len)
         at = 0;
     else
-        timeline_reserve(w->ahead, j, &w->where, at);
+        calendar_reserve(&w->ahead->calendar, j, &w->where, at);
     if (at)
         license_keep(&w->plan.claims, w->cluster, j, &w->where, at, &work);
     laid(w, j, at);
@@ -161,7 +161,7 @@ static bool lay_known(struct why *w, const struct job *j)
         w->laid < w->plan.heads.len ? &w->plan.heads.data[w->laid] : NULL;
     if (!head || !head->placed || !head->where.shares.len)
         return false;
-    timeline_reserve(w->ahead, j, &head->where, head->at_sec);
+    calendar_reserve(&w->ahead->calendar, j, &head->where, head->at_sec);
     laid(w, j, head->at_sec);
     return true;
 }
