@@ -385,7 +385,7 @@ static void with_layers(void **state)
     size_t backfilled = 0;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= TEST_DRAWN(300); seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(150); seed++) {
         struct life l = {.seed = seed,
                          .parts = seed % 3 ? 1 : 3,
                          .backfill = seed % 5,
@@ -395,7 +395,7 @@ static void with_layers(void **state)
         live(&l);
         backfilled += l.backfilled;
     }
-    assert_true(backfilled > TEST_DRAWN(300) * JOBS / 40);
+    assert_true(backfilled > TEST_DRAWN(150) * JOBS / 40);
 }
 
 static void in_order(void **state)
