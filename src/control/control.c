@@ -3,8 +3,21 @@
 #include <stdio.h>
 
 #include "base/pb.h"
+#include "control/admin/made.h"
+#include "control/admin/shutdown.h"
 #include "control/core/private.h"
+#include "control/core/reply.h"
+#include "control/event/record.h"
 #include "control/internal.h"
+#include "control/life/inactive.h"
+#include "control/life/resv.h"
+#include "control/life/schedule.h"
+#include "control/life/split.h"
+#include "control/life/start.h"
+#include "control/life/transition.h"
+#include "control/query/test_only.h"
+#include "control/step/step.h"
+#include "control/submit/submit.h"
 
 #define PLAN_WORK 100000 /* looks at a node: one or two milliseconds */
 
@@ -16,6 +29,7 @@ struct control *control_new(struct conf *conf, const struct env *env)
     c->env = env;
     c->cluster = cluster_new(conf);
     transition_observe(c);
+    c->on_plan_dropped = why_begin_anew;
     c->next_id = c->reserved_id = c->given_id = conf->first_job_id;
     c->store_free = UINT64_MAX;
     c->wake_at_ms = INT64_MAX;
@@ -74,91 +88,6 @@ void control_set_store_low(struct control *c, bool low)
 void control_set_store_free(struct control *c, uint64_t bytes)
 {
     c->store_free = bytes;
-}
-
-void control_refuse(struct control *c, uint64_t call, const struct err *err)
-{
-    control_release(c, call);
-    c->env->reply_error(c->env->ctx, call, -err->code, err->text);
-}
-
-int control_set_error(struct err *err, int code, const char *detail)
-{
-    return err_set(err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-}
-
-void control_refuse_code(struct control *c, uint64_t call, int code, const char *detail)
-{
-    struct err err = {0};
-    err_set(&err, -code, detail ? "%s: %s" : "%s", err_text(code), detail);
-    control_refuse(c, call, &err);
-}
-
-void control_done(struct control *c, uint64_t call)
-{
-    Pb__Empty empty = PB__EMPTY__INIT;
-    control_release(c, call);
-    c->env->reply(c->env->ctx, call, &empty.base);
-}
-
-void control_hold(struct control *c, uint64_t call, const struct job *j)
-{
-    idmap_set(&c->calls, call, j->id);
-}
-
-void control_release(struct control *c, uint64_t call)
-{
-    idmap_remove(&c->calls, call);
-}
-
-bool control_owns(const struct caller *who, const struct job *j)
-{
-    return who->uid == j->uid || who->is_operator || who->is_admin;
-}
-
-void control_reason(struct control *c, struct job *j, enum reason reason, const char *detail)
-{
-    if (j->reason == reason && str_eq(j->reason_detail, detail))
-        return;
-    j->reason = reason;
-    free(j->reason_detail);
-    j->reason_detail = mem_strdup(detail);
-    j->stamp = ++c->cluster->stamp;
-    if (!j->dirty)
-        job_pack_live(c->cluster, j);
-}
-
-void control_save_meta(struct control *c)
-{
-    struct str packed = STR_INIT;
-    Pb__StoreMeta m = PB__STORE_META__INIT;
-    m.has_next_job_id = m.has_epoch = m.has_format = true;
-    m.next_job_id = c->reserved_id;
-    m.has_given_job_id = true;
-    m.given_job_id = c->given_id = c->next_id;
-    m.epoch = c->epoch;
-    m.format = RECORD_FORMAT;
-    m.cluster = (char *)c->conf->cluster_name;
-    m.program = (char *)SLUICE_VERSION;
-    trigger_lead_fill(c, &m);
-    m.has_last_event = true;
-    m.last_event = c->events.last;
-    pb_pack(&m.base, &packed);
-    str_append(&packed, c->newer.data, c->newer.len);
-    c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);
-    str_done(&packed);
-}
-
-void control_save_node(struct control *c, struct node *n)
-{
-    struct str packed = STR_INIT;
-    node_pack_stored(n, &packed);
-    c->env->put(c->env->ctx, RECORD_NODE, 0, n->name, packed.data, packed.len);
-    str_done(&packed);
-    pool_update(c->cluster, n);
-    c->cluster->stamp++;
-    trigger_node(c, n);
-    event_node(c, n);
 }
 
 uint64_t control_epoch(const struct control *c)
@@ -354,4 +283,14 @@ int control_check(const struct control *c, struct err *err)
     if (rc == 0)
         rc = license_check(c->cluster, err);
     return rc ? rc : alloc_check(c->cluster, err);
+}
+
+void control_submit(struct control *c, uint64_t call, const struct caller *who,
+                    const Pb__SubmitRequest *r)
+{
+    str_clear(&c->said);
+    if (r->has_test_only && r->test_only)
+        test_only_submit(c, call, who, r);
+    else
+        submit_batch(c, call, who, r);
 }

@@ -6,6 +6,8 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "control/core/filter.h"
+#include "control/event/event.h"
 
 /* --- env ---------------------------------------------------------------------------------------
  */

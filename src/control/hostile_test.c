@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "control/fixture.h"
+#include "control/life/depend.h"
 
 #define CONF                                                                                       \
     "SelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\nNodeName=n[1-2] CPUs=4 "                \

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/status.h"
 #include "control/fixture.h"
+#include "control/life/depend.h"
 
 #define CONF                                                                                       \
     "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \

@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The start from stored records: what was, is again, and goes on. */
 #include "base/pb.h"
+#include "control/admin/made.h"
+#include "control/admin/reconfig.h"
+#include "control/admin/shutdown.h"
+#include "control/admin/update_node.h"
+#include "control/admin/update_part.h"
+#include "control/core/aside.h"
+#include "control/event/record.h"
+#include "control/internal.h"
+#include "control/life/cancel.h"
+#include "control/life/enqueue.h"
+#include "control/life/finish.h"
+#include "control/life/hook.h"
+#include "control/life/inactive.h"
+#include "control/life/preempt.h"
+#include "control/life/resv.h"
+#include "control/life/schedule.h"
+#include "control/life/split.h"
+#include "control/life/suspend.h"
+#include "control/node/node.h"
+#include "control/step/step.h"
 #include "control/submit/submit.h"
 
 static int restore_job(struct control *c, uint64_t number, const void *data, size_t len,
@@ -171,7 +191,7 @@ static void resume_job(struct control *c, struct job *j)
     resv_resume_job(c, j);
     if (j->state == PB__JOB_STATE__PENDING) {
         depend_resume(c, j);
-        submit_enqueue(c, j);
+        enqueue_job(c, j);
         j->gone_mono_ms = j->batch ? 0 : now;
     } else if (!job_is_final(j)) {
         if (j->state == PB__JOB_STATE__RUNNING)
@@ -246,4 +266,20 @@ void control_start(struct control *c)
     resv_hook_resume(c);
     resv_tick(c);
     c->plan_wanted = true;
+}
+
+/* --- set aside -----------------------------------------------------------------------------------
+ */
+
+void control_set_aside(struct control *c, enum record_kind kind, uint64_t number, const char *name,
+                       bool before)
+{
+    struct node *n = kind == RECORD_NODE && !before ? cluster_find_node(c->cluster, name) : NULL;
+    if (kind == RECORD_JOB && number <= UINT32_MAX &&
+        !cluster_find_job(c->cluster, (uint32_t)number))
+        aside_add(c, (uint32_t)number, false);
+    if (n)
+        node_drain(c, n, "Its record was damaged and set aside");
+    if (kind == RECORD_PART && !before)
+        update_part_down(c, name);
 }

@@ -23,10 +23,10 @@
 #include "cluster/job/transition.h"
 #include "cluster/node/part.h"
 #include "cluster/resource/gres_held.h"
-#include "cluster/resv/resv.h"
 #include "proto/job.pb-c.h"
 
 struct cluster;
+struct resv;
 
 #define CLUSTER_TIME_MAX_SEC INT64_C(253402300799) /* the end of the year 9999 */
 #define CLUSTER_NO_LIMIT_SEC                                                                       \

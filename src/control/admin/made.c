@@ -11,6 +11,8 @@
 
 #include "base/hostlist.h"
 #include "base/pb.h"
+#include "control/admin/made.h"
+#include "control/admin/reconfig.h"
 #include "control/internal.h"
 
 #define KEYS_MAX 4096 /* bytes of a node's line */

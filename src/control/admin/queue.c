@@ -4,7 +4,11 @@
 
 #include "base/pb.h"
 #include "control/core/private.h"
-#include "control/submit/submit.h"
+#include "control/core/reply.h"
+#include "control/internal.h"
+#include "control/life/enqueue.h"
+#include "control/life/split.h"
+#include "control/life/start.h"
 #include "sched/resv/place.h"
 
 #define QUEUE_MOST 1000 /* jobs in one request about their order */
@@ -183,7 +187,7 @@ static void shift(struct control *c, struct job *j, uint32_t to)
         priority_set_nice(j, (int32_t)(nice < -PRIO_NICE_MOST ? -PRIO_NICE_MOST : nice));
     }
     job_touch(c->cluster, j);
-    submit_enqueue(c, j);
+    enqueue_job(c, j);
 }
 
 /* The priorities that there are have gone to them in their new order: jobs of others keep their
@@ -282,7 +286,7 @@ static int order_record(struct control *c, struct job *j, uint32_t priority, str
     priority_set_nice(j, 0);
     priority_give(j, priority);
     job_touch(c->cluster, j);
-    submit_enqueue(c, j);
+    enqueue_job(c, j);
     return 0;
 }
 

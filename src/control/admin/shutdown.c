@@ -8,7 +8,10 @@
 #include <signal.h>
 
 #include "base/pb.h"
+#include "control/admin/shutdown.h"
 #include "control/internal.h"
+#include "control/life/finish.h"
+#include "control/life/schedule.h"
 
 #define CLEAN_MS 10000 /* for what comes after SIGKILL: epilogs, and the nodes' word */
 #define LAST_SEC (INT64_C(1) << 40)

@@ -9,7 +9,19 @@
 
 #include "base/pb.h"
 #include "control/core/private.h"
+#include "control/core/reply.h"
 #include "control/core/user_share.h"
+#include "control/event/job_event.h"
+#include "control/internal.h"
+#include "control/life/deadline.h"
+#include "control/life/enqueue.h"
+#include "control/life/finish.h"
+#include "control/life/mail.h"
+#include "control/life/resv.h"
+#include "control/life/schedule.h"
+#include "control/life/shrink.h"
+#include "control/life/split.h"
+#include "control/step/step.h"
 #include "control/submit/access.h"
 #include "control/submit/submit.h"
 #include "sched/why/relax.h"
@@ -534,7 +546,7 @@ static int change_record(struct control *c, const struct caller *who, struct job
     if (rc == 0)
         job_touch(c->cluster, j);
     if (j->state == PB__JOB_STATE__PENDING)
-        submit_enqueue(c, j);
+        enqueue_job(c, j);
     control_schedule(c, j);
     c->plan_wanted = true;
     return rc;

@@ -4,7 +4,12 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "control/admin/update_node.h"
+#include "control/core/reply.h"
+#include "control/event/record.h"
 #include "control/internal.h"
+#include "control/node/node.h"
+#include "control/report/node_register.h"
 
 #define ADDR_MOST 255      /* bytes of an address */
 #define RESUME_LOOK_SEC 60 /* the wall clock may be set: it is read again */

@@ -4,10 +4,15 @@
  * a restart or a reconfiguration a change stands, unless that field has been edited in the file
  * since. Then the file is newer, and wins.
  */
+#include "control/admin/update_part.h"
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/pb.h"
-#include "control/submit/submit.h"
+#include "control/core/reply.h"
+#include "control/internal.h"
+#include "control/life/enqueue.h"
+#include "control/life/resv.h"
+#include "control/life/start.h"
 
 #define PARTS_MOST 10000
 
@@ -319,7 +324,7 @@ static void settle(struct control *c, struct part *p)
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (several_has(j, p) && j->state == PB__JOB_STATE__PENDING)
-            submit_enqueue(c, j);
+            enqueue_job(c, j);
     }
 }
 

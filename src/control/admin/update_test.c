@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "control/fixture.h"
+#include "control/life/depend.h"
 
 #define NODES "NodeName=n[1-4] CPUs=4 RealMemory=4000\n"
 #define PARTS "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\nPartitionName=b Nodes=n[3-4]\n"

@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cluster/job/transition.h"
 #include "proto/ctl.pb-c.h"
 
 struct control;
@@ -34,3 +35,6 @@ void counters_look(struct control *c, int64_t begun_usec, bool backfill, bool tr
 void counters_pass(struct control *c, bool complete);
 
 void counters_submitted(struct control *c, const struct job *j);
+
+/* Subscribers of transitions: life/transition.def. */
+void counters_take(struct control *c, const struct transition *t);

@@ -2,6 +2,9 @@
 #include "control/core/facts.h"
 
 #include "base/pb.h"
+#include "base/step_id.h"
+#include "cluster/job/step_cpus.h"
+#include "control/internal.h"
 
 /* "4(x2),2": equal neighbours joined, as SLURM_JOB_CPUS_PER_NODE. */
 static void format_cpus(const struct job *j, struct str *out)
@@ -74,6 +77,27 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     return m;
 }
 
+ProtobufCBinaryData facts_pack_cpus(const struct control *c, const struct alloc_node *a,
+                                    struct arena *arena)
+{
+    _cleanup_bitset_ struct bitset *cpus = step_cpus_of_job(c->cluster->nodes.data[a->node], a);
+    return step_cpus_pack(cpus, arena);
+}
+
+Pb__NodeShare *facts_pack_share(const struct control *c, const struct alloc_node *a,
+                                struct arena *arena)
+{
+    Pb__NodeShare *s = arena_alloc(arena, sizeof(*s));
+    pb__node_share__init(s);
+    s->node = (char *)c->cluster->nodes.data[a->node]->name;
+    s->cpus = a->cpus;
+    SET(s, mem_mib, a->mem_mib);
+    SET(s, cpu_set, facts_pack_cpus(c, a, arena));
+    s->n_gres = a->gres.len;
+    s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
+    return s;
+}
+
 Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
                                     const struct alloc_node *a, struct arena *arena)
 {
@@ -86,7 +110,7 @@ Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
     m->facts = facts_make(c, j, arena);
     if (a) {
         SET(m, cpus, a->cpus);
-        m->share = start_pack_share(c, a, arena);
+        m->share = facts_pack_share(c, a, arena);
     }
     return m;
 }
@@ -113,4 +137,50 @@ void facts_put_into_order(Pb__NodeOrder *order)
         order->halt->cpus = m->cpus;
     }
     order->attempt = NULL;
+}
+
+/* The step's nodes that its job still has: one that it gave back starts nothing of it, though the
+ * answer to a repeated request names it. */
+static void add_nodes(struct control *c, struct job *j, const Pb__StepRecord *step, Pb__Cred *m,
+                      struct arena *arena)
+{
+    m->nodes = arena_alloc(arena, sizeof(*m->nodes) * (step->n_layout + 1));
+    for (size_t i = 0; i < step->n_layout; i++) {
+        const struct node *n = cluster_find_node(c->cluster, step->layout[i]->node);
+        if (n && alloc_find(j, n->index))
+            m->nodes[m->n_nodes++] = step->layout[i];
+    }
+}
+
+void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
+                     uint8_t sig[64])
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    Pb__Cred m = PB__CRED__INIT;
+    m.job_id = j->id;
+    m.step_id = step->step_id;
+    m.restarts = j->restarts;
+    m.uid = j->uid;
+    m.gid = j->gid;
+    add_nodes(c, j, step, &m, &arena);
+    if (j->id >= JOB_ID_UNALLOCATED)
+        SET(&m, unallocated, true);
+    m.resv_ports = step->resv_ports;
+    m.n_resv_ports = step->n_resv_ports;
+    m.has_exact = step->has_exact;
+    m.exact = step->exact;
+    m.has_cast = m.cast = step->step_id == STEP_ID_EXTERN;
+    m.issued_at_ms = c->env->wall_ms(c->env->ctx);
+    m.expires_at_ms = m.issued_at_ms + CONTROL_CRED_MS;
+    m.cluster = (char *)c->conf->cluster_name;
+    SET(&m, epoch, c->epoch);
+    m.user_name = spec ? spec->user_name : NULL;
+    m.facts = facts_make(c, j, &arena);
+    m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (attempt_of(j)->alloc.len + 1));
+    vec_foreach (&attempt_of(j)->alloc, a)
+        m.job_nodes[m.n_job_nodes++] = facts_pack_share(c, a, &arena);
+    pb_pack(&m.base, cred);
+    c->env->sign(c->env->ctx, cred->data, cred->len, sig);
 }

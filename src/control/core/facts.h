@@ -11,3 +11,11 @@ Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
                                     const struct alloc_node *a, struct arena *arena);
 /* For a node of an older version: from order->attempt into the order itself. */
 void facts_put_into_order(Pb__NodeOrder *order);
+/* The CPUs that the job has there, as a set. */
+ProtobufCBinaryData facts_pack_cpus(const struct control *c, const struct alloc_node *a,
+                                    struct arena *arena);
+Pb__NodeShare *facts_pack_share(const struct control *c, const struct alloc_node *a,
+                                struct arena *arena);
+/* A signed credential: the right to start this step on its nodes for CONTROL_CRED_MS. */
+void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
+                     uint8_t sig[64]);

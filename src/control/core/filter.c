@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "control/internal.h"
 
 struct bitset *filter_nodes(const struct conf *conf, const char *expr)
 {

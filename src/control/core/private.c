@@ -2,6 +2,8 @@
 /* Operators and administrators see all. */
 #include "control/core/private.h"
 
+#include "control/internal.h"
+
 bool control_hides(const struct control *c, const struct caller *who, const char *what)
 {
     return !who->is_operator && !who->is_admin && conf_is_private(c->conf, what);
@@ -20,9 +22,4 @@ int private_denial(const struct control *c, const struct caller *who, const stru
     control_log_limited((struct control *)c, who->uid, LOG_LVL_INFO,
                         "refused: uid %u may not see job %u of uid %u", who->uid, j->id, j->uid);
     return ERR_NO_JOB;
-}
-
-bool private_shows_resv(struct control *c, const struct caller *who, const struct resv *r)
-{
-    return !control_hides(c, who, "reservations") || resv_is_for(c, who, r);
 }

@@ -8,4 +8,3 @@ bool private_shows_job(const struct control *c, const struct caller *who, const 
 /* The code for a caller who may not touch the job: ERR_ACCESS, or ERR_NO_JOB as though the job did
  * not exist where the caller may not know of it. */
 int private_denial(const struct control *c, const struct caller *who, const struct job *j);
-bool private_shows_resv(struct control *c, const struct caller *who, const struct resv *r);

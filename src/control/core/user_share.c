@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/core/user_share.h"
 
+#include "control/internal.h"
+
 #define RECORD_SHARE (16u << 10)   /* bytes of records for each job that there may be */
 #define RECORD_LEAST (64ull << 20) /* bytes of records that are allowed in any case */
 #define LOG_PAUSE_MS 60000

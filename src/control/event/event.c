@@ -7,7 +7,8 @@
 #include <stdlib.h>
 
 #include "base/pb.h"
-#include "control/core/private.h"
+#include "control/core/reply.h"
+#include "control/event/record.h"
 #include "control/internal.h"
 
 /* --- recording ---------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The log of transitions of jobs and nodes (sluice events); part of internal.h.
+ * The log of transitions of jobs and nodes (sluice events).
  *
  * An event is a record of its own, put in the commit of what it tells of, and is deleted when all
  * consumers have acknowledged it. Without a consumer nothing is recorded, and no number is given.
@@ -74,3 +74,6 @@ void event_node(struct control *c, struct node *n); /* its flags may have change
 void event_turn(struct control *c);                 /* answers the calls that wait */
 int64_t event_due_ms(const struct control *c);
 bool event_call_gone(struct control *c, uint64_t call); /* false: it is no call of ours */
+
+/* Subscribers of transitions: life/transition.def. */
+void event_job(struct control *c, const struct transition *t);

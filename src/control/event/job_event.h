@@ -26,3 +26,7 @@ char *job_event_describe_attempt(const struct control *c, const struct job *j);
 bool control_debug_wants(const struct control *c, enum conf_debug flag);
 void control_debug_log(struct control *c, enum conf_debug flag, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
+
+/* Subscribers of transitions: life/transition.def. */
+void job_event_log(struct control *c, const struct transition *t);
+void job_event_record(struct control *c, const struct transition *t);

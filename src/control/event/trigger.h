@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Event triggers (strigger), for the files of this room; part of internal.h.
+ * Event triggers (strigger), for the files of this room.
  *
  * An event marks the triggers that wait for it (a hit), in the turn and the commit of what caused
  * it. A trigger with a hit is due, now or after its offset; then its program is asked for with what

@@ -11,6 +11,7 @@
 #include "base/hostlist.h"
 #include "cluster/trigger.h"
 #include "control/fixture.h"
+#include "control/life/depend.h"
 
 #define NODES 4
 #define STEPS 120

@@ -4,7 +4,9 @@
 #include <string.h>
 
 #include "cluster/trigger.h"
+#include "control/core/filter.h"
 #include "control/fixture.h"
+#include "control/life/depend.h"
 
 #define NODES                                                                                      \
     "NodeName=n[1-4] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \

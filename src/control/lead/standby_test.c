@@ -12,6 +12,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
+#include "control/event/event.h"
 #include "control/lead/standby.h"
 
 #define MOST 3

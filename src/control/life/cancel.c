@@ -8,7 +8,15 @@
 #include "base/step_id.h"
 #include "control/core/filter.h"
 #include "control/core/private.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
+#include "control/life/aside_job.h"
+#include "control/life/cancel.h"
+#include "control/life/finish.h"
+#include "control/life/schedule.h"
+#include "control/life/split.h"
+#include "control/node/node.h"
+#include "control/step/step.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 

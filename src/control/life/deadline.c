@@ -4,6 +4,7 @@
  * has the time that is left. It goes by the clock, never by an estimate: a job is given up when
  * even a start at this moment would be too late, whatever the plan foresees.
  */
+#include "control/life/deadline.h"
 #include "base/timefmt.h"
 #include "control/internal.h"
 

@@ -4,6 +4,7 @@
 
 #include "cluster/cluster.h"
 
+struct caller;
 struct control;
 
 struct told { /* a change of a job, and who of those that wait for it has heard */
@@ -56,3 +57,6 @@ void depend_forget_told(struct control *c);
 int depend_check(const struct control *c, const struct job *j, struct err *err); /* it is sound */
 void depend_resume(struct control *c, struct job *j);  /* after a restart */
 void depend_requeue(struct control *c, struct job *j); /* what it waits for again */
+
+/* Subscribers of transitions: life/transition.def. */
+void depend_job_started(struct control *c, const struct transition *t);

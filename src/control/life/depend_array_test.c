@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/core/filter.h"
 #include "control/fixture.h"
 
 #define CONF                                                                                       \

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/core/filter.h"
 #include "control/fixture.h"
 
 #define CONF                                                                                       \

@@ -12,7 +12,20 @@
 #include "base/status.h"
 #include "control/core/facts.h"
 #include "control/core/private.h"
-#include "control/submit/submit.h"
+#include "control/core/reply.h"
+#include "control/event/job_event.h"
+#include "control/internal.h"
+#include "control/life/enqueue.h"
+#include "control/life/finish.h"
+#include "control/life/hook.h"
+#include "control/life/notify.h"
+#include "control/life/ready.h"
+#include "control/life/resv.h"
+#include "control/life/schedule.h"
+#include "control/life/split.h"
+#include "control/life/suspend.h"
+#include "control/node/node.h"
+#include "control/step/step.h"
 
 void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
                            const char *why, uint32_t grace_sec)
@@ -365,7 +378,7 @@ void finish_requeue(struct control *c, struct job *j)
     char *why = take_ptr(j->reason_detail);
     job_set_state(c->cluster, j, PB__JOB_STATE__PENDING, CAUSE_REQUEUE, attempt);
     depend_requeue(c, j);
-    submit_enqueue(c, j);
+    enqueue_job(c, j);
     if (j->held && why && launch_failed) /* Slurm's words, and what happened */
         j->reason_detail = mem_printf("launch failed requeued held: %s", why);
     else if (j->held || j->admin_hold)

@@ -4,6 +4,8 @@
 #include <assert.h>
 
 #include "control/internal.h"
+#include "control/life/deadline.h"
+#include "control/life/resv.h"
 #include "sched/why/bounds.h"
 
 /* --- of the job as a whole ----------------------------------------------------------------------

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The gates of sched/plan/gate.def that a pending job passes on its way into the queue; part of
- * internal.h. */
+/* The gates of sched/plan/gate.def that a pending job passes on its way into the queue.
+ */
 #pragma once
 
 #include "cluster/job/reason.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* PrologSlurmctld and EpilogSlurmctld; part of internal.h. */
+/* PrologSlurmctld and EpilogSlurmctld. */
 #pragma once
 
 #include "base/arena.h"
@@ -21,3 +21,6 @@ static inline bool hook_holds(const struct job *j)  /* it is completing, or conf
  * so many further entries. Returns how many there are. */
 size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind, size_t more,
                      char ***env, struct arena *arena);
+
+/* Subscribers of transitions: life/transition.def. */
+void hook_job_ended(struct control *c, const struct transition *t);

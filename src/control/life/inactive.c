@@ -4,6 +4,7 @@
  * by which it hears messages (notify.c); a connection that ends, and one of a host that is silent,
  * ends that. Sruns of steps count as well. After a restart each has the whole time to come back.
  */
+#include "control/life/inactive.h"
 #include "control/internal.h"
 
 #define SLACK_MS 5000 /* for a command that asks again, or only begins to */

@@ -9,6 +9,8 @@
 #include <sys/wait.h>
 
 #include "control/internal.h"
+#include "control/life/hook.h"
+#include "control/life/mail.h"
 
 #define LIMIT_SEC 300 /* for a mail program that hangs */
 

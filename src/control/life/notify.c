@@ -10,8 +10,14 @@
 #include "base/step_id.h"
 #include "base/text.h"
 #include "control/core/private.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
+#include "control/life/inactive.h"
+#include "control/life/notify.h"
+#include "control/life/schedule.h"
 #include "control/life/split.h"
+#include "control/node/node.h"
+#include "control/step/step.h"
 
 #define TEXT_MAX 1024
 

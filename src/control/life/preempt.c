@@ -6,7 +6,13 @@
  */
 #include <signal.h>
 
+#include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/cancel.h"
+#include "control/life/finish.h"
+#include "control/life/preempt.h"
+#include "control/life/schedule.h"
+#include "control/life/suspend.h"
 #include "sched/plan/preempt.h"
 
 static int64_t grace_sec(const struct job *j)

@@ -10,6 +10,8 @@
 #include "base/pb.h"
 #include "control/core/filter.h"
 #include "control/core/private.h"
+#include "control/event/job_event.h"
+#include "control/internal.h"
 
 #define JOBS_A_TURN 500
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * The priorities of pending jobs: who may give them, what ages, and when they are made anew
- * (docs/adr/0012). The queues are ordered by them, which submit_enqueue() does.
+ * (docs/adr/0012). The queues are ordered by them, which enqueue_job() does.
  */
 #pragma once
 

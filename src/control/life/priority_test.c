@@ -2,6 +2,7 @@
 /* Priorities of pending jobs: who may say what, what ages, and in which order they start. */
 #include <string.h>
 
+#include "control/core/filter.h"
 #include "control/fixture.h"
 
 #define NODES                                                                                      \

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "control/fixture.h"
+#include "control/life/depend.h"
 
 #define NODES                                                                                      \
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \

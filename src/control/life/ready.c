@@ -4,7 +4,9 @@
  * its nodes has said that it is there and that its prolog has succeeded; its time begins then. Who
  * has said so is not stored: nodes are asked again after a restart, and answer again.
  */
+#include "control/life/ready.h"
 #include "control/internal.h"
+#include "control/life/start.h"
 
 static bool is_wanted(const struct control *c, const struct job *j)
 {

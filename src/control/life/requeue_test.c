@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "control/core/filter.h"
 #include "control/fixture.h"
 
 #define CONF                                                                                       \

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* scontrol create, update, delete and show reservation; how reservations survive. */
+/* Records of reservations, their drafts, and their programs. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/admin/resv_ask.h"
-#include "control/core/filter.h"
-#include "control/core/private.h"
+#include "control/event/job_event.h"
+#include "control/internal.h"
+#include "control/life/resv.h"
 #include "sched/resv/resv_pick.h"
 
-#define RESVS_MOST 1000
+#define UNLIMITED_SEC 65534 /* as slurm.conf writes it */
 
 static void save(struct control *c, const struct resv *r)
 {
@@ -74,10 +74,10 @@ void resv_carry(struct control *c, const struct cluster *from)
     str_done(&packed);
 }
 
-/* --- asked for ---------------------------------------------------------------------------------
+/* --- drafts -----------------------------------------------------------------------------------
  */
 
-static struct resv *draft_of(const struct control *c, const struct resv *r)
+struct resv *resv_draft_of(const struct control *c, const struct resv *r)
 {
     _cleanup_arena_ struct arena arena;
     struct str packed = STR_INIT;
@@ -91,8 +91,7 @@ static struct resv *draft_of(const struct control *c, const struct resv *r)
     return draft;
 }
 
-/* The draft takes the place of what jobs point to. */
-static void become(const struct cluster *c, struct resv *r, struct resv *draft)
+void resv_become(const struct cluster *c, struct resv *r, struct resv *draft)
 {
     struct resv old = *r;
     *r = *draft;
@@ -102,186 +101,6 @@ static void become(const struct cluster *c, struct resv *r, struct resv *draft)
     *draft = old;
     resv_free(draft);
     resv_count_licenses(c, r);
-}
-
-static bool name_is_good(const char *name)
-{
-    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-");
-    return len > 0 && len < 128 && !name[len] && *name != '-';
-}
-
-static int create(struct control *c, const Pb__ResvUpdate *m, struct resv **out, struct err *err)
-{
-    uint32_t top = 0;
-    struct resv_pick pick = {c->cluster, NULL, control_wall(c)};
-    if (c->cluster->resvs.len >= RESVS_MOST)
-        return err_set(err, -ERR_LIMIT, "%s: there are %d reservations: delete some first",
-                       err_text(ERR_LIMIT), RESVS_MOST);
-    if (*m->set->name && resv_find(c->cluster, m->set->name))
-        return err_set(err, -ERR_RESV_EXISTS, "%s: %s", err_text(ERR_RESV_EXISTS), m->set->name);
-    if (*m->set->name && !name_is_good(m->set->name))
-        return err_set(err, -ERR_RESV_INVALID, "%s: ReservationName=%s: letters, digits and _.:-",
-                       err_text(ERR_RESV_INVALID), m->set->name);
-    vec_foreach (&c->cluster->resvs, r)
-        top = (*r)->number > top ? (*r)->number : top;
-    top = top > c->resv_number ? top : c->resv_number;
-    struct resv *r = resv_new(m->set->name);
-    r->number = top + 1;
-    r->nodes = bitset_new(c->cluster->nodes.len);
-    int rc = resv_ask(c, m, NULL, r, err);
-    if (rc == 0 && !*r->name) {
-        free(r->name);
-        r->name = resv_ask_name(r);
-        if (resv_find(c->cluster, r->name))
-            rc = err_set(err, -ERR_RESV_EXISTS, "%s: %s", err_text(ERR_RESV_EXISTS), r->name);
-    }
-    if (rc == 0)
-        rc = resv_pick(&pick, r, NULL, err);
-    if (rc != 0) {
-        resv_free(r);
-        return rc;
-    }
-    c->resv_number = r->number;
-    resv_add(c->cluster, r);
-    *out = r;
-    return 0;
-}
-
-/* Of its nodes those that it keeps when their number changes: the first ones. */
-static struct bitset *keepers(const struct resv *r, const struct resv *draft)
-{
-    struct bitset *keep = bitset_dup(r->nodes);
-    size_t left = draft->node_count;
-    bitset_foreach (keep, i)
-        if (left)
-            left--;
-        else
-            bitset_unset(keep, (size_t)i);
-    return keep;
-}
-
-static int change(struct control *c, const Pb__ResvUpdate *m, struct resv *r, struct err *err)
-{
-    struct resv_pick pick = {c->cluster, r, control_wall(c)};
-    struct resv *draft = draft_of(c, r);
-    _cleanup_bitset_ struct bitset *keep = NULL;
-    if (!draft)
-        return err_set(err, -ERR_INTERNAL, "%s", err_text(ERR_INTERNAL));
-    int rc = resv_ask(c, m, r, draft, err);
-    if (rc == 0)
-        rc = resv_pick_licenses(&pick, draft, err);
-    bool again = m->set->nodes || m->set->has_node_count || m->set->core_count ||
-                 m->set->partition || m->set->features;
-    bool moves =
-        m->set->has_start_at || m->set->has_end_at || m->set->has_duration_sec || m->set->flags;
-    if (m->set->has_node_count && !m->set->nodes && !m->set->features && !draft->core_count)
-        keep = keepers(r, draft);
-    if (rc == 0 && moves && !again && !(draft->flags & RESV_ANY_NODES)) { /* others may have them */
-        draft->flags |= RESV_SPEC_NODES;
-        rc = resv_pick(&pick, draft, NULL, err);
-        if (!(r->flags & RESV_SPEC_NODES))
-            draft->flags &= ~(uint32_t)RESV_SPEC_NODES;
-    } else if (rc == 0 && again) {
-        rc = resv_pick(&pick, draft, keep, err);
-    }
-    if (rc != 0) {
-        resv_free(draft);
-        return rc;
-    }
-    become(c->cluster, r, draft);
-    return 0;
-}
-
-static int skip(struct control *c, struct resv *r, struct err *err)
-{
-    if (!(r->flags & RESV_REPEATS))
-        return err_set(err, -ERR_RESV_INVALID, "%s: %s does not repeat", err_text(ERR_RESV_INVALID),
-                       r->name);
-    if (r->running)
-        return err_set(err, -ERR_RESV_BUSY, "%s: %s", err_text(ERR_RESV_BUSY), r->name);
-    resv_hook_end(c, r);
-    resv_advance(r, r->end_at);
-    r->active = resv_is_now(r, control_wall(c));
-    return 0;
-}
-
-static int update(struct control *c, const Pb__ResvUpdate *m, struct resv **r, struct err *err)
-{
-    if (m->has_create && m->create)
-        return create(c, m, r, err);
-    *r = resv_find(c->cluster, m->set->name);
-    if (!*r)
-        return err_set(err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), m->set->name);
-    return m->has_skip && m->skip ? skip(c, *r, err) : change(c, m, *r, err);
-}
-
-void control_resv_update(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__ResvUpdate *m)
-{
-    struct err err = {0};
-    struct resv *r = NULL;
-    start_drop_plan(c);
-    if (update(c, m, &r, &err) != 0) {
-        control_refuse(c, call, &err);
-        return;
-    }
-    Pb__ResvReply reply = PB__RESV_REPLY__INIT;
-    reply.name = r->name;
-    control_log(c, LOG_LVL_INFO, "reservation %s %s by uid %u", r->name,
-                m->has_create && m->create ? "created" : "changed", who->uid);
-    resv_changed(c, r);
-    resv_tell_jobs(c, r);
-    c->env->reply(c->env->ctx, call, &reply.base);
-    resv_tick(c); /* it may be over by this */
-}
-
-static bool may_delete(struct control *c, const struct caller *who, const struct resv *r)
-{
-    return who->is_operator || (r->flags & RESV_USER_DELETE && resv_is_for(c, who, r));
-}
-
-void control_resv_delete(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__ResvDelete *m)
-{
-    struct resv *r = resv_find(c->cluster, m->name);
-    if (!r || !private_shows_resv(c, who, r)) {
-        control_refuse_code(c, call, ERR_RESV_INVALID, m->name);
-    } else if (!may_delete(c, who, r)) {
-        control_refuse_code(c, call, ERR_ACCESS, NULL);
-    } else if (r->running) {
-        control_refuse_code(c, call, ERR_RESV_BUSY, m->name);
-    } else {
-        Pb__ResvReply reply = PB__RESV_REPLY__INIT;
-        reply.name = m->name;
-        start_drop_plan(c);
-        control_log(c, LOG_LVL_INFO, "reservation %s deleted by uid %u", m->name, who->uid);
-        resv_drop(c, r);
-        c->env->reply(c->env->ctx, call, &reply.base);
-    }
-}
-
-bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,
-                        uint64_t *cursor, size_t budget, struct str *out)
-{
-    struct str packed = STR_INIT;
-    size_t start = out->len;
-    int64_t now = control_wall(c);
-    for (; *cursor < c->cluster->resvs.len && out->len - start <= budget; ++*cursor) {
-        const struct resv *r = c->cluster->resvs.data[*cursor];
-        if (!filter_has_word(f->name, f->n_name, r->name) || !private_shows_resv(c, who, r))
-            continue;
-        str_clear(&packed);
-        resv_pack_shown(c->cluster, r, now, &packed);
-        pb_pack_field(1, packed.data, packed.len, out);
-    }
-    str_done(&packed);
-    if (*cursor < c->cluster->resvs.len)
-        return true;
-    Pb__ResvList last = PB__RESV_LIST__INIT;
-    last.has_now = true;
-    last.now = now;
-    pb_pack(&last.base, out);
-    return false;
 }
 
 /* --- nodes that are replaced -------------------------------------------------------------------
@@ -299,13 +118,105 @@ void resv_refill(struct control *c)
         if (!keep)
             continue;
         r->refill_stamp = c->cluster->pool.freed;
-        struct resv *draft = draft_of(c, r);
+        struct resv *draft = resv_draft_of(c, r);
         if (draft && resv_pick(&pick, draft, keep, &err) == 0) {
             control_log(c, LOG_LVL_INFO, "reservation %s now has %s", r->name, draft->node_names);
-            become(c->cluster, r, draft);
+            resv_become(c->cluster, r, draft);
             resv_changed(c, r);
         } else {
             resv_free(draft);
         }
     }
+}
+
+/* --- programs ------------------------------------------------------------------------------------
+ * ResvProlog and ResvEpilog: programs of the site's that are run when a reservation begins and
+ * ends, with its name as their argument. Nothing waits for them. What is under way is in the
+ * reservation's record, so that each is run to its end at least once, over restarts; with a
+ * reservation that is no more goes its record, and then its epilog is run once at the most.
+ */
+
+static const char *path_of(const struct control *c, enum resv_hook hook)
+{
+    const char *path = hook == RESV_HOOK_PROLOG ? c->conf->resv_prolog : c->conf->resv_epilog;
+    return c->env->run && path && *path ? path : NULL;
+}
+
+static void run_program(struct control *c, const struct resv *r, enum resv_hook hook)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
+    char *env[] = {(char *)"PATH=/usr/sbin:/usr/bin:/sbin:/bin",
+                   arena_printf(&arena, "SLURM_CONF=%s", c->conf->path),
+                   arena_printf(&arena, "SLURM_CLUSTER_NAME=%s", c->conf->cluster_name)};
+    bool prolog = hook == RESV_HOOK_PROLOG;
+    m.kind = prolog ? PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG : PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG;
+    m.job_id = r->number;
+    m.path = (char *)path_of(c, hook);
+    m.argv = (char **)&r->name;
+    m.n_argv = 1;
+    m.env = env;
+    m.n_env = sizeof env / sizeof env[0];
+    if (c->conf->prolog_epilog_timeout_sec < UNLIMITED_SEC) {
+        m.has_limit_sec = true;
+        m.limit_sec = c->conf->prolog_epilog_timeout_sec;
+    }
+    c->env->run(c->env->ctx, &m);
+}
+
+static void begin_program(struct control *c, struct resv *r, enum resv_hook hook)
+{
+    if (!path_of(c, hook))
+        return;
+    r->hooks_due |= hook;
+    run_program(c, r, hook);
+}
+
+void resv_hook_begin(struct control *c, struct resv *r)
+{
+    if (r->begun_at == r->start_at) /* before a restart */
+        return;
+    r->begun_at = r->start_at;
+    begin_program(c, r, RESV_HOOK_PROLOG);
+}
+
+void resv_hook_end(struct control *c, struct resv *r)
+{
+    if (!r->begun_at)
+        return;
+    r->begun_at = 0;
+    begin_program(c, r, RESV_HOOK_EPILOG);
+}
+
+void resv_hook_resume(struct control *c)
+{
+    static const enum resv_hook hooks[] = {RESV_HOOK_PROLOG, RESV_HOOK_EPILOG};
+    vec_foreach (&c->cluster->resvs, at)
+        for (size_t i = 0; i < 2; i++) {
+            struct resv *r = *at;
+            if (!(r->hooks_due & hooks[i]))
+                continue;
+            r->hooks_due &= ~(uint32_t)hooks[i];
+            begin_program(c, r, hooks[i]);
+            resv_changed(c, r);
+        }
+}
+
+void resv_hook_ended(struct control *c, const Pb__ScriptEnded *m)
+{
+    bool prolog = m->kind == PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG;
+    struct resv *r = NULL;
+    vec_foreach (&c->cluster->resvs, at)
+        if ((*at)->number == m->job_id)
+            r = *at;
+    if (m->wait_status)
+        control_log(c, LOG_LVL_ERROR, "reservation %s: %s", r ? r->name : "that is over",
+                    m->text  ? m->text
+                    : prolog ? "ResvProlog failed"
+                             : "ResvEpilog failed");
+    if (!r)
+        return;
+    r->hooks_due &= ~(uint32_t)(prolog ? RESV_HOOK_PROLOG : RESV_HOOK_EPILOG);
+    resv_changed(c, r);
 }

@@ -14,7 +14,11 @@ void resv_changed(struct control *c, const struct resv *r); /* to be written, an
 void resv_follow(struct control *c);                        /* a partition has other nodes */
 void resv_refill(struct control *c); /* nodes that are to be replaced in reservations */
 
-/* resv_hook.c: ResvProlog and ResvEpilog, of an occurrence once each. The caller writes it down. */
+/* A copy to be changed, to be freed; it takes the place of the reservation that jobs point to. */
+struct resv *resv_draft_of(const struct control *c, const struct resv *r);
+void resv_become(const struct cluster *c, struct resv *r, struct resv *draft);
+
+/* ResvProlog and ResvEpilog, of an occurrence once each. The caller writes it down. */
 void resv_hook_begin(struct control *c, struct resv *r);
 void resv_hook_end(struct control *c, struct resv *r); /* it is over, or goes while it is */
 void resv_hook_resume(struct control *c);              /* after a restart */
@@ -25,6 +29,8 @@ void resv_hook_ended(struct control *c, const Pb__ScriptEnded *m);
 int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
 /* Whether some job of the caller may use it: of which account it is, the job says. */
 bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r);
+/* Whether PrivateData lets the caller see it. */
+bool resv_is_shown(struct control *c, const struct caller *who, const struct resv *r);
 /* Finds those it may run in. NULL, or why it is not to be planned now. */
 enum reason resv_bind_job(struct control *c, struct job *j);
 /* The same for one that is not there: no reservation counts it, and it has those it found until

@@ -4,7 +4,11 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/submit/submit.h"
+#include "control/internal.h"
+#include "control/life/enqueue.h"
+#include "control/life/resv.h"
+#include "control/life/schedule.h"
+#include "control/life/start.h"
 
 #define LOOK_SEC 60 /* the clock on the wall may be set */
 
@@ -63,6 +67,11 @@ bool resv_is_for(struct control *c, const struct caller *who, const struct resv 
 {
     struct user u = {who->uid, who->gid, who->user_name, NULL};
     return is_for(c, r, &u);
+}
+
+bool resv_is_shown(struct control *c, const struct caller *who, const struct resv *r)
+{
+    return !control_hides(c, who, "reservations") || resv_is_for(c, who, r);
 }
 
 static struct user user_of(const struct job *j, const Pb__JobSpec *spec)
@@ -253,7 +262,7 @@ void resv_drop(struct control *c, struct resv *r)
         if (bound)
             bereave(c, j, r);
         if (bound && j->state == PB__JOB_STATE__PENDING)
-            submit_enqueue(c, j);
+            enqueue_job(c, j);
     }
     control_log(c, LOG_LVL_INFO, "reservation %s is over", r->name);
     c->env->del(c->env->ctx, RECORD_RESV, 0, r->name);
@@ -275,7 +284,7 @@ void resv_tell_jobs(struct control *c, struct resv *r)
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (j->state == PB__JOB_STATE__PENDING && (drawn || j->resv_asked || is_bound(j, r)))
-            submit_enqueue(c, j);
+            enqueue_job(c, j);
         if (attempt_of(j)->resv != r || job_is_final(j))
             continue;
         if (!attempt_of(j)->resv_end_at ||
@@ -293,7 +302,7 @@ static void tell_waiting(struct control *c, const struct resv *r)
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (j->state == PB__JOB_STATE__PENDING && is_bound(j, r))
-            submit_enqueue(c, j);
+            enqueue_job(c, j);
     }
 }
 

@@ -5,8 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/core/filter.h"
 #include "control/fixture.h"
 #include "control/internal.h"
+#include "control/life/depend.h"
 
 #define NODES "NodeName=n[1-4] CPUs=4 RealMemory=4000 Feature=x\nNodeName=n5 CPUs=4 Feature=y\n"
 #define PARTS                                                                                      \

@@ -3,7 +3,12 @@
 #include <signal.h>
 
 #include "base/hostlist.h"
+#include "control/event/record.h"
 #include "control/internal.h"
+#include "control/life/finish.h"
+#include "control/life/shrink.h"
+#include "control/node/node.h"
+#include "control/step/step.h"
 
 #define WHY "JOB SIZE CHANGE" /* what the processes that end there are told */
 
@@ -82,6 +87,18 @@ static void end_steps_on(struct control *c, struct job *j, uint32_t node)
             step_ended_on(c, j, attempt_of(j)->steps.data[i].id, node, SIGKILL);
 }
 
+/* The job goes on without the node: it ends what it has of the job, and until it has it takes no
+ * work. */
+static void give_node_back(struct control *c, struct node *n, struct job *j, const char *why)
+{
+    if (node_has_ghost(n, j->id, j->restarts))
+        return;
+    vec_push(&n->ghosts, ((struct node_ghost){j->id, j->restarts}));
+    control_save_node(c, n);
+    if (n->connected)
+        finish_send_terminate_to(c, j, n, why, (uint32_t)c->conf->kill_wait_sec);
+}
+
 void shrink_job(struct control *c, struct job *j, const struct bitset *dropped)
 {
     struct str names = STR_INIT;
@@ -95,7 +112,7 @@ void shrink_job(struct control *c, struct job *j, const struct bitset *dropped)
         if (job_is_final(j)) /* its only step was there: all nodes are told */
             break;
         if (!a->released)
-            node_give_back(c, n, j, WHY);
+            give_node_back(c, n, j, WHY);
         alloc_drop(c->cluster, j, (uint32_t)at);
         str_printf(&names, "%s%s", names.len ? "," : "", n->name);
     }

@@ -6,7 +6,12 @@
 #include <string.h>
 
 #include "base/pb.h"
-#include "control/submit/submit.h"
+#include "control/core/aside.h"
+#include "control/core/reply.h"
+#include "control/event/record.h"
+#include "control/internal.h"
+#include "control/life/enqueue.h"
+#include "control/life/split.h"
 
 #define LOOKED_UP 10000 /* looks into records of several, for elements that are looked up */
 
@@ -17,7 +22,7 @@ struct job *split_first(struct control *c, struct job *j)
         return j;
     struct idset first = {0};
     idset_add(&first, depend_first_ready(j));
-    struct job *e = array_split(c->cluster, j, &first, submit_next_id(c), &err);
+    struct job *e = array_split(c->cluster, j, &first, record_next_job_id(c), &err);
     if (!e)
         control_log(c, LOG_LVL_ERROR, "job %u: its element %u cannot be started: %s", j->id,
                     idset_first(&first), err.text);
@@ -40,7 +45,7 @@ static void choose(struct control *c, struct job *j, struct idset *named, struct
     if (both.count == j->tasks.count) {
         vec_push(out, ((struct split_part){j->id, 0}));
     } else if (both.count) {
-        struct job *e = array_split(c->cluster, j, &both, submit_next_id(c), &err);
+        struct job *e = array_split(c->cluster, j, &both, record_next_job_id(c), &err);
         if (e)
             vec_push(out, ((struct split_part){e->id, j->id}));
         else
@@ -105,7 +110,7 @@ void split_settle(struct control *c, const struct split_part *part, bool done)
     if (!done)
         array_merge(c->cluster, from, j);
     else if (j->state == PB__JOB_STATE__PENDING && !several_is_queued(j))
-        submit_enqueue(c, j);
+        enqueue_job(c, j);
 }
 
 /* --- the array as a whole -----------------------------------------------------------------------

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Job arrays, as far as the transitions of their elements are concerned; part of internal.h. */
+/* Job arrays, as far as the transitions of their elements are concerned. */
 #pragma once
 
 #include "cluster/cluster.h"

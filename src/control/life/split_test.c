@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "control/core/filter.h"
 #include "control/fixture.h"
 
 #define NODES "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"

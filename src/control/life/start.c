@@ -7,74 +7,23 @@
 #include "base/step_id.h"
 #include "cluster/job/step_cpus.h"
 #include "control/core/facts.h"
-#include "control/submit/submit.h"
-
-static ProtobufCBinaryData pack_cpus(const struct control *c, const struct alloc_node *a,
-                                     struct arena *arena)
-{
-    _cleanup_bitset_ struct bitset *cpus = step_cpus_of_job(c->cluster->nodes.data[a->node], a);
-    return step_cpus_pack(cpus, arena);
-}
-
-Pb__NodeShare *start_pack_share(const struct control *c, const struct alloc_node *a,
-                                struct arena *arena)
-{
-    Pb__NodeShare *s = arena_alloc(arena, sizeof(*s));
-    pb__node_share__init(s);
-    s->node = (char *)c->cluster->nodes.data[a->node]->name;
-    s->cpus = a->cpus;
-    SET(s, mem_mib, a->mem_mib);
-    SET(s, cpu_set, pack_cpus(c, a, arena));
-    s->n_gres = a->gres.len;
-    s->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
-    return s;
-}
-
-/* The step's nodes that its job still has: one that it gave back starts nothing of it, though the
- * answer to a repeated request names it. */
-static void add_nodes(struct control *c, struct job *j, const Pb__StepRecord *step, Pb__Cred *m,
-                      struct arena *arena)
-{
-    m->nodes = arena_alloc(arena, sizeof(*m->nodes) * (step->n_layout + 1));
-    for (size_t i = 0; i < step->n_layout; i++) {
-        const struct node *n = cluster_find_node(c->cluster, step->layout[i]->node);
-        if (n && alloc_find(j, n->index))
-            m->nodes[m->n_nodes++] = step->layout[i];
-    }
-}
-
-void start_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
-                     uint8_t sig[64])
-{
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
-    Pb__Cred m = PB__CRED__INIT;
-    m.job_id = j->id;
-    m.step_id = step->step_id;
-    m.restarts = j->restarts;
-    m.uid = j->uid;
-    m.gid = j->gid;
-    add_nodes(c, j, step, &m, &arena);
-    if (j->id >= JOB_ID_UNALLOCATED)
-        SET(&m, unallocated, true);
-    m.resv_ports = step->resv_ports;
-    m.n_resv_ports = step->n_resv_ports;
-    m.has_exact = step->has_exact;
-    m.exact = step->exact;
-    m.has_cast = m.cast = step->step_id == STEP_ID_EXTERN;
-    m.issued_at_ms = c->env->wall_ms(c->env->ctx);
-    m.expires_at_ms = m.issued_at_ms + CONTROL_CRED_MS;
-    m.cluster = (char *)c->conf->cluster_name;
-    SET(&m, epoch, c->epoch);
-    m.user_name = spec ? spec->user_name : NULL;
-    m.facts = facts_make(c, j, &arena);
-    m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (attempt_of(j)->alloc.len + 1));
-    vec_foreach (&attempt_of(j)->alloc, a)
-        m.job_nodes[m.n_job_nodes++] = start_pack_share(c, a, &arena);
-    pb_pack(&m.base, cred);
-    c->env->sign(c->env->ctx, cred->data, cred->len, sig);
-}
+#include "control/core/reply.h"
+#include "control/event/job_event.h"
+#include "control/internal.h"
+#include "control/life/deadline.h"
+#include "control/life/enqueue.h"
+#include "control/life/finish.h"
+#include "control/life/hook.h"
+#include "control/life/inactive.h"
+#include "control/life/mail.h"
+#include "control/life/preempt.h"
+#include "control/life/ready.h"
+#include "control/life/resv.h"
+#include "control/life/schedule.h"
+#include "control/life/split.h"
+#include "control/life/start.h"
+#include "control/node/node.h"
+#include "control/step/step.h"
 
 static void batch_node(const struct control *c, const struct job *j, Pb__StepNode *node,
                        uint32_t *task, struct arena *arena)
@@ -88,7 +37,7 @@ static void batch_node(const struct control *c, const struct job *j, Pb__StepNod
     node->task_ids = task;
     node->n_task_ids = 1;
     node->cpus = a->cpus;
-    SET(node, cpu_set, pack_cpus(c, a, arena));
+    SET(node, cpu_set, facts_pack_cpus(c, a, arena));
     SET(node, mem_mib, a->mem_mib);
     node->n_gres = a->gres.len;
     node->gres = gres_held_pack(c->cluster, a->gres.data, a->gres.len, arena);
@@ -110,7 +59,7 @@ void start_send_batch(struct control *c, struct job *j)
     batch.step_id = STEP_ID_BATCH;
     batch.layout = nodes;
     batch.n_layout = 1;
-    start_make_cred(c, j, &batch, &cred, sig);
+    facts_make_cred(c, j, &batch, &cred, sig);
     job_format_nodes(c->cluster, j, &names);
 
     Pb__LaunchBatch launch = PB__LAUNCH_BATCH__INIT;
@@ -347,7 +296,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
     bool licensed = license_fits_on(c->cluster, group, in, &d->where, control_wall(c));
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
-        submit_enqueue(c, group);
+        enqueue_job(c, group);
         return false;
     }
     if (!licensed)
@@ -379,7 +328,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
                   d->backfilled ? CAUSE_BACKFILL : CAUSE_SCHEDULER,
                   d->backfilled ? "backfilled" : NULL);
     if (group != j && group->waits.partly && !group->waits.on->ready.count)
-        submit_enqueue(c, group); /* its others wait for others, each for its own */
+        enqueue_job(c, group); /* its others wait for others, each for its own */
     return true;
 }
 
@@ -414,7 +363,7 @@ void start_drop_plan(struct control *c)
 {
     c->plan_wanted = c->plan_wanted || c->planning;
     end_pass(c);
-    why_begin_anew(c);
+    c->on_plan_dropped(c);
 }
 
 /* What has become free since the pass began is for the first in the queue, not for the next: then
@@ -439,6 +388,19 @@ static void begin_or_resume(struct control *c)
     c->plan.work = 0;
 }
 
+/* Seen, but not worth a write. detail: the sentence behind the word; may be NULL. */
+static void show_reason(struct control *c, struct job *j, enum reason reason, const char *detail)
+{
+    if (j->reason == reason && str_eq(j->reason_detail, detail))
+        return;
+    j->reason = reason;
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(detail);
+    j->stamp = ++c->cluster->stamp;
+    if (!j->dirty)
+        job_pack_live(c->cluster, j);
+}
+
 static void follow(struct control *c, struct decision *d)
 {
     struct job *j = cluster_find_job(c->cluster, d->job->id);
@@ -452,7 +414,7 @@ static void follow(struct control *c, struct decision *d)
     if (d->kind == PLAN_START)
         start_job(c, j, d);
     else
-        control_reason(c, j, d->reason, d->detail);
+        show_reason(c, j, d->reason, d->detail);
     for (size_t i = 0; i < d->n_victims; i++)
         preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), j);
     if (d->kind == PLAN_WAIT && (j->switches_since || j->preempt_look_at))

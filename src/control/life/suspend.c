@@ -5,9 +5,15 @@
  * again when all of them are free for it. Orders to nodes are numbered by the job (halts): a node
  * that was away is told the last one when it is back, and an old one does nothing.
  */
+#include "control/life/suspend.h"
 #include "base/pb.h"
 #include "control/core/facts.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
+#include "control/life/schedule.h"
+#include "control/life/split.h"
+#include "control/node/node.h"
+#include "control/step/step.h"
 
 static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
 {

@@ -2,6 +2,7 @@
 /* scontrol suspend and resume: what is refused, clocks, cores, lost and late words of nodes. */
 #include <string.h>
 
+#include "control/event/event.h"
 #include "control/fixture.h"
 
 #define CONF                                                                                       \

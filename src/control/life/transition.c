@@ -1,7 +1,16 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/life/transition.h"
 
+#include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/cancel.h"
+#include "control/life/enqueue.h"
+#include "control/life/finish.h"
+#include "control/life/hook.h"
+#include "control/life/mail.h"
+#include "control/life/schedule.h"
+#include "control/life/start.h"
+#include "control/step/step.h"
 
 static const struct {
     unsigned kinds;
@@ -22,7 +31,14 @@ static void on_transition(void *ctx, const struct transition *emitted)
             subscribers[i].hear(c, &t);
 }
 
+static const struct step_owner step_owner = {
+    .job_ran = finish_ran,
+    .end_step = cancel_step,
+    .reschedule = control_schedule,
+};
+
 void transition_observe(struct control *c)
 {
+    c->step_owner = &step_owner;
     c->cluster->observer = (struct transition_observer){.fn = on_transition, .ctx = c};
 }

@@ -4,6 +4,7 @@
 
 #include "base/step_id.h"
 #include "cluster/cluster.h"
+#include "control/core/filter.h"
 #include "control/fixture.h"
 
 #define NODES                                                                                      \

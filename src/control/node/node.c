@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Nodes come, fall silent and come back; what they have of jobs meets what the records say. */
-#include <string.h>
+/* What is done to nodes and asked of them. */
+#include "control/node/node.h"
 
-#include "base/step_id.h"
 #include "control/core/facts.h"
+#include "control/event/record.h"
 #include "control/internal.h"
 
 static void send_order(struct control *c, const char *node, Pb__NodeOrder *order)
@@ -32,42 +32,7 @@ void node_heard(struct control *c, struct node *n)
                    control_mono(c) + c->conf->slurmd_timeout_sec * 1000, n->index);
 }
 
-struct ids {
-    VEC(uint32_t) list;
-};
-
-/* Of the jobs that hold something of the node: a copy, because what is done to one may end others.
- */
-static struct ids holders_of(const struct node *n)
-{
-    struct ids ids = {0};
-    vec_foreach (&n->holders, id)
-        vec_push(&ids.list, *id);
-    return ids;
-}
-
-static void jobs_on(struct control *c, const struct node *n,
-                    void (*act)(struct control *, struct job *, struct node *))
-{
-    struct ids ids = holders_of(n);
-    vec_foreach (&ids.list, id) {
-        struct job *j = cluster_find_job(c->cluster, *id);
-        const struct alloc_node *a = j ? alloc_find(j, n->index) : NULL;
-        if (a && !a->released)
-            act(c, j, c->cluster->nodes.data[n->index]);
-    }
-    vec_done(&ids.list);
-}
-
-static bool has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts)
-{
-    vec_foreach (&n->ghosts, g)
-        if (g->job_id == job_id && g->restarts == restarts)
-            return true;
-    return false;
-}
-
-static void send_banish(struct control *c, const char *node, uint32_t job_id, uint32_t restarts)
+void node_send_banish_to(struct control *c, const char *node, uint32_t job_id, uint32_t restarts)
 {
     const struct job *j = cluster_find_job(c->cluster, job_id);
     Pb__Terminate t = PB__TERMINATE__INIT;
@@ -84,53 +49,18 @@ static void send_banish(struct control *c, const char *node, uint32_t job_id, ui
 
 void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts)
 {
-    send_banish(c, n->name, job_id, restarts);
+    node_send_banish_to(c, n->name, job_id, restarts);
 }
 
-/* It is to end what it has of this attempt, and to begin nothing of it; until it has said that
- * nothing is left it takes no work. A node that is away is told when it registers. */
-static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
+bool node_has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts)
 {
-    if (has_ghost(n, job_id, restarts))
-        return;
-    vec_push(&n->ghosts, ((struct node_ghost){job_id, restarts}));
-    control_save_node(c, n);
-    if (aside_holds(c, job_id))
-        aside_keep(c, n, job_id);
-    else if (n->connected)
-        node_send_banish(c, n, job_id, restarts);
+    vec_foreach (&n->ghosts, g)
+        if (g->job_id == job_id && g->restarts == restarts)
+            return true;
+    return false;
 }
 
-void node_give_back(struct control *c, struct node *n, struct job *j, const char *why)
-{
-    if (has_ghost(n, j->id, j->restarts))
-        return;
-    vec_push(&n->ghosts, ((struct node_ghost){j->id, j->restarts}));
-    control_save_node(c, n);
-    if (n->connected)
-        finish_send_terminate_to(c, j, n, why, (uint32_t)c->conf->kill_wait_sec);
-}
-
-void node_lay_ghost(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
-{
-    for (size_t i = n->ghosts.len; i-- > 0;)
-        if (n->ghosts.data[i].job_id == job_id && n->ghosts.data[i].restarts == restarts) {
-            vec_remove(&n->ghosts, i);
-            control_save_node(c, n);
-            c->plan_wanted = true;
-            aside_lift(c, n, job_id);
-            break;
-        }
-}
-
-/* A node that was given up may have it still, or get it from a srun that has the credential. */
-static void lose(struct control *c, struct job *j, struct node *n)
-{
-    banish(c, n, j->id, j->restarts);
-    finish_node_failed(c, j, n->index);
-}
-
-static void set_down(struct control *c, struct node *n, const char *reason)
+void node_set_down(struct control *c, struct node *n, const char *reason)
 {
     n->down = true;
     node_set_reason(n, reason, c->conf->slurm_uid, control_wall(c));
@@ -149,25 +79,6 @@ void node_drain(struct control *c, struct node *n, const char *reason)
     control_log(c, LOG_LVL_ERROR, "node %s is drained: %s", n->name, reason);
 }
 
-void node_fail_silent(struct control *c, struct node *n)
-{
-    order_remove(&c->cluster->silent, &n->silence);
-    /* A launch under way would otherwise begin after its job was given up, and after the node had
-     * said, in the same session, that it has nothing of it. */
-    if (n->connected)
-        c->env->close(c->env->ctx, n->name);
-    n->connected = n->registered = false;
-    pool_update(c->cluster, n);
-    if (!n->down)
-        set_down(c, n, "Not responding");
-    node_lose_jobs(c, n);
-}
-
-void node_lose_jobs(struct control *c, struct node *n)
-{
-    jobs_on(c, n, lose);
-}
-
 void control_node_lost(struct control *c, const char *name)
 {
     struct node *n = cluster_find_node(c->cluster, name);
@@ -176,202 +87,6 @@ void control_node_lost(struct control *c, const char *name)
     n->connected = false;
     pool_update(c->cluster, n);
     c->cluster->stamp++;
-}
-
-/* --- registration
- * ------------------------------------------------------------------------------------ */
-
-static void say_low(struct str *out, const char *what, uint64_t reported, uint64_t configured)
-{
-    if (reported < configured)
-        str_printf(out, "%s%s (reported:%llu < configured:%llu)", out->len ? ", " : "", what,
-                   (unsigned long long)reported, (unsigned long long)configured);
-}
-
-/* "gpu:a100:4,nic:1": of each kind that the node should have. */
-static void say_low_gres(const struct control *c, const struct node *n, const char *reported,
-                         struct str *out)
-{
-    struct gres_wants said = {0};
-    if (!reported || gres_parse(c->cluster, reported, GRES_PER_NODE, &said, NULL) != 0) {
-        gres_wants_done(&said);
-        return;
-    }
-    vec_foreach (&n->gres, s) {
-        const struct gres_kind *k = &c->cluster->gres_kinds.data[s->kind];
-        uint64_t there = 0;
-        vec_foreach (&said.list, w)
-            there = str_eq(w->name, k->name) && str_eq(w->type, k->type) ? w->per_node : there;
-        _cleanup_free_ char *what =
-            mem_printf("Low gres/%s%s%s", k->name, k->type ? ":" : "", k->type ? k->type : "");
-        say_low(out, what, there, s->count);
-    }
-    gres_wants_done(&said);
-}
-
-/* What the node has less of than configured; empty: nothing (CORE-115, CORE-118). */
-static void shortfall(const struct control *c, const struct node *n, const Pb__NodeRegister *r,
-                      struct str *out)
-{
-    if (c->conf->config_overrides)
-        return;
-    if (r->has_cpus)
-        say_low(out, "Low CPUs", r->cpus, n->row->cpus);
-    if (r->has_real_memory_mib)
-        say_low(out, "Low RealMemory", r->real_memory_mib, n->row->real_memory_mib);
-    if (r->has_tmp_disk_mib)
-        say_low(out, "Low TmpDisk", r->tmp_disk_mib, n->row->tmp_disk_mib);
-    say_low_gres(c, n, r->gres, out);
-}
-
-static void lose_other_incarnation(struct control *c, struct job *j, struct node *n)
-{
-    const struct alloc_node *a = alloc_find(j, n->index);
-    if (!str_eq(a->incarnation, n->incarnation))
-        lose(c, j, n);
-}
-
-static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct job *j)
-{
-    for (size_t i = 0; i < r->n_present; i++)
-        if (r->present[i]->job_id == j->id && r->present[i]->restarts == j->restarts)
-            return r->present[i];
-    return NULL;
-}
-
-/* A job we think is there: its launch may have been lost, or the node may have lost it. */
-static void reconcile(struct control *c, struct job *j, struct node *n, const Pb__NodeRegister *r)
-{
-    struct alloc_node *a = alloc_find(j, n->index);
-    if (!a || a->released)
-        return;
-    const Pb__Presence *present = find_present(r, j);
-    if (attempt_of(j)->completing) {
-        finish_send_terminate(c, j, a, NULL, (uint32_t)c->conf->kill_wait_sec);
-        return;
-    }
-    if (attempt_of(j)->readying && !a->ready)
-        start_send_prepare(c, j, a);
-    if (attempt_of(j)->configuring) /* nothing else of it was sent there */
-        return;
-    bool script = j->batch && a == job_host(j);
-    if (script && attempt_of(j)->launched && !present) {
-        lose(c, j, n);
-        return;
-    }
-    suspend_remind(c, j, a);
-    step_ask_again(c, j, a, present);
-    if (script && !attempt_of(j)->launched)
-        start_send_batch(c, j);
-    else if (!script && !present)
-        start_send_prepare(c, j, a);
-}
-
-static void reconcile_all(struct control *c, struct node *n, const Pb__NodeRegister *r)
-{
-    struct ids ids = holders_of(n);
-    vec_foreach (&ids.list, id) {
-        struct job *j = cluster_find_job(c->cluster, *id);
-        if (j)
-            reconcile(c, j, n, r);
-    }
-    vec_done(&ids.list);
-}
-
-/* What it has and should not have. */
-static void banish_present(struct control *c, struct node *n, const Pb__Presence *p)
-{
-    if (p->job_id >= JOB_ID_UNALLOCATED) /* its srun and its nodes end it */
-        return;
-    struct job *j = cluster_find_job(c->cluster, p->job_id);
-    const struct alloc_node *a = j && j->restarts == p->restarts ? alloc_find(j, n->index) : NULL;
-    if ((a && !a->released) || (p->has_ended && p->ended))
-        return;
-    banish(c, n, p->job_id, p->restarts);
-}
-
-/* A node that left the configuration while no controller ran has not been told that its jobs lost
- * it: it ends what it still has of them. Jobs whose records could not be read go on there. */
-static void dismiss(struct control *c, const char *name, const Pb__NodeRegister *r)
-{
-    size_t count = 0;
-    for (size_t i = 0; i < r->n_present; i++) {
-        const Pb__Presence *p = r->present[i];
-        if (p->job_id >= JOB_ID_UNALLOCATED || (p->has_ended && p->ended) ||
-            aside_holds(c, p->job_id))
-            continue;
-        if (count++ == 0) /* it takes orders after this only */
-            c->env->welcome(c->env->ctx, name, c->epoch);
-        send_banish(c, name, p->job_id, p->restarts);
-    }
-    if (count)
-        control_log(c, LOG_LVL_INFO,
-                    "node %s is not in the configuration: it is told to end %zu jobs", name, count);
-}
-
-static void into_service(struct control *c, struct node *n)
-{
-    bool was_silent = n->reason && strncmp(n->reason, "Not responding", 14) == 0;
-    bool was_low = n->reason && strncmp(n->reason, "Low ", 4) == 0;
-    uint32_t rule = c->conf->return_to_service;
-    if (!n->down || n->admin_down)
-        return;
-    if (rule == 2 || (rule == 1 && was_silent) || was_low) {
-        n->down = false;
-        node_set_reason(n, NULL, 0, 0);
-        control_save_node(c, n);
-        control_log(c, LOG_LVL_INFO, "node %s is back in service", n->name);
-    }
-}
-
-/* What it says of itself, but for its jobs. */
-static void keep_seen(struct node *n, const Pb__NodeRegister *r)
-{
-    Pb__NodeRegister seen = *r;
-    n->free_mem_mib = r->free_mem_mib;
-    n->load_centi = r->cpu_load_centi;
-    n->takes_attempt = r->has_takes_attempt && r->takes_attempt;
-    str_clear(&n->seen);
-    seen.n_present = 0;
-    pb_pack(&seen.base, &n->seen);
-    free(n->incarnation);
-    n->incarnation = mem_strdup(r->incarnation);
-}
-
-void control_node_register(struct control *c, const char *name, const Pb__NodeRegister *r)
-{
-    struct node *n = cluster_find_node(c->cluster, name);
-    if (!n) {
-        dismiss(c, name, r);
-        return;
-    }
-    struct str low = STR_INIT;
-    shortfall(c, n, r, &low);
-    if (node_take_actual(c->cluster, n, r))
-        control_save_node(c, n);
-    n->connected = n->registered = true;
-    pool_update(c->cluster, n);
-    keep_seen(n, r);
-    node_heard(c, n);
-    c->cluster->stamp++;
-    c->env->welcome(c->env->ctx, n->name, c->epoch);
-    vec_foreach (&n->ghosts, g)
-        if (!aside_holds(c, g->job_id))
-            node_send_banish(c, n, g->job_id, g->restarts);
-    jobs_on(c, n, lose_other_incarnation);
-    reconcile_all(c, n, r);
-    for (size_t i = 0; i < r->n_present; i++)
-        banish_present(c, n, r->present[i]);
-    if (low.len && !n->down)
-        set_down(c, n, str_cstr(&low));
-    else if (!low.len)
-        into_service(c, n);
-    str_done(&low);
-    if (r->conf_refused)
-        control_log(c, LOG_LVL_ERROR, "node %s goes on with its former configuration: %s", n->name,
-                    r->conf_refused);
-    control_log(c, LOG_LVL_VERBOSE, "node %s registered, %zu jobs present", n->name, r->n_present);
-    c->plan_wanted = true;
 }
 
 bool control_awaits_node(const struct control *c, const char *name)

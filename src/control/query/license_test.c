@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "control/fixture.h"
+#include "control/life/depend.h"
 #include "proto/license.pb-c.h"
 
 #define NODES                                                                                      \

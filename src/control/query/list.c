@@ -11,6 +11,8 @@
 #include "cluster/node/node_list.h"
 #include "control/core/filter.h"
 #include "control/core/private.h"
+#include "control/internal.h"
+#include "control/life/resv.h"
 
 #define EPOCH_SHIFT 40
 #define RESV_FIELD 63 /* of a NodeRecord: the reservation it is in */
@@ -293,4 +295,61 @@ bool control_list_parts(struct control *c, const struct caller *who, const Pb__P
     SET(&last, now, control_wall(c));
     pb_pack(&last.base, out);
     return false;
+}
+
+bool control_list_resvs(struct control *c, const struct caller *who, const Pb__ResvFilter *f,
+                        uint64_t *cursor, size_t budget, struct str *out)
+{
+    struct str packed = STR_INIT;
+    size_t start = out->len;
+    int64_t now = control_wall(c);
+    for (; *cursor < c->cluster->resvs.len && out->len - start <= budget; ++*cursor) {
+        const struct resv *r = c->cluster->resvs.data[*cursor];
+        if (!filter_has_word(f->name, f->n_name, r->name) || !resv_is_shown(c, who, r))
+            continue;
+        str_clear(&packed);
+        resv_pack_shown(c->cluster, r, now, &packed);
+        pb_pack_field(1, packed.data, packed.len, out);
+    }
+    str_done(&packed);
+    if (*cursor < c->cluster->resvs.len)
+        return true;
+    Pb__ResvList last = PB__RESV_LIST__INIT;
+    last.has_now = true;
+    last.now = now;
+    pb_pack(&last.base, out);
+    return false;
+}
+
+/* --- license
+ * -------------------------------------------------------------------------------------- The
+ * licences of the cluster, to be shown. */
+
+/* By reservations that are active. */
+static uint64_t reserved(const struct control *c, int32_t at)
+{
+    uint64_t sum = 0;
+    vec_foreach (&c->cluster->resvs, r)
+        vec_foreach (&(*r)->stock, s)
+            sum += s->at == at && resv_is_now(*r, control_wall(c)) ? s->count : 0;
+    return sum;
+}
+
+void control_list_licenses(struct control *c, uint64_t call)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__LicenseList list = PB__LICENSE_LIST__INIT;
+    list.licenses =
+        arena_alloc(&arena, sizeof(*list.licenses) * (c->cluster->licenses.list.len + 1));
+    vec_foreach (&c->cluster->licenses.list, l) {
+        Pb__LicenseRecord *r = arena_alloc(&arena, sizeof(*r));
+        pb__license_record__init(r);
+        r->name = l->name;
+        SET(r, total, l->total);
+        SET(r, used, l->used);
+        SET(r, reserved, reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
+        list.licenses[list.n_licenses++] = r;
+    }
+    c->env->reply(c->env->ctx, call, &list.base);
 }

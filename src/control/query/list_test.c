@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Which nodes a request means, and how much of them it gets. */
 #include "base/pb.h"
+#include "control/core/filter.h"
 #include "control/fixture.h"
 
 #define NODES                                                                                      \

@@ -6,6 +6,11 @@
 
 #include "base/hostlist.h"
 #include "base/pb.h"
+#include "control/core/reply.h"
+#include "control/internal.h"
+#include "control/life/deadline.h"
+#include "control/life/resv.h"
+#include "control/life/start.h"
 #include "control/submit/submit.h"
 #include "sched/why/relax.h"
 
@@ -84,7 +89,7 @@ static char *describe_wait(struct control *c, struct job *j, const Pb__JobSpec *
     return mem_printf("it would wait for other jobs (%s)%s", spec->dependency, never);
 }
 
-void test_only_begin(struct control *c, uint64_t call, const struct caller *who, struct job *j)
+static void begin_trial(struct control *c, uint64_t call, const struct caller *who, struct job *j)
 {
     struct trial *t = mem_new(struct trial);
     _cleanup_arena_ struct arena arena;
@@ -107,6 +112,20 @@ void test_only_begin(struct control *c, uint64_t call, const struct caller *who,
     str_done(&names);
     submit_forget(c, j);
     why_enter(c, &(struct why_call){.call = call, .trial = t, .uid = who->uid, .gid = who->gid});
+}
+
+void test_only_submit(struct control *c, uint64_t call, const struct caller *who,
+                      const Pb__SubmitRequest *r)
+{
+    struct err err = {0};
+    struct job *j;
+    Pb__JobSpec spec = *r->spec;
+    spec.has_batch = spec.batch = true;
+    int rc = submit_make_job(c, who, &spec, r->payload, false, &j, &err);
+    if (rc < 0)
+        control_refuse(c, call, &err);
+    if (rc == 0)
+        begin_trial(c, call, who, j);
 }
 
 /* --- in one partition ----------------------------------------------------------------------------

@@ -9,8 +9,8 @@
 
 #include "control/internal.h"
 
-/* Of one that nobody knows yet; it is gone afterwards. */
-void test_only_begin(struct control *c, uint64_t call, const struct caller *who, struct job *j);
+void test_only_submit(struct control *c, uint64_t call, const struct caller *who,
+                      const Pb__SubmitRequest *r);
 /* Of the first in the line. False: it is answered. */
 bool test_only_step(struct control *c, const struct why_call *call);
 void test_only_begin_anew(struct trial *t); /* what it knows of the cluster is of before */

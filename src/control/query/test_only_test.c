@@ -12,6 +12,7 @@
 #include "cluster/cluster_test_util.h"
 #include "control/fixture.h"
 #include "control/internal.h"
+#include "control/life/depend.h"
 
 enum { SEEDS = TEST_DRAWN(300), QUEUE = 14, TURNS = 4000 };
 

@@ -3,6 +3,10 @@
 
 #include "base/pb.h"
 #include "control/core/private.h"
+#include "control/core/reply.h"
+#include "control/internal.h"
+#include "control/life/resv.h"
+#include "control/life/start.h"
 #include "control/query/test_only.h"
 #include "control/submit/access.h"
 
@@ -174,7 +178,7 @@ static const Pb__WhyReply *censor(struct control *c, const struct caller *who,
         m->n_ahead = kept;
     for (size_t i = kept = 0; m && i < m->n_reservations; i++) {
         const struct resv *r = resv_find(c->cluster, m->reservations[i]->name);
-        if (r && private_shows_resv(c, who, r))
+        if (r && resv_is_shown(c, who, r))
             m->reservations[kept++] = m->reservations[i];
     }
     if (m)

@@ -6,6 +6,16 @@
 #include "base/status.h"
 #include "cluster/job/usage.h"
 #include "control/internal.h"
+#include "control/life/aside_job.h"
+#include "control/life/cancel.h"
+#include "control/life/finish.h"
+#include "control/life/notify.h"
+#include "control/life/ready.h"
+#include "control/life/schedule.h"
+#include "control/life/suspend.h"
+#include "control/node/node.h"
+#include "control/report/node_register.h"
+#include "control/step/step.h"
 
 #define SPOOL_RETRY_SEC 60
 

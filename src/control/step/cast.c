@@ -4,7 +4,11 @@
 #include "control/internal.h"
 
 #include "base/step_id.h"
+#include "control/core/facts.h"
 #include "control/core/private.h"
+#include "control/core/reply.h"
+#include "control/step/cast.h"
+#include "control/step/step.h"
 
 /* Whether the step has the i-th node of the job; NULL: all of them are meant. */
 static bool step_has(const struct step *s, uint32_t i)
@@ -60,7 +64,7 @@ void cast_send_grant(struct control *c, uint64_t call, struct job *j, Pb__StepNo
     record.step_id = STEP_ID_EXTERN;
     record.layout = nodes;
     record.n_layout = count;
-    start_make_cred(c, j, &record, &cred, sig);
+    facts_make_cred(c, j, &record, &cred, sig);
     m.job_id = j->id;
     m.restarts = j->restarts;
     m.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};

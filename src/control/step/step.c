@@ -2,14 +2,19 @@
 /* Steps: made, told, and over. */
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/hostlist.h"
 #include "base/pb.h"
 #include "base/status.h"
 #include "base/step_id.h"
+#include "conf/conf_freq.h"
+#include "control/core/facts.h"
 #include "control/core/private.h"
+#include "control/core/reply.h"
+#include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/step/step.h"
 #include "control/step/step_layout.h"
-#include "control/submit/submit.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -155,13 +160,22 @@ static uint32_t next_number(struct job *j, const Pb__StepSpec *spec)
     return STEP_ID_INTERACTIVE;
 }
 
+int step_check_freq(const struct control *c, const char *text, struct err *err)
+{
+    struct conf_freq f;
+    int rc = text ? conf_freq_parse(text, &f, err) : 0;
+    if (rc)
+        return err_prefix(err, "Invalid --cpu-freq specification");
+    return text ? conf_freq_allowed(&f, c->conf->cpu_freq_governors, err) : 0;
+}
+
 int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct step **out,
               struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct step_layout l;
-    int rc = submit_check_freq(c, spec->cpu_freq, err);
+    int rc = step_check_freq(c, spec->cpu_freq, err);
     if (rc != 0)
         return rc;
     rc = step_layout_find(c, j, spec, &arena, &l, err);
@@ -214,7 +228,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
     r->step_id = s->id;
     r->layout = record->layout;
     r->n_layout = record->n_layout;
-    start_make_cred(c, j, record, &cred, sig);
+    facts_make_cred(c, j, record, &cred, sig);
     uint8_t *copy = arena_alloc(arena, cred.len);
     memcpy(copy, cred.data, cred.len);
     SET(r, cred, ((ProtobufCBinaryData){cred.len, copy}));
@@ -367,7 +381,7 @@ static void step_over(struct control *c, struct job *j, struct step *s)
     if (!first)
         status = attempt_of(j)->derived_status; /* the highest of all */
     if (last && !job_is_final(j))
-        finish_ran(c, j, status);
+        c->step_owner->job_ran(c, j, status);
     else
         step_retry_waiting(c, j);
 }
@@ -418,7 +432,7 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
     if (nodes_left(s) == 0)
         step_over(c, j, s);
     else if (status_is_out_of_memory(exit_status) && !s->spares_others)
-        cancel_step(c, j, s);
+        c->step_owner->end_step(c, j, s);
 }
 
 void control_step_complete(struct control *c, uint64_t call, const struct caller *who,
@@ -438,5 +452,182 @@ void control_step_complete(struct control *c, uint64_t call, const struct caller
             step_over(c, j, s);
         }
         control_done(c, call);
+    }
+}
+
+/* --- busy
+ * ----------------------------------------------------------------------------------------- What
+ * keeps a step from starting now: which resource, of which node, held by which steps, and what
+ * would help. */
+
+#define HOLDERS_MOST 3 /* that are named */
+
+enum lack { LACK_CPUS, LACK_MEMORY, LACK_GRES };
+
+static uint32_t idle_cpus(const struct alloc_node *a)
+{
+    return a->cpus > a->step_cpus ? a->cpus - a->step_cpus : 0;
+}
+
+static enum lack find_lack(const struct step_layout *l, size_t at)
+{
+    const struct alloc_node *a = &attempt_of(l->j)->alloc.data[at];
+    uint32_t room = a->cpus / l->cpus_per_task; /* tasks, when nothing else runs */
+    uint64_t one = step_layout_memory(l, a, 1), left = a->mem_mib - a->step_mem_mib;
+
+    room = room > l->num_tasks ? l->num_tasks : room;
+    if (!l->overlap && step_layout_is_whole(l) && a->step_cpus)
+        return LACK_CPUS;
+    if (!l->overlap && !l->overcommit && idle_cpus(a) / l->cpus_per_task < room)
+        return LACK_CPUS;
+    return one > left ? LACK_MEMORY : LACK_GRES;
+}
+
+static bool holds(const struct step *s, size_t at, enum lack lack)
+{
+    vec_foreach (&s->nodes, n)
+        if (n->at == at)
+            return lack == LACK_CPUS ? n->cpus : lack == LACK_MEMORY ? n->mem_mib : n->gres.len;
+    return false;
+}
+
+static void put_holders(const struct job *j, size_t at, enum lack lack, struct str *out)
+{
+    size_t count = 0;
+
+    vec_foreach (&attempt_of(j)->steps, s) {
+        if (s->overlap || !holds(s, at, lack))
+            continue;
+        if (count++ < HOLDERS_MOST)
+            str_printf(out, "%sStepId=%s", count > 1 ? ", " : "", STEP_ID_TEXT(j->id, s->id));
+    }
+    if (count > HOLDERS_MOST)
+        str_printf(out, " and %zu more", count - HOLDERS_MOST);
+}
+
+static void put_amount(const struct alloc_node *a, enum lack lack, struct str *out)
+{
+    if (lack == LACK_CPUS)
+        str_printf(out, "%u of %u CPUs are held by ", a->cpus - idle_cpus(a), a->cpus);
+    else if (lack == LACK_MEMORY)
+        str_printf(out, "%llu of %llu MiB of memory are held by ",
+                   (unsigned long long)a->step_mem_mib, (unsigned long long)a->mem_mib);
+    else
+        str_puts(out, "generic resources are held by ");
+}
+
+/* Which option would let the step start. */
+static const char *find_help(const struct step_layout *l, const struct alloc_node *a,
+                             enum lack lack)
+{
+    if (lack == LACK_MEMORY)
+        return "--mem leaves each step a part";
+    if (lack == LACK_CPUS && step_layout_is_whole(l) && idle_cpus(a))
+        return "--exact is enough with the idle ones, --overlap shares all";
+    if (lack == LACK_CPUS)
+        return "--overlap shares them; steps with --exact hold only the CPUs that they ask for";
+    return "--overlap shares them";
+}
+
+int step_layout_busy(const struct control *c, const struct step_layout *l, struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
+        const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
+        if (!l->usable[i] || l->cap[i] >= l->by_gres[i])
+            continue;
+        enum lack lack = find_lack(l, i);
+        str_printf(&text, "%s: ", c->cluster->nodes.data[a->node]->name);
+        put_amount(a, lack, &text);
+        put_holders(l->j, i, lack, &text);
+        return err_set(err, -ERR_NODES_BUSY, "%s: %s; %s", err_text(ERR_NODES_BUSY),
+                       str_cstr(&text), find_help(l, a, lack));
+    }
+    return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
+}
+
+/* --- waiting
+ * -------------------------------------------------------------------------------------- Requests
+ * for steps that wait for room in their job: bounded for each job and for each user. */
+
+#define STEPS_OF_JOB 256
+#define BYTES_OF_USER (16u << 20)
+#define BYTES_BESIDE 256 /* for each request, beside its packed specification */
+
+struct waiting_user {
+    uint32_t uid;
+    size_t bytes;
+    UT_hash_handle hh;
+};
+
+static struct waiting_user *find_user(const struct control *c, uint32_t uid)
+{
+    struct waiting_user *u;
+    HASH_FIND(hh, c->waiting_users, &uid, sizeof(uid), u);
+    return u;
+}
+
+static struct waiting_user *make_user(struct control *c, uint32_t uid)
+{
+    struct waiting_user *u = find_user(c, uid);
+    if (u)
+        return u;
+    u = mem_new(struct waiting_user);
+    u->uid = uid;
+    HASH_ADD(hh, c->waiting_users, uid, sizeof(u->uid), u);
+    return u;
+}
+
+static int check_room(const struct control *c, const struct job *j, size_t bytes, struct err *err)
+{
+    const struct waiting_user *u = find_user(c, j->uid);
+    size_t held = u ? u->bytes : 0;
+    if (attempt_of(j)->waiting_steps.len >= STEPS_OF_JOB)
+        return err_set(err, -ERR_BUSY, "%s: %u steps of job %u wait, which is the most",
+                       err_text(ERR_BUSY), STEPS_OF_JOB, j->id);
+    if (held + bytes > BYTES_OF_USER)
+        return err_set(err, -ERR_BUSY,
+                       "%s: the waiting steps of user %u hold %zu KiB, and %u KiB are the most: "
+                       "start fewer steps at a time",
+                       err_text(ERR_BUSY), j->uid, held >> 10, BYTES_OF_USER >> 10);
+    return 0;
+}
+
+int step_waiting_add(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec,
+                     struct err *err)
+{
+    struct waiting_step w = {.call = call};
+    size_t bytes = pb__step_spec__get_packed_size(spec) + BYTES_BESIDE;
+    int rc = check_room(c, j, bytes, err);
+    if (rc)
+        return rc;
+    pb_pack(&spec->base, &w.spec);
+    make_user(c, j->uid)->bytes += w.spec.len + BYTES_BESIDE;
+    vec_push(&attempt_make(j)->waiting_steps, w);
+    return 0;
+}
+
+struct waiting_step step_waiting_take(struct control *c, struct job *j, size_t at)
+{
+    struct waiting_step w = j->attempt->waiting_steps.data[at];
+    struct waiting_user *u = find_user(c, j->uid);
+    vec_remove(&j->attempt->waiting_steps, at);
+    if (!u)
+        return w;
+    u->bytes -= w.spec.len + BYTES_BESIDE;
+    if (!u->bytes) {
+        HASH_DEL(c->waiting_users, u);
+        free(u);
+    }
+    return w;
+}
+
+void step_waiting_done(struct control *c)
+{
+    struct waiting_user *u, *next;
+    HASH_ITER (hh, c->waiting_users, u, next) {
+        HASH_DEL(c->waiting_users, u);
+        free(u);
     }
 }

@@ -6,6 +6,13 @@
 
 struct control;
 
+/* What steps have done to the job that they are of; control.step_owner, a table of life/. */
+struct step_owner {
+    void (*job_ran)(struct control *c, struct job *j, int status); /* with its last step */
+    void (*end_step)(struct control *c, struct job *j, struct step *s);
+    void (*reschedule)(struct control *c, struct job *j); /* a step is due at another time */
+};
+
 /* step.c */
 bool step_is_stale(const struct job *j, bool says, uint32_t restarts);
 struct step *step_find(struct job *j, uint32_t id);
@@ -82,3 +89,6 @@ bool step_gres_total_fits(const struct control *c, const struct step_gres *g, co
                           const uint32_t *tasks, bool all);
 void step_gres_take(const struct control *c, struct step_gres *g, struct alloc_node *a,
                     struct step_node *n, bool overlap);
+
+/* --cpu-freq as given, or NULL. -ERR_PARSE; -ERR_ACCESS: CpuFreqGovernors has not got it. */
+int step_check_freq(const struct control *c, const char *text, struct err *err);

@@ -6,6 +6,7 @@
 
 #include "base/step_id.h"
 #include "control/fixture.h"
+#include "control/life/cancel.h"
 
 #define CONF_OF(nodes)                                                                             \
     "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\nNodeName=" nodes " CPUs=2\n"                   \
@@ -48,7 +49,7 @@ static struct fixture *make(unsigned nodes, unsigned step_nodes, bool no_kill)
     return f;
 }
 
-static int cancel_step(struct fixture *f, uint32_t step_id)
+static int scancel_step(struct fixture *f, uint32_t step_id)
 {
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
     Pb__StepId target = PB__STEP_ID__INIT, *targets = &target;
@@ -86,7 +87,7 @@ static void what_was_to_end_is_told_again(void **state)
     for (unsigned how = 0; how < BREAKS; how++) {
         struct fixture *f = make(2, 2, false);
         fixture_step_ended(f, "n2", 1, 0, 0);
-        assert_int_equal(cancel_step(f, 0), 0);
+        assert_int_equal(scancel_step(f, 0), 0);
         assert_int_equal(ends(f, "n1", 0), 1);
         break_off(f, how);
         fixture_clear(f);
@@ -122,10 +123,10 @@ static void nothing_new_is_not_written(void **state)
 {
     struct fixture *f = make(2, 2, false);
     fixture_step_ended(f, "n1", 1, 0, 0);
-    assert_int_equal(cancel_step(f, 0), 0);
+    assert_int_equal(scancel_step(f, 0), 0);
     size_t puts = f->puts;
     fixture_step_ended(f, "n1", 1, 0, 0);
-    assert_int_equal(cancel_step(f, 0), 0);
+    assert_int_equal(scancel_step(f, 0), 0);
     fixture_pass(f, 5000);
     assert_int_equal(f->puts, puts);
     fixture_free(f);
@@ -204,7 +205,7 @@ static void a_launch_confirmed_ends_no_other_order(void **state)
     control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &step);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), 0);
-    assert_int_equal(cancel_step(f, 0), 0);
+    assert_int_equal(scancel_step(f, 0), 0);
     fixture_launched(f, "n1", 1, 0);
     fixture_clear(f);
     fixture_pass(f, 1000);
@@ -238,14 +239,14 @@ static void the_end_of_a_script_waits_for_its_node(void **state)
         struct fixture *f = make_batch();
         fixture_launched(f, "n1", 1, 0);
         control_node_lost(f->control, "n1");
-        assert_int_equal(cancel_step(f, STEP_ID_BATCH), 0);
+        assert_int_equal(scancel_step(f, STEP_ID_BATCH), 0);
         break_off(f, how);
         fixture_clear(f);
         fixture_pass(f, 1000);
         assert_int_equal(ends(f, "n1", STEP_ID_BATCH), 1);
         assert_int_equal(ends(f, "n2", STEP_ID_BATCH), 0);
         size_t puts = f->puts;
-        assert_int_equal(cancel_step(f, STEP_ID_BATCH), 0);
+        assert_int_equal(scancel_step(f, STEP_ID_BATCH), 0);
         assert_int_equal(f->puts, puts);
         fixture_batch_ended(f, "n1", 1, 0, SIGTERM);
         assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__FAILED);
@@ -261,7 +262,7 @@ static void the_end_of_a_script_is_that_of_one_attempt(void **state)
 {
     struct fixture *f = make_batch();
     fixture_launched(f, "n1", 1, 0);
-    assert_int_equal(cancel_step(f, STEP_ID_BATCH), 0);
+    assert_int_equal(scancel_step(f, STEP_ID_BATCH), 0);
     assert_int_equal(fixture_update_node(f, "n2", "down", "gone"), 0); /* queued again */
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__NODE_FAIL);
     fixture_gone(f, "n1", 1, 0);

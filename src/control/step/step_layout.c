@@ -3,9 +3,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "base/hostlist.h"
+#include "cluster/job/step_ports.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
+#include "control/step/step.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -394,4 +398,241 @@ void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const
         for (size_t i = 0; i < count; i++)
             for (uint32_t n = 0; n < most && nodes[i]->n_task_ids < l->tasks[at[i]]; n++)
                 nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
+}
+
+/* --- step gres
+ * ------------------------------------------------------------------------------------ The generic
+ * resources of a job among its steps. A step that asks for some has them alone, as far as other
+ * steps that ask go; one that does not sees all that the job has. */
+
+static bool is_none(const char *text)
+{
+    return text && strcasecmp(text, "none") == 0;
+}
+
+static bool is_given(const char *text)
+{
+    return text && *text;
+}
+
+static int refuse_gres(struct err *err, const char *why)
+{
+    return err_set(err, -ERR_GRES, "%s: %s", err_text(ERR_GRES), why);
+}
+
+int step_gres_read(const struct control *c, const Pb__StepSpec *s, struct step_gres *g,
+                   struct err *err)
+{
+    const struct cluster *cl = c->cluster;
+    g->none = is_none(s->gres);
+    int rc = gres_parse(cl, s->gres, GRES_PER_NODE, &g->wants, err);
+    rc = rc == 0 ? gres_parse(cl, s->tres_per_task, GRES_PER_TASK, &g->wants, err) : rc;
+    rc = rc == 0 ? gres_parse(cl, s->tres_per_step, GRES_PER_JOB, &g->wants, err) : rc;
+    rc = rc == 0 ? gres_check_known(cl, &g->wants, err) : rc;
+    rc = rc == 0 ? gres_join_views(&g->wants, &g->tasks_per_node, err) : rc;
+    if (rc != 0)
+        return rc;
+    uint32_t per_gpu = s->has_ntasks_per_gpu ? s->ntasks_per_gpu : 0;
+    if (per_gpu && gres_wanted(&g->wants, "gpu", GRES_PER_TASK))
+        return refuse_gres(err, "--ntasks-per-gpu and --gpus-per-task exclude each other");
+    vec_foreach (&g->wants.list, w)
+        g->total += w->per_job;
+    g->own = g->wants.list.len > 0;
+    g->none = g->none || (!g->own && (is_given(s->gres) || is_given(s->tres_per_step) ||
+                                      is_given(s->tres_per_task))); /* all of it zero */
+    return 0;
+}
+
+/* What of the job's share of a node the step may choose from, by kind. */
+static void have_of(const struct alloc_node *a, bool all, size_t kinds, uint64_t *have)
+{
+    memset(have, 0, kinds * sizeof(*have));
+    vec_foreach (&a->gres, held)
+        have[held->kind] = all ? held->count : held->count - held->step_count;
+}
+
+uint32_t step_gres_fits(const struct control *c, const struct step_gres *g,
+                        const struct alloc_node *a, bool all)
+{
+    uint64_t have[GRES_KINDS_MAX], left[GRES_KINDS_MAX];
+    size_t kinds = c->cluster->gres_kinds.len;
+    if (!g->own)
+        return UINT32_MAX;
+    have_of(a, all, kinds, have);
+    return gres_tasks(&g->wants, kinds, have, left);
+}
+
+/* Devices of the job's that no other step has. */
+static void choose_devices(struct gres_held *from, bool overlap, struct gres_held *to)
+{
+    uint64_t left = to->count;
+    if (!from->devices)
+        return;
+    to->devices = bitset_new(from->devices->size);
+    bitset_foreach (from->devices, i) {
+        if (!left || (!overlap && from->step_devices && bitset_test(from->step_devices, (size_t)i)))
+            continue;
+        bitset_set(to->devices, (size_t)i);
+        left--;
+    }
+}
+
+void step_gres_take(const struct control *c, struct step_gres *g, struct alloc_node *a,
+                    struct step_node *n, bool overlap)
+{
+    uint64_t have[GRES_KINDS_MAX], left[GRES_KINDS_MAX], total = 0;
+    struct gres_amount amounts[GRES_KINDS_MAX];
+    size_t kinds = c->cluster->gres_kinds.len;
+    if (!g->own)
+        return;
+    have_of(a, overlap, kinds, have);
+    gres_tasks(&g->wants, kinds, have, left);
+    vec_foreach (&g->wants.list, w)
+        for (size_t k = 0; w->per_job && k < kinds; k++)
+            total += w->mask >> k & 1 ? left[k] : 0;
+    total = total < g->total ? total : g->total;
+    g->total -= total;
+    size_t count = gres_deal(&g->wants, kinds, have, n->tasks, total, amounts);
+    for (size_t i = 0; i < count; i++) {
+        struct gres_held *job = gres_held_find(a, amounts[i].kind);
+        struct gres_held step = {.kind = amounts[i].kind, .count = amounts[i].count};
+        choose_devices(job, overlap, &step);
+        if (!overlap)
+            gres_held_step(job, &step);
+        vec_push(&n->gres, step);
+    }
+}
+
+bool step_gres_total_fits(const struct control *c, const struct step_gres *g, const struct job *j,
+                          const uint32_t *tasks, bool all)
+{
+    uint64_t have[GRES_KINDS_MAX], left[GRES_KINDS_MAX], sum = 0;
+    size_t kinds = c->cluster->gres_kinds.len;
+    for (size_t i = 0; i < attempt_of(j)->alloc.len && g->total; i++) {
+        if (!tasks[i])
+            continue;
+        have_of(&attempt_of(j)->alloc.data[i], all, kinds, have);
+        if (!gres_tasks(&g->wants, kinds, have, left))
+            continue;
+        vec_foreach (&g->wants.list, w)
+            for (size_t k = 0; w->per_job && k < kinds; k++)
+                sum += w->mask >> k & 1 ? left[k] : 0;
+    }
+    return sum >= g->total;
+}
+
+/* --- step ports
+ * ----------------------------------------------------------------------------------- Which
+ * communication ports a step gets (srun --resv-ports). They are counted anew at each request out of
+ * what running steps have, so that there is nothing that a restart could forget. Steps of all jobs
+ * share them: who waits for some is asked again when any come free, also another job's. */
+
+int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct err *err)
+{
+    const struct conf *conf = c->conf;
+    uint32_t room = conf->mpi_port_high - conf->mpi_port_low + 1;
+    if (!spec->has_resv_ports || spec->resv_ports == 0)
+        return 0;
+    if (!conf->mpi_port_low)
+        return control_set_error(err, ERR_STEP_CONFIG,
+                                 "--resv-ports needs MpiParams=ports=LOW-HIGH in slurm.conf");
+    if (spec->resv_ports == STEP_PORTS_EACH || spec->resv_ports <= room)
+        return 0;
+    return err_set(err, -ERR_STEP_CONFIG,
+                   "%s: --resv-ports=%u asks for more ports than MpiParams=%s has, which is %u",
+                   err_text(ERR_STEP_CONFIG), spec->resv_ports, conf->mpi_params, room);
+}
+
+static uint32_t most_tasks(const struct step_layout *l)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
+        most = l->tasks[i] > most ? l->tasks[i] : most;
+    return most;
+}
+
+static struct bitset *used_ports(const struct control *c, const struct step_layout *l)
+{
+    struct bitset *used = bitset_new(c->conf->mpi_port_high + 1);
+    _cleanup_bitset_ struct bitset *nodes = bitset_new(c->cluster->nodes.len);
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
+        if (l->tasks[i])
+            bitset_set(nodes, attempt_of(l->j)->alloc.data[i].node);
+    step_ports_used(c->cluster, nodes, used);
+    return used;
+}
+
+int step_ports_find(const struct control *c, struct step_layout *l, struct arena *arena,
+                    struct err *err)
+{
+    const struct conf *conf = c->conf;
+    uint32_t wanted = l->spec->has_resv_ports ? l->spec->resv_ports : 0;
+    Pb__StepSpec counted = *l->spec;
+    if (wanted == STEP_PORTS_EACH)
+        counted.resv_ports = wanted = most_tasks(l);
+    int rc = step_ports_check(c, &counted, err);
+    if (rc != 0 || wanted == 0)
+        return rc;
+    _cleanup_bitset_ struct bitset *used = used_ports(c, l);
+    l->ports = arena_alloc(arena, sizeof(*l->ports) * wanted);
+    l->port_count = 0;
+    for (uint32_t p = conf->mpi_port_low; p <= conf->mpi_port_high && l->port_count < wanted; p++)
+        if (!bitset_test(used, p))
+            l->ports[l->port_count++] = p;
+    if (l->port_count == wanted)
+        return 0;
+    return err_set(err, -ERR_NODES_BUSY,
+                   "%s: %u %s asked for, and %zu of MpiParams=%s %s free on its nodes; "
+                   "other steps have the rest",
+                   err_text(ERR_NODES_BUSY), wanted, wanted == 1 ? "port is" : "ports are",
+                   l->port_count, conf->mpi_params, l->port_count == 1 ? "is" : "are");
+}
+
+void step_ports_take(const struct step_layout *l, struct step *s)
+{
+    for (size_t i = 0; i < l->port_count; i++)
+        vec_push(&s->ports, (uint16_t)l->ports[i]);
+}
+
+void step_ports_over(struct control *c, struct job *j, const struct step *s)
+{
+    if (!s->ports.len)
+        return;
+    if (!job_is_final(j)) {
+        c->ports_freed = true;
+        return;
+    }
+    vec_foreach (&s->ports, p)
+        vec_push(&attempt_make(j)->late_ports, *p);
+}
+
+void step_ports_job_clean(struct control *c, struct job *j)
+{
+    if (!attempt_of(j)->late_ports.len)
+        return;
+    vec_clear(&j->attempt->late_ports);
+    c->ports_freed = true;
+}
+
+/* Once, though its steps are tried again whenever another one of the job ends. */
+void step_ports_await(struct control *c, const struct job *j)
+{
+    vec_foreach (&c->ports_awaited, id)
+        if (*id == j->id)
+            return;
+    vec_push(&c->ports_awaited, j->id);
+}
+
+void step_ports_turn(struct control *c)
+{
+    if (!c->ports_freed)
+        return;
+    c->ports_freed = false;
+    for (size_t left = c->ports_awaited.len; left-- > 0;) {
+        uint32_t id = c->ports_awaited.data[0];
+        vec_remove(&c->ports_awaited, 0);
+        struct job *j = cluster_find_job(c->cluster, id);
+        if (j && j->attempt)
+            step_retry_waiting(c, j);
+    }
 }

@@ -9,7 +9,10 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/job/step_cpus.h"
+#include "control/core/facts.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
+#include "control/step/cast.h"
 #include "control/step/step_layout.h"
 
 /* One by the clock, so that none comes again after a restart; and none twice. */
@@ -113,7 +116,7 @@ static void answer(struct control *c, uint64_t call, struct job *j, const struct
                 make_node(c, &attempt_of(j)->alloc.data[i], l->tasks[i], arena);
         }
     step_layout_number(l, record.layout, at, record.n_layout);
-    start_make_cred(c, j, &record, &cred, sig);
+    facts_make_cred(c, j, &record, &cred, sig);
     job_format_nodes(c->cluster, j, &names);
     m.job_id = j->id;
     SET(&m, restarts, j->restarts);

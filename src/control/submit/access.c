@@ -4,6 +4,9 @@
 #include <string.h>
 
 #include "base/hostlist.h"
+#include "control/core/reply.h"
+#include "control/internal.h"
+#include "control/life/resv.h"
 
 #define GROUP_MAX 256
 

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Interactive allocations: the command that requests one waits for its nodes. */
 #include "control/core/private.h"
+#include "control/core/reply.h"
+#include "control/internal.h"
+#include "control/life/finish.h"
+#include "control/life/schedule.h"
+#include "control/life/start.h"
+#include "control/step/step.h"
 #include "control/submit/submit.h"
 
 static void keep_step(struct job *j, const Pb__StepSpec *step)

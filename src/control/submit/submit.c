@@ -22,8 +22,15 @@
 #include "base/args.h"
 #include "base/pb.h"
 #include "conf/conf_freq.h"
+#include "control/core/reply.h"
 #include "control/core/user_share.h"
-#include "control/query/test_only.h"
+#include "control/event/record.h"
+#include "control/internal.h"
+#include "control/life/deadline.h"
+#include "control/life/enqueue.h"
+#include "control/life/mail.h"
+#include "control/life/resv.h"
+#include "control/step/step.h"
 #include "control/submit/access.h"
 #include "control/submit/submit.h"
 #include "sched/why/bounds.h"
@@ -250,25 +257,10 @@ static int check_room(struct control *c, struct submission *s, struct err *err)
     return rc == 0 ? user_share_check(c, s->who, s->as.uid, &more, err) : rc;
 }
 
-uint32_t submit_next_id(struct control *c)
-{
-    for (;;) {
-        if (c->next_id < c->conf->first_job_id || c->next_id > c->conf->max_job_id)
-            c->next_id = c->reserved_id = c->conf->first_job_id;
-        uint32_t id = c->next_id++;
-        if (c->next_id > c->reserved_id) {
-            c->reserved_id = c->next_id + CONTROL_ID_BLOCK;
-            control_save_meta(c);
-        }
-        if (!cluster_find_job(c->cluster, id) && !array_find(c->cluster, id) && !aside_knows(c, id))
-            return id;
-    }
-}
-
 /* With its number, its partitions and the elements of its array. */
 static int begin_job(struct control *c, struct submission *s, struct err *err)
 {
-    s->job = cluster_add_job(c->cluster, submit_next_id(c));
+    s->job = cluster_add_job(c->cluster, record_next_job_id(c));
     several_set(s->job, s->parts.data, s->parts.len);
     if (s->tasks.count)
         array_make(c->cluster, s->job, &s->tasks, s->throttle);
@@ -338,15 +330,6 @@ static int complete_request(struct control *c, struct submission *s, struct err 
 /* --- check -------------------------------------------------------------------------------------
  */
 
-int submit_check_freq(const struct control *c, const char *text, struct err *err)
-{
-    struct conf_freq f;
-    int rc = text ? conf_freq_parse(text, &f, err) : 0;
-    if (rc)
-        return err_prefix(err, "Invalid --cpu-freq specification");
-    return text ? conf_freq_allowed(&f, c->conf->cpu_freq_governors, err) : 0;
-}
-
 int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err)
 {
@@ -370,7 +353,7 @@ static int check_values(struct control *c, struct submission *s, struct err *err
                        spec->distribution);
     int rc = mail_check(spec, s->parsed.has_valid_mail, err);
     if (rc == 0)
-        rc = submit_check_freq(c, spec->cpu_freq, err);
+        rc = step_check_freq(c, spec->cpu_freq, err);
     if (rc == 0)
         rc = submit_check_time_min(s->job, spec, s->job->limit_sec, err);
     return rc == 0 ? deadline_check(c, s->job, err) : rc;
@@ -527,37 +510,6 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
 /* --- enqueue -----------------------------------------------------------------------------------
  */
 
-/* The job leaves all queues, and is queued in its partitions when no gate is closed. */
-void submit_enqueue(struct control *c, struct job *j)
-{
-    several_unqueue(j);
-    enum reason reason = gate_of_job(c, j);
-    j->resv_gone = j->resv_gone && j->held;
-    priority_set_all(c, j);
-    if (!reason)
-        reason = gate_queue(c, j);
-    bool ready = !reason;
-    if (ready)
-        reason = REASON_PRIORITY;
-    if (ready && c->announced) /* no pass before the shutdown would set the reason */
-        reason = REASON_REQ_NODE_NOT_AVAIL;
-    priority_accrue(c, j, ready);
-    if (j->reason != reason) {
-        j->reason = reason;
-        free(take_ptr(j->reason_detail));
-        job_touch(c->cluster, j);
-    }
-    c->plan_wanted = c->plan_wanted || ready;
-    control_schedule(c, j);
-}
-
-void submit_leave_queue(struct control *c, const struct transition *t)
-{
-    several_unqueue(t->job);
-    several_name(t->job);
-    resv_unbind(t->job);
-}
-
 void submit_admit(struct control *c, struct job *j, uint64_t key)
 {
     j->request_key = key;
@@ -566,7 +518,7 @@ void submit_admit(struct control *c, struct job *j, uint64_t key)
         idmap_set(&c->cluster->requests, key, j->id);
     job_touch(c->cluster, j);
     depend_place_name(c->cluster, j);
-    submit_enqueue(c, j);
+    enqueue_job(c, j);
     counters_submitted(c, j);
 }
 
@@ -597,30 +549,24 @@ struct job *submit_find_repeated(struct control *c, const struct caller *who, bo
     return NULL;
 }
 
-void control_submit(struct control *c, uint64_t call, const struct caller *who,
-                    const Pb__SubmitRequest *r)
+void submit_batch(struct control *c, uint64_t call, const struct caller *who,
+                  const Pb__SubmitRequest *r)
 {
     struct err err = {0};
     uint64_t key;
-    bool test = r->has_test_only && r->test_only;
-    str_clear(&c->said);
-    struct job *j = test ? NULL : submit_find_repeated(c, who, true, r->spec, &key);
+    struct job *j = submit_find_repeated(c, who, true, r->spec, &key);
     if (!j) {
-        if (!test && (!r->payload || (!r->payload->has_script && r->payload->n_argv == 0))) {
+        if (!r->payload || (!r->payload->has_script && r->payload->n_argv == 0)) {
             control_refuse_code(c, call, ERR_SCRIPT, NULL);
             return;
         }
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = spec.batch = true;
-        int rc = submit_make_job(c, who, &spec, r->payload, !test, &j, &err);
+        int rc = submit_make_job(c, who, &spec, r->payload, true, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)
             return;
-        if (test) {
-            test_only_begin(c, call, who, j);
-            return;
-        }
         struct str packed = STR_INIT;
         pb_pack(&r->payload->base, &packed);
         c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);

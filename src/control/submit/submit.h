@@ -22,7 +22,6 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
 void submit_admit(struct control *c, struct job *j, uint64_t key);
 /* Instead: its number is the next one's. */
 void submit_forget(struct control *c, struct job *j);
-uint32_t submit_next_id(struct control *c); /* of a new job */
 /* Under which a repeated request is found: of the user whose job it is to be. 0 stands for none. */
 uint64_t submit_request_key(const uint8_t id[16], uint32_t uid);
 
@@ -44,11 +43,9 @@ void submit_complete_job(const struct control *c, struct job *j, const Pb__JobSp
                          struct parsed_request *parsed, bool keep);
 /* How long it waits for few switches: no longer than max_switch_wait lets. */
 void submit_fill_switches(const struct control *c, Pb__JobSpec *spec);
-/* --cpu-freq as given, or NULL. -ERR_PARSE; -ERR_ACCESS: CpuFreqGovernors has not got it. */
-int submit_check_freq(const struct control *c, const char *text, struct err *err);
 int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_sec,
                           struct err *err);
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err);
 int submit_check_possible(struct control *c, struct job *j, struct err *err);
-/* Pending: into its queue, or out of it with a reason. */
-void submit_enqueue(struct control *c, struct job *j);
+void submit_batch(struct control *c, uint64_t call, const struct caller *who,
+                  const Pb__SubmitRequest *r);

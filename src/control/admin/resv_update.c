@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "control/admin/resv_ask.h"
+#include "control/internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "control/core/reply.h"
+#include "control/life/resv.h"
+#include "control/life/start.h"
 #include "sched/resv/resv_pick.h"
 
 #define PAST_SEC 300 /* a begin may be so long ago: commands take time */
 #define TIME_MOST_SEC (CLUSTER_NO_LIMIT_SEC * 100)
 #define NODES_ALL "ALL"
+
+#define RESVS_MOST 1000
 
 struct ask {
     struct control *c;
@@ -377,8 +382,10 @@ static int apply_nodes(const struct ask *a)
     return 0;
 }
 
-int resv_ask(struct control *c, const Pb__ResvUpdate *m, const struct resv *self, struct resv *r,
-             struct err *err)
+/* Changes 'r', a draft; 'self' is the one it is to replace, NULL for a new one. All that the
+ * request says is checked but for the nodes. */
+static int apply_update(struct control *c, const Pb__ResvUpdate *m, const struct resv *self,
+                        struct resv *r, struct err *err)
 {
     struct ask a = {c, m, m->set, self, r, err};
     int rc = apply_flags(&a);
@@ -395,9 +402,170 @@ int resv_ask(struct control *c, const Pb__ResvUpdate *m, const struct resv *self
     return rc;
 }
 
-char *resv_ask_name(const struct resv *r)
+/* USER_N: of the first user, account or group; the caller frees. */
+static char *name_by_user(const struct resv *r)
 {
     const char *list = r->users ? r->users : r->accounts ? r->accounts : r->groups;
     list += *list == '-';
     return mem_printf("%.*s_%u", (int)strcspn(list, ","), list, r->number);
+}
+
+/* --- requests ------------------------------------------------------------------------------------
+ */
+
+static bool is_good_name(const char *name)
+{
+    size_t len = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.:-");
+    return len > 0 && len < 128 && !name[len] && *name != '-';
+}
+
+static int create_resv(struct control *c, const Pb__ResvUpdate *m, struct resv **out,
+                       struct err *err)
+{
+    uint32_t top = 0;
+    struct resv_pick pick = {c->cluster, NULL, control_wall(c)};
+    if (c->cluster->resvs.len >= RESVS_MOST)
+        return err_set(err, -ERR_LIMIT, "%s: there are %d reservations: delete some first",
+                       err_text(ERR_LIMIT), RESVS_MOST);
+    if (*m->set->name && resv_find(c->cluster, m->set->name))
+        return err_set(err, -ERR_RESV_EXISTS, "%s: %s", err_text(ERR_RESV_EXISTS), m->set->name);
+    if (*m->set->name && !is_good_name(m->set->name))
+        return err_set(err, -ERR_RESV_INVALID, "%s: ReservationName=%s: letters, digits and _.:-",
+                       err_text(ERR_RESV_INVALID), m->set->name);
+    vec_foreach (&c->cluster->resvs, r)
+        top = (*r)->number > top ? (*r)->number : top;
+    top = top > c->resv_number ? top : c->resv_number;
+    struct resv *r = resv_new(m->set->name);
+    r->number = top + 1;
+    r->nodes = bitset_new(c->cluster->nodes.len);
+    int rc = apply_update(c, m, NULL, r, err);
+    if (rc == 0 && !*r->name) {
+        free(r->name);
+        r->name = name_by_user(r);
+        if (resv_find(c->cluster, r->name))
+            rc = err_set(err, -ERR_RESV_EXISTS, "%s: %s", err_text(ERR_RESV_EXISTS), r->name);
+    }
+    if (rc == 0)
+        rc = resv_pick(&pick, r, NULL, err);
+    if (rc != 0) {
+        resv_free(r);
+        return rc;
+    }
+    c->resv_number = r->number;
+    resv_add(c->cluster, r);
+    *out = r;
+    return 0;
+}
+
+/* Of its nodes those that it keeps when their number changes: the first ones. */
+static struct bitset *find_keepers(const struct resv *r, const struct resv *draft)
+{
+    struct bitset *keep = bitset_dup(r->nodes);
+    size_t left = draft->node_count;
+    bitset_foreach (keep, i)
+        if (left)
+            left--;
+        else
+            bitset_unset(keep, (size_t)i);
+    return keep;
+}
+
+static int change_resv(struct control *c, const Pb__ResvUpdate *m, struct resv *r, struct err *err)
+{
+    struct resv_pick pick = {c->cluster, r, control_wall(c)};
+    struct resv *draft = resv_draft_of(c, r);
+    _cleanup_bitset_ struct bitset *keep = NULL;
+    if (!draft)
+        return err_set(err, -ERR_INTERNAL, "%s", err_text(ERR_INTERNAL));
+    int rc = apply_update(c, m, r, draft, err);
+    if (rc == 0)
+        rc = resv_pick_licenses(&pick, draft, err);
+    bool again = m->set->nodes || m->set->has_node_count || m->set->core_count ||
+                 m->set->partition || m->set->features;
+    bool moves =
+        m->set->has_start_at || m->set->has_end_at || m->set->has_duration_sec || m->set->flags;
+    if (m->set->has_node_count && !m->set->nodes && !m->set->features && !draft->core_count)
+        keep = find_keepers(r, draft);
+    if (rc == 0 && moves && !again && !(draft->flags & RESV_ANY_NODES)) { /* others may have them */
+        draft->flags |= RESV_SPEC_NODES;
+        rc = resv_pick(&pick, draft, NULL, err);
+        if (!(r->flags & RESV_SPEC_NODES))
+            draft->flags &= ~(uint32_t)RESV_SPEC_NODES;
+    } else if (rc == 0 && again) {
+        rc = resv_pick(&pick, draft, keep, err);
+    }
+    if (rc != 0) {
+        resv_free(draft);
+        return rc;
+    }
+    resv_become(c->cluster, r, draft);
+    return 0;
+}
+
+static int skip_occurrence(struct control *c, struct resv *r, struct err *err)
+{
+    if (!(r->flags & RESV_REPEATS))
+        return err_set(err, -ERR_RESV_INVALID, "%s: %s does not repeat", err_text(ERR_RESV_INVALID),
+                       r->name);
+    if (r->running)
+        return err_set(err, -ERR_RESV_BUSY, "%s: %s", err_text(ERR_RESV_BUSY), r->name);
+    resv_hook_end(c, r);
+    resv_advance(r, r->end_at);
+    r->active = resv_is_now(r, control_wall(c));
+    return 0;
+}
+
+static int update_resv(struct control *c, const Pb__ResvUpdate *m, struct resv **r, struct err *err)
+{
+    if (m->has_create && m->create)
+        return create_resv(c, m, r, err);
+    *r = resv_find(c->cluster, m->set->name);
+    if (!*r)
+        return err_set(err, -ERR_RESV_INVALID, "%s: %s", err_text(ERR_RESV_INVALID), m->set->name);
+    return m->has_skip && m->skip ? skip_occurrence(c, *r, err) : change_resv(c, m, *r, err);
+}
+
+void control_resv_update(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__ResvUpdate *m)
+{
+    struct err err = {0};
+    struct resv *r = NULL;
+    start_drop_plan(c);
+    if (update_resv(c, m, &r, &err) != 0) {
+        control_refuse(c, call, &err);
+        return;
+    }
+    Pb__ResvReply reply = PB__RESV_REPLY__INIT;
+    reply.name = r->name;
+    control_log(c, LOG_LVL_INFO, "reservation %s %s by uid %u", r->name,
+                m->has_create && m->create ? "created" : "changed", who->uid);
+    resv_changed(c, r);
+    resv_tell_jobs(c, r);
+    c->env->reply(c->env->ctx, call, &reply.base);
+    resv_tick(c); /* it may be over by this */
+}
+
+static bool may_delete_resv(struct control *c, const struct caller *who, const struct resv *r)
+{
+    return who->is_operator || (r->flags & RESV_USER_DELETE && resv_is_for(c, who, r));
+}
+
+void control_resv_delete(struct control *c, uint64_t call, const struct caller *who,
+                         const Pb__ResvDelete *m)
+{
+    struct resv *r = resv_find(c->cluster, m->name);
+    if (!r || !resv_is_shown(c, who, r)) {
+        control_refuse_code(c, call, ERR_RESV_INVALID, m->name);
+    } else if (!may_delete_resv(c, who, r)) {
+        control_refuse_code(c, call, ERR_ACCESS, NULL);
+    } else if (r->running) {
+        control_refuse_code(c, call, ERR_RESV_BUSY, m->name);
+    } else {
+        Pb__ResvReply reply = PB__RESV_REPLY__INIT;
+        reply.name = m->name;
+        start_drop_plan(c);
+        control_log(c, LOG_LVL_INFO, "reservation %s deleted by uid %u", m->name, who->uid);
+        resv_drop(c, r);
+        c->env->reply(c->env->ctx, call, &reply.base);
+    }
 }

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Nodes that are in no file. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "control/control.h"
+
+struct control;
+
+void made_free(struct control *c);
+int made_restore(struct control *c, const void *data, size_t len, struct err *err);
+/* After c->cluster was made: what the file has come to define is its own. report may be NULL. */
+void made_settle(struct control *c, struct str *report);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A shutdown that was announced. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "control/control.h"
+
+struct control;
+
+int shutdown_restore(struct control *c, const void *data, size_t len, struct err *err);
+void shutdown_resume(struct control *c);          /* after a restart, before its jobs are */
+void shutdown_over(struct control *c);            /* it has come */
+int64_t shutdown_due_ms(const struct control *c); /* INT64_MAX: nothing is */
+void shutdown_tick(struct control *c);

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* ResumeAfter of nodes. */
+#pragma once
+
+struct control;
+
+void update_node_resume_due(struct control *c);  /* when ResumeAfter of a node is over */
+void update_node_resume_look(struct control *c); /* nodes and their dates are others */

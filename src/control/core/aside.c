@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Records that were set aside because they were damaged: what must not happen while they are
+ * missing. A job's id is given to nobody; where it still runs it runs on, and its node takes no new
+ * work, until it has ended or an operator has it ended. A node and a partition wait for somebody to
+ * look at them.
+ */
+#include <string.h>
+
+#include "control/core/aside.h"
+#include "control/internal.h"
+
+#define META_LOST_IDS 100000 /* that may have been given beyond the highest one there is */
+
+static size_t find(const struct control *c, uint32_t job_id)
+{
+    size_t i = 0;
+    while (i < c->asides.len && c->asides.data[i].job_id != job_id)
+        i++;
+    return i;
+}
+
+bool aside_knows(const struct control *c, uint32_t job_id)
+{
+    return find(c, job_id) < c->asides.len;
+}
+
+bool aside_holds(const struct control *c, uint32_t job_id)
+{
+    size_t i = find(c, job_id);
+    return i < c->asides.len && !c->asides.data[i].given_up;
+}
+
+void aside_add(struct control *c, uint32_t job_id, bool given_up)
+{
+    size_t i = find(c, job_id);
+    if (i == c->asides.len)
+        vec_push(&c->asides, ((struct aside){.job_id = job_id}));
+    c->asides.data[i].given_up |= given_up;
+}
+
+void aside_restore(struct control *c, uint32_t job_id)
+{
+    aside_add(c, job_id, true);
+}
+
+/* --- without the record of what was given ------------------------------------------------------
+ */
+
+bool control_lacks_meta(const struct control *c)
+{
+    return !c->meta_read && (c->records || c->asides.len || c->lost);
+}
+
+void control_lost_records(struct control *c)
+{
+    c->lost = true;
+}
+
+/* Beyond what can have been given: ids, and epochs, which count starts. */
+void aside_replace_meta(struct control *c)
+{
+    uint64_t last = c->conf->first_job_id;
+    if (!control_lacks_meta(c))
+        return;
+    for (size_t i = 0; i < c->cluster->jobs.len; i++)
+        if (c->cluster->jobs.data[i]->id > last)
+            last = c->cluster->jobs.data[i]->id;
+    vec_foreach (&c->asides, a)
+        if (a->job_id > last)
+            last = a->job_id;
+    last += META_LOST_IDS;
+    c->next_id = c->reserved_id =
+        last < c->conf->max_job_id ? (uint32_t)last : c->conf->first_job_id;
+    c->epoch = (uint64_t)control_wall(c);
+    control_log(c, LOG_LVL_ERROR,
+                "the last job id is no longer known: going on with %u; if higher ones "
+                "were in use, set FirstJobId above them",
+                c->next_id);
+}

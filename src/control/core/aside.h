@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Records that were set aside because they were damaged. */
+#pragma once
+
+#include "control/control.h"
+
+struct control;
+
+bool aside_knows(const struct control *c, uint32_t job_id); /* its id is not to be given again */
+bool aside_holds(const struct control *c, uint32_t job_id); /* and where it runs it runs on */
+void aside_restore(struct control *c, uint32_t job_id);     /* a RECORD_GIVEN_UP */
+void aside_replace_meta(struct control *c);                 /* at the start, when that is lost */
+void aside_add(struct control *c, uint32_t job_id, bool given_up);

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/event/record.h"
+
+#include "base/pb.h"
+#include "control/core/aside.h"
+#include "control/internal.h"
+
+#define JOB_ID_BLOCK 1000 /* job ids reserved on disk at a time */
+
+void control_save_meta(struct control *c)
+{
+    struct str packed = STR_INIT;
+    Pb__StoreMeta m = PB__STORE_META__INIT;
+    m.has_next_job_id = m.has_epoch = m.has_format = true;
+    m.next_job_id = c->reserved_id;
+    m.has_given_job_id = true;
+    m.given_job_id = c->given_id = c->next_id;
+    m.epoch = c->epoch;
+    m.format = RECORD_FORMAT;
+    m.cluster = (char *)c->conf->cluster_name;
+    m.program = (char *)SLUICE_VERSION;
+    trigger_lead_fill(c, &m);
+    m.has_last_event = true;
+    m.last_event = c->events.last;
+    pb_pack(&m.base, &packed);
+    str_append(&packed, c->newer.data, c->newer.len);
+    c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);
+    str_done(&packed);
+}
+
+void control_save_node(struct control *c, struct node *n)
+{
+    struct str packed = STR_INIT;
+    node_pack_stored(n, &packed);
+    c->env->put(c->env->ctx, RECORD_NODE, 0, n->name, packed.data, packed.len);
+    str_done(&packed);
+    pool_update(c->cluster, n);
+    c->cluster->stamp++;
+    trigger_node(c, n);
+    event_node(c, n);
+}
+
+uint32_t record_next_job_id(struct control *c)
+{
+    for (;;) {
+        if (c->next_id < c->conf->first_job_id || c->next_id > c->conf->max_job_id)
+            c->next_id = c->reserved_id = c->conf->first_job_id;
+        uint32_t id = c->next_id++;
+        if (c->next_id > c->reserved_id) {
+            c->reserved_id = c->next_id + JOB_ID_BLOCK;
+            control_save_meta(c);
+        }
+        if (!cluster_find_job(c->cluster, id) && !array_find(c->cluster, id) && !aside_knows(c, id))
+            return id;
+    }
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/life/enqueue.h"
+
+#include <stdlib.h>
+
+#include "control/internal.h"
+#include "control/life/gate.h"
+#include "control/life/schedule.h"
+
+/* The job leaves all queues, and is queued in its partitions when no gate is closed. */
+void enqueue_job(struct control *c, struct job *j)
+{
+    several_unqueue(j);
+    enum reason reason = gate_of_job(c, j);
+    j->resv_gone = j->resv_gone && j->held;
+    priority_set_all(c, j);
+    if (!reason)
+        reason = gate_queue(c, j);
+    bool ready = !reason;
+    if (ready)
+        reason = REASON_PRIORITY;
+    if (ready && c->announced) /* no pass before the shutdown would set the reason */
+        reason = REASON_REQ_NODE_NOT_AVAIL;
+    priority_accrue(c, j, ready);
+    if (j->reason != reason) {
+        j->reason = reason;
+        free(take_ptr(j->reason_detail));
+        job_touch(c->cluster, j);
+    }
+    c->plan_wanted = c->plan_wanted || ready;
+    control_schedule(c, j);
+}
+
+void enqueue_leave(struct control *c, const struct transition *t)
+{
+    several_unqueue(t->job);
+    several_name(t->job);
+    resv_unbind(t->job);
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* From running to ended, requeued and clean. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "control/control.h"
+
+struct control;
+
+void finish_job(struct control *c, struct job *j, enum _Pb__JobState state, int exit_status,
+                enum reason reason, const char *why); /* why: for Terminate, NULL: a normal end */
+void finish_ran(struct control *c, struct job *j, int status); /* by itself, with this status */
+/* Its script has. */
+void finish_batch(struct control *c, struct job *j, int status);
+void finish_node(struct control *c, struct job *j,
+                 struct alloc_node *a); /* nothing of it is left there */
+void finish_node_failed(struct control *c, struct job *j,
+                        uint32_t node); /* the node lost its part */
+/* Some nodes left the configuration; 'host': its job_host() too. It ends, or goes on without. */
+void finish_without(struct control *c, struct job *j, bool host);
+void finish_send_terminate(struct control *c, struct job *j, const struct alloc_node *a,
+                           const char *why, uint32_t grace_sec);
+void finish_send_terminate_to(struct control *c, struct job *j, const struct node *n,
+                              const char *why, uint32_t grace_sec);
+void finish_send_remaining(struct control *c, struct job *j, const char *why, uint32_t grace_sec);
+/* Those who wait for its end. */
+void finish_answer_waiters(struct control *c, struct job *j);
+void finish_refuse_ended(struct control *c, uint64_t call, const struct job *j); /* it waits */
+void finish_requeue(struct control *c, struct job *j);
+/* When it ends, where it may be queued again, and not to begin before so much time has gone by. */
+void finish_requeue_later(struct control *c, struct job *j, int64_t sec);
+/* Ended; over when no node holds anything of it and no script of the site's is left to run. */
+void finish_clean(struct control *c, struct job *j);
+void finish_release_untouched(struct control *c, struct job *j);
+
+/* Subscribers of transitions: life/transition.def. */
+void finish_steps(struct control *c, const struct transition *t);
+void finish_release_nodes(struct control *c, const struct transition *t);
+void finish_tell_waiters(struct control *c, const struct transition *t);

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/life/schedule.h"
+
+#include "control/internal.h"
+#include "control/life/deadline.h"
+#include "control/life/inactive.h"
+#include "control/life/mail.h"
+#include "control/life/resv.h"
+#include "control/step/step.h"
+
+#define BEGIN_LOOK_SEC 60
+
+/* Seconds that jobs of its partition may exceed their limits by. */
+static int64_t over_limit_sec(const struct control *c, const struct job *j)
+{
+    int64_t of_part = j->part ? j->part->conf.over_time_limit_sec : -1;
+    return of_part >= 0 ? of_part : c->conf->over_time_limit_sec;
+}
+
+int64_t control_left_sec(const struct control *c, const struct job *j)
+{
+    if (j->state == PB__JOB_STATE__SUSPENDED) /* nobody knows when it goes on */
+        return CLUSTER_NO_LIMIT_SEC;
+    int64_t left = job_limit_sec(j) - (control_mono(c) - attempt_of(j)->start_mono_ms) / 1000;
+    return left > 0 ? left : 0;
+}
+
+void control_set_end(struct control *c, struct job *j)
+{
+    struct attempt *attempt = attempt_make(j);
+    int64_t over = over_limit_sec(c, j), now = control_mono(c);
+    if (j->state == PB__JOB_STATE__SUSPENDED) {
+        attempt->limit_mono_ms = INT64_MAX;
+        attempt->warn_mono_ms = attempt->mail_mono_ms = 0;
+        return;
+    }
+    int64_t limit_at = attempt->start_mono_ms + job_limit_sec(j) * 1000;
+    bool never = j->limit_sec == INT64_MAX || over >= CLUSTER_NO_LIMIT_SEC;
+    attempt->limit_mono_ms = never ? INT64_MAX : limit_at + over * 1000;
+    int64_t resv_ms = resv_limit_ms(c, j);
+    attempt->limit_mono_ms = resv_ms < attempt->limit_mono_ms ? resv_ms : attempt->limit_mono_ms;
+    if (attempt->grace_mono_ms && attempt->grace_mono_ms < attempt->limit_mono_ms)
+        attempt->limit_mono_ms = attempt->grace_mono_ms;
+    if (attempt->limit_mono_ms < now)
+        attempt->limit_mono_ms = now;
+    mail_schedule(c, j);
+    attempt->warn_mono_ms = 0;
+    if (j->limit_sec == INT64_MAX)
+        limit_at = INT64_MAX;
+    if (c->announced && c->shutdown_mono_ms < limit_at)
+        limit_at = c->shutdown_mono_ms;
+    if (j->warn_signal && !attempt_of(j)->warned && limit_at != INT64_MAX) {
+        int64_t at = limit_at - (int64_t)j->warn_sec * 1000;
+        attempt->warn_mono_ms = at > now ? at : now;
+    }
+}
+
+static void earlier(int64_t *due, int64_t at)
+{
+    if (at > 0 && at < *due)
+        *due = at;
+}
+
+void control_schedule(struct control *c, struct job *j)
+{
+    const struct attempt *attempt = attempt_of(j);
+    int64_t due = INT64_MAX;
+    c->triggers.stale = true; /* one may wait for its limit */
+    if (j->state == PB__JOB_STATE__PENDING) {
+        int64_t wait = j->begin_at - control_wall(c);
+        if (wait > 0) /* a time of the wall clock, which may be set meanwhile */
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        wait = depend_wait_sec(c, j);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        if (depend_is_doomed(c, j) || depend_has_doomed_part(c, j))
+            earlier(&due, control_mono(c));
+        earlier(&due, deadline_due_ms(c, j));
+        wait = j->preempt_look_at - control_wall(c);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        wait = plan_switches_until(c->cluster, j) - control_wall(c);
+        if (wait > 0)
+            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+        if (j->gone_mono_ms)
+            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+    } else {
+        if ((attempt_of(j)->configuring || step_is_awaited(j)) && j->gone_mono_ms)
+            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+        if (!job_is_final(j) && !attempt_of(j)->configuring) {
+            earlier(&due, attempt->limit_mono_ms);
+            earlier(&due, attempt->warn_mono_ms);
+            earlier(&due, attempt->mail_mono_ms);
+            earlier(&due, attempt->unlaunched_mono_ms);
+            earlier(&due, inactive_due_ms(c, j));
+            earlier(&due, step_limit_due_ms(j));
+        }
+        earlier(&due, attempt->repeat_mono_ms);
+        earlier(&due, attempt->purge_mono_ms);
+    }
+    if (due == INT64_MAX)
+        order_remove(&c->cluster->due, &j->due);
+    else
+        order_move(&c->cluster->due, &j->due, due, j->id);
+}

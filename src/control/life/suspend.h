@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Suspended jobs. */
+#pragma once
+
+#include "cluster/cluster.h"
+#include "control/control.h"
+
+struct control;
+
+/* 0, or why not, for a person. */
+int suspend_job(struct control *c, struct job *j, struct err *err);
+int suspend_resume(struct control *c, struct job *j, struct err *err);
+bool suspend_repeat(struct control *c, struct job *j); /* orders that are not confirmed */
+bool suspend_is_pending(const struct job *j);          /* there are such */
+void suspend_remind(struct control *c, struct job *j,
+                    struct alloc_node *a); /* of the last order: the node has registered */
+void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e);
+void suspend_end(struct control *c, struct job *j);      /* it is about to end */
+void suspend_restored(struct control *c, struct job *j); /* after a restart */
