@@ -14,7 +14,7 @@
 #include "cluster/cluster.h"
 #include "sched/plan/alike.h"
 #include "sched/plan/plan_notes.h"
-#include "sched/resv/license.h"
+#include "sched/select/license.h"
 
 #define PLAN_RESERVATIONS 16        /* blocked heads that get a place on the timeline in one pass */
 #define PLAN_RESERVATIONS_MOST 1000 /* the same where SchedulerParameters asks for more of them */

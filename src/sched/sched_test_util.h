@@ -5,7 +5,7 @@
 #include "cluster/cluster_test_util.h"
 #include "sched/plan.h"
 #include "sched/plan/timeline.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 /* Has the job hold "n1:2/100 n2:4" (cores, and MiB when given), running until then. */
 static inline void test_run_job(struct cluster *c, struct job *j, const char *where, int64_t end_at)

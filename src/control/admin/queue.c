@@ -9,7 +9,7 @@
 #include "control/life/enqueue.h"
 #include "control/life/split.h"
 #include "control/life/start.h"
-#include "sched/resv/place.h"
+#include "sched/select/place.h"
 
 #define QUEUE_MOST 1000 /* jobs in one request about their order */
 #define TOP_MOST 10000  /* jobs that change their places at a time: each is written */

@@ -7,7 +7,7 @@
 #include "control/core/reply.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"
-#include "sched/resv/resv_pick.h"
+#include "sched/select/resv_pick.h"
 
 #define PAST_SEC 300 /* a begin may be so long ago: commands take time */
 #define TIME_MOST_SEC (CLUSTER_NO_LIMIT_SEC * 100)

@@ -7,7 +7,7 @@
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/resv.h"
-#include "sched/resv/resv_pick.h"
+#include "sched/select/resv_pick.h"
 
 #define UNLIMITED_SEC 65534 /* as slurm.conf writes it */
 

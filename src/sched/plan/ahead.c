@@ -3,7 +3,7 @@
 
 #include "sched/plan/depth.h"
 #include "sched/plan/shadow.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 #include "sched/select/select.h"
 
 #define LAY_WORK 20 /* of a place on the timeline, or of a shadow, for each node */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/alike.h"
 
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 #define ROOM_LEAST 256
 

@@ -2,7 +2,7 @@
 #include "sched/plan/gate.h"
 
 #include "sched/plan.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 /* Nodes that it requires are not configured any more: nobody waits for it. */
 static enum reason gate_required_nodes(const struct plan *p, const struct job *j)

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "sched/plan/preempt.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 #include "sched/select/select.h"
 
 #define LEAVING_SEC 60 /* beyond KillWait: who takes longer to end may never do */

@@ -9,7 +9,7 @@
 #include "sched/plan/depth.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/preempt.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 #include "sched/select/select.h"
 
 #define LOOK_WORK 100 /* of a job, in looks at a node */

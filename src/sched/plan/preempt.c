@@ -7,7 +7,7 @@
 
 #include "sched/plan/elements.h"
 #include "sched/plan/hunt.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 #define HUNTS_MOST 32    /* in vain, in one pass */
 #define ELEMENTS_MOST 64 /* of an array that have room made, in one pass */

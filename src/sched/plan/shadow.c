@@ -5,7 +5,7 @@
 
 #include "sched/plan/later.h"
 #include "sched/plan/timeline.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 #define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
 

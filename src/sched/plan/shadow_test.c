@@ -5,9 +5,9 @@
 #include "base/test_drawn.h"
 #include "sched/plan/later.h"
 #include "sched/plan/timeline.h"
-#include "sched/resv/resv.h"
-#include "sched/resv/resv_pick.h"
 #include "sched/sched_test_util.h"
+#include "sched/select/resv.h"
+#include "sched/select/resv_pick.h"
 
 enum { NOW = 1000, STATES = TEST_DRAWN(10000), JOBS = 10, ASKED = 12 };
 

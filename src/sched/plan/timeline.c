@@ -2,7 +2,7 @@
 #include <string.h>
 
 #include "sched/plan/timeline_priv.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 #include "sched/select/select.h"
 
 static const struct calendar_ops timeline_ops;

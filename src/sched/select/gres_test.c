@@ -2,8 +2,8 @@
 /* Generic resources in the choice of nodes, now and on the timeline. */
 #include "sched/plan/shadow.h"
 #include "sched/plan/timeline.h"
-#include "sched/resv/resv.h"
 #include "sched/sched_test_util.h"
+#include "sched/select/resv.h"
 #include "sched/why/relax.h"
 
 #define CONF CONS CONF_NODES

@@ -4,7 +4,7 @@
 
 #include "sched/plan.h"
 #include "sched/plan/timeline.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 #include "sched/why/why.h"
 #include "sched/why/why_nodes.h"
 

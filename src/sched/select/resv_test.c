@@ -3,9 +3,9 @@
  * What reservations do to a plan, as texts: the reservations, the queue, what is decided. A job is
  * "ID LIMIT WORDS [in NAME|near NAME]": one that asks for a reservation, or is drawn by it.
  */
-#include "sched/resv/resv.h"
-#include "sched/resv/resv_pick.h"
 #include "sched/sched_test_util.h"
+#include "sched/select/resv.h"
+#include "sched/select/resv_pick.h"
 
 enum { NOW = 100000 };
 

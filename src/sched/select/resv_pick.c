@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/resv/resv_pick.h"
+#include "sched/select/resv_pick.h"
 
 #include <string.h>
 

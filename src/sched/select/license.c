@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/resv/license.h"
+#include "sched/select/license.h"
 
 #include "sched/plan.h"
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 #define RESV_ENDS 200 /* moments that are looked at because a reservation gives back then */
 

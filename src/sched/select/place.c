@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/resv/place.h"
+#include "sched/select/place.h"
 
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 static const char *first_outside(const struct cluster *c, const struct bitset *nodes,
                                  const struct bitset *set)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/resv/resv.h"
+#include "sched/select/resv.h"
 
 #include <stdlib.h>
 
