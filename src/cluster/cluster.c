@@ -150,6 +150,7 @@ void cluster_free(struct cluster *c)
     vec_foreach (&c->jobs, j)
         job_free(c, *j);
     array_free_all(c);
+    job_set_free_all(c);
     vec_foreach (&c->nodes, n)
         node_free(*n);
     pool_done(&c->pool);
@@ -241,6 +242,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     holdings_drop(c, j);
     alloc_clear(c, j);
     array_leave(c, j);
+    job_set_leave(c, j);
     struct array *rest = array_id ? array_find(c, array_id) : NULL;
     if (rest && rest->records.count) /* its script is counted with another record */
         holdings_count(c, array_first(rest));

@@ -19,6 +19,7 @@
 #include "cluster/job/depend_index.h"
 #include "cluster/job/holdings.h"
 #include "cluster/job/job.h"
+#include "cluster/job/job_set.h"
 #include "cluster/job/request.h"
 #include "cluster/job/several.h"
 #include "cluster/node/node.h"
@@ -39,9 +40,10 @@ struct cluster {
     struct pool pool;         /* the same, as the planner reads them */
     struct topo *topo;        /* NULL: the network is flat */
     VEC(struct gres_kind) gres_kinds;
-    VEC(struct part *) parts;    /* in order of the configuration */
-    VEC(struct resv *) resvs;    /* in the order of their creation */
-    VEC(struct job *) jobs;      /* by rising id, once all are loaded */
+    VEC(struct part *) parts; /* in order of the configuration */
+    VEC(struct resv *) resvs; /* in the order of their creation */
+    VEC(struct job *) jobs;   /* by rising id, once all are loaded */
+    struct job_sets sets;
     VEC(struct array *) arrays;  /* by rising id */
     VEC(uint32_t) dirty_arrays;  /* ids of those with a record to be written */
     size_t folded;               /* pending elements in records of several, but for one of each */

@@ -63,6 +63,8 @@ struct job {
     uint32_t auto_requeues;  /* since somebody last released or requeued it */
     struct attempt *attempt; /* NULL: it has not started since it was queued; see attempt_of() */
     struct job_past *past;   /* NULL: its nodes are all there */
+    struct job_set *set;     /* NULL: an ordinary job; see job_set.h */
+    uint32_t set_offset;     /* in its set; 0 of an ordinary job */
     struct part *part;
     struct several *several; /* NULL: there is but one partition for it, or it runs */
     char *part_name;         /* of a partition that is no more; NULL: part is there */

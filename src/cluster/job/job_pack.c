@@ -207,6 +207,15 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
+static void pack_set(const struct job *j, Pb__JobLive *m)
+{
+    if (!j->set)
+        return;
+    SET(m, het_job_id, j->set->leader_id);
+    SET(m, het_job_offset, j->set_offset);
+    SET(m, het_job_count, j->set->count);
+}
+
 void job_pack_live(const struct cluster *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -276,6 +285,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (attempt_of(j)->epilog_due)
         SET(&m, epilog_due, true);
     pack_late_ports(j, &m, &arena);
+    pack_set(j, &m);
     struct str tasks = STR_INIT;
     pack_array(j, &m, &tasks);
     j->shown_sched_at = j->sched_at;

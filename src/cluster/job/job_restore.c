@@ -243,6 +243,14 @@ static int restore_array(struct cluster *c, struct job *j, const Pb__JobRecord *
     return array_join(c, j, m->array_job_id, record->spec->array_inx, err);
 }
 
+static int restore_set(struct cluster *c, struct job *j, const Pb__JobLive *m, struct err *err)
+{
+    if (!m->has_het_job_id)
+        return 0;
+    return job_set_join(c, j, m->het_job_id, OR(m, het_job_offset, 0), OR(m, het_job_count, 0),
+                        err);
+}
+
 /* One that waits may run in all that were asked for and are there; a record knows no others. */
 static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *record)
 {
@@ -267,6 +275,9 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
         return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has the unknown state %d",
                        j->id, (int)m->state);
     int rc = restore_array(c, j, record, err);
+    if (rc != 0)
+        return rc;
+    rc = restore_set(c, j, m, err);
     if (rc != 0)
         return rc;
     find_parts(c, j, record);
