@@ -47,6 +47,19 @@ static inline struct alloc_want share_want(const struct selection *s, const stru
         share->beyond};
 }
 
+struct placement {           /* of a component of a job set, but for its leader */
+    uint32_t id;             /* of the component */
+    const struct part *part; /* of its partitions the one in which it starts */
+    const struct resv *in;   /* NULL: outside of all reservations */
+    struct selection where;
+};
+
+struct placements {
+    VEC(struct placement) list; /* by rising offset; empty for an ordinary job */
+};
+
+void plan_placements_done(struct placements *p);
+
 enum plan_kind { PLAN_START, PLAN_WAIT, PLAN_RESUME };
 
 struct decision {
@@ -55,6 +68,8 @@ struct decision {
     const struct part *part; /* PLAN_START, PLAN_WAIT: of its partitions the one that it is about */
     struct selection where;  /* PLAN_START */
     const struct resv *in;   /* PLAN_START: the reservation it runs in; NULL: none */
+    struct placements more;  /* PLAN_START of a job set, of which 'job' is the leader: its other
+                                components start with it, all or none */
     bool backfilled;
     int64_t limit_sec;       /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
     enum reason reason;      /* PLAN_WAIT */
@@ -73,6 +88,7 @@ struct plan_head { /* a place on the timeline, ahead.c: of the first that waits 
     bool placed; /* it was looked for, and found: */
     int64_t at_sec;
     struct selection where; /* empty: it can not be foreseen */
+    struct placements more; /* of a job set */
 };
 
 struct plan_depth { /* of what was looked at behind one that waits, depth.c */
@@ -126,6 +142,7 @@ struct plan {
     size_t yielded_at;
     VEC(const struct job *) no_prey; /* shapes that nobody could make room for in this pass */
     struct resv_plan *resv;          /* resv.h */
+    uint64_t joint_choices;          /* that were searched one by one, joint.c */
     uint64_t work;                   /* done so far, in looks at a node; who asks for decisions may
                                         count from 0 again */
 };
@@ -158,6 +175,8 @@ int64_t plan_switches_wait(const struct cluster *c, const struct job *j);
  * not. */
 int64_t plan_switches_until(const struct cluster *c, const struct job *j);
 void plan_end(struct plan *p);
+/* Frees where it starts; the detail is the caller's. */
+void plan_decision_done(struct decision *d);
 
 /* Whether it can run to its limit beside those that have a place before it; it begins then.
  * 'where': where it fits now. */

@@ -396,7 +396,7 @@ void control_job_place(struct control *c, uint64_t call, const struct caller *wh
     d.job = j;
     if (rc == 0)
         rc = start_placed(c, &d, &err);
-    select_done(&d.where);
+    plan_decision_done(&d);
     if (rc != 0)
         control_refuse(c, call, &err);
     else

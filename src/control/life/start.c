@@ -24,6 +24,7 @@
 #include "control/life/start.h"
 #include "control/node/node.h"
 #include "control/step/step.h"
+#include "sched/plan/joint.h"
 
 static void batch_node(const struct control *c, const struct job *j, Pb__StepNode *node,
                        uint32_t *task, struct arena *arena)
@@ -290,30 +291,60 @@ void start_plan_again(struct control *c, const struct transition *t)
     c->plan_wanted = true; /* licences are free now, nodes when they are clean */
 }
 
-/* False: it does not start. */
-static bool start_job(struct control *c, struct job *group, const struct decision *d)
+/* --- the parts of a decision: the job's own, and those of the other components of its set --------
+ */
+
+static size_t count_parts(const struct decision *d)
+{
+    return 1 + d->more.list.len;
+}
+
+static struct placement part_of(const struct decision *d, size_t n)
+{
+    if (n > 0)
+        return d->more.list.data[n - 1];
+    return (struct placement){d->job->id, d->part, d->in, d->where};
+}
+
+/* Licences for all parts together. */
+static bool is_licensed(struct control *c, const struct job *j, const struct decision *d)
 {
     struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
-    bool licensed = license_fits_on(c->cluster, group, in, &d->where, control_wall(c));
-    if (depend_reason(c, group)) { /* another of its name has started in this pass */
-        enqueue_job(c, group);
+    if (!license_fits_on(c->cluster, j, in, &d->where, control_wall(c)))
         return false;
+    if (!j->set)
+        return true;
+    struct job_copy sum;
+    joint_licenses_init(&sum, j);
+    bool fits = license_fits(c->cluster, &sum.job, in, control_wall(c));
+    joint_licenses_done(&sum);
+    return fits;
+}
+
+/* The job has the nodes of its part, and has not begun. */
+static bool claim_part(struct control *c, struct job *j, const struct placement *part)
+{
+    several_enter_part(j, part->part);
+    return take_nodes(c, j, &part->where) == 0;
+}
+
+/* Those before 'count' have their nodes, and give them back: all begin, or none. */
+static void roll_back(struct control *c, const struct decision *d, size_t count)
+{
+    for (size_t i = 1; i < count; i++) {
+        struct job *j = cluster_find_job(c->cluster, part_of(d, i).id);
+        alloc_clear(c->cluster, j);
+        attempt_drop(c->cluster, j);
+        several_leave(j);
     }
-    if (!licensed)
-        return false;
-    struct job *j = split_first(c, group);
-    if (j)
-        several_enter_part(j, d->part);
-    if (!j || take_nodes(c, j, &d->where) != 0) {
-        c->plan.again = 0;
-        if (j && j != group)
-            array_merge(c->cluster, group, j);
-        several_leave(group);
-        return false;
-    }
+}
+
+static void begin_part(struct control *c, struct job *j, const struct placement *part,
+                       const struct decision *d)
+{
     several_end(j);
     resv_unbind(j);
-    resv_begin_job(j, in);
+    resv_begin_job(j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
     vec_foreach (&j->want.licenses.list, need)
         control_debug(c, license, "job %u takes %llu licenses", j->id,
                       (unsigned long long)need->count);
@@ -327,6 +358,47 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING,
                   d->backfilled ? CAUSE_BACKFILL : CAUSE_SCHEDULER,
                   d->backfilled ? "backfilled" : NULL);
+}
+
+/* All parts have their nodes, but for the first one: that of the job itself. */
+static bool claim_others(struct control *c, const struct decision *d)
+{
+    for (size_t i = 1; i < count_parts(d); i++) {
+        const struct placement part = part_of(d, i);
+        if (claim_part(c, cluster_find_job(c->cluster, part.id), &part))
+            continue;
+        several_leave(cluster_find_job(c->cluster, part.id));
+        roll_back(c, d, i);
+        return false;
+    }
+    return true;
+}
+
+/* False: it does not start. */
+static bool start_job(struct control *c, struct job *group, const struct decision *d)
+{
+    const struct placement own = part_of(d, 0);
+    bool licensed = is_licensed(c, group, d);
+    if (depend_reason(c, group)) { /* another of its name has started in this pass */
+        enqueue_job(c, group);
+        return false;
+    }
+    if (!licensed || !claim_others(c, d))
+        return false;
+    struct job *j = split_first(c, group);
+    if (!j || !claim_part(c, j, &own)) {
+        roll_back(c, d, count_parts(d));
+        c->plan.again = 0;
+        if (j && j != group)
+            array_merge(c->cluster, group, j);
+        several_leave(group);
+        return false;
+    }
+    begin_part(c, j, &own, d);
+    for (size_t i = 1; i < count_parts(d); i++) {
+        const struct placement part = part_of(d, i);
+        begin_part(c, cluster_find_job(c->cluster, part.id), &part, d);
+    }
     if (group != j && group->waits.partly && !group->waits.on->ready.count)
         enqueue_job(c, group); /* its others wait for others, each for its own */
     return true;
@@ -401,6 +473,16 @@ static void show_reason(struct control *c, struct job *j, enum reason reason, co
         job_pack_live(c->cluster, j);
 }
 
+/* The job, and those components of its set that no gate keeps from being queued. */
+static void say_why_they_wait(struct control *c, struct job *j, const struct decision *d)
+{
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        if (component && (component == j || several_is_queued(component)))
+            show_reason(c, component, d->reason, d->detail);
+    }
+}
+
 static void follow(struct control *c, struct decision *d)
 {
     struct job *j = cluster_find_job(c->cluster, d->job->id);
@@ -414,7 +496,7 @@ static void follow(struct control *c, struct decision *d)
     if (d->kind == PLAN_START)
         start_job(c, j, d);
     else
-        show_reason(c, j, d->reason, d->detail);
+        say_why_they_wait(c, j, d);
     for (size_t i = 0; i < d->n_victims; i++)
         preempt_displace(c, cluster_find_job(c->cluster, d->victims[i]), j);
     if (d->kind == PLAN_WAIT && (j->switches_since || j->preempt_look_at))
@@ -424,9 +506,14 @@ static void follow(struct control *c, struct decision *d)
                       d->reason ? reason_word(d->reason) : "None", d->detail ? ": " : "",
                       d->detail ? d->detail : "",
                       d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
-    j->sched_at = c->plan.now_sec;
-    j->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
-    select_done(&d->where);
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        if (!component)
+            continue;
+        component->sched_at = c->plan.now_sec;
+        component->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
+    }
+    plan_decision_done(d);
     free(d->detail);
 }
 

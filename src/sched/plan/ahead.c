@@ -2,6 +2,7 @@
 #include "sched/plan/ahead.h"
 
 #include "sched/plan/depth.h"
+#include "sched/plan/joint.h"
 #include "sched/plan/shadow.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -24,8 +25,15 @@ static void keep(struct calendar *cal, const struct plan *p, const struct plan_h
 {
     struct job_copy room;
     const struct job *j = h->where.shares.len ? ahead_job(p, h, &room) : NULL;
-    if (j)
-        calendar_reserve(cal, j, &h->where, h->at_sec);
+    if (!j)
+        return;
+    calendar_reserve(cal, j, &h->where, h->at_sec);
+    vec_foreach (&h->more.list, at) {
+        const struct job *of = cluster_find_job(p->cluster, at->id);
+        const struct job *component = of ? several_view(of, at->part, &room) : NULL;
+        if (component)
+            calendar_reserve(cal, component, &at->where, h->at_sec);
+    }
 }
 
 /* What those before it keep, without what the job keeps itself. */
@@ -54,6 +62,34 @@ int64_t ahead_licensed(struct plan *p, const struct job *j)
     return at - p->now_sec < LICENSED_SEC ? at : 0;
 }
 
+/* Of a job set: one start for all of its components. */
+static void find_set(struct plan *p, struct timeline *t, const struct job *leader,
+                     struct plan_head *h)
+{
+    struct joint joint;
+    struct job_copy sum;
+    joint_licenses_init(&sum, leader);
+    int64_t due = ahead_licensed(p, &sum.job);
+    joint_licenses_done(&sum);
+    h->at_sec = p->now_sec + CLUSTER_NO_LIMIT_SEC;
+    if (!due)
+        return;
+    joint_begin(&joint, p, leader);
+    int64_t at = joint_find_start(&joint, t, due);
+    if (at) {
+        h->at_sec = at;
+        joint_take(&joint, &h->where, &h->more);
+    }
+    joint_end(&joint);
+}
+
+static void clear_place(struct plan_head *h)
+{
+    select_clear(&h->where);
+    plan_placements_done(&h->more);
+    h->more = (struct placements){0};
+}
+
 static void find(struct plan *p, struct plan_head *h)
 {
     struct timeline without, *t = p->ahead;
@@ -66,13 +102,17 @@ static void find(struct plan *p, struct plan_head *h)
     if (again)
         lay_others(p, t = &without, h->id, p->laid);
     p->work += LAY_WORK * p->cluster->nodes.len;
-    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-    int64_t due = ahead_licensed(p, j);
-    timeline_set_licenses(t, &p->claims, due);
-    if (due)
-        calendar_find(&t->calendar, j, allowed, due, &h->where, &h->at_sec);
+    if (j->set) {
+        find_set(p, t, j, h);
+    } else {
+        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+        int64_t due = ahead_licensed(p, j);
+        timeline_set_licenses(t, &p->claims, due);
+        if (due)
+            calendar_find(&t->calendar, j, allowed, due, &h->where, &h->at_sec);
+    }
     if (depth_is_beyond(p, h->at_sec))
-        select_clear(&h->where);
+        clear_place(h);
     if (again)
         calendar_done(&t->calendar);
 }
@@ -138,7 +178,7 @@ int64_t ahead_look(struct plan *p)
     struct job_copy room;
     const struct job *j =
         p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &room) : NULL;
-    if (!p->shadow && j && shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
+    if (!p->shadow && j && !j->set && shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
         license_is_alone(&p->claims, p->cluster, j))
         make_shadow(p, j);
     if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
@@ -184,8 +224,10 @@ void ahead_forget(struct plan *p)
 void ahead_done(struct plan *p)
 {
     ahead_forget(p);
-    vec_foreach (&p->heads, h)
+    vec_foreach (&p->heads, h) {
         select_done(&h->where);
+        plan_placements_done(&h->more);
+    }
     vec_done(&p->heads);
 }
 
@@ -220,10 +262,12 @@ void ahead_remove(struct plan *p, const struct job *j)
     ahead_forget(p);
     size_t left = 0;
     vec_foreach (&p->heads, h) {
-        if (h->id == j->id)
-            select_done(&h->where);
-        else
+        if (h->id != j->id) {
             p->heads.data[left++] = *h;
+            continue;
+        }
+        select_done(&h->where);
+        plan_placements_done(&h->more);
     }
     p->heads.len = left;
     p->gave_up = true;

@@ -52,7 +52,7 @@ static char *plan_with(const char *parameters, bool backfill)
             several_end(j);
             test_run_job(c, j, where, NOW + j->limit_sec);
         }
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);
@@ -137,7 +137,7 @@ static void window(void **state)
         free(d.detail);
         assert_true(plan_next(&p, &d));
         assert_int_equal(d.kind, cases[i].starts ? PLAN_START : PLAN_WAIT);
-        select_done(&d.where);
+        plan_decision_done(&d);
         plan_end(&p);
         test_cluster_free(c);
     }

@@ -229,7 +229,7 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 
 static bool is_prey(struct hunt *h, const struct job *v)
 {
-    if (v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
+    if (v->set || v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
         preempt_tier(v) >= preempt_tier(h->j) || preempt_mode_in(h->p, v->part) == PREEMPT_OFF)
         return false;
     if (attempt_of(v)->configuring && preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND)

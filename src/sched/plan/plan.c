@@ -8,6 +8,7 @@
 #include "sched/plan/ahead.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/gate.h"
+#include "sched/plan/joint.h"
 #include "sched/plan/preempt.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -72,6 +73,19 @@ void plan_end(struct plan *p)
     plan_notes_done(&p->own_notes);
     free(p->view);
     free(p->changed);
+}
+
+void plan_placements_done(struct placements *p)
+{
+    vec_foreach (&p->list, at)
+        select_done(&at->where);
+    vec_done(&p->list);
+}
+
+void plan_decision_done(struct decision *d)
+{
+    select_done(&d->where);
+    plan_placements_done(&d->more);
 }
 
 struct plan_note plan_note(const struct plan *p, const struct job *j)
@@ -337,11 +351,139 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
     p->changed_of = d->job;
 }
 
+/* --- a job set ----------------------------------------------------------------------------------
+ *
+ * 'sum' is its leader with the licences of all components.
+ */
+
+/* Why one of its components may not start, whatever nodes are free. REASON_NONE: all may. */
+static enum reason find_closed_gate(const struct plan *p, const struct job *sum, bool *keeps_place)
+{
+    *keeps_place = false;
+    for (uint32_t i = 0; i < job_set_count(sum); i++) {
+        const struct job *j = i ? job_set_component(sum, i) : sum;
+        if (!j)
+            return REASON_BAD_CONSTRAINTS;
+        if (i && !several_is_queued(j))
+            return j->reason ? j->reason : REASON_PRIORITY;
+        enum reason closed = i ? gate_of_start(p, j, keeps_place) : REASON_NONE;
+        if (closed)
+            return closed;
+    }
+    return gate_of_start(p, sum, keeps_place);
+}
+
+/* All of its components start now, beside what others have reserved; 'd' says where. */
+static bool can_start_jointly(struct plan *p, const struct job *leader, struct decision *d)
+{
+    struct joint joint;
+    joint_begin(&joint, p, leader);
+    bool fits = joint_fits_now(&joint);
+    if (fits && ahead_others(p, leader)) {
+        ahead_lay_out(p);
+        fits = joint_leaves_room(&joint, p->ahead);
+    }
+    if (fits) {
+        d->in = joint.parts.data[0].in;
+        joint_take(&joint, &d->where, &d->more);
+    }
+    joint_end(&joint);
+    return fits;
+}
+
+/* All components have begun; the pass reckons with what they have. */
+static void begin_jointly(struct plan *p, const struct job *leader, const struct decision *d)
+{
+    ahead_remove(p, leader);
+    if (!p->ahead || p->asks)
+        return;
+    calendar_start(&p->ahead->calendar, leader, &d->where);
+    vec_foreach (&d->more.list, at) {
+        struct job_copy room;
+        const struct job *j = cluster_find_job(p->cluster, at->id);
+        calendar_start(&p->ahead->calendar, several_view(j, at->part, &room), &at->where);
+    }
+}
+
+/* The first thing that is to be said of one of the components. True: see explain_blocked(). */
+static bool explain_blocked_set(const struct plan *p, const struct job *leader, bool first,
+                                struct decision *d)
+{
+    bool kept_out = false;
+    for (uint32_t i = 0; i < job_set_count(leader) && !d->detail; i++) {
+        const struct job *j = i ? job_set_component(leader, i) : leader;
+        if (first)
+            kept_out = explain_blocked(p, j, d) || kept_out;
+        else
+            explain_required(p, j, d);
+        if (d->reason == REASON_BAD_CONSTRAINTS)
+            return false;
+    }
+    return kept_out;
+}
+
+static void wait_jointly(struct plan *p, const struct job *leader, const struct job *sum,
+                         struct decision *d)
+{
+    bool served = depth_is_served(p, leader);
+    bool first = leader->resv_asked ? !p->asks && resv_block(p->resv, leader) : !p->blocked;
+    bool kept_out = explain_blocked_set(p, leader, first, d);
+    if (first && d->reason == REASON_BAD_CONSTRAINTS)
+        return;
+    if (first && !leader->resv_asked)
+        p->blocked = p->backfill || (served && !kept_out);
+    bool place = may_have_place(p, leader, first);
+    if (place)
+        reserve(p, leader, d);
+    if (served && (first || place))
+        keep_licenses(p, sum, place, d->start_at);
+}
+
+static void decide_on_set(struct plan *p, const struct job *leader, const struct job *sum,
+                          bool counts, struct decision *d)
+{
+    bool keeps_place;
+    enum reason closed = find_closed_gate(p, sum, &keeps_place);
+    if (closed) {
+        d->reason = closed;
+        bool place = keeps_place && may_have_place(p, leader, false);
+        if (place)
+            reserve(p, leader, d);
+        if (keeps_place)
+            d->start_at = keep_licenses(p, sum, place, d->start_at);
+        return;
+    }
+    if (counts && !depth_takes(p, leader))
+        return;
+    bool behind = !p->backfill && resv_is_blocked(p->resv, leader);
+    if (behind || !can_start_jointly(p, leader, d)) {
+        wait_jointly(p, leader, sum, d);
+        return;
+    }
+    begin_jointly(p, leader, d);
+    license_begin(&p->claims, p->cluster, sum, d->in, &d->where, p->now_sec);
+    d->kind = PLAN_START;
+    d->reason = REASON_NONE;
+    d->backfilled = p->blocked;
+}
+
+static void look_at_set(struct plan *p, const struct job *leader, bool counts, struct decision *d)
+{
+    struct job_copy sum;
+    joint_licenses_init(&sum, leader);
+    decide_on_set(p, leader, &sum.job, counts, d);
+    joint_licenses_done(&sum);
+}
+
 /* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
  * another one than that before it. */
 static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
 {
     begin_look(p, j, d);
+    if (j->set) {
+        look_at_set(p, j, counts, d);
+        return true;
+    }
     bool keeps_place;
     enum reason closed = gate_of_start(p, j, &keeps_place);
     if (closed) {
@@ -400,6 +542,12 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     return true;
 }
 
+/* A job set is looked at when the pass comes to its leader. */
+static bool is_passed_over(const struct plan *p, const struct job *j)
+{
+    return j->id == p->without || !job_set_is_leader(j);
+}
+
 /* The next one in the queue of the part; it need not be the one that was next when the last one was
  * looked at. */
 static const struct job *find_next_job(struct plan *p, const struct part *part)
@@ -411,7 +559,7 @@ static const struct job *find_next_job(struct plan *p, const struct part *part)
     do {
         struct order_link *l = order_step(&part->queue, &p->at);
         j = l ? several_job_of(l) : NULL;
-    } while (j && j->id == p->without);
+    } while (j && is_passed_over(p, j));
     return j;
 }
 
@@ -496,10 +644,11 @@ static const struct order_link *peek_next(const struct plan *p, const struct ord
 {
     struct order_place at = p->at;
     struct order_link *l = order_peek(queue, &at);
-    if (!l || several_job_of(l)->id != p->without)
-        return l;
-    order_step(queue, &at);
-    return order_peek(queue, &at);
+    while (l && is_passed_over(p, several_job_of(l))) {
+        order_step(queue, &at);
+        l = order_peek(queue, &at);
+    }
+    return l;
 }
 
 bool plan_is_before(struct plan *p, const struct part *part, int64_t key, uint64_t tie)
@@ -554,9 +703,10 @@ void plan_visit(struct plan *p, const struct job *guest, struct decision *d)
 
 void plan_suppose(struct plan *p, struct decision *d)
 {
-    struct plan_head started = {d->job->id, d->part, true, p->now_sec, d->where};
+    struct plan_head started = {d->job->id, d->part, true, p->now_sec, d->where, d->more};
     vec_push(&p->heads, started);
     d->where = (struct selection){0};
+    d->more = (struct placements){0};
     p->again = 0;
     ahead_lay_out(p);
 }

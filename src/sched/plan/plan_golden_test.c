@@ -187,7 +187,7 @@ static void plan_all(struct cluster *c, bool backfill, struct str *out)
         put_decision(c, &d, out);
         if (d.kind == PLAN_START)
             begin(c, &d);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);

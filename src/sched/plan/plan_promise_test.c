@@ -222,7 +222,7 @@ static void pass(struct life *l)
         }
         if (d.kind == PLAN_WAIT)
             test_follow(l->c, &d);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     l->c->pool.freed += p.gave_up;

@@ -63,7 +63,7 @@ static char *pass(struct cluster *c, bool backfill)
             commit(c, &d);
         else
             test_follow(c, &d);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     assert_false(plan_next(&p, &d));
@@ -352,7 +352,7 @@ static void depth(void **state)
         looked++;
         bool starts = d.job->id == 5000 || d.job->id == 5002;
         assert_int_equal(d.kind, starts ? PLAN_START : PLAN_WAIT);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     assert_int_equal(looked, 4 + PLAN_DEPTH);
@@ -408,7 +408,7 @@ static void refused_by_the_caller(void **state)
     while (plan_next(&p, &d)) {
         assert_int_equal(d.kind, PLAN_START);
         assert_int_equal(d.job->id, ++seen);
-        select_done(&d.where);
+        plan_decision_done(&d);
     }
     plan_end(&p);
     assert_int_equal(seen, 3);
@@ -440,7 +440,7 @@ static void held_between_elements(void **state)
     assert_true(plan_next(&p, &d));
     assert_int_equal(d.kind, PLAN_START);
     assert_string_equal(d.part->conf.name, "q");
-    select_done(&d.where);
+    plan_decision_done(&d);
     several_unqueue(j);
     plan_resume(&p, NOW + 1);
     assert_false(plan_next(&p, &d));
@@ -509,7 +509,7 @@ static void equal_requests(void **state)
     for (uint32_t id = 2; plan_next(&p, &d); id++) {
         assert_int_equal(d.job->id, id);
         assert_int_equal(d.kind, id == 6 ? PLAN_START : PLAN_WAIT);
-        select_done(&d.where);
+        plan_decision_done(&d);
     }
     assert_int_equal(p.failed.list.len, 2); /* the head, and one of the three */
     plan_end(&p);

@@ -130,7 +130,7 @@ static size_t try_seed(uint64_t seed, const char *more)
     for (size_t i = 0; i < victims; i++)
         if (fits_without(seed, more, d.victims, victims, i))
             fail_msg("seed %llu: job %u could be spared", (unsigned long long)seed, d.victims[i]);
-    select_done(&d.where);
+    plan_decision_done(&d);
     free(d.detail);
     plan_end(&p);
     test_sound(w.c);
@@ -203,7 +203,7 @@ static void pass(struct cluster *c, bool commits, const char *expected)
             start(c, &d);
         if (commits && d.kind == PLAN_RESUME)
             resume(c, test_follow(c, &d));
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <string.h>
 
 #include "sched/plan/timeline_priv.h"
@@ -225,6 +226,10 @@ void timeline_done(struct timeline *t)
 {
     if (!t->cluster)
         return;
+    if (t->trial.open)
+        timeline_end_trial(t, true);
+    vec_done(&t->trial.nodes);
+    vec_done(&t->trial.moments);
     forget_use(t);
     free(t->spans);
     vec_done(&t->moments);
@@ -398,10 +403,70 @@ static void take_gres(uint64_t *free_gres, const struct gres_amount *amounts, si
     }
 }
 
+bool timeline_has_trial_on(const struct timeline *t, uint32_t node)
+{
+    vec_foreach (&t->trial.nodes, saved)
+        if (saved->node == node)
+            return true;
+    return false;
+}
+
+static void save_node(struct timeline *t, uint32_t node)
+{
+    if (!t->trial.open || timeline_has_trial_on(t, node))
+        return;
+    const struct timeline_node *n = &t->nodes[node];
+    const struct timeline_span *first = &t->spans[n->first];
+    struct timeline_saved saved = {.node = node, .len = n->len};
+    saved.spans = mem_dup(first, n->len * sizeof(*first));
+    if (t->kinds)
+        saved.gres = mem_dup(gres_of(t, first), n->len * 2 * t->kinds * sizeof(*t->gres));
+    vec_push(&t->trial.nodes, saved);
+}
+
+void timeline_begin_trial(struct timeline *t)
+{
+    assert(!t->trial.open);
+    t->trial.open = true;
+    vec_foreach (&t->moments, at)
+        vec_push(&t->trial.moments, *at);
+}
+
+/* The node may have moved meanwhile, to where there is more room. */
+static void restore_node(struct timeline *t, const struct timeline_saved *saved)
+{
+    struct timeline_node *n = &t->nodes[saved->node];
+    struct timeline_span *first = &t->spans[n->first];
+    n->len = saved->len;
+    memcpy(first, saved->spans, saved->len * sizeof(*first));
+    if (t->kinds)
+        memcpy(gres_of(t, first), saved->gres, saved->len * 2 * t->kinds * sizeof(*t->gres));
+}
+
+void timeline_end_trial(struct timeline *t, bool keep)
+{
+    assert(t->trial.open);
+    vec_foreach (&t->trial.nodes, saved) {
+        if (!keep)
+            restore_node(t, saved);
+        free(saved->spans);
+        free(saved->gres);
+    }
+    vec_clear(&t->trial.nodes);
+    if (!keep) { /* what a reservation added is no moment any more */
+        vec_clear(&t->moments);
+        vec_foreach (&t->trial.moments, at)
+            vec_push(&t->moments, *at);
+    }
+    vec_clear(&t->trial.moments);
+    t->trial.open = false;
+}
+
 static void take(struct timeline *t, const struct selection *of, const struct share *share,
                  int64_t from, int64_t until, bool runs)
 {
     const struct gres_amount *gres = share->gres_len ? of->gres.data + share->gres_at : NULL;
+    save_node(t, share->node);
     split(t, share->node, from);
     split(t, share->node, until);
     struct timeline_span *s = &t->spans[t->nodes[share->node].first];

@@ -23,6 +23,20 @@ struct timeline_node { /* where its spans are */
 
 struct resv_plan;
 
+/* A trial: what is reserved or started from then on can be rolled back, all at once. There is one
+ * at a time. */
+struct timeline_saved { /* a node as it was when the trial began */
+    uint32_t node, len;
+    struct timeline_span *spans;
+    uint64_t *gres;
+};
+
+struct timeline_trial {
+    bool open;
+    VEC(struct timeline_saved) nodes;
+    VEC(int64_t) moments;
+};
+
 struct timeline {
     struct calendar calendar;
     const struct cluster *cluster;
@@ -38,7 +52,8 @@ struct timeline {
     VEC(int64_t) moments; /* TIMELINE_NOW, and when something becomes free, rising */
     struct free_view view;
     struct unit_use **use; /* by node: what view.use holds of its own */
-    bool filling;          /* there are ends of jobs up to this one, and perhaps more: */
+    struct timeline_trial trial;
+    bool filling; /* there are ends of jobs up to this one, and perhaps more: */
     struct {
         int64_t key;
         uint64_t tie;
@@ -87,3 +102,8 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
                       int64_t from);
 /* The job has begun there now. */
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where);
+
+/* Begins a trial, and ends it: all that was reserved or started since then stays, or is gone. */
+void timeline_begin_trial(struct timeline *t);
+void timeline_end_trial(struct timeline *t, bool keep);
+bool timeline_has_trial_on(const struct timeline *t, uint32_t node); /* it changed this node */

@@ -175,7 +175,7 @@ static bool starts(struct cluster *c, int64_t now_sec)
     while (plan_next(&p, &d)) {
         start = start || d.kind == PLAN_START;
         test_follow(c, &d);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);

@@ -469,7 +469,7 @@ static char *pass(struct world *w, bool check)
             commit(w, &d);
         if (d.kind == PLAN_WAIT)
             test_follow(w->c, &d);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);

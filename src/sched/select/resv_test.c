@@ -77,7 +77,7 @@ static void expect(struct cluster *c, bool backfill, const char *decisions)
             str_printf(&out, "@%lld", (long long)d.start_at - NOW);
         if (d.kind == PLAN_WAIT)
             test_follow(c, &d);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);

@@ -171,7 +171,7 @@ static void run_pass(struct life *l)
             start_job(l, &d);
         else
             test_follow(l->c, &d);
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);

@@ -98,7 +98,7 @@ static void pass_by(struct why *w, struct decision *d)
 {
     if (d->kind == PLAN_START)
         plan_suppose(&w->plan, d);
-    select_done(&d->where);
+    plan_decision_done(d);
     free(d->detail);
 }
 
@@ -218,7 +218,7 @@ static bool starts(struct why *w, const struct job *j, const struct why_trial *t
         as.job.limit_sec += RELAX_SLACK_SEC;
     plan_ask(&w->plan, &as.job, &d);
     bool yes = d.kind == PLAN_START;
-    select_done(&d.where);
+    plan_decision_done(&d);
     free(d.detail);
     relax_done(&as);
     return yes;

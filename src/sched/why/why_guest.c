@@ -66,7 +66,7 @@ bool why_guest_visit(struct why *w, const struct job *j)
         found(w, w->now_sec, &p->room_at);
     w->found.makes_room = d.kind == PLAN_WAIT && w->found.at_sec == w->now_sec;
     p->blocked = blocked;
-    select_done(&d.where);
+    plan_decision_done(&d);
     free(d.detail);
     return !w->found.at_sec;
 }

@@ -151,7 +151,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
         rule = WHY_REQUIRED;
     else if (!why_rule_of_reason(d.reason, &rule))
         rule = rule_of_needs(w, &same.job);
-    select_done(&d.where);
+    plan_decision_done(&d);
     free(d.detail);
     relax_done(&same);
     return rule;

@@ -134,7 +134,7 @@ static struct decision pass(struct life *l, uint32_t id, bool starts, bool chang
         if (d.kind == PLAN_START && starts) {
             run(l, &d);
         } else if (d.kind == PLAN_START && d.job->id == id) {
-            select_done(&d.where);
+            plan_decision_done(&d);
             free(d.detail);
             break;
         } else if (d.kind == PLAN_START && change) {
@@ -146,7 +146,7 @@ static struct decision pass(struct life *l, uint32_t id, bool starts, bool chang
             test_follow(l->c, &d);
         else
             cluster_find_job(l->c, d.job->id)->expected_at = 0;
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
         if (d.job->id == id)
             found.detail = NULL;

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/joint.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "sched/plan/ledger.h"
+#include "sched/plan/timeline_priv.h"
+#include "sched/select/resv.h"
+#include "sched/select/select.h"
+
+#define ROUNDS_MOST 64 /* moments that are tried for one planned start */
+/* Where the short way finds no places, others are searched one by one: for sets that may have few
+ * nodes, for each so many choices of a part, and so many in a pass. */
+#define SEARCH_NODES 64
+#define SEARCH_CHOICES 500
+#define SEARCH_PASS 20000
+
+struct space {             /* where parts are placed: one of the two */
+    struct ledger *ledger; /* what is free now */
+    struct timeline *timeline;
+    int64_t from; /* of the timeline; TIMELINE_NOW: at once */
+};
+
+void joint_begin(struct joint *s, struct plan *p, const struct job *leader)
+{
+    *s = (struct joint){.plan = p, .placed = bitset_new(p->cluster->nodes.len)};
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = i ? job_set_component(leader, i) : leader;
+        assert(j);
+        vec_push(&s->parts, ((struct joint_part){.job = j}));
+        vec_push(&s->order, i);
+    }
+}
+
+void joint_end(struct joint *s)
+{
+    vec_foreach (&s->parts, part) {
+        select_done(&part->where);
+        bitset_free(part->nodes);
+        free(part->room);
+    }
+    vec_done(&s->parts);
+    vec_done(&s->order);
+    bitset_free(s->placed);
+}
+
+void joint_take(struct joint *s, struct selection *where, struct placements *more)
+{
+    vec_foreach (&s->parts, part) {
+        const struct job *j = part->job;
+        struct selection *to = where;
+        if (part != s->parts.data) {
+            vec_push(&more->list,
+                     ((struct placement){.id = j->id, .part = j->part, .in = part->in}));
+            to = &vec_last(&more->list).where;
+        }
+        *to = part->where;
+        part->where = (struct selection){0};
+    }
+}
+
+static void add_needs(struct license_needs *sum, const struct license_needs *more)
+{
+    vec_foreach (&more->list, need) {
+        struct license_need *same = NULL;
+        vec_foreach (&sum->list, has)
+            same = str_eq(has->name, need->name) ? has : same;
+        if (same)
+            same->count += need->count;
+        else
+            vec_push(&sum->list,
+                     ((struct license_need){mem_strdup(need->name), need->count, need->at}));
+    }
+}
+
+void joint_licenses_init(struct job_copy *copy, const struct job *leader)
+{
+    copy->job = *leader;
+    copy->job.want.licenses = (struct license_needs){0};
+    for (uint32_t i = 0; i < job_set_count(leader); i++)
+        add_needs(&copy->job.want.licenses,
+                  &(i ? job_set_component(leader, i) : leader)->want.licenses);
+}
+
+void joint_licenses_done(struct job_copy *copy)
+{
+    license_needs_done(&copy->job.want.licenses);
+}
+
+/* --- one part ----------------------------------------------------------------------------------
+ */
+
+/* The job in each of its partitions where no gate is closed; the leader is looked at in one. False:
+ * there are no more. */
+static bool enter_partition(struct joint_part *part, uint32_t leader_id, uint32_t n,
+                            const struct job *of)
+{
+    if (of->id == leader_id || !of->several) {
+        part->job = of;
+        return n == 0;
+    }
+    if (n >= of->several->count)
+        return false;
+    part->room = part->room ? part->room : mem_new(struct job_copy);
+    part->job = several_view(of, of->several->of[n].part, part->room);
+    return true;
+}
+
+/* Whether it matters which cores of a node are free, what the partition's jobs have there, or how
+ * much of the node is reserved: then a node that has another part already is not looked at. */
+static bool looks_at_cores(const struct cluster *c, const struct job *j)
+{
+    const struct conf_part *p = &j->part->conf;
+    vec_foreach (&c->resvs, r)
+        if ((*r)->units)
+            return true;
+    return j->want.tasks_per_socket || request_is_bound(&j->want) ||
+           p->max_cpus_per_node != UINT32_MAX || p->max_cpus_per_socket != UINT32_MAX;
+}
+
+static bool fits_on_ledger(struct plan *p, const struct ledger *l, struct joint_part *part,
+                           struct bitset *allowed)
+{
+    const struct job *j = part->job;
+    _cleanup_(license_view_done) struct license_view licenses = {0};
+    if (!j->want.shared)
+        bitset_and(allowed, p->cluster->pool.spare.open);
+    if (!resv_narrow(p->resv, j, part->in, p->now_sec, allowed))
+        return false;
+    const struct free_view *view = resv_view(p->resv, j, part->in, p->now_sec, ledger_view(l));
+    view = license_view_init(&licenses, &p->claims, p->cluster, j, part->in, p->now_sec, view);
+    return select_nodes(p->cluster, j, allowed, view, &part->where) == 0;
+}
+
+static bool fits_in(struct joint *s, const struct space *space, struct joint_part *part,
+                    const struct bitset *avoid)
+{
+    struct plan *p = s->plan;
+    bool now = space->ledger || space->from == TIMELINE_NOW;
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, part->job, part->in);
+    p->work += p->cluster->nodes.len;
+    if (avoid)
+        bitset_andnot(allowed, avoid);
+    if (now && looks_at_cores(p->cluster, part->job))
+        bitset_andnot(allowed, s->placed);
+    if (space->ledger)
+        return fits_on_ledger(p, space->ledger, part, allowed);
+    space->timeline->in = part->in;
+    return timeline_fits_from(space->timeline, part->job, allowed, space->from, &part->where);
+}
+
+/* In one of its partitions, and of the reservations it may run in. */
+static bool fits(struct joint *s, const struct space *space, struct joint_part *part,
+                 const struct bitset *avoid)
+{
+    const struct job *of = cluster_find_job(s->plan->cluster, part->job->id);
+    uint32_t leader_id = s->parts.data[0].job->id;
+    of = part == s->parts.data ? part->job : of;
+    for (uint32_t n = 0; enter_partition(part, leader_id, n, of); n++) {
+        if (part != s->parts.data && !several_link(part->job)->in)
+            continue;
+        for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
+            select_clear(&part->where);
+            if (fits_in(s, space, part, avoid))
+                return true;
+        }
+    }
+    select_clear(&part->where);
+    return false;
+}
+
+static void place(struct joint *s, const struct space *space, const struct joint_part *part)
+{
+    vec_foreach (&part->where.shares, share)
+        bitset_set(s->placed, share->node);
+    if (space->ledger)
+        ledger_place(space->ledger, part->job, &part->where);
+    else if (space->from == TIMELINE_NOW)
+        calendar_start(&space->timeline->calendar, part->job, &part->where);
+    else
+        calendar_reserve(&space->timeline->calendar, part->job, &part->where, space->from);
+}
+
+/* --- all parts ---------------------------------------------------------------------------------
+ */
+
+/* Those that have the fewest nodes to choose from come first. */
+static void order_parts(struct joint *s)
+{
+    uint64_t count[JOB_SET_MAX];
+    if (s->parts.data[0].nodes)
+        return;
+    vec_foreach (&s->parts, part) {
+        const struct job *j = part->job;
+        part->nodes = select_candidates(s->plan->cluster, j);
+        for (uint32_t n = 0; part != s->parts.data && j->several && n < j->several->count; n++) {
+            struct job_copy room;
+            const struct job *other = several_view(j, j->several->of[n].part, &room);
+            _cleanup_bitset_ struct bitset *nodes = select_candidates(s->plan->cluster, other);
+            bitset_or(part->nodes, nodes);
+        }
+        bitset_and(part->nodes, s->plan->cluster->pool.usable);
+        count[part - s->parts.data] = bitset_count(part->nodes);
+    }
+    for (size_t i = 1; i < s->order.len; i++)
+        for (size_t k = i; k && count[s->order.data[k]] < count[s->order.data[k - 1]]; k--) {
+            uint32_t first = s->order.data[k];
+            s->order.data[k] = s->order.data[k - 1];
+            s->order.data[k - 1] = first;
+        }
+}
+
+/* Nodes that parts may have which are placed after this one. */
+static struct bitset *find_wanted_later(const struct joint *s, size_t at)
+{
+    struct bitset *set = bitset_new(s->plan->cluster->nodes.len);
+    for (size_t i = at + 1; i < s->order.len; i++)
+        bitset_or(set, s->parts.data[s->order.data[i]].nodes);
+    return set;
+}
+
+/* Places all of them in this order. The place in the order of the one that does not fit; as many as
+ * there are: all do. */
+static size_t place_in_order(struct joint *s, const struct space *space)
+{
+    bitset_zero(s->placed);
+    for (size_t i = 0; i < s->order.len; i++) {
+        struct joint_part *part = &s->parts.data[s->order.data[i]];
+        _cleanup_bitset_ struct bitset *later = find_wanted_later(s, i);
+        bool apart = i + 1 < s->order.len && !bitset_contains(later, part->nodes) &&
+                     fits(s, space, part, later);
+        if (!apart && !fits(s, space, part, NULL))
+            return i;
+        place(s, space, part);
+    }
+    return s->order.len;
+}
+
+static void move_to_front(struct joint *s, size_t at)
+{
+    uint32_t part = s->order.data[at];
+    for (; at > 0; at--)
+        s->order.data[at] = s->order.data[at - 1];
+    s->order.data[0] = part;
+}
+
+static void clear_places(struct joint *s)
+{
+    vec_foreach (&s->parts, part)
+        select_clear(&part->where);
+}
+
+/* One that is moved to the front has found nothing beside those before it: after as many attempts
+ * as there are parts each has been first. Not 'alone': one does not even fit by itself. */
+static bool place_all(struct joint *s, const struct space *space, bool *alone)
+{
+    order_parts(s);
+    for (size_t attempt = 0; attempt <= s->order.len; attempt++) {
+        if (space->timeline)
+            timeline_begin_trial(space->timeline);
+        size_t failed = place_in_order(s, space);
+        if (space->timeline)
+            timeline_end_trial(space->timeline, false);
+        else
+            ledger_roll_back(space->ledger, 0);
+        if (failed == s->order.len)
+            return true;
+        clear_places(s);
+        *alone = failed > 0;
+        if (failed == 0)
+            return false;
+        move_to_front(s, failed);
+    }
+    return false;
+}
+
+static bool may_search(const struct joint *s)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_new(s->plan->cluster->nodes.len);
+    vec_foreach (&s->parts, part)
+        bitset_or(all, part->nodes);
+    return s->plan->joint_choices < SEARCH_PASS && bitset_count(all) <= SEARCH_NODES;
+}
+
+static void note_placed(struct joint *s, const struct ledger *l)
+{
+    bitset_zero(s->placed);
+    vec_foreach (&l->entries, e)
+        bitset_set(s->placed, e->node);
+}
+
+/* Places the parts from 'at' on, that one not on the nodes in 'avoid': where the others do not fit
+ * beside it, it is placed without one of its nodes, and so on. */
+static bool search_from(struct joint *s, const struct space *space, size_t at, struct bitset *avoid,
+                        uint32_t *choices)
+{
+    struct joint_part *part = &s->parts.data[s->order.data[at]];
+    size_t mark = ledger_mark(space->ledger);
+    if (++*choices > SEARCH_CHOICES || !fits(s, space, part, avoid))
+        return false;
+    place(s, space, part);
+    _cleanup_bitset_ struct bitset *none = bitset_new(s->plan->cluster->nodes.len);
+    if (at + 1 == s->order.len || search_from(s, space, at + 1, none, choices))
+        return true;
+    ledger_roll_back(space->ledger, mark);
+    note_placed(s, space->ledger);
+    vec_foreach (&part->where.shares, share)
+        bitset_set(none, share->node);
+    bitset_foreach (none, node) {
+        bitset_set(avoid, (size_t)node);
+        if (search_from(s, space, at, avoid, choices))
+            return true;
+        bitset_unset(avoid, (size_t)node);
+    }
+    return false;
+}
+
+static bool search(struct joint *s, const struct space *space)
+{
+    uint32_t choices = 0;
+    _cleanup_bitset_ struct bitset *avoid = bitset_new(s->plan->cluster->nodes.len);
+    bitset_zero(s->placed);
+    bool found = search_from(s, space, 0, avoid, &choices);
+    s->plan->joint_choices += choices;
+    if (!found)
+        clear_places(s);
+    return found;
+}
+
+bool joint_fits_now(struct joint *s)
+{
+    struct ledger ledger;
+    struct space space = {.ledger = &ledger};
+    bool alone = true;
+    ledger_begin(&ledger, s->plan->cluster);
+    bool all = place_all(s, &space, &alone);
+    if (!all && alone && may_search(s))
+        all = search(s, &space);
+    ledger_end(&ledger);
+    return all;
+}
+
+bool joint_leaves_room(struct joint *s, struct timeline *t)
+{
+    bool alone;
+    return place_all(s, &(struct space){.timeline = t, .from = TIMELINE_NOW}, &alone);
+}
+
+/* --- a planned start ----------------------------------------------------------------------------
+ */
+
+/* The latest of the earliest starts that each of them would have alone. 0: one has none. */
+static int64_t find_latest(struct joint *s, struct timeline *t, int64_t from)
+{
+    struct plan *p = s->plan;
+    int64_t latest = from;
+    vec_foreach (&s->parts, part) {
+        part->in = resv_home(part->job);
+        t->in = part->in;
+        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, part->job, part->in);
+        timeline_set_licenses(t, &p->claims, latest);
+        int64_t at = timeline_find(t, part->job, allowed, &part->where);
+        select_clear(&part->where);
+        p->work += p->cluster->nodes.len;
+        if (at >= p->now_sec + CLUSTER_NO_LIMIT_SEC)
+            return 0;
+        latest = at > latest ? at : latest;
+    }
+    return latest;
+}
+
+/* The first moment of the timeline after this one. 0: there is none. */
+static int64_t find_next_moment(const struct timeline *t, int64_t after)
+{
+    vec_foreach (&t->moments, at)
+        if (*at > after)
+            return *at;
+    return 0;
+}
+
+int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due)
+{
+    int64_t now = s->plan->now_sec, at = due > now ? due : now;
+    for (int round = 0; at && round < ROUNDS_MOST; round++) {
+        at = find_latest(s, t, at);
+        bool alone;
+        int64_t from = at == now ? TIMELINE_NOW : at;
+        if (at && place_all(s, &(struct space){.timeline = t, .from = from}, &alone))
+            return at;
+        at = at ? find_next_moment(t, at) : 0;
+    }
+    clear_places(s);
+    return 0;
+}

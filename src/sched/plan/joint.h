@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The joint placement of a job set: nodes for all of its components at once, so that all of them
+ * start together. Components share nodes where their requests allow it.
+ *
+ * The components are placed one after the other, those with the fewest nodes to choose from first,
+ * each at first on nodes that no later one could use. One that finds no nodes beside the others is
+ * placed before them in the next attempt.
+ */
+#pragma once
+
+#include "sched/plan.h"
+
+struct timeline;
+
+struct joint_part {         /* a component */
+    const struct job *job;  /* as it is in the partition: perhaps in 'room' */
+    struct job_copy *room;  /* NULL: not needed */
+    const struct resv *in;  /* NULL: outside of all reservations */
+    struct selection where; /* where it is placed */
+    struct bitset *nodes;   /* that it may have, at whatever time */
+};
+
+struct joint {
+    struct plan *plan;
+    VEC(struct joint_part) parts; /* in order of their offsets */
+    VEC(uint32_t) order;          /* in which they are placed */
+    struct bitset *placed;        /* nodes that have parts in the present attempt */
+};
+
+/* 'leader': as it is in the partition whose queue is looked at. Every component is there and
+ * queued. */
+void joint_begin(struct joint *s, struct plan *p, const struct job *leader);
+void joint_end(struct joint *s);
+
+/* Whether all of them can start now, whatever is planned for others. */
+bool joint_fits_now(struct joint *s);
+/* The same, and to their limits beside what others have reserved on this timeline. Nothing is left
+ * on the timeline. */
+bool joint_leaves_room(struct joint *s, struct timeline *t);
+/* The earliest start of all of them that is found, not before 'due', and where; wall seconds. 0: it
+ * cannot be foreseen. Nothing is left on the timeline. */
+int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due);
+
+/* The leader as if it had the licences of all components: what the set needs. The copy is freed by
+ * joint_licenses_done(). */
+void joint_licenses_init(struct job_copy *copy, const struct job *leader);
+void joint_licenses_done(struct job_copy *copy);
+
+/* The placements of all parts but the leader's are moved to 'more'. */
+void joint_take(struct joint *s, struct selection *where, struct placements *more);

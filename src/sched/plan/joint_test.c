@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/joint.h"
+#include "sched/plan/ledger.h"
+#include "sched/sched_test_util.h"
+
+enum { NOW = 1000, NODES = 5 };
+
+static struct cluster *cluster_up(const char *text)
+{
+    struct cluster *c = test_cluster(text);
+    test_up(c);
+    return c;
+}
+
+/* A queued job set with the ids from 'first' on, one component for each text. */
+static struct job *queue_set(struct cluster *c, uint32_t first, int64_t limit_sec, size_t count,
+                             const char *const *words)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct job *j = test_job(c, first + i, words[i]);
+        j->limit_sec = limit_sec;
+        j->priority = 1000000 - first;
+        assert_int_equal(job_set_join(c, j, first, i, (uint32_t)count, NULL), 0);
+        several_queue(j);
+    }
+    return cluster_find_job(c, first);
+}
+
+static struct job *queue_job(struct cluster *c, uint32_t id, int64_t limit_sec, const char *words)
+{
+    struct job *j = test_job(c, id, words);
+    j->limit_sec = limit_sec;
+    j->priority = 1000000 - id;
+    several_queue(j);
+    return j;
+}
+
+static void start(struct cluster *c, struct job *j, const struct selection *where)
+{
+    _cleanup_free_ char *text = test_selection(c, where);
+    several_unqueue(j);
+    test_run_job(c, j, text, job_ends_at(j, NOW));
+}
+
+/* "1: n1:2/0 | n2:1/0" starts, "1: Resources@1100" waits. */
+static void describe(const struct cluster *c, const struct decision *d, struct str *out)
+{
+    str_printf(out, "%s%u: ", out->len ? ", " : "", d->job->id);
+    if (d->kind != PLAN_START) {
+        assert_int_equal(d->more.list.len, 0);
+        str_puts(out, reason_word(d->reason));
+        if (d->start_at)
+            str_printf(out, "@%lld", (long long)d->start_at);
+        return;
+    }
+    _cleanup_free_ char *first = test_selection(c, &d->where);
+    str_printf(out, "%s%s", d->backfilled ? "+" : "", first);
+    vec_foreach (&d->more.list, part) {
+        _cleanup_free_ char *where = test_selection(c, &part->where);
+        str_printf(out, " | %s", where);
+    }
+}
+
+static void expect(struct cluster *c, bool backfill, const char *decisions)
+{
+    struct plan p;
+    struct decision d;
+    _cleanup_str_ struct str out = STR_INIT;
+    plan_begin(&p, c, NULL, NOW, backfill);
+    while (plan_next(&p, &d)) {
+        describe(c, &d, &out);
+        struct job *j = test_follow(c, &d);
+        if (d.kind == PLAN_START) {
+            start(c, j, &d.where);
+            vec_foreach (&d.more.list, part)
+                start(c, cluster_find_job(c, part->id), &part->where);
+        }
+        free(d.detail);
+        plan_decision_done(&d);
+    }
+    plan_end(&p);
+    test_sound(c);
+    if (!str_eq(str_cstr(&out), decisions))
+        fail_msg("expected '%s'\n     got '%s'", decisions, str_cstr(&out));
+}
+
+/* HET-97: a component that may use all nodes leaves to the other one those that only that one may
+ * use. */
+static void overlapping_partitions_start_at_once(void **state)
+{
+    (void)state;
+    for (int swapped = 0; swapped < 2; swapped++) {
+        struct cluster *c = cluster_up(CONS "NodeName=n[1-10] CPUs=2\n"
+                                            "PartitionName=p1 Nodes=n[1-10]\n"
+                                            "PartitionName=p2 Nodes=n[1-5]\n");
+        const char *words[] = {"p=p1 N=5 n=5 exclusive", "p=p2 N=5 n=5 exclusive"};
+        if (swapped) {
+            words[0] = "p=p2 N=5 n=5 exclusive";
+            words[1] = "p=p1 N=5 n=5 exclusive";
+        }
+        queue_set(c, 1, 100, 2, words);
+        expect(c, true,
+               swapped ? "1: n1:2/0 n2:2/0 n3:2/0 n4:2/0 n5:2/0 | "
+                         "n6:2/0 n7:2/0 n8:2/0 n9:2/0 n10:2/0"
+                       : "1: n6:2/0 n7:2/0 n8:2/0 n9:2/0 n10:2/0 | "
+                         "n1:2/0 n2:2/0 n3:2/0 n4:2/0 n5:2/0");
+        test_cluster_free(c);
+    }
+}
+
+/* HET-95: components share a node. */
+static void components_share_a_node(void **state)
+{
+    struct cluster *c =
+        cluster_up(CONS "NodeName=n1 CPUs=8 RealMemory=100\nPartitionName=p Nodes=ALL\n");
+    (void)state;
+    queue_set(c, 1, 100, 3, (const char *[]){"n=2 mem=10", "n=2 mem=20", "n=4 mem=70"});
+    queue_set(c, 5, 100, 2, (const char *[]){"n=1 mem=1", "n=1 mem=1"});
+    expect(c, true, "1: n1:2/10 | n1:2/20 | n1:4/70, 5: Resources@1100");
+    test_cluster_free(c);
+}
+
+/* HET-115: what two components need in turn is not there for both. */
+static void all_start_or_none(void **state)
+{
+    struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
+    (void)state;
+    test_run(c, 1, "n1:2", NOW + 50);
+    queue_set(c, 2, 100, 2, (const char *[]){"n=4 N=1", "n=4 N=1"});
+    queue_job(c, 9, 1000, "n=1 N=1");
+    queue_job(c, 10, 40, "n=2 N=1");
+    expect(c, true, "2: Resources@1050, 9: Priority, 10: +n1:2/0");
+    test_cluster_free(c);
+}
+
+/* The set has one planned start, and starts behind that of another one only where it is not in its
+ * way. */
+static void a_set_keeps_and_respects_planned_starts(void **state)
+{
+    struct cluster *c = cluster_up(CONS "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n");
+    (void)state;
+    test_run(c, 1, "n1:4 n2:4", NOW + 100);
+    queue_set(c, 2, 500, 2, (const char *[]){"n=8 N=2", "n=4 N=1"});
+    queue_set(c, 5, 500, 2, (const char *[]){"n=4 N=1", "n=4 N=1"});
+    queue_set(c, 8, 500, 2, (const char *[]){"n=2 N=1", "n=2 N=1"});
+    queue_set(c, 11, 100, 2, (const char *[]){"n=2 N=1", "n=2 N=1"});
+    expect(c, true, "2: Resources@1100, 5: Priority, 8: +n4:2/0 | n4:2/0, 11: +n3:2/0 | n3:2/0");
+    test_cluster_free(c);
+}
+
+/* Without backfill the set blocks those behind it. */
+static void without_backfill_it_is_in_order(void **state)
+{
+    struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
+    (void)state;
+    test_run(c, 1, "n1:2", NOW + 50);
+    queue_set(c, 2, 100, 2, (const char *[]){"n=4 N=1", "n=4 N=1"});
+    queue_job(c, 9, 10, "n=1 N=1");
+    expect(c, false, "2: Resources");
+    test_cluster_free(c);
+}
+
+/* A component that is not queued, and one whose gate is closed, keep all of them. */
+static void a_closed_gate_keeps_the_set(void **state)
+{
+    struct cluster *c = cluster_up("Licenses=a:4\n" CONS "NodeName=n[1-2] CPUs=4\n"
+                                   "PartitionName=p Nodes=ALL\n");
+    (void)state;
+    queue_set(c, 1, 100, 2, (const char *[]){"", ""});
+    struct job *second = cluster_find_job(c, 2);
+    several_unqueue(second);
+    second->reason = REASON_BEGIN_TIME;
+    queue_set(c, 3, 100, 2, (const char *[]){"L=a:3", "L=a:2"}); /* each alone has enough */
+    queue_set(c, 5, 100, 2, (const char *[]){"L=a:2", "L=a:2"});
+    expect(c, true, "1: BeginTime, 3: Licenses, 5: n1:1/0 | n1:1/0");
+    test_cluster_free(c);
+}
+
+/* --- the ledger and the trial leave nothing behind ----------------------------------------------
+ */
+
+static void same_views(const struct cluster *c, const struct free_view *a,
+                       const struct free_view *b)
+{
+    size_t n = c->nodes.len, kinds = c->pool.gres_kinds;
+    assert_memory_equal(a->units, b->units, n * sizeof(*a->units));
+    assert_memory_equal(a->mem_mib, b->mem_mib, n * sizeof(*a->mem_mib));
+    assert_memory_equal(a->whole, b->whole, n * sizeof(*a->whole));
+    assert_memory_equal(a->use, b->use, n * sizeof(*a->use));
+    assert_memory_equal(a->gres, b->gres, n * kinds * sizeof(*a->gres));
+    for (size_t i = 0; i < n; i++)
+        assert_true(a->users[i].who == b->users[i].who && a->users[i].uid == b->users[i].uid);
+}
+
+/* What is placed on the ledger is what the cluster has when it is allocated. */
+static void the_ledger_is_what_would_be(void **state)
+{
+    uint64_t seed = 7;
+    (void)state;
+    for (int round = 0; round < 300; round++) {
+        struct cluster *c =
+            cluster_up("GresTypes=gpu\n" CONS "NodeName=n[1-4] CPUs=8 RealMemory=100 Gres=gpu:4\n"
+                       "PartitionName=p Nodes=ALL\n");
+        struct ledger l;
+        size_t marks[4];
+        struct selection placed[4] = {0};
+        uint32_t count = 0;
+        ledger_begin(&l, c);
+        for (uint32_t id = 1; id <= 4; id++) {
+            char words[100];
+            snprintf(words, sizeof words, "N=%u n=%u mem=%u gres=gpu:%u %s",
+                     test_between(&seed, 1, 2), test_between(&seed, 2, 6),
+                     test_between(&seed, 1, 40), test_between(&seed, 1, 2),
+                     test_between(&seed, 0, 4) ? "" : "exclusive-user");
+            struct job *j = test_job(c, id, words);
+            j->uid = test_between(&seed, 1, 2);
+            _cleanup_bitset_ struct bitset *all = bitset_dup(c->pool.usable);
+            marks[count] = ledger_mark(&l);
+            if (select_nodes(c, j, all, ledger_view(&l), &placed[count]) != 0)
+                break;
+            ledger_place(&l, j, &placed[count]);
+            count++;
+        }
+        for (uint32_t i = 0; i < count; i++)
+            vec_foreach (&placed[i].shares, share) {
+                const struct alloc_want want = share_want(&placed[i], share);
+                assert_int_equal(alloc_place(c, cluster_find_job(c, i + 1), &want, NULL), 0);
+            }
+        same_views(c, ledger_view(&l), &c->pool.now);
+        while (count--) {
+            alloc_clear(c, cluster_find_job(c, count + 1));
+            ledger_roll_back(&l, marks[count]);
+            same_views(c, ledger_view(&l), &c->pool.now);
+        }
+        for (int i = 0; i < 4; i++)
+            select_done(&placed[i]);
+        ledger_end(&l);
+        test_cluster_free(c);
+    }
+}
+
+static char *dump_timeline(const struct timeline *t)
+{
+    struct str out = STR_INIT;
+    vec_foreach (&t->moments, at)
+        str_printf(&out, "%lld ", (long long)*at);
+    for (size_t i = 0; i < t->cluster->nodes.len; i++)
+        for (uint32_t k = 0; k < t->nodes[i].len; k++) {
+            const struct timeline_span *s = &t->spans[t->nodes[i].first + k];
+            str_printf(&out, "\n%zu@%lld: %u %u %lld %lld", i, (long long)s->from, s->units,
+                       s->foreseen_units, (long long)s->mem_mib, (long long)s->foreseen_mem_mib);
+            for (size_t g = 0; g < 2 * t->kinds; g++)
+                str_printf(&out, " %llu",
+                           (unsigned long long)t->gres[(size_t)(s - t->spans) * 2 * t->kinds + g]);
+        }
+    return str_take(&out);
+}
+
+static void a_trial_is_rolled_back(void **state)
+{
+    uint64_t seed = 11;
+    struct cluster *c =
+        cluster_up("GresTypes=gpu\n" CONS "NodeName=n[1-4] CPUs=8 RealMemory=100 Gres=gpu:4\n"
+                   "PartitionName=p Nodes=ALL\n");
+    struct timeline t;
+    (void)state;
+    test_run(c, 1, "n1:3/10 n2:8/100", NOW + 100);
+    test_run(c, 2, "n1:2/10", NOW + 50);
+    timeline_init(&t, c, NOW);
+    for (uint32_t id = 10; id < 200; id++) {
+        char words[100];
+        snprintf(words, sizeof words, "N=1-2 n=%u mem=%u gres=gpu:%u", test_between(&seed, 1, 8),
+                 test_between(&seed, 1, 40), test_between(&seed, 1, 2));
+        struct job *j = test_job(c, id, words);
+        j->limit_sec = test_between(&seed, 1, 200);
+        struct selection where = {0};
+        _cleanup_free_ char *before = dump_timeline(&t);
+        bool keep = test_between(&seed, 0, 3) == 0;
+        timeline_begin_trial(&t);
+        for (int i = 0; i < 3; i++) {
+            int64_t at = timeline_find(&t, j, c->pool.usable, &where);
+            if (at == NOW && where.shares.len)
+                timeline_start(&t, j, &where);
+            else if (where.shares.len)
+                timeline_reserve(&t, j, &where, at);
+        }
+        _cleanup_free_ char *during = dump_timeline(&t);
+        assert_string_not_equal(before, during);
+        timeline_end_trial(&t, keep);
+        _cleanup_free_ char *after = dump_timeline(&t);
+        assert_string_equal(after, keep ? during : before);
+        select_done(&where);
+    }
+    timeline_done(&t);
+    test_cluster_free(c);
+}
+
+/* --- joint placement and exhaustive search ------------------------------------------------------
+ */
+
+struct need { /* of a component, on each of its nodes */
+    uint32_t nodes, cpus, mem, part;
+};
+
+static const uint32_t part_nodes[] = {0x1f, 0x07, 0x1c, 0x15};
+
+/* Whether the components from 'at' on fit beside what is used. */
+static bool search(const struct need *need, size_t count, size_t at, uint32_t *cpus, uint32_t *mem)
+{
+    if (at == count)
+        return true;
+    for (uint32_t set = 1; set < 1u << NODES; set++) {
+        if ((uint32_t)__builtin_popcount(set) != need[at].nodes || set & ~part_nodes[need[at].part])
+            continue;
+        bool fits = true;
+        for (uint32_t i = 0; i < NODES; i++)
+            if (set >> i & 1)
+                fits = fits && cpus[i] >= need[at].cpus && mem[i] >= need[at].mem;
+        if (!fits)
+            continue;
+        for (uint32_t i = 0; i < NODES; i++) {
+            cpus[i] -= set >> i & 1 ? need[at].cpus : 0;
+            mem[i] -= set >> i & 1 ? need[at].mem : 0;
+        }
+        bool found = search(need, count, at + 1, cpus, mem);
+        for (uint32_t i = 0; i < NODES; i++) {
+            cpus[i] += set >> i & 1 ? need[at].cpus : 0;
+            mem[i] += set >> i & 1 ? need[at].mem : 0;
+        }
+        if (found)
+            return true;
+    }
+    return false;
+}
+
+/* Whenever there is a joint start, it is found; and what is found can be allocated. */
+static void what_exhaustive_search_finds_is_found(void **state)
+{
+    uint64_t seed = 1;
+    int found = 0, none = 0, missed = 0;
+    (void)state;
+    for (int round = 0; round < 3000; round++) {
+        struct cluster *c = cluster_up(CONS "NodeName=n[1-5] CPUs=4 RealMemory=100\n"
+                                            "PartitionName=p0 Nodes=n[1-5]\n"
+                                            "PartitionName=p1 Nodes=n[1-3]\n"
+                                            "PartitionName=p2 Nodes=n[3-5]\n"
+                                            "PartitionName=p3 Nodes=n1,n3,n5\n");
+        uint32_t cpus[NODES], mem[NODES];
+        for (uint32_t i = 0; i < NODES; i++) {
+            uint32_t used = test_between(&seed, 0, 3), use_mem = 10 * test_between(&seed, 0, 6);
+            cpus[i] = 4 - used;
+            mem[i] = 100 - (used ? use_mem : 0);
+            char where[40];
+            snprintf(where, sizeof where, "n%u:%u/%u", i + 1, used, use_mem);
+            if (used)
+                test_run(c, 100 + i, where, NOW + 100);
+        }
+        struct need need[4];
+        char words[4][80];
+        const char *given[4];
+        uint32_t count = test_between(&seed, 2, 4);
+        for (uint32_t i = 0; i < count; i++) {
+            need[i] = (struct need){test_between(&seed, 1, 3), test_between(&seed, 1, 3),
+                                    10 * test_between(&seed, 1, 4), test_between(&seed, 0, 3)};
+            snprintf(words[i], sizeof words[i], "p=p%u N=%u n=%u c=%u mem=%u", need[i].part,
+                     need[i].nodes, need[i].nodes, need[i].cpus, need[i].mem);
+            given[i] = words[i];
+        }
+        struct job *leader = queue_set(c, 1, 100, count, given);
+        struct plan p;
+        struct joint joint;
+        plan_begin(&p, c, NULL, NOW, true);
+        joint_begin(&joint, &p, leader);
+        bool fits = joint_fits_now(&joint);
+        bool could = search(need, count, 0, cpus, mem);
+        assert_true(!fits || could);
+        found += fits;
+        none += !could;
+        missed += could && !fits;
+        for (uint32_t i = 0; fits && i < count; i++)
+            start(c, job_set_component(leader, i), &joint.parts.data[i].where);
+        joint_end(&joint);
+        plan_end(&p);
+        test_sound(c);
+        test_cluster_free(c);
+    }
+    print_message("%d found, %d cannot start, %d missed\n", found, none, missed);
+    assert_true(found > 500 && none > 500);
+    assert_int_equal(missed, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(overlapping_partitions_start_at_once),
+        cmocka_unit_test(components_share_a_node),
+        cmocka_unit_test(all_start_or_none),
+        cmocka_unit_test(a_set_keeps_and_respects_planned_starts),
+        cmocka_unit_test(without_backfill_it_is_in_order),
+        cmocka_unit_test(a_closed_gate_keeps_the_set),
+        cmocka_unit_test(the_ledger_is_what_would_be),
+        cmocka_unit_test(a_trial_is_rolled_back),
+        cmocka_unit_test(what_exhaustive_search_finds_is_found),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/ledger.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "sched/plan.h"
+
+void ledger_begin(struct ledger *l, const struct cluster *c)
+{
+    *l = (struct ledger){.cluster = c};
+}
+
+void ledger_end(struct ledger *l)
+{
+    if (l->has_view)
+        pool_view_done(&l->view);
+    vec_done(&l->entries);
+    vec_done(&l->gres);
+}
+
+const struct free_view *ledger_view(const struct ledger *l)
+{
+    return l->has_view ? &l->view : &l->cluster->pool.now;
+}
+
+static void save_node(struct ledger *l, uint32_t node)
+{
+    size_t kinds = l->cluster->pool.gres_kinds;
+    const struct free_view *v = &l->view;
+    vec_push(&l->entries, ((struct ledger_entry){node, v->units[node], v->mem_mib[node],
+                                                 v->whole[node], v->users[node], v->use[node]}));
+    for (size_t k = 0; k < kinds; k++)
+        vec_push(&l->gres, v->gres[node * kinds + k]);
+}
+
+static struct node_users add_user(const struct node_users *u, const struct job *j)
+{
+    if (u->who == USERS_MANY || (u->who != USERS_NONE && u->uid != j->uid))
+        return (struct node_users){.who = USERS_MANY};
+    bool only = j->want.user_alone || u->who == USERS_ONLY;
+    return (struct node_users){.who = only ? USERS_ONLY : USERS_ONE, .uid = j->uid};
+}
+
+static void place_share(struct ledger *l, const struct job *j, const struct selection *where,
+                        const struct share *s)
+{
+    struct free_view *v = &l->view;
+    size_t kinds = l->cluster->pool.gres_kinds;
+    bool alone = j->want.exclusive && !j->want.shared;
+    save_node(l, s->node);
+    v->units[s->node] = alone || v->units[s->node] < s->units ? 0 : v->units[s->node] - s->units;
+    v->mem_mib[s->node] -= (int64_t)s->mem_mib;
+    v->whole[s->node] = false;
+    v->users[s->node] = add_user(&v->users[s->node], j);
+    v->use[s->node] = NULL; /* what the part shares is not shared once more */
+    for (size_t k = 0; alone && k < kinds; k++)
+        v->gres[s->node * kinds + k] = 0;
+    for (size_t i = 0; !alone && i < s->gres_len; i++) {
+        const struct gres_amount *g = &where->gres.data[s->gres_at + i];
+        uint64_t *left = &v->gres[s->node * kinds + g->kind];
+        *left -= *left < g->count ? *left : g->count;
+    }
+}
+
+void ledger_place(struct ledger *l, const struct job *j, const struct selection *where)
+{
+    if (!l->has_view)
+        pool_view_copy(&l->view, &l->cluster->pool.now, l->cluster->nodes.len,
+                       l->cluster->pool.gres_kinds);
+    l->has_view = true;
+    vec_foreach (&where->shares, s)
+        place_share(l, j, where, s);
+}
+
+size_t ledger_mark(const struct ledger *l)
+{
+    return l->entries.len;
+}
+
+void ledger_roll_back(struct ledger *l, size_t mark)
+{
+    struct free_view *v = &l->view;
+    size_t kinds = l->cluster->pool.gres_kinds;
+    assert(mark <= l->entries.len);
+    while (l->entries.len > mark) {
+        const struct ledger_entry e = vec_pop(&l->entries);
+        v->units[e.node] = e.units;
+        v->mem_mib[e.node] = e.mem_mib;
+        v->whole[e.node] = e.whole;
+        v->users[e.node] = e.users;
+        v->use[e.node] = e.use;
+        l->gres.len -= kinds;
+        if (kinds)
+            memcpy(&v->gres[e.node * kinds], l->gres.data + l->gres.len, kinds * sizeof(*v->gres));
+    }
+}
