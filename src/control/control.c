@@ -256,6 +256,21 @@ void control_stats(const struct control *c, Pb__CtlStats *s)
     s->nodes_up = up;
 }
 
+/* Components start together, and return to the queue together. */
+static int check_set(const struct job_set *set, struct err *err)
+{
+    uint32_t waits = 0, runs = 0;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct job *j = set->jobs[i];
+        waits = j && j->state == PB__JOB_STATE__PENDING ? j->id : waits;
+        runs = j && j->state != PB__JOB_STATE__PENDING && !job_is_final(j) ? j->id : runs;
+    }
+    if (!waits || !runs)
+        return 0;
+    return err_set(err, -ERR_INTERNAL, "job %u runs, and job %u of the same set is pending", runs,
+                   waits);
+}
+
 int control_check(const struct control *c, struct err *err)
 {
     size_t pending = 0, holding = 0;
@@ -280,8 +295,10 @@ int control_check(const struct control *c, struct err *err)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
     rc = array_check(c->cluster, err);
     rc = rc ? rc : holdings_check(c->cluster, err);
-    if (rc == 0)
-        rc = license_check(c->cluster, err);
+    rc = license_check(c->cluster, err);
+    rc = rc ? rc : job_set_check(c->cluster, err);
+    vec_foreach (&c->cluster->sets.list, set)
+        rc = rc ? rc : check_set(*set, err);
     return rc ? rc : alloc_check(c->cluster, err);
 }
 

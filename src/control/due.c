@@ -15,6 +15,7 @@
 #include "control/life/ready.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/life/start.h"
 #include "control/life/suspend.h"
@@ -58,7 +59,8 @@ static void job_due(struct control *c, struct job *j)
 {
     const struct attempt *attempt = attempt_of(j);
     int64_t now = control_mono(c);
-    if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms && depend_needs(c, j))
+    if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms &&
+        (depend_needs(c, j) || set_needs(j)))
         attempt_make(j)->purge_mono_ms = now + PURGE_LATER_MS;
     if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms) {
         purge(c, j);

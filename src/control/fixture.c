@@ -452,17 +452,20 @@ const char *fixture_text(const struct fixture *f, uint64_t call)
     return NULL;
 }
 
-int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__JobSpec *given)
+int64_t fixture_submit_set(struct fixture *f, const struct caller *who, const Pb__JobSpec *specs,
+                           size_t count)
 {
-    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;
     Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     payload.has_script = true;
     payload.script = (ProtobufCBinaryData){10, (uint8_t *)"#!/bin/sh\n"};
-    r.spec = given ? (Pb__JobSpec *)given : &spec;
+    r.spec = (Pb__JobSpec *)specs;
     r.payload = &payload;
+    r.components = arena_alloc(&arena, count * sizeof(*r.components));
+    for (size_t i = 1; i < count; i++)
+        r.components[r.n_components++] = (Pb__JobSpec *)&specs[i];
     uint64_t call = ++f->last_call;
     control_submit(f->control, call, who, &r);
     fixture_turn(f);
@@ -477,6 +480,12 @@ int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__Jo
     }
     fail_msg("no reply to a submission");
     return 0;
+}
+
+int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__JobSpec *given)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    return fixture_submit_set(f, who, given ? given : &spec, 1);
 }
 
 int fixture_update_job(struct fixture *f, const struct caller *who, const Pb__JobUpdate *r)

@@ -94,6 +94,9 @@ void fixture_gone(struct fixture *f, const char *node, uint32_t job, uint32_t re
 
 /* Submits a batch job of this spec (NULL: one CPU) as 'who': its id, or a negative error code. */
 int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec);
+/* A heterogeneous job: a spec for each component. */
+int64_t fixture_submit_set(struct fixture *f, const struct caller *who, const Pb__JobSpec *specs,
+                           size_t count);
 
 /* The reply to a call: 0, or its error's code; -1: none yet. */
 int fixture_code(const struct fixture *f, uint64_t call);

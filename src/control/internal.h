@@ -63,7 +63,8 @@ struct control {
     VEC(struct fresh) fresh; /* allocations asked for: answered when a pass has looked at them */
     struct ranking ranking;
     struct why_line why;
-    struct str said;          /* by the site's job_submit, to the user of the present request */
+    struct str said; /* by the site's job_submit, to the user of the present request */
+    const struct job_set *set_ending; /* its components are being ended with one of them */
     const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
     uint64_t nonce;           /* of signals */
     bool announced;           /* a shutdown is: */

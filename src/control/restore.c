@@ -192,7 +192,7 @@ static void resume_job(struct control *c, struct job *j)
     if (j->state == PB__JOB_STATE__PENDING) {
         depend_resume(c, j);
         enqueue_job(c, j);
-        j->gone_mono_ms = j->batch ? 0 : now;
+        j->gone_mono_ms = j->batch || !job_set_is_leader(j) ? 0 : now;
     } else if (!job_is_final(j)) {
         if (j->state == PB__JOB_STATE__RUNNING)
             resume_clock(c, j);
@@ -209,7 +209,10 @@ static void resume_job(struct control *c, struct job *j)
                 ? now + CONTROL_REPEAT_MS
                 : 0;
         cancel_restored(c, j);
-        j->gone_mono_ms = (attempt_of(j)->configuring && !j->batch) || step_is_awaited(j) ? now : 0;
+        j->gone_mono_ms =
+            (attempt_of(j)->configuring && !j->batch && job_set_is_leader(j)) || step_is_awaited(j)
+                ? now
+                : 0;
         inactive_look(c, j);
         suspend_restored(c, j);
         if (j->lost_node) { /* the configuration is another than before */

@@ -12,6 +12,7 @@
 #include "control/internal.h"
 #include "control/life/finish.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 
 #define CLEAN_MS 10000 /* for what comes after SIGKILL: epilogs, and the nodes' word */
 #define LAST_SEC (INT64_C(1) << 40)
@@ -43,7 +44,7 @@ static void end_job(struct control *c, struct job *j)
     if (job_is_final(j))
         return;
     control_log(c, LOG_LVL_INFO, "job %u is ended for the announced shutdown", j->id);
-    attempt_make(j)->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = set_may_requeue(j);
     finish_job(c, j, PB__JOB_STATE__CANCELLED, SIGTERM, REASON_SYSTEM_SHUTDOWN, "SYSTEM SHUTDOWN");
 }
 

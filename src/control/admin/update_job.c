@@ -19,6 +19,7 @@
 #include "control/life/mail.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/shrink.h"
 #include "control/life/split.h"
 #include "control/step/step.h"
@@ -466,9 +467,11 @@ static int requeue_job(struct control *c, const struct caller *who, struct job *
         j->reason = REASON_CLEANING;
         job_touch(c->cluster, j);
         mail_event(c, j, JOB_MAIL_REQUEUE);
+        set_requeue(c, j);
     } else {
         mail_event(c, j, JOB_MAIL_REQUEUE);
         finish_requeue(c, j);
+        set_requeue(c, j);
     }
     return 0;
 }
@@ -668,6 +671,10 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
         rc = check_array_room(c, a, err);
     if (rc == 0)
         rc = split_targets(c, r->job_id, r->array_tasks, &parts, err);
+    if (rc == 0 && r->has_requeue && r->requeue) {
+        rc = set_check_whole(c, &parts, err);
+        parts.len = j->set && parts.len ? 1 : parts.len; /* the others follow the leader */
+    }
     if (rc == 0)
         rc = change_records(c, who, r, &parts, err);
     vec_done(&parts);

@@ -354,8 +354,10 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     bool any = false;
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
-        int code =
-            id->has_step_id ? touch_step(c, j, r, id, missed) : touch_job(c, who, j, r, missed);
+        bool of_set = !job_set_is_leader(j) && parts->len == 1;
+        int code = id->has_step_id                                ? touch_step(c, j, r, id, missed)
+                   : of_set && j->state == PB__JOB_STATE__PENDING ? ERR_NOT_WHOLE_SET
+                                                                  : touch_job(c, who, j, r, missed);
         split_settle(c, part, code == 0);
         if (code == 0 && id->array_tasks && !id->has_step_id)
             drop_record(c, j);

@@ -22,6 +22,7 @@
 #include "control/life/ready.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/life/suspend.h"
 #include "control/node/node.h"
@@ -276,7 +277,7 @@ void finish_node_failed(struct control *c, struct job *j, uint32_t node)
         return;
     }
     control_log(c, LOG_LVL_INFO, "job %u lost node %s", j->id, c->cluster->nodes.data[node]->name);
-    attempt_make(j)->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = set_may_requeue(j);
     c->failed_node = c->cluster->nodes.data[node]->name;
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
     c->failed_node = NULL;
@@ -289,7 +290,7 @@ void finish_without(struct control *c, struct job *j, bool host)
         step_end_lost(c, j);
         return;
     }
-    attempt_make(j)->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = set_may_requeue(j);
     finish_job(c, j, PB__JOB_STATE__NODE_FAIL, 0, REASON_NODE_DOWN, "NODE FAILURE");
 }
 
@@ -310,7 +311,7 @@ static void delay_begin(struct control *c, struct job *j, int64_t sec)
 
 void finish_requeue_later(struct control *c, struct job *j, int64_t sec)
 {
-    attempt_make(j)->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = set_may_requeue(j);
     if (attempt_of(j)->requeue_after)
         delay_begin(c, j, sec);
 }

@@ -12,6 +12,7 @@
 static bool is_meant(const struct control *c, const struct job *j)
 {
     return c->conf->inactive_limit_sec > 0 && !j->batch && !j->want.unattended &&
+           job_set_is_leader(j) &&
            !(j->part && j->part->conf.root_only); /* who started it there looks after it */
 }
 

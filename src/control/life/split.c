@@ -86,7 +86,12 @@ int split_targets(struct control *c, uint32_t job_id, const char *tasks, struct 
         for (const struct job *j = array_first(a); j; j = array_after(j))
             vec_push(out, ((struct split_part){j->id, 0}));
     } else if (!tasks && cluster_find_job(c->cluster, job_id)) {
-        vec_push(out, ((struct split_part){job_id, 0}));
+        const struct job *j = cluster_find_job(c->cluster, job_id);
+        for (uint32_t i = 0; job_set_is_leader(j) && i < job_set_count(j); i++)
+            if (job_set_component(j, i))
+                vec_push(out, ((struct split_part){job_set_component(j, i)->id, 0}));
+        if (!job_set_is_leader(j))
+            vec_push(out, ((struct split_part){job_id, 0}));
     } else if (a) {
         struct err why = {0};
         rc = idset_parse(tasks, ARRAY_SIZE_MAX, &named, &why);

@@ -11,6 +11,7 @@
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/node/node.h"
 #include "control/step/step.h"
@@ -197,7 +198,7 @@ void control_job_suspend(struct control *c, uint64_t call, const struct caller *
     if (!who->is_operator && !who->is_admin)
         control_refuse_code(c, call, ERR_ACCESS, NULL);
     else if (split_targets(c, r->job_id, r->array_tasks, &parts, &err) != 0 ||
-             each_part(c, r, &parts, &err) != 0)
+             set_check_whole(c, &parts, &err) != 0 || each_part(c, r, &parts, &err) != 0)
         control_refuse(c, call, &err);
     else
         control_done(c, call);

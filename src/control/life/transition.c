@@ -9,6 +9,7 @@
 #include "control/life/hook.h"
 #include "control/life/mail.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/start.h"
 #include "control/step/step.h"
 

@@ -121,6 +121,10 @@ void test_only_submit(struct control *c, uint64_t call, const struct caller *who
     struct job *j;
     Pb__JobSpec spec = *r->spec;
     spec.has_batch = spec.batch = true;
+    if (r->n_components) {
+        control_refuse_code(c, call, ERR_NOT_SUPPORTED, "test_only of a heterogeneous job");
+        return;
+    }
     int rc = submit_make_job(c, who, &spec, r->payload, false, &j, &err);
     if (rc < 0)
         control_refuse(c, call, &err);

@@ -12,6 +12,7 @@
 #include "control/life/notify.h"
 #include "control/life/ready.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/suspend.h"
 #include "control/node/node.h"
 #include "control/report/node_register.h"
@@ -43,7 +44,7 @@ static void prolog_failed(struct control *c, struct node *n, struct job *j, cons
     bool always = j->batch && conf_list_has(c->conf->prolog_flags, "ForceRequeueOnFail");
 
     drain_for(c, n, "Prolog error", text, j->id);
-    attempt_make(j)->requeue_after = j->may_requeue || always;
+    attempt_make(j)->requeue_after = set_may_requeue(j) || always;
     if (attempt_of(j)->requeue_after && !c->conf->sched.nohold_on_prolog_fail)
         j->held = true;
     not_launched(c, j);
@@ -52,7 +53,7 @@ static void prolog_failed(struct control *c, struct node *n, struct job *j, cons
 /* The job has not run. It would go the same way elsewhere, or again, until somebody has looked. */
 static void user_env_failed(struct control *c, struct job *j)
 {
-    attempt_make(j)->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = set_may_requeue(j);
     j->held = j->held || attempt_of(j)->requeue_after;
     not_launched(c, j);
 }
@@ -87,7 +88,7 @@ static void node_at_fault(struct control *c, struct node *n, struct job *j, cons
                           const char *text)
 {
     drain_for(c, n, what, text, j->id);
-    attempt_make(j)->requeue_after = j->may_requeue;
+    attempt_make(j)->requeue_after = set_may_requeue(j);
     not_launched(c, j);
 }
 

@@ -33,6 +33,7 @@
 #include "control/step/step.h"
 #include "control/submit/access.h"
 #include "control/submit/submit.h"
+#include "sched/plan/joint.h"
 #include "sched/why/bounds.h"
 #include "sched/why/relax.h"
 
@@ -507,6 +508,105 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
     return 0;
 }
 
+/* --- job sets ----------------------------------------------------------------------------------
+ *
+ * Each component of a heterogeneous job goes through the stages by itself; then there are all of
+ * them, or none.
+ */
+
+static int check_component(const Pb__JobSpec *spec, struct err *err)
+{
+    if (!spec->array_inx)
+        return 0;
+    return err_set(err, -ERR_ARRAY, "%s: an array of heterogeneous jobs is not supported",
+                   err_text(ERR_ARRAY));
+}
+
+static int join(struct control *c, struct job *const *jobs, size_t count, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = job_set_join(c->cluster, jobs[i], jobs[0]->id, (uint32_t)i, (uint32_t)count, err);
+    if (rc != 0 || c->conf->sched.allow_zero_lic)
+        return rc;
+    struct job_copy sum;
+    joint_licenses_init(&sum, jobs[0]);
+    rc = license_possible(c->cluster, &sum.job, err);
+    joint_licenses_done(&sum);
+    return rc;
+}
+
+/* Nobody waits for a component, and mail is sent for the leader only (HET-47). */
+static Pb__JobSpec component_spec(const Pb__JobSpec *given)
+{
+    Pb__JobSpec spec = *given;
+    SET(&spec, batch, false);
+    spec.mail_type = spec.mail_user = NULL;
+    spec.has_request_id = false;
+    return spec;
+}
+
+/* "Invalid partition name specified: x (component 1)" */
+static void name_component(struct err *err, size_t offset)
+{
+    struct err what = *err;
+    err_set(err, what.code, "%s (component %zu)", what.text, offset);
+}
+
+/* The job of one component: 0, or as submit_make_job(). */
+static int make_component(struct control *c, const struct caller *who, const struct set_request *r,
+                          size_t offset, struct job **out, struct err *err)
+{
+    Pb__JobSpec spec = offset ? component_spec(r->components[offset - 1]) : *r->leader;
+    int rc = r->n_components ? check_component(&spec, err) : 0;
+    if (rc == 0)
+        rc = submit_make_job(c, who, &spec, offset ? NULL : r->payload, r->may_wait, out, err);
+    if (rc < 0 && r->n_components)
+        name_component(err, offset);
+    return rc;
+}
+
+int submit_make_set(struct control *c, const struct caller *who, const struct set_request *r,
+                    struct job **out, struct err *err)
+{
+    struct job *jobs[JOB_SET_MAX];
+    _cleanup_str_ struct str said = STR_INIT;
+    size_t count = 1 + r->n_components, made = 0;
+    int rc = 0, later = 0;
+    if (count > JOB_SET_MAX)
+        return err_set(err, -ERR_LIMIT,
+                       "%s: a heterogeneous job has %zu components at most, not %zu",
+                       err_text(ERR_LIMIT), (size_t)JOB_SET_MAX, count);
+    for (size_t i = 0; rc == 0 && i < count; i++) {
+        rc = make_component(c, who, r, i, &jobs[made], err);
+        made += rc == 0;
+        if (rc > 0) { /* the plugins are asked of all components at once */
+            later = rc;
+            rc = 0;
+        }
+        if (c->said.len)
+            str_printf(&said, "%s%s", said.len ? "\n" : "", str_cstr(&c->said));
+    }
+    str_clear(&c->said);
+    str_puts(&c->said, str_cstr(&said));
+    rc = later ? later : rc;
+    if (rc == 0 && count > 1)
+        rc = join(c, jobs, count, err);
+    while (rc != 0 && made > 0)
+        submit_forget(c, jobs[--made]);
+    *out = rc == 0 ? jobs[0] : NULL;
+    return rc;
+}
+
+void submit_admit_set(struct control *c, struct job *leader, uint64_t key)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        struct job *j = job_set_component(leader, i);
+        submit_admit(c, j, i ? 0 : key);
+        job_announce(c->cluster, j);
+    }
+}
+
 /* --- enqueue -----------------------------------------------------------------------------------
  */
 
@@ -562,7 +662,12 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
         }
         Pb__JobSpec spec = *r->spec;
         spec.has_batch = spec.batch = true;
-        int rc = submit_make_job(c, who, &spec, r->payload, true, &j, &err);
+        const struct set_request set = {.leader = &spec,
+                                        .components = r->components,
+                                        .n_components = r->n_components,
+                                        .payload = r->payload,
+                                        .may_wait = true};
+        int rc = submit_make_set(c, who, &set, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)
@@ -571,8 +676,7 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
         pb_pack(&r->payload->base, &packed);
         c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
         str_done(&packed);
-        submit_admit(c, j, key);
-        job_announce(c->cluster, j);
+        submit_admit_set(c, j, key);
     }
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     reply.has_job_id = true;

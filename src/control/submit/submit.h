@@ -18,6 +18,20 @@ struct job *submit_find_repeated(struct control *c, const struct caller *who, bo
 int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSpec *given,
                     const Pb__JobPayload *payload, bool may_wait, struct job **out,
                     struct err *err);
+
+struct set_request { /* of a heterogeneous job, or an ordinary one: that has no components */
+    const Pb__JobSpec *leader;
+    Pb__JobSpec **components; /* the others, by their offsets */
+    size_t n_components;
+    const Pb__JobPayload *payload; /* of the leader; NULL: none */
+    bool may_wait;                 /* see submit_make_job() */
+};
+/* All jobs of the set, which are in no queue, or none: 0, or what is wrong with one of them; more
+ * than 0 as submit_make_job(). */
+int submit_make_set(struct control *c, const struct caller *who, const struct set_request *r,
+                    struct job **out, struct err *err);
+/* They are stored and queued. */
+void submit_admit_set(struct control *c, struct job *leader, uint64_t key);
 /* The last stage: it is there to stay, and queued. */
 void submit_admit(struct control *c, struct job *j, uint64_t key);
 /* Instead: its number is the next one's. */

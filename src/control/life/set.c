@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/life/set.h"
+
+#include "control/internal.h"
+#include "control/life/finish.h"
+#include "control/life/split.h"
+
+int set_check_whole(struct control *c, const struct split_list *parts, struct err *err)
+{
+    const struct job *j =
+        parts->len == 1 ? cluster_find_job(c->cluster, parts->data[0].job_id) : NULL;
+    if (!j || job_set_is_leader(j))
+        return 0;
+    return err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %u", err_text(ERR_NOT_WHOLE_SET),
+                   job_set_id(j));
+}
+
+bool set_may_requeue(const struct job *j)
+{
+    const struct job *leader = job_set_component(j, 0);
+    return leader && leader->may_requeue;
+}
+
+bool set_needs(const struct job *j)
+{
+    for (uint32_t i = 0; j->set && i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && (!job_is_final(component) || attempt_of(component)->completing))
+            return true;
+    }
+    return false;
+}
+
+/* Whether the others cannot go on without it. */
+static bool ends_the_others(const struct transition *t)
+{
+    const struct job *j = t->job;
+    return job_set_is_leader(j) || attempt_of(j)->requeue_after ||
+           j->state == PB__JOB_STATE__NODE_FAIL || j->state == PB__JOB_STATE__BOOT_FAIL ||
+           j->reason == REASON_JOB_LAUNCH_FAILURE;
+}
+
+static void end_component(struct control *c, struct job *j, const struct transition *t)
+{
+    const struct attempt *with = attempt_of(t->job);
+    bool again = with->requeue_after;
+    if (job_is_final(j)) {
+        if (again && !attempt_of(j)->requeue_after && attempt_of(j)->completing)
+            attempt_make(j)->requeue_after = true; /* when it is clean */
+        else if (again && !attempt_of(j)->completing)
+            finish_requeue(c, j);
+        return;
+    }
+    if (j->state == PB__JOB_STATE__PENDING && again)
+        return; /* it is where the others go */
+    bool pending = j->state == PB__JOB_STATE__PENDING;
+    attempt_make(j)->requeue_after = again;
+    attempt_make(j)->cancelled_by = with->cancelled_by;
+    finish_job(c, j, pending ? PB__JOB_STATE__CANCELLED : t->job->state,
+               pending ? 0 : with->exit_status, t->job->reason, t->detail);
+}
+
+void set_job_over(struct control *c, const struct transition *t)
+{
+    struct job *j = t->job;
+    if (!j->set || j->set == c->set_ending || !job_is_final(j) || !ends_the_others(t))
+        return;
+    c->set_ending = j->set;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        if (component && component != j)
+            end_component(c, component, t);
+    }
+    c->set_ending = NULL;
+}
+
+void set_requeue(struct control *c, struct job *leader)
+{
+    for (uint32_t i = 1; i < job_set_count(leader); i++) {
+        struct job *j = job_set_component(leader, i);
+        if (!j || !job_is_final(j))
+            continue;
+        if (attempt_of(j)->completing)
+            attempt_make(j)->requeue_after = true;
+        else
+            finish_requeue(c, j);
+    }
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * What happens to a job set as a whole: its components are submitted together, start together
+ * (start.c), and end with their leader.
+ *
+ * The end of the leader ends the others. So does the failure of a node of any component, and a
+ * requeue: they return to the queue together, those included that had ended before. A component
+ * that is cancelled, or reaches its time limit, ends alone. Records stay until all have ended.
+ */
+#pragma once
+
+#include <stdbool.h>
+
+#include "base/err.h"
+
+struct control;
+struct job;
+struct split_list;
+struct transition;
+
+/* Whether the request names one component and not the set, and the operation is for whole sets:
+ * -ERR_NOT_WHOLE_SET. 'parts': what the request means, see split_targets(). */
+int set_check_whole(struct control *c, const struct split_list *parts, struct err *err);
+void set_job_over(struct control *c, const struct transition *t); /* a subscriber */
+/* Its record is needed by another component, which has not ended. */
+bool set_needs(const struct job *j);
+/* Whether the job may return to the queue: as its leader may, which has the script. */
+bool set_may_requeue(const struct job *j);
+/* The other components of a set whose leader was ended before its turn to return to the queue: each
+ * that has ended returns, too. */
+void set_requeue(struct control *c, struct job *leader);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Heterogeneous jobs from submission to end: all components or none, whatever happens. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/job/job_set.h"
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
+    "Licenses=a:3\nPartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"            \
+    "PartitionName=b Nodes=n[3-4] MaxTime=30\n"
+
+static struct fixture *make(const char *lines)
+{
+    return fixture_new_up(lines, 4);
+}
+
+static Pb__JobSpec wanting(uint32_t nodes, uint32_t cpus)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
+    s.min_nodes = s.max_nodes = s.num_tasks = nodes;
+    s.cpus_per_task = cpus;
+    return s;
+}
+
+/* "R R PD": the states of the components, CG while nodes hold something of one that has ended. */
+static void states_are(struct fixture *f, int64_t leader, const char *expected)
+{
+    static const char *const words[] = {"PD", "R", "S", "CD", "CA", "F", "TO", "NF"};
+    struct str out = STR_INIT;
+    for (uint32_t i = 0; i < 9; i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)leader + i);
+        if (!r || !r->live->has_het_job_id || r->live->het_job_id != leader)
+            break;
+        assert_int_equal(r->live->het_job_offset, i);
+        str_printf(&out, "%s%s", i ? " " : "",
+                   r->live->has_completing && r->live->completing ? "CG" : words[r->live->state]);
+    }
+    if (!str_eq(str_cstr(&out), expected))
+        fail_msg("job %lld: expected '%s', got '%s'", (long long)leader, expected, str_cstr(&out));
+    str_done(&out);
+}
+
+static size_t count_jobs(struct fixture *f)
+{
+    Pb__CtlStats stats = PB__CTL_STATS__INIT;
+    control_stats(f->control, &stats);
+    return stats.jobs;
+}
+
+/* HET-31 to HET-35, HET-115. */
+static void all_components_start_together(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4), wanting(1, 4)};
+    (void)state;
+    int64_t blocker = fixture_submit(f, &user, NULL);
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    assert_true(id > blocker);
+    states_are(f, id, "PD PD PD");
+    fixture_end(f, (uint32_t)blocker, 0);
+    fixture_turn(f);
+    states_are(f, id, "R R R");
+    assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1); /* one script */
+    assert_int_equal(fixture_launches(f, "n2", (uint32_t)id + 1), 0);
+    fixture_restart(f);
+    states_are(f, id, "R R R");
+    fixture_free(f);
+}
+
+/* HET-21: one that is wrong, and nothing of the others is left. */
+static void one_wrong_component_refuses_all(void **state)
+{
+    struct fixture *f = make(CONF "EnforcePartLimits=ALL\n");
+    struct caller user = FIXTURE_USER;
+    static Pb__JobSpec many[JOB_SET_MAX + 1];
+    (void)state;
+    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1), wanting(1, 1)};
+    specs[2].partition = (char *)"z";
+    assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_NO_PARTITION);
+    assert_string_equal(fixture_text(f, f->last_call),
+                        "Invalid partition name specified: z (component 2)");
+    specs[2] = wanting(5, 1);
+    assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_NODE_COUNT);
+    specs[2] = wanting(1, 1);
+    specs[1].array_inx = (char *)"0-1";
+    assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_ARRAY);
+    specs[1] = wanting(1, 1);
+    specs[0].licenses = specs[1].licenses = (char *)"a:2"; /* each alone could have them */
+    assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_LICENSE);
+    for (size_t i = 0; i <= JOB_SET_MAX; i++)
+        many[i] = wanting(1, 1);
+    assert_int_equal(fixture_submit_set(f, &user, many, JOB_SET_MAX + 1), -ERR_LIMIT);
+    assert_int_equal(count_jobs(f), 0);
+    int64_t id = fixture_submit_set(f, &user, many, JOB_SET_MAX);
+    assert_true(id > 0);
+    assert_int_equal(count_jobs(f), JOB_SET_MAX);
+    fixture_free(f);
+}
+
+/* The same request again is the same set. */
+static void a_repeated_submission_is_the_same_set(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1)};
+    (void)state;
+    specs[0].has_request_id = true;
+    specs[0].request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    assert_int_equal(fixture_submit_set(f, &user, specs, 2), id);
+    fixture_restart(f);
+    assert_int_equal(fixture_submit_set(f, &user, specs, 2), id);
+    assert_int_equal(count_jobs(f), 2);
+    fixture_free(f);
+}
+
+static void the_end_of_the_leader_ends_all(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4)};
+    (void)state;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    states_are(f, id, "R R");
+    fixture_end(f, (uint32_t)id, 1 << 8);
+    states_are(f, id, "F F");
+    id = fixture_submit_set(f, &user, specs, 2);
+    fixture_end(f, (uint32_t)id, 0);
+    states_are(f, id, "CD CD");
+    fixture_free(f);
+}
+
+/* HET-41 to HET-46. */
+static void components_are_cancelled(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec large[] = {wanting(2, 4), wanting(2, 4)};
+    (void)state;
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    int64_t waiting = fixture_submit_set(f, &user, large, 2);
+    states_are(f, waiting, "PD PD");
+    assert_int_equal(fixture_cancel(f, &user, waiting + 1, NULL, 0), ERR_NOT_WHOLE_SET);
+    states_are(f, waiting, "PD PD");
+    assert_int_equal(fixture_cancel(f, &user, waiting, NULL, 0), 0);
+    states_are(f, waiting, "CA CA");
+    assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
+    states_are(f, id, "R CA R");
+    assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
+    states_are(f, id, "CG CA CA");
+    fixture_free(f);
+}
+
+/* A node of any component is lost: all return to the queue, and start together again, with the one
+ * that was cancelled. */
+static void a_lost_node_requeues_all(void **state)
+{
+    struct fixture *f = make(CONF "SlurmdTimeout=10\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    (void)state;
+    specs[0].has_requeue = specs[1].has_requeue = specs[2].has_requeue = true;
+    specs[0].requeue = specs[1].requeue = specs[2].requeue = true;
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(fixture_cancel(f, &user, id + 2, NULL, 0), 0);
+    states_are(f, id, "R R CA");
+    for (int i = 0; i < 4; i++) { /* n2, of the second component, falls silent */
+        fixture_pass(f, 4000);
+        fixture_register_job(f, "n1", (uint32_t)id, false);
+        fixture_register(f, "n3", "i1");
+        fixture_register(f, "n4", "i1");
+    }
+    states_are(f, id, "CG PD PD");
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    states_are(f, id, "R R R");
+    fixture_free(f);
+}
+
+/* HET-49, HET-50, HET-52, HET-53, HET-56. */
+static void orders_for_the_leader_are_for_all(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4)};
+    Pb__JobUpdate hold = PB__JOB_UPDATE__INIT, requeue = PB__JOB_UPDATE__INIT;
+    (void)state;
+    hold.has_hold = hold.hold = requeue.has_requeue = requeue.requeue = true;
+    int64_t id = fixture_submit_set(f, &user, specs, 2),
+            next = fixture_submit_set(f, &user, specs, 2);
+    states_are(f, next, "PD PD");
+    hold.job_id = (uint32_t)next + 1;
+    assert_int_equal(fixture_update_job(f, &user, &hold), 0); /* of one component */
+    requeue.job_id = (uint32_t)id + 1;
+    assert_int_equal(fixture_update_job(f, &user, &requeue), ERR_NOT_WHOLE_SET);
+    requeue.job_id = (uint32_t)id;
+    assert_int_equal(fixture_update_job(f, &user, &requeue), 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    states_are(f, id, "R R"); /* once more: the other one is held by its second component */
+    assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
+    fixture_gone(f, "n1", (uint32_t)id, 1);
+    states_are(f, next, "PD PD");
+    hold.hold = false;
+    hold.job_id = (uint32_t)next;
+    assert_int_equal(fixture_update_job(f, &user, &hold), 0);
+    fixture_turn(f);
+    states_are(f, next, "R R");
+    for (int whole = 0; whole < 2; whole++) {
+        Pb__JobSuspend suspend = PB__JOB_SUSPEND__INIT;
+        suspend.job_id = (uint32_t)next + (whole ? 0 : 1);
+        control_job_suspend(f->control, ++f->last_call, &root, &suspend);
+        fixture_turn(f);
+        assert_int_equal(fixture_code(f, f->last_call), whole ? 0 : ERR_NOT_WHOLE_SET);
+        states_are(f, next, whole ? "S S" : "R R");
+    }
+    fixture_free(f);
+}
+
+/* Records stay until all components have ended, and go then. */
+static void records_are_purged_together(void **state)
+{
+    struct fixture *f = make(CONF "MinJobAge=300\nSlurmdTimeout=0\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    (void)state;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_pass(f, 1000 * 1000);
+    states_are(f, id, "R CA");
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    for (int i = 0; i < 20; i++)
+        fixture_pass(f, 60 * 1000);
+    assert_int_equal(count_jobs(f), 0);
+    fixture_free(f);
+}
+
+/* Whatever comes: never one component running while another is pending (control_check(), in each
+ * turn), across restarts, too. */
+static void drawn_faults_never_part_a_set(void **state)
+{
+    uint64_t seed = 5;
+    (void)state;
+    for (int round = 0; round < 60; round++) {
+        struct fixture *f = make(CONF "SlurmdTimeout=20\n");
+        struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+        VEC(uint32_t) ids = {0};
+        for (int step = 0; step < 60; step++) {
+            uint32_t id = ids.len ? ids.data[(seed >> 20) % ids.len] : 0;
+            char node[8];
+            seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            uint32_t dice = (uint32_t)(seed >> 33), of = id + dice % 3;
+            snprintf(node, sizeof node, "n%u", 1 + dice / 7 % 4);
+            Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
+            update.job_id = of;
+            switch (dice % 11) {
+            case 0:
+            case 1: {
+                Pb__JobSpec specs[3];
+                for (int i = 0; i < 3; i++) {
+                    specs[i] = wanting(1 + (dice >> i & 1), 1 + (dice >> (i + 2) & 3) % 4);
+                    specs[i].has_requeue = specs[i].requeue = true;
+                    specs[i].partition = dice >> (i + 8) & 1 ? (char *)"b" : (char *)"a";
+                }
+                int64_t made = fixture_submit_set(f, &user, specs, 2 + dice % 2);
+                if (made > 0)
+                    vec_push(&ids, (uint32_t)made);
+                break;
+            }
+            case 2:
+                fixture_cancel(f, &user, of, NULL, 0);
+                break;
+            case 3:
+                control_node_lost(f->control, node);
+                fixture_turn(f);
+                break;
+            case 4:
+                fixture_register(f, node, dice & 64 ? "i0" : "i1");
+                break;
+            case 5:
+                fixture_restart(f);
+                break;
+            case 6:
+                update.has_requeue = update.requeue = true;
+                fixture_update_job(f, &root, &update);
+                break;
+            case 7:
+                update.has_hold = true;
+                update.hold = dice & 128;
+                fixture_update_job(f, &user, &update);
+                break;
+            case 8:
+                for (uint32_t i = 1; id && i < 5; i++) {
+                    snprintf(node, sizeof node, "n%u", i);
+                    fixture_gone(f, node, of, dice >> 9 & 1);
+                }
+                break;
+            case 9:
+                if (id)
+                    fixture_end(f, id, dice & 256 ? 1 << 8 : 0);
+                break;
+            default:
+                fixture_pass(f, 1000 * (dice % 200));
+            }
+        }
+        vec_done(&ids);
+        fixture_free(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_components_start_together),
+        cmocka_unit_test(one_wrong_component_refuses_all),
+        cmocka_unit_test(a_repeated_submission_is_the_same_set),
+        cmocka_unit_test(the_end_of_the_leader_ends_all),
+        cmocka_unit_test(components_are_cancelled),
+        cmocka_unit_test(a_lost_node_requeues_all),
+        cmocka_unit_test(orders_for_the_leader_are_for_all),
+        cmocka_unit_test(records_are_purged_together),
+        cmocka_unit_test(drawn_faults_never_part_a_set),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
