@@ -420,13 +420,14 @@ static void test_jobs(void **state)
         Pb__JobRecord whole;
         Pb__JobSpec spec;
         Pb__JobLive live;
-    } jobs[4];
+    } jobs[5];
     static const Pb__JobState states[] = {PB__JOB_STATE__PENDING, PB__JOB_STATE__RUNNING,
-                                          PB__JOB_STATE__COMPLETED, PB__JOB_STATE__SUSPENDED};
-    struct record specs[4], lives[4];
+                                          PB__JOB_STATE__COMPLETED, PB__JOB_STATE__SUSPENDED,
+                                          PB__JOB_STATE__RUNNING};
+    struct record specs[5], lives[5];
     _cleanup_arena_ struct arena a;
     arena_init(&a, 0);
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         struct job *j = &jobs[i];
         pb__job_record__init(&j->whole);
         pb__job_spec__init(&j->spec);
@@ -440,7 +441,10 @@ static void test_jobs(void **state)
             j->spec.partition = (char *)"a,b";
         if (i) {
             SET(&j->live, start_at, 1900000);
-            SET(&j->live, array_job_id, 7);
+            if (i < 4)
+                SET(&j->live, array_job_id, 7);
+            else
+                SET(&j->live, het_job_id, 7);
             SET(&j->live, suspended_at, i == 3 ? 1999990 : 0);
             SET(&j->spec, batch, true);
             SET(&j->spec, req_switches, 1);
@@ -453,8 +457,8 @@ static void test_jobs(void **state)
         specs[i] = (struct record){&j->whole, &j->spec.base, print_job};
         lives[i] = (struct record){&j->whole, &j->live.base, print_job};
     }
-    int wrong = check_fields(spec_rows, "proto/job_field.def: JOB_SPEC", specs, 4) +
-                check_fields(live_rows, "proto/job_field.def: JOB_LIVE", lives, 4) +
+    int wrong = check_fields(spec_rows, "proto/job_field.def: JOB_SPEC", specs, 5) +
+                check_fields(live_rows, "proto/job_field.def: JOB_LIVE", lives, 5) +
                 check_names(job_members, "json", "cluster") +
                 check_names(job_names, "column", "Cluster");
     assert_int_equal(wrong, 0);

@@ -47,8 +47,15 @@ static void put_head(const struct job_view *v)
     const Pb__JobSpec *s = v->spec;
     str_printf(v->out, "JobId=%u", v->live->job_id);
     put_array(v);
+    if (v->live->has_het_job_id)
+        str_printf(v->out, " HetJobId=%u HetJobOffset=%u", v->live->het_job_id,
+                   v->live->het_job_offset);
     record_pair(v->out, " JobName", s->name);
     record_break(v->style, v->out);
+    if (v->live->has_het_job_id) {
+        record_pair(v->out, "HetJobIdSet", v->live->het_job_id_set);
+        record_break(v->style, v->out);
+    }
     record_pair(v->out, "UserId", s->user_name ? s->user_name : names_user(s->uid));
     str_printf(v->out, "(%u)", s->uid);
     record_pair(v->out, " GroupId", s->group_name ? s->group_name : names_group(s->gid));

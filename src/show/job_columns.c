@@ -254,6 +254,14 @@ static const char *task_id(const Pb__JobLive *live, struct str *out)
     return str_cstr(out);
 }
 
+static const char *het_number(const Pb__JobLive *live, uint32_t number, struct str *out)
+{
+    if (!live->has_het_job_id)
+        return "N/A";
+    str_printf(out, "%u", number);
+    return str_cstr(out);
+}
+
 static const char *id_of_step(const Pb__StepRecord *step, struct str *out)
 {
     char buf[STEP_ID_TEXT_MAX];

@@ -76,6 +76,10 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
 
 void job_ids_put(const Pb__JobLive *live, struct str *out)
 {
+    if (live->has_het_job_id) {
+        str_printf(out, "%u+%u", live->het_job_id, live->het_job_offset);
+        return;
+    }
     if (!live->has_array_job_id) {
         str_printf(out, "%u", live->job_id);
         return;
@@ -109,6 +113,8 @@ void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)
 
 int64_t job_ids_rank(const Pb__JobLive *live)
 {
+    if (live->has_het_job_id)
+        return (int64_t)((uint64_t)live->het_job_id << 32 | live->het_job_offset);
     uint32_t id = live->has_array_job_id ? live->array_job_id : live->job_id;
     uint64_t task = live->array_tasks ? strtoul(live->array_tasks, NULL, 10) : live->array_task_id;
     struct idset bits = {0}; /* "0x1f" */

@@ -207,10 +207,13 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
-static void pack_set(const struct job *j, Pb__JobLive *m)
+static void pack_set(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
+    _cleanup_str_ struct str ids = STR_INIT;
     if (!j->set)
         return;
+    job_set_format_ids(j, &ids);
+    m->het_job_id_set = arena_strdup(arena, str_cstr(&ids));
     SET(m, het_job_id, j->set->leader_id);
     SET(m, het_job_offset, j->set_offset);
     SET(m, het_job_count, j->set->count);
@@ -285,7 +288,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (attempt_of(j)->epilog_due)
         SET(&m, epilog_due, true);
     pack_late_ports(j, &m, &arena);
-    pack_set(j, &m);
+    pack_set(j, &m, &arena);
     struct str tasks = STR_INIT;
     pack_array(j, &m, &tasks);
     j->shown_sched_at = j->sched_at;

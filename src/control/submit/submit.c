@@ -527,6 +527,13 @@ static int join(struct control *c, struct job *const *jobs, size_t count, struct
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = job_set_join(c->cluster, jobs[i], jobs[0]->id, (uint32_t)i, (uint32_t)count, err);
+    size_t layered = 0;
+    for (size_t i = 0; i < count; i++)
+        layered += license_needs_layers(c->cluster, jobs[i]);
+    if (rc == 0 && layered > 1)
+        rc = err_set(err, -ERR_NOT_SUPPORTED,
+                     "only one component of a heterogeneous job may ask for a resource that is "
+                     "tied to nodes");
     if (rc != 0 || c->conf->sched.allow_zero_lic)
         return rc;
     struct job_copy sum;
