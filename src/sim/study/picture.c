@@ -7,7 +7,6 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timefmt.h"
-#include "sim/study/raster.h"
 
 #define WIDTH 1200
 #define LEFT 90
@@ -19,6 +18,19 @@
 #define GAP 44
 #define PIECES_MOST 20000 /* that are drawn one by one */
 #define TITLED_MOST 4000  /* that have a title each */
+#define LEVELS 4          /* of how much is in use */
+#define ROWS_MOST 220     /* a row is two units high at least */
+
+/* A schedule of many jobs as cells of a raster: of each stretch of time and nodes, how much of it
+ * was in use, and by jobs of which size. */
+struct raster_area { /* in the picture, and in time */
+    int x, y, width, height;
+    int64_t from_sec, to_sec;
+};
+
+/* SVG paths; a colour for each class of sizes. */
+static void draw_raster(const struct replay *r, const struct raster_area *area,
+                        const char *const *colours, struct str *out);
 
 /* By how many nodes a job has: from light to dark, told apart by the colour-blind too. */
 static const char *const colours[FIGURES_CLASSES] = {"#a6cee3", "#56b4e9", "#009e73", "#f0e442",
@@ -324,7 +336,7 @@ void picture_svg(const struct figures *f, struct str *out)
     legend(raster, out);
     struct raster_area area = {LEFT, TOP, PLOT, HIGH, fr.from_sec, fr.to_sec};
     if (raster)
-        raster_draw(r, &area, colours, out);
+        draw_raster(r, &area, colours, out);
     else
         draw_jobs(&fr, pieces, out);
     str_printf(out, "<rect class=\"frame\" x=\"%d\" y=\"%d\" width=\"%d\" height=\"%d\"/>\n", LEFT,
@@ -352,4 +364,104 @@ void picture_html(const struct figures *f, size_t count, struct str *out)
     }
     str_puts(out, "</body></html>\n");
     str_done(&text);
+}
+
+struct raster {
+    const struct raster_area *area;
+    const struct replay *r;
+    uint32_t rows, columns;
+    float *cells; /* by row, column and class: the share of it that such jobs had */
+};
+
+static double column_of(const struct raster *m, int64_t sec)
+{
+    const struct raster_area *a = m->area;
+    return (double)m->columns * (double)(sec - a->from_sec) / (double)(a->to_sec - a->from_sec);
+}
+
+static double overlap(double from, double to, uint32_t cell)
+{
+    double low = from > cell ? from : cell, high = to < cell + 1.0 ? to : cell + 1.0;
+    return high > low ? high - low : 0;
+}
+
+static void add_row(struct raster *m, uint32_t row, double from, double to, unsigned class,
+                    double share)
+{
+    float *cell = &m->cells[(size_t)row * m->columns * FIGURES_CLASSES];
+    for (uint32_t x = (uint32_t)from; x < m->columns && x < to; x++)
+        cell[x * FIGURES_CLASSES + class] += (float)(share * overlap(from, to, x));
+}
+
+static void add_span(struct raster *m, const struct replay_attempt *a, const struct replay_span *s)
+{
+    double from = column_of(m, a->start_sec), to = column_of(m, a->end_sec);
+    double rows_per_node = (double)m->rows / m->r->nodes;
+    double top = s->first * rows_per_node, bottom = (s->first + s->count) * rows_per_node;
+    double part = (double)s->cpus / m->r->node_cpus[s->first];
+    for (uint32_t y = (uint32_t)top; y < m->rows && y < bottom; y++)
+        add_row(m, y, from, to, figures_class(a->nodes), part * overlap(top, bottom, y));
+}
+
+/* What a cell is drawn as: 0 nothing, else 1 + class * LEVELS + level. */
+static unsigned look_of(const struct raster *m, uint32_t row, uint32_t column)
+{
+    const float *cell = &m->cells[((size_t)row * m->columns + column) * FIGURES_CLASSES];
+    double sum = 0;
+    unsigned most = 0;
+    for (unsigned i = 0; i < FIGURES_CLASSES; i++) {
+        sum += (double)cell[i];
+        most = cell[i] > cell[most] ? i : most;
+    }
+    unsigned level = (unsigned)(sum * LEVELS + 0.5);
+    level = level > LEVELS ? LEVELS : level;
+    return level ? 1 + most * LEVELS + level - 1 : 0;
+}
+
+/* Cells in a row that look the same are one stroke. */
+static void draw_look(const struct raster *m, const uint8_t *looks, unsigned look,
+                      const char *colour, struct str *out)
+{
+    double high = (double)m->area->height / m->rows;
+    bool any = false;
+    for (uint32_t y = 0; y < m->rows; y++)
+        for (uint32_t x = 0; x < m->columns; x++) {
+            const uint8_t *row = &looks[(size_t)y * m->columns];
+            uint32_t end = x;
+            while (end < m->columns && row[end] == look)
+                end++;
+            if (end == x)
+                continue;
+            if (!any)
+                str_printf(out, "<path stroke=\"%s\" stroke-opacity=\"%.2f\" d=\"", colour,
+                           (double)((look - 1) % LEVELS + 1) / LEVELS);
+            str_printf(out, "M%u %.1fh%u", (unsigned)m->area->x + x, m->area->y + (y + 0.5) * high,
+                       end - x);
+            any = true;
+            x = end - 1;
+        }
+    if (any)
+        str_puts(out, "\"/>\n");
+}
+
+static void draw_raster(const struct replay *r, const struct raster_area *area,
+                        const char *const *palette, struct str *out)
+{
+    struct raster m = {area, r, r->nodes < ROWS_MOST ? r->nodes : ROWS_MOST, (uint32_t)area->width,
+                       NULL};
+    m.cells = mem_new_array(float, (size_t)m.rows *m.columns *FIGURES_CLASSES);
+    vec_foreach (&r->attempts, a)
+        for (size_t i = 0; i < a->spans; i++)
+            add_span(&m, a, &r->spans.data[a->first_span + i]);
+    uint8_t *looks = mem_new_array(uint8_t, (size_t)m.rows * m.columns);
+    for (uint32_t y = 0; y < m.rows; y++)
+        for (uint32_t x = 0; x < m.columns; x++)
+            looks[(size_t)y * m.columns + x] = (uint8_t)look_of(&m, y, x);
+    str_printf(out, "<g fill=\"none\" stroke-width=\"%.2f\">\n",
+               (double)area->height / m.rows + 0.05);
+    for (unsigned look = 1; look <= FIGURES_CLASSES * LEVELS; look++)
+        draw_look(&m, looks, look, palette[(look - 1) / LEVELS], out);
+    str_puts(out, "</g>\n");
+    free(m.cells);
+    free(looks);
 }

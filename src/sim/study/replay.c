@@ -5,8 +5,50 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/mem.h"
+#include "cluster/index/idmap.h"
+#include "cluster/index/order.h"
 #include "cluster/node/shape.h"
-#include "sim/study/replay_world.h"
+#include "control/control.h"
+
+#define NO_JOB UINT32_MAX
+
+struct trip {                /* of a trace's job through this world */
+    struct order_link event; /* its submission, or the end of the attempt that runs */
+    bool submitted, runs;
+    uint32_t restarts, attempt; /* while it runs */
+    const char *node;           /* where its script runs */
+    uint32_t first_follower, next_follower;
+};
+
+struct answer {
+    const char *node;
+    uint32_t job_id, restarts;
+    uint64_t nonce; /* of a signal */
+    bool launched, gone;
+};
+
+struct world {
+    const struct replay_options *options;
+    struct replay *r;
+    struct control *control;
+    struct env env;
+    const struct conf *conf;
+    int64_t now_sec, first_wall_sec, wake_ms;
+    uint64_t seq;
+    struct order events;
+    struct trip *trips;
+    struct idmap ids;    /* job id: place in the trace */
+    uint32_t submitting; /* NO_JOB: none */
+    VEC(struct answer) answers;
+    struct arena arena; /* of one message */
+};
+
+/* What the nodes get and do: they answer at once. */
+static void take_orders(void *ctx, const char *node, const Pb__NodeOrders *m);
+static void carry_answer(struct world *w, const struct answer *a);
+static void end_script(struct world *w, uint32_t job); /* by itself */
+static void register_nodes(struct world *w);
 
 #define FIRST_WALL_SEC INT64_C(1000000000) /* of a trace that does not say when it was */
 #define FIRST_MONO_MS INT64_C(1000000)
@@ -17,7 +59,7 @@
  */
 
 /* Of one second, ends come first. */
-void replay_push(struct world *w, uint32_t job, int64_t at_sec, bool submission)
+static void push_event(struct world *w, uint32_t job, int64_t at_sec, bool submission)
 {
     order_move(&w->events, &w->trips[job].event, at_sec * 2 + submission, job);
 }
@@ -28,12 +70,12 @@ static int64_t event_sec(const struct order_link *l)
 }
 
 /* Those that were to follow a job come now, after their time to think. */
-void replay_let_follow(struct world *w, uint32_t job)
+static void let_follow(struct world *w, uint32_t job)
 {
     uint32_t next = w->trips[job].first_follower;
-    w->trips[job].first_follower = REPLAY_NO_JOB;
-    for (; next != REPLAY_NO_JOB; next = w->trips[next].next_follower)
-        replay_push(w, next, w->now_sec + w->r->trace->jobs.data[next].think_sec, true);
+    w->trips[job].first_follower = NO_JOB;
+    for (; next != NO_JOB; next = w->trips[next].next_follower)
+        push_event(w, next, w->now_sec + w->r->trace->jobs.data[next].think_sec, true);
 }
 
 /* --- users -------------------------------------------------------------------------------------
@@ -92,13 +134,13 @@ static void submit(struct world *w, uint32_t job)
     w->r->jobs[job].submit_sec = w->r->last_submit_sec = w->now_sec;
     w->submitting = job;
     control_submit(w->control, (uint64_t)job + 1, &who, &m);
-    w->submitting = REPLAY_NO_JOB;
+    w->submitting = NO_JOB;
 }
 
 static void on_reply(void *ctx, uint64_t call, const ProtobufCMessage *m)
 {
     struct world *w = ctx;
-    if (w->submitting == REPLAY_NO_JOB || m->descriptor != &pb__submit_reply__descriptor)
+    if (w->submitting == NO_JOB || m->descriptor != &pb__submit_reply__descriptor)
         return;
     const Pb__SubmitReply *reply = (const Pb__SubmitReply *)m;
     w->r->jobs[w->submitting].job_id = reply->job_id;
@@ -108,12 +150,12 @@ static void on_reply(void *ctx, uint64_t call, const ProtobufCMessage *m)
 static void on_reply_error(void *ctx, uint64_t call, int code, const char *text)
 {
     struct world *w = ctx;
-    if (w->submitting == REPLAY_NO_JOB)
+    if (w->submitting == NO_JOB)
         return;
     struct replay_job *j = &w->r->jobs[w->submitting];
     j->fate = REPLAY_REFUSED;
     j->why = arena_strdup(&w->r->arena, text ? text : err_text(code));
-    replay_let_follow(w, w->submitting);
+    let_follow(w, w->submitting);
 }
 
 /* --- the rest of the controller's world --------------------------------------------------------
@@ -193,7 +235,7 @@ static void make_env(struct world *w)
                           .del = on_del,
                           .reply = on_reply,
                           .reply_error = on_reply_error,
-                          .send = replay_node_take,
+                          .send = take_orders,
                           .ack = on_ack,
                           .welcome = on_ack,
                           .close = on_close,
@@ -236,7 +278,7 @@ static void settle(struct world *w)
         control_turn(w->control);
         for (size_t i = 0; i < w->answers.len; i++) {
             struct answer a = w->answers.data[i];
-            replay_node_answer(w, &a);
+            carry_answer(w, &a);
         }
         bool more = w->answers.len > 0;
         vec_clear(&w->answers);
@@ -253,7 +295,7 @@ static void happen(struct world *w)
         uint32_t job = (uint32_t)l->tie;
         order_remove(&w->events, l);
         if (w->trips[job].submitted)
-            replay_node_end(w, job);
+            end_script(w, job);
         else
             submit(w, job);
     }
@@ -329,12 +371,12 @@ static void plan_submissions(struct world *w)
     for (uint32_t i = 0; i < t->jobs.len; i++) {
         const struct trace_job *j = &t->jobs.data[i];
         uint32_t former;
-        w->trips[i].first_follower = w->trips[i].next_follower = REPLAY_NO_JOB;
+        w->trips[i].first_follower = w->trips[i].next_follower = NO_JOB;
         if (w->options->think && j->after && idmap_get(&numbers, (uint64_t)j->after, &former)) {
             w->trips[i].next_follower = w->trips[former].first_follower;
             w->trips[former].first_follower = i;
         } else {
-            replay_push(w, i, j->submit_sec, true);
+            push_event(w, i, j->submit_sec, true);
         }
         if (w->options->think)
             idmap_set(&numbers, (uint64_t)j->number, i);
@@ -379,7 +421,7 @@ static void sum_up(struct replay *r)
 int replay_run(const struct trace *t, const struct replay_options *o, struct replay *r,
                struct str *warnings, struct err *err)
 {
-    struct world w = {.options = o, .r = r, .submitting = REPLAY_NO_JOB, .wake_ms = INT64_MAX};
+    struct world w = {.options = o, .r = r, .submitting = NO_JOB, .wake_ms = INT64_MAX};
     clock_t from = clock();
     *r = (struct replay){.trace = t};
     w.first_wall_sec = t->begins_at ? t->begins_at : FIRST_WALL_SEC;
@@ -394,7 +436,7 @@ int replay_run(const struct trace *t, const struct replay_options *o, struct rep
     count_nodes(&w, r);
     plan_submissions(&w);
     control_start(w.control);
-    replay_node_register(&w);
+    register_nodes(&w);
     run(&w);
     ask_why(&w);
     sum_up(r);
@@ -418,4 +460,169 @@ void replay_done(struct replay *r)
     free(r->node_cpus);
     arena_done(&r->arena);
     *r = (struct replay){0};
+}
+
+static void forget_end(struct world *w, uint32_t job)
+{
+    order_remove(&w->events, &w->trips[job].event);
+}
+
+static void attempt_over(struct world *w, uint32_t job, enum replay_fate fate)
+{
+    struct replay_job *j = &w->r->jobs[job];
+    struct trip *trip = &w->trips[job];
+    if (!trip->runs)
+        return;
+    trip->runs = false;
+    forget_end(w, job);
+    j->fate = fate;
+    j->end_sec = w->r->attempts.data[trip->attempt].end_sec = w->now_sec;
+    let_follow(w, job);
+}
+
+static void add_span(struct world *w, uint32_t node, uint32_t cpus)
+{
+    struct replay_attempt *a = &vec_last(&w->r->attempts);
+    struct replay_span *last = a->spans ? &vec_last(&w->r->spans) : NULL;
+    if (last && last->first + last->count == node && last->cpus == cpus) {
+        last->count++;
+        return;
+    }
+    a->spans++;
+    vec_push(&w->r->spans, ((struct replay_span){node, 1, cpus}));
+}
+
+static void note_places(struct world *w, const Pb__Cred *cred)
+{
+    struct replay_attempt *a = &vec_last(&w->r->attempts);
+    for (size_t i = 0; i < cred->n_job_nodes; i++) {
+        const Pb__NodeShare *s = cred->job_nodes[i];
+        long node = w->options->places ? conf_find_node(w->conf, s->node) : -1;
+        a->nodes++;
+        a->cpus += s->cpus;
+        if (node >= 0)
+            add_span(w, (uint32_t)node, s->cpus);
+    }
+}
+
+static void begin_attempt(struct world *w, uint32_t job, const char *node, const Pb__LaunchBatch *m)
+{
+    struct replay_job *j = &w->r->jobs[job];
+    struct trip *trip = &w->trips[job];
+    arena_reset(&w->arena, 0);
+    const Pb__Cred *cred =
+        arena_unpack(&w->arena, &pb__cred__descriptor, m->cred.data, m->cred.len);
+    trip->runs = true;
+    trip->restarts = m->restarts;
+    trip->node = node;
+    trip->attempt = (uint32_t)w->r->attempts.len;
+    vec_push(&w->r->attempts, ((struct replay_attempt){.job = job,
+                                                       .start_sec = w->now_sec,
+                                                       .end_sec = w->now_sec,
+                                                       .first_span = w->r->spans.len}));
+    if (cred)
+        note_places(w, cred);
+    j->fate = REPLAY_RUNS;
+    j->start_sec = w->now_sec;
+    j->restarts = m->restarts;
+    j->nodes = vec_last(&w->r->attempts).nodes;
+    j->cpus = vec_last(&w->r->attempts).cpus;
+    push_event(w, job, w->now_sec + w->r->trace->jobs.data[job].run_sec, false);
+}
+
+static void take_launch(struct world *w, const char *node, const Pb__LaunchBatch *m)
+{
+    uint32_t job;
+    if (!idmap_get(&w->ids, m->job_id, &job))
+        return;
+    if (!w->trips[job].runs || w->trips[job].restarts != m->restarts)
+        begin_attempt(w, job, node, m);
+    vec_push(&w->answers,
+             ((struct answer){
+                 .node = node, .job_id = m->job_id, .restarts = m->restarts, .launched = true}));
+}
+
+static void take_terminate(struct world *w, const char *node, const Pb__Terminate *m)
+{
+    uint32_t job;
+    if (m->has_step_id)
+        return;
+    if (idmap_get(&w->ids, m->job_id, &job) && w->trips[job].restarts == m->restarts)
+        attempt_over(w, job, REPLAY_KILLED);
+    vec_push(&w->answers,
+             ((struct answer){
+                 .node = node, .job_id = m->job_id, .restarts = m->restarts, .gone = true}));
+}
+
+static void take_orders(void *ctx, const char *node, const Pb__NodeOrders *m)
+{
+    struct world *w = ctx;
+    for (size_t i = 0; i < m->n_orders; i++) {
+        const Pb__NodeOrder *o = m->orders[i];
+        if (o->launch)
+            take_launch(w, node, o->launch);
+        if (o->terminate)
+            take_terminate(w, node, o->terminate);
+        if (o->signal)
+            vec_push(&w->answers,
+                     ((struct answer){
+                         .node = node, .job_id = o->signal->job_id, .nonce = o->signal->nonce}));
+    }
+}
+
+static void report(struct world *w, const char *node, Pb__NodeEvent *event)
+{
+    Pb__NodeReport m = PB__NODE_REPORT__INIT;
+    event->seq = ++w->seq;
+    m.events = &event;
+    m.n_events = 1;
+    control_node_report(w->control, node, &m);
+}
+
+static void carry_answer(struct world *w, const struct answer *a)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Launched launched = PB__LAUNCHED__INIT;
+    Pb__JobGone gone = PB__JOB_GONE__INIT;
+    Pb__SignalDone done = PB__SIGNAL_DONE__INIT;
+    launched.job_id = gone.job_id = done.job_id = a->job_id;
+    launched.restarts = gone.restarts = a->restarts;
+    done.nonce = a->nonce;
+    if (a->launched)
+        event.launched = &launched;
+    else if (a->gone)
+        event.job_gone = &gone;
+    else
+        event.signal_done = &done;
+    report(w, a->node, &event);
+}
+
+static void end_script(struct world *w, uint32_t job)
+{
+    const struct trip *trip = &w->trips[job];
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
+    m.job_id = w->r->jobs[job].job_id;
+    m.restarts = trip->restarts;
+    m.exit_status = w->r->trace->jobs.data[job].failed ? 1 << 8 : 0;
+    m.has_gone = m.gone = true;
+    event.batch_ended = &m;
+    attempt_over(w, job, REPLAY_ENDED);
+    report(w, trip->node, &event);
+}
+
+static void register_nodes(struct world *w)
+{
+    vec_foreach (&w->conf->nodes, n) {
+        const struct conf_node_row *row = &w->conf->node_rows.data[n->row];
+        Pb__NodeRegister m = PB__NODE_REGISTER__INIT;
+        m.name = (char *)n->name;
+        m.version = "sim";
+        m.incarnation = "sim";
+        m.has_cpus = m.has_real_memory_mib = m.has_tmp_disk_mib = true;
+        m.cpus = row->cpus;
+        m.real_memory_mib = row->real_memory_mib;
+        m.tmp_disk_mib = row->tmp_disk_mib;
+        control_node_register(w->control, n->name, &m);
+    }
 }

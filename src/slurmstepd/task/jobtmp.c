@@ -4,24 +4,35 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/nsfs.h>
+#include <poll.h>
 #include <sched.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/mem.h"
 #include "base/path.h"
-#include "slurmstepd/task/jobtmp_priv.h"
+#include "slurmstepd/step/envlist.h"
+#include "slurmstepd/task/wipe.h"
 
 #define NS ".ns"
 #define IN_MEMORY "/dev/shm"
 #define INIT_SCRIPT_SEC 3600
+#define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
+
+/* Runs a script of the site as root, with what it is told of the job. -ERR_NODE_FAULT. */
+static int run_site_script(const Pb__StepTmp *m, const char *key, const char *path,
+                           unsigned limit_sec, const char *dir, struct err *err);
 
 /* What the process that makes the namespace says, twice: when it is in it, and when all is mounted.
  * It is told to go on, or to be in another one first. */
@@ -31,12 +42,12 @@ struct made {
     char text[ERR_TEXT_MAX];
 };
 
-bool jobtmp_is_namespace(int fd)
+static bool is_namespace(int fd)
 {
     return ioctl(fd, NS_GET_NSTYPE) == CLONE_NEWNS;
 }
 
-bool jobtmp_is_at(int dir_fd, const char *dir)
+static bool is_at(int dir_fd, const char *dir)
 {
     struct stat held, there;
 
@@ -45,7 +56,7 @@ bool jobtmp_is_at(int dir_fd, const char *dir)
 }
 
 /* Nobody else makes or removes it meanwhile, until the descriptor is closed. */
-int jobtmp_lock(const char *dir, struct err *err)
+static int lock_dir(const char *dir, struct err *err)
 {
     int fd = open(dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
@@ -57,17 +68,17 @@ int jobtmp_lock(const char *dir, struct err *err)
             close(fd);
             return err->code;
         }
-    if (jobtmp_is_at(fd, dir))
+    if (is_at(fd, dir))
         return fd;
     close(fd);
     return err_set(err, -ENOENT, "%s has been removed", dir);
 }
 
-int jobtmp_find(int dir_fd)
+static int find_namespace(int dir_fd)
 {
     int fd = openat(dir_fd, NS, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (fd >= 0 && !jobtmp_is_namespace(fd))
+    if (fd >= 0 && !is_namespace(fd))
         close(take_fd(&fd));
     return fd;
 }
@@ -145,7 +156,7 @@ static int make_inside(const Pb__StepTmp *m, const char *dir, struct err *err)
     int rc = mount_all(dir, m, err);
 
     if (rc == 0 && m->clone_script)
-        rc = jobtmp_script(m, "CloneNSScript", m->clone_script, m->script_sec, dir, err);
+        rc = run_site_script(m, "CloneNSScript", m->clone_script, m->script_sec, dir, err);
     return rc;
 }
 
@@ -284,7 +295,7 @@ static int make(const Pb__StepTmp *m, int dir_fd, const char *dir, struct err *e
     pid_t maker;
 
     if (rc == 0 && m->init_script)
-        rc = jobtmp_script(m, "InitScript", m->init_script, INIT_SCRIPT_SEC, dir, err);
+        rc = run_site_script(m, "InitScript", m->init_script, INIT_SCRIPT_SEC, dir, err);
     if (rc)
         return rc;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
@@ -311,15 +322,15 @@ static int open_dir(const Pb__StepTmp *m, const char *dir, int *fd, struct err *
     do { /* an old one of that job may be on its way out */
         if (mkdir(dir, 0700) && errno != EEXIST)
             return err_set(err, -errno, "%s: %s", dir, strerror(errno));
-        dir_fd = jobtmp_lock(dir, err);
+        dir_fd = lock_dir(dir, err);
     } while (dir_fd == -ENOENT);
     if (dir_fd < 0)
         return dir_fd;
-    *fd = jobtmp_find(dir_fd);
+    *fd = find_namespace(dir_fd);
     if (*fd >= 0)
         return 0;
     rc = make(m, dir_fd, dir, err);
-    if (rc == 0 && (*fd = jobtmp_find(dir_fd)) < 0)
+    if (rc == 0 && (*fd = find_namespace(dir_fd)) < 0)
         rc = err_set(err, -ERR_NODE_FAULT, "%s/" NS " is not a namespace", dir);
     return rc;
 }
@@ -343,4 +354,139 @@ int jobtmp_enter(int fd, struct err *err)
     if (fd < 0 || setns(fd, CLONE_NEWNS) == 0)
         return 0;
     return err_set(err, -errno, "cannot enter the job's private directories: %s", strerror(errno));
+}
+
+/* --- scripts -----------------------------------------------------------------------------------
+ */
+
+static int spawn(const char *path, char **env, pid_t *pid)
+{
+    char *const argv[] = {(char *)path, NULL};
+    posix_spawn_file_actions_t actions;
+    posix_spawnattr_t attr;
+    int rc;
+
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+    posix_spawn_file_actions_adddup2(&actions, 0, 1);
+    posix_spawn_file_actions_adddup2(&actions, 0, 2);
+    posix_spawn_file_actions_addclosefrom_np(&actions, 3);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setpgroup(&attr, 0);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETPGROUP);
+    rc = posix_spawn(pid, path, &actions, &attr, argv, env);
+    posix_spawnattr_destroy(&attr);
+    posix_spawn_file_actions_destroy(&actions);
+    return rc;
+}
+
+/* False: its time was up, and it was killed with its group. */
+static bool await(pid_t pid, unsigned limit_sec, int *status)
+{
+    struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
+    bool late = p.fd >= 0 && poll(&p, 1, (int)limit_sec * 1000) == 0;
+
+    if (late)
+        kill(-pid, SIGKILL);
+    if (p.fd >= 0)
+        close(p.fd);
+    while (waitpid(pid, status, 0) < 0 && errno == EINTR)
+        ;
+    return !late;
+}
+
+static int run_script(const char *key, const char *path, unsigned limit_sec, char **env,
+                      struct err *err)
+{
+    int status = 0, rc;
+    pid_t pid;
+
+    rc = spawn(path, env, &pid);
+    if (rc)
+        return err_set(err, -ERR_NODE_FAULT, "%s %s cannot be run: %s", key, path, strerror(rc));
+    if (!await(pid, limit_sec, &status))
+        return err_set(err, -ERR_NODE_FAULT, "%s %s did not end within %u s", key, path, limit_sec);
+    if (WIFSIGNALED(status))
+        return err_set(err, -ERR_NODE_FAULT, "%s %s was ended by signal %d", key, path,
+                       WTERMSIG(status));
+    if (WEXITSTATUS(status))
+        return err_set(err, -ERR_NODE_FAULT, "%s %s exited with status %d", key, path,
+                       WEXITSTATUS(status));
+    return 0;
+}
+
+static int run_site_script(const Pb__StepTmp *m, const char *key, const char *path,
+                           unsigned limit_sec, const char *dir, struct err *err)
+{
+    struct envlist env = {0};
+    int rc;
+
+    envlist_set(&env, "PATH", PATH);
+    envlist_setf(&env, "SLURM_JOB_ID", "%u", m->job_id);
+    envlist_setf(&env, "SLURM_JOB_UID", "%u", m->uid);
+    envlist_setf(&env, "SLURM_JOB_GID", "%u", m->gid);
+    envlist_set(&env, "SLURM_JOB_USER", m->user_name);
+    envlist_set(&env, "SLURM_CONF", m->conf_path);
+    envlist_set(&env, "SLURM_CLUSTER_NAME", m->cluster);
+    envlist_set(&env, "SLURMD_NODENAME", m->node);
+    envlist_setf(&env, "SLURM_NS", "%s/.ns", dir);
+    rc = run_script(key, path, limit_sec, envlist_argv(&env), err);
+    envlist_done(&env);
+    return rc;
+}
+
+/* --- the end -----------------------------------------------------------------------------------
+ */
+
+/* Within the namespace, in a process of its own; "SECONDS:PATH". */
+static void run_epilog(int ns, const char *what)
+{
+    const char *path = what ? strchr(what, ':') : NULL;
+    struct err err = {0};
+    int status;
+    pid_t pid;
+
+    if (!path)
+        return;
+    pid = fork();
+    if (pid == 0) {
+        if (setns(ns, CLONE_NEWNS))
+            err_set(&err, -errno, "cannot enter the namespace: %s", strerror(errno));
+        else
+            run_script("CloneNSEpilog", path + 1, (unsigned)strtoul(what, NULL, 10), environ, &err);
+        if (err.code)
+            fprintf(stderr, "slurmstepd: error: %s\n", err.text);
+        _exit(0);
+    }
+    while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+}
+
+int jobtmp_remove_main(const char *dir)
+{
+    _cleanup_free_ char *held = mem_printf("%s/.ns", dir);
+    struct err err = {0};
+    int dir_fd = lock_dir(dir, &err), ns;
+    bool whole;
+
+    if (dir_fd == -ENOENT)
+        return 0;
+    if (dir_fd < 0) {
+        fprintf(stderr, "slurmstepd: error: %s\n", err.text);
+        return 1;
+    }
+    ns = find_namespace(dir_fd);
+    if (ns >= 0) {
+        run_epilog(ns, getenv("CLONE_NS_EPILOG"));
+        close(ns);
+    }
+    while (umount2(held, MNT_DETACH | UMOUNT_NOFOLLOW) == 0)
+        ;
+    wipe_tree_whole(dir);
+    whole = !is_at(dir_fd, dir); /* there may be another by now */
+    close(dir_fd);
+    if (whole)
+        return 0;
+    fprintf(stderr, "slurmstepd: error: %s cannot be removed whole\n", dir);
+    return 1;
 }
