@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/attempt/cancelled.h"
 
+#include <assert.h>
 #include <string.h>
 
 bool cancelled_has(const struct cancelled *c, const struct cancelled_step *s)
@@ -18,6 +19,7 @@ bool cancelled_add(struct cancelled *c, const struct cancelled_step *s)
     if (c->list.len < CANCELLED_MAX) {
         vec_push(&c->list, *s);
     } else {
+        assert(c->next < c->list.len);
         c->list.data[c->next] = *s;
         c->next = (c->next + 1) % CANCELLED_MAX;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/job/ending.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -253,12 +254,12 @@ Pb__StepdEnded *ending_copy(const Pb__StepdEnded *m)
 void ending_lost_free(struct lost *l)
 {
     struct attempt *a = l->attempt;
+    size_t at = 0;
 
-    for (size_t i = 0; i < a->lost.len; i++)
-        if (a->lost.data[i] == l) {
-            vec_remove(&a->lost, i);
-            break;
-        }
+    while (at < a->lost.len && a->lost.data[at] != l)
+        at++;
+    assert(at < a->lost.len);
+    vec_remove(&a->lost, at);
     loop_timer_free(l->timer);
     if (l->said)
         pb__stepd_ended__free_unpacked(l->said, NULL);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/step/step.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -54,14 +55,14 @@ struct step *step_find(const struct attempt *a, uint32_t id)
 void step_free(struct step *s)
 {
     struct attempt *a = s->attempt;
+    size_t at = 0;
 
     attach_fail(s);
     silent_free(s);
-    for (size_t i = 0; i < a->steps.len; i++)
-        if (a->steps.data[i] == s) {
-            vec_remove(&a->steps, i);
-            break;
-        }
+    while (at < a->steps.len && a->steps.data[at] != s)
+        at++;
+    assert(at < a->steps.len);
+    vec_remove(&a->steps, at);
     rpc_link_free(s->link);
     free(s);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/life/drain.h"
 
+#include <assert.h>
+
 #include "slurmstepd/life/control.h"
 #include "slurmstepd/life/end.h"
 #include "slurmstepd/stream/journal.h"
@@ -65,6 +67,7 @@ void drain_done(struct step *step)
 
 void drain_begin(struct step *step)
 {
+    assert(step_is_draining(step) && !step->drain.timer);
     step->drain.left = bytes_in_transit(step);
     step->drain.moved_at_ms = loop_mono_ms();
     step->drain.timer = loop_timer_new(step->loop, look_at_progress, step);

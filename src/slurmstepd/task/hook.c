@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/task/hook.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -208,6 +209,7 @@ static void on_epilog_exit(void *ctx, pid_t pid, int wait_status)
     if (t->epilog_timer)
         loop_timer_free(take_ptr(t->epilog_timer));
     t->epilog_pid = 0;
+    assert(step->epilogs > 0);
     step->epilogs--;
     if (wait_status && step->phase == STEP_RUNNING) {
         format_end(epilog_names[which], step->hook.path[which], wait_status, &text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/task/task.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -58,6 +59,7 @@ void task_report_exit(struct task *t, int wait_status)
 {
     struct step *step = t->step;
 
+    assert(!t->ended && step->left > 0);
     wait_status = contain_status(step, wait_status);
     if (step->out_of_memory && WIFSIGNALED(wait_status) && WTERMSIG(wait_status) == SIGKILL)
         wait_status = STATUS_OUT_OF_MEMORY;
