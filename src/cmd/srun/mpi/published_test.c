@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/mpi/published.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+
+static void on_answer(void *ctx, uint32_t node, const struct Pb__NameReply *m)
+{
+    str_printf(ctx, "%u/%u:%s", node, m->id, m->done ? "yes" : "no");
+    if (m->has_value)
+        str_printf(ctx, "=%.*s of %u", (int)m->value.len, (const char *)m->value.data, m->task);
+    str_putc(ctx, ' ');
+}
+
+static void ask(struct published *p, uint32_t node, uint32_t id, uint32_t op, const char *name,
+                const char *value, bool wait)
+{
+    struct Pb__NameRequest m = PB__NAME_REQUEST__INIT;
+
+    m.id = id;
+    m.op = op;
+    m.name = (char *)name;
+    m.task = node + 10;
+    m.has_value = value != NULL;
+    m.value.data = (uint8_t *)value;
+    m.value.len = value != NULL ? strlen(value) : 0;
+    m.has_wait = 1;
+    m.wait = wait;
+    published_request(p, node, &m);
+}
+
+static void test_refused(void **state)
+{
+    struct str said = STR_INIT;
+    struct published *p = published_new(on_answer, &said);
+
+    (void)state;
+    ask(p, 0, 1, PUBLISHED_FIND, "a", NULL, false);
+    ask(p, 0, 2, PUBLISHED_REMOVE, "a", NULL, false);
+    ask(p, 0, 3, 0, "a", "b", false);
+    ask(p, 0, 4, 99, "a", "b", false);
+    ask(p, 0, 5, PUBLISHED_ADD, "a", "mine", false);
+    ask(p, 1, 6, PUBLISHED_ADD, "a", "hers", false);
+    ask(p, 1, 7, PUBLISHED_REMOVE, "a", NULL, false);
+    assert_string_equal(str_cstr(&said), "0/1:no 0/2:no 0/3:no 0/4:no 0/5:yes 1/6:no 1/7:no ");
+    published_free(p);
+    str_done(&said);
+}
+
+static void test_found(void **state)
+{
+    struct str said = STR_INIT;
+    struct published *p = published_new(on_answer, &said);
+
+    (void)state;
+    ask(p, 2, 1, PUBLISHED_FIND, "port", NULL, true); /* waits */
+    ask(p, 3, 1, PUBLISHED_FIND, "other", NULL, true);
+    ask(p, 0, 1, PUBLISHED_ADD, "port", "4711", false);
+    ask(p, 1, 1, PUBLISHED_FIND, "port", NULL, false);
+    ask(p, 0, 2, PUBLISHED_REMOVE, "port", NULL, false);
+    ask(p, 1, 2, PUBLISHED_FIND, "port", NULL, false);
+    assert_string_equal(str_cstr(&said),
+                        "2/1:yes=4711 of 10 0/1:yes 1/1:yes=4711 of 10 0/2:yes 1/2:no ");
+    published_free(p); /* with one that still waits */
+    str_done(&said);
+}
+
+/* Task 0 of a spawned step is not task 0 of who has spawned it. */
+static void test_steps(void **state)
+{
+    struct str said = STR_INIT;
+    struct published *p = published_new(on_answer, &said);
+    struct Pb__NameRequest m = PB__NAME_REQUEST__INIT;
+
+    (void)state;
+    m.name = (char *)"port";
+    m.has_step = 1;
+    m.op = PUBLISHED_ADD;
+    published_request(p, 0, &m);
+    m.step = 1;
+    m.op = PUBLISHED_REMOVE;
+    published_request(p, 0, &m);
+    m.step = 0;
+    published_request(p, 0, &m);
+    assert_string_equal(str_cstr(&said), "0/0:yes 0/0:no 0/0:yes ");
+    published_free(p);
+    str_done(&said);
+}
+
+static void test_limit(void **state)
+{
+    struct str said = STR_INIT, value = STR_INIT;
+    struct published *p = published_new(on_answer, &said);
+    char name[16];
+
+    (void)state;
+    while (value.len < PUBLISHED_BYTES_MAX / 4)
+        str_puts(&value, "0123456789abcdef");
+    for (uint32_t i = 0; i < 5; i++) {
+        snprintf(name, sizeof(name), "n%u", i);
+        ask(p, 0, i, PUBLISHED_ADD, name, str_cstr(&value), false);
+    }
+    assert_string_equal(str_cstr(&said), "0/0:yes 0/1:yes 0/2:yes 0/3:no 0/4:no ");
+    published_free(p);
+    str_done(&said);
+    str_done(&value);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_found),
+        cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_steps),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

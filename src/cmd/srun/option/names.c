@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/option/names.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/pattern.h"
+#include "show/names.h"
+
+enum names_kind names_kind(const char *spec, uint32_t *task)
+{
+    long long number;
+
+    if (spec == NULL || *spec == '\0' || strcasecmp(spec, "all") == 0)
+        return NAMES_DEFAULT;
+    if (strcasecmp(spec, "none") == 0 || strcmp(spec, "/dev/null") == 0)
+        return NAMES_NONE;
+    if (str_parse_i64(spec, 0, UINT32_MAX - 1, &number) == 0) {
+        *task = (uint32_t)number;
+        return NAMES_TASK;
+    }
+    return pattern_scope(spec) == PATTERN_SAME ? NAMES_FILE : NAMES_ON_NODE;
+}
+
+/* Of the element of a job array that srun runs in; else 'none'. */
+static uint32_t of_array(const struct names_values *v, const char *name, uint32_t none)
+{
+    const char *job = getenv("SLURM_JOB_ID"), *value = getenv(name);
+    long long id, number;
+    bool here = job && str_parse_i64(job, 0, UINT32_MAX, &id) == 0 && id == v->job_id;
+    bool given = here && value && str_parse_i64(value, 0, UINT32_MAX, &number) == 0;
+    return given ? (uint32_t)number : none;
+}
+
+/* Looked up when a pattern may ask for it: that can take as long as all else together. */
+static const char *user_of(const struct names_values *v, const char *pattern)
+{
+    return v->user != NULL || strchr(pattern, 'u') == NULL ? v->user : names_user(v->uid);
+}
+
+int names_expand(const char *pattern, const struct names_values *v, struct str *out,
+                 struct err *err)
+{
+    const struct pattern_values values = {
+        .job_id = v->job_id,
+        .step_id = v->step_id,
+        .array_id = of_array(v, "SLURM_ARRAY_JOB_ID", v->job_id),
+        .array_task = of_array(v, "SLURM_ARRAY_TASK_ID", 0),
+        .user = user_of(v, pattern),
+        .job_name = v->job_name,
+    };
+
+    return pattern_expand(pattern, &values, out, err);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/run/hook.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "cli/envlist.h"
+#include "cmd/srun/option/say.h"
+#include "cmd/srun/run/run.h"
+#include "launch/jobenv.h"
+#include "launch/tasks.h"
+
+extern char **environ;
+
+static void make_env(const struct run *run, struct envlist *env)
+{
+    envlist_init(env, environ);
+    if (run->alloc != NULL)
+        jobenv_alloc(env, run->alloc, run->conf);
+    jobenv_step(env, run->step);
+}
+
+/* argv: the program, and the command of the step. */
+static char **make_argv(const struct run *run, const char *program)
+{
+    size_t count = run->argc > 0 ? (size_t)run->argc : 0;
+    char **argv = mem_alloc((count + 2) * sizeof(char *));
+
+    argv[0] = (char *)program;
+    for (size_t i = 0; i < count; i++)
+        argv[i + 1] = run->argv[i];
+    return argv;
+}
+
+/* What srun ignores for itself is not ignored by the program. */
+static int spawn(const char *program, char **argv, char **env, pid_t *pid)
+{
+    posix_spawnattr_t attr;
+    sigset_t defaults;
+    int code;
+
+    sigemptyset(&defaults);
+    sigaddset(&defaults, SIGPIPE);
+    sigaddset(&defaults, SIGTTIN);
+    sigaddset(&defaults, SIGTSTP);
+    posix_spawnattr_init(&attr);
+    posix_spawnattr_setsigdefault(&attr, &defaults);
+    posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF);
+    code = posix_spawnp(pid, program, NULL, &attr, argv, env);
+    posix_spawnattr_destroy(&attr);
+    return code;
+}
+
+void hook_run(const struct run *run, const char *program)
+{
+    struct envlist env;
+    struct str text = STR_INIT;
+    int code, status = 0;
+    pid_t pid;
+
+    if (program == NULL || *program == '\0' || strcmp(program, "none") == 0)
+        return;
+    make_env(run, &env);
+    _cleanup_free_ char **argv = make_argv(run, program);
+    code = spawn(program, argv, env.vars, &pid);
+    envlist_done(&env);
+    if (code != 0) {
+        say_error("%s: %s", program, strerror(code));
+        return;
+    }
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (status != 0) {
+        tasks_describe(status, &text);
+        say_error("%s: %s", program, str_cstr(&text));
+        str_done(&text);
+    }
+}

@@ -1,0 +1,449 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/run/launch.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "cli/envlist.h"
+#include "cluster/job/job_env.h"
+#include "cmd/srun/option/bind_default.h"
+#include "cmd/srun/option/say.h"
+#include "cmd/srun/run/input.h"
+#include "cmd/srun/run/output.h"
+#include "cmd/srun/run/peers.h"
+#include "cmd/srun/run/run.h"
+#include "cmd/srun/run/spawned.h"
+#include "cmd/srun/run/tell.h"
+#include "cmd/srun/run/x11.h"
+#include "launch/alloc.h"
+#include "launch/jobenv.h"
+#include "launch/origin.h"
+#include "launch/proctable.h"
+#include "rpc/tree.h"
+
+#define ADDRESSES_MAX 4
+#define RETRY_MS 250
+#define SPARE_DESCRIPTORS 64
+
+extern char **environ;
+
+/* One round of requests: to all nodes, later to those that could not be reached. */
+struct attempt {
+    struct launch *launch;
+    struct attempt *next;
+    struct rpc_tree *tree;
+    struct rpc_node_target *targets;
+    uint32_t *nodes; /* of each target, the index in the step */
+    size_t count;
+    bool transient; /* one could not be reached: none has begun, and all may another time */
+};
+
+struct launch {
+    struct run *run;
+    struct Pb__LaunchTasks *request; /* in the run's arena */
+    struct attempt *attempts;
+    struct loop_timer *retry_timer;
+    int64_t give_up_at_ms;
+    bool here;           /* the step's nodes are this host; until one could not be reached */
+    VEC(uint32_t) again; /* nodes of the next attempt */
+};
+
+/* The kernel takes an address of this host for what goes there, and that address itself when it is
+ * one of them. */
+static bool same_address(const struct sockaddr *to, const struct sockaddr_storage *own)
+{
+    const void *a = own, *b = to;
+
+    if (own->ss_family == AF_INET)
+        return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+               ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+    return memcmp(&((const struct sockaddr_in6 *)a)->sin6_addr,
+                  &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
+}
+
+/* The address this host would use to reach another: a UDP socket knows it without sending. */
+static bool local_towards(const struct sockaddr *to, socklen_t to_len, char out[46], bool *here)
+{
+    struct sockaddr_storage own;
+    socklen_t len = sizeof(own);
+    int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    bool found = false;
+
+    if (fd < 0)
+        return false;
+    if (connect(fd, to, to_len) == 0 && getsockname(fd, (struct sockaddr *)&own, &len) == 0) {
+        const void *addr = own.ss_family == AF_INET6
+                               ? (const void *)&((struct sockaddr_in6 *)&own)->sin6_addr
+                               : (const void *)&((struct sockaddr_in *)&own)->sin_addr;
+
+        found = inet_ntop(own.ss_family, addr, out, 46) != NULL;
+        *here = own.ss_family == to->sa_family && same_address(to, &own);
+    }
+    close(fd);
+    return found;
+}
+
+static bool local_towards_name(const char *addr, char out[46], bool *here)
+{
+    struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = htons(9)};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6, .sin6_port = htons(9)};
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM, .ai_family = AF_UNSPEC}, *list;
+    bool found;
+
+    if (inet_pton(AF_INET, addr, &in.sin_addr) == 1)
+        return local_towards((struct sockaddr *)&in, sizeof(in), out, here);
+    if (inet_pton(AF_INET6, addr, &in6.sin6_addr) == 1)
+        return local_towards((struct sockaddr *)&in6, sizeof(in6), out, here);
+    if (getaddrinfo(addr, "9", &hints, &list) != 0)
+        return false;
+    found = local_towards(list->ai_addr, list->ai_addrlen, out, here);
+    freeaddrinfo(list);
+    return found;
+}
+
+/* By which nodes reach this host. *all_here: they are this host. */
+static unsigned local_addresses(const struct run *run, char (*out)[46], unsigned max,
+                                bool *all_here)
+{
+    const char *last = NULL;
+    unsigned count = 0;
+
+    *all_here = true;
+    for (size_t i = 0; i < run->step->n_layout && count < max; i++) {
+        const char *addr = run->step->layout[i]->addr;
+        unsigned k = 0;
+        bool here = false, found;
+
+        if (last != NULL && strcmp(last, addr) == 0)
+            continue;
+        last = addr;
+        found = local_towards_name(addr, out[count], &here);
+        *all_here &= here;
+        if (!found)
+            continue;
+        while (k < count && strcmp(out[k], out[count]) != 0)
+            k++;
+        count += k == count;
+        if (i >= 16) /* the hosts of a cluster see us alike: a sample will do */
+            break;
+    }
+    return count;
+}
+
+static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
+                    const struct err *err)
+{
+    struct attempt *a = ctx;
+    struct launch *l = a->launch;
+    uint32_t node = a->nodes[index];
+
+    a->transient |= alloc_is_transient(code);
+    if (code < 0 && (alloc_is_transient(code) || (a->transient && code == -ERR_NOT_BEGUN)) &&
+        !l->run->aborting && loop_mono_ms() < l->give_up_at_ms) {
+        vec_push(&l->again, node);
+        loop_timer_set(l->retry_timer, RETRY_MS);
+        return;
+    }
+    if (code < 0) {
+        run_on_launch_failed(l->run, node, err);
+        return;
+    }
+    say_debug("launched %s on host %s: shepherd %u", l->run->step_name, a->targets[index].node,
+              ((const struct Pb__LaunchReply *)reply)->local_pid);
+    peers_expect(l->run->peers, node);
+}
+
+static void on_told(void *ctx, const char *text)
+{
+    say_debug("%s", text);
+}
+
+static void on_waits(void *ctx, const char *nodes)
+{
+    say_info("%s waits to be accepted by %s", ((struct attempt *)ctx)->launch->run->step_name,
+             nodes);
+}
+
+/* All of them or none: no task begins while a node can still refuse its part. No limit of time: a
+ * prolog may take long, and a repeat gets the answer to the first. */
+static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
+{
+    struct attempt *a = mem_new(struct attempt);
+    struct run *run = l->run;
+    struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
+                                       .message = &l->request->base,
+                                       .timeout_ms = RPC_WAIT_FOREVER,
+                                       .commit = RPC_TREE_TOGETHER,
+                                       .width = run->options->tree_width,
+                                       .tell = on_told,
+                                       .waits = on_waits};
+
+    a->launch = l;
+    a->next = l->attempts;
+    l->attempts = a;
+    a->count = count;
+    a->nodes = mem_new_array(uint32_t, count);
+    a->targets = mem_new_array(struct rpc_node_target, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct Pb__StepNode *n = run->step->layout[nodes[i]];
+
+        a->nodes[i] = nodes[i];
+        a->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port, l->here,
+                                                 count == 1 ? peers_connection(run->peers) : NULL};
+    }
+    a->tree = rpc_tree_start(run->loop, run->conf, a->targets, count, &request, on_node, a);
+}
+
+static void on_retry(void *ctx)
+{
+    struct launch *l = ctx;
+
+    l->here = false;
+    attempt_start(l, l->again.data, l->again.len);
+    vec_clear(&l->again);
+}
+
+/* --preserve-env: what the nodes then hand on as we found it. */
+static void restore_counts(const struct run *run, struct envlist *env)
+{
+    static const char *const names[] = {"SLURM_JOB_NUM_NODES",  "SLURM_NNODES", "SLURM_NTASKS",
+                                        "SLURM_TASKS_PER_NODE", "SLURM_NPROCS", "SLURM_NODELIST"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (getenv(names[i]) != NULL ||
+            run->alloc == NULL) /* of a job: what it has not is not there */
+            envlist_set(env, names[i], getenv(names[i]));
+}
+
+/* What was asked of the step, also where the job had asked for something else. */
+static void put_requested(const struct run_options *o, struct envlist *env)
+{
+    const struct Pb__StepSpec *spec = o->step;
+
+    if (o->label)
+        envlist_set(env, "SLURM_LABELIO", "1");
+    if (spec->distribution != NULL) {
+        const char *size = strchr(spec->distribution, '=');
+        size_t len = strcspn(spec->distribution, "=");
+        envlist_setf(env, "SLURM_DISTRIBUTION", "%.*s", (int)len, spec->distribution);
+        if (size != NULL)
+            envlist_set(env, "SLURM_DIST_PLANESIZE", size + 1);
+    }
+    if (spec->network != NULL)
+        envlist_set(env, "SLURM_NETWORK", spec->network);
+    if (spec->cpu_freq != NULL)
+        envlist_set(env, "SLURM_CPU_FREQ_REQ", spec->cpu_freq);
+    if (spec->has_ntasks_per_node)
+        envlist_setf(env, "SLURM_NTASKS_PER_NODE", "%u", spec->ntasks_per_node);
+    if (spec->has_overcommit && spec->overcommit)
+        envlist_set(env, "SLURM_OVERCOMMIT", "1");
+}
+
+/* What each task of the step has; what the job has asked for stays where the step asks for none. */
+static void put_task_tres(const struct run *run, struct envlist *env)
+{
+    const struct Pb__StepSpec *spec = run->options->step;
+    bool has_cpus = run->step->has_cpus_per_task && spec->has_cpus_per_task;
+    _cleanup_str_ struct str tres = STR_INIT;
+
+    if (has_cpus)
+        envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", run->step->cpus_per_task);
+    job_env_tres(spec->tres_per_task, has_cpus ? run->step->cpus_per_task : 0, &tres);
+    if (tres.len)
+        envlist_set(env, "SLURM_TRES_PER_TASK", str_cstr(&tres));
+}
+
+static void build_env(const struct run *run, const char *address, struct envlist *env)
+{
+    const struct run_options *o = run->options;
+    mode_t mask = umask(0);
+
+    umask(mask);
+    envlist_init(env, NULL);
+    envlist_export(env, o->export_spec, environ);
+    if (run->alloc != NULL) {
+        jobenv_alloc(env, run->alloc, run->conf);
+    } else if (run->step->job_nodes != NULL) {
+        envlist_set(env, "SLURM_JOB_NODELIST", run->step->job_nodes);
+        envlist_default(env, "SLURM_CLUSTER_NAME", run->conf->cluster_name);
+        envlist_default(env, "SLURM_CONF", run->conf->path);
+    }
+    jobenv_cluster(env, run->conf);
+    jobenv_step(env, run->step);
+    put_requested(o, env);
+    put_task_tres(run, env);
+    envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
+    envlist_setf(env, ORIGIN_MASK_TOLD, "%04o", (unsigned)mask);
+    envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
+    envlist_setf(env, "SRUN_DEBUG", "%d", 3 + o->verbose);
+    envlist_setf(env, "SLURM_SRUN_COMM_PORT", "%u", peers_port(run->peers));
+    envlist_setf(env, "SLURM_STEP_LAUNCHER_PORT", "%u", peers_port(run->peers));
+    envlist_set(env, "SLURM_SRUN_COMM_HOST", address);
+    envlist_set(env, "SLURM_LAUNCH_NODE_IPADDR", address);
+    if (o->preserve_env)
+        restore_counts(run, env);
+}
+
+static void fill(struct run *run, struct Pb__LaunchTasks *m)
+{
+    const struct run_options *o = run->options;
+    const struct Pb__StepReply *step = run->step;
+
+    m->cred = step->cred;
+    m->signature = step->signature;
+    m->argv = run->argv;
+    m->n_argv = (size_t)run->argc;
+    m->work_dir = (char *)o->work_dir;
+    m->io_port = peers_port(run->peers);
+    m->io_key.data = (uint8_t *)peers_token(run->peers);
+    m->io_key.len = AUTH_TOKEN_SIZE;
+    m->std_in = (char *)input_node_pattern(run->input);
+    m->std_in_mode = (char *)input_mode(run->input);
+    m->std_out = (char *)output_node_pattern(run->output, 1);
+    m->std_err = (char *)output_node_pattern(run->output, 2);
+    m->has_open_append = 1;
+    m->open_append = o->append;
+    m->mpi = (char *)o->mpi;
+    m->x11 = x11_request(run->x11);
+    m->job_name = (char *)o->job_name;
+    m->has_kill_on_bad_exit = 1;
+    m->kill_on_bad_exit = o->kill_on_bad_exit;
+    m->task_prolog = (char *)o->task_prolog;
+    m->task_epilog = (char *)o->task_epilog;
+    m->has_pty = 1;
+    m->pty = o->pty;
+    m->has_label = 1;
+    m->label = o->label;
+    if (run->alloc != NULL)
+        m->partition = run->alloc->partition;
+    m->has_overcommit = 1;
+    m->overcommit = o->step->has_overcommit && o->step->overcommit;
+    m->has_debug = m->debug = proctable_is_debugged();
+    m->has_preserve_env = 1;
+    m->preserve_env = o->preserve_env;
+    m->has_acctg_sec = o->job->has_acctg_sec;
+    m->acctg_sec = o->job->acctg_sec;
+    m->has_oom_kill_step = o->step->has_oom_kill_step;
+    m->oom_kill_step = o->step->oom_kill_step;
+    m->cpu_freq = o->step->cpu_freq;
+    m->has_wait_for_children = 1;
+    m->wait_for_children = o->wait_for_children;
+    m->has_slurmd_debug = o->slurmd_debug >= 0;
+    m->slurmd_debug = m->has_slurmd_debug ? (uint32_t)o->slurmd_debug : 0;
+    m->has_program_per_node = m->has_program_libs = 1;
+    m->program_per_node = run->program_per_node;
+    m->program_libs = run->program_libs;
+    m->spank_options = o->spank_options;
+    m->n_spank_options = o->spank_option_count;
+    m->cpu_bind = o->cpu_bind;
+    bind_settle(step->cpu_bind, run->conf->task_plugin_param, &run->arena, &m->cpu_bind);
+    m->mem_bind = o->mem_bind;
+    m->gpu_bind = o->gpu_bind;
+    m->spawned = spawned_origin(o->order, &run->arena);
+    m->has_cpus_per_task = 1;
+    m->cpus_per_task = step->has_cpus_per_task ? step->cpus_per_task : 1;
+}
+
+/* ANY is how tasks go to sockets, and cores follow these. */
+static void fill_orders(const struct dist *d, struct Pb__LaunchTasks *m)
+{
+    m->has_socket_order = 1;
+    m->socket_order = d->sockets ? d->sockets - DIST_CYCLIC : 0;
+    m->has_core_order = d->cores != DIST_ANY;
+    m->core_order = m->has_core_order ? d->cores - DIST_CYCLIC : 0;
+}
+
+/* A descriptor per node, and as many for strangers who call meanwhile: what we may have, after the
+ * limits for the tasks were read. */
+static void raise_descriptor_limit(size_t nodes)
+{
+    struct rlimit now;
+
+    if (getrlimit(RLIMIT_NOFILE, &now) < 0 || now.rlim_cur >= 4 * nodes + SPARE_DESCRIPTORS)
+        return;
+    now.rlim_cur = now.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &now);
+}
+
+/* The request, kept in the run's arena for repeats. */
+static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
+{
+    struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *kept;
+    char addresses[ADDRESSES_MAX][46], *address[ADDRESSES_MAX];
+    struct origin_limits limits;
+    struct envlist env;
+    struct str nodes = STR_INIT, bytes = STR_INIT;
+    mode_t mask = umask(0);
+    unsigned count = local_addresses(run, addresses, ADDRESSES_MAX, here);
+
+    umask(mask);
+    for (unsigned i = 0; i < count; i++)
+        address[i] = addresses[i];
+    fill(run, &m);
+    fill_orders(&run->options->dist, &m);
+    m.io_addr = address;
+    m.n_io_addr = count;
+    origin_limits_init(&limits, run->options->propagate, run->conf);
+    m.rlimits = limits.list;
+    m.n_rlimits = limits.count;
+    m.has_umask = 1;
+    m.umask = mask;
+    build_env(run, count > 0 ? addresses[0] : NULL, &env);
+    m.env = env.vars;
+    m.n_env = env.count;
+    jobenv_step_nodes(run->step, &nodes);
+    m.step_nodes = nodes.data;
+    pb_pack(&m.base, &bytes);
+    kept = arena_unpack(&run->arena, m.base.descriptor, bytes.data, bytes.len);
+    envlist_done(&env);
+    str_done(&nodes);
+    str_done(&bytes);
+    return kept;
+}
+
+struct launch *launch_start(struct run *run)
+{
+    struct launch *l = mem_new(struct launch);
+    int *connection = peers_connection(run->peers);
+    size_t count = run->step->n_layout;
+    _cleanup_free_ uint32_t *all = mem_new_array(uint32_t, count);
+
+    for (uint32_t i = 0; i < count; i++)
+        all[i] = i;
+    l->run = run;
+    l->give_up_at_ms = loop_mono_ms() + run->conf->message_timeout_sec * 1000;
+    l->retry_timer = loop_timer_new(run->loop, on_retry, l);
+    l->request = make_request(run, &l->here);
+    raise_descriptor_limit(count);
+    tell_launch(run);
+    attempt_start(l, all, count);
+    if (*connection >= 0) /* nobody has taken it */
+        close(take_fd(connection));
+    return l;
+}
+
+void launch_free(struct launch *l)
+{
+    if (l == NULL)
+        return;
+    while (l->attempts != NULL) {
+        struct attempt *a = l->attempts;
+
+        l->attempts = a->next;
+        rpc_tree_free(a->tree);
+        free(a->targets);
+        free(a->nodes);
+        free(a);
+    }
+    loop_timer_free(l->retry_timer);
+    vec_done(&l->again);
+    free(l);
+}

@@ -1,0 +1,555 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/run/run.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "base/mem.h"
+#include "base/step_id.h"
+#include "base/timefmt.h"
+#include "cmd/srun/option/multi.h"
+#include "cmd/srun/option/say.h"
+#include "cmd/srun/run/across.h"
+#include "cmd/srun/run/background.h"
+#include "cmd/srun/run/copy.h"
+#include "cmd/srun/run/ends.h"
+#include "cmd/srun/run/exchange.h"
+#include "cmd/srun/run/finish.h"
+#include "cmd/srun/run/hook.h"
+#include "cmd/srun/run/input.h"
+#include "cmd/srun/run/launch.h"
+#include "cmd/srun/run/mpir.h"
+#include "cmd/srun/run/output.h"
+#include "cmd/srun/run/peers.h"
+#include "cmd/srun/run/request.h"
+#include "cmd/srun/run/signals.h"
+#include "cmd/srun/run/spawned.h"
+#include "cmd/srun/run/spawns.h"
+#include "cmd/srun/run/tell.h"
+#include "cmd/srun/run/terminal.h"
+#include "cmd/srun/run/x11.h"
+#include "launch/jobenv.h"
+#include "launch/proctable.h"
+#include "launch/tasks.h"
+#include "rpc/client.h"
+
+#define PATIENCE_MORE_SEC 2 /* beyond KillWait */
+
+void run_at_least(struct run *run, int exit_code)
+{
+    if (run->exit_code < exit_code)
+        run->exit_code = exit_code;
+}
+
+static void stop(struct run *run)
+{
+    run->phase = RUN_OVER;
+    loop_stop(run->loop);
+}
+
+/* --- the end ---------------------------------------------------------------------------------- */
+
+static int wait_status_of(const struct run *run)
+{
+    int status = run->tasks != NULL ? tasks_worst_status(run->tasks) : 0;
+
+    return status != 0 ? status : (run->exit_code & 0xff) << 8;
+}
+
+/* A job of our own ends with the report, and what was spawned goes on in it. */
+static void report(struct run *run)
+{
+    if (!run->own_job || !spawns_left(run->spawns))
+        finish_report(run->finish, wait_status_of(run));
+}
+
+/* Nothing is left on the nodes. The report and the last output go on side by side. */
+static void begin_end(struct run *run)
+{
+    run->phase = RUN_ENDING;
+    loop_timer_set(run->limit_timer, -1);
+    if (!run->hurried)
+        loop_timer_set(run->abort_timer, -1);
+    if (run->input != NULL)
+        input_stop(run->input);
+    if (run->output != NULL)
+        for (uint32_t i = 0; i < tasks_count(run->tasks); i++)
+            output_task_end(run->output, i);
+    terminal_free(run->terminal);
+    run->terminal = NULL;
+    ends_all(run->ends);
+    if (run->launch != NULL)
+        hook_run(run, run->options->epilog);
+    report(run);
+}
+
+static void check_over(struct run *run)
+{
+    if (run->phase == RUN_ENDING && run->reported && !spawns_left(run->spawns) &&
+        (run->output == NULL || output_is_empty(run->output)) && say_is_empty())
+        stop(run);
+}
+
+static void on_said(void *ctx)
+{
+    check_over(ctx);
+}
+
+static void on_unsaid(void *ctx, const struct err *why)
+{
+    (void)why; /* nobody can be told */
+    check_over(ctx);
+}
+
+void run_on_reported(struct run *run)
+{
+    run->reported = true;
+    check_over(run);
+}
+
+void run_on_output_drained(struct run *run)
+{
+    if (run->peers != NULL)
+        peers_pause(run->peers, false);
+    check_over(run);
+}
+
+/* Like a program in a pipe without a reader; tasks that do not mind run on, unread. */
+void run_on_output_broken(struct run *run)
+{
+    run->output_broken = true;
+    if (run->peers != NULL && run->phase == RUN_RUNNING)
+        peers_signal(run->peers, SIGPIPE);
+}
+
+/* The tasks run on, but that all went well must not be said. */
+void run_on_output_lost(struct run *run, const struct err *why)
+{
+    say_error("%s; what the tasks write there from now on is lost", why->text);
+    run_at_least(run, 1);
+}
+
+void run_on_spawns_over(struct run *run)
+{
+    if (run->phase != RUN_ENDING)
+        return;
+    report(run);
+    check_over(run);
+}
+
+void run_force(struct run *run)
+{
+    if (run->phase == RUN_ENDING) {
+        stop(run);
+        return;
+    }
+    say_info("forcing job termination");
+    run_at_least(run, 1);
+    if (run->output != NULL)
+        output_drop(run->output);
+    begin_end(run);
+}
+
+static void on_abort_timer(void *ctx)
+{
+    struct run *run = ctx;
+
+    if (run->phase == RUN_RUNNING) {
+        say_error("Timed out waiting for job step to complete");
+        run_at_least(run, 1);
+        begin_end(run);
+    }
+    if (run->hurried && run->output != NULL && !output_is_empty(run->output)) {
+        output_drop(run->output);
+        say_error("Timed out waiting for a reader; what nobody has read of the output is lost");
+        run_at_least(run, 1);
+    }
+    check_over(run);
+}
+
+void run_abort_because(struct run *run, const char *why)
+{
+    int64_t patience = run->conf->kill_wait_sec + PATIENCE_MORE_SEC;
+
+    if (run->aborting || run->phase != RUN_RUNNING)
+        return;
+    run->aborting = true;
+    spawned_broken(run->spawned, run->exit_code);
+    spawns_signal(run->spawns, SIGTERM);
+    if (run->copy != NULL) { /* nothing runs yet */
+        copy_free(take_ptr(run->copy));
+        run_at_least(run, 1);
+        begin_end(run);
+        return;
+    }
+    say_info("Job step aborted: Waiting up to %lld seconds for job step to finish.",
+             (long long)patience);
+    peers_kill(run->peers, why);
+    loop_timer_set(run->abort_timer, patience * 1000);
+}
+
+void run_abort(struct run *run)
+{
+    run_abort_because(run, NULL);
+}
+
+void run_abort_with(struct run *run, int exit_code)
+{
+    run_at_least(run, exit_code > 0 && exit_code < 256 ? exit_code : 1);
+    run_abort(run);
+}
+
+static int on_step_part(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    const Pb__StepList *list = (const Pb__StepList *)message;
+    bool *changed = ctx;
+    for (size_t i = 0; i < list->n_steps; i++)
+        *changed = *changed || (list->steps[i]->has_limit_changed && list->steps[i]->limit_changed);
+    return 0;
+}
+
+/* scontrol update StepId=: then the controller ends the step. A controller that does not answer has
+ * changed nothing. */
+static bool limit_was_changed(const struct run *run)
+{
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
+    struct err err = {0};
+    bool changed = false;
+    if (run->options->no_allocate)
+        return false;
+    id.job_id = run->job_id;
+    id.has_step_id = true;
+    id.step_id = run->step_id;
+    filter.ids = ids;
+    filter.n_ids = 1;
+    struct rpc_client *client = rpc_client_new(run->conf);
+    (void)rpc_call_stream(client, RPC_STEP_LIST, &filter.base, on_step_part, &changed, &err);
+    rpc_client_free(client);
+    return changed;
+}
+
+static void on_limit_timer(void *ctx)
+{
+    struct run *run = ctx;
+    char date[TIME_TEXT_MAX];
+    struct str nodes = STR_INIT;
+
+    if (limit_was_changed(run))
+        return;
+    jobenv_step_nodes(run->step, &nodes);
+    say_error("*** STEP %s ON %s CANCELLED AT %s DUE TO TIME LIMIT ***",
+              STEP_ID_TEXT(run->job_id, run->step_id), str_cstr(&nodes),
+              time_format_date(loop_wall_ms() / 1000, "Unknown", date));
+    str_done(&nodes);
+    run_at_least(run, 1);
+    run_abort(run);
+}
+
+static void start_limit(struct run *run)
+{
+    const struct Pb__StepSpec *spec = run->options->step;
+
+    if (!run->own_job && spec->has_time_limit_sec && spec->time_limit_sec < TIME_UNLIMITED)
+        loop_timer_set(run->limit_timer, spec->time_limit_sec * 1000);
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+bool run_owns(const struct run *run, uint32_t node, uint32_t task)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+
+    for (size_t i = 0; i < n->n_task_ids; i++)
+        if (n->task_ids[i] == task)
+            return true;
+    return false;
+}
+
+static void node_over(struct run *run, uint32_t node, int wait_status)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+    bool lost = false;
+
+    if (run->phase != RUN_RUNNING || run->node_over[node])
+        return;
+    run->node_over[node] = true;
+    x11_node_gone(run->x11, node);
+    for (size_t i = 0; i < n->n_task_ids; i++)
+        lost |= tasks_lost(run->tasks, n->task_ids[i], wait_status);
+    if (lost && !run->aborting)
+        say_debug("%s has ended without a word about some of its tasks", n->node);
+    if (--run->nodes_left == 0)
+        begin_end(run);
+}
+
+void run_on_node_done(struct run *run, uint32_t node)
+{
+    node_over(run, node, SIGKILL);
+}
+
+/* The step is being ended: a node that its tasks never reached, or that has gone before it told of
+ * their ends, has done no more than that. */
+static void node_ended(struct run *run, uint32_t node, const struct err *why)
+{
+    say_debug("%s: %s", run->step->layout[node]->node, why->text);
+    peers_drop(run->peers, node);
+    node_over(run, node, SIGTERM);
+}
+
+void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why)
+{
+    if (run->phase != RUN_RUNNING || run->node_over[node])
+        return;
+    if (why->code == -ERR_NOT_BEGUN) { /* for another node, which is told */
+        say_debug("%s: %s", run->step->layout[node]->node, why->text);
+        peers_drop(run->peers, node);
+        node_over(run, node, 1 << 8);
+        return;
+    }
+    if (run->aborting) {
+        node_ended(run, node, why);
+        return;
+    }
+    say_error("Task launch for %s failed on node %s: %s", run->step_name,
+              run->step->layout[node]->node, why->text);
+    if (!run->launch_failed)
+        say_error("Application launch failed: %s", err_text(why->code));
+    run->launch_failed = true;
+    run_at_least(run, 1);
+    peers_drop(run->peers, node);
+    if (run->nodes_left > 1)
+        run_abort(run);
+    node_over(run, node, 1 << 8);
+}
+
+void run_on_node_lost(struct run *run, uint32_t node, const struct err *why)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+    bool unfinished = false;
+
+    if (run->phase != RUN_RUNNING || run->node_over[node])
+        return;
+    if (run->aborting) {
+        node_ended(run, node, why);
+        return;
+    }
+    for (size_t i = 0; i < n->n_task_ids; i++)
+        unfinished |= !tasks_is_over(run->tasks, n->task_ids[i]);
+    if (unfinished) {
+        say_error("Node failure on %s: %s", n->node, why->text);
+        run_at_least(run, 1);
+        spawned_broken(run->spawned, run->exit_code);
+    }
+    peers_drop(run->peers, node);
+    if (unfinished && run->nodes_left > 1 && !run->options->no_kill)
+        run_abort(run);
+    node_over(run, node, SIGKILL);
+}
+
+/* The controller has given it up, and the job with it; its session may stay open for ever. */
+void run_on_node_failed(struct run *run, const char *name)
+{
+    if (run->phase != RUN_RUNNING)
+        return;
+    say_error("Node failure on %s", name);
+    run_at_least(run, 1);
+    run_abort(run);
+    for (uint32_t i = 0; i < run->step->n_layout; i++) {
+        if (!str_eq(run->step->layout[i]->node, name) || run->node_over[i])
+            continue;
+        peers_drop(run->peers, i);
+        node_over(run, i, SIGKILL);
+    }
+}
+
+/* --- tasks ------------------------------------------------------------------------------------ */
+
+void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
+{
+    say_verbose("launch/slurm: _task_start: Node %s, %zu tasks started",
+                run->step->layout[node]->node, started->n_task);
+    for (size_t i = 0; i < started->n_task; i++)
+        tasks_started(run->tasks, started->task[i]);
+    if (!mpir_started(run, node, started))
+        return;
+    if (run->options->debugger_test)
+        proctable_tell(say_info);
+    if (proctable_is_debugged())
+        peers_signal(run->peers, SIGCONT);
+}
+
+void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed)
+{
+    if (run->phase != RUN_RUNNING || !tasks_failed(run->tasks, failed->task, failed->code))
+        return;
+    say_stepd_error("%s", failed->text);
+    ends_task(run->ends, true);
+}
+
+void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited)
+{
+    if (run->phase != RUN_RUNNING || !tasks_exited(run->tasks, exited->task, exited->exit_status))
+        return;
+    say_debug("%s: task %u has ended with status 0x%x", run->step->layout[node]->node, exited->task,
+              (unsigned)exited->exit_status);
+    ends_task(run->ends, exited->exit_status != 0);
+    exchange_task_ended(run->exchange, node, exited->task);
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static void begin_tasks(struct run *run)
+{
+    const struct Pb__StepReply *step = run->step;
+
+    run->tasks = tasks_of_layout(step->layout, step->n_layout, step->num_tasks);
+    run->ends = ends_new(run);
+    run->exchange = exchange_new(run);
+    run->node_over = mem_new_array(bool, step->n_layout);
+    run->nodes_left = (uint32_t)step->n_layout;
+}
+
+/* A shell picks each task's program; the operands after the file's name are added to it. */
+static int make_argv(struct run *run, struct err *err)
+{
+    const struct run_options *o = run->options;
+    char *head[MULTI_ARGV_MAX];
+
+    run->argc = o->argc;
+    run->argv = o->argv;
+    if (o->multi_prog == NULL)
+        return 0;
+    if (multi_format(o->multi_prog, run->step->num_tasks, &run->multi_script, err) < 0)
+        return err_prefix(err, "%s", o->argv[0]);
+    size_t extra = multi_argv(&run->multi_script, &run->arena, head);
+    run->argc = o->argc - 1 + (int)extra;
+    run->argv = arena_alloc(&run->arena, ((size_t)run->argc + 1) * sizeof(char *));
+    memcpy(run->argv, head, extra * sizeof(char *));
+    for (int i = 1; i < o->argc; i++)
+        run->argv[extra + (size_t)i - 1] = o->argv[i];
+    return 0;
+}
+
+static void launch(struct run *run)
+{
+    if (run->options->pty)
+        run->terminal = terminal_start(run);
+    hook_run(run, run->options->prolog);
+    run->launch = launch_start(run);
+    start_limit(run);
+}
+
+void run_on_step(struct run *run)
+{
+    struct err err = {0};
+
+    run->step_id = run->step->step_id;
+    snprintf(run->step_name, sizeof(run->step_name), "StepId=%s",
+             STEP_ID_TEXT(run->job_id, run->step_id));
+    run->phase = RUN_RUNNING;
+    run->finish = finish_watch(run);
+    begin_tasks(run);
+    tell_allocation(run);
+    if (make_argv(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
+        input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0 ||
+        (run->options->before_launch != NULL &&
+         run->options->before_launch(run->options->ctx, run->step, run->argc, run->argv, &err) <
+             0)) {
+        say_error("%s", err.text);
+        run_at_least(run, 1);
+        begin_end(run);
+        return;
+    }
+    if (run->options->bcast == NULL) {
+        launch(run);
+        return;
+    }
+    run->copy = copy_start(run);
+    if (run->copy == NULL)
+        run_on_copied(run, false);
+}
+
+void run_on_copied(struct run *run, bool all)
+{
+    copy_free(take_ptr(run->copy));
+    if (all) {
+        launch(run);
+        return;
+    }
+    run_at_least(run, 1);
+    begin_end(run);
+}
+
+void run_on_refused(struct run *run, int exit_code)
+{
+    run_at_least(run, exit_code);
+    if (run->own_job && run->job_id != 0 && run->alloc != NULL) { /* a job without a step */
+        run->finish = finish_watch(run);
+        run->phase = RUN_ENDING;
+        finish_report(run->finish, exit_code << 8);
+        return;
+    }
+    stop(run);
+}
+
+static void free_parts(struct run *run)
+{
+    terminal_free(run->terminal);
+    x11_free(run->x11);
+    finish_free(run->finish);
+    copy_free(run->copy);
+    launch_free(run->launch);
+    peers_free(run->peers);
+    input_free(run->input);
+    output_free(run->output);
+    request_free(run->request);
+    signals_free(run->signals);
+    exchange_free(run->exchange);
+    spawns_free(run->spawns);
+    spawned_free(run->spawned);
+    across_free(run->across);
+    ends_free(run->ends);
+    tasks_free(run->tasks);
+    free(run->node_over);
+    str_done(&run->multi_script);
+    loop_timer_free(run->limit_timer);
+    loop_timer_free(run->abort_timer);
+    arena_done(&run->arena);
+    loop_free(run->loop);
+}
+
+int run_to_end(const struct conf *conf, const struct run_options *options)
+{
+    struct run run = {.conf = conf, .options = options, .loop = loop_new(0)};
+    struct err err = {0};
+    int code;
+
+    arena_init(&run.arena, 0);
+    say_from(run.loop,
+             &(struct sink_events){.on_drained = on_said, .on_broken = on_unsaid, .ctx = &run});
+    run.limit_timer = loop_timer_new(run.loop, on_limit_timer, &run);
+    run.abort_timer = loop_timer_new(run.loop, on_abort_timer, &run);
+    if (options->x11 != NULL && x11_open(&run, options->x11, &run.x11, &err) < 0) {
+        say_error("%s", err.text);
+        run.exit_code = 1;
+    } else {
+        run.signals = signals_start(&run);
+        run.across = across_new(&run);
+        run.spawns = spawns_new(&run);
+        run.spawned = spawned_open(&run);
+        run.request = request_start(&run);
+        do
+            loop_run(run.loop);
+        while (background_pass(&run));
+    }
+    spawned_finish(run.spawned);
+    code = run.tasks != NULL ? tasks_exit_code(run.tasks) : 0;
+    if (code < run.exit_code)
+        code = run.exit_code;
+    say_finish();
+    free_parts(&run);
+    return code;
+}
