@@ -172,7 +172,7 @@ static int load_configless(struct slurmd *d, const struct slurmd_options *o, con
     return rc;
 }
 
-static int load(struct slurmd *d, const struct slurmd_options *o, struct err *err)
+static int load_first_conf(struct slurmd *d, const struct slurmd_options *o, struct err *err)
 {
     const char *servers = conf_servers(o);
     _cleanup_free_ char *path = usual_path(o);
@@ -313,7 +313,7 @@ static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *
 }
 
 /* Releases what main() knew before set_up(). */
-static void forget(struct slurmd *d)
+static void free_state(struct slurmd *d)
 {
     configless_free(d->configless);
     auth_key_done(&d->key);
@@ -355,7 +355,7 @@ static void tear_down(struct slurmd *d)
     usage_done(d);
     free(d->log_file);
     free(d->conf_refused);
-    forget(d);
+    free_state(d);
     log_close();
 }
 
@@ -376,7 +376,7 @@ static void apply_options(const struct slurmd *d, const struct slurmd_options *o
     }
 }
 
-static int run(struct slurmd *d, const struct slurmd_options *o)
+static int run_daemon(struct slurmd *d, const struct slurmd_options *o)
 {
     _cleanup_free_ char *pid_file = path_expand(d->conf->slurmd_pid_file, d->host, d->name);
     int terminal = o->foreground ? -1 : detach_begin("slurmd");
@@ -442,10 +442,10 @@ int main(int argc, char **argv)
     else
         rc = 0;
     if (!rc)
-        rc = load(&d, &o, &err);
+        rc = load_first_conf(&d, &o, &err);
     if (!rc && o.print_gres) {
         print_gres(d.conf);
-        forget(&d);
+        free_state(&d);
         return 0;
     }
     if (!rc)
@@ -454,8 +454,8 @@ int main(int argc, char **argv)
         rc = find_stepd(&d, o.stepd_path, &err);
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
-        forget(&d);
+        free_state(&d);
         return dump_on_fatal(1);
     }
-    return run(&d, &o);
+    return run_daemon(&d, &o);
 }

@@ -63,7 +63,7 @@ static void append_record(const Pb__NodeEvent *event, struct str *out)
 }
 
 /* Reads records up to the first that is not whole; returns the bytes that are good. */
-static size_t parse(struct events *e, const struct str *text, uint64_t first_seq)
+static size_t parse_event_file(struct events *e, const struct str *text, uint64_t first_seq)
 {
     size_t at = sizeof(struct header);
 
@@ -98,7 +98,7 @@ static size_t record_size(const Pb__NodeEvent *event)
     return sizeof(struct record) + pb__node_event__get_packed_size(event);
 }
 
-static int load(struct events *e, uint64_t first_seq, struct err *err)
+static int load_events(struct events *e, uint64_t first_seq, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct header h, good;
@@ -121,7 +121,7 @@ static int load(struct events *e, uint64_t first_seq, struct err *err)
                        "%s is damaged: remove it, with the other files of this spool directory",
                        e->path);
     e->next_seq = le64toh(h.first_seq);
-    e->file_size = parse(e, &text, e->next_seq);
+    e->file_size = parse_event_file(e, &text, e->next_seq);
     e->flushed = e->queue.len;
     vec_foreach (&e->queue, p)
         e->live += record_size(*p);
@@ -138,7 +138,7 @@ int events_open(const char *path, uint64_t first_seq, struct events **out, struc
     e->path = mem_strdup(path);
     e->fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
     rc = e->fd < 0 ? err_set(err, -errno, "cannot open %s: %s", path, strerror(errno))
-                   : load(e, first_seq, err);
+                   : load_events(e, first_seq, err);
     if (rc) {
         events_close(e);
         return rc;
@@ -207,7 +207,7 @@ void events_resend(struct events *e)
 
 /* The file again, with what is left. A failure leaves the old one, which is only longer; and so
  * does half a record at its end, whose other half belongs there. */
-static void compact(struct events *e)
+static void compact_file(struct events *e)
 {
     _cleanup_str_ struct str text = STR_INIT;
     struct header h;
@@ -252,7 +252,7 @@ void events_ack(struct events *e, uint64_t seq, events_fn *forget, void *ctx)
     e->sent -= count < e->sent ? count : e->sent;
     if ((!e->queue.len && e->file_size > sizeof(struct header)) ||
         (e->file_size > COMPACT_SIZE && e->file_size / 2 > e->live))
-        compact(e);
+        compact_file(e);
 }
 
 void events_each(const struct events *e, events_fn *fn, void *ctx)

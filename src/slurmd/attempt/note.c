@@ -116,7 +116,7 @@ static int hex_digit(char c)
 
 /* The node was told what the job has here after it had heard of it. What is no such text is left
  * out. */
-static void take_share(struct note *n, const char *hex)
+static void read_share(struct note *n, const char *hex)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
 
@@ -127,27 +127,27 @@ static void take_share(struct note *n, const char *hex)
 }
 
 /* What cannot have happened in this phase is left out. */
-static void replay(struct note *n, enum attempt_event event)
+static void replay_event(struct note *n, enum attempt_event event)
 {
     attempt_phase_next(n->phase, event, &n->phase);
 }
 
 /* With or without the line that it begins. */
-static void take_prolog_done(struct note *n)
+static void read_prolog_done(struct note *n)
 {
-    replay(n, ATTEMPT_ON_PROLOG_BEGINS);
-    replay(n, ATTEMPT_ON_PROLOG_SUCCEEDED);
+    replay_event(n, ATTEMPT_ON_PROLOG_BEGINS);
+    replay_event(n, ATTEMPT_ON_PROLOG_SUCCEEDED);
 }
 
 /* Whatever became of the prolog, it had ended. */
-static void take_epilog(struct note *n, pid_t pid)
+static void read_epilog(struct note *n, pid_t pid)
 {
-    replay(n, ATTEMPT_ON_PROLOG_LOST);
+    replay_event(n, ATTEMPT_ON_PROLOG_LOST);
     n->epilog_begun = true;
     n->epilog_pid = pid;
 }
 
-static void take_line(struct note *n, const char *line)
+static void read_note_line(struct note *n, const char *line)
 {
     unsigned long long key;
     unsigned number;
@@ -160,9 +160,9 @@ static void take_line(struct note *n, const char *line)
     else if (!strcmp(line, "C"))
         n->contain = true;
     else if (str_starts(line, "N "))
-        take_share(n, line + 2);
+        read_share(n, line + 2);
     else if (!strcmp(line, "P"))
-        take_prolog_done(n);
+        read_prolog_done(n);
     else if (!strcmp(line, "B"))
         n->batch = NOTE_BATCH_STARTED;
     else if (!strcmp(line, "b"))
@@ -182,15 +182,15 @@ static void take_line(struct note *n, const char *line)
         n->halt_number = number;
         n->halted = value;
     } else if (sscanf(line, "T %u %n", &number, &at) == 1 && at) {
-        replay(n, ATTEMPT_ON_END_ORDERED);
+        replay_event(n, ATTEMPT_ON_END_ORDERED);
         n->grace_sec = number;
         free(n->why);
         n->why = mem_strdup(line + at);
     } else if (sscanf(line, "p %d", &value) == 1) {
-        replay(n, ATTEMPT_ON_PROLOG_BEGINS);
+        replay_event(n, ATTEMPT_ON_PROLOG_BEGINS);
         n->prolog_pid = value;
     } else if (sscanf(line, "E %d", &value) == 1) {
-        take_epilog(n, value);
+        read_epilog(n, value);
     } else if (sscanf(line, "G %d", &value) == 1) {
         n->phase = ATTEMPT_GONE;
         n->epilog_status = value;
@@ -217,7 +217,7 @@ int note_load(const char *path, struct note *n, struct err *err)
         return err_set(err, -ERR_STORE_DAMAGED, "%s does not decode", path);
     for (line = text.data + sizeof(h) + h.len; (end = strchr(line, '\n')); line = end + 1) {
         *end = '\0';
-        take_line(n, line);
+        read_note_line(n, line);
     }
     return 0;
 }

@@ -167,7 +167,7 @@ struct search {
     bool step, gone;
 };
 
-static void look(void *ctx, const Pb__NodeEvent *e)
+static void compare_pending(void *ctx, const Pb__NodeEvent *e)
 {
     struct search *s = ctx;
     const Pb__BatchEnded *b = e->batch_ended;
@@ -191,7 +191,7 @@ bool report_pending_step(const struct slurmd *d, uint32_t job_id, uint32_t resta
 {
     struct search s = {.job_id = job_id, .restarts = restarts, .step_id = step_id};
 
-    events_each(d->events, look, &s);
+    events_each(d->events, compare_pending, &s);
     return s.step;
 }
 
@@ -199,6 +199,6 @@ bool report_pending_gone(const struct slurmd *d, uint32_t job_id, uint32_t resta
 {
     struct search s = {.job_id = job_id, .restarts = restarts};
 
-    events_each(d->events, look, &s);
+    events_each(d->events, compare_pending, &s);
     return s.gone;
 }

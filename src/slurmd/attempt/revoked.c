@@ -25,7 +25,7 @@ struct revoked {
 };
 
 /* The last ones of the file; a part of an entry at its end is dropped. */
-static int load(struct revoked *r, struct err *err)
+static int load_revoked(struct revoked *r, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
     size_t count, skip;
@@ -55,7 +55,7 @@ int revoked_open(const char *path, struct revoked **out, struct err *err)
     r->path = mem_strdup(path);
     r->fd = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
     rc = r->fd < 0 ? err_set(err, -errno, "cannot open %s: %s", path, strerror(errno))
-                   : load(r, err);
+                   : load_revoked(r, err);
     if (rc) {
         revoked_close(r);
         return rc;
@@ -83,7 +83,7 @@ void revoked_clear(struct revoked *r)
 }
 
 /* Drops the older half of the list and writes the file anew. */
-static void shorten(struct revoked *r)
+static void shorten_file(struct revoked *r)
 {
     size_t keep = r->list.len < REVOKED_MAX ? r->list.len : REVOKED_MAX;
     int fd;
@@ -109,7 +109,7 @@ bool revoked_has(const struct revoked *r, uint32_t job_id, uint32_t restarts)
 
 /* Lost with a full disk, and when the file can not be written anew for long: it only guards a late
  * repeat. A part of it would shift all that follow. */
-static bool append(struct revoked *r, const struct entry *e)
+static bool append_entry(struct revoked *r, const struct entry *e)
 {
     if (r->written >= FILE_MAX)
         return false;
@@ -126,8 +126,8 @@ void revoked_add(struct revoked *r, uint32_t job_id, uint32_t restarts)
     if (revoked_has(r, job_id, restarts))
         return;
     vec_push(&r->list, e);
-    if (append(r, &e))
+    if (append_entry(r, &e))
         r->written++;
     if (r->list.len >= 2 * REVOKED_MAX || r->written >= 3 * REVOKED_MAX)
-        shorten(r);
+        shorten_file(r);
 }

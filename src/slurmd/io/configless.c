@@ -135,7 +135,7 @@ void configless_free(struct configless *c)
  */
 
 /* Points the link at the directory, in one step. */
-static int point(const char *link, const char *directory)
+static int point_link(const char *link, const char *directory)
 {
     _cleanup_free_ char *temp = mem_printf("%s.new", link);
     struct stat st;
@@ -157,7 +157,7 @@ static void point_commands(const struct configless *c, const char *directory)
 {
     if (c->node || geteuid() != 0)
         return;
-    if (path_mkdirs("/run/slurm", 0755, NULL) || point(RUN_LINK, directory))
+    if (path_mkdirs("/run/slurm", 0755, NULL) || point_link(RUN_LINK, directory))
         log_error("cannot make " RUN_LINK ": commands on this host find the configuration only "
                   "with SLURM_CONF=%s/slurm.conf",
                   directory);
@@ -190,8 +190,8 @@ static int store_extra(const struct conf *conf, const char *directory, struct er
 }
 
 /* The configuration, which 'conf' was read of, into the spool directory. */
-static int store(const struct configless *c, const struct conf *conf, const char *spool,
-                 const Pb__NodeConfig *m, const char *from, struct err *err)
+static int store_cache(const struct configless *c, const struct conf *conf, const char *spool,
+                       const Pb__NodeConfig *m, const char *from, struct err *err)
 {
     _cleanup_free_ char *directory = mem_printf("%s/" CACHE, spool);
     _cleanup_free_ char *path = mem_printf("%s/slurm.conf", directory);
@@ -210,7 +210,7 @@ static int store(const struct configless *c, const struct conf *conf, const char
         rc = path_write_file(path, text.data, text.len, 0644, err);
     if (rc)
         return rc;
-    rc = point(c->link, directory);
+    rc = point_link(c->link, directory);
     if (rc)
         log_error("cannot make the link %s: %s; slurmd will not start while no controller answers, "
                   "unless SlurmdSpoolDir is " SPOOL_DEFAULT,
@@ -310,7 +310,7 @@ static void on_fetch_limit(void *ctx)
 }
 
 /* The configuration says where it is to be kept. */
-static int fetched(struct fetch *f, const Pb__NodeConfig *m, struct err *err)
+static int install_fetched(struct fetch *f, const Pb__NodeConfig *m, struct err *err)
 {
     struct configless *c = f->d->configless;
     _cleanup_(conf_freep) struct conf *conf = NULL;
@@ -320,7 +320,7 @@ static int fetched(struct fetch *f, const Pb__NodeConfig *m, struct err *err)
         return rc;
     _cleanup_free_ char *spool =
         path_expand(conf->slurmd_spool_dir, f->host, conf->nodes.data[0].name);
-    rc = store(c, conf, spool, m, rpc_session_peer(f->session), err);
+    rc = store_cache(c, conf, spool, m, rpc_session_peer(f->session), err);
     if (!rc)
         f->path = mem_printf("%s/" CACHE "/slurm.conf", spool);
     return rc;
@@ -342,7 +342,7 @@ static void on_fetch_message(void *ctx, struct rpc_session *s, const struct rpc_
         return;
     }
     if (m->has_text)
-        rc = fetched(f, m, &why);
+        rc = install_fetched(f, m, &why);
     else
         rc = err_set(&why, m->has_code && m->code < 0 ? m->code : -ERR_NOT_SUPPORTED, "%s",
                      m->error ? m->error : "it sends no configuration");
@@ -355,7 +355,7 @@ static void on_fetch_message(void *ctx, struct rpc_session *s, const struct rpc_
 }
 
 /* 0, or why there is no file of the controller: passing, or a refusal. */
-static int fetch(struct fetch *f, struct err *err)
+static int fetch_conf(struct fetch *f, struct err *err)
 {
     struct configless *c = f->d->configless;
     _cleanup_free_ char *name = mem_printf("@%.*s", AUTH_NAME_MAX - 1, f->d->host);
@@ -398,7 +398,7 @@ int configless_begin(struct slurmd *d, char **path, struct err *err)
     _cleanup_free_ char *kept = cached_path(d);
     struct fetch f = {.d = d, .cached = kept};
     struct configless *c = d->configless;
-    int rc = fetch(&f, err);
+    int rc = fetch_conf(&f, err);
 
     if (!rc) {
         *path = f.path;
@@ -469,7 +469,7 @@ void configless_closed(struct slurmd *d)
     d->configless->asked = false;
 }
 
-static void follow(struct slurmd *d, const Pb__NodeConfig *m)
+static void follow_conf(struct slurmd *d, const Pb__NodeConfig *m)
 {
     struct configless *c = d->configless;
     _cleanup_(conf_freep) struct conf *conf = NULL;
@@ -482,7 +482,7 @@ static void follow(struct slurmd *d, const Pb__NodeConfig *m)
         return;
     }
     if (read_sent(d, d->name, m, &conf, &err) ||
-        store(c, conf, d->spool, m, rpc_session_peer(d->controller), &err)) {
+        store_cache(c, conf, d->spool, m, rpc_session_peer(d->controller), &err)) {
         c->refused = m->hash;
         uplink_refuse_conf(d, err.text);
         return;
@@ -501,7 +501,7 @@ void configless_take(struct slurmd *d, const Pb__NodeConfig *m)
             c->retry = loop_timer_new(d->loop, on_retry, d);
         loop_timer_set(c->retry, m->retry_ms);
     } else if (m->has_text && m->has_hash) {
-        follow(d, m);
+        follow_conf(d, m);
     } else {
         log_error("the configuration in force stays: %s",
                   m->error ? m->error : "the controller sends none");

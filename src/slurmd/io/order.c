@@ -215,7 +215,7 @@ static bool is_stale_order(const Pb__NodeOrder *o, bool closed)
     return true;
 }
 
-static void take_order(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
+static void handle_order(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
 {
     Pb__NodeAttempt about;
 
@@ -254,7 +254,7 @@ static void take_order(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
 void order_take(struct slurmd *d, const Pb__NodeOrders *orders, bool closed)
 {
     for (size_t i = 0; i < orders->n_orders; i++)
-        take_order(d, orders->orders[i], closed);
+        handle_order(d, orders->orders[i], closed);
 }
 
 static void forget_batch(struct slurmd *d, uint32_t job_id, uint32_t restarts)

@@ -41,7 +41,7 @@ static void hide_jobs(struct slurmd *d, const struct rpc_request *r, Pb__NodeSta
     m->n_present = shown;
 }
 
-static void answer_status(struct slurmd *d, const struct rpc_request *r)
+static void reply_status(struct slurmd *d, const struct rpc_request *r)
 {
     Pb__NodeStatus m = PB__NODE_STATUS__INIT;
     Pb__NodeRegister found = PB__NODE_REGISTER__INIT;
@@ -91,7 +91,7 @@ static void set_debug(struct slurmd *d, const struct rpc_request *r)
         rpc_reply(d->server, r->call, &done.base);
 }
 
-static void answer_call(struct slurmd *d, const struct rpc_request *r)
+static void reply_call(struct slurmd *d, const struct rpc_request *r)
 {
     Pb__Empty done = PB__EMPTY__INIT;
     struct err err = {0};
@@ -130,10 +130,10 @@ static void on_request(void *ctx, const struct rpc_request *r)
         rpc_answer_mint(d->server, r, AUTH_TTL_MS);
         break;
     case RPC_NODE_CALL:
-        answer_call(d, r);
+        reply_call(d, r);
         break;
     case RPC_NODE_STATUS:
-        answer_status(d, r);
+        reply_status(d, r);
         break;
     case RPC_SET_DEBUG:
         set_debug(d, r);
@@ -177,7 +177,7 @@ static void on_refused(void *ctx, const char *peer, const char *why)
         log_error("refused %s: %s", peer, why);
 }
 
-static void tell_port_in_use(const char *why)
+static void report_port_in_use(const char *why)
 {
     log_error("%s", why);
 }
@@ -201,7 +201,7 @@ int serve_open(struct slurmd *d, struct err *err)
 
     rpc_set_encryption(conf_encrypts(d->conf));
     d->server = rpc_server_new(&options, &events);
-    rc = rpc_port_listen(d->server, NULL, d->node->port, tell_port_in_use, err);
+    rc = rpc_port_listen(d->server, NULL, d->node->port, report_port_in_use, err);
     if (rc < 0)
         return err_prefix(err, "the port of node %s", d->name);
     rc = rpc_server_listen_here(d->server, d->conf, name, err);

@@ -69,7 +69,7 @@ static void tree_free(struct tree *t)
     free(t);
 }
 
-static struct tree *find(struct slurmd *d, uint64_t call)
+static struct tree *find_tree(struct slurmd *d, uint64_t call)
 {
     struct tree *t;
 
@@ -79,7 +79,7 @@ static struct tree *find(struct slurmd *d, uint64_t call)
 
 void tree_gone(struct slurmd *d, uint64_t call)
 {
-    struct tree *t = find(d, call);
+    struct tree *t = find_tree(d, call);
 
     if (t)
         tree_free(t);
@@ -93,7 +93,7 @@ void tree_free_all(struct slurmd *d)
     }
 }
 
-static void refuse(struct tree *t, const struct err *err)
+static void refuse_request(struct tree *t, const struct err *err)
 {
     struct rpc_server *server = t->d->server;
     uint64_t call = t->call;
@@ -132,7 +132,7 @@ static void on_beat(void *ctx)
         return;
     }
     err_set(&err, -ERR_TIMEOUT, "nobody has said who is to get it");
-    refuse(t, &err);
+    refuse_request(t, &err);
 }
 
 static void add_answer(struct tree *t, const Pb__TreeAnswer *m)
@@ -159,7 +159,7 @@ static void add_error(struct tree *t, uint32_t index, int code, const char *text
 
 /* The decision. */
 
-static void commit(struct tree *t)
+static void commit_tree(struct tree *t)
 {
     t->committed = true;
     if (t->relay)
@@ -168,7 +168,7 @@ static void commit(struct tree *t)
         prepare_commit(t->d, t->own);
 }
 
-static void prepared(struct tree *t, uint32_t index)
+static void on_prepared(struct tree *t, uint32_t index)
 {
     Pb__TreeAnswer m = PB__TREE_ANSWER__INIT;
 
@@ -197,7 +197,7 @@ static void add_reply(struct tree *t, uint32_t index, const void *reply, size_t 
 
 static void on_own_prepared(void *ctx)
 {
-    prepared(ctx, 0);
+    on_prepared(ctx, 0);
 }
 
 static void on_own_answer(void *ctx, int code, const void *answer, size_t len)
@@ -219,7 +219,7 @@ static void on_answer(void *ctx, const struct rpc_relay_answer *a)
     uint32_t index = t->index[a->index];
 
     if (a->prepared)
-        prepared(t, index);
+        on_prepared(t, index);
     else if (a->code)
         add_error(t, index, a->code, a->text);
     else
@@ -419,7 +419,7 @@ static int count_bytes(struct tree *t, size_t more, struct err *err)
     return 0;
 }
 
-static void take_part(struct tree *t, const Pb__TreePart *list)
+static void handle_part(struct tree *t, const Pb__TreePart *list)
 {
     _cleanup_arena_ struct arena arena = {0};
     struct err err = {0};
@@ -428,7 +428,7 @@ static void take_part(struct tree *t, const Pb__TreePart *list)
 
     if (t->has_part) { /* the request itself may be gone by now */
         err_set(&err, -ERR_PROTOCOL, "it is said twice who is to get it");
-        refuse(t, &err);
+        refuse_request(t, &err);
         return;
     }
     m = (const Pb__TreeRequest *)rpc_unpack(rpc_find(RPC_TREE), t->frame.data, t->header.body_len,
@@ -439,7 +439,7 @@ static void take_part(struct tree *t, const Pb__TreePart *list)
     if (!rc)
         rc = read_origin(t, list, &err);
     if (rc) {
-        refuse(t, &err);
+        refuse_request(t, &err);
         return;
     }
     t->has_part = true;
@@ -457,12 +457,12 @@ static void take_part(struct tree *t, const Pb__TreePart *list)
 
 void tree_more(struct slurmd *d, const struct rpc_more *more)
 {
-    struct tree *t = find(d, more->call);
+    struct tree *t = find_tree(d, more->call);
 
     if (t && more->rpc->number == RPC_TREE_PART)
-        take_part(t, (const Pb__TreePart *)more->body);
+        handle_part(t, (const Pb__TreePart *)more->body);
     else if (t && more->rpc->number == RPC_TREE_COMMIT)
-        commit(t);
+        commit_tree(t);
 }
 
 /* The beginning. */
@@ -522,7 +522,7 @@ void tree_take(struct slurmd *d, const struct rpc_request *r)
     if (!rc)
         rc = count_bytes(t, f->header->body_len, &err);
     if (rc) {
-        refuse(t, &err);
+        refuse_request(t, &err);
         return;
     }
     str_append(&t->frame, f->body, f->header->body_len);

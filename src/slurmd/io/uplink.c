@@ -37,7 +37,7 @@ static char *welcome_path(const struct slurmd *d)
     return mem_printf("%s/controller", d->spool);
 }
 
-static void take_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
+static void handle_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
 {
     memcpy(d->public_key, m->cred_public_key.data, AUTH_CRED_KEY_SIZE);
     d->have_public_key = true;
@@ -59,7 +59,7 @@ static void load_welcome(struct slurmd *d)
         return;
     m = pb_unpack(&pb__node_welcome__descriptor, str_cstr(&text), text.len);
     if (m && m->cred_public_key.len == AUTH_CRED_KEY_SIZE)
-        take_welcome(d, m);
+        handle_welcome(d, m);
     if (m)
         pb__node_welcome__free_unpacked(m, NULL);
 }
@@ -110,7 +110,7 @@ static void on_welcome(struct slurmd *d, const Pb__NodeWelcome *m)
     }
     if (!known || m->epoch != d->epoch)
         save_welcome(d, m);
-    take_welcome(d, m);
+    handle_welcome(d, m);
     d->welcome = true;
     free(take_ptr(d->dynamic)); /* once it is removed, it does not come back by itself */
     if (m->has_timeout_sec && m->timeout_sec != d->timeout_sec) {
@@ -205,7 +205,7 @@ void uplink_register(struct slurmd *d)
 }
 
 /* Takes stock again when there is reason to; whether there was. */
-static bool look_at_hardware(struct slurmd *d)
+static bool detect_hardware(struct slurmd *d)
 {
     struct err err = {0};
 
@@ -242,7 +242,7 @@ static void on_beat(void *ctx)
 
     if (!rpc_session_is_open(d->controller))
         return;
-    if (look_at_hardware(d))
+    if (detect_hardware(d))
         uplink_register(d);
     usage_beat(d);
     m.has_free_mem_mib = m.has_cpu_load_centi = true;
@@ -459,7 +459,7 @@ void uplink_reconfigure(struct slurmd *d)
             log_error("%s; what there was stays", err.text);
         health_rearm(d);
         usage_rearm(d);
-        look_at_hardware(d);
+        detect_hardware(d);
         if (d->controller)
             follow_controllers(d);
     }

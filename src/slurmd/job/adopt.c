@@ -36,7 +36,7 @@ static void reply_done(const struct attempt *a, uint64_t call, Pb__AdoptHow how)
     rpc_reply(a->d->server, call, &m.base);
 }
 
-static void reply(const struct attempt *a, uint64_t call, const char *text, bool waits)
+static void send_failure(const struct attempt *a, uint64_t call, const char *text, bool waits)
 {
     Pb__AdoptReply m = PB__ADOPT_REPLY__INIT;
 
@@ -53,7 +53,7 @@ static void reply(const struct attempt *a, uint64_t call, const char *text, bool
 static void reply_failed(const struct attempt *a, uint64_t call, const char *text)
 {
     log_error("job %u: a process was not adopted: %s", a->key.id, text);
-    reply(a, call, text, false);
+    send_failure(a, call, text, false);
 }
 
 /* --- which job ---------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ static bool is_newer(const struct attempt *a, const struct attempt *b)
     return a_ms != b_ms ? a_ms > b_ms : a->key.id > b->key.id;
 }
 
-static struct attempt *with_id(const struct choice *c, uint32_t id)
+static struct attempt *find_by_id(const struct choice *c, uint32_t id)
 {
     vec_foreach (&c->jobs, a)
         if ((*a)->key.id == id)
@@ -96,14 +96,14 @@ static struct attempt *with_id(const struct choice *c, uint32_t id)
 }
 
 /* What was asked for is only taken when it is the user's own. */
-static void choose(struct slurmd *d, const Pb__AdoptRequest *m, struct choice *c)
+static void choose_job(struct slurmd *d, const Pb__AdoptRequest *m, struct choice *c)
 {
     uint32_t origin = m->has_origin_pid ? usage_job_of(d, (pid_t)(m->origin_pid & INT32_MAX)) : 0;
 
     find_jobs(d, (uid_t)m->uid, c);
-    if (m->has_job_id && (c->attempt = with_id(c, m->job_id))) {
+    if (m->has_job_id && (c->attempt = find_by_id(c, m->job_id))) {
         c->how = PB__ADOPT_HOW__ADOPT_WANTED;
-    } else if (origin && (c->attempt = with_id(c, origin))) {
+    } else if (origin && (c->attempt = find_by_id(c, origin))) {
         c->how = PB__ADOPT_HOW__ADOPT_ORIGIN;
     } else if (c->jobs.len == 1) {
         c->attempt = c->jobs.data[0];
@@ -167,7 +167,7 @@ void adopt_fail(struct attempt *a, const char *text)
     }
 }
 
-static void take_late(struct attempt *a, const struct adoption *adoption)
+static void reply_late(struct attempt *a, const struct adoption *adoption)
 {
     _cleanup_free_ char *text =
         a->phase == ATTEMPT_PROLOG
@@ -176,7 +176,7 @@ static void take_late(struct attempt *a, const struct adoption *adoption)
             : mem_printf("step %u.extern on node %s does not answer", a->key.id, a->d->name);
 
     if (a->phase == ATTEMPT_PROLOG)
-        reply(a, adoption->call, text, true);
+        send_failure(a, adoption->call, text, true);
     else
         reply_failed(a, adoption->call, text);
 }
@@ -191,13 +191,13 @@ static void on_late(void *ctx)
         struct adoption adoption = a->adoptions.data[0];
 
         vec_remove(&a->adoptions, 0);
-        take_late(a, &adoption);
+        reply_late(a, &adoption);
     }
     if (a->adoptions.len)
         loop_timer_set(a->adoptions_late, a->adoptions.data[0].late_ms - now_ms);
 }
 
-static void add(struct attempt *a, struct adoption *adoption)
+static void add_adoption(struct attempt *a, struct adoption *adoption)
 {
     int64_t patience_ms = a->d->conf->message_timeout_sec * 1000 / 2;
 
@@ -219,7 +219,7 @@ void adopt_gone(struct slurmd *d, uint64_t call)
             }
 }
 
-static void take(struct attempt *a, const struct adoption *adoption)
+static void keep_adopted(struct attempt *a, const struct adoption *adoption)
 {
     attempt_note(a, NOTE_ADOPTED, (int)adoption->who.pid,
                  (unsigned long long)adoption->who.started_ticks);
@@ -242,7 +242,7 @@ void adopt_done(struct step *s, uint64_t call, const Pb__StepdAdopted *m)
         if (m->code) {
             reply_failed(a, call, m->text ? m->text : err_text(m->code));
         } else {
-            take(a, &adoption);
+            keep_adopted(a, &adoption);
             reply_done(a, call, adoption.how);
         }
         return;
@@ -257,7 +257,7 @@ static bool is_here(const struct attempt *a, const struct note_adopted *who)
     return false;
 }
 
-static void adopt(struct attempt *a, uint64_t call, pid_t pid, Pb__AdoptHow how)
+static void adopt_process(struct attempt *a, uint64_t call, pid_t pid, Pb__AdoptHow how)
 {
     struct adoption adoption = {.call = call, .how = how, .who = {.pid = pid}};
     struct err err = {0};
@@ -277,7 +277,7 @@ static void adopt(struct attempt *a, uint64_t call, pid_t pid, Pb__AdoptHow how)
         reply_done(a, call, how);
         return;
     }
-    add(a, &adoption);
+    add_adoption(a, &adoption);
     s = step_find(a, STEP_ID_EXTERN);
     if (s && s->started && !s->ended)
         send_to(s, &vec_last(&a->adoptions));
@@ -288,14 +288,14 @@ static void adopt(struct attempt *a, uint64_t call, pid_t pid, Pb__AdoptHow how)
 /* --- who asks ----------------------------------------------------------------------------------
  */
 
-static uint64_t own_pid_namespace(void)
+static uint64_t read_pid_namespace(void)
 {
     struct stat st;
 
     return stat("/proc/self/ns/pid", &st) ? 0 : (uint64_t)st.st_ino;
 }
 
-static int check(const struct slurmd *d, const struct rpc_request *r, struct err *err)
+static int check_request(const struct slurmd *d, const struct rpc_request *r, struct err *err)
 {
     const Pb__AdoptRequest *m = (const Pb__AdoptRequest *)r->body;
 
@@ -304,7 +304,7 @@ static int check(const struct slurmd *d, const struct rpc_request *r, struct err
                        err_text(ERR_ACCESS));
     if (m->uid == 0 || m->pid <= 1 || m->pid > INT32_MAX)
         return err_set(err, -ERR_PROTOCOL, "the request names no process, or no user but root");
-    if (m->pid_namespace != own_pid_namespace())
+    if (m->pid_namespace != read_pid_namespace())
         return err_set(err, -ERR_NOT_SUPPORTED,
                        "the process is in another pid namespace than slurmd of node %s", d->name);
     return 0;
@@ -316,16 +316,16 @@ void adopt_request(struct slurmd *d, const struct rpc_request *r)
     struct choice c = {.attempt = NULL};
     struct err err = {0};
 
-    if (check(d, r, &err)) {
+    if (check_request(d, r, &err)) {
         rpc_reply_error(d->server, r->call, -err.code, err.text);
         return;
     }
-    choose(d, m, &c);
+    choose_job(d, m, &c);
     if (!c.attempt)
         reply_none(d, r->call, &c);
     else if (m->has_dry && m->dry)
         reply_done(c.attempt, r->call, c.how);
     else
-        adopt(c.attempt, r->call, (pid_t)m->pid, c.how);
+        adopt_process(c.attempt, r->call, (pid_t)m->pid, c.how);
     vec_done(&c.jobs);
 }

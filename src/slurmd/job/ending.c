@@ -52,7 +52,7 @@ struct wanted {
     pid_t found;  /* the last that was killed */
 };
 
-static bool belongs(int pid, const struct wanted *w)
+static bool belongs_to_step(int pid, const struct wanted *w)
 {
     _cleanup_str_ struct str environment = STR_INIT;
     struct stat st;
@@ -74,10 +74,11 @@ static bool kill_if(int pid, struct wanted *w)
 {
     _cleanup_close_ int handle = -1;
 
-    if (!belongs(pid, w))
+    if (!belongs_to_step(pid, w))
         return false;
     handle = (int)syscall(SYS_pidfd_open, pid, 0);
-    if (handle < 0 || !belongs(pid, w) || syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0))
+    if (handle < 0 || !belongs_to_step(pid, w) ||
+        syscall(SYS_pidfd_send_signal, handle, SIGKILL, NULL, 0))
         return false;
     w->found = pid;
     return true;
@@ -396,7 +397,7 @@ bool ending_extern(struct attempt *a, const Pb__StepdEnded *said)
 }
 
 /* The slurmstepd that claimed the step does not answer. */
-static void take_recorded_end(struct attempt *a, uint32_t step_id)
+static void read_recorded_end(struct attempt *a, uint32_t step_id)
 {
     Pb__StepdEnded *m = step_read_end(a->d, a->key.id, a->key.restarts, step_id);
 
@@ -422,7 +423,7 @@ static bool find_claimed_step(struct attempt *a, uint32_t step_id)
         return true;
     if (!is_step_claimed(a, step_id))
         return false;
-    take_recorded_end(a, step_id);
+    read_recorded_end(a, step_id);
     return true;
 }
 

@@ -82,7 +82,7 @@ static void on_end(void *ctx, uint32_t job_id, uint32_t restarts, int wait_statu
         first(d);
 }
 
-static void run(struct slurmd *d)
+static void run_check(struct slurmd *d)
 {
     struct script script = {.what = "HealthCheckProgram",
                             .path = d->conf->health_check_program,
@@ -97,7 +97,7 @@ static void on_timer(void *ctx)
     struct slurmd *d = ctx;
 
     if (!d->health->running && is_wanted(d))
-        run(d);
+        run_check(d);
     health_rearm(d);
 }
 
@@ -123,7 +123,7 @@ void health_begin(struct slurmd *d, health_fn *done)
     health_rearm(d);
     if (d->conf->health_check_program) {
         d->health->first = done;
-        run(d);
+        run_check(d);
     } else {
         done(d);
     }

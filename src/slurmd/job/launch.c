@@ -249,7 +249,7 @@ static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena 
 }
 
 /* The controller repeated the order. */
-static void answer_repeated_batch(struct attempt *a)
+static void reply_repeated_batch(struct attempt *a)
 {
     struct step *s = step_find(a, STEP_ID_BATCH);
 
@@ -294,7 +294,7 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
 
     arena_init(&arena, CRED_ARENA);
     if (a && (a->note.batch != NOTE_BATCH_NONE || find_waiting_launch(a, STEP_ID_BATCH, &l))) {
-        answer_repeated_batch(a);
+        reply_repeated_batch(a);
         return;
     }
     rc = check_batch(d, m, &arena, &cred, &index, &err);
@@ -348,8 +348,8 @@ void launch_join(struct slurmd *d, uint64_t *first, uint64_t call)
 }
 
 /* True: the step was requested before, and the call is answered now or with the first one. */
-static bool answer_repeated_step(struct attempt *a, uint32_t step_id, uint64_t key,
-                                 const struct rpc_request *r)
+static bool reply_repeated_step(struct attempt *a, uint32_t step_id, uint64_t key,
+                                const struct rpc_request *r)
 {
     uint64_t call = r->call;
     struct step *s = step_find(a, step_id);
@@ -435,7 +435,7 @@ void launch_tasks(struct slurmd *d, const struct rpc_request *r)
         refuse_tasks(d, r, &err);
         return;
     }
-    if (answer_repeated_step(a, cred->step_id, launch_key_of(m->io_key), r))
+    if (reply_repeated_step(a, cred->step_id, launch_key_of(m->io_key), r))
         return;
     if (launch_limits_check(d, cred, m->cred.len + protobuf_c_message_get_packed_size(&m->base),
                             &err)) {
@@ -488,7 +488,7 @@ void launch_extern(struct attempt *a, const Pb__Cred *cred, ProtobufCBinaryData 
 }
 
 /* Removes the waiting launch of this step from the list; NULL: there is none. */
-static struct launch *take_waiting_launch(struct attempt *a, uint32_t step_id)
+static struct launch *remove_waiting_launch(struct attempt *a, uint32_t step_id)
 {
     for (size_t i = 0; i < a->waiting.len; i++) {
         struct launch *l = a->waiting.data[i];
@@ -526,7 +526,7 @@ void launch_cancel(struct slurmd *d, struct attempt *a, const struct cancelled_s
     if (over || !cancelled_add(d->cancelled, s))
         return;
     format_step_cancelled(d, s->job_id, s->step_id, &err);
-    l = a ? take_waiting_launch(a, s->step_id) : NULL;
+    l = a ? remove_waiting_launch(a, s->step_id) : NULL;
     if (l) {
         launch_fail(d, l, -err.code, err.text, false);
         attempt_check_left(a);

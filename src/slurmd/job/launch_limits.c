@@ -25,8 +25,9 @@ static void add_job(const struct attempt *a, struct usage_held *sum)
     sum->steps += a->waiting.len + a->steps.len;
 }
 
-static int check(const char *what, unsigned id, struct usage_held now, size_t bytes,
-                 size_t bytes_most, size_t steps_most, const struct slurmd *d, struct err *err)
+static int check_limits(const char *what, unsigned id, struct usage_held now, size_t bytes,
+                        size_t bytes_most, size_t steps_most, const struct slurmd *d,
+                        struct err *err)
 {
     if (now.bytes + bytes > bytes_most)
         return err_set(err, -ERR_LIMIT,
@@ -51,10 +52,11 @@ int launch_limits_check(const struct slurmd *d, const Pb__Cred *cred, size_t byt
         if (a->note.about->uid == cred->uid)
             add_job(a, &of_user);
     }
-    rc = check("job", cred->job_id, of_job, bytes, LAUNCH_JOB_BYTES, LAUNCH_JOB_STEPS, d, err);
-    return rc ? rc
-              : check("user", cred->uid, of_user, bytes, LAUNCH_USER_BYTES, LAUNCH_USER_STEPS, d,
+    rc = check_limits("job", cred->job_id, of_job, bytes, LAUNCH_JOB_BYTES, LAUNCH_JOB_STEPS, d,
                       err);
+    return rc ? rc
+              : check_limits("user", cred->uid, of_user, bytes, LAUNCH_USER_BYTES,
+                             LAUNCH_USER_STEPS, d, err);
 }
 
 int launch_limits_check_args(const Pb__LaunchTasks *m, struct err *err)

@@ -30,7 +30,7 @@ struct oldscript {
 };
 
 /* By its command line: with no script of the site it is what runs the plugins. */
-static bool runs(const struct oldscript *o, pid_t pid)
+static bool is_running(const struct oldscript *o, pid_t pid)
 {
     const char *rest = o->script.path ? o->script.path : o->attempt->d->stepd_spank_path;
     _cleanup_str_ struct str line = STR_INIT;
@@ -65,34 +65,34 @@ struct search {
     pid_t found;
 };
 
-static int look_at(void *ctx, pid_t pid)
+static int check_script(void *ctx, pid_t pid)
 {
     struct search *s = ctx;
     struct proc p;
 
     if (proc_read(pid, &p) || p.session != pid) /* its own, not what it has started */
         return 0;
-    if (!runs(s->of, pid) || !has_vars(s->of, pid))
+    if (!is_running(s->of, pid) || !has_vars(s->of, pid))
         return 0;
     s->found = pid;
     return 1;
 }
 
 /* A daemon that is killed when it has just begun a script has not noted its number. 0: none. */
-static pid_t find(const struct oldscript *o)
+static pid_t find_process(const struct oldscript *o)
 {
     struct search s = {o, 0};
 
-    proc_each(look_at, &s);
+    proc_each(check_script, &s);
     return s.found;
 }
 
 /* It may be another program by now, with the environment that it began with, or without that. */
-static bool lives(const struct oldscript *o, pid_t *pid)
+static bool is_alive(const struct oldscript *o, pid_t *pid)
 {
     if (*pid <= 0)
-        *pid = find(o);
-    return *pid > 0 && (has_vars(o, *pid) || (o->script.path && runs(o, *pid)));
+        *pid = find_process(o);
+    return *pid > 0 && (has_vars(o, *pid) || (o->script.path && is_running(o, *pid)));
 }
 
 /* When it was begun, of loop_mono_ms(). */
@@ -105,7 +105,7 @@ static int64_t begun_ms(pid_t pid)
     return (int64_t)(p.started_ticks * 1000 / (uint64_t)sysconf(_SC_CLK_TCK));
 }
 
-static void remind(struct oldscript *o, pid_t pid)
+static void report_wait(struct oldscript *o, pid_t pid)
 {
     int64_t since = (loop_wall_ms() - (loop_mono_ms() - begun_ms(pid))) / 1000;
     _cleanup_free_ char *text = script_say_runs(&o->script, pid, since);
@@ -115,7 +115,7 @@ static void remind(struct oldscript *o, pid_t pid)
     report_held_up(a->d, a->key.id, a->key.restarts, text);
 }
 
-static void look_at_time(struct oldscript *o, pid_t pid)
+static void check_time_limit(struct oldscript *o, pid_t pid)
 {
     int64_t limit_ms = o->script.limit_sec * 1000;
 
@@ -127,7 +127,7 @@ static void look_at_time(struct oldscript *o, pid_t pid)
         kill(-pid, o->timed_out ? SIGKILL : SIGTERM);
         o->timed_out = true;
     } else {
-        remind(o, pid);
+        report_wait(o, pid);
     }
     o->due_ms = loop_mono_ms() + (limit_ms ? SCRIPT_KILL_AFTER_MS : SCRIPT_REMIND_MS);
 }
@@ -153,11 +153,11 @@ static void on_look(void *ctx)
     struct note *note = &o->attempt->note;
     pid_t *pid = o->is_epilog ? &note->epilog_pid : &note->prolog_pid;
 
-    if (!lives(o, pid)) {
+    if (!is_alive(o, pid)) {
         has_ended(o);
         return;
     }
-    look_at_time(o, *pid);
+    check_time_limit(o, *pid);
     loop_timer_set(o->timer, LOOK_MS);
 }
 

@@ -148,7 +148,7 @@ static bool is_prolog_due(struct attempt *a, const char **host)
     return *host || a->d->conf->prolog;
 }
 
-static void answer_prepare(struct attempt *a)
+static void reply_prepared(struct attempt *a)
 {
     if (a->tells_prepared)
         report_prepared(a->d, a->key.id, a->key.restarts);
@@ -169,7 +169,7 @@ void prolog_run(struct attempt *a)
     } else if (due) {
         start_prolog(a, host);
     } else {
-        answer_prepare(a);
+        reply_prepared(a);
         if (!a->note.halted)
             start_waiting_launches(a);
     }

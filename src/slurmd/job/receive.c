@@ -43,7 +43,7 @@ struct receiver {
 /* --- its end ------------------------------------------------------------------------------------
  */
 
-static void answer_error(struct receiver *r, int code, const char *text)
+static void reply_error(struct receiver *r, int code, const char *text)
 {
     if (r->call)
         rpc_reply_error(r->attempt->d->server, r->call, code, text);
@@ -56,8 +56,8 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
     struct attempt *a = r->attempt;
 
     if (WIFSIGNALED(wait_status)) /* it did not say no */
-        answer_error(r, ERR_CLOSED, "the receiver of the file was killed");
-    answer_error(r, ERR_LAUNCH, "the receiver of the file has ended");
+        reply_error(r, ERR_CLOSED, "the receiver of the file was killed");
+    reply_error(r, ERR_LAUNCH, "the receiver of the file has ended");
     for (size_t i = 0; i < a->receivers.len; i++)
         if (a->receivers.data[i] == r) {
             vec_remove(&a->receivers, i);
@@ -106,7 +106,7 @@ void receive_forget(struct attempt *a)
 /* --- its start ----------------------------------------------------------------------------------
  */
 
-static void answer_port(struct receiver *r)
+static void reply_port(struct receiver *r)
 {
     Pb__CastReceiving answer = PB__CAST_RECEIVING__INIT;
 
@@ -127,11 +127,11 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
     if (!attempt_is_ending(r->attempt))
         loop_timer_set(r->limit, -1);
     if (m->code) {
-        answer_error(r, m->code > 0 ? m->code : ERR_LAUNCH, m->text ? m->text : "");
+        reply_error(r, m->code > 0 ? m->code : ERR_LAUNCH, m->text ? m->text : "");
         return;
     }
     r->port = (uint16_t)m->port;
-    answer_port(r);
+    reply_port(r);
 }
 
 /* Its end says more. */
@@ -142,7 +142,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
     rpc_link_free(take_ptr(r->link));
 }
 
-static int spawn(const struct slurmd *d, uint32_t job_id, int fd, pid_t *pid)
+static int spawn_receiver(const struct slurmd *d, uint32_t job_id, int fd, pid_t *pid)
 {
     _cleanup_free_ char *path = mem_printf("%s-cast", d->stepd_path);
     _cleanup_free_ char *title = mem_printf("slurmstepd-cast: [%u]", job_id);
@@ -202,8 +202,8 @@ static void send_start(struct receiver *r, const Pb__CastReceive *m, const struc
 }
 
 /* It touches nothing before it is told what to do, and is in its cgroup then. */
-static int start(struct attempt *a, const struct launch *l, const struct user *user,
-                 struct err *err)
+static int start_receiver(struct attempt *a, const struct launch *l, const struct user *user,
+                          struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     const Pb__CastReceive *m;
@@ -216,7 +216,7 @@ static int start(struct attempt *a, const struct launch *l, const struct user *u
     cred = arena_unpack(&arena, &pb__cred__descriptor, l->cred.data, l->cred.len);
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair))
         return err_set(err, -ERR_NODE_FAULT, "cannot make a socket pair: %s", strerror(errno));
-    rc = spawn(a->d, a->key.id, pair[1], &pid);
+    rc = spawn_receiver(a->d, a->key.id, pair[1], &pid);
     close(pair[1]);
     if (rc) {
         close(pair[0]);
@@ -238,7 +238,7 @@ static int start(struct attempt *a, const struct launch *l, const struct user *u
 void receive_start(struct attempt *a, struct launch *l, const struct user *user)
 {
     struct err err = {0};
-    int rc = start(a, l, user, &err);
+    int rc = start_receiver(a, l, user, &err);
 
     if (rc)
         launch_fail(a->d, l, -rc, err.text, false);
@@ -277,8 +277,8 @@ static int check_form(const Pb__CastReceive *m, struct err *err)
                    err_text(ERR_PROTOCOL));
 }
 
-static int check(struct slurmd *d, const struct rpc_request *r, struct arena *arena,
-                 Pb__Cred **cred, uint32_t *index, struct err *err)
+static int check_request(struct slurmd *d, const struct rpc_request *r, struct arena *arena,
+                         Pb__Cred **cred, uint32_t *index, struct err *err)
 {
     const Pb__CastReceive *m = (const Pb__CastReceive *)r->body;
     int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
@@ -312,7 +312,7 @@ static bool is_repeat(struct slurmd *d, const Pb__Cred *cred, uint64_t key, uint
         if (a->receivers.data[i]->key == key) {
             launch_join(d, &a->receivers.data[i]->call, call);
             if (a->receivers.data[i]->port)
-                answer_port(a->receivers.data[i]);
+                reply_port(a->receivers.data[i]);
             return true;
         }
     return false;
@@ -331,7 +331,7 @@ void receive_request(struct slurmd *d, const struct rpc_request *r)
     int rc;
 
     arena_init(&arena, CRED_ARENA);
-    rc = check(d, r, &arena, &cred, &index, &err);
+    rc = check_request(d, r, &arena, &cred, &index, &err);
     if (!rc && is_repeat(d, cred, key, r->call))
         return;
     if (!rc)

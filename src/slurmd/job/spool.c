@@ -28,7 +28,7 @@
 #define LOCK_PAUSE_USEC 10000
 #define BOOT_ID "/proc/sys/kernel/random/boot_id"
 
-static char *below(const struct slurmd *d, const char *name)
+static char *format_spool_path(const struct slurmd *d, const char *name)
 {
     return mem_printf("%s/%s", d->spool, name);
 }
@@ -62,7 +62,7 @@ static int make_directories(struct slurmd *d, struct err *err)
     if (!rc)
         rc = conf_trust_path(d->conf, "SlurmdSpoolDir", d->spool, err);
     for (int i = 0; i < 3 && !rc; i++) {
-        _cleanup_free_ char *path = below(d, names[i]);
+        _cleanup_free_ char *path = format_spool_path(d, names[i]);
 
         if (mkdir(path, 0700) && errno != EEXIST)
             rc = err_set(err, -errno, "cannot make %s: %s", path, strerror(errno));
@@ -71,9 +71,9 @@ static int make_directories(struct slurmd *d, struct err *err)
 }
 
 /* A daemon that was killed while it started a program is gone a moment later. */
-static int lock(struct slurmd *d, struct err *err)
+static int lock_spool(struct slurmd *d, struct err *err)
 {
-    _cleanup_free_ char *path = below(d, "lock");
+    _cleanup_free_ char *path = format_spool_path(d, "lock");
     int rc;
 
     d->lock_fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -90,7 +90,7 @@ static int lock(struct slurmd *d, struct err *err)
 }
 
 /* The files of a directory that begin so, and scripts' directories among them. */
-static void wipe(const char *dir, const char *prefix)
+static void wipe_spool(const char *dir, const char *prefix)
 {
     struct dirent *entry;
     DIR *list = opendir(dir);
@@ -114,18 +114,19 @@ static void wipe(const char *dir, const char *prefix)
 static void wipe_all(struct slurmd *d)
 {
     static const char *const files[] = {"events", "revoked"};
-    _cleanup_free_ char *jobs = below(d, "jobs"), *steps = below(d, "steps");
+    _cleanup_free_ char *jobs = format_spool_path(d, "jobs"),
+                        *steps = format_spool_path(d, "steps");
 
-    wipe(jobs, "");
-    wipe(steps, "");
+    wipe_spool(jobs, "");
+    wipe_spool(steps, "");
     for (int i = 0; i < 2; i++) {
-        _cleanup_free_ char *path = below(d, files[i]);
+        _cleanup_free_ char *path = format_spool_path(d, files[i]);
 
         unlink(path);
     }
     for (char prefix[] = "job0"; prefix[3] <= '9'; prefix[3]++)
-        wipe(d->spool, prefix);
-    wipe(d->spool, "x11.");
+        wipe_spool(d->spool, prefix);
+    wipe_spool(d->spool, "x11.");
 }
 
 static int read_line(const char *path, char *out, size_t size, struct err *err)
@@ -141,7 +142,7 @@ static int read_line(const char *path, char *out, size_t size, struct err *err)
 
 static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
 {
-    _cleanup_free_ char *path = below(d, "id");
+    _cleanup_free_ char *path = format_spool_path(d, "id");
     uint8_t random[ID_SIZE];
 
     if (!read_line(path, out, size, NULL) && strlen(out) == 2 * ID_SIZE)
@@ -155,7 +156,7 @@ static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
 /* What was written before the machine's last start tells of nothing that still runs. */
 static int check_boot(struct slurmd *d, struct err *err)
 {
-    _cleanup_free_ char *path = below(d, "boot");
+    _cleanup_free_ char *path = format_spool_path(d, "boot");
     char now[48] = "", then[48] = "", id[2 * ID_SIZE + 1];
     int rc = read_line(BOOT_ID, now, sizeof(now), err);
 
@@ -173,11 +174,12 @@ static int check_boot(struct slurmd *d, struct err *err)
 
 int spool_open(struct slurmd *d, struct err *err)
 {
-    _cleanup_free_ char *events = below(d, "events"), *revoked = below(d, "revoked");
+    _cleanup_free_ char *events = format_spool_path(d, "events"),
+                        *revoked = format_spool_path(d, "revoked");
     int rc = make_directories(d, err);
 
     if (!rc)
-        rc = lock(d, err);
+        rc = lock_spool(d, err);
     if (!rc)
         rc = check_boot(d, err);
     if (!rc)
@@ -193,7 +195,7 @@ static bool is_shortage(int rc)
     return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
 }
 
-static int adopt(void *ctx, const char *path, struct err *err)
+static int adopt_note(void *ctx, const char *path, struct err *err)
 {
     struct slurmd *d = ctx;
     struct note note = {0};
@@ -221,7 +223,7 @@ int spool_adopt(struct slurmd *d, bool clean, struct err *err)
     int rc;
 
     d->old_scripts++; /* not all of them are known yet */
-    rc = note_each(d->spool, adopt, d, err);
+    rc = note_each(d->spool, adopt_note, d, err);
     if (rc)
         return rc;
     script_old_ended(d);

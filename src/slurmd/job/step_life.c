@@ -26,7 +26,7 @@
 #include "slurmd/usage/memory.h"
 #include "slurmd/usage/usage.h"
 
-static void take_step_end(struct step *s, const Pb__StepdEnded *m)
+static void handle_step_end(struct step *s, const Pb__StepdEnded *m)
 {
     if (s->ended)
         return;
@@ -41,7 +41,7 @@ static void on_end_told(struct step *s, uint64_t id, const Pb__StepdEnded *m)
 {
     Pb__Empty done = PB__EMPTY__INIT;
 
-    take_step_end(s, m);
+    handle_step_end(s, m);
     if (s->id != STEP_ID_BATCH && s->id != STEP_ID_EXTERN &&
         !events_flush(s->attempt->d->events, NULL))
         rpc_link_send(s->link, RPC_STEPD_ENDED, true, id, &done.base);
@@ -85,7 +85,7 @@ static void on_shepherd_closed(void *ctx, struct rpc_link *l, const struct err *
         Pb__StepdEnded *m = step_read_end(a->d, a->key.id, a->key.restarts, s->id);
 
         if (m) {
-            take_step_end(s, m);
+            handle_step_end(s, m);
             pb__stepd_ended__free_unpacked(m, NULL);
         } else {
             killed = true;
@@ -148,7 +148,7 @@ static void on_started(struct step *s, const Pb__StepdStarted *m)
         end.has_launch_code = true;
         end.launch_code = m->code;
         end.text = m->text;
-        take_step_end(s, &end);
+        handle_step_end(s, &end);
     } else {
         s->started = true;
         if (m->has_shepherd)

@@ -31,7 +31,7 @@ static unsigned long number_of(const char *file, unsigned long place)
 
 #define GPUS_MOST 64 /* of a node, whose cores a shepherd is told */
 
-static bool same(const char *a, const char *b)
+static bool is_same_device(const char *a, const char *b)
 {
     return a == b || (a && b && strcasecmp(a, b) == 0);
 }
@@ -59,7 +59,8 @@ static char *numbers_of(const struct conf *c, Pb__GresAlloc *const *share, size_
         if (strcasecmp(g->name, "gpu") != 0)
             continue;
         for (size_t k = 0; k < count; k++)
-            if (same(share[k]->name, g->name) && same(share[k]->type, g->type)) {
+            if (is_same_device(share[k]->name, g->name) &&
+                is_same_device(share[k]->type, g->type)) {
                 put_share(g, share[k], first, &out);
                 *env |= g->flags;
             }
@@ -76,7 +77,8 @@ static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
         for (size_t k = 0; k < count && strcasecmp(g->name, "gpu") == 0; k++) {
-            if (!same(share[k]->name, g->name) || !same(share[k]->type, g->type))
+            if (!is_same_device(share[k]->name, g->name) ||
+                !is_same_device(share[k]->type, g->type))
                 continue;
             for (size_t d = 0; d < share[k]->n_devices && n < GPUS_MOST; d++) {
                 uint32_t at = share[k]->devices[d];
@@ -109,10 +111,11 @@ void devices_fill(const struct conf *c, const char *node, const Pb__Cred *cred, 
     m->gpu_env = env;
 }
 
-static bool holds(Pb__GresAlloc *const *share, size_t count, const struct conf_gres *g, size_t at)
+static bool holds_device(Pb__GresAlloc *const *share, size_t count, const struct conf_gres *g,
+                         size_t at)
 {
     for (size_t k = 0; k < count; k++)
-        if (same(share[k]->name, g->name) && same(share[k]->type, g->type))
+        if (is_same_device(share[k]->name, g->name) && is_same_device(share[k]->type, g->type))
             for (size_t i = 0; i < share[k]->n_devices; i++)
                 if (share[k]->devices[i] == at)
                     return true;
@@ -134,7 +137,7 @@ static void add_devices(const struct conf *c, Pb__GresAlloc *const *share, size_
     for (size_t i = 0; i < set->len; i++)
         for (size_t k = 0; k < set->items[i].n_devices; k++) {
             const struct conf_gres_device *d = &set->items[i].devices[k];
-            if (holds(share, count, &set->items[i], k) != has)
+            if (holds_device(share, count, &set->items[i], k) != has)
                 continue;
             add_number(d->file, out);
             for (uint32_t n = 0; n < d->n_also; n++)

@@ -27,7 +27,7 @@ struct shape { /* what the child says */
 };
 
 /* Only in the child. The library is opened by name, so that the daemon is not linked to it. */
-static int ask_hwloc(struct shape *s)
+static int read_hwloc(struct shape *s)
 {
     hwloc_topology_t t;
     typeof(&hwloc_topology_init) init;
@@ -91,7 +91,7 @@ static void map_flat(struct shape *s)
             s->cpu[s->mapped++].number = (uint16_t)i;
 }
 
-static void ask_in_child(struct shape *s)
+static void read_in_child(struct shape *s)
 {
     int ends[2];
     pid_t pid;
@@ -102,7 +102,7 @@ static void ask_in_child(struct shape *s)
     pid = fork();
     if (pid == 0) {
         alarm(CHILD_LIMIT_SEC);
-        s->code = ask_hwloc(s);
+        s->code = read_hwloc(s);
         _exit(path_write_all(ends[1], (char *)s, sizeof(*s)) != 0);
     }
     close(ends[1]);
@@ -135,7 +135,7 @@ int hw_detect(const char *tmp_fs, struct hw *hw, struct err *err)
 
     hw->online = online;
     memset(&s, 0, sizeof(s));
-    ask_in_child(&s);
+    read_in_child(&s);
     if (s.code || !s.cpus) { /* no hwloc here: what the kernel counts, as one flat socket */
         memset(&s, 0, sizeof(s));
         s.cpus = online > 0 ? (uint32_t)online : 1;

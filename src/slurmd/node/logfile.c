@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 
-static enum log_level louder(uint32_t level, unsigned verbose)
+static enum log_level find_louder_level(uint32_t level, unsigned verbose)
 {
     unsigned sum = level + verbose;
 
@@ -16,7 +16,8 @@ static enum log_level louder(uint32_t level, unsigned verbose)
 
 enum log_level logfile_level(const struct slurmd *d)
 {
-    return d->debug_given ? (enum log_level)d->debug : louder(d->conf->slurmd_debug, d->verbose);
+    return d->debug_given ? (enum log_level)d->debug
+                          : find_louder_level(d->conf->slurmd_debug, d->verbose);
 }
 
 int logfile_open(struct slurmd *d, struct err *err)

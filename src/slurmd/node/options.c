@@ -44,13 +44,13 @@ static const struct refused {
 
 #define REFUSED_COUNT ((int)(sizeof(refused) / sizeof(refused[0])))
 
-static int usage(const char *what)
+static int print_usage(const char *what)
 {
     fprintf(stderr, "slurmd: error: %s\nTry 'slurmd --help'.\n", what);
     return 1;
 }
 
-static int refuse(const struct refused *r)
+static int refuse_option(const struct refused *r)
 {
     fprintf(stderr, "slurmd: error: option '%s' is not supported: %s\n", r->name, r->why);
     return 1;
@@ -86,7 +86,7 @@ static void fill_longs(struct option *longs)
 }
 
 /* Options that are a word of struct slurmd_options. Whether the letter is one. */
-static bool take_letter(struct slurmd_options *o, int letter, char *value)
+static bool read_letter(struct slurmd_options *o, int letter, char *value)
 {
     const struct {
         int letter;
@@ -123,8 +123,8 @@ int options_parse(int argc, char **argv, struct slurmd_options *o)
     while ((letter = getopt_long(argc, argv, "bcCd:Df:F::GhL:Mn:N:svVZ", longs, NULL)) != -1) {
         const struct refused *r = find_refused(letter);
         if (r)
-            return refuse(r);
-        if (take_letter(o, letter, optarg))
+            return refuse_option(r);
+        if (read_letter(o, letter, optarg))
             continue;
         switch (letter) {
         case 'v':
@@ -147,8 +147,8 @@ int options_parse(int argc, char **argv, struct slurmd_options *o)
         }
     }
     if (o->keys && !o->dynamic)
-        return usage("--conf is for -Z");
+        return print_usage("--conf is for -Z");
     if (o->stepd_path && *o->stepd_path != '/')
-        return usage("-d needs an absolute path");
-    return optind < argc ? usage("it takes no arguments besides options") : -1;
+        return print_usage("-d needs an absolute path");
+    return optind < argc ? print_usage("it takes no arguments besides options") : -1;
 }

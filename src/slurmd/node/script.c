@@ -61,7 +61,7 @@ char *script_say_runs(const struct script *s, pid_t pid, int64_t since)
                       (long)pid, text);
 }
 
-static char *describe(const struct run *r, int status)
+static char *describe_end(const struct run *r, int status)
 {
     const struct script *s = &r->script;
     const char *path = path_of(s);
@@ -105,7 +105,7 @@ void script_forget_all(struct slurmd *d)
         run_free(d->scripts);
 }
 
-static void begin(struct run *r);
+static void begin_run(struct run *r);
 
 /* Those that wait are behind it on the list, in the order in which they have come. */
 static void begin_next(struct slurmd *d)
@@ -117,12 +117,12 @@ static void begin_next(struct slurmd *d)
         if (!r->script.serial)
             continue;
         if (r->env)
-            begin(r);
+            begin_run(r);
         return;
     }
 }
 
-static void tell_held(struct run *r, const char *text)
+static void report_held(struct run *r, const char *text)
 {
     bool held = text != NULL;
 
@@ -131,13 +131,13 @@ static void tell_held(struct run *r, const char *text)
     r->held = held;
 }
 
-static void finished(struct run *r, int status)
+static void finish_run(struct run *r, int status)
 {
-    _cleanup_free_ char *text = describe(r, status);
+    _cleanup_free_ char *text = describe_end(r, status);
     struct slurmd *d = r->d;
     bool serial = r->script.serial;
 
-    tell_held(r, NULL);
+    report_held(r, NULL);
     r->done(r->ctx, r->script.job_id, r->script.restarts, text && !status ? 1 << 8 : status, text);
     run_free(r);
     if (serial && !d->old_scripts)
@@ -156,7 +156,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
                  WIFSIGNALED(wait_status) ? "signal" : "exit code",
                  WIFSIGNALED(wait_status) ? WTERMSIG(wait_status) : WEXITSTATUS(wait_status));
     if (wait_status || r->timed_out || !r->paths.len) {
-        finished(r, wait_status);
+        finish_run(r, wait_status);
         return;
     }
     free((char *)r->script.path);
@@ -178,7 +178,7 @@ static const struct run *running_serial(const struct slurmd *d)
 }
 
 /* "Prolog /p waits since 2026-11-21T04:30:00 for Epilog of job 11 (pid 12)" */
-static char *say_waits(const struct run *r)
+static char *report_wait_begins(const struct run *r)
 {
     const struct run *other = running_serial(r->d);
     _cleanup_free_ char *paths = mem_strdup(path_of(&r->script));
@@ -194,16 +194,16 @@ static char *say_waits(const struct run *r)
                       since, other->script.what, other->script.job_id, (long)other->pid);
 }
 
-static void remind(struct run *r)
+static void report_wait(struct run *r)
 {
     _cleanup_free_ char *text =
-        r->env ? say_waits(r) : script_say_runs(&r->script, r->pid, r->since);
+        r->env ? report_wait_begins(r) : script_say_runs(&r->script, r->pid, r->since);
 
     if (r->script.job_id)
         log_info("job %u: %s", r->script.job_id, text);
     else
         log_info("%s", text);
-    tell_held(r, text);
+    report_held(r, text);
     loop_timer_set(r->timer, SCRIPT_REMIND_MS);
 }
 
@@ -217,11 +217,11 @@ static void on_timer(void *ctx)
     struct run *r = ctx;
 
     if (r->spawn_error || r->is_empty) {
-        finished(r, r->spawn_error ? 127 << 8 : 0);
+        finish_run(r, r->spawn_error ? 127 << 8 : 0);
         return;
     }
     if (r->env || !r->script.limit_sec) {
-        remind(r);
+        report_wait(r);
         return;
     }
     kill(-r->pid, r->timed_out ? SIGKILL : SIGTERM);
@@ -230,7 +230,7 @@ static void on_timer(void *ctx)
 }
 
 /* Its owner and mode may have changed since the configuration was read. */
-static int check(const struct slurmd *d, struct run *r)
+static int check_files(const struct slurmd *d, struct run *r)
 {
     struct err err = {0};
 
@@ -241,7 +241,7 @@ static int check(const struct slurmd *d, struct run *r)
     return EACCES;
 }
 
-static int spawn(const struct slurmd *d, struct run *r, char **env)
+static int spawn_script(const struct slurmd *d, struct run *r, char **env)
 {
     const struct script *s = &r->script;
     char *path = (char *)s->path;
@@ -261,7 +261,7 @@ static int spawn(const struct slurmd *d, struct run *r, char **env)
                        env);
 }
 
-static void say_begins(struct run *r)
+static void report_start(struct run *r)
 {
     if (r->script.begins)
         r->script.begins(r->ctx, r->script.job_id, r->script.restarts, r->pid);
@@ -276,9 +276,9 @@ static void begin_program(struct run *r, char **env)
     if (!env)
         env = take_ptr(r->kept_env);
     r->since = time(NULL);
-    r->spawn_error = check(r->d, r);
+    r->spawn_error = check_files(r->d, r);
     if (!r->spawn_error)
-        r->spawn_error = spawn(r->d, r, env);
+        r->spawn_error = spawn_script(r->d, r, env);
     if (r->paths.len)
         r->kept_env = env;
     else
@@ -289,7 +289,7 @@ static void begin_program(struct run *r, char **env)
     loop_child(r->d->loop, r->pid, on_exit_of, r);
     slurmd_debug(r->d, script, "job %u: %s %s begins, process %d", r->script.job_id, r->script.what,
                  r->script.path ? r->script.path : "of plugins", (int)r->pid);
-    say_begins(r);
+    report_start(r);
 }
 
 static int compare_paths(const void *a, const void *b)
@@ -324,13 +324,13 @@ static void expand_path(struct run *r)
     r->script.path = r->paths.len ? vec_pop(&r->paths) : NULL;
 }
 
-static void begin(struct run *r)
+static void begin_run(struct run *r)
 {
     char **env = take_ptr(r->env);
 
-    tell_held(r, NULL);
+    report_held(r, NULL);
     r->pid = 0;
-    say_begins(r);
+    report_start(r);
     expand_path(r);
     r->is_empty = !r->script.path && !r->script.host;
     if (!r->is_empty) {
@@ -381,7 +381,7 @@ void script_run(struct slurmd *d, const struct script *script, char **env, scrip
     if (has_to_wait(r))
         loop_timer_set(r->timer, script_patience_ms(&r->script));
     else
-        begin(r);
+        begin_run(r);
 }
 
 int64_t script_limit_sec(const struct conf *c, bool is_epilog)

@@ -12,7 +12,7 @@ struct names {
     VEC(char *) list;
 };
 
-static void put(struct names *n, const char *name, const char *value)
+static void put_variable(struct names *n, const char *name, const char *value)
 {
     if (value)
         vec_push(&n->list, mem_printf("%s=%s", name, value));
@@ -33,40 +33,40 @@ static void put_status(struct names *n, const char *name, int status)
 
 static void put_where(struct names *n, const struct slurmd *d)
 {
-    put(n, "SLURM_CONF", d->conf->path);
-    put(n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
-    put(n, "SLURMD_NODENAME", d->name);
+    put_variable(n, "SLURM_CONF", d->conf->path);
+    put_variable(n, "SLURM_CLUSTER_NAME", d->conf->cluster_name);
+    put_variable(n, "SLURMD_NODENAME", d->name);
 }
 
 static void put_base(struct names *n, const struct slurmd *d)
 {
-    put(n, "PATH", PATH);
+    put_variable(n, "PATH", PATH);
     put_where(n, d);
 }
 
 static void put_facts(struct names *n, const Pb__JobFacts *f)
 {
-    put(n, "SLURM_JOB_USER", f->user_name);
-    put(n, "SLURM_JOB_GROUP", f->group_name);
-    put(n, "SLURM_JOB_NODELIST", f->nodes);
-    put(n, "SLURM_NODELIST", f->nodes);
-    put(n, "SLURM_JOB_PARTITION", f->partition);
-    put(n, "SLURM_JOB_NAME", f->job_name);
-    put(n, "SLURM_JOB_ACCOUNT", f->account);
-    put(n, "SLURM_JOB_QOS", f->qos);
-    put(n, "SLURM_JOB_WORK_DIR", f->work_dir);
-    put(n, "SLURM_JOB_COMMENT", f->comment);
-    put(n, "SLURM_JOB_CONSTRAINTS", f->constraints);
-    put(n, "SLURM_JOB_RESERVATION", f->reservation);
-    put(n, "SLURM_JOB_EXTRA", f->extra);
-    put(n, "SLURM_JOB_LICENSES", f->licenses);
-    put(n, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
-    put(n, "SLURM_JOB_EXCLUSIVE", f->exclusive);
+    put_variable(n, "SLURM_JOB_USER", f->user_name);
+    put_variable(n, "SLURM_JOB_GROUP", f->group_name);
+    put_variable(n, "SLURM_JOB_NODELIST", f->nodes);
+    put_variable(n, "SLURM_NODELIST", f->nodes);
+    put_variable(n, "SLURM_JOB_PARTITION", f->partition);
+    put_variable(n, "SLURM_JOB_NAME", f->job_name);
+    put_variable(n, "SLURM_JOB_ACCOUNT", f->account);
+    put_variable(n, "SLURM_JOB_QOS", f->qos);
+    put_variable(n, "SLURM_JOB_WORK_DIR", f->work_dir);
+    put_variable(n, "SLURM_JOB_COMMENT", f->comment);
+    put_variable(n, "SLURM_JOB_CONSTRAINTS", f->constraints);
+    put_variable(n, "SLURM_JOB_RESERVATION", f->reservation);
+    put_variable(n, "SLURM_JOB_EXTRA", f->extra);
+    put_variable(n, "SLURM_JOB_LICENSES", f->licenses);
+    put_variable(n, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
+    put_variable(n, "SLURM_JOB_EXCLUSIVE", f->exclusive);
     if (f->has_start_at)
         put_number(n, "SLURM_JOB_START_TIME", f->start_at);
     if (f->has_end_at)
         put_number(n, "SLURM_JOB_END_TIME", f->end_at);
-    put(n, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
+    put_variable(n, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
     if (f->has_array_job_id) {
         put_number(n, "SLURM_ARRAY_JOB_ID", f->array_job_id);
         put_number(n, "SLURM_ARRAY_TASK_ID", f->array_task_id);
@@ -96,7 +96,7 @@ static void put_job(struct names *n, const Pb__NodeAttempt *about)
         put_facts(n, about->facts);
 }
 
-static char **finish(struct names *n)
+static char **finish_list(struct names *n)
 {
     vec_push(&n->list, NULL);
     return n->list.data;
@@ -107,9 +107,9 @@ char **scriptenv_prolog(const struct slurmd *d, const Pb__NodeAttempt *about)
     struct names n = {0};
 
     put_base(&n, d);
-    put(&n, "SLURM_SCRIPT_CONTEXT", "prolog_slurmd");
+    put_variable(&n, "SLURM_SCRIPT_CONTEXT", "prolog_slurmd");
     put_job(&n, about);
-    return finish(&n);
+    return finish_list(&n);
 }
 
 char **scriptenv_epilog(const struct slurmd *d, const Pb__NodeAttempt *about)
@@ -117,7 +117,7 @@ char **scriptenv_epilog(const struct slurmd *d, const Pb__NodeAttempt *about)
     struct names n = {0};
 
     put_base(&n, d);
-    put(&n, "SLURM_SCRIPT_CONTEXT", "epilog_slurmd");
+    put_variable(&n, "SLURM_SCRIPT_CONTEXT", "epilog_slurmd");
     put_job(&n, about);
     if (about->has_exit_status) {
         put_number(&n, "SLURM_JOB_EXIT_CODE", about->exit_status);
@@ -125,7 +125,7 @@ char **scriptenv_epilog(const struct slurmd *d, const Pb__NodeAttempt *about)
     }
     if (about->has_derived_status)
         put_number(&n, "SLURM_JOB_DERIVED_EC", about->derived_status);
-    return finish(&n);
+    return finish_list(&n);
 }
 
 char **scriptenv_unkillable(const struct slurmd *d, const Pb__NodeAttempt *about, uint32_t step_id)
@@ -135,7 +135,7 @@ char **scriptenv_unkillable(const struct slurmd *d, const Pb__NodeAttempt *about
     put_base(&n, d);
     put_job(&n, about);
     put_number(&n, "SLURM_STEP_ID", step_id);
-    return finish(&n);
+    return finish_list(&n);
 }
 
 char **scriptenv_health(const struct slurmd *d)
@@ -144,9 +144,9 @@ char **scriptenv_health(const struct slurmd *d)
     _cleanup_free_ char *path = mem_printf(PATH ":%s/bin", prefix);
     struct names n = {0};
 
-    put(&n, "PATH", path);
+    put_variable(&n, "PATH", path);
     put_where(&n, d);
-    return finish(&n);
+    return finish_list(&n);
 }
 
 char **scriptenv_add(char **env, char *var)

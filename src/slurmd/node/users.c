@@ -89,7 +89,7 @@ void users_free(struct user_cache *c)
     free(c);
 }
 
-static struct kept *find(struct user_cache *c, uid_t uid, gid_t gid)
+static struct kept *find_entry(struct user_cache *c, uid_t uid, gid_t gid)
 {
     for (size_t i = 0; i < c->kept.len; i++) {
         struct kept *k = c->kept.data[i];
@@ -100,9 +100,9 @@ static struct kept *find(struct user_cache *c, uid_t uid, gid_t gid)
     return NULL;
 }
 
-static void keep(struct user_cache *c, struct user *u)
+static void keep_user(struct user_cache *c, struct user *u)
 {
-    struct kept *k = find(c, u->uid, u->gid);
+    struct kept *k = find_entry(c, u->uid, u->gid);
 
     if (k) {
         user_free(&k->user);
@@ -120,7 +120,7 @@ static void keep(struct user_cache *c, struct user *u)
 }
 
 /* Frees it. */
-static void answered(struct question *q)
+static void on_answer(struct question *q)
 {
     struct user_cache *c = q->cache;
     struct user user = {.uid = q->uid, .gid = q->gid};
@@ -134,8 +134,8 @@ static void answered(struct question *q)
     if (users_parse(str_cstr(&q->text), q->text.len, &user, &err)) {
         q->done(q->ctx, q->tag, NULL, &err);
     } else {
-        keep(c, &user);
-        q->done(q->ctx, q->tag, &find(c, q->uid, q->gid)->user, NULL);
+        keep_user(c, &user);
+        q->done(q->ctx, q->tag, &find_entry(c, q->uid, q->gid)->user, NULL);
     }
     question_free(q);
 }
@@ -151,7 +151,7 @@ static void on_readable(void *ctx, int fd, unsigned ready)
     if (n > 0 && q->text.len < ANSWER_MAX)
         str_append(&q->text, chunk, (size_t)n);
     else
-        answered(q);
+        on_answer(q);
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)
@@ -159,7 +159,7 @@ static void on_exit_of(void *ctx, pid_t pid, int wait_status)
     /* The end of what it writes tells what matters; here it is only reaped. */
 }
 
-static int spawn(const struct user_cache *c, const char *who, int fd, pid_t *pid)
+static int spawn_lookup(const struct user_cache *c, const char *who, int fd, pid_t *pid)
 {
     char *const argv[] = {"slurmd", "--" USERS_OPTION, (char *)who, NULL};
     char *const env[] = {"PATH=/usr/sbin:/usr/bin:/sbin:/bin", NULL};
@@ -172,7 +172,7 @@ static int spawn(const struct user_cache *c, const char *who, int fd, pid_t *pid
     return child_start(pid, c->program, &actions, false, argv, env);
 }
 
-static int start(struct user_cache *c, struct question *q, struct err *err)
+static int start_lookup(struct user_cache *c, struct question *q, struct err *err)
 {
     _cleanup_free_ char *who = mem_printf("%u:%u", (unsigned)q->uid, (unsigned)q->gid);
     int ends[2], rc;
@@ -180,7 +180,7 @@ static int start(struct user_cache *c, struct question *q, struct err *err)
 
     if (pipe2(ends, O_CLOEXEC))
         return err_set(err, -errno, "cannot make a pipe: %s", strerror(errno));
-    rc = spawn(c, who, ends[1], &pid);
+    rc = spawn_lookup(c, who, ends[1], &pid);
     close(ends[1]);
     if (rc) {
         close(ends[0]);
@@ -196,7 +196,7 @@ static int start(struct user_cache *c, struct question *q, struct err *err)
 
 void users_ask(struct user_cache *c, uid_t uid, gid_t gid, users_fn *done, void *ctx, uint64_t tag)
 {
-    struct kept *k = find(c, uid, gid);
+    struct kept *k = find_entry(c, uid, gid);
     struct err err = {0};
     struct question *q;
 
@@ -207,7 +207,7 @@ void users_ask(struct user_cache *c, uid_t uid, gid_t gid, users_fn *done, void 
     q = mem_new(struct question);
     *q = (struct question){
         .cache = c, .uid = uid, .gid = gid, .fd = -1, .done = done, .ctx = ctx, .tag = tag};
-    if (!start(c, q, &err))
+    if (!start_lookup(c, q, &err))
         return;
     question_free(q);
     done(ctx, tag, NULL, &err);
@@ -252,7 +252,7 @@ int users_parse(const char *text, size_t len, struct user *u, struct err *err)
     return 0;
 }
 
-static void put(struct str *out, const char *text)
+static void put_field(struct str *out, const char *text)
 {
     str_append(out, text, strlen(text) + 1);
 }
@@ -281,7 +281,7 @@ static int put_groups(const struct passwd *entry, gid_t gid, struct str *out, st
     return 0;
 }
 
-static int look_up(uid_t uid, gid_t gid, struct str *out, struct err *err)
+static int read_user(uid_t uid, gid_t gid, struct str *out, struct err *err)
 {
     const struct passwd *entry;
 
@@ -290,10 +290,10 @@ static int look_up(uid_t uid, gid_t gid, struct str *out, struct err *err)
     if (!entry)
         return err_set(err, -ERR_USER, "unknown user id %u on this node%s%s", (unsigned)uid,
                        errno ? ": " : "", errno ? strerror(errno) : "");
-    put(out, "U");
-    put(out, entry->pw_name);
-    put(out, entry->pw_dir ? entry->pw_dir : "");
-    put(out, entry->pw_shell && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
+    put_field(out, "U");
+    put_field(out, entry->pw_name);
+    put_field(out, entry->pw_dir ? entry->pw_dir : "");
+    put_field(out, entry->pw_shell && *entry->pw_shell ? entry->pw_shell : "/bin/sh");
     return put_groups(entry, gid, out, err);
 }
 
@@ -307,10 +307,10 @@ int users_look_up(const char *who)
     if (sscanf(who, "%u:%u%n", &uid, &gid, &used) != 2 || who[used])
         return 1;
     alarm(USERS_LIMIT_SEC);
-    if (look_up(uid, gid, &out, &err)) {
+    if (read_user(uid, gid, &out, &err)) {
         str_clear(&out);
-        put(&out, "E");
-        put(&out, err.text);
+        put_field(&out, "E");
+        put_field(&out, err.text);
     }
     return path_write_all(STDOUT_FILENO, out.data, out.len) != 0;
 }

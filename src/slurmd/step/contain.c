@@ -31,7 +31,7 @@ static bool limits_memory(const struct conf_cgroup *c)
     return c->limit && (c->constrain_ram_space || c->constrain_swap_space);
 }
 
-static bool gathers(const struct conf_cgroup *c)
+static bool gathers_usage(const struct conf_cgroup *c)
 {
     return c->gather;
 }
@@ -46,12 +46,12 @@ static const struct {
     {CGROUP_CPUSET, "task/cgroup", "ConstrainCores has no effect", NULL},
     {CGROUP_MEMORY, "task/cgroup", "ConstrainRAMSpace and ConstrainSwapSpace have no effect",
      limits_memory},
-    {CGROUP_MEMORY, "jobacct_gather/cgroup", "memory is what /proc says", gathers},
+    {CGROUP_MEMORY, "jobacct_gather/cgroup", "memory is what /proc says", gathers_usage},
     {CGROUP_DEVICES, "task/cgroup", "ConstrainDevices has no effect", NULL},
 };
 #define WANTS (sizeof(wants) / sizeof(wants[0]))
 
-static unsigned wanted(const struct conf_cgroup *c)
+static unsigned find_wanted_parts(const struct conf_cgroup *c)
 {
     unsigned parts = 0;
 
@@ -66,7 +66,7 @@ static unsigned wanted(const struct conf_cgroup *c)
 }
 
 /* Each thing once, with what to do. */
-static void say_lacks(const struct slurmd *d, const struct contain *k, const struct err *why)
+static void report_lacks(const struct slurmd *d, const struct contain *k, const struct err *why)
 {
     const struct conf_cgroup *c = &d->conf->cgroup;
     const struct conf_node_row *row = &d->conf->node_rows.data[d->node->row];
@@ -91,7 +91,7 @@ static void say_lacks(const struct slurmd *d, const struct contain *k, const str
 }
 
 /* Nobody else makes and removes directories there. */
-static int lock(const struct slurmd *d, struct contain *k, struct err *err)
+static int lock_base(const struct slurmd *d, struct contain *k, struct err *err)
 {
     int fd = -1;
 
@@ -135,16 +135,16 @@ static int open_base(const struct slurmd *d, struct cgroup_place *place, struct 
     struct cgroup fresh = {0};
     int rc;
 
-    place->parts =
-        wanted(&d->conf->cgroup) | k->base.parts; /* what is there is to be removed, too */
+    place->parts = find_wanted_parts(&d->conf->cgroup) |
+                   k->base.parts; /* what is there is to be removed, too */
     place->base = base;
     rc = cgroup_open(place, &fresh, why, err);
     if (rc)
         return rc;
     cgroup_close(&k->base);
     k->base = fresh;
-    k->use = fresh.parts & wanted(&d->conf->cgroup);
-    say_lacks(d, k, why);
+    k->use = fresh.parts & find_wanted_parts(&d->conf->cgroup);
+    report_lacks(d, k, why);
     return 0;
 }
 
@@ -160,7 +160,7 @@ static int open_first(struct slurmd *d, struct err *err)
     if (!rc)
         rc = open_base(d, &place, k, err);
     if (!rc)
-        rc = lock(d, k, err);
+        rc = lock_base(d, k, err);
     if (rc) {
         contain_free(k);
         return err_prefix(err, "slurm.conf asks for cgroups");
@@ -193,7 +193,7 @@ int contain_open(struct slurmd *d, struct err *err)
 
     if (c->disabled && (c->limit || c->track || c->gather))
         log_error("CgroupPlugin=disabled in cgroup.conf: steps are not confined");
-    if (wanted(c))
+    if (find_wanted_parts(c))
         return d->contain ? open_again(d, err) : open_first(d, err);
     if (d->contain)
         d->contain->use = 0; /* it removes what is there */
@@ -455,7 +455,7 @@ static uint64_t part_of(uint64_t mib, uint32_t bp)
     return bytes > INT64_MAX ? INT64_MAX : (uint64_t)bytes;
 }
 
-static uint64_t within(uint64_t value, uint64_t least, uint64_t most)
+static uint64_t clamp_value(uint64_t value, uint64_t least, uint64_t most)
 {
     return value > most ? most : value < least ? least : value;
 }
@@ -473,17 +473,18 @@ void contain_limit(const struct conf_cgroup *c, uint64_t node_mib, uint64_t give
     if (!c->constrain_ram_space && !c->constrain_swap_space)
         return;
     least = least < most ? least : most;
-    out->hard = given_mib ? within(part_of(given_mib, ram_bp), least, most) : most;
+    out->hard = given_mib ? clamp_value(part_of(given_mib, ram_bp), least, most) : most;
     if (c->constrain_swap_space) {
         swap = given_mib ? part_of(given_mib, ram_bp) + part_of(given_mib, c->allowed_swap_space_bp)
                          : most_swap;
-        out->with_swap = within(swap, out->hard, most_swap > out->hard ? most_swap : out->hard);
+        out->with_swap =
+            clamp_value(swap, out->hard, most_swap > out->hard ? most_swap : out->hard);
         if (c->memory_swappiness <= 100)
             out->swappiness = (int)c->memory_swappiness;
     }
     if (!c->constrain_ram_space)
         out->hard = out->with_swap;
-    out->soft = given_mib ? within(part_of(given_mib, BP), 0, out->hard) : 0;
+    out->soft = given_mib ? clamp_value(part_of(given_mib, BP), 0, out->hard) : 0;
 }
 
 /* Consecutive numbers as ranges. */

@@ -62,7 +62,7 @@ static bool is_there_again(const struct contain *k, const struct removal *r)
     return a && a->phase != ATTEMPT_GONE && (!r->one_step || step_find(a, r->step_id));
 }
 
-static void give_up(const struct contain *k, const struct removal *r)
+static void give_up_removal(const struct contain *k, const struct removal *r)
 {
     char job[CGROUP_NAME_MAX], step[CGROUP_NAME_MAX];
 
@@ -81,7 +81,7 @@ static void on_timer(void *ctx)
         bool over = is_there_again(o->k, r) || !remove_one(o->k, r);
 
         if (!over && ++r->tries >= REMOVE_TRIES) {
-            give_up(o->k, r);
+            give_up_removal(o->k, r);
             over = true;
         }
         if (over)

@@ -70,7 +70,7 @@ void freq_step_over(const struct attempt *a, uint32_t step_id)
                   step_id_text(a->key.id, step_id, name), err.text);
 }
 
-static bool lives(void *ctx, const struct cpufreq_step *who)
+static bool is_step_alive(void *ctx, const struct cpufreq_step *who)
 {
     struct attempt *a = attempt_find(ctx, who->job_id, who->restarts);
 
@@ -84,6 +84,6 @@ void freq_sweep(struct slurmd *d)
 
     arena_init(&arena, 0);
     const struct cpufreq_place place = {root_of(d, &arena), d->spool};
-    if (cpufreq_sweep(&place, lives, d, &err))
+    if (cpufreq_sweep(&place, is_step_alive, d, &err))
         log_error("frequencies of CPUs that steps have left: %s", err.text);
 }

@@ -26,8 +26,8 @@ struct nursery {
     struct stat binary; /* what it runs */
 };
 
-static int spawn(const struct slurmd *d, const char *path, char *const *argv, int fd, int entry,
-                 pid_t *pid)
+static int spawn_program(const struct slurmd *d, const char *path, char *const *argv, int fd,
+                         int entry, pid_t *pid)
 {
     _cleanup_free_ char *tz = getenv("TZ") ? mem_printf("TZ=%s", getenv("TZ")) : NULL;
     _cleanup_free_ char *descriptors = mem_printf("DESCRIPTORS=%u", d->descriptors);
@@ -72,7 +72,7 @@ static bool nursery_open(struct slurmd *d, const struct stat *binary)
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair))
         return false;
-    rc = spawn(d, d->stepd_path, argv, pair[1], -1, &pid);
+    rc = spawn_program(d, d->stepd_path, argv, pair[1], -1, &pid);
     close(pair[1]);
     if (rc) {
         close(pair[0]);
@@ -166,7 +166,7 @@ int shepherd_start(struct slurmd *d, bool loads, const char *title, int fd, int 
     *pid = 0;
     if (!loads && nursery_start(d, title, fd, entry))
         return 0;
-    rc = spawn(d, path, argv, fd, entry, pid);
+    rc = spawn_program(d, path, argv, fd, entry, pid);
     if (rc)
         return err_set(err, -ERR_NODE_FAULT, "cannot run %s: %s", path, strerror(rc));
     loop_child(d->loop, *pid, on_exit_of, NULL);

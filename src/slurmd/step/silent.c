@@ -44,7 +44,7 @@ static bool is_shepherd(const struct step *s, pid_t pid)
 }
 
 /* Of one that was forked and has not said so, this daemon's own children know. */
-static pid_t find(const struct step *s)
+static pid_t find_shepherd(const struct step *s)
 {
     struct kin_list children = {0};
     pid_t pid = 0;
@@ -117,7 +117,7 @@ static void on_timer(void *ctx)
         loop_timer_set(h->timer, patience_ms);
         return;
     }
-    shepherd = find(s);
+    shepherd = find_shepherd(s);
     if (!h->told)
         log_error(
             "step %s: its slurmstepd, process %d, was to end it and has not answered for %lld "

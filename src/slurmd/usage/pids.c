@@ -8,7 +8,7 @@
 
 #define DEPTH_MAX 10000 /* of parents; a process may end meanwhile and its number be used again */
 
-static Pb__StepProcess *add(struct arena *arena, Pb__StepPids *one, pid_t pid)
+static Pb__StepProcess *add_process(struct arena *arena, Pb__StepPids *one, pid_t pid)
 {
     Pb__StepProcess *p = arena_alloc(arena, sizeof(*p));
 
@@ -40,14 +40,14 @@ static Pb__StepPids *view_step(const struct tally *t, const struct tally_step *s
         const struct tally_task *task = &s->tasks.data[i];
         if (!task->pid)
             continue;
-        Pb__StepProcess *p = add(arena, one, task->pid);
+        Pb__StepProcess *p = add_process(arena, one, task->pid);
         p->has_local = p->has_task = true;
         p->local = i;
         p->task = task->rank;
     }
     vec_foreach (&t->procs, p)
         if (p->step == s && !p->is_shepherd && !is_task(s, p->pid))
-            add(arena, one, p->pid);
+            add_process(arena, one, p->pid);
     return one;
 }
 

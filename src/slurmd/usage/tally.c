@@ -100,8 +100,8 @@ static struct tally_row *row_of(struct tally *t, uid_t uid, uint32_t job_id)
     return &vec_last(&t->users);
 }
 
-static void add(struct tally *t, uid_t uid, struct tally_step *s, uint32_t task, int counter,
-                uint64_t amount)
+static void add_counters(struct tally *t, uid_t uid, struct tally_step *s, uint32_t task,
+                         int counter, uint64_t amount)
 {
     if (!amount)
         return;
@@ -115,7 +115,7 @@ static void add(struct tally *t, uid_t uid, struct tally_step *s, uint32_t task,
 }
 
 /* All its processes were waited for, and are in its shepherd's count: as if we had seen that. */
-static void settle(struct tally *t, struct tally_step *s, const uint64_t *used)
+static void settle_step(struct tally *t, struct tally_step *s, const uint64_t *used)
 {
     size_t kept = 0;
     bool seen = false;
@@ -145,9 +145,9 @@ void tally_end_step(struct tally *t, struct tally_step *s, uid_t uid,
 
     if (used)
         COUNTERS(k)
-    add(t, uid, s, task, k, used[k] > s->use.sum[k] ? used[k] - s->use.sum[k] : 0);
+    add_counters(t, uid, s, task, k, used[k] > s->use.sum[k] ? used[k] - s->use.sum[k] : 0);
     if (used && !left)
-        settle(t, s, used);
+        settle_step(t, s, used);
     vec_foreach (&t->procs, p)
         if (p->step == s) {
             p->step = NULL;
@@ -195,7 +195,7 @@ static int compare_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static struct tally_proc *find(const struct tally_proc *list, size_t count, pid_t pid)
+static struct tally_proc *find_process(const struct tally_proc *list, size_t count, pid_t pid)
 {
     struct tally_proc key = {.pid = pid};
 
@@ -206,7 +206,7 @@ static struct tally_proc *find(const struct tally_proc *list, size_t count, pid_
 static struct tally_proc *find_same(const struct tally_proc *list, size_t count,
                                     const struct tally_proc *p)
 {
-    struct tally_proc *found = find(list, count, p->pid);
+    struct tally_proc *found = find_process(list, count, p->pid);
 
     return found && found->started_ticks == p->started_ticks ? found : NULL;
 }
@@ -245,7 +245,7 @@ static bool is_ended(const struct tally *t, pid_t shepherd)
     return false;
 }
 
-static void identify(struct look *l, const struct snapshot_proc *seen)
+static void identify_process(struct look *l, const struct snapshot_proc *seen)
 {
     struct tally *t = l->t;
     struct tally_proc p = {.pid = seen->pid,
@@ -282,7 +282,7 @@ static struct tally_proc *heir_of(const struct look *l, const struct tally_proc 
     const struct tally *t = l->t;
 
     for (size_t i = 0; i < t->procs.len; i++) {
-        const struct tally_proc *parent = find(t->procs.data, t->procs.len, p->parent);
+        const struct tally_proc *parent = find_process(t->procs.data, t->procs.len, p->parent);
         struct tally_proc *lives = parent ? find_same(l->procs.data, l->procs.len, parent) : NULL;
 
         if (!parent || lives)
@@ -345,7 +345,7 @@ static void count_growth(struct look *l)
             uint64_t own = old ? old->own[k] : since_birth ? 0 : p->own[k];
             uint64_t waited = old ? old->waited[k] : since_birth ? 0 : p->waited[k];
 
-            add(t, p->uid, s, p->task, k, p->own[k] - own);
+            add_counters(t, p->uid, s, p->task, k, p->own[k] - own);
             l->growth[i][k] = p->waited[k] - waited;
             pool_of(t, p, false)->growth[k] += l->growth[i][k];
         }
@@ -377,11 +377,11 @@ static void share_out(struct look *l, struct tally_pool *pool, int k)
             part = (uint64_t)((unsigned __int128)left * own / weight);
             weight -= own;
             left -= part;
-            add(t, p->uid, p->step, p->task, k, part);
+            add_counters(t, p->uid, p->step, p->task, k, part);
         }
 }
 
-static void now(struct tally_use *u, const struct snapshot_proc *p, int64_t ms)
+static void add_current(struct tally_use *u, const struct snapshot_proc *p, int64_t ms)
 {
     u->now_processes++;
     u->now_rss += p->rss_kib;
@@ -401,7 +401,7 @@ static int64_t age_ms(const struct look *l, const struct tally_proc *p)
     return age < 0 ? 0 : age < since ? age : since;
 }
 
-static void measure(struct look *l)
+static void measure_memory(struct look *l)
 {
     struct tally *t = l->t;
 
@@ -410,13 +410,13 @@ static void measure(struct look *l)
         const struct snapshot_proc *seen = snapshot_find(l->s, p->pid);
         int64_t ms = age_ms(l, p);
 
-        now(&row_of(t, p->uid, 0)->use, seen, ms);
+        add_current(&row_of(t, p->uid, 0)->use, seen, ms);
         if (!p->step || p->is_shepherd)
             continue;
-        now(&row_of(t, p->uid, p->step->job_id)->use, seen, ms);
-        now(&p->step->use, seen, ms);
+        add_current(&row_of(t, p->uid, p->step->job_id)->use, seen, ms);
+        add_current(&p->step->use, seen, ms);
         if (p->task < p->step->tasks.len)
-            now(&p->step->tasks.data[p->task].use, seen, ms);
+            add_current(&p->step->tasks.data[p->task].use, seen, ms);
     }
 }
 
@@ -437,7 +437,7 @@ static void close_use(struct tally_use *u, bool keep_last)
 
 /* What the kernel says of all together is more exact than the sum of what processes share. Of
  * several tasks it does not say which has what. */
-static void take_counted(struct tally_step *s)
+static void use_counted(struct tally_step *s)
 {
     if (!s->counted)
         return;
@@ -454,7 +454,7 @@ static void close_all(struct tally *t)
     vec_foreach (&t->jobs, r)
         close_use(&r->use, false);
     vec_foreach (&t->steps, s) {
-        take_counted(*s);
+        use_counted(*s);
         close_use(&(*s)->use, true);
         vec_foreach (&(*s)->tasks, task)
             close_use(&task->use, true);
@@ -482,7 +482,7 @@ void tally_take(struct tally *t, const struct snapshot *s)
     struct look l = {.t = t, .s = s, .ticks_per_sec = (uint64_t)sysconf(_SC_CLK_TCK)};
 
     vec_foreach (&s->procs, p)
-        identify(&l, p);
+        identify_process(&l, p);
     l.direct = mem_alloc((l.procs.len + 1) * sizeof(*l.direct));
     l.growth = mem_alloc((l.procs.len + 1) * sizeof(*l.growth));
     credit_ended(&l);
@@ -493,7 +493,7 @@ void tally_take(struct tally *t, const struct snapshot *s)
         vec_foreach (&t->steps, step)
             share_out(&l, &(*step)->pool, k);
     }
-    measure(&l);
+    measure_memory(&l);
     close_all(t);
     count_time(t, s, l.ticks_per_sec);
     free(l.direct);

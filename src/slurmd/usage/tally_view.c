@@ -29,7 +29,7 @@ static uint64_t mark_of(const struct tally_use *u, int kind)
 }
 
 /* Of the first of equals. */
-static const struct tally_task *extreme(const struct tally_step *s, int kind, bool least)
+static const struct tally_task *view_extreme(const struct tally_step *s, int kind, bool least)
 {
     const struct tally_task *best = s->tasks.data;
 
@@ -81,8 +81,8 @@ static void view_tasks(const struct tally_step *s, struct arena *arena, Pb__Usag
     m->most = arena_alloc(arena, KINDS * sizeof(*m->most));
     m->least = arena_alloc(arena, KINDS * sizeof(*m->least));
     for (int kind = 0; kind < KINDS; kind++) {
-        Pb__UsageMark *most = new_mark(arena, extreme(s, kind, false), kind);
-        Pb__UsageMark *least = new_mark(arena, extreme(s, kind, true), kind);
+        Pb__UsageMark *most = new_mark(arena, view_extreme(s, kind, false), kind);
+        Pb__UsageMark *least = new_mark(arena, view_extreme(s, kind, true), kind);
 
         if (s->tasks.len == 1) {
             raise_single(m, most);

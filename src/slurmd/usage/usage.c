@@ -40,7 +40,7 @@ struct usage {
     VEC(struct answer) answers;
 };
 
-static void answer_all(struct usage *u);
+static void reply_all(struct usage *u);
 static void begin_look(struct usage *u);
 
 /* --- the file -------------------------------------------------------------------------------- */
@@ -151,7 +151,7 @@ static void on_looked(void *ctx)
     if (u->again)
         begin_look(u);
     else
-        answer_all(u);
+        reply_all(u);
     if (u->sure)
         begin_look(u);
 }
@@ -186,7 +186,7 @@ static int64_t interval_sec(const struct usage *u)
 }
 
 /* Only while steps run: an idle node sleeps. */
-static void arm(struct usage *u)
+static void arm_timer(struct usage *u)
 {
     int64_t sec = interval_sec(u);
 
@@ -204,7 +204,7 @@ static void on_timer(void *ctx)
     u->armed = false;
     if (u->tally->steps.len)
         begin_look(u);
-    arm(u);
+    arm_timer(u);
 }
 
 void usage_rearm(struct slurmd *d)
@@ -215,7 +215,7 @@ void usage_rearm(struct slurmd *d)
         return;
     loop_timer_set(u->timer, -1);
     u->armed = false;
-    arm(u);
+    arm_timer(u);
 }
 
 static bool is_fresh(const struct usage *u, int64_t ms)
@@ -252,7 +252,7 @@ void usage_begin(struct slurmd *d)
     u->timer = loop_timer_new(d->loop, on_timer, u);
     forget_ended(u);
     begin_look(u);
-    arm(u);
+    arm_timer(u);
 }
 
 void usage_close(struct slurmd *d)
@@ -299,7 +299,7 @@ void usage_step_runs(const struct attempt *a, uint32_t step_id, pid_t shepherd,
     tally_set_step(u->tally, a->key.id, a->key.restarts, step_id, shepherd, pids, numbers,
                    pid_count);
     u->stale = true;
-    arm(u);
+    arm_timer(u);
 }
 
 void usage_step_every(const struct attempt *a, uint32_t step_id, uint32_t sec)
@@ -311,7 +311,7 @@ void usage_step_every(const struct attempt *a, uint32_t step_id, uint32_t sec)
         return;
     s->has_every = true;
     s->every_sec = sec;
-    arm(u);
+    arm_timer(u);
 }
 
 Pb__Usage *usage_step_ended(const struct attempt *a, const Pb__StepdEnded *m, struct arena *arena)
@@ -404,7 +404,7 @@ static void view_node(const struct usage *u, struct arena *arena, Pb__NodeUsage 
 /* Kept until somebody has it: an answer that is lost loses nothing, and the same period comes
  * again.
  */
-static int collect(struct usage *u, struct arena *arena)
+static int collect_period(struct usage *u, struct arena *arena)
 {
     struct tally *t = u->tally;
     Pb__NodeUsage m = PB__NODE_USAGE__INIT;
@@ -429,7 +429,7 @@ static void reply_collected(struct usage *u, const struct answer *a)
     int rc;
 
     arena_init(&arena, 0);
-    rc = collect(u, &arena);
+    rc = collect_period(u, &arena);
     if (rc)
         rpc_reply_error(u->d->server, a->call, -rc, "what was counted cannot be written down");
     else
@@ -468,7 +468,7 @@ static void reply_pids(struct usage *u, const struct answer *a)
     rpc_reply(u->d->server, a->call, &m.base);
 }
 
-static void answer_all(struct usage *u)
+static void reply_all(struct usage *u)
 {
     if (u->changed)
         save_books(u);
@@ -501,7 +501,7 @@ bool usage_may_wait(const struct answer *waiting, size_t count, uid_t uid, struc
     return true;
 }
 
-static void answer_later(struct usage *u, const struct answer *a)
+static void queue_question(struct usage *u, const struct answer *a)
 {
     struct err err = {0};
 
@@ -511,7 +511,7 @@ static void answer_later(struct usage *u, const struct answer *a)
     }
     vec_push(&u->answers, *a);
     if (is_fresh(u, a->pids ? PIDS_FRESH_MS : FRESH_MS) && !u->looking)
-        answer_all(u);
+        reply_all(u);
     else
         begin_look(u);
 }
@@ -521,7 +521,7 @@ static bool may_see_all(const struct rpc_request *r)
     return r->roles & (RPC_WHO_ADMIN | RPC_WHO_OPERATOR);
 }
 
-static void refuse(struct slurmd *d, const struct rpc_request *r, int code)
+static void refuse_question(struct slurmd *d, const struct rpc_request *r, int code)
 {
     static struct log_limits refusals = {.burst = 60};
 
@@ -546,9 +546,9 @@ void usage_answer_step(struct slurmd *d, const struct rpc_request *r)
     if (!a)
         rpc_reply_error(d->server, r->call, ERR_NO_JOB, NULL);
     else if (r->who.uid != (uid_t)a->note.about->uid && !may_see_all(r))
-        refuse(d, r, conf_is_private(d->conf, "jobs") ? ERR_NO_JOB : ERR_ACCESS);
+        refuse_question(d, r, conf_is_private(d->conf, "jobs") ? ERR_NO_JOB : ERR_ACCESS);
     else
-        answer_later(d->usage, &answer);
+        queue_question(d->usage, &answer);
 }
 
 uint32_t usage_job_of(struct slurmd *d, pid_t pid)
@@ -560,7 +560,7 @@ uint32_t usage_job_of(struct slurmd *d, pid_t pid)
 }
 
 /* The step of one process is known without a look at all of them. */
-static void answer_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
+static void reply_pid(struct slurmd *d, const struct rpc_request *r, pid_t pid)
 {
     const struct tally_step *s = pids_find(d->usage->tally, pid, pids_parent);
     const struct attempt *adopter = s ? NULL : adopted_find(d, pid);
@@ -591,9 +591,9 @@ void usage_answer_pids(struct slurmd *d, const struct rpc_request *r)
                        .step_id = m->step_id};
 
     if (m->has_pid)
-        answer_pid(d, r, (pid_t)(m->pid & INT32_MAX));
+        reply_pid(d, r, (pid_t)(m->pid & INT32_MAX));
     else
-        answer_later(d->usage, &a);
+        queue_question(d->usage, &a);
 }
 
 /* Somebody has what was collected. */
@@ -617,9 +617,9 @@ void usage_answer_node(struct slurmd *d, const struct rpc_request *r)
                        .all_jobs = may_see_all(r) || !conf_is_private(d->conf, "jobs")};
 
     if ((a.collect || m->has_have) && !(r->roles & RPC_WHO_ADMIN))
-        refuse(d, r, ERR_ACCESS);
+        refuse_question(d, r, ERR_ACCESS);
     else if (m->has_have && forget_collected(d->usage, m->have))
         rpc_reply_error(d->server, r->call, EIO, "what was counted cannot be written down");
     else
-        answer_later(d->usage, &a);
+        queue_question(d->usage, &a);
 }

@@ -53,7 +53,7 @@ static void on_job_over(void *ctx, int signo)
 
 /* The one place before any path is looked at: also of the directories that the job has for itself.
  */
-static int become(const Pb__CastStart *m, struct err *err)
+static int become_job_user(const Pb__CastStart *m, struct err *err)
 {
     _cleanup_free_ gid_t *groups = mem_new_array(gid_t, m->n_gids + 1);
     _cleanup_close_ int tmp_fd = -1;
@@ -81,7 +81,7 @@ static int listen_for(struct castd *d, const Pb__CastStart *m, struct err *err)
     return rpc_server_listen_tcp(d->server, m->addr, 0, err);
 }
 
-static int start(struct castd *d, const Pb__CastStart *m, struct err *err)
+static int start_receiver(struct castd *d, const Pb__CastStart *m, struct err *err)
 {
     struct cast_sink *sink;
     int rc;
@@ -91,7 +91,7 @@ static int start(struct castd *d, const Pb__CastStart *m, struct err *err)
         return err_set(err, -ERR_PROTOCOL, "malformed key");
     rpc_set_encryption(!m->plain_network);
     auth_key_from_bytes(m->key.data, m->key.len, &d->key);
-    rc = become(m, err);
+    rc = become_job_user(m, err);
     if (!rc)
         rc = cast_sink_open(m->file, m->node, &sink, err);
     if (rc)
@@ -113,7 +113,7 @@ static void on_message(void *ctx, struct rpc_link *l, const struct rpc_header *h
 
     if (h->rpc != RPC_CASTD_START || h->flags & RPC_FLAG_REPLY || d->asked)
         return;
-    rc = start(d, (const Pb__CastStart *)body, &err);
+    rc = start_receiver(d, (const Pb__CastStart *)body, &err);
     answer.code = rc < 0 ? -rc : 0;
     answer.text = err.text;
     answer.has_port = rc >= 0;

@@ -38,7 +38,7 @@ struct receiver {
 /* --- what is told upwards -----------------------------------------------------------------------
  */
 
-static void tell(struct receiver *r, const Pb__CastState *state)
+static void send_state(struct receiver *r, const Pb__CastState *state)
 {
     Pb__CastStatus m = PB__CAST_STATUS__INIT;
     Pb__CastState *states[] = {(Pb__CastState *)state};
@@ -66,18 +66,18 @@ static void set_phase(struct receiver *r, Pb__CastPhase phase)
 
     r->phase = phase;
     fill_own(r, &own);
-    tell(r, &own);
+    send_state(r, &own);
 }
 
 static void on_known(void *ctx, const Pb__CastState *state)
 {
-    tell(ctx, state);
+    send_state(ctx, state);
 }
 
 /* --- the end ------------------------------------------------------------------------------------
  */
 
-static void stop(void *ctx)
+static void stop_receiver(void *ctx)
 {
     struct receiver *r = ctx;
 
@@ -85,7 +85,7 @@ static void stop(void *ctx)
 }
 
 /* Tells those below, waits shortly for them to have heard it, and ends. */
-static void end(struct receiver *r, const char *why)
+static void end_receiver(struct receiver *r, const char *why)
 {
     if (r->ending)
         return;
@@ -142,7 +142,7 @@ static void begin_feed(struct receiver *r, const Pb__CastHello *m)
                                             .on_state = on_known,
                                             .is_fed = is_fed,
                                             .on_fail = on_feed_fail,
-                                            .on_end = stop,
+                                            .on_end = stop_receiver,
                                             .ctx = r};
     struct cast_plan plan = {.key = r->key,
                              .size = r->size,
@@ -172,7 +172,7 @@ static void check_whole(struct receiver *r)
         set_phase(r, PB__CAST_PHASE__CAST_WHOLE);
 }
 
-static int take_data(struct receiver *r, const Pb__CastData *m, struct err *err)
+static int write_piece(struct receiver *r, const Pb__CastData *m, struct err *err)
 {
     uint64_t at = cast_sink_at(r->sink);
     const void *data = m->data.data;
@@ -204,7 +204,7 @@ static void on_data(struct receiver *r, const Pb__CastData *m)
 {
     struct err err = {0};
 
-    if (take_data(r, m, &err))
+    if (write_piece(r, m, &err))
         receiver_fail(r, &err);
     else
         check_whole(r);
@@ -232,7 +232,7 @@ static void on_order(struct receiver *r, const Pb__CastOrder *m)
     struct err err = {0};
 
     if (m->verdict == PB__CAST_VERDICT__CAST_OVER) {
-        end(r, m->why);
+        end_receiver(r, m->why);
     } else if (r->phase == PB__CAST_PHASE__CAST_WHOLE) {
         cast_feed_commit(r->feed);
         if (cast_sink_place(r->sink, &err))
@@ -266,7 +266,7 @@ static void lose_parent(struct receiver *r)
         if (!r->feed)
             loop_stop(r->loop);
     } else if (r->parent_is_root) {
-        end(r, "the sender of the file has ended");
+        end_receiver(r, "the sender of the file has ended");
     }
 }
 
@@ -276,7 +276,7 @@ static void on_parent_close(void *ctx, struct rpc_session *s, const struct err *
 }
 
 /* Another one feeds us now; the one before learns that it was given up. */
-static void depose(struct receiver *r)
+static void depose_feeder(struct receiver *r)
 {
     static const struct rpc_session_events none = {0};
     Pb__CastStatus m = PB__CAST_STATUS__INIT;
@@ -289,7 +289,7 @@ static void depose(struct receiver *r)
     rpc_session_finish(take_ptr(r->parent));
 }
 
-static void tell_all(struct receiver *r)
+static void send_state_to_all(struct receiver *r)
 {
     Pb__CastStatus m = PB__CAST_STATUS__INIT;
     Pb__CastState own, *states[] = {&own};
@@ -330,7 +330,7 @@ static void on_hello(struct receiver *r, struct rpc_session *s, const Pb__CastHe
         rpc_session_finish(s);
         return;
     }
-    depose(r);
+    depose_feeder(r);
     r->parent = s;
     r->parent_is_root = m->has_root && m->root;
     r->heard_at = loop_mono_ms();
@@ -341,7 +341,7 @@ static void on_hello(struct receiver *r, struct rpc_session *s, const Pb__CastHe
     else
         cast_feed_resume(r->feed);
     r->greeted = true;
-    tell_all(r);
+    send_state_to_all(r);
 }
 
 /* --- guests -------------------------------------------------------------------------------------
@@ -407,7 +407,7 @@ static void on_beat(void *ctx)
             lose_parent(r);
         }
     } else if (!r->parent && now > r->give_up_at) {
-        end(r, "no sender of the file is left");
+        end_receiver(r, "no sender of the file is left");
     }
     loop_timer_set(r->beat, cast_feed_beat_ms(r->timeout_ms));
 }
@@ -427,7 +427,7 @@ struct receiver *receiver_new(struct loop *l, const Pb__CastStart *m, const stru
     r->size = m->file->size;
     r->timeout_ms = m->timeout_ms;
     r->beat = loop_timer_new(l, on_beat, r);
-    r->last = loop_timer_new(l, stop, r);
+    r->last = loop_timer_new(l, stop_receiver, r);
     r->beat_at = loop_mono_ms();
     r->give_up_at = r->beat_at + m->wait_ms;
     loop_timer_set(r->beat, cast_feed_beat_ms(r->timeout_ms));

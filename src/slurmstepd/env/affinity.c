@@ -36,7 +36,7 @@ static ProtobufCBinaryData of_job(const struct step *step)
 
 /* Those of the step alone when it wants no others, or each task some of its own; else all of its
  * job's here. */
-static ProtobufCBinaryData usable(const struct step *step)
+static ProtobufCBinaryData find_usable_cpus(const struct step *step)
 {
     const Pb__StepNode *here = step->granted->nodes[step->batch ? 0 : step->node_index];
     const Pb__Bind *b = step->launch ? step->launch->cpu_bind : NULL;
@@ -110,7 +110,7 @@ int affinity_prepare(struct step *step, struct err *err)
     }
     const struct bind_want want = {
         .map = start->cpus,
-        .cpus = usable(step),
+        .cpus = find_usable_cpus(step),
         .around = step->granted->exact ? (ProtobufCBinaryData){0} : of_job(step),
         .cpu_bind = a->cpu_bind,
         .sockets = step->launch ? order_of(true, step->launch->socket_order) : DIST_ANY,
@@ -195,8 +195,8 @@ static bool memory_of(const struct task *t, const struct affinity *a, struct bit
 }
 
 /* "cpu-bind=MASK - n1, task  0  0 [15425]: mask 0x1 set" */
-static void describe(const struct task *t, const char *what, const char *manner,
-                     const struct bitset *set, bool bound, struct str *out)
+static void describe_binding(const struct task *t, const char *what, const char *manner,
+                             const struct bitset *set, bool bound, struct str *out)
 {
     str_printf(out, "%s=%s - %s, task %2u %2u [%d]: mask ", what, manner, t->step->node, t->id,
                t->local, (int)getpid());
@@ -204,7 +204,7 @@ static void describe(const struct task *t, const char *what, const char *manner,
     str_puts(out, bound ? " set\n" : "\n");
 }
 
-static void complain(struct str *said, const char *what, const struct bitset *set)
+static void report_problem(struct str *said, const char *what, const struct bitset *set)
 {
     int code = errno;
 
@@ -222,10 +222,10 @@ static void bind_memory(const struct task *t, const struct affinity *a, struct s
         return;
     bool bound = memory_of(t, a, nodes);
     if (b->verbose)
-        describe(t, "mem-bind", bound ? "MASK" : "NONE", nodes, bound, said);
+        describe_binding(t, "mem-bind", bound ? "MASK" : "NONE", nodes, bound, said);
     if (bound && syscall(SYS_set_mempolicy, b->prefer ? MPOL_PREFERRED_MANY : MPOL_BIND,
                          nodes->word, nodes->size + 1))
-        complain(said, "mem-bind", nodes);
+        report_problem(said, "mem-bind", nodes);
 }
 
 static void bind_cpus(const struct task *t, const struct affinity *a, struct str *said)
@@ -236,11 +236,11 @@ static void bind_cpus(const struct task *t, const struct affinity *a, struct str
     if (!set)
         sched_getaffinity(0, now->size / 8, (cpu_set_t *)now->word);
     if (a->cpu_bind && a->cpu_bind->verbose)
-        describe(t, "cpu-bind", set ? "MASK" : "NULL", set ? set : now, set != NULL, said);
+        describe_binding(t, "cpu-bind", set ? "MASK" : "NULL", set ? set : now, set != NULL, said);
     if (a->cpus.complaint && t->local == 0)
         str_printf(said, "slurmstepd: error: %s\n", a->cpus.complaint);
     if (set && sched_setaffinity(0, set->size / 8, (const cpu_set_t *)set->word))
-        complain(said, "cpu-bind", set);
+        report_problem(said, "cpu-bind", set);
 }
 
 void affinity_apply(const struct task *t, struct str *said)

@@ -31,7 +31,7 @@ static size_t count_all(const Pb__CpuMap *map)
 }
 
 /* What the kernel calls these CPUs. */
-static struct bitset *translate(const Pb__CpuMap *map, const struct bitset *cpus)
+static struct bitset *translate_cpus(const Pb__CpuMap *map, const struct bitset *cpus)
 {
     struct bitset *set = bitset_new(BIND_KERNEL_MAX);
 
@@ -109,7 +109,8 @@ static int of_list(const struct bind_want *w, uint32_t task, struct bitset *out,
     return mask ? bind_parse(entry, out, err) : parse_number(entry, out, err);
 }
 
-static void complain(struct bind_set *out, const struct bitset *wanted, const struct bitset *has)
+static void report_problem(struct bind_set *out, const struct bitset *wanted,
+                           const struct bitset *has)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
@@ -128,7 +129,7 @@ static int bind_listed(const struct bind_want *w, const struct bitset *mine, str
                        struct err *err)
 {
     bool ldom = w->cpu_bind->kind >= PB__BIND_KIND__BIND_RANK_LDOM;
-    _cleanup_bitset_ struct bitset *all = translate(w->map, mine);
+    _cleanup_bitset_ struct bitset *all = translate_cpus(w->map, mine);
 
     for (uint32_t i = 0; i < w->tasks; i++) {
         _cleanup_bitset_ struct bitset *wanted = bitset_new(BIND_KERNEL_MAX);
@@ -136,11 +137,11 @@ static int bind_listed(const struct bind_want *w, const struct bitset *mine, str
         if (rc)
             return rc;
         _cleanup_bitset_ struct bitset *near = ldom ? near_to(w->map, mine, wanted) : NULL;
-        out->cpus[i] = near ? translate(w->map, near) : bitset_dup(wanted);
+        out->cpus[i] = near ? translate_cpus(w->map, near) : bitset_dup(wanted);
         bitset_and(out->cpus[i], all);
         if (bitset_count(out->cpus[i]) < bitset_count(near ? out->cpus[i] : wanted) ||
             bitset_empty(out->cpus[i])) {
-            complain(out, wanted, all);
+            report_problem(out, wanted, all);
             bitset_copy(out->cpus[i], all);
         }
     }
@@ -163,7 +164,7 @@ static void bind_by_rank(const struct bind_want *w, const struct bitset *mine, s
         at = at < 0 ? bitset_next(places, 0) : at;
         bitset_set(one, (size_t)at);
         _cleanup_bitset_ struct bitset *near = ldom ? near_to(w->map, mine, one) : bitset_dup(one);
-        out->cpus[i] = translate(w->map, near);
+        out->cpus[i] = translate_cpus(w->map, near);
     }
 }
 
@@ -210,7 +211,7 @@ static void bind_to(const struct bind_want *w, const struct bitset *mine, Pb__Bi
 
     deal_cpus(&d, dealt);
     for (uint32_t i = 0; i < w->tasks; i++) {
-        out->cpus[i] = translate(w->map, dealt[i]);
+        out->cpus[i] = translate_cpus(w->map, dealt[i]);
         bitset_free(dealt[i]);
     }
     free(dealt);
@@ -267,7 +268,7 @@ struct table { /* while cards are dealt */
     uint32_t *core_turn; /* and of each the core */
 };
 
-static uint32_t positive(uint32_t n)
+static uint32_t clamp_to_one(uint32_t n)
 {
     return n ? n : 1;
 }
@@ -294,7 +295,7 @@ static uint32_t groups_of(const struct bitset *set, uint32_t size)
 
 /* Tasks that need all the threads, all the cores or a socket each are bound to these; others as it
  * is configured, or they have all there is. */
-static Pb__BindKind automatic(const struct table *t)
+static Pb__BindKind choose_kind(const struct table *t)
 {
     const struct bitset *mine = t->d->mine;
     uint64_t need = (uint64_t)t->d->tasks * t->d->cpus_per_task;
@@ -322,7 +323,7 @@ static long find_core(const struct table *t, size_t first, uint32_t count, uint3
 }
 
 /* Up to 'count' CPUs of a core; the rest of it goes, too, where cores are dealt. */
-static uint32_t take_of_core(struct table *t, size_t core, uint32_t count, struct bitset *to)
+static uint32_t use_core(struct table *t, size_t core, uint32_t count, struct bitset *to)
 {
     for (size_t i = core; i < core + t->threads && i < t->left->size; i++) {
         if (!bitset_test(t->left, i) || (!count && !t->by_cores))
@@ -337,7 +338,7 @@ static uint32_t take_of_core(struct table *t, size_t core, uint32_t count, struc
 }
 
 /* Up to 'count' CPUs of a socket; how many it does not have. */
-static uint32_t take_of_socket(struct table *t, uint32_t socket, uint32_t count, struct bitset *to)
+static uint32_t use_socket(struct table *t, uint32_t socket, uint32_t count, struct bitset *to)
 {
     size_t first = (size_t)socket * t->per_socket;
     uint32_t cores = (t->per_socket + t->threads - 1) / t->threads;
@@ -350,7 +351,7 @@ static uint32_t take_of_socket(struct table *t, uint32_t socket, uint32_t count,
         core = core < 0 ? find_core(t, first, cores, turn, 1) : core;
         if (core < 0)
             break;
-        count -= some - take_of_core(t, (size_t)core, some, to);
+        count -= some - use_core(t, (size_t)core, some, to);
         t->core_turn[socket] = (uint32_t)(((size_t)core - first) / t->threads + 1) % cores;
     }
     return count;
@@ -360,7 +361,7 @@ static uint32_t take_of_socket(struct table *t, uint32_t socket, uint32_t count,
 static uint32_t deal_fully_cyclic(struct table *t, uint32_t need, struct bitset *to)
 {
     for (uint32_t misses = 0; need && misses < t->sockets; t->turn = (t->turn + 1) % t->sockets) {
-        uint32_t rest = take_of_socket(t, t->turn, 1, to);
+        uint32_t rest = use_socket(t, t->turn, 1, to);
         misses = rest ? misses + 1 : 0;
         need -= !rest;
     }
@@ -374,7 +375,7 @@ static uint32_t deal_cyclic(struct table *t, uint32_t need, struct bitset *to)
         uint32_t socket = (t->turn + i) % t->sockets;
         if (count_in(t->left, (size_t)socket * t->per_socket, t->per_socket) < need)
             continue;
-        need = take_of_socket(t, socket, need, to);
+        need = use_socket(t, socket, need, to);
         t->turn = (socket + 1) % t->sockets;
         break;
     }
@@ -391,7 +392,7 @@ static void deal_task(struct table *t, struct bitset *to)
     else if (t->d->sockets != DIST_BLOCK)
         need = deal_cyclic(t, need, to);
     for (uint32_t i = 0; i < t->sockets && need; i++)
-        need = take_of_socket(t, i, need, to);
+        need = use_socket(t, i, need, to);
 }
 
 /* A round of all tasks; those that find nothing left, and any that more tasks than CPUs leave
@@ -435,7 +436,7 @@ static size_t place_of(const struct table *t, Pb__BindKind kind, size_t cpu)
 }
 
 /* All that may be used that is in the same core, socket or NUMA node. */
-static void widen(const struct table *t, Pb__BindKind kind, struct bitset *set)
+static void widen_set(const struct table *t, Pb__BindKind kind, struct bitset *set)
 {
     size_t most = set->size > BIND_KERNEL_MAX ? set->size : BIND_KERNEL_MAX;
     _cleanup_bitset_ struct bitset *begun = bitset_new(most);
@@ -452,13 +453,13 @@ static void deal_cpus(const struct deal *d, struct bitset **of_task)
 {
     struct table t = {.d = d,
                       .left = bitset_dup(d->mine),
-                      .threads = positive(d->map->threads),
-                      .per_socket = positive(d->map->per_socket),
+                      .threads = clamp_to_one(d->map->threads),
+                      .per_socket = clamp_to_one(d->map->per_socket),
                       .cores = d->cores ? d->cores : d->sockets};
-    Pb__BindKind kind = d->kind == PB__BIND_KIND__BIND_AUTO ? automatic(&t) : d->kind;
+    Pb__BindKind kind = d->kind == PB__BIND_KIND__BIND_AUTO ? choose_kind(&t) : d->kind;
 
     t.sockets = (uint32_t)((d->mine->size + t.per_socket - 1) / t.per_socket);
-    t.core_turn = mem_new_array(uint32_t, positive(t.sockets));
+    t.core_turn = mem_new_array(uint32_t, clamp_to_one(t.sockets));
     t.by_cores = has_own_cores(&t, kind);
     if (kind == PB__BIND_KIND__BIND_AUTO) {
         for (uint32_t i = 0; i < d->tasks; i++)
@@ -466,7 +467,7 @@ static void deal_cpus(const struct deal *d, struct bitset **of_task)
     } else {
         deal_all(&t, of_task);
         for (uint32_t i = 0; i < d->tasks; i++)
-            widen(&t, kind, of_task[i]);
+            widen_set(&t, kind, of_task[i]);
     }
     free(t.core_turn);
     bitset_free(t.left);

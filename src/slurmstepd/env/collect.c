@@ -20,7 +20,7 @@ static int64_t now_ms(void)
 }
 
 /* Reads what is there. False at the end of file. */
-static bool take(int fd, size_t max, struct str *text, bool *cut)
+static bool read_output(int fd, size_t max, struct str *text, bool *cut)
 {
     char chunk[4096];
     ssize_t n;
@@ -34,7 +34,7 @@ static bool take(int fd, size_t max, struct str *text, bool *cut)
     return n < 0 && (errno == EAGAIN || errno == EINTR);
 }
 
-static int reap(pid_t pid)
+static int reap_child(pid_t pid)
 {
     int status = 0;
 
@@ -59,7 +59,7 @@ int collect(pid_t pid, int fd, const struct collect_limits *limits, struct str *
         if (poll(watched, 2, limits->sec ? (int)left : -1) <= 0)
             continue;
         ended = watched[1].revents != 0;
-        if (watched[0].fd >= 0 && !take(fd, limits->bytes, text, cut))
+        if (watched[0].fd >= 0 && !read_output(fd, limits->bytes, text, cut))
             watched[0].fd = -1;
     }
     bool late = !ended && (watched[0].fd >= 0 || handle >= 0);
@@ -67,6 +67,6 @@ int collect(pid_t pid, int fd, const struct collect_limits *limits, struct str *
         close(handle);
     if (late)
         kill(-pid, SIGKILL);
-    int status = reap(pid);
+    int status = reap_child(pid);
     return late ? COLLECT_LATE : status;
 }

@@ -10,7 +10,7 @@
 #define COMPLAINTS_MAX 1000
 
 /* Behind the word and one blank; NULL when the line does not begin with it. */
-static const char *after(const char *line, const char *word)
+static const char *skip_word(const char *line, const char *word)
 {
     size_t len = strlen(word);
 
@@ -59,13 +59,13 @@ static bool apply_line(const char *line, bool whole, struct envlist *env, struct
 {
     const char *rest;
 
-    if ((rest = after(line, "print"))) {
+    if ((rest = skip_word(line, "print"))) {
         str_printf(out, "%s\n", rest);
         return whole;
     }
-    if ((rest = after(line, "export")))
+    if ((rest = skip_word(line, "export")))
         return whole && export_one(rest, env);
-    if ((rest = after(line, "unset")))
+    if ((rest = skip_word(line, "unset")))
         return whole && unset_all(rest, env);
     return true;
 }

@@ -54,7 +54,7 @@ static void put_visible(struct envlist *env, const Pb__StepdStart *start, const 
     }
 }
 
-static void add(struct str *out, unsigned long number)
+static void add_number(struct str *out, unsigned long number)
 {
     str_printf(out, "%s%lu", out->len ? "," : "", number);
 }
@@ -69,7 +69,7 @@ void gpus_put(struct envlist *env, const Pb__StepdStart *start, bool step)
         return;
     read_numbers(mine, &own);
     for (size_t i = 0; i < own.list.len; i++)
-        add(&visible, counts_anew(start) ? i : own.list.data[i]);
+        add_number(&visible, counts_anew(start) ? i : own.list.data[i]);
     envlist_set(env, "SLURM_JOB_GPUS", start->job_gpus);
     if (step && *mine)
         envlist_set(env, "SLURM_STEP_GPUS", mine);
@@ -212,15 +212,15 @@ static bool is_bound(const struct step *step)
            *step->start->step_gpus;
 }
 
-static void tell(const struct task *t, const struct gpus_want *w, const struct bitset *chosen,
-                 struct envlist *env, struct str *said)
+static void put_variables(const struct task *t, const struct gpus_want *w,
+                          const struct bitset *chosen, struct envlist *env, struct str *said)
 {
     const Pb__StepdStart *start = t->step->start;
     _cleanup_str_ struct str visible = STR_INIT, own = STR_INIT;
 
     bitset_foreach (chosen, i) {
-        add(&visible, counts_anew(start) ? (unsigned long)i : w->numbers[i]);
-        add(&own, w->numbers[i]);
+        add_number(&visible, counts_anew(start) ? (unsigned long)i : w->numbers[i]);
+        add_number(&own, w->numbers[i]);
     }
     put_visible(env, start, str_cstr(&visible));
     if (w->bind->verbose)
@@ -252,7 +252,7 @@ void gpus_bind(const struct task *t, struct envlist *env, struct str *said)
     };
     if (gpus_choose(&want, chosen, &err) < 0)
         str_printf(said, "slurmstepd: error: %s\n", err.text);
-    tell(t, &want, chosen, env, said);
+    put_variables(t, &want, chosen, env, said);
     for (size_t i = 0; i < own.list.len; i++)
         bitset_free(near[i]);
     vec_done(&own.list);

@@ -48,7 +48,7 @@ struct block {
 };
 
 /* Whether the sequence is its first 'period' blocks over and over. */
-static bool repeats(const struct block *b, size_t count, size_t period)
+static bool has_period(const struct block *b, size_t count, size_t period)
 {
     if (count % period)
         return false;
@@ -72,7 +72,7 @@ void layout_mapping_format(const uint32_t *node_of, size_t tasks, struct str *ou
         else
             vec_push(&blocks, ((struct block){node_of[i], 1, (uint32_t)run}));
     }
-    while (period < blocks.len && !repeats(blocks.data, blocks.len, period))
+    while (period < blocks.len && !has_period(blocks.data, blocks.len, period))
         period++;
     str_puts(out, "(vector");
     for (size_t i = 0; i < period && i < blocks.len; i++)

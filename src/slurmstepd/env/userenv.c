@@ -103,7 +103,7 @@ static void drop_own(struct envlist *env)
         envlist_unset(env, names[i]);
 }
 
-static int take_variables(struct str *text, const Pb__StepdStart *start, struct envlist *env,
+static int read_variables(struct str *text, const Pb__StepdStart *start, struct envlist *env,
                           struct err *err)
 {
     char *from = text->len ? memmem(text->data, text->len, BEGIN, strlen(BEGIN)) : NULL;
@@ -148,7 +148,7 @@ int userenv_load(struct step *step, struct err *err)
     int rc = run_shell(step->start, payload->user_env, &text, err);
 
     if (!rc)
-        rc = take_variables(&text, step->start, &env, err);
+        rc = read_variables(&text, step->start, &env, err);
     if (rc)
         return rc;
     lay_over(&env, payload->env, payload->n_env);

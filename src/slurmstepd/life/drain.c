@@ -20,7 +20,7 @@ static size_t bytes_in_transit(const struct step *step)
     return sum;
 }
 
-static void look_at_progress(void *ctx)
+static void check_progress(void *ctx)
 {
     struct step *step = ctx;
     int64_t patience_ms = (int64_t)step->drain_sec * 1000;
@@ -70,7 +70,7 @@ void drain_begin(struct step *step)
     assert(step_is_draining(step) && !step->drain.timer);
     step->drain.left = bytes_in_transit(step);
     step->drain.moved_at_ms = loop_mono_ms();
-    step->drain.timer = loop_timer_new(step->loop, look_at_progress, step);
+    step->drain.timer = loop_timer_new(step->loop, check_progress, step);
     loop_timer_set(step->drain.timer, (int64_t)step->drain_sec * 1000 / LOOKS);
     if (step->drain.let_go)
         drain_let_go(step);

@@ -34,7 +34,7 @@
 
 #define ARENA_MAX (512u << 20) /* the message was bounded when it came in */
 
-static void answer_start(struct step *step, int code, const char *text)
+static void reply_start(struct step *step, int code, const char *text)
 {
     Pb__StepdStarted m = PB__STEPD_STARTED__INIT;
     uint32_t *pids = mem_new_array(uint32_t, step->task_count + 1);
@@ -82,7 +82,7 @@ static void abandon_start(struct step *step, int code, const char *text)
 
     step_advance(step, heard ? STEP_ON_START_FAILED_HEARD : STEP_ON_START_FAILED);
     finish_never_started(step, code, text);
-    answer_start(step, code, text);
+    reply_start(step, code, text);
     if (!heard) {
         loop_stop(step->loop);
         return;
@@ -153,7 +153,7 @@ void start_check(struct step *step)
     journal_started(step);
     journal_begin(step);
     plugin_started(step);
-    answer_start(step, 0, NULL);
+    reply_start(step, 0, NULL);
     if (debug_wanted(step))
         debug_hold(step);
     else
@@ -209,7 +209,7 @@ static int check_start_message(const Pb__StepdStart *m, struct step *step, struc
     return 0;
 }
 
-static void take_identity(struct step *step, const Pb__StepdStart *m)
+static void read_identity(struct step *step, const Pb__StepdStart *m)
 {
     step->start = m;
     step->is_batch = step->batch != NULL;
@@ -346,7 +346,7 @@ static void start_extern(struct step *step)
         return;
     }
     step_advance(step, STEP_ON_STARTED);
-    answer_start(step, 0, NULL);
+    reply_start(step, 0, NULL);
     forget_start_message(step);
 }
 
@@ -380,16 +380,16 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
     m = copy_start_message(step, m);
     rc = m ? check_start_message(m, step, &err) : err_set(&err, -ERR_TOO_BIG, "start message");
     if (rc) {
-        answer_start(step, -rc, err.text);
+        reply_start(step, -rc, err.text);
         loop_stop(step->loop);
         return;
     }
-    take_identity(step, m);
+    read_identity(step, m);
     rc = control_claim(step, &err);
     if (rc == 0)
         rc = control_claim_stands(step, &err);
     if (rc) { /* not ours: another shepherd has it, or nobody could, or nobody waits for it */
-        answer_start(step, rc == -EEXIST ? EEXIST : ERR_NODE_FAULT, err.text);
+        reply_start(step, rc == -EEXIST ? EEXIST : ERR_NODE_FAULT, err.text);
         loop_stop(step->loop);
         return;
     }

@@ -127,7 +127,8 @@ bool mpi_wanted(const struct step *step)
 }
 
 /* With what the processes are told of who has asked for them. */
-static void make(struct step *step, struct pmi_options *options, const struct pmi_events *events)
+static void make_pmi(struct step *step, struct pmi_options *options,
+                     const struct pmi_events *events)
 {
     const Pb__SpawnOrigin *from = step->launch->spawned;
     _cleanup_free_ char *spawner = from ? name_of(from->job_id, from->step_id) : NULL;
@@ -171,7 +172,7 @@ void mpi_open(struct step *step)
     options.kvs_name = name;
     options.universe_size = options.size;
     options.mapping = mapping.len < PMI_VALUE_MAX ? str_cstr(&mapping) : NULL;
-    make(step, &options, &events);
+    make_pmi(step, &options, &events);
     free(ranks);
 }
 
@@ -223,7 +224,7 @@ void mpi_drained(struct step *step)
 
 /* What it said last has not been read yet, maybe: what is there now, and not what a child of it,
  * which has the descriptor, too, goes on to write. */
-static void take_rest(struct task *t)
+static void read_rest(struct task *t)
 {
     char chunk[4096];
     int left = 0;
@@ -247,7 +248,7 @@ void mpi_task_ended(struct task *t)
 
     if (!step->pmi)
         return;
-    take_rest(t);
+    read_rest(t);
     if (step->phase == STEP_RUNNING && pmi_ended(step->pmi, t->local, t->wait_status != 0, &err)) {
         err_prefix(&err, "task %u", t->id);
         break_off(step, err.text);

@@ -38,7 +38,7 @@ static const char *value_of(const struct line *l, const char *name)
 }
 
 /* Splits "a=b c=d value=the rest" in place. */
-static int split(char *text, struct line *l, struct err *err)
+static int split_pairs(char *text, struct line *l, struct err *err)
 {
     l->count = 0;
     while (*(text += strspn(text, " \t"))) {
@@ -159,8 +159,8 @@ static const char *const name_answers[] = {[PMI_NAME_PUBLISH] = "publish_result"
                                            [PMI_NAME_UNPUBLISH] = "unpublish_result",
                                            [PMI_NAME_LOOKUP] = "lookup_result"};
 
-static void named(struct pmi *p, uint32_t local, enum pmi_name_op op, const char *why,
-                  const char *value)
+static void reply_name(struct pmi *p, uint32_t local, enum pmi_name_op op, const char *why,
+                       const char *value)
 {
     if (why)
         say(p, local, "cmd=%s rc=-1 info=%s", name_answers[op], why);
@@ -177,33 +177,34 @@ void pmi1_named(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool do
                                            [PMI_NAME_UNPUBLISH] = "name_not_found",
                                            [PMI_NAME_LOOKUP] = "name_not_found"};
 
-    named(p, local, w->op, done ? NULL : refusals[w->op], value);
+    reply_name(p, local, w->op, done ? NULL : refusals[w->op], value);
 }
 
-static int ask_name(struct pmi *p, uint32_t local, enum pmi_name_op op, const struct line *l)
+static int send_name_request(struct pmi *p, uint32_t local, enum pmi_name_op op,
+                             const struct line *l)
 {
     const char *name = value_of(l, "service"), *port = value_of(l, "port");
 
     if (!pmi_is_pair(name, op == PMI_NAME_PUBLISH ? port : ""))
-        named(p, local, op, "invalid_service_or_port", NULL);
+        reply_name(p, local, op, "invalid_service_or_port", NULL);
     else if (pmi_ask_name(p, local, "", op, name, port))
-        named(p, local, op, "too_many_questions", NULL);
+        reply_name(p, local, op, "too_many_questions", NULL);
     return 0;
 }
 
 static int on_publish(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    return ask_name(p, local, PMI_NAME_PUBLISH, l);
+    return send_name_request(p, local, PMI_NAME_PUBLISH, l);
 }
 
 static int on_unpublish(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    return ask_name(p, local, PMI_NAME_UNPUBLISH, l);
+    return send_name_request(p, local, PMI_NAME_UNPUBLISH, l);
 }
 
 static int on_lookup(struct pmi *p, uint32_t local, const struct line *l, struct err *err)
 {
-    return ask_name(p, local, PMI_NAME_LOOKUP, l);
+    return send_name_request(p, local, PMI_NAME_LOOKUP, l);
 }
 
 static const struct {
@@ -235,7 +236,7 @@ void pmi1_spawned(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool 
         say(p, local, "cmd=spawn_result rc=-1 status=spawn_failed");
 }
 
-static void spawn(struct pmi *p, uint32_t local)
+static void handle_spawn(struct pmi *p, uint32_t local)
 {
     struct pmi_peer *peer = &p->peers[local];
 
@@ -257,7 +258,7 @@ static bool in_spawn(struct pmi *p, uint32_t local, char *text)
     peer->in_mcmd = strcmp(text, "endcmd") != 0;
     if (!peer->in_mcmd) {
         if (pmi_spawn_is_whole(peer->spawn))
-            spawn(p, local);
+            handle_spawn(p, local);
         return true;
     }
     if (eq)
@@ -273,7 +274,7 @@ int pmi1_handle(struct pmi *p, uint32_t local, char *text, struct err *err)
 
     if (in_spawn(p, local, text))
         return 0;
-    rc = split(text, &l, err);
+    rc = split_pairs(text, &l, err);
     if (rc)
         return rc;
     if (strcmp(l.words[0].name, "cmd"))

@@ -23,7 +23,7 @@ struct command {
 };
 
 /* Splits "a=b;c=d;;e;" in place; two semicolons are one of the value. */
-static void split(char *text, struct command *c)
+static void split_pairs(char *text, struct command *c)
 {
     c->count = 0;
     while (*text) {
@@ -70,8 +70,8 @@ static void put_value(struct str *s, const char *name, const char *value)
 
 /* The answer to a command: its name, the thread that asked, the code, and pairs up to a NULL. A
  * pair whose value is NULL is left out. */
-static void answer(struct pmi *p, uint32_t local, const char *command, const char *thread, int code,
-                   ...)
+static void send_response(struct pmi *p, uint32_t local, const char *command, const char *thread,
+                          int code, ...)
 {
     _cleanup_str_ struct str body = STR_INIT, whole = STR_INIT;
     const char *name, *value;
@@ -92,10 +92,10 @@ static void answer(struct pmi *p, uint32_t local, const char *command, const cha
     p->events.send(p->events.ctx, local, whole.data, whole.len);
 }
 
-static void refuse(struct pmi *p, uint32_t local, const struct command *c, int code,
-                   const char *why)
+static void refuse_command(struct pmi *p, uint32_t local, const struct command *c, int code,
+                           const char *why)
 {
-    answer(p, local, c->name, c->thread, code, "errmsg", why, NULL);
+    send_response(p, local, c->name, c->thread, code, "errmsg", why, NULL);
 }
 
 void pmi2_welcome(struct pmi *p, uint32_t local)
@@ -115,9 +115,9 @@ static int on_fullinit(struct pmi *p, uint32_t local, const struct command *c, s
     snprintf(app, sizeof(app), "%u", pmi_appnum(p, local));
     snprintf(rank, sizeof(rank), "%u", p->rank[local]);
     snprintf(size, sizeof(size), "%u", p->size);
-    answer(p, local, c->name, c->thread, 0, "pmi-version", "2", "pmi-subversion", "0", "rank", rank,
-           "size", size, "appnum", app, "spawner-jobid", p->spawner, "debugged", "FALSE",
-           "pmiverbose", "FALSE", NULL);
+    send_response(p, local, c->name, c->thread, 0, "pmi-version", "2", "pmi-subversion", "0",
+                  "rank", rank, "size", size, "appnum", app, "spawner-jobid", p->spawner,
+                  "debugged", "FALSE", "pmiverbose", "FALSE", NULL);
     pmi_begun(p, local);
     return 0;
 }
@@ -125,7 +125,7 @@ static int on_fullinit(struct pmi *p, uint32_t local, const struct command *c, s
 static int on_finalize(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
     p->peers[local].initialised = false;
-    answer(p, local, c->name, c->thread, 0, NULL);
+    send_response(p, local, c->name, c->thread, 0, NULL);
     return 0;
 }
 
@@ -137,7 +137,7 @@ static int on_abort(struct pmi *p, uint32_t local, const struct command *c, stru
 
 static int on_getid(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
-    answer(p, local, c->name, c->thread, 0, "jobid", p->kvs_name, NULL);
+    send_response(p, local, c->name, c->thread, 0, "jobid", p->kvs_name, NULL);
     return 0;
 }
 
@@ -147,30 +147,31 @@ static int on_put(struct pmi *p, uint32_t local, const struct command *c, struct
     int rc;
 
     if (!pmi_is_pair(key, value)) {
-        refuse(p, local, c, PMI2_ERR_INVALID_ARG, "invalid key or value");
+        refuse_command(p, local, c, PMI2_ERR_INVALID_ARG, "invalid key or value");
         return 0;
     }
     rc = pmi_put(p, key, value, err);
     if (rc == -ERR_LIMIT)
         return rc;
     if (rc)
-        refuse(p, local, c, PMI2_ERR_OTHER, "the key-value space is full");
+        refuse_command(p, local, c, PMI2_ERR_OTHER, "the key-value space is full");
     else
-        answer(p, local, c->name, c->thread, 0, NULL);
+        send_response(p, local, c->name, c->thread, 0, NULL);
     return 0;
 }
 
-static void answer_found(struct pmi *p, uint32_t local, const char *command, const char *thread,
-                         const char *value)
+static void send_found(struct pmi *p, uint32_t local, const char *command, const char *thread,
+                       const char *value)
 {
-    answer(p, local, command, thread, 0, "found", value ? "TRUE" : "FALSE", "value", value, NULL);
+    send_response(p, local, command, thread, 0, "found", value ? "TRUE" : "FALSE", "value", value,
+                  NULL);
 }
 
 static int on_get(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
     const char *key = value_of(c, "key");
 
-    answer_found(p, local, c->name, c->thread, key ? pmi_get(p, key) : NULL);
+    send_found(p, local, c->name, c->thread, key ? pmi_get(p, key) : NULL);
     return 0;
 }
 
@@ -185,7 +186,7 @@ static int on_fence(struct pmi *p, uint32_t local, const struct command *c, stru
 
 void pmi2_fence_out(struct pmi *p, uint32_t local)
 {
-    answer(p, local, "kvs-fence", p->peers[local].fence_thread, 0, NULL);
+    send_response(p, local, "kvs-fence", p->peers[local].fence_thread, 0, NULL);
 }
 
 /* Attributes of the job are facts; of a node, what its tasks tell each other. */
@@ -203,7 +204,7 @@ static int on_get_job(struct pmi *p, uint32_t local, const struct command *c, st
         value = "TRUE";
     else if (!strcmp(key, "PMI_process_mapping"))
         value = p->mapping;
-    answer_found(p, local, c->name, c->thread, value);
+    send_found(p, local, c->name, c->thread, value);
     return 0;
 }
 
@@ -214,12 +215,12 @@ static int on_get_node(struct pmi *p, uint32_t local, const struct command *c, s
     struct pmi_wait *w;
 
     if (value || !pmi_is_pair(key, "") || !wait || strcmp(wait, "TRUE") != 0) {
-        answer_found(p, local, c->name, c->thread, value);
+        send_found(p, local, c->name, c->thread, value);
         return 0;
     }
     w = pmi_wait_new(p, local, PMI_WAIT_NODE_ATTR);
     if (!w) {
-        refuse(p, local, c, PMI2_ERR_OTHER, "too many questions are not answered yet");
+        refuse_command(p, local, c, PMI2_ERR_OTHER, "too many questions are not answered yet");
         return 0;
     }
     snprintf(w->key, sizeof(w->key), "%s", key);
@@ -227,14 +228,14 @@ static int on_get_node(struct pmi *p, uint32_t local, const struct command *c, s
     return 0;
 }
 
-static void tell_waiting(struct pmi *p, const char *key, const char *value)
+static void notify_waiting(struct pmi *p, const char *key, const char *value)
 {
     for (uint32_t i = 0; i < p->local_count; i++)
         for (struct pmi_wait *w = p->peers[i].waits, *next; w; w = next) {
             next = w->next;
             if (w->kind != PMI_WAIT_NODE_ATTR || strcmp(w->key, key) != 0)
                 continue;
-            answer_found(p, i, "info-getnodeattr", w->thread, value);
+            send_found(p, i, "info-getnodeattr", w->thread, value);
             pmi_wait_done(p, i, w);
         }
 }
@@ -244,15 +245,15 @@ static int on_put_node(struct pmi *p, uint32_t local, const struct command *c, s
     const char *key = value_of(c, "key"), *value = value_of(c, "value");
 
     if (!pmi_is_pair(key, value)) {
-        refuse(p, local, c, PMI2_ERR_INVALID_ARG, "invalid key or value");
+        refuse_command(p, local, c, PMI2_ERR_INVALID_ARG, "invalid key or value");
         return 0;
     }
     if (pmi_space_put(&p->node_attrs, key, value, false, NULL)) {
-        refuse(p, local, c, PMI2_ERR_OTHER, "too many attributes of this node");
+        refuse_command(p, local, c, PMI2_ERR_OTHER, "too many attributes of this node");
         return 0;
     }
-    answer(p, local, c->name, c->thread, 0, NULL);
-    tell_waiting(p, key, value);
+    send_response(p, local, c->name, c->thread, 0, NULL);
+    notify_waiting(p, key, value);
     return 0;
 }
 
@@ -260,30 +261,31 @@ static const char *const name_commands[] = {[PMI_NAME_PUBLISH] = "name-publish",
                                             [PMI_NAME_UNPUBLISH] = "name-unpublish",
                                             [PMI_NAME_LOOKUP] = "name-lookup"};
 
-static int ask_name(struct pmi *p, uint32_t local, enum pmi_name_op op, const struct command *c)
+static int send_name_request(struct pmi *p, uint32_t local, enum pmi_name_op op,
+                             const struct command *c)
 {
     const char *name = value_of(c, "name"), *port = value_of(c, "port");
 
     if (!pmi_is_pair(name, op == PMI_NAME_PUBLISH ? port : ""))
-        refuse(p, local, c, PMI2_ERR_INVALID_ARG, "invalid name or port");
+        refuse_command(p, local, c, PMI2_ERR_INVALID_ARG, "invalid name or port");
     else if (pmi_ask_name(p, local, c->thread, op, name, port))
-        refuse(p, local, c, PMI2_ERR_OTHER, "too many questions are not answered yet");
+        refuse_command(p, local, c, PMI2_ERR_OTHER, "too many questions are not answered yet");
     return 0;
 }
 
 static int on_publish(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
-    return ask_name(p, local, PMI_NAME_PUBLISH, c);
+    return send_name_request(p, local, PMI_NAME_PUBLISH, c);
 }
 
 static int on_unpublish(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
-    return ask_name(p, local, PMI_NAME_UNPUBLISH, c);
+    return send_name_request(p, local, PMI_NAME_UNPUBLISH, c);
 }
 
 static int on_lookup(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
-    return ask_name(p, local, PMI_NAME_LOOKUP, c);
+    return send_name_request(p, local, PMI_NAME_LOOKUP, c);
 }
 
 /* Some ask for the port as "value", some as "port". */
@@ -293,16 +295,16 @@ void pmi2_named(struct pmi *p, uint32_t local, const struct pmi_wait *w, bool do
     const char *command = name_commands[w->op];
 
     if (w->op == PMI_NAME_LOOKUP && !done)
-        answer(p, local, command, w->thread, 0, "found", "FALSE", NULL);
+        send_response(p, local, command, w->thread, 0, "found", "FALSE", NULL);
     else if (w->op == PMI_NAME_LOOKUP)
-        answer(p, local, command, w->thread, 0, "found", "TRUE", "value", value, "port", value,
-               NULL);
+        send_response(p, local, command, w->thread, 0, "found", "TRUE", "value", value, "port",
+                      value, NULL);
     else
-        answer(p, local, command, w->thread, done ? 0 : PMI2_ERR_OTHER, "errmsg",
-               done                        ? NULL
-               : w->op == PMI_NAME_PUBLISH ? "the name is taken"
-                                           : "there is no such name",
-               NULL);
+        send_response(p, local, command, w->thread, done ? 0 : PMI2_ERR_OTHER, "errmsg",
+                      done                        ? NULL
+                      : w->op == PMI_NAME_PUBLISH ? "the name is taken"
+                                                  : "there is no such name",
+                      NULL);
 }
 
 static int on_spawn(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
@@ -310,7 +312,7 @@ static int on_spawn(struct pmi *p, uint32_t local, const struct command *c, stru
     struct err why = {0};
 
     if (pmi_ask_spawn(p, local, c->thread, c->spawn, &why))
-        refuse(p, local, c, PMI2_ERR_OTHER, why.text);
+        refuse_command(p, local, c, PMI2_ERR_OTHER, why.text);
     return 0;
 }
 
@@ -318,13 +320,13 @@ static int on_spawn(struct pmi *p, uint32_t local, const struct command *c, stru
 void pmi2_spawned(struct pmi *p, uint32_t local, const struct pmi_wait *w, const char *job,
                   const char *why)
 {
-    answer(p, local, "spawn", w->thread, job ? 0 : PMI2_ERR_OTHER, "jobid", job, "nerrs",
-           job ? "0" : NULL, "errmsg", job ? NULL : why, NULL);
+    send_response(p, local, "spawn", w->thread, job ? 0 : PMI2_ERR_OTHER, "jobid", job, "nerrs",
+                  job ? "0" : NULL, "errmsg", job ? NULL : why, NULL);
 }
 
 static int on_join(struct pmi *p, uint32_t local, const struct command *c, struct err *err)
 {
-    refuse(p, local, c, PMI2_ERR_OTHER, "jobs of other steps cannot be joined");
+    refuse_command(p, local, c, PMI2_ERR_OTHER, "jobs of other steps cannot be joined");
     return 0;
 }
 
@@ -351,7 +353,7 @@ static const struct {
     {"spawn", on_spawn},
 };
 
-static int run(struct pmi *p, uint32_t local, struct command *c, struct err *err)
+static int run_command(struct pmi *p, uint32_t local, struct command *c, struct err *err)
 {
     const char *thread = value_of(c, "thrid");
 
@@ -369,7 +371,7 @@ static int run(struct pmi *p, uint32_t local, struct command *c, struct err *err
     }
     if (!*c->name || strlen(c->name) >= PMI_KEY_MAX)
         return err_set(err, -ERR_PROTOCOL, "PMI-2: unknown command \"%.40s\"", c->name);
-    refuse(p, local, c, PMI2_ERR_OTHER, "this command is not known here");
+    refuse_command(p, local, c, PMI2_ERR_OTHER, "this command is not known here");
     return 0;
 }
 
@@ -380,12 +382,12 @@ int pmi2_handle(struct pmi *p, uint32_t local, char *text, struct err *err)
 
     if (str_starts(text, "cmd=spawn"))
         c.spawn = pmi_spawn_new();
-    split(text, &c);
+    split_pairs(text, &c);
     if (!c.count || strcmp(c.words[0].name, "cmd") != 0) {
         rc = err_set(err, -ERR_PROTOCOL, "PMI-2: a command that does not begin with cmd=");
     } else {
         c.name = c.words[0].value;
-        rc = run(p, local, &c, err);
+        rc = run_command(p, local, &c, err);
     }
     pmi_spawn_free(c.spawn);
     return rc;

@@ -25,7 +25,7 @@ void pmi_space_done(struct pmi_space *s)
     *s = (struct pmi_space){0};
 }
 
-static struct pmi_space_entry *find(const struct pmi_space *s, const char *key)
+static struct pmi_space_entry *find_key(const struct pmi_space *s, const char *key)
 {
     struct pmi_space_entry *e;
 
@@ -37,7 +37,7 @@ int pmi_space_put(struct pmi_space *s, const char *key, const char *value, bool 
                   struct err *err)
 {
     size_t key_len = strlen(key), value_len = strlen(value);
-    struct pmi_space_entry *e = find(s, key);
+    struct pmi_space_entry *e = find_key(s, key);
 
     if (fresh)
         s->fresh_bytes += key_len + value_len;
@@ -64,7 +64,7 @@ int pmi_space_put(struct pmi_space *s, const char *key, const char *value, bool 
 
 const char *pmi_space_find(const struct pmi_space *s, const char *key)
 {
-    struct pmi_space_entry *e = find(s, key);
+    struct pmi_space_entry *e = find_key(s, key);
 
     return e ? e->value : NULL;
 }

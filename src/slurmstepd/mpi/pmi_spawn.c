@@ -78,7 +78,7 @@ void pmi_spawn_free(struct pmi_spawn *s)
     free(s);
 }
 
-static void malformed(struct pmi_spawn *s, const char *name)
+static void set_malformed(struct pmi_spawn *s, const char *name)
 {
     err_set(&s->err, -ERR_PARSE, "a request for processes: %.40s is not where it belongs", name);
 }
@@ -110,7 +110,7 @@ static void set_value(struct pmi_spawn *s, const char *name, Pb__KvsEntry **list
                       const char *value)
 {
     if (!count || *list[count - 1]->value) {
-        malformed(s, name);
+        set_malformed(s, name);
         return;
     }
     free(list[count - 1]->value);
@@ -131,7 +131,7 @@ static void set_tasks(struct pmi_spawn *s, Pb__SpawnCommand *c, const char *valu
 static void set_program(struct pmi_spawn *s, Pb__SpawnCommand *c, const char *value)
 {
     if (c->n_argv || !*value)
-        malformed(s, "the program");
+        set_malformed(s, "the program");
     else
         PUSH(c->argv, c->n_argv, mem_strdup(value));
 }
@@ -140,12 +140,12 @@ static void add_argument(struct pmi_spawn *s, Pb__SpawnCommand *c, const char *n
                          const char *value)
 {
     if (!c->n_argv)
-        malformed(s, name);
+        set_malformed(s, name);
     else
         PUSH(c->argv, c->n_argv, mem_strdup(value));
 }
 
-static void take(struct pmi_spawn *s, enum word word, const char *name, const char *value)
+static void apply_word(struct pmi_spawn *s, enum word word, const char *name, const char *value)
 {
     Pb__Spawn *r = s->request;
     Pb__SpawnCommand *c = r->n_command ? r->command[r->n_command - 1] : NULL;
@@ -156,9 +156,9 @@ static void take(struct pmi_spawn *s, enum word word, const char *name, const ch
         set_value(s, name, r->preput, r->n_preput, value);
     else if (word == BLOCKS || word == BLOCK) {
         if (str_parse_i64(value, 1, INT32_MAX, word == BLOCKS ? &s->blocks : &s->block))
-            malformed(s, name);
+            set_malformed(s, name);
     } else if (!c)
-        malformed(s, name);
+        set_malformed(s, name);
     else if (word == TASKS)
         set_tasks(s, c, value);
     else if (word == PROGRAM)
@@ -171,7 +171,7 @@ static void take(struct pmi_spawn *s, enum word word, const char *name, const ch
         set_value(s, name, c->info, c->n_info, value);
 }
 
-static int find(const char *name)
+static int find_word(const char *name)
 {
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         size_t len = strlen(words[i].name);
@@ -186,11 +186,11 @@ static int find(const char *name)
 
 void pmi_spawn_word(struct pmi_spawn *s, const char *name, const char *value)
 {
-    int at = find(name);
+    int at = find_word(name);
 
     if (!value) {
         if (!s->err.code)
-            malformed(s, name);
+            set_malformed(s, name);
         return;
     }
     if (at < 0 || (s->err.code && words[at].word != BLOCKS && words[at].word != BLOCK))
@@ -203,7 +203,7 @@ void pmi_spawn_word(struct pmi_spawn *s, const char *name, const char *value)
     if (words[at].word == COMMAND || !strcmp(name, "subcmd"))
         begin_command(s);
     if (words[at].word != COMMAND && (!s->err.code || words[at].word >= BLOCKS))
-        take(s, words[at].word, name, value);
+        apply_word(s, words[at].word, name, value);
 }
 
 bool pmi_spawn_is_whole(const struct pmi_spawn *s)

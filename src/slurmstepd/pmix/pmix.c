@@ -54,19 +54,19 @@ bool pmix_wanted(const struct step *step)
     return kind && str_starts(kind, "pmix");
 }
 
-static void fail(struct step *step, int code, const char *text)
+static void abort_start(struct step *step, int code, const char *text)
 {
     loop_timer_set(step->pmix->patience, -1);
     step->life->fail_start(step, code, text);
 }
 
 /* The tasks have lost their server, and wait for one another until the end of time. */
-static void lost(struct step *step, const char *why)
+static void handle_server_loss(struct step *step, const char *why)
 {
     _cleanup_free_ char *text = mem_printf("the PMIx server of this node %s", why);
 
     if (!step->pmix->ready) {
-        fail(step, ERR_LAUNCH, text);
+        abort_start(step, ERR_LAUNCH, text);
     } else if (step->phase == STEP_RUNNING && step->left) {
         srun_abort(step, 1, text, true);
         step->life->terminate(step, step->kill_wait_sec, NULL);
@@ -81,13 +81,13 @@ static void on_ended(void *ctx, pid_t pid, int wait_status)
                                    : mem_printf("has ended with code %d", WEXITSTATUS(wait_status));
 
     step->pmix->pid = 0;
-    lost(step, step->pmix->was_deaf ? "does not read what it is told" : why);
+    handle_server_loss(step, step->pmix->was_deaf ? "does not read what it is told" : why);
     step->life->check(step);
 }
 
 /* To the server, which is the user's, and may have been stopped. */
-static void tell(struct step *step, enum rpc_number rpc, bool reply, uint64_t id,
-                 const ProtobufCMessage *m)
+static void send_to_server(struct step *step, enum rpc_number rpc, bool reply, uint64_t id,
+                           const ProtobufCMessage *m)
 {
     struct pmix *p = step->pmix;
 
@@ -117,7 +117,7 @@ static void on_patience(void *ctx)
     if (step->pmix->asked)
         on_left(step);
     else
-        lost(step, "is not ready after a minute");
+        handle_server_loss(step, "is not ready after a minute");
 }
 
 bool pmix_asks(struct step *step)
@@ -156,13 +156,13 @@ static void on_started(struct step *step, const Pb__PmixStarted *m)
     if (p->ready || !step_is_starting(step) || step->fail_code)
         return;
     if (m->code) {
-        fail(step, m->code > 0 ? m->code : ERR_LAUNCH, m->text ? m->text : "no PMIx here");
+        abort_start(step, m->code > 0 ? m->code : ERR_LAUNCH, m->text ? m->text : "no PMIx here");
         return;
     }
     pb_pack(&m->base, &bytes);
     p->answer = arena_unpack(&p->arena, &pb__pmix_started__descriptor, bytes.data, bytes.len);
     if (!p->answer || p->answer->n_env != step->task_count) {
-        fail(step, ERR_LAUNCH, "the PMIx server of this node serves other tasks");
+        abort_start(step, ERR_LAUNCH, "the PMIx server of this node serves other tasks");
         return;
     }
     p->ready = true;
@@ -180,7 +180,7 @@ static void on_name(struct step *step, uint64_t link_id, const Pb__NameRequest *
         Pb__NameReply refused = PB__NAME_REPLY__INIT;
 
         refused.id = m->id;
-        tell(step, RPC_PMIXD_NAME, true, link_id, &refused.base);
+        send_to_server(step, RPC_PMIXD_NAME, true, link_id, &refused.base);
         return;
     }
     q = mem_new(struct question);
@@ -202,7 +202,7 @@ void pmix_name_done(struct step *step, const Pb__NameReply *m)
     if (!q)
         return;
     sent.id = q->said;
-    tell(step, RPC_PMIXD_NAME, true, q->link_id, &sent.base);
+    send_to_server(step, RPC_PMIXD_NAME, true, q->link_id, &sent.base);
     HASH_DEL(p->questions, q);
     free(q);
 }
@@ -256,22 +256,22 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
 
 void pmix_fence_done(struct step *step, const Pb__PmixFence *m)
 {
-    tell(step, RPC_PMIXD_FENCE, false, 0, &m->base);
+    send_to_server(step, RPC_PMIXD_FENCE, false, 0, &m->base);
 }
 
 void pmix_event(struct step *step, const Pb__PmixEvent *m)
 {
-    tell(step, RPC_PMIXD_EVENT, false, 0, &m->base);
+    send_to_server(step, RPC_PMIXD_EVENT, false, 0, &m->base);
 }
 
 void pmix_get(struct step *step, const Pb__PmixGet *m)
 {
-    tell(step, RPC_PMIXD_GET, false, 0, &m->base);
+    send_to_server(step, RPC_PMIXD_GET, false, 0, &m->base);
 }
 
 void pmix_got(struct step *step, const Pb__PmixGot *m)
 {
-    tell(step, RPC_PMIXD_GOT, false, 0, &m->base);
+    send_to_server(step, RPC_PMIXD_GOT, false, 0, &m->base);
 }
 
 /* Of several node daemons on one host, as 'sluice up' starts them, all but one have another name
@@ -298,7 +298,7 @@ static void keep_apart(const struct step *step, struct envlist *env)
 
 void pmix_spawned(struct step *step, const Pb__Spawned *m)
 {
-    tell(step, RPC_PMIXD_SPAWN, true, 0, &m->base);
+    send_to_server(step, RPC_PMIXD_SPAWN, true, 0, &m->base);
 }
 
 void pmix_put_env(const struct task *t, struct envlist *env)
@@ -317,7 +317,7 @@ void pmix_put_env(const struct task *t, struct envlist *env)
         keep_apart(t->step, env);
 }
 
-static void order(struct step *step)
+static void send_order(struct step *step)
 {
     const Pb__Cred *cred = step->granted;
     const Pb__SpawnOrigin *from = step->launch->spawned;
@@ -410,11 +410,11 @@ void pmix_start(struct step *step)
     if (!rc)
         rc = start_server(step, &err);
     if (rc) {
-        fail(step, -rc, err.text);
+        abort_start(step, -rc, err.text);
         return;
     }
     loop_timer_set(p->patience, READY_MS);
-    order(step);
+    send_order(step);
 }
 
 void pmix_done(struct step *step)

@@ -17,7 +17,8 @@
 #define DESCRIPTORS_MAX 65536
 #define MODULE_SIZE 1024 /* libpmix 5 knows more functions than we were compiled with */
 
-static int start(struct pmixd *p, const Pb__PmixStart *m, Pb__PmixStarted *answer, struct err *err)
+static int start_server(struct pmixd *p, const Pb__PmixStart *m, Pb__PmixStarted *answer,
+                        struct err *err)
 {
     _Alignas(max_align_t) static char module[MODULE_SIZE];
     int fds[2], rc = pmixd_job_init(&p->job, m, err);
@@ -45,7 +46,7 @@ static void on_start(struct pmixd *p, uint64_t id, const Pb__PmixStart *m)
     Pb__PmixStarted answer = PB__PMIX_STARTED__INIT;
     struct err err = {0};
 
-    answer.code = -start(p, m, &answer, &err);
+    answer.code = -start_server(p, m, &answer, &err);
     answer.text = err.text;
     if (answer.code)
         answer.n_env = 0;
@@ -96,7 +97,7 @@ static void ignore_signals(void)
         signal(ignored[i], SIG_IGN);
 }
 
-static int say_version(void)
+static int report_version(void)
 {
     const struct pmixd_lib *lib;
     struct err err = {0};
@@ -116,7 +117,7 @@ int main(int argc, char **argv)
     struct stat st;
 
     if (argc > 1 && !strcmp(argv[1], "--libpmix"))
-        return say_version();
+        return report_version();
     if (argc > 1 && (!strcmp(argv[1], "-V") || !strcmp(argv[1], "--version"))) {
         puts("slurm " SLURM_VERSION);
         return 0;

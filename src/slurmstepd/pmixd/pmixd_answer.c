@@ -64,7 +64,7 @@ void pmixd_answer_give(const struct pmixd_call *c, pmix_status_t status, const v
         c->op(status, c->ctx);
 }
 
-static void forget(struct pmixd *p, struct pmixd_call *c)
+static void forget_call(struct pmixd *p, struct pmixd_call *c)
 {
     struct pmixd_call **at = &p->calls;
 
@@ -74,7 +74,7 @@ static void forget(struct pmixd *p, struct pmixd_call *c)
     pmixd_call_free(c);
 }
 
-static bool unpack(const struct pmixd *p, const struct pmixd_name *n, pmix_pdata_t *out)
+static bool unpack_values(const struct pmixd *p, const struct pmixd_name *n, pmix_pdata_t *out)
 {
     pmix_byte_object_t bytes = {mem_dup(n->data, n->len), n->len};
     pmix_data_buffer_t buffer;
@@ -96,7 +96,7 @@ void pmixd_answer_names(struct pmixd *p, struct pmixd_call *c)
 
     for (size_t i = 0; i < c->name_count; i++) {
         done += c->names[i].found;
-        if (c->names[i].found && c->lookup && unpack(p, &c->names[i], &list[found]))
+        if (c->names[i].found && c->lookup && unpack_values(p, &c->names[i], &list[found]))
             found++;
     }
     if (c->lookup && found < c->name_count)
@@ -108,7 +108,7 @@ void pmixd_answer_names(struct pmixd *p, struct pmixd_call *c)
     else if (c->op)
         c->op(status, c->ctx);
     free(list);
-    forget(p, c);
+    forget_call(p, c);
 }
 
 void pmixd_answer_fenced(struct pmixd *p, const Pb__PmixFence *m)
@@ -121,7 +121,7 @@ void pmixd_answer_fenced(struct pmixd *p, const Pb__PmixFence *m)
                 pmixd_answer_group(c, m->context, m->data.data, m->data.len);
             else
                 pmixd_answer_give(c, PMIX_SUCCESS, m->data.data, m->data.len);
-            forget(p, c);
+            forget_call(p, c);
             return;
         }
 }
@@ -131,7 +131,7 @@ void pmixd_answer_got(struct pmixd *p, const Pb__PmixGot *m)
     for (struct pmixd_call *c = p->calls; c; c = c->next)
         if (c->kind == PMIXD_GET && c->id == m->id) {
             pmixd_answer_give(c, m->status, m->data.data, m->data.len);
-            forget(p, c);
+            forget_call(p, c);
             return;
         }
 }
@@ -196,7 +196,7 @@ void pmixd_answer_spawned(struct pmixd *p, const Pb__Spawned *m)
         if (m->job)
             pmixd_job_add_other(&p->job, p->lib, m->job);
         c->spawned(m->code ? PMIX_ERR_JOB_FAILED_TO_LAUNCH : PMIX_SUCCESS, nspace, c->ctx);
-        forget(p, c);
+        forget_call(p, c);
         return;
     }
 }

@@ -15,7 +15,7 @@ struct pmixd_meetings {
     uint32_t count;
 };
 
-static struct pmixd_call *remember(struct pmixd *p, struct pmixd_call *c)
+static struct pmixd_call *remember_call(struct pmixd *p, struct pmixd_call *c)
 {
     c->next = p->calls;
     p->calls = c;
@@ -33,7 +33,7 @@ static void end_step(struct pmixd *p, int code, const char *text, bool broken)
 }
 
 /* Too much for a message would never arrive, and the others would wait for ever. */
-static bool fits(struct pmixd *p, const struct pmixd_call *c)
+static bool fits_message(struct pmixd *p, const struct pmixd_call *c)
 {
     _cleanup_free_ char *text = NULL;
 
@@ -58,14 +58,14 @@ static uint32_t count_meeting(struct pmixd *p, const char *group)
     return m->count++;
 }
 
-static void take_fence(struct pmixd *p, struct pmixd_call *c)
+static void handle_fence(struct pmixd *p, struct pmixd_call *c)
 {
     Pb__PmixFence m = PB__PMIX_FENCE__INIT;
     char *name;
 
     bool alone = c->node_count == 1 && !c->step_count && !c->wants_context;
 
-    if (alone || !fits(p, c)) {
+    if (alone || !fits_message(p, c)) {
         if (c->grouped)
             pmixd_answer_group(c, 0, c->data, c->len);
         else
@@ -85,10 +85,10 @@ static void take_fence(struct pmixd *p, struct pmixd_call *c)
     m.data.data = (uint8_t *)c->data;
     m.data.len = c->len;
     rpc_link_send(p->link, RPC_PMIXD_FENCE, false, 0, &m.base);
-    remember(p, c);
+    remember_call(p, c);
 }
 
-static void take_get(struct pmixd *p, struct pmixd_call *c)
+static void handle_get(struct pmixd *p, struct pmixd_call *c)
 {
     Pb__PmixGet m = PB__PMIX_GET__INIT;
 
@@ -98,7 +98,7 @@ static void take_get(struct pmixd *p, struct pmixd_call *c)
     m.has_step = c->has_step;
     m.step = c->step;
     rpc_link_send(p->link, RPC_PMIXD_GET, false, 0, &m.base);
-    remember(p, c);
+    remember_call(p, c);
 }
 
 void pmixd_ask_got(struct pmixd *p, struct pmixd_call *c)
@@ -117,7 +117,7 @@ void pmixd_ask_got(struct pmixd *p, struct pmixd_call *c)
     pmixd_call_free(c);
 }
 
-static void take_abort(struct pmixd *p, struct pmixd_call *c)
+static void handle_abort(struct pmixd *p, struct pmixd_call *c)
 {
     _cleanup_free_ char *text = mem_printf("task %u: %s", c->task, c->text ? c->text : "");
 
@@ -127,22 +127,22 @@ static void take_abort(struct pmixd *p, struct pmixd_call *c)
 }
 
 /* Who is left to wait is on other nodes. */
-static void take_left(struct pmixd *p, struct pmixd_call *c)
+static void handle_left(struct pmixd *p, struct pmixd_call *c)
 {
     Pb__Empty m = PB__EMPTY__INIT;
 
     if (c->broken && (p->job.nodes > 1 || p->is_related))
-        take_abort(p, c);
+        handle_abort(p, c);
     else
         pmixd_call_free(c);
     rpc_link_send(p->link, RPC_PMIXD_LEFT, true, 0, &m.base);
 }
 
 /* One question for each name; the answers come in any order. */
-static void take_names(struct pmixd *p, struct pmixd_call *c)
+static void handle_names(struct pmixd *p, struct pmixd_call *c)
 {
     c->id = ++p->next_id;
-    remember(p, c);
+    remember_call(p, c);
     c->left = c->name_count;
     if (!c->left) { /* directives alone */
         pmixd_answer_names(p, c);
@@ -163,7 +163,7 @@ static void take_names(struct pmixd *p, struct pmixd_call *c)
     }
 }
 
-static void take_event(struct pmixd *p, struct pmixd_call *c)
+static void handle_event(struct pmixd *p, struct pmixd_call *c)
 {
     Pb__PmixEvent m = PB__PMIX_EVENT__INIT;
 
@@ -177,11 +177,11 @@ static void take_event(struct pmixd *p, struct pmixd_call *c)
     pmixd_call_free(c);
 }
 
-static void take_spawn(struct pmixd *p, struct pmixd_call *c)
+static void handle_spawn(struct pmixd *p, struct pmixd_call *c)
 {
     c->id = c->spawn->id = ++p->next_id;
     rpc_link_send(p->link, RPC_PMIXD_SPAWN, false, 0, &c->spawn->base);
-    remember(p, c);
+    remember_call(p, c);
 }
 
 void pmixd_ask_wake(void *ctx, int fd, unsigned ready)
@@ -194,25 +194,25 @@ void pmixd_ask_wake(void *ctx, int fd, unsigned ready)
         return;
     switch (c->kind) {
     case PMIXD_FENCE:
-        take_fence(p, c);
+        handle_fence(p, c);
         break;
     case PMIXD_GET:
-        take_get(p, c);
+        handle_get(p, c);
         break;
     case PMIXD_GOT:
         pmixd_ask_got(p, c);
         break;
     case PMIXD_ABORT:
-        take_abort(p, c);
+        handle_abort(p, c);
         break;
     case PMIXD_LEFT:
-        take_left(p, c);
+        handle_left(p, c);
         break;
     case PMIXD_SPAWN:
-        take_spawn(p, c);
+        handle_spawn(p, c);
         break;
     case PMIXD_EVENT:
-        take_event(p, c);
+        handle_event(p, c);
         break;
     case PMIXD_BEGUN:
         rpc_link_send(p->link, RPC_PMIXD_SPAWN, true, 0, &begun.base);
@@ -221,7 +221,7 @@ void pmixd_ask_wake(void *ctx, int fd, unsigned ready)
     case PMIXD_PUBLISH:
     case PMIXD_UNPUBLISH:
     case PMIXD_LOOKUP:
-        take_names(p, c);
+        handle_names(p, c);
         break;
     }
 }

@@ -160,8 +160,9 @@ pmix_status_t pmixd_call_set_group(struct pmixd_call *c, char kind, const pmix_p
     return PMIX_SUCCESS;
 }
 
-static pmix_status_t meet(char kind, const pmix_proc_t *procs, size_t count, const char *data,
-                          size_t len, pmix_modex_cbfunc_t modex, pmix_op_cbfunc_t op, void *ctx)
+static pmix_status_t begin_fence(char kind, const pmix_proc_t *procs, size_t count,
+                                 const char *data, size_t len, pmix_modex_cbfunc_t modex,
+                                 pmix_op_cbfunc_t op, void *ctx)
 {
     struct pmixd_call *c = pmixd_call_new(PMIXD_FENCE, ctx);
     pmix_status_t rc = pmixd_call_set_group(c, kind, procs, count, "");
@@ -181,20 +182,20 @@ static pmix_status_t on_fence(const pmix_proc_t procs[], size_t count, const pmi
                               size_t infos, char *data, size_t len, pmix_modex_cbfunc_t done,
                               void *ctx)
 {
-    return meet('f', procs, count, data, len, done, NULL, ctx);
+    return begin_fence('f', procs, count, data, len, done, NULL, ctx);
 }
 
 static pmix_status_t on_connect(const pmix_proc_t procs[], size_t count, const pmix_info_t info[],
                                 size_t infos, pmix_op_cbfunc_t done, void *ctx)
 {
-    return meet('c', procs, count, NULL, 0, NULL, done, ctx);
+    return begin_fence('c', procs, count, NULL, 0, NULL, done, ctx);
 }
 
 static pmix_status_t on_disconnect(const pmix_proc_t procs[], size_t count,
                                    const pmix_info_t info[], size_t infos, pmix_op_cbfunc_t done,
                                    void *ctx)
 {
-    return meet('d', procs, count, NULL, 0, NULL, done, ctx);
+    return begin_fence('d', procs, count, NULL, 0, NULL, done, ctx);
 }
 
 static pmix_status_t on_get(const pmix_proc_t *proc, const pmix_info_t info[], size_t infos,
@@ -237,7 +238,7 @@ static pmix_status_t on_abort(const pmix_proc_t *proc, void *object, int status,
     return PMIX_SUCCESS;
 }
 
-static void note(const pmix_proc_t *proc, enum presence what)
+static void note_client(const pmix_proc_t *proc, enum presence what)
 {
     if (is_ours(proc) && proc->rank < job->size)
         atomic_store(&presence[proc->rank], what);
@@ -246,7 +247,7 @@ static void note(const pmix_proc_t *proc, enum presence what)
 static pmix_status_t on_finalized(const pmix_proc_t *proc, void *object, pmix_op_cbfunc_t done,
                                   void *ctx)
 {
-    note(proc, GONE);
+    note_client(proc, GONE);
     return PMIX_OPERATION_SUCCEEDED;
 }
 
@@ -292,7 +293,7 @@ void pmixd_calls_event(size_t id, pmix_status_t status, const pmix_proc_t *sourc
 {
     if (source && is_ours(source) && source->rank < job->size &&
         (status == PMIX_ERR_LOST_CONNECTION || status == PMIX_ERR_PROC_ABORTED)) {
-        note(source, GONE);
+        note_client(source, GONE);
         pmixd_call_post(lost_call(PMIXD_ABORT, source->rank));
     }
     if (done)
@@ -310,7 +311,7 @@ void pmixd_calls_left(void)
 }
 
 /* The value as bytes that another node's library unpacks. */
-static int pack(const pmix_value_t *value, struct pmixd_name *name)
+static int pack_name_value(const pmix_value_t *value, struct pmixd_name *name)
 {
     pmix_data_buffer_t buffer;
     pmix_byte_object_t bytes = {0};
@@ -353,7 +354,7 @@ static pmix_status_t on_publish(const pmix_proc_t *proc, const pmix_info_t info[
             continue;
         n->key = mem_strndup(info[i].key, KEY_MAX);
         c->name_count++;
-        if (pack(&info[i].value, n) != PMIX_SUCCESS) {
+        if (pack_name_value(&info[i].value, n) != PMIX_SUCCESS) {
             pmixd_call_free(c);
             return PMIX_ERR_NOT_SUPPORTED;
         }

@@ -16,7 +16,7 @@ struct facts {
     VEC(pmix_info_t) list;
 };
 
-static pmix_value_t *add(struct facts *f, const char *key, pmix_data_type_t type)
+static pmix_value_t *add_fact(struct facts *f, const char *key, pmix_data_type_t type)
 {
     pmix_info_t info;
 
@@ -29,27 +29,27 @@ static pmix_value_t *add(struct facts *f, const char *key, pmix_data_type_t type
 
 static void add_u32(struct facts *f, const char *key, uint32_t value)
 {
-    add(f, key, PMIX_UINT32)->data.uint32 = value;
+    add_fact(f, key, PMIX_UINT32)->data.uint32 = value;
 }
 
 static void add_u16(struct facts *f, const char *key, uint16_t value)
 {
-    add(f, key, PMIX_UINT16)->data.uint16 = value;
+    add_fact(f, key, PMIX_UINT16)->data.uint16 = value;
 }
 
 static void add_rank(struct facts *f, const char *key, uint32_t value)
 {
-    add(f, key, PMIX_PROC_RANK)->data.rank = value;
+    add_fact(f, key, PMIX_PROC_RANK)->data.rank = value;
 }
 
 static void add_flag(struct facts *f, const char *key, bool value)
 {
-    add(f, key, PMIX_BOOL)->data.flag = value;
+    add_fact(f, key, PMIX_BOOL)->data.flag = value;
 }
 
 static void add_text(struct facts *f, const char *key, const char *value)
 {
-    add(f, key, PMIX_STRING)->data.string = mem_strdup(value);
+    add_fact(f, key, PMIX_STRING)->data.string = mem_strdup(value);
 }
 
 /* Facts of one thing among several. */
@@ -60,10 +60,10 @@ static void add_facts(struct facts *f, const char *key, const struct facts *inne
     array->type = PMIX_INFO;
     array->size = inner->list.len;
     array->array = inner->list.data;
-    add(f, key, PMIX_DATA_ARRAY)->data.darray = array;
+    add_fact(f, key, PMIX_DATA_ARRAY)->data.darray = array;
 }
 
-static int check(Pb__PmixNode *const *nodes, size_t n_nodes, uint32_t *size, struct err *err)
+static int check_nodes(Pb__PmixNode *const *nodes, size_t n_nodes, uint32_t *size, struct err *err)
 {
     size_t count = 0;
 
@@ -80,7 +80,7 @@ static int check(Pb__PmixNode *const *nodes, size_t n_nodes, uint32_t *size, str
     return 0;
 }
 
-static int rising(const void *a, const void *b)
+static int compare_ranks(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
 
@@ -90,7 +90,7 @@ static int rising(const void *a, const void *b)
 static int set_layout(struct pmixd_job *job, Pb__PmixNode *const *nodes, size_t count,
                       struct err *err)
 {
-    int rc = check(nodes, count, &job->size, err);
+    int rc = check_nodes(nodes, count, &job->size, err);
 
     if (rc)
         return rc;
@@ -108,7 +108,7 @@ static int set_layout(struct pmixd_job *job, Pb__PmixNode *const *nodes, size_t 
         job->tasks[n] = mem_new_array(uint32_t, tasks + 1);
         if (tasks)
             memcpy(job->tasks[n], nodes[n]->task, tasks * sizeof(uint32_t));
-        qsort(job->tasks[n], tasks, sizeof(uint32_t), rising);
+        qsort(job->tasks[n], tasks, sizeof(uint32_t), compare_ranks);
         for (size_t i = 0; i < tasks; i++) {
             job->node_of[job->tasks[n][i]] = n;
             job->local_of[job->tasks[n][i]] = (uint16_t)i;
@@ -197,9 +197,9 @@ static int add_maps(struct facts *f, const struct pmixd_job *job, const struct p
         rc = lib->PMIx_generate_ppn(str_cstr(&tasks), &task_map);
     if (rc != PMIX_SUCCESS)
         return rc;
-    add(f, PMIX_NODE_MAP, PMIX_REGEX)->data.bo =
+    add_fact(f, PMIX_NODE_MAP, PMIX_REGEX)->data.bo =
         (pmix_byte_object_t){node_map, strlen(node_map) + 1};
-    add(f, PMIX_PROC_MAP, PMIX_REGEX)->data.bo =
+    add_fact(f, PMIX_PROC_MAP, PMIX_REGEX)->data.bo =
         (pmix_byte_object_t){task_map, strlen(task_map) + 1};
     return PMIX_SUCCESS;
 }
@@ -267,7 +267,7 @@ static void add_local(struct facts *f, const struct pmixd_job *job)
     add_rank(f, PMIX_LOCALLDR, job->tasks[job->node][0]);
     add_text(f, PMIX_LOCAL_PEERS, str_cstr(&peers));
     if (job->is_spawned) {
-        pmix_value_t *v = add(f, PMIX_PARENT_ID, PMIX_PROC);
+        pmix_value_t *v = add_fact(f, PMIX_PARENT_ID, PMIX_PROC);
 
         v->data.proc = mem_new(pmix_proc_t);
         pmixd_job_nspace(job, job->parent_step, v->data.proc->nspace);
@@ -327,7 +327,7 @@ static int register_task(const struct pmixd_job *job, const struct pmixd_lib *li
     return 0;
 }
 
-static int failed(const struct pmixd_lib *lib, const char *what, int status, struct err *err)
+static int set_failure(const struct pmixd_lib *lib, const char *what, int status, struct err *err)
 {
     return err_set(err, -ERR_LAUNCH, "libpmix %s: %s: %s", pmixd_lib_version(lib), what,
                    lib->PMIx_Error_string(status));
@@ -340,11 +340,11 @@ int pmixd_job_register(const struct pmixd_job *job, const struct pmixd_lib *lib,
     int rc = start_server(job, lib, module);
 
     if (rc != PMIX_SUCCESS)
-        return failed(lib, "PMIx_server_init", rc, err);
+        return set_failure(lib, "PMIx_server_init", rc, err);
     lib->PMIx_Register_event_handler(NULL, 0, NULL, 0, pmixd_calls_event, NULL, NULL);
     rc = register_job(job, lib);
     if (rc != PMIX_SUCCESS && rc != PMIX_OPERATION_SUCCEEDED)
-        return failed(lib, "PMIx_server_register_nspace", rc, err);
+        return set_failure(lib, "PMIx_server_register_nspace", rc, err);
     answer->env = mem_new_array(Pb__PmixEnv *, count);
     for (uint32_t i = 0; i < count; i++) {
         Pb__PmixEnv *env = mem_new(Pb__PmixEnv);
@@ -352,7 +352,7 @@ int pmixd_job_register(const struct pmixd_job *job, const struct pmixd_lib *lib,
         pb__pmix_env__init(env);
         rc = register_task(job, lib, job->tasks[job->node][i], env);
         if (rc)
-            return failed(lib, "PMIx_server_setup_fork", rc, err);
+            return set_failure(lib, "PMIx_server_setup_fork", rc, err);
         answer->env[answer->n_env++] = env;
     }
     return 0;

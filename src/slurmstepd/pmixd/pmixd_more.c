@@ -72,8 +72,8 @@ static bool is_local(pmix_data_range_t range)
     return range == PMIX_RANGE_LOCAL || range == PMIX_RANGE_PROC_LOCAL || range == PMIX_RANGE_RM;
 }
 
-static pmix_status_t pack(pmix_data_buffer_t *out, const void *what, size_t count,
-                          pmix_data_type_t type)
+static pmix_status_t pack_value(pmix_data_buffer_t *out, const void *what, size_t count,
+                                pmix_data_type_t type)
 {
     return count ? lib->PMIx_Data_pack(NULL, out, (void *)what, (int32_t)count, type)
                  : PMIX_SUCCESS;
@@ -83,15 +83,15 @@ static pmix_status_t pack_event(pmix_data_buffer_t *out, pmix_status_t code,
                                 const pmix_proc_t *source, pmix_data_range_t range,
                                 const pmix_info_t info[], size_t count)
 {
-    pmix_status_t rc = pack(out, &code, 1, PMIX_STATUS);
+    pmix_status_t rc = pack_value(out, &code, 1, PMIX_STATUS);
 
     if (rc == PMIX_SUCCESS)
-        rc = pack(out, source, 1, PMIX_PROC);
+        rc = pack_value(out, source, 1, PMIX_PROC);
     if (rc == PMIX_SUCCESS)
-        rc = pack(out, &range, 1, PMIX_DATA_RANGE);
+        rc = pack_value(out, &range, 1, PMIX_DATA_RANGE);
     if (rc == PMIX_SUCCESS)
-        rc = pack(out, &count, 1, PMIX_SIZE);
-    return rc == PMIX_SUCCESS ? pack(out, info, count, PMIX_INFO) : rc;
+        rc = pack_value(out, &count, 1, PMIX_SIZE);
+    return rc == PMIX_SUCCESS ? pack_value(out, info, count, PMIX_INFO) : rc;
 }
 
 /* The library tells the tasks here by itself. */
@@ -121,7 +121,8 @@ pmix_status_t pmixd_more_notify(pmix_status_t code, const pmix_proc_t *source,
     return PMIX_OPERATION_SUCCEEDED;
 }
 
-static pmix_status_t unpack(pmix_data_buffer_t *in, void *out, size_t count, pmix_data_type_t type)
+static pmix_status_t unpack_value(pmix_data_buffer_t *in, void *out, size_t count,
+                                  pmix_data_type_t type)
 {
     int32_t n = (int32_t)count;
 
@@ -154,18 +155,18 @@ void pmixd_more_event(const void *data, size_t len)
     memset(&in, 0, sizeof(in));
     rc = lib->PMIx_Data_load(&in, &bytes);
     if (rc == PMIX_SUCCESS)
-        rc = unpack(&in, &code, 1, PMIX_STATUS);
+        rc = unpack_value(&in, &code, 1, PMIX_STATUS);
     if (rc == PMIX_SUCCESS)
-        rc = unpack(&in, &e->source, 1, PMIX_PROC);
+        rc = unpack_value(&in, &e->source, 1, PMIX_PROC);
     if (rc == PMIX_SUCCESS)
-        rc = unpack(&in, &range, 1, PMIX_DATA_RANGE);
+        rc = unpack_value(&in, &range, 1, PMIX_DATA_RANGE);
     if (rc == PMIX_SUCCESS)
-        rc = unpack(&in, &e->count, 1, PMIX_SIZE);
+        rc = unpack_value(&in, &e->count, 1, PMIX_SIZE);
     if (rc == PMIX_SUCCESS && e->count > INFOS_MAX)
         rc = PMIX_ERR_BAD_PARAM;
     if (rc == PMIX_SUCCESS) {
         e->info = mem_new_array(pmix_info_t, e->count + 1);
-        rc = unpack(&in, e->info, e->count, PMIX_INFO);
+        rc = unpack_value(&in, e->info, e->count, PMIX_INFO);
     }
     if (rc == PMIX_SUCCESS)
         rc = lib->PMIx_Notify_event(code, &e->source, range, e->info, e->count, event_free, e);
@@ -175,7 +176,7 @@ void pmixd_more_event(const void *data, size_t len)
 
 /* --- questions -------------------------------------------------------------------------------- */
 
-static bool answer(const char *key, pmix_info_t *out)
+static bool reply_query(const char *key, pmix_info_t *out)
 {
     static const struct {
         const char *key;
@@ -231,7 +232,7 @@ pmix_status_t pmixd_more_query(pmix_proc_t *proc, pmix_query_t *queries, size_t 
 
     for (size_t i = 0; i < count; i++)
         for (size_t k = 0; queries[i].keys && queries[i].keys[k] && k < INFOS_MAX; k++)
-            if (answer(queries[i].keys[k], &info))
+            if (reply_query(queries[i].keys[k], &info))
                 vec_push(&a->list, info);
             else
                 missing = true;

@@ -25,7 +25,7 @@ struct budget {
     size_t bytes;
 };
 
-static char *keep(struct budget *b, const char *text)
+static char *copy_text(struct budget *b, const char *text)
 {
     b->bytes += strlen(text) + WORD_COST;
     return b->bytes > PMI_SPAWN_BYTES_MAX ? NULL : mem_strdup(text);
@@ -48,7 +48,7 @@ static bool put_argv(struct budget *b, const pmix_app_t *app, Pb__SpawnCommand *
 
     c->argv = mem_new_array(char *, count + 2);
     for (size_t i = 0; i < (count ? count : 1); i++) {
-        char *word = keep(b, i ? app->argv[i] : program);
+        char *word = copy_text(b, i ? app->argv[i] : program);
 
         if (!word || (!i && !*word)) {
             free(word);
@@ -75,7 +75,7 @@ static bool put_env(struct budget *b, const pmix_app_t *app, Pb__SpawnCommand *c
 
     c->env = mem_new_array(char *, count + 1);
     for (size_t i = 0; i < count; i++) {
-        char *word = is_servers(app->env[i]) ? NULL : keep(b, app->env[i]);
+        char *word = is_servers(app->env[i]) ? NULL : copy_text(b, app->env[i]);
 
         if (word)
             c->env[c->n_env++] = word;
@@ -126,7 +126,8 @@ static bool put_app(struct budget *b, const pmix_app_t *app, const pmix_info_t *
            put_info(b, c, "wdir", app->cwd) && put_infos(b, c, all, alls);
 }
 
-static Pb__Spawn *make(const pmix_app_t *apps, size_t count, const pmix_info_t *info, size_t infos)
+static Pb__Spawn *make_command(const pmix_app_t *apps, size_t count, const pmix_info_t *info,
+                               size_t infos)
 {
     Pb__Spawn *m = mem_new(Pb__Spawn);
     struct budget budget = {0};
@@ -157,7 +158,7 @@ pmix_status_t pmixd_spawn_call(const pmix_proc_t *proc, const pmix_info_t info[]
 
     if (!app_count || app_count > PMI_SPAWN_COMMANDS_MAX)
         return PMIX_ERR_BAD_PARAM;
-    m = make(apps, app_count, info, infos);
+    m = make_command(apps, app_count, info, infos);
     if (!m)
         return PMIX_ERR_BAD_PARAM;
     m->task = proc->rank;

@@ -15,7 +15,7 @@ void envlist_done(struct envlist *e)
     vec_done(&e->lens);
 }
 
-static char **find(const struct envlist *e, const char *name, size_t len)
+static char **find_variable(const struct envlist *e, const char *name, size_t len)
 {
     for (size_t i = 0; i < e->vars.len; i++)
         if (e->lens.data[i] == len && !memcmp(e->vars.data[i], name, len))
@@ -23,9 +23,9 @@ static char **find(const struct envlist *e, const char *name, size_t len)
     return NULL;
 }
 
-static void put(struct envlist *e, char *owned, size_t name_len)
+static void put_variable(struct envlist *e, char *owned, size_t name_len)
 {
-    char **old = find(e, owned, name_len);
+    char **old = find_variable(e, owned, name_len);
 
     if (old) {
         free(*old);
@@ -42,14 +42,14 @@ void envlist_load(struct envlist *e, char *const *vars, size_t count)
         const char *eq = strchr(vars[i], '=');
 
         if (eq && eq != vars[i])
-            put(e, mem_strdup(vars[i]), (size_t)(eq - vars[i]));
+            put_variable(e, mem_strdup(vars[i]), (size_t)(eq - vars[i]));
     }
 }
 
 const char *envlist_get(const struct envlist *e, const char *name)
 {
     size_t len = strlen(name);
-    char **at = find(e, name, len);
+    char **at = find_variable(e, name, len);
 
     return at ? *at + len + 1 : NULL;
 }
@@ -57,7 +57,7 @@ const char *envlist_get(const struct envlist *e, const char *name)
 void envlist_set(struct envlist *e, const char *name, const char *value)
 {
     if (value)
-        put(e, mem_printf("%s=%s", name, value), strlen(name));
+        put_variable(e, mem_printf("%s=%s", name, value), strlen(name));
 }
 
 void envlist_setf(struct envlist *e, const char *name, const char *fmt, ...)
@@ -79,7 +79,7 @@ void envlist_default(struct envlist *e, const char *name, const char *value)
 
 void envlist_unset(struct envlist *e, const char *name)
 {
-    char **at = find(e, name, strlen(name));
+    char **at = find_variable(e, name, strlen(name));
 
     if (at) {
         size_t i = (size_t)(at - e->vars.data);

@@ -20,7 +20,7 @@ static void copy_out(const struct tail *t, char *to)
         memcpy(to + first, t->data, t->len - first);
 }
 
-static void grow(struct tail *t, size_t wanted, size_t limit)
+static void grow_buffer(struct tail *t, size_t wanted, size_t limit)
 {
     size_t room = t->room ? t->room : ROOM_MIN;
     char *data;
@@ -46,7 +46,7 @@ void tail_add(struct tail *t, const void *data, size_t len, size_t limit)
 
     if (len == 0 || limit == 0)
         return;
-    grow(t, t->len + len, limit);
+    grow_buffer(t, t->len + len, limit);
     if (len > t->room) { /* what would be written over at once */
         t->cut = true;
         bytes += len - t->room;

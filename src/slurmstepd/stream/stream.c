@@ -66,7 +66,7 @@ static void close_fd(struct stream *s)
 }
 
 /* Hands held bytes on as far as there is room, then the end of file. */
-static void forward(struct stream *s)
+static void forward_data(struct stream *s)
 {
     size_t done = 0;
 
@@ -104,7 +104,7 @@ static bool is_full(struct stream *s)
 }
 
 /* Reads once. False at the end of file, or when nothing is there. */
-static bool take_some(struct stream *s)
+static bool read_some(struct stream *s)
 {
     char chunk[STREAM_CHUNK];
     size_t want = s->cut && s->left < sizeof(chunk) ? s->left : sizeof(chunk);
@@ -115,7 +115,7 @@ static bool take_some(struct stream *s)
         return false;
     if (n <= 0) { /* a terminal whose last user has gone says EIO */
         close_fd(s);
-        forward(s);
+        forward_data(s);
         return false;
     }
     s->left -= s->cut ? (size_t)n : 0;
@@ -126,15 +126,15 @@ static bool take_some(struct stream *s)
         str_append(&s->held, chunk, (size_t)n);
     if (s->cut && !s->left)
         close_fd(s);
-    forward(s);
+    forward_data(s);
     return s->fd >= 0;
 }
 
 /* The same, but what srun has no room for has to wait. */
-static bool take(struct stream *s)
+static bool read_stream(struct stream *s)
 {
     if (!is_full(s))
-        return take_some(s);
+        return read_some(s);
     if (s->watch)
         loop_fd_free(take_ptr(s->watch));
     return false;
@@ -144,7 +144,7 @@ static void on_readable(void *ctx, int fd, unsigned ready)
 {
     struct stream *s = ctx;
 
-    take(s);
+    read_stream(s);
     if (stream_drained(s))
         s->step->life->check(s->step);
 }
@@ -153,13 +153,13 @@ void stream_pump(struct stream *s)
 {
     if (s->ended)
         return;
-    forward(s);
+    forward_data(s);
     if (s->fd >= 0 && !s->watch && !is_full(s))
         s->watch = loop_fd_new(s->step->loop, s->fd, LOOP_READ, on_readable, s);
 }
 
 /* What is written and not yet taken: never less, and of a terminal, which does not tell, more. */
-static size_t waiting(const struct stream *s)
+static size_t count_waiting(const struct stream *s)
 {
     int bytes = 0;
 
@@ -172,22 +172,22 @@ static size_t waiting(const struct stream *s)
 void stream_cut(struct stream *s)
 {
     s->cut = true;
-    s->left = waiting(s);
+    s->left = count_waiting(s);
     if (!s->left)
         close_fd(s);
-    while (s->fd >= 0 && take(s))
+    while (s->fd >= 0 && read_stream(s))
         ;
     stream_pump(s);
 }
 
 void stream_say(struct stream *s, const char *line)
 {
-    for (size_t left = waiting(s); left && s->fd >= 0 && take_some(s);)
+    for (size_t left = count_waiting(s); left && s->fd >= 0 && read_some(s);)
         left -= left < STREAM_CHUNK ? left : STREAM_CHUNK;
     watch_data(s, line, strlen(line));
     if (s->held.len || (s->file && !has_room(s))) {
         str_puts(&s->held, line);
-        forward(s);
+        forward_data(s);
     } else {
         send_data(s, line, strlen(line));
     }
@@ -198,7 +198,7 @@ size_t stream_left(const struct stream *s)
     return s->held.len + (s->file ? stream_file_left(s->file) : 0) +
            (s->fd < 0 ? 0
             : s->cut  ? s->left
-                      : waiting(s));
+                      : count_waiting(s));
 }
 
 bool stream_drained(const struct stream *s)
@@ -240,7 +240,7 @@ static void on_trickle(void *ctx)
 }
 
 /* Stops and resumes the sending of srun and watchers by what the slowest task holds. */
-static void balance(struct step *step)
+static void balance_pipe(struct step *step)
 {
     bool full = inputs_are_full(step, step->input_paused ? INPUT_HELD_MAX / 4 : INPUT_HELD_MAX);
 
@@ -261,7 +261,7 @@ void stream_input_done(struct task *t)
     if (t->in.fd >= 0)
         close(take_fd(&t->in.fd));
     str_done(&t->in.held);
-    balance(t->step);
+    balance_pipe(t->step);
 }
 
 static void on_writable(void *ctx, int fd, unsigned ready)
@@ -292,7 +292,7 @@ static void on_writable(void *ctx, int fd, unsigned ready)
         loop_fd_free(take_ptr(in->watch));
     else if (in->held.len && !in->watch)
         in->watch = loop_fd_new(t->step->loop, in->fd, LOOP_WRITE, on_writable, t);
-    balance(t->step);
+    balance_pipe(t->step);
 }
 
 void stream_input_open(struct task *t, int fd)

@@ -23,7 +23,7 @@ struct stream_file {
 static void on_writable(void *ctx, int fd, unsigned ready);
 
 /* A regular file takes all of it at once. */
-static void flush(struct stream_file *f)
+static void flush_file(struct stream_file *f)
 {
     size_t done = 0;
 
@@ -56,7 +56,7 @@ static void on_writable(void *ctx, int fd, unsigned ready)
 {
     struct stream_file *f = ctx;
 
-    flush(f);
+    flush_file(f);
     stream_pump(f->stream);
     if (stream_drained(f->stream))
         f->stream->step->life->check(f->stream->step);
@@ -67,7 +67,7 @@ static void on_lines(void *ctx, const void *data, size_t len)
     struct stream_file *f = ctx;
 
     str_append(&f->left, data, len);
-    flush(f);
+    flush_file(f);
 }
 
 struct stream_file *stream_file_new(struct stream *s, uint32_t tasks)

@@ -50,7 +50,7 @@ static void watcher_free(struct watcher *one)
     free(one);
 }
 
-static void drop(struct watcher *one)
+static void drop_watcher(struct watcher *one)
 {
     struct watch *w = one->step->watch;
 
@@ -107,12 +107,12 @@ static void catch_up(struct watcher *one)
         }
 }
 
-static void look_again(const struct watch *w)
+static void arm_timer(const struct watch *w)
 {
     loop_timer_set(w->timer, LOOK_MS);
 }
 
-static void give(struct watcher *one, const struct stream *s, const void *data, size_t len)
+static void give_data(struct watcher *one, const struct stream *s, const void *data, size_t len)
 {
     struct watch *w = one->step->watch;
 
@@ -122,7 +122,7 @@ static void give(struct watcher *one, const struct stream *s, const void *data, 
         catch_up(one); /* before the end is told */
     if (!one->left_out && len > 0 && rpc_session_backlog(one->session) + len > queue_max(w)) {
         one->left_out = true;
-        look_again(w);
+        arm_timer(w);
     }
     if (one->left_out)
         *lost_of(one, s->local, s->number) += len;
@@ -138,10 +138,10 @@ void watch_data(struct stream *s, const void *data, size_t len)
         return;
     tail_add(&s->tail, data, len, w->tail_max);
     vec_foreach (&w->list, one)
-        give(*one, s, data, len);
+        give_data(*one, s, data, len);
 }
 
-static void tell_exit(struct watcher *one, const struct task *t)
+static void send_exit(struct watcher *one, const struct task *t)
 {
     Pb__TaskExited m = PB__TASK_EXITED__INIT;
 
@@ -156,24 +156,24 @@ void watch_task_exited(struct step *step, const struct task *t)
         return;
     vec_foreach (&step->watch->list, one)
         if ((*one)->heard)
-            tell_exit(*one, t);
+            send_exit(*one, t);
 }
 
-static void give_tail(struct watcher *one, const struct stream *s)
+static void send_tail(struct watcher *one, const struct stream *s)
 {
     struct tail_piece pieces[2];
 
     for (unsigned i = 0, count = tail_get(&s->tail, pieces); i < count; i++)
         for (size_t at = 0, part; at < pieces[i].len; at += part) {
             part = pieces[i].len - at < STREAM_CHUNK ? pieces[i].len - at : STREAM_CHUNK;
-            give(one, s, pieces[i].data + at, part);
+            give_data(one, s, pieces[i].data + at, part);
         }
     if (s->step && s->ended)
-        give(one, s, NULL, 0);
+        give_data(one, s, NULL, 0);
 }
 
 /* The last that it is sent. */
-static void tell_done(struct watcher *one)
+static void send_done(struct watcher *one)
 {
     Pb__StepDone m = PB__STEP_DONE__INIT;
 
@@ -183,7 +183,7 @@ static void tell_done(struct watcher *one)
 }
 
 /* How things stand; from now on it gets what happens. */
-static void begin(struct watcher *one, const Pb__IoHello *m)
+static void begin_watcher(struct watcher *one, const Pb__IoHello *m)
 {
     struct step *step = one->step;
 
@@ -195,13 +195,13 @@ static void begin(struct watcher *one, const Pb__IoHello *m)
         rpc_session_send_bulk(one->session);
     srun_tell_started(step, one->session);
     for (size_t i = 0; i < step->task_count; i++) {
-        give_tail(one, &step->tasks[i].out);
-        give_tail(one, &step->tasks[i].err);
+        send_tail(one, &step->tasks[i].out);
+        send_tail(one, &step->tasks[i].err);
         if (step->tasks[i].ended)
-            tell_exit(one, &step->tasks[i]);
+            send_exit(one, &step->tasks[i]);
     }
     if (step->watch->over)
-        tell_done(one);
+        send_done(one);
 }
 
 /* --- what it says ----------------------------------------------------------------------------- */
@@ -226,7 +226,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
 
     switch (rpc->number) {
     case RPC_IO_HELLO:
-        begin(one, (const Pb__IoHello *)body);
+        begin_watcher(one, (const Pb__IoHello *)body);
         break;
     case RPC_IO_DATA:
         on_typed(one, (const Pb__IoData *)body);
@@ -266,13 +266,13 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     struct watcher *one = ctx;
     struct step *step = one->step;
 
-    drop(one);
+    drop_watcher(one);
     if (step->watch->over)
         step->life->check(step);
 }
 
 /* Those that were left out and can take more; at the end, those that take nothing. */
-static void look(void *ctx)
+static void check_watchers(void *ctx)
 {
     struct step *step = ctx;
     struct watch *w = step->watch;
@@ -285,7 +285,7 @@ static void look(void *ctx)
             size_t left = rpc_session_unread(one->session);
 
             if (stream_is_stuck(&one->end, left, loop_mono_ms(), LAST_MS))
-                drop(one);
+                drop_watcher(one);
             else
                 again = true;
         } else if (one->left_out) {
@@ -296,7 +296,7 @@ static void look(void *ctx)
         }
     }
     if (again)
-        look_again(w);
+        arm_timer(w);
     if (w->over)
         step->life->check(step);
 }
@@ -306,7 +306,7 @@ static bool make_room(struct watch *w)
 {
     vec_foreach (&w->list, one)
         if (rpc_session_is_stuck((*one)->session, STUCK_MS)) {
-            drop(*one);
+            drop_watcher(*one);
             return true;
         }
     return false;
@@ -329,7 +329,7 @@ int watch_add(struct step *step, const Pb__StepdAttach *m, struct err *err)
         return err_set(err, -ERR_LIMIT, "step %s has %d watchers on node %s, and may have no more",
                        step->name, WATCHERS_MAX, step->node);
     if (!w->timer)
-        w->timer = loop_timer_new(step->loop, look, step);
+        w->timer = loop_timer_new(step->loop, check_watchers, step);
     one = mem_new(struct watcher);
     one->step = step;
     one->lost = mem_new_array(uint64_t, 2 * step->task_count);
@@ -361,10 +361,10 @@ void watch_finish(struct step *step)
     vec_foreach (&w->list, one) {
         (*one)->end.moved_at_ms = loop_mono_ms();
         if ((*one)->heard)
-            tell_done(*one);
+            send_done(*one);
     }
     if (w->list.len > 0)
-        look_again(w);
+        arm_timer(w);
 }
 
 bool watch_is_over(const struct step *step)

@@ -71,7 +71,7 @@ static int listen_at(int family, unsigned port)
 
 /* Both addresses that "localhost" means, or another user could have one of them, and be shown the
  * cookie. False: the display is taken. */
-static bool take_display(struct x11 *x, unsigned display)
+static bool claim_display(struct x11 *x, unsigned display)
 {
     unsigned port = PORT_OF_DISPLAY_0 + display;
 
@@ -169,7 +169,7 @@ static void on_connection(void *ctx, int fd, unsigned ready)
         tunnel_take(x->tunnel, got);
 }
 
-static void serve(struct x11 *x)
+static void serve_connection(struct x11 *x)
 {
     struct step *step = x->step;
     const struct tunnel_events events = {.send = send_data, .has_room = has_room, .ctx = step};
@@ -197,7 +197,7 @@ int x11_start(struct step *step, struct err *err)
     x->step = step;
     x->fd[0] = x->fd[1] = -1;
     for (unsigned d = DISPLAY_FIRST; d <= DISPLAY_LAST; d++)
-        if (take_display(x, d))
+        if (claim_display(x, d))
             break;
     if (x->display == 0)
         rc = err_set(err, -ERR_LAUNCH, "X11 forwarding: no display from %u to %u is free on %s",
@@ -205,7 +205,7 @@ int x11_start(struct step *step, struct err *err)
     if (rc == 0)
         rc = write_authority(x, err);
     if (rc == 0)
-        serve(x);
+        serve_connection(x);
     return rc;
 }
 

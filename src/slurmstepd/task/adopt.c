@@ -85,7 +85,7 @@ static void forget_from(struct adopt *a, size_t from)
 
 /* True: some are new. The list grows while it is walked, and so reaches whoever is below. One whose
  * end came while its children were read by its number may have had a stranger's read. */
-static bool look(struct adopt *a)
+static bool find_process(struct adopt *a)
 {
     size_t before;
 
@@ -105,12 +105,12 @@ static void on_look(void *ctx)
 {
     struct adopt *a = ctx;
 
-    look(a);
+    find_process(a);
     if (a->list.len)
         loop_timer_set(a->timer, LOOK_MS);
 }
 
-static void remember(struct step *step, pid_t pid, int handle)
+static void remember_process(struct step *step, pid_t pid, int handle)
 {
     struct adopt *a = step->adopt;
 
@@ -127,7 +127,7 @@ static void remember(struct step *step, pid_t pid, int handle)
     loop_timer_set(a->timer, LOOK_MS);
 }
 
-static int check(struct step *step, struct err *err)
+static int check_process(struct step *step, struct err *err)
 {
     if (step->phase != STEP_RUNNING)
         return err_set(err, -ERR_JOB_DONE, "job %u is ending on node %s", step->job_id, step->node);
@@ -146,7 +146,7 @@ int adopt_take(struct step *step, const Pb__StepdAdopt *m, struct err *err)
     _cleanup_close_ int handle = -1;
     pid_t pid = (pid_t)(m->pid & INT32_MAX);
     struct proc now;
-    int rc = check(step, err);
+    int rc = check_process(step, err);
 
     if (rc)
         return rc;
@@ -156,7 +156,7 @@ int adopt_take(struct step *step, const Pb__StepdAdopt *m, struct err *err)
         return err_set(err, -ESRCH, "process %d has ended", (int)pid);
     rc = contain_take(step, pid, err);
     if (!rc && !contain_tracks(step))
-        remember(step, pid, take_fd(&handle));
+        remember_process(step, pid, take_fd(&handle));
     return rc;
 }
 
@@ -183,7 +183,7 @@ void adopt_signal_all(struct step *step, int signo)
 {
     if (!step->adopt)
         return;
-    look(step->adopt);
+    find_process(step->adopt);
     signal_from(step->adopt, 0, signo);
 }
 
@@ -196,7 +196,7 @@ void adopt_stop_all(struct step *step)
         return;
     forget_ended(a);
     signal_from(a, 0, SIGSTOP);
-    for (int round = 0; round < STOP_ROUNDS && look(a); round++)
+    for (int round = 0; round < STOP_ROUNDS && find_process(a); round++)
         signal_from(a, 0, SIGSTOP);
 }
 

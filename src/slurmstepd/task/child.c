@@ -39,7 +39,7 @@
 static const char *const stream_names[] = {"input", "output", "error"};
 
 /* The descriptors that go with a report. */
-static size_t pass(const struct child_plan *plan, int *fds, uint32_t *passed)
+static size_t pass_descriptors(const struct child_plan *plan, int *fds, uint32_t *passed)
 {
     const struct {
         enum child_passed what;
@@ -59,7 +59,7 @@ static size_t pass(const struct child_plan *plan, int *fds, uint32_t *passed)
     return count;
 }
 
-static void report(const struct child_plan *plan, int code, const char *text)
+static void send_report(const struct child_plan *plan, int code, const char *text)
 {
     struct child_report r = {.code = code};
     union {
@@ -72,7 +72,7 @@ static void report(const struct child_plan *plan, int code, const char *text)
     snprintf(r.text, sizeof(r.text), "%s", text);
     if (!code) {
         int fds[CHILD_FDS];
-        size_t len = sizeof(int) * pass(plan, fds, &r.passed);
+        size_t len = sizeof(int) * pass_descriptors(plan, fds, &r.passed);
 
         part.iov_len = offsetof(struct child_report, text);
         m.msg_control = control.room;
@@ -86,9 +86,9 @@ static void report(const struct child_plan *plan, int code, const char *text)
         _exit(1); /* the shepherd has gone */
 }
 
-static _Noreturn void fail(const struct child_plan *plan, const struct err *err)
+static _Noreturn void report_failure(const struct child_plan *plan, const struct err *err)
 {
-    report(plan, err->code < 0 ? -err->code : err->code, err->text);
+    send_report(plan, err->code < 0 ? -err->code : err->code, err->text);
     _exit(1);
 }
 
@@ -303,7 +303,7 @@ static const char *skip_without(const char *path, const char *program)
 }
 
 /* Of a file that is there: what it asks for is not. */
-static void say_missing(const char *path)
+static void report_missing(const char *path)
 {
     char head[PATH_MAX] = "", *name;
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
@@ -348,7 +348,7 @@ static _Noreturn void run_program(struct task *t, const struct child_plan *plan)
     }
     code = errno;
     if (code == ENOENT && !plan->by_path && !access(plan->argv[0], F_OK))
-        say_missing(plan->argv[0]);
+        report_missing(plan->argv[0]);
     else
         say("execve(): %s: %s", plan->argv[0], strerror(code));
     _exit(code);
@@ -373,14 +373,14 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
 
     plan->pass_output = hook_has_epilogs(step);
     if (contain_enter(step, &err) || jobtmp_enter(step->tmp_fd, &err))
-        fail(plan, &err);
+        report_failure(plan, &err);
     close_what_is_not_mine(step, plan);
     default_signals();
     setsid();
     session_limit(step);
     if (plugin_task_privileged(t, plan, &err) ||
         become_user(step->uid, step->gid, step->groups, step->group_count, &err))
-        fail(plan, &err);
+        report_failure(plan, &err);
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (getppid() != step->pid)
         _exit(1); /* it died before the request above */
@@ -390,21 +390,21 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
         if (chdir("/tmp")) {
             err_set(&err, -ERR_CHDIR, "couldn't chdir to `%s': %s, nor to /tmp", plan->work_dir,
                     strerror(chdir_error));
-            fail(plan, &err);
+            report_failure(plan, &err);
         }
     }
     if (open_streams(plan, &err) || close_the_rest(plan, &err))
-        fail(plan, &err);
+        report_failure(plan, &err);
     if (chdir_error)
         say("couldn't chdir to `%s': %s: going to /tmp instead", plan->work_dir,
             strerror(chdir_error));
     if (userenv_wanted(step) && userenv_load(step, &err)) {
         say("%s", err.text);
-        fail(plan, &err);
+        report_failure(plan, &err);
     }
     if (debug_wanted(step))
         debug_allow();
-    report(plan, 0, "");
+    send_report(plan, 0, "");
     if (plan->go_fd >= 0 && read(plan->go_fd, &byte, 1) != 1)
         _exit(1); /* the shepherd has gone, or given up */
     finish_environment(t, plan);

@@ -162,20 +162,20 @@ int contain_take(const struct step *step, pid_t pid, struct err *err)
 /* --- its processes ------------------------------------------------------------------------------
  */
 
-static const struct cgroup *tracked(const struct step *step)
+static const struct cgroup *find_tracked_cgroup(const struct step *step)
 {
     return step->contain && step->contain->track ? &step->contain->step : NULL;
 }
 
 bool contain_tracks(const struct step *step)
 {
-    return tracked(step) != NULL;
+    return find_tracked_cgroup(step) != NULL;
 }
 
 /* Children that have not come so far are not in it; they are alone then. */
 void contain_signal_all(struct step *step, int signo)
 {
-    const struct cgroup *c = tracked(step);
+    const struct cgroup *c = find_tracked_cgroup(step);
 
     if (!c || cgroup_is_empty(c)) {
         reap_signal_all(signo);
@@ -192,7 +192,7 @@ void contain_signal_all(struct step *step, int signo)
 
 void contain_stop_all(struct step *step)
 {
-    const struct cgroup *c = tracked(step);
+    const struct cgroup *c = find_tracked_cgroup(step);
 
     if (!c || cgroup_freeze(c, true)) {
         reap_stop_all();
@@ -205,7 +205,7 @@ void contain_stop_all(struct step *step)
 
 void contain_go_on(struct step *step)
 {
-    const struct cgroup *c = tracked(step);
+    const struct cgroup *c = find_tracked_cgroup(step);
 
     if (c)
         cgroup_freeze(c, false);
@@ -213,19 +213,19 @@ void contain_go_on(struct step *step)
 
 bool contain_has_left(struct step *step)
 {
-    const struct cgroup *c = tracked(step);
+    const struct cgroup *c = find_tracked_cgroup(step);
 
     return reap_have_children() || (c ? !cgroup_is_empty(c) : adopt_has_left(step));
 }
 
 bool contain_signals_all(const struct step *step)
 {
-    return tracked(step) && step->contain->signal_all;
+    return find_tracked_cgroup(step) && step->contain->signal_all;
 }
 
 void contain_describe(const struct step *step, struct str *out)
 {
-    const struct cgroup *c = tracked(step);
+    const struct cgroup *c = find_tracked_cgroup(step);
     struct cgroup_pids pids = {0};
     size_t before = out->len;
 
@@ -291,7 +291,7 @@ static void format_hit(const struct step *step, const struct cgroup_memory *own,
     str_putc(out, '\n');
 }
 
-static void tell(struct step *step, const struct cgroup_memory *own)
+static void report_oom(struct step *step, const struct cgroup_memory *own)
 {
     struct contain *k = step->contain;
     struct cgroup_oom oom = {.path = k->step.path};
@@ -316,7 +316,7 @@ static void tell(struct step *step, const struct cgroup_memory *own)
 }
 
 /* Counts those that were ended since; says so the first time, while there is somebody to tell. */
-static void look(struct step *step)
+static void check_oom(struct step *step)
 {
     struct contain *k = step->contain;
     struct cgroup_memory m = {0};
@@ -326,7 +326,7 @@ static void look(struct step *step)
         return;
     k->oom_kills = m.oom_kills;
     if (!k->oom_told)
-        tell(step, &m);
+        report_oom(step, &m);
     k->oom_told = true;
 }
 
@@ -347,7 +347,7 @@ static void on_oom_timer(void *ctx)
 {
     struct step *step = ctx;
 
-    look(step);
+    check_oom(step);
     end_the_rest(step);
     loop_timer_set(step->contain->oom_timer, OOM_LOOK_MS);
 }
@@ -374,7 +374,7 @@ int contain_status(struct step *step, int wait_status)
     struct contain *k = step->contain;
     bool last = step->left <= 1; /* takes what is left over */
 
-    look(step);
+    check_oom(step);
     if (!k || k->oom_taken >= k->oom_kills || (!was_killed(wait_status) && !last))
         return wait_status;
     k->oom_taken++;
@@ -389,7 +389,7 @@ void contain_end(struct step *step, Pb__Usage *usage, Pb__StepdEnded *m)
 
     if (!k)
         return;
-    look(step);
+    check_oom(step);
     if (k->oom_kills) {
         step->exit_status = STATUS_OUT_OF_MEMORY;
         m->memory = &k->over;

@@ -42,7 +42,7 @@ static bool on_stop(pid_t pid, int status)
     return false;
 }
 
-static _Noreturn void trace(const struct step *step)
+static _Noreturn void trace_tasks(const struct step *step)
 {
     size_t left = 0;
     sigset_t none;
@@ -84,7 +84,7 @@ void debug_hold(struct step *step)
     pid_t pid = fork();
 
     if (pid == 0)
-        trace(step);
+        trace_tasks(step);
     if (pid > 0) {
         close(take_fd(&step->go_fd));
         loop_child(step->loop, pid, on_ended, step);

@@ -12,7 +12,7 @@
 #define CPUS_MAX 65536
 
 /* What was asked for, and by whom. NULL: nothing. */
-static const char *wanted(const struct step *step, bool *by_user)
+static const char *find_wanted(const struct step *step, bool *by_user)
 {
     const Pb__StepFreq *f = step->start->cpu_freq;
     const char *said = step->launch              ? step->launch->cpu_freq
@@ -46,7 +46,7 @@ static bool confined_to(const struct step *step, struct bitset *out)
     return !bitset_empty(out);
 }
 
-static int set(struct step *step, const char *text, bool by_user, struct err *err)
+static int set_frequency(struct step *step, const char *text, bool by_user, struct err *err)
 {
     const struct cpufreq_place place = {step->freq_root, step->dir};
     const struct cpufreq_step who = {step->job_id, step->restarts, step->step_id};
@@ -70,12 +70,12 @@ void freq_begin(struct step *step)
 {
     struct err err = {0};
     bool by_user;
-    const char *text = step->start->cpu_freq ? wanted(step, &by_user) : NULL;
+    const char *text = step->start->cpu_freq ? find_wanted(step, &by_user) : NULL;
 
     if (!text)
         return;
     step->freq_root = mem_strdup(step->start->cpu_freq->root);
-    if (!set(step, text, by_user, &err))
+    if (!set_frequency(step, text, by_user, &err))
         journal_tell(step, LOG_LVL_VERBOSE, "its CPUs run at %s until it has ended", text);
     else if (by_user)
         journal_tell(step, LOG_LVL_ERROR, "--cpu-freq=%.64s has no effect: %s", text, err.text);

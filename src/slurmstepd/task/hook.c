@@ -39,7 +39,7 @@ static void format_end(const char *name, const char *path, int status, struct st
 
 /* Prologs, in the task's process. */
 
-static int spawn(const char *path, char **env, int out, bool has_pmi, pid_t *pid)
+static int spawn_prolog(const char *path, char **env, int out, bool has_pmi, pid_t *pid)
 {
     char *const argv[] = {(char *)path, NULL};
     posix_spawn_file_actions_t actions;
@@ -130,7 +130,7 @@ static int run_prolog(const char *name, const char *path, struct envlist *env, b
     envlist_set(env, CONTEXT, "prolog_task");
     put_task_facts(env);
     if (!rc) {
-        rc = spawn(path, envlist_argv(env), ends[1], has_pmi, &pid);
+        rc = spawn_prolog(path, envlist_argv(env), ends[1], has_pmi, &pid);
         close(ends[1]);
         if (!rc)
             status = collect(pid, ends[0], &limits, &text, &cut);
@@ -190,7 +190,7 @@ void hook_keep(struct step *step)
     step->env = (struct envlist){0};
 }
 
-static void release(struct task *t)
+static void release_output(struct task *t)
 {
     if (t->out_fd >= 0)
         close(take_fd(&t->out_fd));
@@ -242,7 +242,7 @@ static void run_next(struct task *t)
     while (!path && step_is_running(step) && t->epilog_next < HOOK_EPILOGS)
         path = step->hook.path[which = t->epilog_next++];
     if (!path) {
-        release(t);
+        release_output(t);
         return;
     }
     pid = fork();
@@ -251,7 +251,7 @@ static void run_next(struct task *t)
     if (pid < 0) {
         journal_error(step, "step %s, task %u: %s %s cannot be run: %s", step->name, t->id,
                       epilog_names[which], path, strerror(errno));
-        release(t);
+        release_output(t);
         return;
     }
     setpgid(pid, pid); /* it does so itself; whoever comes first */

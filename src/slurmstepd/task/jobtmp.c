@@ -208,7 +208,7 @@ static int make_dirs(const Pb__StepTmp *m, int dir_fd, struct err *err)
 }
 
 /* A file for it; one that an earlier boot has left holds nothing. -EINVAL: see go_to_cpu(). */
-static int hold(int dir_fd, const char *dir, pid_t maker, struct err *err)
+static int hold_namespace(int dir_fd, const char *dir, pid_t maker, struct err *err)
 {
     _cleanup_free_ char *from = mem_printf("/proc/%d/ns/mnt", (int)maker);
     _cleanup_free_ char *to = mem_printf("%s/" NS, dir);
@@ -261,7 +261,7 @@ static int await_namespace(int fd, int dir_fd, const char *dir, pid_t maker, str
     for (long tried = 0; tried <= cpus; tried++) {
         rc = read_made(fd, err);
         if (rc == 0)
-            rc = hold(dir_fd, dir, maker, err);
+            rc = hold_namespace(dir_fd, dir, maker, err);
         if (rc == 0)
             umount2(file, MNT_DETACH | UMOUNT_NOFOLLOW);
         if (rc != -EINVAL || tried == cpus)
@@ -275,7 +275,7 @@ static int await_namespace(int fd, int dir_fd, const char *dir, pid_t maker, str
                          : rc;
 }
 
-static int with_maker(int fd, int dir_fd, const char *dir, pid_t maker, struct err *err)
+static int run_with_maker(int fd, int dir_fd, const char *dir, pid_t maker, struct err *err)
 {
     int rc = await_namespace(fd, dir_fd, dir, maker, err);
 
@@ -284,12 +284,12 @@ static int with_maker(int fd, int dir_fd, const char *dir, pid_t maker, struct e
     path_write_all(fd, &(char){GO_ON}, 1);
     rc = read_made(fd, err);
     if (rc == 0)
-        rc = hold(dir_fd, dir, maker, err);
+        rc = hold_namespace(dir_fd, dir, maker, err);
     path_write_all(fd, &(char){GO_ON}, 1);
     return rc;
 }
 
-static int make(const Pb__StepTmp *m, int dir_fd, const char *dir, struct err *err)
+static int make_private_dirs(const Pb__StepTmp *m, int dir_fd, const char *dir, struct err *err)
 {
     int pair[2], rc = make_dirs(m, dir_fd, err);
     pid_t maker;
@@ -307,7 +307,7 @@ static int make(const Pb__StepTmp *m, int dir_fd, const char *dir, struct err *e
     }
     close(pair[1]);
     rc = maker < 0 ? err_set(err, -errno, "cannot start another process: %s", strerror(errno))
-                   : with_maker(pair[0], dir_fd, dir, maker, err);
+                   : run_with_maker(pair[0], dir_fd, dir, maker, err);
     close(pair[0]);
     while (maker > 0 && waitpid(maker, NULL, 0) < 0 && errno == EINTR)
         ;
@@ -329,7 +329,7 @@ static int open_dir(const Pb__StepTmp *m, const char *dir, int *fd, struct err *
     *fd = find_namespace(dir_fd);
     if (*fd >= 0)
         return 0;
-    rc = make(m, dir_fd, dir, err);
+    rc = make_private_dirs(m, dir_fd, dir, err);
     if (rc == 0 && (*fd = find_namespace(dir_fd)) < 0)
         rc = err_set(err, -ERR_NODE_FAULT, "%s/" NS " is not a namespace", dir);
     return rc;
@@ -359,7 +359,7 @@ int jobtmp_enter(int fd, struct err *err)
 /* --- scripts -----------------------------------------------------------------------------------
  */
 
-static int spawn(const char *path, char **env, pid_t *pid)
+static int spawn_script(const char *path, char **env, pid_t *pid)
 {
     char *const argv[] = {(char *)path, NULL};
     posix_spawn_file_actions_t actions;
@@ -381,7 +381,7 @@ static int spawn(const char *path, char **env, pid_t *pid)
 }
 
 /* False: its time was up, and it was killed with its group. */
-static bool await(pid_t pid, unsigned limit_sec, int *status)
+static bool await_maker(pid_t pid, unsigned limit_sec, int *status)
 {
     struct pollfd p = {.fd = (int)syscall(SYS_pidfd_open, pid, 0), .events = POLLIN};
     bool late = p.fd >= 0 && poll(&p, 1, (int)limit_sec * 1000) == 0;
@@ -401,10 +401,10 @@ static int run_script(const char *key, const char *path, unsigned limit_sec, cha
     int status = 0, rc;
     pid_t pid;
 
-    rc = spawn(path, env, &pid);
+    rc = spawn_script(path, env, &pid);
     if (rc)
         return err_set(err, -ERR_NODE_FAULT, "%s %s cannot be run: %s", key, path, strerror(rc));
-    if (!await(pid, limit_sec, &status))
+    if (!await_maker(pid, limit_sec, &status))
         return err_set(err, -ERR_NODE_FAULT, "%s %s did not end within %u s", key, path, limit_sec);
     if (WIFSIGNALED(status))
         return err_set(err, -ERR_NODE_FAULT, "%s %s was ended by signal %d", key, path,

@@ -72,7 +72,7 @@ bool nursery_enter_memory(int entry)
 
 /* The connection of a step, its title and the entry of its memory cgroup, -1: none; -1: slurmd has
  * gone. */
-static int receive(int fd, char *title, int *entry)
+static int receive_order(int fd, char *title, int *entry)
 {
     for (;;) {
         int fds[2] = {-1, -1};
@@ -122,7 +122,7 @@ static bool may_fork(void)
 }
 
 /* Answers for a shepherd that could not be made, when slurmd has said what it was for. */
-static void refuse(int step_fd, int why)
+static void refuse_order(int step_fd, int why)
 {
     struct rpc_header h = {
         .version = RPC_VERSION, .rpc = RPC_STEPD_START, .flags = RPC_FLAG_REPLY, .id = 1};
@@ -152,12 +152,12 @@ void nursery_serve(char **argv, int fd)
         _exit(1);
     prctl(PR_SET_NAME, "stepd-nursery");
     do {
-        step_fd = receive(fd, title, &entry);
+        step_fd = receive_order(fd, title, &entry);
         if (step_fd < 0)
             _exit(0);
         pid = fork_beside();
         if (pid < 0)
-            refuse(step_fd, errno);
+            refuse_order(step_fd, errno);
         if (pid) {
             close(step_fd);
             if (entry >= 0)
@@ -165,7 +165,7 @@ void nursery_serve(char **argv, int fd)
         }
     } while (pid);
     if (!nursery_enter_memory(entry)) {
-        refuse(step_fd, errno);
+        refuse_order(step_fd, errno);
         _exit(1);
     }
     dup2(step_fd, fd);

@@ -15,8 +15,8 @@ static bool in_array(const struct step *step)
 }
 
 /* The file a pattern names for this task. */
-static int expand(const struct step *step, const struct task *t, const char *pattern,
-                  const char *job_name, char **path, struct err *err)
+static int expand_path(const struct step *step, const struct task *t, const char *pattern,
+                       const char *job_name, char **path, struct err *err)
 {
     struct pattern_values v = {.job_id = step->job_id,
                                .step_id = step->step_id,
@@ -44,7 +44,7 @@ static int expand(const struct step *step, const struct task *t, const char *pat
 }
 
 /* Whether files keep what they hold: as the user says, else as the site does. */
-static bool appends(const struct step *step, bool given, bool append)
+static bool appends_to_file(const struct step *step, bool given, bool append)
 {
     return given ? append : step->start->has_file_append && step->start->file_append;
 }
@@ -55,7 +55,7 @@ static int batch_path(const struct step *step, const struct task *t, const char 
 {
     const Pb__JobSpec *spec = step->batch->spec;
     char *name = NULL;
-    int rc = expand(step, t, pattern, spec->name, &name, err);
+    int rc = expand_path(step, t, pattern, spec->name, &name, err);
 
     if (!rc && *name != '/' && spec->work_dir) {
         *path = mem_printf("%s/%s", spec->work_dir, name);
@@ -98,7 +98,7 @@ static int plan_batch(struct step *step, struct task *t, struct child_plan *plan
         rc = batch_path(step, t, error, &plan->path[2], err);
     if (rc)
         return rc;
-    plan->truncate[1] = !appends(step, spec->has_open_append, spec->open_append);
+    plan->truncate[1] = !appends_to_file(step, spec->has_open_append, spec->open_append);
     plan->truncate[2] = plan->truncate[1] && strcmp(plan->path[1], plan->path[2]) != 0;
     plan->work_dir = spec->work_dir ? spec->work_dir : "/tmp";
     plan->argv = step->argv;
@@ -111,9 +111,9 @@ static int plan_batch(struct step *step, struct task *t, struct child_plan *plan
 
 /* Of the tasks that share a file, the first one of all empties it: on this node, and on node 0 when
  * the name is the same everywhere. */
-static bool empties(const struct step *step, const struct task *t, const char *pattern)
+static bool empties_file(const struct step *step, const struct task *t, const char *pattern)
 {
-    if (appends(step, step->launch->has_open_append, step->launch->open_append))
+    if (appends_to_file(step, step->launch->has_open_append, step->launch->open_append))
         return false;
     switch (pattern_scope(pattern)) {
     case PATTERN_PER_TASK:
@@ -146,10 +146,10 @@ static int plan_step(struct step *step, struct task *t, struct child_plan *plan,
 
         if (!patterns[i] || !*patterns[i])
             continue;
-        rc = expand(step, t, patterns[i], l->job_name, &plan->path[i], err);
+        rc = expand_path(step, t, patterns[i], l->job_name, &plan->path[i], err);
         if (rc)
             return rc;
-        plan->truncate[i] = i && empties(step, t, patterns[i]);
+        plan->truncate[i] = i && empties_file(step, t, patterns[i]);
         plan->is_labelled[i] = i && l->label && strcmp(plan->path[i], "/dev/null") != 0;
     }
     if (plan->path[1] && plan->path[2] && !strcmp(plan->path[1], plan->path[2]))

@@ -55,7 +55,7 @@ static char *format_cpus(ProtobufCBinaryData set)
     return str_take(&out);
 }
 
-static void take_node(const struct step *step, struct plugin_facts *p)
+static void copy_node(const struct step *step, struct plugin_facts *p)
 {
     const Pb__Cred *cred = step->granted;
     struct stack_facts *f = &p->facts;
@@ -82,7 +82,7 @@ static void take_node(const struct step *step, struct plugin_facts *p)
     f->step_cores = p->step_cores;
 }
 
-static void take_argv(const struct step *step, struct plugin_facts *p)
+static void copy_argv(const struct step *step, struct plugin_facts *p)
 {
     size_t count = 0;
 
@@ -119,8 +119,8 @@ static void make_facts(const struct step *step, struct plugin_facts *p)
         f->tasks = 1;
     f->cpus_per_task =
         step->launch && step->launch->has_cpus_per_task ? step->launch->cpus_per_task : 1;
-    take_node(step, p);
-    take_argv(step, p);
+    copy_node(step, p);
+    copy_argv(step, p);
 }
 
 static void free_facts(struct plugin_facts *p)
@@ -136,7 +136,7 @@ static void free_facts(struct plugin_facts *p)
  */
 
 /* The user's standard error, where there is one. */
-static void tell_user(struct step *step, const char *line)
+static void report_to_user(struct step *step, const char *line)
 {
     struct plugin_state *p = step->plugin;
     bool by_srun = !step->is_batch && step->srun && step->srun_was_up;
@@ -151,14 +151,14 @@ static void tell_user(struct step *step, const char *line)
         str_puts(&p->pending, line);
 }
 
-static void flush(struct step *step)
+static void flush_lines(struct step *step)
 {
     struct plugin_state *p = step->plugin;
     _cleanup_str_ struct str text = p->pending;
 
     p->pending = STR_INIT;
     if (text.len)
-        tell_user(step, str_cstr(&text));
+        report_to_user(step, str_cstr(&text));
 }
 
 static void on_say(void *ctx, enum stack_level level, const char *text)
@@ -175,7 +175,7 @@ static void on_say(void *ctx, enum stack_level level, const char *text)
         free(p->last);
         p->last = mem_strdup(text);
     }
-    tell_user(step, line);
+    report_to_user(step, line);
 }
 
 /* --- the environment and the command line ------------------------------------------------------
@@ -232,7 +232,7 @@ static void on_prepend(void *ctx, int argc, const char *const *argv)
  */
 
 /* What the plugin said of its failure is what helps. */
-static int call(struct step *step, enum stack_callback which, size_t task, struct err *err)
+static int call_plugins(struct step *step, enum stack_callback which, size_t task, struct err *err)
 {
     struct plugin_state *p = step->plugin;
     struct err why = {0};
@@ -252,7 +252,7 @@ static int call(struct step *step, enum stack_callback which, size_t task, struc
     return rc;
 }
 
-static void look_at_descriptors(bool open[DESCRIPTORS_SEEN])
+static void count_descriptors(bool open[DESCRIPTORS_SEEN])
 {
     for (int fd = 3; fd < DESCRIPTORS_SEEN; fd++)
         open[fd] = fcntl(fd, F_GETFD) >= 0;
@@ -272,7 +272,7 @@ static void read_rows(const struct step *step, struct plugstack *rows)
         vec_push(&rows->plugins, step->start->spank_plugins[i]);
 }
 
-static int load(struct step *step, struct err *err)
+static int load_plugins(struct step *step, struct err *err)
 {
     struct plugin_state *p = step->plugin;
     const Pb__JobPayload *payload = step->batch ? step->batch->payload : NULL;
@@ -299,7 +299,7 @@ static int load(struct step *step, struct err *err)
     else if (payload)
         stack_give_options(p->stack, payload->spank_options, payload->n_spank_options);
     rc = stack_init(p->stack, err);
-    return rc < 0 ? rc : call(step, STACK_INIT_POST_OPT, SIZE_MAX, err);
+    return rc < 0 ? rc : call_plugins(step, STACK_INIT_POST_OPT, SIZE_MAX, err);
 }
 
 int plugin_open(struct step *step, struct err *err)
@@ -311,8 +311,8 @@ int plugin_open(struct step *step, struct err *err)
         return 0;
     step->plugin = mem_new(struct plugin_state);
     step->plugin->tasks = mem_new_array(struct stack_task, step->task_count);
-    look_at_descriptors(before);
-    rc = load(step, err);
+    count_descriptors(before);
+    rc = load_plugins(step, err);
     keep_descriptors(step->plugin, before);
     return rc;
 }
@@ -323,7 +323,7 @@ bool plugin_is_open(const struct step *step)
 }
 
 /* For the time of a call: the effective ids alone, so that the user cannot signal us. */
-static int lower(const struct step *step, struct err *err)
+static int lower_rights(const struct step *step, struct err *err)
 {
     if (setgroups(step->group_count, step->groups) || setegid(step->gid) || seteuid(step->uid))
         return err_set(err, -errno, "cannot become user %u for plugins: %s", (unsigned)step->uid,
@@ -348,11 +348,11 @@ int plugin_user_init(struct step *step, struct err *err)
     if (!plugin_is_open(step) || !stack_has(step->plugin->stack, STACK_USER_INIT))
         return 0;
     count = getgroups(count, groups);
-    look_at_descriptors(before);
+    count_descriptors(before);
     if (root)
-        rc = lower(step, err);
+        rc = lower_rights(step, err);
     if (rc == 0)
-        rc = call(step, STACK_USER_INIT, SIZE_MAX, err);
+        rc = call_plugins(step, STACK_USER_INIT, SIZE_MAX, err);
     if (root)
         back = raise_again(gid, count > 0 ? (size_t)count : 0, groups, err);
     keep_descriptors(step->plugin, before);
@@ -369,7 +369,7 @@ int plugin_task_privileged(struct task *t, struct child_plan *plan, struct err *
     step->plugin->plan = plan;
     str_clear(&step->plugin->pending);
     t->pid = getpid();
-    return call(step, STACK_TASK_INIT_PRIVILEGED, t->local, err);
+    return call_plugins(step, STACK_TASK_INIT_PRIVILEGED, t->local, err);
 }
 
 int plugin_task_init(struct task *t, struct child_plan *plan, struct err *err)
@@ -377,8 +377,8 @@ int plugin_task_init(struct task *t, struct child_plan *plan, struct err *err)
     if (!plugin_is_open(t->step))
         return 0;
     t->step->plugin->has_streams = true;
-    flush(t->step);
-    return call(t->step, STACK_TASK_INIT, t->local, err);
+    flush_lines(t->step);
+    return call_plugins(t->step, STACK_TASK_INIT, t->local, err);
 }
 
 const int *plugin_descriptors(const struct step *step, size_t *count)
@@ -389,14 +389,14 @@ const int *plugin_descriptors(const struct step *step, size_t *count)
 
 int plugin_task_forked(struct task *t, struct err *err)
 {
-    return plugin_is_open(t->step) ? call(t->step, STACK_TASK_POST_FORK, t->local, err) : 0;
+    return plugin_is_open(t->step) ? call_plugins(t->step, STACK_TASK_POST_FORK, t->local, err) : 0;
 }
 
 void plugin_task_ended(struct task *t)
 {
     struct err err = {0};
 
-    if (plugin_is_open(t->step) && call(t->step, STACK_TASK_EXIT, t->local, &err) < 0)
+    if (plugin_is_open(t->step) && call_plugins(t->step, STACK_TASK_EXIT, t->local, &err) < 0)
         on_say(t->step, STACK_ERROR, err.text);
 }
 
@@ -405,7 +405,7 @@ void plugin_started(struct step *step)
     if (!plugin_is_open(step))
         return;
     step->plugin->has_streams = true;
-    flush(step);
+    flush_lines(step);
 }
 
 void plugin_exit(struct step *step)
@@ -415,7 +415,7 @@ void plugin_exit(struct step *step)
     if (!plugin_is_open(step) || step->plugin->exited)
         return;
     step->plugin->exited = true;
-    if (call(step, STACK_EXIT, SIZE_MAX, &err) < 0)
+    if (call_plugins(step, STACK_EXIT, SIZE_MAX, &err) < 0)
         on_say(step, STACK_ERROR, err.text);
 }
 

@@ -71,7 +71,7 @@ void reap_stop_all(void)
     vec_done(&known.list);
 }
 
-static int each(struct kin_list *found, reap_fn *fn, void *ctx)
+static int visit_found(struct kin_list *found, reap_fn *fn, void *ctx)
 {
     int rc = 0;
 
@@ -86,7 +86,7 @@ int reap_each(reap_fn *fn, void *ctx)
     struct kin_list found = {0};
 
     kin_below(&found, getpid());
-    return each(&found, fn, ctx);
+    return visit_found(&found, fn, ctx);
 }
 
 int reap_each_child(pid_t parent, reap_fn *fn, void *ctx)
@@ -94,11 +94,11 @@ int reap_each_child(pid_t parent, reap_fn *fn, void *ctx)
     struct kin_list found = {0};
 
     kin_children(&found, parent);
-    return each(&found, fn, ctx);
+    return visit_found(&found, fn, ctx);
 }
 
 /* Those that are dead and wait for their parents, or those that are not. */
-static void describe(const struct kin_list *k, bool dead, struct str *out)
+static void describe_found(const struct kin_list *k, bool dead, struct str *out)
 {
     size_t told = 0;
 
@@ -122,8 +122,8 @@ void reap_describe(struct str *out)
     size_t before = out->len;
 
     kin_below(&found, getpid());
-    describe(&found, false, out);
+    describe_found(&found, false, out);
     if (out->len == before)
-        describe(&found, true, out); /* held by a tracer */
+        describe_found(&found, true, out); /* held by a tracer */
     vec_done(&found.list);
 }

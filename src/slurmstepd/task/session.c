@@ -33,7 +33,7 @@ struct session {
     struct rlimit limit[RLIM_NLIMITS];
 };
 
-static int load(struct err *err)
+static int load_pam(struct err *err)
 {
     const struct {
         const char *name;
@@ -74,14 +74,14 @@ static int on_talk(int count, const struct pam_message **messages, struct pam_re
     return *answers ? PAM_SUCCESS : PAM_BUF_ERR;
 }
 
-static int fail(const struct step *step, const char *what, int code, struct err *err)
+static int fail_session(const struct step *step, const char *what, int code, struct err *err)
 {
     return err_set(err, -ERR_LAUNCH, "PAM: %s of user %s, service %s (/etc/pam.d/%s): %s", what,
                    step->start->user_name, SESSION_SERVICE, SESSION_SERVICE,
                    lib.strerror(step->session->pam, code));
 }
 
-static int begin(struct step *step, struct err *err)
+static int begin_session(struct step *step, struct err *err)
 {
     static const struct pam_conv conversation = {.conv = on_talk};
     struct session *s = step->session;
@@ -93,16 +93,16 @@ static int begin(struct step *step, struct err *err)
     if (rc == PAM_SUCCESS)
         rc = lib.set_item(s->pam, PAM_TTY, "slurm");
     if (rc != PAM_SUCCESS)
-        return fail(step, "beginning", rc, err);
+        return fail_session(step, "beginning", rc, err);
     rc = lib.acct_mgmt(s->pam, PAM_SILENT);
     if (rc != PAM_SUCCESS)
-        return fail(step, "account", rc, err);
+        return fail_session(step, "account", rc, err);
     rc = lib.setcred(s->pam, PAM_ESTABLISH_CRED | PAM_SILENT);
     if (rc != PAM_SUCCESS)
-        return fail(step, "credentials", rc, err);
+        return fail_session(step, "credentials", rc, err);
     rc = lib.open_session(s->pam, PAM_SILENT);
     s->is_open = rc == PAM_SUCCESS;
-    return s->is_open ? 0 : fail(step, "session", rc, err);
+    return s->is_open ? 0 : fail_session(step, "session", rc, err);
 }
 
 static void take_variables(struct step *step)
@@ -153,12 +153,12 @@ int session_open(struct step *step, struct err *err)
         return 0;
     if (geteuid() != 0)
         return err_set(err, -ERR_NODE_FAULT, "UsePAM needs slurmd to run as root");
-    rc = load(err);
+    rc = load_pam(err);
     if (rc)
         return rc;
     step->session = mem_new(struct session);
     read_limits(before);
-    rc = begin(step, err);
+    rc = begin_session(step, err);
     take_limits(step, before);
     if (rc == 0)
         take_variables(step);

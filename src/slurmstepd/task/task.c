@@ -76,7 +76,7 @@ void task_report_exit(struct task *t, int wait_status)
 }
 
 /* Takes the descriptors that came with a report. */
-static void take_passed(struct task *t, struct msghdr *m, uint32_t passed)
+static void receive_descriptors(struct task *t, struct msghdr *m, uint32_t passed)
 {
     struct cmsghdr *c = CMSG_FIRSTHDR(m);
     int fds[CHILD_FDS];
@@ -135,7 +135,7 @@ static void on_child_report(void *ctx, int fd, unsigned ready)
         return;
     }
     t->ready = true;
-    take_passed(t, &m, r.passed);
+    receive_descriptors(t, &m, r.passed);
     step->life->check_start(step);
 }
 

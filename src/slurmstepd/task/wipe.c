@@ -26,7 +26,7 @@ struct wipe {
 };
 
 /* A name that nothing there has: users cannot write to the top. */
-static void lift(struct wipe *w, int fd, const char *name)
+static void lift_protection(struct wipe *w, int fd, const char *name)
 {
     char to[32];
 
@@ -56,7 +56,7 @@ static void wipe_below(struct wipe *w, int parent, const char *name, unsigned de
         if (!unlinkat(fd, entry->d_name, 0))
             continue;
         if (depth >= DEPTH_MAX) {
-            lift(w, fd, entry->d_name);
+            lift_protection(w, fd, entry->d_name);
             continue;
         }
         wipe_below(w, fd, entry->d_name, depth + 1);
