@@ -3,7 +3,7 @@
 
 #include "base/step_id.h"
 #include "slurmd/attempt/events.h"
-#include "slurmd/attempt/fill.h"
+#include "slurmd/attempt/spool_space.h"
 
 void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int code,
                      const char *text, bool drain)
@@ -13,7 +13,7 @@ void report_launched(struct slurmd *d, uint32_t job_id, uint32_t restarts, int c
 
     m.job_id = job_id;
     m.restarts = restarts;
-    m.code = code == ERR_NODE_FAULT && fill_is_of_jobs(d) ? ERR_SPOOL_FULL : code;
+    m.code = code == ERR_NODE_FAULT && spool_space_is_of_jobs(d) ? ERR_SPOOL_FULL : code;
     m.text = (char *)text;
     m.has_drain = drain;
     m.drain = drain;

@@ -10,9 +10,9 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "rpc/client.h"
-#include "slurmd/attempt/fill.h"
 #include "slurmd/attempt/report.h"
 #include "slurmd/attempt/revoked.h"
+#include "slurmd/attempt/spool_space.h"
 #include "slurmd/job/adopt.h"
 #include "slurmd/job/attempt_life.h"
 #include "slurmd/job/cred.h"
@@ -24,7 +24,7 @@
 #include "slurmd/job/prolog.h"
 #include "slurmd/job/receive.h"
 #include "slurmd/job/step_life.h"
-#include "slurmd/node/back.h"
+#include "slurmd/node/caller_address.h"
 #include "slurmd/node/cpus.h"
 #include "slurmd/node/debug.h"
 #include "slurmd/node/devices.h"
@@ -67,7 +67,7 @@ static void drain_node_for(struct slurmd *d, uint32_t job_id, const char *what, 
 /* The node's own fault prevents a step: drain it. For batch scripts the controller does so. */
 static void drain_on_node_fault(struct slurmd *d, uint32_t job_id, int code, const char *text)
 {
-    if (code == ERR_NODE_FAULT && !fill_is_of_jobs(d))
+    if (code == ERR_NODE_FAULT && !spool_space_is_of_jobs(d))
         drain_node_for(d, job_id, "Launch failure", text);
 }
 
@@ -413,7 +413,7 @@ static void refuse_tasks(struct slurmd *d, const struct rpc_request *r, const st
 void launch_tasks(struct slurmd *d, const struct rpc_request *r)
 {
     const Pb__LaunchTasks *m = (const Pb__LaunchTasks *)r->body;
-    _cleanup_free_ char *back = back_address(r->peer, m->io_addr, m->n_io_addr);
+    _cleanup_free_ char *back = caller_address(r->peer, m->io_addr, m->n_io_addr);
     Pb__LaunchTasks kept = *m;
     struct auth_key secret;
     _cleanup_arena_ struct arena arena;

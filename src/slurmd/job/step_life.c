@@ -22,7 +22,7 @@
 #include "slurmd/step/contain.h"
 #include "slurmd/step/freq.h"
 #include "slurmd/step/shepherd.h"
-#include "slurmd/step/silent.h"
+#include "slurmd/step/unresponsive.h"
 #include "slurmd/usage/memory.h"
 #include "slurmd/usage/usage.h"
 
@@ -183,7 +183,7 @@ static void on_shepherd_state(struct step *s, const Pb__StepdState *m)
 
 static void on_signalled(struct step *s, uint64_t id)
 {
-    silent_heard(s);
+    unresponsive_heard(s);
     if (id > STEP_HALT_ID)
         halt_step_did(s, (uint32_t)(id - STEP_HALT_ID));
 }

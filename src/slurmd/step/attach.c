@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "rpc/client.h"
 #include "slurmd/attempt/attempt.h"
-#include "slurmd/node/back.h"
+#include "slurmd/node/caller_address.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -99,7 +99,7 @@ void attach_step(struct slurmd *d, const struct rpc_request *r)
     log_verbose("step %s: user %u at %s watches", STEP_ID_TEXT(m->job_id, m->step_id),
                 (unsigned)r->who.uid, r->peer);
     vec_push(&s->attaching, r->call);
-    told.addr = back_address(r->peer, NULL, 0);
+    told.addr = caller_address(r->peer, NULL, 0);
     told.port = m->io_port;
     told.key = (ProtobufCBinaryData){sizeof(secret.mac_key), secret.mac_key};
     rpc_link_send(s->link, RPC_STEPD_ATTACH, false, r->call, &told.base);

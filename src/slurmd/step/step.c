@@ -10,7 +10,7 @@
 #include "base/spare_file.h"
 #include "base/str.h"
 #include "slurmd/step/attach.h"
-#include "slurmd/step/silent.h"
+#include "slurmd/step/unresponsive.h"
 
 #define EXIT_FILE_MAX 65536
 #define STEP_BACKLOG_MAX (256u << 10)
@@ -58,7 +58,7 @@ void step_free(struct step *s)
     size_t at = 0;
 
     attach_fail(s);
-    silent_free(s);
+    unresponsive_free(s);
     while (at < a->steps.len && a->steps.data[at] != s)
         at++;
     assert(at < a->steps.len);
@@ -96,7 +96,7 @@ void step_signal(struct step *s, int signo, bool leader_only, uint64_t nonce)
     m.nonce = nonce;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 3, &m.base);
     if (signo == SIGKILL && !leader_only)
-        silent_watch(s, 0);
+        unresponsive_watch(s, 0);
 }
 
 void step_ask(struct step *s)
@@ -136,7 +136,7 @@ void step_terminate(struct step *s, uint32_t grace_sec, const char *why)
     m.grace_sec = grace_sec;
     m.why = (char *)why;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 4, &m.base);
-    silent_watch(s, grace_sec);
+    unresponsive_watch(s, grace_sec);
 }
 
 void step_end_for_memory(struct step *s, const Pb__OverMemory *why)
@@ -146,5 +146,5 @@ void step_end_for_memory(struct step *s, const Pb__OverMemory *why)
     m.signal = SIGKILL;
     m.over_memory = (Pb__OverMemory *)why;
     rpc_link_send(s->link, RPC_STEPD_SIGNAL, false, 4, &m.base);
-    silent_watch(s, 0);
+    unresponsive_watch(s, 0);
 }

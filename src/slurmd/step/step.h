@@ -51,7 +51,7 @@ struct step {
     uint64_t call;        /* srun's, to be answered when started; 0: none */
     uint32_t halt_number; /* of the last order of halt.h that it has carried out */
     struct memory_grant memory;
-    struct silence *silence; /* see silent.h; NULL: it has nothing to kill */
+    struct silence *silence; /* see unresponsive.h; NULL: it has nothing to kill */
     VEC(uint64_t) attaching; /* calls that its shepherd is to answer, see attach.h */
 };
 

@@ -11,4 +11,4 @@
 
 /* Whether there is hardly any room, of which jobs that are here have a quarter or more. Looks at
  * 10000 files at most. */
-bool fill_is_of_jobs(const struct slurmd *d);
+bool spool_space_is_of_jobs(const struct slurmd *d);

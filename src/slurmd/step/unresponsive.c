@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/step/silent.h"
+#include "slurmd/step/unresponsive.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -131,7 +131,7 @@ static void on_timer(void *ctx)
         loop_timer_set(h->timer, LOOK_MS);
 }
 
-void silent_watch(struct step *s, uint32_t grace_sec)
+void unresponsive_watch(struct step *s, uint32_t grace_sec)
 {
     int64_t now_ms = loop_mono_ms(), at_ms = now_ms + (int64_t)grace_sec * 1000;
     struct silence *h = s->silence;
@@ -147,13 +147,13 @@ void silent_watch(struct step *s, uint32_t grace_sec)
     loop_timer_set(h->timer, at_ms - now_ms + s->attempt->d->conf->message_timeout_sec * 1000);
 }
 
-void silent_heard(struct step *s)
+void unresponsive_heard(struct step *s)
 {
     if (s->silence)
         s->silence->open = s->silence->told = false;
 }
 
-void silent_free(struct step *s)
+void unresponsive_free(struct step *s)
 {
     if (!s->silence)
         return;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/attempt/fill.h"
+#include "slurmd/attempt/spool_space.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ static bool is_of_a_job(const char *name)
            (str_starts(name, "job") && name[3] >= '0' && name[3] <= '9');
 }
 
-bool fill_is_of_jobs(const struct slurmd *d)
+bool spool_space_is_of_jobs(const struct slurmd *d)
 {
     struct fill f = {.left = FILES_MAX};
     struct dirent *entry;

@@ -7,4 +7,4 @@
 
 /* peer: of the request. That of a local caller is this host, by the first of the addresses that it
  * claims and this host has, since tasks are told of it. Caller frees. */
-char *back_address(const char *peer, char *const *claimed, size_t count);
+char *caller_address(const char *peer, char *const *claimed, size_t count);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "slurmd/node/back.h"
+#include "slurmd/node/caller_address.h"
 
 #include <arpa/inet.h>
 #include <stdbool.h>
@@ -28,7 +28,7 @@ static bool is_of_this_host(const char *addr)
 
 /* "10.0.0.1:4711", "[::1]:4711", or a local caller: that one listens here, and the tasks are told
  * of the address that it goes by. */
-char *back_address(const char *peer, char *const *claimed, size_t count)
+char *caller_address(const char *peer, char *const *claimed, size_t count)
 {
     const char *from = peer[0] == '[' ? peer + 1 : peer;
     const char *end = peer[0] == '[' ? strchr(peer, ']') : strrchr(peer, ':');

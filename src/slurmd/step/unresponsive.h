@@ -13,6 +13,6 @@
 struct step;
 
 /* It is told to kill its step so many seconds from now; the earliest time holds. */
-void silent_watch(struct step *s, uint32_t grace_sec);
-void silent_heard(struct step *s); /* its answer to any signal */
-void silent_free(struct step *s);
+void unresponsive_watch(struct step *s, uint32_t grace_sec);
+void unresponsive_heard(struct step *s); /* its answer to any signal */
+void unresponsive_free(struct step *s);

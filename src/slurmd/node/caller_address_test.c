@@ -6,7 +6,7 @@
 
 #include <cmocka.h>
 
-#include "slurmd/node/back.h"
+#include "slurmd/node/caller_address.h"
 
 /* ADR 0004: what a request claims counts only when it is this host, and of a local caller only. */
 static void test_addresses(void **state)
@@ -31,7 +31,7 @@ static void test_addresses(void **state)
 
         while (count < 6 && vectors[i].claimed[count])
             count++;
-        back = back_address(vectors[i].peer, vectors[i].claimed, count);
+        back = caller_address(vectors[i].peer, vectors[i].claimed, count);
         assert_string_equal(back, vectors[i].back);
         free(back);
     }
