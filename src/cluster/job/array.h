@@ -110,7 +110,7 @@ void array_carry(struct cluster *to, const struct cluster *from); /* to another 
 uint32_t array_drop_empty(struct cluster *c); /* one without jobs; its id, or 0: there is none */
 void array_free_all(struct cluster *c);
 
-/* --- array_check.c ------------------------------------------------------------------------------
+/* --- checks --------------------------------------------------------------------------------------
  */
 void array_note_missing(struct cluster *c);                /* all is restored */
 int array_check(const struct cluster *c, struct err *err); /* none is lost, none is there twice */

@@ -293,9 +293,8 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
     str_done(&changes);
 }
 
-/* --- report
- * --------------------------------------------------------------------------------------- What a
- * new configuration means for the jobs there are, said before it is done and when it is. */
+/* --- report --------------------------------------------------------------------------------------
+ * What a new configuration means for the jobs there are, said before it is done and when it is. */
 
 #define LINES_MAX 100
 

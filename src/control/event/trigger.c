@@ -329,8 +329,7 @@ int trigger_check_all(const struct control *c, struct err *err)
     return 0;
 }
 
-/* --- ask
- * ------------------------------------------------------------------------------------------
+/* --- ask -----------------------------------------------------------------------------------------
  * strigger's requests. Who may: the controller runs a trigger's program as the user who set it, so
  * that one that is not root itself takes them of SlurmUser alone; root and SlurmUser may set any,
  * others only with SlurmctldParameters=allow_user_triggers, for nodes and for jobs of their own.

@@ -263,9 +263,8 @@ void trigger_start(struct control *c)
     trigger_run_again(c);
 }
 
-/* --- trigger run
- * ---------------------------------------------------------------------------------- When a trigger
- * is told, what, and what becomes of it then. */
+/* --- trigger run ---------------------------------------------------------------------------------
+ * When a trigger is told, what, and what becomes of it then. */
 
 /* --- what the time brings ----------------------------------------------------------------------
  */
@@ -521,11 +520,10 @@ void trigger_ended(struct control *c, const Pb__ScriptEnded *m)
     c->triggers.stale = true;
 }
 
-/* --- trigger lead
- * --------------------------------------------------------------------------------- Who leads, as
- * far as triggers ask for it. A controller that is gone cannot tell of its own end: the next one
- * that leads does, by what the records say of the one before. Backups say now and again that they
- * are there. */
+/* --- trigger lead --------------------------------------------------------------------------------
+ * Who leads, as far as triggers ask for it. A controller that is gone cannot tell of its own end:
+ * the next one that leads does, by what the records say of the one before. Backups say now and
+ * again that they are there. */
 
 #define RANKS 32
 

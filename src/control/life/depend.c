@@ -430,12 +430,11 @@ int depend_check(const struct control *c, const struct job *j, struct err *err)
     return 0;
 }
 
-/* --- tell
- * ----------------------------------------------------------------------------------------- A
- * change of a job is told to those that wait for it, so many in a turn, out of what was true of it
- * then: it may be queued again, or be changed once more, before the last of them has heard. It is
- * not purged before, so a restart finds it as it ended. Who hears looks at the item that names the
- * job and at nothing else. A job with a long list is neither shown nor written anew for each of
+/* --- tell ----------------------------------------------------------------------------------------
+ * A change of a job is told to those that wait for it, so many in a turn, out of what was true of
+ * it then: it may be queued again, or be changed once more, before the last of them has heard. It
+ * is not purged before, so a restart finds it as it ended. Who hears looks at the item that names
+ * the job and at nothing else. A job with a long list is neither shown nor written anew for each of
  * them, but some time later for all that it has heard until then; so long those jobs are not purged
  * either (depend_is_telling()). */
 

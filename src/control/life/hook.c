@@ -165,9 +165,8 @@ void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
         epilog_ended(c, j, m);
 }
 
-/* --- env
- * ------------------------------------------------------------------------------------------ What
- * programs that run beside the controller are told of a job: the variables of Slurm's guide to
+/* --- env -----------------------------------------------------------------------------------------
+ * What programs that run beside the controller are told of a job: the variables of Slurm's guide to
  * prologs and epilogs. Nothing is inherited. */
 
 #define PATH "/usr/sbin:/usr/bin:/sbin:/bin"
@@ -190,8 +189,8 @@ static void put_number(struct list *l, const char *name, long long value)
     l->at[l->count++] = arena_printf(l->arena, "%s=%lld", name, value);
 }
 
-/* --- the paths of its streams
- * --------------------------------------------------------------------- */
+/* --- the paths of its streams --------------------------------------------------------------------
+ */
 
 /* As the script's shepherd has it. */
 static void put_path(struct list *l, const char *name, const struct control *c, const struct job *j,
@@ -233,8 +232,8 @@ static void put_streams(struct list *l, const struct control *c, const struct jo
         put_path(l, "SLURM_JOB_STDOUT", c, j, spec, out);
 }
 
-/* --- the rest
- * --------------------------------------------------------------------------------------- */
+/* --- the rest ------------------------------------------------------------------------------------
+ */
 
 static void put_facts(struct list *l, const Pb__JobFacts *f)
 {

@@ -108,8 +108,8 @@ bool control_unchanged_since(const struct control *c, int64_t stamp)
     return stamp == stamp_now(c);
 }
 
-/* --- steps
- * ---------------------------------------------------------------------------------------- */
+/* --- steps ---------------------------------------------------------------------------------------
+ */
 
 static bool has_uid(const Pb__StepFilter *f, uint32_t uid)
 {
@@ -232,8 +232,8 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
     return false;
 }
 
-/* --- nodes and partitions
- * ---------------------------------------------------------------------------- */
+/* --- nodes and partitions ------------------------------------------------------------------------
+ */
 
 /* The nodes that a request means; NULL: all. The caller frees. */
 static struct bitset *asked_nodes(const struct control *c, const Pb__NodeFilter *f)
@@ -321,9 +321,8 @@ bool control_list_resvs(struct control *c, const struct caller *who, const Pb__R
     return false;
 }
 
-/* --- license
- * -------------------------------------------------------------------------------------- The
- * licences of the cluster, to be shown. */
+/* --- license -------------------------------------------------------------------------------------
+ * The licences of the cluster, to be shown. */
 
 /* By reservations that are active. */
 static uint64_t reserved(const struct control *c, int32_t at)

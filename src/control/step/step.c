@@ -455,9 +455,8 @@ void control_step_complete(struct control *c, uint64_t call, const struct caller
     }
 }
 
-/* --- busy
- * ----------------------------------------------------------------------------------------- What
- * keeps a step from starting now: which resource, of which node, held by which steps, and what
+/* --- busy ----------------------------------------------------------------------------------------
+ * What keeps a step from starting now: which resource, of which node, held by which steps, and what
  * would help. */
 
 #define HOLDERS_MOST 3 /* that are named */
@@ -547,9 +546,8 @@ int step_layout_busy(const struct control *c, const struct step_layout *l, struc
     return err_set(err, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
 }
 
-/* --- waiting
- * -------------------------------------------------------------------------------------- Requests
- * for steps that wait for room in their job: bounded for each job and for each user. */
+/* --- waiting -------------------------------------------------------------------------------------
+ * Requests for steps that wait for room in their job: bounded for each job and for each user. */
 
 #define STEPS_OF_JOB 256
 #define BYTES_OF_USER (16u << 20)

@@ -400,10 +400,9 @@ void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const
                 nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
 }
 
-/* --- step gres
- * ------------------------------------------------------------------------------------ The generic
- * resources of a job among its steps. A step that asks for some has them alone, as far as other
- * steps that ask go; one that does not sees all that the job has. */
+/* --- step gres -----------------------------------------------------------------------------------
+ * The generic resources of a job among its steps. A step that asks for some has them alone, as far
+ * as other steps that ask go; one that does not sees all that the job has. */
 
 static bool is_none(const char *text)
 {
@@ -521,11 +520,10 @@ bool step_gres_total_fits(const struct control *c, const struct step_gres *g, co
     return sum >= g->total;
 }
 
-/* --- step ports
- * ----------------------------------------------------------------------------------- Which
- * communication ports a step gets (srun --resv-ports). They are counted anew at each request out of
- * what running steps have, so that there is nothing that a restart could forget. Steps of all jobs
- * share them: who waits for some is asked again when any come free, also another job's. */
+/* --- step ports ----------------------------------------------------------------------------------
+ * Which communication ports a step gets (srun --resv-ports). They are counted anew at each request
+ * out of what running steps have, so that there is nothing that a restart could forget. Steps of
+ * all jobs share them: who waits for some is asked again when any come free, also another job's. */
 
 int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct err *err)
 {

@@ -125,11 +125,11 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
     return 0;
 }
 
-/* --- step unlaunched
- * ------------------------------------------------------------------------------ A step that nobody
- * launches. Between being given a step and launching it its srun may die, and the controller, which
- * has no part in a launch, hears nothing of either. When the step's credential is too old to start
- * anything its nodes are asked once: one that has nothing of the step says that it is over there.
+/* --- step unlaunched -----------------------------------------------------------------------------
+ * A step that nobody launches. Between being given a step and launching it its srun may die, and
+ * the controller, which has no part in a launch, hears nothing of either. When the step's
+ * credential is too old to start anything its nodes are asked once: one that has nothing of the
+ * step says that it is over there.
  */
 
 #define ASK_AFTER_MS (CONTROL_CRED_MS + 10000) /* clocks of nodes may be a little behind */

@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/why/relax.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
 #include "base/pb.h"
+#include "base/size.h"
+#include "base/timefmt.h"
 #include "sched/plan.h"
 #include "sched/why/bounds.h"
-#include "sched/why/relax_priv.h"
 
 static const struct {
     const char *word;
@@ -12,6 +19,106 @@ static const struct {
 #include "sched/why/relax.def"
 #undef RELAX
 };
+
+/* --- gres ----------------------------------------------------------------------------------------
+ */
+
+/* A word of "gpu:a100:2": its name, its type, where there is one, and its count. */
+struct gres_word {
+    char name[64], type[64];
+    uint64_t count;
+};
+
+/* As gres_parse() does. False: not such a word. */
+static bool read_gres(const char *text, size_t len, struct gres_word *w)
+{
+    char copy[192], *save = NULL;
+    *w = (struct gres_word){.count = 1};
+    if (len >= sizeof copy)
+        return false;
+    memcpy(copy, text, len);
+    copy[len] = 0;
+    char *at = str_starts(copy, "gres:") || str_starts(copy, "gres/") ? copy + 5 : copy;
+    const char *name = strtok_r(at, ":=", &save), *second = strtok_r(NULL, ":=", &save),
+               *third = strtok_r(NULL, ":=", &save);
+    if (!name || strtok_r(NULL, ":=", &save) || strlen(name) >= sizeof w->name)
+        return false;
+    snprintf(w->name, sizeof w->name, "%s", name);
+    const char *count = third ? third : second && isdigit((unsigned char)*second) ? second : NULL;
+    const char *type = second == count ? NULL : second;
+    if (count && size_parse_count(count, GRES_COUNT_MAX, &w->count, NULL) != 0)
+        return false;
+    if (type && strlen(type) >= sizeof w->type)
+        return false;
+    if (type)
+        snprintf(w->type, sizeof w->type, "%s", type);
+    return true;
+}
+
+static const char *relax_gres_last(const char *text)
+{
+    const char *comma = text ? strrchr(text, ',') : NULL;
+    return comma ? comma + 1 : text;
+}
+
+static bool relax_gres_count(const char *text, uint64_t *count)
+{
+    const char *last = relax_gres_last(text);
+    struct gres_word w;
+    if (!last || !*last || !read_gres(last, strlen(last), &w))
+        return false;
+    *count = w.count;
+    return true;
+}
+
+static bool relax_gres_is_typed(const char *text)
+{
+    struct gres_word w;
+    for (const char *s = text; s && *s; s += strcspn(s, ","), s += *s == ',')
+        if (read_gres(s, strcspn(s, ","), &w) && *w.type)
+            return true;
+    return false;
+}
+
+static void put_gres(struct str *out, const struct gres_word *w, bool typed)
+{
+    typed = typed && *w->type;
+    str_printf(out, "%s%s%s:%llu", w->name, typed ? ":" : "", typed ? w->type : "",
+               (unsigned long long)w->count);
+}
+
+static char *relax_gres_untyped(struct arena *arena, const char *text)
+{
+    struct gres_word w;
+    _cleanup_str_ struct str out = STR_INIT;
+    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
+        size_t len = strcspn(s, ",");
+        str_puts(&out, out.len ? "," : "");
+        if (read_gres(s, len, &w))
+            put_gres(&out, &w, false);
+        else
+            str_append(&out, s, len);
+    }
+    return arena_strdup(arena, str_cstr(&out));
+}
+
+static char *relax_gres_with(struct arena *arena, const char *text, uint64_t count)
+{
+    struct gres_word w;
+    _cleanup_str_ struct str out = STR_INIT;
+    const char *last = relax_gres_last(text);
+    for (const char *s = text; *s; s += strcspn(s, ","), s += *s == ',') {
+        size_t len = strcspn(s, ",");
+        str_puts(&out, out.len ? "," : "");
+        if (!read_gres(s, len, &w)) {
+            str_append(&out, s, len);
+            continue;
+        }
+        w.count = s == last ? count : w.count;
+        put_gres(&out, &w, true);
+    }
+    return arena_strdup(arena, str_cstr(&out));
+}
 
 const char *relax_word(enum relax_kind kind)
 {
@@ -168,12 +275,12 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
 /* --- the job as it would be ----------------------------------------------------------------------
  */
 
-bool relax_counts_tasks(const Pb__JobSpec *spec)
+static bool relax_counts_tasks(const Pb__JobSpec *spec)
 {
     return spec->has_num_tasks && spec->num_tasks;
 }
 
-uint32_t relax_tasks(const struct job *j, const Pb__JobSpec *spec, uint64_t nodes)
+static uint32_t relax_tasks(const struct job *j, const Pb__JobSpec *spec, uint64_t nodes)
 {
     uint64_t tasks = spec->num_tasks * nodes, of = j->want.min_nodes;
     return (uint32_t)((tasks + of - 1) / of);
@@ -266,8 +373,8 @@ static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, u
     }
 }
 
-int64_t relax_limit_sec(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
-                        uint64_t number)
+static int64_t relax_limit_sec(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                               uint64_t number)
 {
     if (r && r->kind == RELAX_TIME_LIMIT)
         return (int64_t)number * 60;
@@ -320,4 +427,264 @@ void relax_done(struct job_copy *copy)
     request_done(&copy->job.want);
     vec_done(&copy->job.resvs);
     free(take_ptr(copy->job.waits.name));
+}
+
+/* --- fit -----------------------------------------------------------------------------------------
+ * Which option stands in the way of a request that fits on no nodes, whatever runs on them. */
+
+#define MAKES_MOST 64 /* requests that are tried for one answer: it is given to whoever asks */
+
+struct fit {
+    const struct cluster *c;
+    const struct job *j;
+    const Pb__JobSpec *spec;
+    unsigned makes;
+};
+
+static bool fits(struct fit *f, const struct relax *r, uint64_t number)
+{
+    struct job_copy as;
+    if (f->makes++ >= MAKES_MOST || relax_make(f->c, f->j, f->spec, r, number, &as) != 0)
+        return false;
+    relax_done(&as);
+    return true;
+}
+
+/* The number nearest to what was asked for that fits. */
+static bool find_number(struct fit *f, const struct relax *r, uint64_t *number)
+{
+    uint64_t low = r->least, high = r->most;
+    if (!fits(f, r, low))
+        return false;
+    while (low < high) {
+        uint64_t middle = low + (high - low + 1) / 2;
+        if (fits(f, r, middle))
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    *number = low;
+    return true;
+}
+
+/* The first that does, as relax_say() says it. */
+static bool find_first(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
+                       struct str *out)
+{
+    struct fit f = {c, j, spec, 0};
+    struct relax_list found = {0};
+    uint64_t number = 0;
+    bool said = false;
+    relax_find(c, j, spec, RELAX_OF_FIT, &found);
+    for (size_t i = 0; i < found.list.len && !said; i++) {
+        const struct relax *r = &found.list.data[i];
+        if (!find_number(&f, r, &number))
+            continue;
+        _cleanup_str_ struct str command = STR_INIT;
+        relax_say(j, spec, r, number, out, &command);
+        said = true;
+    }
+    vec_done(&found.list);
+    return said;
+}
+
+int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
+                         struct err *err)
+{
+    _cleanup_str_ struct str what = STR_INIT;
+    const char *bare = err_text(ERR_NODE_CONFIG);
+    if (err->code != -ERR_NODE_CONFIG || strcmp(err->text, bare) != 0)
+        return err->code;
+    if (!find_first(c, j, spec, &what))
+        return err_set(err, -ERR_NODE_CONFIG,
+                       "%s: several options together exceed what partition %s has; no single "
+                       "change makes the job fit",
+                       bare, j->part->conf.name);
+    if (str_eq(str_cstr(&what), RELAX_NO_EXCLUDE))
+        return err_set(err, -ERR_NODE_CONFIG, "%s: --exclude leaves no node", bare);
+    return err_set(err, -ERR_NODE_CONFIG, "%s: it would fit with %s", bare, str_cstr(&what));
+}
+
+/* --- say -----------------------------------------------------------------------------------------
+ * A change of a job as people say it, and the command that makes it. */
+
+#define TASKS_SHOWN 64 /* bytes of the elements of an array in a command */
+
+static void put_id(const struct job *j, struct str *out)
+{
+    _cleanup_str_ struct str tasks = STR_INIT;
+    bool few = idset_cost(&j->tasks) <= TASKS_SHOWN;
+    if (j->array && few)
+        idset_format(&j->tasks, &tasks);
+    if (!j->array)
+        str_printf(out, "%u", j->id);
+    else if (!j->tasks.count)
+        str_printf(out, "%u_%u", j->array->id, j->task);
+    else if (few && tasks.len <= TASKS_SHOWN)
+        str_printf(out, "%u_[%s]", j->array->id, str_cstr(&tasks));
+    else
+        str_printf(out, "%u", j->array->id);
+}
+
+static void put_key(const struct job *j, const char *key, const char *value, struct str *command)
+{
+    str_puts(command, "scontrol update JobId=");
+    put_id(j, command);
+    str_printf(command, " %s=%s", key, value);
+}
+
+struct saying {
+    const char *key, *value, *what;
+};
+
+static void say_number(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                       unsigned long long n, struct str *what, struct str *command)
+{
+    const char *key = "TimeLimit", *plural = n == 1 ? "" : "s";
+    char value[TIME_TEXT_MAX];
+    snprintf(value, sizeof value, "%llu", n);
+    if (r->kind == RELAX_TIME_LIMIT) {
+        time_format_short((int64_t)n * 60, value);
+        str_printf(what, "a time limit of %s", value);
+    } else if (r->kind == RELAX_NODES) {
+        key = "NumNodes";
+        str_printf(what, "%llu node%s", n, plural);
+    } else if (r->kind == RELAX_TASKS) {
+        key = "NumTasks";
+        str_printf(what, "%llu task%s", n, plural);
+    } else if (r->kind == RELAX_CPUS) {
+        key = "CPUsPerTask";
+        str_printf(what, "%llu CPU%s for a task", n, plural);
+    } else if (r->kind == RELAX_MEMORY) {
+        key = spec->has_mem_per_node_mib ? "MinMemoryNode" : "MinMemoryCPU";
+        str_printf(what, "%llu MiB of memory for a %s", n,
+                   spec->has_mem_per_node_mib ? "node" : "CPU");
+    } else {
+        key = "Priority";
+        str_printf(what, "a priority of %llu", n);
+    }
+    put_key(j, key, value, command);
+    if (r->kind == RELAX_NODES && relax_counts_tasks(spec)) {
+        uint32_t tasks = relax_tasks(j, spec, n);
+        str_printf(what, " and %u task%s", tasks, tasks == 1 ? "" : "s");
+        str_printf(command, " NumTasks=%u", tasks);
+    }
+}
+
+/* Its words from there on without "gpu:", as the options for GPUs have them. */
+static const char *of_gpus(const char *text)
+{
+    return str_starts(text, "gpu:") ? text + 4 : text;
+}
+
+/* As the options have it that it came from: --gpus-per-node is behind what --gres says. */
+static void say_node_gres(const Pb__JobSpec *spec, const char *text, struct str *what)
+{
+    const char *gpus = spec->gpus_per_node && *spec->gpus_per_node ? relax_gres_last(text) : NULL;
+    size_t len = gpus ? (size_t)(gpus - text) : strlen(text);
+    if (len)
+        str_printf(what, "--gres=%.*s", (int)(gpus ? len - 1 : len), text);
+    if (gpus)
+        str_printf(what, "%s--gpus-per-node=%s", len ? " " : "", of_gpus(gpus));
+}
+
+static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                     uint64_t number, struct str *what, struct str *command)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    if (r->kind == RELAX_GPUS) {
+        str_printf(what, "--gpus=%s", of_gpus(relax_gres_with(&arena, spec->tres_per_job, number)));
+        return;
+    }
+    if (r->kind == RELAX_TASK_GRES) {
+        const char *list = relax_gres_with(&arena, spec->tres_per_task, number);
+        bool gpus = str_starts(list, "gpu:") && !strchr(list, ',');
+        str_printf(what, gpus ? "--gpus-per-task=%s" : "--tres-per-task=gres/%s",
+                   gpus ? of_gpus(list) : list);
+        return;
+    }
+    const char *text = r->kind == RELAX_GRES_TYPE ? relax_gres_untyped(&arena, spec->gres)
+                                                  : relax_gres_with(&arena, spec->gres, number);
+    say_node_gres(spec, text, what);
+    put_key(j, "Gres", text, command);
+}
+
+static void say_partition(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
+                          struct str *what, struct str *command)
+{
+    char limit[TIME_TEXT_MAX];
+    int64_t sec = relax_limit_sec(j, spec, r, 0);
+    str_printf(what, "partition %s", r->part->conf.name);
+    put_key(j, "Partition", r->part->conf.name, command);
+    if (sec == j->limit_sec)
+        return;
+    time_format_short(sec, limit);
+    str_printf(what, " and a time limit of %s", limit);
+    str_printf(command, " TimeLimit=%s", limit);
+}
+
+/* What has no number. */
+static const struct saying sayings[RELAX_KINDS] = {
+    [RELAX_HOLD] = {NULL, NULL, "a release"},
+    [RELAX_BEGIN] = {"StartTime", "now", "no time to begin at"},
+    [RELAX_DEPENDENCY] = {"Dependency", "", "no dependency"},
+    [RELAX_CONTIGUOUS] = {"Contiguous", "no", "nodes that need not be in a row"},
+    [RELAX_SWITCHES] = {"ReqSwitch", "0", "any number of switches"},
+    [RELAX_NODELIST] = {"ReqNodeList", "", "no node that it requires"},
+    [RELAX_EXCLUDE] = {"ExcNodeList", "", RELAX_NO_EXCLUDE},
+    [RELAX_FEATURES] = {"Features", "", "no feature that it requires"},
+    [RELAX_EXCLUSIVE] = {"OverSubscribe", "YES", "nodes that it shares"},
+    [RELAX_LICENSES] = {"Licenses", "", "no licences"},
+    [RELAX_CORE_SPEC] = {NULL, NULL, "no cores kept for the system"},
+    [RELAX_TASKS_PER] = {NULL, NULL, "any number of tasks on a node, a socket and a core"},
+};
+
+/* The shape that was asked for; --hint=nomultithread is one thread of a core. */
+static void say_shape(const Pb__JobSpec *spec, struct str *what)
+{
+    const struct {
+        bool given;
+        const char *word;
+    } parts[] = {
+        {spec->has_sockets_per_node, "sockets"},
+        {spec->has_cores_per_socket, "cores of a socket"},
+        {spec->has_threads_per_core, "threads of a core"},
+    };
+    const char *comma = "any number of ";
+    for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++)
+        if (parts[i].given) {
+            str_printf(what, "%s%s", comma, parts[i].word);
+            comma = ", ";
+        }
+}
+
+void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax *r, uint64_t number,
+               struct str *what, struct str *command)
+{
+    const struct saying *s = &sayings[r->kind];
+    if (s->what) {
+        str_puts(what, s->what);
+        if (s->key) {
+            put_key(j, s->key, s->value, command);
+        } else if (r->kind == RELAX_HOLD) {
+            str_puts(command, "scontrol release ");
+            put_id(j, command);
+        }
+    } else if (r->kind == RELAX_THROTTLE) {
+        str_printf(what, "%u elements of the array at a time", j->array->throttle + 1);
+        str_printf(command, "scontrol update JobId=%u ArrayTaskThrottle=%u", j->array->id,
+                   j->array->throttle + 1);
+    } else if (r->kind == RELAX_GPU_CPUS) {
+        str_printf(what, "--cpus-per-gpu=%llu", (unsigned long long)number);
+    } else if (r->kind == RELAX_SHAPE) {
+        say_shape(spec, what);
+    } else if (r->kind == RELAX_PARTITION) {
+        say_partition(j, spec, r, what, command);
+    } else if (r->kind == RELAX_GRES || r->kind == RELAX_GRES_TYPE || r->kind == RELAX_GPUS ||
+               r->kind == RELAX_TASK_GRES) {
+        say_gres(j, spec, r, number, what, command);
+    } else {
+        say_number(j, spec, r, number, what, command);
+    }
 }

@@ -57,7 +57,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
                const struct relax *r, uint64_t number, struct job_copy *copy);
 void relax_done(struct job_copy *copy);
 
-/* relax_fit.c: after select_possible() refused the request without a detail (ERR_NODE_CONFIG), adds
+/* After select_possible() refused the request without a detail (ERR_NODE_CONFIG), adds
  * the first change of an option by which it would be possible. Returns err->code; other refusals
  * stay as they are. It costs 64 looks at most, as anybody may ask. */
 int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb__JobSpec *spec,
