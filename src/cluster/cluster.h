@@ -28,6 +28,7 @@
 #include "cluster/resource/cores.h"
 #include "cluster/resource/gres_held.h"
 #include "cluster/resource/share.h"
+#include "cluster/resource_kind.h"
 #include "cluster/resv/resv.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"

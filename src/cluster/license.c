@@ -141,9 +141,6 @@ void license_take(struct cluster *c, struct job *j)
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0 && !license_is_layered(c, need))
             c->licenses.list.data[need->at].used += need->count;
-    license_take_layers(c, j);
-    if (attempt_of(j)->resv)
-        resv_use_licenses(attempt_of(j)->resv, j, 1);
 }
 
 void license_give_back(struct cluster *c, struct job *j)
@@ -151,9 +148,6 @@ void license_give_back(struct cluster *c, struct job *j)
     vec_foreach (&j->want.licenses.list, need)
         if (need->at >= 0 && !license_is_layered(c, need))
             c->licenses.list.data[need->at].used -= need->count;
-    if (attempt_of(j)->resv)
-        resv_use_licenses(attempt_of(j)->resv, j, -1);
-    license_give_back_layers(c, j);
     if (j->want.licenses.list.len)
         c->pool.freed++;
 }

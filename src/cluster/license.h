@@ -97,7 +97,7 @@ uint64_t license_of_job(const struct cluster *c, const struct job *j, int32_t at
 /* The job has a node more (by: 1) or less (-1). While the job runs, what it holds of the layers
  * follows. */
 void license_follow_node(struct cluster *c, struct job *j, uint32_t node, int by);
-/* The same for all of its nodes and for its reservation: when it begins, and when it ends. */
+/* The same for all of its nodes: when it begins, and when it ends. */
 void license_take_layers(struct cluster *c, struct job *j);
 void license_give_back_layers(struct cluster *c, struct job *j);
 /* Removes nodes from 'set' until the job may run on any of those that are left, and on all of them:

@@ -250,9 +250,25 @@ static void largest_set_is_left(void **state)
     }
 }
 
+static void kind_that_is_taken_is_given_back(void **state)
+{
+    size_t count;
+    (void)state;
+    const struct resource_kind *kinds = resource_kinds(&count);
+    assert_true(count > 0);
+    for (size_t i = 0; i < count; i++) {
+        const struct resource_kind *k = &kinds[i];
+        assert_true(*k->name);
+        assert_int_equal(!k->take, !k->give_back);
+        if (k->scope == RESOURCE_SUBTREE) /* its amount is that of the job's nodes there */
+            assert_non_null(k->follow_node);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(kind_that_is_taken_is_given_back),
         cmocka_unit_test(layers_stand_from_the_smallest_one_up),
         cmocka_unit_test(job_draws_from_each_layer_of_its_nodes),
         cmocka_unit_test(per_node_amounts_sum_up),

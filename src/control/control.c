@@ -295,11 +295,10 @@ int control_check(const struct control *c, struct err *err)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
     rc = array_check(c->cluster, err);
     rc = rc ? rc : holdings_check(c->cluster, err);
-    rc = license_check(c->cluster, err);
     rc = rc ? rc : job_set_check(c->cluster, err);
     vec_foreach (&c->cluster->sets.list, set)
         rc = rc ? rc : check_set(*set, err);
-    return rc ? rc : alloc_check(c->cluster, err);
+    return rc ? rc : resource_check(c->cluster, err);
 }
 
 void control_submit(struct control *c, uint64_t call, const struct caller *who,

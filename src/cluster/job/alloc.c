@@ -135,7 +135,7 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     a->incarnation = mem_strdup(n->incarnation);
     take_gres(n, a, want, devices);
     occupy(c, n, j, a);
-    license_follow_node(c, j, n->index, 1);
+    resource_follow_node(c, j, n->index, 1);
     return 0;
 }
 
@@ -210,7 +210,7 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     if (a->released)
         return 0;
     occupy(c, n, j, a);
-    license_follow_node(c, j, n->index, 1);
+    resource_follow_node(c, j, n->index, 1);
     return 0;
 }
 
@@ -244,7 +244,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
         node_count_units(c, n);
     pool_update(c, n);
-    license_follow_node(c, j, n->index, -1);
+    resource_follow_node(c, j, n->index, -1);
     job_touch(c, j);
 }
 

@@ -58,10 +58,10 @@ static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
     bool begins = runs(to) && !runs(j->state), ends = runs(j->state) && !runs(to);
     if (begins) {
-        license_take(c, j);
+        resource_take(c, j);
         begun_add(c, j);
     } else if (ends) {
-        license_give_back(c, j);
+        resource_give_back(c, j);
     }
     if (j->part)
         j->part->running += (uint32_t)begins - (uint32_t)ends;

@@ -395,7 +395,7 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     int wrong =
         c->conf->sched.allow_zero_lic
             ? 0
-            : license_possible(c->cluster, j, err); /* of the first partition that does not do */
+            : resource_possible(c->cluster, j, err); /* of the first partition that does not do */
     bool possible = false;
     if (wrong != 0)
         return wrong;

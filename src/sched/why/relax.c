@@ -416,7 +416,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
     if (rc == 0 && r)
         rc = select_possible(c, &copy->job, NULL);
     if (rc == 0 && r)
-        rc = license_possible(c, &copy->job, NULL);
+        rc = resource_possible(c, &copy->job, NULL);
     if (rc != 0)
         relax_done(copy);
     return rc;
