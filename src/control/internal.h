@@ -21,19 +21,19 @@
 
 struct step_owner;
 
-struct made_node { /* in no file, see made.c */
+struct made_node { /* created by scontrol, not in slurm.conf; see admin/made.c */
     char *name, *keys;
     bool dynamic;
 };
 
 struct fresh {
     uint32_t job_id;
-    uint64_t pass; /* passes begun when it was asked for */
+    uint64_t pass; /* control.passes when it was requested */
 };
 
 struct aside { /* a job whose record was set aside */
     uint32_t job_id;
-    bool given_up; /* what is left of it on nodes is ended */
+    bool given_up; /* nodes are told to end what is left of it */
 };
 
 struct control {
@@ -41,38 +41,38 @@ struct control {
     const struct env *env;
     struct cluster *cluster;
     uint32_t next_id, reserved_id;  /* ids below reserved_id may be given */
-    uint32_t given_id;              /* next_id when RECORD_META was last put */
+    uint32_t given_id;              /* next_id in the last RECORD_META */
     uint64_t store_free;            /* see control_set_store_free() */
     int64_t largest_logged_mono_ms; /* see user_share.c; 0: never */
     uint32_t last_unallocated;      /* see unallocated.c */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
-    bool preview;                       /* of a configuration: nothing is written */
-    int64_t wake_at_ms, resume_look_ms; /* what env was told; see ResumeAfter; INT64_MAX: never */
+    bool preview; /* a new configuration is only checked: nothing is written */
+    int64_t wake_at_ms, resume_look_ms; /* given to env; for ResumeAfter; INT64_MAX: never */
     const struct step_owner *step_owner;
-    struct idmap calls;                 /* held calls to their jobs */
-    struct waiting_user *waiting_users; /* see step_waiting.c; a hash table by uid */
-    struct plan plan;                   /* while 'planning': a pass that rests between two turns */
+    struct idmap calls;                 /* calls that wait, to the ids of their jobs */
+    struct waiting_user *waiting_users; /* of steps, see step.c; a hash table by uid */
+    struct plan plan;                   /* while 'planning': a pass that takes several turns */
     struct plan_notes plan_notes;       /* from one pass to the next */
     uint64_t debug;                     /* bits of enum conf_debug */
-    bool planning, plan_again;          /* plan_again: it was begun anew, and goes on to its end */
+    bool planning, plan_again;          /* plan_again: restarted once, so it runs to its end */
     uint64_t passes, passes_done, plan_freed;   /* plan_freed: pool.freed when it began */
-    bool forgetful;                             /* records of jobs are not put out */
-    void (*on_plan_dropped)(struct control *c); /* for questions about the queue */
+    bool forgetful;                             /* records of jobs are not written */
+    void (*on_plan_dropped)(struct control *c); /* queries about the queue begin again */
     uint64_t plan_work;                         /* a turn's share of a pass, in looks at a node */
-    VEC(struct fresh) fresh; /* allocations asked for: answered when a pass has looked at them */
+    VEC(struct fresh) fresh; /* new requests for allocations: answered after the next pass */
     struct ranking ranking;
     struct why_line why;
-    struct str said; /* by the site's job_submit, to the user of the present request */
+    struct str said; /* messages of job_submit for the user of the present request */
     const struct job_set *set_ending; /* its components are being ended with one of them */
-    const char *failed_node;  /* for whose failure a job is being ended; NULL: for another reason */
-    uint64_t nonce;           /* of signals */
-    bool announced;           /* a shutdown is: */
-    int64_t shutdown_mono_ms; /* when jobs are ended for it; */
-    bool shutdown_passed;     /* or were */
-    bool shutdown_over;       /* its record is gone: it has come */
-    int64_t start_mono_ms;    /* of this controller */
-    uint32_t resv_number;     /* of the last reservation */
+    const char *failed_node;          /* the node whose failure ends the present job; NULL: none */
+    uint64_t nonce;                   /* of signals */
+    bool announced;                   /* a shutdown is announced: */
+    int64_t shutdown_mono_ms;         /* jobs are ended for it then */
+    bool shutdown_passed;             /* they were ended */
+    bool shutdown_over;               /* it is complete, its record is deleted */
+    int64_t start_mono_ms;            /* of this controller */
+    uint32_t resv_number;             /* of the last reservation */
     VEC(struct made_node) made;
     VEC(struct aside) asides;
     VEC(uint32_t) ports_awaited; /* ids of jobs with steps that wait for ports */
@@ -82,13 +82,13 @@ struct control {
     struct triggers triggers;
     struct event_log events;
     bool meta_read, lost;         /* RECORD_META was restored; unknown records were lost */
-    size_t records;               /* others that were restored */
+    size_t records;               /* other records that were restored */
     struct log_limits log_limits; /* see control_log_limited() */
-    struct str newer;             /* of StoreMeta, what only a newer version knows */
+    struct str newer;             /* fields of StoreMeta that only a newer version knows */
     struct arena restored;        /* of the stored job being read; kept from one to the next */
 };
 
-/* Nobody has been told of it, and nothing of it is stored. */
+/* A job with --immediate that has not started: it is neither stored nor shown. */
 static inline bool control_is_on_trial(const struct job *j)
 {
     return j->trial && j->state == PB__JOB_STATE__PENDING;
@@ -109,6 +109,6 @@ static inline uint64_t control_boot(const struct control *c)
 }
 
 /* due.c */
-/* Whether it was called as late as it is when its process, or the machine, was stopped: silence
- * that nobody was there to hear does not count. Before wake_at_ms is set anew. */
+/* Finds out whether this process or the machine was stopped, because the timer came too late: the
+ * silence of nodes in that time does not count. To be called before wake_at_ms is set again. */
 void control_note_awake(struct control *c);

@@ -16,9 +16,9 @@
 #include "sched/plan/plan_notes.h"
 #include "sched/select/license.h"
 
-#define PLAN_RESERVATIONS 16        /* blocked heads that get a place on the timeline in one pass */
-#define PLAN_RESERVATIONS_MOST 1000 /* the same where SchedulerParameters asks for more of them */
-#define PLAN_DEPTH 200 /* jobs behind a blocked head that one pass looks at, per partition */
+#define PLAN_RESERVATIONS 16        /* planned starts in one pass */
+#define PLAN_RESERVATIONS_MOST 1000 /* the same, where SchedulerParameters asks for more */
+#define PLAN_DEPTH 200 /* jobs behind one that waits that a pass looks at, per partition */
 
 struct shadow;
 struct timeline;
@@ -28,8 +28,8 @@ struct share { /* of one node */
     uint32_t node, units;
     uint64_t mem_mib;
     uint32_t gres_at, gres_len; /* in the selection's */
-    uint32_t per_socket;        /* units of a socket at most; 0: any number */
-    uint32_t beyond;            /* of the units, those that per_socket says nothing of */
+    uint32_t per_socket;        /* most units of one socket; 0: any number */
+    uint32_t beyond;            /* units that per_socket does not limit */
 };
 
 struct selection {
@@ -37,7 +37,7 @@ struct selection {
     VEC(struct gres_amount) gres;
 };
 
-/* What alloc_place() is to be asked for it. */
+/* The arguments of alloc_place() for a share. */
 static inline struct alloc_want share_want(const struct selection *s, const struct share *share)
 {
     return (struct alloc_want){
@@ -65,33 +65,33 @@ enum plan_kind { PLAN_START, PLAN_WAIT, PLAN_RESUME };
 struct decision {
     enum plan_kind kind;
     const struct job *job;
-    const struct part *part; /* PLAN_START, PLAN_WAIT: of its partitions the one that it is about */
+    const struct part *part; /* PLAN_START, PLAN_WAIT: the partition that the decision is for */
     struct selection where;  /* PLAN_START */
     const struct resv *in;   /* PLAN_START: the reservation it runs in; NULL: none */
     struct placements more;  /* PLAN_START of a job set, of which 'job' is the leader: its other
                                 components start with it, all or none */
     bool backfilled;
-    int64_t limit_sec;       /* PLAN_START: it fits with this limit, --time-min; 0: with its own */
+    int64_t limit_sec;       /* PLAN_START: a shorter limit, by --time-min; 0: its own limit */
     enum reason reason;      /* PLAN_WAIT */
-    char *detail;            /* the sentence behind it, or NULL; the caller frees */
-    const uint32_t *victims; /* PLAN_WAIT: jobs that are to make room for it, until the next one */
+    char *detail;            /* the sentence that explains the reason, or NULL; the caller frees */
+    const uint32_t *victims; /* PLAN_WAIT: jobs to preempt for it; valid until the next decision */
     size_t n_victims;
-    int64_t start_at; /* PLAN_WAIT: expected, 0: unknown; the caller puts it in job->expected_at */
+    int64_t start_at; /* PLAN_WAIT: expected start, 0: unknown; the caller stores it in the job */
     /* The caller stores these in the fields of the job that have these names: */
     int64_t switches_since, preempt_look_at;
     bool switches_waived;
 };
 
-struct plan_head { /* a place on the timeline, ahead.c: of the first that waits in a partition */
+struct plan_head { /* a planned start, see ahead.c */
     uint32_t id;
     const struct part *part;
-    bool placed; /* it was looked for, and found: */
+    bool placed; /* it was searched, with this result: */
     int64_t at_sec;
-    struct selection where; /* empty: it can not be foreseen */
-    struct placements more; /* of a job set */
+    struct selection where; /* empty: no start can be foreseen */
+    struct placements more; /* of the other components of a job set */
 };
 
-struct plan_depth { /* of what was looked at behind one that waits, depth.c */
+struct plan_depth { /* what was looked at behind jobs that wait, see depth.c */
     uint64_t part, all;
     size_t places[2]; /* on the timeline, of the present partition's; [1]: that need licences */
     size_t licensed;  /* of the latter, in all partitions */
@@ -100,18 +100,18 @@ struct plan_depth { /* of what was looked at behind one that waits, depth.c */
 
 struct plan {
     const struct cluster *cluster;
-    struct plan_notes *notes, own_notes; /* own: of a pass for which nobody keeps any */
+    struct plan_notes *notes, own_notes; /* own: of a pass without notes from earlier passes */
     int64_t now_sec;
     bool backfill;
-    size_t part;                    /* place in 'order' */
+    size_t part;                    /* index in 'order' */
     VEC(const struct part *) order; /* by tier */
-    uint32_t without;               /* a job that is passed over as though it were in no queue */
-    struct order_place at;          /* in its queue: the last one that was looked at */
-    uint32_t again; /* an array of which an element starts, or others make room for one: looked at
-                       again; 0: none */
-    bool blocked;   /* its head waits */
-    bool afresh;    /* the queue is another than usual: starts that were found do not count */
-    bool asks;      /* the present look is a question: nothing is taken by it */
+    uint32_t without;               /* id of a job that the pass leaves out; 0: none */
+    struct order_place at;          /* in the queue: the job that was looked at last */
+    uint32_t again; /* id of an array to be looked at once more: an element of it starts, or jobs
+                       are preempted for one; 0: none */
+    bool blocked;   /* a job before the present one waits */
+    bool afresh;    /* starts that earlier passes found do not hold for this queue */
+    bool asks;      /* the present look is a query: the pass does not change by it */
     const struct job *guest; /* in no queue, plan_visit(); NULL: none */
     struct job_copy
         *view; /* the job that is being looked at, in another than its first partition */
@@ -122,25 +122,25 @@ struct plan {
     struct alike failed;         /* what did not fit in this pass */
     VEC(struct plan_head) heads; /* in their order */
     struct shadow *shadow;       /* of the first alone; NULL: not made, or not of use */
-    bool gave_up; /* one that started had places elsewhere: pool.freed is to rise after the pass */
-    size_t laid;  /* so many of them have theirs on: */
-    struct timeline *ahead;       /* NULL: nothing has */
+    bool gave_up; /* a started job had planned starts elsewhere: pool.freed rises after the pass */
+    size_t laid;  /* the number of heads whose starts are reserved on: */
+    struct timeline *ahead;       /* NULL: none is made */
     uint64_t returned;            /* pool.returned when the timeline and the shadow were made */
     struct license_claims claims; /* on licences */
     int64_t head_at;              /* the first start that is planned for one of the heads */
     /* preempt.c: */
     VEC(uint8_t) preempt_modes; /* of the partitions, as in cluster.parts */
-    int64_t prey_tier;          /* the lowest whose jobs may make room; INT64_MAX: none may */
-    int64_t room_tier;          /* the same, with those that are making room and leave */
-    uint64_t exempt_priority;   /* jobs of this or a higher priority do not */
-    struct bitset *kept;        /* nodes that jobs wait for; NULL: none */
+    int64_t prey_tier;          /* the lowest tier with jobs to preempt; INT64_MAX: none */
+    int64_t room_tier;          /* the same, including jobs that are being preempted */
+    uint64_t exempt_priority;   /* jobs of this or a higher priority are not preempted */
+    struct bitset *kept;        /* nodes that are being emptied for jobs; NULL: none */
     uint32_t room_for;          /* the record of several for whose elements room was last made, */
     uint32_t room;              /* and for how many of them */
     VEC(uint32_t) victims;      /* of the last decision */
     struct selection room_at;   /* where others make room for its job; empty: nowhere */
     VEC(uint32_t) yielded;      /* suspended for others, in the order in which they may go on */
     size_t yielded_at;
-    VEC(const struct job *) no_prey; /* shapes that nobody could make room for in this pass */
+    VEC(const struct job *) no_prey; /* requests for which preemption did not help in this pass */
     struct resv_plan *resv;          /* resv.h */
     uint64_t joint_choices;          /* that were searched one by one, joint.c */
     uint64_t work;                   /* done so far, in looks at a node; who asks for decisions may

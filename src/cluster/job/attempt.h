@@ -23,12 +23,12 @@ struct alloc_node {
     struct bitset *busy;                   /* which units */
     struct bitset *step_busy;       /* which CPUs such steps have; NULL: none yet (step_cpus.h) */
     uint64_t mem_mib, step_mem_mib; /* step: of the memory, what steps have asked for */
-    bool released, touched;         /* touched: something may have run there */
+    bool released, touched;         /* touched: something may have been launched there */
     bool ready;                     /* it said so, see control/life/ready.c */
     bool parked;                    /* suspended: its units are for others */
-    bool halt_told;                 /* the last order to stop or to go on was carried out */
+    bool halt_told;                 /* the last suspend or resume order was confirmed */
     VEC(struct gres_held) gres;
-    uint64_t usage_seq; /* the last event whose use was counted */
+    uint64_t usage_seq; /* the last event of the node whose usage was added */
     char *incarnation;
 };
 
@@ -36,24 +36,24 @@ struct step_node {
     uint32_t at; /* index into the job's allocation */
     uint32_t cpus, tasks;
     uint32_t place;             /* in the layout of its record */
-    struct bitset *own;         /* which ones */
-    uint64_t mem_mib;           /* that it asked for; 0: it shares the job's */
-    VEC(struct gres_held) gres; /* the same; none: it sees all of the job's */
+    struct bitset *own;         /* the step's CPUs */
+    uint64_t mem_mib;           /* requested; 0: the step shares the job's memory */
+    VEC(struct gres_held) gres; /* requested; none: the step sees all of the job's */
     bool ended;
 };
 
 struct step {
     uint32_t id;
     VEC(struct step_node) nodes;
-    bool overlap, ending; /* ending: ordered to end, until its nodes say that it did */
-    bool spares_others;   /* its end for memory on one node is no reason to end it on others */
-    bool asked;           /* its nodes were, whether they have anything of it */
-    int64_t made_mono_ms; /* when, or when the records were read */
+    bool overlap, ending; /* ending: ordered to end, until its nodes confirm the end */
+    bool spares_others;   /* out of memory on one node does not end it on the others */
+    bool asked;           /* its nodes were asked whether they have the step */
+    int64_t made_mono_ms; /* when it was created, or its record was restored */
     int64_t limit_run_ms; /* the run time of its job at which the controller ends it; 0: never */
-    bool timed_out;       /* it was ended for that */
+    bool timed_out;       /* it was ended because of that limit */
     int exit_status;
     uint8_t request_id[16];
-    VEC32(uint16_t) ports; /* of its own, rising (step_ports.h) */
+    VEC32(uint16_t) ports; /* reserved for it, rising (step_ports.h) */
     struct str record;     /* packed StepRecord, without what changes: exit_status, ending, where it
                               has ended, and */
     struct str usage;      /* packed Usage, of the nodes where it has ended */
@@ -76,40 +76,40 @@ struct attempt {
     VEC32(struct license_hold) holds; /* of layers */
     uint8_t script; /* of the site's, that runs for it now: enum _Pb__ScriptKind; 0: none */
     bool backfilled;
-    bool configuring; /* PrologSlurmctld is not known to have ended; its nodes are not used yet */
-    bool readying;    /* and its nodes are asked whether they are ready */
-    bool launched;    /* its script is known to have started */
-    bool interactive_step;  /* one is to be made, or was */
-    bool had_shell;         /* a step STEP_ID_INTERACTIVE was made */
+    bool configuring;       /* PrologSlurmctld has not ended yet; its nodes are not used before */
+    bool readying;          /* configuring, and waiting until its nodes report ready */
+    bool launched;          /* the start of its script was confirmed */
+    bool interactive_step;  /* its one step is to be created, or was */
+    bool had_shell;         /* a step STEP_ID_INTERACTIVE was created */
     bool warned;            /* --signal was sent */
     bool stopped;           /* by SIGSTOP of scancel, until SIGCONT: it keeps its CPUs */
-    bool script_ending;     /* its script alone is ordered to end, until its node says it did */
-    bool requeue_after;     /* its job is queued again when it is over */
-    bool completing;        /* it has ended, and nodes or site scripts are not done with it */
-    bool epilog_due;        /* EpilogSlurmctld is not known to have ended; completing until then */
+    bool script_ending;     /* only its script is ordered to end, until its node confirms the end */
+    bool requeue_after;     /* the job is requeued when this attempt is clean */
+    bool completing;        /* ended; nodes or site scripts still work on it */
+    bool epilog_due;        /* EpilogSlurmctld has not ended yet; completing until then */
     struct order_link ends; /* in cluster.ends */
-    int64_t start_mono_ms, end_mono_ms;  /* when, by the clock that cannot be set; 0: it did not */
-    uint64_t boot;                       /* that this clock counts from */
-    int64_t suspended_sec, suspended_at; /* in all, up to now; when it was, or was resumed, last */
-    int64_t ran_ms;                      /* before it was last suspended: its clock, while it is */
-    int64_t preempted_at;                /* it was told to make room then; 0: it was not */
-    int64_t grace_mono_ms;               /* and ends then; 0: at its limit */
-    int64_t limit_mono_ms;               /* when its time limit is over */
-    int64_t warn_mono_ms;                /* when --signal is due; 0: it is not, or was sent */
-    int64_t mail_mono_ms;                /* a share of its limit that is to be told; 0: none */
-    int64_t repeat_mono_ms;              /* unanswered orders are sent again; 0: none */
+    int64_t start_mono_ms, end_mono_ms;  /* by the monotonic clock; 0: not yet */
+    uint64_t boot;                       /* the boot that this clock belongs to */
+    int64_t suspended_sec, suspended_at; /* in all, up to now; the last suspend or resume */
+    int64_t ran_ms;                      /* run time until it was last suspended */
+    int64_t preempted_at;                /* when it was preempted; 0: it was not */
+    int64_t grace_mono_ms;               /* end of its GraceTime; 0: it ends at its limit */
+    int64_t limit_mono_ms;               /* when its time limit is reached */
+    int64_t warn_mono_ms;                /* when --signal is due; 0: never, or it was sent */
+    int64_t mail_mono_ms;                /* when the next TIME_LIMIT_xx mail is due; 0: none */
+    int64_t repeat_mono_ms;              /* when unconfirmed orders are sent again; 0: none */
     int64_t unlaunched_mono_ms; /* nodes are asked for steps that none was told of; 0: none */
-    int64_t purge_mono_ms;      /* 0: not ended */
-    int64_t left_mono_ms;       /* since when no srun or salloc listens; 0: one does */
-    char *resv_name;            /* it runs, or ran, in */
-    int64_t resv_end_at;        /* of that; 0: it may run on */
-    bool shrinking;             /* its nodes are becoming fewer just now: no step begins */
+    int64_t purge_mono_ms;      /* when its record is purged; 0: not ended */
+    int64_t left_mono_ms;       /* since when no srun or salloc is connected; 0: one is */
+    char *resv_name;            /* the reservation it runs, or ran, in */
+    int64_t resv_end_at;        /* the end of that reservation; 0: the job may exceed it */
+    bool shrinking;             /* nodes are being removed from it now: no step begins */
     uint32_t halts;             /* how often it was suspended and resumed */
     uint32_t host_at;           /* the place in alloc of its job_host() */
     VEC32(struct waiting_step) waiting_steps;
     VEC32(uint16_t) late_ports; /* of steps that ended with it, until its nodes are clean */
-    char *held_up;              /* by what on which node, for people; NULL: by nothing known */
-    struct notice_board *board; /* messages for its srun or salloc; NULL: none are waiting */
+    char *held_up;              /* what delays it on which node, for people; NULL: nothing */
+    struct notice_board *board; /* messages for its srun or salloc; NULL: none */
 };
 
 /* Of a job without an attempt: all of it is 0. */

@@ -32,16 +32,16 @@ struct resv;
 #define CLUSTER_NO_LIMIT_SEC                                                                       \
     (INT64_C(365) * 86400) /* how long the planner takes "unlimited" to be */
 
-struct job_past { /* where a job has run that is over, and whose nodes are not all there any more */
+struct job_past { /* the nodes of an ended job, when some of them are no longer configured */
     char *nodes, *batch_host;
     uint32_t num_nodes, num_cpus;
 };
 
-struct job_counted { /* as a job is counted in cluster.holdings; jobs 0: it is not */
+struct job_counted { /* the amounts counted for the job in cluster.holdings; jobs 0: none */
     uint32_t jobs, record, payload;
 };
 
-struct job_packed { /* of that very size: there is one of each job, and it seldom changes */
+struct job_packed { /* a packed message, without spare room: each job has two of them */
     uint8_t *data;
     uint32_t len;
 };
@@ -50,93 +50,93 @@ struct job {
     uint32_t id, restarts, uid, gid, priority;
     enum _Pb__JobState state; /* only job_state.c writes it */
     bool batch, held, admin_hold, may_requeue, no_kill, special_exit;
-    bool trial;                /* --immediate: it starts in the first pass, or it never was */
-    uint16_t mail;             /* JOB_MAIL_*: what its owner wants to be told */
-    bool warn_batch;           /* --signal: to the script alone */
-    bool switches_waived;      /* it has waited for them long enough */
+    bool trial;                /* --immediate: removed unless the first pass starts it */
+    uint16_t mail;             /* JOB_MAIL_*: events that --mail-type asks for */
+    bool warn_batch;           /* --signal=B: only the batch script gets the signal */
+    bool switches_waived;      /* --switches no longer restricts it: its wait is over */
     bool dirty;                /* in cluster.dirty */
-    bool lost_node, lost_host; /* of its record: nodes that are not configured now; its host */
+    bool lost_node, lost_host; /* its record names nodes that are not configured; its batch host */
     bool yielded : 1;          /* in cluster.yielded */
-    bool resv_asked : 1, resv_gone : 1; /* see resvs; held because that one is no more */
-    bool is_unfit : 1; /* no nodes could serve it when it was accepted: checked before it is queued
-                        */
-    uint32_t auto_requeues;  /* since somebody last released or requeued it */
+    bool resv_asked : 1, resv_gone : 1; /* see resvs; held: its reservation was deleted */
+    bool is_unfit : 1; /* no nodes satisfied it at submission: checked again before it is queued */
+    uint32_t auto_requeues;  /* since a user last released or requeued it */
     struct attempt *attempt; /* NULL: it has not started since it was queued; see attempt_of() */
-    struct job_past *past;   /* NULL: its nodes are all there */
+    struct job_past *past;   /* NULL: all of its nodes are configured */
     struct job_set *set;     /* NULL: an ordinary job; see job_set.h */
     uint32_t set_offset;     /* in its set; 0 of an ordinary job */
     struct part *part;
-    struct several *several; /* NULL: there is but one partition for it, or it runs */
-    char *part_name;         /* of a partition that is no more; NULL: part is there */
+    struct several *several; /* NULL: it has one partition, or runs */
+    char *part_name;         /* of a partition that was removed; NULL: part is set */
     struct request want;
     int32_t nice;
-    uint32_t task; /* its element of the array; of a group ARRAY_NO_TASK */
+    uint32_t task; /* its array index; ARRAY_NO_TASK: its record has several elements */
     struct job_rank rank;
     int64_t submit_at, eligible_at, begin_at, sched_at, expected_at,
         shown_sched_at;      /* wall seconds; shown: as packed in 'live' */
-    int64_t preempt_look_at; /* waiting: from then on it could displace more; 0: never mind */
+    int64_t preempt_look_at; /* pending: from then on more jobs can be preempted for it; 0: none */
     int64_t limit_sec;       /* INT64_MAX: unlimited */
     int64_t time_min_sec, deadline_at; /* 0: none */
     enum reason reason;
     char *newer_reason; /* the word of REASON_NEWER */
     char *reason_detail;
-    VEC32(uint64_t) end_calls;      /* of those who wait for its end */
-    uint64_t alloc_call;            /* of the one who waits for its allocation; 0: none */
+    VEC32(uint64_t) end_calls;      /* calls that wait for the end of the job */
+    uint64_t alloc_call;            /* the call that waits for the allocation; 0: none */
     struct str *alloc_step;         /* packed StepSpec to be created with it; NULL: none */
     uint64_t request_key;           /* in cluster.requests; 0: none */
     uint32_t warn_signal, warn_sec; /* --signal: so many seconds before the limit; 0: none */
-    int64_t gone_mono_ms;           /* its waiter went away; 0: it did not */
+    int64_t gone_mono_ms;           /* when its salloc or srun disconnected; 0: it did not */
     struct job_packed spec, live;   /* JobSpec and JobLive */
     uint32_t payload_bytes;         /* of its script and environment, in the store */
-    uint32_t requester_uid;         /* whose request made it: not always whose job it is */
+    uint32_t requester_uid;         /* who submitted it; uid is the owner */
     struct job_counted counted;     /* in cluster.holdings */
-    struct job_newer *newer;        /* NULL: nothing */
-    struct array *array;            /* NULL: it is in none */
-    struct idset tasks;             /* a group: the elements that this record has */
+    struct job_newer *newer;        /* fields of a newer version's record; NULL: none */
+    struct array *array;            /* NULL: it is not an array element */
+    struct idset tasks;             /* the pending elements that share this record; empty: one */
     struct array_record *of_array;  /* in array.records; NULL: in none */
     VEC32(struct resv *)
-    resvs;                         /* while it waits: where it may run, in this order, and
-                                      with resv_asked nowhere else */
+    resvs;                         /* while pending: the reservations it may use, in this order;
+                                      with resv_asked it may run nowhere else */
     struct order_link queued, due; /* in part.queue, cluster.due */
-    int64_t switches_since;        /* it could have started then, on more switches; 0: never yet */
-    uint32_t request_version;      /* job_read_spec() has filled in another request */
-    struct job_waits waits;        /* for other jobs; and its name */
+    int64_t switches_since;        /* first time it could start on more switches; 0: never */
+    uint32_t request_version;      /* rises when the request changes */
+    struct job_waits waits;        /* its dependencies, and its name for singleton */
     uint64_t stamp;                /* of its last change */
 };
 
-/* A copy that its maker may change, and nobody else sees: what it points to is the job's. */
+/* A private copy that may be changed; everything it points to still belongs to the job. */
 struct job_copy {
     struct job job;
 };
 
-/* Marks it changed: written at the end of the turn, its listing rebuilt. */
+/* Marks the job as changed: its record is written, and its listing rebuilt, at the end of the turn.
+ */
 void job_touch(struct cluster *c, struct job *j);
 
 /* --- job.c ------------------------------------------------------------------------------------ */
 
-/* How long it may run, and when it is over at the latest if it begins then; one without a limit
- * after as long as the planner takes that to be. */
+/* The time limit, and the latest end of a run that starts at 'from'; wall seconds. Without a limit
+ * CLUSTER_NO_LIMIT_SEC counts. */
 int64_t job_limit_sec(const struct job *j);
 int64_t job_ends_at(const struct job *j, int64_t from);
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
 uint32_t job_alloc_cpus(const struct job *j);
-uint32_t job_nodes_left(const struct job *j); /* not released */
+uint32_t job_nodes_left(const struct job *j); /* nodes that are not released yet */
 void job_step_node_done(struct step_node *n);
 void job_step_done(struct step *s);
 void job_forget_past(struct job *j);
 const char *job_reason_word(const struct job *j); /* NULL: None */
 
-/* Its attempt, to be read; without one all of it is 0. */
+/* The attempt, to be read; attempt_none, all 0, when there is none. */
 static inline const struct attempt *attempt_of(const struct job *j)
 {
     return j->attempt ? j->attempt : &attempt_none;
 }
-/* The node of its script; of a job without one the first. It has nodes. */
+/* The batch host; without a script the first node. The job must have nodes. */
 static inline struct alloc_node *job_host(const struct job *j)
 {
     return &attempt_of(j)->alloc.data[attempt_of(j)->host_at];
 }
-/* Of its nodes the first one that --batch asks for, or else the first one. */
+/* Sets the batch host: the first node that satisfies --batch, else the first node. */
 void job_choose_host(const struct cluster *c, struct job *j);
 struct job *job_of_end(struct order_link *link); /* of a link in cluster.ends; NULL for NULL */
 /* Packs a message; what 'p' had is gone. */
