@@ -5,6 +5,7 @@
 #include "control/core/aside.h"
 #include "control/event/record.h"
 #include "control/internal.h"
+#include "control/life/set.h"
 #include "control/node/node.h"
 
 static void format_reason(uint32_t job_id, struct str *out)
@@ -42,6 +43,7 @@ static void give_up(struct control *c, uint32_t job_id)
 {
     aside_add(c, job_id, true);
     trigger_job_gone(c, job_id);
+    set_leader_gone(c, job_id);
     c->env->put(c->env->ctx, RECORD_GIVEN_UP, job_id, NULL, "", 0);
     vec_foreach (&c->cluster->nodes, n)
         vec_foreach (&(*n)->ghosts, g)

@@ -354,7 +354,7 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     bool any = false;
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
-        bool of_set = !job_set_is_leader(j) && parts->len == 1;
+        bool of_set = !job_set_is_leader(j) && parts->len == 1 && job_set_is_whole(j);
         int code = id->has_step_id                                ? touch_step(c, j, r, id, missed)
                    : of_set && j->state == PB__JOB_STATE__PENDING ? ERR_NOT_WHOLE_SET
                                                                   : touch_job(c, who, j, r, missed);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/life/set.h"
 
+#include <stdlib.h>
+
 #include "control/internal.h"
+#include "control/life/enqueue.h"
 #include "control/life/finish.h"
 #include "control/life/split.h"
 
@@ -72,6 +75,38 @@ void set_job_over(struct control *c, const struct transition *t)
             end_component(c, component, t);
     }
     c->set_ending = NULL;
+}
+
+static void hold(struct control *c, struct job *j, uint32_t missing)
+{
+    j->admin_hold = true;
+    enqueue_job(c, j);
+    free(j->reason_detail);
+    j->reason_detail = mem_printf("the record of component %u of the heterogeneous job %u is "
+                                  "missing: cancel the job, and submit it again",
+                                  missing, job_set_id(j));
+    job_touch(c->cluster, j);
+}
+
+void set_hold_parted(struct control *c)
+{
+    vec_foreach (&c->cluster->sets.list, at) {
+        const struct job_set *set = *at;
+        uint32_t missing = 0;
+        while (missing < set->count && set->jobs[missing])
+            missing++;
+        for (uint32_t i = 0; missing < set->count && i < set->count; i++)
+            if (set->jobs[i] && set->jobs[i]->state == PB__JOB_STATE__PENDING)
+                hold(c, set->jobs[i], missing);
+    }
+}
+
+void set_leader_gone(struct control *c, uint32_t leader_id)
+{
+    const struct job_set *set = job_set_find(c->cluster, leader_id);
+    for (uint32_t i = 0; set && i < set->count; i++)
+        if (set->jobs[i] && !job_is_final(set->jobs[i]))
+            finish_job(c, set->jobs[i], PB__JOB_STATE__CANCELLED, 0, REASON_NONE, "CANCELLED");
 }
 
 void set_requeue(struct control *c, struct job *leader)

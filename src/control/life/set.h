@@ -10,6 +10,7 @@
 #pragma once
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
 
@@ -26,6 +27,11 @@ void set_job_over(struct control *c, const struct transition *t); /* a subscribe
 bool set_needs(const struct job *j);
 /* Whether the job may return to the queue: as its leader may, which has the script. */
 bool set_may_requeue(const struct job *j);
+/* After a restart: pending components of which another one has no record are held, for they cannot
+ * start; the reason names the other one. */
+void set_hold_parted(struct control *c);
+/* A job whose record was set aside is over: if it was the leader of a set, the others end. */
+void set_leader_gone(struct control *c, uint32_t leader_id);
 /* The other components of a set whose leader was ended before its turn to return to the queue: each
  * that has ended returns, too. */
 void set_requeue(struct control *c, struct job *leader);

@@ -243,6 +243,53 @@ static void records_are_purged_together(void **state)
     fixture_free(f);
 }
 
+/* The record of a job is damaged: it is set aside at the next start. */
+static void damage(struct fixture *f, uint32_t id)
+{
+    vec_foreach (&f->records, r)
+        if (r->kind == RECORD_JOB && r->number == id)
+            memset(r->data.data, 0xff, r->data.len);
+}
+
+/* A record of one component is damaged: the others wait, with a reason that names it, or run until
+ * somebody ends the leader. */
+static void a_damaged_record_parts_a_set(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4)};
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    uint32_t runs = (uint32_t)fixture_submit_set(f, &user, specs, 2);
+    uint32_t first = (uint32_t)fixture_submit_set(f, &user, specs, 2);
+    uint32_t second = (uint32_t)fixture_submit_set(f, &user, specs, 2);
+    fixture_launched(f, "n1", runs, 0);
+    damage(f, runs);
+    damage(f, first);      /* a leader */
+    damage(f, second + 1); /* another component */
+    fixture_restart(f);
+    assert_int_equal(fixture_state(f, runs + 1), PB__JOB_STATE__RUNNING);
+    const Pb__JobRecord *waits = fixture_job(f, &arena, first + 1);
+    assert_int_equal(waits->live->state, PB__JOB_STATE__PENDING);
+    assert_string_equal(waits->live->reason, "JobHeldAdmin");
+    _cleanup_free_ char *text =
+        mem_printf("the record of component 0 of the heterogeneous job %u is missing: cancel the "
+                   "job, and submit it again",
+                   first);
+    assert_string_equal(waits->live->reason_detail, text);
+    assert_int_equal(fixture_cancel(f, &user, first + 1, NULL, 0), 0);
+    assert_int_equal(fixture_state(f, first + 1), PB__JOB_STATE__CANCELLED);
+    waits = fixture_job(f, &arena, second);
+    assert_string_equal(waits->live->reason, "JobHeldAdmin");
+    assert_int_equal(fixture_cancel(f, &user, second, NULL, 0), 0);
+    assert_int_equal(fixture_state(f, second), PB__JOB_STATE__CANCELLED);
+    fixture_register_job(f, "n1", runs, false); /* the node says that it runs there */
+    assert_int_equal(fixture_cancel(f, &root, runs, NULL, 0), 0);
+    assert_int_equal(fixture_state(f, runs + 1), PB__JOB_STATE__CANCELLED);
+    fixture_free(f);
+}
+
 /* Whatever comes: never one component running while another is pending (control_check(), in each
  * turn), across restarts, too. */
 static void drawn_faults_never_part_a_set(void **state)
@@ -327,6 +374,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_requeues_all),
         cmocka_unit_test(orders_for_the_leader_are_for_all),
         cmocka_unit_test(records_are_purged_together),
+        cmocka_unit_test(a_damaged_record_parts_a_set),
         cmocka_unit_test(drawn_faults_never_part_a_set),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
