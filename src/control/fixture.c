@@ -270,14 +270,22 @@ void fixture_restart(struct fixture *f)
 {
     struct conf *conf = NULL;
     struct err err = {0};
+    VEC(const struct fixture_record *) damaged = {0};
     control_free(f->control);
     fixture_clear(f);
     assert_int_equal(conf_load(f->path, CONF_FULL, NULL, &conf, NULL, &err), 0);
     f->control = control_new(conf, &f->env);
-    vec_foreach (&f->records, r)
+    vec_foreach (&f->records, r) {
         if (control_restore(f->control, r->kind, r->number, r->name, r->data.data, r->data.len,
-                            &err) != 0)
+                            &err) == 0)
+            continue;
+        if (!f->has_damaged)
             fail_msg("%s", err.text);
+        vec_push(&damaged, r);
+    }
+    vec_foreach (&damaged, r)
+        control_set_aside(f->control, (*r)->kind, (*r)->number, (*r)->name, false);
+    vec_done(&damaged);
     control_set_rank(f->control, f->rank);
     control_start(f->control);
     fixture_turn(f);

@@ -55,8 +55,9 @@ struct fixture {
     struct env env;
     int64_t wall_ms, mono_ms, wake_ms;
     uint64_t last_call, last_seq, boot;
-    char path[64]; /* of its slurm.conf */
-    uint32_t rank; /* of the controller, for the next restart */
+    char path[64];    /* of its slurm.conf */
+    bool has_damaged; /* records that cannot be restored are set aside by a restart */
+    uint32_t rank;    /* of the controller, for the next restart */
     VEC(struct fixture_record) records;
     size_t puts, put_bytes; /* of records, since the start */
     VEC(struct fixture_reply) replies;

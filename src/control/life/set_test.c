@@ -246,6 +246,7 @@ static void records_are_purged_together(void **state)
 /* The record of a job is damaged: it is set aside at the next start. */
 static void damage(struct fixture *f, uint32_t id)
 {
+    f->has_damaged = true;
     vec_foreach (&f->records, r)
         if (r->kind == RECORD_JOB && r->number == id)
             memset(r->data.data, 0xff, r->data.len);
