@@ -62,7 +62,7 @@ static bool has_vars(const struct oldscript *o, pid_t pid)
 
 struct search {
     const struct oldscript *of;
-    pid_t found;
+    pid_t found, other; /* other: the script's variables, and another command line */
 };
 
 static int check_script(void *ctx, pid_t pid)
@@ -72,19 +72,24 @@ static int check_script(void *ctx, pid_t pid)
 
     if (proc_read(pid, &p) || p.session != pid) /* its own, not what it has started */
         return 0;
-    if (!is_running(s->of, pid) || !has_vars(s->of, pid))
+    if (!has_vars(s->of, pid))
         return 0;
+    if (!is_running(s->of, pid)) {
+        s->other = pid;
+        return 0;
+    }
     s->found = pid;
     return 1;
 }
 
-/* A daemon that is killed when it has just begun a script has not noted its number. 0: none. */
+/* A daemon that is killed when it has just begun a script has not noted its number; the script may
+ * have become another program since. 0: none. */
 static pid_t find_process(const struct oldscript *o)
 {
-    struct search s = {o, 0};
+    struct search s = {o, 0, 0};
 
     proc_each(check_script, &s);
-    return s.found;
+    return s.found ? s.found : s.other;
 }
 
 /* It may be another program by now, with the environment that it began with, or without that. */
