@@ -58,12 +58,12 @@ struct job {
     bool lost_node, lost_host; /* its record names nodes that are not configured; its batch host */
     bool yielded : 1;          /* in cluster.yielded */
     bool resv_asked : 1, resv_gone : 1; /* see resvs; held: its reservation was deleted */
-    bool is_unfit : 1; /* no nodes satisfied it at submission: checked again before it is queued */
+    bool is_unfit : 1;  /* no nodes satisfied it at submission: checked again before it is queued */
+    bool in_set : 1;    /* set is not NULL: here, where the planner reads it of every job */
+    uint8_t set_offset; /* in its set; 0 of an ordinary job */
     uint32_t auto_requeues;  /* since a user last released or requeued it */
     struct attempt *attempt; /* NULL: it has not started since it was queued; see attempt_of() */
     struct job_past *past;   /* NULL: all of its nodes are configured */
-    struct job_set *set;     /* NULL: an ordinary job; see job_set.h */
-    uint32_t set_offset;     /* in its set; 0 of an ordinary job */
     struct part *part;
     struct several *several; /* NULL: it has one partition, or runs */
     char *part_name;         /* of a partition that was removed; NULL: part is set */
@@ -93,6 +93,7 @@ struct job {
     struct array *array;            /* NULL: it is not an array element */
     struct idset tasks;             /* the pending elements that share this record; empty: one */
     struct array_record *of_array;  /* in array.records; NULL: in none */
+    struct job_set *set;            /* NULL: an ordinary job; see job_set.h */
     VEC32(struct resv *)
     resvs;                         /* while pending: the reservations it may use, in this order;
                                       with resv_asked it may run nowhere else */

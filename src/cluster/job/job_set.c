@@ -97,7 +97,8 @@ int job_set_join(struct cluster *c, struct job *j, uint32_t leader_id, uint32_t 
     set->jobs[offset] = j;
     set->present++;
     j->set = set;
-    j->set_offset = offset;
+    j->set_offset = (uint8_t)offset;
+    j->in_set = true;
     return 0;
 }
 
@@ -110,6 +111,7 @@ void job_set_leave(struct cluster *c, struct job *j)
     set->jobs[j->set_offset] = NULL;
     j->set = NULL;
     j->set_offset = 0;
+    j->in_set = false;
     if (--set->present)
         return;
     vec_remove(&c->sets.list, find_place(c, set->leader_id));

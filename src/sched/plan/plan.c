@@ -480,7 +480,7 @@ static void look_at_set(struct plan *p, const struct job *leader, bool counts, s
 static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
 {
     begin_look(p, j, d);
-    if (j->set) {
+    if (j->in_set) {
         look_at_set(p, j, counts, d);
         return true;
     }
