@@ -365,7 +365,7 @@ static int list_once(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     cmd_start("squeue");
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
