@@ -394,11 +394,12 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         several_leave(group);
         return false;
     }
-    begin_part(c, j, &own, d);
+    /* The leader comes last: if it ends at once, the others run by then, and end with it. */
     for (size_t i = 1; i < count_parts(d); i++) {
         const struct placement part = part_of(d, i);
         begin_part(c, cluster_find_job(c->cluster, part.id), &part, d);
     }
+    begin_part(c, j, &own, d);
     if (group != j && group->waits.partly && !group->waits.on->ready.count)
         enqueue_job(c, group); /* its others wait for others, each for its own */
     return true;

@@ -403,7 +403,7 @@ static void take_gres(uint64_t *free_gres, const struct gres_amount *amounts, si
     }
 }
 
-bool timeline_has_trial_on(const struct timeline *t, uint32_t node)
+static bool has_saved(const struct timeline *t, uint32_t node)
 {
     vec_foreach (&t->trial.nodes, saved)
         if (saved->node == node)
@@ -413,7 +413,7 @@ bool timeline_has_trial_on(const struct timeline *t, uint32_t node)
 
 static void save_node(struct timeline *t, uint32_t node)
 {
-    if (!t->trial.open || timeline_has_trial_on(t, node))
+    if (!t->trial.open || has_saved(t, node))
         return;
     const struct timeline_node *n = &t->nodes[node];
     const struct timeline_span *first = &t->spans[n->first];

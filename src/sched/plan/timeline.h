@@ -106,4 +106,3 @@ void timeline_start(struct timeline *t, const struct job *j, const struct select
 /* Begins a trial, and ends it: all that was reserved or started since then stays, or is gone. */
 void timeline_begin_trial(struct timeline *t);
 void timeline_end_trial(struct timeline *t, bool keep);
-bool timeline_has_trial_on(const struct timeline *t, uint32_t node); /* it changed this node */
