@@ -46,13 +46,13 @@ static void put(const char *path, const char *text)
     assert_int_equal(path_write_file(at(path), text, strlen(text), 0644, NULL), 0);
 }
 
-static int begin(void **state)
+static int make_fake_tree(void **state)
 {
     snprintf(top, sizeof(top), "/tmp/sluice-cgroup.XXXXXX");
     return mkdtemp(top) ? 0 : -1;
 }
 
-static int end(void **state)
+static int remove_fake_tree(void **state)
 {
     _cleanup_free_ char *command = mem_printf("%s", top);
     char *const argv[] = {"rm", "-rf", command, NULL};
@@ -344,13 +344,14 @@ static void test_files_that_hold_anything(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test_setup_teardown(test_nothing_there, begin, end),
+        cmocka_unit_test_setup_teardown(test_nothing_there, make_fake_tree, remove_fake_tree),
         cmocka_unit_test(test_names),
-        cmocka_unit_test_setup_teardown(test_v1, begin, end),
-        cmocka_unit_test_setup_teardown(test_v1_lacks_some, begin, end),
-        cmocka_unit_test_setup_teardown(test_v2, begin, end),
-        cmocka_unit_test_setup_teardown(test_v2_lacks_some, begin, end),
-        cmocka_unit_test_setup_teardown(test_files_that_hold_anything, begin, end),
+        cmocka_unit_test_setup_teardown(test_v1, make_fake_tree, remove_fake_tree),
+        cmocka_unit_test_setup_teardown(test_v1_lacks_some, make_fake_tree, remove_fake_tree),
+        cmocka_unit_test_setup_teardown(test_v2, make_fake_tree, remove_fake_tree),
+        cmocka_unit_test_setup_teardown(test_v2_lacks_some, make_fake_tree, remove_fake_tree),
+        cmocka_unit_test_setup_teardown(test_files_that_hold_anything, make_fake_tree,
+                                        remove_fake_tree),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

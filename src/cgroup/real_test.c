@@ -80,7 +80,7 @@ static void remove_job(struct world *w)
         sched_yield();
 }
 
-static int end(void **state)
+static int remove_groups(void **state)
 {
     struct world *w = *state;
     struct cgroup gone = {0};
@@ -376,8 +376,8 @@ static void test_devices(void **state)
 int main(void)
 {
 #define BOTH(test)                                                                                 \
-    cmocka_unit_test_setup_teardown(test, begin_v1, end),                                          \
-        cmocka_unit_test_setup_teardown(test, begin_v2, end)
+    cmocka_unit_test_setup_teardown(test, begin_v1, remove_groups),                                \
+        cmocka_unit_test_setup_teardown(test, begin_v2, remove_groups)
     const struct CMUnitTest tests[] = {
         BOTH(test_who_runs_away_is_found),
         BOTH(test_who_forks_for_ever_is_ended),

@@ -70,7 +70,7 @@ int license_possible(const struct cluster *c, const struct job *j, struct err *e
  * for that time. */
 uint64_t license_kept(const struct cluster *c, int32_t at, const struct resv *in, int64_t from,
                       int64_t until);
-/* Of so many of a pool, what the reservation does not give. */
+/* A job takes 'count' of a pool: the part that its reservation does not provide. */
 uint64_t license_beyond(int32_t at, uint64_t count, const struct resv *in);
 /* Whether so many are free now, for a job that begins there. Of layers this says nothing. */
 bool license_fits(const struct cluster *c, const struct job *j, const struct resv *in,

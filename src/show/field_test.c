@@ -402,13 +402,13 @@ static int check_names(const struct name *names, const char *kind, const char *b
     return wrong;
 }
 
-static int begin(void **state)
+static int make_seen(void **state)
 {
     seen = json_object();
     return 0;
 }
 
-static int end(void **state)
+static int free_seen(void **state)
 {
     json_decref(seen);
     return 0;
@@ -509,5 +509,5 @@ int main(void)
         cmocka_unit_test(test_parts),
         cmocka_unit_test(test_resvs),
     };
-    return cmocka_run_group_tests(tests, begin, end);
+    return cmocka_run_group_tests(tests, make_seen, free_seen);
 }

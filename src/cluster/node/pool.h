@@ -45,7 +45,7 @@ struct free_view {
     uint64_t *gres;   /* as many as the cluster knows kinds of generic resources for each node */
     const struct unit_use **use; /* of nodes where jobs share */
     struct node_users *users;
-    const uint32_t *most;   /* units a job may have, whatever is free; NULL: as many as are */
+    const uint32_t *most;   /* an upper limit for the units of a job, by reservations; NULL: none */
     const uint64_t *layers; /* by pool of cluster.licenses: what a job may take of those that are
                                layers; NULL: layers are not asked */
     bool present;           /* it is the present one: what a partition's jobs use counts, too */

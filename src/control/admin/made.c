@@ -198,7 +198,7 @@ static int keys_of(const char *keys, size_t index, size_t count, struct str *out
     return 0;
 }
 
-static long find(const struct made_plan *p, const char *name)
+static long find_planned_node(const struct made_plan *p, const char *name)
 {
     for (size_t i = 0; i < p->nodes.len; i++)
         if (str_eq(p->nodes.data[i].name, name))
@@ -210,7 +210,7 @@ static int create_one(const struct control *c, struct made_plan *p, const char *
                       struct str *keys, bool dynamic, struct err *err)
 {
     struct made_node n = {.dynamic = dynamic};
-    if (cluster_find_node(c->cluster, name) || find(p, name) >= 0)
+    if (cluster_find_node(c->cluster, name) || find_planned_node(p, name) >= 0)
         return err_set(err, -ERR_NODE_EXISTS, "%s: %s", err_text(ERR_NODE_EXISTS), name);
     n.name = mem_strdup(name);
     n.keys = str_take(keys);
@@ -291,7 +291,7 @@ static int remove_nodes(const struct control *c, struct made_plan *p, const stru
             return rc;
     }
     for (size_t i = 0; i < count; i++) {
-        long at = find(p, hostlist_nth(names, i, name));
+        long at = find_planned_node(p, hostlist_nth(names, i, name));
         if (at < 0)
             continue; /* named twice */
         node_done(&p->nodes.data[at]);

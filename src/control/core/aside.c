@@ -12,7 +12,7 @@
 
 #define META_LOST_IDS 100000 /* that may have been given beyond the highest one there is */
 
-static size_t find(const struct control *c, uint32_t job_id)
+static size_t find_aside(const struct control *c, uint32_t job_id)
 {
     size_t i = 0;
     while (i < c->asides.len && c->asides.data[i].job_id != job_id)
@@ -22,18 +22,18 @@ static size_t find(const struct control *c, uint32_t job_id)
 
 bool aside_knows(const struct control *c, uint32_t job_id)
 {
-    return find(c, job_id) < c->asides.len;
+    return find_aside(c, job_id) < c->asides.len;
 }
 
 bool aside_holds(const struct control *c, uint32_t job_id)
 {
-    size_t i = find(c, job_id);
+    size_t i = find_aside(c, job_id);
     return i < c->asides.len && !c->asides.data[i].given_up;
 }
 
 void aside_add(struct control *c, uint32_t job_id, bool given_up)
 {
-    size_t i = find(c, job_id);
+    size_t i = find_aside(c, job_id);
     if (i == c->asides.len)
         vec_push(&c->asides, ((struct aside){.job_id = job_id}));
     c->asides.data[i].given_up |= given_up;

@@ -212,7 +212,7 @@ struct trigger *trigger_new(const struct control *c, const Pb__TriggerRecord *m)
     return t;
 }
 
-static struct trigger *find(const struct control *c, uint32_t id)
+static struct trigger *find_trigger(const struct control *c, uint32_t id)
 {
     vec_foreach (&c->triggers.all, t)
         if ((*t)->id == id)
@@ -230,7 +230,7 @@ static int check_record(const struct control *c, const Pb__TriggerRecord *m, uin
     if (!m->has_id || m->id != number || !m->id || !m->has_uid || !m->has_gid)
         return err_set(err, -ERR_STORE_DAMAGED, "trigger %llu: its record is not its own",
                        (unsigned long long)number);
-    if (find(c, m->id))
+    if (find_trigger(c, m->id))
         return err_set(err, -ERR_STORE_DAMAGED, "trigger %u: there are two records", m->id);
     if (trigger_check(m, &why) != 0)
         return err_set(err, -ERR_STORE_DAMAGED, "trigger %u: %s", m->id, why.text);

@@ -554,7 +554,7 @@ void trigger_lead_fill(const struct control *c, Pb__StoreMeta *m)
     SET(m, last_trigger, c->triggers.last_id);
 }
 
-static void tell(struct control *c, uint32_t type)
+static void mark_slurmctld_event(struct control *c, uint32_t type)
 {
     vec_foreach (&c->triggers.all, t)
         if ((*t)->types & type)
@@ -566,7 +566,7 @@ static void tell_failure(struct control *c, struct trigger_lead *l)
 {
     if (!l->known || l->ended)
         return;
-    tell(c, l->last == 0 ? TRIGGER_PRI_CTLD_FAIL : TRIGGER_BU_CTLD_FAIL);
+    mark_slurmctld_event(c, l->last == 0 ? TRIGGER_PRI_CTLD_FAIL : TRIGGER_BU_CTLD_FAIL);
     if (l->last == 0)
         l->primary_failed = true;
     else if (l->last < RANKS)
@@ -592,15 +592,15 @@ void trigger_lead_start(struct control *c)
     struct trigger_lead *l = &c->triggers.lead;
     tell_failure(c, l);
     if (l->rank == 0 && l->known && l->last != 0)
-        tell(c, TRIGGER_PRI_CTLD_RES_CTRL);
+        mark_slurmctld_event(c, TRIGGER_PRI_CTLD_RES_CTRL);
     if (l->rank == 0 && l->primary_failed)
-        tell(c, TRIGGER_PRI_CTLD_RES_OP);
+        mark_slurmctld_event(c, TRIGGER_PRI_CTLD_RES_OP);
     if (l->rank == 0)
         l->primary_failed = false;
     if (l->rank != 0 && answers_again(l, l->rank))
-        tell(c, TRIGGER_BU_CTLD_RES_OP);
+        mark_slurmctld_event(c, TRIGGER_BU_CTLD_RES_OP);
     if (l->rank != 0 && (!l->known || l->last != l->rank))
-        tell(c, TRIGGER_BU_CTLD_AS_CTRL);
+        mark_slurmctld_event(c, TRIGGER_BU_CTLD_AS_CTRL);
     trigger_lead_await(c);
     l->last = l->rank;
     l->known = true;
@@ -642,7 +642,7 @@ void trigger_lead_tick(struct control *c)
         l->silent |= 1u << i;
         control_log(c, LOG_LVL_ERROR, "backup controller %s does not answer",
                     c->conf->controllers.data[i].name);
-        tell(c, TRIGGER_BU_CTLD_FAIL);
+        mark_slurmctld_event(c, TRIGGER_BU_CTLD_FAIL);
         control_save_meta(c);
     }
 }
@@ -657,6 +657,6 @@ void control_backup_heard(struct control *c, const char *name)
     if (h->rank == 0 || !answers_again(l, h->rank))
         return;
     control_log(c, LOG_LVL_INFO, "backup controller %s answers again", h->name);
-    tell(c, TRIGGER_BU_CTLD_RES_OP);
+    mark_slurmctld_event(c, TRIGGER_BU_CTLD_RES_OP);
     control_save_meta(c);
 }

@@ -197,8 +197,8 @@ struct finds {
     VEC(struct depend_outcome) of;
 };
 
-static bool find(const struct control *c, const struct depend_item *item, struct finds *before,
-                 struct depend_outcome *out)
+static bool find_outcome(const struct control *c, const struct depend_item *item,
+                         struct finds *before, struct depend_outcome *out)
 {
     uint32_t at;
     bool whole = item->of_array && item->element == DEPEND_WHOLE;
@@ -228,7 +228,7 @@ static bool look(struct control *c, struct job *j)
         if (depend_is_parted(item)) {
             if (a || !aside_holds(c, item->job_id))
                 depend_corr_look(j, item, a);
-        } else if (find(c, item, &before, &o)) {
+        } else if (find_outcome(c, item, &before, &o)) {
             depend_apply(d, item, &o);
         } else if (item->kind != DEPEND_SINGLETON && !aside_holds(c, item->job_id)) {
             depend_apply_unknown(d, item);
@@ -447,7 +447,7 @@ int depend_check(const struct control *c, const struct job *j, struct err *err)
 /* --- a job has changed -------------------------------------------------------------------------
  */
 
-/* The one of a name that is next may be let go, or not any more. */
+/* --dependency=singleton: the first pending job of this name may start now, or must wait again. */
 static void tell_next(struct control *c, struct job *first)
 {
     if (first && first->state == PB__JOB_STATE__PENDING && first->waits.on)
@@ -587,8 +587,8 @@ static size_t tell_numbers(struct control *c, struct job *j, struct depend_item 
     return work + LETS_GO;
 }
 
-static size_t tell(struct control *c, struct job *j, struct depend_item *item,
-                   const struct depend_outcome *o)
+static size_t decide_item(struct control *c, struct job *j, struct depend_item *item,
+                          const struct depend_outcome *o)
 {
     struct depend *d = j->waits.on;
     bool now = depend_is_short(d);
@@ -622,8 +622,8 @@ static size_t tell_all(struct control *c, struct told *t, size_t most)
     struct depend_item *item;
     while (work < most &&
            (item = depend_next_item(c->cluster, t->outcome.job_id, element, &t->cursor, &j)))
-        work +=
-            element == DEPEND_CORR ? tell_numbers(c, j, item, t) : tell(c, j, item, &t->outcome);
+        work += element == DEPEND_CORR ? tell_numbers(c, j, item, t)
+                                       : decide_item(c, j, item, &t->outcome);
     return work;
 }
 

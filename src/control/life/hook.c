@@ -178,7 +178,7 @@ struct list {
     struct arena *arena;
 };
 
-static void put(struct list *l, const char *name, const char *value)
+static void put_variable(struct list *l, const char *name, const char *value)
 {
     if (value)
         l->at[l->count++] = arena_printf(l->arena, "%s=%s", name, value);
@@ -214,7 +214,7 @@ static void put_path(struct list *l, const char *name, const struct control *c, 
     if (*str_cstr(&out) != '/' && spec->work_dir)
         str_printf(&path, "%s/", spec->work_dir);
     str_puts(&path, str_cstr(&out));
-    put(l, name, str_cstr(&path));
+    put_variable(l, name, str_cstr(&path));
 }
 
 static void put_streams(struct list *l, const struct control *c, const struct job *j,
@@ -245,27 +245,27 @@ static void put_facts(struct list *l, const Pb__JobFacts *f)
         put_number(l, "SLURM_ARRAY_TASK_MIN", f->array_min);
         put_number(l, "SLURM_ARRAY_TASK_STEP", f->array_step);
     }
-    put(l, "SLURM_JOB_ACCOUNT", f->account);
-    put(l, "SLURM_JOB_COMMENT", f->comment);
-    put(l, "SLURM_JOB_CONSTRAINTS", f->constraints);
-    put(l, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
+    put_variable(l, "SLURM_JOB_ACCOUNT", f->account);
+    put_variable(l, "SLURM_JOB_COMMENT", f->comment);
+    put_variable(l, "SLURM_JOB_CONSTRAINTS", f->constraints);
+    put_variable(l, "SLURM_JOB_CPUS_PER_NODE", f->cpus_per_node);
     if (f->has_end_at)
         put_number(l, "SLURM_JOB_END_TIME", f->end_at);
-    put(l, "SLURM_JOB_EXCLUSIVE", f->exclusive);
-    put(l, "SLURM_JOB_EXTRA", f->extra);
-    put(l, "SLURM_JOB_GROUP", f->group_name);
-    put(l, "SLURM_JOB_LICENSES", f->licenses);
-    put(l, "SLURM_JOB_NAME", f->job_name);
-    put(l, "SLURM_JOB_NODELIST", f->nodes);
+    put_variable(l, "SLURM_JOB_EXCLUSIVE", f->exclusive);
+    put_variable(l, "SLURM_JOB_EXTRA", f->extra);
+    put_variable(l, "SLURM_JOB_GROUP", f->group_name);
+    put_variable(l, "SLURM_JOB_LICENSES", f->licenses);
+    put_variable(l, "SLURM_JOB_NAME", f->job_name);
+    put_variable(l, "SLURM_JOB_NODELIST", f->nodes);
     put_number(l, "SLURM_JOB_NUM_NODES", f->num_nodes);
-    put(l, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
-    put(l, "SLURM_JOB_PARTITION", f->partition);
-    put(l, "SLURM_JOB_QOS", f->qos);
-    put(l, "SLURM_JOB_RESERVATION", f->reservation);
+    put_variable(l, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
+    put_variable(l, "SLURM_JOB_PARTITION", f->partition);
+    put_variable(l, "SLURM_JOB_QOS", f->qos);
+    put_variable(l, "SLURM_JOB_RESERVATION", f->reservation);
     if (f->has_start_at)
         put_number(l, "SLURM_JOB_START_TIME", f->start_at);
-    put(l, "SLURM_JOB_USER", f->user_name);
-    put(l, "SLURM_JOB_WORK_DIR", f->work_dir);
+    put_variable(l, "SLURM_JOB_USER", f->user_name);
+    put_variable(l, "SLURM_JOB_WORK_DIR", f->work_dir);
 }
 
 static void put_ends(struct list *l, const struct job *j)
@@ -285,13 +285,13 @@ size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind
     size_t plugins = spec ? spec->n_spank_env : 0;
     struct list l = {.at = arena_alloc(arena, sizeof(char *) * (VARIABLES + plugins + more)),
                      .arena = arena};
-    put(&l, "PATH", PATH);
-    put(&l, "SLURM_CONF", c->conf->path);
-    put(&l, "SLURM_CLUSTER_NAME", c->conf->cluster_name);
+    put_variable(&l, "PATH", PATH);
+    put_variable(&l, "SLURM_CONF", c->conf->path);
+    put_variable(&l, "SLURM_CLUSTER_NAME", c->conf->cluster_name);
     if (kind == PB__SCRIPT_KIND__SCRIPT_PROLOG)
-        put(&l, "SLURM_SCRIPT_CONTEXT", "prolog_slurmctld");
+        put_variable(&l, "SLURM_SCRIPT_CONTEXT", "prolog_slurmctld");
     if (kind == PB__SCRIPT_KIND__SCRIPT_EPILOG)
-        put(&l, "SLURM_SCRIPT_CONTEXT", "epilog_slurmctld");
+        put_variable(&l, "SLURM_SCRIPT_CONTEXT", "epilog_slurmctld");
     put_number(&l, "SLURM_JOB_ID", j->id);
     put_number(&l, "SLURM_JOBID", j->id);
     put_number(&l, "SLURM_JOB_RESTART_COUNT", j->restarts);
@@ -299,7 +299,7 @@ size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind
     put_number(&l, "SLURM_JOB_GID", j->gid);
     put_facts(&l, facts_make(c, j, arena));
     if (spec) {
-        put(&l, "SLURM_WCKEY", spec->wckey);
+        put_variable(&l, "SLURM_WCKEY", spec->wckey);
         put_streams(&l, c, j, spec);
         for (size_t i = 0; i < plugins; i++)
             l.at[l.count++] = arena_printf(arena, "SPANK_%s", spec->spank_env[i]);

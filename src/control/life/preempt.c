@@ -28,7 +28,7 @@ static void notify(struct control *c, struct job *j)
     cancel_notify(c, j, own ? (int)j->warn_signal : SIGTERM);
 }
 
-static void end(struct control *c, struct job *j)
+static void end_preempted(struct control *c, struct job *j)
 {
     int64_t grace = grace_sec(j);
     attempt_make(j)->preempted_at = control_wall(c);
@@ -72,7 +72,7 @@ void preempt_displace(struct control *c, struct job *j, const struct job *by)
     else if (mode == PREEMPT_REQUEUE && j->may_requeue)
         queue_again(c, j);
     else
-        end(c, j);
+        end_preempted(c, j);
     c->plan_wanted = true;
 }
 

@@ -44,7 +44,7 @@ void priority_done(struct control *c)
     prio_rule_done(&c->ranking.rule);
 }
 
-static void begin(struct control *c)
+static void begin_ranking(struct control *c)
 {
     c->ranking.moving = true;
     c->ranking.looked = false;
@@ -58,7 +58,7 @@ void priority_forget(struct control *c)
         return;
     if (rule(c)->multifactor != (c->ranking.due_ms != INT64_MAX))
         schedule(c);
-    begin(c);
+    begin_ranking(c);
 }
 
 int64_t priority_due_ms(const struct control *c)
@@ -178,7 +178,7 @@ void priority_tick(struct control *c)
         return;
     r->known = false; /* nodes may have come and gone */
     schedule(c);
-    begin(c);
+    begin_ranking(c);
 }
 
 /* The next one of the queues, which may be others than those that were next before. */

@@ -47,7 +47,7 @@ static bool ask_node(struct control *c, struct job *j, struct alloc_node *a)
 }
 
 /* What is known at once is looked at in the next turn, behind whatever has called this. */
-static void ask(struct control *c, struct job *j)
+static void send_ready_query(struct control *c, struct job *j)
 {
     bool known = false;
     vec_foreach (&attempt_of(j)->alloc, a)
@@ -64,7 +64,7 @@ bool ready_begin(struct control *c, struct job *j)
     vec_foreach (&attempt_of(j)->alloc, a)
         a->touched = true;
     job_touch(c->cluster, j);
-    ask(c, j);
+    send_ready_query(c, j);
     return true;
 }
 
@@ -79,7 +79,7 @@ void ready_look(struct control *c, struct job *j)
 
 void ready_ask_again(struct control *c, struct job *j)
 {
-    ask(c, j);
+    send_ready_query(c, j);
     ready_look(c, j);
 }
 

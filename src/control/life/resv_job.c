@@ -365,7 +365,7 @@ int64_t resv_due_ms(const struct control *c)
     return control_mono(c) + (wait < LOOK_SEC ? wait : LOOK_SEC) * 1000;
 }
 
-static void begin(struct control *c, struct resv *r)
+static void begin_reservation(struct control *c, struct resv *r)
 {
     r->active = true;
     r->idle_at = 0;
@@ -376,7 +376,7 @@ static void begin(struct control *c, struct resv *r)
 }
 
 /* Its time is over: it comes again, or it is no more. */
-static void end(struct control *c, struct resv *r, int64_t now)
+static void end_reservation(struct control *c, struct resv *r, int64_t now)
 {
     resv_hook_end(c, r);
     if (!resv_advance(r, now)) {
@@ -395,11 +395,11 @@ static bool look(struct control *c, struct resv *r, int64_t now)
     size_t before = c->cluster->resvs.len;
     bool floats = r->flags & RESV_TIME_FLOAT;
     if (floats ? !r->float_length_sec && r->end_at <= now : r->end_at <= now)
-        end(c, r, now);
+        end_reservation(c, r, now);
     if (c->cluster->resvs.len < before)
         return true;
     if (!r->active && resv_is_now(r, now))
-        begin(c, r);
+        begin_reservation(c, r);
     if (!is_idle(r)) {
         r->idle_at = 0;
     } else if (!r->idle_at) {

@@ -34,7 +34,7 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
 }
 
 /* Where nothing of it can be, nobody need be asked. */
-static void tell(struct control *c, struct job *j)
+static void order_nodes(struct control *c, struct job *j)
 {
     vec_foreach (&attempt_of(j)->alloc, a) {
         if (a->released)
@@ -143,7 +143,7 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     attempt->halts++;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
-    tell(c, j);
+    order_nodes(c, j);
     control_schedule(c, j);
     return 0;
 }
@@ -163,7 +163,7 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     attempt->halts++;
     control_set_end(c, j);
     order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
-    tell(c, j);
+    order_nodes(c, j);
     step_retry_waiting(c, j);
     control_schedule(c, j);
     return 0;

@@ -136,7 +136,7 @@ static int64_t place_of(struct control *c, const struct job *j)
     return -priority;
 }
 
-static void begin(struct control *c, const struct job *j)
+static void begin_question(struct control *c, const struct job *j)
 {
     const struct why_call *call = &c->why.calls.data[0];
     struct why_question q = {.job_id = j->id,
@@ -218,7 +218,7 @@ static bool go_on(struct control *c, const struct why_call *call)
         return false;
     }
     if (!c->why.now)
-        begin(c, j);
+        begin_question(c, j);
     if (why_step(c->why.now, control_wall(c)))
         return true;
     answer(c);

@@ -112,8 +112,8 @@ static int find_job(struct control *c, const Pb__StepId *id, struct job **out, s
     return 0;
 }
 
-static int find(struct control *c, const struct caller *who, const Pb__StepId *id, struct job **out,
-                struct step **step, struct err *err)
+static int find_cast_job(struct control *c, const struct caller *who, const Pb__StepId *id,
+                         struct job **out, struct step **step, struct err *err)
 {
     bool numbered = id->has_step_id && id->step_id < STEP_ID_BATCH;
     struct job *j = NULL;
@@ -147,7 +147,7 @@ void control_cast_ask(struct control *c, uint64_t call, const struct caller *who
     struct step *s = NULL;
     struct job *j = NULL;
 
-    if (find(c, who, r->id, &j, &s, &err))
+    if (find_cast_job(c, who, r->id, &j, &s, &err))
         control_refuse(c, call, &err);
     else
         grant(c, call, j, r, s);

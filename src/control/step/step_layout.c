@@ -521,9 +521,9 @@ bool step_gres_total_fits(const struct control *c, const struct step_gres *g, co
 }
 
 /* --- step ports ----------------------------------------------------------------------------------
- * Which communication ports a step gets (srun --resv-ports). They are counted anew at each request
- * out of what running steps have, so that there is nothing that a restart could forget. Steps of
- * all jobs share them: who waits for some is asked again when any come free, also another job's. */
+ * Which communication ports a step gets (srun --resv-ports). The free ports are computed at each
+ * request from the ports of running steps, so a restart needs no record of them. All jobs share the
+ * ports: steps that wait for some are tried again when any step returns its own. */
 
 int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct err *err)
 {

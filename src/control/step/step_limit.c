@@ -134,7 +134,8 @@ int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, 
 
 #define ASK_AFTER_MS (CONTROL_CRED_MS + 10000) /* clocks of nodes may be a little behind */
 
-static void ask(struct control *c, struct job *j, const struct alloc_node *a, uint32_t step_id)
+static void send_step_look(struct control *c, struct job *j, const struct alloc_node *a,
+                           uint32_t step_id)
 {
     Pb__StepLook look = PB__STEP_LOOK__INIT;
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
@@ -169,7 +170,7 @@ void step_ask_unlaunched(struct control *c, struct job *j)
             s->asked = true;
             vec_foreach (&s->nodes, n)
                 if (!n->ended)
-                    ask(c, j, &attempt_of(j)->alloc.data[n->at], s->id);
+                    send_step_look(c, j, &attempt_of(j)->alloc.data[n->at], s->id);
         }
         if (!s->asked && s->made_mono_ms + ASK_AFTER_MS < next)
             next = s->made_mono_ms + ASK_AFTER_MS;
@@ -192,5 +193,5 @@ void step_ask_again(struct control *c, struct job *j, const struct alloc_node *a
         vec_foreach (&s->nodes, n)
             if (&attempt_of(j)->alloc.data[n->at] == a && !n->ended && is_old(c, s) &&
                 !has(present, s->id))
-                ask(c, j, a, s->id);
+                send_step_look(c, j, a, s->id);
 }

@@ -90,7 +90,7 @@ static void clear_place(struct plan_head *h)
     h->more = (struct placements){0};
 }
 
-static void find(struct plan *p, struct plan_head *h)
+static void find_place(struct plan *p, struct plan_head *h)
 {
     struct timeline without, *t = p->ahead;
     struct job_copy room;
@@ -123,7 +123,7 @@ static int64_t lay_next(struct plan *p)
 {
     struct plan_head *h = &p->heads.data[p->laid];
     if (!h->placed)
-        find(p, h);
+        find_place(p, h);
     keep(&p->ahead->calendar, p, h);
     p->laid++;
     return h->where.shares.len ? h->at_sec : 0;

@@ -59,8 +59,8 @@ static uint64_t hash_of(const struct job *j, bool of_user)
     return of_user || r->user_alone ? mix(hash, j->uid) : hash;
 }
 
-static struct alike_entry *find(const struct alike *set, const struct job *j, bool of_user,
-                                uint64_t hash, bool covered)
+static struct alike_entry *find_entry(const struct alike *set, const struct job *j, bool of_user,
+                                      uint64_t hash, bool covered)
 {
     for (uint32_t at = set->room ? set->first[hash & (set->room - 1)] : 0; at;
          at = set->list.data[at - 1].next) {
@@ -74,7 +74,7 @@ static struct alike_entry *find(const struct alike *set, const struct job *j, bo
 
 bool alike_has(const struct alike *set, const struct job *j, bool of_user)
 {
-    return set->list.len && find(set, j, of_user, hash_of(j, of_user), false);
+    return set->list.len && find_entry(set, j, of_user, hash_of(j, of_user), false);
 }
 
 static void link_entry(struct alike *set, size_t at)
@@ -97,7 +97,7 @@ static void grow(struct alike *set)
 void alike_add(struct alike *set, const struct job *j, bool of_user)
 {
     uint64_t hash = hash_of(j, of_user);
-    struct alike_entry *e = find(set, j, of_user, hash, true);
+    struct alike_entry *e = find_entry(set, j, of_user, hash, true);
     if (e) {
         e->job = j;
         return;

@@ -455,7 +455,7 @@ static size_t choose_among(struct hunt *h, size_t ideal, struct selection *where
     return choose(h, where);
 }
 
-static bool find(struct hunt *h, struct selection *where)
+static bool find_room(struct hunt *h, struct selection *where)
 {
     const struct job *j = h->j;
     bool known = plan_note(h->p, j).unfit;
@@ -485,7 +485,7 @@ bool hunt(struct plan *p, const struct job *j, const struct bitset *allowed,
 {
     struct hunt h;
     hunt_init(&h, p, j, allowed);
-    bool found = find(&h, where);
+    bool found = find_room(&h, where);
     *look_at = found ? 0 : h.look_at;
     hunt_done(&h);
     return found;

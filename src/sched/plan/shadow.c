@@ -103,8 +103,8 @@ static bool place(struct shadow *s, const struct job *j, const struct bitset *al
 }
 
 /* The first moment at which it fits. True: found, or there is none. */
-static bool find(struct shadow *s, const struct job *j, const struct bitset *allowed,
-                 int64_t now_sec, int64_t not_before, struct selection *where)
+static bool find_only_start(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                            int64_t now_sec, int64_t not_before, struct selection *where)
 {
     const struct cluster *c = s->cluster;
     struct spare_need need = plan_need(j);
@@ -165,7 +165,7 @@ static bool find_start(struct calendar *cal, const struct job *j, const struct b
                        int64_t not_before, struct selection *where, int64_t *at_sec)
 {
     struct shadow *s = (struct shadow *)cal;
-    if (!find(s, j, allowed, cal->now_sec, not_before, where))
+    if (!find_only_start(s, j, allowed, cal->now_sec, not_before, where))
         return false;
     *at_sec = s->at_sec;
     return true;

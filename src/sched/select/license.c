@@ -255,7 +255,7 @@ bool license_is_alone(const struct license_claims *l, const struct cluster *c, c
     return !j->want.licenses.list.len || !c->resvs.len;
 }
 
-/* On so many of the pool. */
+/* Adds a claim of the job on 'count' of a pool. */
 static void add_claim(struct license_claims *l, const struct cluster *c, const struct job *j,
                       int32_t at, uint64_t count, int64_t from, uint64_t *work)
 {

@@ -68,7 +68,7 @@ static const struct job *job_of(const struct why *w)
     return j && j->state == PB__JOB_STATE__PENDING ? j : NULL;
 }
 
-static void begin(struct why *w, const struct job *j)
+static void begin_answer(struct why *w, const struct job *j)
 {
     w->begun = true;
     w->stamp = w->cluster->stamp;
@@ -225,7 +225,7 @@ static bool starts(struct why *w, const struct job *j, const struct why_trial *t
 }
 
 /* One look: at what asks for least first, then between that and what was asked for. */
-static void ask(struct why *w, const struct job *j, struct why_trial *t)
+static void query_planner(struct why *w, const struct job *j, struct why_trial *t)
 {
     if (t->placed) {
         t->now = starts(w, j, t, t->number);
@@ -282,7 +282,7 @@ static enum why_phase step_ask(struct why *w, const struct job *j)
         w->at = 0;
         return why_start_is_needed(w) ? LAY : LEAVE;
     }
-    ask(w, j, t);
+    query_planner(w, j, t);
     if (t->done && !t->placed)
         move_trial(w, j, t);
     w->at += t->done || t->place != w->place;
@@ -348,7 +348,7 @@ static const struct job *view_queued(struct why *w, const struct job *j)
 static bool go_on(struct why *w, const struct job *j)
 {
     if (!w->begun)
-        begin(w, j);
+        begin_answer(w, j);
     w->phase = step(w, j);
     if (w->phase != OVER)
         return true;

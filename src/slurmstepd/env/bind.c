@@ -283,7 +283,7 @@ static uint32_t count_in(const struct bitset *set, size_t first, uint32_t size)
     return count;
 }
 
-/* Groups of which there is something. */
+/* The number of groups of CPUs (cores, sockets) with at least one CPU in the set. */
 static uint32_t groups_of(const struct bitset *set, uint32_t size)
 {
     uint32_t count = 0;
