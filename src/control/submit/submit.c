@@ -538,7 +538,7 @@ static int join(struct control *c, struct job *const *jobs, size_t count, struct
         return rc;
     struct job_copy sum;
     joint_licenses_init(&sum, jobs[0]);
-    rc = license_possible(c->cluster, &sum.job, err);
+    rc = resource_possible(c->cluster, &sum.job, err);
     joint_licenses_done(&sum);
     return rc;
 }
