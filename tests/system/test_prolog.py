@@ -190,6 +190,7 @@ def test_a_prolog_that_hangs_is_named(make_cluster):
     eventually(lambda: c.run("squeue -h -t R -o %i").ok().split() == ["1"], "the first one has its node")
     eventually(lambda: "(pid_" in c.job(1)["Reason"], "its prolog runs: the second one waits for it")
     second = c.popen("srun -n1 true")
+    eventually(lambda: sorted(c.run("squeue -h -t R -o %i").ok().split()) == ["1", "2"], "the second one has its node")
 
     def held(job, text):
         return eventually(lambda: c.job(job)["Reason"].startswith(text.replace(" ", "_")) and c.job(job)["Reason"], lambda: c.job(job))

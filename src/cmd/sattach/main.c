@@ -106,7 +106,7 @@ static int run(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     int status;
 
     cmd_start("sattach");

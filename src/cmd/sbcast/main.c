@@ -68,7 +68,7 @@ static int send_all(const struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     int status;
 
     cmd_start("sbcast");

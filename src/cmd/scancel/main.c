@@ -293,7 +293,7 @@ static int select_jobs(struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     cmd_start("scancel");
     int status = options_parse(&o, argc, argv);
     if (status == 0 && !args_is_info(&o.common) && !o.ids.len && !options_has_filter(&o))

@@ -32,7 +32,7 @@ static int report(const struct options *o, struct err *err)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     struct err err = {0};
     cmd_start("sdiag");
     int status = options_parse(&o, argc, argv);

@@ -56,7 +56,7 @@ typedef int list_fn(const struct options *o);
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     cmd_start("sinfo");
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))

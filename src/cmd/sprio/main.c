@@ -97,7 +97,7 @@ static int show(struct list *l)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     struct err err = {0};
     cmd_start("sprio");
     int status = options_parse(&o, argc, argv);

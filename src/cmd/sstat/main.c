@@ -235,7 +235,7 @@ static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     struct loop *loop;
     int status;
 

@@ -169,7 +169,7 @@ static int get(struct options *o)
 
 int main(int argc, char **argv)
 {
-    struct options o;
+    static struct options o; /* also of an early exit: in use until the process ends */
     cmd_start("strigger");
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
