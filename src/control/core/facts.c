@@ -115,6 +115,58 @@ Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
     return m;
 }
 
+static void add_addresses(const struct control *c, const struct job *j, Pb__AllocReply *r,
+                          struct arena *arena)
+{
+    r->addrs = arena_alloc(arena, sizeof(*r->addrs) * (attempt_of(j)->alloc.len + 1));
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        const struct node *n = c->cluster->nodes.data[a->node];
+        Pb__NodeAddr *addr = arena_alloc(arena, sizeof(*addr));
+        pb__node_addr__init(addr);
+        addr->node = (char *)n->name;
+        addr->addr = (char *)node_addr(n);
+        addr->port = n->conf->port;
+        r->addrs[r->n_addrs++] = addr;
+    }
+}
+
+static void put_granted(const struct control *c, struct job *j, Pb__AllocReply *r,
+                        struct arena *arena)
+{
+    _cleanup_str_ struct str nodes = STR_INIT;
+    job_pack_live(c->cluster, j);
+    const Pb__JobLive *live =
+        arena_unpack(arena, &pb__job_live__descriptor, j->live.data, j->live.len);
+    job_format_nodes(c->cluster, j, &nodes);
+    r->nodes = arena_strdup(arena, str_cstr(&nodes));
+    r->alloc = live->alloc;
+    r->n_alloc = live->n_alloc;
+    SET(r, num_cpus, job_alloc_cpus(j));
+    SET(r, start_at_sec, live->start_at);
+    if (live->has_end_at)
+        SET(r, end_at_sec, live->end_at);
+    add_addresses(c, j, r, arena);
+}
+
+Pb__AllocReply *facts_make_alloc(const struct control *c, struct job *j, bool granted,
+                                 struct arena *arena)
+{
+    Pb__AllocReply *r = arena_alloc(arena, sizeof(*r));
+    pb__alloc_reply__init(r);
+    r->job_id = j->id;
+    r->granted = granted;
+    r->partition = j->part ? (char *)j->part->conf.name : NULL;
+    r->spec = job_unpack_spec(j, arena);
+    SET(r, time_limit_sec, j->limit_sec);
+    if (attempt_of(j)->configuring)
+        SET(r, configuring, true);
+    if (granted)
+        put_granted(c, j, r, arena);
+    else
+        r->reason = (char *)(j->reason ? job_reason_word(j) : "None");
+    return r;
+}
+
 void facts_put_into_order(Pb__NodeOrder *order)
 {
     const Pb__NodeAttempt *m = order->attempt;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What nodes are told of an attempt of a job, and their scripts of the job. */
+/* What nodes are told of an attempt of a job, their scripts of the job, and commands of what they
+ * were allocated. */
 #pragma once
 
 #include "control/internal.h"
@@ -9,6 +10,10 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
 /* What the node of 'a' is to know of the attempt. NULL: what it has there is not said. */
 Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
                                     const struct alloc_node *a, struct arena *arena);
+/* The allocation of the job as its command and its script are told of it, without a step. Not
+ * granted: why it waits. Lives in the arena, its texts partly in the job. */
+Pb__AllocReply *facts_make_alloc(const struct control *c, struct job *j, bool granted,
+                                 struct arena *arena);
 /* For a node of an older version: from order->attempt into the order itself. */
 void facts_put_into_order(Pb__NodeOrder *order);
 /* The CPUs that the job has there, as a set. */

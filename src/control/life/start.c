@@ -616,54 +616,14 @@ void start_answer_fresh(struct control *c)
     c->fresh.len = left;
 }
 
-static void add_addresses(struct control *c, const struct job *j, Pb__AllocReply *r,
-                          struct arena *arena)
-{
-    r->addrs = arena_alloc(arena, sizeof(*r->addrs) * (attempt_of(j)->alloc.len + 1));
-    vec_foreach (&attempt_of(j)->alloc, a) {
-        const struct node *n = c->cluster->nodes.data[a->node];
-        Pb__NodeAddr *addr = arena_alloc(arena, sizeof(*addr));
-        pb__node_addr__init(addr);
-        addr->node = (char *)n->name;
-        addr->addr = (char *)node_addr(n);
-        addr->port = n->conf->port;
-        r->addrs[r->n_addrs++] = addr;
-    }
-}
-
 void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool granted)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    Pb__AllocReply r = PB__ALLOC_REPLY__INIT;
-    r.job_id = j->id;
-    r.granted = granted;
-    r.partition = j->part ? (char *)j->part->conf.name : NULL;
-    r.spec = job_unpack_spec(j, &arena);
-    SET(&r, time_limit_sec, j->limit_sec);
-    if (attempt_of(j)->configuring)
-        SET(&r, configuring, true);
-    struct str nodes = STR_INIT;
-    if (granted) {
-        job_pack_live(c->cluster, j);
-        const Pb__JobLive *live =
-            arena_unpack(&arena, &pb__job_live__descriptor, j->live.data, j->live.len);
-        job_format_nodes(c->cluster, j, &nodes);
-        r.nodes = (char *)str_cstr(&nodes);
-        r.alloc = live->alloc;
-        r.n_alloc = live->n_alloc;
-        SET(&r, num_cpus, job_alloc_cpus(j));
-        SET(&r, start_at_sec, live->start_at);
-        if (live->has_end_at)
-            SET(&r, end_at_sec, live->end_at);
-        add_addresses(c, j, &r, &arena);
-        const struct step *first = step_find(j, 0);
-        if (attempt_of(j)->interactive_step && first)
-            r.step = step_reply(c, j, first, &arena);
-    } else {
-        r.reason = (char *)(j->reason ? job_reason_word(j) : "None");
-    }
+    Pb__AllocReply *r = facts_make_alloc(c, j, granted, &arena);
+    const struct step *first = granted ? step_find(j, 0) : NULL;
+    if (attempt_of(j)->interactive_step && first)
+        r->step = step_reply(c, j, first, &arena);
     control_release(c, call);
-    c->env->reply(c->env->ctx, call, &r.base);
-    str_done(&nodes);
+    c->env->reply(c->env->ctx, call, &r->base);
 }
