@@ -3,6 +3,7 @@
 
 #include "base/pb.h"
 #include "base/step_id.h"
+#include "cluster/job/job_set.h"
 #include "cluster/job/step_cpus.h"
 #include "control/internal.h"
 
@@ -49,6 +50,13 @@ static void put_array(const struct job *j, Pb__JobFacts *m)
     SET(m, array_step, all->runs.len == 1 ? all->runs.data[0].step : 1); /* when it is regular */
 }
 
+static void put_set(const struct job *j, Pb__JobFacts *m)
+{
+    SET(m, het_job_id, job_set_id(j));
+    SET(m, het_job_offset, j->set_offset);
+    SET(m, het_job_count, job_set_count(j));
+}
+
 Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena)
 {
     struct str nodes = STR_INIT, cpus = STR_INIT;
@@ -72,6 +80,8 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
         SET(m, end_at, job_ends_at(j, attempt_of(j)->start_at));
     if (j->array)
         put_array(j, m);
+    if (j->set)
+        put_set(j, m);
     str_done(&nodes);
     str_done(&cpus);
     return m;
@@ -130,6 +140,12 @@ static void add_addresses(const struct control *c, const struct job *j, Pb__Allo
     }
 }
 
+/* Also of one that has ended: what it had. */
+static bool has_nodes(const struct job *j)
+{
+    return attempt_of(j)->alloc.len > 0;
+}
+
 static void put_granted(const struct control *c, struct job *j, Pb__AllocReply *r,
                         struct arena *arena)
 {
@@ -165,6 +181,28 @@ Pb__AllocReply *facts_make_alloc(const struct control *c, struct job *j, bool gr
     else
         r->reason = (char *)(j->reason ? job_reason_word(j) : "None");
     return r;
+}
+
+/* Its record is gone: nothing but its offset is known. */
+static Pb__AllocReply *make_unknown(struct arena *arena)
+{
+    Pb__AllocReply *r = arena_alloc(arena, sizeof(*r));
+    pb__alloc_reply__init(r);
+    return r;
+}
+
+Pb__AllocReply **facts_make_components(const struct control *c, const struct job *j, uint32_t first,
+                                       size_t *count, struct arena *arena)
+{
+    uint32_t end = j->set ? job_set_count(j) : 0;
+    *count = end > first ? end - first : 0;
+    Pb__AllocReply **list = *count ? arena_alloc(arena, sizeof(*list) * *count) : NULL;
+    for (uint32_t i = first; i < end; i++) {
+        struct job *component = job_set_component(j, i);
+        list[i - first] = component ? facts_make_alloc(c, component, has_nodes(component), arena)
+                                    : make_unknown(arena);
+    }
+    return list;
 }
 
 void facts_put_into_order(Pb__NodeOrder *order)

@@ -73,6 +73,115 @@ static void all_components_start_together(void **state)
     fixture_free(f);
 }
 
+/* The record of a job is damaged: it is set aside at the next start. */
+static void damage(struct fixture *f, uint32_t id)
+{
+    f->has_damaged = true;
+    vec_foreach (&f->records, r)
+        if (r->kind == RECORD_JOB && r->number == id)
+            memset(r->data.data, 0xff, r->data.len);
+}
+
+/* What the node was told with the last launch of the job; NULL: it was not launched there. */
+static const Pb__LaunchBatch *last_launch(const struct fixture *f, const char *node, int64_t id)
+{
+    const Pb__LaunchBatch *last = NULL;
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; str_eq((*at)->node, node) && i < (*at)->orders->n_orders; i++) {
+            const Pb__LaunchBatch *launch = (*at)->orders->orders[i]->launch;
+            if (launch && launch->job_id == id)
+                last = launch;
+        }
+    return last;
+}
+
+/* "0 on n1 in a: 4 CPUs, 1 on ...", -1 for one that is gone: what the script is told of the
+ * components. */
+static void components_are(const Pb__LaunchBatch *launch, int64_t leader, const char *expected)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    assert_non_null(launch);
+    for (size_t i = 0; i < launch->n_components; i++) {
+        const Pb__AllocReply *r = launch->components[i];
+        str_printf(&out, "%s%lld", i ? ", " : "", r->job_id ? (long long)r->job_id - leader : -1);
+        if (r->granted)
+            str_printf(&out, " on %s in %s: %u CPUs", r->nodes, r->partition, r->num_cpus);
+    }
+    assert_string_equal(str_cstr(&out), expected);
+}
+
+/* HET-83 to HET-89: each component's allocation and request, also when the launch is repeated. */
+static void the_script_is_told_of_all_components(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 2), wanting(1, 4)};
+    (void)state;
+    specs[1].partition = (char *)"b";
+    specs[0].req_nodes = (char *)"n1";
+    specs[1].req_nodes = (char *)"n3";
+    specs[2].req_nodes = (char *)"n2";
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    static const char all[] = "0 on n1 in a: 4 CPUs, 1 on n3 in b: 2 CPUs, 2 on n2 in a: 4 CPUs";
+    components_are(last_launch(f, "n1", id), id, all);
+    const Pb__LaunchBatch *launch = last_launch(f, "n1", id);
+    assert_int_equal(launch->components[1]->spec->cpus_per_task, 2);
+    assert_int_equal(launch->components[1]->n_alloc, 1);
+    assert_int_equal(launch->components[1]->alloc[0]->cpus, 2);
+    assert_int_equal(launch->components[1]->start_at_sec, f->wall_ms / 1000);
+    fixture_clear(f);
+    assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
+    fixture_pass(f, 11000); /* nothing was heard of the launch: it is repeated */
+    components_are(last_launch(f, "n1", id), id, all);
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    components_are(last_launch(f, "n1", id), id, all);
+    damage(f, (uint32_t)id + 1);
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    components_are(last_launch(f, "n1", id), id, "0 on n1 in a: 4 CPUs, -1, 2 on n2 in a: 4 CPUs");
+    specs[0].req_nodes = (char *)"n4";
+    fixture_register(f, "n4", "i1");
+    int64_t single = fixture_submit(f, &user, &specs[0]);
+    components_are(last_launch(f, "n4", single), single, "");
+    fixture_free(f);
+}
+
+/* What nodes and their site's scripts are told of the job: whose component it is. */
+static void nodes_are_told_which_component_it_is(void **state)
+{
+    struct fixture *f = make(CONF "PrologFlags=Contain\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    size_t told = 0;
+    (void)state;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; i < (*at)->orders->n_orders; i++) {
+            const Pb__NodeOrder *o = (*at)->orders->orders[i];
+            if (!o->prepare || o->prepare->job_id != id + 1)
+                continue;
+            assert_int_equal(o->attempt->facts->het_job_id, id);
+            assert_int_equal(o->attempt->facts->het_job_offset, 1);
+            assert_int_equal(o->attempt->facts->het_job_count, 2);
+            told++;
+        }
+    assert_int_equal(told, 1);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__LaunchBatch *launch = last_launch(f, "n1", id);
+    const Pb__Cred *cred =
+        arena_unpack(&arena, &pb__cred__descriptor, launch->cred.data, launch->cred.len);
+    assert_int_equal(cred->facts->het_job_id, id);
+    assert_true(cred->facts->has_het_job_offset);
+    assert_int_equal(cred->facts->het_job_offset, 0);
+    id = fixture_submit(f, &user, NULL);
+    launch = last_launch(f, "n3", id);
+    cred = arena_unpack(&arena, &pb__cred__descriptor, launch->cred.data, launch->cred.len);
+    assert_false(cred->facts->has_het_job_id);
+    fixture_free(f);
+}
+
 /* HET-21: one that is wrong, and nothing of the others is left. */
 static void one_wrong_component_refuses_all(void **state)
 {
@@ -243,15 +352,6 @@ static void records_are_purged_together(void **state)
     fixture_free(f);
 }
 
-/* The record of a job is damaged: it is set aside at the next start. */
-static void damage(struct fixture *f, uint32_t id)
-{
-    f->has_damaged = true;
-    vec_foreach (&f->records, r)
-        if (r->kind == RECORD_JOB && r->number == id)
-            memset(r->data.data, 0xff, r->data.len);
-}
-
 /* A record of one component is damaged: the others wait, with a reason that names it, or run until
  * somebody ends the leader. */
 static void a_damaged_record_parts_a_set(void **state)
@@ -368,6 +468,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_components_start_together),
+        cmocka_unit_test(the_script_is_told_of_all_components),
+        cmocka_unit_test(nodes_are_told_which_component_it_is),
         cmocka_unit_test(one_wrong_component_refuses_all),
         cmocka_unit_test(a_repeated_submission_is_the_same_set),
         cmocka_unit_test(the_end_of_the_leader_ends_all),

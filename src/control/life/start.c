@@ -80,6 +80,9 @@ void start_send_batch(struct control *c, struct job *j)
     SET(&launch, time_limit_sec, j->limit_sec);
     if (c->conf->prolog_contain)
         SET(&launch, contain, true);
+    launch.components = facts_make_components(c, j, 0, &launch.n_components, &arena);
+    for (size_t i = 0; i < launch.n_components; i++)
+        launch.components[i]->n_addrs = 0; /* its environment says nothing of them */
     order.launch = &launch;
     node_send_orders(c, c->cluster->nodes.data[job_host(j)->node], &order);
     str_done(&cred);

@@ -72,6 +72,14 @@ static int add_payload(struct ctld *c, const struct send_reads *reads, Pb__Launc
     return 0;
 }
 
+static size_t components_bytes(const Pb__LaunchBatch *launch)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < launch->n_components; i++)
+        bytes += protobuf_c_message_get_packed_size(&launch->components[i]->base);
+    return bytes;
+}
+
 /* A launch whose payload cannot be read now is left out: it is repeated while it is unconfirmed.
  * What precedes one that must be read leaves: the orders of a message do not depend on each other.
  */
@@ -92,6 +100,7 @@ static int send_orders(struct ctld *c, struct rpc_session *to, const struct outb
     while (*sent < all->n_orders) {
         Pb__NodeOrder *order = all->orders[*sent];
         rc = order->launch ? add_payload(c, reads, order->launch, &a, &bytes) : 0;
+        bytes += rc == 0 && order->launch ? components_bytes(order->launch) : 0;
         if (rc > 0)
             break;
         ++*sent;
