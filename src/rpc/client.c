@@ -27,12 +27,15 @@ struct rpc_client {
     uint64_t last_id;
 };
 
+#define LATE_PART 4 /* of the time to find a controller */
+
 /* One call, as far as it does not depend on where it goes. */
 struct call {
     struct rpc_client *client;
     const struct rpc_info *rpc;
     struct str body;
     int64_t find_ms;     /* until when a controller that leads is looked for */
+    int64_t late_ms;     /* after the first round nothing is sent from then on */
     int64_t deadline_ms; /* of the whole call, or of each part of a stream */
     struct rpc_header sent;
     struct str tried;  /* where, and what came of it */
@@ -228,6 +231,13 @@ static bool ran_out(const struct call *q)
     return q->round > 0 && rpc_wire_now_ms() >= q->find_ms;
 }
 
+/* Too little time is left for an answer: who is asked now and refuses too late has, for all that is
+ * known, done it. */
+static bool is_late(const struct call *q)
+{
+    return q->round > 0 && rpc_wire_now_ms() >= q->late_ms;
+}
+
 /* What the places have said: in a round without time, or without a word, what they said before. */
 static const char *heard(const struct call *q)
 {
@@ -281,13 +291,13 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
         str_clear(&q->before);
         str_append(&q->before, q->tried.data, q->tried.len);
         str_clear(&q->tried);
-        for (; place < c->place_count; place++, kept = false) {
+        for (; place < c->place_count && !is_late(q); place++, kept = false) {
             bool done;
             int rc = try_place(q, place, kept, h, body, &done, err);
             if (done && !(rc == -ERR_AUTH && ran_out(q))) /* no time was left to get a token */
                 return rc;
         }
-        if (!q->again || rpc_wire_now_ms() + pause >= q->find_ms)
+        if (!q->again || rpc_wire_now_ms() + pause >= q->late_ms)
             break;
         rpc_wire_sleep(pause);
         pause = pause * 2 < RPC_PLACE_PAUSE_MAX_MS ? pause * 2 : RPC_PLACE_PAUSE_MAX_MS;
@@ -340,6 +350,7 @@ static int begin(struct rpc_client *c, struct call *q, enum rpc_number number,
         q->deadline_ms = rpc_wire_now_ms() + timeout_ms;
     if (q->find_ms > q->deadline_ms)
         q->find_ms = q->deadline_ms;
+    q->late_ms = q->find_ms - (q->find_ms - rpc_wire_now_ms()) / LATE_PART;
     pb_pack(request, &q->body);
     return rpc_check_size(rpc_find(number), q->body.len, err);
 }

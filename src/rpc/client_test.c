@@ -518,6 +518,32 @@ static void time_ends_in_a_round(void **state)
     rpc_server_free(v.server);
 }
 
+/* What is refused round after round is not sent once more just before time ends: its answer would
+ * come too late, and nobody would know whether it was done. */
+static int64_t silent_from_ms;
+static void refuse_until_late(struct served *v, const struct rpc_request *r)
+{
+    if (r->rpc->number == RPC_MINT)
+        rpc_answer_mint(v->server, r, 60000);
+    else if (loop_mono_ms() < silent_from_ms)
+        rpc_reply_error(v->server, r->call, -ERR_STANDBY, NULL);
+}
+static void sends_nothing_late(void **state)
+{
+    struct served v = {.answer = refuse_until_late};
+    struct job j = new_job();
+
+    serve(&v, NULL);
+    conf.message_timeout_sec = 2;
+    silent_from_ms = loop_mono_ms() + 1800;
+    call(&j, RPC_JOB_SIGNAL);
+    assert_int_equal(j.rc, -ERR_CONNECT);
+    assert_non_null(strstr(j.err.text, "standby"));
+    assert_true(v.requests > 3); /* but it was asked again and again until then */
+    rpc_client_free(j.client);
+    rpc_server_free(v.server);
+}
+
 /* One who answers in the first round and not in the second may have done what was asked. */
 static void standby_then_silent(struct served *v, const struct rpc_request *r)
 {
@@ -927,6 +953,7 @@ int main(void)
         TEST(hangs_and_leads),
         TEST(answers_meanwhile),
         TEST(time_ends_in_a_round),
+        TEST(sends_nothing_late),
         TEST(falls_silent),
         TEST(dies_meanwhile),
         TEST(minter_hangs),
