@@ -36,18 +36,38 @@ static int find_work_dir(struct arena *a, const char *chdir, char **out, struct 
     return 0;
 }
 
-/* An argument, without the key of a partition: the line is shown to everybody. */
-static void put_argument(struct str *line, const char *text, const char *key)
-{
-    const char *value = key && text[0] == '-' ? strchr(text, '=') : NULL;
+/* Keys of partitions, one of each component. */
+struct keys {
+    const char *leader;
+    struct Pb__JobSpec *const *components;
+    size_t count;
+};
 
-    if (key && (str_eq(text, key) || (value && str_eq(value + 1, key))))
-        str_printf(line, "%.*s...", value ? (int)(value + 1 - text) : 0, text);
+static bool is_key(const struct keys *keys, const char *text)
+{
+    bool found = keys->leader && str_eq(text, keys->leader);
+
+    for (size_t i = 0; i < keys->count && !found; i++)
+        found =
+            keys->components[i]->partition_key && str_eq(text, keys->components[i]->partition_key);
+    return found;
+}
+
+/* An argument, without the key of a partition: the line is shown to everybody. */
+static void put_argument(struct str *line, const char *text, const struct keys *keys)
+{
+    const char *value = text[0] == '-' ? strchr(text, '=') : NULL;
+
+    if (is_key(keys, text))
+        str_puts(line, "...");
+    else if (value && is_key(keys, value + 1))
+        str_printf(line, "%.*s...", (int)(value + 1 - text), text);
     else
         str_puts(line, text);
 }
 
-static char *format_submit_line(struct arena *a, int argc, char *const argv[], const char *key)
+static char *format_submit_line(struct arena *a, int argc, char *const argv[],
+                                const struct keys *keys)
 {
     struct str line = STR_INIT_CAP(ORIGIN_LINE_MAX);
     char *copy;
@@ -55,7 +75,7 @@ static char *format_submit_line(struct arena *a, int argc, char *const argv[], c
     for (int i = 0; i < argc && !line.overflow; i++) {
         if (i > 0)
             str_putc(&line, ' ');
-        put_argument(&line, argv[i], key);
+        put_argument(&line, argv[i], keys);
     }
     copy = arena_strdup(a, str_cstr(&line));
     str_done(&line);
@@ -72,26 +92,41 @@ static void forget_keys(void)
         unsetenv(names[i]);
 }
 
-int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir,
-                struct Pb__JobSpec *spec, struct err *err)
+int origin_fill_set(struct arena *a, int argc, char *const argv[], const char *chdir,
+                    struct Pb__JobSpec *leader, struct Pb__JobSpec *const components[],
+                    size_t count, struct err *err)
 {
+    const struct keys keys = {leader->partition_key, components, count};
     char host[HOST_MAX + 1] = "";
-    int code = find_work_dir(a, chdir, &spec->work_dir, err);
+    int code = find_work_dir(a, chdir, &leader->work_dir, err);
 
     if (code < 0)
         return code;
     gethostname(host, HOST_MAX);
-    spec->alloc_host = arena_strdup(a, host);
-    spec->has_alloc_sid = 1;
-    spec->alloc_sid = (uint32_t)getsid(0);
-    spec->submit_line = format_submit_line(a, argc, argv, spec->partition_key);
+    leader->alloc_host = arena_strdup(a, host);
+    leader->has_alloc_sid = 1;
+    leader->alloc_sid = (uint32_t)getsid(0);
+    leader->submit_line = format_submit_line(a, argc, argv, &keys);
     forget_keys();
-    spec->has_request_id = 1;
-    spec->request_id.len = REQUEST_ID_SIZE;
-    spec->request_id.data = arena_alloc(a, REQUEST_ID_SIZE);
-    if (getrandom(spec->request_id.data, REQUEST_ID_SIZE, 0) != REQUEST_ID_SIZE)
+    for (size_t i = 0; i < count; i++) {
+        components[i]->work_dir = leader->work_dir;
+        components[i]->alloc_host = leader->alloc_host;
+        components[i]->has_alloc_sid = 1;
+        components[i]->alloc_sid = leader->alloc_sid;
+        components[i]->submit_line = leader->submit_line;
+    }
+    leader->has_request_id = 1;
+    leader->request_id.len = REQUEST_ID_SIZE;
+    leader->request_id.data = arena_alloc(a, REQUEST_ID_SIZE);
+    if (getrandom(leader->request_id.data, REQUEST_ID_SIZE, 0) != REQUEST_ID_SIZE)
         return err_set(err, -errno, "getrandom: %s", strerror(errno));
     return 0;
+}
+
+int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir,
+                struct Pb__JobSpec *spec, struct err *err)
+{
+    return origin_fill_set(a, argc, argv, chdir, spec, NULL, 0, err);
 }
 
 /* Of this process; NULL: none that its user wants. */

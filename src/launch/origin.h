@@ -21,6 +21,12 @@
 int origin_fill(struct arena *a, int argc, char *const argv[], const char *chdir,
                 struct Pb__JobSpec *spec, struct err *err);
 
+/* The same of a heterogeneous job. The further components get what the leader gets, but for the
+ * request_id; none of their keys is in the line. */
+int origin_fill_set(struct arena *a, int argc, char *const argv[], const char *chdir,
+                    struct Pb__JobSpec *leader, struct Pb__JobSpec *const components[],
+                    size_t count, struct err *err);
+
 /* What a step's tasks are told beside SLURM_UMASK, which says what mask they have: by this variable
  * of the same value a command knows that it is no wish of theirs. */
 #define ORIGIN_MASK_TOLD "SLUICE_UMASK"
