@@ -114,6 +114,33 @@ static void begin_trial(struct control *c, uint64_t call, const struct caller *w
     why_enter(c, &(struct why_call){.call = call, .trial = t, .uid = who->uid, .gid = who->gid});
 }
 
+/* Of a heterogeneous job the request is checked, and no start is foreseen. */
+static void check_set(struct control *c, uint64_t call, const struct caller *who,
+                      const Pb__SubmitRequest *r)
+{
+    struct err err = {0};
+    struct job *leader;
+    Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
+    Pb__JobSpec spec = *r->spec;
+    spec.has_batch = spec.batch = true;
+    const struct set_request set = {.leader = &spec,
+                                    .components = r->components,
+                                    .n_components = r->n_components,
+                                    .payload = r->payload};
+    int rc = submit_make_set(c, who, &set, &leader, &err);
+    if (rc < 0)
+        control_refuse(c, call, &err);
+    if (rc != 0)
+        return;
+    reply.has_job_id = true;
+    reply.job_id = leader->id;
+    reply.partition = (char *)leader->part->conf.name;
+    reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
+    reply.start_note = (char *)"of a heterogeneous job only the request is checked";
+    c->env->reply(c->env->ctx, call, &reply.base);
+    submit_forget_set(c, leader);
+}
+
 void test_only_submit(struct control *c, uint64_t call, const struct caller *who,
                       const Pb__SubmitRequest *r)
 {
@@ -122,7 +149,7 @@ void test_only_submit(struct control *c, uint64_t call, const struct caller *who
     Pb__JobSpec spec = *r->spec;
     spec.has_batch = spec.batch = true;
     if (r->n_components) {
-        control_refuse_code(c, call, ERR_NOT_SUPPORTED, "test_only of a heterogeneous job");
+        check_set(c, call, who, r);
         return;
     }
     int rc = submit_make_job(c, who, &spec, r->payload, false, &j, &err);

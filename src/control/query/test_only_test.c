@@ -20,13 +20,21 @@ enum { SEEDS = TEST_DRAWN(300), QUEUE = 14, TURNS = 4000 };
     "NodeName=n[1-2] CPUs=2 RealMemory=1000\nPartitionName=p Nodes=ALL Default=YES\n"              \
     "PartitionName=q Nodes=n2\n"
 
-static uint64_t ask(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec)
+static uint64_t ask_set(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec,
+                        Pb__JobSpec *second)
 {
     Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
     r.spec = (Pb__JobSpec *)spec;
+    r.components = &second;
+    r.n_components = second ? 1 : 0;
     r.has_test_only = r.test_only = true;
     control_submit(f->control, ++f->last_call, who, &r);
     return f->last_call;
+}
+
+static uint64_t ask(struct fixture *f, const struct caller *who, const Pb__JobSpec *spec)
+{
+    return ask_set(f, who, spec, NULL);
 }
 
 static const Pb__SubmitReply *reply(struct fixture *f, struct arena *arena, uint64_t call)
@@ -643,6 +651,30 @@ static void its_reservation(void **state)
     fixture_free(f);
 }
 
+/* A heterogeneous job is checked as a submission checks it, and no start is foreseen. */
+static void the_components_of_a_job_are_checked(void **state)
+{
+    struct fixture *f = fixture_new(SMALL);
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec first = whole(1, 600), second = whole(1, 600);
+    (void)state;
+    arena_init(&arena, 0);
+    fixture_register(f, "n1", "a");
+    fixture_register(f, "n2", "a");
+    second.partition = (char *)"q";
+    const Pb__SubmitReply *told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    assert_non_null(told);
+    assert_false(told->has_start_at);
+    assert_string_equal(told->start_note, "of a heterogeneous job only the request is checked");
+    assert_int_equal(told->job_id, 1);
+    second.partition = (char *)"none";
+    uint64_t call = ask_set(f, &FIXTURE_USER, &first, &second);
+    assert_null(reply(f, &arena, call));
+    assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &first), 1); /* they left no trace */
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -662,6 +694,7 @@ int main(void)
         cmocka_unit_test(the_caller_goes),
         cmocka_unit_test(the_configuration_changes),
         cmocka_unit_test(its_reservation),
+        cmocka_unit_test(the_components_of_a_job_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

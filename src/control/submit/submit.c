@@ -605,6 +605,14 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
     return rc;
 }
 
+void submit_forget_set(struct control *c, struct job *leader)
+{
+    uint32_t count = job_set_count(leader);
+    while (count-- > 1)
+        submit_forget(c, job_set_component(leader, count));
+    submit_forget(c, leader);
+}
+
 void submit_admit_set(struct control *c, struct job *leader, uint64_t key)
 {
     for (uint32_t i = 0; i < job_set_count(leader); i++) {

@@ -30,6 +30,8 @@ struct set_request { /* of a heterogeneous job, or an ordinary one: that has no 
  * than 0 as submit_make_job(). */
 int submit_make_set(struct control *c, const struct caller *who, const struct set_request *r,
                     struct job **out, struct err *err);
+/* Instead of the next: none of them was there. */
+void submit_forget_set(struct control *c, struct job *leader);
 /* They are stored and queued. */
 void submit_admit_set(struct control *c, struct job *leader, uint64_t key);
 /* The last stage: it is there to stay, and queued. */
