@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "cli/opt.h"
+#include "cli/opt_component.h"
 
 #define WORDS_MAX 64
 
@@ -49,28 +49,28 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const enum opt_command commands[] = {OPT_SBATCH, OPT_SRUN, OPT_SALLOC};
     const uint8_t *eol = memchr(data, '\n', size);
     size_t line_len = eol ? (size_t)(eol - data) : size;
+    const struct opt_script script = {.name = "script", .data = data, .len = size};
     for (size_t i = 0; i < 3; i++) {
         char *words[WORDS_MAX];
         _cleanup_free_ char *line = mem_strndup((const char *)data, line_len);
-        int count = split(line, words), operands = 0;
-        struct opt o;
+        int count = split(line, words);
+        struct opt_components cs;
         struct err err = {0};
-        opt_init(&o, commands[i]);
-        o.now_sec = 1000000000;
-        int r = opt_scan(&o, count, words, &operands, &err);
-        if (r == 0 && (operands < 1 || operands > count))
+        opt_components_init(&cs, commands[i]);
+        opt_components_leader(&cs)->now_sec = 1000000000;
+        int r = opt_components_scan(&cs, count, words, &err);
+        if (r == 0)
+            r = opt_components_apply_script(&cs, &script, &err);
+        if (r == 0)
+            r = opt_components_apply_argv(&cs, &err);
+        if (r == 0)
+            r = opt_components_finish(&cs, &err);
+        for (size_t k = 0; k < cs.count && r == 0; k++)
+            check(&cs.list[k]->opt);
+        const struct opt *failed = &cs.list[cs.failed]->opt;
+        if (r < 0 && (!err.text[0] || failed->failure == OPT_FAIL_NONE || !failed->exit_status))
             abort();
-        if (r == 0)
-            r = opt_apply_script(&o, "script", data, size, &err);
-        if (r == 0)
-            r = opt_apply_argv(&o, count, words, &err);
-        if (r == 0)
-            r = opt_finish(&o, &err);
-        if (r == 0)
-            check(&o);
-        else if (!err.text[0] || o.failure == OPT_FAIL_NONE || !o.exit_status)
-            abort();
-        opt_done(&o);
+        opt_components_done(&cs);
     }
     return 0;
 }

@@ -287,25 +287,12 @@ int opt_next(struct opt *o, struct opt_cursor *c, struct opt_word *word, struct 
     return next_long(o, c, word, err);
 }
 
-/* A colon between requests; srun has one among its words even behind a command. */
-static int refuse_components(struct opt *o, int argc, char *const argv[], int at, struct err *err)
+int opt_scan_words(struct opt *o, struct opt_cursor *c, struct err *err)
 {
-    int end = o->command == OPT_SRUN || at == argc ? argc : at + 1;
-    for (; at < end; at++)
-        if (str_eq(argv[at], ":"))
-            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                            "heterogeneous jobs are not available in this version: \":\" begins "
-                            "another component; run again without it");
-    return 0;
-}
-
-int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct err *err)
-{
-    struct opt_cursor c = {.argv = argv, .argc = argc, .at = 1};
     struct opt_word word;
     int r;
     o->source = OPT_FROM_ARGV;
-    while ((r = opt_next(o, &c, &word, err)) > 0) {
+    while ((r = opt_next(o, c, &word, err)) > 0) {
         switch (word.row->id) {
         case OPT_ID_help:
             o->help = true;
@@ -323,12 +310,26 @@ int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct 
             break;
         }
         if (o->help || o->usage || o->version)
-            break; /* printed at once, whatever follows */
+            return 0; /* printed at once, whatever follows */
     }
+    return r;
+}
+
+int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct err *err)
+{
+    struct opt_cursor c = {.argv = argv, .argc = argc, .at = 1};
+    int r = opt_scan_words(o, &c, err);
     if (r < 0)
         return r;
     *operands = c.at;
-    return o->help || o->usage || o->version ? 0 : refuse_components(o, argc, argv, c.at, err);
+    bool is_info = o->help || o->usage || o->version;
+    int end = o->command == OPT_SRUN || c.at == argc ? argc : c.at + 1;
+    for (int at = c.at; at < end && !is_info && o->command != OPT_SBATCH; at++)
+        if (str_eq(argv[at], ":"))
+            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                            "heterogeneous steps are not available in this version: \":\" begins "
+                            "another component; run again without it");
+    return 0;
 }
 
 int opt_apply_argv(struct opt *o, int argc, char *const argv[], struct err *err)

@@ -5,8 +5,10 @@
  * Sources are applied in rising rank: "#SBATCH" lines, input environment variables, command line;
  * a later source replaces what an earlier one set. The order of calls is
  *
- *   opt_init, opt_scan (finds the operands, checks the syntax), [opt_apply_script,] opt_apply_env,
- *   opt_apply_argv, opt_finish
+ *   opt_init, opt_scan (finds the operands, checks the syntax), opt_apply_env, opt_apply_argv,
+ *   opt_finish
+ *
+ * for options of one job; those of scripts, and of several components, are in opt_component.h.
  *
  * and every failure is printed by opt_print_failure(), which returns the status to exit with. All
  * strings in struct opt are owned by it; opt_done() frees them.
@@ -41,8 +43,16 @@ enum opt_id {
     OPT_ID_COUNT
 };
 
-/* Where an option's value comes from; higher ones replace lower ones. */
-enum opt_source { OPT_FROM_NONE, OPT_FROM_SCRIPT, OPT_FROM_ENV, OPT_FROM_ARGV };
+/* Where an option's value comes from; higher ones replace lower ones. BEFORE: from the component
+ * before it (opt_component.h). */
+enum opt_source {
+    OPT_FROM_NONE,
+    OPT_FROM_SCRIPT_BEFORE,
+    OPT_FROM_SCRIPT,
+    OPT_FROM_ENV,
+    OPT_FROM_ARGV_BEFORE,
+    OPT_FROM_ARGV,
+};
 
 /* How a failure is printed: "sbatch: TEXT" and a pointer to --help, "sbatch: error: TEXT", or
  * "sbatch: fatal: TEXT". */
@@ -67,10 +77,12 @@ struct opt_extras {
 };
 
 struct opt_row;
+struct opt_propagated;
 
 struct opt {
     enum opt_command command;
-    enum opt_source source;          /* being applied */
+    struct opt_propagated *propagated; /* what the next component inherits is added; NULL: no */
+    enum opt_source source;            /* being applied */
     const char *variable;            /* of the environment, being applied; ends at a blank or NUL */
     uint8_t from[OPT_ID_COUNT];      /* enum opt_source of each option's value */
     uint8_t told[OPT_ID_COUNT];      /* the note about an option without effect was written */
@@ -93,6 +105,7 @@ struct opt {
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
     char *tres_bind, *tres_bind_gpu; /* the latter: its part for GPUs, as --gpu-bind has it */
     char *accel_bind, *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
+    char *het_group; /* components of a heterogeneous job, which opt_components_finish() reads */
     char *task_licenses;         /* of --tres-per-task: "ansys:1,x:2"; opt_finish() adds them up */
     char *node_gres, *task_gres; /* these together; made by opt_finish() */
     uint32_t cpus_per_gpu, ntasks_per_gpu;
@@ -174,14 +187,6 @@ static inline bool opt_given(const struct opt *o, enum opt_id id)
 int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct err *err);
 int opt_apply_argv(struct opt *o, int argc, char *const argv[], struct err *err);
 int opt_apply_env(struct opt *o, char *const envp[], struct err *err);
-
-/* The "#SBATCH" lines of a script, up to its first command. name is for messages. */
-int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
-                     struct err *err);
-
-/* The "#PBS" lines of the same, in what has a meaning here; what has none is told once. Options
- * that are given already stay. */
-int opt_apply_pbs(struct opt *o, const char *name, const void *script, size_t len, struct err *err);
 
 /* For a command that becomes another (srun --allocate): the words to run that with, its name first,
  * this line's options as it spells them, then the operands. 'because' is left out; what the other

@@ -14,7 +14,7 @@ static const char *operands(enum opt_command command)
 {
     return command == OPT_SALLOC ? "[command [args...]]"
            : command == OPT_SRUN ? "executable [args...]"
-                                 : "[script [args...]]";
+                                 : "[ : [OPTIONS...]]... [script [args...]]";
 }
 
 static const char *program_name(enum opt_command command)

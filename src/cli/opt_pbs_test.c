@@ -7,13 +7,14 @@
 
 #include <cmocka.h>
 
-#include "cli/opt.h"
+#include "cli/opt_priv.h"
 
 static int apply(struct opt *o, const char *script, struct err *err)
 {
     opt_init(o, OPT_SBATCH);
-    int r = opt_apply_script(o, "job.sh", script, strlen(script), err);
-    return r < 0 ? r : opt_apply_pbs(o, "job.sh", script, strlen(script), err);
+    const struct opt_script text = {"job.sh", script, strlen(script), false};
+    int r = opt_apply_section(o, &(struct opt_place){.script = &text}, err);
+    return r < 0 ? r : opt_apply_pbs(o, &text, err);
 }
 
 static void test_what_is_wrong(void **state)

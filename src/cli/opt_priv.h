@@ -2,7 +2,9 @@
 /* What the parts of the option parser share: the table at run time. */
 #pragma once
 
+#include "base/vec.h"
 #include "cli/opt.h"
+#include "cli/opt_component.h"
 
 enum opt_argument { OPT_ARG_NO, OPT_ARG_REQ, OPT_ARG_MAY };
 enum opt_type {
@@ -62,6 +64,31 @@ struct opt_cursor {
 /* The next option; -ERR_PARSE with getopt's message. When there is none left, c->at is the first
  * operand. */
 int opt_next(struct opt *o, struct opt_cursor *c, struct opt_word *word, struct err *err);
+
+/* The options of a component, and of those before it, that the next one inherits. */
+struct opt_inherited {
+    const struct opt_row *row;
+    char *arg; /* NULL: none */
+};
+struct opt_propagated {
+    VEC(struct opt_inherited) list;
+};
+
+/* Checks the options up to the first operand, where the cursor is then; see opt_scan(). */
+int opt_scan_words(struct opt *o, struct opt_cursor *c, struct err *err);
+
+/* A place in a script: the beginning, or behind a line that begins a component. */
+struct opt_place {
+    const struct opt_script *script;
+    size_t at;
+    int line; /* the last one that was read */
+};
+/* The "#SBATCH" lines of one component. 1: the last line that was read begins another component;
+ * 0: there is none. */
+int opt_apply_section(struct opt *o, struct opt_place *place, struct err *err);
+/* All "#PBS" lines, in what has a meaning here; what has none is told once. Options that are given
+ * already stay. */
+int opt_apply_pbs(struct opt *o, const struct opt_script *script, struct err *err);
 
 /* Sets one option from o->source. */
 int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct err *err);

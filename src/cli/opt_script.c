@@ -16,12 +16,7 @@
 #define PBS_PREFIX "#PBS"
 #define NO_ARGUMENT "hVzIX" /* letters of qsub that stand alone; all others have an argument */
 
-/* A script, and what is done with the words of one of its lines. */
-struct script_text {
-    const char *name;
-    const void *data;
-    size_t len;
-};
+/* 1: no further line is read. */
 typedef int apply_words_fn(struct opt *o, int argc, char *const *argv, struct err *err);
 
 struct words {
@@ -68,24 +63,27 @@ static char split_words(char *text, struct words *w)
     }
 }
 
+static bool begins_component(const char *word)
+{
+    return str_eq(word, "hetjob") || str_eq(word, "packjob");
+}
+
 static int apply_sbatch_words(struct opt *o, int argc, char *const *argv, struct err *err)
 {
     struct opt_cursor c = {.argv = argv, .argc = argc};
     struct opt_word word;
     int r;
+    if (argc == 1 && begins_component(argv[0]))
+        return 1;
     while ((r = opt_next(o, &c, &word, err)) > 0) {
         r = opt_set(o, word.row, word.arg, err);
         if (r < 0)
             return r;
     }
-    if (r == 0 && c.at < c.argc) {
-        const char *extra = c.argv[c.at];
-        if (str_eq(extra, "hetjob") || str_eq(extra, "packjob"))
-            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                            "heterogeneous jobs are not available in this version");
-        return opt_fail(o, OPT_FAIL_ERROR, 255, err, "Invalid directive found in batch script: %s",
-                        extra);
-    }
+    if (r == 0 && c.at < c.argc)
+        return opt_fail(o, OPT_FAIL_ERROR, 255, err,
+                        "Invalid directive found in batch script: %s%s", c.argv[c.at],
+                        begins_component(c.argv[c.at]) ? " is not alone on its line" : "");
     return r;
 }
 
@@ -105,14 +103,15 @@ static int apply_line(struct opt *o, const char *line, size_t len, apply_words_f
 }
 
 /* For each line that begins with 'prefix', up to the first command. */
-static int apply_directives(struct opt *o, const struct script_text *text, const char *prefix,
+static int apply_directives(struct opt *o, struct opt_place *place, const char *prefix,
                             apply_words_fn *apply, struct err *err)
 {
-    const char *at = text->data, *end = at + text->len;
+    const char *text = place->script->data, *end = text + place->script->len;
+    const char *at = text + place->at;
     size_t prefix_len = strlen(prefix);
     o->source = OPT_FROM_SCRIPT;
-    o->script = text->name;
-    o->line = 0;
+    o->script = place->script->name;
+    o->line = place->line;
     int r = 0;
     while (at < end && r == 0) {
         const char *eol = memchr(at, '\n', (size_t)(end - at));
@@ -125,18 +124,18 @@ static int apply_directives(struct opt *o, const struct script_text *text, const
             break;
         if (line_len > prefix_len && !memcmp(at, prefix, prefix_len))
             r = apply_line(o, at + prefix_len, line_len - prefix_len, apply, err);
-        at += line_len + 1;
+        at = eol ? eol + 1 : end;
     }
+    place->at = (size_t)(at - text);
+    place->line = o->line;
     o->script = NULL;
     o->line = 0;
     return r;
 }
 
-int opt_apply_script(struct opt *o, const char *name, const void *script, size_t len,
-                     struct err *err)
+int opt_apply_section(struct opt *o, struct opt_place *place, struct err *err)
 {
-    const struct script_text text = {name, script, len};
-    return apply_directives(o, &text, SBATCH_PREFIX, apply_sbatch_words, err);
+    return apply_directives(o, place, SBATCH_PREFIX, apply_sbatch_words, err);
 }
 
 /* --- #PBS --------------------------------------------------------------------------------------
@@ -325,8 +324,8 @@ static int apply_pbs_words(struct opt *o, int argc, char *const *argv, struct er
     return r;
 }
 
-int opt_apply_pbs(struct opt *o, const char *name, const void *script, size_t len, struct err *err)
+int opt_apply_pbs(struct opt *o, const struct opt_script *script, struct err *err)
 {
-    const struct script_text text = {name, script, len};
-    return apply_directives(o, &text, PBS_PREFIX, apply_pbs_words, err);
+    struct opt_place place = {.script = script};
+    return apply_directives(o, &place, PBS_PREFIX, apply_pbs_words, err);
 }

@@ -160,6 +160,8 @@ int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct er
     o->from[row->id] = (uint8_t)o->source;
     free(o->given[row->id]);
     o->given[row->id] = arg ? mem_strdup(arg) : NULL;
+    if (o->propagated && (row->commands & OPT_PROPAGATED))
+        vec_push(&o->propagated->list, ((struct opt_inherited){row, arg ? mem_strdup(arg) : NULL}));
     if (row->commands & OPT_INERT)
         note_ignored(o, row, arg);
     return 0;

@@ -13,10 +13,6 @@
 #include "cli/opt_priv.h"
 
 #define WORDS_MAX 32
-#define COMPONENTS                                                                                 \
-    "heterogeneous jobs are not available in this version: \":\" begins another component; run "   \
-    "again without it"
-
 /* A command line or environment as one string, words separated by '|'. */
 struct line {
     char *text;
@@ -43,8 +39,9 @@ static int run(struct opt *o, enum opt_command command, const char *script, cons
     int operands, r;
     opt_init(o, command);
     r = opt_scan(o, a.count, a.word, &operands, err);
+    const struct opt_script text = {"job.sh", script, script ? strlen(script) : 0, false};
     if (r == 0 && script)
-        r = opt_apply_script(o, "job.sh", script, strlen(script), err);
+        r = opt_apply_section(o, &(struct opt_place){.script = &text}, err);
     if (r == 0)
         r = opt_apply_env(o, e.word, err);
     if (r == 0)
@@ -141,9 +138,9 @@ static void test_refused(void **state)
          "without it (from SRUN_CONTAINER)"},
         {OPT_SRUN, NULL, "", "srun|-v|-Q", OPT_FAIL_ERROR, 1,
          "don't specify both --verbose (-v) and --quiet (-Q)"},
-        {OPT_SRUN, NULL, "", "srun|-n1|hostname|:|hostname", OPT_FAIL_ERROR, 1, COMPONENTS},
-        {OPT_SALLOC, NULL, "", "salloc|-n1|:|-n2|x", OPT_FAIL_ERROR, 1, COMPONENTS},
-        {OPT_SBATCH, NULL, "", "sbatch|:|x.sh", OPT_FAIL_ERROR, 1, COMPONENTS},
+        {OPT_SRUN, NULL, "", "srun|-n1|hostname|:|hostname", OPT_FAIL_ERROR, 1,
+         "heterogeneous steps are not available in this version: \":\" begins another component; "
+         "run again without it"},
         {OPT_SBATCH, NULL, "SBATCH_TIMELIMIT=x", "sbatch", OPT_FAIL_ERROR, 255,
          "Invalid --time specification: x (use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]) (from "
          "SBATCH_TIMELIMIT)"},

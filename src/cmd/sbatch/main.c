@@ -13,7 +13,7 @@
 #include "base/timefmt.h"
 #include "cli/bind_help.h"
 #include "cli/cmd.h"
-#include "cli/opt.h"
+#include "cli/opt_component.h"
 #include "cmd/sbatch/environment.h"
 #include "cmd/sbatch/export_file.h"
 #include "cmd/sbatch/script.h"
@@ -26,7 +26,8 @@
 extern char **environ;
 
 struct setup {
-    struct opt opt;
+    struct opt_components options;
+    struct opt *opt;         /* the leader's, with all that the job has once */
     struct plugins *plugins; /* of the site; NULL: none */
     struct arena arena;
     struct str script;
@@ -35,14 +36,16 @@ struct setup {
     char **argv;
     struct envlist env;
     struct origin_limits limits;
-    Pb__JobSpec spec;
+    Pb__JobSpec spec;                     /* of the leader */
+    Pb__JobSpec *components[JOB_SET_MAX]; /* of the others, by their offsets */
+    size_t component_count;
     Pb__JobPayload payload;
     Pb__UserEnv user_env;
 };
 
 static void read_script(struct setup *s, int operands)
 {
-    struct opt *o = &s->opt;
+    struct opt *o = s->opt;
     const char *name = operands ? s->argv[0] : NULL;
     struct err err = {0};
     int r = 0;
@@ -69,53 +72,71 @@ static void read_script(struct setup *s, int operands)
 
 static int apply_script(struct setup *s, bool ignore_pbs, struct err *err)
 {
-    const char *name = s->path ? s->path : "standard input";
-    if (s->opt.wrap)
-        return 0;
-    int r = opt_apply_script(&s->opt, name, s->script.data, s->script.len, err);
-    if (r < 0 || ignore_pbs || s->opt.ignore_pbs)
-        return r;
-    return opt_apply_pbs(&s->opt, name, s->script.data, s->script.len, err);
+    const struct opt_script script = {.name = s->path ? s->path : "standard input",
+                                      .data = s->script.data,
+                                      .len = s->script.len,
+                                      .ignore_pbs = ignore_pbs};
+    return s->opt->wrap ? 0 : opt_components_apply_script(&s->options, &script, err);
+}
+
+static void print_help_of_values(const struct opt_components *options)
+{
+    const struct conf *conf = cmd_conf_if_any();
+    for (size_t i = 0; i < options->count; i++)
+        if (bind_help_print(&options->list[i]->opt, conf ? conf->gres_types : NULL))
+            exit(0);
+}
+
+/* The options that say whether there is a script to read; they are read once more, with the rank
+ * that they have. Exits when there is nothing to submit. */
+static void read_options_of_script(struct setup *s, int argc, char **argv, bool *ignore_pbs)
+{
+    struct opt_components first;
+    struct opt_extras silent = {0};
+    struct err err = {0};
+    opt_components_init(&first, OPT_SBATCH);
+    if (s->opt->extras) { /* of plugins only the syntax */
+        silent = (struct opt_extras){.list = s->opt->extras->list, .count = s->opt->extras->count};
+        opt_offer(opt_components_leader(&first), &silent);
+    }
+    if (opt_components_scan(&first, argc, argv, &err) < 0 ||
+        opt_components_apply_env(&first, environ, &err) < 0 ||
+        opt_components_apply_argv(&first, &err) < 0)
+        exit(opt_components_print_failure(&first, &err));
+    print_help_of_values(&first);
+    s->opt->wrap = take_ptr(opt_components_leader(&first)->wrap);
+    *ignore_pbs = opt_components_leader(&first)->ignore_pbs;
+    opt_components_done(&first);
 }
 
 /* The options of all sources; exits when there is nothing to submit. */
 static void read_options(struct setup *s, int argc, char **argv)
 {
-    struct opt *o = &s->opt;
+    struct opt_components *options = &s->options;
     struct err err = {0};
-    int operands = argc;
-    opt_init(o, OPT_SBATCH);
-    s->plugins = plugins_begin(cmd_conf_if_any(), o);
-    if (opt_scan(o, argc, argv, &operands, &err) < 0)
-        exit(opt_print_failure(o, &err));
-    if (opt_print_info(o))
+    bool ignore_pbs;
+    opt_components_init(options, OPT_SBATCH);
+    s->opt = opt_components_leader(options);
+    s->plugins = plugins_begin(cmd_conf_if_any(), s->opt);
+    if (opt_components_scan(options, argc, argv, &err) < 0)
+        exit(opt_components_print_failure(options, &err));
+    if (opt_print_info(s->opt))
         exit(0);
-    s->argc = argc - operands;
-    s->argv = argv + operands;
-    /* What the script is read for or not, is read first, and once more with the rank it has. */
-    struct opt first;
-    opt_init(&first, OPT_SBATCH);
-    struct opt_extras silent = {0};
-    if (o->extras) { /* of plugins only the syntax */
-        silent = (struct opt_extras){.list = o->extras->list, .count = o->extras->count};
-        opt_offer(&first, &silent);
-    }
-    if (opt_apply_env(&first, environ, &err) < 0 || opt_apply_argv(&first, argc, argv, &err) < 0)
-        exit(opt_print_failure(&first, &err));
-    const struct conf *conf = cmd_conf_if_any();
-    if (bind_help_print(&first, conf ? conf->gres_types : NULL))
-        exit(0);
-    o->wrap = take_ptr(first.wrap);
-    bool ignore_pbs = first.ignore_pbs;
-    opt_done(&first);
+    s->argc = options->list[0]->command_argc;
+    s->argv = options->list[0]->command_argv;
+    read_options_of_script(s, argc, argv, &ignore_pbs);
     read_script(s, s->argc);
-    if (apply_script(s, ignore_pbs, &err) < 0 || opt_apply_env(o, environ, &err) < 0 ||
-        opt_apply_argv(o, argc, argv, &err) < 0 || opt_finish(o, &err) < 0)
-        exit(opt_print_failure(o, &err));
-    cmd_set_level(o->quiet, o->verbose);
-    opt_print_notes(o);
-    opt_print_defined(o);
-    if (cmd_check_clusters(o->clusters, &err) < 0 || origin_take_mask(&err) < 0) {
+    if (apply_script(s, ignore_pbs, &err) < 0 ||
+        opt_components_apply_env(options, environ, &err) < 0 ||
+        opt_components_apply_argv(options, &err) < 0 || opt_components_finish(options, &err) < 0)
+        exit(opt_components_print_failure(options, &err));
+    cmd_set_level(s->opt->quiet, s->opt->verbose);
+    opt_components_print_notes(options);
+    opt_components_print_defined(options);
+    int r = origin_take_mask(&err);
+    for (size_t i = 0; r == 0 && i < options->count; i++)
+        r = cmd_check_clusters(options->list[i]->opt.clusters, &err);
+    if (r < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());
     }
@@ -135,7 +156,7 @@ static char *command_line(struct setup *s)
 
 static char *default_name(struct setup *s)
 {
-    if (s->opt.wrap)
+    if (s->opt->wrap)
         return "wrap";
     if (!s->path)
         return "sbatch";
@@ -148,8 +169,15 @@ static void make_spec(struct setup *s, int argc, char **argv)
     Pb__JobSpec *spec = &s->spec;
     struct err err = {0};
     pb__job_spec__init(spec);
-    opt_to_job_spec(&s->opt, spec);
-    if (origin_fill(&s->arena, argc, argv, s->opt.chdir, spec, &err) < 0) {
+    opt_to_job_spec(s->opt, spec);
+    s->component_count = s->options.count - 1;
+    for (size_t i = 0; i < s->component_count; i++) {
+        s->components[i] = arena_alloc(&s->arena, sizeof(*s->components[i]));
+        pb__job_spec__init(s->components[i]);
+        opt_to_job_spec(&s->options.list[i + 1]->opt, s->components[i]);
+    }
+    if (origin_fill_set(&s->arena, argc, argv, s->opt->chdir, spec, s->components,
+                        s->component_count, &err) < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());
     }
@@ -157,6 +185,21 @@ static void make_spec(struct setup *s, int argc, char **argv)
     spec->has_batch = spec->batch = 1;
     if (!spec->name)
         spec->name = default_name(s);
+    for (size_t i = 0; i < s->component_count; i++) {
+        s->components[i]->command = spec->command;
+        if (!s->components[i]->name)
+            s->components[i]->name = spec->name;
+    }
+}
+
+/* What plugins have for the nodes' scripts is the same on the nodes of all components. */
+static void consult_plugins(struct setup *s)
+{
+    plugins_ready(s->plugins, &s->spec);
+    for (size_t i = 0; i < s->component_count; i++) {
+        s->components[i]->spank_env = s->spec.spank_env;
+        s->components[i]->n_spank_env = s->spec.n_spank_env;
+    }
 }
 
 /* The variables of the job, out of those of this process, or of --export-file. */
@@ -165,11 +208,11 @@ static void make_environment(struct setup *s)
     _cleanup_free_ char *cwd = getcwd(NULL, 0);
     struct envlist file = {0};
     struct err err = {0};
-    if (s->opt.export_file && export_file_load(&file, s->opt.export_file, environ, &err) < 0) {
+    if (s->opt->export_file && export_file_load(&file, s->opt->export_file, environ, &err) < 0) {
         cmd_error("%s", err.text);
         exit(cmd_exit_error());
     }
-    environment_make(&s->env, &s->opt, s->opt.export_file ? file.vars : environ, s->spec.alloc_host,
+    environment_make(&s->env, s->opt, s->opt->export_file ? file.vars : environ, s->spec.alloc_host,
                      cwd ? cwd : s->spec.work_dir);
     jobenv_cluster(&s->env, cmd_conf());
     size_t count;
@@ -184,10 +227,10 @@ static void make_environment(struct setup *s)
 static void make_user_env(struct setup *s)
 {
     pb__user_env__init(&s->user_env);
-    s->user_env.has_limit_sec = s->opt.user_env_sec > 0;
-    s->user_env.limit_sec = s->opt.user_env_sec;
-    s->user_env.has_not_login = s->user_env.not_login = s->opt.user_env_not_login;
-    if (environment_of_user(&s->opt))
+    s->user_env.has_limit_sec = s->opt->user_env_sec > 0;
+    s->user_env.limit_sec = s->opt->user_env_sec;
+    s->user_env.has_not_login = s->user_env.not_login = s->opt->user_env_not_login;
+    if (environment_of_user(s->opt))
         s->payload.user_env = &s->user_env;
 }
 
@@ -209,7 +252,7 @@ static void make_payload(struct setup *s)
     make_user_env(s);
     p->env = s->env.vars;
     p->n_env = s->env.count;
-    origin_limits_init(&s->limits, s->opt.propagate, conf);
+    origin_limits_init(&s->limits, s->opt->propagate, conf);
     p->spank_options = plugins_options(s->plugins, &p->n_spank_options);
     p->rlimits = s->limits.list;
     p->n_rlimits = s->limits.count;
@@ -224,9 +267,11 @@ static int submit(struct setup *s)
     struct err err = {0};
     request.spec = &s->spec;
     request.payload = &s->payload;
-    request.has_test_only = request.test_only = s->opt.test_only;
+    request.components = s->components;
+    request.n_components = s->component_count;
+    request.has_test_only = request.test_only = s->opt->test_only;
     if (submit_job(&request, &reply, &err) < 0) {
-        if (s->opt.test_only)
+        if (s->opt->test_only)
             cmd_line("allocation failure: %s", err.text);
         else
             cmd_error("Batch job submission failed: %s", err.text);
@@ -234,20 +279,20 @@ static int submit(struct setup *s)
     }
     if (reply->message)
         cmd_say("%s", reply->message);
-    if (s->opt.test_only) {
-        show_start_text(reply, s->opt.partition ? s->opt.partition : "(default)", cmd_say);
+    if (s->opt->test_only) {
+        show_start_text(reply, s->opt->partition ? s->opt->partition : "(default)", cmd_say);
         return 0;
     }
-    if (s->opt.parsable)
-        str_printf(cmd_out(), s->opt.clusters ? "%u;%s\n" : "%u\n", reply->job_id,
+    if (s->opt->parsable)
+        str_printf(cmd_out(), s->opt->clusters ? "%u;%s\n" : "%u\n", reply->job_id,
                    cmd_conf()->cluster_name);
-    else if (!s->opt.quiet)
+    else if (!s->opt->quiet)
         str_printf(cmd_out(),
-                   s->opt.clusters ? "Submitted batch job %u on cluster %s\n"
-                                   : "Submitted batch job %u\n",
+                   s->opt->clusters ? "Submitted batch job %u on cluster %s\n"
+                                    : "Submitted batch job %u\n",
                    reply->job_id, cmd_conf()->cluster_name);
     int status = cmd_flush();
-    if (s->opt.wait_end)
+    if (s->opt->wait_end)
         return submit_wait(reply->job_id);
     return status;
 }
@@ -259,7 +304,7 @@ int main(int argc, char **argv)
     arena_init(&s.arena, 0);
     read_options(&s, argc, argv);
     make_spec(&s, argc, argv);
-    plugins_ready(s.plugins, &s.spec);
+    consult_plugins(&s);
     make_payload(&s);
     int status = submit(&s);
     plugins_end(s.plugins);

@@ -425,6 +425,9 @@ static int run(struct setup *s, int argc, char **argv)
         fprintf(stderr, "srun: fatal: No command given to execute.\n");
         return 1;
     }
+    if (s->opt.het_group != NULL)
+        fail("heterogeneous steps are not available in this version: run again without "
+             "--het-group");
     if (str_eq(s->opt.mpi, "doctor"))
         return doctor_run(s->argv[0]);
     opt_print_notes(&s->opt);

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/opt_component.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "cli/opt_priv.h"
+
+/* --- the list ----------------------------------------------------------------------------------
+ */
+
+static int refuse_extra(void *ctx, size_t index, const char *arg, struct err *err)
+{
+    const struct opt_extras *extras = ctx;
+    return err_set(err, -ERR_NOT_SUPPORTED,
+                   "option --%s of a plugin applies to the whole job: use it in component 0",
+                   extras->list[index].name);
+}
+
+static int skip_environment(void *ctx, char *const *envp, struct err *err)
+{
+    return 0;
+}
+
+static struct opt_component *add_component(struct opt_components *cs, enum opt_command command)
+{
+    struct opt_component *c = mem_new(struct opt_component);
+    opt_init(&c->opt, command);
+    cs->list[cs->count++] = c;
+    return c;
+}
+
+/* One more than there are; its command line is empty. */
+static struct opt_component *add_later_component(struct opt_components *cs)
+{
+    const struct opt_component *leader = cs->list[0];
+    struct opt_component *c = add_component(cs, leader->opt.command);
+    c->opt.now_sec = leader->opt.now_sec;
+    if (leader->opt.extras && leader->opt.extras->count) {
+        cs->extras = (struct opt_extras){.list = leader->opt.extras->list,
+                                         .count = leader->opt.extras->count,
+                                         .set = refuse_extra,
+                                         .environment = skip_environment,
+                                         .ctx = &cs->extras};
+        opt_offer(&c->opt, &cs->extras);
+    }
+    return c;
+}
+
+void opt_components_init(struct opt_components *cs, enum opt_command command)
+{
+    *cs = (struct opt_components){0};
+    add_component(cs, command);
+}
+
+void opt_components_done(struct opt_components *cs)
+{
+    for (size_t i = 0; i < cs->count; i++) {
+        opt_done(&cs->list[i]->opt);
+        free(cs->list[i]->argv);
+        free(cs->list[i]);
+    }
+    cs->count = 0;
+}
+
+/* Remembers where it was, and names the component. Returns 'code'. */
+static int fail_component(struct opt_components *cs, size_t offset, int code, struct err *err)
+{
+    cs->failed = offset;
+    if (err && cs->count > 1) {
+        size_t len = strlen(err->text);
+        snprintf(err->text + len, sizeof(err->text) - len, " (component %zu)", offset);
+    }
+    return code;
+}
+
+/* --- the command line --------------------------------------------------------------------------
+ */
+
+/* Where the component ends that begins at 'at': at ":" or at argc. *operands is its first one. */
+static int find_end(struct opt *o, int argc, char *const argv[], int at, int *operands, int *end,
+                    struct err *err)
+{
+    struct opt_cursor c = {.argv = argv, .argc = argc, .at = at};
+    int r = opt_scan_words(o, &c, err);
+    if (r < 0)
+        return r;
+    *operands = *end = c.at;
+    if (o->help || o->usage || o->version)
+        *end = argc;
+    while (*end < argc && !str_eq(argv[*end], ":"))
+        *end = o->command == OPT_SRUN ? *end + 1 : argc;
+    return 0;
+}
+
+static void keep_words(struct opt_component *c, const char *program, char *const words[], int count,
+                       int operands)
+{
+    c->argc = count + 1;
+    c->argv = mem_new_array(char *, (size_t)count + 2);
+    c->argv[0] = (char *)program;
+    for (int i = 0; i < count; i++)
+        c->argv[i + 1] = words[i];
+    c->command_argc = count - operands;
+    c->command_argv = c->argv + 1 + operands;
+}
+
+/* Of argv[begin]: nothing stands between two ":", or behind the last one. */
+static int refuse_empty(struct opt_components *cs, int argc, int begin, struct err *err)
+{
+    struct opt *o = opt_components_leader(cs);
+    size_t offset = cs->count - 1;
+    if (begin == argc)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "component %zu is empty: the command line ends with ':' (word %d)", offset,
+                        begin - 1);
+    if (begin == 1)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "component 0 is empty: the command line begins with ':'");
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                    "component %zu is empty: words %d and %d of the command line are ':'", offset,
+                    begin - 1, begin);
+}
+
+static int refuse_count(struct opt *o, struct err *err, const char *what)
+{
+    return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                    "a heterogeneous job has at most %d components: %s begins component %d",
+                    JOB_SET_MAX, what, JOB_SET_MAX);
+}
+
+/* srun's components without a program have that of the next one with a program. */
+static int share_commands(struct opt_components *cs, struct err *err)
+{
+    const struct opt_component *next = NULL;
+    struct opt *leader = opt_components_leader(cs);
+    for (size_t i = cs->count; i-- > 0;) {
+        struct opt_component *c = cs->list[i];
+        if (c->command_argc)
+            next = c;
+        else if (next)
+            c->command_argc = next->command_argc, c->command_argv = next->command_argv;
+    }
+    if (leader->command != OPT_SRUN || cs->count == 1 || cs->list[cs->count - 1]->command_argc)
+        return 0;
+    return opt_fail(leader, OPT_FAIL_ERROR, 1, err,
+                    "component %zu has no program, and neither has a component after it",
+                    cs->count - 1);
+}
+
+int opt_components_scan(struct opt_components *cs, int argc, char *const argv[], struct err *err)
+{
+    struct opt *leader = opt_components_leader(cs);
+    int begin = 1, end, operands;
+    cs->failed = 0;
+    for (;;) {
+        struct opt_component *c = cs->list[cs->count - 1];
+        int r = find_end(&c->opt, argc, argv, begin, &operands, &end, err);
+        if (r < 0)
+            return fail_component(cs, cs->count - 1, r, err);
+        keep_words(c, argv[0], argv + begin, end - begin, operands - begin);
+        leader->help |= c->opt.help;
+        leader->usage |= c->opt.usage;
+        leader->version |= c->opt.version;
+        if (leader->help || leader->usage || leader->version)
+            return 0;
+        if (end == begin && (end < argc || cs->count > 1))
+            return refuse_empty(cs, argc, begin, err);
+        if (end == argc)
+            return share_commands(cs, err);
+        if (cs->count == JOB_SET_MAX) {
+            char what[64];
+            snprintf(what, sizeof what, "':' (word %d of the command line)", end);
+            return refuse_count(leader, err, what);
+        }
+        begin = end + 1;
+        add_later_component(cs);
+    }
+}
+
+/* --- sources -----------------------------------------------------------------------------------
+ */
+
+/* Applies a source to one component: 0, or -ERR_PARSE. */
+typedef int apply_source_fn(struct opt_component *c, void *ctx, struct err *err);
+
+static int inherit(struct opt *o, enum opt_source source, const struct opt_propagated *from,
+                   struct err *err)
+{
+    int r = 0;
+    o->source = source;
+    for (size_t i = 0; r == 0 && i < from->list.len; i++)
+        r = opt_set(o, from->list.data[i].row, from->list.data[i].arg, err);
+    return r;
+}
+
+static void free_propagated(struct opt_propagated *p)
+{
+    vec_foreach (&p->list, inherited)
+        free(inherited->arg);
+    vec_done(&p->list);
+}
+
+/* What one component was told of an option is not told the next one. */
+static void copy_told(struct opt_components *cs, size_t offset)
+{
+    struct opt *o = &cs->list[offset]->opt;
+    for (size_t id = 0; offset && id < OPT_ID_COUNT; id++)
+        o->told[id] |= cs->list[offset - 1]->opt.told[id];
+}
+
+/* To all components in their order; they may become more on the way. before: as what a component
+ * inherits of this source; OPT_FROM_NONE: nothing. */
+static int apply_source(struct opt_components *cs, enum opt_source before, apply_source_fn *apply,
+                        void *ctx, struct err *err)
+{
+    _cleanup_(free_propagated) struct opt_propagated propagated = {0};
+    cs->failed = 0;
+    for (size_t i = 0; i < cs->count; i++) {
+        struct opt_component *c = cs->list[i];
+        copy_told(cs, i);
+        int r = before ? inherit(&c->opt, before, &propagated, err) : 0;
+        c->opt.propagated = before ? &propagated : NULL;
+        r = r < 0 ? r : apply(c, ctx, err);
+        c->opt.propagated = NULL;
+        if (r < 0)
+            return fail_component(cs, i, r, err);
+    }
+    return 0;
+}
+
+struct script_reader {
+    struct opt_components *cs;
+    struct opt_place place;
+    bool ended;
+};
+
+/* The script begins a component that the command line does not have, or has one too many. */
+static int begin_section(struct script_reader *s, struct opt *o, struct err *err)
+{
+    const size_t offset = s->cs->count;
+    if (&s->cs->list[offset - 1]->opt != o)
+        return 0;
+    if (offset < JOB_SET_MAX) {
+        struct opt_component *c = add_later_component(s->cs);
+        keep_words(c, s->cs->list[0]->argv[0], NULL, 0, 0);
+        return 0;
+    }
+    o->script = s->place.script->name;
+    o->line = s->place.line;
+    int r = refuse_count(o, err, "this line");
+    o->script = NULL;
+    o->line = 0;
+    return r;
+}
+
+static int apply_script(struct opt_component *c, void *ctx, struct err *err)
+{
+    struct script_reader *s = ctx;
+    struct opt *o = &c->opt;
+    bool is_leader = c == s->cs->list[0];
+    int r = s->ended ? 0 : opt_apply_section(o, &s->place, err);
+    s->ended = s->ended || r == 0;
+    if (r >= 0 && is_leader && !s->place.script->ignore_pbs && !o->ignore_pbs) {
+        int of_pbs = opt_apply_pbs(o, s->place.script, err);
+        r = of_pbs < 0 ? of_pbs : r;
+    }
+    return r > 0 ? begin_section(s, o, err) : r;
+}
+
+int opt_components_apply_script(struct opt_components *cs, const struct opt_script *script,
+                                struct err *err)
+{
+    struct script_reader s = {.cs = cs, .place.script = script};
+    return apply_source(cs, OPT_FROM_SCRIPT_BEFORE, apply_script, &s, err);
+}
+
+static int apply_env(struct opt_component *c, void *ctx, struct err *err)
+{
+    return opt_apply_env(&c->opt, ctx, err);
+}
+
+int opt_components_apply_env(struct opt_components *cs, char *const envp[], struct err *err)
+{
+    return apply_source(cs, OPT_FROM_NONE, apply_env, (void *)envp, err);
+}
+
+static int apply_argv(struct opt_component *c, void *ctx, struct err *err)
+{
+    return opt_apply_argv(&c->opt, c->argc, c->argv, err);
+}
+
+/* --- the job as a whole ------------------------------------------------------------------------
+ */
+
+/* What the command does with the job: it may stand in any component. */
+static const struct {
+    enum opt_id id;
+    unsigned commands;
+    bool once;
+} of_command[] = {
+    {OPT_ID_wrap, OPT_SBATCH, true},          {OPT_ID_test_only, OPT_ALL, false},
+    {OPT_ID_wait, OPT_SBATCH, false},         {OPT_ID_parsable, OPT_SBATCH, false},
+    {OPT_ID_ignore_pbs, OPT_SBATCH, false},   {OPT_ID_no_shell, OPT_SALLOC, false},
+    {OPT_ID_bell, OPT_SALLOC, false},         {OPT_ID_no_bell, OPT_SALLOC, false},
+    {OPT_ID_kill_command, OPT_SALLOC, false}, {OPT_ID_x11, OPT_SALLOC, false},
+    {OPT_ID_immediate, OPT_SALLOC, false},    {OPT_ID_clusters, OPT_ALL, false},
+    {OPT_ID_quiet, OPT_ALL, false},           {OPT_ID_verbose, OPT_ALL, false},
+};
+
+/* What only the leader's script or command has: an own value of another component has no effect.
+ * Mail is about the leader, too, but nothing is said about --mail-type. */
+static const struct {
+    enum opt_id id;
+    unsigned commands;
+} of_script[] = {
+    {OPT_ID_std_out, OPT_SBATCH},    {OPT_ID_std_err, OPT_SBATCH},
+    {OPT_ID_std_in, OPT_SBATCH},     {OPT_ID_open_mode, OPT_SBATCH},
+    {OPT_ID_export, OPT_SBATCH},     {OPT_ID_export_file, OPT_SBATCH},
+    {OPT_ID_propagate, OPT_SBATCH},  {OPT_ID_get_user_env, OPT_SBATCH},
+    {OPT_ID_batch_host, OPT_SBATCH}, {OPT_ID_chdir, OPT_SBATCH | OPT_SALLOC},
+};
+
+static bool is_own(const struct opt *o, enum opt_id id)
+{
+    return o->from[id] == OPT_FROM_ARGV || o->from[id] == OPT_FROM_SCRIPT;
+}
+
+/* An option of the command in a later component is the leader's. */
+static int promote(struct opt_components *cs, struct err *err)
+{
+    struct opt *leader = opt_components_leader(cs);
+    int r = 0;
+    for (size_t i = 0; i < sizeof of_command / sizeof of_command[0]; i++) {
+        enum opt_id id = of_command[i].id;
+        for (size_t k = 1; r == 0 && k < cs->count; k++) {
+            const struct opt *o = &cs->list[k]->opt;
+            if (!(of_command[i].commands & o->command) || !is_own(o, id))
+                continue;
+            if (of_command[i].once && opt_given(leader, id))
+                return opt_fail(leader, OPT_FAIL_ERROR, 1, err,
+                                "option --%s is given again in component %zu: a job has one script",
+                                opt_rows[id].name, k);
+            leader->source = (enum opt_source)o->from[id];
+            if (!opt_given(leader, id))
+                r = opt_set(leader, &opt_rows[id], o->given[id], err);
+        }
+    }
+    return r;
+}
+
+static void note_options_of_script(struct opt_components *cs, size_t offset)
+{
+    struct opt *o = &cs->list[offset]->opt;
+    for (size_t i = 0; i < sizeof of_script / sizeof of_script[0]; i++) {
+        enum opt_id id = of_script[i].id;
+        if ((of_script[i].commands & o->command) && is_own(o, id))
+            opt_note(o, id, "option --%s has no effect here: use it in component 0",
+                     opt_rows[id].name);
+    }
+}
+
+int opt_components_apply_argv(struct opt_components *cs, struct err *err)
+{
+    int r = apply_source(cs, OPT_FROM_ARGV_BEFORE, apply_argv, NULL, err);
+    return r < 0 ? r : promote(cs, err);
+}
+
+/* --- groups ------------------------------------------------------------------------------------
+ */
+
+static int refuse_groups(struct opt *o, struct err *err)
+{
+    return opt_bad_value(o, "het-group", o->het_group,
+                         "use numbers from 0 to 127, lists and ranges, as in 0,2-4", err);
+}
+
+static int read_number(const char **text, uint32_t *out)
+{
+    size_t digits = strspn(*text, "0123456789");
+    long long n;
+    _cleanup_free_ char *word = mem_strndup(*text, digits);
+    if (!digits || str_parse_i64(word, 0, JOB_SET_MAX - 1, &n) < 0)
+        return -ERR_PARSE;
+    *text += digits;
+    *out = (uint32_t)n;
+    return 0;
+}
+
+/* taken[]: the groups of this and earlier components. */
+static int add_group(struct opt *o, uint32_t group, bool taken[], struct err *err)
+{
+    if (taken[group])
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "Duplicate het groups in single srun not supported: %u", group);
+    taken[group] = true;
+    return 0;
+}
+
+static int read_groups(struct opt *o, bool taken[], struct err *err)
+{
+    const char *at = o->het_group;
+    for (;; at++) {
+        uint32_t first, last;
+        if (read_number(&at, &first) < 0)
+            return refuse_groups(o, err);
+        last = first;
+        if (*at == '-' && (at++, read_number(&at, &last) < 0 || last < first))
+            return refuse_groups(o, err);
+        for (uint32_t g = first; g <= last; g++)
+            if (add_group(o, g, taken, err) < 0)
+                return -ERR_PARSE;
+        if (!*at)
+            return 0;
+        if (*at != ',')
+            return refuse_groups(o, err);
+    }
+}
+
+static int find_groups(struct opt_component *c, size_t offset, bool taken[], struct err *err)
+{
+    bool before[JOB_SET_MAX];
+    memcpy(before, taken, sizeof before);
+    int r = c->opt.het_group ? read_groups(&c->opt, taken, err)
+                             : add_group(&c->opt, (uint32_t)offset, taken, err);
+    c->group_count = 0;
+    for (uint32_t g = 0; r == 0 && g < JOB_SET_MAX; g++)
+        if (taken[g] && !before[g])
+            c->groups[c->group_count++] = g;
+    return r;
+}
+
+int opt_components_check_groups(const struct opt_components *cs, size_t available, struct err *err)
+{
+    for (size_t i = 0; i < cs->count; i++)
+        for (size_t k = 0; k < cs->list[i]->group_count; k++)
+            if (cs->list[i]->groups[k] >= available)
+                return err_set(err, -ERR_NOT_SUPPORTED,
+                               "Attempt to run a job step with het group value of %u, but the job "
+                               "allocation has maximum value of %zu",
+                               cs->list[i]->groups[k], available - 1);
+    return 0;
+}
+
+/* Of one component of srun. */
+static int check_step(struct opt_components *cs, struct opt_component *c, struct err *err)
+{
+    struct opt *o = &c->opt;
+    if (o->no_allocate && (cs->count > 1 || o->het_group))
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--no-allocate is not supported for heterogeneous jobs");
+    if (o->multi_prog && c->group_count > 1)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--multi-prog cannot span several components of a heterogeneous job "
+                        "(--het-group=%s)",
+                        o->het_group);
+    return 0;
+}
+
+int opt_components_finish(struct opt_components *cs, struct err *err)
+{
+    bool taken[JOB_SET_MAX] = {false};
+    for (size_t i = 0; i < cs->count; i++) {
+        struct opt_component *c = cs->list[i];
+        int r = 0;
+        if (c->opt.command == OPT_SRUN)
+            r = find_groups(c, i, taken, err);
+        if (r == 0 && c->opt.command == OPT_SRUN)
+            r = check_step(cs, c, err);
+        if (r == 0 && i > 0)
+            note_options_of_script(cs, i);
+        if (r == 0)
+            r = opt_finish(&c->opt, err);
+        if (r < 0)
+            return fail_component(cs, i, r, err);
+    }
+    return 0;
+}
+
+/* --- people ------------------------------------------------------------------------------------
+ */
+
+int opt_components_print_failure(const struct opt_components *cs, const struct err *err)
+{
+    return opt_print_failure(&cs->list[cs->failed]->opt, err);
+}
+
+void opt_components_print_notes(const struct opt_components *cs)
+{
+    for (size_t i = 0; i < cs->count; i++) {
+        struct opt *o = &cs->list[i]->opt;
+        _cleanup_str_ struct str notes = STR_INIT;
+        for (const char *s = str_cstr(&o->notes); i && *s;) {
+            size_t len = strcspn(s, "\n");
+            str_printf(&notes, "%.*s (component %zu)\n", (int)len, s, i);
+            s += len + (s[len] == '\n');
+        }
+        if (i)
+            opt_print_notes(&(struct opt){
+                .command = o->command, .quiet = cs->list[0]->opt.quiet, .notes = notes});
+        else
+            opt_print_notes(o);
+    }
+}
+
+void opt_components_print_defined(const struct opt_components *cs)
+{
+    for (size_t i = 0; i < cs->count; i++)
+        opt_print_defined(&cs->list[i]->opt);
+}

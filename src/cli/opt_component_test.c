@@ -1,0 +1,549 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/pb.h"
+#include "cli/opt_priv.h"
+
+#define WORDS_MAX 400
+
+/* A command line or environment as one string, words separated by blanks. */
+struct line {
+    char *text;
+    char *word[WORDS_MAX + 1];
+    int count;
+};
+
+static struct line line_split(const char *text)
+{
+    struct line l = {.text = mem_strdup(text ? text : "")};
+    char *rest;
+    for (char *s = strtok_r(l.text, " ", &rest); s && l.count < WORDS_MAX;
+         s = strtok_r(NULL, " ", &rest))
+        l.word[l.count++] = s;
+    return l;
+}
+
+struct run { /* an options' life; the words live as long */
+    struct opt_components cs;
+    struct line argv, env;
+    struct err err;
+};
+
+static int run_line(struct run *r, enum opt_command command, const char *script, const char *env,
+                    const char *argv)
+{
+    const struct opt_script text = {"job.sh", script, script ? strlen(script) : 0, false};
+    *r = (struct run){.argv = line_split(argv), .env = line_split(env)};
+    opt_components_init(&r->cs, command);
+    opt_components_leader(&r->cs)->now_sec = 1700000000;
+    int rc = opt_components_scan(&r->cs, r->argv.count, r->argv.word, &r->err);
+    if (rc == 0 && script)
+        rc = opt_components_apply_script(&r->cs, &text, &r->err);
+    if (rc == 0)
+        rc = opt_components_apply_env(&r->cs, r->env.word, &r->err);
+    if (rc == 0)
+        rc = opt_components_apply_argv(&r->cs, &r->err);
+    if (rc == 0)
+        rc = opt_components_finish(&r->cs, &r->err);
+    return rc;
+}
+
+static void run_done(struct run *r)
+{
+    opt_components_done(&r->cs);
+    free(r->argv.text);
+    free(r->env.text);
+}
+
+static const struct opt *component(const struct run *r, size_t offset)
+{
+    assert_true(offset < r->cs.count);
+    return &r->cs.list[offset]->opt;
+}
+
+static void test_refused(void **state)
+{
+    static const struct {
+        enum opt_command command;
+        const char *script, *argv, *said;
+    } v[] = {
+        {OPT_SBATCH, NULL, "sbatch : x.sh",
+         "component 0 is empty: the command line begins with ':'"},
+        {OPT_SBATCH, NULL,
+         "sbatch -n1 :", "component 1 is empty: the command line ends with ':' (word 2)"},
+        {OPT_SALLOC, NULL, "salloc -n1 : : -n2 x",
+         "component 1 is empty: words 2 and 3 of the command line are ':'"},
+        {OPT_SRUN, NULL,
+         "srun a :", "component 1 is empty: the command line ends with ':' (word 2)"},
+        {OPT_SRUN, NULL, "srun a : : b",
+         "component 1 is empty: words 2 and 3 of the command line are ':'"},
+        {OPT_SRUN, NULL, "srun a : -n2",
+         "component 1 has no program, and neither has a component after it"},
+        {OPT_SBATCH, NULL, "sbatch -n1 : -n1 --nosuch x.sh",
+         "unrecognized option '--nosuch' (component 1)"},
+        {OPT_SBATCH, NULL, "sbatch -n1 : -n x x.sh",
+         "Invalid numeric value \"x\" for --ntasks. (component 1)"},
+        {OPT_SBATCH, NULL, "sbatch -n1 : -t soon x.sh",
+         "Invalid --time specification: soon (use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]) "
+         "(component 1)"},
+        {OPT_SBATCH, "#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -n x\n", "sbatch job.sh",
+         "Invalid numeric value \"x\" for --ntasks. (job.sh, line 3) (component 1)"},
+        {OPT_SBATCH, "#SBATCH hetjob -n1\n", "sbatch job.sh",
+         "Invalid directive found in batch script: hetjob is not alone on its line (job.sh, line "
+         "1)"},
+        {OPT_SBATCH, NULL, "sbatch --wrap=a : --wrap=b",
+         "option --wrap is given again in component 1: a job has one script"},
+        {OPT_SBATCH, NULL, "sbatch --label : -n1 x.sh", "unrecognized option '--label'"},
+        {OPT_SBATCH, NULL, "sbatch -n1 : --mem=5 --mem-per-cpu=5 x.sh",
+         "--mem, --mem-per-cpu, and --mem-per-gpu are mutually exclusive. (component 1)"},
+        {OPT_SRUN, NULL, "srun -Z -wn1 a : -wn2 b",
+         "--no-allocate is not supported for heterogeneous jobs (component 0)"},
+        {OPT_SRUN, NULL, "srun a : -Z -wn1 b",
+         "--no-allocate is not supported for heterogeneous jobs (component 1)"},
+        {OPT_SRUN, NULL, "srun -Z -wn1 --het-group=0 a",
+         "--no-allocate is not supported for heterogeneous jobs"},
+        {OPT_SRUN, NULL, "srun --het-group=0,1 --multi-prog f",
+         "--multi-prog cannot span several components of a heterogeneous job (--het-group=0,1)"},
+        {OPT_SRUN, NULL, "srun --het-group=0 a : --het-group=0 b",
+         "Duplicate het groups in single srun not supported: 0 (component 1)"},
+        {OPT_SRUN, NULL, "srun --het-group=1 a : b",
+         "Duplicate het groups in single srun not supported: 1 (component 1)"},
+        {OPT_SRUN, NULL, "srun --het-group=1,0-2 a",
+         "Duplicate het groups in single srun not supported: 1"},
+        {OPT_SRUN, NULL, "srun --het-group=128 a", "Invalid --het-group specification: 128 (use "},
+        {OPT_SRUN, NULL, "srun --het-group=2-1 a", "Invalid --het-group specification: 2-1 (use "},
+        {OPT_SRUN, NULL, "srun --het-group=1, a", "Invalid --het-group specification: 1, (use "},
+        {OPT_SRUN, NULL, "srun --het-group=a a", "Invalid --het-group specification: a (use "},
+        {OPT_SRUN, NULL, "srun --het-group= a", "Invalid --het-group specification:  (use "},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct run r;
+        int rc = run_line(&r, v[i].command, v[i].script, NULL, v[i].argv);
+        if (rc >= 0 || strncmp(r.err.text, v[i].said, strlen(v[i].said)))
+            fail_msg("%s: %d \"%s\"", v[i].argv, rc, r.err.text);
+        const struct opt *o = component(&r, r.cs.failed);
+        assert_true(o->failure != OPT_FAIL_NONE && o->exit_status);
+        run_done(&r);
+    }
+}
+
+/* "sbatch -n1 : -n1 ... x.sh" */
+static char *repeat(const char *program, const char *word, const char *between, size_t count,
+                    const char *last)
+{
+    struct str line = STR_INIT;
+    str_puts(&line, program);
+    for (size_t i = 0; i < count; i++)
+        str_printf(&line, "%s%s", i ? between : "", word);
+    str_puts(&line, last);
+    return str_take(&line);
+}
+
+static void test_most_components(void **state)
+{
+    static const char said[] = "a heterogeneous job has at most 128 components: ";
+    struct run r;
+    _cleanup_free_ char *most = repeat("sbatch", " -n1", " :", JOB_SET_MAX, " x.sh"),
+                        *more = repeat("sbatch", " -n1", " :", JOB_SET_MAX + 1, " x.sh");
+    assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL, most), 0);
+    assert_int_equal(r.cs.count, 128);
+    assert_string_equal(r.cs.list[0]->command_argv[0], "x.sh");
+    run_done(&r);
+    assert_true(run_line(&r, OPT_SBATCH, NULL, NULL, more) < 0);
+    assert_string_equal(r.err.text + sizeof said - 1,
+                        "':' (word 256 of the command line) begins component 128");
+    run_done(&r);
+    _cleanup_free_ char *script =
+        repeat("#!/bin/sh\n", "#SBATCH hetjob\n", "", JOB_SET_MAX - 1, "true\n");
+    assert_int_equal(run_line(&r, OPT_SBATCH, script, NULL, "sbatch x.sh"), 0);
+    assert_int_equal(r.cs.count, 128);
+    run_done(&r);
+    _cleanup_free_ char *longer =
+        repeat("#!/bin/sh\n", "#SBATCH hetjob\n", "", JOB_SET_MAX, "true\n");
+    assert_true(run_line(&r, OPT_SBATCH, longer, NULL, "sbatch x.sh") < 0);
+    assert_string_equal(r.err.text + sizeof said - 1,
+                        "this line begins component 128 (job.sh, line 129) (component 127)");
+    run_done(&r);
+}
+
+static void test_where_components_end(void **state)
+{
+    static const struct {
+        enum opt_command command;
+        const char *argv;
+        size_t count;
+        const char *commands; /* of each, separated by '|' */
+    } v[] = {
+        {OPT_SBATCH, "sbatch", 1, ""},
+        {OPT_SBATCH, "sbatch x.sh a : b", 1, "x.sh a : b"},
+        {OPT_SBATCH, "sbatch -L a:2 : x.sh", 2, "x.sh|x.sh"},
+        {OPT_SBATCH, "sbatch -J : x.sh", 1, "x.sh"},
+        {OPT_SBATCH, "sbatch -n1 : -n2 -- -x.sh : y", 2, "-x.sh : y|-x.sh : y"},
+        {OPT_SALLOC, "salloc -N1 : -N2", 2, "|"},
+        {OPT_SALLOC, "salloc -N1 : -N2 srun a : b", 2, "srun a : b|srun a : b"},
+        {OPT_SRUN, "srun hostname", 1, "hostname"},
+        {OPT_SRUN, "srun echo a:b", 1, "echo a:b"},
+        {OPT_SRUN, "srun echo a : echo b", 2, "echo a|echo b"},
+        {OPT_SRUN, "srun --label -n2 : -n1 hostname -f", 2, "hostname -f|hostname -f"},
+        {OPT_SRUN, "srun a : -n2 : -n3 : b 1", 4, "a|b 1|b 1|b 1"},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct run r;
+        _cleanup_str_ struct str commands = STR_INIT;
+        assert_int_equal(run_line(&r, v[i].command, NULL, NULL, v[i].argv), 0);
+        assert_int_equal(r.cs.count, v[i].count);
+        for (size_t k = 0; k < r.cs.count; k++) {
+            const struct opt_component *c = r.cs.list[k];
+            str_puts(&commands, k ? "|" : "");
+            for (int w = 0; w < c->command_argc; w++)
+                str_printf(&commands, "%s%s", w ? " " : "", c->command_argv[w]);
+            assert_null(c->command_argv[c->command_argc]);
+        }
+        assert_string_equal(str_cstr(&commands), v[i].commands);
+        run_done(&r);
+    }
+}
+
+/* The value that component 1 has of each option in the table, when component 0 alone names it. */
+static const char *find_value(const struct opt_row *row, enum opt_command command)
+{
+    static const char *const values[] = {"5",
+                                         "n1",
+                                         "yes",
+                                         "block",
+                                         "truncate",
+                                         "USR1",
+                                         "now+1hour",
+                                         "gpu:1",
+                                         "local",
+                                         "task=5",
+                                         "cpu=2",
+                                         "low",
+                                         "0",
+                                         "closest",
+                                         "user",
+                                         "2:2:2",
+                                         "BEGIN",
+                                         "license/a=1",
+                                         "root",
+                                         "lz4",
+                                         "gres/gpu:closest",
+                                         "debug",
+                                         "enforce-binding",
+                                         "nomultithread"};
+    for (size_t i = 0; i < sizeof values / sizeof values[0]; i++) {
+        struct opt o;
+        opt_init(&o, command);
+        o.source = OPT_FROM_ARGV;
+        int rc = opt_set(&o, row, values[i], NULL);
+        opt_done(&o);
+        if (rc == 0)
+            return values[i];
+    }
+    return NULL;
+}
+
+static void check_inherited(enum opt_command command, const struct opt_row *row)
+{
+    struct run r;
+    const char *value = row->argument == OPT_ARG_NO ? NULL : find_value(row, command);
+    const char *program = opt_program(&(struct opt){.command = command});
+    if (!value && row->argument == OPT_ARG_REQ)
+        fail_msg("a value of --%s is missing here", row->name);
+    _cleanup_free_ char *line =
+        mem_printf("%s --%s%s%s : -c3 x", program, row->name, value ? "=" : "", value ? value : "");
+    r = (struct run){.argv = line_split(line)};
+    opt_components_init(&r.cs, command);
+    assert_int_equal(opt_components_scan(&r.cs, r.argv.count, r.argv.word, &r.err), 0);
+    assert_int_equal(opt_components_apply_argv(&r.cs, &r.err), 0);
+    bool is_inherited = row->commands & OPT_PROPAGATED;
+    assert_int_equal(component(&r, 0)->from[row->id], OPT_FROM_ARGV);
+    if (component(&r, 1)->from[row->id] != (is_inherited ? OPT_FROM_ARGV_BEFORE : OPT_FROM_NONE))
+        fail_msg("%s: from %u", line, component(&r, 1)->from[row->id]);
+    if (is_inherited && value)
+        assert_string_equal(component(&r, 1)->given[row->id], value);
+    if (is_inherited && row->type == OPT_T_FLAG)
+        assert_true(*(const bool *)((const char *)component(&r, 1) + row->offset));
+    if (is_inherited && row->type == OPT_T_STRING)
+        assert_string_equal(*(char *const *)((const char *)component(&r, 1) + row->offset), value);
+    assert_int_equal(component(&r, 1)->cpus_per_task, 3);
+    run_done(&r);
+}
+
+static void test_what_a_component_inherits(void **state)
+{
+    static const enum opt_command commands[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
+    size_t checked = 0;
+    for (size_t k = 0; k < 3; k++)
+        for (size_t i = 0; i < opt_row_count; i++) {
+            const struct opt_row *row = &opt_rows[i];
+            if (!(row->commands & commands[k]) || (row->commands & OPT_TERMINAL) ||
+                row->type == OPT_T_REFUSED || row->type == OPT_T_PLANNED ||
+                row->id == OPT_ID_cpus_per_task || row->id == OPT_ID_nodefile)
+                continue;
+            check_inherited(commands[k], row);
+            checked++;
+        }
+    assert_true(checked > 250);
+}
+
+static void test_values_by_rank(void **state)
+{
+    static const struct {
+        const char *script, *env, *argv;
+        const char *accounts; /* of each component, separated by blanks; -: none */
+    } v[] = {
+        {NULL, NULL, "sbatch -A a -n1 : -n2 : -n1 x", "a a a"},
+        {NULL, NULL, "sbatch -A a : -A b : -n1 x", "a b b"},
+        {NULL, NULL, "sbatch -n1 : -A b : -n1 x", "- b b"},
+        {NULL, "SBATCH_ACCOUNT=e", "sbatch -n1 : -n2 x", "e e"},
+        {NULL, "SBATCH_ACCOUNT=e", "sbatch -A a : -n2 x", "a a"},
+        {NULL, "SBATCH_ACCOUNT=e", "sbatch -n1 : -A b x", "e b"},
+        {"#SBATCH -A a\n#SBATCH hetjob\n#SBATCH -n1\n", NULL, "sbatch x", "a a"},
+        {"#SBATCH -A a\n#SBATCH packjob\n#SBATCH -A b\n", NULL, "sbatch x", "a b"},
+        {"#SBATCH -A a\n#SBATCH hetjob\n#SBATCH -A b\n", "SBATCH_ACCOUNT=e", "sbatch x", "e e"},
+        {"#SBATCH -A a\n#SBATCH hetjob\n#SBATCH -A b\n", NULL, "sbatch -A c x", "c c"},
+        {"#SBATCH -A a\n#SBATCH hetjob\n#SBATCH -A b\n", NULL, "sbatch -n1 : -A c x", "a c"},
+        {"#SBATCH -A a\n", NULL, "sbatch -n1 : -n1 : -A c x", "a a c"},
+        {"#SBATCH -A a\n#SBATCH hetjob\n#SBATCH -A b\n", NULL, "sbatch -n1 : -n1 : -n1 x", "a b b"},
+        {"#SBATCH hetjob\n#SBATCH hetjob\n#SBATCH -A c\n", NULL, "sbatch -A a : -A b x", "a b b"},
+        {"#SBATCH -A a\ntrue\n#SBATCH hetjob\n", NULL, "sbatch x", "a"},
+        {"#PBS -A p\n#SBATCH hetjob\n#SBATCH -n2\n", NULL, "sbatch x", "p p"},
+        {"#SBATCH -n1\n#SBATCH hetjob\n#SBATCH -A b\n#PBS -A p\n", NULL, "sbatch x", "p b"},
+        {"#PBS -A p\n#SBATCH --ignore-pbs\n#SBATCH hetjob\n", NULL, "sbatch x", "- -"},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct run r;
+        _cleanup_str_ struct str accounts = STR_INIT;
+        if (run_line(&r, OPT_SBATCH, v[i].script, v[i].env, v[i].argv) < 0)
+            fail_msg("%s: %s", v[i].argv, r.err.text);
+        for (size_t k = 0; k < r.cs.count; k++) {
+            const char *account = component(&r, k)->job.account;
+            str_printf(&accounts, "%s%s", k ? " " : "", account ? account : "-");
+        }
+        if (strcmp(str_cstr(&accounts), v[i].accounts))
+            fail_msg("%zu: %s: %s", i, v[i].argv, str_cstr(&accounts));
+        run_done(&r);
+    }
+}
+
+/* --mem is inherited, --mem-per-cpu is not, and a component's own one replaces an inherited one. */
+static void test_memory(void **state)
+{
+    struct run r;
+    assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
+                              "sbatch --mem=100 : -n1 : --mem-per-cpu=7 : -n1 : --mem=5 x.sh"),
+                     0);
+    static const struct {
+        bool has_node, has_cpu;
+        uint64_t node, cpu;
+    } expected[] = {{true, false, 100, 0},
+                    {true, false, 100, 0},
+                    {false, true, 0, 7},
+                    {true, false, 100, 0},
+                    {true, false, 5, 0}};
+    for (size_t i = 0; i < 5; i++) {
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        opt_to_job_spec(component(&r, i), &spec);
+        assert_int_equal(spec.has_mem_per_node_mib, expected[i].has_node);
+        assert_int_equal(spec.has_mem_per_cpu_mib, expected[i].has_cpu);
+        assert_int_equal(spec.mem_per_node_mib, expected[i].node);
+        assert_int_equal(spec.mem_per_cpu_mib, expected[i].cpu);
+    }
+    run_done(&r);
+}
+
+static void test_defaults_of_later_components(void **state)
+{
+    struct run r;
+    assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
+                              "sbatch -n4 --mem-per-cpu=100 -J z -t5 --begin=now+60 -vv : -N1 x"),
+                     0);
+    const struct opt *o = component(&r, 1);
+    assert_int_equal(o->ntasks, 0);
+    assert_int_equal(o->mem_per_cpu_mib, 0);
+    assert_int_equal(o->min_nodes, 1);
+    assert_string_equal(o->job_name, "z");
+    assert_int_equal(o->time_limit_sec, 300);
+    assert_int_equal(o->begin_at_sec, 1700000060);
+    assert_int_equal(o->verbose, 2);
+    run_done(&r);
+}
+
+/* HET-15: the lines of a script make the same requests as the words of a command line. */
+static void test_script_and_command_line_are_equal(void **state)
+{
+    struct run script, line;
+    assert_int_equal(run_line(&script, OPT_SBATCH,
+                              "#!/bin/bash\n#SBATCH --cpus-per-task=4 --mem-per-cpu=16g -n1 -t5\n"
+                              "#SBATCH hetjob\n#SBATCH --cpus-per-task=2 --mem-per-cpu=1g -n8\n\n"
+                              "srun run.app\n",
+                              NULL, "sbatch new.bash"),
+                     0);
+    assert_int_equal(run_line(&line, OPT_SBATCH, NULL, NULL,
+                              "sbatch --cpus-per-task=4 --mem-per-cpu=16g --ntasks=1 -t5 : "
+                              "--cpus-per-task=2 --mem-per-cpu=1g --ntasks=8 my.bash"),
+                     0);
+    assert_int_equal(script.cs.count, 2);
+    assert_int_equal(line.cs.count, 2);
+    for (size_t i = 0; i < 2; i++) {
+        Pb__JobSpec a = PB__JOB_SPEC__INIT, b = PB__JOB_SPEC__INIT;
+        opt_to_job_spec(component(&script, i), &a);
+        opt_to_job_spec(component(&line, i), &b);
+        pb_each_field (&pb__job_spec__descriptor, f)
+            if (f->label != PROTOBUF_C_LABEL_REPEATED && !pb_same_field(&a.base, &b.base, f))
+                fail_msg("component %zu: %s differs", i, f->name);
+        assert_int_equal(a.num_tasks, i ? 8 : 1);
+        assert_int_equal(a.mem_per_cpu_mib, i ? 1024 : 16384);
+    }
+    run_done(&script);
+    run_done(&line);
+}
+
+/* What sbatch and salloc do with the job may be said in any component. */
+static void test_options_of_the_command(void **state)
+{
+    struct run r;
+    assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL,
+                              "sbatch -n1 : -n2 : --test-only --parsable -W -Q --wrap=true"),
+                     0);
+    const struct opt *o = component(&r, 0);
+    assert_true(o->test_only && o->parsable && o->wait_end && o->quiet);
+    assert_string_equal(o->wrap, "true");
+    run_done(&r);
+    assert_int_equal(run_line(&r, OPT_SALLOC, NULL, NULL, "salloc -n1 : -n1 --no-shell -I5"), 0);
+    assert_true(component(&r, 0)->no_shell);
+    assert_int_equal(component(&r, 0)->immediate_sec, 5);
+    run_done(&r);
+}
+
+static void test_notes(void **state)
+{
+    static const struct {
+        const char *argv, *first, *second;
+    } v[] = {
+        /* an output file is the script's, which the leader runs (HET-12) */
+        {"sbatch -n1 : -o second.out x.sh", "",
+         "warning: option --output has no effect here: use it in component 0\n"},
+        {"sbatch -o first.out : -n1 x.sh", "", ""},
+        /* mail is about the leader, without a word (HET-47) */
+        {"sbatch --mail-type=END : --mail-type=END x.sh", "", ""},
+        /* one note is enough */
+        {"sbatch --qos=a : --qos=b x.sh", "warning: option --qos is accepted and has no effect\n",
+         ""},
+        {"sbatch -n1 : --qos=b x.sh", "", "warning: option --qos is accepted and has no effect\n"},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct run r;
+        assert_int_equal(run_line(&r, OPT_SBATCH, NULL, NULL, v[i].argv), 0);
+        assert_string_equal(str_cstr(&component(&r, 0)->notes), v[i].first);
+        assert_string_equal(str_cstr(&component(&r, 1)->notes), v[i].second);
+        run_done(&r);
+    }
+}
+
+static void test_groups(void **state)
+{
+    static const struct {
+        const char *argv, *groups; /* of each component */
+        size_t most;               /* the allocation has to have at least so many components */
+    } v[] = {
+        {"srun a", "0", 1},
+        {"srun --het-group=2 a", "2", 3},
+        {"srun --het-group=0,4 a", "0,4", 5},
+        {"srun --het-group=1,3-5 a", "1,3,4,5", 6},
+        {"srun --pack-group=5,1 a", "1,5", 6},
+        {"srun --het-group=127 a", "127", 128},
+        {"srun hostname : date : id", "0|1|2", 3},
+        {"srun --het-group=1 a : --het-group=0 b", "1|0", 2},
+        {"srun --het-group=0,1 a : --het-group=2 b", "0,1|2", 3},
+        {"srun --het-group=3 a : b : c", "3|1|2", 4},
+    };
+    for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
+        struct run r;
+        _cleanup_str_ struct str groups = STR_INIT;
+        if (run_line(&r, OPT_SRUN, NULL, NULL, v[i].argv) < 0)
+            fail_msg("%s: %s", v[i].argv, r.err.text);
+        for (size_t k = 0; k < r.cs.count; k++)
+            for (size_t g = 0; g < r.cs.list[k]->group_count; g++)
+                str_printf(&groups, "%s%u", g ? "," : k ? "|" : "", r.cs.list[k]->groups[g]);
+        assert_string_equal(str_cstr(&groups), v[i].groups);
+        assert_int_equal(opt_components_check_groups(&r.cs, v[i].most, &r.err), 0);
+        if (v[i].most > 1)
+            assert_true(opt_components_check_groups(&r.cs, v[i].most - 1, &r.err) < 0);
+        run_done(&r);
+    }
+    struct run r;
+    assert_int_equal(run_line(&r, OPT_SRUN, NULL, NULL, "srun hostname : date : id"), 0);
+    assert_true(opt_components_check_groups(&r.cs, 2, &r.err) < 0);
+    assert_string_equal(r.err.text, "Attempt to run a job step with het group value of 2, but the "
+                                    "job allocation has maximum value of 1");
+    run_done(&r);
+}
+
+/* A plugin's option is of the whole job. */
+static int take_extra(void *ctx, size_t index, const char *arg, struct err *err)
+{
+    ++*(int *)ctx;
+    return 0;
+}
+
+static int take_environment(void *ctx, char *const *envp, struct err *err)
+{
+    *(int *)ctx += 100;
+    return 0;
+}
+
+static void test_options_of_plugins(void **state)
+{
+    struct opt_extra list[] = {{.name = "renice", .has_arg = 1}};
+    int calls = 0;
+    const struct opt_extras extras = {.list = list,
+                                      .count = 1,
+                                      .set = take_extra,
+                                      .environment = take_environment,
+                                      .ctx = &calls};
+    static const char *const lines[] = {"sbatch --renice=1 : -n1 x", "sbatch -n1 : --renice=1 x"};
+    for (size_t i = 0; i < 2; i++) {
+        struct run r = {.argv = line_split(lines[i])};
+        calls = 0;
+        opt_components_init(&r.cs, OPT_SBATCH);
+        opt_offer(opt_components_leader(&r.cs), &extras);
+        assert_int_equal(opt_components_scan(&r.cs, r.argv.count, r.argv.word, &r.err), 0);
+        assert_int_equal(opt_components_apply_env(&r.cs, r.env.word, &r.err), 0);
+        int rc = opt_components_apply_argv(&r.cs, &r.err);
+        assert_int_equal(calls, i ? 100 : 101);
+        assert_int_equal(rc < 0, i);
+        if (i)
+            assert_string_equal(r.err.text, "option --renice of a plugin applies to the whole job: "
+                                            "use it in component 0 (component 1)");
+        run_done(&r);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_most_components),
+        cmocka_unit_test(test_where_components_end),
+        cmocka_unit_test(test_what_a_component_inherits),
+        cmocka_unit_test(test_values_by_rank),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_defaults_of_later_components),
+        cmocka_unit_test(test_script_and_command_line_are_equal),
+        cmocka_unit_test(test_options_of_the_command),
+        cmocka_unit_test(test_notes),
+        cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_options_of_plugins),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

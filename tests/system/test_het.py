@@ -1,0 +1,192 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Heterogeneous jobs through the commands, with real daemons: HET-01 to 10, 12 to 18, 21, 31 to 36, 42, 44 to 46, 99."""
+import re
+
+import pytest
+
+from harness import Cluster, eventually, fields_of, many
+
+PARTITIONS = ["PartitionName=p1 Nodes=ALL Default=YES MaxTime=60", "PartitionName=p2 Nodes=n[3-4] MaxTime=60"]
+CONF = "SelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=100\nMinJobAge=300\n"
+
+
+@pytest.fixture(scope="module")
+def het():
+    with many(Cluster) as make:
+        yield make(nodes=4, cpus=4, conf=CONF, partitions=PARTITIONS)
+
+
+def rows(c, *options, format="%i %T"):
+    return c.run(["squeue", "-h", "-S", "i", "-o", format, *options]).ok().splitlines()
+
+
+def parts(c, leader, *options, format="%T"):
+    """The components in the queue, as "93+0 RUNNING"."""
+    return [line for line in rows(c, *options, format=f"%i {format}") if line.startswith(f"{leader}+")]
+
+
+def components(c, leader):
+    """The fields of each component, by offset. Their ids follow one another."""
+    found = {}
+    while (shown := c.run(f"scontrol show job -o {leader + len(found)}")).returncode == 0:
+        fields = fields_of(shown.stdout)
+        if fields.get("HetJobId") != str(leader):
+            break
+        assert fields["HetJobOffset"] == str(len(found))
+        found[len(found)] = fields
+    return found
+
+
+def submit(c, line, **more):
+    """'line' are the words behind sbatch; each '|' stands for a blank within a word."""
+    words = [word.replace("|", " ") for word in line.split()]
+    out = c.run(["sbatch", "--parsable", *words], **more).ok()
+    assert re.fullmatch(r"\d+", out), out
+    return int(out)
+
+
+def script(c, name, text):
+    path = c.work / name
+    path.write_text(text)
+    path.chmod(0o755)
+    return str(path)
+
+
+def gone(c, leader):
+    eventually(lambda: parts(c, leader, "-t", "PD,R,CG,CF") == [], f"job {leader} is over")
+
+
+def held(c, *lines, **more):
+    """The components of held jobs with these command lines, which are cancelled at once."""
+    found = []
+    for line in lines:
+        leader = submit(c, f"-H {line}", **more)
+        found.append(components(c, leader))
+        c.run(f"scancel {leader}").ok()
+    return found
+
+
+def test_components_differ(het):
+    """HET-01, 02, 04, 05, 31 to 36, 44, 45."""
+    leader = submit(het, "-H -p p1 -A a1 -n1 -c3 --mem=300 -t5 -J first : -p p2 -A a2 -N2 -n2 --mem-per-cpu=70 -t7 --wrap=true")
+    assert parts(het, leader, format="%P %C %l %j") == [f"{leader}+0 p1 3 5:00 first", f"{leader}+1 p2 2 7:00 first"]
+    shown = components(het, leader)
+    assert [shown[i]["JobId"] for i in (0, 1)] == [str(leader), str(leader + 1)]
+    assert {shown[i]["HetJobId"] for i in (0, 1)} == {str(leader)}
+    assert {shown[i]["HetJobIdSet"] for i in (0, 1)} == {f"{leader}-{leader + 1}"}
+    assert [shown[i]["Account"] for i in (0, 1)] == ["a1", "a2"]
+    assert (shown[0]["MinMemoryNode"], shown[1]["MinMemoryCPU"]) == ("300M", "70M")
+    # One component of a job that waits cannot be cancelled; the job can.
+    het.run(f"scancel {leader + 1}").fails("whole heterogeneous job")
+    assert len(parts(het, leader)) == 2
+    het.run(f"scancel {leader}").ok()
+    assert parts(het, leader) == []
+
+
+def test_inheritance_is_shown(het):
+    """HET-06 to 09."""
+    first, second, third = held(
+        het,
+        "-n4 --mem-per-cpu=100 -J z -t5 --comment=c : -N1 --wrap=true",
+        "-A a -d singleton -n1 : -n1 : -A b --wrap=true",
+        "--mem=200 -n1 : -n1 : --mem-per-cpu=50 --wrap=true")
+    assert (first[1]["JobName"], first[1]["TimeLimit"], first[1]["Comment"]) == ("z", "00:05:00", "c")
+    assert first[0]["MinMemoryCPU"] == "100M" and first[0]["NumTasks"] == "4"
+    assert first[1]["NumTasks"] == "1"
+    assert [second[i]["Account"] for i in range(3)] == ["a", "a", "b"]
+    assert [third[i].get("MinMemoryNode") for i in range(3)] == ["200M", "200M", None]
+    assert third[2]["MinMemoryCPU"] == "50M"
+
+
+def test_the_environment_is_for_every_component(het):
+    """HET-13."""
+    (found,) = held(het, "-n1 : -n1 : -A b --wrap=true", env={"SBATCH_ACCOUNT": "a", "SBATCH_PARTITION": "p2"})
+    assert [(found[i]["Account"], found[i]["Partition"]) for i in range(3)] == [("a", "p2"), ("a", "p2"), ("b", "p2")]
+
+
+def comparable(fields):
+    changing = {"JobId", "HetJobId", "HetJobIdSet", "SubmitTime", "EligibleTime", "AccrueTime", "LastSchedEval", "Command", "SubmitLine",
+                "StdErr", "StdIn", "StdOut", "JobName", "EndTime", "Priority"}
+    return {k: v for k, v in fields.items() if k not in changing}
+
+
+@pytest.mark.parametrize("word", ["hetjob", "packjob"])
+def test_script_lines_are_as_a_command_line(het, word):
+    """HET-14 to 16, 18."""
+    new = script(het, "new.bash", "#!/bin/sh\n#SBATCH --cpus-per-task=4 --mem-per-cpu=160 --ntasks=1 -t5\n"
+                                  f"#SBATCH {word}\n#SBATCH --cpus-per-task=2 --mem-per-cpu=10  --ntasks=3\ntrue\n")
+    my = script(het, "my.bash", "#!/bin/sh\ntrue\n")
+    one, other = held(het, new, f"--cpus-per-task=4 --mem-per-cpu=160 --ntasks=1 -t5 : --cpus-per-task=2 --mem-per-cpu=10 --ntasks=3 {my}")
+    assert sorted(one) == sorted(other) == [0, 1]
+    for i in (0, 1):
+        assert comparable(one[i]) == comparable(other[i])
+    assert one[0]["MinMemoryCPU"] == "160M" and one[0]["CPUs/Task"] == "4"  # 640M in all
+    # The command line's value of a component wins.
+    (won,) = held(het, f"-t6 : -t7 --ntasks=2 {new}")
+    assert [(won[i]["TimeLimit"], won[i]["NumTasks"]) for i in (0, 1)] == [("00:06:00", "1"), ("00:07:00", "2")]
+
+
+def test_the_script_runs_once_in_the_first_component(het):
+    """HET-03, 12, 17."""
+    run = script(het, "run.bash", "#!/bin/sh\necho $SLURM_JOB_ID $SLURMD_NODENAME\nwait_file=$PWD/go-$SLURM_JOB_ID\n"
+                                  "while [ ! -e $wait_file ]; do sleep 0.1; done\n")
+    leader = submit(het, f"-N1 -w n2 : -N2 -p p2 -o second.out {run}")
+    eventually(lambda: parts(het, leader) == [f"{leader}+0 RUNNING", f"{leader}+1 RUNNING"], "both run")
+    nodes = components(het, leader)
+    assert (nodes[0]["NodeList"], nodes[1]["NodeList"]) == ("n2", "n[3-4]")
+    assert nodes[0]["BatchHost"] == "n2"
+    (het.work / f"go-{leader}").touch()
+    gone(het, leader)
+    assert het.output(leader) == f"{leader} n2\n"
+    assert not (het.work / "second.out").exists()
+
+
+def test_running_components_are_cancelled_one_by_one(het):
+    """HET-42, 46."""
+    leader = submit(het, "-n1 : -n1 : -n1 --wrap=sleep|1000")
+    eventually(lambda: parts(het, leader) == [f"{leader}+{i} RUNNING" for i in range(3)], "all run")
+    het.run(f"scancel {leader + 1}").ok()
+    eventually(lambda: parts(het, leader) == [f"{leader}+0 RUNNING", f"{leader}+2 RUNNING"], "the others go on")
+    het.run(f"scancel {leader}").ok()
+    gone(het, leader)
+
+
+@pytest.mark.parametrize("line, said", [
+    ("-n1 : --wrap=true -p none", "Invalid partition name specified"),
+    ("-n1 : --wrap=true --mem=1T", "(component 1)"),
+    ("-n1 : -x", "option requires an argument -- 'x' (component 1)"),
+    (": -n1 --wrap=true", "component 0 is empty: the command line begins with ':'"),
+    ("--wrap=true :", "component 1 is empty: the command line ends with ':' (word 2)"),
+    ("-n1 : : --wrap=true", "component 1 is empty: words 2 and 3 of the command line are ':'"),
+    pytest.param(" : ".join(["-n1"] * 128) + " : --wrap=true",
+                 "a heterogeneous job has at most 128 components: ':' (word 256 of the command line) begins component 128", id="129"),
+    ("-a 0-1 -N1 : -N1 --wrap=true", "Invalid job array"),
+    ("-N1 : -a 0-1 -N1 --wrap=true", "Invalid job array"),
+    ("--label -n1 : -n1 --wrap=true", "unrecognized option '--label'"),
+])
+def test_refused_and_nothing_is_queued(het, line, said):
+    """HET-10, 21, 99."""
+    het.run(["sbatch", *line.split()], env={"SBATCH_JOB_NAME": "refused"}).fails(said)
+    assert rows(het, "-t", "all", "-n", "refused") == []
+
+
+def test_test_only_checks_every_component(het):
+    asked = het.run(["sbatch", "-Jasked", "-n1", ":", "-n2", "-p", "p2", "--test-only", "--wrap=true"])
+    assert asked.ok() == "" and "of a heterogeneous job only the request is checked" in asked.stderr
+    het.run(["sbatch", "-Jasked", "--test-only", "-n1", ":", "-p", "none", "--wrap=true"]).fails(
+        "allocation failure: ", "Invalid partition name specified")
+    assert rows(het, "-t", "all", "-n", "asked") == []
+
+
+def test_a_note_names_its_component(het):
+    done = het.run(["sbatch", "-H", "-n1", ":", "-o", "second.out", "--wrap=true"])
+    job = re.fullmatch(r"Submitted batch job (\d+)", done.ok())[1]
+    assert done.stderr == "sbatch: warning: option --output has no effect here: use it in component 0 (component 1)\n"
+    het.run(f"scancel {job}").ok()
+
+
+def test_an_ordinary_word_is_no_separator(het):
+    run = script(het, "words.bash", "#!/bin/sh\necho \"$@\"\n")
+    leader = submit(het, f"-n1 {run} a : b:c")
+    het.wait(leader)
+    assert het.output(leader) == "a : b:c\n"
