@@ -200,6 +200,11 @@ static void one_wrong_component_refuses_all(void **state)
     specs[1].array_inx = (char *)"0-1";
     assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_ARRAY);
     specs[1] = wanting(1, 1);
+    specs[1].has_uid = specs[1].has_gid = true; /* root may give all of it to another user */
+    specs[1].uid = specs[1].gid = 1000;
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_ROOT, specs, 3), -ERR_NOT_SUPPORTED);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "a heterogeneous job has one user"));
+    specs[1] = wanting(1, 1);
     specs[0].licenses = specs[1].licenses = (char *)"a:2"; /* each alone could have them */
     assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_LICENSE);
     for (size_t i = 0; i <= JOB_SET_MAX; i++)

@@ -526,7 +526,12 @@ static int join(struct control *c, struct job *const *jobs, size_t count, struct
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = job_set_join(c->cluster, jobs[i], jobs[0]->id, (uint32_t)i, (uint32_t)count, err);
+        rc = jobs[i]->uid == jobs[0]->uid
+                 ? job_set_join(c->cluster, jobs[i], jobs[0]->id, (uint32_t)i, (uint32_t)count, err)
+                 : err_set(err, -ERR_NOT_SUPPORTED,
+                           "a heterogeneous job has one user, but component %zu is of uid %u and "
+                           "component 0 of uid %u",
+                           i, jobs[i]->uid, jobs[0]->uid);
     size_t layered = 0;
     for (size_t i = 0; i < count; i++)
         layered += license_needs_layers(c->cluster, jobs[i]);
