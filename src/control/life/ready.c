@@ -15,6 +15,8 @@ static bool is_wanted(const struct control *c, const struct job *j)
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     if (spec && spec->has_wait_all_nodes)
         return spec->wait_all_nodes;
+    const struct job *leader = job_set_component(j, 0);
+    j = leader ? leader : j; /* what waits is the leader's script or command */
     return j->batch ? c->conf->sched.sbatch_wait_nodes
                     : !j->alloc_step && c->conf->sched.salloc_wait_nodes;
 }

@@ -7,6 +7,7 @@
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
 #include "control/life/split.h"
+#include "control/life/start.h"
 
 int set_check_whole(struct control *c, const struct split_list *parts, struct err *err)
 {
@@ -66,8 +67,12 @@ static void end_component(struct control *c, struct job *j, const struct transit
 void set_job_over(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
-    if (!j->set || j->set == c->set_ending || !job_is_final(j) || !ends_the_others(t))
+    if (!j->set || j->set == c->set_ending || !job_is_final(j))
         return;
+    if (!ends_the_others(t)) {
+        start_component_changed(c, j);
+        return;
+    }
     c->set_ending = j->set;
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         struct job *component = job_set_component(j, i);

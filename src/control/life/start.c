@@ -251,6 +251,28 @@ static void start_configuring(struct control *c, struct job *j)
     j->gone_mono_ms = asked ? control_mono(c) : 0; /* until it asks again */
 }
 
+/* The script, or the command that waits for the job, begins when all components are configured. */
+static bool waits_for_components(const struct job *j)
+{
+    for (uint32_t i = 1; job_set_is_leader(j) && i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && !job_is_final(component) && attempt_of(component)->configuring)
+            return true;
+    }
+    return false;
+}
+
+void start_component_changed(struct control *c, struct job *j)
+{
+    struct job *leader = job_set_component(j, 0);
+    if (!leader || leader == j || job_is_final(leader))
+        return;
+    const struct attempt *attempt = attempt_of(leader);
+    if (attempt->configuring && !attempt->script && !attempt->readying &&
+        !waits_for_components(leader))
+        start_all_ready(c, leader);
+}
+
 void start_configured(struct control *c, struct job *j)
 {
     if (ready_begin(c, j))
@@ -261,6 +283,8 @@ void start_configured(struct control *c, struct job *j)
 
 void start_all_ready(struct control *c, struct job *j)
 {
+    if (waits_for_components(j))
+        return;
     attempt_make(j)->configuring = false;
     if (j->deadline_at && control_wall(c) >= j->deadline_at) { /* the script took so long */
         finish_job(c, j, PB__JOB_STATE__DEADLINE, 0, REASON_DEADLINE, NULL);
@@ -271,6 +295,7 @@ void start_all_ready(struct control *c, struct job *j)
     start_ready(c, j);
     step_retry_waiting(c, j);
     control_schedule(c, j);
+    start_component_changed(c, j);
 }
 
 void start_count_time(struct control *c, const struct transition *t)
@@ -282,7 +307,12 @@ void start_count_time(struct control *c, const struct transition *t)
 void start_launch(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
-    if (hook_start(c, j) || ready_begin(c, j))
+    bool waits = hook_start(c, j) || ready_begin(c, j);
+    if (!waits && waits_for_components(j)) {
+        attempt_make(j)->configuring = waits = true;
+        job_touch(c->cluster, j);
+    }
+    if (waits)
         start_configuring(c, j);
     else
         start_ready(c, j);
@@ -586,6 +616,14 @@ void start_plan(struct control *c)
     }
 }
 
+/* With the other components of its set; none was stored. */
+static void remove_trial(struct control *c, struct job *leader)
+{
+    for (uint32_t i = job_set_count(leader); i-- > 1;)
+        cluster_remove_job(c->cluster, job_set_component(leader, i));
+    cluster_remove_job(c->cluster, leader);
+}
+
 /* It was planned and did not start: refused when it wants to at once, else told that it waits. */
 static void answer_fresh(struct control *c, struct job *j)
 {
@@ -594,7 +632,7 @@ static void answer_fresh(struct control *c, struct job *j)
     if (j->trial) {
         if (call)
             control_refuse_code(c, call, ERR_NODES_BUSY, NULL);
-        cluster_remove_job(c->cluster, j); /* it was never stored */
+        remove_trial(c, j);
     } else if (call) {
         /* Its command says at once that it waits; until then it counts as gone. */
         j->gone_mono_ms = control_mono(c);
@@ -627,6 +665,8 @@ void start_reply_alloc(struct control *c, struct job *j, uint64_t call, bool gra
     const struct step *first = granted ? step_find(j, 0) : NULL;
     if (attempt_of(j)->interactive_step && first)
         r->step = step_reply(c, j, first, &arena);
+    if (granted && job_set_is_leader(j))
+        r->components = facts_make_components(c, j, 1, &r->n_components, &arena);
     control_release(c, call);
     c->env->reply(c->env->ctx, call, &r->base);
 }

@@ -29,6 +29,30 @@ static void await_nodes(struct control *c, struct job *j, uint64_t call)
     control_hold(c, call, j);
 }
 
+/* A job, or all components of one, in the queue. 0; less: why not; more: the call is repeated. */
+static int submit_allocation(struct control *c, const struct caller *who, const Pb__AllocRequest *r,
+                             uint64_t key, struct job **out, struct err *err)
+{
+    Pb__JobSpec spec = *r->spec;
+    bool at_once = spec.has_immediate && spec.immediate;
+    spec.has_batch = true;
+    spec.batch = false;
+    const struct set_request set = {.leader = &spec,
+                                    .components = r->components,
+                                    .n_components = r->n_components,
+                                    .may_wait = !at_once};
+    if (r->step && r->n_components)
+        return err_set(err, -ERR_NOT_SUPPORTED, "a step of several components");
+    int rc = r->step ? step_ports_check(c, r->step, err) : 0;
+    if (rc == 0)
+        rc = submit_make_set(c, who, &set, out, err);
+    for (uint32_t i = 0; rc == 0 && i < job_set_count(*out); i++)
+        job_set_component(*out, i)->trial = at_once;
+    if (rc == 0)
+        submit_admit_set(c, *out, key);
+    return rc;
+}
+
 void control_alloc(struct control *c, uint64_t call, const struct caller *who,
                    const Pb__AllocRequest *r)
 {
@@ -44,21 +68,12 @@ void control_alloc(struct control *c, uint64_t call, const struct caller *who,
         return;
     }
     if (!j) {
-        Pb__JobSpec spec = *r->spec;
-        spec.has_batch = true;
-        spec.batch = false;
-        int rc = r->step ? step_ports_check(c, r->step, &err) : 0;
-        if (rc == 0)
-            rc = submit_make_job(c, who, &spec, NULL, !(spec.has_immediate && spec.immediate), &j,
-                                 &err);
+        int rc = submit_allocation(c, who, r, key, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)
             return;
         keep_step(j, r->step);
-        submit_admit(c, j, key);
-        j->trial = spec.has_immediate && spec.immediate;
-        job_announce(c->cluster, j);
     }
     await_nodes(c, j, call);
     vec_push(&c->fresh, ((struct fresh){j->id, c->passes}));
