@@ -322,9 +322,8 @@ int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct 
     if (r < 0)
         return r;
     *operands = c.at;
-    bool is_info = o->help || o->usage || o->version;
-    int end = o->command == OPT_SRUN || c.at == argc ? argc : c.at + 1;
-    for (int at = c.at; at < end && !is_info && o->command != OPT_SBATCH; at++)
+    bool is_run = o->command == OPT_SRUN && !o->help && !o->usage && !o->version;
+    for (int at = c.at; at < argc && is_run; at++)
         if (str_eq(argv[at], ":"))
             return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                             "heterogeneous steps are not available in this version: \":\" begins "

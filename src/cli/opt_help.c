@@ -12,7 +12,7 @@
 
 static const char *operands(enum opt_command command)
 {
-    return command == OPT_SALLOC ? "[command [args...]]"
+    return command == OPT_SALLOC ? "[ : [OPTIONS...]]... [command [args...]]"
            : command == OPT_SRUN ? "executable [args...]"
                                  : "[ : [OPTIONS...]]... [script [args...]]";
 }

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Heterogeneous jobs through the commands, with real daemons: HET-01 to 10, 12 to 18, 21, 31 to 36, 42, 44 to 46, 99."""
+"""Heterogeneous jobs through the commands, with real daemons: HET-01 to 10, 12 to 18, 21, 31 to 36, 42, 44 to 46, 79, 88, 99, 115."""
 import re
+import signal
 
 import pytest
 
@@ -190,3 +191,81 @@ def test_an_ordinary_word_is_no_separator(het):
     leader = submit(het, f"-n1 {run} a : b:c")
     het.wait(leader)
     assert het.output(leader) == "a : b:c\n"
+
+
+# --- salloc ---------------------------------------------------------------------------------------------------------------------
+
+def leader_of(text):
+    return int(re.search(r"job allocation (\d+)", text)[1])
+
+
+def test_salloc_has_all_components_until_its_command_ends(het):
+    """HET-03, 79."""
+    done = het.run(["salloc", "-N1", "-J", "inside", ":", "-N2", "-p", "p2", "squeue", "-h", "-n", "inside", "-S", "i", "-o", "%i %T %P %D"])
+    leader = leader_of(done.stderr)
+    assert done.ok().splitlines() == [f"{leader}+0 RUNNING p1 1", f"{leader}+1 RUNNING p2 2"]
+    assert done.stderr == (f"salloc: Granted job allocation {leader}\nsalloc: Nodes n1 are ready for job\n"
+                           f"salloc: Nodes n[3-4] are ready for job\nsalloc: Relinquishing job allocation {leader}\n")
+    gone(het, leader)
+    assert parts(het, leader, "-t", "all") == [f"{leader}+0 COMPLETED", f"{leader}+1 COMPLETED"]
+
+
+def test_salloc_waits_for_the_last_component(het):
+    """HET-79, 88."""
+    blocker = het.sbatch("-N1", "-wn4", "--exclusive", wrap="sleep 1000")
+    with het.popen(["salloc", "-N1", ":", "-N2", "-p", "p2", "true"]) as salloc:
+        said = salloc.stderr.readline() + salloc.stderr.readline()
+        leader = leader_of(said)
+        assert said == f"salloc: Pending job allocation {leader}\nsalloc: job {leader} queued and waiting for resources\n"
+        assert parts(het, leader) == [f"{leader}+0 PENDING", f"{leader}+1 PENDING"]
+        het.run(f"scancel {blocker}").ok()
+        out, rest = salloc.communicate()
+    assert salloc.returncode == 0 and out == ""
+    assert rest.startswith(f"salloc: job {leader} has been allocated resources\nsalloc: Granted job allocation {leader}\n")
+    assert rest.count("Granted job allocation") == 1
+    gone(het, leader)
+
+
+def test_an_interrupt_ends_the_request_of_all_components(het):
+    blocker = het.sbatch("-N1", "-wn4", "--exclusive", wrap="sleep 1000")
+    with het.popen(["salloc", "-N1", ":", "-N2", "-p", "p2", "true"]) as salloc:
+        leader = leader_of(salloc.stderr.readline())
+        salloc.send_signal(signal.SIGINT)
+        _, rest = salloc.communicate()
+    assert salloc.returncode == 1 and f"salloc: Job allocation {leader} has been revoked.\n" in rest
+    assert parts(het, leader) == []
+    # At once or not at all: no component is left behind.
+    het.run(["salloc", "-I", "-J", "hasty", "-N1", ":", "-N2", "-p", "p2", "true"]).fails("Requested nodes are busy")
+    assert rows(het, "-t", "all", "-n", "hasty") == []
+    het.run(f"scancel {blocker}").ok()
+    het.wait(blocker)
+
+
+def test_an_allocation_without_a_shell_stays(het):
+    done = het.run(["salloc", "-N1", ":", "-N1", "--no-shell"])
+    leader = leader_of(done.stderr)
+    assert done.returncode == 0 and "Relinquishing" not in done.stderr
+    assert parts(het, leader) == [f"{leader}+0 RUNNING", f"{leader}+1 RUNNING"]
+    het.run(f"scancel {leader}").ok()
+    gone(het, leader)
+
+
+def test_a_wrong_component_refuses_the_allocation(het):
+    het.run(["salloc", "-J", "refused", "-N1", ":", "-N1", "-p", "none", "true"]).fails(
+        "salloc: error: Job submit/allocate failed: Invalid partition name specified: none (component 1)")
+    assert rows(het, "-t", "all", "-n", "refused") == []
+
+
+def test_a_script_waits_for_the_nodes_of_all_components(make_cluster):
+    """HET-115: nothing of the job begins before all of it can."""
+    c = make_cluster(nodes=2, cpus=4, conf=CONF + "PrologSlurmctld=/bin/false\n", start=False)
+    prolog = script(c, "prolog", f"#!/bin/sh\nwhile [ ! -e {c.work}/go-$SLURM_JOB_ID ]; do sleep 0.1; done\n")
+    c.conf_file.write_text(c.conf_file.read_text().replace("/bin/false", prolog))
+    c.start()
+    leader = submit(c, "-N1 : -N1 --wrap=true")
+    eventually(lambda: parts(c, leader) == [f"{leader}+0 CONFIGURING", f"{leader}+1 CONFIGURING"], "both have their nodes")
+    (c.work / f"go-{leader}").touch()
+    (c.work / f"go-{leader + 1}").touch()
+    gone(c, leader)
+    assert parts(c, leader, "-t", "all") == [f"{leader}+0 COMPLETED", f"{leader}+1 COMPLETED"]
+    c.stop()

@@ -40,7 +40,7 @@ def test_what_cannot_be_ignored_is_refused(cluster, option):
 
 
 def test_components_are_refused(cluster):
-    for line in ("srun -J refused -n1 true : -n1 true", "salloc -J refused -n1 : -n1 true", "srun -J refused --het-group=1 true"):
+    for line in ("srun -J refused -n1 true : -n1 true", "srun -J refused --het-group=1 true"):
         cluster.run(line).fails("heterogeneous steps are not available in this version")
     assert cluster.run("squeue -h -t all -n refused").ok() == ""
 

@@ -12,34 +12,33 @@
 #include "base/str.h"
 #include "base/text.h"
 #include "cli/bind_help.h"
-#include "cli/opt.h"
+#include "cli/opt_component.h"
 #include "cmd/salloc/run.h"
 #include "launch/origin.h"
 #include "launch/plugins.h"
 
 extern char **environ;
 
-/* Exits when there is nothing to do, or nothing can be done. Returns the first operand's index. */
-static int read_options(struct opt *o, const struct conf *conf, struct plugins **plugins, int argc,
-                        char **argv)
+/* Exits when there is nothing to do, or nothing can be done. */
+static void read_options(struct opt_components *options, const struct conf *conf,
+                         struct plugins **plugins, int argc, char **argv)
 {
     struct err err = {0};
-    int operands = argc;
 
-    opt_init(o, OPT_SALLOC);
-    *plugins = plugins_begin(conf, o);
-    if (opt_scan(o, argc, argv, &operands, &err) < 0)
-        exit(opt_print_failure(o, &err));
-    if (opt_print_info(o))
+    opt_components_init(options, OPT_SALLOC);
+    *plugins = plugins_begin(conf, opt_components_leader(options));
+    if (opt_components_scan(options, argc, argv, &err) < 0)
+        exit(opt_components_print_failure(options, &err));
+    if (opt_print_info(opt_components_leader(options)))
         exit(0);
-    if (opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
-        opt_finish(o, &err) < 0)
-        exit(opt_print_failure(o, &err));
-    if (bind_help_print(o, conf != NULL ? conf->gres_types : NULL))
-        exit(0);
-    opt_print_notes(o);
-    opt_print_defined(o);
-    return operands;
+    if (opt_components_apply_env(options, environ, &err) < 0 ||
+        opt_components_apply_argv(options, &err) < 0 || opt_components_finish(options, &err) < 0)
+        exit(opt_components_print_failure(options, &err));
+    for (size_t i = 0; i < options->count; i++)
+        if (bind_help_print(&options->list[i]->opt, conf != NULL ? conf->gres_types : NULL))
+            exit(0);
+    opt_components_print_notes(options);
+    opt_components_print_defined(options);
 }
 
 static char *user_shell(void)
@@ -88,48 +87,100 @@ static int fail(const struct err *err)
     return 1;
 }
 
+/* What was asked for, and what is sent. */
+struct request {
+    struct opt_components options;
+    struct arena arena;
+    struct Pb__JobSpec job;                      /* of the leader */
+    struct Pb__JobSpec *components[JOB_SET_MAX]; /* of the others */
+    size_t component_count;
+};
+
+static int make_specs(struct request *r, const struct conf *conf, int argc, char **argv,
+                      struct err *err)
+{
+    struct opt_components *options = &r->options;
+    const struct opt *o = opt_components_leader(options);
+    int rc = 0;
+
+    pb__job_spec__init(&r->job);
+    opt_to_job_spec(o, &r->job);
+    for (size_t i = 1; i < options->count; i++) {
+        struct Pb__JobSpec *spec = arena_alloc(&r->arena, sizeof(*spec));
+
+        pb__job_spec__init(spec);
+        opt_to_job_spec(&options->list[i]->opt, spec);
+        r->components[r->component_count++] = spec;
+    }
+    for (size_t i = 0; rc == 0 && i < options->count; i++)
+        rc = opt_check_clusters(options->list[i]->opt.clusters, conf->cluster_name, err);
+    if (rc == 0)
+        rc = pass_x11(o, err);
+    if (rc == 0)
+        rc = origin_fill_set(&r->arena, argc, argv, o->chdir, &r->job, r->components,
+                             r->component_count, err);
+    return rc;
+}
+
+/* What components have from the leader, in the end. */
+static void complete_components(struct request *r)
+{
+    for (size_t i = 0; i < r->component_count; i++) {
+        struct Pb__JobSpec *spec = r->components[i];
+
+        if (spec->name == NULL)
+            spec->name = r->job.name;
+        spec->spank_env = r->job.spank_env;
+        spec->n_spank_env = r->job.n_spank_env;
+    }
+}
+
 int main(int argc, char **argv)
 {
-    struct opt o;
+    static struct request request; /* what the environment names stays until the end */
     struct err err = {0};
-    struct arena arena;
     struct conf *conf = NULL;
     struct plugins *plugins;
-    struct Pb__JobSpec job = PB__JOB_SPEC__INIT;
-    struct run_options run = {.job = &job, .immediate_ms = -1};
+    struct Pb__JobSpec *job = &request.job;
+    struct run_options run = {.job = job, .immediate_ms = -1};
     int unread = conf_load_own(&conf, &err); /* said when the options are understood */
-    int operands = read_options(&o, conf, &plugins, argc, argv);
     char *shell[] = {user_shell(), NULL}, *step[] = {"/bin/sh", "-c", NULL, NULL};
     int status;
 
-    arena_init(&arena, 0);
-    opt_to_job_spec(&o, &job);
-    if (unread < 0 || opt_check_clusters(o.clusters, conf->cluster_name, &err) < 0 ||
-        pass_x11(&o, &err) < 0 || origin_fill(&arena, argc, argv, o.chdir, &job, &err) < 0)
+    arena_init(&request.arena, 0);
+    read_options(&request.options, conf, &plugins, argc, argv);
+    const struct opt *o = opt_components_leader(&request.options);
+    const struct opt_component *leader = request.options.list[0];
+    bool has_command = leader->command_argc > 0;
+
+    if (unread < 0 || make_specs(&request, conf, argc, argv, &err) < 0)
         return fail(&err);
-    run.argv = operands < argc ? argv + operands : shell;
-    if (operands == argc && conf_list_has(conf->launch_parameters, "use_interactive_step")) {
+    run.argv = has_command ? leader->command_argv : shell;
+    if (!has_command && conf_list_has(conf->launch_parameters, "use_interactive_step")) {
         step[2] = interactive_step(conf);
         run.argv = step;
     }
-    run.work_dir = o.chdir;
-    run.kill_signal = o.kill_signal;
-    run.bell = o.no_bell ? RUN_BELL_NEVER : o.bell ? RUN_BELL_ALWAYS : RUN_BELL_LATE;
-    run.no_shell = o.no_shell;
-    job.has_unattended = job.unattended = o.no_shell;
-    run.verbose = o.quiet ? -1 : (int)o.verbose;
-    if (job.name == NULL)
-        job.name = operands < argc ? argv[operands] : "interactive";
-    if (o.immediate) {
-        run.immediate_ms = o.immediate_sec > 1 ? o.immediate_sec * INT64_C(1000) : 0;
-        job.immediate = job.has_immediate = run.immediate_ms == 0;
+    run.work_dir = o->chdir;
+    run.kill_signal = o->kill_signal;
+    run.bell = o->no_bell ? RUN_BELL_NEVER : o->bell ? RUN_BELL_ALWAYS : RUN_BELL_LATE;
+    run.no_shell = o->no_shell;
+    job->has_unattended = job->unattended = o->no_shell;
+    run.verbose = o->quiet ? -1 : (int)o->verbose;
+    if (job->name == NULL)
+        job->name = has_command ? leader->command_argv[0] : "interactive";
+    if (o->immediate) {
+        run.immediate_ms = o->immediate_sec > 1 ? o->immediate_sec * INT64_C(1000) : 0;
+        job->immediate = job->has_immediate = run.immediate_ms == 0;
     }
-    plugins_ready(plugins, &job);
+    plugins_ready(plugins, job);
+    complete_components(&request);
+    run.components = request.components;
+    run.component_count = request.component_count;
     status = run_to_end(conf, &run);
     plugins_end(plugins);
     free(step[2]);
     conf_free(conf);
-    arena_done(&arena);
-    opt_done(&o);
+    arena_done(&request.arena);
+    opt_components_done(&request.options);
     return status;
 }

@@ -243,7 +243,7 @@ static void ring(const struct run *run)
         path_write_all(STDOUT_FILENO, "\a", 1);
 }
 
-static void tell_details(const struct run *run, const struct Pb__AllocReply *reply)
+static void tell_component(const struct run *run, const struct Pb__AllocReply *reply)
 {
     _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, reply->n_alloc);
     char limit[TIME_TEXT_MAX];
@@ -258,6 +258,13 @@ static void tell_details(const struct run *run, const struct Pb__AllocReply *rep
                           limit),
         reply->partition != NULL ? reply->partition : "");
     str_done(&counts);
+}
+
+static void tell_details(const struct run *run, const struct Pb__AllocReply *reply)
+{
+    tell_component(run, reply);
+    for (size_t i = 0; i < reply->n_components; i++)
+        tell_component(run, reply->components[i]);
 }
 
 static void on_queued(void *ctx, uint32_t job_id, const char *reason)
@@ -305,6 +312,8 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
         tell_granted(run, reply);
     run->granted = true;
     say(run, 0, "Nodes %s are ready for job", reply->nodes != NULL ? reply->nodes : "");
+    for (size_t i = 0; i < reply->n_components; i++)
+        say(run, 0, "Nodes %s are ready for job", reply->components[i]->nodes);
     ring(run);
     if (run->options->no_shell) {
         loop_stop(run->loop);
@@ -409,6 +418,8 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     run.report_timer = loop_timer_new(run.loop, on_report_timer, &run);
     pb__alloc_request__init(&run.ask);
     run.ask.spec = options->job;
+    run.ask.components = options->components;
+    run.ask.n_components = options->component_count;
     run.asked_at_ms = loop_mono_ms();
     say(&run, 2, "debug:  asking the controller of cluster %s for an allocation",
         conf->cluster_name);

@@ -14,6 +14,8 @@ enum run_bell { RUN_BELL_LATE, RUN_BELL_ALWAYS, RUN_BELL_NEVER };
 
 struct run_options {
     struct Pb__JobSpec *job;
+    struct Pb__JobSpec **components; /* of a heterogeneous job: those behind 'job' */
+    size_t component_count;
     char **argv;          /* the command */
     const char *work_dir; /* --chdir, or NULL */
     int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
