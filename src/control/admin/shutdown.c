@@ -41,7 +41,7 @@ static void set_warning(struct control *c, struct job *j)
 
 static void end_job(struct control *c, struct job *j)
 {
-    if (job_is_final(j))
+    if (job_is_final(j) || j->state == PB__JOB_STATE__PENDING) /* by the end of another component */
         return;
     control_log(c, LOG_LVL_INFO, "job %u is ended for the announced shutdown", j->id);
     attempt_make(j)->requeue_after = set_may_requeue(j);

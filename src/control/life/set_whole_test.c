@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Heterogeneous jobs are whole: components wait, begin, stand still, return and end together. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cluster/job/job_set.h"
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
+    "Licenses=a:3\nPartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"            \
+    "PartitionName=b Nodes=n[3-4] MaxTime=30\n"
+
+static struct fixture *make(const char *lines)
+{
+    return fixture_new_up(lines, 4);
+}
+
+static Pb__JobSpec wanting(uint32_t nodes, uint32_t cpus)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
+    s.min_nodes = s.max_nodes = s.num_tasks = nodes;
+    s.cpus_per_task = cpus;
+    return s;
+}
+
+/* "R R PD": the states of the components, CG while nodes hold something of one that has ended. */
+static void states_are(struct fixture *f, int64_t leader, const char *expected)
+{
+    static const char *const words[] = {"PD", "R", "S", "CD", "CA", "F", "TO", "NF"};
+    struct str out = STR_INIT;
+    for (uint32_t i = 0; i < 9; i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)leader + i);
+        if (!r || !r->live->has_het_job_id || r->live->het_job_id != leader)
+            break;
+        assert_int_equal(r->live->het_job_offset, i);
+        str_printf(&out, "%s%s", i ? " " : "",
+                   r->live->has_completing && r->live->completing ? "CG" : words[r->live->state]);
+    }
+    if (!str_eq(str_cstr(&out), expected))
+        fail_msg("job %lld: expected '%s', got '%s'", (long long)leader, expected, str_cstr(&out));
+    str_done(&out);
+}
+
+static uint32_t count_restarts(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)id);
+    return r->live->has_restarts ? r->live->restarts : 0;
+}
+
+/* A component that is back in the queue by the end of the leader is not ended once more. */
+static void a_shutdown_ends_a_set_once(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    (void)state;
+    specs[0].has_requeue = specs[0].requeue = true;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    control_announce(f->control, 10);
+    fixture_turn(f);
+    fixture_pass(f, 11000);
+    states_are(f, id, "CG PD");
+    assert_int_equal(count_restarts(f, id + 1), 1);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_shutdown_ends_a_set_once),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
