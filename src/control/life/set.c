@@ -35,11 +35,11 @@ bool set_needs(const struct job *j)
     return false;
 }
 
-/* Whether the others cannot go on without it. */
+/* Whether the others cannot go on without it. All wait, or none does. */
 static bool ends_the_others(const struct transition *t)
 {
     const struct job *j = t->job;
-    return job_set_is_leader(j) || attempt_of(j)->requeue_after ||
+    return job_set_is_leader(j) || t->from == PB__JOB_STATE__PENDING || attempt_of(j)->requeue_after ||
            j->state == PB__JOB_STATE__NODE_FAIL || j->state == PB__JOB_STATE__BOOT_FAIL ||
            j->reason == REASON_JOB_LAUNCH_FAILURE;
 }
@@ -60,7 +60,8 @@ static void end_component(struct control *c, struct job *j, const struct transit
     bool pending = j->state == PB__JOB_STATE__PENDING;
     attempt_make(j)->requeue_after = again;
     attempt_make(j)->cancelled_by = with->cancelled_by;
-    finish_job(c, j, pending ? PB__JOB_STATE__CANCELLED : t->job->state,
+    bool missed = t->job->state == PB__JOB_STATE__DEADLINE;
+    finish_job(c, j, pending && !missed ? PB__JOB_STATE__CANCELLED : t->job->state,
                pending ? 0 : with->exit_status, t->job->reason, t->detail);
 }
 

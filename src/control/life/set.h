@@ -5,7 +5,8 @@
  *
  * The end of the leader ends the others. So does the failure of a node of any component, and a
  * requeue: they return to the queue together, those included that had ended before. A component
- * that is cancelled, or reaches its time limit, ends alone. Records stay until all have ended.
+ * that runs and is cancelled, or reaches its time limit, ends alone; one that waits and is ended,
+ * by its deadline for example, ends all. Records stay until all have ended.
  */
 #pragma once
 

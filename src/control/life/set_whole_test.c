@@ -28,7 +28,8 @@ static Pb__JobSpec wanting(uint32_t nodes, uint32_t cpus)
 /* "R R PD": the states of the components, CG while nodes hold something of one that has ended. */
 static void states_are(struct fixture *f, int64_t leader, const char *expected)
 {
-    static const char *const words[] = {"PD", "R", "S", "CD", "CA", "F", "TO", "NF"};
+    static const char *const words[] = {"PD", "R",  "S",  "CD", "CA", "F",
+                                        "TO", "NF", "PR", "BF", "DL", "OOM"};
     struct str out = STR_INIT;
     for (uint32_t i = 0; i < 9; i++) {
         _cleanup_arena_ struct arena arena;
@@ -71,10 +72,29 @@ static void a_shutdown_ends_a_set_once(void **state)
     fixture_free(f);
 }
 
+/* A component that cannot end in time does not start any more, so none of them does. */
+static void the_deadline_of_one_is_the_end_of_all(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec large = wanting(4, 4), specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    (void)state;
+    fixture_submit(f, &user, &large);
+    specs[1].has_deadline_at_sec = specs[1].has_time_limit_sec = true;
+    specs[1].deadline_at_sec = f->wall_ms / 1000 + 120;
+    specs[1].time_limit_sec = 60;
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    states_are(f, id, "PD PD PD");
+    fixture_pass(f, 70000);
+    states_are(f, id, "DL DL DL");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shutdown_ends_a_set_once),
+        cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
