@@ -44,15 +44,25 @@ static bool ends_the_others(const struct transition *t)
            j->reason == REASON_JOB_LAUNCH_FAILURE;
 }
 
+/* It has ended, and returns to the queue when it is clean. */
+static void return_component(struct control *c, struct job *j)
+{
+    if (!attempt_of(j)->completing) {
+        finish_requeue(c, j);
+        return;
+    }
+    attempt_make(j)->requeue_after = true;
+    j->reason = REASON_CLEANING;
+    job_touch(c->cluster, j);
+}
+
 static void end_component(struct control *c, struct job *j, const struct transition *t)
 {
     const struct attempt *with = attempt_of(t->job);
     bool again = with->requeue_after;
     if (job_is_final(j)) {
-        if (again && !attempt_of(j)->requeue_after && attempt_of(j)->completing)
-            attempt_make(j)->requeue_after = true; /* when it is clean */
-        else if (again && !attempt_of(j)->completing)
-            finish_requeue(c, j);
+        if (again && !attempt_of(j)->requeue_after)
+            return_component(c, j);
         return;
     }
     if (j->state == PB__JOB_STATE__PENDING && again)
@@ -119,11 +129,7 @@ void set_requeue(struct control *c, struct job *leader)
 {
     for (uint32_t i = 1; i < job_set_count(leader); i++) {
         struct job *j = job_set_component(leader, i);
-        if (!j || !job_is_final(j))
-            continue;
-        if (attempt_of(j)->completing)
-            attempt_make(j)->requeue_after = true;
-        else
-            finish_requeue(c, j);
+        if (j && job_is_final(j))
+            return_component(c, j);
     }
 }

@@ -90,11 +90,45 @@ static void the_deadline_of_one_is_the_end_of_all(void **state)
     fixture_free(f);
 }
 
+/* A component that is still ending when its leader is queued again returns, after a crash too. */
+static void what_ends_returns_after_a_restart(void **state)
+{
+    (void)state;
+    for (int while_it_runs = 0; while_it_runs < 2; while_it_runs++) {
+        struct fixture *f = make(CONF "Epilog=/bin/true\n");
+        struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+        Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+        Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
+        specs[0].has_requeue = specs[0].requeue = true;
+        int64_t id = fixture_submit_set(f, &user, specs, 2);
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        if (while_it_runs)
+            assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
+        else
+            fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+        fixture_turn(f);
+        states_are(f, id, while_it_runs ? "R CG" : "CG CG");
+        requeue.has_requeue = requeue.requeue = true;
+        requeue.job_id = (uint32_t)id;
+        assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
+        fixture_restart(f);
+        fixture_register(f, "n1", "i1");
+        fixture_register(f, "n2", "i1");
+        fixture_gone(f, "n1", (uint32_t)id, 0);
+        fixture_gone(f, "n2", (uint32_t)id + 1, 0);
+        fixture_turn(f);
+        states_are(f, id, "R R");
+        assert_int_equal(count_restarts(f, id + 1), 1);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shutdown_ends_a_set_once),
         cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
+        cmocka_unit_test(what_ends_returns_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
