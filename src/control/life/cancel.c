@@ -14,6 +14,7 @@
 #include "control/life/cancel.h"
 #include "control/life/finish.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/node/node.h"
 #include "control/step/step.h"
@@ -226,13 +227,11 @@ static bool ends_job(const Pb__JobSignal *r)
 static int touch_job(struct control *c, const struct caller *who, struct job *j,
                      const Pb__JobSignal *r, struct hostlist *missed)
 {
+    if (!job_set_is_leader(j) && job_set_is_whole(j) && set_waits(j))
+        return ERR_NOT_WHOLE_SET;
     if (job_is_final(j)) {
-        if (attempt_of(j)->requeue_after &&
-            ends_job(r)) { /* on its way back to the queue: it stays away */
-            attempt_make(j)->requeue_after = false;
-            attempt_make(j)->cancelled_by = who->uid;
-            job_touch(c->cluster, j);
-            finish_answer_waiters(c, j);
+        if (attempt_of(j)->requeue_after && ends_job(r)) {
+            set_keep_away(c, j, who->uid);
             return 0;
         }
         return ERR_JOB_DONE;
@@ -354,10 +353,8 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     bool any = false;
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
-        bool of_set = !job_set_is_leader(j) && parts->len == 1 && job_set_is_whole(j);
-        int code = id->has_step_id                                ? touch_step(c, j, r, id, missed)
-                   : of_set && j->state == PB__JOB_STATE__PENDING ? ERR_NOT_WHOLE_SET
-                                                                  : touch_job(c, who, j, r, missed);
+        int code =
+            id->has_step_id ? touch_step(c, j, r, id, missed) : touch_job(c, who, j, r, missed);
         split_settle(c, part, code == 0);
         if (code == 0 && id->array_tasks && !id->has_step_id)
             drop_record(c, j);

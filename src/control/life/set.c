@@ -56,6 +56,17 @@ static void return_component(struct control *c, struct job *j)
     job_touch(c->cluster, j);
 }
 
+/* It has ended, and does not return to the queue. */
+static void keep_away(struct control *c, struct job *j, uint32_t cancelled_by)
+{
+    if (!attempt_of(j)->requeue_after)
+        return;
+    attempt_make(j)->requeue_after = false;
+    attempt_make(j)->cancelled_by = cancelled_by;
+    job_touch(c->cluster, j);
+    finish_answer_waiters(c, j);
+}
+
 static void end_component(struct control *c, struct job *j, const struct transition *t)
 {
     const struct attempt *with = attempt_of(t->job);
@@ -63,6 +74,8 @@ static void end_component(struct control *c, struct job *j, const struct transit
     if (job_is_final(j)) {
         if (again && !attempt_of(j)->requeue_after)
             return_component(c, j);
+        else if (!again)
+            keep_away(c, j, with->cancelled_by);
         return;
     }
     if (j->state == PB__JOB_STATE__PENDING && again)
@@ -91,6 +104,26 @@ void set_job_over(struct control *c, const struct transition *t)
             end_component(c, component, t);
     }
     c->set_ending = NULL;
+}
+
+bool set_waits(const struct job *j)
+{
+    const struct job *leader = job_set_component(j, 0);
+    return leader && (leader->state == PB__JOB_STATE__PENDING ||
+                      (job_is_final(leader) && attempt_of(leader)->requeue_after));
+}
+
+void set_keep_away(struct control *c, struct job *j, uint32_t cancelled_by)
+{
+    keep_away(c, j, cancelled_by);
+    for (uint32_t i = 1; job_set_is_leader(j) && i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        if (!component)
+            continue;
+        keep_away(c, component, cancelled_by);
+        attempt_make(component)->cancelled_by = cancelled_by;
+        finish_job(c, component, PB__JOB_STATE__CANCELLED, 0, REASON_NONE, "CANCELLED");
+    }
 }
 
 static void hold(struct control *c, struct job *j, uint32_t missing)

@@ -33,6 +33,11 @@ bool set_may_requeue(const struct job *j);
 void set_hold_parted(struct control *c);
 /* A job whose record was set aside is over: if it was the leader of a set, the others end. */
 void set_leader_gone(struct control *c, uint32_t leader_id);
+/* Whether its set is in the queue, or on its way there; of an ordinary job, too. */
+bool set_waits(const struct job *j);
+/* The job has ended, and was to return to the queue: it does not, and the other components of its
+ * set do not either. */
+void set_keep_away(struct control *c, struct job *j, uint32_t cancelled_by);
 /* The other components of a set whose leader was ended before its turn to return to the queue: each
  * that has ended returns, too. */
 void set_requeue(struct control *c, struct job *leader);

@@ -90,6 +90,53 @@ static void the_deadline_of_one_is_the_end_of_all(void **state)
     fixture_free(f);
 }
 
+static void cancel_matching(struct fixture *f, const struct caller *who, const char *name)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
+    char *names[] = {(char *)name};
+    filter.name = names;
+    filter.n_name = 1;
+    r.filter = &filter;
+    control_job_signal(f->control, ++f->last_call, who, &r);
+    fixture_turn(f);
+}
+
+/* What scancel chooses by a name or a partition may be one component, HET-44. */
+static void a_filter_does_not_part_a_set_that_waits(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+    Pb__JobSpec large = wanting(4, 4), specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
+    (void)state;
+    specs[0].name = (char *)"first";
+    specs[1].name = (char *)"second";
+    specs[0].has_requeue = specs[0].requeue = true;
+    int64_t blocker = fixture_submit(f, &user, &large);
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    cancel_matching(f, &user, "second");
+    states_are(f, id, "PD PD PD");
+    fixture_end(f, (uint32_t)blocker, 0);
+    fixture_turn(f);
+    states_are(f, id, "R R R");
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    requeue.has_requeue = requeue.requeue = true;
+    requeue.job_id = (uint32_t)id;
+    assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
+    states_are(f, id, "CG PD PD"); /* it is on its way to the queue */
+    assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), ERR_NOT_WHOLE_SET);
+    cancel_matching(f, &user, "first");
+    states_are(f, id, "CG CA CA");
+    for (unsigned i = 1; i <= 4; i++) {
+        char node[8];
+        snprintf(node, sizeof node, "n%u", i);
+        fixture_gone(f, node, (uint32_t)id, 0);
+    }
+    states_are(f, id, "CA CA CA");
+    fixture_free(f);
+}
+
 /* A component that is still ending when its leader is queued again returns, after a crash too. */
 static void what_ends_returns_after_a_restart(void **state)
 {
@@ -128,6 +175,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shutdown_ends_a_set_once),
         cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
+        cmocka_unit_test(a_filter_does_not_part_a_set_that_waits),
         cmocka_unit_test(what_ends_returns_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
