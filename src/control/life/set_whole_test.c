@@ -137,6 +137,62 @@ static void a_filter_does_not_part_a_set_that_waits(void **state)
     fixture_free(f);
 }
 
+static int order_suspend(struct fixture *f, int64_t id, bool resume)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_resume = true;
+    r.resume = resume;
+    control_job_suspend(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* One whose CPUs another job has now keeps all standing; one that has ended is left out. */
+static void components_stand_still_together(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec whole = wanting(1, 4), specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    (void)state;
+    whole.has_mem_per_cpu_mib = specs[1].has_mem_per_cpu_mib = true;
+    whole.mem_per_cpu_mib = specs[1].mem_per_cpu_mib = 10;
+    whole.req_nodes = specs[1].req_nodes = (char *)"n2";
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    states_are(f, id, "R R R");
+    assert_int_equal(order_suspend(f, id, false), 0);
+    states_are(f, id, "S S S");
+    int64_t other = fixture_submit(f, &user, &whole);
+    assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__RUNNING);
+    assert_int_equal(order_suspend(f, id, true), ERR_NODES_BUSY);
+    states_are(f, id, "S S S");
+    fixture_end(f, (uint32_t)other, 0);
+    assert_int_equal(order_suspend(f, id, true), 0);
+    states_are(f, id, "R R R");
+    assert_int_equal(fixture_cancel(f, &user, id + 2, NULL, 0), 0);
+    assert_int_equal(order_suspend(f, id, false), 0);
+    states_are(f, id, "S S CA");
+    fixture_free(f);
+}
+
+/* The prolog of the controller is still at work for one of them. */
+static void a_set_that_is_not_ready_is_not_suspended(void **state)
+{
+    struct fixture *f = make(CONF "PrologSlurmctld=/bin/true\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    (void)state;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, (uint32_t)id, 0);
+    assert_int_equal(order_suspend(f, id, false), ERR_JOB_PENDING);
+    states_are(f, id, "R R");
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, (uint32_t)id + 1, 0);
+    assert_int_equal(order_suspend(f, id, false), 0);
+    states_are(f, id, "S S");
+    fixture_free(f);
+}
+
 /* A component that is still ending when its leader is queued again returns, after a crash too. */
 static void what_ends_returns_after_a_restart(void **state)
 {
@@ -176,6 +232,8 @@ int main(void)
         cmocka_unit_test(a_shutdown_ends_a_set_once),
         cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
         cmocka_unit_test(a_filter_does_not_part_a_set_that_waits),
+        cmocka_unit_test(components_stand_still_together),
+        cmocka_unit_test(a_set_that_is_not_ready_is_not_suspended),
         cmocka_unit_test(what_ends_returns_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

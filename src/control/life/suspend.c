@@ -131,9 +131,20 @@ static int check_state(const struct job *j, enum _Pb__JobState wanted, struct er
         err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
 }
 
+static int check_suspend(const struct job *j, struct err *err)
+{
+    return check_state(j, PB__JOB_STATE__RUNNING, err);
+}
+
+static int check_resume(const struct control *c, const struct job *j, struct err *err)
+{
+    int rc = check_state(j, PB__JOB_STATE__SUSPENDED, err);
+    return rc == 0 ? park_check_return(c->cluster, j, err) : rc;
+}
+
 int suspend_job(struct control *c, struct job *j, struct err *err)
 {
-    int rc = check_state(j, PB__JOB_STATE__RUNNING, err);
+    int rc = check_suspend(j, err);
     if (rc != 0)
         return rc;
     struct attempt *attempt = attempt_make(j);
@@ -150,9 +161,7 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
 
 int suspend_resume(struct control *c, struct job *j, struct err *err)
 {
-    int rc = check_state(j, PB__JOB_STATE__SUSPENDED, err);
-    if (rc == 0)
-        rc = park_check_return(c->cluster, j, err);
+    int rc = check_resume(c, j, err);
     if (rc != 0)
         return rc;
     struct attempt *attempt = attempt_make(j);
@@ -169,8 +178,22 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     return 0;
 }
 
+/* The components of a job set stand still together, and go on together, but for those that have
+ * ended. */
+static int check_all(const struct control *c, const struct split_list *parts, bool resume,
+                     struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < parts->len; i++) {
+        const struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
+        if (j->set && !job_is_final(j))
+            rc = resume ? check_resume(c, j, err) : check_suspend(j, err);
+    }
+    return rc;
+}
+
 /* Elements of an array are in many states: those that it does not go with are spared. */
-static int each_part(struct control *c, const Pb__JobSuspend *r, const struct split_list *parts,
+static int each_part(struct control *c, bool resume, const struct split_list *parts,
                      struct err *err)
 {
     int wrong = 0;
@@ -178,7 +201,7 @@ static int each_part(struct control *c, const Pb__JobSuspend *r, const struct sp
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
         struct err why = {0};
-        int rc = r->has_resume && r->resume ? suspend_resume(c, j, &why) : suspend_job(c, j, &why);
+        int rc = resume ? suspend_resume(c, j, &why) : suspend_job(c, j, &why);
         split_settle(c, part, rc == 0);
         any = any || rc == 0;
         bool worse = rc == -ERR_NODES_BUSY && wrong != rc;
@@ -195,10 +218,12 @@ void control_job_suspend(struct control *c, uint64_t call, const struct caller *
 {
     struct err err = {0};
     struct split_list parts = {0};
+    bool resume = r->has_resume && r->resume;
     if (!who->is_operator && !who->is_admin)
         control_refuse_code(c, call, ERR_ACCESS, NULL);
     else if (split_targets(c, r->job_id, r->array_tasks, &parts, &err) != 0 ||
-             set_check_whole(c, &parts, &err) != 0 || each_part(c, r, &parts, &err) != 0)
+             set_check_whole(c, &parts, &err) != 0 || check_all(c, &parts, resume, &err) != 0 ||
+             each_part(c, resume, &parts, &err) != 0)
         control_refuse(c, call, &err);
     else
         control_done(c, call);
