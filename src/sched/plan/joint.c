@@ -108,7 +108,7 @@ static bool enter_partition(struct joint_part *part, uint32_t leader_id, uint32_
 }
 
 /* Whether it matters which cores of a node are free, what the partition's jobs have there, or how
- * much of the node is reserved: then a node that has another part already is not looked at. */
+ * much of the node is reserved: then the part has no node together with another one. */
 static bool looks_at_cores(const struct cluster *c, const struct job *j)
 {
     const struct conf_part *p = &j->part->conf;
@@ -117,6 +117,25 @@ static bool looks_at_cores(const struct cluster *c, const struct job *j)
             return true;
     return j->want.tasks_per_socket || request_is_bound(&j->want) ||
            p->max_cpus_per_node != UINT32_MAX || p->max_cpus_per_socket != UINT32_MAX;
+}
+
+/* The nodes of other parts, or of those of them that have none together with another one. */
+static void leave_out_nodes(const struct joint *s, const struct joint_part *part,
+                            struct bitset *allowed)
+{
+    const struct cluster *c = s->plan->cluster;
+    if (looks_at_cores(c, part->job)) {
+        bitset_andnot(allowed, s->placed);
+        return;
+    }
+    vec_foreach (&s->order, at) {
+        const struct joint_part *before = &s->parts.data[*at];
+        if (before == part)
+            return;
+        if (looks_at_cores(c, before->job))
+            vec_foreach (&before->where.shares, share)
+                bitset_unset(allowed, share->node);
+    }
 }
 
 static bool fits_on_ledger(struct plan *p, const struct ledger *l, struct joint_part *part,
@@ -142,8 +161,8 @@ static bool fits_in(struct joint *s, const struct space *space, struct joint_par
     p->work += p->cluster->nodes.len;
     if (avoid)
         bitset_andnot(allowed, avoid);
-    if (now && looks_at_cores(p->cluster, part->job))
-        bitset_andnot(allowed, s->placed);
+    if (now)
+        leave_out_nodes(s, part, allowed);
     if (space->ledger)
         return fits_on_ledger(p, space->ledger, part, allowed);
     space->timeline->in = part->in;

@@ -176,6 +176,41 @@ static void a_closed_gate_keeps_the_set(void **state)
     test_cluster_free(c);
 }
 
+/* Which cores it gets decides whether its tasks fit: nobody else is placed beside it, in whatever
+ * order they are placed. */
+static void tasks_of_sockets_are_placed_alone(void **state)
+{
+    const char *two[] = {"n=2 tasks-per-socket=1", "n=1"};
+    (void)state;
+    for (int swapped = 0; swapped < 2; swapped++) {
+        const char *words[] = {two[swapped], two[!swapped]};
+        struct cluster *c =
+            cluster_up(CONS "NodeName=n1 Sockets=2 CoresPerSocket=2\nPartitionName=p Nodes=ALL\n");
+        queue_set(c, 1, 100, 2, words);
+        expect(c, true, "1: Resources");
+        test_cluster_free(c);
+        c = cluster_up(CONS "NodeName=n[1-2] Sockets=2 CoresPerSocket=2\n"
+                            "PartitionName=p Nodes=ALL\n");
+        queue_set(c, 1, 100, 2, words);
+        expect(c, true, swapped ? "1: n1:1/0 | n2:2/0" : "1: n1:2/0 | n2:1/0");
+        test_cluster_free(c);
+    }
+}
+
+/* A core that one component shares with another job is not shared by the next one as well. */
+static void a_shared_core_is_counted_once(void **state)
+{
+    struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=1\n"
+                                        "PartitionName=p Nodes=ALL OverSubscribe=FORCE:2\n");
+    (void)state;
+    test_run(c, 1, "n1:1", NOW + 500);
+    test_run(c, 2, "n2:1", NOW + 500);
+    queue_set(c, 3, 100, 2, (const char *[]){"N=2 n=2", "n=1"});
+    queue_set(c, 5, 100, 2, (const char *[]){"n=1", "n=1"});
+    expect(c, true, "3: Resources, 5: +n1:1/0 | n2:1/0");
+    test_cluster_free(c);
+}
+
 /* --- the ledger and the trial leave nothing behind ----------------------------------------------
  */
 
@@ -398,6 +433,8 @@ int main(void)
         cmocka_unit_test(a_set_keeps_and_respects_planned_starts),
         cmocka_unit_test(without_backfill_it_is_in_order),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
+        cmocka_unit_test(tasks_of_sockets_are_placed_alone),
+        cmocka_unit_test(a_shared_core_is_counted_once),
         cmocka_unit_test(the_ledger_is_what_would_be),
         cmocka_unit_test(a_trial_is_rolled_back),
         cmocka_unit_test(what_exhaustive_search_finds_is_found),

@@ -313,6 +313,8 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
                 units_freed(&t->use[a->node], c->nodes.data[a->node], a);
     for (size_t i = 0; i < c->nodes.len; i++)
         t->view.use[i] = t->use[i] ? t->use[i] : c->pool.now.use[i];
+    for (size_t i = 0; t->trial.open && i < t->trial.nodes.len; i++)
+        t->view.use[t->trial.nodes.data[i].node] = NULL; /* of another part, perhaps */
 }
 
 static bool choose(struct timeline *t, const struct job *j, const struct bitset *allowed,
