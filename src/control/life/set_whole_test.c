@@ -176,6 +176,34 @@ static void components_stand_still_together(void **state)
     fixture_free(f);
 }
 
+/* Each could go on, but not both: the partition has a limit for a socket since. */
+static void what_does_not_fit_together_stands_still(void **state)
+{
+    struct fixture *f = make("SelectTypeParameters=CR_Core_Memory\n"
+                             "NodeName=n[1-4] CoresPerSocket=4 RealMemory=4000\n"
+                             "PartitionName=a Nodes=ALL Default=YES DefMemPerCPU=100\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1), wanting(1, 1)};
+    Pb__PartRecord limit = PB__PART_RECORD__INIT;
+    (void)state;
+    specs[0].req_nodes = (char *)"n1";
+    specs[1].req_nodes = specs[2].req_nodes = (char *)"n2";
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    states_are(f, id, "R R R");
+    assert_int_equal(order_suspend(f, id, false), 0);
+    limit.name = (char *)"a";
+    limit.has_max_cpus_per_socket = true;
+    limit.max_cpus_per_socket = 1;
+    assert_int_equal(fixture_update_part(f, &limit), 0);
+    assert_int_equal(order_suspend(f, id, true), ERR_NODES_BUSY);
+    states_are(f, id, "S S S");
+    limit.max_cpus_per_socket = 2;
+    assert_int_equal(fixture_update_part(f, &limit), 0);
+    assert_int_equal(order_suspend(f, id, true), 0);
+    states_are(f, id, "R R R");
+    fixture_free(f);
+}
+
 /* The prolog of the controller is still at work for one of them. */
 static void a_set_that_is_not_ready_is_not_suspended(void **state)
 {
@@ -233,6 +261,7 @@ int main(void)
         cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
         cmocka_unit_test(a_filter_does_not_part_a_set_that_waits),
         cmocka_unit_test(components_stand_still_together),
+        cmocka_unit_test(what_does_not_fit_together_stands_still),
         cmocka_unit_test(a_set_that_is_not_ready_is_not_suspended),
         cmocka_unit_test(what_ends_returns_after_a_restart),
     };

@@ -178,16 +178,52 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     return 0;
 }
 
-/* The components of a job set stand still together, and go on together, but for those that have
- * ended. */
-static int check_all(const struct control *c, const struct split_list *parts, bool resume,
-                     struct err *err)
+/* What of a suspended job had left its node, and is there again. */
+struct returned {
+    struct job *job;
+    uint32_t node;
+};
+
+/* One after the other they take what they had, until it is not there for one: then all leave it
+ * again. */
+static int take_back_all(struct control *c, const struct split_list *parts, struct err *err)
 {
+    VEC(struct returned) returned = {0};
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < parts->len; i++) {
+        struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
+        if (job_is_final(j))
+            continue;
+        rc = check_resume(c, j, err);
+        if (rc != 0)
+            break;
+        vec_foreach (&attempt_of(j)->alloc, a)
+            if (a->parked && !a->released)
+                vec_push(&returned, ((struct returned){j, a->node}));
+        park_return(c->cluster, j);
+    }
+    for (size_t i = 0; rc != 0 && i < returned.len; i++) {
+        struct job *j = returned.data[i].job;
+        park_leave(c->cluster, j, alloc_find(j, returned.data[i].node));
+    }
+    vec_done(&returned);
+    return rc;
+}
+
+/* The components of a job set stand still together, and go on together, but for those that have
+ * ended. 0: all of them can. */
+static int check_all(struct control *c, const struct split_list *parts, bool resume,
+                     struct err *err)
+{
+    const struct job *first = cluster_find_job(c->cluster, parts->data[0].job_id);
+    int rc = 0;
+    if (!first->set)
+        return 0;
+    if (resume)
+        return take_back_all(c, parts, err);
+    for (size_t i = 0; rc == 0 && i < parts->len; i++) {
         const struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
-        if (j->set && !job_is_final(j))
-            rc = resume ? check_resume(c, j, err) : check_suspend(j, err);
+        rc = job_is_final(j) ? 0 : check_suspend(j, err);
     }
     return rc;
 }
