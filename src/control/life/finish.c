@@ -368,7 +368,7 @@ void finish_requeue(struct control *c, struct job *j)
     count_auto_requeue(c, j, j->state);
     resv_begin_job(j, NULL);
     rejoin(c, j);
-    j->restarts++;
+    j->restarts = set_find_next_restarts(j);
     attempt_drop(c->cluster, j);
     delay_begin(c, j, c->conf->sched.requeue_delay);
     j->eligible_at = control_wall(c); /* a begin time that is still to come holds */

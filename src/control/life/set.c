@@ -25,6 +25,17 @@ bool set_may_requeue(const struct job *j)
     return leader && leader->may_requeue;
 }
 
+uint32_t set_find_next_restarts(const struct job *j)
+{
+    uint32_t next = j->restarts + 1;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && component->state == PB__JOB_STATE__PENDING && component->restarts > next)
+            next = component->restarts;
+    }
+    return next;
+}
+
 bool set_needs(const struct job *j)
 {
     for (uint32_t i = 0; j->set && i < job_set_count(j); i++) {

@@ -28,6 +28,9 @@ void set_job_over(struct control *c, const struct transition *t); /* a subscribe
 bool set_needs(const struct job *j);
 /* Whether the job may return to the queue: as its leader may, which has the script. */
 bool set_may_requeue(const struct job *j);
+/* How often the job has been queued again when it is once more. A component may be queued several
+ * times, and be cancelled, before its leader's nodes are clean: they begin with the same number. */
+uint32_t set_find_next_restarts(const struct job *j);
 /* After a restart: pending components of which another one has no record are held, for they cannot
  * start; the reason names the other one. */
 void set_hold_parted(struct control *c);
