@@ -674,6 +674,8 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
     if (rc == 0 && r->has_requeue && r->requeue) {
         rc = set_check_whole(c, &parts, err);
         parts.len = j->set && parts.len ? 1 : parts.len; /* the others follow the leader */
+    } else if (rc == 0 && j->set && parts.len > 1) {
+        rc = set_check_settled(j, err);
     }
     if (rc == 0)
         rc = change_records(c, who, r, &parts, err);

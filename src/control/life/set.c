@@ -19,6 +19,17 @@ int set_check_whole(struct control *c, const struct split_list *parts, struct er
                    job_set_id(j));
 }
 
+int set_check_settled(const struct job *leader, struct err *err)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = job_set_component(leader, i);
+        if (j && job_is_final(j) && attempt_of(j)->requeue_after)
+            return err_set(err, -ERR_FINISHED, "%s: component %u is not in the queue again yet",
+                           err_text(ERR_FINISHED), i);
+    }
+    return 0;
+}
+
 bool set_may_requeue(const struct job *j)
 {
     const struct job *leader = job_set_component(j, 0);

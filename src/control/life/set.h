@@ -26,6 +26,9 @@ int set_check_whole(struct control *c, const struct split_list *parts, struct er
 void set_job_over(struct control *c, const struct transition *t); /* a subscriber */
 /* Its record is needed by another component, which has not ended. */
 bool set_needs(const struct job *j);
+/* Whether none of its components is on its way back to the queue, where others are already:
+ * -ERR_FINISHED, as for one that is. */
+int set_check_settled(const struct job *leader, struct err *err);
 /* Whether the job may return to the queue: as its leader may, which has the script. */
 bool set_may_requeue(const struct job *j);
 /* How often the job has been queued again when it is once more. A component may be queued several

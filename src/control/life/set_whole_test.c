@@ -246,6 +246,34 @@ static void components_begin_in_the_same_attempt(void **state)
     fixture_free(f);
 }
 
+/* HET-49: a change is of all components, or is refused for all of them. */
+static void what_returns_to_the_queue_is_not_changed_in_part(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)}, set = PB__JOB_SPEC__INIT;
+    Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT, change = PB__JOB_UPDATE__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    specs[0].has_requeue = specs[0].requeue = true;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    requeue.has_requeue = requeue.requeue = true;
+    change.job_id = requeue.job_id = (uint32_t)id;
+    assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
+    states_are(f, id, "CG PD");
+    set.comment = (char *)"other";
+    change.set = &set;
+    assert_int_equal(fixture_update_job(f, &root, &change), ERR_FINISHED);
+    assert_null(fixture_job(f, &arena, (uint32_t)id + 1)->spec->comment);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(fixture_update_job(f, &root, &change), 0);
+    assert_string_equal(fixture_job(f, &arena, (uint32_t)id)->spec->comment, "other");
+    assert_string_equal(fixture_job(f, &arena, (uint32_t)id + 1)->spec->comment, "other");
+    fixture_free(f);
+}
+
 /* A component that is still ending when its leader is queued again returns, after a crash too. */
 static void what_ends_returns_after_a_restart(void **state)
 {
@@ -289,6 +317,7 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_together_stands_still),
         cmocka_unit_test(a_set_that_is_not_ready_is_not_suspended),
         cmocka_unit_test(components_begin_in_the_same_attempt),
+        cmocka_unit_test(what_returns_to_the_queue_is_not_changed_in_part),
         cmocka_unit_test(what_ends_returns_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
