@@ -41,8 +41,8 @@ uint32_t set_find_next_restarts(const struct job *j)
     uint32_t next = j->restarts + 1;
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         const struct job *component = job_set_component(j, i);
-        if (component && component->state == PB__JOB_STATE__PENDING && component->restarts > next)
-            next = component->restarts;
+        uint32_t least = component ? component->restarts + job_is_final(component) : 0;
+        next = least > next ? least : next;
     }
     return next;
 }
@@ -61,9 +61,9 @@ bool set_needs(const struct job *j)
 static bool ends_the_others(const struct transition *t)
 {
     const struct job *j = t->job;
-    return job_set_is_leader(j) || t->from == PB__JOB_STATE__PENDING || attempt_of(j)->requeue_after ||
-           j->state == PB__JOB_STATE__NODE_FAIL || j->state == PB__JOB_STATE__BOOT_FAIL ||
-           j->reason == REASON_JOB_LAUNCH_FAILURE;
+    return job_set_is_leader(j) || t->from == PB__JOB_STATE__PENDING ||
+           attempt_of(j)->requeue_after || j->state == PB__JOB_STATE__NODE_FAIL ||
+           j->state == PB__JOB_STATE__BOOT_FAIL || j->reason == REASON_JOB_LAUNCH_FAILURE;
 }
 
 /* It has ended, and returns to the queue when it is clean. */

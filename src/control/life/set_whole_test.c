@@ -224,26 +224,31 @@ static void a_set_that_is_not_ready_is_not_suspended(void **state)
 /* The script's job is not clean when it is cancelled, and queued again, after the others were. */
 static void components_begin_in_the_same_attempt(void **state)
 {
-    struct fixture *f = make(CONF);
-    struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
-    Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
     (void)state;
-    specs[0].has_requeue = specs[0].requeue = true;
-    int64_t id = fixture_submit_set(f, &user, specs, 2);
-    fixture_launched(f, "n1", (uint32_t)id, 0);
-    requeue.has_requeue = requeue.requeue = true;
-    requeue.job_id = (uint32_t)id;
-    assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
-    assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
-    states_are(f, id, "CG CA");
-    assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
-    states_are(f, id, "CG PD");
-    fixture_gone(f, "n1", (uint32_t)id, 0);
-    states_are(f, id, "R R");
-    assert_int_equal(count_restarts(f, id), 2);
-    assert_int_equal(count_restarts(f, id + 1), 2);
-    fixture_free(f);
+    for (int clean = 0; clean < 2; clean++) {
+        struct fixture *f = make(CONF);
+        struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+        Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+        Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
+        specs[0].has_requeue = specs[0].requeue = true;
+        int64_t id = fixture_submit_set(f, &user, specs, 2);
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        requeue.has_requeue = requeue.requeue = true;
+        requeue.job_id = (uint32_t)id;
+        assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
+        assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
+        states_are(f, id, "CG CA");
+        if (clean)
+            fixture_gone(f, "n1", (uint32_t)id, 0);
+        assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
+        if (!clean)
+            fixture_gone(f, "n1", (uint32_t)id, 0);
+        fixture_turn(f);
+        states_are(f, id, "R R");
+        assert_int_equal(count_restarts(f, id), 2);
+        assert_int_equal(count_restarts(f, id + 1), 2);
+        fixture_free(f);
+    }
 }
 
 /* HET-49: a change is of all components, or is refused for all of them. */
