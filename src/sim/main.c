@@ -19,7 +19,7 @@ struct command {
     struct sim_options options;
     struct sim_size size;
     unsigned seed, seeds;
-    bool fuzz, minimise, show;
+    bool fuzz, sets, minimise, show;
     const char *plan_path; /* NULL: drawn */
     struct study study;
     const char *of_study, *of_chance; /* an option that means the one or the other; NULL: none */
@@ -45,6 +45,7 @@ static void usage(FILE *to)
           "Of random jobs:\n"
           "  -F, --fuzz       draw everything from the seed: cluster, configuration files, jobs,\n"
           "                   commands and faults; without it, simple jobs on equal nodes\n"
+          "      --sets       with --fuzz: put some of the jobs together to heterogeneous jobs\n"
           "  -s, --seed=N     first seed (default 1); a failing seed fails again, identically\n"
           "  -S, --seeds=N    how many seeds to run, one after the other (default 1)\n"
           "  -m, --minimise   shrink a failing plan to the smallest that fails so, and print it\n"
@@ -132,6 +133,9 @@ static int take_option(struct command *c, int option, const char *text)
     case 'F':
         c->fuzz = true;
         return 0;
+    case 'H':
+        c->sets = true;
+        return 0;
     case 'm':
         c->minimise = true;
         return 0;
@@ -183,6 +187,8 @@ static int check_arguments(const struct command *c, const char *more)
                 c->of_chance);
     else if (!c->study.trace && c->of_study)
         fprintf(stderr, "slurmsim: error: --%s is of a trace, and none is given\n", c->of_study);
+    else if (c->sets && !c->fuzz)
+        fputs("slurmsim: error: --sets is of what --fuzz draws\n", stderr);
     else
         return 0;
     return -1;
@@ -191,6 +197,7 @@ static int check_arguments(const struct command *c, const char *more)
 static int parse(int argc, char **argv, struct command *c)
 {
     static const struct option longs[] = {{"fuzz", 0, NULL, 'F'},
+                                          {"sets", 0, NULL, 'H'},
                                           {"seed", 1, NULL, 's'},
                                           {"seeds", 1, NULL, 'S'},
                                           {"plan", 1, NULL, 'p'},
@@ -244,7 +251,9 @@ static int make_plan(const struct command *c, unsigned seed, struct sim_plan *pl
 {
     if (c->plan_path)
         return read_plan(c->plan_path, plan);
-    if (c->fuzz)
+    if (c->sets)
+        sim_plan_draw_sets(plan, seed);
+    else if (c->fuzz)
         sim_plan_draw(plan, seed);
     else
         sim_plan_draw_simple(plan, seed, &c->size);
@@ -277,7 +286,7 @@ static void say_broken(const struct command *c, unsigned seed, struct sim_plan *
     if (c->plan_path)
         fprintf(stderr, " --plan=%s", c->plan_path);
     else if (c->fuzz)
-        fprintf(stderr, " --fuzz --seed=%u", seed);
+        fprintf(stderr, " --fuzz%s --seed=%u", c->sets ? " --sets" : "", seed);
     else
         fprintf(stderr, " --seed=%u --nodes=%u --cpus=%u --jobs=%u --faults=%u", seed,
                 c->size.nodes, c->size.cpus, c->size.jobs, c->size.fault_per_mille);
@@ -302,6 +311,8 @@ static void add(struct sim_result *total, const struct sim_result *r)
     total->breaks += r->breaks;
     total->others += r->others;
     total->takes += r->takes;
+    total->sets += r->sets;
+    total->set_starts += r->set_starts;
     total->virtual_ms += r->virtual_ms;
 }
 
@@ -314,6 +325,8 @@ static void print_total(unsigned seeds, const struct sim_result *t, double cpu)
            seeds, t->acknowledged, t->refused, t->attempts, t->steps, t->restarts, t->acts,
            t->crashes, t->takes, t->reboots, t->kills, t->breaks, t->others,
            (double)t->virtual_ms / 3600e3, t->trace);
+    if (t->sets)
+        printf("%u heterogeneous jobs acknowledged, %u starts\n", t->sets, t->set_starts);
     fprintf(stderr, "%.2f s of CPU: %.0f job lives per second, %" PRIu64 " turns\n", cpu,
             cpu > 0 ? t->acknowledged / cpu : 0.0, t->turns);
 }

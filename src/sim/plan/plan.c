@@ -104,6 +104,7 @@ static const struct field {
     NUMBER(JOB, "launch-fails", launch_fails, 0),
     NUMBER(JOB, "prolog-fails", prolog_fails, 0),
     NUMBER(JOB, "epilog-fails", epilog_fails, 0),
+    NUMBER(JOB, "component-of", component_of, 0),
     NUMBER(JOB, "array", array, 0),
     NUMBER(JOB, "throttle", throttle, 0),
     NUMBER(JOB, "after", after, 0),
@@ -287,6 +288,11 @@ static int check_item(const struct sim_plan *p, const struct sim_item *item, str
         item->kind == SIM_ITEM_JOB || item->kind == SIM_ITEM_DO || item->kind == SIM_ITEM_FAULT;
     if (acts && (item->what < 0 || item->at_ms < 0))
         return err_set(err, -ERR_PARSE, "%s: what it is and at= are needed", kinds[item->kind]);
+    if (item->kind == SIM_ITEM_JOB && item->component_of &&
+        (item->what != SIM_JOB_BATCH || item->array || item->component_of >= item->id))
+        return err_set(
+            err, -ERR_PARSE,
+            "job: component-of= names an earlier job, and is of kind=batch and no array");
     if ((item->kind == SIM_ITEM_JOB || item->kind == SIM_ITEM_NODE) && item->id < 1)
         return err_set(err, -ERR_PARSE, "%s: id= from 1 is needed", kinds[item->kind]);
     if (item->kind == SIM_ITEM_NODE && (item->count < 1 || item->id + item->count > SIM_NODES + 1))

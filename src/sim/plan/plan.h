@@ -154,6 +154,7 @@ struct sim_item {
         core_spec, min_cpus, user_alone, deadline_sec, switches, switch_wait_sec;
     char gres[SIM_NAME]; /* of each node; of a node, what it has */
     char gpus[SIM_NAME], task_gres[SIM_NAME], prefer[SIM_NAME];
+    int64_t component_of;    /* the job that is the leader of its set; 0: it is in none, or leads */
     int64_t array, throttle; /* so many elements, and so many at a time; 0: no array, any number */
     int64_t after;           /* the job that it waits for; 0: none */
     char depend[SIM_NAME];   /* how: "afterok" */
@@ -192,5 +193,7 @@ struct sim_size {
     unsigned nodes, cpus, jobs, fault_per_mille;
 };
 void sim_plan_draw(struct sim_plan *p, uint64_t seed);
+/* The same, of which some jobs are put together to heterogeneous jobs. */
+void sim_plan_draw_sets(struct sim_plan *p, uint64_t seed);
 /* Equal nodes, one partition, simple jobs: for large worlds and for measuring. */
 void sim_plan_draw_simple(struct sim_plan *p, uint64_t seed, const struct sim_size *size);

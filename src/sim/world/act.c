@@ -70,12 +70,8 @@ static bool requeues(const struct sim_item *a)
 }
 
 /* From now on it may be otherwise. */
-static void ask(struct sim *s, const struct sim_item *a, unsigned act)
+static void ask_one(struct sim_client *c, const struct sim_item *a, unsigned act)
 {
-    long index = a->id ? sim_client_find(s, a->id) : -1;
-    if (index < 0)
-        return;
-    struct sim_client *c = &s->clients.data[index];
     enum sim_claimed claim = claimed_by(a);
     if (claim < SIM_CLAIMS) {
         c->asked[claim]++;
@@ -95,6 +91,17 @@ static void ask(struct sim *s, const struct sim_item *a, unsigned act)
         c->cancels_asked++;
         c->cancel_last = c->requeues_asked == c->requeues_answered ? act + 1 : 0;
     }
+}
+
+static void ask(struct sim *s, const struct sim_item *a, unsigned act)
+{
+    long index = a->id ? sim_client_find(s, a->id) : -1;
+    if (index < 0)
+        return;
+    struct sim_client *c = &s->clients.data[index];
+    ask_one(c, a, act);
+    for (size_t i = 1; i < sim_set_count(s, c); i++) /* what is asked of the leader is for all */
+        ask_one(sim_set_component(s, c, i), a, act);
 }
 
 static bool announces(const struct sim_item *a)
@@ -367,6 +374,9 @@ static void cancelled_one(struct sim *s, const Pb__JobSignalReply__Result *r, un
     struct sim_client *c = &s->clients.data[w->client];
     if (r->code != 0 || w->purged || (c->requeues_asked && c->cancel_last != act + 1))
         return;
+    if (sim_set_leader(s, c)) /* it returns to the queue with the others */
+        return;
+    sim_set_cancelled(s, c);
     c->cancelled = !c->item->array;
     if (!sim_watch_stored(s, r->job_id, &v) || !is_final(v.state) || v.requeue_after)
         sim_break(s, "a cancelled job that goes on", "job %u is in state %d on disk%s", r->job_id,
@@ -472,12 +482,19 @@ static void on_made(struct sim *s, const struct sim_item *a, unsigned act, bool 
                   create ? "there" : "gone");
 }
 
+static void note_requeue_answered(struct sim *s, struct sim_client *c)
+{
+    for (size_t i = 1; i < sim_set_count(s, c); i++)
+        sim_set_component(s, c, i)->requeues_answered++;
+    c->requeues_answered++;
+}
+
 void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e)
 {
     const struct sim_item *a = s->acts.data[call->index];
     long index = a->id ? sim_client_find(s, a->id) : -1;
     if (index >= 0 && requeues(a))
-        s->clients.data[index].requeues_answered++;
+        note_requeue_answered(s, &s->clients.data[index]);
     on_made(s, a, call->index, e->code == 0);
     if (announces(a))
         sim_announce_reply(s, a, call->index, e->code == 0);
@@ -485,6 +502,8 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));
         return;
     }
+    if (index >= 0)
+        sim_set_check_order(s, &s->clients.data[index], a);
     bool whole = is_of_array(s, a) && a->what != SIM_DO_CANCEL_USER;
     if (whole && a->what == SIM_DO_CANCEL)
         on_array_cancelled(s, &s->clients.data[index]);

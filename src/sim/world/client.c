@@ -117,8 +117,24 @@ static bool asks_first(const struct sim_item *item)
     return item->id % 3 == 0;
 }
 
+struct components { /* of a submission, behind the leader */
+    Pb__JobSpec specs[SIM_SET_MOST], *list[SIM_SET_MOST];
+    char names[SIM_SET_MOST][SIM_NAME];
+    size_t count;
+};
+
+static void make_components(struct sim *s, const struct sim_client *leader, struct components *set)
+{
+    set->count = sim_set_count(s, leader) - 1;
+    for (size_t i = 0; i < set->count; i++) {
+        spec_of(s, sim_set_component(s, leader, i + 1), set->names[i], &set->specs[i]);
+        set->list[i] = &set->specs[i];
+    }
+}
+
 static void submit(struct sim *s, unsigned index, enum sim_owner owner)
 {
+    struct components set;
     struct sim_client *c = &s->clients.data[index];
     Pb__JobSpec spec;
     Pb__StepSpec step;
@@ -127,6 +143,7 @@ static void submit(struct sim *s, unsigned index, enum sim_owner owner)
     uint64_t call;
     memcpy(id + 1, &c->item->id, sizeof c->item->id);
     spec_of(s, c, name, &spec);
+    make_components(s, c, &set);
     spec.dependency = dependency_of(s, c);
     spec.array_inx = array_of(c->item, array);
     spec.has_kill_invalid_dep = spec.kill_invalid_dep = spec.dependency != NULL;
@@ -134,6 +151,8 @@ static void submit(struct sim *s, unsigned index, enum sim_owner owner)
         Pb__SubmitRequest r = PB__SUBMIT_REQUEST__INIT;
         r.spec = &spec;
         r.has_test_only = r.test_only = true;
+        r.components = set.list;
+        r.n_components = set.count;
         sim_call(s, SIM_OF_NOBODY, SIM_TEST_ONLY, index, &c->rng, &r.base);
     }
     spec.has_request_id = true;
@@ -151,6 +170,8 @@ static void submit(struct sim *s, unsigned index, enum sim_owner owner)
         payload.script = (ProtobufCBinaryData){10, (uint8_t *)"#!/bin/sh\n"};
         r.spec = &spec;
         r.payload = &payload;
+        r.components = set.list;
+        r.n_components = set.count;
         call = sim_call(s, owner, SIM_SUBMIT, index, &c->rng, &r.base);
     }
     if (owner == SIM_OF_CLIENT)
@@ -260,6 +281,7 @@ static void promised(struct sim *s, unsigned index, uint32_t job_id)
                   v.name, (long long)c->item->id);
     else if (c->item->what == SIM_JOB_BATCH && !sim_store_find(s, RECORD_PAYLOAD, job_id, NULL))
         sim_break(s, "a job was acknowledged without its script", "job %u", job_id);
+    sim_set_promised(s, c);
     if (c->item->waits || c->item->what == SIM_JOB_ALLOC)
         c->watching = true;
 }

@@ -151,29 +151,73 @@ static const char *wrong_failure(const struct sim_attempt *e, const struct sim_v
 
 /* The controller gives a status to steps on a node that the job gave back, or lost and went on
  * without. */
-static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w,
-                               const struct sim_client *c)
+static bool may_be_missing_node(const struct sim *s, const struct sim_watch *w,
+                                const struct sim_client *c, int status)
 {
-    int status = w->view.exit_status;
     return (c->shrinks && status == KILL_STATUS) ||
            (status == LAUNCH_STATUS && c->item->no_kill && (!is_known(w) || has_lost_node(s, w)));
 }
 
-static const char *wrong_end(struct sim *s, const struct sim_watch *w)
+/* --- of a heterogeneous job, of which one end may be the end of all */
+
+static const struct sim_watch *component(const struct sim *s, const struct sim_watch *w, uint32_t n)
+{
+    if (!w->set_id)
+        return n ? NULL : w;
+    return n < w->view.set_count ? sim_set_watch(s, w->set_id, n) : NULL;
+}
+
+static bool any_lost_node(const struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_watch *o;
+    for (uint32_t n = 0; (o = component(s, w, n)); n++)
+        if (!is_known(o) || has_lost_node(s, o))
+            return true;
+    return false;
+}
+
+static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w)
+{
+    const struct sim_watch *o;
+    for (uint32_t n = 0; (o = component(s, w, n)); n++)
+        if (o->client != UINT32_MAX &&
+            may_be_missing_node(s, o, &s->clients.data[o->client], w->view.exit_status))
+            return true;
+    return false;
+}
+
+/* What was reported of the attempt of any of them. */
+static void add_reports(struct sim *s, const struct sim_watch *w, struct sim_attempt *all)
+{
+    const struct sim_watch *o;
+    for (uint32_t n = 0; (o = component(s, w, n)); n++) {
+        const struct sim_attempt *e =
+            find_end(s, (struct sim_key){o->job_id, w->view.restarts}, false);
+        if (!e)
+            continue;
+        vec_foreach (&e->statuses, status)
+            add_status(all, *status);
+        all->script_ended = all->script_ended || e->script_ended;
+        all->step_ended = all->step_ended || e->step_ended;
+        all->owner_ended = all->owner_ended || e->owner_ended;
+        all->not_launched = all->not_launched || e->not_launched;
+    }
+}
+
+static const char *wrong_end(struct sim *s, const struct sim_watch *w, const struct sim_attempt *e)
 {
     const struct sim_view *v = &w->view;
     const struct sim_client *c = w->client == UINT32_MAX ? NULL : &s->clients.data[w->client];
-    const struct sim_attempt *e = find_end(s, (struct sim_key){w->job_id, v->restarts}, false);
     bool own = v->exit_status == 0 || was_reported(e, v->exit_status);
     switch (v->state) {
     case PB__JOB_STATE__COMPLETED:
         return c ? wrong_completion(e, c->item->what, v->exit_status) : NULL;
     case PB__JOB_STATE__FAILED:
-        return c && !is_of_missing_node(s, w, c) ? wrong_failure(e, v, c->item->what) : NULL;
+        return c && !is_of_missing_node(s, w) ? wrong_failure(e, v, c->item->what) : NULL;
     case PB__JOB_STATE__NODE_FAIL:
         if (!has_reason(v, "NodeDown"))
             return "NODE_FAIL has another reason";
-        if (is_known(w) && !has_lost_node(s, w))
+        if (!any_lost_node(s, w))
             return "NODE_FAIL, and none of its nodes was lost";
         return own ? NULL : "nobody reported that status";
     case PB__JOB_STATE__TIMEOUT:
@@ -194,7 +238,10 @@ static const char *wrong_end(struct sim *s, const struct sim_watch *w)
 
 void sim_end_check(struct sim *s, const struct sim_watch *w)
 {
-    const char *wrong = wrong_end(s, w);
+    struct sim_attempt reported = {0};
+    add_reports(s, w, &reported);
+    const char *wrong = wrong_end(s, w, &reported);
+    vec_done(&reported.statuses);
     if (wrong)
         sim_break(s, "an attempt ended otherwise than was reported",
                   "job %u restart %u, state %d, status %d, %s: %s", w->job_id, w->view.restarts,

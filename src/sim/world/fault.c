@@ -6,6 +6,7 @@
 
 #define HEAL_AGAIN_MS 2000
 #define SETTLE_MS 120000
+#define GO_ON_MOST 20    /* times that it is asked for */
 #define NOBODY_MS 600000 /* a controller is down, or paused, for much less */
 
 static void step_clock(struct sim *s, const struct sim_item *f)
@@ -180,18 +181,52 @@ static void go_on(struct sim *s, uint32_t job_id)
     control_job_suspend(s->c->control, new_call(s), &root, &r);
 }
 
-static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
+/* What is done for a component is done for the set. */
+static uint32_t whole_of(const Pb__JobLive *live)
 {
+    return live->has_het_job_id ? live->het_job_id : live->job_id;
+}
+
+static bool is_waiting(const struct sim *s, const Pb__JobLive *live, struct sim_view *v)
+{
+    *v = (struct sim_view){0};
+    if (live->reason)
+        strncpy(v->reason, live->reason, sizeof v->reason - 1);
+    return live->state == PB__JOB_STATE__PENDING && waits_for_somebody(s, v);
+}
+
+/* Sets of which a component waits for somebody; and those for which there may be no room as a
+ * whole, when all of it is free: they keep their places in the queue. */
+static bool cancel_sets(struct sim *s, const Pb__JobList *list, bool running)
+{
+    bool any = false;
+    struct sim_view v;
     for (size_t i = 0; i < list->n_jobs; i++) {
         const Pb__JobLive *live = list->jobs[i]->live;
-        struct sim_view v = {0};
+        if (live->state != PB__JOB_STATE__PENDING || !live->has_het_job_id ||
+            !(is_waiting(s, live, &v) || (!running && !sim_set_must_fit(s, live->het_job_id))))
+            continue;
+        cancel(s, live->het_job_id);
+        any = true;
+    }
+    return any;
+}
+
+static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
+{
+    if (cancel_sets(s, list, running))
+        return;
+    for (size_t i = 0; i < list->n_jobs; i++) {
+        const Pb__JobLive *live = list->jobs[i]->live;
+        struct sim_view v;
         if (live->state == PB__JOB_STATE__SUSPENDED)
-            go_on(s, live->job_id);
+            go_on(s, whole_of(live));
+        if (live->state == PB__JOB_STATE__SUSPENDED && live->has_het_job_id && s->shrunk &&
+            s->settled > GO_ON_MOST) /* its components have no room together any more */
+            cancel(s, live->het_job_id);
         if (live->state != PB__JOB_STATE__PENDING)
             continue;
-        if (live->reason)
-            strncpy(v.reason, live->reason, sizeof v.reason - 1);
-        if (waits_for_somebody(s, &v))
+        if (is_waiting(s, live, &v))
             cancel(s, live->job_id);
         else if (sim_wish_waits(s))
             continue;

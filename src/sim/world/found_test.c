@@ -297,6 +297,87 @@ static const struct {
      "fault at=732775 what=kill node=5 for=35924\n"
      "fault at=1 what=reboot node=4 for=13242\n"
      "fault at=603771 what=crash point=lost\n"},
+    {"a component that missed its deadline while the others waited on",
+     "run seed=36\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=batch id=51\n"
+     "job at=1 kind=batch id=52 component-of=51 signal=USR1@10 deadline=86\n"},
+    {"a component that was still ending when its leader was queued again, which its record did not "
+     "say",
+     "run seed=42\n"
+     "node id=8 cores=3\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=srun id=58 begin=36\n"
+     "job at=1 kind=alloc id=59 min-nodes=3 depend=afterok\n"
+     "job at=1 kind=alloc id=69 exclude=n5\n"
+     "job at=21037 kind=batch id=71 run=31 steps=1 step-run=21\n"
+     "job at=1 kind=batch id=72 component-of=71\n"
+     "do at=1 what=node-create nodes=n20\n"
+     "conf set=EpilogSlurmctld=/bin/true\n"
+     "do at=21292 what=requeuehold job=71\n"},
+    {"a job of which one component was suspended while its other one was configuring",
+     "run seed=78\n"
+     "conf set=SlurmdTimeout=5\n"
+     "node id=1 features=blue count=2\n"
+     "part part=p1 options=Default=YES;MaxCPUsPerNode=8;PriorityTier=1;GraceTime=1 "
+     "nodes=ALL\n"
+     "job at=91 kind=batch id=4\n"
+     "job at=8790 kind=batch id=6\n"
+     "job at=1 kind=batch id=7 component-of=6\n"
+     "do at=27951 what=suspend job=6 root=1\n"
+     "fault at=8098 what=crash for=8937 point=input then=turn\n"
+     "conf set=PrologSlurmctld=/bin/true\n"},
+    {"components that an announced shutdown ended twice",
+     "run seed=92\n"
+     "node id=1 features=blue count=6\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=batch id=1\n"
+     "job at=1 kind=batch id=7 component-of=1\n"
+     "do at=5 what=announce\n"},
+    {"a core that two components shared with another job, as one",
+     "run seed=366\n"
+     "node id=1 features=red,blue count=3 gres=gpu:a:2,gpu:b:2\n"
+     "part part=p1 options=Default=YES;PriorityTier=3;OverSubscribe=FORCE:2 nodes=ALL\n"
+     "job at=1 kind=batch id=1\n"
+     "job at=1 kind=batch id=25 min-nodes=3 depend=afterany\n"
+     "job at=1 kind=batch id=26 component-of=25\n"
+     "job at=62 kind=batch id=27\n"
+     "job at=1 kind=batch id=28 component-of=27\n"},
+    {"tasks of sockets beside a component that had taken a core of them",
+     "run seed=894\n"
+     "node id=1 features=red,blue sockets=2 cores=2 gres=gpu:a:2,gpu:b:2\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=batch id=5 depend=afterany\n"
+     "job at=1 kind=batch id=14 tasks=2 constraint=red depend=afterany "
+     "tasks-per-socket=1\n"
+     "job at=1 kind=batch id=15 component-of=14\n"},
+    {"components that had no room together any more when they were to go on",
+     "run seed=1151 share=701\n"
+     "node id=1 cores=2\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=1 kind=batch id=1 run=1201\n"
+     "job at=1 kind=batch id=2 component-of=1\n"
+     "do at=114 what=suspend job=1 root=1\n"
+     "do at=118 what=part-socket part=p1 value=1\n"},
+    {"a change of components that were back in the queue before their leader",
+     "run seed=1336\n"
+     "node id=1 features=red,blue cores=3\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=13839 kind=batch id=14\n"
+     "job at=1 kind=batch id=15 component-of=14\n"
+     "do at=13955 what=comment job=14 value=1\n"
+     "do at=13934 what=requeuehold job=14\n"},
+    {"a component that was queued twice while its leader's node was silent",
+     "run seed=1439 share=701\n"
+     "node id=1 features=red,blue count=2 cores=6\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=240940 kind=alloc id=81 tasks=7 steps=1 step-run=6864\n"
+     "job at=246889 kind=batch id=83\n"
+     "job at=1 kind=batch id=84 component-of=83\n"
+     "do at=268626 what=cancel job=83\n"
+     "do at=269447 what=requeue job=83\n"
+     "fault at=245484 what=stop node=2 for=25845\n"
+     "do at=247885 what=requeue job=83\n"},
 };
 
 static void what_was_found_stays_mended(void **state)

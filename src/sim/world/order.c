@@ -315,8 +315,12 @@ static void take_share(const struct sim_node *n, struct sim_node_job *j, const P
 static void start_steps(struct sim *s, unsigned index, const struct sim_node_job *j)
 {
     const struct sim_item *item = item_of(s, j);
+    size_t count = item ? sim_set_count(s, &s->clients.data[j->client]) : 1;
     for (unsigned i = 0; item && i < (unsigned)item->steps; i++)
-        sim_srun_begin(s, j->client, i, j->key, (long)index);
+        if (i % count) /* one component after the other */
+            sim_srun_begin_for(s, j->key, i, (uint32_t)(i % count), (long)index);
+        else
+            sim_srun_begin(s, j->client, i, j->key, (long)index);
 }
 
 static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)

@@ -128,6 +128,9 @@ void sim_client_step_over(struct sim *s, unsigned index);
 
 /* srun.c */
 void sim_srun_begin(struct sim *s, unsigned client, unsigned number, struct sim_key key, long node);
+/* Of a leader's script, for a step of another component. */
+void sim_srun_begin_for(struct sim *s, struct sim_key script, unsigned number, uint32_t offset,
+                        long node);
 /* The srun of a job that runs already, without its step. */
 void sim_srun_begin_owner(struct sim *s, unsigned client, struct sim_key key);
 void sim_srun_begin_launched(struct sim *s, unsigned client, struct sim_key key,
@@ -216,6 +219,22 @@ void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_v
 void sim_array_check_given(struct sim *s, const struct sim_watch *w);
 void sim_array_check_end(struct sim *s, unsigned client);
 void sim_array_done(struct sim *s);
+
+/* set.c: heterogeneous jobs */
+#define SIM_SET_MOST 16 /* components; what a plan has more is left out */
+struct sim_client *sim_set_leader(struct sim *s,
+                                  const struct sim_client *c); /* NULL: it has none */
+/* By its offset, from 1 on; NULL: there is none. */
+struct sim_client *sim_set_component(struct sim *s, const struct sim_client *leader, size_t offset);
+size_t sim_set_count(struct sim *s, const struct sim_client *leader); /* itself included */
+bool sim_set_must_fit(struct sim *s, uint32_t set_id);                /* when nothing else runs */
+struct sim_watch *sim_set_watch(const struct sim *s, uint32_t set_id, uint32_t offset);
+void sim_set_put(struct sim *s, struct sim_watch *w, const struct sim_view *before);
+void sim_set_turn(struct sim *s);
+void sim_set_restart(struct sim *s);
+void sim_set_promised(struct sim *s, const struct sim_client *leader);
+void sim_set_cancelled(struct sim *s, const struct sim_client *leader);
+void sim_set_check_order(struct sim *s, const struct sim_client *c, const struct sim_item *a);
 
 /* resv.c */
 void sim_resv_put(struct sim *s, const struct sim_record *r);

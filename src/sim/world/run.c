@@ -242,6 +242,8 @@ static void make_nodes(struct sim *s)
 static void make_client(struct sim *s, const struct sim_item *item)
 {
     struct sim_client c = {.item = item, .rng = stream(s, 2, (uint64_t)item->id)};
+    if (item->component_of) /* it is submitted by its leader */
+        c.state = SIM_OVER;
     vec_push(&s->clients, c);
     sim_push(s, item->at_ms,
              (struct sim_event){.kind = SIM_CLIENT, .index = (unsigned)s->clients.len - 1});
@@ -347,6 +349,7 @@ static void world_done(struct sim *s)
     vec_done(&s->acts);
     vec_done(&s->allocated);
     vec_done(&s->displaced);
+    vec_done(&s->sets_put);
 }
 
 static int begin(struct sim *s, struct err *err)

@@ -34,6 +34,7 @@ struct sim_result {
     uint64_t events, turns;
     unsigned jobs, acknowledged, refused, ended, attempts, steps, acts, restarts, crashes, reboots,
         kills, breaks, others, takes, shrinks;
+    unsigned sets, set_starts; /* heterogeneous jobs: acknowledged, and begun */
     int64_t virtual_ms;
     const char *promise; /* that was broken; the same text for the same kind */
 };

@@ -10,6 +10,7 @@
 #include "sim/world/sim.h"
 
 #define FUZZ_SEEDS TEST_DRAWN(1000)
+#define SET_SEEDS TEST_DRAWN(300)
 #define DRAWN_SEEDS 1000 /* drawn and not run */
 
 static const struct sim_options options;
@@ -67,6 +68,30 @@ static void promises_hold_whatever_is_drawn(void **state)
     assert_true(sum.shrinks > FUZZ_SEEDS / 20);
 }
 
+/* Heterogeneous jobs among them: all components or none, whatever happens. */
+static void promises_hold_for_sets(void **state)
+{
+    struct sim_result sum = {0};
+    uint64_t first = first_seed();
+    for (uint64_t seed = first; seed < first + SET_SEEDS; seed++) {
+        struct sim_plan plan = {0};
+        struct sim_result r;
+        struct err err;
+        sim_plan_draw_sets(&plan, seed);
+        if (run(&plan, &r, &err) != 0)
+            fail_msg("slurmsim --fuzz --sets --seed=%llu: %s", (unsigned long long)seed, err.text);
+        sum.sets += r.sets;
+        sum.set_starts += r.set_starts;
+        sum.acknowledged += r.acknowledged;
+        sum.crashes += r.crashes;
+        sum.reboots += r.reboots;
+        sim_plan_done(&plan);
+    }
+    assert_true(sum.sets > 2 * SET_SEEDS && sum.set_starts > SET_SEEDS);
+    assert_true(sum.acknowledged > 2 * sum.sets); /* others beside them */
+    assert_true(sum.crashes > SET_SEEDS && sum.reboots > SET_SEEDS / 4);
+}
+
 /* No kind of command, fault or point is forgotten by those who draw. */
 static void everything_is_drawn(void **state)
 {
@@ -95,6 +120,37 @@ static void everything_is_drawn(void **state)
     for (size_t i = 0; i <= SIM_POINT_SENDING; i++)
         assert_true(points[i] >= 100);
     assert_true(twice >= 100);
+}
+
+/* A leader is a batch job, and its components stand behind it. What is not drawn for them is as
+ * without them. */
+static void sets_are_drawn_from_a_stream_of_their_own(void **state)
+{
+    unsigned sets = 0, components = 0, same = 0, jobs = 0;
+    for (uint64_t seed = 1; seed <= 100; seed++) {
+        struct sim_plan plain = {0}, plan = {0};
+        sim_plan_draw(&plain, seed);
+        sim_plan_draw_sets(&plan, seed);
+        assert_true(plan.items.len >= plain.items.len);
+        int64_t leader = 0;
+        for (size_t i = 0; i < plain.items.len; i++) {
+            const struct sim_item *a = &plain.items.data[i], *b = &plan.items.data[i];
+            jobs += a->kind == SIM_ITEM_JOB;
+            if (b->kind == SIM_ITEM_JOB && b->component_of) {
+                sets += b->component_of != leader;
+                leader = b->component_of;
+                components++;
+                assert_true(leader < b->id && b->what == SIM_JOB_BATCH && !b->array);
+            } else if (a->kind != SIM_ITEM_JOB) {
+                assert_memory_equal(a, b, sizeof *a);
+            } else {
+                same += memcmp(a, b, sizeof *a) == 0;
+            }
+        }
+        sim_plan_done(&plain);
+        sim_plan_done(&plan);
+    }
+    assert_true(sets > 200 && components > sets && same > jobs / 3);
 }
 
 static void simple_worlds_under_many_faults(void **state)
@@ -137,7 +193,10 @@ static void a_plan_is_its_text_and_runs_the_same_again(void **state)
         struct str text = STR_INIT, text_again = STR_INIT;
         struct sim_result a, b, c;
         struct err err;
-        sim_plan_draw(&plan, seed);
+        if (seed % 4)
+            sim_plan_draw(&plan, seed);
+        else
+            sim_plan_draw_sets(&plan, seed);
         sim_plan_format(&plan, &text);
         read_plan(&again, str_cstr(&text));
         sim_plan_format(&again, &text_again);
@@ -178,6 +237,9 @@ static void bad_plans_are_refused_by_line(void **state)
         "do what=jump at=1",
         "fault what=crash point=there at=1",
         "part part=a_name_that_is_much_too_long_for_one",
+        "job id=2 at=1 kind=alloc component-of=1",
+        "job id=2 at=1 kind=batch array=2 component-of=1",
+        "job id=2 at=1 kind=batch component-of=2",
         "ctl count=0",
         "ctl count=4",
         "ctl count=2 timeout=999",
@@ -295,6 +357,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_plans_are_refused_by_line),
         cmocka_unit_test(everything_is_drawn),
+        cmocka_unit_test(sets_are_drawn_from_a_stream_of_their_own),
         cmocka_unit_test(a_plan_is_its_text_and_runs_the_same_again),
         cmocka_unit_test(what_no_controller_can_keep_is_found),
         cmocka_unit_test(the_lead_goes_to_who_can_have_it),
@@ -302,6 +365,7 @@ int main(void)
         cmocka_unit_test(without_faults_all_is_quick),
         cmocka_unit_test(simple_worlds_under_many_faults),
         cmocka_unit_test(promises_hold_whatever_is_drawn),
+        cmocka_unit_test(promises_hold_for_sets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

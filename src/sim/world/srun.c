@@ -20,10 +20,21 @@ static struct rng *chance(struct sim *s, unsigned index)
 
 void sim_srun_begin(struct sim *s, unsigned client, unsigned number, struct sim_key key, long node)
 {
-    struct sim_srun srun = {.client = client, .number = number, .node = node, .key = key};
+    struct sim_srun srun = {
+        .client = client, .number = number, .node = node, .key = key, .script = key};
     const struct sim_item *item = s->clients.data[client].item;
     vec_push(&s->sruns, srun);
     later(s, (unsigned)s->sruns.len - 1, node < 0 ? 0 : (int64_t)number * item->step_ms / 2);
+}
+
+void sim_srun_begin_for(struct sim *s, struct sim_key script, unsigned number, uint32_t offset,
+                        long node)
+{
+    const struct sim_watch *w = sim_watch_find(s, script.job_id + offset);
+    if (!w || w->client == UINT32_MAX)
+        return;
+    sim_srun_begin(s, w->client, number, (struct sim_key){w->job_id, script.restarts}, node);
+    vec_last(&s->sruns).script = script;
 }
 
 void sim_srun_spec(const struct sim *s, const struct sim_client *c, unsigned number,
@@ -121,7 +132,8 @@ static void launch(struct sim *s, unsigned index, const Pb__StepReply *step)
 void sim_srun_begin_launched(struct sim *s, unsigned client, struct sim_key key,
                              const Pb__StepReply *step)
 {
-    struct sim_srun srun = {.client = client, .node = -1, .key = key, .owns_job = true};
+    struct sim_srun srun = {
+        .client = client, .node = -1, .key = key, .script = key, .owns_job = true};
     vec_push(&s->sruns, srun);
     launch(s, (unsigned)s->sruns.len - 1, step);
 }
@@ -167,8 +179,8 @@ void sim_srun_part_over(struct sim *s, unsigned index)
 void sim_srun_end_all(struct sim *s, struct sim_key key, long node)
 {
     vec_foreach (&s->sruns, r) {
-        if (r->node != node || r->key.job_id != key.job_id || r->key.restarts != key.restarts ||
-            r->state == SIM_SRUN_OVER)
+        if (r->node != node || r->script.job_id != key.job_id ||
+            r->script.restarts != key.restarts || r->state == SIM_SRUN_OVER)
             continue;
         r->state = SIM_SRUN_OVER;
         if (r->call)

@@ -192,8 +192,9 @@ enum sim_srun_state { SIM_SRUN_CREATING, SIM_SRUN_RUNNING, SIM_SRUN_TELLING, SIM
 struct sim_srun {
     enum sim_srun_state state;
     unsigned client, number;
-    long node; /* where it runs: the node of a batch script; -1: elsewhere */
-    struct sim_key key;
+    long node;             /* where it runs: the node of a batch script; -1: elsewhere */
+    struct sim_key key;    /* of its step's job, which may be another component of its set */
+    struct sim_key script; /* the attempt it is run by */
     uint32_t step_id;
     uint64_t call;
     unsigned left; /* nodes whose part of the step goes on */
@@ -254,6 +255,7 @@ struct sim {
     struct sim_watch *watches;
     VEC(struct sim_stored_resv) resvs;  /* as their records are put */
     VEC(uint32_t) allocated, displaced; /* jobs started in this turn; those told to make room */
+    VEC(uint32_t) sets_put;             /* components of which records were put in this turn */
     struct sim_start *ledger;
     struct sim_attempt *ends; /* what was reported of each */
     struct sim_element *elements;

@@ -25,7 +25,8 @@ struct sim_view { /* what a job's record says */
     uint64_t mem_node_mib;
     int64_t deadline_at;
     uint32_t throttle;
-    uint64_t elements; /* bits: those that its record has */
+    uint32_t set_id, set_offset, set_count; /* of a heterogeneous job; count 0: it is none */
+    uint64_t elements;                      /* bits: those that its record has */
     char features[SIM_NAME], prefer[SIM_NAME];
     char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME], resv[SIM_NAME];
     char asked_parts[SIM_TEXT]; /* "p1,p2" */
@@ -71,6 +72,7 @@ struct sim_watch { /* of a job's records */
     bool ran_configuring;              /* its time has not begun yet */
     bool begun, done_well, done_badly; /* ever, whatever came of it then */
     uint32_t array_id, task, tasks;    /* as in the view, which is lost with the record */
+    uint32_t set_id;                   /* the same; 0: it is in no set */
     bool stored, purged; /* it was on disk at a restart; it was forgotten long after its end */
     UT_hash_handle hh;
 };

@@ -183,6 +183,15 @@ static void scan_live(struct cursor c, struct sim_view *v)
         case 49:
             v->epilog_due = c.number;
             break;
+        case 117:
+            v->set_id = (uint32_t)c.number;
+            break;
+        case 118:
+            v->set_offset = (uint32_t)c.number;
+            break;
+        case 119:
+            v->set_count = (uint32_t)c.number;
+            break;
         case 103:
         case 104:
             v->displaced = c.number != 0;
@@ -398,6 +407,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     if (!known) {
         vec_push(&s->allocated, w->job_id);
         sim_end_begins(w, s->now_ms);
+        s->result->set_starts += w->view.set_count && w->view.set_offset == 0;
     }
 }
 
@@ -415,6 +425,12 @@ void sim_watch_turn(struct sim *s)
     vec_foreach (&s->displaced, id)
         sim_give_check_displaced(s, sim_watch_find(s, *id));
     vec_clear(&s->displaced);
+    sim_set_turn(s);
+}
+
+static bool is_time(const struct sim *s, const struct sim_watch *w)
+{
+    return s->now_ms - w->ran_from_ms >= w->view.limit_sec * 1000 - 1000;
 }
 
 /* Ended for its time limit, though that was not over by the clock that cannot be set. */
@@ -423,8 +439,11 @@ static void check_limit(struct sim *s, const struct sim_watch *w)
     if (w->view.state != PB__JOB_STATE__TIMEOUT || w->ran.restarts != w->view.restarts ||
         w->untimed || *w->view.resv) /* it ends with its reservation */
         return;
+    const struct sim_watch *leader = w->set_id ? sim_set_watch(s, w->set_id, 0) : NULL;
+    if (leader && (leader->untimed || *leader->view.resv || is_time(s, leader)))
+        return; /* its end ends all */
     int64_t ran_ms = s->now_ms - w->ran_from_ms;
-    if (ran_ms < w->view.limit_sec * 1000 - 1000)
+    if (!is_time(s, w))
         sim_break(s, "a time limit came early", "job %u after %lld ms of %lld s", w->job_id,
                   (long long)ran_ms, (long long)w->view.limit_sec);
 }
@@ -471,6 +490,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     scan_shares(s, r->data, r->len, w);
     if (w->job_id >= s->next_id)
         sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
+    sim_set_put(s, w, &before);
     if (before.there)
         check_step(s, w, &before);
     if (before.there && now.displaced && !before.displaced)
@@ -575,6 +595,7 @@ void sim_watch_restart(struct sim *s)
         else
             sim_watch_put(s, &at->record);
     }
+    sim_set_restart(s);
 }
 
 void sim_watch_done(struct sim *s)
