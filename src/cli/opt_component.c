@@ -507,6 +507,10 @@ void opt_components_print_notes(const struct opt_components *cs)
 
 void opt_components_print_defined(const struct opt_components *cs)
 {
-    for (size_t i = 0; i < cs->count; i++)
-        opt_print_defined(&cs->list[i]->opt);
+    for (size_t i = 0; i < cs->count; i++) {
+        const struct opt *o = &cs->list[i]->opt;
+        if (cs->count > 1 && o->verbose && !o->quiet)
+            fprintf(stderr, "%s: component %zu:\n", opt_program(o), i);
+        opt_print_defined(o);
+    }
 }

@@ -278,6 +278,32 @@ static void check_inherited(enum opt_command command, const struct opt_row *row)
     run_done(&r);
 }
 
+/* HET-09: an inherited option makes the request that it makes in component 0, another one the
+ * request of a component without options. */
+static void check_request(enum opt_command command, const struct opt_row *row)
+{
+    struct run r, empty;
+    Pb__JobSpec first = PB__JOB_SPEC__INIT, second = first, third = first;
+    const char *value = row->argument == OPT_ARG_NO ? NULL : find_value(row, command);
+    const char *program = opt_program(&(struct opt){.command = command});
+    _cleanup_free_ char *line =
+        mem_printf("%s --%s%s%s : x", program, row->name, value ? "=" : "", value ? value : "");
+    _cleanup_free_ char *plain = mem_printf("%s x", program);
+    assert_int_equal(run_line(&empty, command, NULL, NULL, plain), 0);
+    if (run_line(&r, command, NULL, NULL, line) == 0) {
+        opt_to_job_spec(component(&r, 0), &first);
+        opt_to_job_spec(component(&r, 1), &second);
+        opt_to_job_spec(component(&empty, 0), &third);
+        const Pb__JobSpec *expected = row->commands & OPT_PROPAGATED ? &first : &third;
+        pb_each_field (&pb__job_spec__descriptor, f)
+            if (f->label != PROTOBUF_C_LABEL_REPEATED &&
+                !pb_same_field(&second.base, &expected->base, f))
+                fail_msg("%s: %s", line, f->name);
+    }
+    run_done(&r);
+    run_done(&empty);
+}
+
 static void test_what_a_component_inherits(void **state)
 {
     static const enum opt_command commands[] = {OPT_SRUN, OPT_SBATCH, OPT_SALLOC};
@@ -290,6 +316,7 @@ static void test_what_a_component_inherits(void **state)
                 row->id == OPT_ID_cpus_per_task || row->id == OPT_ID_nodefile)
                 continue;
             check_inherited(commands[k], row);
+            check_request(commands[k], row);
             checked++;
         }
     assert_true(checked > 250);

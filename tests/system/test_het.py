@@ -186,6 +186,14 @@ def test_a_note_names_its_component(het):
     het.run(f"scancel {job}").ok()
 
 
+def test_verbose_tells_the_options_of_each_component(het):
+    done = het.run(["sbatch", "-H", "-v", "-n1", ":", "-n2", "--wrap=true"])
+    het.run(f"scancel {done.ok().split()[-1]}").ok()
+    said = done.stderr.replace("sbatch: ", "")
+    first, second = said.split("component 0:\n")[1].split("component 1:\n")
+    assert re.search(r"^ntasks +: 1$", first, re.M) and re.search(r"^ntasks +: 2$", second, re.M)
+
+
 def test_an_ordinary_word_is_no_separator(het):
     run = script(het, "words.bash", "#!/bin/sh\necho \"$@\"\n")
     leader = submit(het, f"-n1 {run} a : b:c")

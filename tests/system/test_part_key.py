@@ -39,6 +39,15 @@ def test_only_with_the_key(make_cluster):
     shown = c.run(f"scontrol -o show job {job}", user="nobody").ok() + c.run("squeue --json -t all", user="nobody").ok()
     assert "--partition-key ... -o /dev/null --comment=key" in shown and "--partition-key=..." in shown and key not in shown
 
+    # The keys of all components are left out of the line that each of them shows.
+    c.run("scontrol update PartitionName=main Key=NEW").ok()
+    other = c.run("scontrol show key main").ok().strip()
+    pair = c.sbatch("-H", "-pext", f"--partition-key={key}", "-o", "/dev/null", ":", "-pmain", "--partition-key", other, wrap="true")
+    shown = c.run(f"squeue --json -j {pair},{pair + 1}").ok()
+    assert shown.count("--partition-key=... -o /dev/null : -pmain --partition-key ... --wrap true") == 2, shown
+    assert key not in shown and other not in shown
+    c.run(f"scancel {pair}").ok()
+
     c.run("scontrol update PartitionName=ext Key=NEW").ok()
     second = c.run("scontrol show key ext").ok().strip()
     c.kill("slurmctld")
