@@ -96,6 +96,8 @@ _sluice_read() {
     for word in "${words[@]:1:${#words[@]}-2}"; do
         if [[ ${#row[@]} -gt 0 ]]; then
             row=()
+        elif [[ $word == : ]]; then
+            operands=() # another component of a heterogeneous job
         elif [[ $word == -* && $word != *=* ]]; then
             _sluice_option "$word" && [[ ${row[2]} == REQ ]] || row=()
         elif [[ $word != -* ]]; then

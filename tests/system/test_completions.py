@@ -52,6 +52,8 @@ def test_each_command_has_one(command):
     ("srun --hint=m", ["memory_bound", "multithread"]),
     ("srun --compress=", ["lz4", "none"]),
     ("srun -N2 --x", ["--x11"]),
+    ("salloc -N2 : --x", ["--x11"]),
+    ("srun -N2 true : printen", ["printenv"]),
     ("srun --no-such=", []),
     ("sbatch --open-mode=", ["append", "truncate"]),
     ("sbatch --mail-type=END,FA", ["END,FAIL"]),
