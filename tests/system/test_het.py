@@ -186,6 +186,14 @@ def test_a_note_names_its_component(het):
     het.run(f"scancel {job}").ok()
 
 
+def test_the_status_is_that_of_the_script(het):
+    done = het.run(["sbatch", "--wait", "-n1"], stdin="#!/bin/sh\n#SBATCH -p p1\n#SBATCH hetjob\n#SBATCH -p p2 -n2\nexit 3\n")
+    assert done.returncode == 3
+    leader = int(done.stdout.split()[-1])
+    gone(het, leader)
+    assert parts(het, leader, "-t", "all", format="%P %C %T") == [f"{leader}+0 p1 1 FAILED", f"{leader}+1 p2 2 FAILED"]
+
+
 def test_verbose_tells_the_options_of_each_component(het):
     done = het.run(["sbatch", "-H", "-v", "-n1", ":", "-n2", "--wrap=true"])
     het.run(f"scancel {done.ok().split()[-1]}").ok()
