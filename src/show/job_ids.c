@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "show/job_ids.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,45 @@ size_t job_ids_word(const char *list)
     for (bool in = false; list[len] && (in || !strchr(", ", list[len])); len++)
         in = list[len] == '[' || (in && list[len] != ']');
     return len;
+}
+
+/* "4" or "[1-5,7]", without brackets; NULL: it is neither. */
+static char *check_tasks(char *text)
+{
+    static struct arena kept; /* until the end */
+    struct idset tasks = {0};
+    size_t len = strlen(text);
+    bool list = *text == '[';
+    if (list && text[len - 1] == ']')
+        text[len - 1] = 0;
+    else if (list || !*text || text[strspn(text, "0123456789")])
+        return NULL;
+    if (idset_parse(text + list, TASKS_BELOW, &tasks, NULL) != 0)
+        return NULL;
+    idset_done(&tasks);
+    return arena_strdup(&kept, text + list);
+}
+
+int job_ids_parse(const char *text, Pb__StepId *id, struct err *err)
+{
+    size_t len = strcspn(text, ".");
+    _cleanup_free_ char *job = mem_strndup(text, len);
+    const char *step = text[len] ? text + len + 1 : NULL;
+    char *tasks = strchr(job, '_');
+    if (tasks)
+        *tasks++ = 0;
+    long long job_id;
+    uint32_t step_id = 0;
+    bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0 &&
+              (!tasks || (tasks = check_tasks(tasks)));
+    ok = ok && (!step || step_id_parse(step, &step_id));
+    if (!ok)
+        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
+    id->job_id = (uint32_t)job_id;
+    id->array_tasks = tasks;
+    id->has_step_id = step != NULL;
+    id->step_id = step_id;
+    return 0;
 }
 
 /* Bytes that numbers of elements may take; 0: any. */

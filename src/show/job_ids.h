@@ -7,12 +7,18 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/err.h"
 #include "base/str.h"
 #include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
 /* Bytes of the first id of a list: to the next comma or blank that is not in brackets. */
 size_t job_ids_word(const char *list);
+
+/* A job, step or tasks as commands name them: "7", "7.2", "7.batch", and of a job array "7_4",
+ * "7_[1-5,8]", "7_4.0". has_step_id and array_tasks, whose text lives as long as the process, tell
+ * which. */
+int job_ids_parse(const char *text, Pb__StepId *id, struct err *err);
 
 /* "123", "123_4", "123_[5-20%3]": the last is cut at SLURM_BITSTR_LEN bytes of numbers. */
 void job_ids_put(const Pb__JobLive *live, struct str *out);

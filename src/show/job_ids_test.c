@@ -24,7 +24,7 @@ static void bad_ids(void **state)
     for (size_t i = 0; i < COUNT(bad); i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
         struct err err = {0};
-        assert_int_equal(job_state_parse_id(bad[i], &id, &err), -ERR_PARSE);
+        assert_int_equal(job_ids_parse(bad[i], &id, &err), -ERR_PARSE);
         assert_non_null(strstr(err.text, bad[i]));
         assert_null(id.array_tasks);
     }
@@ -49,7 +49,7 @@ static void good_ids(void **state)
     for (size_t i = 0; i < COUNT(rows); i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
         struct str out = STR_INIT;
-        assert_int_equal(job_state_parse_id(rows[i].text, &id, NULL), 0);
+        assert_int_equal(job_ids_parse(rows[i].text, &id, NULL), 0);
         assert_int_equal(id.job_id, rows[i].job);
         assert_int_equal(id.has_step_id ? (int)id.step_id : -1, rows[i].step);
         if (rows[i].tasks)
@@ -130,9 +130,9 @@ static void trimmed(void **state)
         live.has_array_job_id = true;
         live.array_job_id = 7;
         live.array_tasks = (char *)"1-9";
-        assert_int_equal(job_state_parse_id(rows[i].asked, &ids[0], NULL), 0);
+        assert_int_equal(job_ids_parse(rows[i].asked, &ids[0], NULL), 0);
         if (rows[i].more)
-            assert_int_equal(job_state_parse_id(rows[i].more, &ids[1], NULL), 0);
+            assert_int_equal(job_ids_parse(rows[i].more, &ids[1], NULL), 0);
         job_ids_trim(ids, rows[i].more ? 2 : 1, &live, &arena);
         char *left =
             live.array_tasks ? live.array_tasks : arena_printf(&arena, "%u", live.array_task_id);
@@ -182,7 +182,7 @@ static void targets(void **state)
         for (char *save = NULL, *w = strtok_r(text, " ", &save); w;
              w = strtok_r(NULL, " ", &save)) {
             pb__step_id__init(&ids[count]);
-            assert_int_equal(job_state_parse_id(w, &ids[count++], NULL), 0);
+            assert_int_equal(job_ids_parse(w, &ids[count++], NULL), 0);
         }
         size_t n = job_ids_targets(ids, count, &live, &arena, &found);
         for (size_t k = 0; k < n; k++) {

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "show/job_state.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/arena.h"
 #include "base/hostlist.h"
 #include "base/idset.h"
 #include "base/mem.h"
@@ -15,8 +13,6 @@
 #include "base/step_id.h"
 #include "base/timefmt.h"
 #include "show/names.h"
-
-#define TASKS_BELOW 4000001u /* MaxArraySize at most */
 
 static const struct {
     const char *word, *abbreviated;
@@ -234,45 +230,6 @@ void job_state_put_exit(int32_t status, struct str *out)
 {
     str_printf(out, "%d:%d", WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                WIFSIGNALED(status) ? WTERMSIG(status) : 0);
-}
-
-/* "4" or "[1-5,7]", without brackets; NULL: it is neither. */
-static char *check_tasks(char *text)
-{
-    static struct arena kept; /* until the end */
-    struct idset tasks = {0};
-    size_t len = strlen(text);
-    bool list = *text == '[';
-    if (list && text[len - 1] == ']')
-        text[len - 1] = 0;
-    else if (list || !*text || text[strspn(text, "0123456789")])
-        return NULL;
-    if (idset_parse(text + list, TASKS_BELOW, &tasks, NULL) != 0)
-        return NULL;
-    idset_done(&tasks);
-    return arena_strdup(&kept, text + list);
-}
-
-int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err)
-{
-    size_t len = strcspn(text, ".");
-    _cleanup_free_ char *job = mem_strndup(text, len);
-    const char *step = text[len] ? text + len + 1 : NULL;
-    char *tasks = strchr(job, '_');
-    if (tasks)
-        *tasks++ = 0;
-    long long job_id;
-    uint32_t step_id = 0;
-    bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0 &&
-              (!tasks || (tasks = check_tasks(tasks)));
-    ok = ok && (!step || step_id_parse(step, &step_id));
-    if (!ok)
-        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
-    id->job_id = (uint32_t)job_id;
-    id->array_tasks = tasks;
-    id->has_step_id = step != NULL;
-    id->step_id = step_id;
-    return 0;
 }
 
 /* Of the one where a script runs, or NULL; 'name' has room for it. */

@@ -52,11 +52,6 @@ int64_t job_state_step_limit_sec(const Pb__StepRecord *step);
 /* "code:signal" of a wait status. */
 void job_state_put_exit(int32_t status, struct str *out);
 
-/* A job, step or tasks as commands name them: "7", "7.2", "7.batch", and of a job array "7_4",
- * "7_[1-5,8]", "7_4.0". has_step_id and array_tasks, whose text lives as long as the process, tell
- * which. */
-int job_state_parse_id(const char *text, Pb__StepId *id, struct err *err);
-
 /* How the path of a standard stream is written: as the user gave it; with patterns replaced where
  * they are known; or, in addition, with the first element of a job array that has several. */
 enum job_path { JOB_PATH_GIVEN, JOB_PATH_KNOWN, JOB_PATH_FIRST };

@@ -9,6 +9,7 @@
 
 #include "base/step_id.h"
 #include "base/timefmt.h"
+#include "show/job_ids.h"
 #include "show/job_state.h"
 
 static void test_ids(void **state)
@@ -18,7 +19,7 @@ static void test_ids(void **state)
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
         struct err err = {0};
-        assert_true(job_state_parse_id(bad[i], &id, &err) < 0);
+        assert_true(job_ids_parse(bad[i], &id, &err) < 0);
         assert_non_null(strstr(err.text, "Invalid job id"));
     }
     static const struct {
@@ -28,7 +29,7 @@ static void test_ids(void **state)
     for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
         char buf[STEP_ID_TEXT_MAX];
-        assert_int_equal(job_state_parse_id(good[i].text, &id, NULL), 0);
+        assert_int_equal(job_ids_parse(good[i].text, &id, NULL), 0);
         assert_int_equal(id.job_id, 7);
         assert_int_equal(id.has_step_id, good[i].step);
         if (good[i].step)

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "cli/cmd.h"
-#include "show/job_state.h"
+#include "show/job_ids.h"
 
 #define ARGS_DEF "cmd/sattach/sattach.def"
 #include "cli/args_rows.h"
@@ -77,7 +77,7 @@ static int set_id(struct options *o, int count, char **operands)
     }
     o->id_text = operands[0];
     pb__step_id__init(&o->id);
-    if (job_state_parse_id(o->id_text, &o->id, &err) < 0 ||
+    if (job_ids_parse(o->id_text, &o->id, &err) < 0 ||
         (o->id.array_tasks && strpbrk(o->id.array_tasks, ",-"))) {
         cmd_error("Failed to parse stepid '%s': it is JOB.STEP, or JOB_ELEMENT.STEP of a job array",
                   o->id_text);

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cmd.h"
-#include "show/job_state.h"
+#include "show/job_ids.h"
 
 #define ARGS_DEF "cmd/sbcast/sbcast.def"
 #include "cli/args_rows.h"
@@ -70,7 +70,7 @@ static int find_job(struct options *o, const char *given)
         cmd_error("heterogeneous jobs are not available in this version: %s", text);
         return 2;
     }
-    if (job_state_parse_id(text, &o->id, &err)) {
+    if (job_ids_parse(text, &o->id, &err)) {
         cmd_error("Invalid job id specified: %s", text);
         return 2;
     }

@@ -21,7 +21,7 @@ int options_add_id(struct options *o, const char *text)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
     struct err err = {0};
-    if (job_state_parse_id(text, &id, &err) < 0) {
+    if (job_ids_parse(text, &id, &err) < 0) {
         cmd_error("%s", err.text);
         return 2;
     }

@@ -17,6 +17,7 @@
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/usage.pb-c.h"
+#include "show/job_ids.h"
 #include "show/job_state.h"
 
 #define STATUS_MAX 65536                /* of /proc/PID/status */
@@ -117,11 +118,11 @@ static int parse(const char *text, Pb__NodePidsRequest *r)
 
     if (str_eq(text, "*"))
         return 0;
-    if (job_state_parse_id(job, &id, NULL) < 0 || id.array_tasks) {
+    if (job_ids_parse(job, &id, NULL) < 0 || id.array_tasks) {
         cmd_line("\"%s\" does not look like a jobid", text);
         return 1;
     }
-    if (job_state_parse_id(text, &id, NULL) < 0) {
+    if (job_ids_parse(text, &id, NULL) < 0) {
         cmd_line("\"%s\" does not look like a stepid", text);
         return 1;
     }

@@ -13,6 +13,7 @@
 #include "cmd/scontrol/scontrol.h"
 #include "launch/alloc.h"
 #include "proto/node.pb-c.h"
+#include "show/job_ids.h"
 #include "show/job_state.h"
 
 #define PAUSE_MIN_MS 50
@@ -50,7 +51,7 @@ int run_wait_job(int argc, char **argv)
     struct err err = {0};
     enum progress progress = WAITING;
     bool told = false;
-    if (job_state_parse_id(argv[0], &id, NULL) < 0 || id.array_tasks) {
+    if (job_ids_parse(argv[0], &id, NULL) < 0 || id.array_tasks) {
         cmd_line("Invalid job_id %s", argv[0]);
         return 1;
     }

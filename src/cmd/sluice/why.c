@@ -5,7 +5,6 @@
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
-#include "show/job_state.h"
 #include "show/json_out.h"
 #include "show/show.h"
 
@@ -74,7 +73,7 @@ int sluice_why(const struct sluice_options *o, const char *text)
     Pb__StepId id = PB__STEP_ID__INIT;
     const Pb__WhyReply *why = NULL;
     struct err err = {0};
-    if (!text || job_state_parse_id(text, &id, &err) < 0 || id.has_step_id) {
+    if (!text || job_ids_parse(text, &id, &err) < 0 || id.has_step_id) {
         cmd_error("why: %s%s%s", text ? "Invalid job id: " : "a job id is needed", text ? text : "",
                   "");
         return 1;
