@@ -7,7 +7,7 @@
 # Words of now. Where no controller answers there are none.
 _sluice_live() {
     case $1 in
-    @jobs) timeout 2 squeue -h -o %i ;;
+    @jobs) timeout 2 squeue -h -o %i | sed -n 'p;s/+0$//p' ;; # of a heterogeneous job the whole, too
     @steps) timeout 2 squeue -h -s -o %i ;;
     @partitions) timeout 2 sinfo -h -o %R ;;
     @nodes) timeout 2 sinfo -h -N -o %N ;;

@@ -124,10 +124,12 @@ struct each_job {
     struct api_stamp stamp;
 };
 
-/* "123", "123_4" or "123_[5-9]". */
+/* "123", "123_4", "123_[5-9]" or "123+4". */
 static void format_id(const Pb__JobLive *live, struct str *out)
 {
-    if (!live->has_array_job_id)
+    if (live->has_het_job_id)
+        str_printf(out, "%u+%u", live->het_job_id, live->het_job_offset);
+    else if (!live->has_array_job_id)
         str_printf(out, "%u", live->job_id);
     else if (live->array_tasks)
         str_printf(out, "%u_[%s]", live->array_job_id, live->array_tasks);

@@ -5,6 +5,7 @@
 #include "base/pb.h"
 #include "control/admin/made.h"
 #include "control/admin/shutdown.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
@@ -223,17 +224,25 @@ void control_call_gone(struct control *c, uint64_t call)
         waiter_gone(c, j, call);
 }
 
-int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
-                            uint32_t *payload, uint32_t *bytes)
+int control_may_read_script(struct control *c, const struct caller *who, const Pb__JobIdRequest *r,
+                            uint32_t *payload, uint32_t *bytes, struct err *err)
 {
-    const struct job *j = cluster_find_job(c->cluster, job_id);
-    if (!j && array_find(c->cluster, job_id))
-        j = array_first(array_find(c->cluster, job_id));
+    const Pb__StepId id = NAMED_JOB(r);
+    struct job *j = named_any(c, &id);
     if (!j)
-        return -ERR_NO_JOB;
-    *payload = split_payload_id(j);
-    *bytes = j->payload_bytes;
-    return control_owns(who, j) ? 0 : -private_denial(c, who, j);
+        return control_set_error(err, ERR_NO_JOB, NULL);
+    if (!control_owns(who, j))
+        return control_set_error(err, private_denial(c, who, j), NULL);
+    int rc = named_job(c, &id, &j, err);
+    if (rc == 0 && !job_set_is_leader(j))
+        rc = err_set(err, -ERR_NO_JOB,
+                     "%s: job %u+%u has no script: that of heterogeneous job %u is its leader's",
+                     err_text(ERR_NO_JOB), job_set_id(j), j->set_offset, job_set_id(j));
+    if (rc == 0) {
+        *payload = split_payload_id(j);
+        *bytes = j->payload_bytes;
+    }
+    return rc;
 }
 
 uint32_t control_next_job_id(const struct control *c)

@@ -160,8 +160,8 @@ void control_call_gone(struct control *c,
 
 /* May the caller read the script of this job? 0, -ERR_NO_JOB, -ERR_ACCESS. The owner of the store
  * then sends it: the record RECORD_PAYLOAD of this id, of so many bytes (0: not known). */
-int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
-                            uint32_t *payload, uint32_t *bytes);
+int control_may_read_script(struct control *c, const struct caller *who, const Pb__JobIdRequest *r,
+                            uint32_t *payload, uint32_t *bytes, struct err *err);
 
 /* Nodes. A session that ends is no failure yet: SlurmdTimeout decides. A node that is not in the
  * configuration may register too: it is told to end what it has, and its session is to be closed

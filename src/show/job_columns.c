@@ -269,6 +269,8 @@ static const char *id_of_step(const Pb__StepRecord *step, struct str *out)
     const char *rest = strchr(text, '.');
     if (step->has_array_job_id && rest)
         str_printf(out, "%u_%u%s", step->array_job_id, step->array_task_id, rest);
+    else if (step->has_het_job_id && rest)
+        str_printf(out, "%u+%u%s", step->het_job_id, step->het_job_offset, rest);
     else
         str_puts(out, text);
     return str_cstr(out);

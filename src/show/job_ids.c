@@ -43,18 +43,24 @@ int job_ids_parse(const char *text, Pb__StepId *id, struct err *err)
     size_t len = strcspn(text, ".");
     _cleanup_free_ char *job = mem_strndup(text, len);
     const char *step = text[len] ? text + len + 1 : NULL;
-    char *tasks = strchr(job, '_');
+    char *tasks = strchr(job, '_'), *component = tasks ? NULL : strchr(job, '+');
     if (tasks)
         *tasks++ = 0;
-    long long job_id;
+    if (component)
+        *component++ = 0;
+    long long job_id, offset = 0;
     uint32_t step_id = 0;
     bool ok = isdigit((unsigned char)*job) && str_parse_i64(job, 1, INT32_MAX, &job_id) == 0 &&
               (!tasks || (tasks = check_tasks(tasks)));
+    ok = ok && (!component || (isdigit((unsigned char)*component) &&
+                               str_parse_i64(component, 0, INT32_MAX, &offset) == 0));
     ok = ok && (!step || step_id_parse(step, &step_id));
     if (!ok)
         return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
     id->job_id = (uint32_t)job_id;
     id->array_tasks = tasks;
+    id->has_het_offset = component != NULL;
+    id->het_offset = (uint32_t)offset;
     id->has_step_id = step != NULL;
     id->step_id = step_id;
     return 0;
@@ -137,6 +143,8 @@ void job_ids_put_asked(const Pb__StepId *id, struct str *out)
     str_printf(out, "%u", id->job_id);
     if (tasks)
         str_printf(out, strpbrk(tasks, ",-") ? "_[%s]" : "_%s", tasks);
+    if (id->has_het_offset)
+        str_printf(out, "+%u", id->het_offset);
     if (id->has_step_id)
         str_puts(out, strchr(step_id_text(id->job_id, id->step_id, buf), '.'));
 }
@@ -144,6 +152,12 @@ void job_ids_put_asked(const Pb__StepId *id, struct str *out)
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)
 {
     pb__step_id__init(id);
+    if (live->has_het_job_id) {
+        id->job_id = live->het_job_id;
+        id->has_het_offset = true;
+        id->het_offset = live->het_job_offset;
+        return;
+    }
     id->job_id = live->has_array_job_id ? live->array_job_id : live->job_id;
     if (live->array_tasks)
         id->array_tasks = arena_strdup(arena, live->array_tasks);
@@ -165,11 +179,25 @@ int64_t job_ids_rank(const Pb__JobLive *live)
     return (int64_t)((uint64_t)id << 32 | task);
 }
 
+Pb__JobComponent *job_ids_component(const Pb__StepId *id, struct arena *arena)
+{
+    Pb__JobComponent *m = arena_alloc(arena, sizeof(*m));
+    pb__job_component__init(m);
+    m->job_id = id->job_id;
+    m->het_offset = id->het_offset;
+    return m;
+}
+
 void job_ids_filter(const Pb__StepId *ids, size_t count, Pb__JobFilter *f, struct arena *arena)
 {
     f->job_id = arena_alloc(arena, (count + 1) * sizeof(*f->job_id));
     f->array = arena_alloc(arena, (count + 1) * sizeof(Pb__ArrayTasks *));
+    f->component = arena_alloc(arena, (count + 1) * sizeof(Pb__JobComponent *));
     for (size_t i = 0; i < count; i++) {
+        if (ids[i].has_het_offset) {
+            f->component[f->n_component++] = job_ids_component(&ids[i], arena);
+            continue;
+        }
         if (!ids[i].array_tasks) {
             f->job_id[f->n_job_id++] = ids[i].job_id;
             continue;
@@ -216,6 +244,10 @@ void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct
 static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
 {
     struct idset mine = {0}, wanted = {0}, both = {0};
+    if (live->has_het_job_id && id->job_id == live->het_job_id)
+        return !id->has_het_offset || id->het_offset == live->het_job_offset;
+    if (id->has_het_offset)
+        return false;
     if (id->job_id == live->job_id && !id->array_tasks)
         return true;
     if (!live->has_array_job_id || id->job_id != live->array_job_id)
@@ -233,8 +265,17 @@ static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
     return named;
 }
 
+/* The step of a leader's id is that of all components: the leader's record stands for them. */
+static bool is_told_by_leader(const Pb__StepId *id, const Pb__JobLive *live)
+{
+    return live->has_het_job_id && live->het_job_offset && !id->has_het_offset &&
+           id->job_id == live->het_job_id;
+}
+
 static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, struct arena *arena)
 {
+    if (live->has_het_job_id && !asked->has_het_offset && asked->job_id == live->het_job_id)
+        return *asked;
     Pb__JobLive part = *live;
     Pb__StepId step;
     job_ids_trim(asked, 1, &part, arena);
@@ -251,10 +292,10 @@ size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, s
     for (size_t i = 0; i < count; i++) {
         if (!is_named(&ids[i], live))
             continue;
-        if (ids[i].has_step_id)
-            vec_push(&found, step_target(&ids[i], live, arena));
-        else
+        if (!ids[i].has_step_id)
             vec_push(&whole, ids[i]);
+        else if (!is_told_by_leader(&ids[i], live))
+            vec_push(&found, step_target(&ids[i], live, arena));
     }
     if (count == 0 || whole.len) { /* the steps are of it */
         Pb__StepId id;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Ids of jobs and of elements of job arrays, as people write and read them. */
+/* Ids of jobs, of elements of job arrays and of components of heterogeneous jobs, as people write
+ * and read them. */
 #pragma once
 
 #include <stdbool.h>
@@ -16,27 +17,31 @@
 size_t job_ids_word(const char *list);
 
 /* A job, step or tasks as commands name them: "7", "7.2", "7.batch", and of a job array "7_4",
- * "7_[1-5,8]", "7_4.0". has_step_id and array_tasks, whose text lives as long as the process, tell
- * which. */
+ * "7_[1-5,8]", "7_4.0", of a heterogeneous job "7+2", "7+2.0". has_step_id, has_het_offset and
+ * array_tasks, whose text lives as long as the process, tell which. */
 int job_ids_parse(const char *text, Pb__StepId *id, struct err *err);
 
-/* "123", "123_4", "123_[5-20%3]": the last is cut at SLURM_BITSTR_LEN bytes of numbers. */
+/* "123", "123_4", "123+4", "123_[5-20%3]": the last is cut at SLURM_BITSTR_LEN bytes of numbers. */
 void job_ids_put(const Pb__JobLive *live, struct str *out);
 /* The part behind the "_" without brackets, "5-20%3"; false, nothing: it is in no array. */
 bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out);
-/* As it was asked for: "123", "123_4", "123_[1-5,7]", ".STEP" behind it when it has one. */
+/* As it was asked for: "123", "123_4", "123_[1-5,7]", "123+4", ".STEP" behind it when it has one.
+ */
 void job_ids_put_asked(const Pb__StepId *id, struct str *out);
 /* The id that means this record and no other, however its job id is the array's; in the arena. */
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena);
-/* For sorting: by array, then by element. */
+/* For sorting: by array or heterogeneous job, then by element or component. */
 int64_t job_ids_rank(const Pb__JobLive *live);
 
-/* A filter for these jobs and elements; lives in the arena. */
+/* Of an id with an offset; in the arena. */
+Pb__JobComponent *job_ids_component(const Pb__StepId *id, struct arena *arena);
+/* A filter for these jobs, elements and components; lives in the arena. */
 void job_ids_filter(const Pb__StepId *ids, size_t count, Pb__JobFilter *f, struct arena *arena);
 /* Of a record of several elements those that were asked for; the texts live in the arena. */
 void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena);
 /* What of a record was asked for, one id for each, in the arena: the record, trimmed, when there
- * are no ids or any of them means all of it or elements, else the steps of it that are named. Their
- * number; 0: the ids name other jobs. */
+ * are no ids or any of them means all of it or elements, else the steps of it that are named; a
+ * step of all components of a heterogeneous job comes with the leader. Their number; 0: the ids
+ * name other jobs. */
 size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct arena *arena,
                        Pb__StepId **out);

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/step_id.h"
 #include "show/job_state.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -15,11 +16,47 @@
 static void bad_ids(void **state)
 {
     static const char *const bad[] = {
-        "_",         "_1",      "1_",      "1_a",   "1_-1",      "1_1-2",
-        "1_[",       "1_[]",    "1_[1",    "1_1]",  "1_[1-]",    "1_[2-1]",
-        "1_[1-3:0]", "1_[1%2]", "1_[1 2]", "1_2_3", "1_[1]x",    "1_4.",
-        "1_4.x",     "1_[1,]",  "1__4",    "x_4",   "1_4000001", "1_[0-4000001]",
-        "1_4 ",      "1_ 4",    "1_[[1]]",
+        "_",
+        "_1",
+        "1_",
+        "1_a",
+        "1_-1",
+        "1_1-2",
+        "1_[",
+        "1_[]",
+        "1_[1",
+        "1_1]",
+        "1_[1-]",
+        "1_[2-1]",
+        "1_[1-3:0]",
+        "1_[1%2]",
+        "1_[1 2]",
+        "1_2_3",
+        "1_[1]x",
+        "1_4.",
+        "1_4.x",
+        "1_[1,]",
+        "1__4",
+        "x_4",
+        "1_4000001",
+        "1_[0-4000001]",
+        "1_4 ",
+        "1_ 4",
+        "1_[[1]]",
+        "1+",
+        "1+x",
+        "1+-1",
+        "1++1",
+        "1+1+1",
+        "1+1_2",
+        "1_2+1",
+        "+1",
+        "1+ 1",
+        "1+1.",
+        "1+1.x",
+        "1+[0-1]",
+        "1.0+1",
+        "1+99999999999",
     };
     for (size_t i = 0; i < COUNT(bad); i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
@@ -45,6 +82,10 @@ static void good_ids(void **state)
         {"7_[0-8:4]", "0-8:4", "7_[0-8:4]", 7, -1},
         {"7_4.0", "4", "7_4.0", 7, 0},
         {"7_[1,2].3", "1,2", "7_[1,2].3", 7, 3},
+        {"7+0", NULL, "7+0", 7, -1},
+        {"7+12", NULL, "7+12", 7, -1},
+        {"7+2.0", NULL, "7+2.0", 7, 0},
+        {"7+0.batch", NULL, "7+0.batch", 7, (int)STEP_ID_BATCH},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         Pb__StepId id = PB__STEP_ID__INIT;
@@ -195,11 +236,73 @@ static void targets(void **state)
     }
 }
 
+/* Components 93+0 to 93+2 of a heterogeneous job: 94 is the job id of the second one. */
+static void components(void **state)
+{
+    static const struct {
+        const char *asked;
+        uint32_t offset; /* of the record */
+        const char *targets;
+    } rows[] = {
+        {"", 1, "93+1 "},         {"93", 0, "93+0 "},
+        {"93", 2, "93+2 "},       {"93+1", 1, "93+1 "},
+        {"93+1", 0, ""},          {"93+1", 2, ""},
+        {"94", 1, "93+1 "},       {"94", 0, ""},
+        {"94+1", 1, ""},          {"93.0", 0, "93.0 "}, /* of all components, and so named once */
+        {"93.0", 1, ""},          {"93+0.0", 0, "93+0.0 "},
+        {"93+1.0", 1, "93+1.0 "}, {"94.0", 1, "93+1.0 "},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        Pb__StepId asked = PB__STEP_ID__INIT, *found;
+        struct arena arena;
+        struct str out = STR_INIT;
+        arena_init(&arena, 0);
+        live.job_id = 93 + rows[i].offset;
+        live.has_het_job_id = live.has_het_job_offset = true;
+        live.het_job_id = 93;
+        live.het_job_offset = rows[i].offset;
+        if (*rows[i].asked)
+            assert_int_equal(job_ids_parse(rows[i].asked, &asked, NULL), 0);
+        size_t n = job_ids_targets(&asked, *rows[i].asked != 0, &live, &arena, &found);
+        for (size_t k = 0; k < n; k++) {
+            job_ids_put_asked(&found[k], &out);
+            str_putc(&out, ' ');
+        }
+        if (!str_eq(str_cstr(&out), rows[i].targets))
+            fail_msg("%s of component %u: '%s'", rows[i].asked, rows[i].offset, str_cstr(&out));
+        str_done(&out);
+        arena_done(&arena);
+    }
+}
+
+static void a_filter_names_components(void **state)
+{
+    static const char *const asked[] = {"5", "93+1", "7_4", "94"};
+    Pb__StepId ids[COUNT(asked)];
+    Pb__JobFilter f = PB__JOB_FILTER__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    for (size_t i = 0; i < COUNT(asked); i++) {
+        pb__step_id__init(&ids[i]);
+        assert_int_equal(job_ids_parse(asked[i], &ids[i], NULL), 0);
+    }
+    job_ids_filter(ids, COUNT(asked), &f, &arena);
+    assert_int_equal(f.n_job_id, 2);
+    assert_int_equal(f.job_id[1], 94);
+    assert_int_equal(f.n_array, 1);
+    assert_int_equal(f.n_component, 1);
+    assert_int_equal(f.component[0]->job_id, 93);
+    assert_int_equal(f.component[0]->het_offset, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_ids), cmocka_unit_test(good_ids), cmocka_unit_test(words),
-        cmocka_unit_test(shown),   cmocka_unit_test(trimmed),  cmocka_unit_test(targets),
+        cmocka_unit_test(bad_ids),    cmocka_unit_test(good_ids),
+        cmocka_unit_test(words),      cmocka_unit_test(shown),
+        cmocka_unit_test(trimmed),    cmocka_unit_test(targets),
+        cmocka_unit_test(components), cmocka_unit_test(a_filter_names_components),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

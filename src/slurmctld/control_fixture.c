@@ -153,12 +153,12 @@ void control_call_gone(struct control *c, uint64_t call)
 {
 }
 
-int control_may_read_script(struct control *c, const struct caller *who, uint32_t job_id,
-                            uint32_t *payload, uint32_t *bytes)
+int control_may_read_script(struct control *c, const struct caller *who, const Pb__JobIdRequest *r,
+                            uint32_t *payload, uint32_t *bytes, struct err *err)
 {
-    *payload = job_id;
+    *payload = r->job_id;
     *bytes = 0;
-    return job_id > c->last_job ? -ERR_NO_JOB : 0;
+    return r->job_id > c->last_job ? err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB)) : 0;
 }
 
 void control_list_licenses(struct control *c, uint64_t call)

@@ -226,11 +226,12 @@ static void on_job_script(struct ctld *c, const struct rpc_request *r, const str
 {
     const Pb__JobIdRequest *ask = (const Pb__JobIdRequest *)r->body;
     uint32_t payload, bytes;
-    int rc = control_may_read_script(c->control, who, ask->job_id, &payload, &bytes);
+    struct err err = {0};
+    int rc = control_may_read_script(c->control, who, ask, &payload, &bytes, &err);
     if (!rc && !rpc_server_may_answer(c->server, r, bytes))
-        rc = -ERR_BACKOFF;
+        rc = err_set(&err, -ERR_BACKOFF, "%s", err_text(ERR_BACKOFF));
     if (rc) {
-        ctld_reply_error(c, r->call, rc, err_text(rc));
+        ctld_reply_error(c, r->call, rc, err.text);
         return;
     }
     struct outbox_item *item = outbox_item_new(OUTBOX_SCRIPT, NULL, 0);

@@ -2,6 +2,8 @@
 /*
  * sattach: watches a step that runs. The controller knows where it runs; its nodes let us see.
  */
+#include <string.h>
+
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "cli/cmd.h"
@@ -48,9 +50,26 @@ static void refuse_several(const struct options *o, const struct found *f)
     _cleanup_str_ struct str list = STR_INIT;
     char text[STEP_ID_TEXT_MAX];
 
-    vec_foreach (&f->steps, s)
-        str_printf(&list, " %s", step_id_text((*s)->job_id, (*s)->step_id, text));
+    vec_foreach (&f->steps, s) {
+        const char *step = strchr(step_id_text((*s)->job_id, (*s)->step_id, text), '.');
+        if ((*s)->has_het_job_id)
+            str_printf(&list, " %u+%u%s", (*s)->het_job_id, (*s)->het_job_offset, step);
+        else
+            str_printf(&list, " %s", text);
+    }
     cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
+}
+
+/* A step of a heterogeneous job by the id of its leader: of the components that have a part in it
+ * the first one is attached to. */
+static bool is_one_step(const struct found *f)
+{
+    const Pb__StepRecord *first = f->steps.data[0];
+    bool one = first->has_het_job_id;
+    vec_foreach (&f->steps, s)
+        one = one && (*s)->step_id == first->step_id && (*s)->has_het_job_id &&
+              (*s)->het_job_id == first->het_job_id;
+    return one;
 }
 
 static int find(const struct options *o, struct found *f, const Pb__StepRecord **step)
@@ -62,7 +81,7 @@ static int find(const struct options *o, struct found *f, const Pb__StepRecord *
         cmd_error("Could not get job step info: %s", err.text);
         return -1;
     }
-    if (f->steps.len > 1) {
+    if (f->steps.len > 1 && !is_one_step(f)) {
         refuse_several(o, f);
         return -1;
     }

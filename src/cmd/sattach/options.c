@@ -79,8 +79,10 @@ static int set_id(struct options *o, int count, char **operands)
     pb__step_id__init(&o->id);
     if (job_ids_parse(o->id_text, &o->id, &err) < 0 ||
         (o->id.array_tasks && strpbrk(o->id.array_tasks, ",-"))) {
-        cmd_error("Failed to parse stepid '%s': it is JOB.STEP, or JOB_ELEMENT.STEP of a job array",
-                  o->id_text);
+        cmd_error(
+            "Failed to parse stepid '%s': it is JOB.STEP, JOB_ELEMENT.STEP of a job array, or "
+            "JOB+OFFSET.STEP of a heterogeneous job",
+            o->id_text);
         return refused();
     }
     return 0;

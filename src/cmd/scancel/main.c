@@ -53,7 +53,7 @@ static void filter_done(struct filter *f)
 
 struct chosen {
     const struct options *options;
-    VEC(Pb__StepId) ids;
+    struct job_id_list ids;
     struct arena *arena;
     bool stop;
 };
@@ -77,7 +77,10 @@ static bool ask(const Pb__JobRecord *job, const Pb__StepId *id, bool *stop)
             job_ids_put_asked(id, &question);
         } else {
             str_puts(&question, "Cancel job_id=");
-            job_ids_put(job->live, &question);
+            if (job->live->has_het_job_id)
+                job_ids_put_asked(id, &question);
+            else
+                job_ids_put(job->live, &question);
         }
         str_printf(&question, " name=%s partition=%s [y/n]? ",
                    job->spec->name ? job->spec->name : "",
@@ -96,6 +99,31 @@ static bool ask(const Pb__JobRecord *job, const Pb__StepId *id, bool *stop)
     }
 }
 
+/* Whether the request ends jobs, and is no mere signal to what runs of them. */
+static bool ends_jobs(const struct options *o)
+{
+    return !o->has_signal || (o->signal == SIGKILL && !o->batch && !o->full);
+}
+
+static bool has_id(const struct job_id_list *list, uint32_t job_id, bool component)
+{
+    vec_foreach (list, id)
+        if (id->job_id == job_id && id->has_het_offset == component && !id->has_step_id)
+            return true;
+    return false;
+}
+
+/* The end of a heterogeneous job's leader ends the other components: it stands for all of them
+ * where nobody has named it as a component. False: it has done so for this one. */
+static bool settle_component(const struct chosen *c, Pb__StepId *target)
+{
+    if (!target->has_het_offset || target->has_step_id || !ends_jobs(c->options))
+        return true;
+    if (target->het_offset == 0 && !has_id(&c->options->ids, target->job_id, true))
+        target->has_het_offset = false;
+    return !has_id(&c->ids, target->job_id, false);
+}
+
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct chosen *c = ctx;
@@ -108,7 +136,8 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         size_t count = job_ids_targets(c->options->ids.data, c->options->ids.len, job->live,
                                        c->arena, &targets);
         for (size_t k = 0; k < count && !c->stop; k++)
-            if (!c->options->interactive || ask(job, &targets[k], &c->stop))
+            if (settle_component(c, &targets[k]) &&
+                (!c->options->interactive || ask(job, &targets[k], &c->stop)))
                 vec_push(&c->ids, targets[k]);
     }
     return 0;
@@ -133,6 +162,8 @@ static const char *put_name(const Pb__JobSignalReply__Result *r, struct str *out
     Pb__StepId id = PB__STEP_ID__INIT;
     id.job_id = r->job_id;
     id.array_tasks = r->array_tasks;
+    id.has_het_offset = r->has_het_offset;
+    id.het_offset = r->het_offset;
     id.has_step_id = r->has_step_id;
     id.step_id = r->step_id;
     job_ids_put_asked(&id, out);

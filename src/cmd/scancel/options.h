@@ -10,6 +10,11 @@
 #include "proto/step.pb-c.h"
 #include "show/job_state.h"
 
+struct job_id_list { /* used as a VEC */
+    Pb__StepId *data;
+    size_t len, room;
+};
+
 struct options {
     bool batch, full, hurry, interactive, quiet;
     struct args_common common;
@@ -21,7 +26,7 @@ struct options {
     const char *name, *partition, *nodes; /* NULL: any; borrowed */
     char *file_nodes;                     /* those of a file, which 'nodes' is then; or NULL */
     const char *account, *qos, *reservation, *wckey;
-    VEC(Pb__StepId) ids;
+    struct job_id_list ids;
 };
 
 extern const struct args_table options_table;

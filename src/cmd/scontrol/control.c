@@ -71,11 +71,25 @@ int run_shutdown(int argc, char **argv)
     return 0;
 }
 
-static void add_job(struct jobs *jobs, const Pb__JobLive *live)
+static bool has_job(const struct jobs *jobs, uint32_t job_id)
+{
+    vec_foreach (jobs, id)
+        if (id->job_id == job_id && !id->array_tasks)
+            return true;
+    return false;
+}
+
+void jobs_add(struct jobs *jobs, const Pb__JobLive *live)
 {
     static struct arena kept; /* until the end */
     Pb__StepId id;
     job_ids_of(live, &id, &kept);
+    if (live->has_het_job_id) {
+        if (has_job(jobs, live->het_job_id))
+            return;
+        id.job_id = live->job_id;
+        id.has_het_offset = false;
+    }
     vec_push(jobs, id);
 }
 
@@ -84,7 +98,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++)
         if (part->jobs[i]->live && !job_state_is_final(part->jobs[i]->live))
-            add_job(ctx, part->jobs[i]->live);
+            jobs_add(ctx, part->jobs[i]->live);
     return 0;
 }
 
@@ -143,6 +157,8 @@ static int update_jobs(const struct jobs *jobs, Pb__JobUpdate *change)
         struct err err = {0};
         change->job_id = job->job_id;
         change->array_tasks = job->array_tasks;
+        change->has_het_offset = job->has_het_offset;
+        change->het_offset = job->het_offset;
         int r = cmd_call(RPC_JOB_UPDATE, &change->base, NULL, &err);
         if (r == 0)
             continue;
@@ -222,6 +238,8 @@ static int suspend(int argc, char **argv, bool resume)
         struct err err = {0};
         request.job_id = job->job_id;
         request.array_tasks = job->array_tasks;
+        request.has_het_offset = job->has_het_offset;
+        request.het_offset = job->het_offset;
         int r = cmd_call(RPC_JOB_SUSPEND, &request.base, NULL, &err);
         if (r == 0)
             continue;
@@ -253,14 +271,14 @@ int run_top(int argc, char **argv)
     struct jobs jobs;
     if (jobs_parse(argc, argv, &jobs) < 0)
         return 1;
-    _cleanup_free_ uint32_t *ids = mem_new_array(uint32_t, jobs.len + 1);
+    _cleanup_free_ Pb__StepId **ids = mem_new_array(Pb__StepId *, jobs.len + 1);
     int r = 0;
     vec_foreach (&jobs, job) {
-        ids[request.n_job_id++] = job->job_id;
+        ids[request.n_target++] = job;
         if (job->array_tasks) /* elements that wait have one priority */
             r = err_set(&err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     }
-    request.job_id = ids;
+    request.target = ids;
     r = r ? r : cmd_call(RPC_JOB_TOP, &request.base, NULL, &err);
     if (r < 0)
         cmd_line("%s for job %s", err.text, argv[0]);
@@ -283,7 +301,7 @@ static int on_states(void *ctx, const ProtobufCMessage *message, struct err *err
             continue;
         states->known = true;
         if (live->state == PB__JOB_STATE__RUNNING || live->state == PB__JOB_STATE__SUSPENDED)
-            add_job(states->running, live);
+            jobs_add(states->running, live);
     }
     return 0;
 }

@@ -13,6 +13,7 @@
 #include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -110,6 +111,33 @@ static void say_none(const Pb__NodePidsRequest *r, const struct rpc_names *nodes
     }
 }
 
+static int on_component(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    uint32_t *job_id = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++)
+        if (part->jobs[i]->live)
+            *job_id = part->jobs[i]->live->job_id;
+    return 0;
+}
+
+/* The job id of a component, which the controller knows; 0 after a message. */
+static uint32_t find_component(const Pb__StepId *id)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct err err = {0};
+    uint32_t job_id = 0;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    job_ids_filter(id, 1, &filter, &arena);
+    filter.has_all_states = filter.all_states = true;
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_component, &job_id, &err) < 0)
+        cmd_line("slurm_load_jobs error: %s", err.text);
+    else if (!job_id && no_job_refuse(id, &err) < 0)
+        cmd_line("%s", err.text);
+    return job_id;
+}
+
 /* [JOB[.STEP]|*]; 0, or the status after a message. */
 static int parse(const char *text, Pb__NodePidsRequest *r)
 {
@@ -127,7 +155,9 @@ static int parse(const char *text, Pb__NodePidsRequest *r)
         return 1;
     }
     r->has_job_id = true;
-    r->job_id = id.job_id;
+    r->job_id = id.has_het_offset ? find_component(&id) : id.job_id;
+    if (!r->job_id)
+        return 1;
     r->has_step_id = id.has_step_id;
     r->step_id = id.step_id;
     return 0;
@@ -372,16 +402,23 @@ static uint32_t job_of(uint32_t pid)
     return job;
 }
 
+struct job_end {
+    uint32_t job_id;
+    int64_t at;
+};
+
 static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__JobList *part = (const Pb__JobList *)message;
-    int64_t *end_at = ctx;
+    struct job_end *end = ctx;
 
     for (size_t i = 0; i < part->n_jobs; i++) {
         int64_t start_at = job_state_start_at(part->jobs[i]);
-        *end_at = job_state_end_at(part->jobs[i]);
-        if (!*end_at && start_at)
-            *end_at = start_at + YEAR_SEC;
+        if (part->jobs[i]->live->job_id != end->job_id)
+            continue; /* another component of a heterogeneous job */
+        end->at = job_state_end_at(part->jobs[i]);
+        if (!end->at && start_at)
+            end->at = start_at + YEAR_SEC;
     }
     return 0;
 }
@@ -391,7 +428,6 @@ int run_pidinfo(int argc, char **argv)
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     struct err err = {0};
     long long pid = 0;
-    int64_t end_at = 0;
     char date[64];
     struct tm tm;
 
@@ -404,14 +440,15 @@ int run_pidinfo(int argc, char **argv)
         cmd_line("Failed to locate job for requested pid");
         return 1;
     }
+    struct job_end end_of_job = {.job_id = job};
     filter.job_id = &job;
     filter.n_job_id = 1;
     filter.has_all_states = filter.all_states = true;
-    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, &end_at, &err) < 0) {
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, &end_of_job, &err) < 0) {
         cmd_line("slurm_get_end_time error: %s", err.text);
         return 1;
     }
-    time_t end = (time_t)end_at;
+    time_t end = (time_t)end_of_job.at;
     strftime(date, sizeof(date), "%a %b %d %H:%M:%S %Y", localtime_r(&end, &tm));
     str_printf(cmd_out(), "Slurm JobId=%u ends at %s\n", job, date);
     str_printf(cmd_out(), "Job remaining time is %lld seconds\n",

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "proto/job.pb-c.h"
 #include "proto/step.pb-c.h"
 
 #define ARGS_MANY 1000000
@@ -41,3 +42,6 @@ struct jobs {
     size_t len, room;
 };
 int jobs_parse(int argc, char **argv, struct jobs *jobs);
+/* The id of a job that was found otherwise than by its id. Components of a heterogeneous job are
+ * left to their leader where that is among the jobs before. */
+void jobs_add(struct jobs *jobs, const Pb__JobLive *live);

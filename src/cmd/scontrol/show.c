@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/pb.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "cli/node_names.h"
 #include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
@@ -170,7 +171,7 @@ static int show_job(const char *id_text)
         free(plan->nodes);
     vec_done(&s.plans);
     if (r == 0 && id_text && !s.seen)
-        r = err_set(&err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+        r = no_job_refuse(&id, &err);
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No jobs in the system");
     return finish(&s, "jobs", r, &err);

@@ -9,6 +9,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "cmd/scontrol/resize.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/update.h"
@@ -32,51 +33,60 @@ static int refuse_value(const char *key, const char *value)
     return -1;
 }
 
-struct limit_in_force {
-    int64_t sec;
-    bool is_found;
+struct limits_in_force {
+    Pb__StepId job;          /* as it was named */
+    VEC(Pb__StepId) jobs;    /* the same, but each component of a heterogeneous job of its own */
+    VEC(int64_t) limits_sec; /* theirs */
 };
 
 static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
-    struct limit_in_force *limit = ctx;
+    struct limits_in_force *f = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++) {
-        if (!part->jobs[i]->live)
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (!live)
             continue;
-        limit->sec = part->jobs[i]->live->time_limit_sec;
-        limit->is_found = true;
+        Pb__StepId id = f->job;
+        if (live->has_het_job_id)
+            job_ids_of(live, &id, NULL);
+        else
+            vec_clear(&f->jobs), vec_clear(&f->limits_sec); /* of an array: any element's */
+        vec_push(&f->jobs, id);
+        vec_push(&f->limits_sec, live->time_limit_sec);
     }
     return 0;
 }
 
-/* TimeLimit=+10: from the limit in force. */
-static int resolve_limit(struct job_change *c, const Pb__StepId *job, struct err *err)
+static int find_limits(struct limits_in_force *f, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    struct limit_in_force limit = {0};
-    int64_t by;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    job_ids_filter(job, 1, &filter, &arena);
+    job_ids_filter(&f->job, 1, &filter, &arena);
     filter.has_all_states = filter.all_states = 1;
+    int code = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, f, err);
+    if (code == 0 && !f->jobs.len)
+        code = no_job_refuse(&f->job, err);
+    return code;
+}
+
+/* TimeLimit=+10: from the limit in force. */
+static int resolve_limit(struct job_change *c, int64_t in_force_sec, struct err *err)
+{
+    int64_t by;
     if (time_parse_limit(c->relative_limit + 1, &by, NULL) < 0 || by >= TIME_UNLIMITED)
         return err_set(err, -ERR_PARSE, "Invalid value: TimeLimit=%.40s", c->relative_limit);
-    int code = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, &limit, err);
-    if (code < 0)
-        return code;
-    if (!limit.is_found)
-        return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
-    if (limit.sec >= TIME_UNLIMITED)
+    if (in_force_sec >= TIME_UNLIMITED)
         return err_set(err, -ERR_TIME_LIMIT,
                        "%s: TimeLimit=%.20s: the job has no limit to change; set one, as in "
                        "TimeLimit=60",
                        err_text(ERR_TIME_LIMIT), c->relative_limit);
-    limit.sec += *c->relative_limit == '+' ? by : -by;
-    if (limit.sec < 60)
+    int64_t sec = in_force_sec + (*c->relative_limit == '+' ? by : -by);
+    if (sec < 60)
         return err_set(err, -ERR_TIME_LIMIT, "%s", err_text(ERR_TIME_LIMIT));
     c->set.has_time_limit_sec = 1;
-    c->set.time_limit_sec = limit.sec;
+    c->set.time_limit_sec = sec;
     return 0;
 }
 
@@ -212,15 +222,32 @@ static int read_argument(struct update *u, struct job_change *c, const char *arg
     return set_special(c, f, arg + len + 1);
 }
 
-static int change_job(const Pb__StepId *job, struct job_change *c, struct err *err)
+static int send_change(const Pb__StepId *job, struct job_change *c, struct err *err)
 {
-    int r = c->relative_limit ? resolve_limit(c, job, err) : 0;
     c->update.job_id = job->job_id;
     c->update.array_tasks = job->array_tasks;
-    if (r == 0)
-        r = cmd_call(RPC_JOB_UPDATE, &c->update.base, NULL, err);
+    c->update.has_het_offset = job->has_het_offset;
+    c->update.het_offset = job->het_offset;
+    int r = cmd_call(RPC_JOB_UPDATE, &c->update.base, NULL, err);
     if (r == 0 && (c->update.keep_nodes || c->set.has_min_nodes))
         r = resize_tell(job, err);
+    return r;
+}
+
+/* Components of a heterogeneous job have limits of their own. */
+static int change_job(const Pb__StepId *job, struct job_change *c, struct err *err)
+{
+    struct limits_in_force f = {.job = *job};
+    if (!c->relative_limit)
+        return send_change(job, c, err);
+    int r = find_limits(&f, err);
+    for (size_t i = 0; r == 0 && i < f.jobs.len; i++) {
+        r = resolve_limit(c, f.limits_sec.data[i], err);
+        if (r == 0)
+            r = send_change(&f.jobs.data[i], c, err);
+    }
+    vec_done(&f.jobs);
+    vec_done(&f.limits_sec);
     return r;
 }
 
@@ -268,26 +295,18 @@ int update_job(struct update *u, char *ids_arg)
     return status;
 }
 
-struct named {
-    struct jobs jobs;
-    struct arena *arena;
-};
-
 static int on_named(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
-    struct named *named = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++) {
         if (!part->jobs[i]->live || job_state_is_final(part->jobs[i]->live))
             continue;
-        Pb__StepId id;
-        job_ids_of(part->jobs[i]->live, &id, named->arena);
-        vec_push(&named->jobs, id);
+        jobs_add(ctx, part->jobs[i]->live);
     }
     return 0;
 }
 
-static int find_named(struct update *u, char *name, struct named *named)
+static int find_named(struct update *u, char *name, struct jobs *jobs)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     const char *user = NULL;
@@ -305,24 +324,24 @@ static int find_named(struct update *u, char *name, struct named *named)
     filter.n_name = 1;
     filter.uid = &uid;
     filter.n_uid = user != NULL;
-    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_named, named, &err) < 0) {
+    if (rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_named, jobs, &err) < 0) {
         cmd_line("slurm_load_jobs error: %s", err.text);
         return -1;
     }
-    if (!named->jobs.len && user)
+    if (!jobs->len && user)
         cmd_error("No jobs with user ID %u and name '%s'", uid, name);
-    else if (!named->jobs.len)
+    else if (!jobs->len)
         cmd_error("No jobs with name '%s'", name);
-    return named->jobs.len ? 0 : -1;
+    return jobs->len ? 0 : -1;
 }
 
 int update_jobs_named(struct update *u, const char *name)
 {
-    struct named named = {.arena = &u->arena};
+    struct jobs jobs = {0};
     struct job_change c;
     int status = 1;
-    if (read_arguments(u, &c, true) == 0 && find_named(u, (char *)name, &named) == 0)
-        status = change_jobs(&c, &named.jobs);
-    vec_done(&named.jobs);
+    if (read_arguments(u, &c, true) == 0 && find_named(u, (char *)name, &jobs) == 0)
+        status = change_jobs(&c, &jobs);
+    vec_done(&jobs);
     return status;
 }

@@ -61,6 +61,8 @@ int update_step(struct update *u, const char *id_arg)
     }
     change.job_id = id.job_id;
     change.array_tasks = id.array_tasks;
+    change.has_het_offset = id.has_het_offset;
+    change.het_offset = id.het_offset;
     limit.has_step_id = id.has_step_id;
     limit.step_id = id.step_id;
     change.step_limit = &limit;

@@ -10,6 +10,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "cmd/scontrol/scontrol.h"
 #include "launch/alloc.h"
 #include "proto/node.pb-c.h"
@@ -35,11 +36,12 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int ask(uint32_t *job_id, enum progress *progress, struct err *err)
+static int ask(const Pb__StepId *id, enum progress *progress, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
-    filter.job_id = job_id;
-    filter.n_job_id = 1;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    job_ids_filter(id, 1, &filter, &arena);
     filter.has_all_states = filter.all_states = 1;
     *progress = UNKNOWN;
     return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_job, progress, err);
@@ -56,7 +58,7 @@ int run_wait_job(int argc, char **argv)
         return 1;
     }
     for (int pause_ms = PAUSE_MIN_MS; progress == WAITING;) {
-        int r = ask(&id.job_id, &progress, &err);
+        int r = ask(&id, &progress, &err);
         if (r < 0 && !alloc_is_transient(r) && r != -ERR_NO_JOB) {
             cmd_error("%s", err.text);
             return 1;
@@ -71,10 +73,14 @@ int run_wait_job(int argc, char **argv)
             poll(NULL, 0, pause_ms);
         pause_ms = pause_ms * 2 > PAUSE_MAX_MS ? PAUSE_MAX_MS : pause_ms * 2;
     }
-    if (progress == UNKNOWN)
-        cmd_say("Problem running job %u", id.job_id);
+    _cleanup_str_ struct str name = STR_INIT;
+    job_ids_put_asked(&id, &name);
+    if (progress == UNKNOWN && id.has_het_offset && no_job_refuse(&id, &err) < 0)
+        cmd_say("Problem running job %s: %s", str_cstr(&name), err.text);
+    else if (progress == UNKNOWN)
+        cmd_say("Problem running job %s", str_cstr(&name));
     else if (progress == OVER)
-        cmd_say("Job %u no longer running", id.job_id);
+        cmd_say("Job %s no longer running", str_cstr(&name));
     return progress == READY ? 0 : 1;
 }
 

@@ -22,6 +22,8 @@ static int write_script(const char *job, const char *file)
         return 1;
     }
     request.job_id = id.job_id;
+    request.has_het_offset = id.has_het_offset;
+    request.het_offset = id.het_offset;
     if (cmd_call(RPC_JOB_SCRIPT, &request.base, &reply, &err) < 0) {
         cmd_line("job script retrieval failed: %s", err.text);
         return 1;

@@ -2,6 +2,7 @@
 /* sluice why: of a pending job the controller is asked; all else is in its record. */
 #include "base/arena.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "cmd/sluice/sluice.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
@@ -44,7 +45,7 @@ static int find(struct found *f, const Pb__StepId *id, struct err *err)
     filter.has_all_states = filter.all_states = true;
     int rc = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, f, err);
     if (rc == 0 && !f->job)
-        rc = err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+        rc = no_job_refuse(id, err);
     return rc;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/cmd.h"
 #include "cmd/sprio/options.h"
+#include "show/job_ids.h"
 #include "show/prio_columns.h"
 
 struct list {
@@ -51,13 +52,29 @@ static int on_part(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
+/* An element of a job array has the priority of its array. */
+static void put_ids(struct list *l, Pb__JobFilter *jobs)
+{
+    size_t count = l->options->ids.len;
+    Pb__StepId *ids = arena_alloc(&l->arena, (count + 1) * sizeof(*ids));
+    for (size_t i = 0; i < count; i++) {
+        ids[i] = l->options->ids.data[i];
+        ids[i].array_tasks = NULL;
+    }
+    job_ids_filter(ids, count, jobs, &l->arena);
+}
+
 static int load(struct list *l, struct err *err)
 {
     const struct options *o = l->options;
     Pb__PrioFilter filter = PB__PRIO_FILTER__INIT;
+    Pb__JobFilter jobs = PB__JOB_FILTER__INIT;
     uint32_t none = 0; /* a job that is never there: the weights are asked for alone */
-    filter.job_id = o->weights || o->nobody ? &none : o->ids.data;
-    filter.n_job_id = o->weights || o->nobody ? 1 : o->ids.len;
+    put_ids(l, &jobs);
+    filter.job_id = o->weights || o->nobody ? &none : jobs.job_id;
+    filter.n_job_id = o->weights || o->nobody ? 1 : jobs.n_job_id;
+    filter.component = jobs.component;
+    filter.n_component = o->weights || o->nobody ? 0 : jobs.n_component;
     filter.uid = o->uids.data;
     filter.n_uid = o->uids.len;
     return rpc_call_stream(cmd_client(), RPC_PRIO_LIST, &filter.base, on_part, l, err);

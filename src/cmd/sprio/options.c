@@ -34,7 +34,7 @@ static int add_id(struct options *o, char *word)
         cmd_error("Invalid job id: %s", word);
         return 2;
     }
-    vec_push(&o->ids, id.job_id);
+    vec_push(&o->ids, id);
     return 0;
 }
 

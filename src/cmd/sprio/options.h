@@ -7,6 +7,7 @@
 
 #include "base/vec.h"
 #include "cli/args.h"
+#include "proto/step.pb-c.h"
 
 struct options {
     bool noheader, long_format, norm, weights, users;
@@ -14,7 +15,8 @@ struct options {
     bool nobody; /* asked for users, none of whom is known */
     struct args_common common;
     const char *format, *sort; /* borrowed from argv */
-    VEC(uint32_t) ids, uids;
+    VEC(Pb__StepId) ids;       /* jobs, and components of heterogeneous jobs */
+    VEC(uint32_t) uids;
     VEC(char *) partitions;
 };
 

@@ -10,6 +10,7 @@
 #include "base/idset.h"
 #include "base/mem.h"
 #include "cli/cmd.h"
+#include "cli/no_job.h"
 #include "cli/node_names.h"
 #include "cmd/squeue/options.h"
 #include "proto/why.pb-c.h"
@@ -297,7 +298,7 @@ static int list_jobs(struct list *l, struct err *err)
         l->seen = nothing.seen;
     }
     if (r == 0 && o->ids.len == 1 && l->seen == 0)
-        r = err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+        r = no_job_refuse(o->ids.data, err);
     return r;
 }
 

@@ -13,6 +13,7 @@
 #include "cluster/job/usage.h"
 #include "cmd/sstat/options.h"
 #include "loop/loop.h"
+#include "show/job_ids.h"
 #include "show/usage_columns.h"
 
 /* One step, and what its nodes say. */
@@ -188,11 +189,23 @@ static int say_no_step(struct loop *loop, const Pb__StepRecord *other)
     return 0;
 }
 
-/* Of several the one with the lowest number; the batch script only when asked for, or with all. */
+/* The one of the job's, or of the component's, with the lowest number; NULL: there is none such. */
+static const Pb__StepRecord *lowest_step(const struct found *f, const Pb__StepRecord *of)
+{
+    const Pb__StepRecord *lowest = NULL;
+    vec_foreach (&f->steps, s)
+        if ((*s)->step_id < STEP_ID_BATCH && (!lowest || (*s)->step_id < lowest->step_id) &&
+            (!of->has_het_job_id || (*s)->job_id == of->job_id))
+            lowest = *s;
+    return lowest;
+}
+
+/* Of several the one with the lowest number, of each component of a heterogeneous job; the batch
+ * script only when asked for, or with all. */
 static int show_steps(const struct options *o, struct loop *loop, const struct found *f,
                       const Pb__StepId *id)
 {
-    const Pb__StepRecord *lowest = NULL;
+    bool any = false;
     int status = 0;
 
     if (id->has_step_id || o->all_steps) {
@@ -200,10 +213,13 @@ static int show_steps(const struct options *o, struct loop *loop, const struct f
             status |= show_step(o, loop, *s);
         return status;
     }
-    vec_foreach (&f->steps, s)
-        if ((*s)->step_id < STEP_ID_BATCH && (!lowest || (*s)->step_id < lowest->step_id))
-            lowest = *s;
-    return lowest ? show_step(o, loop, lowest) : say_no_step(loop, f->steps.data[0]);
+    vec_foreach (&f->steps, s) {
+        if (lowest_step(f, *s) != *s)
+            continue;
+        any = true;
+        status |= show_step(o, loop, *s);
+    }
+    return any ? status : say_no_step(loop, f->steps.data[0]);
 }
 
 /* 1: something could not be shown; below 0: no controller tells anything. */
@@ -220,15 +236,15 @@ static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
     filter.ids = &id;
     filter.n_ids = 1;
     rc = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &found, &err);
-    put_step_name(id->job_id, id->step_id, &name);
+    job_ids_put_asked(id, &name);
     if (rc < 0)
         cmd_line("slurm_load_job_steps error: %s", err.text);
     else if (found.steps.len)
         status = show_steps(o, loop, &found, id);
     else if (id->has_step_id)
-        cmd_error("%s not found running.", str_cstr(&name));
+        cmd_error("StepId=%s not found running.", str_cstr(&name));
     else
-        cmd_error("couldn't get steps for job %u", id->job_id);
+        cmd_error("couldn't get steps for job %s", str_cstr(&name));
     vec_done(&found.steps);
     return rc < 0 ? rc : status;
 }

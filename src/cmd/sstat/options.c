@@ -16,7 +16,8 @@ const struct args_table options_table = ARGS_TABLE("sstat", "[job[.step]...]");
 static void add_id(struct options *o, const Pb__StepId *id)
 {
     vec_foreach (&o->ids, known)
-        if (known->job_id == id->job_id && known->has_step_id == id->has_step_id &&
+        if (known->job_id == id->job_id && known->has_het_offset == id->has_het_offset &&
+            known->het_offset == id->het_offset && known->has_step_id == id->has_step_id &&
             known->step_id == id->step_id)
             return;
     vec_push(&o->ids, *id);

@@ -8,6 +8,7 @@
 #include "base/str.h"
 #include "cli/cmd.h"
 #include "cluster/trigger.h"
+#include "show/job_ids.h"
 #include "show/names.h"
 
 #define ARGS_DEF "cmd/strigger/strigger.def"
@@ -25,6 +26,20 @@ static int set_number(const char *name, const char *text, uint32_t *number)
         return BAD;
     }
     *number = (uint32_t)value;
+    return 0;
+}
+
+static int set_job(struct options *o, const char *text)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    if (job_ids_parse(text, &id, NULL) != 0 || id.array_tasks || id.has_step_id) {
+        cmd_error("Invalid jobid: %s", text);
+        return BAD;
+    }
+    o->ask.has_job_id = true;
+    o->ask.job_id = id.job_id;
+    o->ask.has_het_offset = id.has_het_offset;
+    o->ask.het_offset = id.het_offset;
     return 0;
 }
 
@@ -98,8 +113,7 @@ static int set_option(void *ctx, int id, const char *value)
         o->has_id = true;
         return set_number("id", value, &o->id);
     case ID_jobid:
-        o->ask.has_job_id = true;
-        return set_number("jobid", value, &o->ask.job_id);
+        return set_job(o, value);
     case ID_node:
         o->ask.nodes = value && *value ? (char *)value : NULL;
         break;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
@@ -20,6 +21,11 @@
 struct place {
     struct job *job;
     uint32_t priority;
+};
+
+struct job_list { /* used as a VEC */
+    struct job **data;
+    size_t len, room;
 };
 
 struct top {
@@ -59,13 +65,9 @@ static bool is_chosen(const struct top *t, const struct job *j)
     return idmap_get(&t->chosen, j->id, &place);
 }
 
-static int check_top(struct control *c, const struct caller *who, uint32_t id, struct err *err)
+static int check_top(struct control *c, const struct caller *who, const struct job *j,
+                     struct err *err)
 {
-    const struct job *j = cluster_find_job(c->cluster, id);
-    if (!j)
-        return control_set_error(err, ERR_NO_JOB, NULL);
-    if (!control_owns(who, j))
-        return control_set_error(err, private_denial(c, who, j), NULL);
     if (!who->is_operator && !c->conf->sched.enable_user_top)
         return control_set_error(
             err, ERR_ACCESS,
@@ -79,6 +81,25 @@ static int check_top(struct control *c, const struct caller *who, uint32_t id, s
     if (j->several)
         return control_set_error(err, ERR_TRANSITION, "it is in the queues of several partitions");
     return 0;
+}
+
+/* The job, or of a heterogeneous job all components by the id of the leader, or the one named. */
+static int add_top_jobs(struct control *c, const struct caller *who, const Pb__StepId *id,
+                        struct job_list *jobs, struct err *err)
+{
+    struct job *j =
+        id->has_het_offset ? named_any(c, id) : cluster_find_job(c->cluster, id->job_id);
+    int rc = !j                      ? control_set_error(err, ERR_NO_JOB, NULL)
+             : !control_owns(who, j) ? control_set_error(err, private_denial(c, who, j), NULL)
+                                     : 0;
+    if (rc == 0 && id->has_het_offset)
+        rc = named_component(c, id, &j, err);
+    bool all = rc == 0 && !id->has_het_offset && job_set_is_leader(j);
+    for (; rc == 0 && j; j = all ? named_next(j) : NULL) {
+        rc = check_top(c, who, j, err);
+        vec_push(jobs, j);
+    }
+    return rc;
 }
 
 static int add(struct top *t, struct job *j, uint32_t priority, bool moves, struct err *err)
@@ -245,17 +266,20 @@ void control_job_top(struct control *c, uint64_t call, const struct caller *who,
                      const Pb__JobTop *r)
 {
     struct err err = {0};
-    size_t count = r->n_job_id;
+    struct job_list jobs = {0};
+    size_t count = r->n_target ? r->n_target : r->n_job_id;
     int rc = count ? 0 : control_set_error(&err, ERR_NO_JOB, NULL);
     if (count > QUEUE_MOST)
         rc = err_set(&err, -ERR_LIMIT, "%s: %d jobs at a time", err_text(ERR_LIMIT), QUEUE_MOST);
-    _cleanup_free_ struct job **jobs = mem_new_array(struct job *, count && rc == 0 ? count : 1);
     for (size_t i = 0; i < count && rc == 0; i++) {
-        rc = check_top(c, who, r->job_id[i], &err);
-        jobs[i] = cluster_find_job(c->cluster, r->job_id[i]);
+        Pb__StepId id = PB__STEP_ID__INIT;
+        if (!r->n_target)
+            id.job_id = r->job_id[i];
+        rc = add_top_jobs(c, who, r->n_target ? r->target[i] : &id, &jobs, &err);
     }
     if (rc == 0)
-        rc = put_on_top(c, jobs, count, &err);
+        rc = put_on_top(c, jobs.data, jobs.len, &err);
+    vec_done(&jobs);
     if (rc != 0)
         control_refuse(c, call, &err);
     else
@@ -296,7 +320,10 @@ static int order_one(struct control *c, const Pb__JobPriority *want, struct err 
     struct split_list parts = {0};
     struct err why = {0};
     bool any = false;
-    int rc = split_targets(c, want->job_id, want->array_tasks, &parts, err);
+    Pb__StepId id = PB__STEP_ID__INIT;
+    id.job_id = want->job_id;
+    id.array_tasks = want->array_tasks;
+    int rc = split_targets(c, &id, &parts, err);
     vec_foreach (&parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
         int one = order_record(c, j, want->priority, &why);

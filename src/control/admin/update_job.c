@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/core/user_share.h"
@@ -123,6 +124,8 @@ static int prepare_change(struct control *c, const struct caller *who, const str
         return 0;
     *set = arena_alloc(arena, sizeof **set);
     **set = *r->set;
+    if (!job_set_is_leader(j)) /* mail is the leader's */
+        (*set)->mail_type = (*set)->mail_user = NULL;
     int rc = authorise_change(who, j, *set, err);
     return rc == 0 ? submit_consult_plugins(c, who, j, NULL, *set, arena, err) : rc;
 }
@@ -586,6 +589,12 @@ static bool is_throttle_only(const Pb__JobUpdate *r)
            !r->has_requeue && !r->keep_nodes && !r->has_end_at && !r->has_reset_accrue;
 }
 
+/* A request to hold or release jobs, and nothing else. */
+static bool is_hold(const Pb__JobUpdate *r)
+{
+    return (r->has_hold || r->has_user_hold) && !(r->has_requeue && r->requeue);
+}
+
 struct change {       /* of one record */
     Pb__JobSpec *set; /* as the plugins leave it */
     int rc;           /* of that */
@@ -659,7 +668,9 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
 {
     struct split_list parts = {0};
     const struct array *a = array_find(c->cluster, r->job_id);
-    struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->job_id);
+    Pb__StepId id = NAMED_JOB(r);
+    struct job *j = named_any(c, &id);
+    bool requeues = r->has_requeue && r->requeue;
     if (!j)
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     if (!control_owns(who, j))
@@ -669,10 +680,12 @@ static int change_job(struct control *c, const struct caller *who, const Pb__Job
         return rc;
     if (a && r->array_tasks)
         rc = check_array_room(c, a, err);
+    id.array_tasks = r->array_tasks;
     if (rc == 0)
-        rc = split_targets(c, r->job_id, r->array_tasks, &parts, err);
-    if (rc == 0 && r->has_requeue && r->requeue) {
-        rc = set_check_whole(c, &parts, err);
+        rc = is_hold(r) ? split_whole_targets(c, &id, &parts, err)
+                        : split_targets(c, &id, &parts, err);
+    if (rc == 0 && requeues) {
+        rc = set_check_whole(c, &id, err);
         parts.len = j->set && parts.len ? 1 : parts.len; /* the others follow the leader */
     } else if (rc == 0 && j->set && parts.len > 1) {
         rc = set_check_settled(j, err);

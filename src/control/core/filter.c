@@ -82,12 +82,27 @@ static bool has_task(const struct idset *tasks, const struct job *j)
     return has;
 }
 
+static bool is_component(const struct job *j, uint32_t leader_id, uint32_t offset)
+{
+    return j->set && job_set_id(j) == leader_id && j->set_offset == offset;
+}
+
+bool filter_has_component(Pb__JobComponent *const *list, size_t count, const struct job *j)
+{
+    for (size_t i = 0; i < count; i++)
+        if (is_component(j, list[i]->job_id, list[i]->het_offset))
+            return true;
+    return false;
+}
+
 bool filter_names(const Pb__StepId *id, const struct job *j)
 {
     bool of_array = j->array && j->array->id == id->job_id;
     struct idset tasks = {0};
+    if (id->has_het_offset)
+        return is_component(j, id->job_id, id->het_offset);
     if (!id->array_tasks)
-        return of_array || j->id == id->job_id;
+        return of_array || j->id == id->job_id || (j->set && job_set_id(j) == id->job_id);
     if (!of_array || idset_parse(id->array_tasks, ARRAY_SIZE_MAX, &tasks, NULL) != 0)
         return false;
     bool named = has_task(&tasks, j);
@@ -98,10 +113,13 @@ bool filter_names(const Pb__StepId *id, const struct job *j)
 static bool id_matches(const struct filter *filter, const struct job *j)
 {
     const Pb__JobFilter *f = filter->f;
-    if (!f->n_array && has_number(&filter->ids, j->id))
+    if (!f->n_array && !f->n_component && has_number(&filter->ids, j->id))
         return true;
     uint32_t unused;
     if (idmap_get(&filter->ids, j->id, &unused))
+        return true;
+    if (j->set && (idmap_get(&filter->ids, job_set_id(j), &unused) ||
+                   filter_has_component(f->component, f->n_component, j)))
         return true;
     if (!j->array)
         return false;

@@ -17,8 +17,12 @@ void filter_init(struct filter *filter, const struct conf *conf, const Pb__JobFi
 void filter_done(struct filter *filter);
 bool filter_matches(const struct filter *filter, const struct job *j); /* all but its state */
 
-/* Whether the job, or its array, or its element of it is meant. */
+/* Whether the job, its array, its element of it, its heterogeneous job or its component is meant.
+ */
 bool filter_names(const Pb__StepId *id, const struct job *j);
+
+/* Whether the job is one of these components; an empty list has none. */
+bool filter_has_component(Pb__JobComponent *const *list, size_t count, const struct job *j);
 
 bool filter_has_part(char *const *names, size_t count, const struct job *j); /* any of its */
 bool filter_has_word(char *const *list, size_t n, const char *word); /* an empty list has all */

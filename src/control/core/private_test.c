@@ -172,7 +172,9 @@ static void a_hidden_job_is_answered_for_as_one_that_does_not_exist(void **state
                 else if (questions[i] != job_why || k == 1)
                     assert_string_not_equal(str_cstr(&one), str_cstr(&none));
             }
-        assert_int_equal(control_may_read_script(f->control, &other, jobs[0], &payload, &bytes),
+        Pb__JobIdRequest ask = PB__JOB_ID_REQUEST__INIT;
+        ask.job_id = jobs[0];
+        assert_int_equal(control_may_read_script(f->control, &other, &ask, &payload, &bytes, NULL),
                          hidden ? -ERR_NO_JOB : -ERR_ACCESS);
         fixture_free(f);
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
@@ -351,14 +352,19 @@ static int check_who(const struct control *c, const struct caller *who, struct e
     return why ? err_set(err, -ERR_ACCESS, "%s: %s", err_text(ERR_ACCESS), why) : 0;
 }
 
-static int check_job(struct control *c, const struct caller *who, uint32_t id, struct err *err)
+static int check_job(struct control *c, const struct caller *who, const Pb__StepId *named,
+                     struct err *err)
 {
+    uint32_t id = named->job_id;
     const struct array *a = array_find(c->cluster, id);
-    const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, id);
+    struct job *j = named_any(c, named);
     if (!j || (!private_shows_job(c, who, j) && !control_owns(who, j)))
         return err_set(err, -ERR_NO_JOB, "%s: %u", err_text(ERR_NO_JOB), id);
     if (!control_owns(who, j))
         return err_set(err, -ERR_ACCESS, "%s: job %u is another user's", err_text(ERR_ACCESS), id);
+    int rc = named_job(c, named, &j, err);
+    if (rc != 0)
+        return rc;
     if (a ? array_is_over(a) : job_is_final(j) && !attempt_of(j)->requeue_after)
         return err_set(err, -ERR_JOB_DONE, "%s: %u", err_text(ERR_JOB_DONE), id);
     return 0;
@@ -458,13 +464,28 @@ static int check_all(struct control *c, const struct caller *who, const Pb__Trig
     int rc = check_who(c, who, err);
     if (rc == 0)
         rc = trigger_check(m, err);
+    const Pb__StepId id = NAMED_JOB(m);
     if (rc == 0 && m->has_job_id)
-        rc = check_job(c, who, m->job_id, err);
+        rc = check_job(c, who, &id, err);
     if (rc == 0)
         rc = check_nodes(c, m, err);
     if (rc == 0)
         rc = check_room(c, who, err);
     return rc;
+}
+
+/* What a trigger keeps: of a component its own id; 0: there is none such. */
+static uint32_t find_job_id(const struct control *c, uint32_t job_id, bool has_offset,
+                            uint32_t offset)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    struct job *j = NULL;
+    id.job_id = job_id;
+    id.has_het_offset = has_offset;
+    id.het_offset = offset;
+    if (!has_offset)
+        return job_id;
+    return named_component(c, &id, &j, NULL) == 0 ? j->id : 0;
 }
 
 void control_trigger_set(struct control *c, uint64_t call, const struct caller *who,
@@ -477,6 +498,7 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
     }
     trigger_look(c); /* what has happened before it was not meant */
     struct trigger *t = trigger_new(c, m);
+    t->job_id = find_job_id(c, m->job_id, m->has_het_offset, m->het_offset);
     t->uid = who->uid;
     t->gid = who->gid;
     const struct trigger *same = find_alike(c, t, false);
@@ -503,12 +525,20 @@ static bool has(const uint32_t *list, size_t count, uint32_t number)
     return found;
 }
 
-static bool is_meant(const struct trigger *t, const Pb__TriggerFilter *f,
+static bool has_job(const struct control *c, const Pb__TriggerFilter *f, uint32_t job_id)
+{
+    bool found = f->n_job_id == 0;
+    for (size_t i = 0; i < f->n_job_id; i++)
+        found = found || (job_id &&
+                          job_id == find_job_id(c, f->job_id[i], f->has_het_offset, f->het_offset));
+    return found;
+}
+
+static bool is_meant(const struct control *c, const struct trigger *t, const Pb__TriggerFilter *f,
                      const struct bitset *nodes)
 {
-    return !t->spent && !t->cleared && has(f->id, f->n_id, t->id) &&
-           has(f->job_id, f->n_job_id, t->job_id) && has(f->uid, f->n_uid, t->uid) &&
-           (!f->types || t->types & f->types) &&
+    return !t->spent && !t->cleared && has(f->id, f->n_id, t->id) && has_job(c, f, t->job_id) &&
+           has(f->uid, f->n_uid, t->uid) && (!f->types || t->types & f->types) &&
            (!f->nodes || (!t->job_id && nodes && (!t->of || bitset_intersects(t->of, nodes))));
 }
 
@@ -542,7 +572,7 @@ void control_trigger_clear(struct control *c, uint64_t call, const struct caller
     }
     for (size_t i = s->all.len; i-- > 0;) {
         struct trigger *t = s->all.data[i];
-        if (!is_meant(t, f, NULL) || !is_shown(c, who, t))
+        if (!is_meant(c, t, f, NULL) || !is_shown(c, who, t))
             continue;
         if (!may_clear(who, t)) {
             denied++;
@@ -573,7 +603,7 @@ bool control_list_triggers(struct control *c, const struct caller *who, const Pb
     vec_foreach (&c->triggers.all, at) {
         const struct trigger *t = *at;
         Pb__TriggerRecord m;
-        if (t->id <= *cursor || !is_meant(t, f, nodes) || !is_shown(c, who, t))
+        if (t->id <= *cursor || !is_meant(c, t, f, nodes) || !is_shown(c, who, t))
             continue;
         if (out->len - start > budget)
             return true;

@@ -8,6 +8,7 @@
 
 #include "base/pb.h"
 #include "control/core/aside.h"
+#include "control/core/named.h"
 #include "control/event/job_event.h"
 #include "control/event/record.h"
 #include "control/internal.h"
@@ -61,11 +62,20 @@ void trigger_hit(struct control *c, struct trigger *t, uint32_t type, const char
     c->triggers.stale = true;
 }
 
+/* Of the same job array, or behind the leader of a heterogeneous job, which stands for all of it.
+ */
+static struct job *next_record(const struct array *a, const struct job *j)
+{
+    if (a)
+        return array_after(j);
+    return j->set && job_set_component(j, 0) ? named_next(j) : NULL;
+}
+
 static bool job_has_node(const struct control *c, uint32_t job_id, uint32_t node)
 {
     const struct array *a = array_find(c->cluster, job_id);
     struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, job_id);
-    for (; j; j = a ? array_after(j) : NULL)
+    for (; j; j = next_record(a, j))
         if (alloc_find(j, node))
             return true;
     return false;
@@ -277,7 +287,7 @@ static int64_t time_due_ms(const struct control *c, const struct trigger *t)
     int64_t first = INT64_MAX, before = t->offset_sec < 0 ? t->offset_sec * 1000 : 0;
     if (!(t->types & TRIGGER_TIME) || t->timed || t->spent)
         return INT64_MAX;
-    for (; j; j = a ? array_after(j) : NULL) {
+    for (; j; j = next_record(a, j)) {
         if (j->state != PB__JOB_STATE__RUNNING || j->limit_sec == INT64_MAX)
             continue;
         int64_t at = attempt_of(j)->start_mono_ms + job_limit_sec(j) * 1000 + before;

@@ -7,6 +7,7 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "control/core/filter.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
@@ -43,17 +44,20 @@ static char *put_missed(struct results *r, struct hostlist *missed)
     return arena_printf(&r->arena, "%s", str_cstr(&nodes));
 }
 
-/* missed: the nodes that a signal did not reach; NULL: none. */
+/* text: what is wrong; NULL: as the code says. missed: the nodes that a signal did not reach; NULL:
+ * none. */
 static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int code,
-                 struct hostlist *missed)
+                 const char *text, struct hostlist *missed)
 {
     Pb__JobSignalReply__Result m = PB__JOB_SIGNAL_REPLY__RESULT__INIT;
     m.job_id = job_id;
     if (step && step->has_step_id)
         SET(&m, step_id, step->step_id);
+    if (step && step->has_het_offset)
+        SET(&m, het_offset, step->het_offset);
     m.array_tasks = step ? step->array_tasks : NULL;
     m.code = code;
-    m.text = code ? (char *)err_text(code) : NULL;
+    m.text = text ? arena_strdup(&r->arena, text) : code ? (char *)err_text(code) : NULL;
     if (missed && hostlist_count(missed))
         m.unreached = put_missed(r, missed);
     vec_push(&r->list, m);
@@ -293,6 +297,16 @@ static bool state_matches(const struct job *j, const Pb__JobFilter *f)
     return ok;
 }
 
+/* By the id that means it and no other. */
+static void note_job(struct results *out, const struct job *j, int code, struct hostlist *missed)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    id.job_id = job_set_id(j);
+    id.has_het_offset = j->set != NULL;
+    id.het_offset = j->set_offset;
+    note(out, id.job_id, &id, code, NULL, missed);
+}
+
 static void touch_matching(struct control *c, const struct caller *who, const Pb__JobSignal *r,
                            struct results *out)
 {
@@ -303,7 +317,10 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
         const struct array *a = array_find(c->cluster, r->filter->array[i]->job_id);
         if (!a || !control_owns(who, array_first(a)))
             continue;
-        split_targets(c, r->filter->array[i]->job_id, r->filter->array[i]->tasks, &parts, NULL);
+        Pb__StepId id = PB__STEP_ID__INIT;
+        id.job_id = r->filter->array[i]->job_id;
+        id.array_tasks = r->filter->array[i]->tasks;
+        split_targets(c, &id, &parts, NULL);
     }
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
@@ -314,7 +331,7 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
         out->matched++;
         _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
         int code = touch_job(c, who, j, r, missed);
-        note(out, j->id, NULL, code, missed);
+        note_job(out, j, code, missed);
         for (size_t k = 0; k < parts.len && code == 0; k++)
             if (parts.data[k].job_id == j->id)
                 split_settle(c, &parts.data[k], true), parts.data[k].from = 0;
@@ -353,8 +370,10 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     bool any = false;
     vec_foreach (parts, part) {
         struct job *j = cluster_find_job(c->cluster, part->job_id);
-        int code =
-            id->has_step_id ? touch_step(c, j, r, id, missed) : touch_job(c, who, j, r, missed);
+        bool part_of_waiting = id->has_het_offset && j->set && job_set_is_whole(j) && set_waits(j);
+        int code = id->has_step_id   ? touch_step(c, j, r, id, missed)
+                   : part_of_waiting ? ERR_NOT_WHOLE_SET
+                                     : touch_job(c, who, j, r, missed);
         split_settle(c, part, code == 0);
         if (code == 0 && id->array_tasks && !id->has_step_id)
             drop_record(c, j);
@@ -364,26 +383,34 @@ static int touch_parts(struct control *c, const struct caller *who, const Pb__Jo
     return any ? 0 : first;
 }
 
+/* A job is cancelled, or its steps are: SchedulerParameters=whole_hetjob is about jobs. */
+static int find_targets(struct control *c, const Pb__StepId *id, struct split_list *parts,
+                        struct err *err)
+{
+    return id->has_step_id ? split_targets(c, id, parts, err)
+                           : split_whole_targets(c, id, parts, err);
+}
+
 static void touch_target(struct control *c, const struct caller *who, const Pb__JobSignal *r,
                          const Pb__StepId *id, struct results *out)
 {
     struct split_list parts = {0};
     _cleanup_hostlist_ struct hostlist *missed = hostlist_new();
     bool whole = !id->has_step_id && (!r->has_signal || r->signal == SIGKILL);
-    const struct array *a = array_find(c->cluster, id->job_id);
-    const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, id->job_id);
+    struct err err = {0};
+    const struct job *j = named_any(c, id);
     bool own = j && control_owns(who, j);
-    bool found = j && (!own || split_targets(c, id->job_id, id->array_tasks, &parts, NULL) == 0);
+    bool found = j && (!own || find_targets(c, id, &parts, &err) == 0);
     int code = ERR_NO_JOB;
     if (found && !own)
         code = refuse(c, who, j);
     else if (found)
         code = touch_parts(c, who, r, id, &parts, missed);
-    else if (whole && !id->array_tasks)
+    else if (whole && !id->array_tasks && !id->has_het_offset)
         code = aside_cancel(c, who, id->job_id);
     vec_done(&parts);
     out->matched += code != ERR_NO_JOB && (found || code == 0);
-    note(out, id->job_id, id, code, missed);
+    note(out, id->job_id, id, code, code == ERR_NO_JOB && err.code ? err.text : NULL, missed);
 }
 
 void control_job_signal(struct control *c, uint64_t call, const struct caller *who,

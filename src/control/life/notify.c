@@ -9,6 +9,7 @@
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "base/text.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
@@ -153,11 +154,11 @@ void notify_held_up(struct control *c, struct job *j)
     put_up(c, j, NOTICE_OF_JOB, str_cstr(&text));
 }
 
-static int notify_parts(struct control *c, const Pb__StepId *id, const char *text)
+static int notify_parts(struct control *c, const Pb__StepId *id, const char *text, struct err *err)
 {
     struct split_list parts = {0};
     bool any = false;
-    int first = split_targets(c, id->job_id, id->array_tasks, &parts, NULL) ? ERR_NO_JOB : 0;
+    int first = split_targets(c, id, &parts, err) ? ERR_NO_JOB : 0;
     vec_foreach (&parts, part) {
         int code = notify(c, cluster_find_job(c->cluster, part->job_id), id, text);
         split_settle(c, part, code == 0);
@@ -171,8 +172,8 @@ static int notify_parts(struct control *c, const Pb__StepId *id, const char *tex
 void control_job_notify(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobNotify *r)
 {
-    const struct array *a = array_find(c->cluster, r->target->job_id);
-    const struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->target->job_id);
+    const struct job *j = named_any(c, r->target);
+    struct err err = {0};
     _cleanup_str_ struct str text = STR_INIT;
     int code = !j ? ERR_NO_JOB : control_owns(who, j) ? 0 : private_denial(c, who, j);
     if (!code && (!*r->text || strlen(r->text) > TEXT_MAX)) {
@@ -181,8 +182,10 @@ void control_job_notify(struct control *c, uint64_t call, const struct caller *w
     }
     put_harmless(r->text, &text);
     if (!code)
-        code = notify_parts(c, r->target, str_cstr(&text));
-    if (code)
+        code = notify_parts(c, r->target, str_cstr(&text), &err);
+    if (err.code)
+        control_refuse(c, call, &err);
+    else if (code)
         control_refuse_code(c, call, code, NULL);
     else
         control_done(c, call);

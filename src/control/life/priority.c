@@ -282,10 +282,10 @@ static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
         found = found || f->uid[i] == j->uid;
     if (!found || !filter_has_part(f->partition, f->n_partition, j))
         return false;
-    found = f->n_job_id == 0;
+    found = f->n_job_id == 0 && f->n_component == 0;
     for (size_t i = 0; i < f->n_job_id; i++)
-        found = found || f->job_id[i] == j->id;
-    return found;
+        found = found || f->job_id[i] == j->id || (j->set && f->job_id[i] == job_set_id(j));
+    return found || filter_has_component(f->component, f->n_component, j);
 }
 
 /* As one of the partition that it has. */

@@ -3,17 +3,16 @@
 
 #include <stdlib.h>
 
+#include "control/core/named.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
-#include "control/life/split.h"
 #include "control/life/start.h"
 
-int set_check_whole(struct control *c, const struct split_list *parts, struct err *err)
+int set_check_whole(const struct control *c, const Pb__StepId *id, struct err *err)
 {
-    const struct job *j =
-        parts->len == 1 ? cluster_find_job(c->cluster, parts->data[0].job_id) : NULL;
-    if (!j || job_set_is_leader(j))
+    const struct job *j = named_any(c, id);
+    if (!j || (job_set_is_leader(j) && !id->has_het_offset))
         return 0;
     return err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %u", err_text(ERR_NOT_WHOLE_SET),
                    job_set_id(j));

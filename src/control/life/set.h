@@ -14,15 +14,15 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "proto/step.pb-c.h"
 
 struct control;
 struct job;
-struct split_list;
 struct transition;
 
-/* Whether the request names one component and not the set, and the operation is for whole sets:
- * -ERR_NOT_WHOLE_SET. 'parts': what the request means, see split_targets(). */
-int set_check_whole(struct control *c, const struct split_list *parts, struct err *err);
+/* Of an operation for whole sets: -ERR_NOT_WHOLE_SET where the request names one component, by its
+ * offset or its own id. */
+int set_check_whole(const struct control *c, const Pb__StepId *id, struct err *err);
 void set_job_over(struct control *c, const struct transition *t); /* a subscriber */
 /* Its record is needed by another component, which has not ended. */
 bool set_needs(const struct job *j);

@@ -7,6 +7,7 @@
 
 #include "base/pb.h"
 #include "control/core/aside.h"
+#include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/event/record.h"
 #include "control/internal.h"
@@ -76,34 +77,64 @@ static void choose_named(struct control *c, struct array *a, struct idset *named
     vec_done(&ids);
 }
 
-int split_targets(struct control *c, uint32_t job_id, const char *tasks, struct split_list *out,
-                  struct err *err)
+static int choose_elements(struct control *c, struct array *a, const char *tasks,
+                           struct split_list *out, struct err *err)
 {
-    struct array *a = array_find(c->cluster, job_id);
     struct idset named = {0};
+    struct err why = {0};
+    int rc = idset_parse(tasks, ARRAY_SIZE_MAX, &named, &why);
+    if (rc == 0)
+        choose_named(c, a, &named, out);
+    else
+        err_set(err, -ERR_NO_JOB, "%s: %s", err_text(ERR_NO_JOB), why.text);
+    idset_done(&named);
+    return rc;
+}
+
+/* By the id of the leader, or of any component if 'whole', all of its set; else the job alone. */
+static void choose_components(const struct job *j, bool whole, struct split_list *out)
+{
+    bool all = whole || job_set_is_leader(j);
+    for (uint32_t i = 0; all && i < job_set_count(j); i++)
+        if (job_set_component(j, i))
+            vec_push(out, ((struct split_part){job_set_component(j, i)->id, 0}));
+    if (!all)
+        vec_push(out, ((struct split_part){j->id, 0}));
+}
+
+static int find_targets(struct control *c, const Pb__StepId *id, bool whole, struct split_list *out,
+                        struct err *err)
+{
+    struct array *a = array_find(c->cluster, id->job_id);
+    struct job *j = cluster_find_job(c->cluster, id->job_id);
     int rc = 0;
-    if (!tasks && a) {
-        for (const struct job *j = array_first(a); j; j = array_after(j))
-            vec_push(out, ((struct split_part){j->id, 0}));
-    } else if (!tasks && cluster_find_job(c->cluster, job_id)) {
-        const struct job *j = cluster_find_job(c->cluster, job_id);
-        for (uint32_t i = 0; job_set_is_leader(j) && i < job_set_count(j); i++)
-            if (job_set_component(j, i))
-                vec_push(out, ((struct split_part){job_set_component(j, i)->id, 0}));
-        if (!job_set_is_leader(j))
-            vec_push(out, ((struct split_part){job_id, 0}));
-    } else if (a) {
-        struct err why = {0};
-        rc = idset_parse(tasks, ARRAY_SIZE_MAX, &named, &why);
+    if (id->has_het_offset) {
+        rc = named_component(c, id, &j, err);
         if (rc == 0)
-            choose_named(c, a, &named, out);
-        else
-            err_set(err, -ERR_NO_JOB, "%s: %s", err_text(ERR_NO_JOB), why.text);
-        idset_done(&named);
+            vec_push(out, ((struct split_part){j->id, 0}));
+    } else if (!id->array_tasks && a) {
+        for (j = array_first(a); j; j = array_after(j))
+            vec_push(out, ((struct split_part){j->id, 0}));
+    } else if (!id->array_tasks && j) {
+        choose_components(j, whole, out);
+    } else if (a) {
+        rc = choose_elements(c, a, id->array_tasks, out, err);
     }
     if (rc == 0 && !out->len)
         rc = err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
     return rc ? -ERR_NO_JOB : 0;
+}
+
+int split_targets(struct control *c, const Pb__StepId *id, struct split_list *out, struct err *err)
+{
+    return find_targets(c, id, false, out, err);
+}
+
+int split_whole_targets(struct control *c, const Pb__StepId *id, struct split_list *out,
+                        struct err *err)
+{
+    bool whole = c->conf->sched.whole_hetjob || c->conf->sched.whole_pack;
+    return find_targets(c, id, whole, out, err);
 }
 
 void split_settle(struct control *c, const struct split_part *part, bool done)

@@ -17,9 +17,13 @@ struct split_list { /* used as a VEC */
  * cannot be copied. */
 struct job *split_first(struct control *c, struct job *j);
 /* The records of a job, of all elements of an array, or of these elements of it ("1-5,7"), which
- * get records of their own. -ERR_NO_JOB: there are none. Each is to be settled. */
-int split_targets(struct control *c, uint32_t job_id, const char *tasks, struct split_list *out,
-                  struct err *err);
+ * get records of their own; of a heterogeneous job all components by the id of the leader, and one
+ * by an offset or its own id. -ERR_NO_JOB: there are none. Each is to be settled. */
+int split_targets(struct control *c, const Pb__StepId *id, struct split_list *out, struct err *err);
+/* The same, of a request to cancel, hold or release, to which SchedulerParameters=whole_hetjob
+ * applies: a component's own id means all components. */
+int split_whole_targets(struct control *c, const Pb__StepId *id, struct split_list *out,
+                        struct err *err);
 /* done: something came of it; else the record is as if it had not been split. */
 void split_settle(struct control *c, const struct split_part *part, bool done);
 void split_await(struct control *c, struct array *a, uint64_t call); /* the end of all elements */

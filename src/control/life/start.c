@@ -507,12 +507,25 @@ static void show_reason(struct control *c, struct job *j, enum reason reason, co
         job_pack_live(c->cluster, j);
 }
 
+/* A hold is shown for those components alone that have to be released. */
+static bool is_foreign_hold(const struct job *component, enum reason reason)
+{
+    bool hold = reason == REASON_JOB_HELD_USER || reason == REASON_JOB_HELD_ADMIN ||
+                reason == REASON_JOB_HOLD_MAX_REQUEUE;
+    return hold && !component->held && !component->admin_hold;
+}
+
 /* The job, and those components of its set that no gate keeps from being queued. */
 static void say_why_they_wait(struct control *c, struct job *j, const struct decision *d)
 {
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         struct job *component = job_set_component(j, i);
-        if (component && (component == j || several_is_queued(component)))
+        if (!component || (component != j && !several_is_queued(component)))
+            continue;
+        if (is_foreign_hold(component, d->reason))
+            show_reason(c, component, REASON_PRIORITY,
+                        "another component of the heterogeneous job is held");
+        else
             show_reason(c, component, d->reason, d->detail);
     }
 }

@@ -8,6 +8,7 @@
 #include "control/life/suspend.h"
 #include "base/pb.h"
 #include "control/core/facts.h"
+#include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/schedule.h"
@@ -255,11 +256,12 @@ void control_job_suspend(struct control *c, uint64_t call, const struct caller *
     struct err err = {0};
     struct split_list parts = {0};
     bool resume = r->has_resume && r->resume;
+    Pb__StepId id = NAMED_JOB(r);
+    id.array_tasks = r->array_tasks;
     if (!who->is_operator && !who->is_admin)
         control_refuse_code(c, call, ERR_ACCESS, NULL);
-    else if (split_targets(c, r->job_id, r->array_tasks, &parts, &err) != 0 ||
-             set_check_whole(c, &parts, &err) != 0 || check_all(c, &parts, resume, &err) != 0 ||
-             each_part(c, resume, &parts, &err) != 0)
+    else if (split_targets(c, &id, &parts, &err) != 0 || set_check_whole(c, &id, &err) != 0 ||
+             check_all(c, &parts, resume, &err) != 0 || each_part(c, resume, &parts, &err) != 0)
         control_refuse(c, call, &err);
     else
         control_done(c, call);

@@ -128,16 +128,22 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
     return found;
 }
 
-/* Behind what else there is of the step: of one of a job array's element, which. */
+/* Behind what else there is of the step: of one of a job array's element, or of a component of a
+ * heterogeneous job, which. */
 static void put_element(const struct job *j, uint32_t step_id, struct str *out)
 {
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
-    if (!j->array || j->tasks.count)
+    if (!j->set && (!j->array || j->tasks.count))
         return;
     r.job_id = j->id;
     r.step_id = step_id;
-    SET(&r, array_job_id, j->array->id);
-    SET(&r, array_task_id, j->task);
+    if (j->set) {
+        SET(&r, het_job_id, job_set_id(j));
+        SET(&r, het_job_offset, j->set_offset);
+    } else {
+        SET(&r, array_job_id, j->array->id);
+        SET(&r, array_task_id, j->task);
+    }
     pb_pack(&r.base, out);
 }
 

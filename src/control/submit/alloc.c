@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Interactive allocations: the command that requests one waits for its nodes. */
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
@@ -116,11 +117,15 @@ void control_alloc_wait(struct control *c, uint64_t call, const struct caller *w
 void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,
                         const Pb__JobIdRequest *r)
 {
-    struct job *j = cluster_find_job(c->cluster, r->job_id);
+    const Pb__StepId id = NAMED_JOB(r);
+    struct job *j = r->has_het_offset ? named_any(c, &id) : cluster_find_job(c->cluster, r->job_id);
+    struct err err = {0};
     if (!j)
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (!control_owns(who, j))
         control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    else if (r->has_het_offset && named_component(c, &id, &j, &err) != 0)
+        control_refuse(c, call, &err);
     else if (j->state == PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
     else if (job_is_final(j))

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cli/no_job.h"
+
+#include "cli/cmd.h"
+#include "proto/job.pb-c.h"
+
+struct count {
+    uint32_t job_id; /* that is asked about */
+    bool is_known;
+    uint32_t components; /* 0: it is not the leader of a heterogeneous job */
+    uint32_t leader_id;  /* of what it is a component of; 0: of none */
+};
+
+static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    struct count *c = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (!live)
+            continue;
+        c->is_known = true;
+        if (live->has_het_job_id && live->het_job_id == c->job_id)
+            c->components = live->het_job_count;
+        else if (live->has_het_job_id)
+            c->leader_id = live->het_job_id;
+    }
+    return 0;
+}
+
+int no_job_refuse(const Pb__StepId *id, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct count c = {.job_id = id->job_id};
+    filter.job_id = &c.job_id;
+    filter.n_job_id = 1;
+    filter.has_all_states = filter.all_states = true;
+    if (id->has_het_offset)
+        (void)rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, &c, NULL);
+    if (c.components)
+        return err_set(err, -ERR_NO_JOB, "%s: job %u has components 0 to %u", err_text(ERR_NO_JOB),
+                       c.job_id, c.components - 1);
+    if (c.leader_id)
+        return err_set(err, -ERR_NO_JOB, "%s: job %u is a component of heterogeneous job %u",
+                       err_text(ERR_NO_JOB), c.job_id, c.leader_id);
+    if (c.is_known)
+        return err_set(err, -ERR_NO_JOB, "%s: job %u is not a heterogeneous job",
+                       err_text(ERR_NO_JOB), c.job_id);
+    return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/core/named.h"
+
+#include "control/internal.h"
+
+static struct job *first_component(const struct job_set *set)
+{
+    uint32_t i = 0;
+    while (i < set->count && !set->jobs[i])
+        i++;
+    return i < set->count ? set->jobs[i] : NULL;
+}
+
+struct job *named_any(const struct control *c, const Pb__StepId *id)
+{
+    const struct array *a = array_find(c->cluster, id->job_id);
+    const struct job_set *set = id->has_het_offset ? job_set_find(c->cluster, id->job_id) : NULL;
+    if (a)
+        return array_first(a);
+    if (set && id->het_offset < set->count && set->jobs[id->het_offset])
+        return set->jobs[id->het_offset];
+    return set ? first_component(set) : cluster_find_job(c->cluster, id->job_id);
+}
+
+/* "component 1 of job 122", of the one that an offset was given for. */
+static int refuse_offset(const struct job *j, struct err *err)
+{
+    if (!j->set)
+        return err_set(err, -ERR_NO_JOB, "%s: job %u is not a heterogeneous job",
+                       err_text(ERR_NO_JOB), j->id);
+    return err_set(
+        err, -ERR_NO_JOB, "%s: job %u is component %u of heterogeneous job %u: use %u+%u",
+        err_text(ERR_NO_JOB), j->id, j->set_offset, job_set_id(j), job_set_id(j), j->set_offset);
+}
+
+int named_component(const struct control *c, const Pb__StepId *id, struct job **out,
+                    struct err *err)
+{
+    const struct job_set *set = job_set_find(c->cluster, id->job_id);
+    const struct job *j = cluster_find_job(c->cluster, id->job_id);
+    if (!set && !j)
+        return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    if (!set)
+        return refuse_offset(j, err);
+    if (id->het_offset >= set->count)
+        return err_set(err, -ERR_NO_JOB, "%s: job %u has components 0 to %u", err_text(ERR_NO_JOB),
+                       id->job_id, set->count - 1);
+    if (!set->jobs[id->het_offset])
+        return err_set(err, -ERR_NO_JOB, "%s: the record of component %u of job %u is missing",
+                       err_text(ERR_NO_JOB), id->het_offset, id->job_id);
+    *out = set->jobs[id->het_offset];
+    return 0;
+}
+
+int named_job(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err)
+{
+    if (id->has_het_offset)
+        return named_component(c, id, out, err);
+    struct job *j = named_any(c, id);
+    if (!j)
+        return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    *out = j;
+    return 0;
+}
+
+struct job *named_next(const struct job *j)
+{
+    struct job *next = NULL;
+    for (uint32_t i = j->set_offset + 1u; j->set && !next && i < job_set_count(j); i++)
+        next = job_set_component(j, i);
+    return next;
+}
