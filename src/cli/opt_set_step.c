@@ -10,12 +10,27 @@
 #include "cluster/job/step_ports.h"
 #include "conf/conf.h"
 #include "conf/conf_freq.h"
+#include "show/job_ids.h"
 
 #define NETWORK_MAX 1024 /* bytes */
 
 int opt_set_bcast(struct opt *o, const char *arg, struct err *err)
 {
     opt_set_string(&o->bcast, arg ? arg : "");
+    return 0;
+}
+
+/* JOB+OFFSET is the component of a heterogeneous job that --het-group names. */
+int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    bool ok = job_ids_parse(arg, &id, NULL) == 0 && !id.array_tasks && !id.has_step_id;
+    if (!ok || (id.has_het_offset && o->command != OPT_SRUN))
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --jobid.",
+                        arg);
+    o->job_id = id.job_id;
+    if (id.has_het_offset && !o->het_group)
+        o->het_group = mem_printf("%u", id.het_offset);
     return 0;
 }
 

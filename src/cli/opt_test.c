@@ -512,6 +512,30 @@ static void test_job_spec(void **state)
     opt_done(&o);
 }
 
+/* JOB+OFFSET chooses a component as --het-group does, which comes before it. */
+static void a_job_id_names_a_component(void **state)
+{
+    struct opt o;
+    assert_int_equal(run(&o, OPT_SRUN, NULL, "", "srun|--jobid=7+2", NULL), 0);
+    assert_int_equal(o.job_id, 7);
+    assert_string_equal(o.het_group, "2");
+    opt_done(&o);
+    assert_int_equal(run(&o, OPT_SRUN, NULL, "", "srun|--jobid=7", NULL), 0);
+    assert_null(o.het_group);
+    opt_done(&o);
+    assert_int_equal(run(&o, OPT_SRUN, NULL, "", "srun|--het-group=0,1|--jobid=7+2", NULL), 0);
+    assert_string_equal(o.het_group, "0,1");
+    opt_done(&o);
+    static const char *const bad[] = {"srun|--jobid=7+", "srun|--jobid=7_1", "srun|--jobid=7.0",
+                                      "srun|--jobid=0"};
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        assert_true(run(&o, OPT_SRUN, NULL, "", bad[i], NULL) < 0);
+        opt_done(&o);
+    }
+    assert_true(run(&o, OPT_SALLOC, NULL, "", "salloc|--jobid=7+2", NULL) < 0);
+    opt_done(&o);
+}
+
 static void test_step_spec(void **state)
 {
     struct opt o;
@@ -895,6 +919,7 @@ int main(void)
         cmocka_unit_test(test_inside_an_allocation),
         cmocka_unit_test(test_tasks_per_node),
         cmocka_unit_test(test_job_spec),
+        cmocka_unit_test(a_job_id_names_a_component),
         cmocka_unit_test(test_step_spec),
         cmocka_unit_test(test_table),
         cmocka_unit_test(test_help_shows_every_option_once),
