@@ -58,11 +58,13 @@ static bool read_number(const char **s, uint32_t *out)
     return true;
 }
 
-/* JOB, JOB_ELEMENT or JOB_*, with +MINUTES behind it. */
+/* JOB, JOB_ELEMENT, JOB_* or JOB+OFFSET; behind "after" +MINUTES, and no offset. */
 static bool read_job(const char **s, struct depend_item *item)
 {
+    uint32_t offset;
     item->element = DEPEND_WHOLE;
     item->delay_min = 0;
+    item->has_offset = false;
     if (!read_number(s, &item->job_id) || item->job_id == 0)
         return false;
     if (**s == '_') {
@@ -72,10 +74,15 @@ static bool read_job(const char **s, struct depend_item *item)
         else if (!read_number(s, &item->element) || item->element >= DEPEND_CORR)
             return false;
     }
-    if (**s == '+') {
-        ++*s;
-        return item->kind == DEPEND_AFTER && read_number(s, &item->delay_min);
-    }
+    if (**s != '+')
+        return true;
+    ++*s;
+    if (item->kind == DEPEND_AFTER)
+        return read_number(s, &item->delay_min);
+    if (item->element != DEPEND_WHOLE || !read_number(s, &offset) || offset > UINT8_MAX)
+        return false;
+    item->has_offset = true;
+    item->offset = (uint8_t)offset;
     return true;
 }
 
@@ -341,7 +348,7 @@ bool depend_may_wait_again(const struct depend *d)
 /* --- to be shown and stored --------------------------------------------------------------------
  */
 
-static void put_item(const struct depend_item *item, enum depend_state state, struct str *out)
+static void put_item(const struct depend_item *item, struct str *out)
 {
     str_puts(out, words[item->kind]);
     if (item->kind != DEPEND_SINGLETON)
@@ -352,7 +359,15 @@ static void put_item(const struct depend_item *item, enum depend_state state, st
         str_puts(out, "_*");
     if (item->delay_min)
         str_printf(out, "+%u", item->delay_min);
-    str_printf(out, "(%s)", states[state].word);
+}
+
+void depend_format_request(const struct depend *d, struct str *out)
+{
+    vec_foreach (&d->items, item) {
+        if (item != d->items.data)
+            str_putc(out, d->any ? '?' : ',');
+        put_item(item, out);
+    }
 }
 
 void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct str *out)
@@ -368,7 +383,8 @@ void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct s
         if (!first)
             str_putc(out, d->any ? '?' : ',');
         first = false;
-        put_item(item, state, out);
+        put_item(item, out);
+        str_printf(out, "(%s)", states[state].word);
     }
 }
 

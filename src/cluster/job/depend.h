@@ -45,9 +45,12 @@ struct depend_sets { /* of a record of several elements: those of them */
 struct depend_item {
     struct order_link link; /* depend_index.h: by the job that it names */
     uint32_t job_id, element, delay_min;
-    uint8_t kind, state;      /* enum depend_kind, enum depend_state */
-    bool owed;                /* the link is among those that are decided and not yet written */
-    bool of_array : 1;        /* the job is a job array, and shown as such */
+    uint8_t kind, state; /* enum depend_kind, enum depend_state */
+    bool owed;           /* the link is among those that are decided and not yet written */
+    bool of_array : 1;   /* the job is a job array, and shown as such */
+    bool has_offset : 1; /* as it was asked for: 'offset' of the heterogeneous job 'job_id';
+                          * depend_format_request() has the component's own id */
+    uint8_t offset;
     bool corr : 1;            /* each element waits for the one of its number (depend_corr.h):
                                * 'element' of a record of one, 'sets' of one of several */
     struct depend_sets *sets; /* NULL unless corr */
@@ -83,7 +86,8 @@ struct depend_outcome { /* of a job that others may wait for */
     int64_t begun_at; /* wall seconds */
 };
 
-/* "afterok:12:13_4,after:14+10?..." of 'most' items (up to DEPEND_ITEMS_MAX); an empty text: none.
+/* "afterok:12:13_4:20+1,after:14+10?..." of 'most' items (up to DEPEND_ITEMS_MAX); an empty text:
+ * none. What follows "+" are minutes behind "after", and else a component of a heterogeneous job.
  * -ERR_DEPENDENCY names what is wrong. 'out' is initialized in any case. */
 int depend_parse(const char *text, size_t most, struct depend *out, struct err *err);
 void depend_done(struct depend *d);
@@ -116,6 +120,9 @@ bool depend_may_wait_again(const struct depend *d);
 /* What is left of it: "afterok:12(unfulfilled),after:13+5(unfulfilled)"; all of it when it can
  * never be met. Nothing is left: nothing is put. */
 void depend_format(const struct depend *d, int64_t now_sec, bool alone, struct str *out);
+
+/* The whole request, for depend_parse(): by job ids alone. Appends. */
+void depend_format_request(const struct depend *d, struct str *out);
 
 /* A letter an item, for its record: u f x, c of one that is 'corr' and unfulfilled; and back. A
  * text of another length: false. */

@@ -114,15 +114,37 @@ bool depend_is_awaited(const struct cluster *c, uint32_t on, uint32_t element)
     return l && l->key == key;
 }
 
+/* It has ended, stays so, and its nodes are clean. */
+static bool is_settled(const struct job *j)
+{
+    return job_is_final(j) && !attempt_of(j)->completing && !attempt_of(j)->requeue_after;
+}
+
+/* Of a leader: it is over when all components are, and ended well when all of them did. */
+static void join_components(const struct job *leader, struct depend_outcome *o)
+{
+    for (uint32_t i = 1; i < job_set_count(leader); i++) {
+        const struct job *j = job_set_component(leader, i);
+        if (!j)
+            continue;
+        o->over = o->over && is_settled(j);
+        if (o->state == PB__JOB_STATE__COMPLETED)
+            o->state = j->state;
+    }
+}
+
 struct depend_outcome depend_outcome_of(const struct job *j)
 {
-    return (struct depend_outcome){
+    struct depend_outcome o = {
         .job_id = j->id,
         .begun = j->state != PB__JOB_STATE__PENDING,
-        .over = job_is_final(j) && !attempt_of(j)->completing && !attempt_of(j)->requeue_after,
+        .over = is_settled(j),
         .state = j->state,
         .begun_at = attempt_of(j)->start_at,
     };
+    if (j->set && job_set_is_leader(j))
+        join_components(j, &o);
+    return o;
 }
 
 struct depend_outcome depend_outcome_of_array(const struct array *a)
@@ -327,6 +349,12 @@ struct job *depend_first_named(const struct cluster *c, uint32_t uid, const char
 struct job *depend_first_like(const struct cluster *c, struct job *j)
 {
     return c->waiting.names ? named_after(c, j->uid, name_of(j), 0) : NULL;
+}
+
+bool depend_is_first_like(const struct cluster *c, struct job *j)
+{
+    const struct job *first = depend_first_like(c, j);
+    return first == j || (first && j->set && first->set == j->set);
 }
 
 struct job *depend_next_like(const struct cluster *c, struct job *j)

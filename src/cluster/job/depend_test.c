@@ -23,7 +23,12 @@ static void bad_texts_are_refused(void **state)
         ":12",
         "afterok:-1",
         "afterok:0",
-        "afterok:12+5",
+        "afterok:12+",
+        "afterok:12+x",
+        "afterok:12_1+5",
+        "afterok:12+256",
+        "afterok:12+-1",
+        "after:12+5+1",
         "after:12+",
         "after:12+x",
         "afterok:12,13?14",
@@ -83,6 +88,30 @@ static void texts_are_shown_as_they_stand(void **state)
         str_done(&out);
         depend_done(&d);
     }
+}
+
+/* Behind "+" are minutes for "after", and the offset of a component for the others, by whose own
+ * job id it is known then. */
+static void components_are_named_by_offsets(void **state)
+{
+    struct depend d;
+    struct str out = STR_INIT;
+    (void)state;
+    assert_int_equal(depend_parse("afterok:12+5:13?20+0?after:12+5?aftercorr:9_*?singleton",
+                                  DEPEND_ITEMS_MAX, &d, NULL),
+                     0);
+    assert_int_equal(d.items.len, 6);
+    assert_true(d.items.data[0].has_offset && d.items.data[2].has_offset);
+    assert_false(d.items.data[1].has_offset || d.items.data[3].has_offset);
+    assert_int_equal(d.items.data[0].offset, 5);
+    assert_int_equal(d.items.data[3].delay_min, 5);
+    d.items.data[0].job_id = 17;
+    d.items.data[4].of_array = true;
+    depend_format_request(&d, &out);
+    assert_string_equal(str_cstr(&out), "afterok:17?afterok:13?afterany:20?after:12+5?"
+                                        "aftercorr:9_*?singleton");
+    str_done(&out);
+    depend_done(&d);
 }
 
 /* For each kind, what it comes to when its job has begun, and when it is over in these states. */
@@ -228,6 +257,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_texts_are_refused),
         cmocka_unit_test(texts_are_shown_as_they_stand),
+        cmocka_unit_test(components_are_named_by_offsets),
         cmocka_unit_test(kinds_mean_what_they_say),
         cmocka_unit_test(what_is_decided_stays),
         cmocka_unit_test(all_or_any),

@@ -135,9 +135,10 @@ static int prepare_change(struct control *c, const struct caller *who, const str
 
 /* What it is to wait for from now on; an empty text: for nothing. */
 static int parse_dependency(struct control *c, const struct caller *who, const struct job *j,
-                            const Pb__JobSpec *set, struct depend **out, struct err *err)
+                            Pb__JobSpec *set, struct depend **out, struct arena *arena,
+                            struct err *err)
 {
-    int rc = set->dependency ? depend_read(c, who, j, set->dependency, out, err) : 0;
+    int rc = set->dependency ? depend_read(c, who, j, &set->dependency, out, arena, err) : 0;
     if (rc == 0)
         rc = depend_check_circle(c, j, *out, err);
     return rc;
@@ -286,7 +287,7 @@ static int change_request(struct control *c, const struct caller *who, struct jo
         return rc;
     const Pb__JobSpec old = *spec;
     struct depend *depend = NULL;
-    rc = parse_dependency(c, who, j, set, &depend, err);
+    rc = parse_dependency(c, who, j, &taken, &depend, &arena, err);
     if (rc != 0) {
         vec_done(&parts);
         depend_free(depend);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "control/core/aside.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/event/job_event.h"
 #include "control/event/record.h"
@@ -40,7 +41,7 @@ static int check_item(const struct control *c, const struct caller *who, const s
         return 0;
     if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
         return refuse_item(err, "does not exist or has been purged", item->job_id);
-    if (on == j || (a && a == j->array))
+    if (on == j || (a && a == j->array) || (on->set && on->set == j->set))
         return refuse_item(err, "cannot wait for itself", item->job_id);
     if (item->element != DEPEND_WHOLE && !a)
         return refuse_item(err, "is not a job array", item->job_id);
@@ -91,14 +92,54 @@ int depend_check_room(const struct control *c, const struct job *j, size_t more,
                    (unsigned long long)(room ? most : most * ALL_SHARES));
 }
 
-int depend_read(struct control *c, const struct caller *who, const struct job *j, const char *text,
-                struct depend **out, struct err *err)
+/* "20+1" becomes the job id of that component. True: there was an offset. -ERR_DEPENDENCY. */
+static int name_component(const struct control *c, const struct caller *who, const struct job *j,
+                          struct depend_item *item, struct err *err)
+{
+    Pb__StepId id = PB__STEP_ID__INIT;
+    struct job *on;
+    struct err why = {0};
+    id.job_id = item->job_id;
+    id.has_het_offset = true;
+    id.het_offset = item->offset;
+    on = named_any(c, &id);
+    if (!on || (on->uid != j->uid && !private_shows_job(c, who, on)))
+        return refuse_item(err, "does not exist or has been purged", item->job_id);
+    if (named_component(c, &id, &on, &why) != 0)
+        return err_set(err, -ERR_DEPENDENCY, "%s: %s", err_text(ERR_DEPENDENCY), why.text);
+    item->job_id = on->id;
+    item->has_offset = false;
+    return 0;
+}
+
+static int name_components(const struct control *c, const struct caller *who, const struct job *j,
+                           struct depend *d, char **text, struct arena *arena, struct err *err)
+{
+    _cleanup_str_ struct str named = STR_INIT;
+    bool any = false;
+    int rc = 0;
+    for (size_t i = 0; rc == 0 && i < d->items.len; i++) {
+        struct depend_item *item = &d->items.data[i];
+        any = any || item->has_offset;
+        rc = item->has_offset ? name_component(c, who, j, item, err) : 0;
+    }
+    if (rc == 0 && any) {
+        depend_format_request(d, &named);
+        *text = arena_strdup(arena, str_cstr(&named));
+    }
+    return rc;
+}
+
+int depend_read(struct control *c, const struct caller *who, const struct job *j, char **text,
+                struct depend **out, struct arena *arena, struct err *err)
 {
     struct depend *d = mem_new(struct depend);
-    int rc = depend_parse(text, ITEMS_MOST, d, err);
+    int rc = depend_parse(*text, ITEMS_MOST, d, err);
     size_t had = j->waits.on ? j->waits.on->items.len : 0;
     if (rc == 0 && d->items.len > had)
         rc = depend_check_room(c, j, d->items.len - had, err);
+    if (rc == 0)
+        rc = name_components(c, who, j, d, text, arena, err);
     for (size_t i = 0; rc == 0 && i < d->items.len; i++)
         rc = check_item(c, who, j, d, &d->items.data[i], err);
     rc = rc == 0 ? check_corr(d, err) : rc;
@@ -141,7 +182,10 @@ static void find_records(struct search *s, const struct control *c, const struct
     const struct array *a = array_find(c->cluster, item->job_id);
     uint32_t unused;
     if (!a) {
-        find_record(s, cluster_find_job(c->cluster, item->job_id));
+        const struct job *j = cluster_find_job(c->cluster, item->job_id);
+        find_record(s, j);
+        for (j = j && job_set_is_leader(j) ? named_next(j) : NULL; j; j = named_next(j))
+            find_record(s, j);
     } else if (item->element != DEPEND_WHOLE) {
         find_record(s, array_element(c->cluster, a, item->element));
     } else if (!idmap_get(&s->arrays, a->id, &unused)) {
@@ -156,7 +200,7 @@ static bool names(const struct depend_item *item, const struct job *j)
 {
     bool of_array = j->array && j->array->id == item->job_id;
     if (item->element == DEPEND_WHOLE)
-        return of_array || item->job_id == j->id;
+        return of_array || item->job_id == j->id || (j->set && item->job_id == job_set_id(j));
     return of_array && array_record_has(j, item->element);
 }
 
@@ -274,7 +318,7 @@ bool depend_is_short(const struct depend *d)
 
 static bool is_alone(const struct control *c, struct job *j)
 {
-    return !depend_is_singleton(j->waits.on) || depend_first_like(c->cluster, j) == j;
+    return !depend_is_singleton(j->waits.on) || depend_is_first_like(c->cluster, j);
 }
 
 enum reason depend_reason(struct control *c, struct job *j)
@@ -450,14 +494,19 @@ int depend_check(const struct control *c, const struct job *j, struct err *err)
 /* --dependency=singleton: the first pending job of this name may start now, or must wait again. */
 static void tell_next(struct control *c, struct job *first)
 {
-    if (first && first->state == PB__JOB_STATE__PENDING && first->waits.on)
-        enqueue_job(c, first);
+    for (uint32_t i = 0; first && i < job_set_count(first); i++) {
+        struct job *j = job_set_component(first, i); /* of a heterogeneous job all */
+        if (j && j->state == PB__JOB_STATE__PENDING && j->waits.on)
+            enqueue_job(c, j);
+    }
 }
 
 /* It runs now: who was let go before is held back again. Such a one is the oldest that waits. */
 static void hold_named(struct control *c, struct job *j)
 {
     struct job *next = depend_next_like(c->cluster, j);
+    if (next && next->set && next->set == j->set)
+        return; /* they start together */
     if (next && next->state == PB__JOB_STATE__PENDING && several_is_queued(next) && next->waits.on)
         enqueue_job(c, next);
 }
@@ -522,6 +571,14 @@ static void tell_of_whole(struct control *c, const struct job *j)
         announce(c, (struct told){.outcome = depend_outcome_of_array(a)});
 }
 
+/* To those that wait for the leader of a heterogeneous job, which is all of it; NULL: its record is
+ * gone. */
+static void tell_of_set(struct control *c, const struct job *leader)
+{
+    if (leader && depend_is_awaited(c->cluster, leader->id, DEPEND_WHOLE))
+        announce(c, (struct told){.outcome = depend_outcome_of(leader)});
+}
+
 void depend_changed(struct control *c, struct job *j)
 {
     depend_place_name(c->cluster, j);
@@ -533,6 +590,8 @@ void depend_changed(struct control *c, struct job *j)
     bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
     if (!of_array && depend_is_awaited(c->cluster, j->id, DEPEND_WHOLE))
         announce(c, (struct told){.outcome = depend_outcome_of(j)});
+    if (!job_set_is_leader(j))
+        tell_of_set(c, job_set_component(j, 0));
     if (j->array)
         tell_of_elements(c, j);
     if (j->array && depend_is_awaited(c->cluster, j->array->id, DEPEND_CORR))
@@ -693,7 +752,7 @@ bool depend_is_telling(const struct control *c, uint32_t job_id)
 
 bool depend_needs(const struct control *c, const struct job *j)
 {
-    uint32_t array = j->array ? j->array->id : j->id;
+    uint32_t array = j->array ? j->array->id : job_set_id(j);
     return is_told(c, j->id) || is_told(c, array) || depend_is_owed(c->cluster, j->id) ||
            depend_is_owed(c->cluster, array) || is_owed_by_number(c, j);
 }

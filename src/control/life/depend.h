@@ -28,9 +28,10 @@ struct news { /* what is under way, by rising time */
     32 /* items of a job that is shown and written whenever one of them changes                    \
         */
 
-/* --dependency as it was given: *out is for depend_begin(), NULL: nothing. -ERR_DEPENDENCY. */
-int depend_read(struct control *c, const struct caller *who, const struct job *j, const char *text,
-                struct depend **out, struct err *err);
+/* --dependency as it was given: *out is for depend_begin(), NULL: nothing. *text is then in the
+ * arena where it named components of heterogeneous jobs: by their job ids. -ERR_DEPENDENCY. */
+int depend_read(struct control *c, const struct caller *who, const struct job *j, char **text,
+                struct depend **out, struct arena *arena, struct err *err);
 /* So many items more in the jobs of j's user. -ERR_DEPENDENCY: they would be too many. */
 int depend_check_room(const struct control *c, const struct job *j, size_t more, struct err *err);
 /* Whether the job would wait for itself, over others. */

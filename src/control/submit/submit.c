@@ -365,7 +365,7 @@ static int parse_dependency(struct control *c, struct submission *s, struct err 
     struct depend *d = NULL;
     if (!s->spec.dependency)
         return 0;
-    int rc = depend_read(c, s->who, s->job, s->spec.dependency, &d, err);
+    int rc = depend_read(c, s->who, s->job, &s->spec.dependency, &d, s->arena, err);
     if (rc != 0)
         return rc;
     depend_begin(c, s->job, d);

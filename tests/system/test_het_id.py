@@ -1,0 +1,356 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""How components of heterogeneous jobs are named, shown, signalled and changed: HET-30 to 46, 48 to 56, 77, 101, 129."""
+import re
+
+import pytest
+
+from harness import Cluster, eventually, fields_of, many
+from test_completions import offered
+
+CONF = """SelectTypeParameters=CR_Core_Memory
+DefMemPerCPU=100
+MinJobAge=300
+PriorityType=priority/multifactor
+PriorityWeightAge=1000
+SlurmctldParameters=allow_user_triggers
+"""
+WAIT = "sleep 1000"
+
+
+@pytest.fixture(scope="module")
+def make():
+    with many(Cluster) as new:
+        yield new
+
+
+@pytest.fixture(scope="module")
+def het(make):
+    return make(nodes=4, cpus=4, conf=CONF)
+
+
+@pytest.fixture(scope="module")
+def whole(make):
+    return make(nodes=4, cpus=4, conf=CONF + "SchedulerParameters=whole_hetjob\n")
+
+
+def rows(c, *options, format="%i %t"):
+    return c.run(["squeue", "-h", "-S", "i", "-o", format, *options]).ok().splitlines()
+
+
+def submit(c, *options, wrap=WAIT, name="bash", dependency=None):
+    """Three components, a node each."""
+    line = ["sbatch", "--parsable", "-J", name, *(["-d", dependency] if dependency else []), *options, "--mem=100", "-N1", "--exclusive",
+            ":", "-N1", "--exclusive", ":", "-N1", "--exclusive", "--wrap", wrap]
+    out = c.run(line).ok()
+    assert re.fullmatch(r"\d+", out), out
+    return int(out)
+
+
+def all_are(c, leader, state, offsets=(0, 1, 2)):
+    eventually(lambda: rows(c, "-j", str(leader)) == [f"{leader}+{i} {state}" for i in offsets], f"components of {leader} are {state}")
+
+
+def over(c, leader):
+    c.run(f"scancel {leader}").ok()
+    eventually(lambda: rows(c, "-j", str(leader), "-t", "PD,R,S,CG,CF") == [], f"job {leader} is over")
+
+
+@pytest.fixture
+def running(het):
+    leader = submit(het)
+    all_are(het, leader, "R")
+    yield leader
+    over(het, leader)
+
+
+@pytest.fixture
+def held(het):
+    leader = submit(het, "-H")
+    yield leader
+    over(het, leader)
+
+
+def fields(c, job, *names):
+    shown = [fields_of(line) for line in c.run(f"scontrol show job -o {job}").ok().splitlines()]
+    return [tuple(one[name] for name in names) for one in shown]
+
+
+def which(c, leader, field, value):
+    """The offsets of the components of which this is so."""
+    return [int(one[0]) for one in fields(c, leader, "HetJobOffset", field) if one[1] == value]
+
+
+def test_the_transcript_of_the_guide(het):
+    """HET-36, 39, 41 to 43: three rows; one is cancelled; two rows; all are."""
+    leader = submit(het)
+    all_are(het, leader, "R")
+    lines = het.run(f"squeue --job={leader}").ok().splitlines()
+    assert lines[0].split() == ["JOBID", "PARTITION", "NAME", "USER", "ST", "TIME", "NODES", "NODELIST(REASON)"]
+    user = het.run("id -un").ok()
+    for i, line in enumerate(lines[1:]):
+        assert re.fullmatch(rf" *{leader}\+{i} +main +bash +{user} +R +\d:\d\d +1 n{i + 1}", line), line
+    assert len(lines) == 4
+    het.run(f"scancel {leader}+1").ok()
+    assert rows(het, "-j", str(leader)) == [f"{leader}+0 R", f"{leader}+2 R"]
+    het.run(f"scancel {leader}").ok()
+    assert rows(het, "-j", str(leader), "-t", "PD,R,S") == []
+    over(het, leader)
+
+
+def test_what_identifies_components_is_shown(het, held):
+    """HET-31 to 35, 38, 40."""
+    ids = [held, held + 1, held + 2]
+    table = het.run(["squeue", "-h", "-S", "i", "-j", str(held), "-O", "JobID:.8,HetJobID:.8,HetJobOffset:.4,HetJobIDSet:.20,JobArrayID:.12"])
+    assert [line.split() for line in table.ok().splitlines()] == [
+        [str(job), str(held), str(i), f"{held}-{held + 2}", f"{held}+{i}"] for i, job in enumerate(ids)]
+    for asked, want in ((held, ids), (f"{held}+0", ids[:1]), (f"{held}+2", ids[2:]), (held + 1, ids[1:2])):
+        assert rows(het, "-j", str(asked), format="%A") == [str(job) for job in want]
+        assert fields(het, asked, "JobId", "HetJobId", "HetJobOffset", "HetJobIdSet") == [
+            (str(job), str(held), str(job - held), f"{held}-{held + 2}") for job in want]
+        shown = het.json(f"squeue -j {asked}")["jobs"]
+        assert [(job["job_id"], job["het_job_id"]["number"], job["het_job_offset"]["number"], job["het_job_id_set"]) for job in shown] == [
+            (job, held, job - held, f"{held}-{held + 2}") for job in want]
+    text = het.run(f"scontrol show job {held}+1").ok()
+    assert text.startswith(f"JobId={held + 1} HetJobId={held} HetJobOffset=1 JobName=bash\n")
+    assert f"\n   HetJobIdSet={held}-{held + 2}\n" in text
+    # Several are named at a time, and each is listed once.
+    assert rows(het, "-j", f"{held}+2,{held}+1,{held + 1}", format="%i") == [f"{held}+1", f"{held}+2"]
+    assert rows(het, "-j", f"{held}+1", "-S", "-i", format="%i") == [f"{held}+1"]
+
+
+def test_a_wrong_id_is_refused_with_what_there_is(het, held):
+    """HET-37."""
+    have = f"Invalid job id specified: job {held} has components 0 to 2"
+    for line in (f"squeue -j {held}+3", f"scontrol show job {held}+3", f"scontrol hold {held}+3", f"scontrol update jobid={held}+3 nice=1",
+                 f"scontrol update jobid={held}+3 timelimit=+1", f"scontrol suspend {held}+3", f"scontrol top {held}+3",
+                 f"scontrol notify {held}+3 hello", f"scontrol write batch_script {held}+3 -", f"scontrol wait_job {held}+3",
+                 f"scontrol listpids {held}+3", f"sluice why {held}+3", f"strigger --set --fini --jobid={held}+3 --program=/bin/true",
+                 f"scancel -s USR1 {held}+3", f"sbatch -d afterok:{held}+3 --wrap=true"):
+        done = het.run(line)
+        assert done.returncode != 0 and have in done.stdout + done.stderr, f"{line}: {done}"
+    assert have in het.run(f"scancel {held}+3").stderr
+    het.run(f"scontrol hold {held + 1}+0").fails(f"job {held + 1} is component 1 of heterogeneous job {held}")
+    single = het.sbatch("-H", wrap="true")
+    het.run(f"scontrol hold {single}+0").fails(f"job {single} is not a heterogeneous job")
+    het.run(f"squeue -j {single}+0").fails(f"job {single} is not a heterogeneous job")
+    het.run(f"scancel {single}").ok()
+    for line in ("squeue -j 1+x", "scancel 1++1", "scontrol show job 1+", "sprio -j 1+1_2", "sstat 1_2+1", "sattach 1+1+1.0", "strigger --get --jobid=1+1.0"):
+        assert het.run(line).returncode != 0, line
+
+
+def test_a_pending_job_is_cancelled_as_a_whole(het, held):
+    """HET-44, 45."""
+    for asked in (f"{held}+0", f"{held}+1", held + 2):
+        het.run(f"scancel {asked}").fails(f"Kill job error on job id {asked}: Operation is only possible for a whole heterogeneous job")
+        assert len(rows(het, "-j", str(held))) == 3
+    het.run(f"scancel {held}").ok()
+    assert rows(het, "-j", str(held), "-t", "PD") == []
+
+
+def test_the_end_of_component_0_ends_all(het):
+    """HET-46."""
+    leader = submit(het)
+    all_are(het, leader, "R")
+    het.run(f"scancel {leader}+0").ok()
+    assert rows(het, "-j", str(leader), "-t", "PD,R,S") == []
+    over(het, leader)
+
+
+def test_interactive_asks_for_the_whole_first(het, running):
+    done = het.run(f"scancel -i {running}", stdin="n\nn\ny\n")
+    assert re.findall(r"job_id=(\S+) ", done.stdout) == [str(running), f"{running}+1", f"{running}+2"]
+    assert rows(het, "-j", str(running)) == [f"{running}+0 R", f"{running}+1 R"]
+    done = het.run(f"scancel -i -n bash {running}", stdin="y\n")
+    assert re.findall(r"job_id=(\S+) ", done.stdout) == [str(running)]
+    assert rows(het, "-j", str(running), "-t", "PD,R,S") == []
+
+
+@pytest.mark.parametrize("filters", ["-n chosen", "-n chosen -A physics"])
+def test_by_filters_a_pending_job_is_cancelled_as_a_whole(het, filters):
+    """The controller applies the first filter, scancel the second."""
+    leader = submit(het, "-H", "-Aphysics", name="chosen")
+    het.run(f"scancel {filters}").ok()
+    assert rows(het, "-j", str(leader), "-t", "PD") == []
+
+
+def catcher(c, job, mark):
+    """A step of this component that notes each signal."""
+    step = c.popen(["srun", f"--jobid={job}", "-n1", "sh", "-c",
+                    f"trap 'echo got >>{mark}' USR1; trap 'exit 0' TERM; echo ready >>{mark}; while :; do sleep 0.1; done"])
+    eventually(lambda: (c.work / mark).exists() and "ready" in (c.work / mark).read_text(), f"step of {job}")
+    return step
+
+
+def test_signals_reach_all_components_or_one(het, running):
+    """HET-41, 77, 101."""
+    steps = [catcher(het, running + i, f"caught-{running}-{i}") for i in range(3)]
+
+    def caught():
+        return [(het.work / f"caught-{running}-{i}").read_text().count("got") for i in range(3)]
+
+    het.run(f"scancel -s USR1 {running}+1.0").ok()
+    eventually(lambda: caught() == [0, 1, 0], "the step of one component")
+    het.run(f"scancel -s USR1 {running}.0").ok()
+    eventually(lambda: caught() == [1, 2, 1], "the steps of all components")
+    het.run(f"scancel -s USR1 {running}").ok()
+    eventually(lambda: caught() == [2, 3, 2], "all components")
+    assert rows(het, "-s", "-j", str(running), format="%i") == [f"{running}+0.0", f"{running}+0.batch", f"{running}+1.0", f"{running}+2.0"]
+    assert rows(het, "-s", "-j", f"{running}+1", format="%i") == [f"{running}+1.0"]
+    assert rows(het, "-s", "-j", f"{running}+2.0", format="%i") == [f"{running}+2.0"]
+    shown = het.run(f"scontrol show step {running}+1.0").ok()
+    assert shown.startswith(f"StepId={running + 1}.0 ")
+    assert het.run(f"scontrol show step {running}.0").ok().count("StepId=") == 3
+    # sstat and sattach
+    usage = het.run(f"sstat -n -P -o jobid -j {running}").ok().splitlines()
+    assert usage == [f"{running + i}.0" for i in range(3)]
+    assert het.run(f"sstat -n -P -o jobid -j {running}+2").ok() == f"{running + 2}.0"
+    assert "Node 0 (n2), 1 task(s)" in het.run(f"sattach --layout {running}+1.0").ok()
+    assert "Node 0 (n1), 1 task(s)" in het.run(f"sattach --layout {running}.0").ok()
+    het.run(f"scontrol update StepId={running}+1.0 TimeLimit=30").ok()
+    assert [fields_of(het.run(f"scontrol -o show step {running}+{i}.0").ok())["TimeLimit"] for i in (0, 1)] == ["UNLIMITED", "00:30:00"]
+    listed = het.run(f"scontrol listpids {running}+1").ok()
+    assert re.search(rf"^\d+ +{running + 1} +0 ", listed, re.M) and f" {running} " not in listed
+    het.run(f"scancel {running}+1.0").ok()
+    assert steps[1].wait() is not None
+    eventually(lambda: rows(het, "-s", "-j", f"{running}+1", format="%i") == [], "one step has ended")
+    het.run(f"scancel -s TERM {running}.0").ok()
+    for step in steps:
+        step.wait()
+
+
+def test_an_update_is_for_all_or_one(het, held):
+    """HET-48, 49."""
+    het.run(f"scontrol update jobid={held}+2 account=abc").ok()
+    assert which(het, held, "Account", "abc") == [2]
+    het.run(f"scontrol update jobid={held} timelimit=60").ok()
+    assert which(het, held, "TimeLimit", "01:00:00") == [0, 1, 2]
+    het.run(f"scontrol update jobid={held}+1 timelimit=30").ok()
+    het.run(f"scontrol update jobid={held} timelimit=+5").ok()
+    assert fields(het, held, "TimeLimit") == [("01:05:00",), ("00:35:00",), ("01:05:00",)]
+    het.run(f"scontrol update jobid={held + 1} comment=one").ok()
+    assert rows(het, "-j", str(held), format="%i %k") == [f"{held}+0 (null)", f"{held}+1 one", f"{held}+2 (null)"]
+    het.run("scontrol update JobName=bash timelimit=9").ok()
+    assert which(het, held, "TimeLimit", "00:09:00") == [0, 1, 2]
+
+
+@pytest.mark.parametrize("verb", ["hold", "uhold"])
+def test_hold_and_release(het, whole, verb):
+    """HET-53 to 56."""
+    for c in (het, whole):
+        blocker = c.sbatch("-N4", "--exclusive", wrap=WAIT)
+        leader = submit(c)
+        is_whole = c is whole
+
+        def held():
+            return which(c, leader, "Reason", "JobHeldUser")
+
+        for asked, alone in ((leader, [0, 1, 2]), (f"{leader}+1", [1]), (leader + 2, [0, 1, 2] if is_whole else [2])):
+            c.run(f"scontrol {verb} {asked}").ok()
+            assert held() == alone, asked
+            c.run(f"scontrol release {leader}").ok()
+            assert held() == []
+        c.run(f"scontrol {verb} {leader}").ok()
+        c.run(f"scontrol release {leader}+1").ok()
+        assert held() == [0, 2]
+        c.run(f"scontrol release {leader + 2}").ok()
+        assert held() == ([] if is_whole else [0])
+        c.run(f"scancel {blocker}").ok()
+        over(c, leader)
+        eventually(lambda: rows(c) == [], "all is over")
+
+
+def test_whole_hetjob_is_about_cancelling_too(whole):
+    """HET-54, 55."""
+    leader = submit(whole)
+    all_are(whole, leader, "R")
+    whole.run(f"scancel {leader}+2").ok()
+    assert rows(whole, "-j", str(leader)) == [f"{leader}+0 R", f"{leader}+1 R"]
+    whole.run(f"scancel {leader + 1}").ok()
+    assert rows(whole, "-j", str(leader), "-t", "PD,R,S") == []
+    over(whole, leader)
+    waits = submit(whole, "-H")
+    whole.run(f"scancel {waits}+1").fails("whole heterogeneous job")
+    whole.run(f"scancel {waits + 1}").ok()
+    assert rows(whole, "-j", str(waits), "-t", "PD") == []
+
+
+def test_a_component_by_its_own_id_is_cancelled_alone(het, running):
+    """HET-53."""
+    het.run(f"scancel {running + 1}").ok()
+    assert rows(het, "-j", str(running)) == [f"{running}+0 R", f"{running}+2 R"]
+
+
+def test_suspend_resume_and_requeue_are_for_the_whole(het):
+    """HET-50 to 52."""
+    leader = submit(het, "--requeue")
+    all_are(het, leader, "R")
+    for verb in ("suspend", "resume", "requeue", "requeuehold"):
+        for asked in (f"{leader}+0", f"{leader}+1", leader + 1):
+            done = het.run(f"scontrol {verb} {asked}")
+            assert done.returncode == 1, verb
+            assert done.stderr + done.stdout == "Operation is only possible for a whole heterogeneous job: " \
+                                                f"use the job id {leader} for job {asked}\n"
+    all_are(het, leader, "R")
+    het.run(f"scontrol suspend {leader}").ok()
+    all_are(het, leader, "S")
+    het.run(f"scontrol resume {leader}").ok()
+    all_are(het, leader, "R")
+    het.run(f"scontrol requeuehold {leader}").ok()
+    all_are(het, leader, "PD")
+    over(het, leader)
+
+
+def test_the_other_commands_take_components(het):
+    """HET-30, 37."""
+    blocker = het.sbatch("-N4", "--exclusive", wrap=WAIT)
+    leader = submit(het)
+    assert [line.split()[0] for line in het.run(f"sprio -h -j {leader}").ok().splitlines()] == [str(leader + i) for i in range(3)]
+    assert het.run(f"sprio -h -j {leader}+2").ok().split()[0] == str(leader + 2)
+    assert f"{leader}+1" in het.run(f"sluice why {leader}+1").ok()
+    het.run(f"scontrol top {leader}+1").ok()
+    assert het.run(f"scontrol write batch_script {leader} -").ok().startswith("#!/bin/sh")
+    assert het.run(f"scontrol write batch_script {leader}+0 -").ok().startswith("#!/bin/sh")
+    done = het.run(f"scontrol write batch_script {leader}+1 -")
+    assert done.returncode == 1 and f"job {leader}+1 has no script" in done.stdout + done.stderr
+    het.run(f"strigger --set --fini --jobid={leader}+1 --program=/bin/true").ok()
+    assert het.run(f"strigger --get --jobid={leader}+1").ok().split("\n")[1].split()[2] == str(leader + 1)
+    het.run(f"strigger --clear --jobid={leader}+1").ok()
+    assert len(het.run("strigger --get").ok().splitlines()) == 1
+    wait = het.popen(f"scontrol wait_job {leader}+2")
+    het.run(f"scancel {blocker}").ok()
+    assert wait.wait() == 0
+    het.run(f"scontrol notify {leader} all of it").ok()
+    eventually(lambda: "all of it" in het.output(leader), "the script was told")
+    over(het, leader)
+
+
+def test_a_dependency_on_a_component_or_on_all(het):
+    """HET-129."""
+    leader = submit(het)
+    all_are(het, leader, "R")
+    after = {spec: het.sbatch("-d", spec.format(leader), "-N1", wrap="true")
+             for spec in ("afterok:{}", "afternotok:{}+1", "afterany:{}+2")}
+    assert rows(het, "-j", str(after["afterany:{}+2"]), format="%E") == [f"afterany:{leader + 2}(unfulfilled)"]
+    het.run(f"scancel {leader}+1").ok()
+    het.wait(after["afternotok:{}+1"])
+    assert het.state(after["afterok:{}"]) == het.state(after["afterany:{}+2"]) == "PENDING"
+    over(het, leader)
+    het.wait(after["afterany:{}+2"])
+    eventually(lambda: rows(het, "-j", str(after["afterok:{}"]), format="%r") == ["DependencyNeverSatisfied"], "the job did not end well")
+    het.run(f"scancel {after['afterok:{}']}").ok()
+
+
+def test_singletons_run_one_after_the_other(het):
+    """HET-129."""
+    first, second = (submit(het, "--exclusive", name="one", dependency="singleton") for _ in range(2))
+    all_are(het, first, "R")
+    assert rows(het, "-j", str(second), format="%i %r") == [f"{second}+{i} Dependency" for i in range(3)]
+    over(het, first)
+    all_are(het, second, "R")
+    over(het, second)
+
+
+def test_completion_offers_the_whole_and_components(het, held):
+    """HET-37."""
+    words = offered(f"scontrol show job {held}", het)
+    assert sorted(words) == [str(held), *(f"{held}+{i}" for i in range(3))]
