@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/onehost.h"
 #include "cluster/job/job_env.h"
+#include "cluster/job/job_set_env.h"
 #include "rpc/frame.h"
 
 void jobenv_counts(const uint32_t *counts, size_t n, struct str *out)
@@ -97,7 +98,8 @@ static void set_times(struct envlist *e, const struct Pb__AllocReply *alloc)
         envlist_setf(e, "SLURM_JOB_END_TIME", "%lld", (long long)alloc->end_at_sec);
 }
 
-void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)
+/* What one job was given, be it a component. */
+static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc)
 {
     const struct Pb__JobSpec none = PB__JOB_SPEC__INIT;
     const struct Pb__JobSpec *spec = alloc->spec != NULL ? alloc->spec : &none;
@@ -115,12 +117,61 @@ void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const s
     envlist_set(e, "SLURM_JOB_NODELIST", alloc->nodes);
     envlist_set(e, "SLURM_NODELIST", alloc->nodes);
     envlist_setf(e, "SLURM_JOB_NUM_NODES", "%zu", n);
+    envlist_setf(e, "SLURM_JOB_NODES", "%zu", n);
     envlist_setf(e, "SLURM_NNODES", "%zu", n);
     set_counts(e, "SLURM_JOB_CPUS_PER_NODE", cpus, n);
     set_counts(e, "SLURM_TASKS_PER_NODE", tasks, n);
     if (alloc->partition != NULL)
         envlist_set(e, "SLURM_JOB_PARTITION", alloc->partition);
     set_times(e, alloc);
+}
+
+/* Of the heterogeneous job that this command was started in. */
+static void drop_components(struct envlist *e)
+{
+    for (size_t i = e->count; i-- > 0;) {
+        size_t len = strcspn(e->vars[i], "=");
+        _cleanup_free_ char *name = NULL;
+
+        if (!job_set_env_has(e->vars[i], len))
+            continue;
+        name = mem_strndup(e->vars[i], len);
+        envlist_set(e, name, NULL);
+    }
+}
+
+void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *components, size_t count)
+{
+    struct envlist *own = mem_new_array(struct envlist, count);
+    struct job_set_env *lists = mem_new_array(struct job_set_env, count);
+
+    drop_components(e);
+    for (size_t i = 0; i < count; i++) {
+        envlist_init(&own[i], NULL);
+        if (components[i]->granted)
+            set_allocation(&own[i], components[i]);
+        else if (components[i]->job_id != 0)
+            envlist_setf(&own[i], "SLURM_JOB_ID", "%u", components[i]->job_id);
+        lists[i] = (struct job_set_env){own[i].vars, own[i].count};
+    }
+    if (count > 1)
+        job_set_env_each(lists, count, put_variable, e);
+    for (size_t i = 0; i < count; i++)
+        envlist_done(&own[i]);
+    free(own);
+    free(lists);
+}
+
+void jobenv_alloc(struct envlist *e, const struct Pb__AllocReply *alloc, const struct conf *conf)
+{
+    size_t count = alloc->n_components + 1;
+    _cleanup_free_ struct Pb__AllocReply **all = mem_new_array(struct Pb__AllocReply *, count);
+
+    all[0] = (struct Pb__AllocReply *)alloc;
+    for (size_t i = 1; i < count; i++)
+        all[i] = alloc->components[i - 1];
+    set_allocation(e, alloc);
+    jobenv_components(e, all, count);
     envlist_set(e, "SLURM_CLUSTER_NAME", conf->cluster_name);
     envlist_set(e, "SLURM_CONF", conf->path);
     if (alloc->n_addrs > 1 && onehost_address(alloc->addrs[0]->addr))

@@ -4,8 +4,11 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
+
+#include "base/mem.h"
 
 static void test_counts(void **state)
 {
@@ -140,6 +143,170 @@ static void test_alloc(void **state)
     envlist_done(&e);
 }
 
+/* A job of two components. */
+static struct Pb__NodeAlloc node_rows[3];
+static struct Pb__NodeAlloc *node_lists[] = {&node_rows[0], &node_rows[1], &node_rows[2]};
+static struct Pb__JobSpec leader_spec, second_spec;
+static struct Pb__AllocReply leader, second, *seconds[] = {&second};
+
+static void set_up_components(void)
+{
+    static const char *const names[] = {"n1", "n2", "n3"};
+
+    for (size_t i = 0; i < 3; i++) {
+        pb__node_alloc__init(&node_rows[i]);
+        node_rows[i].node = (char *)names[i];
+        node_rows[i].cpus = i > 0 ? 4 : 2;
+    }
+    pb__job_spec__init(&leader_spec);
+    pb__job_spec__init(&second_spec);
+    pb__alloc_reply__init(&leader);
+    pb__alloc_reply__init(&second);
+    leader.job_id = 42;
+    leader.granted = second.granted = true;
+    leader.nodes = (char *)"n1";
+    leader.alloc = node_lists;
+    leader.n_alloc = 1;
+    leader.partition = (char *)"a";
+    leader.spec = &leader_spec;
+    leader.components = seconds;
+    leader.n_components = 1;
+    second.job_id = 43;
+    second.nodes = (char *)"n[2-3]";
+    second.alloc = node_lists + 1;
+    second.n_alloc = 2;
+    second.partition = (char *)"b";
+    second.spec = &second_spec;
+    second.has_start_at_sec = true;
+    second.start_at_sec = 1700000000;
+    second_spec.has_num_tasks = second_spec.has_cpus_per_task = true;
+    second_spec.num_tasks = 3;
+    second_spec.cpus_per_task = 2;
+    second_spec.has_mem_per_cpu_mib = true;
+    second_spec.mem_per_cpu_mib = 100;
+    second_spec.name = (char *)"name=with equals";
+    second_spec.account = (char *)"physics";
+    second_spec.mem_bind = (char *)"local";
+    second_spec.has_uid = true;
+    second_spec.uid = 1000;
+    second_spec.work_dir = (char *)"/home/alice";
+}
+
+/* HET-83 to HET-89. */
+static void each_component_has_variables_of_its_own(void **state)
+{
+    static const struct {
+        const char *name, *value;
+    } rows[] = {
+        {"SLURM_JOB_ID", "42"},
+        {"SLURM_JOB_NODELIST", "n1"},
+        {"SLURM_HET_SIZE", "2"},
+        {"SLURM_PACK_SIZE", "2"},
+        {"SLURM_JOB_ID_HET_GROUP_0", "42"},
+        {"SLURM_JOB_ID_HET_GROUP_1", "43"},
+        {"SLURM_JOB_ID_PACK_GROUP_1", "43"},
+        {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
+        {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"},
+        {"SLURM_NODELIST_HET_GROUP_1", "n[2-3]"},
+        {"SLURM_JOB_NODES_HET_GROUP_1", "2"},
+        {"SLURM_JOB_NUM_NODES_HET_GROUP_1", "2"},
+        {"SLURM_JOB_PARTITION_HET_GROUP_0", "a"},
+        {"SLURM_JOB_PARTITION_HET_GROUP_1", "b"},
+        {"SLURM_CPUS_PER_TASK", NULL},
+        {"SLURM_CPUS_PER_TASK_HET_GROUP_0", NULL},
+        {"SLURM_CPUS_PER_TASK_HET_GROUP_1", "2"},
+        {"SLURM_MEM_PER_CPU_HET_GROUP_1", "100"},
+        {"SLURM_NTASKS_HET_GROUP_1", "3"},
+        {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "2,1"},
+        {"SLURM_CONF_HET_GROUP_0", NULL},
+        {"SLURM_JOB_ID_HET_GROUP_2", NULL}, /* of the job round this command */
+    };
+    struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
+    struct envlist e;
+
+    (void)state;
+    set_up_components();
+    envlist_init(&e, NULL);
+    envlist_set(&e, "SLURM_JOB_ID_HET_GROUP_2", "7");
+    jobenv_alloc(&e, &leader, &conf);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const char *value = envlist_get(&e, rows[i].name);
+
+        if (rows[i].value == NULL && value != NULL)
+            fail_msg("%s is %s", rows[i].name, value);
+        if (rows[i].value != NULL && (value == NULL || !str_eq(value, rows[i].value)))
+            fail_msg("%s is %s, not %s", rows[i].name, value ? value : "unset", rows[i].value);
+    }
+    envlist_done(&e);
+}
+
+/* Whatever a job of the component alone has. */
+static void no_variable_of_a_component_is_forgotten(void **state)
+{
+    static const char *const of_all[] = {"SLURM_CLUSTER_NAME", "SLURM_CONF"};
+    struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
+    struct envlist e, alone;
+    size_t checked = 0;
+
+    (void)state;
+    set_up_components();
+    envlist_init(&e, NULL);
+    envlist_init(&alone, NULL);
+    jobenv_alloc(&e, &leader, &conf);
+    jobenv_alloc(&alone, &second, &conf);
+    for (size_t i = 0; i < alone.count; i++) {
+        _cleanup_free_ char *name = mem_strndup(alone.vars[i], strcspn(alone.vars[i], "="));
+        _cleanup_free_ char *renamed = mem_printf("%s_HET_GROUP_1", name);
+        const char *value = envlist_get(&e, renamed);
+
+        if (str_eq(name, of_all[0]) || str_eq(name, of_all[1]))
+            continue;
+        if (value == NULL || !str_eq(value, envlist_get(&alone, name)))
+            fail_msg("%s is %s", renamed, value != NULL ? value : "not set");
+        checked++;
+    }
+    assert_true(checked > 20);
+    envlist_done(&alone);
+    envlist_done(&e);
+}
+
+/* An ordinary job that is started by a heterogeneous one. */
+static void an_ordinary_job_has_no_variables_of_components(void **state)
+{
+    struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
+    struct envlist e;
+
+    (void)state;
+    set_up_components();
+    envlist_init(&e, NULL);
+    jobenv_alloc(&e, &leader, &conf);
+    jobenv_alloc(&e, &second, &conf);
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_ID"), "43");
+    for (size_t i = 0; i < e.count; i++)
+        if (strstr(e.vars[i], "_GROUP_") != NULL || strstr(e.vars[i], "_SIZE") != NULL)
+            fail_msg("%s", e.vars[i]);
+    envlist_done(&e);
+}
+
+/* One whose record is gone, and one that has no nodes. */
+static void a_component_without_nodes_has_an_id_at_most(void **state)
+{
+    struct Pb__AllocReply gone = PB__ALLOC_REPLY__INIT, *list[] = {&leader, &gone, &second};
+    struct envlist e;
+
+    (void)state;
+    set_up_components();
+    second.granted = false;
+    envlist_init(&e, NULL);
+    jobenv_components(&e, list, 3);
+    assert_string_equal(envlist_get(&e, "SLURM_HET_SIZE"), "3");
+    assert_null(envlist_get(&e, "SLURM_JOB_ID_HET_GROUP_1"));
+    assert_string_equal(envlist_get(&e, "SLURM_JOB_ID_HET_GROUP_2"), "43");
+    assert_null(envlist_get(&e, "SLURM_JOB_NUM_NODES_HET_GROUP_2"));
+    assert_null(envlist_get(&e, "SLURM_JOB_ID"));
+    envlist_done(&e);
+}
+
 static void test_step(void **state)
 {
     uint32_t ids[] = {0, 1, 2};
@@ -188,9 +355,16 @@ static void test_cluster(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_attempt), cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_spread),  cmocka_unit_test(test_alloc),
-        cmocka_unit_test(test_step),    cmocka_unit_test(test_cluster),
+        cmocka_unit_test(test_attempt),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_spread),
+        cmocka_unit_test(test_alloc),
+        cmocka_unit_test(test_step),
+        cmocka_unit_test(test_cluster),
+        cmocka_unit_test(each_component_has_variables_of_its_own),
+        cmocka_unit_test(no_variable_of_a_component_is_forgotten),
+        cmocka_unit_test(an_ordinary_job_has_no_variables_of_components),
+        cmocka_unit_test(a_component_without_nodes_has_an_id_at_most),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
