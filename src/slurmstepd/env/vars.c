@@ -75,7 +75,7 @@ static void put_array(struct envlist *env, const Pb__JobFacts *f)
 }
 
 /* The job's allocation as the credential has it. */
-static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
+static void put_allocation(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
     _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
     _cleanup_str_ struct str names = STR_INIT;
@@ -94,14 +94,20 @@ static void put_job(struct envlist *env, const Pb__StepdStart *start, const Pb__
     put_number(env, "SLURM_JOB_UID", cred->uid);
     put_number(env, "SLURM_JOB_GID", cred->gid);
     envlist_set(env, "SLURM_JOB_USER", start->user_name);
+    put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
+}
+
+/* Which cluster and node this is, and which attempt of the job. */
+static void put_place(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
+{
+    bool flat = !start->topology_addr || !start->topology_pattern;
+
     envlist_set(env, "SLURM_CLUSTER_NAME", start->cluster);
     envlist_set(env, "SLURM_CONF", start->conf_path);
     envlist_set(env, "SLURMD_NODENAME", start->node);
-    bool flat = !start->topology_addr || !start->topology_pattern;
     envlist_set(env, "SLURM_TOPOLOGY_ADDR", flat ? start->node : start->topology_addr);
     envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", flat ? "node" : start->topology_pattern);
     put_array(env, cred->facts);
-    put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
     envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
 }
 
@@ -162,20 +168,28 @@ static void put_job_tasks(struct envlist *env, const Pb__LaunchBatch *batch, con
     put_counts(env, "SLURM_TASKS_PER_NODE", counts, nodes);
 }
 
+/* Of the job, wherever it runs. */
+static void put_batch_job(struct envlist *env, const Pb__StepdStart *start,
+                          const Pb__LaunchBatch *batch, const Pb__Cred *cred)
+{
+    put_allocation(env, start, cred);
+    put_spec(env, batch->spec);
+    put_times(env, batch, cred);
+    put_job_tasks(env, batch, cred);
+    envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
+    envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
+    put_number(env, "SLURM_NNODES", cred->n_job_nodes);
+}
+
 void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
                 const Pb__Cred *cred)
 {
     put_user(env, start);
-    put_job(env, start, cred);
-    put_spec(env, batch->spec);
-    put_times(env, batch, cred);
-    put_job_tasks(env, batch, cred);
+    put_place(env, start, cred);
+    put_batch_job(env, start, batch, cred);
     gpus_put(env, start, false);
     if (cred->n_job_nodes)
         put_shards(env, cred->job_nodes[0]->gres, cred->job_nodes[0]->n_gres);
-    envlist_set(env, "SLURM_JOB_PARTITION", batch->partition);
-    envlist_set(env, "SLURM_NODELIST", envlist_get(env, "SLURM_JOB_NODELIST"));
-    put_number(env, "SLURM_NNODES", cred->n_job_nodes);
     put_number(env, "SLURM_CPUS_ON_NODE", cred->n_job_nodes ? cred->job_nodes[0]->cpus : 0);
     put_number(env, "SLURM_NODEID", 0);
     envlist_set(env, "ENVIRONMENT", "BATCH");
@@ -241,7 +255,8 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     for (size_t i = 0; launch->preserve_env && i < PRESERVED_COUNT; i++)
         given[i] = mem_strdup(envlist_get(env, preserved[i]));
     put_user(env, start);
-    put_job(env, start, cred);
+    put_place(env, start, cred);
+    put_allocation(env, start, cred);
     put_layout(env, start, cred);
     put_ports(env, cred);
     envlist_unset(env, "SLUICE_STEP"); /* of the login that srun was started in */
