@@ -158,6 +158,7 @@ static void put_granted(const struct control *c, struct job *j, Pb__AllocReply *
     r->alloc = live->alloc;
     r->n_alloc = live->n_alloc;
     SET(r, num_cpus, job_alloc_cpus(j));
+    SET(r, num_tasks, j->want.tasks);
     SET(r, start_at_sec, live->start_at);
     if (live->has_end_at)
         SET(r, end_at_sec, live->end_at);

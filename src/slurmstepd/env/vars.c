@@ -9,6 +9,7 @@
 #include "base/onehost.h"
 #include "base/timefmt.h"
 #include "cluster/job/job_env.h"
+#include "cluster/job/job_set_env.h"
 #include "cluster/job/step_ports.h"
 #include "slurmstepd/env/gpus.h"
 #include "slurmstepd/env/layout.h"
@@ -74,27 +75,99 @@ static void put_array(struct envlist *env, const Pb__JobFacts *f)
     }
 }
 
+/* The nodes of a job and its CPUs there. */
+struct share {
+    struct hostlist *hosts;
+    VEC(uint32_t) cpus;
+};
+
+static void free_share(struct share *s)
+{
+    hostlist_free(s->hosts);
+    vec_done(&s->cpus);
+}
+
+static void add_share(struct share *s, Pb__NodeShare *const *nodes, size_t count)
+{
+    bool first = s->cpus.len == 0;
+
+    for (size_t i = 0; i < count; i++) {
+        long at = first ? -1 : hostlist_find(s->hosts, nodes[i]->node);
+
+        if (at >= 0) {
+            s->cpus.data[at] += nodes[i]->cpus;
+            continue;
+        }
+        hostlist_push(s->hosts, nodes[i]->node);
+        vec_push(&s->cpus, nodes[i]->cpus);
+    }
+}
+
+/* Of a step of several parts the nodes of all of their jobs, as if they were one; on every node of
+ * the step in the same order, whichever part of it that node has. */
+static void add_shares(struct share *s, const Pb__Cred *cred)
+{
+    if (!cred->n_parts)
+        add_share(s, cred->job_nodes, cred->n_job_nodes);
+    for (size_t i = 0; i < cred->n_parts; i++) {
+        bool known = false;
+
+        for (size_t k = 0; k < i; k++)
+            known = known || cred->parts[k]->job_id == cred->parts[i]->job_id;
+        if (!known)
+            add_share(s, cred->parts[i]->job_nodes, cred->parts[i]->n_job_nodes);
+    }
+}
+
+static void put_share(struct envlist *env, const struct share *s)
+{
+    _cleanup_str_ struct str names = STR_INIT;
+
+    hostlist_format(s->hosts, &names);
+    envlist_set(env, "SLURM_JOB_NODELIST", str_cstr(&names));
+    put_number(env, "SLURM_JOB_NUM_NODES", s->cpus.len);
+    put_number(env, "SLURM_JOB_NODES", s->cpus.len);
+    put_counts(env, "SLURM_JOB_CPUS_PER_NODE", s->cpus.data, s->cpus.len);
+}
+
+/* A component of a heterogeneous job has the number of its leader. */
+static uint32_t number_of(const Pb__Cred *cred)
+{
+    const Pb__JobFacts *f = cred->facts;
+
+    return f && f->has_het_job_id ? f->het_job_id : cred->job_id;
+}
+
+/* Also where the rest of the environment was not handed on. */
+static void put_component_id(struct envlist *env, const Pb__JobFacts *f, uint32_t job_id)
+{
+    if (!f || !f->has_het_job_id)
+        return;
+    _cleanup_free_ char *name = mem_printf("SLURM_JOB_ID_HET_GROUP_%u", f->het_job_offset);
+    put_number(env, name, job_id);
+    put_number(env, "SLURM_HET_SIZE", f->het_job_count);
+}
+
+static void put_component_ids(struct envlist *env, const Pb__Cred *cred)
+{
+    put_component_id(env, cred->facts, cred->job_id);
+    for (size_t i = 0; i < cred->n_parts; i++)
+        put_component_id(env, cred->parts[i]->facts, cred->parts[i]->job_id);
+}
+
 /* The job's allocation as the credential has it. */
 static void put_allocation(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *cred)
 {
-    _cleanup_hostlist_ struct hostlist *hosts = hostlist_new();
-    _cleanup_str_ struct str names = STR_INIT;
-    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, cred->n_job_nodes + 1);
+    struct share all = {hostlist_new(), {0}};
 
-    for (size_t i = 0; i < cred->n_job_nodes; i++) {
-        hostlist_push(hosts, cred->job_nodes[i]->node);
-        cpus[i] = cred->job_nodes[i]->cpus;
-    }
-    hostlist_format(hosts, &names);
-    put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", cred->job_id);
-    envlist_set(env, "SLURM_JOB_NODELIST", str_cstr(&names));
-    put_number(env, "SLURM_JOB_NUM_NODES", cred->n_job_nodes);
-    put_number(env, "SLURM_JOB_NODES", cred->n_job_nodes);
-    put_counts(env, "SLURM_JOB_CPUS_PER_NODE", cpus, cred->n_job_nodes);
+    add_shares(&all, cred);
+    put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", number_of(cred));
+    put_share(env, &all);
     put_number(env, "SLURM_JOB_UID", cred->uid);
     put_number(env, "SLURM_JOB_GID", cred->gid);
     envlist_set(env, "SLURM_JOB_USER", start->user_name);
     put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
+    free_share(&all);
 }
 
 /* Which cluster and node this is, and which attempt of the job. */
@@ -108,7 +181,7 @@ static void put_place(struct envlist *env, const Pb__StepdStart *start, const Pb
     envlist_set(env, "SLURM_TOPOLOGY_ADDR", flat ? start->node : start->topology_addr);
     envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", flat ? "node" : start->topology_pattern);
     put_array(env, cred->facts);
-    envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", cred->job_id, cred->restarts);
+    envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", number_of(cred), cred->restarts);
 }
 
 /* Of the binding of memory sbatch's own names, too. */
@@ -143,9 +216,17 @@ static void put_spec(struct envlist *env, const Pb__JobSpec *spec)
     envlist_default(env, "SLURM_SUBMIT_HOST", spec->alloc_host);
 }
 
+/* A launch that is repeated has a new credential. */
+static int64_t started_at(const Pb__Cred *cred)
+{
+    const Pb__JobFacts *f = cred->facts;
+
+    return f && f->has_start_at ? f->start_at : cred->issued_at_ms / 1000;
+}
+
 static void put_times(struct envlist *env, const Pb__LaunchBatch *batch, const Pb__Cred *cred)
 {
-    int64_t start = cred->issued_at_ms / 1000;
+    int64_t start = started_at(cred);
 
     put_number(env, "SLURM_JOB_START_TIME", (uint64_t)start);
     if (batch->has_time_limit_sec && batch->time_limit_sec > 0 &&
@@ -181,9 +262,88 @@ static void put_batch_job(struct envlist *env, const Pb__StepdStart *start,
     put_number(env, "SLURM_NNODES", cred->n_job_nodes);
 }
 
-void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
-                const Pb__Cred *cred)
+/* As if the component were a batch job of its own. */
+static void put_component(struct envlist *env, const Pb__StepdStart *start, const Pb__Cred *leader,
+                          const Pb__AllocReply *component)
 {
+    Pb__JobSpec none = PB__JOB_SPEC__INIT;
+    Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
+    Pb__Cred cred = PB__CRED__INIT;
+    size_t count = component->n_alloc;
+    _cleanup_free_ Pb__NodeShare *shares = mem_new_array(Pb__NodeShare, count + 1);
+    _cleanup_free_ Pb__NodeShare **list = mem_new_array(Pb__NodeShare *, count + 1);
+
+    for (size_t i = 0; i < count; i++) {
+        pb__node_share__init(&shares[i]);
+        shares[i].node = component->alloc[i]->node;
+        shares[i].cpus = component->alloc[i]->cpus;
+        list[i] = &shares[i];
+    }
+    cred.job_id = component->job_id;
+    cred.uid = leader->uid;
+    cred.gid = leader->gid;
+    cred.restarts = leader->restarts;
+    cred.issued_at_ms = component->start_at_sec * 1000;
+    cred.job_nodes = list;
+    cred.n_job_nodes = count;
+    batch.spec = component->spec ? component->spec : &none;
+    batch.partition = component->partition;
+    batch.has_num_tasks = component->has_num_tasks;
+    batch.num_tasks = component->num_tasks;
+    batch.has_time_limit_sec = component->has_time_limit_sec;
+    batch.time_limit_sec = component->time_limit_sec;
+    put_batch_job(env, start, &batch, &cred);
+}
+
+static void put_variable(void *ctx, const char *name, const char *value)
+{
+    envlist_set(ctx, name, value);
+}
+
+/* Those of another heterogeneous job, from which this job was submitted, are gone. */
+static void drop_components(struct envlist *env)
+{
+    for (size_t i = env->vars.len; i-- > 0;) {
+        if (!job_set_env_has(env->vars.data[i], env->lens.data[i]))
+            continue;
+        free(env->vars.data[i]);
+        vec_remove(&env->vars, i);
+        vec_remove(&env->lens, i);
+    }
+}
+
+/* Returns how many were left out. */
+static size_t put_components(struct envlist *env, const Pb__StepdStart *start,
+                             const Pb__LaunchBatch *batch, const Pb__Cred *cred)
+{
+    static const char *const submitted[] = {"SLURM_SUBMIT_DIR", "SLURM_SUBMIT_HOST"};
+    size_t count = batch->n_components, left_out;
+    struct envlist *own = mem_new_array(struct envlist, count + 1);
+    struct job_set_env *lists = mem_new_array(struct job_set_env, count + 1);
+
+    for (size_t i = 0; i < count; i++) {
+        const Pb__AllocReply *component = batch->components[i];
+
+        for (size_t k = 0; k < sizeof(submitted) / sizeof(submitted[0]); k++)
+            envlist_set(&own[i], submitted[k], envlist_get(env, submitted[k]));
+        if (component->granted)
+            put_component(&own[i], start, cred, component);
+        else if (component->job_id)
+            put_number(&own[i], "SLURM_JOB_ID", component->job_id);
+        lists[i] = (struct job_set_env){own[i].vars.data, own[i].vars.len};
+    }
+    left_out = job_set_env_each(lists, count, put_variable, env);
+    for (size_t i = 0; i < count; i++)
+        envlist_done(&own[i]);
+    free(own);
+    free(lists);
+    return left_out;
+}
+
+size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
+                  const Pb__Cred *cred)
+{
+    drop_components(env);
     put_user(env, start);
     put_place(env, start, cred);
     put_batch_job(env, start, batch, cred);
@@ -201,6 +361,7 @@ void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__Laun
     envlist_unset(env, "SLURM_STEP_ID"); /* of a step this job was submitted from */
     envlist_unset(env, "SLURM_STEPID");
     envlist_unset(env, "SLUICE_STEP");
+    return batch->n_components > 1 ? put_components(env, start, batch, cred) : 0;
 }
 
 /* The step's nodes, tasks and this node's share of them. */
@@ -257,6 +418,7 @@ void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__Launc
     put_user(env, start);
     put_place(env, start, cred);
     put_allocation(env, start, cred);
+    put_component_ids(env, cred);
     put_layout(env, start, cred);
     put_ports(env, cred);
     envlist_unset(env, "SLUICE_STEP"); /* of the login that srun was started in */

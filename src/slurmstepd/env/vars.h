@@ -11,8 +11,12 @@
 #include "slurmstepd/step/envlist.h"
 
 /* Variables of the job and of the step, the same for every task of this node. */
-void vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
-                const Pb__Cred *cred);
+/* Of a heterogeneous job, whose script this is, those of each component, too. Returns how many of
+ * these were left out, see cluster/job/job_set_env.h. */
+size_t vars_batch(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchBatch *batch,
+                  const Pb__Cred *cred);
+/* A step of a component has the id of the leader for its own, and a step of several components one
+ * allocation: the nodes of all of them. */
 void vars_step(struct envlist *env, const Pb__StepdStart *start, const Pb__LaunchTasks *launch,
                const Pb__Cred *cred);
 

@@ -7,6 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
+#include "base/str.h"
 #include "slurmstepd/env/vars.h"
 
 struct pair {
@@ -152,6 +154,28 @@ static void test_no_time_limit(void **state)
     }
 }
 
+/* Also in a launch that was repeated, with a new credential. */
+static void times_are_those_of_the_job(void **state)
+{
+    static const struct pair pairs[] = {{"SLURM_JOB_START_TIME", "1699999000"},
+                                        {"SLURM_JOB_END_TIME", "1699999060"}};
+    Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobFacts facts = PB__JOB_FACTS__INIT;
+    struct envlist env = {0};
+
+    set_up();
+    batch.spec = &spec;
+    batch.has_time_limit_sec = true;
+    batch.time_limit_sec = 60;
+    facts.has_start_at = true;
+    facts.start_at = 1699999000;
+    cred.facts = &facts;
+    vars_batch(&env, &start, &batch, &cred);
+    check(&env, pairs, 2);
+    envlist_done(&env);
+}
+
 static void test_step(void **state)
 {
     static const struct pair pairs[] = {
@@ -195,6 +219,238 @@ static void test_step(void **state)
     envlist_done(&env);
 }
 
+/* A batch job of two components: this node is of the first one, which cred and set_up() have. */
+static Pb__JobSpec leader_spec, second_spec;
+static Pb__NodeAlloc alloc0, alloc1, alloc2, *allocs[] = {&alloc0, &alloc1, &alloc2};
+static Pb__AllocReply leader, second, *components[] = {&leader, &second};
+static Pb__LaunchBatch set_batch;
+
+static void set_up_components(void)
+{
+    static const char *const names[] = {"n1", "n2", "n3"};
+
+    set_up();
+    pb__job_spec__init(&leader_spec);
+    pb__job_spec__init(&second_spec);
+    pb__alloc_reply__init(&leader);
+    pb__alloc_reply__init(&second);
+    pb__launch_batch__init(&set_batch);
+    for (size_t i = 0; i < 3; i++) {
+        pb__node_alloc__init(allocs[i]);
+        allocs[i]->node = (char *)names[i];
+        allocs[i]->cpus = 4;
+    }
+    cred.n_job_nodes = leader.n_alloc = 1;
+    leader.alloc = allocs;
+    leader.granted = second.granted = true;
+    leader.job_id = 42;
+    leader.spec = set_batch.spec = &leader_spec;
+    leader.partition = set_batch.partition = (char *)"main";
+    leader.has_num_tasks = set_batch.has_num_tasks = true;
+    leader.num_tasks = set_batch.num_tasks = 2;
+    leader.has_start_at_sec = second.has_start_at_sec = true;
+    leader.start_at_sec = second.start_at_sec = cred.issued_at_ms / 1000;
+    leader_spec.has_num_tasks = true;
+    leader_spec.num_tasks = 2;
+    leader_spec.has_cpus_per_task = true;
+    leader_spec.cpus_per_task = 2;
+    leader_spec.work_dir = (char *)"/home/alice/work";
+    leader_spec.alloc_host = (char *)"login";
+    leader_spec.name = (char *)"a name";
+    leader_spec.licenses = (char *)"a:1";
+    second.alloc = allocs + 1;
+    second.n_alloc = 2;
+    second.job_id = 43;
+    second.spec = &second_spec;
+    second.partition = (char *)"big";
+    second.has_num_tasks = second.has_time_limit_sec = true;
+    second.num_tasks = 5;
+    second.time_limit_sec = 60;
+    second_spec = leader_spec;
+    second_spec.num_tasks = 5;
+    second_spec.has_cpus_per_task = false;
+    second_spec.cpus_per_task = 0;
+    second_spec.has_mem_per_cpu_mib = true;
+    second_spec.mem_per_cpu_mib = 100;
+    second_spec.account = (char *)"physics";
+    second_spec.mem_bind = (char *)"local";
+    set_batch.components = components;
+    set_batch.n_components = 2;
+}
+
+/* HET-83 to HET-89. */
+static void script_has_variables_of_each_component(void **state)
+{
+    static const struct pair pairs[] = {
+        {"SLURM_JOB_ID", "42"},
+        {"SLURM_JOB_NODELIST", "n1"},
+        {"SLURM_JOB_PARTITION", "main"},
+        {"SLURM_HET_SIZE", "2"},
+        {"SLURM_PACK_SIZE", "2"},
+        {"SLURM_JOB_ID_HET_GROUP_0", "42"},
+        {"SLURM_JOB_ID_HET_GROUP_1", "43"},
+        {"SLURM_JOBID_HET_GROUP_1", "43"},
+        {"SLURM_JOB_ID_PACK_GROUP_1", "43"},
+        {"SLURM_JOB_NODELIST_HET_GROUP_0", "n1"},
+        {"SLURM_JOB_NODELIST_HET_GROUP_1", "n[2-3]"},
+        {"SLURM_NODELIST_HET_GROUP_1", "n[2-3]"},
+        {"SLURM_JOB_NODES_HET_GROUP_1", "2"},
+        {"SLURM_NNODES_HET_GROUP_1", "2"},
+        {"SLURM_JOB_NUM_NODES_HET_GROUP_1", "2"},
+        {"SLURM_JOB_CPUS_PER_NODE_HET_GROUP_0", "4"},
+        {"SLURM_JOB_CPUS_PER_NODE_HET_GROUP_1", "4(x2)"},
+        {"SLURM_TASKS_PER_NODE_HET_GROUP_0", "2"},
+        {"SLURM_TASKS_PER_NODE_HET_GROUP_1", "4,1"},
+        {"SLURM_NTASKS_HET_GROUP_0", "2"},
+        {"SLURM_NTASKS_HET_GROUP_1", "5"},
+        {"SLURM_CPUS_PER_TASK_HET_GROUP_0", "2"},
+        {"SLURM_CPUS_PER_TASK_HET_GROUP_1", NULL},
+        {"SLURM_MEM_PER_CPU_HET_GROUP_0", NULL},
+        {"SLURM_MEM_PER_CPU_HET_GROUP_1", "100"},
+        {"SLURM_JOB_PARTITION_HET_GROUP_1", "big"},
+        {"SLURM_JOB_ACCOUNT_HET_GROUP_1", "physics"},
+        {"SLURM_JOB_END_TIME_HET_GROUP_0", NULL},
+        {"SLURM_JOB_END_TIME_HET_GROUP_1", "1700000060"},
+        {"SLURM_SUBMIT_DIR_HET_GROUP_1", "/elsewhere"},
+        {"SLURM_SUBMIT_HOST_HET_GROUP_1", "login"},
+        {"SLURM_NODEID_HET_GROUP_0", NULL},
+        {"SLURM_CONF_HET_GROUP_0", NULL},
+        {"SLURM_JOB_ID_HET_GROUP_2", NULL}, /* of the job that submitted this one */
+    };
+    char *given[] = {"SLURM_JOB_ID_HET_GROUP_2=9", "SLURM_SUBMIT_DIR=/elsewhere"};
+    struct envlist env = {0};
+
+    set_up_components();
+    envlist_load(&env, given, 2);
+    assert_int_equal(vars_batch(&env, &start, &set_batch, &cred), 0);
+    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    envlist_done(&env);
+}
+
+/* What the first component has is what its own variables say, but for what only this node has. */
+static void no_variable_of_a_component_is_forgotten(void **state)
+{
+    static const char *const of_here[] = {"SLURM_CLUSTER_NAME",  "SLURM_CONF",
+                                          "SLURM_CPUS_ON_NODE",  "SLURM_HET_SIZE",
+                                          "SLURM_NODEID",        "SLURM_PACK_SIZE",
+                                          "SLURM_TOPOLOGY_ADDR", "SLURM_TOPOLOGY_ADDR_PATTERN"};
+    struct envlist env = {0};
+    size_t checked = 0;
+
+    set_up_components();
+    vars_batch(&env, &start, &set_batch, &cred);
+    vec_foreach (&env.vars, at) {
+        _cleanup_free_ char *name = mem_strndup(*at, strcspn(*at, "="));
+        _cleanup_free_ char *renamed = mem_printf("%s_HET_GROUP_0", name);
+        const char *value = envlist_get(&env, renamed);
+        bool skip = !str_starts(name, "SLURM_") || strstr(name, "_GROUP_");
+
+        for (size_t i = 0; i < sizeof(of_here) / sizeof(of_here[0]); i++)
+            skip = skip || str_eq(name, of_here[i]);
+        if (skip)
+            continue;
+        if (!value || !str_eq(value, envlist_get(&env, name)))
+            fail_msg("%s is %s", renamed, value ? value : "not set");
+        checked++;
+    }
+    assert_true(checked > 20);
+    envlist_done(&env);
+}
+
+/* 128 components with long texts: the script can still be started. */
+static void large_sets_keep_what_fits(void **state)
+{
+    static Pb__AllocReply *many[128];
+    static const struct pair pairs[] = {
+        {"SLURM_HET_SIZE", "128"},
+        {"SLURM_JOB_ID_HET_GROUP_127", "43"},
+        {"SLURM_JOB_NODELIST_HET_GROUP_127", "n[2-3]"},
+        {"SLURM_JOB_ACCOUNT_HET_GROUP_0", NULL},
+        {"SLURM_JOB_ID_PACK_GROUP_0", NULL},
+    };
+    struct envlist env = {0};
+    char account[6000];
+    size_t bytes = 0;
+
+    set_up_components();
+    memset(account, 'x', sizeof(account) - 1);
+    account[sizeof(account) - 1] = '\0';
+    second_spec.account = account;
+    for (size_t i = 0; i < 128; i++)
+        many[i] = &second;
+    set_batch.components = many;
+    set_batch.n_components = 128;
+    assert_true(vars_batch(&env, &start, &set_batch, &cred) > 128);
+    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    vec_foreach (&env.vars, at)
+        bytes += strlen(*at) + 1 + sizeof(char *);
+    assert_true(bytes < 600 << 10);
+    envlist_done(&env);
+}
+
+/* HET-86, HET-87, HET-90: a step of one component has its nodes and the number of the leader; one
+ * of two components, or of two parts of one, has the nodes of both as one allocation. */
+static void steps_of_components_are_of_the_whole_job(void **state)
+{
+    static const struct pair one[] = {
+        {"SLURM_JOB_ID", "40"},
+        {"SLURM_JOBID", "40"},
+        {"SLURM_JOB_ID_HET_GROUP_2", "42"},
+        {"SLURM_HET_SIZE", "3"},
+        {"SLURM_JOB_NODELIST", "n[1-3]"},
+        {"SLUICE_ATTEMPT", "40.0"},
+    };
+    static const struct pair both[] = {
+        {"SLURM_JOB_ID", "40"},
+        {"SLURM_JOB_ID_HET_GROUP_2", "42"},
+        {"SLURM_JOB_ID_HET_GROUP_1", "41"},
+        {"SLURM_JOB_NODELIST", "n[1-3],m1"},
+        {"SLURM_JOB_NUM_NODES", "4"},
+        {"SLURM_JOB_CPUS_PER_NODE", "4,6,2(x2)"},
+    };
+    Pb__LaunchTasks launch = PB__LAUNCH_TASKS__INIT;
+    Pb__JobFacts facts = PB__JOB_FACTS__INIT, other = PB__JOB_FACTS__INIT;
+    Pb__NodeShare more[] = {PB__NODE_SHARE__INIT, PB__NODE_SHARE__INIT};
+    Pb__NodeShare *more_list[] = {&more[0], &more[1]};
+    Pb__CredPart parts[] = {PB__CRED_PART__INIT, PB__CRED_PART__INIT, PB__CRED_PART__INIT};
+    Pb__CredPart *list[] = {&parts[0], &parts[1], &parts[2]};
+    struct envlist env = {0}, joint = {0};
+
+    set_up();
+    facts.has_het_job_id = facts.has_het_job_offset = facts.has_het_job_count = true;
+    facts.het_job_id = 40;
+    facts.het_job_offset = 2;
+    facts.het_job_count = 3;
+    cred.facts = &facts;
+    vars_step(&env, &start, &launch, &cred);
+    check(&env, one, sizeof(one) / sizeof(one[0]));
+    other = facts;
+    other.het_job_offset = 1;
+    more[0].node = (char *)"n2"; /* which both have */
+    more[1].node = (char *)"m1";
+    more[0].cpus = more[1].cpus = 2;
+    parts[0].job_id = 42;
+    parts[0].job_nodes = cred.job_nodes;
+    parts[0].n_job_nodes = cred.n_job_nodes;
+    parts[0].facts = &facts;
+    parts[1].job_id = parts[2].job_id = 41;
+    parts[1].job_nodes = parts[2].job_nodes = more_list;
+    parts[1].n_job_nodes = parts[2].n_job_nodes = 2;
+    parts[1].facts = parts[2].facts = &other;
+    cred.parts = list;
+    cred.n_parts = 3;
+    vars_step(&joint, &start, &launch, &cred);
+    check(&joint, both, sizeof(both) / sizeof(both[0]));
+    cred.job_id = 41; /* on a node of the other part */
+    cred.job_nodes = more_list;
+    cred.n_job_nodes = 2;
+    cred.facts = &other;
+    vars_step(&joint, &start, &launch, &cred);
+    check(&joint, both, sizeof(both) / sizeof(both[0]));
+    envlist_done(&env);
+    envlist_done(&joint);
+}
+
 /* --preserve-env: what was given stays, and what was not is not there. */
 static void test_preserved(void **state)
 {
@@ -222,8 +478,13 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_batch),
         cmocka_unit_test(test_no_time_limit),
+        cmocka_unit_test(times_are_those_of_the_job),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_preserved),
+        cmocka_unit_test(script_has_variables_of_each_component),
+        cmocka_unit_test(no_variable_of_a_component_is_forgotten),
+        cmocka_unit_test(large_sets_keep_what_fits),
+        cmocka_unit_test(steps_of_components_are_of_the_whole_job),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -314,7 +314,11 @@ static void make_environment(struct step *step)
 
         if (payload)
             envlist_load(&step->env, payload->env, payload->n_env);
-        vars_batch(&step->env, step->start, step->batch, step->granted);
+        size_t left_out = vars_batch(&step->env, step->start, step->batch, step->granted);
+        if (left_out)
+            journal_tell(step, LOG_LVL_INFO,
+                         "%zu variables of %zu components are left out: they are too long",
+                         left_out, step->batch->n_components);
     } else {
         envlist_load(&step->env, step->launch->env, step->launch->n_env);
         vars_step(&step->env, step->start, step->launch, step->granted);
