@@ -7,10 +7,11 @@
 
 #include "base/str.h"
 #include "cluster/job/job_env.h"
+#include "cluster/job/job_set_env.h"
 #include "launch/origin.h"
 
-/* Variables that describe one job, step or task, beside those of cluster/job/job_env.def. Prefixes
- * end in '*'. */
+/* Variables that describe one job, step or task, beside those of cluster/job/job_env.def and of the
+ * components of a heterogeneous job. Prefixes end in '*'. */
 static const char *const of_a_job[] = {
     "PMI_*",
     "PMIX_*",
@@ -21,7 +22,6 @@ static const char *const of_a_job[] = {
     "SLURM_CPUS_ON_NODE",
     "SLURM_CPU_BIND*",
     "SLURM_GTIDS",
-    "SLURM_HET_*",
     "SLURM_JOBID",
     "SLURM_JOB_*",
     "SLURM_LAUNCH_*",
@@ -53,7 +53,7 @@ static bool is_of_a_job(const char *var)
         if (!strncmp(var, of_a_job[i], len - prefix) && (prefix || var[len] == '='))
             return true;
     }
-    return job_env_has(var, strcspn(var, "="));
+    return job_env_has(var, strcspn(var, "=")) || job_set_env_has(var, strcspn(var, "="));
 }
 
 static void drop_outer_job(struct envlist *e)

@@ -9,9 +9,19 @@
 #include "base/mem.h"
 #include "cmd/sbatch/environment.h"
 
-static char *const outer[] = {"PATH=/bin",       "FOO=1",           "SLURM_JOB_ID=7",
-                              "SLURM_NTASKS=9",  "SLURM_MINE=keep", "PMI_RANK=3",
-                              "SLURM_CONF=/c/s", "HOME=/home/u",    NULL};
+static char *const outer[] = {"PATH=/bin",
+                              "FOO=1",
+                              "SLURM_JOB_ID=7",
+                              "SLURM_NTASKS=9",
+                              "SLURM_MINE=keep",
+                              "PMI_RANK=3",
+                              "SLURM_CONF=/c/s",
+                              "HOME=/home/u",
+                              "SLURM_HET_SIZE=2",
+                              "SLURM_JOB_ID_HET_GROUP_1=8",
+                              "SLURM_NNODES_PACK_GROUP_1=1",
+                              "SLURM_PACK_SIZE=2",
+                              NULL};
 static char *const plain[] = {"PATH=/bin", "FOO=1", "SLURM_NTASKS=9", NULL};
 
 static void make(struct envlist *e, const char *export_env, char *const *from)
