@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
+#include "cluster/job/job_set.h"
 #include "control/internal.h"
 #include "control/life/hook.h"
 #include "control/life/mail.h"
@@ -171,6 +172,12 @@ static void send(struct control *c, struct job *j, size_t event, bool whole)
     c->env->run(c->env->ctx, &m);
 }
 
+/* Of a heterogeneous job only the leader, whatever a change of the others says (HET-47). */
+static bool wants_mail(const struct job *j, unsigned mail)
+{
+    return j->mail & mail && job_set_is_leader(j);
+}
+
 /* Of an array as a whole: its first start, and the end of all. False: this is not the moment. */
 static bool is_whole_due(struct control *c, struct job *j, unsigned mail)
 {
@@ -186,7 +193,7 @@ void mail_event(struct control *c, struct job *j, unsigned mail)
 {
     bool whole = j->array && !(j->mail & JOB_MAIL_TASKS) &&
                  mail & (JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL);
-    if (!(j->mail & mail) || !c->env->run || !c->conf->mail_prog || !*c->conf->mail_prog)
+    if (!wants_mail(j, mail) || !c->env->run || !c->conf->mail_prog || !*c->conf->mail_prog)
         return;
     if (whole && !is_whole_due(c, j, mail))
         return;
@@ -237,7 +244,7 @@ void mail_schedule(struct control *c, struct job *j)
 {
     struct attempt *attempt = attempt_make(j);
     attempt->mail_mono_ms = 0;
-    if (!(j->mail & JOB_MAIL_SHARES) || j->limit_sec > CLUSTER_NO_LIMIT_SEC)
+    if (!wants_mail(j, JOB_MAIL_SHARES) || j->limit_sec > CLUSTER_NO_LIMIT_SEC)
         return;
     for (size_t i = 0; i < EVENTS; i++) {
         int64_t at = reached_at(j, i);

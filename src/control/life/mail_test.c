@@ -65,6 +65,41 @@ static void what_is_no_type_or_address_is_refused(void **state)
     fixture_free(f);
 }
 
+/* HET-47: whatever is asked for the others, also by a change of the job, which is for all. */
+static void a_heterogeneous_job_has_the_mail_of_its_leader(void **state)
+{
+    char text[1000];
+    struct fixture *f = make("");
+    struct caller who = FIXTURE_USER;
+    Pb__JobSpec specs[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT}, set = PB__JOB_SPEC__INIT;
+    Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
+    (void)state;
+    specs[0].name = specs[1].name = (char *)"x";
+    specs[1].mail_type = (char *)"ALL";
+    specs[0].has_time_limit_sec = specs[1].has_time_limit_sec = true;
+    specs[0].time_limit_sec = specs[1].time_limit_sec = 600;
+    specs[0].has_hold = specs[0].hold = specs[1].has_hold = specs[1].hold = true;
+    int64_t id = fixture_submit_set(f, &who, specs, 2);
+    set.mail_type = (char *)"END,TIME_LIMIT_50";
+    update.job_id = (uint32_t)id;
+    update.set = &set;
+    assert_int_equal(fixture_update_job(f, &who, &update), 0);
+    update.set = NULL;
+    update.has_hold = true;
+    assert_int_equal(fixture_update_job(f, &who, &update), 0);
+    assert_string_equal(mails(f, text, sizeof text), "");
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_pass(f, 310 * 1000);
+    assert_string_equal(mails(f, text, sizeof text),
+                        "ann: Slurm Job_id=1 Name=x Reached 50% of time limit, Run time 00:05:00;");
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+    assert_string_equal(
+        mails(f, text, sizeof text),
+        "ann: Slurm Job_id=1 Name=x Ended, Run time 00:05:10, COMPLETED, ExitCode 0;");
+    assert_int_equal(fixture_state(f, (uint32_t)id + 1), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
 static void a_job_that_ends_well(void **state)
 {
     char text[1000];
@@ -162,6 +197,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_no_type_or_address_is_refused),
+        cmocka_unit_test(a_heterogeneous_job_has_the_mail_of_its_leader),
         cmocka_unit_test(a_job_that_ends_well),
         cmocka_unit_test(a_name_makes_no_header),
         cmocka_unit_test(failures),
