@@ -49,6 +49,7 @@ struct rpc_tree {
     rpc_node_done_fn *done;
     void (*tell)(void *ctx, const char *text);
     void (*waits)(void *ctx, const char *nodes);
+    void (*prepared)(void *ctx);
     void *ctx;
     unsigned telling; /* done() is on the stack */
     bool dead;
@@ -155,6 +156,14 @@ static void agree(struct rpc_tree *t, size_t index)
     t->targets[index].accepted = true;
     if (++t->accepted < t->count)
         return;
+    if (t->prepared)
+        t->prepared(t->ctx);
+    else
+        rpc_tree_commit(t);
+}
+
+void rpc_tree_commit(struct rpc_tree *t)
+{
     t->undecided = false;
     for (struct round *r = t->rounds; r; r = r->next)
         if (r->relay)
@@ -183,6 +192,12 @@ static void abandon(struct rpc_tree *t, const char *node, const char *why)
 
     err_set(&err, -ERR_NOT_BEGUN, "%s: node %s: %s", err_text(ERR_NOT_BEGUN), node, why);
     fail_rest(t, &err);
+}
+
+void rpc_tree_abandon(struct rpc_tree *t, const char *node, const char *why)
+{
+    if (t->undecided)
+        abandon(t, node, why);
 }
 
 /* Answers. */
@@ -440,7 +455,9 @@ struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
     t->step = loop_timer_new(l, on_step, t);
     t->limit = loop_timer_new(l, on_limit, t);
     t->slow = loop_timer_new(l, on_slow, t);
-    t->commit = count > 1 ? request->commit : RPC_TREE_AT_ONCE; /* one decides for itself */
+    t->prepared = request->prepared;
+    t->commit =
+        count > 1 || t->prepared ? request->commit : RPC_TREE_AT_ONCE; /* one decides for itself */
     if (!t->commit && (count <= width_of(conf, request) || !has_cred(request)))
         t->direct = rpc_fanout_start(l, conf, targets, count, request->rpc, request->message,
                                      request->timeout_ms, on_direct, t);

@@ -39,6 +39,10 @@ struct rpc_tree_request {
     void (*tell)(void *ctx, const char *text);
     /* Once, after MessageTimeout without a decision: "n3, n7 and 4 more". May be NULL. */
     void (*waits)(void *ctx, const char *nodes);
+    /* Of several trees that are one: all nodes of this one have prepared, and rpc_tree_commit() or
+     * rpc_tree_abandon() decides. NULL: the tree decides for itself. With RPC_TREE_TOGETHER only.
+     */
+    void (*prepared)(void *ctx);
 };
 
 /* The request is packed, conf is borrowed, until the tree is freed: in done(), or after the last.
@@ -48,3 +52,9 @@ struct rpc_tree *rpc_tree_start(struct loop *l, const struct conf *conf,
                                 const struct rpc_tree_request *request, rpc_node_done_fn *done,
                                 void *ctx);
 void rpc_tree_free(struct rpc_tree *t);
+
+/* After prepared(): the nodes do it. */
+void rpc_tree_commit(struct rpc_tree *t);
+/* They do not, whatever they have prepared: -ERR_NOT_BEGUN is the answer of each that has not
+ * answered. Nothing once it is decided. */
+void rpc_tree_abandon(struct rpc_tree *t, const char *node, const char *why);

@@ -222,6 +222,7 @@ static int teardown(void **state)
 struct asked {
     struct rpc_tree *tree;
     size_t count, done, free_after;
+    size_t first; /* its nodes are those from this one on */
     unsigned counts[NODES];
     int codes[NODES];
     struct err err[NODES];
@@ -243,7 +244,7 @@ static void on_done(void *ctx, size_t index, int code, const ProtobufCMessage *r
     a->codes[index] = code;
     a->err[index] = *err;
     if (code == 0)
-        assert_int_equal(((const Pb__LaunchReply *)reply)->local_pid, index + 1);
+        assert_int_equal(((const Pb__LaunchReply *)reply)->local_pid, a->first + index + 1);
     if (a->done == a->free_after)
         rpc_tree_free(take_ptr(a->tree));
 }
@@ -255,7 +256,9 @@ static bool all_done(void *ctx)
     return a->done >= (a->free_after ? a->free_after : a->count);
 }
 
-static void begin(struct asked *a, size_t count, unsigned width)
+/* The nodes from 'first' on. */
+static void begin_at(struct asked *a, size_t first, size_t count, unsigned width,
+                     void (*prepared)(void *ctx))
 {
     Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT;
     struct rpc_node_target targets[NODES];
@@ -263,17 +266,26 @@ static void begin(struct asked *a, size_t count, unsigned width)
                                        .message = &m.base,
                                        .timeout_ms = limit_ms,
                                        .commit = mode,
-                                       .tell = on_told};
+                                       .tell = on_told,
+                                       .prepared = prepared};
 
     m.cred = (ProtobufCBinaryData){packed.len, (uint8_t *)packed.data};
     m.signature = (ProtobufCBinaryData){sizeof(signature), signature};
     m.work_dir = "/";
     m.io_port = 1;
-    for (size_t i = 0; i < count; i++)
-        targets[i] = (struct rpc_node_target){nodes[i].name, "127.0.0.1", (uint16_t)nodes[i].port};
+    for (size_t i = 0; i < count; i++) {
+        const struct node *n = &nodes[first + i];
+        targets[i] = (struct rpc_node_target){n->name, "127.0.0.1", (uint16_t)n->port};
+    }
     conf.tree_width = width;
     a->count = count;
+    a->first = first;
     a->tree = rpc_tree_start(loop, &conf, targets, count, &request, on_done, a);
+}
+
+static void begin(struct asked *a, size_t count, unsigned width)
+{
+    begin_at(a, 0, count, width, NULL);
 }
 
 static void ask(struct asked *a, size_t count, unsigned width)
@@ -529,6 +541,64 @@ static void none_of_them(void **state)
             node_start(at[c]);
             sign();
         }
+    }
+}
+
+/* Several trees that are one: none acts before the nodes of all have prepared. */
+static unsigned trees_prepared;
+
+static void on_prepared(void *ctx)
+{
+    trees_prepared++;
+}
+
+static void decided_outside(void **state)
+{
+    static const size_t firsts[] = {0, 1, 8}, counts[] = {1, 7, 31};
+    struct asked a[3];
+
+    for (int abandon = 0; abandon < 2; abandon++) {
+        memset(a, 0, sizeof(a));
+        trees_prepared = 0;
+        for (size_t i = 0; i < NODES; i++) {
+            nodes[i].effects = 0;
+            nodes[i].mood = WELL;
+        }
+        mode = RPC_TREE_TOGETHER;
+        nodes[20].mood = SLOW;
+        wanted = 39;
+        for (size_t i = 0; i < 3; i++)
+            begin_at(&a[i], firsts[i], counts[i], 3, on_prepared);
+        run_until(all_held, NULL);
+        settle();
+        assert_int_equal(trees_prepared, 2);
+        assert_int_equal(acted(wanted), 0);
+        nodes[20].mood = WELL;
+        if (!abandon) {
+            rpc_prepared(nodes[20].d.server, nodes[20].held);
+            settle();
+            assert_int_equal(trees_prepared, 3);
+            assert_int_equal(acted(wanted), 0); /* it is not for the trees to decide */
+        }
+        for (size_t i = 0; i < 3; i++) {
+            if (abandon)
+                rpc_tree_abandon(a[i].tree, "elsewhere", "is full");
+            else
+                rpc_tree_commit(a[i].tree);
+            run_until(all_done, &a[i]);
+            rpc_tree_abandon(a[i].tree, "elsewhere", "too late");
+            for (size_t k = 0; k < counts[i]; k++) {
+                assert_int_equal(a[i].counts[k], 1);
+                assert_int_equal(a[i].codes[k], abandon ? -ERR_NOT_BEGUN : 0);
+                assert_true(!abandon || strstr(a[i].err[k].text, "elsewhere: is full"));
+            }
+        }
+        settle();
+        assert_int_equal(acted(wanted), abandon ? 0 : wanted);
+        for (size_t i = 0; i < 3; i++)
+            rpc_tree_free(a[i].tree);
+        run_until(none_held, NULL);
+        run_until(is_clean, NULL);
     }
 }
 
@@ -818,13 +888,11 @@ static void mangled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(everybody),     TEST(errors),
-        TEST(first_of_each), TEST(at_random),
-        TEST(silence),       TEST(freed_early),
-        TEST(not_signed),    TEST(lists),
-        TEST(together),      TEST(none_of_them),
-        TEST(not_decided),   TEST(hostile),
-        TEST(mangled),       TEST(said_twice_while_open),
+        TEST(everybody),    TEST(errors),      TEST(first_of_each),
+        TEST(at_random),    TEST(silence),     TEST(freed_early),
+        TEST(not_signed),   TEST(lists),       TEST(together),
+        TEST(none_of_them), TEST(not_decided), TEST(decided_outside),
+        TEST(hostile),      TEST(mangled),     TEST(said_twice_while_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
