@@ -55,7 +55,8 @@ static void check_cred(const void *data, size_t len, const uint8_t *sig, bool is
     uint32_t index = UINT32_MAX;
     struct err err = {0};
     arena_init(&arena, 0);
-    int rc = cred_check(&checker, data, len, sig, AUTH_CRED_SIG_SIZE, &arena, &out, &index, &err);
+    int rc = cred_check(&checker, data, len, sig, AUTH_CRED_SIG_SIZE, CRED_PART_ANY, &arena, &out,
+                        &index, &err);
     require(rc == 0 || (rc < 0 && err.code == rc));
     require(rc != 0 || (is_signed && out && str_eq(out->cluster, "c")));
 }

@@ -440,6 +440,7 @@ static void request_grant(struct bcast *b)
 
     gethostname(host, sizeof(host) - 1);
     of_job.id = (Pb__StepId *)b->r.id;
+    of_job.has_or_component = of_job.or_component = b->r.or_component;
     of_job.host = host;
     unallocated.nodes = (char *)b->r.nodes;
     b->ask =

@@ -50,6 +50,7 @@ static int send_all(const struct options *o)
                               .conf = cmd_conf(),
                               .settings = &o->settings,
                               .id = o->no_allocation ? NULL : &o->id,
+                              .or_component = true,
                               .source = o->source,
                               .dest = o->dest,
                               .nodes = o->nodes,

@@ -237,14 +237,50 @@ static void add_nodes(struct control *c, struct job *j, const Pb__StepRecord *st
 {
     m->nodes = arena_alloc(arena, sizeof(*m->nodes) * (step->n_layout + 1));
     for (size_t i = 0; i < step->n_layout; i++) {
-        const struct node *n = cluster_find_node(c->cluster, step->layout[i]->node);
-        if (n && alloc_find(j, n->index))
+        const Pb__StepNode *at = step->layout[i];
+        const struct node *n = cluster_find_node(c->cluster, at->node);
+        struct job *of =
+            at->part < m->n_parts ? cluster_find_job(c->cluster, m->parts[at->part]->job_id) : j;
+        if (n && of && alloc_find(of, n->index))
             m->nodes[m->n_nodes++] = step->layout[i];
     }
 }
 
+static size_t pack_shares(struct control *c, const struct job *j, Pb__NodeShare ***out,
+                          struct arena *arena)
+{
+    size_t count = 0;
+    *out = arena_alloc(arena, sizeof(**out) * (attempt_of(j)->alloc.len + 1));
+    vec_foreach (&attempt_of(j)->alloc, a)
+        (*out)[count++] = facts_pack_share(c, a, arena);
+    return count;
+}
+
+Pb__CredPart *facts_make_part(struct control *c, const struct job *j, const Pb__StepRecord *step,
+                              struct arena *arena)
+{
+    Pb__CredPart *m = arena_alloc(arena, sizeof(*m));
+    pb__cred_part__init(m);
+    m->job_id = j->id;
+    m->restarts = j->restarts;
+    m->facts = facts_make(c, j, arena);
+    m->n_job_nodes = pack_shares(c, j, &m->job_nodes, arena);
+    m->has_exact = step->has_exact;
+    m->exact = step->exact;
+    m->resv_ports = step->resv_ports;
+    m->n_resv_ports = step->n_resv_ports;
+    return m;
+}
+
 void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
                      uint8_t sig[64])
+{
+    facts_make_cred_of_parts(c, j, step, NULL, 0, cred, sig);
+}
+
+void facts_make_cred_of_parts(struct control *c, struct job *j, const Pb__StepRecord *step,
+                              Pb__CredPart **parts, size_t part_count, struct str *cred,
+                              uint8_t sig[64])
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -255,6 +291,8 @@ void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     m.restarts = j->restarts;
     m.uid = j->uid;
     m.gid = j->gid;
+    m.parts = parts;
+    m.n_parts = part_count;
     add_nodes(c, j, step, &m, &arena);
     if (j->id >= JOB_ID_UNALLOCATED)
         SET(&m, unallocated, true);
@@ -269,9 +307,7 @@ void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
     SET(&m, epoch, c->epoch);
     m.user_name = spec ? spec->user_name : NULL;
     m.facts = facts_make(c, j, &arena);
-    m.job_nodes = arena_alloc(&arena, sizeof(*m.job_nodes) * (attempt_of(j)->alloc.len + 1));
-    vec_foreach (&attempt_of(j)->alloc, a)
-        m.job_nodes[m.n_job_nodes++] = facts_pack_share(c, a, &arena);
+    m.n_job_nodes = pack_shares(c, j, &m.job_nodes, &arena);
     pb_pack(&m.base, cred);
     c->env->sign(c->env->ctx, cred->data, cred->len, sig);
 }

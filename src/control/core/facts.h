@@ -29,3 +29,11 @@ Pb__NodeShare *facts_pack_share(const struct control *c, const struct alloc_node
 /* A signed credential: the right to start this step on its nodes for CONTROL_CRED_MS. */
 void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *step, struct str *cred,
                      uint8_t sig[64]);
+/* The same of a step of several parts: 'step' has the nodes of all in order, 'j' is the job of the
+ * first. */
+void facts_make_cred_of_parts(struct control *c, struct job *j, const Pb__StepRecord *step,
+                              Pb__CredPart **parts, size_t part_count, struct str *cred,
+                              uint8_t sig[64]);
+/* One of them, in the arena; 'step' is its record in that job. */
+Pb__CredPart *facts_make_part(struct control *c, const struct job *j, const Pb__StepRecord *step,
+                              struct arena *arena);

@@ -207,7 +207,7 @@ bool start_step(struct control *c, struct job *j)
     int rc = spec ? step_make(c, j, spec, &s, &err) : -ERR_PARSE;
     if (rc == 0)
         attempt_make(j)->interactive_step = true;
-    else if (spec && waits_for_ports(spec, rc))
+    else if (spec && (waits_for_ports(spec, rc) || (rc == -ERR_NODES_BUSY && spec->n_parts)))
         defer_step(c, j);
     if (attempt_of(j)->interactive_step)
         return true;

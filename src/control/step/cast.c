@@ -4,11 +4,24 @@
 #include "control/internal.h"
 
 #include "base/step_id.h"
+#include "cluster/job/job_set.h"
 #include "control/core/facts.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/step/cast.h"
 #include "control/step/step.h"
+
+/* The jobs whose nodes get the file: one, or components of a heterogeneous job. */
+struct cast_job {
+    struct job *job;
+    uint32_t number;         /* its part in the credential */
+    const struct step *step; /* its nodes only; NULL: all of the job's */
+    bool batch;              /* the node of its script only */
+};
+
+struct cast_jobs {
+    VEC(struct cast_job) list;
+};
 
 /* Whether the step has the i-th node of the job; NULL: all of them are meant. */
 static bool step_has(const struct step *s, uint32_t i)
@@ -21,18 +34,28 @@ static bool step_has(const struct step *s, uint32_t i)
     return false;
 }
 
-/* From now on something of the job may be there: its end is told to them. */
-static size_t take_nodes(struct control *c, struct job *j, const Pb__StepId *id,
-                         const struct step *s, Pb__StepNode **out, struct arena *arena)
+static bool is_known(Pb__StepNode *const *nodes, size_t count, const char *name)
 {
-    bool batch = id->has_step_id && id->step_id == STEP_ID_BATCH;
-    size_t count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (str_eq(nodes[i]->node, name))
+            return true;
+    return false;
+}
+
+/* Adds the nodes of this job that are not there yet. From now on something of the job may be on
+ * them: its end is told to them. */
+static size_t take_nodes(struct control *c, struct job *j, const struct cast_job *part,
+                         Pb__StepNode **out, size_t count, struct arena *arena)
+{
+    const struct step *s = part->step;
+    bool others = count > 0;
 
     for (uint32_t i = 0; i < attempt_of(j)->alloc.len; i++) {
         struct alloc_node *a = &attempt_of(j)->alloc.data[i];
         const struct node *n = c->cluster->nodes.data[a->node];
 
-        if (a->released || !step_has(s, i) || (batch && a != job_host(j)))
+        if (a->released || !step_has(s, i) || (part->batch && a != job_host(j)) ||
+            (others && is_known(out, count, n->name)))
             continue;
         Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
         pb__step_node__init(m);
@@ -41,6 +64,8 @@ static size_t take_nodes(struct control *c, struct job *j, const Pb__StepId *id,
         m->port = n->conf->port;
         if (a->incarnation)
             SET(m, incarnation, str_hash(a->incarnation));
+        if (part->number)
+            SET(m, part, part->number);
         a->touched = true;
         out[count++] = m;
     }
@@ -53,18 +78,16 @@ static const char *bcast_addr(const struct control *c, const char *name)
     return node_bcast_addr(cluster_find_node(c->cluster, name));
 }
 
-void cast_send_grant(struct control *c, uint64_t call, struct job *j, Pb__StepNode **nodes,
-                     size_t count, struct arena *arena)
+void cast_send_grant(struct control *c, uint64_t call, struct job *j, const Pb__StepRecord *step,
+                     Pb__CredPart **parts, size_t part_count, struct arena *arena)
 {
     _cleanup_str_ struct str cred = STR_INIT;
-    Pb__StepRecord record = PB__STEP_RECORD__INIT;
+    Pb__StepNode *const *nodes = step->layout;
+    size_t count = step->n_layout;
     Pb__CastGrant m = PB__CAST_GRANT__INIT;
     uint8_t sig[64];
 
-    record.step_id = STEP_ID_EXTERN;
-    record.layout = nodes;
-    record.n_layout = count;
-    facts_make_cred(c, j, &record, &cred, sig);
+    facts_make_cred_of_parts(c, j, step, parts, part_count, &cred, sig);
     m.job_id = j->id;
     m.restarts = j->restarts;
     m.cred = (ProtobufCBinaryData){cred.len, (uint8_t *)cred.data};
@@ -83,15 +106,25 @@ void cast_send_grant(struct control *c, uint64_t call, struct job *j, Pb__StepNo
     c->env->reply(c->env->ctx, call, &m.base);
 }
 
-static void grant(struct control *c, uint64_t call, struct job *j, const Pb__CastAsk *r,
-                  const struct step *s)
+static void grant(struct control *c, uint64_t call, const struct cast_jobs *jobs)
 {
     _cleanup_arena_ struct arena arena;
-    Pb__StepNode **nodes;
+    Pb__StepRecord record = PB__STEP_RECORD__INIT;
+    Pb__CredPart **parts;
+    size_t most = 0;
 
     arena_init(&arena, 0);
-    nodes = arena_alloc(&arena, sizeof(*nodes) * (attempt_of(j)->alloc.len + 1));
-    cast_send_grant(c, call, j, nodes, take_nodes(c, j, r->id, s, nodes, &arena), &arena);
+    vec_foreach (&jobs->list, part)
+        most += attempt_of(part->job)->alloc.len;
+    record.step_id = STEP_ID_EXTERN;
+    record.layout = arena_alloc(&arena, sizeof(*record.layout) * (most + 1));
+    parts = arena_alloc(&arena, sizeof(*parts) * (jobs->list.len + 1));
+    vec_foreach (&jobs->list, part) {
+        record.n_layout = take_nodes(c, part->job, part, record.layout, record.n_layout, &arena);
+        parts[part->number] = facts_make_part(c, part->job, &record, &arena);
+    }
+    cast_send_grant(c, call, jobs->list.data[0].job, &record, parts,
+                    jobs->list.len > 1 ? jobs->list.len : 0, &arena);
 }
 
 /* "12", or an element of an array, "12_4". */
@@ -112,15 +145,9 @@ static int find_job(struct control *c, const Pb__StepId *id, struct job **out, s
     return 0;
 }
 
-static int find_cast_job(struct control *c, const struct caller *who, const Pb__StepId *id,
-                         struct job **out, struct step **step, struct err *err)
+static int check_job(struct control *c, const struct caller *who, const struct job *j,
+                     struct err *err)
 {
-    bool numbered = id->has_step_id && id->step_id < STEP_ID_BATCH;
-    struct job *j = NULL;
-    int rc = find_job(c, id, &j, err);
-
-    if (rc)
-        return rc;
     if (who->uid != j->uid && !who->is_admin) /* it writes as the owner */
         return control_set_error(err, private_denial(c, who, j), NULL);
     if (j->state == PB__JOB_STATE__PENDING)
@@ -131,24 +158,78 @@ static int find_cast_job(struct control *c, const struct caller *who, const Pb__
         return control_set_error(err, ERR_NODES_BUSY, "the job's nodes are being configured");
     if (j->state == PB__JOB_STATE__SUSPENDED)
         return control_set_error(err, ERR_NODES_BUSY, "the job is suspended");
-    *step = numbered ? step_find(j, id->step_id) : NULL;
-    if (numbered && !*step)
-        return control_set_error(err, ERR_NO_STEP, NULL);
-    if (id->has_step_id && id->step_id == STEP_ID_BATCH && !j->batch)
-        return control_set_error(err, ERR_NO_STEP, "the job has no batch script");
-    *out = j;
     return 0;
+}
+
+/* The job, or those of its components that the request means; a step may be in some of them only.
+ */
+static int add_job(struct control *c, const struct caller *who, struct job *j, const Pb__StepId *id,
+                   struct cast_jobs *out, struct err *err)
+{
+    bool numbered = id->has_step_id && id->step_id < STEP_ID_BATCH;
+    int rc = check_job(c, who, j, err);
+    if (rc)
+        return rc;
+    struct cast_job one = {.job = j,
+                           .number = (uint32_t)out->list.len,
+                           .step = numbered ? step_find(j, id->step_id) : NULL,
+                           .batch = id->has_step_id && id->step_id == STEP_ID_BATCH};
+    if (numbered && !one.step)
+        return control_set_error(err, ERR_NO_STEP, NULL);
+    if (one.batch && !j->batch)
+        return control_set_error(err, ERR_NO_STEP, "the job has no batch script");
+    vec_push(&out->list, one);
+    return 0;
+}
+
+/* "123.1" of sbcast, where 123 leads a heterogeneous job, is "123+1" (HET-59). */
+static Pb__StepId read_component(const struct job *j, const Pb__CastAsk *r)
+{
+    Pb__StepId id = *r->id;
+    if (!j->set || id.has_het_offset || !r->or_component || !job_set_is_leader(j) ||
+        !id.has_step_id || id.step_id >= job_set_count(j))
+        return id;
+    SET(&id, het_offset, id.step_id);
+    id.has_step_id = false;
+    return id;
+}
+
+static int find_cast_jobs(struct control *c, const struct caller *who, const Pb__CastAsk *r,
+                          struct cast_jobs *out, struct err *err)
+{
+    struct job *j = NULL;
+    int rc = find_job(c, r->id, &j, err);
+    if (rc)
+        return rc;
+    Pb__StepId id = read_component(j, r);
+    bool all = j->set && job_set_is_leader(j) && !id.has_het_offset;
+    if (id.has_het_offset &&
+        (id.het_offset >= job_set_count(j) || !(j = job_set_component(j, id.het_offset))))
+        return control_set_error(err, ERR_NO_JOB, "it has no such component");
+    if (!all)
+        return add_job(c, who, j, &id, out, err);
+    int first = 0;
+    struct err why = {0};
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        rc = component ? add_job(c, who, component, &id, out, &why) : 0;
+        if (rc && !first) {
+            first = rc;
+            *err = why;
+        }
+    }
+    return out->list.len ? 0 : first;
 }
 
 void control_cast_ask(struct control *c, uint64_t call, const struct caller *who,
                       const Pb__CastAsk *r)
 {
     struct err err = {0};
-    struct step *s = NULL;
-    struct job *j = NULL;
+    struct cast_jobs jobs = {0};
 
-    if (find_cast_job(c, who, r->id, &j, &s, &err))
+    if (find_cast_jobs(c, who, r, &jobs, &err))
         control_refuse(c, call, &err);
     else
-        grant(c, call, j, r, s);
+        grant(c, call, &jobs);
+    vec_done(&jobs.list);
 }

@@ -107,6 +107,63 @@ static void what_is_granted(void **state)
     fixture_free(f);
 }
 
+/* HET-58, HET-59: of the leader the nodes of all components, each once, and of a component its own.
+ */
+static void heterogeneous_job(void **state)
+{
+    struct fixture *f = make();
+    Pb__JobSpec specs[3];
+    _cleanup_arena_ struct arena arena;
+    (void)state;
+
+    arena_init(&arena, 0);
+    for (size_t i = 0; i < 3; i++) {
+        pb__job_spec__init(&specs[i]);
+        specs[i].has_min_nodes = specs[i].has_num_tasks = true;
+        specs[i].min_nodes = specs[i].num_tasks = 1;
+        specs[i].req_nodes = i == 1 ? "n2" : "n1";
+    }
+    uint32_t id = (uint32_t)fixture_submit_set(f, &FIXTURE_USER, specs, 3);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
+    const Pb__CastGrant *g = granted(f, &arena);
+    assert_int_equal(g->n_nodes, 2);
+    assert_string_equal(g->nodes[0]->node, "n1");
+    assert_string_equal(g->nodes[1]->node, "n2");
+    const Pb__Cred *cred = arena_unpack(&arena, &pb__cred__descriptor, g->cred.data, g->cred.len);
+    assert_true(cred->n_parts == 3 && cred->nodes[1]->part == 1 && cred->cast);
+    assert_int_equal(cred->parts[1]->job_id, id + 1);
+    static const struct {
+        int64_t offset, step;
+        bool by_sbcast;
+        int code;
+        const char *node;
+    } tries[] = {{1, -1, false, 0, "n2"},           {2, -1, false, 0, "n1"},
+                 {3, -1, false, ERR_NO_JOB, NULL},  {-1, 1, true, 0, "n2"},
+                 {-1, 1, false, ERR_NO_STEP, NULL}, /* srun: of no component is there a step 1 */
+                 {-1, 3, true, ERR_NO_STEP, NULL}};
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        Pb__CastAsk r = PB__CAST_ASK__INIT;
+        Pb__StepId which = PB__STEP_ID__INIT;
+        which.job_id = id;
+        which.has_het_offset = tries[i].offset >= 0;
+        which.het_offset = (uint32_t)tries[i].offset;
+        which.has_step_id = tries[i].step >= 0;
+        which.step_id = (uint32_t)tries[i].step;
+        r.id = &which;
+        r.has_or_component = r.or_component = tries[i].by_sbcast;
+        control_cast_ask(f->control, ++f->last_call, &FIXTURE_USER, &r);
+        fixture_turn(f);
+        assert_int_equal(fixture_code(f, f->last_call), tries[i].code);
+        if (tries[i].code)
+            continue;
+        g = granted(f, &arena);
+        assert_int_equal(g->n_nodes, 1);
+        assert_string_equal(g->nodes[0]->node, tries[i].node);
+    }
+    fixture_free(f);
+}
+
 /* Something may be there: only then they are told of the end. */
 static void nodes_are_told_of_the_end(void **state)
 {
@@ -136,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_may),
         cmocka_unit_test(what_is_granted),
+        cmocka_unit_test(heterogeneous_job),
         cmocka_unit_test(nodes_are_told_of_the_end),
     };
 

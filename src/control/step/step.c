@@ -7,6 +7,7 @@
 #include "base/pb.h"
 #include "base/status.h"
 #include "base/step_id.h"
+#include "cluster/job/job_set.h"
 #include "conf/conf_freq.h"
 #include "control/core/facts.h"
 #include "control/core/private.h"
@@ -15,6 +16,7 @@
 #include "control/internal.h"
 #include "control/step/step.h"
 #include "control/step/step_layout.h"
+#include "control/step/step_parts.h"
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
@@ -45,11 +47,13 @@ static void build_gres(struct control *c, struct step_layout *l, struct alloc_no
     m->gres = gres_held_pack(c->cluster, held, m->n_gres, arena);
 }
 
-static size_t build_nodes(struct control *c, struct step_layout *l, struct step *s,
-                          Pb__StepNode **nodes, struct arena *arena)
+/* Adds the nodes of a part to those that the step has in its job; how many there are then. */
+static size_t build_nodes(struct control *c, const struct step_parts *parts, size_t part,
+                          struct step *s, Pb__StepNode **nodes, size_t count, struct arena *arena)
 {
+    struct step_layout *l = &parts->list[part].layout;
+    size_t first = count;
     uint32_t *at = arena_alloc(arena, sizeof(*at) * (attempt_of(l->j)->alloc.len + 1));
-    size_t count = 0;
     for (uint32_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
         struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
         const struct node *n = c->cluster->nodes.data[a->node];
@@ -78,26 +82,47 @@ static size_t build_nodes(struct control *c, struct step_layout *l, struct step 
         a->step_mem_mib += l->overlap ? 0 : own;
         a->step_cpus += l->overlap || l->overcommit ? 0 : m->cpus;
         a->touched = true;
-        at[count] = i;
+        if (part)
+            SET(m, part, (uint32_t)part);
+        at[count - first] = i;
         nodes[count++] = m;
     }
-    step_layout_number(l, nodes, at, count);
+    step_layout_number(l, parts->list[part].first_task, nodes + first, at, count - first);
     return count;
 }
 
-static void build_record(struct control *c, struct step_layout *l, struct step *s)
+/* Of a step with several parts, which jobs they are in. */
+static void build_parts(const struct step_parts *parts, Pb__StepRecord *r, struct arena *arena)
+{
+    if (parts->count == 1)
+        return;
+    r->part_offsets = arena_alloc(arena, parts->count * sizeof(uint32_t));
+    r->part_tasks = arena_alloc(arena, parts->count * sizeof(uint32_t));
+    r->part_cpus_per_task = arena_alloc(arena, parts->count * sizeof(uint32_t));
+    r->n_part_offsets = r->n_part_tasks = r->n_part_cpus_per_task = parts->count;
+    for (size_t i = 0; i < parts->count; i++) {
+        r->part_offsets[i] = parts->list[i].job->set_offset;
+        r->part_tasks[i] = parts->list[i].layout.num_tasks;
+        r->part_cpus_per_task[i] = parts->list[i].layout.cpus_per_task;
+    }
+}
+
+/* What the step has in the job of its part 'first', which is the first one there. */
+static void build_record(struct control *c, const struct step_parts *parts, size_t first,
+                         struct step *s)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
     struct str names = STR_INIT;
     _cleanup_hostlist_ struct hostlist *list = hostlist_new();
+    const struct step_layout *l = &parts->list[first].layout;
     r.job_id = l->j->id;
     r.step_id = s->id;
     r.name = l->spec->name;
     SET(&r, state, PB__STEP_STATE__STEP_RUNNING);
     SET(&r, start_at, control_wall(c));
-    SET(&r, num_tasks, l->num_tasks);
+    r.has_num_tasks = true;
     SET(&r, uid, l->j->uid);
     r.host = l->spec->host;
     r.has_srun_pid = l->spec->has_srun_pid;
@@ -118,7 +143,7 @@ static void build_record(struct control *c, struct step_layout *l, struct step *
     s->spares_others = !r.oom_kill_step;
     r.resv_ports = l->ports;
     r.n_resv_ports = l->port_count;
-    step_ports_take(l, s);
+    build_parts(parts, &r, &arena);
     SET(&r, own_memory, l->spec->has_mem_per_node_mib || l->spec->has_mem_per_cpu_mib);
     SET(&r, time_limit_sec, OR(l->spec, time_limit_sec, INT64_MAX));
     SET(&r, begun_run_ms, control_mono(c) - attempt_of(l->j)->start_mono_ms);
@@ -127,7 +152,12 @@ static void build_record(struct control *c, struct step_layout *l, struct step *
     r.has_request_id = l->spec->request_id.len == sizeof s->request_id;
     r.request_id = l->spec->request_id;
     r.layout = arena_alloc(&arena, sizeof(*r.layout) * (attempt_of(l->j)->alloc.len + 1));
-    r.n_layout = build_nodes(c, l, s, r.layout, &arena);
+    for (size_t i = first; i < parts->count; i++)
+        if (parts->list[i].job == l->j) {
+            r.n_layout = build_nodes(c, parts, i, s, r.layout, r.n_layout, &arena);
+            r.num_tasks += parts->list[i].layout.num_tasks;
+            step_ports_take(&parts->list[i].layout, s);
+        }
     for (size_t i = 0; i < r.n_layout; i++) {
         hostlist_push(list, r.layout[i]->node);
         r.num_cpus += r.layout[i]->cpus;
@@ -151,13 +181,57 @@ static bool has_too_many(const struct job *j)
 }
 
 /* The shell of salloc has a number of its own, so that the steps made in it count from 0; what ends
- * with its step 0 has no such shell. Never twice: nodes know a step by its number. */
+ * with its step 0 has no such shell. Never twice: nodes know a step by its number. The steps of a
+ * job set are counted together, so that a number means one step in all of its components. */
 static uint32_t next_number(struct job *j, const Pb__StepSpec *spec)
 {
-    if (!OR(spec, interactive, false) || attempt_of(j)->had_shell || j->alloc_step)
-        return attempt_make(j)->next_step++;
-    attempt_make(j)->had_shell = true;
-    return STEP_ID_INTERACTIVE;
+    uint32_t number = attempt_of(j)->next_step;
+    if (OR(spec, interactive, false) && !attempt_of(j)->had_shell && !j->alloc_step) {
+        attempt_make(j)->had_shell = true;
+        return STEP_ID_INTERACTIVE;
+    }
+    for (uint32_t i = 0; j->set && i < job_set_count(j); i++) {
+        const struct job *other = job_set_component(j, i);
+        if (other && attempt_of(other)->next_step > number)
+            number = attempt_of(other)->next_step;
+    }
+    return number;
+}
+
+static bool is_first_in_job(const struct step_parts *parts, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (parts->list[k].job == parts->list[i].job)
+            return false;
+    return true;
+}
+
+static int check_limits(const struct control *c, const struct job *j, struct err *err)
+{
+    if (c->conf->max_step_count && attempt_of(j)->next_step >= c->conf->max_step_count)
+        return err_set(err, -ERR_STEP_LIMIT, "%s: the job has started %u steps (MaxStepCount)",
+                       err_text(ERR_STEP_LIMIT), attempt_of(j)->next_step);
+    if (has_too_many(j))
+        return control_set_error(err, ERR_NODES_BUSY, "the job has too many steps at a time");
+    return 0;
+}
+
+/* What of the step is in one job. */
+static void add_step(struct control *c, const struct step_parts *parts, size_t first,
+                     uint32_t number, const Pb__StepSpec *spec)
+{
+    struct job *j = parts->list[first].job;
+    const struct step_layout *l = &parts->list[first].layout;
+    struct step s = {.id = number, .overlap = l->overlap || l->overcommit};
+    if (spec->request_id.len == sizeof s.request_id)
+        memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
+    build_record(c, parts, first, &s);
+    if (number != STEP_ID_INTERACTIVE)
+        attempt_make(j)->next_step = number + 1;
+    vec_push(&attempt_make(j)->steps, s);
+    step_watch(c, j, &vec_last(&attempt_of(j)->steps));
+    control_debug(c, steps, "step %u.%u is created", j->id, number);
+    job_touch(c->cluster, j);
 }
 
 int step_check_freq(const struct control *c, const char *text, struct err *err)
@@ -174,36 +248,28 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    struct step_layout l;
+    struct step_parts parts = {0};
     int rc = step_check_freq(c, spec->cpu_freq, err);
-    if (rc != 0)
-        return rc;
-    rc = step_layout_find(c, j, spec, &arena, &l, err);
-    if (rc == 0)
-        rc = step_ports_find(c, &l, &arena, err);
-    if (rc == 0 && c->conf->max_step_count && attempt_of(j)->next_step >= c->conf->max_step_count)
-        rc = err_set(err, -ERR_STEP_LIMIT, "%s: the job has started %u steps (MaxStepCount)",
-                     err_text(ERR_STEP_LIMIT), attempt_of(j)->next_step);
-    if (rc == 0 && has_too_many(j))
-        rc = control_set_error(err, ERR_NODES_BUSY, "the job has too many steps at a time");
+    for (size_t i = 0; rc == 0 && i < spec->n_parts; i++)
+        rc = step_check_freq(c, spec->parts[i]->cpu_freq, err);
+    rc = rc ? rc : step_parts_find(c, j, spec, &arena, &parts, err);
+    for (size_t i = 0; rc == 0 && i < parts.count; i++)
+        rc = check_limits(c, parts.list[i].job, err);
     if (rc == 0) {
-        struct step s = {.id = next_number(j, spec), .overlap = l.overlap || l.overcommit};
-        if (spec->request_id.len == sizeof s.request_id)
-            memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
-        build_record(c, &l, &s);
-        vec_push(&attempt_make(j)->steps, s);
-        *out = &vec_last(&attempt_of(j)->steps);
-        step_watch(c, j, *out);
-        control_debug(c, steps, "step %u.%u is created", j->id, (*out)->id);
-        job_touch(c->cluster, j);
+        struct job *home = parts.list[0].job;
+        uint32_t number = next_number(home, spec);
+        for (size_t i = 0; i < parts.count; i++)
+            if (is_first_in_job(&parts, i))
+                add_step(c, &parts, i, number, spec);
+        *out = &vec_last(&attempt_of(home)->steps);
     }
-    step_layout_done(&l);
+    step_parts_done(&parts);
     return rc;
 }
 
 /* What tasks are bound to unless they say it: CpuBind of the job's nodes, where all have the same,
  * else of its partition. */
-static const char *cpu_bind_of(const struct control *c, const struct job *j)
+const char *step_cpu_bind(const struct control *c, const struct job *j)
 {
     const char *common = NULL;
     vec_foreach (&attempt_of(j)->alloc, a) {
@@ -218,17 +284,18 @@ static const char *cpu_bind_of(const struct control *c, const struct job *j)
 Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
                           struct arena *arena)
 {
-    const Pb__StepRecord *record =
-        arena_unpack(arena, &pb__step_record__descriptor, s->record.data, s->record.len);
+    Pb__CredPart **creds;
     Pb__StepReply *r = arena_alloc(arena, sizeof(*r));
     struct str cred = STR_INIT, names = STR_INIT;
     uint8_t *sig = arena_alloc(arena, 64);
     pb__step_reply__init(r);
-    r->job_id = j->id;
+    const Pb__StepRecord *record = step_parts_join(c, j, s, &creds, &r->parts, arena);
+    r->job_id = job_set_id(j);
     r->step_id = s->id;
     r->layout = record->layout;
     r->n_layout = record->n_layout;
-    facts_make_cred(c, j, record, &cred, sig);
+    r->n_parts = record->n_part_offsets;
+    facts_make_cred_of_parts(c, j, record, creds, r->n_parts, &cred, sig);
     uint8_t *copy = arena_alloc(arena, cred.len);
     memcpy(copy, cred.data, cred.len);
     SET(r, cred, ((ProtobufCBinaryData){cred.len, copy}));
@@ -236,7 +303,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
     SET(r, num_tasks, record->num_tasks);
     SET(r, cpus_per_task, record->cpus_per_task);
     SET(r, restarts, j->restarts);
-    r->cpu_bind = (char *)cpu_bind_of(c, j);
+    r->cpu_bind = (char *)step_cpu_bind(c, j);
     job_format_nodes(c->cluster, j, &names);
     r->job_nodes = arena_strdup(arena, str_cstr(&names));
     str_done(&cred);
@@ -268,21 +335,18 @@ bool step_is_awaited(const struct job *j)
     return runs && attempt_of(j)->interactive_step && attempt_of(j)->next_step == 0;
 }
 
+/* 'j' is the job of the step's first part. */
 static void create(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec)
 {
     struct err err = {0};
     struct step *s = NULL;
     const struct step *known = find_repeated(j, spec);
-    j->gone_mono_ms = 0;
+    job_set_component(j, 0)->gone_mono_ms = 0;
     if (known) {
         answer(c, j, known, call);
         return;
     }
-    int rc = attempt_of(j)->configuring
-                 ? control_set_error(&err, ERR_NODES_BUSY, "the job's nodes are being configured")
-             : j->state == PB__JOB_STATE__SUSPENDED
-                 ? control_set_error(&err, ERR_NODES_BUSY, "the job is suspended")
-                 : step_make(c, j, spec, &s, &err);
+    int rc = step_make(c, j, spec, &s, &err);
     if (rc == 0) {
         answer(c, j, s, call);
     } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
@@ -296,6 +360,18 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
     } else {
         control_refuse(c, call, &err);
     }
+}
+
+static void create_in_set(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *r)
+{
+    struct job *home = step_parts_home(j, r);
+    struct err err = {0};
+    if (home) {
+        create(c, home, call, r);
+        return;
+    }
+    step_parts_refuse(j, r->n_parts ? r->parts[0] : r, &err);
+    control_refuse(c, call, &err);
 }
 
 void control_step_create(struct control *c, uint64_t call, const struct caller *who,
@@ -313,10 +389,10 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
     else if (job_is_final(j))
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     else
-        create(c, j, call, r);
+        create_in_set(c, j, call, r);
 }
 
-void step_retry_waiting(struct control *c, struct job *j)
+static void retry_waiting(struct control *c, struct job *j)
 {
     if (attempt_of(j)->shrinking)
         return;
@@ -328,6 +404,23 @@ void step_retry_waiting(struct control *c, struct job *j)
             arena_unpack(&arena, &pb__step_spec__descriptor, w.spec.data, w.spec.len);
         create(c, j, w.call, spec);
         str_done(&w.spec);
+    }
+}
+
+/* What a step of several parts waits for may be in any component of its set. */
+void step_retry_waiting(struct control *c, struct job *j)
+{
+    uint32_t set_id = job_set_id(j);
+    if (!j->set) {
+        retry_waiting(c, j);
+        return;
+    }
+    for (uint32_t i = 0; i < JOB_SET_MAX; i++) {
+        const struct job_set *set = job_set_find(c->cluster, set_id); /* a step may end it all */
+        if (!set || i >= set->count)
+            return;
+        if (set->jobs[i])
+            retry_waiting(c, set->jobs[i]);
     }
 }
 
@@ -362,26 +455,51 @@ static bool holds_job(const struct step *s)
     return s->id == 0 || r->has_spawned_by;
 }
 
-static bool is_last(const struct job *j, const struct step *ended)
+static bool is_held_by_other(const struct job *j, const struct step *ended)
 {
-    if (!attempt_of(j)->interactive_step || !holds_job(ended))
-        return false;
     vec_foreach (&attempt_of(j)->steps, s)
         if (s != ended && holds_job(s))
+            return true;
+    return false;
+}
+
+/* Of a job set also the parts of the step in the other components. */
+static bool is_last(const struct job *j, const struct step *ended)
+{
+    const struct job *leader = job_set_component(j, 0);
+    if (!leader || !attempt_of(leader)->interactive_step || !holds_job(ended))
+        return false;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *other = job_set_component(j, i);
+        if (other && is_held_by_other(other, ended))
             return false;
+    }
     return true;
 }
 
-/* A whole step is over: srun's own job with it. */
+static int worst_status(const struct job *j)
+{
+    int worst = 0;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *other = job_set_component(j, i);
+        if (other && attempt_of(other)->derived_status > worst)
+            worst = attempt_of(other)->derived_status;
+    }
+    return worst;
+}
+
+/* A step is over in this job: srun's own job, or job set, ends with the last part of the last one.
+ */
 static void step_over(struct control *c, struct job *j, struct step *s)
 {
     bool last = is_last(j, s), first = s->id == 0;
     int status = s->exit_status;
+    struct job *leader = job_set_component(j, 0);
     step_remove(c, j, s);
-    if (!first)
-        status = attempt_of(j)->derived_status; /* the highest of all */
-    if (last && !job_is_final(j))
-        c->step_owner->job_ran(c, j, status);
+    if (!first || j->set)
+        status = worst_status(j);
+    if (last && !job_is_final(leader))
+        c->step_owner->job_ran(c, leader, status);
     else
         step_retry_waiting(c, j);
 }
@@ -435,6 +553,22 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
         c->step_owner->end_step(c, j, s);
 }
 
+/* All parts of the step are over, as the srun that says so knows. */
+static void complete_in_set(struct control *c, struct job *j, const Pb__StepComplete *r)
+{
+    uint32_t set_id = job_set_id(j), own = j->set_offset;
+    uint32_t count = job_set_is_leader(j) ? job_set_count(j) : own + 1;
+    for (uint32_t i = own; i < count; i++) {
+        const struct job_set *set = job_set_find(c->cluster, set_id);
+        struct job *of = set ? set->jobs[i] : j;
+        struct step *s = of && of->attempt ? step_find(of, r->step_id) : NULL;
+        if (!s)
+            continue;
+        s->exit_status = r->exit_status;
+        step_over(c, of, s);
+    }
+}
+
 void control_step_complete(struct control *c, uint64_t call, const struct caller *who,
                            const Pb__StepComplete *r)
 {
@@ -446,11 +580,7 @@ void control_step_complete(struct control *c, uint64_t call, const struct caller
     } else if (step_is_stale(j, r->has_restarts, r->restarts)) {
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     } else {
-        struct step *s = step_find(j, r->step_id);
-        if (s) {
-            s->exit_status = r->exit_status;
-            step_over(c, j, s);
-        }
+        complete_in_set(c, j, r);
         control_done(c, call);
     }
 }

@@ -24,6 +24,9 @@ int step_make(struct control *c, struct job *j, const Pb__StepSpec *spec, struct
               struct err *err);
 Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s,
                           struct arena *arena);
+/* What tasks are bound to unless they say it: CpuBind of the job's nodes, where all have the same,
+ * else of its partition; NULL: neither has it. */
+const char *step_cpu_bind(const struct control *c, const struct job *j);
 void step_retry_waiting(struct control *c, struct job *j);
 
 /* step_waiting.c: requests that wait in attempt.waiting_steps, which nothing else changes. */

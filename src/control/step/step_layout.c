@@ -31,6 +31,24 @@ static int use_named(struct control *c, struct step_layout *l, const char *expr,
     return use && !all_inside ? control_set_error(err, ERR_STEP_CONFIG, expr) : 0;
 }
 
+/* Nodes know a step of a job once: its parts in one job have different nodes. */
+static int exclude_before(struct control *c, struct step_layout *l, struct err *err)
+{
+    for (const struct step_layout *b = l->before; b; b = b->before)
+        for (size_t i = 0; b->j == l->j && i < attempt_of(l->j)->alloc.len; i++) {
+            if (!b->tasks[i])
+                continue;
+            if (l->usable[i] && l->nodes_given)
+                return err_set(err, -ERR_STEP_CONFIG,
+                               "%s: node %s is another part's, and the parts of a step in one job "
+                               "have different nodes",
+                               err_text(ERR_STEP_CONFIG),
+                               c->cluster->nodes.data[attempt_of(l->j)->alloc.data[i].node]->name);
+            l->usable[i] = false;
+        }
+    return 0;
+}
+
 static int find_usable(struct control *c, struct step_layout *l, struct err *err)
 {
     const Pb__StepSpec *s = l->spec;
@@ -47,6 +65,8 @@ static int find_usable(struct control *c, struct step_layout *l, struct err *err
     }
     if (rc == 0 && s->exc_nodes && *s->exc_nodes)
         rc = use_named(c, l, s->exc_nodes, false, err);
+    if (rc == 0)
+        rc = exclude_before(c, l, err);
     l->count = 0;
     for (size_t i = 0; i < n; i++) {
         l->usable[i] = l->usable[i] && !attempt_of(l->j)->alloc.data[i].released;
@@ -355,8 +375,11 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err)
 {
     size_t bytes = sizeof(uint32_t) * (attempt_of(j)->alloc.len + 1);
-    *l = (struct step_layout){
-        .cluster = c->cluster, .j = j, .spec = spec, .overlap = OR(spec, overlap, 0)};
+    *l = (struct step_layout){.cluster = c->cluster,
+                              .j = j,
+                              .spec = spec,
+                              .overlap = OR(spec, overlap, 0),
+                              .before = l->before};
     if (dist_parse(spec->distribution, &l->dist) < 0)
         return control_set_error(err, ERR_STEP_CONFIG, spec->distribution);
     bool listed = l->dist.nodes == DIST_ARBITRARY;
@@ -383,8 +406,8 @@ void step_layout_done(struct step_layout *l)
     gres_wants_done(&l->gres.wants);
 }
 
-void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,
-                        size_t count)
+void step_layout_number(const struct step_layout *l, uint32_t first, Pb__StepNode **nodes,
+                        const uint32_t *at, size_t count)
 {
     bool rounds = l->dist.nodes == DIST_NODES_CYCLIC || l->dist.nodes == DIST_PLANE;
     uint32_t task = 0, most = rounds ? plane_of(l) : UINT32_MAX;
@@ -392,12 +415,12 @@ void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const
         l->by_cpus[at[i]] = (uint32_t)i; /* done with; from the place in the job to that here */
     for (; l->order && task < l->num_tasks; task++) {
         Pb__StepNode *n = nodes[l->by_cpus[l->order[task]]];
-        n->task_ids[n->n_task_ids++] = task;
+        n->task_ids[n->n_task_ids++] = first + task;
     }
     while (task < l->num_tasks)
         for (size_t i = 0; i < count; i++)
             for (uint32_t n = 0; n < most && nodes[i]->n_task_ids < l->tasks[at[i]]; n++)
-                nodes[i]->task_ids[nodes[i]->n_task_ids++] = task++;
+                nodes[i]->task_ids[nodes[i]->n_task_ids++] = first + task++;
 }
 
 /* --- step gres -----------------------------------------------------------------------------------
@@ -557,6 +580,9 @@ static struct bitset *used_ports(const struct control *c, const struct step_layo
         if (l->tasks[i])
             bitset_set(nodes, attempt_of(l->j)->alloc.data[i].node);
     step_ports_used(c->cluster, nodes, used);
+    for (const struct step_layout *b = l->before; b; b = b->before)
+        for (size_t i = 0; i < b->port_count; i++)
+            bitset_set(used, b->ports[i]);
     return used;
 }
 

@@ -23,10 +23,12 @@ struct step_layout { /* of one step under construction, arrays by place in the a
     size_t port_count;
     uint32_t *order; /* arbitrary distribution: the place of each task; NULL */
     bool nodes_given;
+    const struct step_layout *before; /* of the parts of the same step that come first; NULL */
 };
 
-/* What cannot be had now is -ERR_NODES_BUSY; other codes say that it never can. The arrays are the
- * arena's; step_layout_done() in any case. */
+/* What cannot be had now is -ERR_NODES_BUSY; other codes say that it never can. l->before is given:
+ * of its job, the step gets neither the nodes nor, on any, the ports of those parts. The arrays are
+ * the arena's; step_layout_done() in any case. */
 int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err);
 void step_layout_done(struct step_layout *l);
@@ -51,7 +53,7 @@ uint64_t step_layout_granted_memory(const struct step_layout *l, const struct al
                                     uint32_t tasks);
 /* step_busy.c: -ERR_NODES_BUSY, with what is held by which other steps, and which option helps. */
 int step_layout_busy(const struct control *c, const struct step_layout *l, struct err *err);
-/* The task numbers of each node: blocks of consecutive ones, or dealt like cards. at: the places of
- * the nodes in the allocation. */
-void step_layout_number(const struct step_layout *l, Pb__StepNode **nodes, const uint32_t *at,
-                        size_t count);
+/* The task numbers of each node, from 'first' on: blocks of consecutive ones, or dealt like cards.
+ * at: the places of the nodes in the allocation. */
+void step_layout_number(const struct step_layout *l, uint32_t first, Pb__StepNode **nodes,
+                        const uint32_t *at, size_t count);

@@ -115,7 +115,7 @@ static void answer(struct control *c, uint64_t call, struct job *j, const struct
             record.layout[record.n_layout++] =
                 make_node(c, &attempt_of(j)->alloc.data[i], l->tasks[i], arena);
         }
-    step_layout_number(l, record.layout, at, record.n_layout);
+    step_layout_number(l, 0, record.layout, at, record.n_layout);
     facts_make_cred(c, j, &record, &cred, sig);
     job_format_nodes(c->cluster, j, &names);
     m.job_id = j->id;
@@ -180,14 +180,15 @@ void control_cast_unallocated(struct control *c, uint64_t call, const struct cal
                  ? add_nodes(c, &j, &request, &err)
                  : control_set_error(&err, ERR_ACCESS, "--no-allocation is for root and SlurmUser");
     if (rc == 0) {
-        size_t count = attempt_of(&j)->alloc.len;
-        Pb__StepNode **nodes = arena_alloc(&arena, sizeof(*nodes) * (count + 1));
-        for (size_t i = 0; i < count; i++)
-            nodes[i] = make_node(c, &attempt_of(&j)->alloc.data[i], 0, &arena);
+        Pb__StepRecord step = PB__STEP_RECORD__INIT;
+        step.step_id = STEP_ID_EXTERN;
+        step.layout = arena_alloc(&arena, sizeof(*step.layout) * (attempt_of(&j)->alloc.len + 1));
+        vec_foreach (&attempt_of(&j)->alloc, a)
+            step.layout[step.n_layout++] = make_node(c, a, 0, &arena);
         job_format_nodes(c->cluster, &j, &names);
         control_log(c, LOG_LVL_INFO, "files %u without an allocation, of uid %u, to %s", j.id,
                     j.uid, str_cstr(&names));
-        cast_send_grant(c, call, &j, nodes, count, &arena);
+        cast_send_grant(c, call, &j, &step, NULL, 0, &arena);
     } else {
         control_refuse(c, call, &err);
     }

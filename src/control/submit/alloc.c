@@ -30,6 +30,21 @@ static void await_nodes(struct control *c, struct job *j, uint64_t call)
     control_hold(c, call, j);
 }
 
+/* What of its first step can be known to fail before the job begins. */
+static int check_step(struct control *c, const Pb__StepSpec *step, size_t components,
+                      struct err *err)
+{
+    int rc = step->n_parts ? 0 : step_ports_check(c, step, err);
+    for (size_t i = 0; rc == 0 && i < step->n_parts; i++) {
+        const Pb__StepSpec *part = step->parts[i];
+        if (part->has_het_offset && part->het_offset >= components)
+            return err_set(err, -ERR_HET_GROUP, "%s: %u of %zu", err_text(ERR_HET_GROUP),
+                           part->het_offset, components);
+        rc = step_ports_check(c, part, err);
+    }
+    return rc;
+}
+
 /* A job, or all components of one, in the queue. 0; less: why not; more: the call is repeated. */
 static int submit_allocation(struct control *c, const struct caller *who, const Pb__AllocRequest *r,
                              uint64_t key, struct job **out, struct err *err)
@@ -42,9 +57,7 @@ static int submit_allocation(struct control *c, const struct caller *who, const 
                                     .components = r->components,
                                     .n_components = r->n_components,
                                     .may_wait = !at_once};
-    if (r->step && r->n_components)
-        return err_set(err, -ERR_NOT_SUPPORTED, "a step of several components");
-    int rc = r->step ? step_ports_check(c, r->step, err) : 0;
+    int rc = r->step ? check_step(c, r->step, 1 + r->n_components, err) : 0;
     if (rc == 0)
         rc = submit_make_set(c, who, &set, out, err);
     for (uint32_t i = 0; rc == 0 && i < job_set_count(*out); i++)

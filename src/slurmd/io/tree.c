@@ -10,6 +10,7 @@
 #include "base/str.h"
 #include "rpc/frame.h"
 #include "slurmd/io/tree_part.h"
+#include "slurmd/job/cred.h"
 #include "slurmd/job/launch.h"
 #include "slurmd/job/prepare.h"
 #include "slurmd/node/debug.h"
@@ -330,7 +331,7 @@ static int check_cred(struct tree *t, const Pb__TreeRequest *m, struct arena *ar
     int rc = find_cred(t, m, arena, &data, &signature, err);
 
     if (!rc)
-        rc = launch_check_cred(t->d, data, signature, arena, cred, &own, err);
+        rc = launch_check_cred(t->d, data, signature, CRED_PART_ANY, arena, cred, &own, err);
     if (!rc && t->who.uid != (*cred)->uid && !(t->roles & RPC_WHO_ADMIN))
         rc = err_set(err, -ERR_CREDENTIAL, "%s: it is of user %u, the caller is user %u",
                      err_text(ERR_CREDENTIAL), (*cred)->uid, (unsigned)t->who.uid);

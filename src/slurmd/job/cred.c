@@ -24,16 +24,48 @@ static int check_life(const struct cred_checker *c, const Pb__Cred *cred, struct
     return 0;
 }
 
-static int find_node(const struct cred_checker *c, const Pb__Cred *cred, uint32_t *index,
-                     struct err *err)
+static uint32_t part_of(const Pb__StepNode *n)
+{
+    return n->has_part ? n->part : 0;
+}
+
+static int find_node(const struct cred_checker *c, const Pb__Cred *cred, uint32_t part,
+                     uint32_t *index, struct err *err)
 {
     for (size_t i = 0; i < cred->n_nodes; i++)
-        if (!strcmp(cred->nodes[i]->node, c->node)) {
+        if (!strcmp(cred->nodes[i]->node, c->node) &&
+            (part == CRED_PART_ANY || part_of(cred->nodes[i]) == part)) {
             *index = (uint32_t)i;
             return 0;
         }
+    if (part != CRED_PART_ANY && part)
+        return err_set(err, -ERR_CREDENTIAL, "%s: part %u of it does not cover node %s",
+                       err_text(ERR_CREDENTIAL), part, c->node);
     return err_set(err, -ERR_CREDENTIAL, "%s: it does not cover node %s", err_text(ERR_CREDENTIAL),
                    c->node);
+}
+
+/* The fields of the credential become those of the part; 'nodes' and 'parts' stay. */
+static int select_part(Pb__Cred *cred, uint32_t part, struct err *err)
+{
+    if (!cred->n_parts)
+        return 0;
+    if (part >= cred->n_parts)
+        return err_set(err, -ERR_CREDENTIAL, "%s: it names part %u of %zu",
+                       err_text(ERR_CREDENTIAL), part, cred->n_parts);
+    const Pb__CredPart *p = cred->parts[part];
+    cred->job_id = p->job_id;
+    cred->restarts = p->restarts;
+    cred->job_nodes = p->job_nodes;
+    cred->n_job_nodes = p->n_job_nodes;
+    cred->facts = p->facts;
+    cred->has_exact = p->has_exact;
+    cred->exact = p->exact;
+    cred->resv_ports = p->resv_ports;
+    cred->n_resv_ports = p->n_resv_ports;
+    cred->has_part = true;
+    cred->part = part;
+    return 0;
 }
 
 static int check_incarnation(const struct cred_checker *c, const Pb__Cred *cred,
@@ -47,8 +79,8 @@ static int check_incarnation(const struct cred_checker *c, const Pb__Cred *cred,
 }
 
 int cred_check(const struct cred_checker *c, const void *data, size_t len, const void *signature,
-               size_t signature_len, struct arena *arena, Pb__Cred **out, uint32_t *node_index,
-               struct err *err)
+               size_t signature_len, uint32_t part, struct arena *arena, Pb__Cred **out,
+               uint32_t *node_index, struct err *err)
 {
     Pb__Cred *cred;
     uint32_t index = 0;
@@ -70,7 +102,9 @@ int cred_check(const struct cred_checker *c, const void *data, size_t len, const
                        err_text(ERR_CREDENTIAL), cred->cluster, c->cluster);
     rc = check_life(c, cred, err);
     if (!rc)
-        rc = find_node(c, cred, &index, err);
+        rc = find_node(c, cred, part, &index, err);
+    if (!rc)
+        rc = select_part(cred, part_of(cred->nodes[index]), err);
     if (!rc)
         rc = check_incarnation(c, cred, cred->nodes[index], err);
     if (rc)

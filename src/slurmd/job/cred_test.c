@@ -77,7 +77,7 @@ static int check(const char *node, const struct str *bytes, const uint8_t *sig, 
     int rc;
 
     arena_init(&arena, 0);
-    rc = cred_check(&c, bytes->data, bytes->len, sig, sig_len, &arena, &cred, &index, NULL);
+    rc = cred_check(&c, bytes->data, bytes->len, sig, sig_len, 0, &arena, &cred, &index, NULL);
     assert_true(rc <= 0);
     if (rc)
         assert_true(!cred && index == 77);
@@ -167,7 +167,7 @@ static void test_no_key_yet(void **state)
 
     make(NOW, NOW + 1, "here", &bytes, sig);
     assert_int_equal(
-        cred_check(&c, bytes.data, bytes.len, sig, sizeof(sig), NULL, &cred, &index, NULL),
+        cred_check(&c, bytes.data, bytes.len, sig, sizeof(sig), 0, NULL, &cred, &index, NULL),
         -ERR_CREDENTIAL);
 }
 
@@ -182,12 +182,95 @@ static void test_signed_rubbish(void **state)
     assert_int_equal(check("n1", &bytes, sig, sizeof(sig)), -ERR_CREDENTIAL);
 }
 
+/* A step of three parts, two of them on one node: each part is a job of its own, and what is
+ * checked is the part that the launch names. */
+static void test_parts(void **state)
+{
+    struct cred_checker c = {
+        .public_key = public_key, .cluster = "here", .incarnation = "b:s", .now_ms = NOW};
+    Pb__Cred m = PB__CRED__INIT;
+    Pb__StepNode rows[3], *nodes[3];
+    Pb__CredPart parts[3], *list[3];
+    static const char *const names[] = {"n1", "n2", "n1"};
+    static const struct {
+        const char *node;
+        uint32_t part;
+        int rc;
+        uint32_t job_id, index;
+    } tries[] = {{"n1", 0, 0, 40, 0},
+                 {"n2", 1, 0, 41, 1},
+                 {"n1", 2, 0, 42, 2},
+                 {"n1", 1, -ERR_CREDENTIAL, 0, 0},
+                 {"n2", 0, -ERR_CREDENTIAL, 0, 0},
+                 {"n1", 3, -ERR_CREDENTIAL, 0, 0},
+                 {"n3", CRED_PART_ANY, -ERR_CREDENTIAL, 0, 0},
+                 {"n1", CRED_PART_ANY, 0, 40, 0},
+                 {"n2", CRED_PART_ANY, 0, 41, 1}};
+    _cleanup_str_ struct str bytes = STR_INIT;
+    uint8_t sig[AUTH_CRED_SIG_SIZE];
+    (void)state;
+
+    for (uint32_t i = 0; i < 3; i++) {
+        pb__step_node__init(&rows[i]);
+        pb__cred_part__init(&parts[i]);
+        rows[i].node = (char *)names[i];
+        rows[i].addr = "127.0.0.1";
+        rows[i].has_part = i > 0;
+        rows[i].part = i;
+        parts[i].job_id = 40 + i;
+        parts[i].restarts = i;
+        parts[i].has_exact = parts[i].exact = i == 2;
+        nodes[i] = &rows[i];
+        list[i] = &parts[i];
+    }
+    m.job_id = 40;
+    m.cluster = "here";
+    m.issued_at_ms = NOW;
+    m.expires_at_ms = NOW + 1;
+    m.nodes = nodes;
+    m.parts = list;
+    m.n_nodes = m.n_parts = 3;
+    pb_pack(&m.base, &bytes);
+    auth_sign(signer, bytes.data, bytes.len, sig);
+    for (size_t i = 0; i < sizeof(tries) / sizeof(tries[0]); i++) {
+        _cleanup_arena_ struct arena arena;
+        Pb__Cred *cred = NULL;
+        uint32_t index = 77;
+
+        arena_init(&arena, 0);
+        c.node = tries[i].node;
+        assert_int_equal(cred_check(&c, bytes.data, bytes.len, sig, sizeof(sig), tries[i].part,
+                                    &arena, &cred, &index, NULL),
+                         tries[i].rc);
+        if (tries[i].rc)
+            continue;
+        assert_int_equal(cred->job_id, tries[i].job_id);
+        assert_int_equal(cred->restarts, tries[i].job_id - 40);
+        assert_int_equal(cred->exact, tries[i].job_id == 42);
+        assert_int_equal(index, tries[i].index);
+        assert_true(cred->n_nodes == 3 && cred->part == index); /* it knows of all nodes */
+    }
+    /* A credential that lacks the parts that its nodes are of. */
+    m.n_parts = 1;
+    str_clear(&bytes);
+    pb_pack(&m.base, &bytes);
+    auth_sign(signer, bytes.data, bytes.len, sig);
+    c.node = "n2";
+    Pb__Cred *cred = NULL;
+    uint32_t index = 77;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(
+        cred_check(&c, bytes.data, bytes.len, sig, sizeof(sig), 1, &arena, &cred, &index, NULL),
+        -ERR_CREDENTIAL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bits_and_lengths), cmocka_unit_test(test_fields),
-        cmocka_unit_test(test_incarnations),     cmocka_unit_test(test_no_key_yet),
-        cmocka_unit_test(test_signed_rubbish),
+        cmocka_unit_test(test_bits_and_lengths), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_fields),           cmocka_unit_test(test_incarnations),
+        cmocka_unit_test(test_no_key_yet),       cmocka_unit_test(test_signed_rubbish),
     };
 
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -131,7 +131,8 @@ void launch_answer(struct step *s, int code, const char *text)
 }
 
 int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
-                      struct arena *arena, Pb__Cred **cred, uint32_t *node_index, struct err *err)
+                      uint32_t part, struct arena *arena, Pb__Cred **cred, uint32_t *node_index,
+                      struct err *err)
 {
     struct cred_checker checker = {.public_key = d->have_public_key ? d->public_key : NULL,
                                    .cluster = d->conf->cluster_name,
@@ -139,8 +140,8 @@ int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinar
                                    .incarnation = d->incarnation,
                                    .now_ms = loop_wall_ms()};
 
-    return cred_check(&checker, data.data, data.len, signature.data, signature.len, arena, cred,
-                      node_index, err);
+    return cred_check(&checker, data.data, data.len, signature.data, signature.len, part, arena,
+                      cred, node_index, err);
 }
 
 static void format_step_cancelled(const struct slurmd *d, uint32_t job_id, uint32_t step_id,
@@ -218,7 +219,10 @@ static struct launch *launch_new(struct slurmd *d, enum launch_kind kind, const 
     l->uid = cred->uid;
     l->gid = cred->gid;
     pb_pack(message, &l->message);
-    str_append(&l->cred, packed.data, packed.len);
+    if (cred->has_part) /* what runs here knows of its own part alone */
+        pb_pack(&cred->base, &l->cred);
+    else
+        str_append(&l->cred, packed.data, packed.len);
     return l;
 }
 
@@ -237,7 +241,7 @@ static bool find_waiting_launch(const struct attempt *a, uint32_t step_id, struc
 static int check_batch(struct slurmd *d, const Pb__LaunchBatch *m, struct arena *arena,
                        Pb__Cred **cred, uint32_t *index, struct err *err)
 {
-    int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
+    int rc = launch_check_cred(d, m->cred, m->signature, 0, arena, cred, index, err);
 
     if (rc)
         return rc;
@@ -318,7 +322,8 @@ void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m)
 static int check_tasks(struct slurmd *d, const struct rpc_request *r, const Pb__LaunchTasks *m,
                        struct arena *arena, Pb__Cred **cred, uint32_t *index, struct err *err)
 {
-    int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
+    int rc = launch_check_cred(d, m->cred, m->signature, m->has_part ? m->part : 0, arena, cred,
+                               index, err);
 
     if (rc)
         return rc;

@@ -46,7 +46,8 @@ struct launch {
 
 /* A job credential that covers this node, which is nodes[*node_index] of it. */
 int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
-                      struct arena *arena, Pb__Cred **cred, uint32_t *node_index, struct err *err);
+                      uint32_t part, struct arena *arena, Pb__Cred **cred, uint32_t *node_index,
+                      struct err *err);
 
 void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m); /* ordered by the controller */
 void launch_tasks(struct slurmd *d, const struct rpc_request *request); /* by an srun */

@@ -14,6 +14,7 @@
 #include "rpc/client.h"
 #include "rpc/link.h"
 #include "slurmd/job/attempt_life.h"
+#include "slurmd/job/cred.h"
 #include "slurmd/job/jobtmp.h"
 #include "slurmd/step/contain.h"
 
@@ -281,7 +282,7 @@ static int check_request(struct slurmd *d, const struct rpc_request *r, struct a
                          Pb__Cred **cred, uint32_t *index, struct err *err)
 {
     const Pb__CastReceive *m = (const Pb__CastReceive *)r->body;
-    int rc = launch_check_cred(d, m->cred, m->signature, arena, cred, index, err);
+    int rc = launch_check_cred(d, m->cred, m->signature, CRED_PART_ANY, arena, cred, index, err);
 
     if (!rc)
         rc = launch_check_unallocated(*cred, err);

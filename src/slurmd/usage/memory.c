@@ -58,7 +58,7 @@ void memory_read_grant(struct step *s, const Pb__Cred *cred)
         if (str_eq(cred->job_nodes[i]->node, here))
             s->memory.job_kib = cred->job_nodes[i]->mem_mib * KIB_PER_MIB;
     for (size_t i = 0; cred && i < cred->n_nodes; i++)
-        if (str_eq(cred->nodes[i]->node, here))
+        if (str_eq(cred->nodes[i]->node, here) && cred->nodes[i]->part == cred->part)
             s->memory.step_kib = cred->nodes[i]->mem_mib * KIB_PER_MIB;
 }
 

@@ -13,6 +13,7 @@
 #include "cluster/job/step_ports.h"
 #include "slurmstepd/env/gpus.h"
 #include "slurmstepd/env/layout.h"
+#include "slurmstepd/step/step.h"
 
 static void put_number(struct envlist *env, const char *name, uint64_t value)
 {
@@ -130,14 +131,6 @@ static void put_share(struct envlist *env, const struct share *s)
     put_counts(env, "SLURM_JOB_CPUS_PER_NODE", s->cpus.data, s->cpus.len);
 }
 
-/* A component of a heterogeneous job has the number of its leader. */
-static uint32_t number_of(const Pb__Cred *cred)
-{
-    const Pb__JobFacts *f = cred->facts;
-
-    return f && f->has_het_job_id ? f->het_job_id : cred->job_id;
-}
-
 /* Also where the rest of the environment was not handed on. */
 static void put_component_id(struct envlist *env, const Pb__JobFacts *f, uint32_t job_id)
 {
@@ -161,7 +154,7 @@ static void put_allocation(struct envlist *env, const Pb__StepdStart *start, con
     struct share all = {hostlist_new(), {0}};
 
     add_shares(&all, cred);
-    put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", number_of(cred));
+    put_both_numbers(env, "SLURM_JOB_ID", "SLURM_JOBID", step_set_id_of(cred));
     put_share(env, &all);
     put_number(env, "SLURM_JOB_UID", cred->uid);
     put_number(env, "SLURM_JOB_GID", cred->gid);
@@ -181,7 +174,7 @@ static void put_place(struct envlist *env, const Pb__StepdStart *start, const Pb
     envlist_set(env, "SLURM_TOPOLOGY_ADDR", flat ? start->node : start->topology_addr);
     envlist_set(env, "SLURM_TOPOLOGY_ADDR_PATTERN", flat ? "node" : start->topology_pattern);
     put_array(env, cred->facts);
-    envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", number_of(cred), cred->restarts);
+    envlist_setf(env, "SLUICE_ATTEMPT", "%u.%u", step_set_id_of(cred), cred->restarts);
 }
 
 /* Of the binding of memory sbatch's own names, too. */

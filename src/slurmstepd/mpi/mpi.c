@@ -168,7 +168,7 @@ void mpi_open(struct step *step)
                 node_of[cred->nodes[n]->task_ids[i]] = (uint32_t)n;
     layout_mapping_format(node_of, options.size, &mapping);
     free(node_of);
-    name = name_of(step->job_id, step->step_id);
+    name = name_of(step_set_id_of(step->granted), step->step_id);
     options.kvs_name = name;
     options.universe_size = options.size;
     options.mapping = mapping.len < PMI_VALUE_MAX ? str_cstr(&mapping) : NULL;

@@ -322,8 +322,9 @@ static void send_order(struct step *step)
     const Pb__Cred *cred = step->granted;
     const Pb__SpawnOrigin *from = step->launch->spawned;
     Pb__PmixStart m = PB__PMIX_START__INIT;
-    _cleanup_free_ char *nspace = mem_printf("slurm.pmix.%u.%u", step->job_id, step->step_id);
-    _cleanup_free_ char *job = mem_printf("%u", step->job_id);
+    uint32_t set_id = step_set_id_of(cred);
+    _cleanup_free_ char *nspace = mem_printf("slurm.pmix.%u.%u", set_id, step->step_id);
+    _cleanup_free_ char *job = mem_printf("%u", set_id);
     _cleanup_free_ Pb__PmixNode *nodes = mem_new_array(Pb__PmixNode, cred->n_nodes);
     _cleanup_free_ Pb__PmixNode **list = mem_new_array(Pb__PmixNode *, cred->n_nodes);
     long long major;

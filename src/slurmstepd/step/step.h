@@ -118,6 +118,12 @@ struct step_life {
     void (*put_pmix_env)(const struct task *t, struct envlist *env);   /* pmix_put_env() */
 };
 
+/* The id by which users know the job: of a component of a heterogeneous job that of its leader. */
+static inline uint32_t step_set_id_of(const Pb__Cred *cred)
+{
+    return cred->facts && cred->facts->has_het_job_id ? cred->facts->het_job_id : cred->job_id;
+}
+
 struct step {
     const struct step_life *life;
     struct loop *loop;

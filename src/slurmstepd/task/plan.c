@@ -18,11 +18,12 @@ static bool in_array(const struct step *step)
 static int expand_path(const struct step *step, const struct task *t, const char *pattern,
                        const char *job_name, char **path, struct err *err)
 {
-    struct pattern_values v = {.job_id = step->job_id,
+    uint32_t id = step->granted ? step_set_id_of(step->granted) : step->job_id;
+    struct pattern_values v = {.job_id = id,
                                .step_id = step->step_id,
                                .node_index = step->node_index,
                                .task_id = t->id,
-                               .array_id = step->job_id,
+                               .array_id = id,
                                .array_task = PATTERN_NO_ARRAY,
                                .has_restarts = step->step_id == STEP_ID_BATCH,
                                .restarts = step->granted ? step->granted->restarts : 0,

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Steps of several parts: in components of a heterogeneous job, and in one job. */
+#include <string.h>
+
+#include "base/step_id.h"
+#include "cluster/job/job_set.h"
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"
+
+static struct caller user = FIXTURE_USER;
+
+static Pb__JobSpec wanting(uint32_t nodes, uint32_t cpus)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
+    s.min_nodes = s.max_nodes = s.num_tasks = nodes;
+    s.cpus_per_task = cpus;
+    return s;
+}
+
+/* Three components with one, two and one node, which run. */
+static uint32_t run_set(struct fixture *f)
+{
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4), wanting(1, 4)};
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    fixture_turn(f);
+    assert_true(id > 0);
+    for (uint32_t i = 0; i < 3; i++)
+        assert_int_equal(fixture_state(f, (uint32_t)id + i), PB__JOB_STATE__RUNNING);
+    return (uint32_t)id;
+}
+
+struct request {
+    Pb__StepSpec whole, parts[4], *list[4];
+};
+
+/* A step in these components (-1: none is named) of so many tasks with a CPU each. */
+static void fill_request(struct request *r, uint32_t job, size_t count, const int *offsets,
+                         uint32_t tasks)
+{
+    pb__step_spec__init(&r->whole);
+    r->whole.has_job_id = true;
+    r->whole.job_id = job;
+    r->whole.parts = r->list;
+    r->whole.n_parts = count;
+    for (size_t i = 0; i < count; i++) {
+        Pb__StepSpec *part = &r->parts[i];
+        pb__step_spec__init(part);
+        part->has_het_offset = offsets[i] >= 0;
+        part->het_offset = (uint32_t)offsets[i];
+        part->has_num_tasks = part->has_cpus_per_task = part->has_exact = part->exact = true;
+        part->num_tasks = tasks;
+        part->cpus_per_task = 1;
+        r->list[i] = part;
+    }
+}
+
+static uint64_t create(struct fixture *f, const struct request *r)
+{
+    control_step_create(f->control, ++f->last_call, &user, &r->whole);
+    fixture_turn(f);
+    return f->last_call;
+}
+
+static const Pb__StepReply *reply_to(struct fixture *f, uint64_t call, struct arena *arena)
+{
+    const Pb__StepReply *found = NULL;
+    assert_int_equal(fixture_code(f, call), 0);
+    vec_foreach (&f->replies, r)
+        if (r->call == call)
+            found = arena_unpack(arena, &pb__step_reply__descriptor, r->data.data, r->data.len);
+    assert_non_null(found);
+    return found;
+}
+
+static void complete(struct fixture *f, uint32_t job, uint32_t step)
+{
+    Pb__StepComplete end = PB__STEP_COMPLETE__INIT;
+    end.job_id = job;
+    end.step_id = step;
+    control_step_complete(f->control, ++f->last_call, &user, &end);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+}
+
+/* The steps that srun has made in this job. */
+static size_t count_steps(struct fixture *f, uint32_t job)
+{
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    _cleanup_str_ struct str out = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    uint64_t cursor = 0;
+    size_t count = 0;
+    arena_init(&arena, 0);
+    assert_false(control_list_steps(f->control, &user, &filter, &cursor, 1 << 20, &out));
+    const Pb__StepList *list = arena_unpack(&arena, &pb__step_list__descriptor, out.data, out.len);
+    for (size_t i = 0; i < list->n_steps; i++)
+        count += list->steps[i]->job_id == job && list->steps[i]->step_id < STEP_ID_INTERACTIVE;
+    return count;
+}
+
+/* HET-71, HET-76: one number, one space of ranks, one credential that has all parts. */
+static void test_one_step_in_three_jobs(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    struct request r;
+    (void)state;
+    arena_init(&arena, 0);
+    uint32_t id = run_set(f);
+    fill_request(&r, id, 3, (const int[]){0, 1, 2}, 3);
+    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    assert_true(made->job_id == id && made->step_id == 0 && made->num_tasks == 9);
+    assert_int_equal(made->n_layout, 4);
+    assert_int_equal(made->n_parts, 3);
+    bool seen[9] = {false};
+    uint32_t last = 0;
+    for (size_t i = 0; i < made->n_layout; i++) {
+        const Pb__StepNode *n = made->layout[i];
+        assert_true(n->part >= last); /* in the order of the parts */
+        last = n->part;
+        for (size_t k = 0; k < n->n_task_ids; k++) {
+            assert_int_equal(n->task_ids[k] / 3, n->part);
+            assert_false(seen[n->task_ids[k]]);
+            seen[n->task_ids[k]] = true;
+        }
+    }
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(made->parts[i]->job_id, id + i);
+        assert_int_equal(made->parts[i]->het_offset, i);
+        assert_int_equal(made->parts[i]->num_tasks, 3);
+    }
+    const Pb__Cred *cred =
+        arena_unpack(&arena, &pb__cred__descriptor, made->cred.data, made->cred.len);
+    assert_true(cred->n_nodes == 4 && cred->n_parts == 3 && cred->job_id == id);
+    for (uint32_t i = 0; i < 3; i++) {
+        assert_int_equal(cred->parts[i]->job_id, id + i);
+        assert_int_equal(cred->parts[i]->n_job_nodes, i == 1 ? 2 : 1);
+    }
+    fixture_free(f);
+}
+
+/* HET-77, HET-78: the numbers of a step are the same in all components, so that there are gaps. */
+static void test_numbers_have_gaps(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    struct request r;
+    (void)state;
+    arena_init(&arena, 0);
+    uint32_t id = run_set(f);
+    static const struct {
+        size_t count;
+        int offsets[2];
+        uint32_t step;
+        bool in[3];
+    } tries[] = {{2, {0, 1}, 0, {true, true, false}},
+                 {1, {0}, 1, {true, false, false}},
+                 {1, {2}, 2, {false, false, true}},
+                 {2, {2, 1}, 3, {false, true, true}}};
+    for (size_t i = 0; i < sizeof tries / sizeof tries[0]; i++) {
+        fill_request(&r, id, tries[i].count, tries[i].offsets, 2);
+        const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+        assert_int_equal(made->step_id, tries[i].step);
+        assert_int_equal(made->parts ? made->parts[0]->het_offset : 0,
+                         made->parts ? (uint32_t)tries[i].offsets[0] : 0);
+        for (uint32_t k = 0; k < 3; k++)
+            assert_int_equal(count_steps(f, id + k), tries[i].in[k]);
+        fixture_restart(f);
+        for (uint32_t k = 0; k < 3; k++)
+            assert_int_equal(count_steps(f, id + k), tries[i].in[k]);
+        complete(f, id, made->step_id); /* by the leader's id: all of it */
+        for (uint32_t k = 0; k < 3; k++)
+            assert_int_equal(count_steps(f, id + k), 0);
+    }
+    fixture_free(f);
+}
+
+/* HET-75, HET-76: one busy component, and nothing is taken of the others; when it is free, all of
+ * the step is created, wherever the other step was. */
+static void test_all_parts_or_none(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    struct request busy, all, small;
+    (void)state;
+    arena_init(&arena, 0);
+    uint32_t id = run_set(f);
+    fill_request(&busy, id, 1, (const int[]){2}, 4);
+    const Pb__StepReply *first = reply_to(f, create(f, &busy), &arena);
+    fill_request(&all, id, 3, (const int[]){0, 1, 2}, 4);
+    all.whole.has_immediate = all.whole.immediate = true;
+    assert_int_equal(fixture_code(f, create(f, &all)), ERR_NODES_BUSY);
+    all.whole.has_immediate = false;
+    uint8_t key[16] = "sixteen bytes xx";
+    all.whole.has_request_id = true;
+    all.whole.request_id = (ProtobufCBinaryData){sizeof key, key};
+    uint64_t waiting = create(f, &all);
+    assert_int_equal(fixture_code(f, waiting), -1);
+    fill_request(&small, id, 2, (const int[]){0, 1}, 4);
+    const Pb__StepReply *second = reply_to(f, create(f, &small), &arena);
+    complete(f, id, second->step_id);
+    assert_int_equal(fixture_code(f, waiting), -1);
+    complete(f, id, first->step_id);
+    const Pb__StepReply *made = reply_to(f, waiting, &arena);
+    assert_true(made->num_tasks == 12 && made->n_parts == 3);
+    /* The same request again is the same step. */
+    const Pb__StepReply *again = reply_to(f, create(f, &all), &arena);
+    assert_true(again->step_id == made->step_id && again->n_layout == made->n_layout);
+    for (uint32_t k = 0; k < 3; k++)
+        assert_int_equal(count_steps(f, id + k), 1);
+    fixture_free(f);
+}
+
+/* HET-80. */
+static void test_components_that_are_not_there(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    struct request r;
+    (void)state;
+    uint32_t id = run_set(f);
+    static const int beyond[] = {0, 3};
+    fill_request(&r, id, 2, beyond, 1);
+    uint64_t call = create(f, &r);
+    assert_int_equal(fixture_code(f, call), ERR_HET_GROUP);
+    assert_string_equal(fixture_text(f, call),
+                        "Attempt to run a job step with het group value of 3, but the job "
+                        "allocation has maximum value of 2");
+    assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
+    fill_request(&r, id, 2, (const int[]){0, 1}, 1);
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_JOB_DONE);
+    assert_int_equal(count_steps(f, id), 0);
+    int64_t plain = fixture_submit(f, &user, NULL);
+    fill_request(&r, (uint32_t)plain, 2, (const int[]){0, 1}, 1);
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_HET_GROUP);
+    static Pb__StepSpec *many[JOB_SET_MAX + 1];
+    for (size_t i = 0; i <= JOB_SET_MAX; i++)
+        many[i] = &r.parts[0];
+    r.whole.parts = many;
+    r.whole.n_parts = JOB_SET_MAX + 1;
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_HET_GROUP);
+    fixture_free(f);
+}
+
+/* HET-109, HET-110: parts with other shapes in one job, on different nodes. */
+static void test_parts_in_one_job(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    struct request r;
+    (void)state;
+    arena_init(&arena, 0);
+    Pb__JobSpec two = wanting(2, 4);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &two);
+    fill_request(&r, id, 2, (const int[]){-1, -1}, 1);
+    r.parts[0].has_min_nodes = r.parts[1].has_min_nodes = true;
+    r.parts[0].min_nodes = r.parts[1].min_nodes = 1;
+    r.parts[0].num_tasks = 4;
+    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    assert_true(made->num_tasks == 5 && made->n_layout == 2 && made->n_parts == 2);
+    assert_true(made->layout[0]->n_task_ids == 4 && made->layout[0]->part == 0);
+    assert_true(made->layout[1]->n_task_ids == 1 && made->layout[1]->task_ids[0] == 4);
+    assert_int_equal(made->layout[1]->part, 1);
+    assert_string_not_equal(made->layout[0]->node, made->layout[1]->node);
+    assert_int_equal(count_steps(f, id), 1);
+    fixture_restart(f);
+    complete(f, id, made->step_id);
+    assert_int_equal(count_steps(f, id), 0);
+    r.parts[0].nodes = r.parts[1].nodes = made->layout[0]->node;
+    uint64_t call = create(f, &r);
+    assert_int_equal(fixture_code(f, call), ERR_STEP_CONFIG);
+    assert_non_null(strstr(fixture_text(f, call), "have different nodes"));
+    r.parts[0].nodes = r.parts[1].nodes = NULL;
+    r.parts[0].min_nodes = 2;
+    r.parts[0].num_tasks = 8;
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_STEP_CONFIG); /* no node is left */
+    fixture_free(f);
+}
+
+/* HET-70. */
+static void test_disabled(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF "SchedulerParameters=disable_hetjob_steps\n", 4);
+    struct request r;
+    (void)state;
+    uint32_t id = run_set(f);
+    fill_request(&r, id, 2, (const int[]){0, 1}, 1);
+    uint64_t call = create(f, &r);
+    assert_int_equal(fixture_code(f, call), ERR_NOT_SUPPORTED);
+    assert_non_null(strstr(fixture_text(f, call), "disable_hetjob_steps"));
+    fill_request(&r, id, 1, (const int[]){1}, 1);
+    assert_int_equal(fixture_code(f, create(f, &r)), 0);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_one_step_in_three_jobs),
+        cmocka_unit_test(test_numbers_have_gaps),
+        cmocka_unit_test(test_all_parts_or_none),
+        cmocka_unit_test(test_components_that_are_not_there),
+        cmocka_unit_test(test_parts_in_one_job),
+        cmocka_unit_test(test_disabled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
