@@ -322,12 +322,6 @@ int opt_scan(struct opt *o, int argc, char *const argv[], int *operands, struct 
     if (r < 0)
         return r;
     *operands = c.at;
-    bool is_run = o->command == OPT_SRUN && !o->help && !o->usage && !o->version;
-    for (int at = c.at; at < argc && is_run; at++)
-        if (str_eq(argv[at], ":"))
-            return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                            "heterogeneous steps are not available in this version: \":\" begins "
-                            "another component; run again without it");
     return 0;
 }
 

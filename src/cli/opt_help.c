@@ -13,7 +13,7 @@
 static const char *operands(enum opt_command command)
 {
     return command == OPT_SALLOC ? "[ : [OPTIONS...]]... [command [args...]]"
-           : command == OPT_SRUN ? "executable [args...]"
+           : command == OPT_SRUN ? "executable [args...] [ : [OPTIONS...] executable [args...]]..."
                                  : "[ : [OPTIONS...]]... [script [args...]]";
 }
 

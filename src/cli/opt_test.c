@@ -138,9 +138,6 @@ static void test_refused(void **state)
          "without it (from SRUN_CONTAINER)"},
         {OPT_SRUN, NULL, "", "srun|-v|-Q", OPT_FAIL_ERROR, 1,
          "don't specify both --verbose (-v) and --quiet (-Q)"},
-        {OPT_SRUN, NULL, "", "srun|-n1|hostname|:|hostname", OPT_FAIL_ERROR, 1,
-         "heterogeneous steps are not available in this version: \":\" begins another component; "
-         "run again without it"},
         {OPT_SBATCH, NULL, "SBATCH_TIMELIMIT=x", "sbatch", OPT_FAIL_ERROR, 255,
          "Invalid --time specification: x (use minutes, MM:SS, HH:MM:SS or D-HH[:MM[:SS]]) (from "
          "SBATCH_TIMELIMIT)"},

@@ -39,12 +39,6 @@ def test_what_cannot_be_ignored_is_refused(cluster, option):
         assert batch_variable in done.stderr
 
 
-def test_components_are_refused(cluster):
-    for line in ("srun -J refused -n1 true : -n1 true", "srun -J refused --het-group=1 true"):
-        cluster.run(line).fails("heterogeneous steps are not available in this version")
-    assert cluster.run("squeue -h -t all -n refused").ok() == ""
-
-
 def test_what_has_no_effect_is_said_once(cluster):
     for line in (["sbatch", "-o", "/dev/null", "--qos=high", "--wrap", "true"], ["srun", "--qos=high", "true"],
                  ["salloc", "-Q", "--qos=high", "true"]):

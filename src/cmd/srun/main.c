@@ -15,6 +15,7 @@
 #include "cli/bind_help.h"
 #include "cli/cmd.h"
 #include "cli/opt.h"
+#include "cli/opt_component.h"
 #include "cmd/srun/option/batch.h"
 #include "cmd/srun/option/become.h"
 #include "cmd/srun/option/bind.h"
@@ -35,21 +36,31 @@
 
 extern char **environ;
 
+/* What is asked for one part of the step: a component of the command line, in one component of the
+ * job. An ordinary step has one part. */
+struct part {
+    struct setup *setup;
+    const struct opt *opt;
+    int argc; /* the command */
+    char **argv;
+    struct Pb__JobSpec job;
+    struct Pb__StepSpec step;
+    struct run_options run;
+};
+
 struct setup {
-    struct opt opt;
+    struct opt_components options;
+    struct opt *opt; /* of the first component */
     struct arena arena;
     struct conf *conf;
     struct err unread;       /* why there is none */
     struct plugins *plugins; /* of the site; NULL: none */
-    struct Pb__JobSpec job;
-    struct Pb__StepSpec step;
-    struct run_options run;
+    struct part **parts;     /* in the arena */
+    size_t part_count;
     struct bcast_settings bcast;
     struct str multi_prog;
     const Pb__SpawnOrder *order; /* NULL: a person has started us */
     char **self_argv;            /* as it was started */
-    int argc;                    /* the command */
-    char **argv;
 };
 
 /* A closed standard descriptor would be taken by the first socket or file that is opened. */
@@ -64,25 +75,47 @@ static void keep_standard_descriptors(void)
         close(fd);
 }
 
+/* In a heterogeneous job the variables of its first component are no wish for steps in the others:
+ * what each has, the controller knows. What somebody has set to something else stays. */
+static char **choose_environment(struct arena *arena)
+{
+    size_t count = 0, kept = 0;
+    char **chosen;
+
+    while (environ[count] != NULL)
+        count++;
+    chosen = arena_alloc(arena, (count + 1) * sizeof(*chosen));
+    for (size_t i = 0; i < count; i++) {
+        size_t len = strcspn(environ[i], "=");
+        _cleanup_free_ char *name = mem_printf("%.*s_HET_GROUP_0", (int)len, environ[i]);
+        const char *first = getenv(name);
+        bool own =
+            str_starts(environ[i], "SLURM_JOB_ID=") || str_starts(environ[i], "SLURM_JOBID=");
+
+        if (own || environ[i][len] == '\0' || !str_eq(first, environ[i] + len + 1))
+            chosen[kept++] = environ[i];
+    }
+    return chosen;
+}
+
 /* Exits when there is nothing to do, or nothing can be done. */
 static void read_options(struct setup *s, int argc, char **argv)
 {
-    struct opt *o = &s->opt;
+    struct opt_components *all = &s->options;
     struct err err = {0};
-    int operands = argc;
+    struct opt *o;
 
-    opt_init(o, OPT_SRUN);
+    opt_components_init(all, OPT_SRUN);
+    o = s->opt = opt_components_leader(all);
     conf_load_own(&s->conf, &s->unread);
     s->plugins = plugins_begin(s->conf, o);
-    if (opt_scan(o, argc, argv, &operands, &err) < 0)
-        exit(opt_print_failure(o, &err));
+    if (opt_components_scan(all, argc, argv, &err) < 0)
+        exit(opt_components_print_failure(all, &err));
     if (opt_print_info(o))
         exit(0);
-    if (opt_apply_env(o, environ, &err) < 0 || opt_apply_argv(o, argc, argv, &err) < 0 ||
-        opt_finish(o, &err) < 0)
-        exit(opt_print_failure(o, &err));
-    s->argc = argc - operands;
-    s->argv = argv + operands;
+    if (opt_components_apply_env(all, choose_environment(&s->arena), &err) < 0 ||
+        opt_components_apply_argv(all, &err) < 0 || opt_components_finish(all, &err) < 0)
+        exit(opt_components_print_failure(all, &err));
     say_level(o->quiet ? -1 : (int)o->verbose);
     if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {
         mpi_list();
@@ -114,13 +147,13 @@ static _Noreturn void fail_value(const char *text)
 }
 
 /* In an allocation a list of nodes says how many, unless the command line does. */
-static void count_named_nodes(struct setup *s)
+static void count_named_nodes(struct part *p)
 {
-    struct Pb__StepSpec *step = &s->step;
+    struct Pb__StepSpec *step = &p->step;
     _cleanup_hostlist_ struct hostlist *nodes = NULL;
     size_t count = step->n_relative_nodes;
 
-    if (s->opt.from[OPT_ID_nodes] == OPT_FROM_ARGV || opt_is_arbitrary(&s->opt))
+    if (p->opt->from[OPT_ID_nodes] == OPT_FROM_ARGV || opt_is_arbitrary(p->opt))
         return;
     if (step->nodes != NULL && hostlist_parse(step->nodes, &nodes, NULL) == 0)
         count = hostlist_count(nodes);
@@ -131,86 +164,200 @@ static void count_named_nodes(struct setup *s)
 }
 
 /* Fewer nodes follow --relative than --nodes asks for: --relative counts. */
-static void fit_relative(struct setup *s)
+static void fit_relative(struct part *p)
 {
-    struct Pb__StepSpec *step = &s->step;
+    struct Pb__StepSpec *step = &p->step;
     const char *text = getenv("SLURM_JOB_NUM_NODES");
     long long nodes;
 
-    if (!opt_given(&s->opt, OPT_ID_relative) || !s->opt.in_job || s->opt.interactive ||
+    if (!opt_given(p->opt, OPT_ID_relative) || !p->opt->in_job || p->opt->interactive ||
         text == NULL || str_parse_i64(text, 1, INT32_MAX, &nodes) != 0 ||
-        s->opt.relative >= nodes || step->n_relative_nodes <= (size_t)(nodes - s->opt.relative))
+        p->opt->relative >= nodes || step->n_relative_nodes <= (size_t)(nodes - p->opt->relative))
         return;
-    step->n_relative_nodes = (size_t)(nodes - s->opt.relative);
+    step->n_relative_nodes = (size_t)(nodes - p->opt->relative);
     say_info("warning: --nodes=%u: %zu nodes of the job follow --relative=%u, the step gets these",
-             s->opt.min_nodes, step->n_relative_nodes, s->opt.relative);
+             p->opt->min_nodes, step->n_relative_nodes, p->opt->relative);
     step->has_min_nodes = step->has_max_nodes = 1;
     step->min_nodes = step->max_nodes = (uint32_t)step->n_relative_nodes;
 }
 
-static void read_multi_prog(struct setup *s)
+static void read_multi_prog(struct part *p)
 {
     struct err err = {0};
 
-    if (path_read_file(s->argv[0], MULTI_FILE_MAX, &s->multi_prog, &err) < 0)
+    if (path_read_file(p->argv[0], MULTI_FILE_MAX, &p->setup->multi_prog, &err) < 0)
         fail(err.text);
-    s->run.multi_prog = str_cstr(&s->multi_prog);
+    p->run.multi_prog = str_cstr(&p->setup->multi_prog);
 }
 
-static const char *mpi_of(const struct setup *s)
+static const char *mpi_of(const struct part *p)
 {
     struct err err = {0};
     const char *kind = NULL;
 
-    if (mpi_choose(s->opt.mpi, s->conf->mpi_default, &kind, &err) < 0)
+    if (mpi_choose(p->opt->mpi, p->setup->conf->mpi_default, &kind, &err) < 0)
         fail(err.text);
     return kind;
+}
+
+/* What the job of its own is named, and the step. */
+static void name_specs(struct part *p)
+{
+    const char *name = strrchr(p->argv[0], '/');
+
+    name = name != NULL && name[1] != '\0' ? name + 1 : p->argv[0];
+    if (p->job.name == NULL)
+        p->job.name = (char *)name;
+    if (p->step.name == NULL)
+        p->step.name = p->job.name;
+    p->job.command = p->argv[0];
+}
+
+static void fill_step(struct part *p)
+{
+    const struct setup *s = p->setup;
+    const struct Pb__JobSpec *first = &s->parts[0]->job;
+    struct err err = {0};
+
+    if (opt_to_step_spec(p->opt, &p->setup->arena, &p->step, &err) < 0)
+        fail(err.text);
+    name_specs(p);
+    if (!p->step.has_oom_kill_step && conf_list_has(s->conf->task_plugin_param, "OOMKillStep"))
+        p->step.has_oom_kill_step = p->step.oom_kill_step = 1;
+    p->step.host = first->alloc_host;
+    p->step.has_srun_pid = 1;
+    p->step.srun_pid = (uint32_t)getpid();
+    p->step.submit_line = first->submit_line;
+    p->step.has_request_id = 1;
+    p->step.request_id = first->request_id;
+    if (p->step.has_job_id) {
+        p->step.has_restarts = jobenv_attempt(p->step.job_id, &p->step.restarts);
+        fit_relative(p);
+        count_named_nodes(p);
+    } else if (opt_given(p->opt, OPT_ID_relative) && !p->opt->interactive && !p->opt->no_allocate &&
+               s->order == NULL) {
+        fprintf(stderr, "srun: fatal: --relative option invalid for job allocation request\n");
+        exit(1);
+    } else if (s->order == NULL) {
+        if (!opt_is_arbitrary(p->opt) && !p->opt->no_allocate)
+            p->step.nodes = NULL; /* the job may get more than these, the step has them all */
+        p->step.has_exact = 1;
+        p->step.exact = p->opt->exact || opt_given(p->opt, OPT_ID_cpus_per_task) ||
+                        (p->opt->exclusive && p->opt->exclusive_is_exact &&
+                         !conf_list_has(s->conf->launch_parameters, "srun_exclusive_allocation"));
+    }
+    if (s->order != NULL && spawned_fill_step(s->order, &p->setup->arena, &p->step, &err) < 0)
+        fail(err.text);
+}
+
+/* The jobs of all parts, for an allocation of their own. */
+static struct Pb__JobSpec **list_jobs(const struct setup *s)
+{
+    struct Pb__JobSpec **jobs =
+        arena_alloc(&((struct setup *)s)->arena, (s->part_count + 1) * sizeof(*jobs));
+
+    for (size_t i = 0; i < s->part_count; i++)
+        jobs[i] = &s->parts[i]->job;
+    return jobs;
 }
 
 static void make_specs(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
-    const char *name;
 
-    pb__job_spec__init(&s->job);
-    pb__step_spec__init(&s->step);
-    opt_to_job_spec(&s->opt, &s->job);
-    if (origin_fill(&s->arena, argc, argv, s->opt.chdir, &s->job, &err) < 0 ||
-        opt_to_step_spec(&s->opt, &s->arena, &s->step, &err) < 0)
-        fail(err.text);
-    name = strrchr(s->argv[0], '/');
-    name = name != NULL && name[1] != '\0' ? name + 1 : s->argv[0];
-    if (s->job.name == NULL)
-        s->job.name = (char *)name;
-    if (s->step.name == NULL)
-        s->step.name = s->job.name;
-    s->job.command = s->argv[0];
-    if (!s->step.has_oom_kill_step && conf_list_has(s->conf->task_plugin_param, "OOMKillStep"))
-        s->step.has_oom_kill_step = s->step.oom_kill_step = 1;
-    s->step.host = s->job.alloc_host;
-    s->step.has_srun_pid = 1;
-    s->step.srun_pid = (uint32_t)getpid();
-    s->step.submit_line = s->job.submit_line;
-    s->step.has_request_id = 1;
-    s->step.request_id = s->job.request_id;
-    if (s->step.has_job_id) {
-        s->step.has_restarts = jobenv_attempt(s->step.job_id, &s->step.restarts);
-        fit_relative(s);
-        count_named_nodes(s);
-    } else if (opt_given(&s->opt, OPT_ID_relative) && !s->opt.interactive && !s->opt.no_allocate &&
-               s->order == NULL) {
-        fprintf(stderr, "srun: fatal: --relative option invalid for job allocation request\n");
-        exit(1);
-    } else if (s->order == NULL) {
-        if (!opt_is_arbitrary(&s->opt) && !s->opt.no_allocate)
-            s->step.nodes = NULL; /* the job may get more than these, the step has them all */
-        s->step.has_exact = 1;
-        s->step.exact = s->opt.exact || opt_given(&s->opt, OPT_ID_cpus_per_task) ||
-                        (s->opt.exclusive && s->opt.exclusive_is_exact &&
-                         !conf_list_has(s->conf->launch_parameters, "srun_exclusive_allocation"));
+    for (size_t i = 0; i < s->part_count; i++) {
+        pb__job_spec__init(&s->parts[i]->job);
+        pb__step_spec__init(&s->parts[i]->step);
+        opt_to_job_spec((struct opt *)s->parts[i]->opt, &s->parts[i]->job);
     }
-    if (s->order != NULL && spawned_fill_step(s->order, &s->arena, &s->step, &err) < 0)
+    if (origin_fill_set(&s->arena, argc, argv, s->opt->chdir, &s->parts[0]->job, list_jobs(s) + 1,
+                        s->part_count - 1, &err) < 0)
         fail(err.text);
+    for (size_t i = 0; i < s->part_count; i++)
+        fill_step(s->parts[i]);
+}
+
+/* --- parts ------------------------------------------------------------------------------------ */
+
+/* The components of the job that this srun is started in; 1: it is no heterogeneous one. */
+static size_t count_components(void)
+{
+    const char *text = getenv("SLURM_HET_SIZE");
+    long long count;
+
+    return text != NULL && str_parse_i64(text, 1, JOB_SET_MAX, &count) == 0 ? (size_t)count : 1;
+}
+
+static void add_part(struct setup *s, struct opt_component *from)
+{
+    struct part *p = arena_alloc(&s->arena, sizeof(*p));
+
+    p->setup = s;
+    p->opt = &from->opt;
+    p->argc = from->command_argc;
+    p->argv = from->command_argv;
+    s->parts[s->part_count++] = p;
+}
+
+/* Of a component of the command line that names several groups there is a part in each of these. */
+static void make_parts(struct setup *s)
+{
+    const struct opt_components *all = &s->options;
+
+    s->parts = arena_alloc(&s->arena, JOB_SET_MAX * sizeof(*s->parts));
+    for (size_t i = 0; i < all->count; i++)
+        for (size_t k = 0; k < (all->list[i]->opt.het_group ? all->list[i]->group_count : 1); k++)
+            add_part(s, all->list[i]);
+}
+
+/* In which component of a heterogeneous job each part is. In another job that is running all are in
+ * that one, on different nodes; without a job each is to be a component of one. */
+static void name_groups(struct setup *s)
+{
+    const struct opt_components *all = &s->options;
+    const struct Pb__StepSpec *first = &s->parts[0]->step;
+    bool in_set = first->has_job_id && count_components() > 1;
+    struct err err = {0};
+
+    if (in_set && opt_components_check_groups(all, count_components(), &err) < 0)
+        fail(err.text);
+    for (size_t i = 0, at = 0; i < all->count; i++) {
+        const struct opt_component *c = all->list[i];
+
+        for (size_t k = 0; k < (c->opt.het_group ? c->group_count : 1); k++) {
+            struct Pb__StepSpec *step = &s->parts[at++]->step;
+
+            step->has_het_offset =
+                in_set || c->opt.het_group != NULL || (!first->has_job_id && all->count > 1);
+            step->het_offset = step->has_het_offset ? c->groups[k] : 0;
+        }
+    }
+}
+
+/* One request for the step: of several parts it holds what is asked for each. */
+static void join_parts(struct setup *s)
+{
+    struct run_options *first = &s->parts[0]->run;
+    struct Pb__StepSpec *whole, **steps;
+    const struct run_options **runs;
+
+    if (s->part_count == 1)
+        return;
+    whole = arena_alloc(&s->arena, sizeof(*whole));
+    steps = arena_alloc(&s->arena, s->part_count * sizeof(*steps));
+    runs = arena_alloc(&s->arena, s->part_count * sizeof(*runs));
+    for (size_t i = 0; i < s->part_count; i++) {
+        steps[i] = &s->parts[i]->step;
+        runs[i] = &s->parts[i]->run;
+    }
+    *whole = s->parts[0]->step;
+    whole->has_het_offset = false;
+    whole->parts = steps;
+    whole->n_parts = s->part_count;
+    first->step = whole;
+    first->parts = runs;
+    first->components = list_jobs(s) + 1;
+    first->component_count = s->part_count - 1;
 }
 
 /* A variable that srun has made for the tasks of a step is no wish of theirs for further steps. */
@@ -222,9 +369,9 @@ static bool is_inherited(const char *variable, const char *made)
 }
 
 /* "gv", an older way to say it. */
-static void read_accelerators(struct setup *s)
+static void read_accelerators(struct part *p)
 {
-    const char *word = s->opt.accel_bind;
+    const char *word = p->opt->accel_bind;
     bool verbose = strchr(word, 'v') != NULL;
     struct err err = {0};
 
@@ -233,48 +380,50 @@ static void read_accelerators(struct setup *s)
     if (strchr(word, 'n') != NULL)
         say_info("warning: of --accel-bind=%s n is accepted and has no effect", word);
     if (strchr(word, 'g') != NULL && gpu_bind_read(verbose ? "verbose,closest" : "closest",
-                                                   &s->arena, &s->run.gpu_bind, &err) < 0)
+                                                   &p->setup->arena, &p->run.gpu_bind, &err) < 0)
         fail_value(err.text);
 }
 
-static void read_gpu_binding(struct setup *s)
+static void read_gpu_binding(struct part *p)
 {
-    const struct opt *o = &s->opt;
+    const struct opt *o = p->opt;
     struct err err = {0};
 
     const char *bind = opt_gpu_bind(o);
 
     if (bind == NULL && o->accel_bind != NULL)
-        read_accelerators(s);
+        read_accelerators(p);
     else if (bind == NULL)
-        s->run.gpu_bind = gpu_bind_implied(s->step.tres_per_task, o->ntasks_per_gpu, &s->arena);
-    else if (gpu_bind_read(bind, &s->arena, &s->run.gpu_bind, &err) < 0)
+        p->run.gpu_bind =
+            gpu_bind_implied(p->step.tres_per_task, o->ntasks_per_gpu, &p->setup->arena);
+    else if (gpu_bind_read(bind, &p->setup->arena, &p->run.gpu_bind, &err) < 0)
         fail_value(err.text);
 }
 
 /* Help that was asked for ends srun. */
-static void read_binding(struct setup *s)
+static void read_binding(struct part *p)
 {
-    const struct opt *o = &s->opt;
+    const struct opt *o = p->opt;
     struct err err = {0};
     bool old = o->cpu_bind && str_eq(o->cpu_bind, getenv("SLURM_CPU_BIND")) &&
                is_inherited("SLURM_CPU_BIND", "SLUICE_CPU_BIND");
-    int cpu =
-        o->cpu_bind && !old ? bind_read_cpu(o->cpu_bind, &s->arena, &s->run.cpu_bind, &err) : 0;
+    int cpu = o->cpu_bind && !old
+                  ? bind_read_cpu(o->cpu_bind, &p->setup->arena, &p->run.cpu_bind, &err)
+                  : 0;
     int memory = cpu == 0 && o->mem_bind
-                     ? bind_read_memory(o->mem_bind, &s->arena, &s->run.mem_bind, &err)
+                     ? bind_read_memory(o->mem_bind, &p->setup->arena, &p->run.mem_bind, &err)
                      : 0;
 
     if (cpu < 0 || memory < 0)
         fail_value(err.text);
-    bool asked = s->run.cpu_bind && s->run.cpu_bind->kind > PB__BIND_KIND__BIND_NONE;
-    bind_imply(o, &s->arena, &s->run.cpu_bind);
-    if (asked && !strstr(s->conf->task_plugin, "affinity"))
+    bool asked = p->run.cpu_bind && p->run.cpu_bind->kind > PB__BIND_KIND__BIND_NONE;
+    bind_imply(o, &p->setup->arena, &p->run.cpu_bind);
+    if (asked && !strstr(p->setup->conf->task_plugin, "affinity"))
         say_info("warning: --cpu-bind has no effect: TaskPlugin=%s does not bind tasks, "
                  "task/affinity does",
-                 s->conf->task_plugin);
-    s->step.has_spread = s->step.spread = bind_spreads(&s->run.dist, s->run.cpu_bind);
-    read_gpu_binding(s);
+                 p->setup->conf->task_plugin);
+    p->step.has_spread = p->step.spread = bind_spreads(&p->run.dist, p->run.cpu_bind);
+    read_gpu_binding(p);
     if (cpu == 0 && memory == 0)
         return;
     fputs(cpu ? bind_help_cpu() : bind_help_memory(), stdout);
@@ -284,14 +433,14 @@ static void read_binding(struct setup *s)
 static int before_launch(void *ctx, const struct Pb__StepReply *step, int argc, char **argv,
                          struct err *err)
 {
-    const struct setup *s = ctx;
+    const struct part *p = ctx;
 
-    return plugins_started(s->plugins, step, argc, argv, err);
+    return plugins_started(p->setup->plugins, step, argc, argv, err);
 }
 
 /* What is said of a broadcast says nothing where there is none; a variable may be set for others.
  */
-static void check_no_bcast(const struct setup *s)
+static void check_no_bcast(const struct part *p)
 {
     static const struct {
         enum opt_id id;
@@ -301,60 +450,61 @@ static void check_no_bcast(const struct setup *s)
                    {OPT_ID_bcast_exclude, "bcast-exclude"}};
 
     for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-        if (s->opt.from[options[i].id] == OPT_FROM_ARGV)
+        if (p->opt->from[options[i].id] == OPT_FROM_ARGV)
             say_info("warning: option --%s has no effect without --bcast", options[i].name);
 }
 
-static void read_bcast(struct setup *s)
+static void read_bcast(struct part *p)
 {
-    const struct opt *o = &s->opt;
+    const struct opt *o = p->opt;
 
     if (o->bcast == NULL) {
-        check_no_bcast(s);
+        check_no_bcast(p);
         return;
     }
     if (o->multi_prog)
         fail("--bcast copies one program, and --multi-prog names several");
     cmd_start("srun");
     cmd_set_level(o->quiet, o->verbose);
-    bcast_settings_init(&s->bcast, s->conf);
+    bcast_settings_init(&p->setup->bcast, p->setup->conf);
     if (o->compress != NULL)
-        bcast_set_compress(&s->bcast, o->compress);
+        bcast_set_compress(&p->setup->bcast, o->compress);
     if (o->send_libs != NULL)
-        bcast_set_libs(&s->bcast, o->send_libs);
+        bcast_set_libs(&p->setup->bcast, o->send_libs);
     if (o->bcast_exclude != NULL)
-        bcast_set_exclude(&s->bcast, o->bcast_exclude);
-    s->bcast.force = s->bcast.preserve = true;
-    s->run.bcast = &s->bcast;
-    s->run.bcast_dest = o->bcast;
+        bcast_set_exclude(&p->setup->bcast, o->bcast_exclude);
+    p->setup->bcast.force = p->setup->bcast.preserve = true;
+    p->run.bcast = &p->setup->bcast;
+    p->run.bcast_dest = o->bcast;
 }
 
-static void make_run(struct setup *s)
+static void make_run(struct part *p)
 {
-    const struct opt *o = &s->opt;
-    struct run_options *r = &s->run;
+    const struct opt *o = p->opt;
+    struct run_options *r = &p->run;
     struct err err = {0};
 
     *r = (struct run_options){
-        .job = &s->job,
-        .step = &s->step,
-        .argv = s->argv,
-        .argc = s->argc,
-        .self_argv = s->self_argv,
+        .job = &p->job,
+        .step = &p->step,
+        .argv = p->argv,
+        .argc = p->argc,
+        .self_argv = p->setup->self_argv,
         .export_spec = o->export_env,
         .input = o->std_in,
         .output = o->std_out,
         .error = o->std_err,
-        .work_dir = s->job.work_dir,
-        .job_name = s->job.name,
-        .mpi = mpi_of(s),
+        .work_dir = p->job.work_dir,
+        .job_name = p->job.name,
+        .mpi = mpi_of(p),
         .x11 = o->x11,
         .propagate = o->propagate,
-        .prolog = o->prolog ? o->prolog : s->conf->srun_prolog,
-        .epilog = o->epilog ? o->epilog : s->conf->srun_epilog,
+        .prolog = o->prolog ? o->prolog : p->setup->conf->srun_prolog,
+        .epilog = o->epilog ? o->epilog : p->setup->conf->srun_epilog,
         .task_prolog = o->task_prolog,
         .task_epilog = o->task_epilog,
-        .append = opt_given(o, OPT_ID_open_mode) ? o->open_append : s->conf->job_file_append != 0,
+        .append =
+            opt_given(o, OPT_ID_open_mode) ? o->open_append : p->setup->conf->job_file_append != 0,
         .label = o->label,
         .unbuffered = o->unbuffered || o->pty,
         .pty = o->pty,
@@ -365,9 +515,10 @@ static void make_run(struct setup *s)
         .preserve_env = o->preserve_env,
         .wait_for_children = o->wait_for_children,
         .slurmd_debug = opt_given(o, OPT_ID_slurmd_debug) ? (int)o->slurmd_debug : -1,
-        .kill_on_bad_exit = opt_given(o, OPT_ID_kill_bad_exit) ? o->kill_on_bad_exit
-                                                               : s->conf->kill_on_bad_exit != 0,
-        .wait_sec = opt_given(o, OPT_ID_wait_sec) ? o->wait_sec : s->conf->wait_time_sec,
+        .kill_on_bad_exit = opt_given(o, OPT_ID_kill_bad_exit)
+                                ? o->kill_on_bad_exit
+                                : p->setup->conf->kill_on_bad_exit != 0,
+        .wait_sec = opt_given(o, OPT_ID_wait_sec) ? o->wait_sec : p->setup->conf->wait_time_sec,
         .immediate_ms = -1,
         .verbose = o->quiet ? -1 : (int)o->verbose,
         .tree_width = o->tree_width,
@@ -375,80 +526,102 @@ static void make_run(struct setup *s)
         .debugger_test = o->debugger_test,
     };
     dist_parse(o->distribution, &r->dist);
-    read_binding(s);
-    read_bcast(s);
-    r->spank_options = plugins_options(s->plugins, &r->spank_option_count);
+    read_binding(p);
+    read_bcast(p);
+    r->spank_options = plugins_options(p->setup->plugins, &r->spank_option_count);
     r->before_launch = before_launch;
-    r->ctx = s;
+    r->ctx = p;
     if (o->immediate) {
         r->immediate_ms = o->immediate_sec > 1 ? o->immediate_sec * INT64_C(1000) : 0;
-        s->job.immediate = s->job.has_immediate = r->immediate_ms == 0;
-        s->step.immediate = s->step.has_immediate = r->immediate_ms == 0;
+        p->job.immediate = p->job.has_immediate = r->immediate_ms == 0;
+        p->step.immediate = p->step.has_immediate = r->immediate_ms == 0;
     }
-    if (s->order != NULL && spawned_fill_run(s->order, &s->arena, r, &err) < 0)
+    if (p->setup->order != NULL && spawned_fill_run(p->setup->order, &p->setup->arena, r, &err) < 0)
         fail(err.text);
-    else if (s->order == NULL && o->multi_prog)
-        read_multi_prog(s);
+    else if (p->setup->order == NULL && o->multi_prog)
+        read_multi_prog(p);
 }
 
 /* LaunchParameters=test_exec: better here than once for each task. */
-static void check_program(const struct setup *s)
+static void check_program(const struct part *p)
 {
     _cleanup_free_ char *path = NULL;
     bool wanted =
-        conf_list_has(s->conf->launch_parameters, "test_exec") || getenv("SLURM_TEST_EXEC");
+        conf_list_has(p->setup->conf->launch_parameters, "test_exec") || getenv("SLURM_TEST_EXEC");
 
-    if (s->opt.multi_prog || !wanted)
+    if (p->opt->multi_prog || !wanted)
         return;
-    path = program_find(s->argv[0], s->run.work_dir);
+    path = program_find(p->argv[0], p->run.work_dir);
     if (program_is_there(path))
         return;
     say_error("%s: no such program here, or it may not be executed; nothing was launched "
               "(LaunchParameters=test_exec, or SLURM_TEST_EXEC)",
-              s->argv[0]);
+              p->argv[0]);
     exit(1);
 }
 
 static int submit_batch(struct setup *s)
 {
-    struct batch_command command = {.argc = s->argc, .argv = s->argv};
+    struct part *p = s->parts[0];
+    struct batch_command command = {.argc = p->argc, .argv = p->argv};
 
     command.spank_options = plugins_options(s->plugins, &command.spank_option_count);
-    return batch_submit(s->conf, &s->opt, &s->job, &command);
+    return batch_submit(s->conf, (struct opt *)p->opt, &p->job, &command);
+}
+
+/* What is not for several parts. */
+static void check_parts(const struct setup *s)
+{
+    const struct opt *o = s->opt;
+
+    if (s->part_count == 1)
+        return;
+    if (o->batch)
+        fail("--batch takes one component: submit a heterogeneous job with sbatch");
+    for (size_t i = 0; i < s->part_count; i++) {
+        if (s->parts[i]->opt->multi_prog)
+            fail("--multi-prog is for a step of one component: give each component a program of "
+                 "its own");
+        if (s->parts[i]->opt->pty && s->parts[i]->opt != s->parts[0]->opt)
+            fail("--pty is for a step of one component");
+    }
 }
 
 static int run(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
 
-    if (s->argc == 0) {
+    if (s->options.list[s->options.count - 1]->command_argc == 0) {
         fprintf(stderr, "srun: fatal: No command given to execute.\n");
         return 1;
     }
-    if (s->opt.het_group != NULL)
-        fail("heterogeneous steps are not available in this version: run again without "
-             "--het-group");
-    if (str_eq(s->opt.mpi, "doctor"))
-        return doctor_run(s->argv[0]);
-    opt_print_notes(&s->opt);
-    opt_print_defined(&s->opt);
+    make_parts(s);
+    if (str_eq(s->opt->mpi, "doctor"))
+        return doctor_run(s->parts[0]->argv[0]);
+    opt_components_print_notes(&s->options);
+    opt_components_print_defined(&s->options);
     if (s->conf == NULL)
         fail(s->unread.text);
     if (origin_take_mask(&err) < 0)
         fail(err.text);
-    if (opt_check_clusters(s->opt.clusters, s->conf->cluster_name, &err) < 0)
+    if (opt_check_clusters(s->opt->clusters, s->conf->cluster_name, &err) < 0)
         fail(err.text);
-    if (s->opt.msg_timeout_sec)
-        s->conf->message_timeout_sec = s->opt.msg_timeout_sec;
+    if (s->opt->msg_timeout_sec)
+        s->conf->message_timeout_sec = s->opt->msg_timeout_sec;
+    check_parts(s);
     make_specs(s, argc, argv);
-    if (s->opt.test_only && s->order == NULL)
-        return estimate_tell(s->conf, &s->job);
-    plugins_ready(s->plugins, &s->job);
-    if (s->opt.batch)
+    name_groups(s);
+    if (s->opt->test_only && s->order == NULL)
+        return estimate_tell(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
+    plugins_ready(s->plugins, &s->parts[0]->job);
+    if (s->opt->batch)
         return submit_batch(s);
-    make_run(s);
-    check_program(s);
-    return run_to_end(s->conf, &s->run);
+    for (size_t i = 0; i < s->part_count; i++)
+        make_run(s->parts[i]);
+    for (size_t i = 0; i < s->part_count; i++)
+        check_program(s->parts[i]);
+    join_parts(s);
+    return run_to_end(s->conf, &s->parts[0]->run);
 }
 
 static void read_order(struct setup *s, int argc, char **argv)
@@ -471,16 +644,16 @@ int main(int argc, char **argv)
     arena_init(&s.arena, 0);
     read_order(&s, argc, argv);
     read_options(&s, argc, argv);
-    if (s.opt.allocate)
-        become_salloc(&s.opt, argc, argv);
-    if (s.opt.attach != NULL)
-        become_sattach(&s.opt, s.argc);
+    if (s.opt->allocate)
+        become_salloc(s.opt, argc, argv);
+    if (s.opt->attach != NULL)
+        become_sattach(s.opt, s.options.list[0]->command_argc);
     status = run(&s, argc, argv);
     plugins_end(s.plugins);
     str_done(&s.multi_prog);
     bcast_settings_done(&s.bcast);
     conf_free(s.conf);
     arena_done(&s.arena);
-    opt_done(&s.opt);
+    opt_components_done(&s.options);
     return status;
 }

@@ -25,7 +25,8 @@ static int ask(const struct conf *conf, const struct Pb__SubmitRequest *request,
     return code;
 }
 
-int estimate_tell(const struct conf *conf, struct Pb__JobSpec *spec)
+int estimate_tell(const struct conf *conf, struct Pb__JobSpec *spec,
+                  struct Pb__JobSpec **components, size_t count)
 {
     struct Pb__SubmitRequest request = PB__SUBMIT_REQUEST__INIT;
     struct Pb__SubmitReply *reply;
@@ -34,6 +35,8 @@ int estimate_tell(const struct conf *conf, struct Pb__JobSpec *spec)
     int code;
 
     request.spec = spec;
+    request.components = components;
+    request.n_components = count;
     request.has_test_only = 1;
     request.test_only = 1;
     arena_init(&arena, 0);

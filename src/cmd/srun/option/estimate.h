@@ -7,4 +7,6 @@
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
 
-int estimate_tell(const struct conf *conf, struct Pb__JobSpec *spec); /* srun's exit status */
+/* Of a heterogeneous job with its components behind the first. Returns srun's exit status. */
+int estimate_tell(const struct conf *conf, struct Pb__JobSpec *spec,
+                  struct Pb__JobSpec **components, size_t count);

@@ -35,20 +35,28 @@
 
 extern char **environ;
 
-/* One round of requests: to all nodes, later to those that could not be reached. */
-struct attempt {
-    struct launch *launch;
-    struct attempt *next;
+/* The request to the nodes of one part of the step. */
+struct part {
+    struct attempt *attempt;
     struct rpc_tree *tree;
     struct rpc_node_target *targets;
     uint32_t *nodes; /* of each target, the index in the step */
     size_t count;
-    bool transient; /* one could not be reached: none has begun, and all may another time */
+};
+
+/* One round of requests: to all nodes, later to those that could not be reached. */
+struct attempt {
+    struct launch *launch;
+    struct attempt *next;
+    struct part *parts;
+    size_t count, prepared; /* parts; those of which all nodes have prepared */
+    bool decided;           /* they have begun, or none does */
+    bool transient;         /* one could not be reached: none has begun, and all may another time */
 };
 
 struct launch {
     struct run *run;
-    struct Pb__LaunchTasks *request; /* in the run's arena */
+    struct Pb__LaunchTasks **requests; /* of each part, in the run's arena */
     struct attempt *attempts;
     struct loop_timer *retry_timer;
     int64_t give_up_at_ms;
@@ -138,14 +146,49 @@ static unsigned local_addresses(const struct run *run, char (*out)[46], unsigned
     return count;
 }
 
+static void free_part(struct part *p)
+{
+    rpc_tree_free(take_ptr(p->tree));
+    free(p->targets);
+    free(p->nodes);
+    p->targets = NULL;
+    p->nodes = NULL;
+}
+
+/* None of the parts begins without the others. */
+static void abandon_others(struct attempt *a, const struct part *failed, const char *node,
+                           const struct err *err)
+{
+    if (a->decided)
+        return;
+    a->decided = true;
+    for (size_t i = 0; i < a->count; i++)
+        if (&a->parts[i] != failed && a->parts[i].tree != NULL)
+            rpc_tree_abandon(a->parts[i].tree, node, err->text);
+}
+
+static void on_prepared(void *ctx)
+{
+    struct attempt *a = ((struct part *)ctx)->attempt;
+
+    if (++a->prepared < a->count || a->decided)
+        return;
+    a->decided = true;
+    for (size_t i = 0; i < a->count; i++)
+        rpc_tree_commit(a->parts[i].tree);
+}
+
 static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
                     const struct err *err)
 {
-    struct attempt *a = ctx;
+    const struct part *p = ctx;
+    struct attempt *a = p->attempt;
     struct launch *l = a->launch;
-    uint32_t node = a->nodes[index];
+    uint32_t node = p->nodes[index];
 
     a->transient |= alloc_is_transient(code);
+    if (code < 0)
+        abandon_others(a, p, p->targets[index].node, err);
     if (code < 0 && (alloc_is_transient(code) || (a->transient && code == -ERR_NOT_BEGUN)) &&
         !l->run->aborting && loop_mono_ms() < l->give_up_at_ms) {
         vec_push(&l->again, node);
@@ -156,7 +199,7 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
         run_on_launch_failed(l->run, node, err);
         return;
     }
-    say_debug("launched %s on host %s: shepherd %u", l->run->step_name, a->targets[index].node,
+    say_debug("launched %s on host %s: shepherd %u", l->run->step_name, p->targets[index].node,
               ((const struct Pb__LaunchReply *)reply)->local_pid);
     peers_expect(l->run->peers, node);
 }
@@ -168,8 +211,48 @@ static void on_told(void *ctx, const char *text)
 
 static void on_waits(void *ctx, const char *nodes)
 {
-    say_info("%s waits to be accepted by %s", ((struct attempt *)ctx)->launch->run->step_name,
+    say_info("%s waits to be accepted by %s", ((struct part *)ctx)->attempt->launch->run->step_name,
              nodes);
+}
+
+/* The nodes among these that are of a part of the step. */
+static void choose_targets(struct part *p, uint32_t number, const uint32_t *nodes, size_t count)
+{
+    struct launch *l = p->attempt->launch;
+    struct run *run = l->run;
+
+    p->nodes = mem_new_array(uint32_t, count);
+    p->targets = mem_new_array(struct rpc_node_target, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct Pb__StepNode *n = run->step->layout[nodes[i]];
+
+        if (n->part != number)
+            continue;
+        p->nodes[p->count] = nodes[i];
+        p->targets[p->count++] =
+            (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port, l->here,
+                                     count == 1 ? peers_connection(run->peers) : NULL};
+    }
+}
+
+static void start_part(struct part *p, struct Pb__LaunchTasks *message)
+{
+    struct run *run = p->attempt->launch->run;
+    struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
+                                       .message = &message->base,
+                                       .timeout_ms = RPC_WAIT_FOREVER,
+                                       .commit = RPC_TREE_TOGETHER,
+                                       .width = run->options->tree_width,
+                                       .tell = on_told,
+                                       .waits = on_waits,
+                                       .prepared = p->attempt->count > 1 ? on_prepared : NULL};
+
+    p->tree = rpc_tree_start(run->loop, run->conf, p->targets, p->count, &request, on_node, p);
+}
+
+static size_t count_parts(const struct run *run)
+{
+    return run->step->n_parts ? run->step->n_parts : 1;
 }
 
 /* All of them or none: no task begins while a node can still refuse its part. No limit of time: a
@@ -177,29 +260,24 @@ static void on_waits(void *ctx, const char *nodes)
 static void attempt_start(struct launch *l, const uint32_t *nodes, size_t count)
 {
     struct attempt *a = mem_new(struct attempt);
-    struct run *run = l->run;
-    struct rpc_tree_request request = {.rpc = RPC_LAUNCH_TASKS,
-                                       .message = &l->request->base,
-                                       .timeout_ms = RPC_WAIT_FOREVER,
-                                       .commit = RPC_TREE_TOGETHER,
-                                       .width = run->options->tree_width,
-                                       .tell = on_told,
-                                       .waits = on_waits};
+    size_t parts = count_parts(l->run);
 
     a->launch = l;
     a->next = l->attempts;
     l->attempts = a;
-    a->count = count;
-    a->nodes = mem_new_array(uint32_t, count);
-    a->targets = mem_new_array(struct rpc_node_target, count);
-    for (size_t i = 0; i < count; i++) {
-        const struct Pb__StepNode *n = run->step->layout[nodes[i]];
+    a->parts = mem_new_array(struct part, parts);
+    for (uint32_t number = 0; number < parts; number++) {
+        struct part *p = &a->parts[a->count];
 
-        a->nodes[i] = nodes[i];
-        a->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port, l->here,
-                                                 count == 1 ? peers_connection(run->peers) : NULL};
+        p->attempt = a;
+        choose_targets(p, number, nodes, count);
+        if (p->count > 0)
+            a->count++;
+        else
+            free_part(p);
     }
-    a->tree = rpc_tree_start(run->loop, run->conf, a->targets, count, &request, on_node, a);
+    for (size_t i = 0; i < a->count; i++)
+        start_part(&a->parts[i], l->requests[l->run->step->layout[a->parts[i].nodes[0]]->part]);
 }
 
 static void on_retry(void *ctx)
@@ -223,11 +301,30 @@ static void restore_counts(const struct run *run, struct envlist *env)
             envlist_set(env, names[i], getenv(names[i]));
 }
 
-/* What was asked of the step, also where the job had asked for something else. */
-static void put_requested(const struct run_options *o, struct envlist *env)
+static const struct run_options *options_of_part(const struct run *run, uint32_t number)
 {
-    const struct Pb__StepSpec *spec = o->step;
+    return run->options->parts != NULL ? run->options->parts[number] : run->options;
+}
 
+static const struct Pb__StepSpec *spec_of_part(const struct run *run, uint32_t number)
+{
+    const struct Pb__StepSpec *spec = run->options->step;
+
+    return spec->n_parts ? spec->parts[number] : spec;
+}
+
+/* The CPUs of each task; 0: it is not said. */
+static uint32_t cpus_of_part(const struct run *run, uint32_t number)
+{
+    if (run->step->n_parts)
+        return run->step->parts[number]->cpus_per_task;
+    return run->step->has_cpus_per_task ? run->step->cpus_per_task : 0;
+}
+
+/* What was asked of the step, also where the job had asked for something else. */
+static void put_requested(const struct run_options *o, const struct Pb__StepSpec *spec,
+                          struct envlist *env)
+{
     if (o->label)
         envlist_set(env, "SLURM_LABELIO", "1");
     if (spec->distribution != NULL) {
@@ -248,22 +345,23 @@ static void put_requested(const struct run_options *o, struct envlist *env)
 }
 
 /* What each task of the step has; what the job has asked for stays where the step asks for none. */
-static void put_task_tres(const struct run *run, struct envlist *env)
+static void put_task_tres(const struct run *run, uint32_t number, struct envlist *env)
 {
-    const struct Pb__StepSpec *spec = run->options->step;
-    bool has_cpus = run->step->has_cpus_per_task && spec->has_cpus_per_task;
+    const struct Pb__StepSpec *spec = spec_of_part(run, number);
+    uint32_t cpus = cpus_of_part(run, number);
     _cleanup_str_ struct str tres = STR_INIT;
 
-    if (has_cpus)
-        envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", run->step->cpus_per_task);
-    job_env_tres(spec->tres_per_task, has_cpus ? run->step->cpus_per_task : 0, &tres);
+    if (cpus > 0 && spec->has_cpus_per_task)
+        envlist_setf(env, "SLURM_CPUS_PER_TASK", "%u", cpus);
+    job_env_tres(spec->tres_per_task, spec->has_cpus_per_task ? cpus : 0, &tres);
     if (tres.len)
         envlist_set(env, "SLURM_TRES_PER_TASK", str_cstr(&tres));
 }
 
-static void build_env(const struct run *run, const char *address, struct envlist *env)
+static void build_env(const struct run *run, uint32_t number, const char *address,
+                      struct envlist *env)
 {
-    const struct run_options *o = run->options;
+    const struct run_options *o = options_of_part(run, number);
     mode_t mask = umask(0);
 
     umask(mask);
@@ -278,8 +376,8 @@ static void build_env(const struct run *run, const char *address, struct envlist
     }
     jobenv_cluster(env, run->conf);
     jobenv_step(env, run->step);
-    put_requested(o, env);
-    put_task_tres(run, env);
+    put_requested(o, spec_of_part(run, number), env);
+    put_task_tres(run, number, env);
     envlist_setf(env, "SLURM_UMASK", "%04o", (unsigned)mask);
     envlist_setf(env, ORIGIN_MASK_TOLD, "%04o", (unsigned)mask);
     envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
@@ -292,15 +390,19 @@ static void build_env(const struct run *run, const char *address, struct envlist
         restore_counts(run, env);
 }
 
-static void fill(struct run *run, struct Pb__LaunchTasks *m)
+static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
 {
-    const struct run_options *o = run->options;
+    const struct run_options *o = options_of_part(run, number);
     const struct Pb__StepReply *step = run->step;
+    const struct Pb__StepSpec *spec = spec_of_part(run, number);
+    uint32_t cpus = cpus_of_part(run, number);
 
     m->cred = step->cred;
     m->signature = step->signature;
-    m->argv = run->argv;
-    m->n_argv = (size_t)run->argc;
+    m->has_part = number > 0;
+    m->part = number;
+    m->argv = number > 0 ? o->argv : run->argv;
+    m->n_argv = (size_t)(number > 0 ? o->argc : run->argc);
     m->work_dir = (char *)o->work_dir;
     m->io_port = peers_port(run->peers);
     m->io_key.data = (uint8_t *)peers_token(run->peers);
@@ -325,15 +427,15 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     if (run->alloc != NULL)
         m->partition = run->alloc->partition;
     m->has_overcommit = 1;
-    m->overcommit = o->step->has_overcommit && o->step->overcommit;
+    m->overcommit = spec->has_overcommit && spec->overcommit;
     m->has_debug = m->debug = proctable_is_debugged();
     m->has_preserve_env = 1;
     m->preserve_env = o->preserve_env;
     m->has_acctg_sec = o->job->has_acctg_sec;
     m->acctg_sec = o->job->acctg_sec;
-    m->has_oom_kill_step = o->step->has_oom_kill_step;
-    m->oom_kill_step = o->step->oom_kill_step;
-    m->cpu_freq = o->step->cpu_freq;
+    m->has_oom_kill_step = spec->has_oom_kill_step;
+    m->oom_kill_step = spec->oom_kill_step;
+    m->cpu_freq = spec->cpu_freq;
     m->has_wait_for_children = 1;
     m->wait_for_children = o->wait_for_children;
     m->has_slurmd_debug = o->slurmd_debug >= 0;
@@ -344,12 +446,13 @@ static void fill(struct run *run, struct Pb__LaunchTasks *m)
     m->spank_options = o->spank_options;
     m->n_spank_options = o->spank_option_count;
     m->cpu_bind = o->cpu_bind;
-    bind_settle(step->cpu_bind, run->conf->task_plugin_param, &run->arena, &m->cpu_bind);
+    bind_settle(step->n_parts ? step->parts[number]->cpu_bind : step->cpu_bind,
+                run->conf->task_plugin_param, &run->arena, &m->cpu_bind);
     m->mem_bind = o->mem_bind;
     m->gpu_bind = o->gpu_bind;
     m->spawned = spawned_origin(o->order, &run->arena);
     m->has_cpus_per_task = 1;
-    m->cpus_per_task = step->has_cpus_per_task ? step->cpus_per_task : 1;
+    m->cpus_per_task = cpus > 0 ? cpus : 1;
 }
 
 /* ANY is how tasks go to sockets, and cores follow these. */
@@ -373,8 +476,8 @@ static void raise_descriptor_limit(size_t nodes)
     setrlimit(RLIMIT_NOFILE, &now);
 }
 
-/* The request, kept in the run's arena for repeats. */
-static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
+/* The request to the nodes of a part, kept in the run's arena for repeats. */
+static struct Pb__LaunchTasks *make_request(struct run *run, uint32_t number, bool *here)
 {
     struct Pb__LaunchTasks m = PB__LAUNCH_TASKS__INIT, *kept;
     char addresses[ADDRESSES_MAX][46], *address[ADDRESSES_MAX];
@@ -387,8 +490,8 @@ static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
     umask(mask);
     for (unsigned i = 0; i < count; i++)
         address[i] = addresses[i];
-    fill(run, &m);
-    fill_orders(&run->options->dist, &m);
+    fill(run, number, &m);
+    fill_orders(&options_of_part(run, number)->dist, &m);
     m.io_addr = address;
     m.n_io_addr = count;
     origin_limits_init(&limits, run->options->propagate, run->conf);
@@ -396,7 +499,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, bool *here)
     m.n_rlimits = limits.count;
     m.has_umask = 1;
     m.umask = mask;
-    build_env(run, count > 0 ? addresses[0] : NULL, &env);
+    build_env(run, number, count > 0 ? addresses[0] : NULL, &env);
     m.env = env.vars;
     m.n_env = env.count;
     jobenv_step_nodes(run->step, &nodes);
@@ -421,7 +524,9 @@ struct launch *launch_start(struct run *run)
     l->run = run;
     l->give_up_at_ms = loop_mono_ms() + run->conf->message_timeout_sec * 1000;
     l->retry_timer = loop_timer_new(run->loop, on_retry, l);
-    l->request = make_request(run, &l->here);
+    l->requests = arena_alloc(&run->arena, count_parts(run) * sizeof(*l->requests));
+    for (uint32_t number = 0; number < count_parts(run); number++)
+        l->requests[number] = make_request(run, number, &l->here);
     raise_descriptor_limit(count);
     tell_launch(run);
     attempt_start(l, all, count);
@@ -438,9 +543,9 @@ void launch_free(struct launch *l)
         struct attempt *a = l->attempts;
 
         l->attempts = a->next;
-        rpc_tree_free(a->tree);
-        free(a->targets);
-        free(a->nodes);
+        for (size_t i = 0; i < a->count; i++)
+            free_part(&a->parts[i]);
+        free(a->parts);
         free(a);
     }
     loop_timer_free(l->retry_timer);

@@ -147,6 +147,8 @@ static void ask_for_job(struct request *r)
     pb__alloc_request__init(&r->ask);
     r->ask.spec = r->run->options->job;
     r->ask.step = r->run->options->step;
+    r->ask.components = r->run->options->components;
+    r->ask.n_components = r->run->options->component_count;
     r->run->own_job = true;
     r->alloc =
         alloc_start(r->run->loop, r->run->conf, &r->ask, limit_ms > 0 ? limit_ms : -1, &events);

@@ -74,6 +74,12 @@ struct run_options {
     int64_t immediate_ms;     /* -1: wait; 0: at once or not at all */
     uint32_t ignored_signals; /* 1 << number, ORed */
     int verbose;              /* -1 with --quiet */
+    /* A step of several parts: what is asked for each, step->parts[i] its specification. parts[0]
+     * are these options themselves, and of the others only what nodes are told counts. NULL: one.
+     */
+    const struct run_options *const *parts;
+    struct Pb__JobSpec **components; /* behind 'job', for a heterogeneous job of its own */
+    size_t component_count;
 };
 
 enum run_phase {
