@@ -66,10 +66,6 @@ static int find_job(struct options *o, const char *given)
         return 2;
     }
     pb__step_id__init(&o->id);
-    if (strchr(text, '+')) {
-        cmd_error("heterogeneous jobs are not available in this version: %s", text);
-        return 2;
-    }
     if (job_ids_parse(text, &o->id, &err)) {
         cmd_error("Invalid job id specified: %s", text);
         return 2;

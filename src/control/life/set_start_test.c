@@ -189,9 +189,12 @@ static void a_wrong_component_refuses_the_allocation(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     struct request q = make_request();
-    Pb__StepSpec step = PB__STEP_SPEC__INIT;
-    step.name = (char *)"s";
-    assert_int_equal(fixture_code(f, allocate(f, &q, &step)), ERR_NOT_SUPPORTED);
+    Pb__StepSpec step = PB__STEP_SPEC__INIT, part = PB__STEP_SPEC__INIT, *parts[] = {&part};
+    step.parts = parts;
+    step.n_parts = 1;
+    part.has_het_offset = true;
+    part.het_offset = 2; /* there are 0 and 1 */
+    assert_int_equal(fixture_code(f, allocate(f, &q, &step)), ERR_HET_GROUP);
     q.second.partition = (char *)"none";
     uint64_t call = allocate(f, &q, NULL);
     assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);
