@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Steps of several parts, with real daemons: HET-11, 68 to 78, 80 to 82, 84 to 87, 90 to 93, 106, 109 to 111."""
+"""Steps of several parts, with real daemons: HET-11, 58 to 60, 68, 69, 71, 72, 74 to 78, 80 to 82, 84 to 87, 90 to 93, 106, 109 to 111."""
+import pathlib
 import re
+import shutil
+import subprocess
 
 import pytest
 
-from harness import Cluster, eventually, many
+from harness import PREFIX, Cluster, eventually, many
 
 PARTITIONS = ["PartitionName=p1 Nodes=ALL Default=YES MaxTime=60", "PartitionName=p2 Nodes=n[3-4] MaxTime=60"]
 CONF = "SelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=100\nMinJobAge=300\n"
@@ -40,7 +43,7 @@ def test_groups(het):
 
 
 def test_programs(het):
-    """HET-72, 74, 82: a program for each component; one that has none runs the next one's."""
+    """HET-72, 74, 80 to 82, 106: a program for each component; one that has none runs the next one's."""
     ask = "-n2 -w n1 : -n1 -w n2 : -n1 -w n3"
     out = in_job(het, ask, "srun --label -n2 : -n1 hostname")
     assert [line.split(":")[0] for line in lines(out)] == ["0", "1", "2"]
@@ -52,6 +55,8 @@ def test_programs(het):
     assert "Duplicate het groups in single srun not supported" in out.stderr
     out = in_job(het, ask, "srun -n1 hostname : date : id : true", status=1)
     assert "het group value of 3, but the job allocation has maximum value of 2" in out.stderr
+    out = in_job(het, ask, "srun --mpi=none true : --mpi=pmi2 true", status=1)
+    assert "--mpi is of the whole step" in out.stderr
     out = in_job(het, ask, "srun --het-group=0,1 --multi-prog /dev/null", status=1)
     assert "--multi-prog cannot span several components" in out.stderr
 
@@ -151,10 +156,31 @@ def test_het_step_in_ordinary_job(het):
     assert "het group value of 1, but the job allocation has maximum value of 0" in out.stderr
 
 
-def test_sbcast(het):
+def test_files(het):
     """HET-58 to 60: to all components, to one, and the program of srun to those that run it."""
     name = het.work / "data"
     name.write_text("some data")
+    places = [het.work / place for place in ("all", "one", "plus")]
     out = in_job(het, "-n1 -w n1 : -n1 -w n2 : -n1 -w n3",
-                 f"sbcast {name} {het.work}/all.%h; sbcast -j $SLURM_JOB_ID.1 {name} {het.work}/one.%h; echo $?; ls {het.work}/")
-    assert out.stdout.split()[0] == "0"
+                 f"sbcast {name} {places[0]}; sbcast -j $SLURM_JOB_ID.1 {name} {places[1]}; sbcast -j $SLURM_JOB_ID+2 {name} {places[2]}; "
+                 f"mkdir {het.work}/programs; srun --bcast={het.work}/programs/ --het-group=1,2 /bin/true; ls {het.work}/programs")
+    assert all(place.read_text() == "some data" for place in places)
+    assert sorted(line.rsplit("_", 1)[1] for line in out.stdout.split()) == ["n2", "n3"], out
+
+
+@pytest.mark.parametrize("kind", ["mpich", "openmpi"])
+def test_mpi(het, kind):
+    """HET-71, 93: one world over three components, over two that share a node, and two worlds of two sruns."""
+    mpi = {"mpich": "pmi2", "openmpi": "pmix"}[kind]
+    if not shutil.which(f"mpicc.{kind}") or (mpi == "pmix" and not (PREFIX / "sbin/slurmstepd-pmix").exists()):
+        pytest.skip(f"needs {kind}")
+    program = het.dir / f"mpi-{kind}"
+    subprocess.run([f"mpicc.{kind}", "-O2", "-o", program, pathlib.Path(__file__).with_name("mpi.c")], check=True, capture_output=True)
+    srun = f"OMPI_MCA_mpi_yield_when_idle=1 srun -O --mpi={mpi}"
+    out = in_job(het, "-n2 -w n1 : -n1 -w n2 : -n2 -w n3", f"{srun} --het-group=0-2 {program} sum")
+    assert lines(out) == [f"{rank} of 5: sum 10 ring 10" for rank in range(5)]
+    out = in_job(het, "-n2 -w n1 : -n1 -w n1", f"{srun} --het-group=0,1 {program} sum")
+    assert lines(out) == [f"{rank} of 3: sum 3 ring 3" for rank in range(3)]
+    out = in_job(het, "-n2 -w n1 : -n3 -w n2", f"{srun} {program} sum; {srun} --het-group=1 {program} sum; {srun} {program} sum : {program} sum")
+    assert lines(out) == sorted([f"{r} of 2: sum 1 ring 1" for r in range(2)] + [f"{r} of 3: sum 3 ring 3" for r in range(3)]
+                                + [f"{r} of 5: sum 10 ring 10" for r in range(5)])

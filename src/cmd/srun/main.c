@@ -582,6 +582,9 @@ static void check_parts(const struct setup *s)
         if (s->parts[i]->opt->multi_prog)
             fail("--multi-prog is for a step of one component: give each component a program of "
                  "its own");
+        if (s->parts[i]->opt->from[OPT_ID_mpi] == OPT_FROM_ARGV &&
+            !str_eq(s->parts[i]->opt->mpi, s->opt->mpi))
+            fail("--mpi is of the whole step: give it in the first component");
         if (s->parts[i]->opt->pty && s->parts[i]->opt != s->parts[0]->opt)
             fail("--pty is for a step of one component");
     }

@@ -413,7 +413,7 @@ static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
     m->std_err = (char *)output_node_pattern(run->output, 2);
     m->has_open_append = 1;
     m->open_append = o->append;
-    m->mpi = (char *)o->mpi;
+    m->mpi = (char *)run->options->mpi; /* one for all parts: their tasks are one application */
     m->x11 = x11_request(run->x11);
     m->job_name = (char *)o->job_name;
     m->has_kill_on_bad_exit = 1;
