@@ -71,6 +71,26 @@ static void check_depend_array(struct sim *s, const struct sim_watch *w, const s
                   is.well, is.badly, all);
 }
 
+/* What a job has ever come to; by its leader a heterogeneous job as a whole: it has ended when all
+ * components have, badly when any did, and well when all did. */
+static void find_ends(const struct sim *s, const struct sim_watch *on, bool *well, bool *badly)
+{
+    *well = on->done_well;
+    *badly = on->done_badly;
+    if (!on->set_id || on->set_id != on->job_id)
+        return;
+    bool ended = true;
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        if (w->set_id != on->set_id)
+            continue;
+        ended = ended && (w->done_well || w->done_badly);
+        *well = *well && w->done_well;
+        *badly = *badly || w->done_badly;
+    }
+    *well = *well && ended;
+    *badly = *badly && ended;
+}
+
 /* What it was to wait for has come, at some time. */
 static void check_depend(struct sim *s, struct sim_key key)
 {
@@ -85,11 +105,13 @@ static void check_depend(struct sim *s, struct sim_key key)
     }
     if (!on)
         return;
+    bool well, badly;
+    find_ends(s, on, &well, &badly);
     bool met = strcmp(kind, "after") == 0        ? on->begun
-               : strcmp(kind, "afterok") == 0    ? on->done_well
-               : strcmp(kind, "aftercorr") == 0  ? on->done_well
-               : strcmp(kind, "afternotok") == 0 ? on->done_badly
-                                                 : on->done_well || on->done_badly;
+               : strcmp(kind, "afterok") == 0    ? well
+               : strcmp(kind, "aftercorr") == 0  ? well
+               : strcmp(kind, "afternotok") == 0 ? badly
+                                                 : well || badly;
     if (!met)
         sim_break(s, "a job did not wait for another", "job %u, %s", key.job_id, c->depend);
 }
