@@ -43,11 +43,12 @@ def test_pages_name_every_variable(cluster, name, line):
 
 
 @pytest.mark.slow
-def test_the_guide_to_running_jobs_is_as_it_is(make_cluster):
+@pytest.mark.parametrize("guide", ["running-jobs", "heterogeneous-jobs"])
+def test_transcripts_of_guides(make_cluster, guide):
     """Each command when what the one before left behind is gone, on a cluster where nothing has run."""
     settled = "while sinfo -h -o %t | grep -qv '^idle$'; do sleep 0.02; done"
     c = make_cluster()
-    c.run([TOP / "tools/transcript", "--before", settled, TOP / "docs/running-jobs.md", TOP / "examples/jobs"],
+    c.run([TOP / "tools/transcript", "--before", settled, TOP / f"docs/{guide}.md", TOP / "examples/jobs"],
           env={"TMPDIR": str(c.work)}, timeout=2 * DEADLINE).ok()
 
 
