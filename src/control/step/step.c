@@ -341,7 +341,9 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
     struct err err = {0};
     struct step *s = NULL;
     const struct step *known = find_repeated(j, spec);
-    job_set_component(j, 0)->gone_mono_ms = 0;
+    struct job *leader = job_set_component(j, 0); /* whose command is there */
+    if (leader)
+        leader->gone_mono_ms = 0;
     if (known) {
         answer(c, j, known, call);
         return;
@@ -556,11 +558,12 @@ void step_ended_on(struct control *c, struct job *j, uint32_t step_id, uint32_t 
 /* All parts of the step are over, as the srun that says so knows. */
 static void complete_in_set(struct control *c, struct job *j, const Pb__StepComplete *r)
 {
+    bool in_set = j->set;
     uint32_t set_id = job_set_id(j), own = j->set_offset;
     uint32_t count = job_set_is_leader(j) ? job_set_count(j) : own + 1;
     for (uint32_t i = own; i < count; i++) {
-        const struct job_set *set = job_set_find(c->cluster, set_id);
-        struct job *of = set ? set->jobs[i] : j;
+        const struct job_set *set = in_set ? job_set_find(c->cluster, set_id) : NULL;
+        struct job *of = set ? set->jobs[i] : in_set ? NULL : j; /* a step may end it all */
         struct step *s = of && of->attempt ? step_find(of, r->step_id) : NULL;
         if (!s)
             continue;

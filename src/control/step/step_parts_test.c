@@ -280,6 +280,38 @@ static void test_parts_in_one_job(void **state)
     fixture_free(f);
 }
 
+/* The record of the leader is damaged while the set runs: steps of the others go on. */
+static void test_without_the_leader(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    struct request r;
+    (void)state;
+    arena_init(&arena, 0);
+    uint32_t id = run_set(f);
+    f->has_damaged = true;
+    vec_foreach (&f->records, record)
+        if (record->kind == RECORD_JOB && record->number == id)
+            record->data.data[0] ^= 0x7f;
+    fixture_restart(f);
+    assert_int_equal(fixture_state(f, id + 1), PB__JOB_STATE__RUNNING);
+    pb__step_spec__init(&r.whole);
+    r.whole.has_job_id = true;
+    r.whole.job_id = id + 1;
+    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    assert_true(made->step_id == 0 && made->num_tasks == 2);
+    fill_request(&r, id + 1, 2, (const int[]){1, 2}, 1);
+    r.parts[0].has_overlap = r.parts[0].overlap = true;
+    made = reply_to(f, create(f, &r), &arena);
+    assert_true(made->step_id == 1 && made->n_parts == 2);
+    fill_request(&r, id + 1, 2, (const int[]){0, 1}, 1);
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_JOB_DONE);
+    complete(f, id + 1, 0);
+    complete(f, id + 1, 1);
+    assert_int_equal(count_steps(f, id + 1), 0);
+    fixture_free(f);
+}
+
 /* HET-70. */
 static void test_disabled(void **state)
 {
@@ -304,6 +336,7 @@ int main(void)
         cmocka_unit_test(test_all_parts_or_none),
         cmocka_unit_test(test_components_that_are_not_there),
         cmocka_unit_test(test_parts_in_one_job),
+        cmocka_unit_test(test_without_the_leader),
         cmocka_unit_test(test_disabled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
