@@ -98,6 +98,13 @@ struct plan_depth { /* what was looked at behind jobs that wait, see depth.c */
     struct idmap part_users, users; /* uids to how many of theirs */
 };
 
+/* A question about a job set that is not about all of it as it is. */
+struct plan_variant {
+    const struct job *as; /* in the place of the component with its id; NULL: all are as they are */
+    uint32_t first, count; /* of the components only these; count 0: all */
+    bool now;              /* beside what runs, whatever is planned for other jobs */
+};
+
 struct plan {
     const struct cluster *cluster;
     struct plan_notes *notes, own_notes; /* own: of a pass without notes from earlier passes */
@@ -112,7 +119,8 @@ struct plan {
     bool blocked;   /* a job before the present one waits */
     bool afresh;    /* starts that earlier passes found do not hold for this queue */
     bool asks;      /* the present look is a query: the pass does not change by it */
-    const struct job *guest; /* in no queue, plan_visit(); NULL: none */
+    struct plan_variant variant; /* of the set that it is about */
+    const struct job *guest;     /* in no queue, plan_visit(); NULL: none */
     struct job_copy
         *view; /* the job that is being looked at, in another than its first partition */
     struct job_copy *changed; /* the same, with switches_since and switches_waived as decided; NULL:

@@ -54,8 +54,10 @@ void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool title
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);
 
-/* What is known of a job. why: of a pending job; NULL: it is not pending. */
-void show_why_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out);
+/* What is known of a job. why: of a pending job; NULL: it is not pending. component: the job that
+ * the answer is about; 'job' itself, or another component of its set. */
+void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
+                   const Pb__WhyReply *why, int64_t now, struct str *out);
 json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now);
 
 /* A transition of a job or of a node, as one line. */

@@ -233,10 +233,23 @@ static bool waits_for_resources(const Pb__WhyReply *why)
            str_eq(why->rule, "licenses");
 }
 
+/* Of a heterogeneous job the rest is about this component. */
+static void put_component(const Pb__JobRecord *component, const Pb__WhyReply *why, struct str *out)
+{
+    if (!why->has_het_job_count)
+        return;
+    str_printf(out, "  Component %u of job %u (job %u, partition %s) keeps all %u from starting:\n",
+               why->het_job_offset, why->het_job_id, why->job_id,
+               component->live->partition ? component->live->partition : "(null)",
+               why->het_job_count);
+}
+
 static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
 {
     const char *sentence = sentence_of(job, why);
-    str_printf(out, ", %s\n  %s\n", why->reason, sentence ? sentence : why->rule);
+    str_printf(out, ", %s\n", why->reason);
+    put_component(job, why, out);
+    str_printf(out, "  %s\n", sentence ? sentence : why->rule);
     put_facts(job, why, out);
     put_need(job, why, out);
     put_nodes(why, out);
@@ -253,11 +266,12 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     put_changes(why, out);
 }
 
-static void explain(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out)
+static void explain(const Pb__JobRecord *job, const Pb__JobRecord *component,
+                    const Pb__WhyReply *why, int64_t now, struct str *out)
 {
     put_title(job, out);
     if (why)
-        put_waiting(job, why, out);
+        put_waiting(component, why, out);
     else if (job_state_is_final(job->live))
         put_ended(job, out);
     else
@@ -266,10 +280,11 @@ static void explain(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t n
         str_printf(out, "  It is held up, %s\n", job->live->held_up);
 }
 
-void show_why_text(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now, struct str *out)
+void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
+                   const Pb__WhyReply *why, int64_t now, struct str *out)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    explain(job, why, now, &text);
+    explain(job, component, why, now, &text);
     text_escape_lines(str_cstr(&text), out);
 }
 
@@ -366,8 +381,18 @@ static json_t *changes(const Pb__WhyReply *why)
     return all;
 }
 
+static json_t *component(const Pb__WhyReply *why)
+{
+    if (!why->has_het_job_count)
+        return json_null();
+    return json_pack("{s:I, s:I, s:I, s:I}", "het_job_id", (json_int_t)why->het_job_id, "offset",
+                     (json_int_t)why->het_job_offset, "job_id", (json_int_t)why->job_id, "count",
+                     (json_int_t)why->het_job_count);
+}
+
 static void put_why(const Pb__WhyReply *why, json_t *o)
 {
+    put_member(o, "component", component(why));
     put_member(o, "rule", json_out_text(why->rule));
     put_member(o, "sentence", text(find_sentence(why->rule)));
     put_member(o, "resource", text(why->resource));

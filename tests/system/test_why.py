@@ -120,6 +120,33 @@ def test_what_is_proposed_starts_it(c, kind):
     eventually(lambda: c.state(job) == "RUNNING", f"{kind}: {change}")
 
 
+COMPONENTS = {  # jobs that run, the components, which of them it is, the rule, the change that lets all of them start
+    "one": (["-w n1 --exclusive -t60"], "-n1 -t10 : -n2 -t10 -C fast : -n1 -t10", 1, "resources", "features"),
+    "leader": (["-w n1 --exclusive -t60"], "-n2 -t10 -C fast : -n1 -t10", 0, "resources", "features"),
+    "together": (["-w n1 --exclusive -t60"], "-N2 -n2 --exclusive -t10 : -n1 -t10 : -n1 -t10 -p spare", 1, "together", "partition"),
+    "held": ([], "-n1 -t10 : -H -n1 -t10", 1, "held", "hold"),
+}
+
+
+@pytest.mark.parametrize("case", COMPONENTS)
+def test_a_component_that_keeps_the_others(c, case):
+    """Of a heterogeneous job the component is named for which the others wait, whichever is asked for, and what starts all of them."""
+    running, line, offset, rule, kind = COMPONENTS[case]
+    for options in running:
+        run(c, *options.split())
+    leader = int(c.run(["sbatch", "--parsable", "-o", "/dev/null", *line.split(), f"--wrap={LONG}"]).ok())
+    count = line.count(":") + 1
+    for asked in (leader, leader + count - 1):
+        said = why(c, asked)
+        assert said["component"] == {"het_job_id": leader, "offset": offset, "job_id": leader + offset, "count": count}
+        assert said["rule"] == rule and not said["starts_now"], said
+        assert f"Component {offset} of job {leader} (job {leader + offset}, " in c.run(f"sluice why {asked}").ok()
+    change = change_of(said, kind, "Partition=spare" if kind == "partition" else "")
+    assert change["now"] and f"{leader}+{offset}" in change["command"], said
+    apply(c, change)
+    eventually(lambda: {c.state(leader + i) for i in range(count)} == {"RUNNING"}, f"all start by {change}")
+
+
 def test_shorter_limits_fill_the_gap(c):
     """The longest limit with which it starts now: a minute more and it waits."""
     fill(c, "n1", "n2")

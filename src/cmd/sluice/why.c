@@ -68,11 +68,28 @@ static int ask(struct found *f, const Pb__StepId *id, const Pb__WhyReply **why, 
     return rc;
 }
 
+/* Of a heterogeneous job: the record of the component that the answer is about. */
+static int find_component(struct found *f, const Pb__WhyReply *why, const Pb__JobRecord **component,
+                          struct err *err)
+{
+    const Pb__JobRecord *asked = f->job;
+    Pb__StepId id = PB__STEP_ID__INIT;
+    *component = asked;
+    if (!why || why->job_id == asked->live->job_id)
+        return 0;
+    id.job_id = why->job_id;
+    int rc = find(f, &id, err);
+    *component = f->job;
+    f->job = asked;
+    return rc;
+}
+
 int sluice_why(const struct sluice_options *o, const char *text)
 {
     struct found f = {0};
     Pb__StepId id = PB__STEP_ID__INIT;
     const Pb__WhyReply *why = NULL;
+    const Pb__JobRecord *component = NULL;
     struct err err = {0};
     if (!text || job_ids_parse(text, &id, &err) < 0 || id.has_step_id) {
         cmd_error("why: %s%s%s", text ? "Invalid job id: " : "a job id is needed", text ? text : "",
@@ -82,13 +99,15 @@ int sluice_why(const struct sluice_options *o, const char *text)
     sluice_choose(o);
     arena_init(&f.arena, 0);
     int rc = ask(&f, &id, &why, &err);
+    if (rc == 0)
+        rc = find_component(&f, why, &component, &err);
     if (rc != 0)
         cmd_error("why %s: %s", text, err.text);
     else if (o->json)
         json_out_print(cmd_source(), "why", json_pack("[o]", show_why_json(f.job, why, f.now)),
                        false, cmd_out());
     else
-        show_why_text(f.job, why, f.now, cmd_out());
+        show_why_text(f.job, component, why, f.now, cmd_out());
     arena_done(&f.arena);
     int status = cmd_flush();
     return rc == 0 ? status : 1;

@@ -118,7 +118,7 @@ static void find_parts(struct control *c, const struct why_call *call, const str
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         struct part *p;
         spec.partition = (char *)(*at)->conf.name;
-        if (!several_has(j, *at) && (*at)->conf.state == CONF_PART_UP &&
+        if ((j->in_set || !several_has(j, *at)) && (*at)->conf.state == CONF_PART_UP &&
             access_find_part(c, &who, NULL, &spec, &p, NULL) == 0)
             vec_push(&q->may, p);
     }
@@ -139,12 +139,13 @@ static int64_t place_of(struct control *c, const struct job *j)
 static void begin_question(struct control *c, const struct job *j)
 {
     const struct why_call *call = &c->why.calls.data[0];
+    const struct job *leader = job_set_component(j, 0);
     struct why_question q = {.job_id = j->id,
                              .notes = &c->plan_notes,
                              .backfill = start_backfills(c),
                              .announced = c->announced,
                              .is_operator = call->is_operator,
-                             .key = place_of(c, j),
+                             .key = place_of(c, leader ? leader : j),
                              .rank = &c->ranking.rule,
                              .rank_at_sec = c->ranking.at_sec};
     find_parts(c, call, j, &q);

@@ -22,14 +22,23 @@ struct space {             /* where parts are placed: one of the two */
     int64_t from; /* of the timeline; TIMELINE_NOW: at once */
 };
 
+const struct job *joint_component(const struct plan *p, const struct job *leader, uint32_t offset)
+{
+    const struct job *as = p->variant.as;
+    const struct job *j = offset ? job_set_component(leader, offset) : leader;
+    return offset && j && as && as->id == j->id ? as : j;
+}
+
 void joint_begin(struct joint *s, struct plan *p, const struct job *leader)
 {
+    const struct plan_variant *v = &p->variant;
+    uint32_t end = v->count ? v->first + v->count : job_set_count(leader);
     *s = (struct joint){.plan = p, .placed = bitset_new(p->cluster->nodes.len)};
-    for (uint32_t i = 0; i < job_set_count(leader); i++) {
-        const struct job *j = i ? job_set_component(leader, i) : leader;
+    for (uint32_t i = v->first; i < end; i++) {
+        const struct job *j = joint_component(p, leader, i);
         assert(j);
-        vec_push(&s->parts, ((struct joint_part){.job = j}));
-        vec_push(&s->order, i);
+        vec_push(&s->order, (uint32_t)s->parts.len);
+        vec_push(&s->parts, ((struct joint_part){.job = j, .in_one = i == 0 || j == v->as}));
     }
 }
 
@@ -91,12 +100,10 @@ void joint_licenses_done(struct job_copy *copy)
 /* --- one part ----------------------------------------------------------------------------------
  */
 
-/* The job in each of its partitions where no gate is closed; the leader is looked at in one. False:
- * there are no more. */
-static bool enter_partition(struct joint_part *part, uint32_t leader_id, uint32_t n,
-                            const struct job *of)
+/* The job in each of its partitions where no gate is closed. False: there are no more. */
+static bool enter_partition(struct joint_part *part, uint32_t n, const struct job *of)
 {
-    if (of->id == leader_id || !of->several) {
+    if (part->in_one || !of->several) {
         part->job = of;
         return n == 0;
     }
@@ -173,11 +180,10 @@ static bool fits_in(struct joint *s, const struct space *space, struct joint_par
 static bool fits(struct joint *s, const struct space *space, struct joint_part *part,
                  const struct bitset *avoid)
 {
-    const struct job *of = cluster_find_job(s->plan->cluster, part->job->id);
-    uint32_t leader_id = s->parts.data[0].job->id;
-    of = part == s->parts.data ? part->job : of;
-    for (uint32_t n = 0; enter_partition(part, leader_id, n, of); n++) {
-        if (part != s->parts.data && !several_link(part->job)->in)
+    const struct job *of =
+        part->in_one ? part->job : cluster_find_job(s->plan->cluster, part->job->id);
+    for (uint32_t n = 0; enter_partition(part, n, of); n++) {
+        if (!part->in_one && !several_link(part->job)->in)
             continue;
         for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
             select_clear(&part->where);
@@ -213,7 +219,7 @@ static void order_parts(struct joint *s)
     vec_foreach (&s->parts, part) {
         const struct job *j = part->job;
         part->nodes = select_candidates(s->plan->cluster, j);
-        for (uint32_t n = 0; part != s->parts.data && j->several && n < j->several->count; n++) {
+        for (uint32_t n = 0; !part->in_one && j->several && n < j->several->count; n++) {
             struct job_copy room;
             const struct job *other = several_view(j, j->several->of[n].part, &room);
             _cleanup_bitset_ struct bitset *nodes = select_candidates(s->plan->cluster, other);

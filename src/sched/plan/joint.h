@@ -15,6 +15,7 @@ struct timeline;
 
 struct joint_part {         /* a component */
     const struct job *job;  /* as it is in the partition: perhaps in 'room' */
+    bool in_one;            /* it is looked at in that partition alone */
     struct job_copy *room;  /* NULL: not needed */
     const struct resv *in;  /* NULL: outside of all reservations */
     struct selection where; /* where it is placed */
@@ -27,6 +28,9 @@ struct joint {
     VEC(uint32_t) order;          /* in which they are placed */
     struct bitset *placed;        /* nodes that have parts in the present attempt */
 };
+
+/* The component with this offset, or what stands for it in a question. NULL: its record is gone. */
+const struct job *joint_component(const struct plan *p, const struct job *leader, uint32_t offset);
 
 /* 'leader': as it is in the partition whose queue is looked at. Every component is there and
  * queued. */

@@ -361,10 +361,10 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *sum,
 {
     *keeps_place = false;
     for (uint32_t i = 0; i < job_set_count(sum); i++) {
-        const struct job *j = i ? job_set_component(sum, i) : sum;
+        const struct job *j = joint_component(p, sum, i);
         if (!j)
             return REASON_BAD_CONSTRAINTS;
-        if (i && !several_is_queued(j))
+        if (i && j != p->variant.as && !several_is_queued(j))
             return j->reason ? j->reason : REASON_PRIORITY;
         enum reason closed = i ? gate_of_start(p, j, keeps_place) : REASON_NONE;
         if (closed)
@@ -379,7 +379,7 @@ static bool can_start_jointly(struct plan *p, const struct job *leader, struct d
     struct joint joint;
     joint_begin(&joint, p, leader);
     bool fits = joint_fits_now(&joint);
-    if (fits && ahead_others(p, leader)) {
+    if (fits && !p->variant.now && ahead_others(p, leader)) {
         ahead_lay_out(p);
         fits = joint_leaves_room(&joint, p->ahead);
     }
@@ -411,7 +411,7 @@ static bool explain_blocked_set(const struct plan *p, const struct job *leader, 
 {
     bool kept_out = false;
     for (uint32_t i = 0; i < job_set_count(leader) && !d->detail; i++) {
-        const struct job *j = i ? job_set_component(leader, i) : leader;
+        const struct job *j = joint_component(p, leader, i);
         if (first)
             kept_out = explain_blocked(p, j, d) || kept_out;
         else

@@ -516,7 +516,9 @@ static void put_id(const struct job *j, struct str *out)
     bool few = idset_cost(&j->tasks) <= TASKS_SHOWN;
     if (j->array && few)
         idset_format(&j->tasks, &tasks);
-    if (!j->array)
+    if (j->set)
+        str_printf(out, "%u+%u", job_set_id(j), j->set_offset);
+    else if (!j->array)
         str_printf(out, "%u", j->id);
     else if (!j->tasks.count)
         str_printf(out, "%u_%u", j->array->id, j->task);

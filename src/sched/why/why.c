@@ -35,6 +35,7 @@ static void forget(struct why *w)
     w->answer = NULL;
     w->place = w->at = 0;
     w->head = 0;
+    w->set = (struct why_set){0};
     w->begun = false;
     w->phase = WALK;
 }
@@ -78,7 +79,7 @@ static void begin_answer(struct why *w, const struct job *j)
     const struct order_link *queued = several_link(j);
     vec_push(&w->places, ((struct why_place){j->part, queued->in ? queued->key : w->q.key}));
     if (!j->part)
-        w->phase = ARRIVE;
+        w->phase = j->in_set ? FIND : ARRIVE;
 }
 
 /* --- the walk to a place in a queue
@@ -113,7 +114,7 @@ static bool walk(struct why *w)
     else
         plan_resume(&w->plan, w->now_sec);
     w->walking = true;
-    w->plan.without = w->q.guest ? 0 : w->q.job_id;
+    w->plan.without = w->q.guest ? 0 : why_id(w);
     w->plan.afresh = w->place > 0; /* the job is missing from its own place */
     for (int i = 0; i < STEP_JOBS; i++) {
         if (!plan_is_before(&w->plan, to->part, to->key, why_tie(w)))
@@ -143,8 +144,8 @@ static int64_t key_of(const struct why *w, const struct job *j, const struct rel
     const struct prio_rule *rank = w->q.rank;
     struct prio_factors f;
     struct job_copy as;
-    if (!rank || !rank->multifactor || j->rank.given || r->kind == RELAX_PRIORITY ||
-        relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
+    if (!rank || !job_set_is_leader(j) || !rank->multifactor || j->rank.given ||
+        r->kind == RELAX_PRIORITY || relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
         return own;
     prio_find(rank, &as.job, w->q.rank_at_sec, &f);
     relax_done(&as);
@@ -173,9 +174,23 @@ static void try_place(struct why *w, const struct relax *r, const struct part *p
     vec_push(&w->places, ((struct why_place){part, key}));
 }
 
+/* Moved to another partition a component keeps the place of its leader. */
+static void try_part(struct why *w, const struct job *j, const struct part *part, int64_t own_key)
+{
+    struct relax r = {.kind = RELAX_PARTITION, .part = part};
+    if (several_has(j, part))
+        return;
+    if (job_set_is_leader(j))
+        try_place(w, &r, part, key_of(w, j, &r, 0, own_key));
+    else
+        vec_push(&w->trials, ((struct why_trial){.r = r}));
+}
+
 static void find_trials(struct why *w, const struct job *j)
 {
     uint32_t kinds = why_kinds(w->rule);
+    if (!job_set_is_leader(j)) /* those of all components are the leader's */
+        kinds &= ~RELAX_BIT(LICENSES);
     const struct why_place own = w->places.data[0];
     struct relax_list found = {0};
     if (j->part)
@@ -190,33 +205,36 @@ static void find_trials(struct why *w, const struct job *j)
             try_place(w, &r, own.part, -(int64_t)most);
     }
     if (kinds & RELAX_BIT(PARTITION))
-        for (size_t i = 0; i < w->q.may.len && i < PARTS_MOST; i++) {
-            struct relax r = {.kind = RELAX_PARTITION, .part = w->q.may.data[i]};
-            try_place(w, &r, r.part, key_of(w, j, &r, 0, own.key));
-        }
+        for (size_t i = 0; i < w->q.may.len && i < PARTS_MOST; i++)
+            try_part(w, j, w->q.may.data[i], own.key);
 }
 
 /* It has come to the job's own place: all that is to be seen there without a look at nodes. */
-static void arrive(struct why *w, const struct job *j)
+static void arrive(struct why *w, const struct job *leader, const struct job *j)
 {
-    w->rule = why_find_rule(w, j);
+    if (j != leader)
+        w->spec = job_unpack_spec(j, &w->arena);
+    w->rule = why_find_rule(w, leader, j);
     why_put_need(w, j);
-    why_put_before(w, j);
+    why_put_before(w, leader);
+    why_set_put(w, j);
     find_trials(w, j);
     if (j->part)
         why_nodes_init(&w->nodes, w->cluster, j);
     SET(w->answer, could_ever, w->nodes.could_ever);
 }
 
-static bool starts(struct why *w, const struct job *j, const struct why_trial *t, uint64_t number)
+static bool starts(struct why *w, const struct job *leader, const struct why_trial *t,
+                   uint64_t number)
 {
+    const struct job *j = why_subject(w, leader);
     struct job_copy as;
     struct decision d;
     if (relax_make(w->cluster, j, w->spec, &t->r, number, &as) != 0)
         return false;
     if (t->r.kind == RELAX_TIME_LIMIT)
         as.job.limit_sec += RELAX_SLACK_SEC;
-    plan_ask(&w->plan, &as.job, &d);
+    why_ask(w, leader, &as, &d);
     bool yes = d.kind == PLAN_START;
     plan_decision_done(&d);
     free(d.detail);
@@ -271,7 +289,8 @@ static enum why_phase step_estimate(struct why *w, const struct job *j)
     if (!t)
         return LEAVE;
     bool wanted = !t->now && !w->too_many;
-    w->at += !wanted || !why_start_estimate(w, j, &t->r, t->number, &t->start_at);
+    w->at +=
+        !wanted || !why_start_estimate(w, j, why_subject(w, j), &t->r, t->number, &t->start_at);
     return ESTIMATE;
 }
 
@@ -284,7 +303,7 @@ static enum why_phase step_ask(struct why *w, const struct job *j)
     }
     query_planner(w, j, t);
     if (t->done && !t->placed)
-        move_trial(w, j, t);
+        move_trial(w, why_subject(w, j), t);
     w->at += t->done || t->place != w->place;
     return ASK;
 }
@@ -306,22 +325,25 @@ static enum why_phase leave(struct why *w)
 
 static enum why_phase step(struct why *w, const struct job *j)
 {
+    const struct job *subject = why_subject(w, j);
     switch (w->phase) {
     case WALK:
-        return walk(w) ? WALK : w->place == 0 ? ARRIVE : ASK;
+        return walk(w) ? WALK : w->place == 0 ? FIND : ASK;
+    case FIND:
+        return why_set_find(w, j) ? FIND : ARRIVE;
     case ARRIVE:
         if (w->q.guest)
             return why_guest_visit(w, j) ? LAY : LEAVE;
-        arrive(w, j);
-        return j->part ? LOOK : LEAVE;
+        arrive(w, j, subject);
+        return subject->part ? LOOK : LEAVE;
     case LOOK:
-        return why_nodes_step(&w->nodes, w->cluster, j) ? LOOK : ASK;
+        return why_nodes_step(&w->nodes, w->cluster, subject) ? LOOK : ASK;
     case ASK:
         return step_ask(w, j);
     case LAY:
         return step_lay(w, j);
     case OWN:
-        return why_start_own(w, j) ? OWN : ESTIMATE;
+        return why_start_own(w, j, subject) ? OWN : ESTIMATE;
     case ESTIMATE:
         return step_estimate(w, j);
     case LEAVE:
@@ -357,7 +379,7 @@ static bool go_on(struct why *w, const struct job *j)
         return true;
     }
     if (!w->q.guest)
-        why_finish(w, j);
+        why_finish(w, j, why_subject(w, j));
     return false;
 }
 
@@ -368,7 +390,7 @@ bool why_step(struct why *w, int64_t now_sec)
     if (!j)
         return false;
     w->now_sec = now_sec;
-    return go_on(w, view_queued(w, j));
+    return go_on(w, view_queued(w, why_leader(w, j)));
 }
 
 const Pb__WhyReply *why_answer(const struct why *w)

@@ -36,13 +36,14 @@ void why_put_need(const struct why *w, const struct job *j)
     m->has_starts_now = m->starts_now = w->rule == WHY_NOW;
 }
 
-void why_put_before(const struct why *w, const struct job *j)
+void why_put_before(const struct why *w, const struct job *leader)
 {
     const struct why_place *own = &w->places.data[0];
     uint32_t count = 0;
     for (struct order_link *l = own->part ? order_first(&own->part->queue) : NULL; l;
          l = order_next(l), count++)
-        if (l->key > own->key || (l->key == own->key && l->tie >= j->id) || count == BEFORE_MOST)
+        if (l->key > own->key || (l->key == own->key && l->tie >= leader->id) ||
+            count == BEFORE_MOST)
             break;
     SET(w->answer, before, count);
     w->answer->has_before_more = w->answer->before_more = count == BEFORE_MOST;
@@ -211,12 +212,14 @@ static bool is_worth(const struct why *w, const struct why_trial *t)
     return t->now || lifts || (t->start_at && (!m->has_start_at || t->start_at < m->start_at));
 }
 
-static void put_change(struct why *w, const struct job *j, const struct why_trial *t)
+static void put_change(struct why *w, const struct job *leader, const struct job *j,
+                       const struct why_trial *t)
 {
     _cleanup_str_ struct str what = STR_INIT, command = STR_INIT;
     Pb__WhyChange *m = arena_alloc(&w->arena, sizeof *m);
     pb__why_change__init(m);
-    relax_say(j, w->spec, &t->r, t->number, &what, &command);
+    const struct job *of = t->r.kind == RELAX_PRIORITY ? leader : j; /* it is that of the set */
+    relax_say(of, w->spec, &t->r, t->number, &what, &command);
     m->kind = (char *)relax_word(t->r.kind);
     m->what = arena_strdup(&w->arena, str_cstr(&what));
     m->command = arena_strdup(&w->arena, str_cstr(&command));
@@ -228,7 +231,7 @@ static void put_change(struct why *w, const struct job *j, const struct why_tria
     w->answer->changes[w->answer->n_changes++] = m;
 }
 
-void why_finish(struct why *w, const struct job *j)
+void why_finish(struct why *w, const struct job *leader, const struct job *j)
 {
     size_t parts = 0;
     put_scarce(w, j);
@@ -244,6 +247,6 @@ void why_finish(struct why *w, const struct job *j)
             (part && parts == CHANGES_PARTS))
             continue;
         parts += part;
-        put_change(w, j, t);
+        put_change(w, leader, j, t);
     }
 }

@@ -52,7 +52,7 @@ bool why_guest_visit(struct why *w, const struct job *j)
     struct decision d;
     bool blocked = p->blocked;
     if (!is_hopeless(w, j))
-        w->rule = why_find_rule(w, j);
+        w->rule = why_find_rule(w, j, j);
     w->found.rule = w->rule;
     if (w->rule >= WHY_SHUTDOWN && w->rule != WHY_LICENSES) /* the planner is not asked */
         return w->rule == WHY_BEGIN || w->rule == WHY_RESERVATION;

@@ -100,7 +100,7 @@ static bool has_layers(const struct why *w, const struct job *j, const struct bi
 }
 
 /* Of one that waits for what it needs, and for nothing else. */
-static enum why_rule rule_of_needs(struct why *w, const struct job *j)
+static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_set)
 {
     const struct plan *p = &w->plan;
     enum why_rule room;
@@ -110,10 +110,12 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j)
         return WHY_ORDER;
     if (p->backfill && depth_is_reached(p))
         return WHY_DEPTH;
-    if (rule_of_room(w, j, &room))
+    if (!of_set && rule_of_room(w, j, &room)) /* nobody makes room for a set */
         return room;
     if (!select_fits_idle(w->cluster, j, allowed))
         return select_possible(w->cluster, j, NULL) != 0 ? WHY_BAD : WHY_UNUSABLE;
+    if (w->set.together)
+        return WHY_TOGETHER;
     bool fits = select_nodes(w->cluster, j, allowed, NULL, &where) == 0;
     struct job any = *j;
     any.switches_waived = true;
@@ -128,21 +130,23 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j)
     return otherwise ? WHY_SWITCHES : w->head ? WHY_BEHIND : WHY_RESOURCES;
 }
 
-enum why_rule why_find_rule(struct why *w, const struct job *j)
+enum why_rule why_find_rule(struct why *w, const struct job *leader, const struct job *j)
 {
     bool queued = w->q.guest || several_is_queued(j);
     enum why_rule rule;
     struct job_copy same;
     struct decision d;
-    if (why_rule_of_reason(j->reason, &rule) &&
-        !several_is_queued(j)) /* a guest has one only then */
+    if (why_rule_of_reason(j->reason, &rule) && !several_is_queued(j) &&
+        j->state == PB__JOB_STATE__PENDING) /* a guest has one only then */
         return rule;
     if (w->q.announced)
         return WHY_SHUTDOWN;
+    if (j->state != PB__JOB_STATE__PENDING)
+        return WHY_RETURNING;
     if (!queued || relax_make(w->cluster, j, w->spec, NULL, 0, &same) != 0)
         return j->want.req_gone ? WHY_REQUIRED : WHY_OTHER;
     same.job.want.req_gone = j->want.req_gone;
-    plan_ask(&w->plan, &same.job, &d);
+    why_ask(w, leader, &same, &d);
     bool starts = d.kind == PLAN_START;
     const struct request *r = &same.job.want;
     if (starts)
@@ -150,7 +154,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *j)
     else if (r->req && !bitset_contains(w->cluster->pool.usable, r->req))
         rule = WHY_REQUIRED;
     else if (!why_rule_of_reason(d.reason, &rule))
-        rule = rule_of_needs(w, &same.job);
+        rule = rule_of_needs(w, &same.job, j->in_set);
     plan_decision_done(&d);
     free(d.detail);
     relax_done(&same);

@@ -69,7 +69,7 @@ static void list_before(struct why *w)
             known = w->lay.data[i].id == j->id;
         bool keeps_place;
         bool waits = gate_of_start(&w->plan, j, &keeps_place) && !keeps_place;
-        if (j->id == w->q.job_id || waits)
+        if (job_set_id(j) == why_id(w) || waits)
             continue;
         list_job(w, j, at->part, known);
     }
@@ -210,15 +210,19 @@ static bool waits_for_unlimited(const struct cluster *c, int64_t at)
     return false;
 }
 
-bool why_start_estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
-                        int64_t *at)
+bool why_start_estimate(struct why *w, const struct job *leader, const struct job *j,
+                        const struct relax *r, uint64_t number, int64_t *at)
 {
     struct job_copy as;
+    bool more = false;
     *at = 0;
     if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
         return w->searching = false;
-    bool more = search(w, &as.job, at);
-    if (more || !w->where.shares.len)
+    if (j->in_set)
+        *at = why_set_estimate(w, leader, &as);
+    else
+        more = search(w, &as.job, at);
+    if (more || (!j->in_set && !w->where.shares.len))
         *at = 0;
     relax_done(&as);
     if (*at <= w->now_sec ||
@@ -242,13 +246,13 @@ static char *name_nodes(struct why *w)
 
 /* The planner's own time is told while nothing became free; the nodes are those of the search, when
  * the search finds the same time. */
-bool why_start_own(struct why *w, const struct job *j)
+bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
 {
     Pb__WhyReply *m = w->answer;
-    bool told = plan_note_read(&w->notes, w->cluster, j).has_start && j->expected_at > w->now_sec;
+    int64_t at = leader->expected_at, found = 0;
+    bool told = plan_note_read(&w->notes, w->cluster, leader).has_start && at > w->now_sec;
     bool is_planned = told && w->rule != WHY_BEGIN;
-    int64_t at = j->expected_at, found = 0;
-    if ((!is_planned || !w->q.guest) && why_start_estimate(w, j, NULL, 0, &found))
+    if ((!is_planned || !w->q.guest) && why_start_estimate(w, leader, j, NULL, 0, &found))
         return true;
     at = is_planned ? at : found;
     if (w->q.guest) {
@@ -259,6 +263,6 @@ bool why_start_own(struct why *w, const struct job *j)
         at = j->begin_at;
     m->has_start_at = at > 0 && !w->too_many && !waits_for_unlimited(w->cluster, at);
     m->start_at = m->has_start_at ? at : 0;
-    m->sched_nodes = m->has_start_at && at == found ? name_nodes(w) : NULL;
+    m->sched_nodes = m->has_start_at && at == found && !j->in_set ? name_nodes(w) : NULL;
     return false;
 }

@@ -27,7 +27,15 @@ struct why_laid { /* a job, in one of its partitions */
     const struct part *part;
 };
 
-enum why_phase { WALK, ARRIVE, LOOK, ASK, LAY, OWN, ESTIMATE, LEAVE, OVER };
+/* Of a job set: which of its components keeps all of them. Found one look after the other. */
+struct why_set {
+    enum { SET_WHOLE, SET_ALONE, SET_BESIDE, SET_KEPT } look;
+    uint32_t at;        /* the component that is looked at; in the end the one that was found */
+    uint32_t low, high; /* the first ones of them together: so many fit, so many do not */
+    bool together;      /* it fits by itself, and not beside others */
+};
+
+enum why_phase { WALK, FIND, ARRIVE, LOOK, ASK, LAY, OWN, ESTIMATE, LEAVE, OVER };
 
 struct why {
     const struct cluster *cluster;
@@ -48,6 +56,7 @@ struct why {
     bool walking;
     struct job_copy
         *view; /* the job in another than its first partition; NULL: it was not needed */
+    struct why_set set;
     struct why_nodes nodes;
     struct timeline *ahead;   /* with those before it; NULL: not made */
     struct resv_plan resv;    /* of the timeline */
@@ -65,27 +74,50 @@ struct why {
     int64_t first_laid;     /* the first start of those before it, later than now; 0: none */
 };
 
+/* The job, or the leader of its set. */
+static inline uint32_t why_id(const struct why *w)
+{
+    const struct job *j = cluster_find_job(w->cluster, w->q.job_id);
+    return j && job_set_is_whole(j) ? job_set_id(j) : w->q.job_id;
+}
+
 /* Its place among those of its priority. */
 static inline uint64_t why_tie(const struct why *w)
 {
-    return w->q.guest ? UINT64_MAX : w->q.job_id;
+    return w->q.guest ? UINT64_MAX : why_id(w);
 }
 
 /* Into w->answer: what the job needs; how many jobs are before it. */
 void why_put_need(const struct why *w, const struct job *j);
-void why_put_before(const struct why *w, const struct job *j);
+void why_put_before(const struct why *w, const struct job *leader);
 /* The same of all else, when all is known. */
-void why_finish(struct why *w, const struct job *j);
+void why_finish(struct why *w, const struct job *leader, const struct job *j);
 
 /* --- why_rule.c ------------------------------------------------------------------------------- */
 
 /* At the job's own place in the queue. */
-enum why_rule why_find_rule(struct why *w, const struct job *j);
+enum why_rule why_find_rule(struct why *w, const struct job *leader, const struct job *j);
 /* The one that stands for a reason; false: none does. */
 bool why_rule_of_reason(enum reason reason, enum why_rule *rule);
 uint32_t why_kinds(enum why_rule rule); /* what may be asked for less of then */
 /* Usable nodes that it may have. The caller frees. */
 struct bitset *why_allowed_nodes(const struct why *w, const struct job *j);
+
+/* --- why_set.c -------------------------------------------------------------------------------- */
+
+/* The job whose place in the queue it is: the leader of its set. */
+const struct job *why_leader(const struct why *w, const struct job *j);
+/* The one that is explained, and that changes are tried of: the component that was found. */
+const struct job *why_subject(const struct why *w, const struct job *leader);
+/* One look for it. True: there are more. */
+bool why_set_find(struct why *w, const struct job *leader);
+/* The planner about the job, or about its set with it in the place of the component. 'as': a copy,
+ * of relax_make(). */
+void why_ask(struct why *w, const struct job *leader, struct job_copy *as, struct decision *d);
+/* When the set would start with it, on w->ahead. 0: not foreseeable. */
+int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as);
+/* Into w->answer. */
+void why_set_put(const struct why *w, const struct job *subject);
 
 /* --- why_start.c ------------------------------------------------------------------------------ */
 
@@ -96,9 +128,9 @@ bool why_start_is_needed(const struct why *w);
 bool why_start_lay(struct why *w);
 /* One of the search for the start of the job as it would be, and as it is: the answer has it then.
  * True: there are more. *at: 0, not foreseeable. */
-bool why_start_estimate(struct why *w, const struct job *j, const struct relax *r, uint64_t number,
-                        int64_t *at);
-bool why_start_own(struct why *w, const struct job *j);
+bool why_start_estimate(struct why *w, const struct job *leader, const struct job *j,
+                        const struct relax *r, uint64_t number, int64_t *at);
+bool why_start_own(struct why *w, const struct job *leader, const struct job *j);
 void why_start_forget(struct why *w);
 
 /* --- why_guest.c ------------------------------------------------------------------------------ */

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Which component of a job set keeps all of them, by looks of the planner at some of them: the
+ * first that is not in the queue; else the first that could not start by itself; else the first for
+ * which there is no room beside those before it; else the first that would delay other jobs.
+ */
+#include "base/pb.h"
+#include "sched/plan/gate.h"
+#include "sched/plan/joint.h"
+#include "sched/why/why_state.h"
+
+#define ESTIMATE_LOOKS 200000 /* at a node, of each component: a larger set is told no start */
+
+const struct job *why_leader(const struct why *w, const struct job *j)
+{
+    if (w->q.guest || !j->in_set || !job_set_is_whole(j))
+        return j;
+    return job_set_component(j, 0);
+}
+
+const struct job *why_subject(const struct why *w, const struct job *leader)
+{
+    bool component = leader->in_set && w->set.at && job_set_is_whole(leader);
+    return component ? job_set_component(leader, w->set.at) : leader;
+}
+
+/* Of a set, with these of its components alone; 'as' is one of them, or NULL. */
+static void ask_set(struct why *w, const struct job *leader, const struct plan_variant *variant,
+                    struct decision *d)
+{
+    w->plan.variant = *variant;
+    plan_ask(&w->plan, leader, d);
+    w->plan.variant = (struct plan_variant){0};
+}
+
+/* The copy is of a component, so it is one as well. */
+static void join(const struct job *subject, struct job_copy *as)
+{
+    as->job.set = subject->set;
+    as->job.set_offset = subject->set_offset;
+    as->job.in_set = true;
+}
+
+void why_ask(struct why *w, const struct job *leader, struct job_copy *as, struct decision *d)
+{
+    const struct job *subject = why_subject(w, leader);
+    if (!subject->in_set || !job_set_is_whole(subject)) {
+        plan_ask(&w->plan, &as->job, d);
+        return;
+    }
+    join(subject, as);
+    const struct plan_variant variant = {.as = &as->job};
+    ask_set(w, subject == leader ? &as->job : leader, &variant, d);
+}
+
+static bool fit(struct why *w, const struct job *leader, struct plan_variant variant)
+{
+    struct decision d;
+    ask_set(w, leader, &variant, &d);
+    bool yes = d.kind == PLAN_START;
+    plan_decision_done(&d);
+    free(d.detail);
+    return yes;
+}
+
+/* The first that is kept out of the queue, or has a closed gate; the number of components: none. */
+static uint32_t find_closed(const struct why *w, const struct job *leader)
+{
+    bool keeps_place;
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = i ? job_set_component(leader, i) : leader;
+        if (j->state != PB__JOB_STATE__PENDING || !several_is_queued(j) ||
+            (leader->part && gate_of_start(&w->plan, j, &keeps_place)))
+            return i;
+    }
+    return job_set_count(leader);
+}
+
+/* True: it is to be looked at which of them. */
+static bool look_at_whole(struct why *w, const struct job *leader)
+{
+    struct why_set *set = &w->set;
+    uint32_t count = job_set_count(leader);
+    set->at = find_closed(w, leader);
+    if (set->at < count)
+        return false;
+    set->at = 0;
+    if (!leader->part || w->q.announced || fit(w, leader, (struct plan_variant){0}))
+        return false;
+    set->look = SET_ALONE;
+    return true;
+}
+
+static bool look_at_one(struct why *w, const struct job *leader, bool now)
+{
+    struct why_set *set = &w->set;
+    if (!fit(w, leader, (struct plan_variant){.first = set->at, .count = 1, .now = now}))
+        return false;
+    set->at++;
+    return true;
+}
+
+/* So many of the first ones have room together, and one more has not. */
+static bool look_beside(struct why *w, const struct job *leader, bool now)
+{
+    struct why_set *set = &w->set;
+    uint32_t middle = set->low + (set->high - set->low) / 2;
+    if (set->high - set->low < 2) {
+        set->at = set->low; /* the component behind these */
+        return false;
+    }
+    if (fit(w, leader, (struct plan_variant){.count = middle, .now = now}))
+        set->low = middle;
+    else
+        set->high = middle;
+    return true;
+}
+
+bool why_set_find(struct why *w, const struct job *leader)
+{
+    struct why_set *set = &w->set;
+    uint32_t count = job_set_count(leader);
+    if (!leader->in_set || !job_set_is_whole(leader) || w->q.guest)
+        return false;
+    switch (set->look) {
+    case SET_WHOLE:
+        return look_at_whole(w, leader);
+    case SET_ALONE:
+        if (!look_at_one(w, leader, true))
+            return false;
+        if (set->at < count)
+            return true;
+        set->at = 0;
+        set->together = !fit(w, leader, (struct plan_variant){.now = true});
+        set->low = set->together; /* each fits by itself now */
+        set->high = count;
+        set->look = set->together ? SET_BESIDE : SET_KEPT;
+        return true;
+    case SET_BESIDE:
+        return look_beside(w, leader, true);
+    case SET_KEPT:
+        return look_beside(w, leader, false);
+    }
+    return false;
+}
+
+int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as)
+{
+    const struct job *subject = why_subject(w, leader);
+    struct joint joint;
+    struct job_copy sum;
+    uint64_t work = 0;
+    if (!job_set_is_whole(subject) || !leader->part ||
+        (uint64_t)job_set_count(leader) * w->cluster->nodes.len > ESTIMATE_LOOKS)
+        return 0;
+    join(subject, as);
+    w->plan.variant.as = &as->job;
+    const struct job *first = subject == leader ? &as->job : leader;
+    joint_licenses_init(&sum, first);
+    int64_t due = license_earliest(&w->plan.claims, w->cluster, &sum.job, w->now_sec, &work);
+    joint_licenses_done(&sum);
+    int64_t from = first->begin_at > w->not_before ? first->begin_at : w->not_before, at = 0;
+    joint_begin(&joint, &w->plan, first);
+    if (due)
+        at = joint_find_start(&joint, w->ahead, from > due ? from : due);
+    joint_end(&joint);
+    w->plan.variant = (struct plan_variant){0};
+    return at;
+}
+
+void why_set_put(const struct why *w, const struct job *subject)
+{
+    Pb__WhyReply *m = w->answer;
+    if (!subject->set)
+        return;
+    SET(m, het_job_id, job_set_id(subject));
+    SET(m, het_job_offset, subject->set_offset);
+    SET(m, het_job_count, job_set_count(subject));
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Which component keeps a job set from starting, and what would let all of it start. */
+#include "sched/sched_test_util.h"
+#include "sched/why/why.h"
+
+enum { NOW = 1000 };
+
+static const char conf[] = CONS "NodeName=n[1-4] CPUs=4 RealMemory=400\n"
+                                "NodeName=m[1-2] CPUs=4 RealMemory=400 Feature=b\n"
+                                "PartitionName=p Nodes=n[1-4],m[1-2]\n"
+                                "PartitionName=q Nodes=n[3-4]\n";
+
+static struct cluster *cluster_up(void)
+{
+    struct cluster *c = test_cluster(conf);
+    test_up(c);
+    return c;
+}
+
+/* A queued job set with the ids from 'first' on, one component for each text. */
+static struct job *queue_set(struct cluster *c, uint32_t first, size_t count,
+                             const char *const *words)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        struct job *j = test_job(c, first + i, words[i]);
+        Pb__JobSpec spec = test_spec(&arena, words[i]);
+        j->limit_sec = 600;
+        j->priority = 1000 - first;
+        spec.has_time_limit_sec = true;
+        spec.time_limit_sec = 600;
+        job_repack(&j->spec, &spec.base);
+        assert_int_equal(job_set_join(c, j, first, i, (uint32_t)count, NULL), 0);
+        several_queue(j);
+    }
+    return cluster_find_job(c, first);
+}
+
+/* A job with a time limit runs there until then. */
+static void run(struct cluster *c, uint32_t id, const char *where, int64_t until)
+{
+    test_run(c, id, where, until);
+    cluster_find_job(c, id)->limit_sec = 1000;
+}
+
+static struct why *ask(struct cluster *c, uint32_t id)
+{
+    struct why_question q = {.job_id = id, .backfill = true, .key = -1};
+    vec_foreach (&c->parts, p)
+        vec_push(&q.may, *p);
+    struct why *w = why_new(c, &q);
+    for (int step = 0; why_step(w, NOW); step++)
+        assert_true(step < 2000);
+    assert_non_null(why_answer(w));
+    test_sound(c);
+    return w;
+}
+
+/* "1: resources", and of each change that lets it start now " | command". */
+static void expect(struct cluster *c, uint32_t id, const char *expected)
+{
+    struct why *w = ask(c, id);
+    const Pb__WhyReply *m = why_answer(w);
+    _cleanup_str_ struct str out = STR_INIT;
+    str_printf(&out, "%u: %s", m->het_job_offset, m->rule);
+    for (size_t i = 0; i < m->n_changes; i++)
+        if (m->changes[i]->now)
+            str_printf(&out, " | %s", m->changes[i]->command);
+    if (!str_eq(str_cstr(&out), expected))
+        fail_msg("job %u: expected '%s'\n     got '%s'", id, expected, str_cstr(&out));
+    assert_int_equal(m->job_id, m->het_job_id + m->het_job_offset);
+    why_free(w);
+}
+
+/* It could not start alone either, and the others could. */
+static void one_without_room_is_named(void **state)
+{
+    struct cluster *c = cluster_up();
+    (void)state;
+    run(c, 1, "m1:4", NOW + 500);
+    run(c, 2, "m2:3", NOW + 300);
+    queue_set(c, 10, 3, (const char *[]){"n=4", "C=b n=4 N=1", "n=4 p=q"});
+    for (uint32_t id = 10; id < 13; id++) /* whichever is asked for */
+        expect(c, id,
+               "1: resources | scontrol update JobId=10+1 Features= | scontrol update "
+               "JobId=10+1 NumTasks=1");
+    struct why *w = ask(c, 10);
+    assert_int_equal(why_answer(w)->het_job_count, 3);
+    assert_int_equal(why_answer(w)->start_at, NOW + 300);
+    assert_int_equal(why_answer(w)->could_ever, 2);
+    why_free(w);
+    test_cluster_free(c);
+}
+
+/* Each by itself would start, and the second one has no room beside the first. */
+static void those_without_room_together(void **state)
+{
+    struct cluster *c = cluster_up();
+    (void)state;
+    run(c, 1, "n3:4", NOW + 100);
+    queue_set(c, 10, 3, (const char *[]){"n=4 p=q", "n=1 C=b", "n=4 p=q"});
+    struct why *w = ask(c, 11);
+    const Pb__WhyReply *m = why_answer(w);
+    assert_string_equal(m->rule, "together");
+    assert_int_equal(m->het_job_offset, 2);
+    assert_int_equal(m->start_at, NOW + 100);
+    assert_true(m->n_changes > 0 && m->changes[0]->now);
+    assert_string_equal(m->changes[0]->command, "scontrol update JobId=10+2 Partition=p");
+    why_free(w);
+    test_cluster_free(c);
+}
+
+/* What is not in the queue comes before what has no room. */
+static void one_that_is_held_is_named(void **state)
+{
+    struct cluster *c = cluster_up();
+    (void)state;
+    run(c, 1, "m1:4 m2:4", NOW + 500);
+    queue_set(c, 10, 3, (const char *[]){"n=1 C=b", "n=1", "n=1"});
+    struct job *j = cluster_find_job(c, 12);
+    several_unqueue(j);
+    j->held = true;
+    j->reason = REASON_JOB_HELD_USER;
+    expect(c, 10, "2: held");
+    test_cluster_free(c);
+    c = cluster_up();
+    queue_set(c, 10, 2, (const char *[]){"n=1", "n=1"});
+    j = cluster_find_job(c, 11);
+    several_unqueue(j);
+    j->held = true;
+    j->reason = REASON_JOB_HELD_USER;
+    expect(c, 10, "1: held | scontrol release 10+1");
+    test_cluster_free(c);
+}
+
+/* It has room now, which others wait for. */
+static void one_that_would_delay_others_is_named(void **state)
+{
+    struct cluster *c = cluster_up();
+    (void)state;
+    run(c, 1, "m1:4", NOW + 100);
+    struct job *first = test_job(c, 5, "C=b N=2 n=8");
+    first->limit_sec = 600;
+    first->priority = 2000;
+    several_queue(first);
+    queue_set(c, 10, 2, (const char *[]){"n=1", "n=1 C=b"});
+    struct why *w = ask(c, 10);
+    const Pb__WhyReply *m = why_answer(w);
+    assert_string_equal(m->rule, "kept");
+    assert_int_equal(m->het_job_offset, 1);
+    bool shorter = false, first_priority = false;
+    for (size_t i = 0; i < m->n_changes; i++) {
+        shorter = shorter || str_starts(m->changes[i]->command, "scontrol update JobId=10+1 TimeL");
+        first_priority = first_priority ||
+                         str_eq(m->changes[i]->command, "scontrol update JobId=10+0 Priority=2001");
+    }
+    assert_true(shorter && first_priority);
+    why_free(w);
+    test_cluster_free(c);
+}
+
+static void what_starts_and_what_returns(void **state)
+{
+    struct cluster *c = cluster_up();
+    (void)state;
+    queue_set(c, 10, 2, (const char *[]){"n=1", "n=1"});
+    expect(c, 11, "0: now");
+    struct job *j = cluster_find_job(c, 11);
+    several_unqueue(j);
+    test_run_job(c, j, "n1:1", NOW + 5);
+    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__CANCELLED, CAUSE_NONE, NULL), 0);
+    alloc_clear(c, j);
+    expect(c, 10, "1: returning");
+    test_cluster_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_without_room_is_named),
+        cmocka_unit_test(those_without_room_together),
+        cmocka_unit_test(one_that_is_held_is_named),
+        cmocka_unit_test(one_that_would_delay_others_is_named),
+        cmocka_unit_test(what_starts_and_what_returns),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
