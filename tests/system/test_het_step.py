@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Steps of several parts, with real daemons: HET-11, 58 to 60, 68, 69, 71, 72, 74 to 78, 80 to 82, 84 to 87, 90 to 93, 106, 109 to 111."""
+"""Steps of several parts, with real daemons: HET-11, 37, 58 to 60, 68, 69, 71, 72, 74 to 78, 80 to 82, 84 to 87, 90 to 93, 106, 107, 109 to 111."""
 import pathlib
 import re
 import shutil
@@ -129,6 +129,25 @@ def test_own_job(het):
     assert sorted(s for s in states if s[0].startswith(f"{leader}+")) == [[f"{leader}+{i}", "COMPLETED"] for i in range(2)]
     done = het.run(["srun", "-n1", "-w", "n1", "true", ":", "-n1", "-w", "n2", "sh", "-c", "exit 7"])
     assert done.returncode == 7, done
+
+
+def test_files_are_appended_to(het):
+    """HET-107: in a step of several parts, unless it is said otherwise."""
+    out = in_job(het, "-n1 : -n1", "for mode in '' '' --open-mode=truncate; do srun $mode -o parts.txt echo a : echo b; wc -l < parts.txt; done; "
+                 "for i in 1 2; do srun -o part.txt echo a; wc -l < part.txt; done")
+    assert out.stdout.split() == ["2", "4", "2", "1", "1"]
+
+
+def test_by_id(het):
+    """HET-37: --jobid names a component, from outside the job, too."""
+    job = int(het.run(["salloc", "-Q", "--no-shell", "-n1", "-w", "n1", ":", "-n2", "-w", "n2"]).ok() or
+              het.run(["squeue", "-h", "-t", "R", "-o", "%i"]).ok().split("+")[0])
+    assert het.run(f"srun --jobid={job} printenv SLURMD_NODENAME").ok().split() == ["n1"]
+    assert het.run(f"srun --jobid={job}+1 printenv SLURMD_NODENAME").ok().split() == ["n2", "n2"]
+    assert sorted(het.run(f"srun --jobid={job} --het-group=0,1 printenv SLURMD_NODENAME").ok().split()) == ["n1", "n2", "n2"]
+    het.run(f"srun --jobid={job}+2 true").fails("het group value of 2, but the job allocation has maximum value of 1")
+    het.run(f"scancel {job}").ok()
+    eventually(lambda: het.run("squeue -h").stdout == "", "it is over")
 
 
 def test_ends(het):

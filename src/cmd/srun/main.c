@@ -40,7 +40,7 @@ extern char **environ;
  * job. An ordinary step has one part. */
 struct part {
     struct setup *setup;
-    const struct opt *opt;
+    struct opt *opt;
     int argc; /* the command */
     char **argv;
     struct Pb__JobSpec job;
@@ -251,10 +251,9 @@ static void fill_step(struct part *p)
 }
 
 /* The jobs of all parts, for an allocation of their own. */
-static struct Pb__JobSpec **list_jobs(const struct setup *s)
+static struct Pb__JobSpec **list_jobs(struct setup *s)
 {
-    struct Pb__JobSpec **jobs =
-        arena_alloc(&((struct setup *)s)->arena, (s->part_count + 1) * sizeof(*jobs));
+    struct Pb__JobSpec **jobs = arena_alloc(&s->arena, (s->part_count + 1) * sizeof(*jobs));
 
     for (size_t i = 0; i < s->part_count; i++)
         jobs[i] = &s->parts[i]->job;
@@ -268,7 +267,7 @@ static void make_specs(struct setup *s, int argc, char **argv)
     for (size_t i = 0; i < s->part_count; i++) {
         pb__job_spec__init(&s->parts[i]->job);
         pb__step_spec__init(&s->parts[i]->step);
-        opt_to_job_spec((struct opt *)s->parts[i]->opt, &s->parts[i]->job);
+        opt_to_job_spec(s->parts[i]->opt, &s->parts[i]->job);
     }
     if (origin_fill_set(&s->arena, argc, argv, s->opt->chdir, &s->parts[0]->job, list_jobs(s) + 1,
                         s->part_count - 1, &err) < 0)
@@ -350,6 +349,9 @@ static void join_parts(struct setup *s)
         steps[i] = &s->parts[i]->step;
         runs[i] = &s->parts[i]->run;
     }
+    /* Of files, other sruns of the job may write them too (HET-107). */
+    if (!opt_given(s->opt, OPT_ID_open_mode))
+        first->append = true;
     *whole = s->parts[0]->step;
     whole->has_het_offset = false;
     whole->parts = steps;
@@ -566,7 +568,7 @@ static int submit_batch(struct setup *s)
     struct batch_command command = {.argc = p->argc, .argv = p->argv};
 
     command.spank_options = plugins_options(s->plugins, &command.spank_option_count);
-    return batch_submit(s->conf, (struct opt *)p->opt, &p->job, &command);
+    return batch_submit(s->conf, p->opt, &p->job, &command);
 }
 
 /* What is not for several parts. */
