@@ -257,14 +257,16 @@ static size_t pack_shares(struct control *c, const struct job *j, Pb__NodeShare 
 }
 
 Pb__CredPart *facts_make_part(struct control *c, const struct job *j, const Pb__StepRecord *step,
-                              struct arena *arena)
+                              bool first, struct arena *arena)
 {
     Pb__CredPart *m = arena_alloc(arena, sizeof(*m));
     pb__cred_part__init(m);
     m->job_id = j->id;
     m->restarts = j->restarts;
-    m->facts = facts_make(c, j, arena);
-    m->n_job_nodes = pack_shares(c, j, &m->job_nodes, arena);
+    if (first) {
+        m->facts = facts_make(c, j, arena);
+        m->n_job_nodes = pack_shares(c, j, &m->job_nodes, arena);
+    }
     m->has_exact = step->has_exact;
     m->exact = step->exact;
     m->resv_ports = step->resv_ports;

@@ -34,6 +34,7 @@ void facts_make_cred(struct control *c, struct job *j, const Pb__StepRecord *ste
 void facts_make_cred_of_parts(struct control *c, struct job *j, const Pb__StepRecord *step,
                               Pb__CredPart **parts, size_t part_count, struct str *cred,
                               uint8_t sig[64]);
-/* One of them, in the arena; 'step' is its record in that job. */
+/* One of them, in the arena; 'step' is its record in that job. first: no part before it is in that
+ * job, of which this one then tells. */
 Pb__CredPart *facts_make_part(struct control *c, const struct job *j, const Pb__StepRecord *step,
-                              struct arena *arena);
+                              bool first, struct arena *arena);

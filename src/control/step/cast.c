@@ -121,7 +121,7 @@ static void grant(struct control *c, uint64_t call, const struct cast_jobs *jobs
     parts = arena_alloc(&arena, sizeof(*parts) * (jobs->list.len + 1));
     vec_foreach (&jobs->list, part) {
         record.n_layout = take_nodes(c, part->job, part, record.layout, record.n_layout, &arena);
-        parts[part->number] = facts_make_part(c, part->job, &record, &arena);
+        parts[part->number] = facts_make_part(c, part->job, &record, true, &arena);
     }
     cast_send_grant(c, call, jobs->list.data[0].job, &record, parts,
                     jobs->list.len > 1 ? jobs->list.len : 0, &arena);

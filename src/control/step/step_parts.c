@@ -184,6 +184,14 @@ static Pb__StepPart *make_part(struct control *c, const struct job *j, const Pb_
     return m;
 }
 
+static bool is_first_in_job(const Pb__StepRecord *r, size_t part)
+{
+    for (size_t i = 0; i < part; i++)
+        if (r->part_offsets[i] == r->part_offsets[part])
+            return false;
+    return true;
+}
+
 static size_t count_nodes(const Pb__StepRecord *r)
 {
     return r ? r->n_layout : 0;
@@ -216,7 +224,8 @@ const Pb__StepRecord *step_parts_join(struct control *c, const struct job *j, co
             if (records[i]->layout[k]->part == i)
                 layout[placed++] = records[i]->layout[k];
         whole->num_tasks += i < whole->n_part_tasks ? whole->part_tasks[i] : 0;
-        (*creds)[i] = facts_make_part(c, of ? of : j, records[i] ? records[i] : whole, arena);
+        (*creds)[i] = facts_make_part(c, of ? of : j, records[i] ? records[i] : whole,
+                                      is_first_in_job(whole, i), arena);
         (*parts)[i] = make_part(c, of, whole, i, arena);
     }
     whole->layout = layout;

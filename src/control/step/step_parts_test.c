@@ -265,6 +265,10 @@ static void test_parts_in_one_job(void **state)
     assert_true(made->layout[1]->n_task_ids == 1 && made->layout[1]->task_ids[0] == 4);
     assert_int_equal(made->layout[1]->part, 1);
     assert_string_not_equal(made->layout[0]->node, made->layout[1]->node);
+    const Pb__Cred *cred =
+        arena_unpack(&arena, &pb__cred__descriptor, made->cred.data, made->cred.len);
+    assert_true(cred->n_parts == 2 && cred->parts[0]->n_job_nodes == 2 && cred->parts[0]->facts);
+    assert_true(cred->parts[1]->job_id == id && !cred->parts[1]->n_job_nodes); /* said once */
     assert_int_equal(count_steps(f, id), 1);
     fixture_restart(f);
     complete(f, id, made->step_id);

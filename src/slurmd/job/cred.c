@@ -53,12 +53,15 @@ static int select_part(Pb__Cred *cred, uint32_t part, struct err *err)
     if (part >= cred->n_parts)
         return err_set(err, -ERR_CREDENTIAL, "%s: it names part %u of %zu",
                        err_text(ERR_CREDENTIAL), part, cred->n_parts);
-    const Pb__CredPart *p = cred->parts[part];
+    const Pb__CredPart *p = cred->parts[part], *first = p;
+    for (uint32_t i = part; i-- > 0;) /* the first part in a job tells of the job */
+        if (cred->parts[i]->job_id == p->job_id)
+            first = cred->parts[i];
     cred->job_id = p->job_id;
     cred->restarts = p->restarts;
-    cred->job_nodes = p->job_nodes;
-    cred->n_job_nodes = p->n_job_nodes;
-    cred->facts = p->facts;
+    cred->job_nodes = first->job_nodes;
+    cred->n_job_nodes = first->n_job_nodes;
+    cred->facts = first->facts;
     cred->has_exact = p->has_exact;
     cred->exact = p->exact;
     cred->resv_ports = p->resv_ports;

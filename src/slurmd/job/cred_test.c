@@ -191,6 +191,7 @@ static void test_parts(void **state)
     Pb__Cred m = PB__CRED__INIT;
     Pb__StepNode rows[3], *nodes[3];
     Pb__CredPart parts[3], *list[3];
+    Pb__NodeShare row = PB__NODE_SHARE__INIT, *share = &row;
     static const char *const names[] = {"n1", "n2", "n1"};
     static const struct {
         const char *node;
@@ -210,6 +211,7 @@ static void test_parts(void **state)
     uint8_t sig[AUTH_CRED_SIG_SIZE];
     (void)state;
 
+    row.node = "n1";
     for (uint32_t i = 0; i < 3; i++) {
         pb__step_node__init(&rows[i]);
         pb__cred_part__init(&parts[i]);
@@ -219,6 +221,8 @@ static void test_parts(void **state)
         rows[i].part = i;
         parts[i].job_id = 40 + i;
         parts[i].restarts = i;
+        parts[i].n_job_nodes = i ? 0 : 1;
+        parts[i].job_nodes = &share;
         parts[i].has_exact = parts[i].exact = i == 2;
         nodes[i] = &rows[i];
         list[i] = &parts[i];
@@ -249,6 +253,23 @@ static void test_parts(void **state)
         assert_int_equal(cred->exact, tries[i].job_id == 42);
         assert_int_equal(index, tries[i].index);
         assert_true(cred->n_nodes == 3 && cred->part == index); /* it knows of all nodes */
+    }
+    /* Two parts in one job, of which the first one tells. */
+    parts[2].job_id = 40;
+    str_clear(&bytes);
+    pb_pack(&m.base, &bytes);
+    auth_sign(signer, bytes.data, bytes.len, sig);
+    for (uint32_t part = 0; part < 3; part++) {
+        _cleanup_arena_ struct arena arena;
+        Pb__Cred *cred = NULL;
+        uint32_t index = 77;
+
+        arena_init(&arena, 0);
+        c.node = names[part];
+        assert_int_equal(cred_check(&c, bytes.data, bytes.len, sig, sizeof(sig), part, &arena,
+                                    &cred, &index, NULL),
+                         0);
+        assert_int_equal(cred->n_job_nodes, part == 1 ? 0 : 1);
     }
     /* A credential that lacks the parts that its nodes are of. */
     m.n_parts = 1;
