@@ -160,7 +160,7 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
     arena_init(&arena, 0);
     const Pb__StepReply *step =
         arena_unpack(&arena, &pb__step_reply__descriptor, e->body.data, e->body.len);
-    if (!step || step->job_id != r->key.job_id || step->restarts != r->key.restarts)
+    if (!step || step->job_id != r->script.job_id || step->restarts != r->key.restarts)
         sim_break(s, "an answer about another job", "to a step of job %u", r->key.job_id);
     else
         launch(s, index, step);
