@@ -173,17 +173,18 @@ def test_by_filters_a_pending_job_is_cancelled_as_a_whole(het, filters):
     assert rows(het, "-j", str(leader), "-t", "PD") == []
 
 
-def catcher(c, job, mark):
-    """A step of this component that notes each signal."""
-    step = c.popen(["srun", f"--jobid={job}", "-n1", "sh", "-c",
-                    f"trap 'echo got >>{mark}' USR1; trap 'exit 0' TERM; echo ready >>{mark}; while :; do sleep 0.1; done"])
-    eventually(lambda: (c.work / mark).exists() and "ready" in (c.work / mark).read_text(), f"step of {job}")
+def catcher(c, job):
+    """A step with a task in each of three components that notes each signal."""
+    step = c.popen(["srun", f"--jobid={job}", "--het-group=0-2", "-n1", "sh", "-c",
+                    f"mark=caught-{job}-$SLURM_PROCID; trap 'echo got >>$mark' USR1; trap 'exit 0' TERM; echo ready >>$mark; while :; do sleep 0.1; done"])
+    marks = [c.work / f"caught-{job}-{i}" for i in range(3)]
+    eventually(lambda: all(mark.exists() and "ready" in mark.read_text() for mark in marks), f"step of {job}")
     return step
 
 
 def test_signals_reach_all_components_or_one(het, running):
     """HET-41, 77, 101."""
-    steps = [catcher(het, running + i, f"caught-{running}-{i}") for i in range(3)]
+    step = catcher(het, running)
 
     def caught():
         return [(het.work / f"caught-{running}-{i}").read_text().count("got") for i in range(3)]
@@ -209,13 +210,12 @@ def test_signals_reach_all_components_or_one(het, running):
     het.run(f"scontrol update StepId={running}+1.0 TimeLimit=30").ok()
     assert [fields_of(het.run(f"scontrol -o show step {running}+{i}.0").ok())["TimeLimit"] for i in (0, 1)] == ["UNLIMITED", "00:30:00"]
     listed = het.run(f"scontrol listpids {running}+1").ok()
-    assert re.search(rf"^\d+ +{running + 1} +0 ", listed, re.M) and f" {running} " not in listed
+    assert set(re.findall(r"^\d+ +(\d+) +0 ", listed, re.M)) == {str(running + 1)}
     het.run(f"scancel {running}+1.0").ok()
-    assert steps[1].wait() is not None
-    eventually(lambda: rows(het, "-s", "-j", f"{running}+1", format="%i") == [], "one step has ended")
+    eventually(lambda: rows(het, "-s", "-j", f"{running}+1", format="%i") == [], "the step has ended in one component")
+    assert step.poll() is None and len(rows(het, "-s", "-j", str(running), format="%i")) == 3
     het.run(f"scancel -s TERM {running}.0").ok()
-    for step in steps:
-        step.wait()
+    step.wait()
 
 
 def test_an_update_is_for_all_or_one(het, held):
