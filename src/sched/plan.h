@@ -56,6 +56,9 @@ struct placement {           /* of a component of a job set, but for its leader 
 
 struct placements {
     VEC(struct placement) list; /* by rising offset; empty for an ordinary job */
+    VEC(uint32_t)
+    order; /* in which the parts were placed, and are allocated: 0 is the leader's,
+              and 1 the first of the list */
 };
 
 void plan_placements_done(struct placements *p);

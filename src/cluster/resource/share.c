@@ -23,16 +23,43 @@ uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job
     return count;
 }
 
+/* The unit in use that the fewest jobs have, of those that this job may have as well and that are
+ * not in 'set'; 'units': there is none. */
+static uint32_t find_least_shared(const struct unit_use *use, uint32_t units, const struct job *j,
+                                  const struct bitset *set)
+{
+    uint32_t best = units;
+    for (uint32_t i = 0; i < units; i++)
+        if (has_room(&use[i], j) && !bitset_test(set, i) &&
+            (best == units || use[i].jobs < use[best].jobs))
+            best = i;
+    return best;
+}
+
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set)
 {
-    for (; units > 0; units--) {
-        uint32_t best = n->units;
-        for (uint32_t i = 0; i < n->units; i++)
-            if (has_room(&n->use[i], j) && !bitset_test(set, i) &&
-                (best == n->units || n->use[i].jobs < n->use[best].jobs))
-                best = i;
-        bitset_set(set, best);
-    }
+    for (; units > 0; units--)
+        bitset_set(set, find_least_shared(n->use, n->units, j, set));
+}
+
+struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_t free_units,
+                               const struct job *j, uint32_t units)
+{
+    struct unit_use *copy = mem_new_array(struct unit_use, all + 1);
+    _cleanup_bitset_ struct bitset *set = bitset_new(all);
+    for (uint32_t i = 0; i < all; i++)
+        copy[i] = use ? use[i] : (struct unit_use){.jobs = i >= free_units};
+    for (uint32_t i = 0; i < all && units; i++)
+        if (copy[i].jobs == 0) {
+            bitset_set(set, i);
+            units--;
+        }
+    for (uint32_t i; units && (i = find_least_shared(copy, all, j, set)) < all; units--)
+        bitset_set(set, i);
+    bitset_foreach (set, i)
+        if (copy[i].jobs++ == 0)
+            copy[i].part = j->want.shared ? j->part : NULL;
+    return copy;
 }
 
 static void count_by_units(struct node *n)

@@ -14,5 +14,9 @@ struct unit_use;
 uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j);
 /* Adds 'units' of those to 'set', those that the fewest jobs have first. */
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
+/* The use of a node's units if the job had 'units' of them as well, free ones first: a copy of
+ * 'use'. 'use' NULL: nobody shares there yet. 'all': units of the node. The caller frees. */
+struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_t free_units,
+                               const struct job *j, uint32_t units);
 void share_occupy(struct node *n, const struct job *j, const struct bitset *units);
 void share_release(struct node *n, const struct bitset *units);

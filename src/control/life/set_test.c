@@ -73,6 +73,23 @@ static void all_components_start_together(void **state)
     fixture_free(f);
 }
 
+/* HET-95: a component that shares no core gets the free one before the other component, which
+ * shares the core of the running job. */
+static void components_are_allocated_as_they_were_placed(void **state)
+{
+    struct fixture *f = fixture_new_up("SelectTypeParameters=CR_Core\nNodeName=n1 CPUs=2\n"
+                                       "PartitionName=a Nodes=ALL Default=YES\n"
+                                       "PartitionName=s Nodes=ALL OverSubscribe=FORCE:2\n",
+                                       1);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1)}, first = wanting(1, 1);
+    (void)state;
+    first.partition = specs[1].partition = (char *)"s";
+    fixture_submit(f, &user, &first);
+    states_are(f, fixture_submit_set(f, &user, specs, 2), "R R");
+    fixture_free(f);
+}
+
 /* The record of a job is damaged: it is set aside at the next start. */
 static void damage(struct fixture *f, uint32_t id)
 {
@@ -473,6 +490,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_components_start_together),
+        cmocka_unit_test(components_are_allocated_as_they_were_placed),
         cmocka_unit_test(the_script_is_told_of_all_components),
         cmocka_unit_test(nodes_are_told_which_component_it_is),
         cmocka_unit_test(one_wrong_component_refuses_all),

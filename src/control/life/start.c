@@ -361,15 +361,44 @@ static bool claim_part(struct control *c, struct job *j, const struct placement 
     return take_nodes(c, j, &part->where) == 0;
 }
 
-/* Those before 'count' have their nodes, and give them back: all begin, or none. */
-static void roll_back(struct control *c, const struct decision *d, size_t count)
+/* The parts have their nodes in the order in which the planner placed them. The number of the one
+ * that comes at this place; 0 is the part of the job itself. */
+static size_t number_at(const struct decision *d, size_t place)
 {
-    for (size_t i = 1; i < count; i++) {
-        struct job *j = cluster_find_job(c->cluster, part_of(d, i).id);
+    return d->more.order.len ? d->more.order.data[place] : place;
+}
+
+static struct job *job_of_part(struct control *c, const struct decision *d, size_t number,
+                               struct job *own)
+{
+    return number ? cluster_find_job(c->cluster, part_of(d, number).id) : own;
+}
+
+/* Those at the first places have their nodes, and give them back: all begin, or none. */
+static void roll_back(struct control *c, const struct decision *d, size_t places, struct job *own)
+{
+    while (places-- > 0) {
+        struct job *j = job_of_part(c, d, number_at(d, places), own);
         alloc_clear(c->cluster, j);
         attempt_drop(c->cluster, j);
         several_leave(j);
     }
+}
+
+/* 'own': the job of the first part. */
+static bool claim_parts(struct control *c, const struct decision *d, struct job *own)
+{
+    for (size_t i = 0; i < count_parts(d); i++) {
+        size_t number = number_at(d, i);
+        const struct placement part = part_of(d, number);
+        struct job *j = job_of_part(c, d, number, own);
+        if (claim_part(c, j, &part))
+            continue;
+        several_leave(j);
+        roll_back(c, d, i, own);
+        return false;
+    }
+    return true;
 }
 
 static void begin_part(struct control *c, struct job *j, const struct placement *part,
@@ -393,20 +422,6 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
                   d->backfilled ? "backfilled" : NULL);
 }
 
-/* All parts have their nodes, but for the first one: that of the job itself. */
-static bool claim_others(struct control *c, const struct decision *d)
-{
-    for (size_t i = 1; i < count_parts(d); i++) {
-        const struct placement part = part_of(d, i);
-        if (claim_part(c, cluster_find_job(c->cluster, part.id), &part))
-            continue;
-        several_leave(cluster_find_job(c->cluster, part.id));
-        roll_back(c, d, i);
-        return false;
-    }
-    return true;
-}
-
 /* False: it does not start. */
 static bool start_job(struct control *c, struct job *group, const struct decision *d)
 {
@@ -416,11 +431,10 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         enqueue_job(c, group);
         return false;
     }
-    if (!licensed || !claim_others(c, d))
+    if (!licensed)
         return false;
     struct job *j = split_first(c, group);
-    if (!j || !claim_part(c, j, &own)) {
-        roll_back(c, d, count_parts(d));
+    if (!j || !claim_parts(c, d, j)) {
         c->plan.again = 0;
         if (j && j != group)
             array_merge(c->cluster, group, j);

@@ -67,6 +67,8 @@ void joint_take(struct joint *s, struct selection *where, struct placements *mor
         *to = part->where;
         part->where = (struct selection){0};
     }
+    vec_foreach (&s->order, at)
+        vec_push(&more->order, *at);
 }
 
 static void add_needs(struct license_needs *sum, const struct license_needs *more)
@@ -99,6 +101,12 @@ void joint_licenses_done(struct job_copy *copy)
 
 /* --- one part ----------------------------------------------------------------------------------
  */
+
+/* The job itself, in whatever partition the part has been looked at. */
+static const struct job *job_of(const struct joint *s, const struct joint_part *part)
+{
+    return part->in_one ? part->job : cluster_find_job(s->plan->cluster, part->job->id);
+}
 
 /* The job in each of its partitions where no gate is closed. False: there are no more. */
 static bool enter_partition(struct joint_part *part, uint32_t n, const struct job *of)
@@ -176,21 +184,28 @@ static bool fits_in(struct joint *s, const struct space *space, struct joint_par
     return timeline_fits_from(space->timeline, part->job, allowed, space->from, &part->where);
 }
 
-/* In one of its partitions, and of the reservations it may run in. */
+/* In that of its partitions, and of the reservations it may run in. */
+static bool fits_in_partition(struct joint *s, const struct space *space, struct joint_part *part,
+                              const struct bitset *avoid)
+{
+    if (!part->in_one && !several_link(part->job)->in)
+        return false;
+    for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
+        select_clear(&part->where);
+        if (fits_in(s, space, part, avoid))
+            return true;
+    }
+    return false;
+}
+
+/* In one of its partitions. */
 static bool fits(struct joint *s, const struct space *space, struct joint_part *part,
                  const struct bitset *avoid)
 {
-    const struct job *of =
-        part->in_one ? part->job : cluster_find_job(s->plan->cluster, part->job->id);
-    for (uint32_t n = 0; enter_partition(part, n, of); n++) {
-        if (!part->in_one && !several_link(part->job)->in)
-            continue;
-        for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
-            select_clear(&part->where);
-            if (fits_in(s, space, part, avoid))
-                return true;
-        }
-    }
+    const struct job *of = job_of(s, part);
+    for (uint32_t n = 0; enter_partition(part, n, of); n++)
+        if (fits_in_partition(s, space, part, avoid))
+            return true;
     select_clear(&part->where);
     return false;
 }
@@ -315,28 +330,64 @@ static void note_placed(struct joint *s, const struct ledger *l)
         bitset_set(s->placed, e->node);
 }
 
-/* Places the parts from 'at' on, that one not on the nodes in 'avoid': where the others do not fit
- * beside it, it is placed without one of its nodes, and so on. */
-static bool search_from(struct joint *s, const struct space *space, size_t at, struct bitset *avoid,
-                        uint32_t *choices)
+static bool search_from(struct joint *s, const struct space *space, size_t at, uint32_t *choices);
+
+/* Places the parts from 'at' on, that one in this of its partitions and not on the nodes in
+ * 'avoid': where the others do not fit beside it, it is placed without one of its nodes, and so on.
+ */
+static bool search_in(struct joint *s, const struct space *space, size_t at, uint32_t partition,
+                      struct bitset *avoid, uint32_t *choices)
 {
     struct joint_part *part = &s->parts.data[s->order.data[at]];
     size_t mark = ledger_mark(space->ledger);
-    if (++*choices > SEARCH_CHOICES || !fits(s, space, part, avoid))
+    enter_partition(part, partition, job_of(s, part));
+    if (++*choices > SEARCH_CHOICES || !fits_in_partition(s, space, part, avoid))
         return false;
     place(s, space, part);
-    _cleanup_bitset_ struct bitset *none = bitset_new(s->plan->cluster->nodes.len);
-    if (at + 1 == s->order.len || search_from(s, space, at + 1, none, choices))
+    if (at + 1 == s->order.len || search_from(s, space, at + 1, choices))
         return true;
     ledger_roll_back(space->ledger, mark);
     note_placed(s, space->ledger);
+    _cleanup_bitset_ struct bitset *had = bitset_new(s->plan->cluster->nodes.len);
     vec_foreach (&part->where.shares, share)
-        bitset_set(none, share->node);
-    bitset_foreach (none, node) {
+        bitset_set(had, share->node);
+    bitset_foreach (had, node) {
         bitset_set(avoid, (size_t)node);
-        if (search_from(s, space, at, avoid, choices))
+        if (search_in(s, space, at, partition, avoid, choices))
             return true;
         bitset_unset(avoid, (size_t)node);
+    }
+    return false;
+}
+
+static bool search_part(struct joint *s, const struct space *space, size_t at, uint32_t *choices)
+{
+    struct joint_part *part = &s->parts.data[s->order.data[at]];
+    const struct job *of = job_of(s, part);
+    for (uint32_t n = 0; enter_partition(part, n, of); n++) {
+        _cleanup_bitset_ struct bitset *avoid = bitset_new(s->plan->cluster->nodes.len);
+        if (search_in(s, space, at, n, avoid, choices))
+            return true;
+    }
+    return false;
+}
+
+static void swap_parts(struct joint *s, size_t a, size_t b)
+{
+    uint32_t part = s->order.data[a];
+    s->order.data[a] = s->order.data[b];
+    s->order.data[b] = part;
+}
+
+/* Each of those that are not placed yet as the next one: what a part takes depends on what it
+ * finds. */
+static bool search_from(struct joint *s, const struct space *space, size_t at, uint32_t *choices)
+{
+    for (size_t i = at; i < s->order.len; i++) {
+        swap_parts(s, at, i);
+        if (search_part(s, space, at, choices))
+            return true;
+        swap_parts(s, at, i);
     }
     return false;
 }
@@ -344,9 +395,8 @@ static bool search_from(struct joint *s, const struct space *space, size_t at, s
 static bool search(struct joint *s, const struct space *space)
 {
     uint32_t choices = 0;
-    _cleanup_bitset_ struct bitset *avoid = bitset_new(s->plan->cluster->nodes.len);
     bitset_zero(s->placed);
-    bool found = search_from(s, space, 0, avoid, &choices);
+    bool found = search_from(s, space, 0, &choices);
     s->plan->joint_choices += choices;
     if (!found)
         clear_places(s);

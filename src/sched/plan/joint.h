@@ -51,5 +51,5 @@ int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due);
 void joint_licenses_init(struct job_copy *copy, const struct job *leader);
 void joint_licenses_done(struct job_copy *copy);
 
-/* The placements of all parts but the leader's are moved to 'more'. */
+/* The placements of all parts but the leader's are moved to 'more', with the order of all. */
 void joint_take(struct joint *s, struct selection *where, struct placements *more);

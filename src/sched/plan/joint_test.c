@@ -3,7 +3,7 @@
 #include "sched/plan/ledger.h"
 #include "sched/sched_test_util.h"
 
-enum { NOW = 1000, NODES = 5 };
+enum { NOW = 1000 };
 
 static struct cluster *cluster_up(const char *text)
 {
@@ -61,6 +61,16 @@ static void describe(const struct cluster *c, const struct decision *d, struct s
     }
 }
 
+static void start_parts(struct cluster *c, struct job *first, const struct decision *d)
+{
+    if (!d->more.order.len)
+        start(c, first, &d->where);
+    vec_foreach (&d->more.order, number) {
+        const struct placement *part = *number ? &d->more.list.data[*number - 1] : NULL;
+        start(c, part ? cluster_find_job(c, part->id) : first, part ? &part->where : &d->where);
+    }
+}
+
 static void expect(struct cluster *c, bool backfill, const char *decisions)
 {
     struct plan p;
@@ -71,9 +81,7 @@ static void expect(struct cluster *c, bool backfill, const char *decisions)
         describe(c, &d, &out);
         struct job *j = test_follow(c, &d);
         if (d.kind == PLAN_START) {
-            start(c, j, &d.where);
-            vec_foreach (&d.more.list, part)
-                start(c, cluster_find_job(c, part->id), &part->where);
+            start_parts(c, j, &d);
         }
         free(d.detail);
         plan_decision_done(&d);
@@ -197,8 +205,9 @@ static void tasks_of_sockets_are_placed_alone(void **state)
     }
 }
 
-/* A core that one component shares with another job is not shared by the next one as well. */
-static void a_shared_core_is_counted_once(void **state)
+/* HET-95: components share cores as other jobs do, now and in a planned start, up to the number of
+ * jobs that the partition allows. */
+static void components_share_cores_where_jobs_may(void **state)
 {
     struct cluster *c = cluster_up(CONS "NodeName=n[1-2] CPUs=1\n"
                                         "PartitionName=p Nodes=ALL OverSubscribe=FORCE:2\n");
@@ -207,7 +216,26 @@ static void a_shared_core_is_counted_once(void **state)
     test_run(c, 2, "n2:1", NOW + 500);
     queue_set(c, 3, 100, 2, (const char *[]){"N=2 n=2", "n=1"});
     queue_set(c, 5, 100, 2, (const char *[]){"n=1", "n=1"});
-    expect(c, true, "3: Resources, 5: +n1:1/0 | n2:1/0");
+    expect(c, true, "3: Resources@1500, 5: +n1:1/0 | n2:1/0");
+    test_cluster_free(c);
+    c = cluster_up(CONS "NodeName=n1 CPUs=2 Sockets=1 CoresPerSocket=1 ThreadsPerCore=2\n"
+                        "PartitionName=p Nodes=ALL OverSubscribe=FORCE:2\n");
+    queue_set(c, 1, 100, 3, (const char *[]){"n=1", "n=1", "n=1"});
+    queue_set(c, 5, 100, 2, (const char *[]){"n=1", "n=1"});
+    expect(c, true, "1: Resources, 5: +n1:1/0 | n1:1/0");
+    test_cluster_free(c);
+}
+
+/* A component that does not share gets its core before one that may share that of another job. */
+static void parts_are_allocated_in_the_order_of_their_placement(void **state)
+{
+    struct cluster *c = cluster_up(CONS "NodeName=n1 CPUs=2\n"
+                                        "PartitionName=p Nodes=ALL OverSubscribe=FORCE:2\n"
+                                        "PartitionName=q Nodes=ALL\n");
+    (void)state;
+    test_run(c, 1, "n1:1", NOW + 500);
+    queue_set(c, 3, 100, 2, (const char *[]){"p=p n=1", "p=q n=1"});
+    expect(c, true, "3: n1:1/0 | n1:1/0");
     test_cluster_free(c);
 }
 
@@ -330,100 +358,6 @@ static void a_trial_is_rolled_back(void **state)
     test_cluster_free(c);
 }
 
-/* --- joint placement and exhaustive search ------------------------------------------------------
- */
-
-struct need { /* of a component, on each of its nodes */
-    uint32_t nodes, cpus, mem, part;
-};
-
-static const uint32_t part_nodes[] = {0x1f, 0x07, 0x1c, 0x15};
-
-/* Whether the components from 'at' on fit beside what is used. */
-static bool search(const struct need *need, size_t count, size_t at, uint32_t *cpus, uint32_t *mem)
-{
-    if (at == count)
-        return true;
-    for (uint32_t set = 1; set < 1u << NODES; set++) {
-        if ((uint32_t)__builtin_popcount(set) != need[at].nodes || set & ~part_nodes[need[at].part])
-            continue;
-        bool fits = true;
-        for (uint32_t i = 0; i < NODES; i++)
-            if (set >> i & 1)
-                fits = fits && cpus[i] >= need[at].cpus && mem[i] >= need[at].mem;
-        if (!fits)
-            continue;
-        for (uint32_t i = 0; i < NODES; i++) {
-            cpus[i] -= set >> i & 1 ? need[at].cpus : 0;
-            mem[i] -= set >> i & 1 ? need[at].mem : 0;
-        }
-        bool found = search(need, count, at + 1, cpus, mem);
-        for (uint32_t i = 0; i < NODES; i++) {
-            cpus[i] += set >> i & 1 ? need[at].cpus : 0;
-            mem[i] += set >> i & 1 ? need[at].mem : 0;
-        }
-        if (found)
-            return true;
-    }
-    return false;
-}
-
-/* Whenever there is a joint start, it is found; and what is found can be allocated. */
-static void what_exhaustive_search_finds_is_found(void **state)
-{
-    uint64_t seed = 1;
-    int found = 0, none = 0, missed = 0;
-    (void)state;
-    for (int round = 0; round < 3000; round++) {
-        struct cluster *c = cluster_up(CONS "NodeName=n[1-5] CPUs=4 RealMemory=100\n"
-                                            "PartitionName=p0 Nodes=n[1-5]\n"
-                                            "PartitionName=p1 Nodes=n[1-3]\n"
-                                            "PartitionName=p2 Nodes=n[3-5]\n"
-                                            "PartitionName=p3 Nodes=n1,n3,n5\n");
-        uint32_t cpus[NODES], mem[NODES];
-        for (uint32_t i = 0; i < NODES; i++) {
-            uint32_t used = test_between(&seed, 0, 3), use_mem = 10 * test_between(&seed, 0, 6);
-            cpus[i] = 4 - used;
-            mem[i] = 100 - (used ? use_mem : 0);
-            char where[40];
-            snprintf(where, sizeof where, "n%u:%u/%u", i + 1, used, use_mem);
-            if (used)
-                test_run(c, 100 + i, where, NOW + 100);
-        }
-        struct need need[4];
-        char words[4][80];
-        const char *given[4];
-        uint32_t count = test_between(&seed, 2, 4);
-        for (uint32_t i = 0; i < count; i++) {
-            need[i] = (struct need){test_between(&seed, 1, 3), test_between(&seed, 1, 3),
-                                    10 * test_between(&seed, 1, 4), test_between(&seed, 0, 3)};
-            snprintf(words[i], sizeof words[i], "p=p%u N=%u n=%u c=%u mem=%u", need[i].part,
-                     need[i].nodes, need[i].nodes, need[i].cpus, need[i].mem);
-            given[i] = words[i];
-        }
-        struct job *leader = queue_set(c, 1, 100, count, given);
-        struct plan p;
-        struct joint joint;
-        plan_begin(&p, c, NULL, NOW, true);
-        joint_begin(&joint, &p, leader);
-        bool fits = joint_fits_now(&joint);
-        bool could = search(need, count, 0, cpus, mem);
-        assert_true(!fits || could);
-        found += fits;
-        none += !could;
-        missed += could && !fits;
-        for (uint32_t i = 0; fits && i < count; i++)
-            start(c, job_set_component(leader, i), &joint.parts.data[i].where);
-        joint_end(&joint);
-        plan_end(&p);
-        test_sound(c);
-        test_cluster_free(c);
-    }
-    print_message("%d found, %d cannot start, %d missed\n", found, none, missed);
-    assert_true(found > 500 && none > 500);
-    assert_int_equal(missed, 0);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -434,10 +368,10 @@ int main(void)
         cmocka_unit_test(without_backfill_it_is_in_order),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),
-        cmocka_unit_test(a_shared_core_is_counted_once),
+        cmocka_unit_test(components_share_cores_where_jobs_may),
+        cmocka_unit_test(parts_are_allocated_in_the_order_of_their_placement),
         cmocka_unit_test(the_ledger_is_what_would_be),
         cmocka_unit_test(a_trial_is_rolled_back),
-        cmocka_unit_test(what_exhaustive_search_finds_is_found),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "sched/plan/ledger.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "sched/plan.h"
@@ -13,6 +14,8 @@ void ledger_begin(struct ledger *l, const struct cluster *c)
 
 void ledger_end(struct ledger *l)
 {
+    vec_foreach (&l->entries, e)
+        free(e->own_use);
     if (l->has_view)
         pool_view_done(&l->view);
     vec_done(&l->entries);
@@ -28,8 +31,9 @@ static void save_node(struct ledger *l, uint32_t node)
 {
     size_t kinds = l->cluster->pool.gres_kinds;
     const struct free_view *v = &l->view;
-    vec_push(&l->entries, ((struct ledger_entry){node, v->units[node], v->mem_mib[node],
-                                                 v->whole[node], v->users[node], v->use[node]}));
+    vec_push(&l->entries,
+             ((struct ledger_entry){node, v->units[node], v->mem_mib[node], v->whole[node],
+                                    v->users[node], v->use[node], NULL}));
     for (size_t k = 0; k < kinds; k++)
         vec_push(&l->gres, v->gres[node * kinds + k]);
 }
@@ -42,6 +46,14 @@ static struct node_users add_user(const struct node_users *u, const struct job *
     return (struct node_users){.who = only ? USERS_ONLY : USERS_ONE, .uid = j->uid};
 }
 
+static struct unit_use *suppose_use(const struct ledger *l, const struct job *j,
+                                    const struct share *s)
+{
+    const struct pool *pool = &l->cluster->pool;
+    return share_suppose(l->view.use[s->node], pool->kinds.data[pool->kind[s->node]].units,
+                         l->view.units[s->node], j, s->units);
+}
+
 static void place_share(struct ledger *l, const struct job *j, const struct selection *where,
                         const struct share *s)
 {
@@ -49,11 +61,14 @@ static void place_share(struct ledger *l, const struct job *j, const struct sele
     size_t kinds = l->cluster->pool.gres_kinds;
     bool alone = j->want.exclusive && !j->want.shared;
     save_node(l, s->node);
+    if (v->use[s->node] || j->want.shared)
+        vec_last(&l->entries).own_use = suppose_use(l, j, s);
     v->units[s->node] = alone || v->units[s->node] < s->units ? 0 : v->units[s->node] - s->units;
     v->mem_mib[s->node] -= (int64_t)s->mem_mib;
     v->whole[s->node] = false;
     v->users[s->node] = add_user(&v->users[s->node], j);
-    v->use[s->node] = NULL; /* what the part shares is not shared once more */
+    if (vec_last(&l->entries).own_use)
+        v->use[s->node] = vec_last(&l->entries).own_use;
     for (size_t k = 0; alone && k < kinds; k++)
         v->gres[s->node * kinds + k] = 0;
     for (size_t i = 0; !alone && i < s->gres_len; i++) {
@@ -90,6 +105,7 @@ void ledger_roll_back(struct ledger *l, size_t mark)
         v->whole[e.node] = e.whole;
         v->users[e.node] = e.users;
         v->use[e.node] = e.use;
+        free(e.own_use);
         l->gres.len -= kinds;
         if (kinds)
             memcpy(&v->gres[e.node * kinds], l->gres.data + l->gres.len, kinds * sizeof(*v->gres));

@@ -19,6 +19,7 @@ struct ledger_entry { /* a node before a part was placed on it */
     bool whole;
     struct node_users users;
     const struct unit_use *use;
+    struct unit_use *own_use; /* what the view has instead; NULL: the same */
 };
 
 struct ledger {

@@ -80,6 +80,7 @@ void plan_placements_done(struct placements *p)
     vec_foreach (&p->list, at)
         select_done(&at->where);
     vec_done(&p->list);
+    vec_done(&p->order);
 }
 
 void plan_decision_done(struct decision *d)

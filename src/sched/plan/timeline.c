@@ -229,6 +229,7 @@ void timeline_done(struct timeline *t)
     if (t->trial.open)
         timeline_end_trial(t, true);
     vec_done(&t->trial.nodes);
+    vec_done(&t->trial.placed);
     vec_done(&t->trial.moments);
     forget_use(t);
     free(t->spans);
@@ -300,6 +301,19 @@ static void view_foreseen(struct timeline *t, uint32_t node, int64_t at)
                t->kinds * sizeof(*t->gres));
 }
 
+/* A node of which a part was placed in the trial: units that it has may be shared, too. */
+static void suppose_use(struct timeline *t, const struct timeline_placed *placed)
+{
+    uint32_t node = placed->node;
+    struct unit_use *before = t->use[node];
+    if (!t->view.use[node] && !placed->job->want.shared)
+        return;
+    t->use[node] = share_suppose(t->view.use[node], kind_of(t, node)->units, placed->free_units,
+                                 placed->job, placed->units);
+    t->view.use[node] = t->use[node];
+    free(before);
+}
+
 /* Units that others have then, for a job that may share them. */
 static void view_shared(struct timeline *t, const struct job *j, int64_t at)
 {
@@ -313,8 +327,8 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
                 units_freed(&t->use[a->node], c->nodes.data[a->node], a);
     for (size_t i = 0; i < c->nodes.len; i++)
         t->view.use[i] = t->use[i] ? t->use[i] : c->pool.now.use[i];
-    for (size_t i = 0; t->trial.open && i < t->trial.nodes.len; i++)
-        t->view.use[t->trial.nodes.data[i].node] = NULL; /* of another part, perhaps */
+    vec_foreach (&t->trial.placed, placed)
+        suppose_use(t, placed);
 }
 
 static bool choose(struct timeline *t, const struct job *j, const struct bitset *allowed,
@@ -455,6 +469,7 @@ void timeline_end_trial(struct timeline *t, bool keep)
         free(saved->gres);
     }
     vec_clear(&t->trial.nodes);
+    vec_clear(&t->trial.placed);
     if (!keep) { /* what a reservation added is no moment any more */
         vec_clear(&t->moments);
         vec_foreach (&t->trial.moments, at)
@@ -464,11 +479,15 @@ void timeline_end_trial(struct timeline *t, bool keep)
     t->trial.open = false;
 }
 
-static void take(struct timeline *t, const struct selection *of, const struct share *share,
-                 int64_t from, int64_t until, bool runs)
+static void take(struct timeline *t, const struct job *j, const struct selection *of,
+                 const struct share *share, int64_t from, bool runs)
 {
+    int64_t until = job_ends_at(j, from == TIMELINE_NOW ? t->calendar.now_sec : from);
     const struct gres_amount *gres = share->gres_len ? of->gres.data + share->gres_at : NULL;
     save_node(t, share->node);
+    if (t->trial.open)
+        vec_push(&t->trial.placed, ((struct timeline_placed){j, share->node, share->units,
+                                                             t->view.units[share->node]}));
     split(t, share->node, from);
     split(t, share->node, until);
     struct timeline_span *s = &t->spans[t->nodes[share->node].first];
@@ -492,14 +511,14 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
                       int64_t from)
 {
     vec_foreach (&where->shares, s)
-        take(t, where, s, from, job_ends_at(j, from), false);
+        take(t, j, where, s, from, false);
     timeline_add_moment(t, job_ends_at(j, from));
 }
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
     vec_foreach (&where->shares, s)
-        take(t, where, s, TIMELINE_NOW, job_ends_at(j, t->calendar.now_sec), true);
+        take(t, j, where, s, TIMELINE_NOW, true);
     timeline_add_moment(t, job_ends_at(j, t->calendar.now_sec));
 }
 

@@ -31,9 +31,15 @@ struct timeline_saved { /* a node as it was when the trial began */
     uint64_t *gres;
 };
 
+struct timeline_placed { /* a job's share of a node in a trial */
+    const struct job *job;
+    uint32_t node, units, free_units; /* free before it */
+};
+
 struct timeline_trial {
     bool open;
     VEC(struct timeline_saved) nodes;
+    VEC(struct timeline_placed) placed; /* in this order */
     VEC(int64_t) moments;
 };
 
