@@ -10,7 +10,8 @@
  * allocated, and ended again. Then passes over the jobs that wait for a full cluster, each of which
  * is looked at (bf_max_job_part): after something has become free, so that all are looked at anew,
  * and after nothing has. Besides, what a job array of a million elements costs, questions why, and
- * whom a job of a higher tier displaces. Aims stand beside the figures that have one.
+ * whom a job of a higher tier displaces; and heterogeneous jobs, beside their components as jobs of
+ * their own. Aims stand beside the figures that have one.
  */
 #include <getopt.h>
 #include <malloc.h>
@@ -27,6 +28,9 @@
 #define ONE_MORE 2000
 #define PASSES 11
 #define QUESTIONS 20
+#define SET_COMPONENTS 3
+#define SETS_PENDING 1000
+#define SET_RATIO 4 /* a pass over sets, to one over their components as jobs */
 #define NO_AIM 0
 
 static const struct world_rule worlds[] = {
@@ -41,6 +45,8 @@ static const struct world_rule worlds[] = {
     {.name = "full", .nodes = 10000, .running = 20000, .pending = 10000, .small = true},
     {.name = "shapes", .nodes = 10000, .running = 5000, .pending = 100000, .shapes = 1000},
 };
+/* Heterogeneous jobs, beside their components as jobs of their own. */
+static const struct world_rule sets_rule = {.name = "sets", .nodes = 1000, .small = true};
 static bool missed; /* an aim */
 
 static double now_us(void)
@@ -230,6 +236,94 @@ static void measure(const struct world_rule *rule, bool all)
     world_done(&w);
 }
 
+/* --- heterogeneous jobs -------------------------------------------------------------------------
+ */
+
+/* A set on an idle cluster: its three requests are read, planned, allocated, and ended again. */
+static void start_sets(void)
+{
+    _cleanup_free_ double *took = mem_new_array(double, ONE_MORE);
+    struct world w;
+    world_init(&w, &sets_rule);
+    for (size_t i = 0; i < ONE_MORE; i++) {
+        struct job *set[SET_COMPONENTS];
+        double from = now_us();
+        world_add_set(&w, set, SET_COMPONENTS, true);
+        if (world_pass(&w) != 1)
+            exit(1);
+        took[i] = now_us() - from;
+        for (size_t k = SET_COMPONENTS; k-- > 0;)
+            end_job(w.c, set[k]);
+    }
+    row("one more set on an idle cluster", took, ONE_MORE, 1000, 1000);
+    world_done(&w);
+}
+
+/* A cluster where few components would fit, and sets or their components that wait. */
+static void queue_sets(struct world *w, bool joined)
+{
+    world_init(w, &sets_rule);
+    for (unsigned failed = 0; failed < SETS_PENDING;) {
+        struct job *j = world_add(w);
+        if (world_pass(w))
+            continue;
+        order_remove(&j->part->queue, &j->queued);
+        end_job(w->c, j);
+        failed++;
+    }
+    w->seed = 11;
+    for (unsigned i = 0; i < SETS_PENDING; i++) {
+        struct job *set[SET_COMPONENTS];
+        world_add_set(w, set, SET_COMPONENTS, joined);
+    }
+    while (world_pass(w))
+        continue;
+}
+
+static double time_pass(struct world *w, bool freed)
+{
+    w->c->pool.freed += freed;
+    double from = now_us();
+    world_pass(w);
+    return now_us() - from;
+}
+
+/* Pair by pair, so that what else the machine does counts for both. */
+static void compare_passes(struct world *sets, struct world *jobs, bool freed)
+{
+    double took[2][PASSES], ratio[PASSES];
+    for (size_t i = 0; i < PASSES; i++) {
+        took[0][i] = time_pass(sets, freed);
+        took[1][i] = time_pass(jobs, freed);
+        ratio[i] = took[0][i] / took[1][i];
+    }
+    const char *when = freed ? "all anew" : "nothing new";
+    _cleanup_free_ char *first =
+        mem_printf("a pass over %zu components in sets, %s", sets->c->pending, when);
+    _cleanup_free_ char *second = mem_printf("a pass over %zu of them as jobs", jobs->c->pending);
+    row(first, took[0], PASSES, NO_AIM, NO_AIM);
+    row(second, took[1], PASSES, NO_AIM, NO_AIM);
+    qsort(ratio, PASSES, sizeof *ratio, by_size);
+    bool kept = ratio[0] <= SET_RATIO;
+    missed = missed || !kept;
+    printf("  %-44s least %10.1f, median %10.1f   aim: least <= %d: %s\n", "   times as long",
+           ratio[0], ratio[PASSES / 2], SET_RATIO, kept ? "kept" : "MISSED");
+}
+
+static void measure_sets(void)
+{
+    struct world sets, jobs;
+    printf("%s: %u nodes, heterogeneous jobs with %d components\n", sets_rule.name, sets_rule.nodes,
+           SET_COMPONENTS);
+    start_sets();
+    queue_sets(&sets, true);
+    queue_sets(&jobs, false);
+    compare_passes(&sets, &jobs, true);
+    compare_passes(&sets, &jobs, false);
+    world_done(&sets);
+    world_done(&jobs);
+}
+
 static int usage(void)
 {
     fprintf(stderr, "usage: sched_bench [NAME...] | --nodes=N [--running=N] [--pending=N] "
@@ -237,6 +331,7 @@ static int usage(void)
                     "with at least 64 nodes; names:");
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++)
         fprintf(stderr, " %s", worlds[i].name);
+    fprintf(stderr, " %s", sets_rule.name);
     fprintf(stderr, "\n");
     return 2;
 }
@@ -266,6 +361,14 @@ static bool read_options(int argc, char **argv, struct world_rule *own)
     return true;
 }
 
+static bool is_asked(const char *name, int argc, char **argv)
+{
+    bool asked = optind == argc;
+    for (int k = optind; k < argc; k++)
+        asked = asked || str_eq(argv[k], name);
+    return asked;
+}
+
 int main(int argc, char **argv)
 {
     struct world_rule own = {.name = "own"};
@@ -274,13 +377,14 @@ int main(int argc, char **argv)
         return usage();
     if (own.nodes)
         measure(&own, true);
-    for (size_t i = 0; i < sizeof worlds / sizeof *worlds && !own.nodes; i++) {
-        bool asked = optind == argc;
-        for (int k = optind; k < argc; k++)
-            asked = asked || str_eq(argv[k], worlds[i].name);
-        known += asked;
-        if (asked)
+    for (size_t i = 0; i < sizeof worlds / sizeof *worlds && !own.nodes; i++)
+        if (is_asked(worlds[i].name, argc, argv)) {
+            known++;
             measure(&worlds[i], i == 0);
+        }
+    if (!own.nodes && is_asked(sets_rule.name, argc, argv)) {
+        known++;
+        measure_sets();
     }
     if (!own.nodes && !known)
         return usage();

@@ -143,12 +143,20 @@ struct job *world_add(struct world *w)
     return j;
 }
 
-static bool start(struct cluster *c, const struct decision *d)
+void world_add_set(struct world *w, struct job **components, uint32_t count, bool joined)
+{
+    for (uint32_t i = 0; i < count; i++)
+        components[i] = world_add(w);
+    for (uint32_t i = 0; joined && i < count; i++)
+        if (job_set_join(w->c, components[i], components[0]->id, i, count, NULL) != 0)
+            exit(1);
+}
+
+static bool start_part(struct cluster *c, struct job *j, const struct selection *where)
 {
     struct err err = {0};
-    struct job *j = cluster_find_job(c, d->job->id);
-    vec_foreach (&d->where.shares, s) {
-        const struct alloc_want want = share_want(&d->where, s);
+    vec_foreach (&where->shares, s) {
+        const struct alloc_want want = share_want(where, s);
         if (alloc_place(c, j, &want, &err) != 0)
             return false;
     }
@@ -156,6 +164,19 @@ static bool start(struct cluster *c, const struct decision *d)
     job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL);
     order_insert(&c->ends, &attempt_make(j)->ends, WORLD_NOW + j->limit_sec, j->id);
     return true;
+}
+
+static bool start(struct cluster *c, const struct decision *d)
+{
+    bool all = true;
+    if (!d->more.order.len)
+        return start_part(c, cluster_find_job(c, d->job->id), &d->where);
+    vec_foreach (&d->more.order, number) {
+        const struct placement *part = *number ? &d->more.list.data[*number - 1] : NULL;
+        struct job *j = cluster_find_job(c, part ? part->id : d->job->id);
+        all = all && start_part(c, j, part ? &part->where : &d->where);
+    }
+    return all;
 }
 
 /* One pass; the number of jobs that it started. */
@@ -172,7 +193,7 @@ unsigned world_pass(struct world *w)
             exit(1);
         }
         started += d.kind == PLAN_START;
-        select_done(&d.where);
+        plan_decision_done(&d);
         free(d.detail);
     }
     plan_end(&p);

@@ -29,8 +29,10 @@ struct world {
 void world_init(struct world *w, const struct world_rule *rule); /* nothing runs */
 void world_done(struct world *w);
 struct job *world_add(struct world *w); /* a pending job in its queue */
-unsigned world_pass(struct world *w);   /* one pass over the queue; so many jobs have started */
-void world_reserve(struct world *w);    /* makes the reservations */
-void world_fill(struct world *w);       /* so many jobs of the rule run, or as many as fit */
-void world_queue(struct world *w);      /* nothing else fits, and so many of the rule wait */
+/* So many pending jobs, as components of a set or each by itself; 'components' gets them. */
+void world_add_set(struct world *w, struct job **components, uint32_t count, bool joined);
+unsigned world_pass(struct world *w); /* one pass over the queue; so many jobs have started */
+void world_reserve(struct world *w);  /* makes the reservations */
+void world_fill(struct world *w);     /* so many jobs of the rule run, or as many as fit */
+void world_queue(struct world *w);    /* nothing else fits, and so many of the rule wait */
 uint32_t world_between(uint64_t *seed, uint32_t first, uint32_t last);
