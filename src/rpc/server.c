@@ -12,7 +12,7 @@
 
 #define REPLAY_MAX (1u << 19) /* live tokens of all users */
 #define HEAVY_BYTES 65536     /* of expensive answers, for one token of 'heavy' */
-#define MINTED_BYTES 300      /* of a reply, for each audience */
+#define TOKEN_COST_BYTES 1200 /* a token takes the CPU time of so many bytes of another answer */
 
 static const struct rpc_rate_options heavy = {
     .bucket = 1024, .refill = 20, .period_ms = 100, .users = 1024};
@@ -129,7 +129,7 @@ void rpc_answer_mint(struct rpc_server *s, const struct rpc_request *request, in
             return;
         }
     }
-    if (!rpc_server_may_answer(s, request, count * MINTED_BYTES)) {
+    if (!rpc_server_may_answer(s, request, count * TOKEN_COST_BYTES)) {
         rpc_reply_error(s, request->call, -ERR_BACKOFF, NULL);
         return;
     }
