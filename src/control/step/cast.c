@@ -6,6 +6,7 @@
 #include "base/step_id.h"
 #include "cluster/job/job_set.h"
 #include "control/core/facts.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/step/cast.h"
@@ -106,7 +107,7 @@ void cast_send_grant(struct control *c, uint64_t call, struct job *j, const Pb__
     c->env->reply(c->env->ctx, call, &m.base);
 }
 
-static void grant(struct control *c, uint64_t call, const struct cast_jobs *jobs)
+static void grant_jobs(struct control *c, uint64_t call, const struct cast_jobs *jobs)
 {
     _cleanup_arena_ struct arena arena;
     Pb__StepRecord record = PB__STEP_RECORD__INIT;
@@ -145,11 +146,8 @@ static int find_job(struct control *c, const Pb__StepId *id, struct job **out, s
     return 0;
 }
 
-static int check_job(struct control *c, const struct caller *who, const struct job *j,
-                     struct err *err)
+static int check_state(const struct job *j, struct err *err)
 {
-    if (who->uid != j->uid && !who->is_admin) /* it writes as the owner */
-        return control_set_error(err, private_denial(c, who, j), NULL);
     if (j->state == PB__JOB_STATE__PENDING)
         return control_set_error(err, ERR_JOB_PENDING, NULL);
     if (job_is_final(j))
@@ -163,11 +161,10 @@ static int check_job(struct control *c, const struct caller *who, const struct j
 
 /* The job, or those of its components that the request means; a step may be in some of them only.
  */
-static int add_job(struct control *c, const struct caller *who, struct job *j, const Pb__StepId *id,
-                   struct cast_jobs *out, struct err *err)
+static int add_job(struct job *j, const Pb__StepId *id, struct cast_jobs *out, struct err *err)
 {
     bool numbered = id->has_step_id && id->step_id < STEP_ID_BATCH;
-    int rc = check_job(c, who, j, err);
+    int rc = check_state(j, err);
     if (rc)
         return rc;
     struct cast_job one = {.job = j,
@@ -201,18 +198,19 @@ static int find_cast_jobs(struct control *c, const struct caller *who, const Pb_
     int rc = find_job(c, r->id, &j, err);
     if (rc)
         return rc;
+    if (who->uid != j->uid && !who->is_admin) /* the files are written as the owner */
+        return control_set_error(err, private_denial(c, who, j), NULL);
     Pb__StepId id = read_component(j, r);
     bool all = j->set && job_set_is_leader(j) && !id.has_het_offset;
-    if (id.has_het_offset &&
-        (id.het_offset >= job_set_count(j) || !(j = job_set_component(j, id.het_offset))))
-        return control_set_error(err, ERR_NO_JOB, "it has no such component");
-    if (!all)
-        return add_job(c, who, j, &id, out, err);
+    if (id.has_het_offset)
+        rc = named_component(c, &id, &j, err);
+    if (rc || !all)
+        return rc ? rc : add_job(j, &id, out, err);
     int first = 0;
     struct err why = {0};
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         struct job *component = job_set_component(j, i);
-        rc = component ? add_job(c, who, component, &id, out, &why) : 0;
+        rc = component ? add_job(component, &id, out, &why) : 0;
         if (rc && !first) {
             first = rc;
             *err = why;
@@ -230,6 +228,6 @@ void control_cast_ask(struct control *c, uint64_t call, const struct caller *who
     if (find_cast_jobs(c, who, r, &jobs, &err))
         control_refuse(c, call, &err);
     else
-        grant(c, call, &jobs);
+        grant_jobs(c, call, &jobs);
     vec_done(&jobs.list);
 }
