@@ -110,14 +110,8 @@ static void add_shares(struct share *s, const Pb__Cred *cred)
 {
     if (!cred->n_parts)
         add_share(s, cred->job_nodes, cred->n_job_nodes);
-    for (size_t i = 0; i < cred->n_parts; i++) {
-        bool known = false;
-
-        for (size_t k = 0; k < i; k++)
-            known = known || cred->parts[k]->job_id == cred->parts[i]->job_id;
-        if (!known)
-            add_share(s, cred->parts[i]->job_nodes, cred->parts[i]->n_job_nodes);
-    }
+    for (size_t i = 0; i < cred->n_parts; i++)
+        add_share(s, cred->parts[i]->job_nodes, cred->parts[i]->n_job_nodes);
 }
 
 static void put_share(struct envlist *env, const struct share *s)

@@ -434,8 +434,8 @@ static void steps_of_components_are_of_the_whole_job(void **state)
     parts[0].n_job_nodes = cred.n_job_nodes;
     parts[0].facts = &facts;
     parts[1].job_id = parts[2].job_id = 41;
-    parts[1].job_nodes = parts[2].job_nodes = more_list;
-    parts[1].n_job_nodes = parts[2].n_job_nodes = 2;
+    parts[1].job_nodes = more_list; /* for parts[2], too: a job's nodes are with its first part */
+    parts[1].n_job_nodes = 2;
     parts[1].facts = parts[2].facts = &other;
     cred.parts = list;
     cred.n_parts = 3;
