@@ -432,18 +432,6 @@ static int find_groups(struct opt_component *c, size_t offset, bool taken[], str
     return r;
 }
 
-int opt_components_check_groups(const struct opt_components *cs, size_t available, struct err *err)
-{
-    for (size_t i = 0; i < cs->count; i++)
-        for (size_t k = 0; k < cs->list[i]->group_count; k++)
-            if (cs->list[i]->groups[k] >= available)
-                return err_set(err, -ERR_NOT_SUPPORTED,
-                               "Attempt to run a job step with het group value of %u, but the job "
-                               "allocation has maximum value of %zu",
-                               cs->list[i]->groups[k], available - 1);
-    return 0;
-}
-
 /* Of one component of srun. */
 static int check_step(struct opt_components *cs, struct opt_component *c, struct err *err)
 {

@@ -69,9 +69,6 @@ int opt_components_apply_argv(struct opt_components *cs, struct err *err);
  * otherwise the component's own offset; no group is named twice. */
 int opt_components_finish(struct opt_components *cs, struct err *err);
 
-/* srun inside a heterogeneous job with so many components: whether it has all groups. */
-int opt_components_check_groups(const struct opt_components *cs, size_t available, struct err *err);
-
 /* As their namesakes in opt.h; they name the component when there are several. */
 int opt_components_print_failure(const struct opt_components *cs, const struct err *err);
 void opt_components_print_notes(const struct opt_components *cs);

@@ -3,20 +3,18 @@
 import os
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 
 import pytest
 
-from harness import PREFIX, ROOT, alive, eventually, many
+from harness import ROOT, alive, eventually, many
 from hosts import Hosts
+from openmpi import SERVER, needs_pmix
 
 HERE = pathlib.Path(__file__).parent
 TOP = HERE.parents[1]
-SERVER = PREFIX / "sbin/slurmstepd-pmix"
-pytestmark = pytest.mark.skipif(not SERVER.exists() or not shutil.which("mpicc.openmpi"),
-                                reason="needs Open MPI, and a build with libpmix-dev")
+pytestmark = needs_pmix
 
 ONE_HOST = {"OMPI_MCA_mpi_yield_when_idle": "1"}  # few CPUs wait for many tasks
 PMIX = ["srun", "--mpi=pmix"]

@@ -2,17 +2,16 @@
 """MPI_Comm_spawn of Open MPI's programs under srun --mpi=pmix (docs/adr/0028), over PMIx: X-16."""
 import pathlib
 import re
-import shutil
 import signal
 import subprocess
 
 import pytest
 
-from harness import PREFIX, ROOT, eventually
+from harness import ROOT, eventually
+from openmpi import needs_pmix
 
 HERE = pathlib.Path(__file__).parent
-pytestmark = pytest.mark.skipif(not (PREFIX / "sbin/slurmstepd-pmix").exists() or not shutil.which("mpicc.openmpi"),
-                                reason="needs Open MPI, and a build with libpmix-dev")
+pytestmark = needs_pmix
 
 # The nodes share a host, and the shared memory of Open MPI is the host's; few CPUs wait for many tasks.
 ONE_HOST = {"OMPI_MCA_btl": "tcp,self", "OMPI_MCA_mpi_yield_when_idle": "1"}

@@ -278,15 +278,6 @@ static void make_specs(struct setup *s, int argc, char **argv)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-/* The components of the job that this srun is started in; 1: it is no heterogeneous one. */
-static size_t count_components(void)
-{
-    const char *text = getenv("SLURM_HET_SIZE");
-    long long count;
-
-    return text != NULL && str_parse_i64(text, 1, JOB_SET_MAX, &count) == 0 ? (size_t)count : 1;
-}
-
 static void add_part(struct setup *s, struct opt_component *from)
 {
     struct part *p = arena_alloc(&s->arena, sizeof(*p));
@@ -309,28 +300,28 @@ static void make_parts(struct setup *s)
             add_part(s, all->list[i]);
 }
 
-/* In which component of a heterogeneous job each part is. In another job that is running all are in
- * that one, on different nodes; without a job each is to be a component of one. */
+/* Names the component of each part when --het-group names that of one. Otherwise the controller
+ * decides: parts are in the components of a heterogeneous job one after the other, and in another
+ * job all of them are in that job, on different nodes. */
 static void name_groups(struct setup *s)
 {
     const struct opt_components *all = &s->options;
-    const struct Pb__StepSpec *first = &s->parts[0]->step;
-    bool in_set = first->has_job_id && count_components() > 1;
-    struct err err = {0};
+    const char *named = NULL;
 
-    if (in_set && opt_components_check_groups(all, count_components(), &err) < 0)
-        fail(err.text);
-    for (size_t i = 0, at = 0; i < all->count; i++) {
-        const struct opt_component *c = all->list[i];
-
-        for (size_t k = 0; k < (c->opt.het_group ? c->group_count : 1); k++) {
-            struct Pb__StepSpec *step = &s->parts[at++]->step;
-
-            step->has_het_offset =
-                in_set || c->opt.het_group != NULL || (!first->has_job_id && all->count > 1);
-            step->het_offset = step->has_het_offset ? c->groups[k] : 0;
+    for (size_t i = 0; i < all->count; i++)
+        named = all->list[i]->opt.het_group ? all->list[i]->opt.het_group : named;
+    if (named == NULL)
+        return;
+    if (!s->parts[0]->step.has_job_id)
+        fail_value(arena_printf(&s->arena,
+                                "--het-group=%s names a component of a heterogeneous job: start "
+                                "srun in one, or name one with --jobid",
+                                named));
+    for (size_t i = 0, at = 0; i < all->count; i++)
+        for (size_t k = 0; k < all->list[i]->group_count; k++, at++) {
+            s->parts[at]->step.has_het_offset = true;
+            s->parts[at]->step.het_offset = all->list[i]->groups[k];
         }
-    }
 }
 
 /* One request for the step: of several parts it holds what is asked for each. */

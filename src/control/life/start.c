@@ -186,7 +186,7 @@ static void defer_step(struct control *c, struct job *j)
 
 static bool waits_for_ports(const Pb__StepSpec *spec, int rc)
 {
-    return rc == -ERR_NODES_BUSY && spec->has_resv_ports &&
+    return rc == -ERR_NODES_BUSY && step_ports_wanted(spec) &&
            !(spec->has_immediate && spec->immediate);
 }
 
@@ -207,7 +207,7 @@ bool start_step(struct control *c, struct job *j)
     int rc = spec ? step_make(c, j, spec, &s, &err) : -ERR_PARSE;
     if (rc == 0)
         attempt_make(j)->interactive_step = true;
-    else if (spec && (waits_for_ports(spec, rc) || (rc == -ERR_NODES_BUSY && spec->n_parts)))
+    else if (spec && waits_for_ports(spec, rc))
         defer_step(c, j);
     if (attempt_of(j)->interactive_step)
         return true;

@@ -357,7 +357,7 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
             return;
         }
         control_hold(c, call, j);
-        if (spec->has_resv_ports)
+        if (step_ports_wanted(spec))
             step_ports_await(c, j);
     } else {
         control_refuse(c, call, &err);
@@ -366,13 +366,13 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
 
 static void create_in_set(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *r)
 {
-    struct job *home = step_parts_home(j, r);
+    struct job *home = step_parts_job(j, r, 0);
     struct err err = {0};
     if (home) {
         create(c, home, call, r);
         return;
     }
-    step_parts_refuse(j, r->n_parts ? r->parts[0] : r, &err);
+    step_parts_refuse(j, r, 0, &err);
     control_refuse(c, call, &err);
 }
 

@@ -57,6 +57,8 @@ void step_remove(struct control *c, struct job *j, struct step *s);
 
 /* step_ports.c */
 struct step_layout;
+/* Whether the request, or one of its parts, asks for ports. */
+bool step_ports_wanted(const Pb__StepSpec *spec);
 /* Whether there could ever be so many: -ERR_STEP_CONFIG. */
 int step_ports_check(const struct control *c, const Pb__StepSpec *spec, struct err *err);
 /* Fills in the ports of a layout; -ERR_NODES_BUSY: too few are free now. They are the arena's. */

@@ -638,6 +638,14 @@ void step_ports_job_clean(struct control *c, struct job *j)
     c->ports_freed = true;
 }
 
+bool step_ports_wanted(const Pb__StepSpec *spec)
+{
+    bool wanted = spec->has_resv_ports;
+    for (size_t i = 0; i < spec->n_parts; i++)
+        wanted |= spec->parts[i]->has_resv_ports;
+    return wanted;
+}
+
 /* Once, though its steps are tried again whenever another one of the job ends. */
 void step_ports_await(struct control *c, const struct job *j)
 {

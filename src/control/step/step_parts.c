@@ -7,28 +7,39 @@
 #include "control/core/reply.h"
 #include "control/internal.h"
 
-struct job *step_parts_job(const struct job *j, const Pb__StepSpec *spec)
+static const Pb__StepSpec *part_spec(const Pb__StepSpec *spec, size_t part)
 {
-    if (!spec->has_het_offset)
+    return spec->n_parts ? spec->parts[part] : spec;
+}
+
+/* The component that the part is in. Parts that name none are in the components of a heterogeneous
+ * job one after the other; in any other job all of them are in that job. */
+static uint32_t find_offset(const struct job *j, const Pb__StepSpec *spec, size_t part)
+{
+    const Pb__StepSpec *p = part_spec(spec, part);
+    if (p->has_het_offset)
+        return p->het_offset;
+    return j->set && job_set_is_leader(j) ? (uint32_t)part : j->set_offset;
+}
+
+struct job *step_parts_job(const struct job *j, const Pb__StepSpec *spec, size_t part)
+{
+    uint32_t offset = find_offset(j, spec, part);
+    if (offset == j->set_offset)
         return (struct job *)j;
-    return spec->het_offset < job_set_count(j) ? job_set_component(j, spec->het_offset) : NULL;
+    return offset < job_set_count(j) ? job_set_component(j, offset) : NULL;
 }
 
-struct job *step_parts_home(const struct job *j, const Pb__StepSpec *spec)
+int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, size_t part, struct err *err)
 {
-    return step_parts_job(j, spec->n_parts ? spec->parts[0] : spec);
-}
-
-int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, struct err *err)
-{
-    uint32_t count = job_set_count(j);
-    if (spec->het_offset < count)
+    uint32_t count = job_set_count(j), offset = find_offset(j, spec, part);
+    if (offset < count)
         return err_set(err, -ERR_JOB_DONE, "%s: component %u of heterogeneous job %u",
-                       err_text(ERR_JOB_DONE), spec->het_offset, job_set_id(j));
+                       err_text(ERR_JOB_DONE), offset, job_set_id(j));
     return err_set(err, -ERR_HET_GROUP,
                    "Attempt to run a job step with het group value of %u, but the job allocation "
                    "has maximum value of %u",
-                   spec->het_offset, count - 1);
+                   offset, count - 1);
 }
 
 static int check_running(const struct job *j, struct err *err)
@@ -81,12 +92,11 @@ static int find_jobs(const struct job *j, const Pb__StepSpec *spec, struct step_
                      struct err *err)
 {
     for (size_t i = 0; i < parts->count; i++) {
-        const Pb__StepSpec *from = spec->n_parts ? spec->parts[i] : spec;
         struct step_part *part = &parts->list[i];
-        part->job = step_parts_job(j, from);
+        part->job = step_parts_job(j, spec, i);
         if (!part->job)
-            return step_parts_refuse(j, from, err);
-        part->spec = spec->n_parts ? join_whole(spec, from) : *spec;
+            return step_parts_refuse(j, spec, i, err);
+        part->spec = spec->n_parts ? join_whole(spec, spec->parts[i]) : *spec;
         int rc = check_running(part->job, err);
         if (rc)
             return rc;

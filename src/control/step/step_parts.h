@@ -39,9 +39,8 @@ const Pb__StepRecord *step_parts_join(struct control *c, const struct job *j, co
 /* The job, of those in which the step is, that has its part i; NULL: its record is gone. */
 struct job *step_parts_at(const struct job *j, const Pb__StepRecord *r, size_t i);
 
-/* Whose component the request names: that of the offset, else 'j'. NULL: there is none. */
-struct job *step_parts_job(const struct job *j, const Pb__StepSpec *spec);
-/* Why there is none: -ERR_HET_GROUP, or -ERR_JOB_DONE. */
-int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, struct err *err);
-/* The job in which the request waits, and the step is looked for: that of its first part. */
-struct job *step_parts_home(const struct job *j, const Pb__StepSpec *spec);
+/* The job that a part of the request is in; 'j' is the job that the request names. NULL: the
+ * component does not exist or is over. The request waits in the job of part 0. */
+struct job *step_parts_job(const struct job *j, const Pb__StepSpec *spec, size_t part);
+/* Why step_parts_job() is NULL: -ERR_HET_GROUP, or -ERR_JOB_DONE. */
+int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, size_t part, struct err *err);

@@ -102,6 +102,27 @@ static size_t count_steps(struct fixture *f, uint32_t job)
     return count;
 }
 
+/* Parts that name no component are in the components of the job one after the other. */
+static void test_parts_without_offsets(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    struct request r;
+    (void)state;
+    arena_init(&arena, 0);
+    uint32_t id = run_set(f);
+    fill_request(&r, id, 2, (const int[]){-1, -1}, 1);
+    const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+    assert_int_equal(made->n_parts, 2);
+    assert_true(made->parts[0]->job_id == id && made->parts[1]->job_id == id + 1);
+    fill_request(&r, id + 1, 2, (const int[]){-1, -1}, 1); /* of a component: all are in that one */
+    made = reply_to(f, create(f, &r), &arena);
+    assert_true(made->parts[0]->job_id == id + 1 && made->parts[1]->job_id == id + 1);
+    fill_request(&r, id, 4, (const int[]){-1, -1, -1, -1}, 1);
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_HET_GROUP);
+    fixture_free(f);
+}
+
 /* HET-71, HET-76: one number, one space of ranks, one credential that has all parts. */
 static void test_one_step_in_three_jobs(void **state)
 {
@@ -335,6 +356,7 @@ static void test_disabled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_parts_without_offsets),
         cmocka_unit_test(test_one_step_in_three_jobs),
         cmocka_unit_test(test_numbers_have_gaps),
         cmocka_unit_test(test_all_parts_or_none),

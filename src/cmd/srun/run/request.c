@@ -164,7 +164,9 @@ static void step_refused(struct request *r, const struct err *err)
         say_error("Unable to confirm allocation for job %u: %s", r->run->job_id, err->text);
         say_info("Check SLURM_JOB_ID environment variable. Expired or invalid job %u",
                  r->run->job_id);
-    } else
+    } else if (err->code == -ERR_HET_GROUP)
+        say_error("%s", err->text);
+    else
         say_error("Unable to create step for job %u: %s", r->run->job_id, err->text);
     refused(r, err);
 }
