@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""job_submit.lua: the site's script changes, refuses and orders jobs: CORE-051, CORE-154, X-20."""
+"""job_submit.lua: the site's script changes, refuses and orders jobs: CORE-051, CORE-154, X-20, HET-113."""
 import os
+import re
 
 from harness import ROOT, eventually
 
@@ -96,3 +97,20 @@ def test_the_script_decides(make_cluster):
     c.conf_file.write_text(c.conf_file.read_text().replace("JobSubmitPlugins=lua\n", ""))
     c.run("scontrol reconfigure").ok()
     batch(c, "any").ok()
+
+
+def test_it_is_asked_for_each_component(make_cluster):
+    """HET-113: the script sees each component, and may change one of them."""
+    c = make_cluster(nodes=2, cpus=2, conf="JobSubmitPlugins=lua\n")
+    put(c, """
+function slurm_job_submit(job_desc, part_list, submit_uid)
+    slurm.log_info("component with %d tasks", job_desc.num_tasks)
+    if job_desc.num_tasks == 2 then
+        job_desc.comment = "changed"
+    end
+    return slurm.SUCCESS
+end
+""")
+    leader = int(c.run(["sbatch", "-H", "--parsable", "-n1", ":", "-n2", "--wrap", "true"]).ok())
+    assert re.findall(r"component with (\d) tasks", log(c)) == ["1", "2"]
+    assert c.run(f"squeue -h -j {leader} -O HetJobOffset,Comment").ok().split() == ["0", "(null)", "1", "changed"]

@@ -155,6 +155,7 @@ def test_steps_are_shown_to_their_owner_only(busy):
 
 def test_a_node_shows_every_process(busy):
     """CORE-024, 177, 178: users', system daemons', the kernel's; and where all time went."""
+    eventually(lambda: re.search("[1-9].* %", usage(busy, "n1")[1].partition(": ")[2]), "time has been counted")
     rows, time = usage(busy, "n1")
     assert "root" in {user for user, _ in rows} or not ROOT
     here = [e for e in os.listdir("/proc") if e.isdigit()]
