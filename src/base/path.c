@@ -146,6 +146,11 @@ int path_read_text(const char *path, size_t max, struct str *out, struct err *er
     return read_file(path, max, true, out, err);
 }
 
+bool path_is_shortage(int rc)
+{
+    return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
+}
+
 /* A new file beside the target, under a name of its own. */
 static int temp_open(int dir, char name[64])
 {

@@ -21,6 +21,9 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err);
 
 /* The whole file, at most max bytes (-ERR_TOO_BIG). */
 int path_read_file(const char *path, size_t max, struct str *out, struct err *err);
+/* Whether a failed read says nothing about the file: it can be read once there is memory or a
+ * descriptor, and must not be taken for a missing one. */
+bool path_is_shortage(int rc);
 /* The same of a text; -ERR_PARSE at the first zero byte, so that a device is not read for long. */
 int path_read_text(const char *path, size_t max, struct str *out, struct err *err);
 

@@ -300,8 +300,9 @@ static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *
     rc = serve_open(d, err);
     if (rc)
         return rc;
-    usage_open(d);
-    rc = spool_adopt(d, o->clean, err);
+    rc = usage_open(d, err);
+    if (!rc)
+        rc = spool_adopt(d, o->clean, err);
     if (rc)
         return rc;
     contain_sweep(d);

@@ -99,3 +99,30 @@ def test_calls_of_the_controller_fail(make_cluster):
         assert acknowledged.items() <= listed.items(), (what, acknowledged.items() - listed.items())
     assert len(acknowledged) > 4
     c.wait_ready()
+
+
+def start_without_descriptors(c, file):
+    """A node daemon that finds no descriptor for this file."""
+    c.spawn("n1", ["strace", "-f", "-qq", "-o", "/dev/null", "-P", c.dir / "spool/n1" / file, "-e", "trace=openat",
+                   "-e", "inject=openat:error=EMFILE", PREFIX / "sbin/slurmd", "-D", "-N", "n1"])
+    assert c.daemons.pop("n1").wait(DEADLINE) != 0
+    assert f"{file}: Too many open files" in c.tail("n1")
+
+
+def test_a_file_that_cannot_be_opened_is_not_a_missing_one(make_cluster):
+    """D2: without a descriptor for it a node daemon does not start, forgets no job, and finds how its step ended."""
+    c = make_cluster(nodes=1)
+    gate = c.work / "gate"
+    os.mkfifo(gate)
+    job = c.sbatch("-o", "/dev/null", wrap=f"read go <{gate}; exit 3")
+    eventually(lambda: c.state(job) == "RUNNING", "the job")
+    c.kill("n1", signal.SIGTERM)
+    before = {name: (c.dir / "spool/n1" / name).read_bytes() for name in ("boot", "id", "usage")}
+    for name in before:
+        start_without_descriptors(c, name)
+    assert before == {name: (c.dir / "spool/n1" / name).read_bytes() for name in before}
+    gate.write_text("\n")
+    end = eventually(lambda: next((c.dir / "spool/n1/steps").glob("*.exit"), None), "the end of the step is on disk")
+    start_without_descriptors(c, f"steps/{end.name}")
+    c.start_node("n1")
+    assert (c.wait(job)["JobState"], c.job(job)["ExitCode"]) == ("FAILED", "3:0")

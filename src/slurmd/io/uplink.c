@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/io/uplink.h"
 
+#include <errno.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -53,9 +54,13 @@ static void load_welcome(struct slurmd *d)
 {
     _cleanup_free_ char *path = welcome_path(d);
     _cleanup_str_ struct str text = STR_INIT;
+    struct err err = {0};
     Pb__NodeWelcome *m;
+    int rc = path_read_file(path, WELCOME_MAX, &text, &err);
 
-    if (path_read_file(path, WELCOME_MAX, &text, NULL))
+    if (rc && rc != -ENOENT)
+        log_error("%s: credentials are refused until the controller has been reached", err.text);
+    if (rc)
         return;
     m = pb_unpack(&pb__node_welcome__descriptor, str_cstr(&text), text.len);
     if (m && m->cred_public_key.len == AUTH_CRED_KEY_SIZE)

@@ -44,7 +44,7 @@ static int set_up(void **state)
                         *revoked = below("revoked");
     conf.path = d.spool; /* no plugstack.conf beside it */
     d.loop = loop_new(0);
-    usage_open(&d);
+    assert_int_equal(usage_open(&d, NULL), 0);
     return mkdir(jobs, 0700) || mkdir(steps, 0700) || events_open(events, 1, &d.events, NULL) ||
            revoked_open(revoked, &d.revoked, NULL);
 }

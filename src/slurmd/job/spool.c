@@ -145,8 +145,10 @@ static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
     _cleanup_free_ char *path = format_spool_path(d, "id");
     uint8_t random[ID_SIZE];
 
-    if (!read_line(path, out, size, NULL) && strlen(out) == 2 * ID_SIZE)
-        return 0;
+    int rc = read_line(path, out, size, err);
+
+    if (path_is_shortage(rc) || (rc == 0 && strlen(out) == 2 * ID_SIZE))
+        return rc;
     auth_random(random, sizeof(random));
     for (size_t i = 0; i < ID_SIZE; i++)
         snprintf(out + 2 * i, 3, "%02x", random[i]);
@@ -160,7 +162,8 @@ static int check_boot(struct slurmd *d, struct err *err)
     char now[48] = "", then[48] = "", id[2 * ID_SIZE + 1];
     int rc = read_line(BOOT_ID, now, sizeof(now), err);
 
-    read_line(path, then, sizeof(then), NULL);
+    if (!rc && path_is_shortage(read_line(path, then, sizeof(then), err)))
+        rc = err->code;
     if (!rc && strcmp(now, then) != 0) {
         wipe_all(d);
         rc = path_write_file(path, now, strlen(now), 0600, err);
@@ -189,12 +192,6 @@ int spool_open(struct slurmd *d, struct err *err)
     return rc;
 }
 
-/* Says nothing of the file: it is as good as before, once there is memory or a descriptor. */
-static bool is_shortage(int rc)
-{
-    return rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE;
-}
-
 static int adopt_note(void *ctx, const char *path, struct err *err)
 {
     struct slurmd *d = ctx;
@@ -202,7 +199,7 @@ static int adopt_note(void *ctx, const char *path, struct err *err)
     struct err why = {0};
     int rc = note_load(path, &note, &why);
 
-    if (is_shortage(rc)) {
+    if (path_is_shortage(rc)) {
         rc = err_set(err, rc, "%s", why.text);
     } else if (rc) {
         _cleanup_free_ char *aside = mem_printf("%s/damaged.%s", d->spool, strrchr(path, '/') + 1);

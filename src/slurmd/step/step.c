@@ -2,7 +2,9 @@
 #include "slurmd/step/step.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -11,6 +13,9 @@
 #include "base/str.h"
 #include "slurmd/step/attach.h"
 #include "slurmd/step/unresponsive.h"
+
+#define LOG_ROOM "slurmd"
+#include "base/log.h"
 
 #define EXIT_FILE_MAX 65536
 #define STEP_BACKLOG_MAX (256u << 10)
@@ -38,8 +43,16 @@ Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t 
 {
     _cleanup_free_ char *path = step_file(d, job_id, restarts, step_id, "exit");
     _cleanup_str_ struct str text = STR_INIT;
+    struct err err = {0};
+    int rc = path_read_file(path, EXIT_FILE_MAX, &text, &err);
 
-    if (path_read_file(path, EXIT_FILE_MAX, &text, NULL))
+    if (path_is_shortage(rc)) { /* the end of the step would be lost */
+        log_error("%s: slurmd ends, and reads the file when it is started again", err.text);
+        exit(1);
+    }
+    if (rc && rc != -ENOENT)
+        log_error("%s: the end of step %u.%u is unknown", err.text, job_id, step_id);
+    if (rc)
         return NULL;
     return pb_unpack(&pb__stepd_ended__descriptor, str_cstr(&text), text.len);
 }

@@ -78,7 +78,8 @@ char *step_file(const struct slurmd *d, uint32_t job_id, uint32_t restarts, uint
                 const char *suffix);
 void step_forget_files(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
                        uint32_t step_id);
-/* The end that a shepherd wrote down, or NULL; free with pb__stepd_ended__free_unpacked(). */
+/* The end that a shepherd wrote down, or NULL; free with pb__stepd_ended__free_unpacked(). The
+ * process ends when the file cannot be opened for lack of memory or descriptors. */
 Pb__StepdEnded *step_read_end(const struct slurmd *d, uint32_t job_id, uint32_t restarts,
                               uint32_t step_id);
 void step_free(struct step *s);

@@ -71,19 +71,19 @@ static int save_books(struct usage *u)
     return err.code;
 }
 
-void usage_open(struct slurmd *d)
+int usage_open(struct slurmd *d, struct err *err)
 {
     struct usage *u = mem_new(struct usage);
     _cleanup_free_ char *path = file_of(d), *boot = boot_of(d);
     _cleanup_str_ struct str text = STR_INIT;
     int64_t now_sec = loop_wall_ms() / 1000;
-    int rc = path_read_file(path, FILE_MAX, &text, NULL);
+    int rc = path_read_file(path, FILE_MAX, &text, err);
 
     u->d = d;
     d->usage = u;
     if (!rc)
         u->tally = tally_unpack(text.data, text.len, boot, now_sec, hw_up_sec());
-    if (!rc && !u->tally) {
+    if (rc != -ENOENT && !path_is_shortage(rc) && !u->tally) {
         _cleanup_free_ char *aside = mem_printf("%s/damaged.usage", d->spool);
 
         log_error("%s is damaged: it is set aside as %s, and counting starts at zero", path, aside);
@@ -91,6 +91,7 @@ void usage_open(struct slurmd *d)
     }
     if (!u->tally)
         u->tally = tally_new(now_sec);
+    return path_is_shortage(rc) ? rc : 0;
 }
 
 /* --- what control groups count -----------------------------------------------------------------

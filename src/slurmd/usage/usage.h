@@ -13,8 +13,9 @@
 #include "slurmd/attempt/attempt.h"
 #include "slurmd/node/slurmd.h"
 
-/* Before jobs are adopted, which may have ended; and after that, when looks may be taken. */
-void usage_open(struct slurmd *d);
+/* Before jobs are adopted, which may have ended; and after that, when looks may be taken. An error:
+ * what was counted cannot be read for now. */
+int usage_open(struct slurmd *d, struct err *err);
 void usage_begin(struct slurmd *d);
 void usage_close(struct slurmd *d); /* before the loop is freed */
 void usage_done(struct slurmd *d);  /* after it */
