@@ -122,7 +122,8 @@ void opt_done(struct opt *o)
                        &o->tres_bind_gpu,
                        &o->gpu_freq,
                        &o->node_counts,
-                       &o->task_licenses};
+                       &o->task_licenses,
+                       &o->next_component};
     for (size_t i = 0; i < sizeof(called) / sizeof(called[0]); i++) {
         free(*called[i]);
         *called[i] = NULL;

@@ -105,6 +105,7 @@ struct opt {
     char *gres, *gpus, *gpus_per_node, *gpus_per_socket, *gpus_per_task, *tres_per_task;
     char *tres_bind, *tres_bind_gpu; /* the latter: its part for GPUs, as --gpu-bind has it */
     char *accel_bind, *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
+    char *next_component; /* the name of the one that follows in the script */
     char *het_group; /* components of a heterogeneous job, which opt_components_finish() reads */
     char *task_licenses;         /* of --tres-per-task: "ansys:1,x:2"; opt_finish() adds them up */
     char *node_gres, *task_gres; /* these together; made by opt_finish() */

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cli/opt_component.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+#include "cli/component.h"
 #include "cli/opt_priv.h"
 
 /* --- the list ----------------------------------------------------------------------------------
@@ -235,7 +237,19 @@ struct script_reader {
     struct opt_components *cs;
     struct opt_place place;
     bool ended;
+    const char *name; /* of the component that follows; NULL: none was said */
 };
+
+/* "#SBATCH hetjob name=NAME" before the section of the component. */
+static int name_section(struct script_reader *s, struct opt *o, struct err *err)
+{
+    const char *name = s->name;
+    if (!name)
+        return 0;
+    s->name = NULL;
+    o->source = OPT_FROM_SCRIPT;
+    return opt_set(o, &opt_rows[OPT_ID_component], name, err);
+}
 
 /* The script begins a component that the command line does not have, or has one too many. */
 static int begin_section(struct script_reader *s, struct opt *o, struct err *err)
@@ -261,7 +275,10 @@ static int apply_script(struct opt_component *c, void *ctx, struct err *err)
     struct script_reader *s = ctx;
     struct opt *o = &c->opt;
     bool is_leader = c == s->cs->list[0];
-    int r = s->ended ? 0 : opt_apply_section(o, &s->place, err);
+    int r = s->ended ? 0 : name_section(s, o, err);
+    if (r == 0 && !s->ended)
+        r = opt_apply_section(o, &s->place, err);
+    s->name = r > 0 ? o->next_component : NULL;
     s->ended = s->ended || r == 0;
     if (r >= 0 && is_leader && !s->place.script->ignore_pbs && !o->ignore_pbs) {
         int of_pbs = opt_apply_pbs(o, s->place.script, err);
@@ -374,7 +391,7 @@ int opt_components_apply_argv(struct opt_components *cs, struct err *err)
 static int refuse_groups(struct opt *o, struct err *err)
 {
     return opt_bad_value(o, "het-group", o->het_group,
-                         "use numbers from 0 to 127, lists and ranges, as in 0,2-4", err);
+                         "use numbers from 0 to 127, names, lists and ranges, as in 0,io,2-4", err);
 }
 
 static int read_number(const char **text, uint32_t *out)
@@ -386,6 +403,42 @@ static int read_number(const char **text, uint32_t *out)
         return -ERR_PARSE;
     *text += digits;
     *out = (uint32_t)n;
+    return 0;
+}
+
+/* A name of --component, which the controller knows. */
+static int read_name(struct opt *o, const char **text, uint32_t *out, struct err *err)
+{
+    size_t len = strcspn(*text, ",");
+    _cleanup_free_ char *name = mem_strndup(*text, len);
+    struct err why = {0};
+    if (job_set_check_name(name, &why) != 0)
+        return refuse_groups(o, err);
+    if (!o->job_id)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
+                        "--het-group=%s names a component of a heterogeneous job: start srun in "
+                        "one, or name one with --jobid",
+                        o->het_group);
+    if (component_find(o->job_id, name, out, &why) != 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--het-group=%s: %s", o->het_group, why.text);
+    *text += len;
+    return 0;
+}
+
+/* "2", "2-4" or "io". */
+static int read_range(struct opt *o, const char **text, uint32_t *first, uint32_t *last,
+                      struct err *err)
+{
+    if (isalpha((unsigned char)**text)) {
+        int r = read_name(o, text, first, err);
+        *last = r == 0 ? *first : 0;
+        return r;
+    }
+    if (read_number(text, first) < 0)
+        return refuse_groups(o, err);
+    *last = *first;
+    if (**text == '-' && (++*text, read_number(text, last) < 0 || *last < *first))
+        return refuse_groups(o, err);
     return 0;
 }
 
@@ -404,11 +457,9 @@ static int read_groups(struct opt *o, bool taken[], struct err *err)
     const char *at = o->het_group;
     for (;; at++) {
         uint32_t first, last;
-        if (read_number(&at, &first) < 0)
-            return refuse_groups(o, err);
-        last = first;
-        if (*at == '-' && (at++, read_number(&at, &last) < 0 || last < first))
-            return refuse_groups(o, err);
+        int r = read_range(o, &at, &first, &last, err);
+        if (r < 0)
+            return r;
         for (uint32_t g = first; g <= last; g++)
             if (add_group(o, g, taken, err) < 0)
                 return -ERR_PARSE;
@@ -430,6 +481,14 @@ static int find_groups(struct opt_component *c, size_t offset, bool taken[], str
         if (taken[g] && !before[g])
             c->groups[c->group_count++] = g;
     return r;
+}
+
+static int check_name(struct opt *o, struct err *err)
+{
+    struct err why = {0};
+    if (!o->job.component || job_set_check_name(o->job.component, &why) == 0)
+        return 0;
+    return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "%s", why.text);
 }
 
 /* Of one component of srun. */
@@ -455,6 +514,8 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
         int r = 0;
         if (c->opt.command == OPT_SRUN)
             r = find_groups(c, i, taken, err);
+        if (r == 0)
+            r = check_name(&c->opt, err);
         if (r == 0 && c->opt.command == OPT_SRUN)
             r = check_step(cs, c, err);
         if (r == 0 && i > 0)

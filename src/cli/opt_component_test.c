@@ -121,7 +121,14 @@ static void test_refused(void **state)
         {OPT_SRUN, NULL, "srun --het-group=128 a", "Invalid --het-group specification: 128 (use "},
         {OPT_SRUN, NULL, "srun --het-group=2-1 a", "Invalid --het-group specification: 2-1 (use "},
         {OPT_SRUN, NULL, "srun --het-group=1, a", "Invalid --het-group specification: 1, (use "},
-        {OPT_SRUN, NULL, "srun --het-group=a a", "Invalid --het-group specification: a (use "},
+        {OPT_SRUN, NULL, "srun --het-group=0,io a",
+         "--het-group=0,io names a component of a heterogeneous job: start srun in one, or name "},
+        {OPT_SRUN, NULL, "srun --het-group=io-3 a",
+         "Invalid --het-group specification: io-3 (use "},
+        {OPT_SRUN, NULL, "srun --component=a-b a", "Invalid component name 'a-b': use a letter"},
+        {OPT_SBATCH, "#SBATCH hetjob name=\n", "sbatch job.sh", "Invalid component name ''"},
+        {OPT_SBATCH, "#SBATCH hetjob nmae=io\n", "sbatch job.sh",
+         "Invalid directive found in batch script: hetjob is not alone on its line (job.sh, line "},
         {OPT_SRUN, NULL, "srun --het-group= a", "Invalid --het-group specification:  (use "},
     };
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {

@@ -73,7 +73,11 @@ static int apply_sbatch_words(struct opt *o, int argc, char *const *argv, struct
     struct opt_cursor c = {.argv = argv, .argc = argc};
     struct opt_word word;
     int r;
-    if (argc == 1 && begins_component(argv[0]))
+    bool begins = argc && begins_component(argv[0]),
+         has_name = begins && argc == 2 && str_starts(argv[1], "name=");
+    if (has_name)
+        opt_set_string(&o->next_component, argv[1] + strlen("name="));
+    if (has_name || (begins && argc == 1))
         return 1;
     while ((r = opt_next(o, &c, &word, err)) > 0) {
         r = opt_set(o, word.row, word.arg, err);

@@ -6,11 +6,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/signame.h"
+#include "cli/component.h"
 #include "cli/opt_priv.h"
 #include "cluster/job/step_ports.h"
 #include "conf/conf.h"
 #include "conf/conf_freq.h"
-#include "show/job_ids.h"
 
 #define NETWORK_MAX 1024 /* bytes */
 
@@ -24,7 +24,10 @@ int opt_set_bcast(struct opt *o, const char *arg, struct err *err)
 int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    bool ok = job_ids_parse(arg, &id, NULL) == 0 && !id.array_tasks && !id.has_step_id;
+    struct err why = {0};
+    bool ok = component_parse_id(arg, &id, &why) == 0 && !id.array_tasks && !id.has_step_id;
+    if (why.code && why.code != -ERR_PARSE)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--jobid=%s: %s", arg, why.text);
     if (!ok || (id.has_het_offset && o->command != OPT_SRUN))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --jobid.",
                         arg);

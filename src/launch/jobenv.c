@@ -152,7 +152,8 @@ void jobenv_components(struct envlist *e, struct Pb__AllocReply *const *componen
             set_allocation(&own[i], components[i]);
         else if (components[i]->job_id != 0)
             envlist_setf(&own[i], "SLURM_JOB_ID", "%u", components[i]->job_id);
-        lists[i] = (struct job_set_env){own[i].vars, own[i].count};
+        lists[i] = (struct job_set_env){
+            own[i].vars, own[i].count, components[i]->spec ? components[i]->spec->component : NULL};
     }
     if (count > 1)
         job_set_env_each(lists, count, put_variable, e);

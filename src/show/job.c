@@ -54,6 +54,8 @@ static void put_head(const struct job_view *v)
     record_break(v->style, v->out);
     if (v->live->has_het_job_id) {
         record_pair(v->out, "HetJobIdSet", v->live->het_job_id_set);
+        if (s->component)
+            record_pair(v->out, " HetComponent", s->component);
         record_break(v->style, v->out);
     }
     record_pair(v->out, "UserId", s->user_name ? s->user_name : names_user(s->uid));

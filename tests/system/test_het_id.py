@@ -354,3 +354,35 @@ def test_completion_offers_the_whole_and_components(het, held):
     """HET-37."""
     words = offered(f"scontrol show job {held}", het)
     assert sorted(words) == [str(held), *(f"{held}+{i}" for i in range(3))]
+
+
+def test_names(het):
+    """Components by their names: in scripts, as ids and groups, in listings and variables. HET-37, 69, 83."""
+    script = ("#!/bin/sh\n#SBATCH -n1 --component=main\n#SBATCH hetjob name=io\n#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n1\n"
+              "env >named\nsrun -l --het-group=2,IO printenv SLURM_NTASKS_HET_GROUP_IO >groups; sleep 1000\n")
+    job = het.sbatch(script=script)
+    groups, named = het.work / "groups", het.work / "named"
+    eventually(lambda: groups.exists() and sorted(groups.read_text().split("\n"))[1:] == ["0: 2", "1: 2", "2: 2"], "a step in two components")
+    env = dict(line.partition("=")[::2] for line in named.read_text().splitlines())
+    ours = {name.removesuffix("_HET_GROUP_1"): value for name, value in env.items() if name.endswith("_HET_GROUP_1")}
+    assert ours == {name.removesuffix("_HET_GROUP_IO"): value for name, value in env.items() if name.endswith("_HET_GROUP_IO")}
+    assert ours["SLURM_NTASKS"] == "2" and env["SLURM_JOB_ID_HET_GROUP_MAIN"] == str(job)
+    assert het.run(f"squeue -h -j {job} -O HetComponent").ok().split() == ["main", "io", "N/A"]
+    assert rows(het, "-j", f"{job}+io") == [f"{job}+1 R"]
+    assert fields_of(het.run(f"scontrol show job {job}+IO").ok())["HetComponent"] == "io"
+    assert [j["het_component"] for j in het.json(f"squeue -j {job}")["jobs"]] == ["main", "io", ""]
+    het.run(f"srun --jobid={job}+io --overlap true").ok()
+    het.run(f"srun --jobid={job} --het-group=main,2 --overlap true").ok()
+    known = f"job {job} has no component named 'disk': its components are 0 (main), 1 (io), 2"
+    for line in (f"squeue -j {job}+disk", f"scancel {job}+disk", f"scontrol show job {job}+disk", f"srun --jobid={job}+disk true",
+                 f"srun --jobid={job} --het-group=disk true", f"sattach {job}+disk.0"):
+        het.run(line).fails(known)
+    het.run("srun --het-group=io true").fails("--het-group=io names a component of a heterogeneous job")
+    het.run(f"squeue -j 1{job}00+io").fails("Invalid job id specified")
+    het.run(f"scancel {job}+io").ok()
+    all_are(het, job, "R", (0, 2))
+    over(het, job)
+    for bad in ("3", "a-b", "_a", "a" * 33, ""):
+        het.run(["sbatch", f"--component={bad}", "-n1", ":", "-n1", "--wrap=true"]).fails(f"Invalid component name '{bad}'")
+    het.run(["sbatch", "--component=a", "-n1", ":", "--component=A", "-n1", "--wrap=true"]).fails("Duplicate component name 'A': components 0 and 1 have it")
+    het.run("sbatch", stdin="#!/bin/sh\n#SBATCH hetjob name=0\ntrue\n").fails("Invalid component name '0'", "(component 1)")

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/cluster.h"
 
@@ -49,6 +50,19 @@ void job_set_format_ids(const struct job *j, struct str *out)
         if (component)
             first = last = component->id;
     }
+}
+
+int job_set_check_name(const char *name, struct err *err)
+{
+    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
+                      others[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+    size_t len = strlen(name);
+    if (strspn(name, letters) && strspn(name, others) == len && len <= JOB_SET_NAME_MAX)
+        return 0;
+    return err_set(err, -ERR_PARSE,
+                   "Invalid component name '%.*s': use a letter, then letters, digits and '_', at "
+                   "most %d in all",
+                   JOB_SET_NAME_MAX + 8, name, JOB_SET_NAME_MAX);
 }
 
 static size_t find_place(const struct cluster *c, uint32_t leader_id)

@@ -19,7 +19,8 @@
 #include "base/str.h"
 #include "base/vec.h"
 
-#define JOB_SET_MAX 128 /* components of a set */
+#define JOB_SET_MAX 128     /* components of a set */
+#define JOB_SET_NAME_MAX 32 /* characters of a component's name */
 
 struct cluster;
 struct job;
@@ -47,6 +48,11 @@ bool job_set_is_leader(const struct job *j);
 bool job_set_is_whole(const struct job *j);
 /* "123-127,130": the ids of the components whose records are there. Appends. */
 void job_set_format_ids(const struct job *j, struct str *out);
+
+/* A component may have a name beside its number, which environment variables have in upper case: a
+ * letter, then letters, digits and "_". No two of a set have the same; case does not count.
+ * -ERR_PARSE. */
+int job_set_check_name(const char *name, struct err *err);
 
 /* The set with this id; NULL: there is none. */
 struct job_set *job_set_find(const struct cluster *c, uint32_t leader_id);

@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/job/job_set_env.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/mem.h"
-
-static const struct {
-    const char *size, *group;
-} spellings[] = {{"SLURM_HET_SIZE", "_HET_GROUP_"}, {"SLURM_PACK_SIZE", "_PACK_GROUP_"}};
-#define SPELLINGS (sizeof spellings / sizeof spellings[0])
+#include "cluster/job/job_set.h"
 
 /* How much is told of each component: what the extents before it tell, and more. */
-enum extent { IDS, SHAPE, ALL, ALL_SPELLINGS };
+enum extent { IDS, SHAPE, ALL, NAMES, FORMER };
+
+static const struct {
+    const char *size; /* NULL: the number of components has no such name */
+    const char *group;
+    enum extent from;
+    bool by_name; /* of the component, not by its number */
+} spellings[] = {{"SLURM_HET_SIZE", "_HET_GROUP_", IDS, false},
+                 {NULL, "_HET_GROUP_", NAMES, true},
+                 {"SLURM_PACK_SIZE", "_PACK_GROUP_", FORMER, false}};
+#define SPELLINGS (sizeof spellings / sizeof spellings[0])
 
 static const struct {
     const char *name;
@@ -42,7 +49,7 @@ static enum extent extent_of(const char *var, size_t name_len)
 struct renamed {
     const char *var; /* "NAME=value" */
     size_t name_len;
-    char suffix[32];
+    char suffix[16 + JOB_SET_NAME_MAX];
 };
 
 static size_t bytes_of(const struct renamed *r)
@@ -50,13 +57,26 @@ static size_t bytes_of(const struct renamed *r)
     return strlen(r->var) + strlen(r->suffix) + 1;
 }
 
-/* False: it is not told in this extent. */
-static bool rename_variable(const char *var, size_t offset, size_t spelling, enum extent extent,
-                            struct renamed *out)
+static void put_suffix(const struct job_set_env *component, size_t offset, size_t spelling,
+                       char *out, size_t size)
 {
+    if (!spellings[spelling].by_name) {
+        snprintf(out, size, "%s%zu", spellings[spelling].group, offset);
+        return;
+    }
+    snprintf(out, size, "%s%s", spellings[spelling].group, component->name);
+    for (; *out; out++)
+        *out = (char)toupper((unsigned char)*out);
+}
+
+/* False: it is not told in this extent. */
+static bool rename_variable(const struct job_set_env *component, size_t at, size_t offset,
+                            size_t spelling, enum extent extent, struct renamed *out)
+{
+    const char *var = component->vars[at];
     out->var = var;
     out->name_len = strcspn(var, "=");
-    snprintf(out->suffix, sizeof out->suffix, "%s%zu", spellings[spelling].group, offset);
+    put_suffix(component, offset, spelling, out->suffix, sizeof out->suffix);
     return str_starts(var, "SLURM_") && var[out->name_len] &&
            extent_of(var, out->name_len) <= extent && bytes_of(out) <= JOB_SET_ENV_ONE;
 }
@@ -68,10 +88,11 @@ static void each_renamed(const struct job_set_env *components, size_t count, enu
 {
     struct renamed r;
 
-    for (size_t s = 0; s < (extent == ALL_SPELLINGS ? SPELLINGS : 1); s++)
+    for (size_t s = 0; s < SPELLINGS && spellings[s].from <= extent; s++)
         for (size_t c = 0; c < count; c++)
             for (size_t i = 0; i < components[c].count; i++)
-                if (rename_variable(components[c].vars[i], c, s, extent, &r))
+                if ((components[c].name || !spellings[s].by_name) &&
+                    rename_variable(&components[c], i, c, s, extent, &r))
                     fn(ctx, &r);
 }
 
@@ -122,33 +143,41 @@ size_t job_set_env_each(const struct job_set_env *components, size_t count, job_
                         void *ctx)
 {
     struct receiver to = {put, ctx};
-    enum extent extent = ALL_SPELLINGS;
+    enum extent extent = FORMER;
     char size[24];
 
     while (extent > IDS && sum_up(components, count, extent).bytes > JOB_SET_ENV_MAX)
         extent--;
     snprintf(size, sizeof size, "%zu", count);
     for (size_t s = 0; s < SPELLINGS; s++)
-        put(ctx, spellings[s].size, size);
+        if (spellings[s].size)
+            put(ctx, spellings[s].size, size);
     each_renamed(components, count, extent, hand_over, &to);
     return count_all(components, count) -
            sum_up(components, count, extent < ALL ? extent : ALL).variables;
 }
 
-static bool is_of_group(const char *name, size_t len, const char *group)
+/* "_HET_GROUP_" and a number, or a component's name, at the end. */
+static bool is_of_group(const char *name, size_t len, size_t spelling)
 {
-    size_t digits = 0, tail = strlen(group);
-
-    while (digits < len && name[len - 1 - digits] >= '0' && name[len - 1 - digits] <= '9')
-        digits++;
-    return digits && len > digits + tail && !strncmp(name + len - digits - tail, group, tail);
+    const char *group = spellings[spelling].group;
+    const char *digits = "0123456789", *upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789";
+    bool by_name = spellings[spelling].by_name;
+    _cleanup_free_ char *text = mem_strndup(name, len);
+    const char *at = strstr(text, group);
+    if (!at || at == text)
+        return false;
+    at += strlen(group);
+    return *at && strspn(at, by_name ? upper : digits) == strlen(at) &&
+           (!by_name || isupper((unsigned char)*at));
 }
 
 bool job_set_env_has(const char *name, size_t len)
 {
     for (size_t s = 0; s < SPELLINGS; s++)
-        if ((strlen(spellings[s].size) == len && !strncmp(name, spellings[s].size, len)) ||
-            (str_starts(name, "SLURM_") && is_of_group(name, len, spellings[s].group)))
+        if ((spellings[s].size && strlen(spellings[s].size) == len &&
+             !strncmp(name, spellings[s].size, len)) ||
+            (str_starts(name, "SLURM_") && is_of_group(name, len, s)))
             return true;
     return false;
 }

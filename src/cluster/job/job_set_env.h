@@ -2,14 +2,15 @@
 /*
  * The variables that tell a script and commands of the components of a heterogeneous job:
  * SLURM_HET_SIZE, and each variable that a job of one component alone would have, with
- * "_HET_GROUP_<offset>" behind its name. The names of Slurm before 20.02 go with them:
+ * "_HET_GROUP_<offset>" behind its name. A component with a name has the same variables once more,
+ * with "_HET_GROUP_<NAME>" in upper case. The names of Slurm before 20.02 go with them:
  * SLURM_PACK_SIZE, and "_PACK_GROUP_<offset>".
  *
  * A program cannot be started with an environment of any size, so these have at most
  * JOB_SET_ENV_MAX bytes. Where they would have more, they are left out in this order, of all
- * components alike: the former names; then all that do not say which nodes and how many tasks,
- * CPUs and how much memory there are; then all but the ids of the jobs. A single one that Linux
- * would not take is left out by itself.
+ * components alike: the former names; those with names of components; then all that do not say
+ * which nodes and how many tasks, CPUs and how much memory there are; then all but the ids of the
+ * jobs. A single one that Linux would not take is left out by itself.
  */
 #pragma once
 
@@ -24,6 +25,7 @@
 struct job_set_env {   /* of one component */
     char *const *vars; /* "NAME=value"; those that do not begin with SLURM_ are passed over */
     size_t count;
+    const char *name; /* NULL: it has none */
 };
 
 /* Hands each to put(). Returns how many were left out, the former names not counted. */

@@ -29,7 +29,7 @@ static void each_component_has_variables_of_its_own(void **state)
     static char *const first[] = {"SLURM_JOB_ID=5", "HOME=/root", "SLURM_NTASKS=2",
                                   "SBATCH_MEM_BIND=none"};
     static char *const second[] = {"SLURM_JOB_ID=6", "SLURM_JOB_NAME=a=b"};
-    const struct job_set_env components[] = {{first, 4}, {NULL, 0}, {second, 2}};
+    const struct job_set_env components[] = {{first, 4}, {NULL, 0, "x"}, {second, 2, "i_o2"}};
     struct seen seen = {0};
 
     (void)state;
@@ -40,6 +40,8 @@ static void each_component_has_variables_of_its_own(void **state)
                                               "SLURM_NTASKS_HET_GROUP_0=2\n"
                                               "SLURM_JOB_ID_HET_GROUP_2=6\n"
                                               "SLURM_JOB_NAME_HET_GROUP_2=a=b\n"
+                                              "SLURM_JOB_ID_HET_GROUP_I_O2=6\n"
+                                              "SLURM_JOB_NAME_HET_GROUP_I_O2=a=b\n"
                                               "SLURM_JOB_ID_PACK_GROUP_0=5\n"
                                               "SLURM_NTASKS_PACK_GROUP_0=2\n"
                                               "SLURM_JOB_ID_PACK_GROUP_2=6\n"
@@ -61,12 +63,13 @@ static void large_sets_tell_less(void **state)
 {
     static const struct {
         size_t name, nodes; /* bytes of these values in each component */
-        size_t names, node_lists, former, ids, left_out;
+        size_t names, node_lists, named, former, ids, left_out;
     } rows[] = {
-        {1000, 500, JOB_SET_MAX, JOB_SET_MAX, 3 * JOB_SET_MAX, JOB_SET_MAX, 0},
-        {3000, 500, JOB_SET_MAX, JOB_SET_MAX, 0, JOB_SET_MAX, 0},
-        {5000, 500, 0, JOB_SET_MAX, 0, JOB_SET_MAX, JOB_SET_MAX},
-        {5000, 5000, 0, 0, 0, JOB_SET_MAX, 2 * JOB_SET_MAX},
+        {700, 500, JOB_SET_MAX, JOB_SET_MAX, 3, 3 * JOB_SET_MAX, JOB_SET_MAX, 0},
+        {3000, 500, JOB_SET_MAX, JOB_SET_MAX, 3, 0, JOB_SET_MAX, 0},
+        {3765, 200, JOB_SET_MAX, JOB_SET_MAX, 0, 0, JOB_SET_MAX, 0},
+        {5000, 500, 0, JOB_SET_MAX, 0, 0, JOB_SET_MAX, JOB_SET_MAX},
+        {5000, 5000, 0, 0, 0, 0, JOB_SET_MAX, 2 * JOB_SET_MAX},
     };
 
     (void)state;
@@ -83,12 +86,15 @@ static void large_sets_tell_less(void **state)
         char *const vars[] = {name_var, nodes_var, "SLURM_JOB_ID=5"};
 
         for (size_t k = 0; k < JOB_SET_MAX; k++)
-            components[k] = (struct job_set_env){vars, 3};
+            components[k] = (struct job_set_env){vars, 3, k ? NULL : "io"};
         assert_int_equal(job_set_env_each(components, JOB_SET_MAX, note, &seen), rows[i].left_out);
-        assert_int_equal(count_of(&seen, "SLURM_JOB_NAME_HET_GROUP_"), rows[i].names);
-        assert_int_equal(count_of(&seen, "SLURM_JOB_NODELIST_HET_GROUP_"), rows[i].node_lists);
+        size_t again = rows[i].named ? 1 : 0; /* by the name of the first component */
+        assert_int_equal(count_of(&seen, "_HET_GROUP_IO="), rows[i].named);
+        assert_int_equal(count_of(&seen, "SLURM_JOB_NAME_HET_GROUP_"), rows[i].names + again);
+        assert_int_equal(count_of(&seen, "SLURM_JOB_NODELIST_HET_GROUP_"),
+                         rows[i].node_lists + again);
         assert_int_equal(count_of(&seen, "_PACK_GROUP_"), rows[i].former);
-        assert_int_equal(count_of(&seen, "SLURM_JOB_ID_HET_GROUP_"), rows[i].ids);
+        assert_int_equal(count_of(&seen, "SLURM_JOB_ID_HET_GROUP_"), rows[i].ids + again);
         assert_int_equal(count_of(&seen, "SLURM_HET_SIZE=128\n"), 1);
         assert_true(seen.bytes <= JOB_SET_ENV_MAX + 100); /* and the two sizes */
         str_done(&seen.text);
@@ -125,6 +131,9 @@ static void names_are_recognized(void **state)
         {"SLURM_JOB_ID_PACK_GROUP_127", true},
         {"SLURM_JOB_ID_HET_GROUP_", false},
         {"SLURM_JOB_ID_HET_GROUP_1x", false},
+        {"SLURM_JOB_ID_HET_GROUP_IO_2", true},
+        {"SLURM_JOB_ID_HET_GROUP_io", false},
+        {"SLURM_JOB_ID_PACK_GROUP_IO", false},
         {"SLURM_JOB_ID", false},
         {"SLURM_HET_SIZE_OF_MINE", false},
         {"MY_HET_GROUP_1", false},

@@ -113,6 +113,26 @@ static void damaged_records_are_refused(void **state)
     test_cluster_free(c);
 }
 
+/* Names of components end names of environment variables, and are no numbers. */
+static void names_are_checked(void **state)
+{
+    static const char *const bad[] = {"",    "0",   "3-4", "_a",
+                                      "a-b", "a b", "a,b", "a+b",
+                                      "a.b", "ä",   "a=b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
+                             *const good[] = {"a", "io", "IO_2",
+                                              "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"};
+    struct err err = {0};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        if (job_set_check_name(bad[i], &err) != -ERR_PARSE)
+            fail_msg("'%s' is accepted", bad[i]);
+        assert_non_null(strstr(err.text, "Invalid component name '"));
+    }
+    for (size_t i = 0; i < sizeof good / sizeof good[0]; i++)
+        assert_int_equal(job_set_check_name(good[i], &err), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +140,7 @@ int main(void)
         cmocka_unit_test(components_join_in_any_order),
         cmocka_unit_test(components_leave_with_their_records),
         cmocka_unit_test(damaged_records_are_refused),
+        cmocka_unit_test(names_are_checked),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cmd.h"
-#include "show/job_ids.h"
+#include "cli/component.h"
 
 #define ARGS_DEF "cmd/sbcast/sbcast.def"
 #include "cli/args_rows.h"
@@ -56,7 +56,6 @@ static void apply(struct options *o, const struct given *g)
 static int find_job(struct options *o, const char *given)
 {
     const char *text = given ? given : getenv("SLURM_JOB_ID");
-    struct err err = {0};
 
     if (!text)
         text = getenv("SLURM_JOBID");
@@ -66,7 +65,7 @@ static int find_job(struct options *o, const char *given)
         return 2;
     }
     pb__step_id__init(&o->id);
-    if (job_ids_parse(text, &o->id, &err)) {
+    if (component_parse_id(text, &o->id, NULL)) {
         cmd_error("Invalid job id specified: %s", text);
         return 2;
     }

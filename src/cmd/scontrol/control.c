@@ -10,6 +10,7 @@
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/prio.pb-c.h"
@@ -138,7 +139,7 @@ int jobs_parse(int argc, char **argv, struct jobs *jobs)
             size_t len = job_ids_word(s);
             _cleanup_free_ char *word = mem_strndup(s, len);
             Pb__StepId id = PB__STEP_ID__INIT;
-            if (job_ids_parse(word, &id, NULL) < 0 || id.has_step_id) {
+            if (component_parse_id(word, &id, NULL) < 0 || id.has_step_id) {
                 cmd_line("%s for job %s", err_text(ERR_NO_JOB), word);
                 return -1;
             }
@@ -210,7 +211,7 @@ int run_notify(int argc, char **argv)
     Pb__StepId id = PB__STEP_ID__INIT;
     _cleanup_str_ struct str text = STR_INIT;
     struct err err = {0};
-    if (job_ids_parse(argv[0], &id, &err) < 0) {
+    if (component_parse_id(argv[0], &id, &err) < 0) {
         cmd_line("%s", err.text);
         return 1;
     }

@@ -13,6 +13,7 @@
 #include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "cli/no_job.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/job.pb-c.h"
@@ -146,11 +147,11 @@ static int parse(const char *text, Pb__NodePidsRequest *r)
 
     if (str_eq(text, "*"))
         return 0;
-    if (job_ids_parse(job, &id, NULL) < 0 || id.array_tasks) {
+    if (component_parse_id(job, &id, NULL) < 0 || id.array_tasks) {
         cmd_line("\"%s\" does not look like a jobid", text);
         return 1;
     }
-    if (job_ids_parse(text, &id, NULL) < 0) {
+    if (component_parse_id(text, &id, NULL) < 0) {
         cmd_line("\"%s\" does not look like a stepid", text);
         return 1;
     }

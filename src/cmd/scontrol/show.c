@@ -12,6 +12,7 @@
 #include "base/path.h"
 #include "base/pb.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "cli/no_job.h"
 #include "cli/node_names.h"
 #include "cmd/scontrol/config_file.h"
@@ -155,7 +156,7 @@ static int show_job(const char *id_text)
     arena_init(&arena, 0);
     id_text = id_text && str_eq(id_text, "0") ? NULL : id_text; /* as in Slurm: every job */
     if (id_text) {
-        if (job_ids_parse(id_text, &id, NULL) < 0 || id.has_step_id) {
+        if (component_parse_id(id_text, &id, NULL) < 0 || id.has_step_id) {
             cmd_line("scontrol_print_job error: %s: %s", err_text(ERR_NO_JOB), id_text);
             return 1;
         }
@@ -204,7 +205,7 @@ static int show_step(const char *id_text)
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
     Pb__StepId id = PB__STEP_ID__INIT, *ids[1] = {&id};
     if (id_text) {
-        if (job_ids_parse(id_text, &id, NULL) < 0) {
+        if (component_parse_id(id_text, &id, NULL) < 0) {
             cmd_line("scontrol_print_step error: %s: %s", err_text(ERR_NO_STEP), id_text);
             return 1;
         }

@@ -4,9 +4,9 @@
 
 #include "base/timefmt.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "cmd/scontrol/update.h"
 #include "proto/job.pb-c.h"
-#include "show/job_ids.h"
 
 /* "60", "+30", "-0:30:00". */
 static int parse_limit(const char *value, Pb__StepLimit *limit)
@@ -55,7 +55,7 @@ int update_step(struct update *u, const char *id_arg)
             return 1;
     if (update_check_any(u) < 0)
         return 1;
-    if (job_ids_parse(text, &id, NULL) < 0) {
+    if (component_parse_id(text, &id, NULL) < 0) {
         cmd_line("%s for step %s", err_text(ERR_NO_STEP), text);
         return 1;
     }

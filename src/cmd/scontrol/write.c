@@ -6,10 +6,10 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
-#include "show/job_ids.h"
 
 static int write_script(const char *job, const char *file)
 {
@@ -17,7 +17,7 @@ static int write_script(const char *job, const char *file)
     Pb__JobScript *reply = NULL;
     Pb__StepId id = PB__STEP_ID__INIT;
     struct err err = {0};
-    if (job_ids_parse(job, &id, &err) < 0 || id.has_step_id) {
+    if (component_parse_id(job, &id, NULL) < 0 || id.has_step_id) {
         cmd_line("job script retrieval failed: %s: %s", err_text(ERR_NO_JOB), job);
         return 1;
     }

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "show/job_columns.h"
 #include "show/job_ids.h"
 #include "show/names.h"
@@ -34,7 +35,7 @@ static int each_word(struct options *o, const char *list, int (*each)(struct opt
 static int add_id(struct options *o, char *word)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    if (job_ids_parse(word, &id, NULL) < 0) {
+    if (component_parse_id(word, &id, NULL) < 0) {
         cmd_error("Invalid job id: %s", word);
         return 2;
     }

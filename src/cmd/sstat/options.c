@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 #include "cli/cmd.h"
-#include "show/job_ids.h"
+#include "cli/component.h"
 
 #define ARGS_DEF "cmd/sstat/sstat.def"
 #include "cli/args_rows.h"
@@ -30,7 +30,7 @@ static int add_ids(struct options *o, const char *list)
         _cleanup_free_ char *word = mem_strndup(s, len);
         Pb__StepId id = PB__STEP_ID__INIT;
 
-        if (len && (job_ids_parse(word, &id, NULL) < 0 || id.array_tasks)) {
+        if (len && (component_parse_id(word, &id, NULL) < 0 || id.array_tasks)) {
             cmd_error("Bad job/step specified: %s", word);
             return 2;
         }

@@ -7,8 +7,8 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "cli/cmd.h"
+#include "cli/component.h"
 #include "cluster/trigger.h"
-#include "show/job_ids.h"
 #include "show/names.h"
 
 #define ARGS_DEF "cmd/strigger/strigger.def"
@@ -32,7 +32,7 @@ static int set_number(const char *name, const char *text, uint32_t *number)
 static int set_job(struct options *o, const char *text)
 {
     Pb__StepId id = PB__STEP_ID__INIT;
-    if (job_ids_parse(text, &id, NULL) != 0 || id.array_tasks || id.has_step_id) {
+    if (component_parse_id(text, &id, NULL) != 0 || id.array_tasks || id.has_step_id) {
         cmd_error("Invalid jobid: %s", text);
         return BAD;
     }

@@ -353,6 +353,8 @@ static int check_values(struct control *c, struct submission *s, struct err *err
         return err_set(err, -ERR_PARSE, "Invalid --distribution specification: %.64s",
                        spec->distribution);
     int rc = mail_check(spec, s->parsed.has_valid_mail, err);
+    if (rc == 0 && spec->component)
+        rc = job_set_check_name(spec->component, err);
     if (rc == 0)
         rc = step_check_freq(c, spec->cpu_freq, err);
     if (rc == 0)
@@ -522,6 +524,24 @@ static int check_component(const Pb__JobSpec *spec, struct err *err)
                    err_text(ERR_ARRAY));
 }
 
+static const Pb__JobSpec *spec_of(const struct set_request *r, size_t offset)
+{
+    return offset ? r->components[offset - 1] : r->leader;
+}
+
+static int check_names(const struct set_request *r, struct err *err)
+{
+    for (size_t i = 1; i <= r->n_components; i++)
+        for (size_t k = 0; k < i; k++) {
+            const char *name = spec_of(r, i)->component, *before = spec_of(r, k)->component;
+            if (name && before && str_case_eq(name, before))
+                return err_set(err, -ERR_PARSE,
+                               "Duplicate component name '%s': components %zu and %zu have it",
+                               name, k, i);
+        }
+    return 0;
+}
+
 static int join(struct control *c, struct job *const *jobs, size_t count, struct err *err)
 {
     int rc = 0;
@@ -569,7 +589,7 @@ static void name_component(struct err *err, size_t offset)
 static int make_component(struct control *c, const struct caller *who, const struct set_request *r,
                           size_t offset, struct job **out, struct err *err)
 {
-    Pb__JobSpec spec = offset ? component_spec(r->components[offset - 1]) : *r->leader;
+    Pb__JobSpec spec = offset ? component_spec(spec_of(r, offset)) : *spec_of(r, 0);
     int rc = r->n_components ? check_component(&spec, err) : 0;
     if (rc == 0)
         rc = submit_make_job(c, who, &spec, offset ? NULL : r->payload, r->may_wait, out, err);
@@ -589,6 +609,9 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
         return err_set(err, -ERR_LIMIT,
                        "%s: a heterogeneous job has %zu components at most, not %zu",
                        err_text(ERR_LIMIT), (size_t)JOB_SET_MAX, count);
+    rc = check_names(r, err);
+    if (rc != 0)
+        return rc;
     for (size_t i = 0; rc == 0 && i < count; i++) {
         rc = make_component(c, who, r, i, &jobs[made], err);
         made += rc == 0;

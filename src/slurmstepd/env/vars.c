@@ -317,7 +317,8 @@ static size_t put_components(struct envlist *env, const Pb__StepdStart *start,
             put_component(&own[i], start, cred, component);
         else if (component->job_id)
             put_number(&own[i], "SLURM_JOB_ID", component->job_id);
-        lists[i] = (struct job_set_env){own[i].vars.data, own[i].vars.len};
+        lists[i] = (struct job_set_env){own[i].vars.data, own[i].vars.len,
+                                        component->spec ? component->spec->component : NULL};
     }
     left_out = job_set_env_each(lists, count, put_variable, env);
     for (size_t i = 0; i < count; i++)

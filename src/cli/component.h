@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Components of heterogeneous jobs by their names (sbatch --component=io): "123+io" means what
+ * "123+1" does. The controller has the names; commands ask for them when a name is used, and pass
+ * numbers on.
+ */
+#pragma once
+
+#include <stdint.h>
+
+#include "base/err.h"
+#include "proto/step.pb-c.h"
+
+/* The number of the component of this name. -ERR_HET_GROUP: the job has none such, with those that
+ * it has; -ERR_NO_JOB. Asks the controller. */
+int component_find(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err);
+
+/* job_ids_parse(), which see, and of an id with a component's name its number. err NULL: why there
+ * is no such component is said on standard error. */
+int component_parse_id(const char *text, Pb__StepId *id, struct err *err);
