@@ -107,7 +107,8 @@ struct opt {
     char *accel_bind, *gpu_bind, *gpu_freq, *gres_flags, *cpu_bind, *mem_bind;
     char *next_component; /* the name of the one that follows in the script */
     char *het_group; /* components of a heterogeneous job, which opt_components_finish() reads */
-    char *task_licenses;         /* of --tres-per-task: "ansys:1,x:2"; opt_finish() adds them up */
+    bool names_component; /* srun: --jobid=JOB+OFFSET, which later components are in as well */
+    char *task_licenses;  /* of --tres-per-task: "ansys:1,x:2"; opt_finish() adds them up */
     char *node_gres, *task_gres; /* these together; made by opt_finish() */
     uint32_t cpus_per_gpu, ntasks_per_gpu;
     uint64_t mem_per_gpu_mib;

@@ -470,9 +470,24 @@ static int read_groups(struct opt *o, bool taken[], struct err *err)
     }
 }
 
-static int find_groups(struct opt_component *c, size_t offset, bool taken[], struct err *err)
+/* Behind --jobid=JOB+OFFSET: in the component that this names, which is the job of the step. */
+static void share_group(struct opt_component *c, const struct opt_component *leader)
 {
+    c->opt.het_group = mem_strdup(leader->opt.het_group);
+    memcpy(c->groups, leader->groups, sizeof c->groups);
+    c->group_count = leader->group_count;
+}
+
+static int find_groups(struct opt_components *cs, size_t offset, bool taken[], struct err *err)
+{
+    struct opt_component *c = cs->list[offset], *leader = cs->list[0];
     bool before[JOB_SET_MAX];
+    if (offset && !c->opt.het_group && leader->opt.names_component) {
+        share_group(c, leader);
+        return 0;
+    }
+    if (!c->opt.job_id)
+        c->opt.job_id = leader->opt.job_id; /* of the whole step */
     memcpy(before, taken, sizeof before);
     int r = c->opt.het_group ? read_groups(&c->opt, taken, err)
                              : add_group(&c->opt, (uint32_t)offset, taken, err);
@@ -513,7 +528,7 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
         struct opt_component *c = cs->list[i];
         int r = 0;
         if (c->opt.command == OPT_SRUN)
-            r = find_groups(c, i, taken, err);
+            r = find_groups(cs, i, taken, err);
         if (r == 0)
             r = check_name(&c->opt, err);
         if (r == 0 && c->opt.command == OPT_SRUN)

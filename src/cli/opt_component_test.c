@@ -499,6 +499,7 @@ static void test_groups(void **state)
         {"srun --het-group=1 a : --het-group=0 b", "1|0"},
         {"srun --het-group=0,1 a : --het-group=2 b", "0,1|2"},
         {"srun --het-group=3 a : b : c", "3|1|2"},
+        {"srun --jobid=7+3 a : b : --het-group=1 c", "3|3|1"}, /* HET-111 */
     };
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
         struct run r;

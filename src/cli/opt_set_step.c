@@ -32,8 +32,10 @@ int opt_set_jobid(struct opt *o, const char *arg, struct err *err)
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "Invalid numeric value \"%s\" for --jobid.",
                         arg);
     o->job_id = id.job_id;
-    if (id.has_het_offset && !o->het_group)
+    if (id.has_het_offset && !o->het_group) {
         o->het_group = mem_printf("%u", id.het_offset);
+        o->names_component = true;
+    }
     return 0;
 }
 

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "base/url.h"
 #include "conf/conf_freq.h"
+#include "conf/conf_het.h"
 #include "conf/conf_internal.h"
 #include "conf/conf_license.h"
 
@@ -637,7 +638,7 @@ int conf_check(struct conf_loader *l, struct err *err)
         paths_check,      limits_check,   socket_dir_check,   conf_words_check, state_store_check,
         exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
         conf_tres_check,  sched_check,    conf_preempt_check, freq_check,       debug_check,
-        health_check,     job_comp_check, propagation_check,  defaults_check,
+        health_check,     job_comp_check, propagation_check,  defaults_check,   conf_het_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

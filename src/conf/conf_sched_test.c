@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* SchedulerParameters: what is read, what is told, and what is refused. */
+/* SchedulerParameters and HetLimits: what is read, what is told, and what is refused. */
+#include "conf/conf_het.h"
 #include "conf/conf_test_util.h"
 
 static struct conf *load(const char *list, struct conf_report *report, struct err *err)
@@ -98,12 +99,48 @@ static void read_as_given(void **state)
     conf_free(conf);
 }
 
+static struct conf *load_het(const char *list, struct err *err)
+{
+    _cleanup_free_ char *text = mem_printf("ClusterName=c\nSlurmctldHost=h\nHetLimits=%s\n", list);
+    struct conf *conf = NULL;
+    conf_load_text(text, strlen(text), "t.conf", CONF_CLIENT, NULL, &conf, NULL, err);
+    return conf;
+}
+
+/* The limits of heterogeneous jobs that are kept: by name, or all. */
+static void het_limits_are_kept(void **state)
+{
+    struct err err = {0};
+    struct conf *conf;
+
+    (void)state;
+    assert_null(load_het("licenses,all", &err));
+    assert_non_null(strstr(err.text, "t.conf:3: HetLimits=licenses,all: 'all' is not one of: none "
+                                     "documented builtin het_steps"));
+    conf = load_het("", &err);
+    assert_false(conf_het_keeps(conf, CONF_HET_licenses));
+    assert_int_equal(conf_het_refuse(conf, CONF_HET_licenses, -ERR_LICENSE, "no", &err), 0);
+    conf_free(conf);
+    conf = load_het("None,,Licenses", &err);
+    assert_true(conf_het_keeps(conf, CONF_HET_licenses));
+    assert_false(conf_het_keeps(conf, CONF_HET_het_steps));
+    assert_int_equal(conf_het_refuse(conf, CONF_HET_licenses, -ERR_LICENSE, "no", &err),
+                     -ERR_LICENSE);
+    assert_string_equal(err.text, "no: only component 0 may request licenses (HetLimits=licenses)");
+    conf_free(conf);
+    conf = load_het("documented", &err);
+    for (int i = 0; i < CONF_HET_LIMITS; i++)
+        assert_true(conf_het_keeps(conf, (enum conf_het_limit)i));
+    conf_free(conf);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refused),
         cmocka_unit_test(told),
         cmocka_unit_test(read_as_given),
+        cmocka_unit_test(het_limits_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/pb.h"
+#include "conf/conf_het.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
 #include "control/life/resv.h"
@@ -159,10 +160,13 @@ static void bind_asked(struct control *c, struct job *j, const Pb__JobSpec *spec
 static void bind_drawn(struct control *c, struct job *j, const Pb__JobSpec *spec)
 {
     struct user u = user_of(j, spec);
-    vec_foreach (&c->cluster->resvs, r)
-        if (((*r)->flags & RESV_MAGNETIC || ((*r)->delay_sec && j->limit_sec <= (*r)->delay_sec)) &&
-            may_use(c, *r, &u))
+    bool stays = j->set && conf_het_keeps(c->conf, CONF_HET_magnetic);
+    vec_foreach (&c->cluster->resvs, r) {
+        bool attracts = (*r)->flags & RESV_MAGNETIC && !stays,
+             lets_in = (*r)->delay_sec && j->limit_sec <= (*r)->delay_sec;
+        if ((attracts || lets_in) && may_use(c, *r, &u))
             resv_bind(j, *r);
+    }
 }
 
 static bool draws(const struct cluster *c)

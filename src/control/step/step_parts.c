@@ -3,6 +3,7 @@
 
 #include "base/pb.h"
 #include "cluster/job/job_set.h"
+#include "conf/conf_het.h"
 #include "control/core/facts.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
@@ -117,6 +118,17 @@ static int check_one_job(const struct step_parts *parts, struct err *err)
     return 0;
 }
 
+/* A heterogeneous step inside a heterogeneous job (HET-111). */
+static int check_het_step(const struct control *c, const struct step_parts *parts, struct err *err)
+{
+    for (size_t i = 1; i < parts->count; i++)
+        for (size_t k = 0; k < i; k++)
+            if (parts->list[i].job->set && parts->list[i].job == parts->list[k].job)
+                return conf_het_refuse(c->conf, CONF_HET_het_steps, -ERR_NOT_SUPPORTED,
+                                       "Allocation failure", err);
+    return 0;
+}
+
 static int name_part(const struct step_parts *parts, size_t i, struct err *err)
 {
     const struct job *j = parts->list[i].job;
@@ -137,6 +149,8 @@ int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, 
     int rc = find_jobs(j, spec, parts, err);
     if (rc == 0 && c->conf->sched.disable_hetjob_steps)
         rc = check_one_job(parts, err);
+    if (rc == 0)
+        rc = check_het_step(c, parts, err);
     for (size_t i = 0; rc == 0 && i < parts->count; i++) {
         struct step_part *part = &parts->list[i];
         part->layout.before = i ? &parts->list[i - 1].layout : NULL;

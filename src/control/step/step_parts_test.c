@@ -353,6 +353,35 @@ static void test_disabled(void **state)
     fixture_free(f);
 }
 
+/* HET-111: several parts in one component of a heterogeneous job, unless HetLimits keeps the limit.
+ */
+static void test_parts_in_one_component(void **state)
+{
+    static const char *const lines[] = {CONF, CONF "HetLimits=het_steps\n"};
+    _cleanup_arena_ struct arena arena;
+    struct request r;
+    (void)state;
+    arena_init(&arena, 0);
+    for (int kept = 0; kept < 2; kept++) {
+        struct fixture *f = fixture_new_up(lines[kept], 4);
+        uint32_t id = run_set(f);
+        fill_request(&r, id, 3, (const int[]){1, 0, 1}, 1);
+        r.parts[0].has_min_nodes = r.parts[2].has_min_nodes = true;
+        r.parts[0].min_nodes = r.parts[2].min_nodes = 1;
+        uint64_t call = create(f, &r);
+        if (kept) {
+            assert_int_equal(fixture_code(f, call), ERR_NOT_SUPPORTED);
+            assert_non_null(
+                strstr(fixture_text(f, call), "Allocation failure: a step has one part"));
+        } else {
+            const Pb__StepReply *made = reply_to(f, call, &arena);
+            assert_true(made->num_tasks == 3 && made->n_layout == 3);
+            assert_string_not_equal(made->layout[0]->node, made->layout[2]->node);
+        }
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -364,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_parts_in_one_job),
         cmocka_unit_test(test_without_the_leader),
         cmocka_unit_test(test_disabled),
+        cmocka_unit_test(test_parts_in_one_component),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,6 +22,7 @@
 #include "base/args.h"
 #include "base/pb.h"
 #include "conf/conf_freq.h"
+#include "conf/conf_het.h"
 #include "control/core/reply.h"
 #include "control/core/user_share.h"
 #include "control/event/record.h"
@@ -516,12 +517,15 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
  * them, or none.
  */
 
-static int check_component(const Pb__JobSpec *spec, struct err *err)
+static int check_component(const struct control *c, const Pb__JobSpec *spec, size_t offset,
+                           struct err *err)
 {
-    if (!spec->array_inx)
+    if (spec->array_inx)
+        return err_set(err, -ERR_ARRAY, "%s: an array of heterogeneous jobs is not supported",
+                       err_text(ERR_ARRAY));
+    if (!offset || !spec->licenses || !*spec->licenses)
         return 0;
-    return err_set(err, -ERR_ARRAY, "%s: an array of heterogeneous jobs is not supported",
-                   err_text(ERR_ARRAY));
+    return conf_het_refuse(c->conf, CONF_HET_licenses, -ERR_LICENSE, err_text(ERR_LICENSE), err);
 }
 
 static const Pb__JobSpec *spec_of(const struct set_request *r, size_t offset)
@@ -540,6 +544,14 @@ static int check_names(const struct set_request *r, struct err *err)
                                name, k, i);
         }
     return 0;
+}
+
+static int check_scheduler(const struct control *c, struct err *err)
+{
+    if (!str_case_eq(c->conf->scheduler_type, "sched/builtin"))
+        return 0;
+    return conf_het_refuse(c->conf, CONF_HET_builtin, -ERR_NOT_SUPPORTED,
+                           err_text(ERR_NOT_SUPPORTED), err);
 }
 
 static int join(struct control *c, struct job *const *jobs, size_t count, struct err *err)
@@ -590,7 +602,7 @@ static int make_component(struct control *c, const struct caller *who, const str
                           size_t offset, struct job **out, struct err *err)
 {
     Pb__JobSpec spec = offset ? component_spec(spec_of(r, offset)) : *spec_of(r, 0);
-    int rc = r->n_components ? check_component(&spec, err) : 0;
+    int rc = r->n_components ? check_component(c, &spec, offset, err) : 0;
     if (rc == 0)
         rc = submit_make_job(c, who, &spec, offset ? NULL : r->payload, r->may_wait, out, err);
     if (rc < 0 && r->n_components)
@@ -609,7 +621,10 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
         return err_set(err, -ERR_LIMIT,
                        "%s: a heterogeneous job has %zu components at most, not %zu",
                        err_text(ERR_LIMIT), (size_t)JOB_SET_MAX, count);
-    rc = check_names(r, err);
+    if (count > 1)
+        rc = check_scheduler(c, err);
+    if (rc == 0)
+        rc = check_names(r, err);
     if (rc != 0)
         return rc;
     for (size_t i = 0; rc == 0 && i < count; i++) {

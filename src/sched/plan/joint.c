@@ -184,6 +184,25 @@ static bool fits_in(struct joint *s, const struct space *space, struct joint_par
     return timeline_fits_from(space->timeline, part->job, allowed, space->from, &part->where);
 }
 
+static bool may_use(const struct job *j, const struct resv *r)
+{
+    bool may = false;
+    vec_foreach (&j->resvs, of)
+        may |= *of == r;
+    return may;
+}
+
+/* A magnetic reservation attracts a set when all of its components may use it. */
+static bool attracts(const struct joint *s, const struct job *j, const struct resv *r)
+{
+    if (!r || !(r->flags & RESV_MAGNETIC) || j->resv_asked)
+        return true;
+    vec_foreach (&s->parts, part)
+        if (!may_use(part->job, r))
+            return false;
+    return true;
+}
+
 /* In that of its partitions, and of the reservations it may run in. */
 static bool fits_in_partition(struct joint *s, const struct space *space, struct joint_part *part,
                               const struct bitset *avoid)
@@ -192,7 +211,7 @@ static bool fits_in_partition(struct joint *s, const struct space *space, struct
         return false;
     for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
         select_clear(&part->where);
-        if (fits_in(s, space, part, avoid))
+        if (attracts(s, part->job, part->in) && fits_in(s, space, part, avoid))
             return true;
     }
     return false;
