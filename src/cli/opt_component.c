@@ -507,17 +507,11 @@ static int check_name(struct opt *o, struct err *err)
 }
 
 /* Of one component of srun. */
-static int check_step(struct opt_components *cs, struct opt_component *c, struct err *err)
+static int check_step(struct opt_components *cs, struct opt *o, struct err *err)
 {
-    struct opt *o = &c->opt;
     if (o->no_allocate && (cs->count > 1 || o->het_group))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                         "--no-allocate is not supported for heterogeneous jobs");
-    if (o->multi_prog && c->group_count > 1)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err,
-                        "--multi-prog cannot span several components of a heterogeneous job "
-                        "(--het-group=%s)",
-                        o->het_group);
     return 0;
 }
 
@@ -532,7 +526,7 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
         if (r == 0)
             r = check_name(&c->opt, err);
         if (r == 0 && c->opt.command == OPT_SRUN)
-            r = check_step(cs, c, err);
+            r = check_step(cs, &c->opt, err);
         if (r == 0 && i > 0)
             note_options_of_script(cs, i);
         if (r == 0)

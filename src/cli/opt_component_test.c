@@ -110,8 +110,6 @@ static void test_refused(void **state)
          "--no-allocate is not supported for heterogeneous jobs (component 1)"},
         {OPT_SRUN, NULL, "srun -Z -wn1 --het-group=0 a",
          "--no-allocate is not supported for heterogeneous jobs"},
-        {OPT_SRUN, NULL, "srun --het-group=0,1 --multi-prog f",
-         "--multi-prog cannot span several components of a heterogeneous job (--het-group=0,1)"},
         {OPT_SRUN, NULL, "srun --het-group=0 a : --het-group=0 b",
          "Duplicate het groups in single srun not supported: 0 (component 1)"},
         {OPT_SRUN, NULL, "srun --het-group=1 a : b",

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits of heterogeneous jobs that are lifted, and that HetLimits restores: HET-102, 103, 111."""
+"""Limits of heterogeneous jobs that are lifted, and that HetLimits restores: HET-101 to 103, 106, 111."""
 import pytest
 
-from harness import Cluster, many
+from harness import Cluster, eventually, many
 
 
 @pytest.fixture(scope="module")
@@ -28,10 +28,34 @@ def salloc(components, commands):
      "Allocation failure: a step has one part in each component of a heterogeneous job (HetLimits=het_steps)"),
     ("licenses", ["sbatch", "-W", "-L", "a:1", "-n1", ":", "-n1", "-L", "a:2", "--wrap=true"],
      "Invalid license specification: only component 0 may request licenses (HetLimits=licenses) (component 1)"),
+    ("multi_prog", salloc("-n1 : -n1", "echo '* true' >programs; srun --het-group=0,1 --multi-prog programs"),
+     "--multi-prog cannot span several components of a heterogeneous job: srun --multi-prog runs in one component of a heterogeneous job (HetLimits=multi_prog)"),
 ])
 def test_limit(het, word, line, said):
-    """HET-102, 103, 111: what Slurm refuses works, unless HetLimits names the limit."""
+    """HET-102, 103, 106, 111: what Slurm refuses works, unless HetLimits names the limit."""
     keep(het, word)
     het.run(line).fails(said)
     keep(het, "none")
     het.run(line).ok()
+
+
+def test_sattach(het):
+    """HET-101: all components are watched, or, as Slurm documents it, the first one; or one by its offset. Components may share a node."""
+    wait = "read go <fifo$SLURM_PROCID; echo $go on $SLURMD_NODENAME"
+    held = het.popen(salloc("-n1 -w n1 : -n2 -w n2 : -n1 -w n1", f"for i in 0 1 2 3; do mkfifo fifo$i; done; srun sh -c '{wait}' : sh -c '{wait}' : sh -c '{wait}'"))
+    job = eventually(lambda: het.run("squeue -h -s -o %i").stdout.split(), "the step runs")[0].split("+")[0]
+    for word, nodes in ("sattach", "1 tasks, 1 nodes (n1)"), ("none", "4 tasks, 3 nodes (n[1-2,1])"):
+        keep(het, word)
+        assert nodes in het.run(f"sattach --layout {job}.0").ok()
+    watchers = {}
+    for name, count in (f"{job}.0", 3), (f"{job}+1.0", 1), (f"{job}+2.0", 1):
+        told = het.work / f"told{name}"
+        watchers[name] = het.popen(["sattach", "-lvv", name], stderr=told.open("w"))
+        eventually(lambda: told.read_text().count("is connected") == count, f"{name} is watched on {count} nodes")
+    for i in range(4):
+        (het.work / f"fifo{i}").write_text(f"go{i}\n")
+    shown = {name.removeprefix(str(job)): sorted(w.communicate()[0].splitlines()) for name, w in watchers.items()}
+    both = ["1: go1 on n2", "2: go2 on n2"]
+    assert shown == {".0": ["0: go0 on n1", *both, "3: go3 on n1"], "+1.0": both, "+2.0": ["3: go3 on n1"]}
+    assert held.wait() == 0
+    assert all(w.returncode == 0 for w in watchers.values())

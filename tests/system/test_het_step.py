@@ -83,8 +83,13 @@ def test_programs(het):
     assert "het group value of 3, but the job allocation has maximum value of 2" in out.stderr
     out = in_job(het, ask, "srun --mpi=none true : --mpi=pmi2 true", status=1)
     assert "--mpi is of the whole step" in out.stderr
+    (het.work / "ranks").write_text("0-1 echo a %t\n* echo b %o\n")
+    out = in_job(het, ask, "srun -l --het-group=0,2 --multi-prog ranks")
+    assert lines(out) == ["0: a 0", "1: a 1", "2: b 0"]
     out = in_job(het, ask, "srun --het-group=0,1 --multi-prog /dev/null", status=1)
-    assert "--multi-prog cannot span several components" in out.stderr
+    assert "task 0" in out.stderr
+    out = in_job(het, ask, "srun --multi-prog ranks : true", status=1)
+    assert "--multi-prog is for all parts of a step" in out.stderr
 
 
 def test_cyclic_in_each_component(het):

@@ -393,8 +393,9 @@ static void done(struct attach *a)
     loop_free(a->loop);
 }
 
-int attach_run(const struct options *o, const Pb__StepRecord *step)
+int attach_run(const struct options *o, const struct whole *whole)
 {
+    const Pb__StepRecord *step = &whole->step;
     struct attach a = {.options = o, .step = step, .loop = loop_new(0)};
     const struct nodes_events events = {.on_here = on_here,
                                         .on_message = on_message,
@@ -408,7 +409,7 @@ int attach_run(const struct options *o, const Pb__StepRecord *step)
     a.is_known = mem_new_array(bool, step->n_layout);
     open_stream(&a, 1);
     open_stream(&a, 2);
-    if (nodes_open(a.loop, step, &events, &a.nodes, &err) < 0) {
+    if (nodes_open(a.loop, whole, &events, &a.nodes, &err) < 0) {
         cmd_error("%s", err.text);
         done(&a);
         return cmd_exit_error();

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "cmd/sattach/options.h"
-#include "proto/step.pb-c.h"
+#include "cmd/sattach/whole.h"
 
 /* Returns the exit status: that of the step, as srun has it, when it has ended; 0 when the watcher
- * left. step's layout is there. */
-int attach_run(const struct options *o, const Pb__StepRecord *step);
+ * left. */
+int attach_run(const struct options *o, const struct whole *whole);

@@ -14,8 +14,12 @@ static void put_nodes(const Pb__StepRecord *step, struct str *out)
 
 void layout_format(const Pb__StepRecord *step, struct str *out)
 {
+    size_t tasks = 0;
+
+    for (size_t i = 0; i < step->n_layout; i++)
+        tasks += step->layout[i]->n_task_ids;
     str_puts(out, "Job step layout:\n");
-    str_printf(out, "\t%u tasks, %zu nodes (", step->num_tasks, step->n_layout);
+    str_printf(out, "\t%zu tasks, %zu nodes (", tasks, step->n_layout);
     put_nodes(step, out);
     str_puts(out, ")\n\n");
     for (size_t i = 0; i < step->n_layout; i++) {

@@ -10,6 +10,8 @@
 #include "cmd/sattach/attach.h"
 #include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
+#include "cmd/sattach/whole.h"
+#include "conf/conf_het.h"
 #include "show/job_state.h"
 
 struct found {
@@ -60,8 +62,7 @@ static void refuse_several(const struct options *o, const struct found *f)
     cmd_error("Job %s runs several steps; name one of:%s", o->id_text, str_cstr(&list));
 }
 
-/* A step of a heterogeneous job by the id of its leader: of the components that have a part in it
- * the first one is attached to. */
+/* A step of a heterogeneous job by the id of its leader. */
 static bool is_one_step(const struct found *f)
 {
     const Pb__StepRecord *first = f->steps.data[0];
@@ -72,7 +73,15 @@ static bool is_one_step(const struct found *f)
     return one;
 }
 
-static int find(const struct options *o, struct found *f, const Pb__StepRecord **step)
+/* All components that have a part in it, or, where HetLimits keeps that limit, the first one. */
+static void join(struct found *f, struct whole *out)
+{
+    bool one = conf_het_keeps(cmd_conf(), CONF_HET_sattach);
+
+    whole_join(f->steps.data, one ? 1 : f->steps.len, &f->arena, out);
+}
+
+static int find(const struct options *o, struct found *f, struct whole *out)
 {
     Pb__StepId id = o->id;
     struct err err = {0};
@@ -91,18 +100,19 @@ static int find(const struct options *o, struct found *f, const Pb__StepRecord *
                   o->id.has_step_id ? " is not running" : " has no running step");
         return -1;
     }
-    *step = f->steps.data[0];
+    join(f, out);
     return 0;
 }
 
 static int run(const struct options *o)
 {
     struct found found = {0};
-    const Pb__StepRecord *step;
+    struct whole whole;
     int status = cmd_exit_error();
 
     arena_init(&found.arena, 0);
-    if (find(o, &found, &step) == 0) {
+    if (find(o, &found, &whole) == 0) {
+        const Pb__StepRecord *step = &whole.step;
         bool bad = false;
 
         for (int i = 0; i < 3; i++)
@@ -115,7 +125,7 @@ static int run(const struct options *o)
             layout_format(step, cmd_out());
             status = cmd_flush();
         } else if (!bad) {
-            status = attach_run(o, step);
+            status = attach_run(o, &whole);
         }
     }
     vec_done(&found.steps);

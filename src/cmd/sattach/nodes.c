@@ -40,6 +40,7 @@ struct request {
 struct nodes {
     struct loop *loop;
     const Pb__StepRecord *step;
+    const uint32_t *jobs; /* of each node */
     struct nodes_events events;
     struct rpc_server *server;
     struct auth_key key;
@@ -131,23 +132,34 @@ static void welcome(struct node *n, struct rpc_session *s, const Pb__IoHello *he
     rpc_session_send(s, RPC_IO_HELLO, &answer.base);
 }
 
+/* Two parts of a step may have the same node. NULL: it is not one that is expected. */
+static struct node *find_node(struct nodes *all, const Pb__IoHello *hello)
+{
+    for (uint32_t i = 0; i < all->count; i++) {
+        const Pb__StepNode *at = all->step->layout[i];
+        bool is_part = (at->has_part ? at->part : 0) == (hello->has_part ? hello->part : 0);
+        if (is_part && str_eq(hello->node, at->node))
+            return all->list[i].session || all->list[i].over ? NULL : &all->list[i];
+    }
+    return NULL;
+}
+
 static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                              const ProtobufCMessage *body)
 {
     struct guest *g = ctx;
     struct nodes *all = g->all;
     const Pb__IoHello *hello = (const Pb__IoHello *)body;
+    struct node *n = rpc->number == RPC_IO_HELLO ? find_node(all, hello) : NULL;
 
-    if (rpc->number != RPC_IO_HELLO || hello->node_index >= all->count ||
-        !str_eq(hello->node, all->step->layout[hello->node_index]->node) ||
-        all->list[hello->node_index].session || all->list[hello->node_index].over) {
+    if (!n) {
         cmd_detail(2, "Refused a connection from %s", rpc_session_peer(s));
         rpc_session_finish(s);
         return;
     }
     drop_guest(g);
     cmd_detail(2, "Node %s is connected", hello->node);
-    welcome(&all->list[hello->node_index], s, hello);
+    welcome(n, s, hello);
 }
 
 static void on_guest_close(void *ctx, struct rpc_session *s, const struct err *why)
@@ -212,27 +224,43 @@ static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage 
     over(n, err);
 }
 
-static void ask(struct nodes *all, const uint32_t *index, size_t count)
+/* Of these nodes those that are in this job. */
+static void ask_job(struct nodes *all, uint32_t job_id, const uint32_t *index, size_t among)
 {
     struct request *r = mem_new(struct request);
     Pb__StepAttach m = PB__STEP_ATTACH__INIT;
+    size_t count = 0;
 
     r->all = all;
-    r->index = mem_new_array(uint32_t, count);
-    r->targets = mem_new_array(struct rpc_node_target, count);
-    for (size_t i = 0; i < count; i++) {
+    r->index = mem_new_array(uint32_t, among);
+    r->targets = mem_new_array(struct rpc_node_target, among);
+    for (size_t i = 0; i < among; i++) {
         const Pb__StepNode *n = all->step->layout[index[i]];
 
-        r->index[i] = index[i];
-        r->targets[i] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port};
+        if (all->jobs[index[i]] != job_id)
+            continue;
+        r->index[count] = index[i];
+        r->targets[count++] = (struct rpc_node_target){n->node, n->addr, (uint16_t)n->port};
     }
-    m.job_id = all->step->job_id;
+    m.job_id = job_id;
     m.step_id = all->step->step_id;
     m.io_port = all->port;
     m.io_key = (ProtobufCBinaryData){sizeof(all->token), all->token};
     vec_push(&all->requests, r);
     r->fanout = rpc_fanout_start(all->loop, cmd_conf(), r->targets, count, RPC_STEP_ATTACH, &m.base,
                                  0, on_answer, r);
+}
+
+static void ask(struct nodes *all, const uint32_t *index, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        bool asked = false; /* with another node of the same job */
+
+        for (size_t k = 0; k < i; k++)
+            asked |= all->jobs[index[k]] == all->jobs[index[i]];
+        if (!asked)
+            ask_job(all, all->jobs[index[i]], index, count);
+    }
 }
 
 static void on_retry(void *ctx)
@@ -254,9 +282,10 @@ static void ask_all(struct nodes *all)
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-int nodes_open(struct loop *loop, const Pb__StepRecord *step, const struct nodes_events *events,
+int nodes_open(struct loop *loop, const struct whole *whole, const struct nodes_events *events,
                struct nodes **out, struct err *err)
 {
+    const Pb__StepRecord *step = &whole->step;
     struct nodes *all = mem_new(struct nodes);
     const struct rpc_server_events server_events = {
         .on_session = on_session, .on_refused = on_refused, .ctx = all};
@@ -276,6 +305,7 @@ int nodes_open(struct loop *loop, const Pb__StepRecord *step, const struct nodes
     auth_key_done(&secret);
     all->loop = loop;
     all->step = step;
+    all->jobs = whole->jobs;
     all->events = *events;
     all->count = (uint32_t)step->n_layout;
     all->list = mem_new_array(struct node, all->count);

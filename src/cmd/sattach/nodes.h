@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cmd/sattach/whole.h"
 #include "loop/loop.h"
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"
@@ -27,8 +28,8 @@ struct nodes_events {
     void *ctx;
 };
 
-/* step is borrowed. Events come from the loop only. */
-int nodes_open(struct loop *loop, const Pb__StepRecord *step, const struct nodes_events *events,
+/* 'whole' is borrowed. Events come from the loop only. */
+int nodes_open(struct loop *loop, const struct whole *whole, const struct nodes_events *events,
                struct nodes **out, struct err *err);
 void nodes_free(struct nodes *n);
 

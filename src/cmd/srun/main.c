@@ -29,6 +29,7 @@
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/spawned.h"
+#include "conf/conf_het.h"
 #include "launch/bcast.h"
 #include "launch/jobenv.h"
 #include "launch/origin.h"
@@ -58,7 +59,6 @@ struct setup {
     struct part **parts;     /* in the arena */
     size_t part_count;
     struct bcast_settings bcast;
-    struct str multi_prog;
     const Pb__SpawnOrder *order; /* NULL: a person has started us */
     char **self_argv;            /* as it was started */
 };
@@ -185,9 +185,11 @@ static void read_multi_prog(struct part *p)
 {
     struct err err = {0};
 
-    if (path_read_file(p->argv[0], MULTI_FILE_MAX, &p->setup->multi_prog, &err) < 0)
+    _cleanup_str_ struct str text = STR_INIT;
+
+    if (path_read_file(p->argv[0], MULTI_FILE_MAX, &text, &err) < 0)
         fail(err.text);
-    p->run.multi_prog = str_cstr(&p->setup->multi_prog);
+    p->run.multi_prog = arena_strdup(&p->setup->arena, str_cstr(&text));
 }
 
 static const char *mpi_of(const struct part *p)
@@ -562,6 +564,22 @@ static int submit_batch(struct setup *s)
     return batch_submit(s->conf, p->opt, &p->job, &command);
 }
 
+/* The file of --multi-prog has the programs of all ranks. */
+static void check_multi_prog(const struct setup *s)
+{
+    struct err err = {0};
+
+    for (size_t i = 0; i < s->part_count; i++)
+        if (s->parts[i]->opt->multi_prog != s->opt->multi_prog)
+            fail("--multi-prog is for all parts of a step, whose ranks are in its file, or for "
+                 "none");
+    if (s->opt->multi_prog &&
+        conf_het_refuse(s->conf, CONF_HET_multi_prog, -ERR_NOT_SUPPORTED,
+                        "--multi-prog cannot span several components of a heterogeneous job",
+                        &err) < 0)
+        fail(err.text);
+}
+
 /* What is not for several parts. */
 static void check_parts(const struct setup *s)
 {
@@ -571,10 +589,8 @@ static void check_parts(const struct setup *s)
         return;
     if (o->batch)
         fail("--batch takes one component: submit a heterogeneous job with sbatch");
+    check_multi_prog(s);
     for (size_t i = 0; i < s->part_count; i++) {
-        if (s->parts[i]->opt->multi_prog)
-            fail("--multi-prog is for a step of one component: give each component a program of "
-                 "its own");
         if (s->parts[i]->opt->from[OPT_ID_mpi] == OPT_FROM_ARGV &&
             !str_eq(s->parts[i]->opt->mpi, s->opt->mpi))
             fail("--mpi is of the whole step: give it in the first component");
@@ -646,7 +662,6 @@ int main(int argc, char **argv)
         become_sattach(s.opt, s.options.list[0]->command_argc);
     status = run(&s, argc, argv);
     plugins_end(s.plugins);
-    str_done(&s.multi_prog);
     bcast_settings_done(&s.bcast);
     conf_free(s.conf);
     arena_done(&s.arena);

@@ -221,6 +221,7 @@ static void read_identity(struct step *step, const Pb__StepdStart *m)
     step->node = mem_strdup(m->node);
     step->dir = mem_strdup(m->spool_dir);
     step->node_index = m->node_index;
+    step->part = step->granted->has_part ? step->granted->part : 0;
     step->kill_wait_sec = m->kill_wait_sec;
     rpc_set_encryption(!m->plain_network);
     step->unkillable_sec = m->has_unkillable_sec ? m->unkillable_sec : 60;

@@ -139,6 +139,7 @@ struct step {
     char *node, *name; /* name: "42.0", "42.batch" */
     char *dir;         /* spool directory: steps/ holds our socket and exit file */
     char *log_file;    /* the daemon's; NULL: syslog */
+    uint32_t part;     /* of a step of several parts, its own */
     uint32_t node_index, kill_wait_sec, unkillable_sec, drain_sec;
     uid_t slurmd_uid;
     struct str cred; /* packed */

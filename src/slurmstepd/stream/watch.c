@@ -255,6 +255,8 @@ static void on_open(void *ctx, struct rpc_session *s)
     hello.has_bulk = hello.has_pty = true;
     hello.bulk = 1;
     hello.pty = w->pty;
+    hello.has_part = one->step->part > 0;
+    hello.part = one->step->part;
     hello.program = w->program;
     hello.std_out_file = w->file[0];
     hello.std_err_file = w->file[1];

@@ -401,8 +401,8 @@ static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
     m->signature = step->signature;
     m->has_part = number > 0;
     m->part = number;
-    m->argv = number > 0 ? o->argv : run->argv;
-    m->n_argv = (size_t)(number > 0 ? o->argc : run->argc);
+    m->argv = number > 0 ? run->others[number].argv : run->argv;
+    m->n_argv = (size_t)(number > 0 ? run->others[number].argc : run->argc);
     m->work_dir = (char *)o->work_dir;
     m->io_port = peers_port(run->peers);
     m->io_key.data = (uint8_t *)peers_token(run->peers);

@@ -413,24 +413,39 @@ static void begin_tasks(struct run *run)
 }
 
 /* A shell picks each task's program; the operands after the file's name are added to it. */
-static int make_argv(struct run *run, struct err *err)
+static int make_command(struct run *run, const struct run_options *o, struct run_command *out,
+                        struct err *err)
 {
-    const struct run_options *o = run->options;
+    _cleanup_str_ struct str script = STR_INIT;
     char *head[MULTI_ARGV_MAX];
 
-    run->argc = o->argc;
-    run->argv = o->argv;
+    *out = (struct run_command){o->argv, o->argc};
     if (o->multi_prog == NULL)
         return 0;
-    if (multi_format(o->multi_prog, run->step->num_tasks, &run->multi_script, err) < 0)
+    if (multi_format(o->multi_prog, run->step->num_tasks, &script, err) < 0)
         return err_prefix(err, "%s", o->argv[0]);
-    size_t extra = multi_argv(&run->multi_script, &run->arena, head);
-    run->argc = o->argc - 1 + (int)extra;
-    run->argv = arena_alloc(&run->arena, ((size_t)run->argc + 1) * sizeof(char *));
-    memcpy(run->argv, head, extra * sizeof(char *));
+    size_t extra = multi_argv(&script, &run->arena, head);
+    out->argc = o->argc - 1 + (int)extra;
+    out->argv = arena_alloc(&run->arena, ((size_t)out->argc + 1) * sizeof(char *));
+    memcpy(out->argv, head, extra * sizeof(char *));
     for (int i = 1; i < o->argc; i++)
-        run->argv[extra + (size_t)i - 1] = o->argv[i];
+        out->argv[extra + (size_t)i - 1] = o->argv[i];
     return 0;
+}
+
+static int make_commands(struct run *run, struct err *err)
+{
+    const struct run_options *o = run->options;
+    size_t count = o->parts ? o->step->n_parts : 1;
+    struct run_command first;
+    int rc = make_command(run, o, &first, err);
+
+    run->argv = first.argv;
+    run->argc = first.argc;
+    run->others = arena_alloc(&run->arena, count * sizeof(*run->others));
+    for (size_t i = 1; rc == 0 && i < count; i++)
+        rc = make_command(run, o->parts[i], &run->others[i], err);
+    return rc;
 }
 
 static void launch(struct run *run)
@@ -453,7 +468,7 @@ void run_on_step(struct run *run)
     run->finish = finish_watch(run);
     begin_tasks(run);
     tell_allocation(run);
-    if (make_argv(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
+    if (make_commands(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
         input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0 ||
         (run->options->before_launch != NULL &&
          run->options->before_launch(run->options->ctx, run->step, run->argc, run->argv, &err) <
@@ -514,7 +529,6 @@ static void free_parts(struct run *run)
     ends_free(run->ends);
     tasks_free(run->tasks);
     free(run->node_over);
-    str_done(&run->multi_script);
     loop_timer_free(run->limit_timer);
     loop_timer_free(run->abort_timer);
     arena_done(&run->arena);

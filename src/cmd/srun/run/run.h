@@ -89,6 +89,11 @@ enum run_phase {
     RUN_OVER
 };
 
+struct run_command {
+    char **argv;
+    int argc;
+};
+
 struct run {
     struct loop *loop;
     const struct conf *conf;
@@ -121,16 +126,16 @@ struct run {
     char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
     int argc;
     bool program_per_node, program_libs; /* as LaunchTasks has them */
-    struct str multi_script;
-    uint32_t nodes_left; /* of the step, where something may still run */
-    bool *node_over;     /* by node: it is not one of them any more */
-    bool to_background;  /* it was asked for, see background.h */
-    bool aborting;       /* the step was told to end */
-    bool hurried;        /* by a signal to us: output that nobody reads does not hold us up */
-    bool launch_failed;  /* on some node; told */
-    bool reported;       /* the controller knows of the end, or does not answer */
-    bool output_broken;  /* nobody reads what the tasks write: that they end for it is no news */
-    int exit_code;       /* at least this; the tasks' may be higher */
+    struct run_command *others;          /* the same of each further part; [0] is not used */
+    uint32_t nodes_left;                 /* of the step, where something may still run */
+    bool *node_over;                     /* by node: it is not one of them any more */
+    bool to_background;                  /* it was asked for, see background.h */
+    bool aborting;                       /* the step was told to end */
+    bool hurried;       /* by a signal to us: output that nobody reads does not hold us up */
+    bool launch_failed; /* on some node; told */
+    bool reported;      /* the controller knows of the end, or does not answer */
+    bool output_broken; /* nobody reads what the tasks write: that they end for it is no news */
+    int exit_code;      /* at least this; the tasks' may be higher */
     struct loop_timer
         *limit_timer; /* --time of a step in a job, whose own limit is the controller's */
     struct loop_timer *abort_timer; /* the end of patience */

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* A step as its records say it, of which a heterogeneous job has one for each component. */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+#include "proto/step.pb-c.h"
+
+struct whole {
+    Pb__StepRecord step; /* the first record, with the nodes of all; tasks are those of all parts */
+    const uint32_t *jobs; /* of each node of the layout the job that it is in */
+};
+
+/* The records of one step; what is in *out lives in the arena. */
+void whole_join(Pb__StepRecord *const *records, size_t count, struct arena *arena,
+                struct whole *out);
