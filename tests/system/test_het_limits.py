@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits of heterogeneous jobs that are lifted, and that HetLimits restores: HET-101 to 103, 106, 111."""
+"""Limits of heterogeneous jobs that are lifted, and that HetLimits restores: HET-101 to 103, 106, 110, 111."""
 import pytest
 
 from harness import Cluster, eventually, many
@@ -30,9 +30,11 @@ def salloc(components, commands):
      "Invalid license specification: only component 0 may request licenses (HetLimits=licenses) (component 1)"),
     ("multi_prog", salloc("-n1 : -n1", "echo '* true' >programs; srun --het-group=0,1 --multi-prog programs"),
      "--multi-prog cannot span several components of a heterogeneous job: srun --multi-prog runs in one component of a heterogeneous job (HetLimits=multi_prog)"),
+    ("one_node", salloc("-N1 --exclusive -w n1", "srun -w n1 true : -w n1 true"),
+     "required node n1 overlaps with excluded n1: the parts of a step in one job have different nodes (HetLimits=one_node)"),
 ])
 def test_limit(het, word, line, said):
-    """HET-102, 103, 106, 111: what Slurm refuses works, unless HetLimits names the limit."""
+    """HET-102, 103, 106, 110, 111: what Slurm refuses works, unless HetLimits names the limit."""
     keep(het, word)
     het.run(line).fails(said)
     keep(het, "none")

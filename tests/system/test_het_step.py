@@ -210,11 +210,16 @@ def test_no_part_begins_without_the_others(het):
 
 
 def test_het_step_in_ordinary_job(het):
-    """HET-109 to 111: parts of one job have different nodes."""
+    """HET-109 to 111: parts of one job have different nodes, or share one: then one slurmstepd starts the tasks of both."""
     out = in_job(het, "-N2 --exclusive -w n[1-2]", "srun -l -N1 -n4 printenv SLURMD_NODENAME : -N1 -n1 printenv SLURMD_NODENAME")
     assert lines(out) == ["0: n1", "1: n1", "2: n1", "3: n1", "4: n2"]
-    out = in_job(het, "-N2 -w n[1-2]", "srun -w n1 true : -w n1 true", status=1)
-    assert "have different nodes" in out.stderr
+    out = in_job(het, "-N2 --exclusive -w n[1-2]", "srun -l -w n1 -n2 sh -c 'echo a $SLURM_PROCID $SLURM_NTASKS $SLURMD_NODENAME' : -w n1 -c2 "
+                 "sh -c 'echo \"$1\" $SLURM_PROCID $SLURM_CPUS_PER_TASK' x \"it's b\" : -N1 printenv SLURMD_NODENAME")
+    assert lines(out) == ["0: a 0 4 n1", "1: a 1 4 n1", "2: it's b 2 2", "3: n2"]
+    out = in_job(het, "-N1 -n2 -w n1", "srun -n1 true : -n1 false; echo $?; srun -l --mpi=pmi2 -n1 printenv PMI_RANK : -n1 printenv PMI_RANK")
+    assert lines(out) == ["0: 0", "1", "1: 1"]
+    out = in_job(het, "-N1 -n4 -w n1", "srun -n4 true : -n1 true", status=1)
+    assert "no node is left" in out.stderr
     out = in_job(het, "-N1", "srun --het-group=1 true", status=1)
     assert "het group value of 1, but the job allocation has maximum value of 0" in out.stderr
 

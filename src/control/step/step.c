@@ -47,47 +47,104 @@ static void build_gres(struct control *c, struct step_layout *l, struct alloc_no
     m->gres = gres_held_pack(c->cluster, held, m->n_gres, arena);
 }
 
-/* Adds the nodes of a part to those that the step has in its job; how many there are then. */
+/* What the step has on one node of its job: parts there share it. */
+struct node_share {
+    uint32_t tasks, cpus;
+    uint64_t mem_mib; /* 0: none of its own */
+};
+
+/* Of this part, the first one there, and those after it. */
+static struct node_share add_up_node(const struct step_parts *parts, size_t part, uint32_t at,
+                                     const struct node *n, const struct alloc_node *a)
+{
+    const struct step_layout *first = &parts->list[part].layout;
+    struct node_share sum = {.mem_mib = step_layout_granted_memory(first, a, first->tasks[at])};
+    uint64_t cpus = 0, needs = step_layout_memory(first, a, first->tasks[at]);
+    for (size_t i = part; i < parts->count; i++) {
+        const struct step_layout *l = &parts->list[i].layout;
+        if (l->j != first->j || !l->tasks[at])
+            continue;
+        uint64_t need = step_layout_memory(l, a, l->tasks[at]);
+        if (i > part)
+            sum.mem_mib = needs = needs && need ? needs + need : 0;
+        sum.tasks += l->tasks[at];
+        cpus += step_layout_cpus(l, n, a, l->tasks[at]);
+    }
+    sum.cpus = cpus < a->cpus ? (uint32_t)cpus : a->cpus;
+    return sum;
+}
+
+/* The node of the record that an earlier part has made; NULL: none has. */
+static Pb__StepNode *find_shared(const struct step *s, Pb__StepNode **nodes, uint32_t at)
+{
+    vec_foreach (&s->nodes, n)
+        if (n->at == at)
+            return nodes[n->place];
+    return NULL;
+}
+
+static Pb__StepNode *build_node(struct control *c, const struct step_parts *parts, size_t part,
+                                uint32_t i, struct step *s, size_t place, struct arena *arena)
+{
+    struct step_layout *l = &parts->list[part].layout;
+    struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
+    const struct node *n = c->cluster->nodes.data[a->node];
+    const struct node_share share = add_up_node(parts, part, i, n, a);
+    Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
+    pb__step_node__init(m);
+    m->node = (char *)n->name;
+    m->addr = (char *)node_addr(n);
+    m->port = n->conf->port;
+    m->task_ids = arena_alloc(arena, sizeof(uint32_t) * share.tasks);
+    m->cpus = share.cpus;
+    SET(m, mem_mib, share.mem_mib ? share.mem_mib : a->mem_mib);
+    if (a->incarnation)
+        SET(m, incarnation, str_hash(a->incarnation));
+    vec_push(&s->nodes, ((struct step_node){.at = i,
+                                            .place = (uint32_t)place,
+                                            .cpus = m->cpus,
+                                            .tasks = share.tasks,
+                                            .mem_mib = share.mem_mib}));
+    step_cpus_take(n, a, &vec_last(&s->nodes), l->overlap || l->overcommit, step_layout_way(l, n));
+    SET(m, cpu_set, step_cpus_pack(vec_last(&s->nodes).own, arena));
+    build_gres(c, l, a, &vec_last(&s->nodes), m, arena);
+    a->step_mem_mib += l->overlap ? 0 : share.mem_mib;
+    a->step_cpus += l->overlap || l->overcommit ? 0 : m->cpus;
+    a->touched = true;
+    if (part)
+        SET(m, part, (uint32_t)part);
+    return m;
+}
+
+/* Adds the nodes of a part to those that the step has in its job; how many there are then. A node
+ * that an earlier part has gets the tasks of this one, too. */
 static size_t build_nodes(struct control *c, const struct step_parts *parts, size_t part,
                           struct step *s, Pb__StepNode **nodes, size_t count, struct arena *arena)
 {
     struct step_layout *l = &parts->list[part].layout;
-    size_t first = count;
-    uint32_t *at = arena_alloc(arena, sizeof(*at) * (attempt_of(l->j)->alloc.len + 1));
+    size_t room = attempt_of(l->j)->alloc.len + 1, mine = 0;
+    uint32_t *at = arena_alloc(arena, sizeof(*at) * room);
+    Pb__StepNode **numbered = arena_alloc(arena, sizeof(*numbered) * room);
+    Pb__StepNode **targets = arena_alloc(arena, sizeof(*targets) * room);
     for (uint32_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
-        struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
-        const struct node *n = c->cluster->nodes.data[a->node];
         if (!l->tasks[i])
             continue;
-        Pb__StepNode *m = arena_alloc(arena, sizeof(*m));
-        pb__step_node__init(m);
-        m->node = (char *)n->name;
-        m->addr = (char *)node_addr(n);
-        m->port = n->conf->port;
-        m->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
-        m->cpus = step_layout_cpus(l, n, a, l->tasks[i]);
-        uint64_t own = step_layout_granted_memory(l, a, l->tasks[i]);
-        SET(m, mem_mib, own ? own : a->mem_mib);
-        if (a->incarnation)
-            SET(m, incarnation, str_hash(a->incarnation));
-        vec_push(&s->nodes, ((struct step_node){.at = i,
-                                                .place = (uint32_t)count,
-                                                .cpus = m->cpus,
-                                                .tasks = l->tasks[i],
-                                                .mem_mib = own}));
-        step_cpus_take(n, a, &vec_last(&s->nodes), l->overlap || l->overcommit,
-                       step_layout_way(l, n));
-        SET(m, cpu_set, step_cpus_pack(vec_last(&s->nodes).own, arena));
-        build_gres(c, l, a, &vec_last(&s->nodes), m, arena);
-        a->step_mem_mib += l->overlap ? 0 : own;
-        a->step_cpus += l->overlap || l->overcommit ? 0 : m->cpus;
-        a->touched = true;
-        if (part)
-            SET(m, part, (uint32_t)part);
-        at[count - first] = i;
-        nodes[count++] = m;
+        Pb__StepNode *shared = find_shared(s, nodes, i);
+        if (!shared) {
+            shared = build_node(c, parts, part, i, s, count, arena);
+            nodes[count++] = shared;
+        }
+        Pb__StepNode *own = arena_alloc(arena, sizeof(*own));
+        pb__step_node__init(own);
+        own->task_ids = arena_alloc(arena, sizeof(uint32_t) * l->tasks[i]);
+        targets[mine] = shared;
+        at[mine] = i;
+        numbered[mine++] = own;
     }
-    step_layout_number(l, parts->list[part].first_task, nodes + first, at, count - first);
+    step_layout_number(l, parts->list[part].first_task, numbered, at, mine);
+    for (size_t k = 0; k < mine; k++)
+        for (size_t t = 0; t < numbered[k]->n_task_ids; t++)
+            targets[k]->task_ids[targets[k]->n_task_ids++] = numbered[k]->task_ids[t];
     return count;
 }
 

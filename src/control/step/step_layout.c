@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/step/step_layout.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
 #include "base/hostlist.h"
 #include "cluster/job/step_ports.h"
+#include "conf/conf_het.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/step/step.h"
@@ -31,19 +33,32 @@ static int use_named(struct control *c, struct step_layout *l, const char *expr,
     return use && !all_inside ? control_set_error(err, ERR_STEP_CONFIG, expr) : 0;
 }
 
-/* Nodes know a step of a job once: its parts in one job have different nodes. */
+/* Slurm's words first. */
+static int refuse_shared(const struct control *c, const struct step_layout *l, size_t at,
+                         struct err *err)
+{
+    const char *node = c->cluster->nodes.data[attempt_of(l->j)->alloc.data[at].node]->name;
+    char wording[ERR_TEXT_MAX];
+    snprintf(wording, sizeof wording, "%s: required node %s overlaps with excluded %s",
+             err_text(ERR_STEP_CONFIG), node, node);
+    int rc = conf_het_refuse(c->conf, CONF_HET_one_node, -ERR_STEP_CONFIG, wording, err);
+    return rc ? rc
+              : err_set(err, -ERR_STEP_CONFIG,
+                        "%s: parts of a step that ask for generic resources have nodes of their "
+                        "own",
+                        wording);
+}
+
+/* Parts in one job have different nodes where that will do. Those with generic resources always. */
 static int exclude_before(struct control *c, struct step_layout *l, struct err *err)
 {
     for (const struct step_layout *b = l->before; b; b = b->before)
         for (size_t i = 0; b->j == l->j && i < attempt_of(l->j)->alloc.len; i++) {
-            if (!b->tasks[i])
+            bool may = l->shares && !l->gres.own && !b->gres.own;
+            if (!b->tasks[i] || may)
                 continue;
             if (l->usable[i] && l->nodes_given)
-                return err_set(err, -ERR_STEP_CONFIG,
-                               "%s: node %s is another part's, and the parts of a step in one job "
-                               "have different nodes",
-                               err_text(ERR_STEP_CONFIG),
-                               c->cluster->nodes.data[attempt_of(l->j)->alloc.data[i].node]->name);
+                return refuse_shared(c, l, i, err);
             l->usable[i] = false;
         }
     return 0;
@@ -101,14 +116,43 @@ static uint32_t count_tasks_on(const struct step_layout *l, const struct node *n
     return usable_cpus(l, n, cpus) / l->cpus_per_task;
 }
 
+/* Without what a step that has all CPUs gets beside. */
+static uint32_t cpus_of_tasks(const struct step_layout *l, const struct node *n, uint32_t tasks)
+{
+    uint32_t use = used_threads(l, n);
+    uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
+    return bounded(use ? (cpus + use - 1) / use * n->threads : cpus);
+}
+
+/* Of the CPUs of a node those that earlier parts of the step leave. */
+static uint32_t leave_cpus(const struct step_layout *l, const struct node *n, size_t at,
+                           uint32_t cpus)
+{
+    for (const struct step_layout *b = l->before; b; b = b->before) {
+        uint32_t used = b->j == l->j ? cpus_of_tasks(b, n, b->tasks[at]) : 0;
+        cpus = cpus > used ? cpus - used : 0;
+    }
+    return cpus;
+}
+
+static uint64_t leave_memory(const struct step_layout *l, const struct alloc_node *a, size_t at,
+                             uint64_t mib)
+{
+    for (const struct step_layout *b = l->before; b; b = b->before) {
+        uint64_t used = b->j == l->j ? step_layout_memory(b, a, b->tasks[at]) : 0;
+        mib = mib > used ? mib - used : 0;
+    }
+    return mib;
+}
+
 /* -c without -n: as many tasks as the CPUs of the first nodes hold. */
 static uint32_t count_filling_tasks(const struct control *c, const struct step_layout *l)
 {
     uint64_t sum = 0;
     for (size_t i = 0, nodes = 0; i < attempt_of(l->j)->alloc.len && nodes < l->wanted_nodes; i++) {
         const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
-        uint32_t tasks =
-            l->usable[i] ? count_tasks_on(l, c->cluster->nodes.data[a->node], a->cpus) : 0;
+        const struct node *n = c->cluster->nodes.data[a->node];
+        uint32_t tasks = l->usable[i] ? count_tasks_on(l, n, leave_cpus(l, n, i, a->cpus)) : 0;
         nodes += tasks > 0;
         sum += tasks;
     }
@@ -213,13 +257,8 @@ static uint32_t least(uint32_t a, uint32_t b)
 uint32_t step_layout_cpus(const struct step_layout *l, const struct node *n,
                           const struct alloc_node *a, uint32_t tasks)
 {
-    uint32_t use = used_threads(l, n);
-    uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
-    if (step_layout_is_whole(l))
-        return a->cpus;
-    if (use)
-        cpus = (cpus + use - 1) / use * n->threads;
-    return cpus < a->cpus ? (uint32_t)cpus : a->cpus;
+    uint32_t cpus = cpus_of_tasks(l, n, tasks);
+    return step_layout_is_whole(l) || cpus > a->cpus ? a->cpus : cpus;
 }
 
 struct step_cpus_way step_layout_way(const struct step_layout *l, const struct node *n)
@@ -236,14 +275,15 @@ static void find_capacity(const struct control *c, struct step_layout *l, uint32
     per_node = per_node && per_node < most_tasks ? per_node : most_tasks;
     for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++) {
         const struct alloc_node *a = &attempt_of(l->j)->alloc.data[i];
-        uint32_t idle = idle_cpus(l, a);
         const struct node *n = c->cluster->nodes.data[a->node];
+        uint32_t idle = leave_cpus(l, n, i, idle_cpus(l, a)), all = leave_cpus(l, n, i, a->cpus);
         uint32_t cap = l->overcommit ? l->num_tasks : count_tasks_on(l, n, idle);
-        uint32_t most = l->overcommit ? l->num_tasks : count_tasks_on(l, n, a->cpus);
-        uint64_t left = l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib;
+        uint32_t most = l->overcommit ? l->num_tasks : count_tasks_on(l, n, all);
+        uint64_t left =
+            leave_memory(l, a, i, l->overlap ? a->mem_mib : a->mem_mib - a->step_mem_mib);
         l->cap[i] = !l->usable[i] ? 0 : cap < per_node ? cap : per_node;
         l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
-        l->most[i] = memory_fits(l, a, a->mem_mib, l->by_cpus[i]);
+        l->most[i] = memory_fits(l, a, leave_memory(l, a, i, a->mem_mib), l->by_cpus[i]);
         l->cap[i] = memory_fits(l, a, left, l->cap[i]);
         l->by_gres[i] = least(l->most[i], step_gres_fits(c, &l->gres, a, true));
         l->cap[i] = least(l->cap[i], step_gres_fits(c, &l->gres, a, l->overlap));
@@ -379,7 +419,8 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                               .j = j,
                               .spec = spec,
                               .overlap = OR(spec, overlap, 0),
-                              .before = l->before};
+                              .before = l->before,
+                              .shares = l->shares};
     if (dist_parse(spec->distribution, &l->dist) < 0)
         return control_set_error(err, ERR_STEP_CONFIG, spec->distribution);
     bool listed = l->dist.nodes == DIST_ARBITRARY;
@@ -390,9 +431,9 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     l->by_cpus = arena_alloc(arena, bytes);
     l->by_gres = arena_alloc(arena, bytes);
     l->tasks = arena_alloc(arena, bytes);
-    int rc = find_usable(c, l, err);
+    int rc = step_gres_read(c, spec, &l->gres, err);
     if (rc == 0)
-        rc = step_gres_read(c, spec, &l->gres, err);
+        rc = find_usable(c, l, err);
     if (rc == 0)
         rc = find_counts(c, l, err);
     if (rc != 0)

@@ -24,10 +24,12 @@ struct step_layout { /* of one step under construction, arrays by place in the a
     uint32_t *order; /* arbitrary distribution: the place of each task; NULL */
     bool nodes_given;
     const struct step_layout *before; /* of the parts of the same step that come first; NULL */
+    bool shares;                      /* it may have tasks on the nodes of those of its job */
 };
 
-/* What cannot be had now is -ERR_NODES_BUSY; other codes say that it never can. l->before is given:
- * of its job, the step gets neither the nodes nor, on any, the ports of those parts. The arrays are
+/* What cannot be had now is -ERR_NODES_BUSY; other codes say that it never can. l->before and
+ * l->shares are given: the step gets no ports of those parts, and of its job no nodes of those
+ * parts, or with 'shares' what they leave there of CPUs and memory. The arrays are
  * the arena's; step_layout_done() in any case. */
 int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
                      struct arena *arena, struct step_layout *l, struct err *err);

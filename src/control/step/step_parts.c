@@ -138,6 +138,37 @@ static int name_part(const struct step_parts *parts, size_t i, struct err *err)
                       j->set ? j->set_offset : (unsigned)i);
 }
 
+static bool has_earlier_in_job(const struct step_parts *parts, size_t i)
+{
+    for (size_t k = 0; k < i; k++)
+        if (parts->list[k].job == parts->list[i].job)
+            return true;
+    return false;
+}
+
+/* On nodes of its own; where its job has no such, on nodes of earlier parts. */
+static int find_layout(struct control *c, struct step_parts *parts, size_t i, struct arena *arena,
+                       struct err *err)
+{
+    struct step_part *part = &parts->list[i];
+    struct err why = {0};
+    part->layout.before = i ? &parts->list[i - 1].layout : NULL;
+    part->layout.shares = false;
+    parts->made++;
+    int rc = step_layout_find(c, part->job, &part->spec, arena, &part->layout, err);
+    if (rc == 0 || rc == -ERR_NODES_BUSY || !has_earlier_in_job(parts, i) ||
+        conf_het_keeps(c->conf, CONF_HET_one_node))
+        return rc;
+    step_layout_done(&part->layout);
+    part->layout.shares = true;
+    int again = step_layout_find(c, part->job, &part->spec, arena, &part->layout, &why);
+    if (again == 0 || again == -ERR_NODES_BUSY || part->layout.nodes_given) {
+        *err = why;
+        rc = again;
+    }
+    return rc;
+}
+
 int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, struct arena *arena,
                     struct step_parts *parts, struct err *err)
 {
@@ -153,10 +184,8 @@ int step_parts_find(struct control *c, struct job *j, const Pb__StepSpec *spec, 
         rc = check_het_step(c, parts, err);
     for (size_t i = 0; rc == 0 && i < parts->count; i++) {
         struct step_part *part = &parts->list[i];
-        part->layout.before = i ? &parts->list[i - 1].layout : NULL;
         part->first_task = parts->tasks;
-        parts->made++;
-        rc = step_layout_find(c, part->job, &part->spec, arena, &part->layout, err);
+        rc = find_layout(c, parts, i, arena, err);
         if (rc == 0)
             rc = step_ports_find(c, &part->layout, arena, err);
         if (rc == 0 && part->layout.num_tasks > UINT32_MAX - parts->tasks)

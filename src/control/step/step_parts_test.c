@@ -294,13 +294,74 @@ static void test_parts_in_one_job(void **state)
     fixture_restart(f);
     complete(f, id, made->step_id);
     assert_int_equal(count_steps(f, id), 0);
-    r.parts[0].nodes = r.parts[1].nodes = made->layout[0]->node;
-    uint64_t call = create(f, &r);
-    assert_int_equal(fixture_code(f, call), ERR_STEP_CONFIG);
-    assert_non_null(strstr(fixture_text(f, call), "have different nodes"));
+    r.parts[0].nodes = r.parts[1].nodes = made->layout[0]->node; /* four tasks leave no CPU there */
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_TOO_MANY_CPUS);
     r.parts[0].nodes = r.parts[1].nodes = NULL;
     r.parts[0].min_nodes = 2;
     r.parts[0].num_tasks = 8;
+    assert_int_equal(fixture_code(f, create(f, &r)), ERR_STEP_CONFIG); /* no node is left */
+    fixture_free(f);
+}
+
+/* HET-110: parts that name the same node, or have no other, share the node. */
+static void test_parts_share_a_node(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    _cleanup_arena_ struct arena arena;
+    struct request r;
+    (void)state;
+    arena_init(&arena, 0);
+    Pb__JobSpec two = wanting(2, 4);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &two);
+    for (int named = 1; named >= 0; named--) {
+        fill_request(&r, id, 3, (const int[]){-1, -1, -1}, 1);
+        r.parts[0].num_tasks = 2;
+        r.parts[0].nodes = named ? (char *)"n1" : NULL;
+        r.parts[0].has_min_nodes = r.parts[1].has_min_nodes = r.parts[2].has_min_nodes = true;
+        r.parts[0].min_nodes = r.parts[1].min_nodes = r.parts[2].min_nodes = 1;
+        r.parts[1].cpus_per_task = 3;
+        r.parts[2].nodes = named ? (char *)"n1" : NULL;
+        r.parts[2].cpus_per_task = named ? 2 : 1;
+        const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
+        /* n1 has the tasks of parts 0 and 2, n2 that of part 1 */
+        assert_true(made->num_tasks == 4 && made->n_layout == 2 && made->n_parts == 3);
+        const Pb__StepNode *shared = made->layout[0], *other = made->layout[1];
+        assert_string_equal(shared->node, "n1");
+        assert_true(shared->n_task_ids == 3 && shared->task_ids[2] == 3 && !shared->part);
+        assert_int_equal(shared->cpus, named ? 4 : 3);
+        assert_true(other->n_task_ids == 1 && other->task_ids[0] == 2 && other->part == 1);
+        assert_int_equal(other->cpus, 3);
+        if (named) /* what is taken is so after a restart, too */
+            fixture_restart(f);
+        Pb__StepSpec one = PB__STEP_SPEC__INIT;
+        one.has_job_id = one.has_exact = one.exact = one.has_immediate = one.immediate = true;
+        one.job_id = id;
+        one.nodes = (char *)"n1";
+        one.has_num_tasks = one.has_cpus_per_task = true;
+        one.num_tasks = one.cpus_per_task = 1;
+        struct request single = {.whole = one};
+        assert_int_equal(fixture_code(f, create(f, &single)), named ? ERR_NODES_BUSY : 0);
+        complete(f, id, made->step_id);
+        assert_int_equal(count_steps(f, id), named ? 0 : 1);
+    }
+    fixture_free(f);
+}
+
+/* What Slurm refuses: HetLimits keeps it. */
+static void test_parts_are_kept_apart(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF "HetLimits=one_node\n", 4);
+    struct request r;
+    (void)state;
+    Pb__JobSpec two = wanting(2, 4);
+    uint32_t id = (uint32_t)fixture_submit(f, &user, &two);
+    fill_request(&r, id, 2, (const int[]){-1, -1}, 1);
+    r.parts[0].nodes = r.parts[1].nodes = (char *)"n1";
+    uint64_t call = create(f, &r);
+    assert_int_equal(fixture_code(f, call), ERR_STEP_CONFIG);
+    assert_non_null(strstr(fixture_text(f, call), "required node n1 overlaps with excluded n1"));
+    r.parts[0].nodes = r.parts[1].nodes = NULL;
+    r.parts[0].num_tasks = 2;
     assert_int_equal(fixture_code(f, create(f, &r)), ERR_STEP_CONFIG); /* no node is left */
     fixture_free(f);
 }
@@ -391,6 +452,8 @@ int main(void)
         cmocka_unit_test(test_all_parts_or_none),
         cmocka_unit_test(test_components_that_are_not_there),
         cmocka_unit_test(test_parts_in_one_job),
+        cmocka_unit_test(test_parts_share_a_node),
+        cmocka_unit_test(test_parts_are_kept_apart),
         cmocka_unit_test(test_without_the_leader),
         cmocka_unit_test(test_disabled),
         cmocka_unit_test(test_parts_in_one_component),

@@ -14,12 +14,14 @@
 #include "base/vec.h"
 #include "cli/envlist.h"
 #include "cluster/job/job_env.h"
+#include "cmd/srun/option/bind.h"
 #include "cmd/srun/option/bind_default.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/input.h"
 #include "cmd/srun/run/output.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/run.h"
+#include "cmd/srun/run/shared.h"
 #include "cmd/srun/run/spawned.h"
 #include "cmd/srun/run/tell.h"
 #include "cmd/srun/run/x11.h"
@@ -390,6 +392,18 @@ static void build_env(const struct run *run, uint32_t number, const char *addres
         restore_counts(run, env);
 }
 
+/* Tasks that share a node and want different numbers of CPUs are bound to all that the step has
+ * there, unless it is said otherwise. */
+static void bind_shared(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
+{
+    bool differ = false;
+
+    for (uint32_t i = 0; i < run->step->n_parts; i++)
+        differ |= run->step->parts[i]->cpus_per_task != run->step->parts[number]->cpus_per_task;
+    if (m->cpu_bind == NULL && differ && shared_has_others(run, number))
+        bind_read_cpu("none", &run->arena, &m->cpu_bind, NULL);
+}
+
 static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
 {
     const struct run_options *o = options_of_part(run, number);
@@ -446,6 +460,7 @@ static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
     m->spank_options = o->spank_options;
     m->n_spank_options = o->spank_option_count;
     m->cpu_bind = o->cpu_bind;
+    bind_shared(run, number, m);
     bind_settle(step->n_parts ? step->parts[number]->cpu_bind : step->cpu_bind,
                 run->conf->task_plugin_param, &run->arena, &m->cpu_bind);
     m->mem_bind = o->mem_bind;

@@ -24,6 +24,7 @@
 #include "cmd/srun/run/output.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/request.h"
+#include "cmd/srun/run/shared.h"
 #include "cmd/srun/run/signals.h"
 #include "cmd/srun/run/spawned.h"
 #include "cmd/srun/run/spawns.h"
@@ -433,18 +434,24 @@ static int make_command(struct run *run, const struct run_options *o, struct run
     return 0;
 }
 
+/* Of each part; run->others has them all, of which the first may still change. */
 static int make_commands(struct run *run, struct err *err)
 {
     const struct run_options *o = run->options;
     size_t count = o->parts ? o->step->n_parts : 1;
-    struct run_command first;
-    int rc = make_command(run, o, &first, err);
+    struct run_command *own = arena_alloc(&run->arena, count * sizeof(*own));
+    int rc = 0;
 
-    run->argv = first.argv;
-    run->argc = first.argc;
-    run->others = arena_alloc(&run->arena, count * sizeof(*run->others));
-    for (size_t i = 1; rc == 0 && i < count; i++)
-        rc = make_command(run, o->parts[i], &run->others[i], err);
+    run->others = arena_alloc(&run->arena, count * sizeof(*own));
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = make_command(run, o->parts ? o->parts[i] : o, &own[i], err);
+    for (uint32_t i = 0; rc == 0 && i < count; i++)
+        if (count > 1 && !o->multi_prog && shared_has_others(run, i))
+            rc = shared_make_command(run, i, own, &run->arena, &run->others[i], err);
+        else
+            run->others[i] = own[i];
+    run->argv = run->others[0].argv;
+    run->argc = run->others[0].argc;
     return rc;
 }
 

@@ -126,7 +126,7 @@ struct run {
     char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
     int argc;
     bool program_per_node, program_libs; /* as LaunchTasks has them */
-    struct run_command *others;          /* the same of each further part; [0] is not used */
+    struct run_command *others;          /* the same of each part; [0]: as it was made */
     uint32_t nodes_left;                 /* of the step, where something may still run */
     bool *node_over;                     /* by node: it is not one of them any more */
     bool to_background;                  /* it was asked for, see background.h */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/run/shared.h"
+
+#include <string.h>
+
+#include "base/str.h"
+#include "cmd/srun/option/multi.h"
+
+/* The rank behind the last one of the part. */
+static uint32_t end_of(const struct run *run, uint32_t part)
+{
+    uint32_t end = 0;
+    for (uint32_t i = 0; i <= part; i++)
+        end += run->step->parts[i]->num_tasks;
+    return end;
+}
+
+/* Whether nodes of 'part' start tasks of 'other'. */
+static bool starts_tasks_of(const struct run *run, uint32_t part, uint32_t other)
+{
+    uint32_t end = end_of(run, other), begin = end - run->step->parts[other]->num_tasks;
+    for (size_t i = 0; i < run->step->n_layout; i++) {
+        const struct Pb__StepNode *n = run->step->layout[i];
+        for (size_t k = 0; n->part == part && k < n->n_task_ids; k++)
+            if (n->task_ids[k] >= begin && n->task_ids[k] < end)
+                return true;
+    }
+    return false;
+}
+
+bool shared_has_others(const struct run *run, uint32_t part)
+{
+    for (uint32_t i = 0; i < run->step->n_parts; i++)
+        if (i != part && starts_tasks_of(run, part, i))
+            return true;
+    return false;
+}
+
+static void put_quoted(struct str *out, const char *text)
+{
+    str_putc(out, '\'');
+    for (; *text; text++)
+        if (*text == '\'')
+            str_puts(out, "'\\''");
+        else
+            str_putc(out, *text);
+    str_putc(out, '\'');
+}
+
+static void put_part(const struct run *run, uint32_t part, uint32_t other,
+                     const struct run_command *command, struct str *out)
+{
+    uint32_t cpus = run->step->parts[other]->cpus_per_task;
+
+    if (run->options->step->parts[other]->has_cpus_per_task &&
+        cpus != run->step->parts[part]->cpus_per_task)
+        str_printf(out, "export SLURM_CPUS_PER_TASK=%u\n", cpus);
+    str_puts(out, "exec");
+    for (int i = 0; i < command->argc; i++) {
+        str_putc(out, ' ');
+        put_quoted(out, command->argv[i]);
+    }
+    str_putc(out, '\n');
+}
+
+static int check_options(const struct run *run, uint32_t part, uint32_t other, struct err *err)
+{
+    const struct run_options *first = run->options->parts[part], *o = run->options->parts[other];
+
+    if (run->options->bcast)
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "--bcast copies one program, and parts %u and %u of the step have nodes in "
+                       "common",
+                       part, other);
+    if (!str_eq(first->export_spec, o->export_spec))
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "parts %u and %u of the step have nodes in common, and need the same "
+                       "--export",
+                       part, other);
+    return 0;
+}
+
+int shared_make_command(const struct run *run, uint32_t part, const struct run_command *commands,
+                        struct arena *arena, struct run_command *out, struct err *err)
+{
+    _cleanup_str_ struct str script = STR_INIT;
+    const char *word = "if";
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < run->step->n_parts; i++) {
+        if (!starts_tasks_of(run, part, i))
+            continue;
+        rc = check_options(run, part, i, err);
+        uint32_t end = end_of(run, i);
+        str_printf(&script,
+                   "%s [ \"$SLURM_PROCID\" -ge %u ] && [ \"$SLURM_PROCID\" -lt %u ]; then\n", word,
+                   end - run->step->parts[i]->num_tasks, end);
+        put_part(run, part, i, &commands[i], &script);
+        word = "elif";
+    }
+    str_puts(&script, "fi\n");
+    if (rc != 0)
+        return rc;
+    if (script.len > MULTI_SCRIPT_MAX)
+        return err_set(err, -ERR_LIMIT,
+                       "the programs of parts that have nodes in common have %zu bytes, and %u are "
+                       "the most",
+                       script.len, MULTI_SCRIPT_MAX);
+    char *head[MULTI_ARGV_MAX];
+    size_t count = multi_argv(&script, arena, head);
+    *out = (struct run_command){.argv = arena_alloc(arena, (count + 1) * sizeof(char *)),
+                                .argc = (int)count};
+    memcpy(out->argv, head, count * sizeof(char *));
+    return 0;
+}

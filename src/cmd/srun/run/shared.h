@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Parts of a step that have a node of one job in common: one slurmstepd there starts the tasks of
+ * all of them, as the first of these parts is launched. A shell picks each task's program by its
+ * rank; environment, binding and limits are those of the first.
+ */
+#pragma once
+
+#include "cmd/srun/run/run.h"
+
+/* Whether nodes that are launched with this part start tasks of other parts, too. */
+bool shared_has_others(const struct run *run, uint32_t part);
+/* The command with which the nodes of this part start the tasks of every part. commands: one for
+ * each part. -ERR_NOT_SUPPORTED: options of the parts do not go together. */
+int shared_make_command(const struct run *run, uint32_t part, const struct run_command *commands,
+                        struct arena *arena, struct run_command *out, struct err *err);
