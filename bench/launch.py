@@ -109,6 +109,27 @@ def wide(prefix, nodes, rounds):
         tree(table, nodes, rounds)
 
 
+def components(system, rounds):
+    """A step over 4 components of 4 nodes, in turn with a plain step on the same 16 nodes; both jobs are held for them."""
+    requests = {"plain": ["-N16", "-n16"], "parts": [*["-N4", "-n4", ":"] * 3, "-N4", "-n4"]}
+    jobs = {}
+    for what, request in requests.items():
+        said = system.run(["salloc", "--no-shell", *request]).stderr
+        jobs[what] = re.search(r"Granted job allocation (\d+)", said).group(1)
+    lines = {"plain": ["srun", f"--jobid={jobs['plain']}", "-N16", "-n16", "true"],
+             "parts": ["srun", f"--jobid={jobs['parts']}", "--het-group=0-3", "true"]}
+    took = {what: [] for what in lines}
+    for _ in range(rounds + 1):
+        for what, line in lines.items():
+            took[what].append(timed(system, line)[0])
+    for job in jobs.values():
+        system.run(["scancel", job])
+    drain(system)
+    plain, parts = (statistics.median(took[what][1:]) for what in ("plain", "parts"))
+    print(f"a step on 16 nodes (median of {rounds}): plain {plain:.1f} ms, over 4 components {parts:.1f} ms, "
+          f"{parts / plain:.2f} times as long (aim: at most 1.3)", flush=True)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--prefix", required=True)
@@ -121,6 +142,7 @@ def main():
         table = Table(systems)
         commands(table, "srun -N16 -n64 true, fresh", ["srun", "-N16", "-n64", "true"], rounds)
         commands(table, "srun -N1 -n1 true, fresh", ["srun", "-N1", "-n1", "true"], rounds)
+        components(systems[0], rounds)
         one = f"i=0; while [ $i -lt {few} ]; do srun -N4 -n16 true || exit 1; i=$((i+1)); done"
         steps(table, f"{few} steps of 16 tasks, one after another", few, one, ("-N4", "-n16"))
         for system in systems:
