@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "base/pb.h"
-#include "control/admin/made.h"
+#include "control/admin/node_dynamic.h"
 #include "control/admin/shutdown.h"
 #include "control/core/named.h"
 #include "control/core/private.h"
@@ -56,7 +56,7 @@ void control_free(struct control *c)
     conf_free(c->conf);
     idmap_done(&c->calls);
     step_waiting_done(c);
-    made_free(c);
+    node_dynamic_free(c);
     str_done(&c->newer);
     vec_done(&c->asides);
     vec_done(&c->ports_awaited);

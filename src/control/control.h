@@ -192,18 +192,20 @@ const struct conf *control_conf(const struct control *c); /* borrowed until the 
 /* Nodes that are in no file. Their owner begins a plan, adds requests to it (NodeUpdate with create
  * or remove; dynamic: of the node itself), has the configuration read with the plan's lines behind
  * those of the file, and applies both, unless another configuration has come between. */
-struct made_plan;
-struct made_plan *control_made_begin(const struct control *c);
-int control_made_add(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
-                     bool dynamic, struct err *err); /* a failure leaves the plan as it was */
-void control_made_lines(const struct made_plan *p, struct str *out);
-int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf,
-                       struct err *err); /* conf is taken; p is to be freed */
-void control_made_free(struct made_plan *p);
-void control_made_present(const struct control *c, struct str *out); /* lines of those there are */
-int control_made_stored(const void *data, size_t len, struct str *out,
-                        struct err *err);       /* of a RECORD_MADE, for control_new()'s conf */
-void control_shutdown_nodes(struct control *c); /* orders every node daemon to stop */
+struct node_dynamic_plan;
+struct node_dynamic_plan *control_node_dynamic_begin(const struct control *c);
+int control_node_dynamic_add(const struct control *c, struct node_dynamic_plan *p,
+                             const Pb__NodeUpdate *r, bool dynamic,
+                             struct err *err); /* a failure leaves the plan as it was */
+void control_node_dynamic_lines(const struct node_dynamic_plan *p, struct str *out);
+int control_node_dynamic_apply(struct control *c, struct node_dynamic_plan *p, struct conf *conf,
+                               struct err *err); /* conf is taken; p is to be freed */
+void control_node_dynamic_free(struct node_dynamic_plan *p);
+void control_node_dynamic_present(const struct control *c,
+                                  struct str *out); /* lines of those there are */
+int control_node_dynamic_stored(const void *data, size_t len, struct str *out,
+                                struct err *err); /* of a RECORD_MADE, for control_new()'s conf */
+void control_shutdown_nodes(struct control *c);   /* orders every node daemon to stop */
 /* Whether the node's daemon is believed to run, by what was known before a restart. */
 bool control_awaits_node(const struct control *c, const char *name);
 /* A shutdown in so many seconds; negative: called off. Nothing starts any more; jobs that run then

@@ -21,7 +21,7 @@
 
 struct step_owner;
 
-struct made_node { /* created by scontrol, not in slurm.conf; see admin/made.c */
+struct node_dynamic { /* created by scontrol, not in slurm.conf; see admin/node_dynamic.c */
     char *name, *keys;
     bool dynamic;
 };
@@ -73,7 +73,7 @@ struct control {
     bool shutdown_over;               /* it is complete, its record is deleted */
     int64_t start_mono_ms;            /* of this controller */
     uint32_t resv_number;             /* of the last reservation */
-    VEC(struct made_node) made;
+    VEC(struct node_dynamic) dynamic_nodes;
     VEC(struct aside) asides;
     VEC(uint32_t) ports_awaited; /* ids of jobs with steps that wait for ports */
     bool ports_freed;            /* in this turn */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The start from stored records: what was, is again, and goes on. */
 #include "base/pb.h"
-#include "control/admin/made.h"
+#include "control/admin/node_dynamic.h"
 #include "control/admin/reconfig.h"
 #include "control/admin/shutdown.h"
 #include "control/admin/update_node.h"
@@ -127,7 +127,7 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
     case RECORD_PART:
         return restore_named(c, kind, name, data, len, err);
     case RECORD_MADE:
-        return made_restore(c, data, len, err);
+        return node_dynamic_restore(c, data, len, err);
     case RECORD_GIVEN_UP:
         aside_restore(c, (uint32_t)number);
         return 0;

@@ -253,32 +253,33 @@ uint64_t control_epoch(const struct control *c)
 }
 
 /* No nodes but those of the file. */
-struct made_plan *control_made_begin(const struct control *c)
+struct node_dynamic_plan *control_node_dynamic_begin(const struct control *c)
 {
     return NULL;
 }
 
-int control_made_add(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
-                     bool dynamic, struct err *err)
+int control_node_dynamic_add(const struct control *c, struct node_dynamic_plan *p,
+                             const Pb__NodeUpdate *r, bool dynamic, struct err *err)
 {
     return err_set(err, -ERR_NOT_SUPPORTED, "no more nodes");
 }
 
-void control_made_lines(const struct made_plan *p, struct str *out)
+void control_node_dynamic_lines(const struct node_dynamic_plan *p, struct str *out)
 {
 }
 
-int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf, struct err *err)
+int control_node_dynamic_apply(struct control *c, struct node_dynamic_plan *p, struct conf *conf,
+                               struct err *err)
 {
     conf_free(conf);
     return 0;
 }
 
-void control_made_free(struct made_plan *p)
+void control_node_dynamic_free(struct node_dynamic_plan *p)
 {
 }
 
-void control_made_present(const struct control *c, struct str *out)
+void control_node_dynamic_present(const struct control *c, struct str *out)
 {
 }
 
@@ -301,7 +302,7 @@ bool control_lacks_meta(const struct control *c)
     return false;
 }
 
-int control_made_stored(const void *data, size_t len, struct str *out, struct err *err)
+int control_node_dynamic_stored(const void *data, size_t len, struct str *out, struct err *err)
 {
     return 0;
 }

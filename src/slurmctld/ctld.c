@@ -346,7 +346,7 @@ void ctld_close(struct ctld *c)
     listing_drop_all(c);
     unnamed_drop_all(c);
     submit_env_done(c);
-    made_done(c);
+    node_dynamic_done(c);
     nodes_forget(c);
     scripts_free(c->scripts);
     scripts_free(c->programs);

@@ -35,7 +35,7 @@ struct ctld_options {
     const char *conf_path;  /* NULL: conf_path() */
     const char *log_file;   /* -L: in the place of SlurmctldLogFile */
     const char *as;         /* --as: which SlurmctldHost; NULL: by this host's name */
-    bool again;             /* begun anew by itself (again.c) */
+    bool is_reexec;         /* begun anew by itself (lead/reexec.c) */
     bool waits;             /* it had the lead: it does not claim it back */
     bool yielded;           /* just before */
     const char *nice_value; /* -n; NULL: unchanged */
@@ -87,10 +87,10 @@ struct ctld {
     struct submit_waits *submit_waits;
     int job_comp_fd;       /* 0: not open */
     uint64_t conf_changes; /* how often the configuration in force was replaced */
-    struct made_change *made_changes;
-    bool made_running;
-    struct comer *comers; /* sessions of nodes that are not known yet */
-    size_t comer_count;
+    struct node_dynamic_change *node_dynamic_changes;
+    bool node_dynamic_running;
+    struct registrant *registrants; /* sessions of nodes that are not known yet */
+    size_t registrant_count;
     const struct rpc_request *serving; /* the request being handled; NULL between */
     struct loop_timer *wake, *defer, *stop_timer,
         *watch; /* defer: of a commit; watch: of the lead */
@@ -261,12 +261,13 @@ void configless_answer(struct ctld *c, struct rpc_session *s);
 void configless_accept(struct ctld *c, struct rpc_session *s); /* it will only ask for that */
 
 /* made.c: nodes that are in no file. */
-void made_request(struct ctld *c, uint64_t call, const struct caller *who, const Pb__NodeUpdate *r);
-bool made_accept(struct ctld *c, struct rpc_session *s,
-                 const char *name); /* false: there is no room */
+void node_dynamic_request(struct ctld *c, uint64_t call, const struct caller *who,
+                          const Pb__NodeUpdate *r);
+bool node_dynamic_accept(struct ctld *c, struct rpc_session *s,
+                         const char *name); /* false: there is no room */
 /* Before there is a control: the configuration with the nodes that are stored. */
-int made_load(struct ctld *c, struct conf **conf, struct err *err);
-void made_done(struct ctld *c);
+int node_dynamic_load(struct ctld *c, struct conf **conf, struct err *err);
+void node_dynamic_done(struct ctld *c);
 
 /* reload.c: call 0: by signal, there is nobody to answer. */
 void reload_start(struct ctld *c, uint64_t call, bool preview);

@@ -48,7 +48,7 @@ static void on_node_update(struct ctld *c, const struct rpc_request *r, const st
 {
     const Pb__NodeUpdate *m = (const Pb__NodeUpdate *)r->body;
     if (m->create || (m->has_remove && m->remove))
-        made_request(c, r->call, who, m);
+        node_dynamic_request(c, r->call, who, m);
     else
         control_node_update(c->control, r->call, who, m);
 }

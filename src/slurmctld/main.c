@@ -176,7 +176,7 @@ int main(int argc, char **argv)
     if (options.check)
         return check_run(&options);
     dump_forbid(); /* the cluster's keys */
-    again_begun(&options);
+    reexec_begun(&options);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is an error of write(), not our end */
     umask(022);
@@ -186,7 +186,7 @@ int main(int argc, char **argv)
     mallopt(M_TRIM_THRESHOLD, 1 << 20);
     log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
     set_nice(&options);
-    if (!options.foreground && !options.again)
+    if (!options.foreground && !options.is_reexec)
         daemon_detach();
     fd_raise_limit(DESCRIPTORS_MAX);
 
@@ -204,11 +204,11 @@ int main(int argc, char **argv)
     }
     ctld_run(&c);
     bool begin_anew = c.begin_anew, bad = c.failed;
-    enum again how = c.control ? AGAIN_YIELDED : c.waits ? AGAIN_WAITS : AGAIN_CLAIMS;
+    enum reexec how = c.control ? REEXEC_YIELDED : c.waits ? REEXEC_WAITS : REEXEC_CLAIMS;
     _cleanup_free_ char *conf_path = mem_strdup(c.conf_path);
     ctld_close(&c);
     if (begin_anew)
-        again_exec(&options, conf_path, how);
+        reexec_start(&options, conf_path, how);
     files_pid_remove(pid_fd, pid_path);
     if (bad || begin_anew)
         return 1;

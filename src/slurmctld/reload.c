@@ -115,7 +115,7 @@ static void begin(struct reload *r)
     r->report = (struct conf_report){0};
     r->err = (struct err){0};
     str_clear(&r->made);
-    control_made_present(r->c->control, &r->made);
+    control_node_dynamic_present(r->c->control, &r->made);
     r->seen = r->c->conf_changes;
     loop_work_post(r->c->loop, LANE, on_run, on_done, r);
 }

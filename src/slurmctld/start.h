@@ -32,7 +32,7 @@ int files_prepare(const struct conf *conf, const char *log_file, struct err *err
 int files_become_user(const struct conf *conf, struct err *err);
 int files_load_keys(struct ctld *c, const struct conf *conf, struct err *err);
 int files_load_signer(struct ctld *c, const char *dir, uid_t owner, struct err *err);
-/* Whether this process could be begun anew as the user it has become (again.c). */
+/* Whether this process could be begun anew as the user it has become (lead/reexec.c). */
 int files_check_again(const struct conf *conf, struct err *err);
 /* The pid file, locked while this process lives; a backup's is named after it. The caller frees the
  * path. A failure to open it is told and survived. */
@@ -41,9 +41,9 @@ int files_pid_open(const struct conf *conf, const char *path);
 void files_pid_write(int fd);
 void files_pid_remove(int fd, const char *path);
 
-/* again.c: this process from its beginning, with a clean slate. Returns only when that fails. At
- * the start again_begun() tells whether it is such a beginning, in o->again, o->waits and
+/* reexec.c: this process from its beginning, with a clean slate. Returns only when that fails. At
+ * the start reexec_begun() tells whether it is such a beginning, in o->is_reexec, o->waits and
  * o->yielded. */
-enum again { AGAIN_CLAIMS, AGAIN_WAITS, AGAIN_YIELDED }; /* it led, and waits now */
-void again_exec(const struct ctld_options *o, const char *conf_path, enum again how);
-void again_begun(struct ctld_options *o);
+enum reexec { REEXEC_CLAIMS, REEXEC_WAITS, REEXEC_YIELDED }; /* it led, and waits now */
+void reexec_start(const struct ctld_options *o, const char *conf_path, enum reexec how);
+void reexec_begun(struct ctld_options *o);

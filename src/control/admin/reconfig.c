@@ -6,7 +6,7 @@
  */
 #include <string.h>
 
-#include "control/admin/made.h"
+#include "control/admin/node_dynamic.h"
 #include "control/admin/reconfig.h"
 #include "control/admin/update_node.h"
 #include "control/admin/update_part.h"
@@ -262,7 +262,7 @@ void control_reconfigure(struct control *c, uint64_t call, struct conf *conf, co
     conf_diff(old_conf, conf, &changes);
     str_puts(&changes, note);
     build(c, old, conf, &changes);
-    made_settle(c, &changes);
+    node_dynamic_settle(c, &changes);
     carry_over(c, old);
     trigger_reconfigured(c);
     tell_nodes(c);
@@ -282,7 +282,7 @@ void control_reconfigure_preview(struct control *c, uint64_t call, struct conf *
     str_puts(&changes, note);
     c->preview = true;
     build(c, old, conf, &changes);
-    made_settle(c, &changes);
+    node_dynamic_settle(c, &changes);
     cluster_free(c->cluster);
     c->preview = false;
     c->cluster = old;

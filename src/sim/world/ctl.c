@@ -246,8 +246,8 @@ void sim_ctl_hang_up(struct sim *s, unsigned index)
     struct sim_node *n = &s->nodes.data[index];
     sim_push(s, rng_between(&n->rng, 0, 3),
              (struct sim_event){
-                 .kind = SIM_HANGUP, .index = index, .generation = n->at[s->c->index].comer});
-    n->at[s->c->index].comer = 0;
+                 .kind = SIM_HANGUP, .index = index, .generation = n->at[s->c->index].registrant});
+    n->at[s->c->index].registrant = 0;
 }
 
 /* The newest that says hello takes the place of the one before. A hello that comes after one that
@@ -258,7 +258,7 @@ static void accept_session(struct sim *s, struct sim_node *n, uint64_t session)
     unsigned index = (unsigned)(n - s->nodes.data);
     int64_t soon_ms = rng_between(&n->rng, 0, 3);
     if (!n->configured) {
-        n->at[s->c->index].comer = session;
+        n->at[s->c->index].registrant = session;
         return;
     }
     end_session(s, n);
@@ -285,7 +285,7 @@ static void dismiss(struct sim *s, unsigned index, const Pb__NodeRegister *r)
 {
     struct sim_node *n = &s->nodes.data[index];
     if (r->dynamic) {
-        sim_load_comer(s, index, r);
+        sim_load_registrant(s, index, r);
         return;
     }
     if (n->configured) { /* meanwhile: it connects again */
@@ -293,8 +293,8 @@ static void dismiss(struct sim *s, unsigned index, const Pb__NodeRegister *r)
         return;
     }
     end_session(s, n);
-    n->at[s->c->index].session = n->at[s->c->index].comer;
-    n->at[s->c->index].comer = 0;
+    n->at[s->c->index].session = n->at[s->c->index].registrant;
+    n->at[s->c->index].registrant = 0;
     control_node_register(s->c->control, n->name, r);
     close_session(s, index);
 }
@@ -310,7 +310,7 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
     }
     bool known =
         e->generation == n->at[s->c->index].session && e->generation == n->at[s->c->index].newest;
-    if (!known && (e->generation != n->at[s->c->index].comer || e->message != SIM_REGISTER))
+    if (!known && (e->generation != n->at[s->c->index].registrant || e->message != SIM_REGISTER))
         return;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -421,7 +421,7 @@ int sim_ctl_start(struct sim *s, struct err *err)
     struct conf *conf = NULL;
     struct str made = STR_INIT;
     const struct sim_record *stored = sim_store_find(s, RECORD_MADE, 0, NULL);
-    int rc = stored ? control_made_stored(stored->data, stored->len, &made, err) : 0;
+    int rc = stored ? control_node_dynamic_stored(stored->data, stored->len, &made, err) : 0;
     if (rc == 0)
         rc = sim_load_conf(s, str_cstr(&made), &conf, err);
     str_done(&made);
@@ -468,7 +468,7 @@ void sim_ctl_end(struct sim *s)
     /* What was sent may still arrive; the nodes notice a little later. */
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
-        n->at[s->c->index].session = n->at[s->c->index].comer = 0;
+        n->at[s->c->index].session = n->at[s->c->index].registrant = 0;
         if (n->session && n->ctl == s->c->index)
             sim_push(s, rng_between(&n->rng, 0, 9),
                      (struct sim_event){.kind = SIM_HANGUP, .index = i, .generation = n->session});

@@ -33,7 +33,7 @@ struct sim_batch {
 
 struct sim_end { /* a controller's, of the sessions with a node; 0: none */
     uint64_t session, newest, ended;
-    uint64_t comer; /* of a node that it does not know yet */
+    uint64_t registrant; /* of a node that it does not know yet */
 };
 
 struct sim_ctl { /* a controller: its process and its machine */

@@ -3,7 +3,7 @@
  * Configurations that are read while the controller goes on: by scontrol reconfigure, and with the
  * nodes that scontrol creates and deletes, or that register themselves. A worker reads for some
  * milliseconds; what was read is applied unless another configuration came between, and is read
- * again then. As slurmctld/reload.c and slurmctld/node/made.c do it.
+ * again then. As slurmctld/reload.c and slurmctld/node/node_dynamic.c do it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -18,14 +18,14 @@ struct sim_load {
     unsigned seen, node;
     bool preview;
     struct str update; /* packed NodeUpdate; empty: the file is read again */
-    struct made_plan *plan;
+    struct node_dynamic_plan *plan;
     struct conf *conf;
     struct err err;
 };
 
 static void forget(struct sim_load *l)
 {
-    control_made_free(take_ptr(l->plan));
+    control_node_dynamic_free(take_ptr(l->plan));
     conf_free(take_ptr(l->conf));
     l->err = (struct err){0};
 }
@@ -67,7 +67,7 @@ int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct er
 static void read_file(struct sim *s, struct sim_load *l)
 {
     struct str lines = STR_INIT;
-    control_made_present(s->c->control, &lines);
+    control_node_dynamic_present(s->c->control, &lines);
     sim_load_conf(s, str_cstr(&lines), &l->conf, &l->err);
     str_done(&lines);
 }
@@ -81,9 +81,9 @@ static void read_with_nodes(struct sim *s, struct sim_load *l)
     const Pb__NodeUpdate *r =
         arena_unpack(&arena, &pb__node_update__descriptor, l->update.data, l->update.len);
     const char *text = conf_flat_text(control_conf(s->c->control), &len);
-    l->plan = control_made_begin(s->c->control);
-    if (control_made_add(s->c->control, l->plan, r, l->session != 0, &l->err) == 0) {
-        control_made_lines(l->plan, &lines);
+    l->plan = control_node_dynamic_begin(s->c->control);
+    if (control_node_dynamic_add(s->c->control, l->plan, r, l->session != 0, &l->err) == 0) {
+        control_node_dynamic_lines(l->plan, &lines);
         conf_load_again(text, len, "slurm.conf", str_cstr(&lines), CONF_FULL, NULL, &l->conf,
                         &l->err);
     }
@@ -125,13 +125,13 @@ void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r)
 }
 
 /* Its first registration, as slurmd -Z. */
-void sim_load_comer(struct sim *s, unsigned node, const Pb__NodeRegister *r)
+void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r)
 {
     struct sim_node *n = &s->nodes.data[node];
     Pb__NodeUpdate update = PB__NODE_UPDATE__INIT;
     struct sim_load *l = add(s, 0);
     l->node = node;
-    l->session = n->at[s->c->index].comer;
+    l->session = n->at[s->c->index].registrant;
     update.nodes = n->name;
     update.create = r->dynamic;
     pb_pack(&update.base, &l->update);
@@ -150,7 +150,7 @@ static void answer(struct sim *s, const struct sim_load *l)
         s->env.reply_error(s, l->call, l->err.code, l->err.text);
     else if (l->call)
         s->env.reply(s, l->call, &done.base);
-    else if (n->at[s->c->index].comer == l->session)
+    else if (n->at[s->c->index].registrant == l->session)
         sim_ctl_hang_up(s, l->node);
 }
 
@@ -190,7 +190,7 @@ static void apply(struct sim *s, struct sim_load *l)
     if (!l->conf) {
         answer(s, l);
     } else if (l->plan) {
-        if (control_made_apply(s->c->control, l->plan, take_ptr(l->conf), &l->err) == 0) {
+        if (control_node_dynamic_apply(s->c->control, l->plan, take_ptr(l->conf), &l->err) == 0) {
             check_deleted(s, l);
             in_force(s, "after nodes were made");
         }

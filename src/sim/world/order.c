@@ -73,9 +73,9 @@ static void set_gone(struct sim *s, unsigned index, struct sim_node_job *j, bool
     j->gone = true;
     sim_say(s, "%s: %u.%u is gone", s->nodes.data[index].name, j->key.job_id, j->key.restarts);
     if (with_batch)
-        sim_tell_batch_ended(s, index, j, true);
+        sim_report_batch_ended(s, index, j, true);
     else
-        sim_tell_gone(s, index, j->key);
+        sim_report_gone(s, index, j->key);
 }
 
 static void end_step(struct sim *s, unsigned index, struct sim_node_job *j,
@@ -85,7 +85,7 @@ static void end_step(struct sim *s, unsigned index, struct sim_node_job *j,
     unsigned srun = step->srun;
     uint32_t id = step->id;
     step->running = false;
-    sim_tell_step_ended(s, index, key, id, status);
+    sim_report_step_ended(s, index, key, id, status);
     sim_srun_part_over(s, srun);
 }
 
@@ -156,7 +156,7 @@ static void script_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     if (j->single)
         end_single(s, index, j);
     else
-        sim_tell_batch_ended(s, index, j, false);
+        sim_report_batch_ended(s, index, j, false);
 }
 
 static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
@@ -169,7 +169,7 @@ static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     j->prolog_running = false;
     if (j->batch_running) {
         end_script(s, index, j, KILLED_STATUS);
-        sim_tell_batch_ended(s, index, j, false);
+        sim_report_batch_ended(s, index, j, false);
     }
     set_gone(s, index, j, false);
 }
@@ -194,7 +194,7 @@ static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     Pb__PrologFailed m = PB__PROLOG_FAILED__INIT;
     j->prolog_running = false;
     if (!j->terminating && !fails(s, j))
-        sim_tell_prepared(s, index, j);
+        sim_report_prepared(s, index, j);
     if (j->terminating || !fails(s, j))
         return;
     expect_hold(s, j);
@@ -229,7 +229,7 @@ static void halt_ends(struct sim *s, unsigned index, struct sim_node_job *j, uin
     j->halting = false;
     j->halted = true;
     j->halted_from_ms = s->now_ms;
-    sim_tell_halted(s, index, j);
+    sim_report_halted(s, index, j);
 }
 
 static void go_on(struct sim *s, unsigned index, struct sim_node_job *j)
@@ -242,7 +242,7 @@ static void go_on(struct sim *s, unsigned index, struct sim_node_job *j)
         j->script_owed_ms += s->now_ms - j->halted_from_ms;
     j->script_due = false;
     sim_check_node(s, index);
-    sim_tell_halted(s, index, j);
+    sim_report_halted(s, index, j);
 }
 
 void sim_order_work(struct sim *s, struct sim_event *e)
@@ -333,7 +333,7 @@ static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)
     sim_check_start(s, index, j->key, true);
     struct sim_key key = j->key;
     push_work(s, index, key, WORK_SCRIPT_ENDS, 0, item ? item->run_ms : 1000);
-    sim_tell_launched(s, index, key, 0, false);
+    sim_report_launched(s, index, key, 0, false);
     start_steps(s, index, j);
 }
 
@@ -343,7 +343,7 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     struct sim_key key = {order->job_id, order->restarts};
     struct sim_node_job *j = sim_order_find(n, key);
     if (j && j->batch_started) {
-        sim_tell_launched(s, index, key, 0, false);
+        sim_report_launched(s, index, key, 0, false);
         return;
     }
     if (j && (j->halting || j->halted) && !j->terminating)
@@ -358,7 +358,7 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     if (code) {
         sim_say(s, "%s: launch of %u.%u refused: %s", n->name, key.job_id, key.restarts,
                 err_text(code));
-        sim_tell_launched(s, index, key, code, false);
+        sim_report_launched(s, index, key, code, false);
         return;
     }
     j = j ? j : add_job(s, index, key);
@@ -366,10 +366,10 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     const struct sim_item *item = item_of(s, j);
     if (item && item->launch_fails && key.restarts == 0) {
         j->batch_started = j->batch_ended = true;
-        sim_tell_launched(s, index, key, ERR_CHDIR, false);
+        sim_report_launched(s, index, key, ERR_CHDIR, false);
     } else if (fails(s, j)) {
         j->batch_started = j->batch_ended = true;
-        sim_tell_launched(s, index, key, ERR_LAUNCH, true);
+        sim_report_launched(s, index, key, ERR_LAUNCH, true);
         expect_hold(s, j);
     } else {
         start_script(s, index, j);
@@ -387,7 +387,7 @@ static void prepare(struct sim *s, unsigned index, const Pb__Prepare *order)
     j = j ? j : add_job(s, index, key);
     j->tells_prepared = order->has_report && order->report;
     if (again && !fails(s, j))
-        sim_tell_prepared(s, index, j);
+        sim_report_prepared(s, index, j);
     if (j->prepared)
         return;
     j->prepared = j->prolog_running = true;
@@ -408,7 +408,7 @@ static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uin
         if (same(*k, step))
             return;
     vec_push(&n->cancelled, step);
-    sim_tell_step_ended(s, index, key, step_id, KILLED_STATUS);
+    sim_report_step_ended(s, index, key, step_id, KILLED_STATUS);
 }
 
 static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *order)
@@ -454,7 +454,7 @@ static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
         return;
     }
     if (!j && is_revoked(n, key)) {
-        sim_tell_gone(s, index, key);
+        sim_report_gone(s, index, key);
         return;
     }
     j = j ? j : add_job(s, index, key);
@@ -477,14 +477,14 @@ static void halt(struct sim *s, unsigned index, const Pb__Halt *order)
     bool again = order->number == j->halt_number;
     j->halt_number = order->number;
     if (again && !j->halting)
-        sim_tell_halted(s, index, j);
+        sim_report_halted(s, index, j);
     else if (!again && !order->stop)
         go_on(s, index, j);
     else if (!again && !j->halted) {
         j->halting = true;
         push_work(s, index, key, WORK_HALT_ENDS, order->number, rng_between(&n->rng, 0, 2500));
     } else if (!again) {
-        sim_tell_halted(s, index, j);
+        sim_report_halted(s, index, j);
     }
 }
 

@@ -56,7 +56,7 @@ bool sim_lead_serves_node(const struct sim *s, const struct sim_ctl *c);
 int sim_load_conf(struct sim *s, const char *made, struct conf **conf, struct err *err);
 void sim_load_file(struct sim *s, uint64_t call, bool preview);
 void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r);
-void sim_load_comer(struct sim *s, unsigned node, const Pb__NodeRegister *r);
+void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r);
 void sim_load_ready(struct sim *s, unsigned index);
 void sim_load_done(struct sim *s);
 
@@ -99,13 +99,13 @@ void sim_order_forget(struct sim *s, unsigned index, struct sim_key key);
 struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key);
 
 /* tell.c */
-void sim_tell_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain);
-void sim_tell_prepared(struct sim *s, unsigned index, struct sim_node_job *j);
-void sim_tell_halted(struct sim *s, unsigned index, const struct sim_node_job *j);
-void sim_tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
-                         int status);
-void sim_tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone);
-void sim_tell_gone(struct sim *s, unsigned index, struct sim_key key);
+void sim_report_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain);
+void sim_report_prepared(struct sim *s, unsigned index, struct sim_node_job *j);
+void sim_report_halted(struct sim *s, unsigned index, const struct sim_node_job *j);
+void sim_report_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
+                           int status);
+void sim_report_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone);
+void sim_report_gone(struct sim *s, unsigned index, struct sim_key key);
 
 /* call.c */
 #define SIM_NO_CALL 0 /* the number of a call whose answer is for nobody */

@@ -37,7 +37,7 @@ static void on_store_lost(void *ctx, const struct err *why)
         scripts_free(c->scripts);
         scripts_free(c->programs);
         submit_env_done(c);
-        again_exec(c->options, c->conf_path, AGAIN_YIELDED);
+        reexec_start(c->options, c->conf_path, REEXEC_YIELDED);
     }
     log_write(LOG_LVL_FATAL, LOG_ROOM, "%s; ending, without having changed anything since",
               why->text);
@@ -194,7 +194,7 @@ static int state_restore(struct ctld *c, struct err *err)
 {
     _cleanup_free_ char *dir = mem_strdup(c->conf->state_save_location);
     uid_t owner = c->conf->slurm_uid;
-    int rc = made_load(c, &c->conf, err);
+    int rc = node_dynamic_load(c, &c->conf, err);
     if (rc && c->options->ignore_damage && (rc == -ERR_STORE_DAMAGED || rc == -ERR_VERSION)) {
         log_error("%s: going on without them", err->text);
         *err = (struct err){0};

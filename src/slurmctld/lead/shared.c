@@ -13,7 +13,7 @@
 
 #define LANE 3
 #define EVERY_MS 60000
-#define AGAIN_MS 1000
+#define REEXEC_MS 1000
 
 struct shared {
     struct ctld *c;
@@ -90,7 +90,7 @@ static void judge(struct shared *s, const struct look *l)
         return;
     }
     if (s->denied++ == 0)
-        s->next_ms = loop_mono_ms() + AGAIN_MS;
+        s->next_ms = loop_mono_ms() + REEXEC_MS;
     if (s->denied < 2)
         return;
     free(s->fault);

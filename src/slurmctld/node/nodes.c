@@ -106,7 +106,7 @@ void nodes_accept(void *ctx, struct rpc_session *s, const char *name)
         return;
     }
     bool known = !c->stopping && conf_find_node(control_conf(c->control), name) >= 0;
-    if (!c->stopping && !known && made_accept(c, s, name))
+    if (!c->stopping && !known && node_dynamic_accept(c, s, name))
         return;
     if (!known) {
         if (!c->stopping && log_allow(&limit))

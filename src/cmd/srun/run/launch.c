@@ -20,10 +20,10 @@
 #include "cmd/srun/run/input.h"
 #include "cmd/srun/run/output.h"
 #include "cmd/srun/run/peers.h"
+#include "cmd/srun/run/report.h"
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/shared.h"
 #include "cmd/srun/run/spawned.h"
-#include "cmd/srun/run/tell.h"
 #include "cmd/srun/run/x11.h"
 #include "launch/alloc.h"
 #include "launch/jobenv.h"
@@ -543,7 +543,7 @@ struct launch *launch_start(struct run *run)
     for (uint32_t number = 0; number < count_parts(run); number++)
         l->requests[number] = make_request(run, number, &l->here);
     raise_descriptor_limit(count);
-    tell_launch(run);
+    report_launch(run);
     attempt_start(l, all, count);
     if (*connection >= 0) /* nobody has taken it */
         close(take_fd(connection));

@@ -23,12 +23,12 @@
 #include "cmd/srun/run/mpir.h"
 #include "cmd/srun/run/output.h"
 #include "cmd/srun/run/peers.h"
+#include "cmd/srun/run/report.h"
 #include "cmd/srun/run/request.h"
 #include "cmd/srun/run/shared.h"
 #include "cmd/srun/run/signals.h"
 #include "cmd/srun/run/spawned.h"
 #include "cmd/srun/run/spawns.h"
-#include "cmd/srun/run/tell.h"
 #include "cmd/srun/run/terminal.h"
 #include "cmd/srun/run/x11.h"
 #include "launch/jobenv.h"
@@ -474,7 +474,7 @@ void run_on_step(struct run *run)
     run->phase = RUN_RUNNING;
     run->finish = finish_watch(run);
     begin_tasks(run);
-    tell_allocation(run);
+    report_allocation(run);
     if (make_commands(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
         input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0 ||
         (run->options->before_launch != NULL &&

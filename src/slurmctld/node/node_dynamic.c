@@ -15,19 +15,19 @@
 #include "slurmctld/ctld.h"
 
 #define LANE 2 /* that of reload.c */
-#define COMERS_MAX 1024
+#define REGISTRANTS_MAX 1024
 
-struct made_change {
-    struct made_change *next;
+struct node_dynamic_change {
+    struct node_dynamic_change *next;
     uint64_t call; /* 0: of the node itself */
     uint32_t uid;
     Pb__NodeUpdate *update;
 };
 
-struct made_run {
+struct node_dynamic_run {
     struct ctld *c;
-    struct made_change *changes;
-    struct made_plan *plan;
+    struct node_dynamic_change *changes;
+    struct node_dynamic_plan *plan;
     uint64_t seen; /* of c->conf_changes */
     char *path;
     struct str base, lines;
@@ -36,47 +36,47 @@ struct made_run {
 };
 
 /* A session of a node that is not configured: what it registers with decides. */
-struct comer {
+struct registrant {
     struct ctld *c;
     struct rpc_session *s;
-    struct comer *prev, *next;
+    struct registrant *prev, *next;
     bool asked;
     char name[AUTH_NAME_MAX + 1];
 };
 
-static void run_start(struct ctld *c);
+static void start_run(struct ctld *c);
 
 /* --- answers -----------------------------------------------------------------------------------
  */
 
-static struct comer *find_comer(struct ctld *c, const char *name)
+static struct registrant *find_registrant(struct ctld *c, const char *name)
 {
-    struct comer *comer;
-    DL_FOREACH(c->comers, comer)
-    if (comer->asked && str_eq(comer->name, name))
-        return comer;
+    struct registrant *registrant;
+    DL_FOREACH(c->registrants, registrant)
+    if (registrant->asked && str_eq(registrant->name, name))
+        return registrant;
     return NULL;
 }
 
-static void comer_free(struct comer *comer)
+static void free_registrant(struct registrant *registrant)
 {
-    DL_DELETE(comer->c->comers, comer);
-    comer->c->comer_count--;
-    free(comer);
+    DL_DELETE(registrant->c->registrants, registrant);
+    registrant->c->registrant_count--;
+    free(registrant);
 }
 
 /* It connects again, and is known then; or it is told why it is not. */
-static void answer_comer(struct ctld *c, const char *name, const struct err *err)
+static void answer_registrant(struct ctld *c, const char *name, const struct err *err)
 {
-    struct comer *comer = find_comer(c, name);
+    struct registrant *registrant = find_registrant(c, name);
     Pb__NodeConfig m = PB__NODE_CONFIG__INIT;
     static struct log_limit limit = {.burst = 60};
     if (err->code && log_allow(&limit))
         log_error("node %s registers itself, and is refused: %s", name, err->text);
-    if (!comer)
+    if (!registrant)
         return;
-    struct rpc_session *s = comer->s;
-    comer_free(comer);
+    struct rpc_session *s = registrant->s;
+    free_registrant(registrant);
     if (err->code) {
         m.has_code = true;
         m.code = err->code;
@@ -87,7 +87,8 @@ static void answer_comer(struct ctld *c, const char *name, const struct err *err
     rpc_session_finish(s);
 }
 
-static void answer(struct ctld *c, const struct made_change *change, const struct err *err)
+static void answer_change(struct ctld *c, const struct node_dynamic_change *change,
+                          const struct err *err)
 {
     const Pb__NodeUpdate *r = change->update;
     Pb__Empty done = PB__EMPTY__INIT;
@@ -95,25 +96,25 @@ static void answer(struct ctld *c, const struct made_change *change, const struc
         log_info("node %s %s by %s %u", r->nodes, r->create ? "created" : "deleted",
                  change->call ? "uid" : "its registration, uid", change->uid);
     if (!change->call)
-        answer_comer(c, r->nodes, err);
+        answer_registrant(c, r->nodes, err);
     else if (err->code)
         ctld_reply_error(c, change->call, err->code, err->text);
     else
         ctld_reply(c, change->call, &done.base);
 }
 
-static void change_free(struct made_change *change)
+static void free_change(struct node_dynamic_change *change)
 {
     pb__node_update__free_unpacked(change->update, NULL);
     free(change);
 }
 
-static void run_free(struct made_run *run)
+static void free_run(struct node_dynamic_run *run)
 {
-    struct made_change *change, *next;
+    struct node_dynamic_change *change, *next;
     LL_FOREACH_SAFE(run->changes, change, next)
-    change_free(change);
-    control_made_free(run->plan);
+    free_change(change);
+    control_node_dynamic_free(run->plan);
     conf_free(run->conf);
     str_done(&run->base);
     str_done(&run->lines);
@@ -124,121 +125,125 @@ static void run_free(struct made_run *run)
 /* --- a run -------------------------------------------------------------------------------------
  */
 
-static void on_run(void *arg)
+static void on_worker(void *arg)
 {
-    struct made_run *run = arg;
+    struct node_dynamic_run *run = arg;
     conf_load_again(run->base.data, run->base.len, run->path, str_cstr(&run->lines), CONF_FULL,
                     NULL, &run->conf, &run->err);
 }
 
 /* Another configuration is in force by now, and so the plan is not that of now: once more. */
-static void again(struct made_run *run)
+static void requeue_changes(struct node_dynamic_run *run)
 {
     struct ctld *c = run->c;
-    struct made_change *waiting = c->made_changes;
-    c->made_changes = take_ptr(run->changes);
-    LL_CONCAT(c->made_changes, waiting);
+    struct node_dynamic_change *waiting = c->node_dynamic_changes;
+    c->node_dynamic_changes = take_ptr(run->changes);
+    LL_CONCAT(c->node_dynamic_changes, waiting);
 }
 
-static void on_done(void *arg)
+static void on_worker_done(void *arg)
 {
-    struct made_run *run = arg;
+    struct node_dynamic_run *run = arg;
     struct ctld *c = run->c;
-    struct made_change *change;
-    c->made_running = false;
-    if (c->closed) { /* made_done() was before */
-        run_free(run);
+    struct node_dynamic_change *change;
+    c->node_dynamic_running = false;
+    if (c->closed) { /* node_dynamic_done() was before */
+        free_run(run);
         return;
     }
     if (c->stopping || run->seen != c->conf_changes) {
-        again(run);
+        requeue_changes(run);
     } else {
         struct err *err = &run->err;
-        if (run->conf && control_made_apply(c->control, run->plan, take_ptr(run->conf), err) == 0) {
+        if (run->conf &&
+            control_node_dynamic_apply(c->control, run->plan, take_ptr(run->conf), err) == 0) {
             c->conf_changes++;
             outbox_add(c->outbox, outbox_item_new(OUTBOX_UNKNOWN, NULL, 0));
         }
         LL_FOREACH(run->changes, change)
-        answer(c, change, err);
+        answer_change(c, change, err);
     }
-    run_free(run);
-    run_start(c);
+    free_run(run);
+    start_run(c);
 }
 
 /* Moves to the run what can be planned, and answers the rest. */
-static void plan_all(struct ctld *c, struct made_run *run)
+static void plan_changes(struct ctld *c, struct node_dynamic_run *run)
 {
-    struct made_change *change, *next, *all = take_ptr(c->made_changes);
+    struct node_dynamic_change *change, *next, *all = take_ptr(c->node_dynamic_changes);
     LL_FOREACH_SAFE(all, change, next)
     {
         struct err err = {0};
         change->next = NULL;
-        if (control_made_add(c->control, run->plan, change->update, !change->call, &err) == 0) {
+        if (control_node_dynamic_add(c->control, run->plan, change->update, !change->call, &err) ==
+            0) {
             LL_APPEND(run->changes, change);
             continue;
         }
-        answer(c, change, &err);
-        change_free(change);
+        answer_change(c, change, &err);
+        free_change(change);
     }
 }
 
-static void run_start(struct ctld *c)
+static void start_run(struct ctld *c)
 {
-    if (c->made_running || c->stopping || !c->made_changes)
+    if (c->node_dynamic_running || c->stopping || !c->node_dynamic_changes)
         return;
     const struct conf *conf = control_conf(c->control);
-    struct made_run *run = mem_new(struct made_run);
+    struct node_dynamic_run *run = mem_new(struct node_dynamic_run);
     size_t len = 0;
     run->c = c;
-    run->plan = control_made_begin(c->control);
-    plan_all(c, run);
+    run->plan = control_node_dynamic_begin(c->control);
+    plan_changes(c, run);
     if (!run->changes) {
-        run_free(run);
+        free_run(run);
         return;
     }
     const char *text = conf_flat_text(conf, &len);
     str_append(&run->base, text, len);
-    control_made_lines(run->plan, &run->lines);
+    control_node_dynamic_lines(run->plan, &run->lines);
     run->path = mem_strdup(conf->path);
     run->seen = c->conf_changes;
-    c->made_running = true;
-    loop_work_post(c->loop, LANE, on_run, on_done, run);
+    c->node_dynamic_running = true;
+    loop_work_post(c->loop, LANE, on_worker, on_worker_done, run);
 }
 
-static void add(struct ctld *c, uint64_t call, uint32_t uid, const Pb__NodeUpdate *r)
+static void add_change(struct ctld *c, uint64_t call, uint32_t uid, const Pb__NodeUpdate *r)
 {
-    struct made_change *change = mem_new(struct made_change);
+    struct node_dynamic_change *change = mem_new(struct node_dynamic_change);
     _cleanup_str_ struct str bytes = STR_INIT;
     pb_pack(&r->base, &bytes);
     change->call = call;
     change->uid = uid;
     change->update = pb_unpack(&pb__node_update__descriptor, bytes.data, bytes.len);
-    LL_APPEND(c->made_changes, change);
-    run_start(c);
+    LL_APPEND(c->node_dynamic_changes, change);
+    start_run(c);
 }
 
-void made_request(struct ctld *c, uint64_t call, const struct caller *who, const Pb__NodeUpdate *r)
+void node_dynamic_request(struct ctld *c, uint64_t call, const struct caller *who,
+                          const Pb__NodeUpdate *r)
 {
-    add(c, call, who->uid, r);
+    add_change(c, call, who->uid, r);
 }
 
-void made_done(struct ctld *c)
+void node_dynamic_done(struct ctld *c)
 {
-    struct made_change *change, *next;
-    LL_FOREACH_SAFE(c->made_changes, change, next)
-    change_free(change);
-    c->made_changes = NULL;
-    while (c->comers)
-        comer_free(c->comers);
+    struct node_dynamic_change *change, *next;
+    LL_FOREACH_SAFE(c->node_dynamic_changes, change, next)
+    free_change(change);
+    c->node_dynamic_changes = NULL;
+    while (c->registrants)
+        free_registrant(c->registrants);
 }
 
 /* --- nodes that come by themselves -------------------------------------------------------------
  */
 
 /* Its address is the one it comes from: "name (10.0.0.1:4711)". */
-static void add_address(const struct comer *comer, const Pb__NodeRegister *r, struct str *keys)
+static void add_address(const struct registrant *registrant, const Pb__NodeRegister *r,
+                        struct str *keys)
 {
-    const char *peer = strchr(rpc_session_peer(comer->s), '(');
+    const char *peer = strchr(rpc_session_peer(registrant->s), '(');
     const char *end = peer ? strrchr(peer, ':') : NULL;
     if (end && peer[1] == '[' && end[-1] == ']') {
         peer++;
@@ -251,16 +256,16 @@ static void add_address(const struct comer *comer, const Pb__NodeRegister *r, st
 }
 
 /* It is told why, and to end what it still has of jobs. */
-static void turn_away(struct comer *comer, const Pb__NodeRegister *r)
+static void refuse_registrant(struct registrant *registrant, const Pb__NodeRegister *r)
 {
     static struct log_limit limit = {.burst = 60};
-    struct ctld *c = comer->c;
-    struct rpc_session *s = comer->s;
+    struct ctld *c = registrant->c;
+    struct rpc_session *s = registrant->s;
     Pb__NodeConfig m = PB__NODE_CONFIG__INIT;
     struct err err = {0};
     char name[AUTH_NAME_MAX + 1];
-    memcpy(name, comer->name, sizeof(name));
-    comer_free(comer);
+    memcpy(name, registrant->name, sizeof(name));
+    free_registrant(registrant);
     err_set(&err, -ERR_NO_NODE, "no node of this name is in %s", c->conf_path);
     if (log_allow(&limit))
         log_error("refused: %s: %s", rpc_session_peer(s), err.text);
@@ -274,57 +279,58 @@ static void turn_away(struct comer *comer, const Pb__NodeRegister *r)
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
 {
-    struct comer *comer = ctx;
-    struct ctld *c = comer->c;
+    struct registrant *registrant = ctx;
+    struct ctld *c = registrant->c;
     const Pb__NodeRegister *r = (const Pb__NodeRegister *)body;
     Pb__NodeUpdate update = PB__NODE_UPDATE__INIT;
     _cleanup_str_ struct str keys = STR_INIT;
-    if (c->stopping || comer->asked)
+    if (c->stopping || registrant->asked)
         return;
     if (rpc->number != RPC_NODE_REGISTER)
         return;
-    comer->asked = true;
-    if (conf_find_node(control_conf(c->control), comer->name) >= 0) { /* meanwhile */
-        comer_free(comer);
+    registrant->asked = true;
+    if (conf_find_node(control_conf(c->control), registrant->name) >= 0) { /* meanwhile */
+        free_registrant(registrant);
         rpc_session_set_events(s, &(struct rpc_session_events){0});
         rpc_session_finish(s); /* it connects again */
         return;
     }
-    if (!r->dynamic || find_comer(c, comer->name) != comer) {
-        turn_away(comer, r);
+    if (!r->dynamic || find_registrant(c, registrant->name) != registrant) {
+        refuse_registrant(registrant, r);
         return;
     }
     str_puts(&keys, r->dynamic);
-    add_address(comer, r, &keys);
-    update.nodes = comer->name;
+    add_address(registrant, r, &keys);
+    update.nodes = registrant->name;
     update.create = (char *)str_cstr(&keys);
-    add(c, 0, control_conf(c->control)->slurmd_uid, &update);
+    add_change(c, 0, control_conf(c->control)->slurmd_uid, &update);
 }
 
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 {
-    comer_free(ctx);
+    free_registrant(ctx);
 }
 
-bool made_accept(struct ctld *c, struct rpc_session *s, const char *name)
+bool node_dynamic_accept(struct ctld *c, struct rpc_session *s, const char *name)
 {
-    if (c->comer_count >= COMERS_MAX)
+    if (c->registrant_count >= REGISTRANTS_MAX)
         return false;
-    struct comer *comer = mem_new(struct comer);
-    comer->c = c;
-    comer->s = s;
-    strncpy(comer->name, name, sizeof(comer->name) - 1);
-    DL_APPEND(c->comers, comer);
-    c->comer_count++;
-    rpc_session_set_events(s, &(struct rpc_session_events){
-                                  .on_message = on_message, .on_close = on_close, .ctx = comer});
+    struct registrant *registrant = mem_new(struct registrant);
+    registrant->c = c;
+    registrant->s = s;
+    strncpy(registrant->name, name, sizeof(registrant->name) - 1);
+    DL_APPEND(c->registrants, registrant);
+    c->registrant_count++;
+    rpc_session_set_events(s, &(struct rpc_session_events){.on_message = on_message,
+                                                           .on_close = on_close,
+                                                           .ctx = registrant});
     return true;
 }
 
 /* --- at the start ------------------------------------------------------------------------------
  */
 
-int made_load(struct ctld *c, struct conf **conf, struct err *err)
+int node_dynamic_load(struct ctld *c, struct conf **conf, struct err *err)
 {
     _cleanup_free_ void *data = NULL;
     _cleanup_str_ struct str lines = STR_INIT;
@@ -337,7 +343,7 @@ int made_load(struct ctld *c, struct conf **conf, struct err *err)
     if (rc == -ERR_STORE_DAMAGED)
         err_prefix(&why, "put a copy back, or start slurmctld -i to go on without them");
     if (rc == 0)
-        rc = control_made_stored(data, len, &lines, &why);
+        rc = control_node_dynamic_stored(data, len, &lines, &why);
     if (rc == 0)
         rc = conf_load_with((*conf)->path, str_cstr(&lines), CONF_FULL, NULL, &with, NULL, &why);
     if (rc) {

@@ -11,38 +11,38 @@
 
 #include "base/hostlist.h"
 #include "base/pb.h"
-#include "control/admin/made.h"
+#include "control/admin/node_dynamic.h"
 #include "control/admin/reconfig.h"
 #include "control/internal.h"
 
 #define KEYS_MAX 4096 /* bytes of a node's line */
 
-struct made_plan {
-    VEC(struct made_node) nodes; /* all that there are to be */
+struct node_dynamic_plan {
+    VEC(struct node_dynamic) nodes; /* all that there are to be */
     VEC(char *) removed;
     size_t room; /* how many more MaxNodeCount allows */
     uint32_t limit;
 };
 
-static void node_done(struct made_node *n)
+static void free_dynamic_node(struct node_dynamic *n)
 {
     free(n->name);
     free(n->keys);
 }
 
-void made_free(struct control *c)
+void node_dynamic_free(struct control *c)
 {
-    vec_foreach (&c->made, n)
-        node_done(n);
-    vec_done(&c->made);
+    vec_foreach (&c->dynamic_nodes, n)
+        free_dynamic_node(n);
+    vec_done(&c->dynamic_nodes);
 }
 
-void control_made_free(struct made_plan *p)
+void control_node_dynamic_free(struct node_dynamic_plan *p)
 {
     if (!p)
         return;
     vec_foreach (&p->nodes, n)
-        node_done(n);
+        free_dynamic_node(n);
     vec_foreach (&p->removed, name)
         free(*name);
     vec_done(&p->nodes);
@@ -50,32 +50,32 @@ void control_made_free(struct made_plan *p)
     free(p);
 }
 
-struct made_plan *control_made_begin(const struct control *c)
+struct node_dynamic_plan *control_node_dynamic_begin(const struct control *c)
 {
-    struct made_plan *p = mem_new(struct made_plan);
+    struct node_dynamic_plan *p = mem_new(struct node_dynamic_plan);
     size_t now = c->conf->nodes.len;
     p->limit = c->conf->max_node_count;
     p->room = p->limit > now ? p->limit - now : 0;
-    vec_foreach (&c->made, n)
+    vec_foreach (&c->dynamic_nodes, n)
         vec_push(&p->nodes,
-                 ((struct made_node){mem_strdup(n->name), mem_strdup(n->keys), n->dynamic}));
+                 ((struct node_dynamic){mem_strdup(n->name), mem_strdup(n->keys), n->dynamic}));
     return p;
 }
 
-static void add_line(const struct made_node *n, struct str *out)
+static void add_line(const struct node_dynamic *n, struct str *out)
 {
     str_printf(out, "NodeName=%s %s\n", n->name, n->keys);
 }
 
-void control_made_lines(const struct made_plan *p, struct str *out)
+void control_node_dynamic_lines(const struct node_dynamic_plan *p, struct str *out)
 {
     vec_foreach (&p->nodes, n)
         add_line(n, out);
 }
 
-void control_made_present(const struct control *c, struct str *out)
+void control_node_dynamic_present(const struct control *c, struct str *out)
 {
-    vec_foreach (&c->made, n)
+    vec_foreach (&c->dynamic_nodes, n)
         add_line(n, out);
 }
 
@@ -103,7 +103,7 @@ static bool next_word(const char **at, struct word *w)
     return true;
 }
 
-static bool word_is(const struct word *w, const char *key)
+static bool is_key(const struct word *w, const char *key)
 {
     return w->key_len == strlen(key) && !strncasecmp(w->key, key, w->key_len);
 }
@@ -133,13 +133,13 @@ static int check_keys(const char *keys, bool dynamic, struct err *err)
             return err_set(err, -ERR_PARSE, "a node's line holds no control characters, # or \\");
     for (const char *at = keys; next_word(&at, &w);) {
         int rc = 0;
-        if (word_is(&w, "NodeName"))
+        if (is_key(&w, "NodeName"))
             rc = err_set(err, -ERR_PARSE, "NodeName is given twice");
-        else if (word_is(&w, "State"))
+        else if (is_key(&w, "State"))
             rc = check_state(&w, dynamic, err);
         if (rc)
             return rc;
-        state = state || word_is(&w, "State");
+        state = state || is_key(&w, "State");
     }
     return state ? 0
                  : err_set(err, -ERR_PARSE, "a node is created with State=CLOUD or State=FUTURE");
@@ -157,7 +157,7 @@ static int check_known(const struct conf_report *report, struct err *err)
 }
 
 /* As the file would be read, so far as it can be told without it. */
-static int check_line(const struct made_node *n, struct err *err)
+static int check_line(const struct node_dynamic *n, struct err *err)
 {
     struct str text = STR_INIT;
     struct conf *conf = NULL;
@@ -177,13 +177,14 @@ static int check_line(const struct made_node *n, struct err *err)
 }
 
 /* Of several names, each node's own address and port. */
-static int keys_of(const char *keys, size_t index, size_t count, struct str *out, struct err *err)
+static int split_keys(const char *keys, size_t index, size_t count, struct str *out,
+                      struct err *err)
 {
     struct word w;
     char name[HOSTLIST_NAME_MAX + 1];
     for (const char *at = keys; next_word(&at, &w);) {
         _cleanup_hostlist_ struct hostlist *list = NULL;
-        bool many = word_is(&w, "NodeAddr") || word_is(&w, "NodeHostname") || word_is(&w, "Port");
+        bool many = is_key(&w, "NodeAddr") || is_key(&w, "NodeHostname") || is_key(&w, "Port");
         _cleanup_free_ char *value = mem_strndup(w.value, w.value_len);
         str_printf(out, "%s%.*s=", out->len ? " " : "", (int)w.key_len, w.key);
         if (!many || hostlist_parse(value, &list, NULL) || hostlist_count(list) == 1) {
@@ -198,7 +199,7 @@ static int keys_of(const char *keys, size_t index, size_t count, struct str *out
     return 0;
 }
 
-static long find_planned_node(const struct made_plan *p, const char *name)
+static long find_planned_node(const struct node_dynamic_plan *p, const char *name)
 {
     for (size_t i = 0; i < p->nodes.len; i++)
         if (str_eq(p->nodes.data[i].name, name))
@@ -206,17 +207,17 @@ static long find_planned_node(const struct made_plan *p, const char *name)
     return -1;
 }
 
-static int create_one(const struct control *c, struct made_plan *p, const char *name,
-                      struct str *keys, bool dynamic, struct err *err)
+static int create_node(const struct control *c, struct node_dynamic_plan *p, const char *name,
+                       struct str *keys, bool dynamic, struct err *err)
 {
-    struct made_node n = {.dynamic = dynamic};
+    struct node_dynamic n = {.dynamic = dynamic};
     if (cluster_find_node(c->cluster, name) || find_planned_node(p, name) >= 0)
         return err_set(err, -ERR_NODE_EXISTS, "%s: %s", err_text(ERR_NODE_EXISTS), name);
     n.name = mem_strdup(name);
     n.keys = str_take(keys);
     int rc = check_line(&n, err);
     if (rc) {
-        node_done(&n);
+        free_dynamic_node(&n);
         return rc;
     }
     vec_push(&p->nodes, n);
@@ -224,8 +225,9 @@ static int create_one(const struct control *c, struct made_plan *p, const char *
     return 0;
 }
 
-static int create(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
-                  bool dynamic, const struct hostlist *names, struct err *err)
+static int create_nodes(const struct control *c, struct node_dynamic_plan *p,
+                        const Pb__NodeUpdate *r, bool dynamic, const struct hostlist *names,
+                        struct err *err)
 {
     char name[HOSTLIST_NAME_MAX + 1];
     size_t before = p->nodes.len, count = hostlist_count(names);
@@ -238,21 +240,21 @@ static int create(const struct control *c, struct made_plan *p, const Pb__NodeUp
                        err_text(ERR_LIMIT), p->limit, p->room, count);
     for (size_t i = 0; i < count && rc == 0; i++) {
         struct str keys = STR_INIT;
-        rc = keys_of(r->create, i, count, &keys, err);
+        rc = split_keys(r->create, i, count, &keys, err);
         if (rc == 0)
-            rc = create_one(c, p, hostlist_nth(names, i, name), &keys, dynamic, err);
+            rc = create_node(c, p, hostlist_nth(names, i, name), &keys, dynamic, err);
         str_done(&keys);
     }
     while (rc && p->nodes.len > before) {
-        node_done(&vec_last(&p->nodes));
+        free_dynamic_node(&vec_last(&p->nodes));
         p->nodes.len--;
         p->room++;
     }
     return rc;
 }
 
-/* A change of a partition that names the node would not fit any more. */
-static const char *named_by(const struct control *c, const char *name)
+/* The partition whose Nodes= names the node: it could not be changed once the node is gone. */
+static const char *find_naming_partition(const struct control *c, const char *name)
 {
     vec_foreach (&c->cluster->parts, part) {
         _cleanup_hostlist_ struct hostlist *list = NULL;
@@ -266,7 +268,7 @@ static const char *named_by(const struct control *c, const char *name)
 static int check_removal(const struct control *c, const char *name, struct err *err)
 {
     const struct node *n = cluster_find_node(c->cluster, name);
-    const char *part = named_by(c, name);
+    const char *part = find_naming_partition(c, name);
     if (!n)
         return err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), name);
     if (!n->row->made)
@@ -280,8 +282,8 @@ static int check_removal(const struct control *c, const char *name, struct err *
     return 0;
 }
 
-static int remove_nodes(const struct control *c, struct made_plan *p, const struct hostlist *names,
-                        struct err *err)
+static int remove_nodes(const struct control *c, struct node_dynamic_plan *p,
+                        const struct hostlist *names, struct err *err)
 {
     char name[HOSTLIST_NAME_MAX + 1];
     size_t count = hostlist_count(names);
@@ -294,7 +296,7 @@ static int remove_nodes(const struct control *c, struct made_plan *p, const stru
         long at = find_planned_node(p, hostlist_nth(names, i, name));
         if (at < 0)
             continue; /* named twice */
-        node_done(&p->nodes.data[at]);
+        free_dynamic_node(&p->nodes.data[at]);
         vec_remove(&p->nodes, (size_t)at);
         vec_push(&p->removed, mem_strdup(name));
         p->room++;
@@ -302,28 +304,28 @@ static int remove_nodes(const struct control *c, struct made_plan *p, const stru
     return 0;
 }
 
-int control_made_add(const struct control *c, struct made_plan *p, const Pb__NodeUpdate *r,
-                     bool dynamic, struct err *err)
+int control_node_dynamic_add(const struct control *c, struct node_dynamic_plan *p,
+                             const Pb__NodeUpdate *r, bool dynamic, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *names = NULL;
     struct err inner = {0};
     if (hostlist_parse(r->nodes, &names, &inner) || !hostlist_count(names))
         return err_set(err, -ERR_NO_NODE, "NodeName=%s: %s", r->nodes,
                        inner.code ? inner.text : err_text(ERR_NO_NODE));
-    return r->create ? create(c, p, r, dynamic, names, err) : remove_nodes(c, p, names, err);
+    return r->create ? create_nodes(c, p, r, dynamic, names, err) : remove_nodes(c, p, names, err);
 }
 
 /* --- the record --------------------------------------------------------------------------------
  */
 
-static void save(struct control *c)
+static void save_nodes(struct control *c)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct str packed = STR_INIT;
     Pb__NodesMade all = PB__NODES_MADE__INIT;
-    all.nodes = arena_alloc(&arena, (c->made.len + 1) * sizeof(*all.nodes));
-    vec_foreach (&c->made, n) {
+    all.nodes = arena_alloc(&arena, (c->dynamic_nodes.len + 1) * sizeof(*all.nodes));
+    vec_foreach (&c->dynamic_nodes, n) {
         Pb__NodeMade *m = arena_alloc(&arena, sizeof(*m));
         pb__node_made__init(m);
         m->name = n->name;
@@ -332,15 +334,15 @@ static void save(struct control *c)
         all.nodes[all.n_nodes++] = m;
     }
     pb_pack(&all.base, &packed);
-    if (c->made.len)
+    if (c->dynamic_nodes.len)
         c->env->put(c->env->ctx, RECORD_MADE, 0, NULL, packed.data, packed.len);
     else
         c->env->del(c->env->ctx, RECORD_MADE, 0, NULL);
     str_done(&packed);
 }
 
-static int unpack(struct arena *arena, const void *data, size_t len, const Pb__NodesMade **out,
-                  struct err *err)
+static int unpack_nodes(struct arena *arena, const void *data, size_t len,
+                        const Pb__NodesMade **out, struct err *err)
 {
     const Pb__NodesMade *all = arena_unpack(arena, &pb__nodes_made__descriptor, data, len);
     if (!all)
@@ -354,12 +356,12 @@ static int unpack(struct arena *arena, const void *data, size_t len, const Pb__N
     return 0;
 }
 
-int control_made_stored(const void *data, size_t len, struct str *out, struct err *err)
+int control_node_dynamic_stored(const void *data, size_t len, struct str *out, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__NodesMade *all = NULL;
-    int rc = unpack(&arena, data, len, &all, err);
+    int rc = unpack_nodes(&arena, data, len, &all, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < all->n_nodes; i++)
@@ -367,27 +369,27 @@ int control_made_stored(const void *data, size_t len, struct str *out, struct er
     return 0;
 }
 
-int made_restore(struct control *c, const void *data, size_t len, struct err *err)
+int node_dynamic_restore(struct control *c, const void *data, size_t len, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__NodesMade *all = NULL;
-    int rc = unpack(&arena, data, len, &all, err);
+    int rc = unpack_nodes(&arena, data, len, &all, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < all->n_nodes; i++) {
         const Pb__NodeMade *m = all->nodes[i];
-        vec_push(&c->made, ((struct made_node){mem_strdup(m->name), mem_strdup(m->keys),
-                                               m->has_dynamic && m->dynamic}));
+        vec_push(&c->dynamic_nodes, ((struct node_dynamic){mem_strdup(m->name), mem_strdup(m->keys),
+                                                           m->has_dynamic && m->dynamic}));
     }
-    made_settle(c, NULL);
+    node_dynamic_settle(c, NULL);
     return 0;
 }
 
-void made_settle(struct control *c, struct str *report)
+void node_dynamic_settle(struct control *c, struct str *report)
 {
-    for (size_t i = c->made.len; i-- > 0;) {
-        struct made_node *m = &c->made.data[i];
+    for (size_t i = c->dynamic_nodes.len; i-- > 0;) {
+        struct node_dynamic *m = &c->dynamic_nodes.data[i];
         struct node *n = cluster_find_node(c->cluster, m->name);
         if (n && n->row->made) {
             n->dynamic = m->dynamic;
@@ -397,10 +399,10 @@ void made_settle(struct control *c, struct str *report)
             str_printf(report, "node %s: now as in slurm.conf\n", m->name);
         if (c->preview)
             continue;
-        node_done(m);
-        vec_remove(&c->made, i);
+        free_dynamic_node(m);
+        vec_remove(&c->dynamic_nodes, i);
         if (c->started)
-            save(c);
+            save_nodes(c);
     }
 }
 
@@ -423,7 +425,8 @@ static void forget_node(struct control *c, const char *name)
     c->env->del(c->env->ctx, RECORD_NODE, 0, name);
 }
 
-int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf, struct err *err)
+int control_node_dynamic_apply(struct control *c, struct node_dynamic_plan *p, struct conf *conf,
+                               struct err *err)
 {
     vec_foreach (&p->removed, name) {
         int rc = check_removal(c, *name, err); /* a job may have got it since */
@@ -432,14 +435,14 @@ int control_made_apply(struct control *c, struct made_plan *p, struct conf *conf
             return rc;
         }
     }
-    made_free(c);
-    memcpy(&c->made, &p->nodes, sizeof c->made);
+    node_dynamic_free(c);
+    memcpy(&c->dynamic_nodes, &p->nodes, sizeof c->dynamic_nodes);
     memset(&p->nodes, 0, sizeof p->nodes);
     conf->read_at = c->conf->read_at;
     reconfig_swap(c, conf);
-    made_settle(c, NULL);
+    node_dynamic_settle(c, NULL);
     vec_foreach (&p->removed, name)
         forget_node(c, *name);
-    save(c);
+    save_nodes(c);
     return 0;
 }

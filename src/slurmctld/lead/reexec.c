@@ -25,10 +25,10 @@
 #define YIELDED "yielded"
 #define DELETED " (deleted)"
 
-void again_begun(struct ctld_options *o)
+void reexec_begun(struct ctld_options *o)
 {
     const char *word = getenv(WORD);
-    o->again = word != NULL;
+    o->is_reexec = word != NULL;
     o->yielded = word && str_eq(word, YIELDED);
     o->waits = o->yielded || (word && str_eq(word, WAITS));
     unsetenv(WORD);
@@ -47,7 +47,7 @@ static void find_program(char path[PATH_MAX])
 }
 
 /* Without -c: the state of now is the one to go on with. */
-void again_exec(const struct ctld_options *o, const char *conf_path, enum again how)
+void reexec_start(const struct ctld_options *o, const char *conf_path, enum reexec how)
 {
     VEC(const char *) argv = {0};
     char program[PATH_MAX];
@@ -72,7 +72,7 @@ void again_exec(const struct ctld_options *o, const char *conf_path, enum again 
     for (unsigned i = 0; i < o->verbose; i++)
         vec_push(&argv, "-v");
     vec_push(&argv, NULL);
-    setenv(WORD, how == AGAIN_YIELDED ? YIELDED : how == AGAIN_WAITS ? WAITS : CLAIMS, 1);
+    setenv(WORD, how == REEXEC_YIELDED ? YIELDED : how == REEXEC_WAITS ? WAITS : CLAIMS, 1);
     lowport_hand_on();
     execv(program, (char **)argv.data);
     log_error("%s: cannot restart: %s", program, strerror(errno));

@@ -7,7 +7,7 @@
 
 struct control;
 
-void made_free(struct control *c);
-int made_restore(struct control *c, const void *data, size_t len, struct err *err);
+void node_dynamic_free(struct control *c);
+int node_dynamic_restore(struct control *c, const void *data, size_t len, struct err *err);
 /* After c->cluster was made: what the file has come to define is its own. report may be NULL. */
-void made_settle(struct control *c, struct str *report);
+void node_dynamic_settle(struct control *c, struct str *report);

@@ -2,7 +2,7 @@
 /* What a virtual node says of its jobs. */
 #include "sim/world/parts.h"
 
-void sim_tell_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain)
+void sim_report_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__Launched m = PB__LAUNCHED__INIT;
@@ -17,7 +17,7 @@ void sim_tell_launched(struct sim *s, unsigned index, struct sim_key key, int co
     sim_node_tell(s, index, &event);
 }
 
-void sim_tell_gone(struct sim *s, unsigned index, struct sim_key key)
+void sim_report_gone(struct sim *s, unsigned index, struct sim_key key)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__JobGone m = PB__JOB_GONE__INIT;
@@ -31,7 +31,7 @@ void sim_tell_gone(struct sim *s, unsigned index, struct sim_key key)
     sim_node_tell(s, index, &event);
 }
 
-void sim_tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone)
+void sim_report_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__BatchEnded m = PB__BATCH_ENDED__INIT;
@@ -45,8 +45,8 @@ void sim_tell_batch_ended(struct sim *s, unsigned index, const struct sim_node_j
     sim_node_tell(s, index, &event);
 }
 
-void sim_tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
-                         int status)
+void sim_report_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
+                           int status)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__StepEnded m = PB__STEP_ENDED__INIT;
@@ -59,7 +59,7 @@ void sim_tell_step_ended(struct sim *s, unsigned index, struct sim_key key, uint
     sim_node_tell(s, index, &event);
 }
 
-void sim_tell_prepared(struct sim *s, unsigned index, struct sim_node_job *j)
+void sim_report_prepared(struct sim *s, unsigned index, struct sim_node_job *j)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__Prepared m = PB__PREPARED__INIT;
@@ -72,7 +72,7 @@ void sim_tell_prepared(struct sim *s, unsigned index, struct sim_node_job *j)
     sim_node_tell(s, index, &event);
 }
 
-void sim_tell_halted(struct sim *s, unsigned index, const struct sim_node_job *j)
+void sim_report_halted(struct sim *s, unsigned index, const struct sim_node_job *j)
 {
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__Halted m = PB__HALTED__INIT;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/run/tell.h"
+#include "cmd/srun/run/report.h"
 
 #include <stdio.h>
 
@@ -19,7 +19,7 @@ static void put_counts(const uint32_t *cpus, size_t n, struct str *out)
     }
 }
 
-void tell_allocation(const struct run *run)
+void report_allocation(const struct run *run)
 {
     const struct Pb__AllocReply *alloc = run->alloc;
     const struct Pb__StepReply *step = run->step;
@@ -55,7 +55,7 @@ static void put_tasks(const struct Pb__StepNode *node, struct str *out)
     hostlist_format(ids, out);
 }
 
-void tell_launch(const struct run *run)
+void report_launch(const struct run *run)
 {
     if (run->options->verbose < 1)
         return;

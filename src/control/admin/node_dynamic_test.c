@@ -14,7 +14,7 @@
 static int request(struct fixture *f, const char *nodes, const char *create, struct err *err)
 {
     Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
-    struct made_plan *plan = control_made_begin(f->control);
+    struct node_dynamic_plan *plan = control_node_dynamic_begin(f->control);
     const struct conf *now = control_conf(f->control);
     struct conf *conf = NULL;
     struct str lines = STR_INIT;
@@ -22,16 +22,16 @@ static int request(struct fixture *f, const char *nodes, const char *create, str
     r.nodes = (char *)nodes;
     r.create = (char *)create;
     r.has_remove = r.remove = !create;
-    int rc = control_made_add(f->control, plan, &r, false, err);
+    int rc = control_node_dynamic_add(f->control, plan, &r, false, err);
     if (rc == 0) {
         const char *text = conf_flat_text(now, &len);
         assert_non_null(text);
-        control_made_lines(plan, &lines);
+        control_node_dynamic_lines(plan, &lines);
         rc = conf_load_again(text, len, now->path, str_cstr(&lines), CONF_FULL, NULL, &conf, err);
     }
     if (rc == 0)
-        rc = control_made_apply(f->control, plan, conf, err);
-    control_made_free(plan);
+        rc = control_node_dynamic_apply(f->control, plan, conf, err);
+    control_node_dynamic_free(plan);
     str_done(&lines);
     fixture_turn(f);
     return rc;
@@ -83,7 +83,7 @@ static void refused(void **state)
 static void refusals_leave_the_plan(void **state)
 {
     struct fixture *f = fixture_new(LINES);
-    struct made_plan *plan = control_made_begin(f->control);
+    struct node_dynamic_plan *plan = control_node_dynamic_begin(f->control);
     Pb__NodeUpdate good = PB__NODE_UPDATE__INIT, bad = PB__NODE_UPDATE__INIT;
     struct str lines = STR_INIT;
     (void)state;
@@ -91,12 +91,12 @@ static void refusals_leave_the_plan(void **state)
     good.create = (char *)"State=FUTURE Port=[7001-7002]";
     bad.nodes = (char *)"e1,d2";
     bad.create = (char *)"State=CLOUD";
-    assert_int_equal(control_made_add(f->control, plan, &good, false, NULL), 0);
-    assert_true(control_made_add(f->control, plan, &bad, false, NULL) < 0);
-    control_made_lines(plan, &lines);
+    assert_int_equal(control_node_dynamic_add(f->control, plan, &good, false, NULL), 0);
+    assert_true(control_node_dynamic_add(f->control, plan, &bad, false, NULL) < 0);
+    control_node_dynamic_lines(plan, &lines);
     assert_string_equal(str_cstr(&lines), "NodeName=d1 State=FUTURE Port=7001\n"
                                           "NodeName=d2 State=FUTURE Port=7002\n");
-    control_made_free(plan);
+    control_node_dynamic_free(plan);
     str_done(&lines);
     fixture_free(f);
 }
@@ -142,16 +142,16 @@ static void a_job_came_between(void **state)
     (void)state;
     assert_int_equal(request(f, "d1", "State=CLOUD", &err), 0);
     fixture_register(f, "d1", "i");
-    struct made_plan *plan = control_made_begin(f->control);
+    struct node_dynamic_plan *plan = control_node_dynamic_begin(f->control);
     r.nodes = (char *)"d1";
-    assert_int_equal(control_made_add(f->control, plan, &r, false, &err), 0);
+    assert_int_equal(control_node_dynamic_add(f->control, plan, &r, false, &err), 0);
     on_d1.req_nodes = (char *)"d1";
     int64_t id = fixture_submit(f, &user, &on_d1);
     assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
     const char *text = conf_flat_text(control_conf(f->control), &len);
     assert_int_equal(conf_load_again(text, len, "t", "", CONF_FULL, NULL, &conf, &err), 0);
-    assert_int_equal(control_made_apply(f->control, plan, conf, &err), -ERR_NODES_BUSY);
-    control_made_free(plan);
+    assert_int_equal(control_node_dynamic_apply(f->control, plan, conf, &err), -ERR_NODES_BUSY);
+    control_node_dynamic_free(plan);
     assert_true(is_there(f, "d1"));
     fixture_free(f);
 }
@@ -183,9 +183,9 @@ static void damaged_record(void **state)
     struct str lines = STR_INIT;
     struct err err = {0};
     (void)state;
-    assert_int_equal(control_made_stored("\x0a\x7f", 2, &lines, &err), -ERR_STORE_DAMAGED);
+    assert_int_equal(control_node_dynamic_stored("\x0a\x7f", 2, &lines, &err), -ERR_STORE_DAMAGED);
     assert_int_equal(lines.len, 0);
-    assert_int_equal(control_made_stored(NULL, 0, &lines, &err), 0);
+    assert_int_equal(control_node_dynamic_stored(NULL, 0, &lines, &err), 0);
     str_done(&lines);
 }
 
