@@ -203,8 +203,7 @@ static void resume_job(struct control *c, struct job *j)
             step_watch(c, j, s);
         }
         control_set_end(c, j);
-        order_insert(&c->cluster->ends, &attempt_make(j)->ends, wall + control_left_sec(c, j),
-                     j->id);
+        order_move(&c->cluster->ends, &attempt_make(j)->ends, wall + control_left_sec(c, j), j->id);
         attempt_make(j)->repeat_mono_ms =
             j->batch && !attempt_of(j)->launched && !attempt_of(j)->configuring
                 ? now + CONTROL_REPEAT_MS
@@ -222,7 +221,8 @@ static void resume_job(struct control *c, struct job *j)
         }
         hook_resume(c, j);
     } else if (attempt_of(j)->completing) {
-        order_insert(&c->cluster->ends, &attempt_make(j)->ends, wall, j->id);
+        /* It is there already when the end of its leader has ended it. */
+        order_move(&c->cluster->ends, &attempt_make(j)->ends, wall, j->id);
         attempt_make(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
         hook_resume(c, j);
         finish_clean(c, j); /* its last node may not be in the configuration any more */

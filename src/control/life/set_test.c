@@ -90,6 +90,28 @@ static void components_are_allocated_as_they_were_placed(void **state)
     fixture_free(f);
 }
 
+/* HET-46: the leader's only node is no longer configured when the controller starts again. The end
+ * of the leader ends the component, whose own record is looked at after that. */
+static void a_node_that_is_gone_at_a_restart_ends_all(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    (void)state;
+    specs[0].has_requeue = specs[1].has_requeue = true;
+    specs[0].req_nodes = (char *)"n4";
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    states_are(f, id, "R R");
+    FILE *file = fopen(f->path, "w");
+    fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n"
+                  "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-3] CPUs=4 RealMemory=4000\n"
+                  "PartitionName=a Nodes=ALL Default=YES\n");
+    assert_int_equal(fclose(file), 0);
+    fixture_restart(f);
+    states_are(f, id, "NF CG");
+    fixture_free(f);
+}
+
 /* The record of a job is damaged: it is set aside at the next start. */
 static void damage(struct fixture *f, uint32_t id)
 {
@@ -500,6 +522,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_requeues_all),
         cmocka_unit_test(orders_for_the_leader_are_for_all),
         cmocka_unit_test(records_are_purged_together),
+        cmocka_unit_test(a_node_that_is_gone_at_a_restart_ends_all),
         cmocka_unit_test(a_damaged_record_parts_a_set),
         cmocka_unit_test(drawn_faults_never_part_a_set),
     };
