@@ -7,22 +7,25 @@
 
 #include "conf/conf_internal.h"
 
-enum kind { FLAG, NUMBER, NOTE };
+enum kind { FLAG, NUMBER, CHOICE, NOTE };
 
 static const struct param {
     const char *name;
     enum kind kind;
     size_t at; /* in struct conf_sched */
     int64_t least, most, otherwise;
-    const char *text;
+    const char *text, *words;
 } params[] = {
 #define SCHED_FLAG(name, text) {#name, FLAG, offsetof(struct conf_sched, name), 0, 0, 0, text},
 #define SCHED_NUMBER(name, least, most, otherwise, text)                                           \
     {#name, NUMBER, offsetof(struct conf_sched, name), least, most, otherwise, text},
+#define SCHED_CHOICE(name, words, text)                                                            \
+    {#name, CHOICE, offsetof(struct conf_sched, name), 0, 0, 0, text, words},
 #define SCHED_NOTE(name, text) {#name, NOTE, 0, 0, 0, 0, text},
 #include "conf/conf_sched.def"
 #undef SCHED_FLAG
 #undef SCHED_NUMBER
+#undef SCHED_CHOICE
 #undef SCHED_NOTE
 };
 
@@ -36,6 +39,20 @@ static const struct param *find(const char *name, size_t len)
     return NULL;
 }
 
+/* The number of the word in "a|b|c"; 0: it is none of them. */
+static int64_t find_word(const char *words, const char *text)
+{
+    int64_t n = 1;
+    for (; text; words += strcspn(words, "|") + 1, n++) {
+        size_t len = strcspn(words, "|");
+        if (strlen(text) == len && !strncasecmp(words, text, len))
+            return n;
+        if (!words[len])
+            break;
+    }
+    return 0;
+}
+
 static int set(struct conf_sched *s, const struct param *p, const char *text, struct conf_place at,
                struct err *err)
 {
@@ -45,6 +62,12 @@ static int set(struct conf_sched *s, const struct param *p, const char *text, st
         return conf_fail(at, err, "SchedulerParameters: %s=%s: it takes no value", p->name, text);
     if (p->kind == FLAG)
         *(bool *)field = true;
+    if (p->kind == CHOICE) {
+        *(int64_t *)field = find_word(p->words, text);
+        if (!*(int64_t *)field)
+            return conf_fail(at, err, "SchedulerParameters: %s=%s: expected one of %s", p->name,
+                             text ? text : "", p->words);
+    }
     if (p->kind != NUMBER)
         return 0;
     if (!text || str_parse_i64(text, p->least, p->most, &value) < 0)
@@ -53,6 +76,18 @@ static int set(struct conf_sched *s, const struct param *p, const char *text, st
             text ? text : "", (long long)p->least, (long long)p->most, p->text);
     *(int64_t *)field = value;
     return 0;
+}
+
+static void complete_hetjob(struct conf_loader *l, struct conf_place at, struct conf_sched *s)
+{
+    if (s->bf_hetjob_immediate && !s->bf_hetjob_prio)
+        s->bf_hetjob_prio = HETJOB_PRIO_MIN;
+    if (s->bf_hetjob_immediate && !s->hetjob_two_mode)
+        conf_warn(
+            l, at,
+            "SchedulerParameters: 'bf_hetjob_immediate' without hetjob_two_mode has no effect "
+            "but bf_hetjob_prio: a heterogeneous job always starts as soon as all of its "
+            "components fit");
 }
 
 int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place at,
@@ -76,5 +111,7 @@ int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place a
         free(value);
         list += len;
     }
+    if (rc == 0)
+        complete_hetjob(l, at, out);
     return rc;
 }

@@ -5,12 +5,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum conf_hetjob_prio { HETJOB_PRIO_OWN, HETJOB_PRIO_MIN, HETJOB_PRIO_AVG, HETJOB_PRIO_MAX };
+
 struct conf_sched {
 #define SCHED_FLAG(name, text) bool name;
 #define SCHED_NUMBER(name, least, most, otherwise, text) int64_t name;
+#define SCHED_CHOICE(name, words, text) int64_t name;
 #define SCHED_NOTE(name, text)
 #include "conf/conf_sched.def"
 #undef SCHED_FLAG
 #undef SCHED_NUMBER
+#undef SCHED_CHOICE
 #undef SCHED_NOTE
 };

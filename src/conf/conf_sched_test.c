@@ -28,6 +28,13 @@ static void refused(void **state)
         {"bf_min_prio_reserve=99999999999999999999", "bf_min_prio_reserve"},
         {"enable_user_top=yes", "enable_user_top=yes: it takes no value"},
         {"defer,bf_window=a,x", "bf_window=a"},
+        /* HET-126, HET-127 */
+        {"bf_hetjob_prio", "bf_hetjob_prio=: expected one of min|avg|max"},
+        {"bf_hetjob_prio=", "bf_hetjob_prio=: expected one of min|avg|max"},
+        {"bf_hetjob_prio=mi", "bf_hetjob_prio=mi: expected one of min|avg|max"},
+        {"bf_hetjob_prio=min|avg", "bf_hetjob_prio=min|avg: expected one of min|avg|max"},
+        {"bf_hetjob_immediate=1", "bf_hetjob_immediate=1: it takes no value"},
+        {"hetjob_two_mode=2", "hetjob_two_mode=2: it takes no value"},
     };
 
     (void)state;
@@ -54,6 +61,8 @@ static void told(void **state)
         {"defer", "'defer' has no effect: a pass begins at once", false},
         {"bf_resolution=60", "'bf_resolution' has no effect: the timeline is exact", false},
         {"BF_Continue", "'bf_continue' has no effect", false},
+        {"bf_hetjob_immediate", "'bf_hetjob_immediate' without hetjob_two_mode has no effect but",
+         false},
     };
 
     (void)state;
@@ -134,13 +143,39 @@ static void het_limits_are_kept(void **state)
     conf_free(conf);
 }
 
+/* HET-126, HET-127: bf_hetjob_immediate implies bf_hetjob_prio=min unless that is given. */
+static void hetjob_priorities(void **state)
+{
+    static const struct {
+        const char *list;
+        enum conf_hetjob_prio prio;
+    } cases[] = {
+        {"hetjob_two_mode", HETJOB_PRIO_OWN},
+        {"bf_hetjob_prio=MIN", HETJOB_PRIO_MIN},
+        {"bf_hetjob_prio=avg", HETJOB_PRIO_AVG},
+        {"bf_hetjob_prio=max", HETJOB_PRIO_MAX},
+        {"hetjob_two_mode,bf_hetjob_immediate", HETJOB_PRIO_MIN},
+        {"hetjob_two_mode,bf_hetjob_immediate,bf_hetjob_prio=max", HETJOB_PRIO_MAX},
+        {"bf_hetjob_prio=avg,bf_hetjob_immediate,hetjob_two_mode", HETJOB_PRIO_AVG},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct conf_report report = {0};
+        struct err err = {0};
+        struct conf *conf = load(cases[i].list, &report, &err);
+        if (!conf || conf->sched.bf_hetjob_prio != cases[i].prio || report.warnings.len)
+            fail_msg("%s: %s", cases[i].list, err.text);
+        conf_report_done(&report);
+        conf_free(conf);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused),
-        cmocka_unit_test(told),
-        cmocka_unit_test(read_as_given),
-        cmocka_unit_test(het_limits_are_kept),
+        cmocka_unit_test(refused),           cmocka_unit_test(told),
+        cmocka_unit_test(read_as_given),     cmocka_unit_test(het_limits_are_kept),
+        cmocka_unit_test(hetjob_priorities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -73,6 +73,7 @@ struct decision {
     const struct resv *in;   /* PLAN_START: the reservation it runs in; NULL: none */
     struct placements more;  /* PLAN_START of a job set, of which 'job' is the leader: its other
                                 components start with it, all or none */
+    bool of_component;       /* PLAN_WAIT: it is about this component alone, not about its set */
     bool backfilled;
     int64_t limit_sec;       /* PLAN_START: a shorter limit, by --time-min; 0: its own limit */
     enum reason reason;      /* PLAN_WAIT */
@@ -101,6 +102,13 @@ struct plan_depth { /* what was looked at behind jobs that wait, see depth.c */
     struct idmap part_users, users; /* uids to how many of theirs */
 };
 
+struct plan_set {              /* in a pass of two modes: what was found of its components so far */
+    uint32_t id, count, found; /* found: components that have a start */
+    int64_t latest_at;         /* of the starts; 0: none was found */
+    bool lost;                 /* one has none, so that the set does not start in this pass */
+    bool started, backfilled;
+};
+
 /* A question about a job set that is not about all of it as it is. */
 struct plan_variant {
     const struct job *as; /* in the place of the component with its id; NULL: all are as they are */
@@ -121,7 +129,9 @@ struct plan {
                        are preempted for one; 0: none */
     bool blocked;   /* a job before the present one waits */
     bool afresh;    /* starts that earlier passes found do not hold for this queue */
-    bool asks;      /* the present look is a query: the pass does not change by it */
+    unsigned mode;  /* of a pass in two modes, two_mode.h: 1 or 2; 0: sets are placed jointly */
+    VEC(struct plan_set) sets;   /* in such a pass, in the order in which they were come to */
+    bool asks;                   /* the present look is a query: the pass does not change by it */
     struct plan_variant variant; /* of the set that it is about */
     const struct job *guest;     /* in no queue, plan_visit(); NULL: none */
     struct job_copy

@@ -70,6 +70,32 @@ static size_t find_place(const struct cluster *c, uint32_t leader_id)
     return vec_lower(&c->sets.list, set, (*set)->leader_id < leader_id);
 }
 
+void job_set_rank(struct job *j, enum conf_hetjob_prio rule)
+{
+    uint64_t sum = 0;
+    uint32_t least = UINT32_MAX, most = 0;
+    struct job_set *set = j->set;
+    if (!set)
+        return;
+    set->rank_in_resv = false;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct job *component = set->jobs[i];
+        if (!component)
+            continue;
+        sum += component->priority;
+        least = component->priority < least ? component->priority : least;
+        most = component->priority > most ? component->priority : most;
+        set->rank_in_resv = set->rank_in_resv || component->resv_asked;
+    }
+    set->has_rank = rule != HETJOB_PRIO_OWN;
+    set->rank = rule == HETJOB_PRIO_MIN   ? least
+                : rule == HETJOB_PRIO_MAX ? most
+                                          : (uint32_t)(sum / set->present);
+    for (uint32_t i = 0; i < set->count; i++)
+        if (set->jobs[i])
+            several_move(set->jobs[i]);
+}
+
 struct job_set *job_set_find(const struct cluster *c, uint32_t leader_id)
 {
     size_t at = find_place(c, leader_id);

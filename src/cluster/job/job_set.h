@@ -18,6 +18,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "base/vec.h"
+#include "conf/conf_sched.h"
 
 #define JOB_SET_MAX 128     /* components of a set */
 #define JOB_SET_NAME_MAX 32 /* characters of a component's name */
@@ -29,6 +30,9 @@ struct job_set {
     uint32_t leader_id; /* also after the leader's record is gone */
     uint32_t count;     /* components that were submitted */
     uint32_t present;   /* those of them that have a record */
+    bool has_rank;      /* all components are queued by: */
+    bool rank_in_resv;  /* as jobs that ask for a reservation, */
+    uint32_t rank;      /* and by this priority */
     struct job *jobs[]; /* by offset; NULL: its record is gone */
 };
 
@@ -53,6 +57,10 @@ void job_set_format_ids(const struct job *j, struct str *out);
  * letter, then letters, digits and "_". No two of a set have the same; case does not count.
  * -ERR_PARSE. */
 int job_set_check_name(const char *name, struct err *err);
+
+/* Sets by what all components of the job's set are queued, and moves those that are in queues. The
+ * priorities of the components remain. Of an ordinary job: nothing. */
+void job_set_rank(struct job *j, enum conf_hetjob_prio rule);
 
 /* The set with this id; NULL: there is none. */
 struct job_set *job_set_find(const struct cluster *c, uint32_t leader_id);

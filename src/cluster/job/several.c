@@ -205,7 +205,10 @@ bool several_is_queued(const struct job *j)
 /* Those that ask for a reservation are before all that do not. */
 static int64_t key_of(const struct job *j, uint32_t priority)
 {
-    return -(int64_t)priority - (j->resv_asked ? INT64_C(1) << 32 : 0);
+    bool ranked = j->set && j->set->has_rank;
+    bool in_resv = ranked ? j->set->rank_in_resv : j->resv_asked;
+    priority = ranked ? j->set->rank : priority;
+    return -(int64_t)priority - (in_resv ? INT64_C(1) << 32 : 0);
 }
 
 bool several_keys_hold(const struct job *j)
@@ -237,6 +240,23 @@ void several_queue(struct job *j)
 {
     struct order_link *link = j->several ? &j->several->of[j->several->at].queued : &j->queued;
     order_insert(&j->part->queue, link, several_key(j), j->id);
+}
+
+static void move_link(const struct job *j, struct order *queue, struct order_link *link,
+                      uint32_t priority)
+{
+    if (link->in && link->key != key_of(j, priority))
+        order_move(queue, link, key_of(j, priority), j->id);
+}
+
+void several_move(struct job *j)
+{
+    struct several *s = j->several;
+    for (uint32_t i = 0; s && i < s->count; i++)
+        move_link(j, &s->of[i].part->queue, &s->of[i].queued,
+                  i == s->at ? j->priority : s->of[i].priority);
+    if (j->part)
+        move_link(j, &j->part->queue, &j->queued, j->priority);
 }
 
 void several_format(const struct job *j, struct str *out)

@@ -76,6 +76,8 @@ void several_unqueue(struct job *j);         /* out of all of them */
 int64_t several_key(const struct job *j);
 /* It is queued by what its priority is; a job that asks for a reservation before all others. */
 bool several_keys_hold(const struct job *j);
+/* Its places in the queues that it is in are what they should be again. */
+void several_move(struct job *j);
 /* Into the queue of the partition it has. */
 void several_queue(struct job *j);
 

@@ -213,6 +213,7 @@ static bool move(struct control *c, struct order_link *link)
     several_leave(j);
     if (!moves)
         return false;
+    job_set_rank(j, c->conf->sched.bf_hetjob_prio);
     j->stamp = ++c->cluster->stamp;
     if (!j->dirty)
         job_pack_live(c->cluster, j);

@@ -25,6 +25,7 @@
 #include "control/node/node.h"
 #include "control/step/step.h"
 #include "sched/plan/joint.h"
+#include "sched/plan/two_mode.h"
 
 static void batch_node(const struct control *c, const struct job *j, Pb__StepNode *node,
                        uint32_t *task, struct arena *arena)
@@ -504,6 +505,8 @@ static void begin_or_resume(struct control *c)
         c->plan_freed = c->cluster->pool.freed;
         c->passes++;
         plan_begin(&c->plan, c->cluster, &c->plan_notes, control_wall(c), start_backfills(c));
+        if (c->conf->sched.hetjob_two_mode && start_backfills(c))
+            two_mode_begin(&c->plan);
     }
     c->plan.work = 0;
 }
@@ -532,7 +535,9 @@ static bool is_foreign_hold(const struct job *component, enum reason reason)
 /* The job, and those components of its set that no gate keeps from being queued. */
 static void say_why_they_wait(struct control *c, struct job *j, const struct decision *d)
 {
-    for (uint32_t i = 0; i < job_set_count(j); i++) {
+    if (d->of_component)
+        show_reason(c, j, d->reason, d->detail);
+    for (uint32_t i = 0; !d->of_component && i < job_set_count(j); i++) {
         struct job *component = job_set_component(j, i);
         if (!component || (component != j && !several_is_queued(component)))
             continue;
@@ -542,6 +547,19 @@ static void say_why_they_wait(struct control *c, struct job *j, const struct dec
         else
             show_reason(c, component, d->reason, d->detail);
     }
+}
+
+static void debug_set(struct control *c, const struct job *j, const struct decision *d)
+{
+    if (!j->set)
+        return;
+    if (d->kind == PLAN_START)
+        control_debug(c, hetjob, "heterogeneous job %u: its %u components start", j->id,
+                      job_set_count(j));
+    else
+        control_debug(c, hetjob, "heterogeneous job %u: component %u waits: %s, start in %lld s",
+                      job_set_id(j), j->set_offset, reason_word(d->reason),
+                      d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
 }
 
 static void follow(struct control *c, struct decision *d)
@@ -554,6 +572,7 @@ static void follow(struct control *c, struct decision *d)
     j->switches_since = d->switches_since;
     j->switches_waived = d->switches_waived;
     j->preempt_look_at = d->preempt_look_at;
+    debug_set(c, j, d);
     if (d->kind == PLAN_START)
         start_job(c, j, d);
     else
@@ -569,7 +588,7 @@ static void follow(struct control *c, struct decision *d)
                       d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         struct job *component = job_set_component(j, i);
-        if (!component)
+        if (!component || (d->of_component && component != j))
             continue;
         component->sched_at = c->plan.now_sec;
         component->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
@@ -606,13 +625,37 @@ static int64_t completing_until(const struct control *c)
     return until;
 }
 
+/* In two modes a pass follows while heterogeneous jobs wait: a start that one mode does not allow
+ * is found by the other. */
+static void schedule_next_mode(struct control *c)
+{
+    const struct plan *p = &c->plan;
+    int64_t after_sec = c->conf->sched.bf_interval > 0 ? c->conf->sched.bf_interval : 1;
+    bool waits = false;
+    if (!p->mode || !p->sets.len)
+        return;
+    vec_foreach (&p->sets, set)
+        waits = waits || !set->started;
+    c->next_mode_ms = waits ? control_mono(c) + after_sec * 1000 : 0;
+    control_debug(c, hetjob, "a pass over %zu heterogeneous jobs in mode %u is over", p->sets.len,
+                  p->mode);
+}
+
+static void begin_next_mode(struct control *c)
+{
+    if (!c->next_mode_ms || c->next_mode_ms > control_mono(c))
+        return;
+    c->next_mode_ms = 0;
+    c->plan_wanted = true;
+}
+
 int64_t start_due_ms(const struct control *c)
 {
     int64_t until = c->plan_wanted && !c->planning ? completing_until(c) : 0;
 
     if (c->planning || c->plan_wanted)
         return control_mono(c) + (until ? (until - control_wall(c)) * 1000 : 0);
-    return INT64_MAX;
+    return c->next_mode_ms ? c->next_mode_ms : INT64_MAX;
 }
 
 void start_plan(struct control *c)
@@ -621,8 +664,10 @@ void start_plan(struct control *c)
     if (c->announced) { /* nothing starts any more */
         end_pass(c);
         c->plan_wanted = false;
+        c->next_mode_ms = 0;
         return;
     }
+    begin_next_mode(c);
     if (!c->planning && !c->plan_wanted)
         return;
     if (completing_until(c)) {
@@ -634,6 +679,7 @@ void start_plan(struct control *c)
     while (c->plan.work < c->plan_work) {
         if (!next_decision(c, &d)) {
             counters_pass(c, true);
+            schedule_next_mode(c);
             end_pass(c);
             c->plan_again = false;
             c->passes_done = c->passes;

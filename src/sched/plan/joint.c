@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "sched/plan/ahead.h"
 #include "sched/plan/ledger.h"
 #include "sched/plan/timeline_priv.h"
 #include "sched/select/resv.h"
@@ -439,6 +440,23 @@ bool joint_leaves_room(struct joint *s, struct timeline *t)
 {
     bool alone;
     return place_all(s, &(struct space){.timeline = t, .from = TIMELINE_NOW}, &alone);
+}
+
+bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d)
+{
+    struct joint joint;
+    joint_begin(&joint, p, leader);
+    bool fits = joint_fits_now(&joint);
+    if (fits && !p->variant.now && ahead_others(p, leader)) {
+        ahead_lay_out(p);
+        fits = joint_leaves_room(&joint, p->ahead);
+    }
+    if (fits) {
+        d->in = joint.parts.data[0].in;
+        joint_take(&joint, &d->where, &d->more);
+    }
+    joint_end(&joint);
+    return fits;
 }
 
 /* --- a planned start ----------------------------------------------------------------------------

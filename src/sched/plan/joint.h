@@ -46,6 +46,10 @@ bool joint_leaves_room(struct joint *s, struct timeline *t);
  * cannot be foreseen. Nothing is left on the timeline. */
 int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due);
 
+/* Whether all components of the set can start now, beside what others have reserved; 'd' says
+ * where. 'leader': as in joint_begin(). */
+bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d);
+
 /* The leader as if it had the licences of all components: what the set needs. The copy is freed by
  * joint_licenses_done(). */
 void joint_licenses_init(struct job_copy *copy, const struct job *leader);

@@ -10,6 +10,7 @@
 #include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
 #include "sched/plan/preempt.h"
+#include "sched/plan/two_mode.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
 
@@ -67,6 +68,7 @@ void plan_end(struct plan *p)
     resv_plan_done(p->resv);
     free(p->resv);
     vec_done(&p->order);
+    vec_done(&p->sets);
     alike_done(&p->failed);
     vec_done(&p->claims.list);
     preempt_end(p);
@@ -374,24 +376,6 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *sum,
     return gate_of_start(p, sum, keeps_place);
 }
 
-/* All of its components start now, beside what others have reserved; 'd' says where. */
-static bool can_start_jointly(struct plan *p, const struct job *leader, struct decision *d)
-{
-    struct joint joint;
-    joint_begin(&joint, p, leader);
-    bool fits = joint_fits_now(&joint);
-    if (fits && !p->variant.now && ahead_others(p, leader)) {
-        ahead_lay_out(p);
-        fits = joint_leaves_room(&joint, p->ahead);
-    }
-    if (fits) {
-        d->in = joint.parts.data[0].in;
-        joint_take(&joint, &d->where, &d->more);
-    }
-    joint_end(&joint);
-    return fits;
-}
-
 /* All components have begun; the pass reckons with what they have. */
 static void begin_jointly(struct plan *p, const struct job *leader, const struct decision *d)
 {
@@ -457,7 +441,7 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
     if (counts && !depth_takes(p, leader))
         return;
     bool behind = !p->backfill && resv_is_blocked(p->resv, leader);
-    if (behind || !can_start_jointly(p, leader, d)) {
+    if (behind || !joint_can_start(p, leader, d)) {
         wait_jointly(p, leader, sum, d);
         return;
     }
@@ -481,6 +465,8 @@ static void look_at_set(struct plan *p, const struct job *leader, bool counts, s
 static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
 {
     begin_look(p, j, d);
+    if (j->in_set && p->mode && !p->asks)
+        return two_mode_look(p, j, counts, d);
     if (j->in_set) {
         look_at_set(p, j, counts, d);
         return true;
@@ -543,10 +529,12 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     return true;
 }
 
-/* A job set is looked at when the pass comes to its leader. */
+/* A job set is looked at when the pass comes to its leader; in two modes, at each of its
+ * components.
+ */
 static bool is_passed_over(const struct plan *p, const struct job *j)
 {
-    return j->id == p->without || !job_set_is_leader(j);
+    return j->id == p->without || (!p->mode && !job_set_is_leader(j));
 }
 
 /* The next one in the queue of the part; it need not be the one that was next when the last one was
@@ -622,7 +610,10 @@ bool plan_next(struct plan *p, struct decision *d)
         d->start_at = ahead_earliest(p, j, d->start_at);
         return decided;
     }
-    return resumes(p, INT64_MIN, d);
+    if (two_mode_next_start(p, d) || resumes(p, INT64_MIN, d))
+        return true;
+    two_mode_complete(p);
+    return false;
 }
 
 /* --- a question about another job ----------------------------------------------------------------

@@ -50,6 +50,7 @@ void plan_notes_clear(struct plan_notes *n)
 void plan_notes_done(struct plan_notes *n)
 {
     free(n->slots);
+    vec_done(&n->set_starts);
     *n = (struct plan_notes){0};
 }
 

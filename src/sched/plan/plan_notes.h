@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/vec.h"
+
 struct cluster;
 struct job;
 struct part;
@@ -29,11 +31,20 @@ struct plan_note {
     bool has_no_prey;         /* no preemption makes room for it */
 };
 
+/* Of passes in two modes (two_mode.h): when the last component of a set is to start. Holds from a
+ * pass in mode 1 to the end of the next one in mode 2, whatever becomes free. */
+struct plan_set_start {
+    uint32_t set_id;
+    int64_t latest_at;
+};
+
 struct plan_notes {                 /* zeroed: empty */
     const struct plan_notes *under; /* read where these say nothing; NULL: nothing is under them */
     struct plan_note *slots;        /* open addressing, at most half full */
     size_t room, count;             /* room: a power of two, or 0 */
     uint64_t freed;                 /* pool.freed when they were written */
+    unsigned mode;                  /* of the last pass that was completed in one; 0: none was */
+    VEC(struct plan_set_start) set_starts;
 };
 
 void plan_notes_clear(struct plan_notes *n); /* what is under them stays */

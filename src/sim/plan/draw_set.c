@@ -100,6 +100,22 @@ static int64_t count_behind(const struct draw *d, size_t at, int64_t most)
     return n;
 }
 
+/* Of the place of sets in the queue, and of the planner's two modes; where nothing else is drawn of
+ * the scheduler. */
+static void draw_planning(struct draw *d)
+{
+    static const char *const rules[] = {"", ",bf_hetjob_prio=min", ",bf_hetjob_prio=max",
+                                        ",bf_hetjob_immediate"};
+    vec_foreach (&d->plan->items, item)
+        if (strstr(item->text, "SchedulerParameters="))
+            return;
+    if (!chance(d, 40))
+        return;
+    bool two = chance(d, 60);
+    conf(d, "SchedulerParameters=%s%s", two ? "hetjob_two_mode,bf_interval=5" : "defer",
+         rules[between(d, 0, 3)]);
+}
+
 void sim_plan_draw_sets(struct sim_plan *p, uint64_t seed)
 {
     struct draw d = {.plan = p, .rng = {seed ^ OWN_STREAM << 40}};
@@ -116,4 +132,5 @@ void sim_plan_draw_sets(struct sim_plan *p, uint64_t seed)
         draw_set(&d, at, components);
         at += (size_t)components;
     }
+    draw_planning(&d);
 }

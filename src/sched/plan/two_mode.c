@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "sched/plan/two_mode.h"
+
+#include "sched/plan/ahead.h"
+#include "sched/plan/depth.h"
+#include "sched/plan/gate.h"
+#include "sched/plan/joint.h"
+#include "sched/select/resv.h"
+#include "sched/select/select.h"
+
+/* --- what is known of a set ----------------------------------------------------------------------
+ */
+
+static struct plan_set *find_set(struct plan *p, const struct job *j)
+{
+    vec_foreach (&p->sets, set)
+        if (set->id == job_set_id(j))
+            return set;
+    vec_push(&p->sets,
+             ((struct plan_set){
+                 .id = job_set_id(j), .count = job_set_count(j), .backfilled = p->blocked}));
+    return &vec_last(&p->sets);
+}
+
+static struct plan_set_start *find_note(const struct plan *p, uint32_t set_id)
+{
+    vec_foreach (&p->notes->set_starts, note)
+        if (note->set_id == set_id)
+            return note;
+    return NULL;
+}
+
+/* The latest start that this pass has found for a component of the set, but for this one. 0: none.
+ */
+static int64_t find_latest(const struct plan *p, uint32_t set_id, uint32_t but_id)
+{
+    int64_t latest = 0;
+    vec_foreach (&p->heads, head) {
+        const struct job *j = cluster_find_job(p->cluster, head->id);
+        if (j && j->set && job_set_id(j) == set_id && j->id != but_id && head->at_sec > latest)
+            latest = head->at_sec;
+    }
+    return latest;
+}
+
+/* The component has no start before that. */
+static int64_t find_not_before(const struct plan *p, const struct plan_set *set,
+                               const struct job *j)
+{
+    const struct plan_set_start *note = p->mode == 2 ? find_note(p, set->id) : NULL;
+    if (p->mode == 1)
+        return find_latest(p, set->id, j->id);
+    return note ? note->latest_at : 0;
+}
+
+static struct plan_head *find_head(const struct plan *p, uint32_t id)
+{
+    vec_foreach (&p->heads, head)
+        if (head->id == id)
+            return head;
+    return NULL;
+}
+
+/* --- one component -------------------------------------------------------------------------------
+ */
+
+/* The earliest start beside what those before it keep. False: none can be foreseen. */
+static bool find_start(struct plan *p, const struct job *j, int64_t not_before,
+                       struct selection *where, int64_t *at_sec)
+{
+    ahead_lay_out(p);
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+    int64_t due = ahead_licensed(p, j);
+    if (!due)
+        return false;
+    due = due > not_before ? due : not_before;
+    timeline_set_licenses(p->ahead, &p->claims, due);
+    p->work += p->cluster->nodes.len;
+    calendar_find(&p->ahead->calendar, j, allowed, due, where, at_sec);
+    if (!where->shares.len || depth_is_beyond(p, *at_sec)) {
+        select_clear(where);
+        return false;
+    }
+    return true;
+}
+
+/* The place is the component's; one that it had in another partition is not any more. */
+static void keep_place(struct plan *p, const struct job *j, struct selection *where, int64_t at_sec)
+{
+    struct plan_head *head = find_head(p, j->id);
+    if (head) {
+        select_done(&head->where);
+        ahead_forget(p);
+    } else {
+        vec_push(&p->heads, ((struct plan_head){.id = j->id}));
+        head = &vec_last(&p->heads);
+        depth_count_place(p, j);
+    }
+    head->part = j->part;
+    head->placed = true;
+    head->at_sec = at_sec;
+    head->where = *where;
+    *where = (struct selection){0};
+    if (at_sec > p->now_sec && at_sec < p->head_at)
+        p->head_at = at_sec;
+}
+
+static enum reason find_closed_gate(const struct plan *p, const struct job *j)
+{
+    bool keeps_place;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (!component)
+            return REASON_BAD_CONSTRAINTS;
+        if (!several_is_queued(component))
+            return component->reason ? component->reason : REASON_PRIORITY;
+    }
+    return gate_of_start(p, j, &keeps_place);
+}
+
+static bool may_have_place(struct plan *p, const struct job *j, bool counts)
+{
+    if (counts && !depth_takes(p, j))
+        return false;
+    return depth_is_served(p, j) && p->heads.len < PLAN_RESERVATIONS_MOST;
+}
+
+/* --- a set ---------------------------------------------------------------------------------------
+ */
+
+/* It does not start in this pass, and keeps nothing. */
+static void lose(struct plan *p, struct plan_set *set)
+{
+    size_t left = 0;
+    set->lost = true;
+    vec_foreach (&p->heads, head) {
+        const struct job *j = cluster_find_job(p->cluster, head->id);
+        if (j && j->set && job_set_id(j) == set->id)
+            select_done(&head->where);
+        else
+            p->heads.data[left++] = *head;
+    }
+    if (left < p->heads.len)
+        ahead_forget(p);
+    p->heads.len = left;
+}
+
+/* All components have a start, and it is now. The set may have changed since the pass came to it.
+ */
+static bool can_start(const struct plan *p, const struct plan_set *set)
+{
+    const struct job *leader = cluster_find_job(p->cluster, set->id);
+    if (set->lost || set->started || set->found < set->count || set->latest_at > p->now_sec ||
+        !leader || !leader->set || !job_set_is_whole(leader))
+        return false;
+    for (uint32_t i = 0; i < set->count; i++) {
+        const struct job *j = job_set_component(leader, i);
+        if (!several_is_queued(j) || !find_head(p, j->id))
+            return false;
+    }
+    return true;
+}
+
+static void wait_for_others(const struct plan *p, int64_t at_sec, struct decision *d)
+{
+    d->start_at = at_sec;
+    d->reason = REASON_RESOURCES;
+    if (at_sec <= p->now_sec)
+        d->detail = mem_strdup("the other components of the heterogeneous job start later");
+}
+
+/* All components are placed jointly on what is free and what they had kept, each perhaps on other
+ * nodes. False: they do not fit there together, and wait. */
+static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
+{
+    const struct job *leader = cluster_find_job(p->cluster, set->id);
+    const struct part *part = find_head(p, set->id)->part;
+    struct job_copy room, sum;
+    leader = several_view(leader, part, &room);
+    lose(p, set);
+    *d = (struct decision){.kind = PLAN_START,
+                           .job = cluster_find_job(p->cluster, set->id),
+                           .part = part,
+                           .backfilled = set->backfilled,
+                           .switches_since = leader->switches_since,
+                           .switches_waived = leader->switches_waived,
+                           .preempt_look_at = leader->preempt_look_at};
+    if (!joint_can_start(p, leader, d))
+        return false;
+    joint_licenses_init(&sum, leader);
+    license_begin(&p->claims, p->cluster, &sum.job, d->in, &d->where, p->now_sec);
+    joint_licenses_done(&sum);
+    ahead_forget(p);
+    set->started = true;
+    return true;
+}
+
+bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct decision *d)
+{
+    struct plan_set *set = find_set(p, j);
+    const struct plan_head *head = find_head(p, j->id);
+    struct selection where = {0};
+    int64_t at_sec = 0;
+    d->of_component = true;
+    d->reason = find_closed_gate(p, j);
+    if (d->reason || set->lost || !may_have_place(p, j, counts)) {
+        lose(p, set);
+        d->reason = d->reason ? d->reason : REASON_PRIORITY;
+        return true;
+    }
+    bool found = find_start(p, j, find_not_before(p, set, j), &where, &at_sec);
+    if (head && (!found || head->at_sec <= at_sec)) { /* it is as early in another partition */
+        wait_for_others(p, head->at_sec, d);
+        select_done(&where);
+        return true;
+    }
+    p->blocked = true;
+    d->reason = REASON_RESOURCES;
+    if (!found) {
+        if (!j->several) /* it may have a start in another partition */
+            lose(p, set);
+        select_done(&where);
+        return true;
+    }
+    keep_place(p, j, &where, at_sec);
+    set->found += !head;
+    set->latest_at = find_latest(p, set->id, 0);
+    wait_for_others(p, at_sec, d);
+    struct decision starts;
+    if (p->cluster->conf->sched.bf_hetjob_immediate && can_start(p, set) &&
+        start_set(p, set, &starts)) {
+        free(d->detail);
+        *d = starts;
+    }
+    return true;
+}
+
+bool two_mode_next_start(struct plan *p, struct decision *d)
+{
+    vec_foreach (&p->sets, set)
+        if (can_start(p, set) && start_set(p, set, d))
+            return true;
+    return false;
+}
+
+/* --- the modes -----------------------------------------------------------------------------------
+ */
+
+void two_mode_begin(struct plan *p)
+{
+    p->mode = p->notes->mode == 1 ? 2 : 1;
+    p->afresh = true; /* starts were foreseen beside what the other mode keeps */
+}
+
+void two_mode_complete(struct plan *p)
+{
+    struct plan_notes *notes = p->notes;
+    if (!p->sets.len) /* the mode was of no use */
+        return;
+    notes->mode = p->mode;
+    vec_clear(&notes->set_starts);
+    vec_foreach (&p->sets, set)
+        if (p->mode == 1 && !set->lost && !set->started && set->found == set->count)
+            vec_push(&notes->set_starts, ((struct plan_set_start){set->id, set->latest_at}));
+}

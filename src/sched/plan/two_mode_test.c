@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Passes in two modes: the worked cases of the guide, and what they leave to other jobs. */
+#include "sched/plan/two_mode.h"
+#include "sched/sched_test_util.h"
+
+enum { HOUR = 3600 };
+
+static struct cluster *cluster;
+static struct plan_notes notes;
+static int64_t now;
+
+static void begin(const char *text)
+{
+    cluster = test_cluster(text);
+    test_up(cluster);
+    notes = (struct plan_notes){0};
+    now = 1000;
+}
+
+static void end(void)
+{
+    plan_notes_done(&notes);
+    test_cluster_free(cluster);
+}
+
+static struct job *queue_job(uint32_t id, uint32_t priority, int64_t limit_sec, const char *words)
+{
+    struct job *j = test_job(cluster, id, words);
+    for (uint32_t i = 0; i < several_count(j); i++) {
+        several_enter(j, i);
+        j->limit_sec = limit_sec;
+        j->priority = priority;
+        several_queue(j);
+    }
+    several_leave(j);
+    return j;
+}
+
+static void queue_set(uint32_t first, uint32_t priority, int64_t limit_sec, uint32_t count,
+                      const char *const *words)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        struct job *j = queue_job(first + i, priority, limit_sec, words[i]);
+        assert_int_equal(job_set_join(cluster, j, first, i, count, NULL), 0);
+    }
+}
+
+static void start(struct job *j, const struct selection *where)
+{
+    _cleanup_free_ char *text = test_selection(cluster, where);
+    several_unqueue(j);
+    test_run_job(cluster, j, text, job_ends_at(j, now));
+}
+
+static void start_parts(const struct decision *d)
+{
+    if (!d->more.order.len)
+        start(cluster_find_job(cluster, d->job->id), &d->where);
+    vec_foreach (&d->more.order, number) {
+        const struct placement *part = *number ? &d->more.list.data[*number - 1] : NULL;
+        start(cluster_find_job(cluster, part ? part->id : d->job->id),
+              part ? &part->where : &d->where);
+    }
+}
+
+/* "1 starts", "2 waits: Resources+3600": seconds from now, "Resources" alone: none is known. */
+static void describe(const struct decision *d, struct str *out)
+{
+    str_printf(out, "%s%u ", out->len ? ", " : "", d->job->id);
+    if (d->kind == PLAN_START) {
+        str_puts(out, d->backfilled ? "backfills" : "starts");
+        return;
+    }
+    str_puts(out, reason_word(d->reason));
+    if (d->start_at)
+        str_printf(out, "+%lld", (long long)(d->start_at - now));
+}
+
+static void expect_pass(unsigned mode, const char *decisions)
+{
+    struct plan p;
+    struct decision d;
+    _cleanup_str_ struct str out = STR_INIT;
+    plan_begin(&p, cluster, &notes, now, true);
+    two_mode_begin(&p);
+    unsigned was = p.mode;
+    while (plan_next(&p, &d)) {
+        describe(&d, &out);
+        test_follow(cluster, &d);
+        if (d.kind == PLAN_START)
+            start_parts(&d);
+        free(d.detail);
+        plan_decision_done(&d);
+    }
+    plan_end(&p);
+    test_sound(cluster);
+    if (was != mode || !str_eq(str_cstr(&out), decisions))
+        fail_msg("expected mode %u '%s'\n     got mode %u '%s'", mode, decisions, was,
+                 str_cstr(&out));
+}
+
+static void finish(uint32_t id)
+{
+    struct job *j = cluster_find_job(cluster, id);
+    assert_int_equal(job_set_state(cluster, j, PB__JOB_STATE__COMPLETED, CAUSE_NONE, NULL), 0);
+    alloc_clear(cluster, j);
+    order_remove(&cluster->ends, &attempt_make(j)->ends);
+}
+
+#define NODES                                                                                      \
+    "SchedulerParameters=bf_job_part_count_reserve=9\n" CONS                                       \
+    "NodeName=n[1-3] CPUs=4\nPartitionName=a Nodes=n1\nPartitionName=b Nodes=n2\n"                 \
+    "PartitionName=c Nodes=n3\n"
+
+/* HET-117, HET-118, HET-121: alone, the components would start now, in 2 hours and in 1 hour. In
+ * mode 1 component 0 could start now, and keeps its node; component 2 is not looked at before the
+ * start of component 1, and a job may have its node until then. */
+static void mode_1_keeps_what_could_start(void **state)
+{
+    (void)state;
+    begin(NODES);
+    test_run(cluster, 100, "n2:4", now + 2 * HOUR);
+    test_run(cluster, 101, "n3:4", now + HOUR);
+    queue_set(1, 900, HOUR, 3, (const char *[]){"p=a n=4", "p=b n=4", "p=c n=4"});
+    queue_job(10, 800, HOUR, "p=a n=4");
+    queue_job(11, 800, HOUR, "p=c n=4");
+    expect_pass(1, "1 Resources+0, 10 Priority+3600, 2 Resources+7200, 3 Resources+7200, "
+                   "11 Priority+3600");
+    end();
+}
+
+/* HET-119, HET-122: in mode 2 all components have a start in 2 hours at the earliest, and another
+ * job gets the node of component 0 meanwhile. */
+static void mode_2_gives_what_could_start_to_others(void **state)
+{
+    (void)state;
+    begin(NODES);
+    test_run(cluster, 100, "n2:4", now + 2 * HOUR);
+    test_run(cluster, 101, "n3:4", now + HOUR);
+    queue_set(1, 900, HOUR, 3, (const char *[]){"p=a n=4", "p=b n=4", "p=c n=4"});
+    queue_job(10, 800, 3 * HOUR, "p=a n=4");
+    queue_job(11, 700, 2 * HOUR, "p=a n=4");
+    expect_pass(1, "1 Resources+0, 10 Priority+3600, 11 Priority+14400, "
+                   "2 Resources+7200, 3 Resources+7200");
+    expect_pass(2, "1 Resources+7200, 10 Priority+10800, 11 backfills, 2 Resources+7200, "
+                   "3 Resources+7200");
+    end();
+}
+
+/* HET-117, HET-120: after mode 2 no start is remembered, and what has become free meanwhile starts
+ * the set in the next pass; in mode 2 itself it does not. */
+static void an_earlier_start_is_found_after_mode_2(void **state)
+{
+    (void)state;
+    begin(NODES);
+    test_run(cluster, 100, "n2:4", now + 2 * HOUR);
+    queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
+    expect_pass(1, "1 Resources+0, 2 Resources+7200");
+    finish(100);
+    expect_pass(2, "1 Resources+7200, 2 Resources+7200");
+    expect_pass(1, "1 Resources+0, 2 Resources+0, 1 starts");
+    end();
+}
+
+/* HET-115: all components start in one decision, or none does; a component whose partition is down
+ * keeps all of them, and they keep nothing. */
+static void a_component_without_a_start_keeps_all(void **state)
+{
+    (void)state;
+    begin(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=n1\nPartitionName=b Nodes=n2\n");
+    queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
+    struct job *second = cluster_find_job(cluster, 2);
+    several_unqueue(second);
+    second->reason = REASON_PARTITION_DOWN;
+    queue_job(10, 800, HOUR, "p=a n=4");
+    expect_pass(1, "1 PartitionDown, 10 starts");
+    end();
+}
+
+/* HET-123: the start of a job that no set competes with is the same with and without one. */
+static void unrelated_jobs_are_planned_the_same(void **state)
+{
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        begin(NODES);
+        test_run(cluster, 100, "n2:4", now + 2 * HOUR);
+        test_run(cluster, 101, "n3:4", now + HOUR);
+        if (with)
+            queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
+        queue_job(10, 800, HOUR, "p=c n=4");
+        expect_pass(1, with ? "1 Resources+0, 2 Resources+7200, 10 Resources+3600"
+                            : "10 Resources+3600");
+        expect_pass(with ? 2 : 1, with ? "1 Resources+7200, 2 Resources+7200, 10 Resources+3600"
+                                       : "10 Resources+3600");
+        end();
+    }
+}
+
+/* HET-126: components that alternate in the queue keep each other waiting in both modes; by a
+ * common priority those of a set follow each other, and the first set starts. */
+static void a_common_priority_ends_a_deadlock(void **state)
+{
+    static const struct {
+        enum conf_hetjob_prio rule;
+        const char *first, *second;
+    } cases[] = {
+        {HETJOB_PRIO_OWN, "1 Resources+0, 5 Resources+0, 2 Resources+3600, 6 Resources+3600",
+         "1 Resources+3600, 5 Resources+3600, 2 Resources+7200, 6 Resources+7200"},
+        {HETJOB_PRIO_MIN,
+         "1 Resources+0, 2 Resources+0, 5 Resources+3600, 6 Resources+3600, "
+         "1 starts",
+         "5 Resources+3600, 6 Resources+3600"},
+        {HETJOB_PRIO_AVG,
+         "1 Resources+0, 2 Resources+0, 5 Resources+3600, 6 Resources+3600, "
+         "1 starts",
+         "5 Resources+3600, 6 Resources+3600"},
+        {HETJOB_PRIO_MAX,
+         "1 Resources+0, 2 Resources+0, 5 Resources+3600, 6 Resources+3600, "
+         "1 starts",
+         "5 Resources+3600, 6 Resources+3600"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        begin(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        queue_set(1, 0, HOUR, 2, (const char *[]){"n=4", "n=4"});
+        queue_set(5, 0, HOUR, 2, (const char *[]){"n=4", "n=4"});
+        static const struct {
+            uint32_t id, priority;
+        } of[] = {{1, 900}, {5, 800}, {2, 700}, {6, 600}};
+        for (size_t k = 0; k < 4; k++) {
+            struct job *j = cluster_find_job(cluster, of[k].id);
+            j->priority = of[k].priority;
+            several_move(j);
+        }
+        job_set_rank(cluster_find_job(cluster, 1), cases[i].rule);
+        job_set_rank(cluster_find_job(cluster, 5), cases[i].rule);
+        assert_int_equal(cluster_find_job(cluster, 2)->priority, 700); /* as sprio shows it */
+        expect_pass(1, cases[i].first);
+        expect_pass(2, cases[i].second);
+        end();
+    }
+}
+
+/* HET-127: with bf_hetjob_immediate the set starts when the pass comes to its last component, else
+ * when the pass is over. */
+static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
+{
+    (void)state;
+    for (int immediate = 0; immediate < 2; immediate++) {
+        begin(immediate ? "SchedulerParameters=hetjob_two_mode,bf_hetjob_immediate\n" CONS
+                          "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n"
+                        : CONS "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        queue_set(1, 900, HOUR, 2, (const char *[]){"n=4", "n=4"});
+        queue_job(10, 800, HOUR, "n=4");
+        expect_pass(1, immediate ? "1 Resources+0, 1 starts, 10 backfills"
+                                 : "1 Resources+0, 2 Resources+0, 10 backfills, 1 starts");
+        end();
+    }
+}
+
+/* Components of several partitions have the earliest start of them; a set may change under a pass.
+ */
+static void each_partition_of_a_component_counts(void **state)
+{
+    (void)state;
+    begin(NODES);
+    test_run(cluster, 100, "n1:4", now + HOUR);
+    queue_set(1, 900, HOUR, 2, (const char *[]){"p=a,b n=4", "p=c n=4"});
+    expect_pass(1, "1 Resources+3600, 1 Resources+0, 2 Resources+0, 1 starts");
+    end();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mode_1_keeps_what_could_start),
+        cmocka_unit_test(mode_2_gives_what_could_start_to_others),
+        cmocka_unit_test(an_earlier_start_is_found_after_mode_2),
+        cmocka_unit_test(a_component_without_a_start_keeps_all),
+        cmocka_unit_test(unrelated_jobs_are_planned_the_same),
+        cmocka_unit_test(a_common_priority_ends_a_deadlock),
+        cmocka_unit_test(an_immediate_start_is_in_the_middle_of_the_pass),
+        cmocka_unit_test(each_partition_of_a_component_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
