@@ -247,8 +247,11 @@ static int restore_set(struct cluster *c, struct job *j, const Pb__JobLive *m, s
 {
     if (!m->has_het_job_id)
         return 0;
-    return job_set_join(c, j, m->het_job_id, OR(m, het_job_offset, 0), OR(m, het_job_count, 0),
-                        err);
+    int rc =
+        job_set_join(c, j, m->het_job_id, OR(m, het_job_offset, 0), OR(m, het_job_count, 0), err);
+    if (rc == 0 && m->het_job_id_set)
+        job_set_learn_ids(j, m->het_job_id_set);
+    return rc;
 }
 
 /* One that waits may run in all that were asked for and are there; a record knows no others. */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/idset.h"
 #include "cluster/cluster.h"
+
+#define JOB_ID_LIMIT (1u << 31)
 
 uint32_t job_set_count(const struct job *j)
 {
@@ -38,18 +41,29 @@ void job_set_format_ids(const struct job *j, struct str *out)
     uint32_t first = 0, last = 0;
     const char *comma = "";
     for (uint32_t i = 0; i <= job_set_count(j); i++) {
-        const struct job *component = i < job_set_count(j) ? job_set_component(j, i) : NULL;
-        if (component && first && component->id == last + 1) {
+        bool end = i == job_set_count(j);
+        uint32_t id = end ? 0 : j->set ? j->set->ids[i] : j->id;
+        if (first && id == last + 1) {
             last++;
             continue;
         }
-        if (first && (component || i == job_set_count(j))) {
+        if (first && (id || end)) {
             str_printf(out, first < last ? "%s%u-%u" : "%s%u", comma, first, last);
             comma = ",";
         }
-        if (component)
-            first = last = component->id;
+        if (id)
+            first = last = id;
     }
+}
+
+void job_set_learn_ids(struct job *j, const char *ids)
+{
+    struct job_set *set = j->set;
+    struct idset read = {0};
+    uint32_t offset = 0;
+    if (!idset_parse(ids, JOB_ID_LIMIT, &read, NULL) && read.count == set->count)
+        idset_foreach(&read, id) set->ids[offset++] = (uint32_t)id;
+    idset_done(&read);
 }
 
 int job_set_check_name(const char *name, struct err *err)
@@ -63,6 +77,12 @@ int job_set_check_name(const char *name, struct err *err)
                    "Invalid component name '%.*s': use a letter, then letters, digits and '_', at "
                    "most %d in all",
                    JOB_SET_NAME_MAX + 8, name, JOB_SET_NAME_MAX);
+}
+
+static void free_set(struct job_set *set)
+{
+    free(set->ids);
+    free(set);
 }
 
 static size_t find_place(const struct cluster *c, uint32_t leader_id)
@@ -110,6 +130,7 @@ static struct job_set *make_set(struct cluster *c, uint32_t leader_id, uint32_t 
     *set = (struct job_set){.leader_id = leader_id, .count = count};
     for (uint32_t i = 0; i < count; i++)
         set->jobs[i] = NULL;
+    set->ids = mem_new_array(uint32_t, count);
     vec_push(&c->sets.list, set);
     for (size_t i = c->sets.list.len - 1; i > at; i--)
         c->sets.list.data[i] = c->sets.list.data[i - 1];
@@ -135,6 +156,7 @@ int job_set_join(struct cluster *c, struct job *j, uint32_t leader_id, uint32_t 
                        set->count == count ? " and another job there" : "");
     set = set ? set : make_set(c, leader_id, count);
     set->jobs[offset] = j;
+    set->ids[offset] = j->id;
     set->present++;
     j->set = set;
     j->set_offset = (uint8_t)offset;
@@ -155,13 +177,13 @@ void job_set_leave(struct cluster *c, struct job *j)
     if (--set->present)
         return;
     vec_remove(&c->sets.list, find_place(c, set->leader_id));
-    free(set);
+    free_set(set);
 }
 
 void job_set_free_all(struct cluster *c)
 {
     vec_foreach (&c->sets.list, set)
-        free(*set);
+        free_set(*set);
     vec_done(&c->sets.list);
 }
 

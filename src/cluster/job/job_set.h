@@ -33,6 +33,7 @@ struct job_set {
     bool has_rank;      /* all components are queued by: */
     bool rank_in_resv;  /* as jobs that ask for a reservation, */
     uint32_t rank;      /* and by this priority */
+    uint32_t *ids;      /* by offset, also of those without a record; 0: not known */
     struct job *jobs[]; /* by offset; NULL: its record is gone */
 };
 
@@ -50,8 +51,11 @@ uint32_t job_set_id(const struct job *j);
 bool job_set_is_leader(const struct job *j);
 /* The record of every component is there. */
 bool job_set_is_whole(const struct job *j);
-/* "123-127,130": the ids of the components whose records are there. Appends. */
+/* "123-127,130": the ids of all components. Appends. */
 void job_set_format_ids(const struct job *j, struct str *out);
+/* Reads them again: those of components whose records are gone are known then. A text that has not
+ * one id for each component changes nothing. */
+void job_set_learn_ids(struct job *j, const char *ids);
 
 /* A component may have a name beside its number, which environment variables have in upper case: a
  * letter, then letters, digits and "_". No two of a set have the same; case does not count.

@@ -59,6 +59,23 @@ static void components_join_in_any_order(void **state)
     }
 }
 
+/* After a restart the record of one component tells the ids of all, also of those that are gone. */
+static void ids_are_learnt_from_one_record(void **state)
+{
+    struct cluster *c = test_cluster(conf);
+    struct job *j = test_job(c, 11, "");
+    (void)state;
+    assert_int_equal(job_set_join(c, j, 10, 1, 3, NULL), 0);
+    ids_are(j, "11");
+    job_set_learn_ids(j, "10-13"); /* not one for each */
+    job_set_learn_ids(j, "10-x");
+    job_set_learn_ids(j, "");
+    ids_are(j, "11");
+    job_set_learn_ids(j, "10-11,15");
+    ids_are(j, "10-11,15");
+    test_cluster_free(c);
+}
+
 /* The set outlives its leader's record, and not its last one. */
 static void components_leave_with_their_records(void **state)
 {
@@ -68,15 +85,15 @@ static void components_leave_with_their_records(void **state)
         assert_int_equal(job_set_join(c, test_job(c, 20 + i, ""), 20, i, 5, NULL), 0);
     struct job *last = cluster_find_job(c, 24);
     cluster_remove_job(c, cluster_find_job(c, 22));
-    ids_are(last, "20-21,23-24");
+    ids_are(last, "20-24");
     assert_false(job_set_is_whole(last));
     cluster_remove_job(c, cluster_find_job(c, 20));
     assert_null(job_set_component(last, 0));
     assert_int_equal(job_set_id(last), 20);
-    ids_are(last, "21,23-24");
+    ids_are(last, "20-24");
     cluster_remove_job(c, cluster_find_job(c, 21));
     cluster_remove_job(c, cluster_find_job(c, 23));
-    ids_are(last, "24");
+    ids_are(last, "20-24");
     sound(c);
     assert_non_null(job_set_find(c, 20));
     cluster_remove_job(c, last);
@@ -138,6 +155,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_ordinary_job_is_a_set_of_one),
         cmocka_unit_test(components_join_in_any_order),
+        cmocka_unit_test(ids_are_learnt_from_one_record),
         cmocka_unit_test(components_leave_with_their_records),
         cmocka_unit_test(damaged_records_are_refused),
         cmocka_unit_test(names_are_checked),
