@@ -510,13 +510,29 @@ int relax_explain_misfit(const struct cluster *c, const struct job *j, const Pb_
 
 #define TASKS_SHOWN 64 /* bytes of the elements of an array in a command */
 
-static void put_id(const struct job *j, struct str *out)
+/* Whether the change is to be made to all components of the job's set: what is handed on from one
+ * component to the next would keep the set waiting in another one. */
+static bool is_of_whole_set(const struct job *j, enum relax_kind kind)
+{
+    bool all = j->set && is_of_rules(kind);
+    for (uint32_t i = 0; all && i < job_set_count(j); i++) {
+        const struct job *other = job_set_component(j, i);
+        all = other && (kind == RELAX_HOLD    ? other->held
+                        : kind == RELAX_BEGIN ? other->begin_at > 0
+                                              : other->waits.on != NULL);
+    }
+    return all;
+}
+
+static void put_id(const struct job *j, enum relax_kind kind, struct str *out)
 {
     _cleanup_str_ struct str tasks = STR_INIT;
     bool few = idset_cost(&j->tasks) <= TASKS_SHOWN;
     if (j->array && few)
         idset_format(&j->tasks, &tasks);
-    if (j->set)
+    if (is_of_whole_set(j, kind))
+        str_printf(out, "%u", job_set_id(j));
+    else if (j->set)
         str_printf(out, "%u+%u", job_set_id(j), j->set_offset);
     else if (!j->array)
         str_printf(out, "%u", j->id);
@@ -528,10 +544,11 @@ static void put_id(const struct job *j, struct str *out)
         str_printf(out, "%u", j->array->id);
 }
 
-static void put_key(const struct job *j, const char *key, const char *value, struct str *command)
+static void put_key(const struct job *j, enum relax_kind kind, const char *key, const char *value,
+                    struct str *command)
 {
     str_puts(command, "scontrol update JobId=");
-    put_id(j, command);
+    put_id(j, kind, command);
     str_printf(command, " %s=%s", key, value);
 }
 
@@ -565,7 +582,7 @@ static void say_number(const struct job *j, const Pb__JobSpec *spec, const struc
         key = "Priority";
         str_printf(what, "a priority of %llu", n);
     }
-    put_key(j, key, value, command);
+    put_key(j, r->kind, key, value, command);
     if (r->kind == RELAX_NODES && relax_counts_tasks(spec)) {
         uint32_t tasks = relax_tasks(j, spec, n);
         str_printf(what, " and %u task%s", tasks, tasks == 1 ? "" : "s");
@@ -609,7 +626,7 @@ static void say_gres(const struct job *j, const Pb__JobSpec *spec, const struct 
     const char *text = r->kind == RELAX_GRES_TYPE ? relax_gres_untyped(&arena, spec->gres)
                                                   : relax_gres_with(&arena, spec->gres, number);
     say_node_gres(spec, text, what);
-    put_key(j, "Gres", text, command);
+    put_key(j, r->kind, "Gres", text, command);
 }
 
 static void say_partition(const struct job *j, const Pb__JobSpec *spec, const struct relax *r,
@@ -618,7 +635,7 @@ static void say_partition(const struct job *j, const Pb__JobSpec *spec, const st
     char limit[TIME_TEXT_MAX];
     int64_t sec = relax_limit_sec(j, spec, r, 0);
     str_printf(what, "partition %s", r->part->conf.name);
-    put_key(j, "Partition", r->part->conf.name, command);
+    put_key(j, r->kind, "Partition", r->part->conf.name, command);
     if (sec == j->limit_sec)
         return;
     time_format_short(sec, limit);
@@ -668,10 +685,10 @@ void relax_say(const struct job *j, const Pb__JobSpec *spec, const struct relax 
     if (s->what) {
         str_puts(what, s->what);
         if (s->key) {
-            put_key(j, s->key, s->value, command);
+            put_key(j, r->kind, s->key, s->value, command);
         } else if (r->kind == RELAX_HOLD) {
             str_puts(command, "scontrol release ");
-            put_id(j, command);
+            put_id(j, r->kind, command);
         }
     } else if (r->kind == RELAX_THROTTLE) {
         str_printf(what, "%u elements of the array at a time", j->array->throttle + 1);

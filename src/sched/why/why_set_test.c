@@ -131,6 +131,14 @@ static void one_that_is_held_is_named(void **state)
     j->held = true;
     j->reason = REASON_JOB_HELD_USER;
     expect(c, 10, "1: held | scontrol release 10+1");
+    j = cluster_find_job(c, 10);
+    several_unqueue(j);
+    j->held = true;
+    j->reason = REASON_JOB_HELD_USER;
+    struct why *w = ask(c, 10);
+    assert_int_equal(why_answer(w)->n_changes, 1); /* all of them are held */
+    assert_string_equal(why_answer(w)->changes[0]->command, "scontrol release 10");
+    why_free(w);
     test_cluster_free(c);
 }
 
