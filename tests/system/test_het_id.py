@@ -113,6 +113,9 @@ def test_what_identifies_components_is_shown(het, held):
     text = het.run(f"scontrol show job {held}+1").ok()
     assert text.startswith(f"JobId={held + 1} HetJobId={held} HetJobOffset=1 JobName=bash\n")
     assert f"\n   HetJobIdSet={held}-{held + 2}\n" in text
+    het.kill("slurmctld")
+    het.start_controller()
+    assert het.run(["squeue", "-h", "-j", str(held), "-O", "HetJobIDSet"]).ok().split() == [f"{held}-{held + 2}"] * 3
     # Several are named at a time, and each is listed once.
     assert rows(het, "-j", f"{held}+2,{held}+1,{held + 1}", format="%i") == [f"{held}+1", f"{held}+2"]
     assert rows(het, "-j", f"{held}+1", "-S", "-i", format="%i") == [f"{held}+1"]
