@@ -258,6 +258,40 @@ def test_files(het):
     assert sorted(line.rsplit("_", 1)[1] for line in out.stdout.split()) == ["n2", "n3"], out
 
 
+def test_program_of_each_part_is_copied(het):
+    """HET-60: --bcast holds for the parts that have it; each runs its copy, under its own name, also where parts share a node."""
+    place = het.work / "copies"
+    place.mkdir()
+    for name in "ab":
+        program = het.work / name
+        program.write_text(f'#!/bin/sh\necho {name} ${{0##*/}} $SLURM_PROCID\n')
+        program.chmod(0o755)
+    copied = rf"{{0}} slurm_bcast_[\d.]+{{1}} {{2}}"
+
+    def ran(request, command):
+        return lines(in_job(het, request, f"srun {command}"))
+
+    def check(request, command, *said):
+        out = ran(request, command)
+        assert len(out) == len(said) and all(map(re.fullmatch, said, out)), (request, command, out)
+
+    for request in "-n1 -w n1 : -n1 -w n2", "-N2 --exclusive -w n[1-2]":
+        check(request, f"-n1 -N1 --bcast={place}/ ./a : -n1 -N1 --bcast={place}/ ./b", copied.format("a", "_n1", 0), copied.format("b", "_n2", 1))
+        check(request, f"-n1 -N1 --bcast={place}/e ./a : -n1 -N1 --bcast={place}/f ./a", "a e 0", "a f 1")
+        check(request, f"-n1 -N1 ./a : -n1 -N1 --bcast={place}/g ./b", "a a 0", "b g 1")
+        check(request, f"-n1 -N1 --bcast={place}/h ./a : -n1 -N1 ./b", "a h 0", "b b 1")
+    for request in "-n1 -w n1 : -n1 -w n1", "-N1 -n2 -w n1":
+        check(request, f"-n1 --bcast={place}/ ./a : -n1 --bcast={place}/ --send-libs ./b", copied.format("a", "_n1", 0), copied.format("b", "-1_n1", 1))
+        out = in_job(het, request, f"srun -n1 --bcast={place}/i ./a : -n1 --bcast={place}/i ./b", status=1)
+        assert f"--bcast={place}/i: parts 0 and 1 of the step copy" in out.stderr and "on node n1" in out.stderr
+    check("-N1 -n2 -w n1", f"-n1 true : -n1 --bcast={place}/ --send-libs --bcast-exclude=none printenv LD_LIBRARY_PATH", rf"{place}/slurm_bcast_[\d.]+_n1_libs(:.*)?")
+    check("-n1 -w n1 : -n1 -w n2", f"--het-group=0,1 --bcast={place}/ ./a", copied.format("a", "_n1", 0), copied.format("a", "_n2", 1))
+    check("-N1 -n2 -w n1", f"-n1 true : -n1 --bcast={place}/ --send-libs --bcast-exclude=none printenv LD_LIBRARY_PATH", rf"{place}/slurm_bcast_[\d.]+_n1_libs(:.*)?")
+    check("-n1 -w n1 : -n1 -w n2", f"--het-group=0,1 --bcast={place}/k ./a", "a k 0", "a k 1")
+    done = het.run(f"srun -w n1 --bcast={place}/l ./a : -w n2 --bcast={place}/m ./b")
+    assert lines(done) == ["a l 0", "b m 1"], done
+
+
 @pytest.mark.parametrize("kind", ["mpich", pytest.param("openmpi", marks=needs_pmix)])
 def test_mpi(het, kind):
     """HET-71, 93: one world over three components, over two that share a node, and two worlds of two sruns."""

@@ -47,6 +47,7 @@ struct part {
     struct Pb__JobSpec job;
     struct Pb__StepSpec step;
     struct run_options run;
+    struct bcast_settings bcast;
 };
 
 struct setup {
@@ -58,7 +59,6 @@ struct setup {
     struct plugins *plugins; /* of the site; NULL: none */
     struct part **parts;     /* in the arena */
     size_t part_count;
-    struct bcast_settings bcast;
     const Pb__SpawnOrder *order; /* NULL: a person has started us */
     char **self_argv;            /* as it was started */
 };
@@ -461,15 +461,15 @@ static void read_bcast(struct part *p)
         fail("--bcast copies one program, and --multi-prog names several");
     cmd_start("srun");
     cmd_set_level(o->quiet, o->verbose);
-    bcast_settings_init(&p->setup->bcast, p->setup->conf);
+    bcast_settings_init(&p->bcast, p->setup->conf);
     if (o->compress != NULL)
-        bcast_set_compress(&p->setup->bcast, o->compress);
+        bcast_set_compress(&p->bcast, o->compress);
     if (o->send_libs != NULL)
-        bcast_set_libs(&p->setup->bcast, o->send_libs);
+        bcast_set_libs(&p->bcast, o->send_libs);
     if (o->bcast_exclude != NULL)
-        bcast_set_exclude(&p->setup->bcast, o->bcast_exclude);
-    p->setup->bcast.force = p->setup->bcast.preserve = true;
-    p->run.bcast = &p->setup->bcast;
+        bcast_set_exclude(&p->bcast, o->bcast_exclude);
+    p->bcast.force = p->bcast.preserve = true;
+    p->run.bcast = &p->bcast;
     p->run.bcast_dest = o->bcast;
 }
 
@@ -662,7 +662,8 @@ int main(int argc, char **argv)
         become_sattach(s.opt, s.options.list[0]->command_argc);
     status = run(&s, argc, argv);
     plugins_end(s.plugins);
-    bcast_settings_done(&s.bcast);
+    for (size_t i = 0; i < s.part_count; i++)
+        bcast_settings_done(&s.parts[i]->bcast);
     conf_free(s.conf);
     arena_done(&s.arena);
     opt_components_done(&s.options);

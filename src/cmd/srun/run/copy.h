@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * srun --bcast: the program, with --send-libs its libraries, goes to the nodes of the step before
- * it is launched, and is run from there. The copies stay.
+ * srun --bcast: the program of each part that asks for it, with --send-libs its libraries, goes to
+ * the nodes of that part before it is launched, and is run from there. The copies stay.
  */
 #pragma once
+
+#include <stdbool.h>
 
 struct run;
 
 struct copy;
-/* Its end is run_on_copied(). NULL after a message: there is nothing to copy. */
+
+bool copy_is_wanted(const struct run *run);
+/* run->commands are there. Its end is run_on_copied(). NULL after a message: there is nothing to
+ * copy. */
 struct copy *copy_start(struct run *run);
 void copy_free(struct copy *c); /* before its end: no node gets what is under way */

@@ -27,12 +27,13 @@ static void make_env(const struct run *run, struct envlist *env)
 /* argv: the program, and the command of the step. */
 static char **make_argv(const struct run *run, const char *program)
 {
-    size_t count = run->argc > 0 ? (size_t)run->argc : 0;
+    const struct run_command *command = &run->commands[0];
+    size_t count = command->argc > 0 ? (size_t)command->argc : 0;
     char **argv = mem_alloc((count + 2) * sizeof(char *));
 
     argv[0] = (char *)program;
     for (size_t i = 0; i < count; i++)
-        argv[i + 1] = run->argv[i];
+        argv[i + 1] = command->argv[i];
     return argv;
 }
 

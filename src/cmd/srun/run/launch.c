@@ -303,11 +303,6 @@ static void restore_counts(const struct run *run, struct envlist *env)
             envlist_set(env, names[i], getenv(names[i]));
 }
 
-static const struct run_options *options_of_part(const struct run *run, uint32_t number)
-{
-    return run->options->parts != NULL ? run->options->parts[number] : run->options;
-}
-
 static const struct Pb__StepSpec *spec_of_part(const struct run *run, uint32_t number)
 {
     const struct Pb__StepSpec *spec = run->options->step;
@@ -363,7 +358,7 @@ static void put_task_tres(const struct run *run, uint32_t number, struct envlist
 static void build_env(const struct run *run, uint32_t number, const char *address,
                       struct envlist *env)
 {
-    const struct run_options *o = options_of_part(run, number);
+    const struct run_options *o = run_part_options(run, number);
     mode_t mask = umask(0);
 
     umask(mask);
@@ -406,17 +401,18 @@ static void bind_shared(struct run *run, uint32_t number, struct Pb__LaunchTasks
 
 static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
 {
-    const struct run_options *o = options_of_part(run, number);
+    const struct run_options *o = run_part_options(run, number);
     const struct Pb__StepReply *step = run->step;
     const struct Pb__StepSpec *spec = spec_of_part(run, number);
+    const struct run_command *command = &run->commands[number];
     uint32_t cpus = cpus_of_part(run, number);
 
     m->cred = step->cred;
     m->signature = step->signature;
     m->has_part = number > 0;
     m->part = number;
-    m->argv = number > 0 ? run->others[number].argv : run->argv;
-    m->n_argv = (size_t)(number > 0 ? run->others[number].argc : run->argc);
+    m->argv = command->argv;
+    m->n_argv = (size_t)command->argc;
     m->work_dir = (char *)o->work_dir;
     m->io_port = peers_port(run->peers);
     m->io_key.data = (uint8_t *)peers_token(run->peers);
@@ -455,8 +451,8 @@ static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
     m->has_slurmd_debug = o->slurmd_debug >= 0;
     m->slurmd_debug = m->has_slurmd_debug ? (uint32_t)o->slurmd_debug : 0;
     m->has_program_per_node = m->has_program_libs = 1;
-    m->program_per_node = run->program_per_node;
-    m->program_libs = run->program_libs;
+    m->program_per_node = command->per_node;
+    m->program_libs = command->has_libs;
     m->spank_options = o->spank_options;
     m->n_spank_options = o->spank_option_count;
     m->cpu_bind = o->cpu_bind;
@@ -506,7 +502,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, uint32_t number, bo
     for (unsigned i = 0; i < count; i++)
         address[i] = addresses[i];
     fill(run, number, &m);
-    fill_orders(&options_of_part(run, number)->dist, &m);
+    fill_orders(&run_part_options(run, number)->dist, &m);
     m.io_addr = address;
     m.n_io_addr = count;
     origin_limits_init(&limits, run->options->propagate, run->conf);

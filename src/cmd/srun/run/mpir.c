@@ -11,7 +11,7 @@
 static void begin(const struct run *run)
 {
     /* As the tasks will find it, when this host has the same programs. */
-    _cleanup_free_ char *program = program_find(run->argv[0], run->options->work_dir);
+    _cleanup_free_ char *program = program_find(run->commands[0].argv[0], run->options->work_dir);
     _cleanup_free_ char *step = mem_printf("%u.%u", run->job_id, run->step_id);
 
     proctable_open(run->step->num_tasks, program, step);

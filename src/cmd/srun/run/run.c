@@ -420,7 +420,7 @@ static int make_command(struct run *run, const struct run_options *o, struct run
     _cleanup_str_ struct str script = STR_INIT;
     char *head[MULTI_ARGV_MAX];
 
-    *out = (struct run_command){o->argv, o->argc};
+    *out = (struct run_command){.argv = o->argv, .argc = o->argc};
     if (o->multi_prog == NULL)
         return 0;
     if (multi_format(o->multi_prog, run->step->num_tasks, &script, err) < 0)
@@ -434,29 +434,51 @@ static int make_command(struct run *run, const struct run_options *o, struct run
     return 0;
 }
 
-/* Of each part; run->others has them all, of which the first may still change. */
 static int make_commands(struct run *run, struct err *err)
 {
-    const struct run_options *o = run->options;
-    size_t count = o->parts ? o->step->n_parts : 1;
-    struct run_command *own = arena_alloc(&run->arena, count * sizeof(*own));
+    uint32_t count = run_count_parts(run);
     int rc = 0;
 
-    run->others = arena_alloc(&run->arena, count * sizeof(*own));
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        rc = make_command(run, o->parts ? o->parts[i] : o, &own[i], err);
+    run->commands = arena_alloc(&run->arena, count * sizeof(*run->commands));
     for (uint32_t i = 0; rc == 0 && i < count; i++)
-        if (count > 1 && !o->multi_prog && shared_has_others(run, i))
-            rc = shared_make_command(run, i, own, &run->arena, &run->others[i], err);
-        else
-            run->others[i] = own[i];
-    run->argv = run->others[0].argv;
-    run->argc = run->others[0].argc;
+        rc = make_command(run, run_part_options(run, i), &run->commands[i], err);
     return rc;
+}
+
+/* A part whose nodes start tasks of others, too, gets the command of all of these. */
+static int join_commands(struct run *run, struct err *err)
+{
+    uint32_t count = run_count_parts(run);
+    struct run_command *joined = arena_alloc(&run->arena, count * sizeof(*joined));
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < count; i++)
+        if (count > 1 && !run->options->multi_prog && shared_has_others(run, i))
+            rc = shared_make_command(run, i, run->commands, &run->arena, &joined[i], err);
+        else
+            joined[i] = run->commands[i];
+    if (rc == 0)
+        run->commands = joined;
+    return rc;
+}
+
+/* Nothing runs yet, and nothing will. */
+static void give_up(struct run *run, const struct err *why)
+{
+    if (why != NULL)
+        say_error("%s", why->text);
+    run_at_least(run, 1);
+    begin_end(run);
 }
 
 static void launch(struct run *run)
 {
+    struct err err = {0};
+
+    if (join_commands(run, &err) < 0) {
+        give_up(run, &err);
+        return;
+    }
     if (run->options->pty)
         run->terminal = terminal_start(run);
     hook_run(run, run->options->prolog);
@@ -478,14 +500,12 @@ void run_on_step(struct run *run)
     if (make_commands(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
         input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0 ||
         (run->options->before_launch != NULL &&
-         run->options->before_launch(run->options->ctx, run->step, run->argc, run->argv, &err) <
-             0)) {
-        say_error("%s", err.text);
-        run_at_least(run, 1);
-        begin_end(run);
+         run->options->before_launch(run->options->ctx, run->step, run->commands[0].argc,
+                                     run->commands[0].argv, &err) < 0)) {
+        give_up(run, &err);
         return;
     }
-    if (run->options->bcast == NULL) {
+    if (!copy_is_wanted(run)) {
         launch(run);
         return;
     }
@@ -501,8 +521,7 @@ void run_on_copied(struct run *run, bool all)
         launch(run);
         return;
     }
-    run_at_least(run, 1);
-    begin_end(run);
+    give_up(run, NULL);
 }
 
 void run_on_refused(struct run *run, int exit_code)

@@ -92,6 +92,7 @@ enum run_phase {
 struct run_command {
     char **argv;
     int argc;
+    bool per_node, has_libs; /* program_per_node and program_libs, as LaunchTasks has them */
 };
 
 struct run {
@@ -123,14 +124,11 @@ struct run {
     struct terminal *terminal; /* --pty on a terminal */
     struct x11 *x11;           /* --x11 */
 
-    char **argv; /* what the tasks run: options->argv, or made of the file of --multi-prog */
-    int argc;
-    bool program_per_node, program_libs; /* as LaunchTasks has them */
-    struct run_command *others;          /* the same of each part; [0]: as it was made */
-    uint32_t nodes_left;                 /* of the step, where something may still run */
-    bool *node_over;                     /* by node: it is not one of them any more */
-    bool to_background;                  /* it was asked for, see background.h */
-    bool aborting;                       /* the step was told to end */
+    struct run_command *commands; /* by part, what its tasks run: of the options or --multi-prog */
+    uint32_t nodes_left;          /* of the step, where something may still run */
+    bool *node_over;              /* by node: it is not one of them any more */
+    bool to_background;           /* it was asked for, see background.h */
+    bool aborting;                /* the step was told to end */
     bool hurried;       /* by a signal to us: output that nobody reads does not hold us up */
     bool launch_failed; /* on some node; told */
     bool reported;      /* the controller knows of the end, or does not answer */
@@ -140,6 +138,16 @@ struct run {
         *limit_timer; /* --time of a step in a job, whose own limit is the controller's */
     struct loop_timer *abort_timer; /* the end of patience */
 };
+
+static inline uint32_t run_count_parts(const struct run *run)
+{
+    return run->options->parts != NULL ? (uint32_t)run->options->step->n_parts : 1;
+}
+
+static inline const struct run_options *run_part_options(const struct run *run, uint32_t part)
+{
+    return run->options->parts != NULL ? run->options->parts[part] : run->options;
+}
 
 /* Whether a task runs on a node: what that node says about others is not believed. */
 bool run_owns(const struct run *run, uint32_t node, uint32_t task);
@@ -151,7 +159,8 @@ int run_to_end(const struct conf *conf, const struct run_options *options);
 void run_on_step(struct run *run);
 void run_on_refused(struct run *run, int exit_code);
 
-/* From copy.c: all nodes have the program, and run->argv names it there; or not, which was told. */
+/* From copy.c: all nodes have the programs, and run->commands name these there; or not, which was
+ * told. */
 void run_on_copied(struct run *run, bool all);
 
 /* From launch.c and peers.c, node being its index in step->layout. */

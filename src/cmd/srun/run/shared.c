@@ -5,6 +5,7 @@
 
 #include "base/str.h"
 #include "cmd/srun/option/multi.h"
+#include "launch/bcast.h"
 
 /* The rank behind the last one of the part. */
 static uint32_t end_of(const struct run *run, uint32_t part)
@@ -15,16 +16,25 @@ static uint32_t end_of(const struct run *run, uint32_t part)
     return end;
 }
 
+bool shared_node_runs(const struct run *run, size_t node, uint32_t part)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+
+    if (!run->step->n_parts)
+        return true;
+    uint32_t end = end_of(run, part), begin = end - run->step->parts[part]->num_tasks;
+    for (size_t k = 0; k < n->n_task_ids; k++)
+        if (n->task_ids[k] >= begin && n->task_ids[k] < end)
+            return true;
+    return false;
+}
+
 /* Whether nodes of 'part' start tasks of 'other'. */
 static bool starts_tasks_of(const struct run *run, uint32_t part, uint32_t other)
 {
-    uint32_t end = end_of(run, other), begin = end - run->step->parts[other]->num_tasks;
-    for (size_t i = 0; i < run->step->n_layout; i++) {
-        const struct Pb__StepNode *n = run->step->layout[i];
-        for (size_t k = 0; n->part == part && k < n->n_task_ids; k++)
-            if (n->task_ids[k] >= begin && n->task_ids[k] < end)
-                return true;
-    }
+    for (size_t i = 0; i < run->step->n_layout; i++)
+        if (run->step->layout[i]->part == part && shared_node_runs(run, i, other))
+            return true;
     return false;
 }
 
@@ -47,6 +57,14 @@ static void put_quoted(struct str *out, const char *text)
     str_putc(out, '\'');
 }
 
+/* The program, by the name that the step daemon would give it. */
+static void put_program(const struct run_command *command, struct str *out)
+{
+    put_quoted(out, command->argv[0]);
+    if (command->per_node)
+        str_puts(out, "\"_$SLURMD_NODENAME\"");
+}
+
 static void put_part(const struct run *run, uint32_t part, uint32_t other,
                      const struct run_command *command, struct str *out)
 {
@@ -55,8 +73,14 @@ static void put_part(const struct run *run, uint32_t part, uint32_t other,
     if (run->options->step->parts[other]->has_cpus_per_task &&
         cpus != run->step->parts[part]->cpus_per_task)
         str_printf(out, "export SLURM_CPUS_PER_TASK=%u\n", cpus);
-    str_puts(out, "exec");
-    for (int i = 0; i < command->argc; i++) {
+    if (command->has_libs) {
+        str_puts(out, "export LD_LIBRARY_PATH=");
+        put_program(command, out);
+        str_puts(out, BCAST_LIBS "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}\n");
+    }
+    str_puts(out, "exec ");
+    put_program(command, out);
+    for (int i = 1; i < command->argc; i++) {
         str_putc(out, ' ');
         put_quoted(out, command->argv[i]);
     }
@@ -67,11 +91,6 @@ static int check_options(const struct run *run, uint32_t part, uint32_t other, s
 {
     const struct run_options *first = run->options->parts[part], *o = run->options->parts[other];
 
-    if (run->options->bcast)
-        return err_set(err, -ERR_NOT_SUPPORTED,
-                       "--bcast copies one program, and parts %u and %u of the step have nodes in "
-                       "common",
-                       part, other);
     if (!str_eq(first->export_spec, o->export_spec))
         return err_set(err, -ERR_NOT_SUPPORTED,
                        "parts %u and %u of the step have nodes in common, and need the same "

@@ -8,9 +8,12 @@
 
 #include "cmd/srun/run/run.h"
 
+/* Whether a node, by its place in the step's layout, runs tasks of this part. */
+bool shared_node_runs(const struct run *run, size_t node, uint32_t part);
 /* Whether nodes that are launched with this part start tasks of other parts, too. */
 bool shared_has_others(const struct run *run, uint32_t part);
 /* The command with which the nodes of this part start the tasks of every part. commands: one for
- * each part. -ERR_NOT_SUPPORTED: options of the parts do not go together. */
+ * each part, with the copies that they run. -ERR_NOT_SUPPORTED: options of the parts do not go
+ * together. */
 int shared_make_command(const struct run *run, uint32_t part, const struct run_command *commands,
                         struct arena *arena, struct run_command *out, struct err *err);
