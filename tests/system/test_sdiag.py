@@ -66,6 +66,19 @@ def test_lines_and_members_are_those_of_slurm(cluster):
     assert said["bf_active"] in (True, False) and said["pending_rpcs"] == said["pending_rpcs_by_hostlist"] == []
 
 
+def test_components_started_by_backfill(cluster):
+    """HET-128: the line, and the member of --json."""
+    head = cluster.sbatch("-N3", "--exclusive", "-t", "30", "-o", "/dev/null", wrap="sleep 1000")
+    eventually(lambda: cluster.state(head) == "RUNNING", "running")
+    waits = cluster.sbatch("-N4", "--exclusive", "-t", "30", "-o", "/dev/null", wrap="true")
+    before = statistics(cluster)["bf_backfilled_het_jobs"]
+    job = int(cluster.run("sbatch --parsable -t 1 -n1 -o /dev/null : -n1 : -n1 --wrap true").ok())
+    cluster.wait(job)
+    assert statistics(cluster)["bf_backfilled_het_jobs"] == before + 3
+    assert f"\tTotal backfilled heterogeneous job components: {before + 3}\n" in cluster.run("sdiag").ok()
+    cluster.run(f"scancel {waits} {head}").ok()
+
+
 def test_orders_of_requests(cluster):
     cluster.run("squeue").ok(), cluster.run("squeue").ok(), cluster.run("sinfo").ok()
 

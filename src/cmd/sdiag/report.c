@@ -160,7 +160,7 @@ static void put_backfill(const Pb__DiagReply *r, struct str *out)
     put_line("\tTotal backfilled jobs (since last slurm start): ", n->bf_backfilled_jobs, out);
     put_line("\tTotal backfilled jobs (since last stats cycle start): ", n->bf_last_backfilled_jobs,
              out);
-    put_line("\tTotal backfilled heterogeneous job components: ", 0, out);
+    put_line("\tTotal backfilled heterogeneous job components: ", n->bf_backfilled_het_jobs, out);
     put_line("\tTotal cycles: ", cycles, out);
     if (n->bf_when_last_cycle)
         put_date("\tLast cycle when: ", (int64_t)n->bf_when_last_cycle, out);
@@ -317,7 +317,7 @@ static void put_json_means(json_t *o, const Pb__DiagReply *r)
 static void put_json_process(json_t *o, const Pb__DiagReply *r)
 {
     static const char *const none[] = {"agent_queue_size", "agent_count", "agent_thread_count",
-                                       "dbd_agent_queue_size", "bf_backfilled_het_jobs"};
+                                       "dbd_agent_queue_size"};
     for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
         put_int(o, none[i], 0);
     put_int(o, "parts_packed", 1);

@@ -95,6 +95,7 @@ static void count_start(struct control *c, const struct job *j)
     c->counters.jobs_started++;
     c->counters.bf_backfilled_jobs += attempt_of(j)->backfilled;
     c->counters.bf_last_backfilled_jobs += attempt_of(j)->backfilled;
+    c->counters.bf_backfilled_het_jobs += j->in_set && attempt_of(j)->backfilled;
 }
 
 static void count_end(struct control *c, const struct job *j)

@@ -59,6 +59,38 @@ static void jobs_and_passes_are_counted(void **state)
     fixture_free(f);
 }
 
+static int64_t submit_set(struct fixture *f)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
+    specs[0].has_time_limit_sec = specs[1].has_time_limit_sec = true;
+    specs[0].time_limit_sec = specs[1].time_limit_sec = 60;
+    return fixture_submit_set(f, &user, specs, 2);
+}
+
+/* HET-128: every component counts, when the heterogeneous job was started by backfill. */
+static void backfilled_components_are_counted(void **state)
+{
+    struct fixture *f = fixture_new_up("NodeName=n[1-2] CPUs=4\n"
+                                       "PartitionName=a Nodes=ALL Default=YES\n",
+                                       2);
+    (void)state;
+    submit_set(f); /* nobody waits before it */
+    assert_int_equal(counted(f).jobs_started, 2);
+    assert_int_equal(counted(f).bf_backfilled_het_jobs, 0);
+    submit(f, 3, 600);
+    submit(f, 4, 600); /* waits */
+    submit_set(f);     /* ends before */
+    assert_int_equal(counted(f).jobs_started, 5);
+    assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
+    submit(f, 1, 60); /* an ordinary job */
+    assert_int_equal(counted(f).bf_backfilled_jobs, 3);
+    assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
+    control_diag_reset(f->control);
+    assert_int_equal(counted(f).bf_backfilled_het_jobs, 2); /* since the start */
+    fixture_free(f);
+}
+
 static void midnight_resets_what_is_counted_since_a_reset(void **state)
 {
     struct fixture *f = make();
@@ -96,6 +128,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(jobs_and_passes_are_counted),
+        cmocka_unit_test(backfilled_components_are_counted),
         cmocka_unit_test(midnight_resets_what_is_counted_since_a_reset),
         cmocka_unit_test(without_a_clock_run_times_are_0),
     };

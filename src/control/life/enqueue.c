@@ -17,8 +17,8 @@ void enqueue_job(struct control *c, struct job *j)
     if (!reason)
         reason = gate_queue(c, j);
     bool ready = !reason;
-    if (ready)
-        reason = REASON_PRIORITY;
+    if (ready) /* of a heterogeneous job none is known before the planner has looked at it */
+        reason = j->set ? REASON_NONE : REASON_PRIORITY;
     if (ready && c->announced) /* no pass before the shutdown would set the reason */
         reason = REASON_REQ_NODE_NOT_AVAIL;
     job_set_rank(j, c->conf->sched.bf_hetjob_prio);

@@ -130,6 +130,30 @@ static void a_set_that_fits_starts_in_its_first_pass(void **state)
     }
 }
 
+/* HET-103: the first pass starts a set, with and without backfill; and while it waits all
+ * components have one planned start. */
+static void every_scheduler_starts_sets(void **state)
+{
+    static const char *const lines[] = {"", "SchedulerType=sched/builtin"};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct fixture *f = make(lines[i]);
+        int64_t id = submit_set(f, "a", "b");
+        job_is(f, id, "R");
+        job_is(f, id + 1, "R");
+        int64_t waits = submit_set(f, "b", "c");
+        job_is(f, waits, i ? "PD Resources" : "PD Resources+600");
+        job_is(f, waits + 1, i ? "PD Resources" : "PD Resources+600");
+        fixture_end(f, (uint32_t)id, 0);
+        fixture_gone(f, "n2", (uint32_t)id + 1, 0);
+        fixture_turn(f);
+        job_is(f, waits, "R");
+        job_is(f, waits + 1, "R");
+        fixture_free(f);
+    }
+    str_done(&modes);
+}
+
 /* HET-126: the components of the set have the priorities 90 and 30, the other job 50: which of them
  * is before the other one in the queue of the node that both want. */
 static void a_set_has_its_place_by_the_rule(void **state)
@@ -170,6 +194,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(modes_alternate),
         cmocka_unit_test(a_set_that_fits_starts_in_its_first_pass),
+        cmocka_unit_test(every_scheduler_starts_sets),
         cmocka_unit_test(a_set_has_its_place_by_the_rule),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,6 +45,14 @@ static void states_are(struct fixture *f, int64_t leader, const char *expected)
     str_done(&out);
 }
 
+static void reason_is(struct fixture *f, int64_t id, const char *expected)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const char *reason = fixture_job(f, &arena, (uint32_t)id)->live->reason;
+    assert_string_equal(reason ? reason : "None", expected);
+}
+
 static size_t count_jobs(struct fixture *f)
 {
     Pb__CtlStats stats = PB__CTL_STATS__INIT;
@@ -87,6 +95,26 @@ static void components_are_allocated_as_they_were_placed(void **state)
     first.partition = specs[1].partition = (char *)"s";
     fixture_submit(f, &user, &first);
     states_are(f, fixture_submit_set(f, &user, specs, 2), "R R");
+    fixture_free(f);
+}
+
+/* HET-116: no component has a reason before the planner has looked at the job, and each has one
+ * after that. */
+static void a_reason_comes_from_the_planner(void **state)
+{
+    struct fixture *f = make("SchedulerType=sched/builtin\n" CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(2, 4), wanting(2, 4)}, three = wanting(3, 4);
+    (void)state;
+    fixture_submit(f, &user, &three);
+    int64_t head = fixture_submit(f, &user, &three);
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    reason_is(f, id, "None");
+    reason_is(f, id + 1, "None");
+    assert_int_equal(fixture_cancel(f, &user, head, NULL, 0), 0);
+    fixture_turn(f);
+    reason_is(f, id, "Resources");
+    reason_is(f, id + 1, "Resources");
     fixture_free(f);
 }
 
@@ -522,6 +550,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_requeues_all),
         cmocka_unit_test(orders_for_the_leader_are_for_all),
         cmocka_unit_test(records_are_purged_together),
+        cmocka_unit_test(a_reason_comes_from_the_planner),
         cmocka_unit_test(a_node_that_is_gone_at_a_restart_ends_all),
         cmocka_unit_test(a_damaged_record_parts_a_set),
         cmocka_unit_test(drawn_faults_never_part_a_set),

@@ -168,6 +168,23 @@ static void without_backfill_it_is_in_order(void **state)
     test_cluster_free(c);
 }
 
+/* HET-123: the start of a job that no set competes with is the same with and without one. */
+static void unrelated_jobs_are_planned_the_same(void **state)
+{
+    (void)state;
+    for (int with = 0; with < 2; with++) {
+        struct cluster *c = cluster_up("SchedulerParameters=bf_job_part_count_reserve=9\n" CONS
+                                       "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        test_run(c, 1, "n1:4", NOW + 50);
+        test_run(c, 2, "n2:4", NOW + 30);
+        if (with)
+            queue_set(c, 3, 100, 2, (const char *[]){"n=4 w=n1", "n=4 w=n3"});
+        queue_job(c, 9, 100, "n=4 w=n2");
+        expect(c, true, with ? "3: Resources@1050, 9: Priority@1030" : "9: Resources@1030");
+        test_cluster_free(c);
+    }
+}
+
 /* A component that is not queued, and one whose gate is closed, keep all of them. */
 static void a_closed_gate_keeps_the_set(void **state)
 {
@@ -366,6 +383,7 @@ int main(void)
         cmocka_unit_test(all_start_or_none),
         cmocka_unit_test(a_set_keeps_and_respects_planned_starts),
         cmocka_unit_test(without_backfill_it_is_in_order),
+        cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),
         cmocka_unit_test(components_share_cores_where_jobs_may),
