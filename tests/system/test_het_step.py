@@ -246,6 +246,18 @@ def test_separators_and_no_allocation(het):
     assert done.returncode != 0 and "--no-allocate is not supported for heterogeneous jobs" in done.stderr
 
 
+def test_options_of_the_job_are_those_of_the_component(het):
+    """HET-11, 89: what a component was given is what srun reads there, and what its tasks see."""
+    where = "printenv SLURMD_NODENAME"
+    cyclic = ["0: n3", "1: n4", "2: n3", "3: n4"]
+    assert lines(in_job(het, "-m cyclic -n4 -N2 -w n[3-4] : -n1", f"srun -l {where}")) == cyclic
+    assert lines(in_job(het, "-n1 -w n2 : -m cyclic -n4 -N2 -w n[3-4]", f"srun -l --het-group=1 {where}")) == cyclic
+    show = "sh -c 'echo $SLURM_PROCID $SLURM_CPUS_PER_TASK'"
+    assert lines(in_job(het, "-n1 -w n2 : -n2 -c2 -N2 -w n[3-4]", f"srun --het-group=0,1 {show}")) == ["0", "1 2", "2 2"]
+    assert lines(in_job(het, "-n1 -c4 -w n2 : -n1 -w n3 : -n1 -c2 -w n4", f"srun {show} : {show} : {show}")) == ["0 4", "1", "2 2"]
+    assert lines(in_job(het, "-n1 -w n2 : -n2 -c2 -N2 -w n[3-4]", f"srun --het-group=1 -c1 {show}")) == ["0 1", "1 1"]
+
+
 def test_files(het):
     """HET-58 to 60: to all components, to one, and the program of srun to those that run it."""
     name = het.work / "data"

@@ -23,6 +23,7 @@
 #include "cmd/srun/option/doctor.h"
 #include "cmd/srun/option/estimate.h"
 #include "cmd/srun/option/gpu_bind.h"
+#include "cmd/srun/option/het_env.h"
 #include "cmd/srun/option/mpi.h"
 #include "cmd/srun/option/multi.h"
 #include "cmd/srun/option/program.h"
@@ -42,7 +43,8 @@ extern char **environ;
 struct part {
     struct setup *setup;
     struct opt *opt;
-    int argc; /* the command */
+    uint32_t group; /* the component of the job that the command line means */
+    int argc;       /* the command */
     char **argv;
     struct Pb__JobSpec job;
     struct Pb__StepSpec step;
@@ -57,7 +59,11 @@ struct setup {
     struct conf *conf;
     struct err unread;       /* why there is none */
     struct plugins *plugins; /* of the site; NULL: none */
-    struct part **parts;     /* in the arena */
+    struct opt_extras known_extras;
+    struct opt_components *of_group[JOB_SET_MAX]; /* see find_component(); NULL: not needed yet */
+    int argc;
+    char **argv;
+    struct part **parts; /* in the arena */
     size_t part_count;
     const Pb__SpawnOrder *order; /* NULL: a person has started us */
     char **self_argv;            /* as it was started */
@@ -75,47 +81,33 @@ static void keep_standard_descriptors(void)
         close(fd);
 }
 
-/* In a heterogeneous job the variables of its first component are no wish for steps in the others:
- * what each has, the controller knows. What somebody has set to something else stays. */
-static char **choose_environment(struct arena *arena)
+/* The options of the command line in this environment. */
+static void read_components(int argc, char **argv, char **environment, struct opt_components *out)
 {
-    size_t count = 0, kept = 0;
-    char **chosen;
+    struct err err = {0};
 
-    while (environ[count] != NULL)
-        count++;
-    chosen = arena_alloc(arena, (count + 1) * sizeof(*chosen));
-    for (size_t i = 0; i < count; i++) {
-        size_t len = strcspn(environ[i], "=");
-        _cleanup_free_ char *name = mem_printf("%.*s_HET_GROUP_0", (int)len, environ[i]);
-        const char *first = getenv(name);
-        bool own =
-            str_starts(environ[i], "SLURM_JOB_ID=") || str_starts(environ[i], "SLURM_JOBID=");
-
-        if (own || environ[i][len] == '\0' || !str_eq(first, environ[i] + len + 1))
-            chosen[kept++] = environ[i];
-    }
-    return chosen;
+    if (opt_components_scan(out, argc, argv, &err) < 0)
+        exit(opt_components_print_failure(out, &err));
+    if (opt_print_info(opt_components_leader(out)))
+        exit(0);
+    if (opt_components_apply_env(out, environment, &err) < 0 ||
+        opt_components_apply_argv(out, &err) < 0 || opt_components_finish(out, &err) < 0)
+        exit(opt_components_print_failure(out, &err));
 }
 
 /* Exits when there is nothing to do, or nothing can be done. */
 static void read_options(struct setup *s, int argc, char **argv)
 {
     struct opt_components *all = &s->options;
-    struct err err = {0};
     struct opt *o;
 
     opt_components_init(all, OPT_SRUN);
     o = s->opt = opt_components_leader(all);
     conf_load_own(&s->conf, &s->unread);
     s->plugins = plugins_begin(s->conf, o);
-    if (opt_components_scan(all, argc, argv, &err) < 0)
-        exit(opt_components_print_failure(all, &err));
-    if (opt_print_info(o))
-        exit(0);
-    if (opt_components_apply_env(all, choose_environment(&s->arena), &err) < 0 ||
-        opt_components_apply_argv(all, &err) < 0 || opt_components_finish(all, &err) < 0)
-        exit(opt_components_print_failure(all, &err));
+    s->argc = argc;
+    s->argv = argv;
+    read_components(argc, argv, het_env_choose(&s->arena, environ, HET_ENV_NONE), all);
     say_level(o->quiet ? -1 : (int)o->verbose);
     if (o->mpi != NULL && strcmp(o->mpi, "list") == 0) {
         mpi_list();
@@ -280,11 +272,34 @@ static void make_specs(struct setup *s, int argc, char **argv)
 
 /* --- parts ------------------------------------------------------------------------------------ */
 
-static void add_part(struct setup *s, struct opt_component *from)
+/* The component of the command line for a part in that component of the job: in a heterogeneous
+ * job, options are read from the variables of the part's own component. */
+static struct opt_component *find_component(struct setup *s, size_t i, uint32_t group)
+{
+    const struct opt_extras *extras = s->opt->extras;
+    struct opt_components *all = s->of_group[group];
+
+    if (!het_env_is_given(environ))
+        return s->options.list[i];
+    if (all == NULL) {
+        all = s->of_group[group] = mem_new(struct opt_components);
+        opt_components_init(all, OPT_SRUN);
+        if (extras != NULL) { /* they have been set */
+            s->known_extras = (struct opt_extras){.list = extras->list, .count = extras->count};
+            opt_offer(opt_components_leader(all), &s->known_extras);
+        }
+        read_components(s->argc, s->argv, het_env_choose(&s->arena, environ, group), all);
+    }
+    return all->list[i];
+}
+
+static void add_part(struct setup *s, size_t i, uint32_t group)
 {
     struct part *p = arena_alloc(&s->arena, sizeof(*p));
+    struct opt_component *from = find_component(s, i, group);
 
     p->setup = s;
+    p->group = group;
     p->opt = &from->opt;
     p->argc = from->command_argc;
     p->argv = from->command_argv;
@@ -299,7 +314,7 @@ static void make_parts(struct setup *s)
     s->parts = arena_alloc(&s->arena, JOB_SET_MAX * sizeof(*s->parts));
     for (size_t i = 0; i < all->count; i++)
         for (size_t k = 0; k < (all->list[i]->opt.het_group ? all->list[i]->group_count : 1); k++)
-            add_part(s, all->list[i]);
+            add_part(s, i, all->list[i]->groups[k]);
 }
 
 /* Names the component of each part when --het-group names that of one. Otherwise the controller
@@ -486,6 +501,9 @@ static void make_run(struct part *p)
         .argc = p->argc,
         .self_argv = p->setup->self_argv,
         .export_spec = o->export_env,
+        .environment = het_env_is_given(environ)
+                           ? het_env_choose(&p->setup->arena, environ, p->group)
+                           : environ,
         .input = o->std_in,
         .output = o->std_out,
         .error = o->std_err,
@@ -666,6 +684,11 @@ int main(int argc, char **argv)
         bcast_settings_done(&s.parts[i]->bcast);
     conf_free(s.conf);
     arena_done(&s.arena);
+    for (size_t i = 0; i < JOB_SET_MAX; i++)
+        if (s.of_group[i] != NULL) {
+            opt_components_done(s.of_group[i]);
+            free(s.of_group[i]);
+        }
     opt_components_done(&s.options);
     return status;
 }

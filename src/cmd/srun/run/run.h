@@ -44,6 +44,7 @@ struct run_options {
     char **self_argv;                       /* of this srun, its options among them */
     const Pb__SpawnOrder *order;            /* a task of another step has asked for it; or NULL */
     const char *export_spec;                /* --export, NULL: all */
+    char **environment;                     /* of which it chooses; borrowed */
     struct Pb__SpankOption **spank_options; /* of plugins, for the nodes */
     size_t spank_option_count;
     /* The step is there, its tasks are not: a failure ends it. */

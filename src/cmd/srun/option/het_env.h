@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The environment of a part of a step in a heterogeneous job (HET-83, HET-89). Variables of the job
+ * describe its first component; those of component n have "_HET_GROUP_n" behind their names. A part
+ * in component n has them without that, so that the options that srun reads there, and what its
+ * tasks read, are those of the part's own component.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/arena.h"
+
+#define HET_ENV_NONE UINT32_MAX /* no component: what describes the first one is left out */
+
+/* Whether this environment is that of a heterogeneous job. */
+bool het_env_is_given(char *const *environment);
+
+/* For a part in this component. A variable that somebody has changed stays as it is, and so does
+ * the id of the job, which is the leader's. In the arena; what it names is borrowed from
+ * 'environment'. */
+char **het_env_choose(struct arena *arena, char *const *environment, uint32_t component);

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "cmd/srun/option/het_env.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/str.h"
+
+static char *const job[] = {
+    (char *)"HOME=/root",
+    (char *)"SLURM_HET_SIZE=3",
+    (char *)"SLURM_JOB_ID=7",
+    (char *)"SLURM_JOB_ID_HET_GROUP_0=7",
+    (char *)"SLURM_JOB_ID_HET_GROUP_1=8",
+    (char *)"SLURM_NTASKS=4",
+    (char *)"SLURM_NTASKS_HET_GROUP_0=4",
+    (char *)"SLURM_NTASKS_HET_GROUP_1=2",
+    (char *)"SLURM_NTASKS_HET_GROUP_11=9",
+    (char *)"SLURM_DISTRIBUTION=block", /* somebody has set it since */
+    (char *)"SLURM_DISTRIBUTION_HET_GROUP_0=cyclic",
+    (char *)"SLURM_DISTRIBUTION_HET_GROUP_1=plane",
+    (char *)"SLURM_MEM_PER_CPU=100", /* of the first component alone */
+    (char *)"SLURM_MEM_PER_CPU_HET_GROUP_0=100",
+    (char *)"SLURM_CPUS_PER_TASK_HET_GROUP_1=2", /* of the second one alone */
+    (char *)"=odd",
+    (char *)"ODD",
+    NULL,
+};
+
+static void expect(uint32_t component, const char *const *expected)
+{
+    struct arena arena;
+    size_t count = 0;
+
+    arena_init(&arena, 0);
+    char **chosen = het_env_choose(&arena, job, component);
+    for (size_t i = 0; chosen[i] != NULL; i++)
+        if (strstr(chosen[i], "_HET_GROUP_") == NULL)
+            assert_string_equal(chosen[i], expected[count++]);
+    assert_null(expected[count]);
+    arena_done(&arena);
+}
+
+static void a_part_has_the_variables_of_its_component(void **state)
+{
+    (void)state;
+    assert_true(het_env_is_given(job));
+    expect(0, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
+                                    "SLURM_NTASKS=4", "SLURM_DISTRIBUTION=block",
+                                    "SLURM_MEM_PER_CPU=100", "=odd", "ODD", NULL});
+    expect(1, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
+                                    "SLURM_NTASKS=2", "SLURM_DISTRIBUTION=block", "=odd", "ODD",
+                                    "SLURM_CPUS_PER_TASK=2", NULL});
+    expect(2, (const char *const[]){"HOME=/root", "SLURM_HET_SIZE=3", "SLURM_JOB_ID=7",
+                                    "SLURM_DISTRIBUTION=block", "=odd", "ODD", NULL});
+}
+
+static void an_ordinary_environment_stays_as_it_is(void **state)
+{
+    static char *const plain[] = {(char *)"SLURM_JOB_ID=7", (char *)"SLURM_NTASKS=4", NULL};
+    struct arena arena;
+
+    (void)state;
+    arena_init(&arena, 0);
+    assert_false(het_env_is_given(plain));
+    char **chosen = het_env_choose(&arena, plain, 1);
+    assert_string_equal(chosen[0], plain[0]);
+    assert_string_equal(chosen[1], plain[1]);
+    assert_null(chosen[2]);
+    arena_done(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_part_has_the_variables_of_its_component),
+        cmocka_unit_test(an_ordinary_environment_stays_as_it_is),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
