@@ -12,9 +12,10 @@
 #include "show/job_ids.h"
 
 struct search {
-    uint32_t leader_id;
-    const char *name;
-    struct str known; /* "0 (main), 1" */
+    uint32_t job_id, leader_id; /* of the leader, once it is known */
+    const char *task;           /* of the job array job_id this element; NULL: it is none */
+    const char *name;           /* of the component; NULL: its number is known */
+    struct str known;           /* "0 (main), 1" */
     bool found, is_job, is_set;
     uint32_t offset;
 };
@@ -27,11 +28,12 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         const Pb__JobLive *live = part->jobs[i]->live;
         const Pb__JobSpec *spec = part->jobs[i]->spec;
         s->is_job = true;
-        if (!live || !live->has_het_job_id || live->het_job_id != s->leader_id)
+        if (!live || !live->has_het_job_id || (!s->task && live->het_job_id != s->job_id))
             continue;
         s->is_set = true;
+        s->leader_id = live->het_job_id;
         str_printf(&s->known, "%s%u", s->known.len ? ", " : "", live->het_job_offset);
-        if (!spec || !spec->component)
+        if (!spec || !spec->component || !s->name)
             continue;
         str_printf(&s->known, " (%s)", spec->component);
         if (str_case_eq(spec->component, s->name)) {
@@ -50,8 +52,13 @@ static int ask(struct search *s, struct err *err)
     if (rc < 0)
         return rc;
     struct rpc_client *client = rpc_client_new(conf);
-    filter.job_id = &s->leader_id;
-    filter.n_job_id = 1;
+    Pb__ArrayTasks element = PB__ARRAY_TASKS__INIT, *elements = &element;
+    element.job_id = s->job_id;
+    element.tasks = (char *)s->task;
+    filter.job_id = &s->job_id;
+    filter.n_job_id = s->task ? 0 : 1;
+    filter.array = &elements;
+    filter.n_array = s->task ? 1 : 0;
     filter.has_all_states = filter.all_states = true;
     rc = rpc_call_stream(client, RPC_JOB_LIST, &filter.base, on_jobs, s, err);
     rpc_client_free(client);
@@ -61,50 +68,75 @@ static int ask(struct search *s, struct err *err)
 
 static int judge(const struct search *s, struct err *err)
 {
-    if (s->found)
+    _cleanup_free_ char *job =
+        s->task ? mem_printf("%u_%s", s->job_id, s->task) : mem_printf("%u", s->job_id);
+    if (s->found || (s->is_set && !s->name))
         return 0;
     if (!s->is_job)
-        return err_set(err, -ERR_NO_JOB, "%s: job %u", err_text(ERR_NO_JOB), s->leader_id);
+        return err_set(err, -ERR_NO_JOB, "%s: job %s", err_text(ERR_NO_JOB), job);
     if (!s->is_set)
-        return err_set(err, -ERR_NO_JOB, "%s: job %u is not the leader of a heterogeneous job",
-                       err_text(ERR_NO_JOB), s->leader_id);
-    return err_set(err, -ERR_HET_GROUP, "job %u has no component named '%s': its components are %s",
-                   s->leader_id, s->name, str_cstr(&s->known));
+        return err_set(err, -ERR_NO_JOB, "%s: job %s is not the leader of a heterogeneous job",
+                       err_text(ERR_NO_JOB), job);
+    return err_set(err, -ERR_HET_GROUP, "job %s has no component named '%s': its components are %s",
+                   job, s->name, str_cstr(&s->known));
+}
+
+static int find(struct search *s, struct err *err)
+{
+    s->known = (struct str)STR_INIT;
+    int rc = ask(s, err);
+    if (rc >= 0)
+        rc = judge(s, err);
+    str_done(&s->known);
+    return rc;
 }
 
 int component_find(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err)
 {
-    struct search s = {.leader_id = leader_id, .name = name, .known = STR_INIT};
-    int rc = ask(&s, err);
-    if (rc >= 0)
-        rc = judge(&s, err);
+    struct search s = {.job_id = leader_id, .name = name};
+    int rc = find(&s, err);
     if (rc == 0)
         *offset = s.offset;
-    str_done(&s.known);
+    return rc;
+}
+
+/* "123_4+1" and "123+io" as "125+1": the leader's id and a number. */
+static int number_id(const char *text, const char *plus, char **out, struct err *err)
+{
+    size_t len = strcspn(plus + 1, ".");
+    _cleanup_free_ char *job = mem_strndup(text, (size_t)(plus - text));
+    _cleanup_free_ char *component = mem_strndup(plus + 1, len);
+    bool has_name = isalpha((unsigned char)*component);
+    char *task = strchr(job, '_');
+    long long number = 0, job_id;
+    if (task)
+        *task++ = '\0';
+    if (str_parse_i64(job, 1, INT32_MAX, &job_id) != 0 ||
+        (task && (!*task || task[strspn(task, "0123456789")])) ||
+        (!has_name && str_parse_i64(component, 0, INT32_MAX, &number) != 0))
+        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
+    struct search s = {
+        .job_id = (uint32_t)job_id, .task = task, .name = has_name ? component : NULL};
+    int rc = find(&s, err);
+    if (rc == 0)
+        *out = mem_printf("%u+%u%s", s.leader_id, has_name ? s.offset : (uint32_t)number,
+                          plus + 1 + len);
     return rc;
 }
 
 int component_parse_id(const char *text, Pb__StepId *id, struct err *err)
 {
-    const char *plus = strchr(text, '+');
-    if (!plus || !isalpha((unsigned char)plus[1]))
-        return job_ids_parse(text, id, err);
-    size_t len = strcspn(plus + 1, ".");
-    _cleanup_free_ char *leader = mem_strndup(text, (size_t)(plus - text));
-    _cleanup_free_ char *name = mem_strndup(plus + 1, len);
+    const char *plus = strchr(text, '+'), *element = strchr(text, '_');
     _cleanup_free_ char *numbered = NULL;
-    long long leader_id;
-    uint32_t offset;
-    if (str_parse_i64(leader, 1, INT32_MAX, &leader_id) != 0)
-        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
     struct err why = {0};
-    int rc = component_find((uint32_t)leader_id, name, &offset, &why);
-    if (rc != 0 && err)
+    if (!plus || (!isalpha((unsigned char)plus[1]) && !(element && element < plus)))
+        return job_ids_parse(text, id, err);
+    int rc = number_id(text, plus, &numbered, &why);
+    if (rc == 0)
+        return job_ids_parse(numbered, id, err);
+    if (err)
         *err = why;
-    else if (rc != 0)
+    else
         cmd_error("%s", why.text);
-    if (rc != 0)
-        return rc;
-    numbered = mem_printf("%s+%u%s", leader, offset, plus + 1 + len);
-    return job_ids_parse(numbered, id, err);
+    return rc;
 }

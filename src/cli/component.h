@@ -15,6 +15,7 @@
  * it has; -ERR_NO_JOB. Asks the controller. */
 int component_find(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err);
 
-/* job_ids_parse(), which see, and of an id with a component's name its number. err NULL: why there
+/* job_ids_parse(), which see, and of an id with a component's name its number; of "123_4+1", a
+ * component of an element of a job array, the id of the element's leader. err NULL: why there
  * is no such component is said on standard error. */
 int component_parse_id(const char *text, Pb__StepId *id, struct err *err);

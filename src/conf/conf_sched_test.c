@@ -125,7 +125,7 @@ static void het_limits_are_kept(void **state)
     (void)state;
     assert_null(load_het("licenses,all", &err));
     assert_non_null(strstr(err.text, "t.conf:3: HetLimits=licenses,all: 'all' is not one of: none "
-                                     "documented builtin het_steps"));
+                                     "documented arrays builtin het_steps"));
     conf = load_het("", &err);
     assert_false(conf_het_keeps(conf, CONF_HET_licenses));
     assert_int_equal(conf_het_refuse(conf, CONF_HET_licenses, -ERR_LICENSE, "no", &err), 0);

@@ -43,7 +43,7 @@ int job_ids_parse(const char *text, Pb__StepId *id, struct err *err)
     size_t len = strcspn(text, ".");
     _cleanup_free_ char *job = mem_strndup(text, len);
     const char *step = text[len] ? text + len + 1 : NULL;
-    char *tasks = strchr(job, '_'), *component = tasks ? NULL : strchr(job, '+');
+    char *component = strchr(job, '+'), *tasks = component ? NULL : strchr(job, '_');
     if (tasks)
         *tasks++ = 0;
     if (component)
@@ -122,6 +122,10 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
 
 void job_ids_put(const Pb__JobLive *live, struct str *out)
 {
+    if (live->has_het_job_id && live->has_array_job_id) {
+        str_printf(out, "%u_%u+%u", live->array_job_id, live->array_task_id, live->het_job_offset);
+        return;
+    }
     if (live->has_het_job_id) {
         str_printf(out, "%u+%u", live->het_job_id, live->het_job_offset);
         return;
@@ -167,6 +171,9 @@ void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)
 
 int64_t job_ids_rank(const Pb__JobLive *live)
 {
+    if (live->has_het_job_id && live->has_array_job_id)
+        return (int64_t)((uint64_t)live->array_job_id << 32 | live->array_task_id << 7 |
+                         live->het_job_offset);
     if (live->has_het_job_id)
         return (int64_t)((uint64_t)live->het_job_id << 32 | live->het_job_offset);
     uint32_t id = live->has_array_job_id ? live->array_job_id : live->job_id;
@@ -244,7 +251,8 @@ void job_ids_trim(const Pb__StepId *ids, size_t count, Pb__JobLive *live, struct
 static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
 {
     struct idset mine = {0}, wanted = {0}, both = {0};
-    if (live->has_het_job_id && id->job_id == live->het_job_id)
+    if (live->has_het_job_id && id->job_id == live->het_job_id && !id->array_tasks &&
+        (id->has_het_offset || !live->has_array_job_id || id->job_id != live->array_job_id))
         return !id->has_het_offset || id->het_offset == live->het_job_offset;
     if (id->has_het_offset)
         return false;
@@ -265,19 +273,29 @@ static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
     return named;
 }
 
-/* The step of a leader's id is that of all components: the leader's record stands for them. */
+/* The id names all components: that of the leader, of an element of an array, or of the array. */
+static bool names_whole_set(const Pb__StepId *id, const Pb__JobLive *live)
+{
+    bool by_array = live->has_array_job_id && (id->array_tasks || id->job_id == live->array_job_id);
+    return live->has_het_job_id && !id->has_het_offset &&
+           (id->job_id == live->het_job_id || by_array);
+}
+
+/* Such a step is that of all components: the leader's record stands for them. */
 static bool is_told_by_leader(const Pb__StepId *id, const Pb__JobLive *live)
 {
-    return live->has_het_job_id && live->het_job_offset && !id->has_het_offset &&
-           id->job_id == live->het_job_id;
+    return names_whole_set(id, live) && live->het_job_offset;
 }
 
 static Pb__StepId step_target(const Pb__StepId *asked, const Pb__JobLive *live, struct arena *arena)
 {
-    if (live->has_het_job_id && !asked->has_het_offset && asked->job_id == live->het_job_id)
-        return *asked;
     Pb__JobLive part = *live;
-    Pb__StepId step;
+    Pb__StepId step = *asked;
+    if (names_whole_set(asked, live)) {
+        step.job_id = live->het_job_id;
+        step.array_tasks = NULL;
+        return step;
+    }
     job_ids_trim(asked, 1, &part, arena);
     job_ids_of(&part, &step, arena);
     step.has_step_id = true;

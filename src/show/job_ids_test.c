@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/mem.h"
 #include "base/step_id.h"
 #include "show/job_state.h"
 
@@ -236,21 +237,42 @@ static void targets(void **state)
     }
 }
 
-/* Components 93+0 to 93+2 of a heterogeneous job: 94 is the job id of the second one. */
+/* Components 93+0 to 93+2 of a heterogeneous job: 94 is the job id of the second one. It is element
+ * 4 of the job array 'array'; 0: of none. */
 static void components(void **state)
 {
     static const struct {
         const char *asked;
         uint32_t offset; /* of the record */
         const char *targets;
+        uint32_t array;
     } rows[] = {
-        {"", 1, "93+1 "},         {"93", 0, "93+0 "},
-        {"93", 2, "93+2 "},       {"93+1", 1, "93+1 "},
-        {"93+1", 0, ""},          {"93+1", 2, ""},
-        {"94", 1, "93+1 "},       {"94", 0, ""},
-        {"94+1", 1, ""},          {"93.0", 0, "93.0 "}, /* of all components, and so named once */
-        {"93.0", 1, ""},          {"93+0.0", 0, "93+0.0 "},
-        {"93+1.0", 1, "93+1.0 "}, {"94.0", 1, "93+1.0 "},
+        {"", 1, "93+1 "},
+        {"93", 0, "93+0 "},
+        {"93", 2, "93+2 "},
+        {"93+1", 1, "93+1 "},
+        {"93+1", 0, ""},
+        {"93+1", 2, ""},
+        {"94", 1, "93+1 "},
+        {"94", 0, ""},
+        {"94+1", 1, ""},
+        {"93.0", 0, "93.0 "}, /* of all components, and so named once */
+        {"93.0", 1, ""},
+        {"93+0.0", 0, "93+0.0 "},
+        {"93+1.0", 1, "93+1.0 "},
+        {"94.0", 1, "93+1.0 "},
+        {"91", 1, "93+1 ", 91},
+        {"91_4", 1, "93+1 ", 91},
+        {"91_5", 1, "", 91},
+        {"93", 2, "93+2 ", 91},
+        {"93+1", 1, "93+1 ", 91},
+        {"93+1", 0, "", 91},
+        {"91_4.0", 0, "93.0 ", 91},
+        {"91_4.0", 1, "", 91},
+        {"91.0", 0, "93.0 ", 91},
+        {"91.0", 2, "", 91},
+        {"93", 2, "93+2 ", 93},
+        {"93+2", 2, "93+2 ", 93},
     };
     for (size_t i = 0; i < COUNT(rows); i++) {
         Pb__JobLive live = PB__JOB_LIVE__INIT;
@@ -262,6 +284,16 @@ static void components(void **state)
         live.has_het_job_id = live.has_het_job_offset = true;
         live.het_job_id = 93;
         live.het_job_offset = rows[i].offset;
+        live.has_array_job_id = rows[i].array > 0;
+        live.array_job_id = rows[i].array;
+        live.array_task_id = 4;
+        if (live.has_array_job_id) {
+            _cleanup_free_ char *shown = mem_printf("%u_4+%u", rows[i].array, rows[i].offset);
+            struct str id = STR_INIT;
+            job_ids_put(&live, &id);
+            assert_string_equal(str_cstr(&id), shown);
+            str_done(&id);
+        }
         if (*rows[i].asked)
             assert_int_equal(job_ids_parse(rows[i].asked, &asked, NULL), 0);
         size_t n = job_ids_targets(&asked, *rows[i].asked != 0, &live, &arena, &found);

@@ -161,7 +161,6 @@ def test_running_components_are_cancelled_one_by_one(het):
     ("-n1 : : --wrap=true", "component 1 is empty: words 2 and 3 of the command line are ':'"),
     pytest.param(" : ".join(["-n1"] * 128) + " : --wrap=true",
                  "a heterogeneous job has at most 128 components: ':' (word 256 of the command line) begins component 128", id="129"),
-    ("-a 0-1 -N1 : -N1 --wrap=true", "Invalid job array"),
     ("-N1 : -a 0-1 -N1 --wrap=true", "Invalid job array"),
     ("--label -n1 : -n1 --wrap=true", "unrecognized option '--label'"),
 ])

@@ -359,6 +359,28 @@ def test_completion_offers_the_whole_and_components(het, held):
     assert sorted(words) == [str(held), *(f"{held}+{i}" for i in range(3))]
 
 
+def test_arrays(het):
+    """HET-99: each element of a job array is a set, with ids as 123_4+1."""
+    job = int(het.run(["sbatch", "--parsable", "-a", "1,3", "-o", "out_%A_%a", "-N1", "--exclusive", ":", "-N1", "--exclusive", "--component=io", "--wrap",
+                       "srun --het-group=0,io true; echo $SLURM_ARRAY_JOB_ID $SLURM_ARRAY_TASK_ID $SLURM_HET_SIZE $SLURM_JOB_ID; sleep 1000"]).ok())
+    eventually(lambda: rows(het, "-j", str(job)) == [f"{job}_1+0 R", f"{job}_1+1 R", f"{job}_3+0 R", f"{job}_3+1 R"], "both elements run")
+    for task, leader in (1, job), (3, job + 2):
+        out = het.work / f"out_{job}_{task}"
+        eventually(lambda: out.read_text() if out.exists() else "", "its step is over")
+        assert out.read_text() == f"{job} {task} 2 {leader}\n"
+    assert rows(het, "-j", f"{job}_3") == [f"{job}_3+0 R", f"{job}_3+1 R"]
+    assert rows(het, "-j", f"{job}_3+1") == rows(het, "-j", f"{job}_3+io") == rows(het, "-j", f"{job + 2}+1") == [f"{job}_3+1 R"]
+    shown = fields_of(het.run(f"scontrol show job {job}_3+1").ok())
+    assert [shown[key] for key in ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset")] == [str(job), "3", str(job + 2), "1"]
+    het.run(f"squeue -j {job}_4+0").fails("Invalid job id")
+    het.run(f"scancel {job}_3+1").ok()
+    eventually(lambda: rows(het, "-j", str(job)) == [f"{job}_1+0 R", f"{job}_1+1 R", f"{job}_3+0 R"], "one component is cancelled")
+    het.run(f"scancel {job}_1").ok()
+    eventually(lambda: rows(het, "-j", str(job)) == [f"{job}_3+0 R"], "one element is cancelled")
+    het.run(f"scancel {job}").ok()
+    eventually(lambda: rows(het, "-j", str(job), "-t", "PD,R,S,CG,CF") == [], "the array is over")
+
+
 def test_names(het):
     """Components by their names: in scripts, as ids and groups, in listings and variables. HET-37, 69, 83."""
     script = ("#!/bin/sh\n#SBATCH -n1 --component=main\n#SBATCH hetjob name=io\n#SBATCH -n2\n#SBATCH hetjob\n#SBATCH -n1\n"

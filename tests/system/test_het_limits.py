@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Limits of heterogeneous jobs that are lifted, and that HetLimits restores: HET-101 to 103, 106, 110, 111."""
+"""Limits of heterogeneous jobs that are lifted, and that HetLimits restores: HET-99, 101 to 103, 106, 110, 111."""
 import pytest
 
 from harness import Cluster, eventually, many
@@ -23,6 +23,8 @@ def salloc(components, commands):
 
 
 @pytest.mark.parametrize("word, line, said", [
+    ("arrays", ["sbatch", "-W", "-a", "0-1", "-n1", ":", "-n1", "--wrap=true"],
+     "Invalid job array specification: the elements of a job array are ordinary jobs (HetLimits=arrays)"),
     ("builtin", ["sbatch", "-W", "-n1", ":", "-n1", "--wrap=true"], "SchedulerType=sched/builtin refuses heterogeneous jobs (HetLimits=builtin)"),
     ("het_steps", salloc("-n1 : -N2", "srun --jobid=$SLURM_JOB_ID+1 -N1 true : -N1 true"),
      "Allocation failure: a step has one part in each component of a heterogeneous job (HetLimits=het_steps)"),
@@ -34,7 +36,7 @@ def salloc(components, commands):
      "required node n1 overlaps with excluded n1: the parts of a step in one job have different nodes (HetLimits=one_node)"),
 ])
 def test_limit(het, word, line, said):
-    """HET-102, 103, 106, 110, 111: what Slurm refuses works, unless HetLimits names the limit."""
+    """HET-99, 102, 103, 106, 110, 111: what Slurm refuses works, unless HetLimits names the limit."""
     keep(het, word)
     het.run(line).fails(said)
     keep(het, "none")

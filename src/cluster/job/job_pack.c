@@ -154,8 +154,10 @@ static void pack_times(const struct job *j, Pb__JobLive *m)
 
 static void pack_array(const struct job *j, Pb__JobLive *m, struct str *tasks)
 {
-    if (!j->array)
+    const struct job *of = job_set_component(j, 0); /* a component is in the array of its leader */
+    if (!of || !of->array)
         return;
+    j = of;
     SET(m, array_job_id, j->array->id);
     if (j->array->throttle)
         SET(m, array_throttle, j->array->throttle);

@@ -231,8 +231,8 @@ static int restore_array(struct cluster *c, struct job *j, const Pb__JobRecord *
                          struct err *err)
 {
     const Pb__JobLive *m = record->live;
-    if (!m->has_array_job_id)
-        return 0;
+    if (!m->has_array_job_id || OR(m, het_job_offset, 0))
+        return 0; /* a component is in the array of its leader */
     j->task = OR(m, array_task_id, ARRAY_NO_TASK);
     if (m->array_tasks && idset_parse(m->array_tasks, ARRAY_SIZE_MAX, &j->tasks, NULL) != 0)
         return err_set(err, -ERR_STORE_DAMAGED, "job %u: its record has no elements of its array",

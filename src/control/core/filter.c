@@ -82,6 +82,13 @@ static bool has_task(const struct idset *tasks, const struct job *j)
     return has;
 }
 
+/* The record that is in a job array: of a component that of its leader. NULL: none is. */
+static const struct job *element_of(const struct job *j)
+{
+    const struct job *leader = job_set_component(j, 0);
+    return leader && leader->array ? leader : NULL;
+}
+
 static bool is_component(const struct job *j, uint32_t leader_id, uint32_t offset)
 {
     return j->set && job_set_id(j) == leader_id && j->set_offset == offset;
@@ -97,7 +104,8 @@ bool filter_has_component(Pb__JobComponent *const *list, size_t count, const str
 
 bool filter_names(const Pb__StepId *id, const struct job *j)
 {
-    bool of_array = j->array && j->array->id == id->job_id;
+    const struct job *element = element_of(j);
+    bool of_array = element && element->array->id == id->job_id;
     struct idset tasks = {0};
     if (id->has_het_offset)
         return is_component(j, id->job_id, id->het_offset);
@@ -105,7 +113,7 @@ bool filter_names(const Pb__StepId *id, const struct job *j)
         return of_array || j->id == id->job_id || (j->set && job_set_id(j) == id->job_id);
     if (!of_array || idset_parse(id->array_tasks, ARRAY_SIZE_MAX, &tasks, NULL) != 0)
         return false;
-    bool named = has_task(&tasks, j);
+    bool named = has_task(&tasks, element);
     idset_done(&tasks);
     return named;
 }
@@ -121,12 +129,13 @@ static bool id_matches(const struct filter *filter, const struct job *j)
     if (j->set && (idmap_get(&filter->ids, job_set_id(j), &unused) ||
                    filter_has_component(f->component, f->n_component, j)))
         return true;
-    if (!j->array)
+    const struct job *element = element_of(j);
+    if (!element)
         return false;
-    if (idmap_get(&filter->ids, j->array->id, &unused))
+    if (idmap_get(&filter->ids, element->array->id, &unused))
         return true;
     for (size_t i = 0; i < f->n_array; i++)
-        if (f->array[i]->job_id == j->array->id && has_task(&filter->tasks[i], j))
+        if (f->array[i]->job_id == element->array->id && has_task(&filter->tasks[i], element))
             return true;
     return false;
 }

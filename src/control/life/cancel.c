@@ -355,7 +355,7 @@ static int refuse(struct control *c, const struct caller *who, const struct job 
 static void drop_record(struct control *c, struct job *j)
 {
     bool ran = j->past || attempt_of(j)->alloc.len || j->restarts;
-    if (ran || j->state != PB__JOB_STATE__CANCELLED || !j->array || !j->array->pending)
+    if (ran || j->state != PB__JOB_STATE__CANCELLED || !j->array || !j->array->pending || j->set)
         return;
     attempt_make(j)->purge_mono_ms = control_mono(c);
     control_schedule(c, j);

@@ -31,6 +31,17 @@ struct job *split_first(struct control *c, struct job *j)
     return e;
 }
 
+/* By the id of the leader, or of any component if 'whole', all of its set; else the job alone. */
+static void choose_components(const struct job *j, bool whole, struct split_list *out)
+{
+    bool all = whole || job_set_is_leader(j);
+    for (uint32_t i = 0; all && i < job_set_count(j); i++)
+        if (job_set_component(j, i))
+            vec_push(out, ((struct split_part){job_set_component(j, i)->id, 0}));
+    if (!all)
+        vec_push(out, ((struct split_part){j->id, 0}));
+}
+
 /* Of one record those that are named: all of it, or a part that becomes a record of its own. */
 static void choose(struct control *c, struct job *j, struct idset *named, struct split_list *out)
 {
@@ -38,7 +49,7 @@ static void choose(struct control *c, struct job *j, struct idset *named, struct
     struct err err = {0};
     if (!j->tasks.count) {
         if (idset_has(named, j->task))
-            vec_push(out, ((struct split_part){j->id, 0}));
+            choose_components(j, true, out);
         return;
     }
     idset_copy(&both, &j->tasks);
@@ -91,17 +102,6 @@ static int choose_elements(struct control *c, struct array *a, const char *tasks
     return rc;
 }
 
-/* By the id of the leader, or of any component if 'whole', all of its set; else the job alone. */
-static void choose_components(const struct job *j, bool whole, struct split_list *out)
-{
-    bool all = whole || job_set_is_leader(j);
-    for (uint32_t i = 0; all && i < job_set_count(j); i++)
-        if (job_set_component(j, i))
-            vec_push(out, ((struct split_part){job_set_component(j, i)->id, 0}));
-    if (!all)
-        vec_push(out, ((struct split_part){j->id, 0}));
-}
-
 static int find_targets(struct control *c, const Pb__StepId *id, bool whole, struct split_list *out,
                         struct err *err)
 {
@@ -114,7 +114,7 @@ static int find_targets(struct control *c, const Pb__StepId *id, bool whole, str
             vec_push(out, ((struct split_part){j->id, 0}));
     } else if (!id->array_tasks && a) {
         for (j = array_first(a); j; j = array_after(j))
-            vec_push(out, ((struct split_part){j->id, 0}));
+            choose_components(j, true, out);
     } else if (!id->array_tasks && j) {
         choose_components(j, whole, out);
     } else if (a) {

@@ -133,16 +133,19 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
 static void put_element(const struct job *j, uint32_t step_id, struct str *out)
 {
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
-    if (!j->set && (!j->array || j->tasks.count))
+    const struct job *element = job_set_component(j, 0);
+    bool of_array = element && element->array && !element->tasks.count;
+    if (!j->set && !of_array)
         return;
     r.job_id = j->id;
     r.step_id = step_id;
     if (j->set) {
         SET(&r, het_job_id, job_set_id(j));
         SET(&r, het_job_offset, j->set_offset);
-    } else {
-        SET(&r, array_job_id, j->array->id);
-        SET(&r, array_task_id, j->task);
+    }
+    if (of_array) {
+        SET(&r, array_job_id, element->array->id);
+        SET(&r, array_task_id, element->task);
     }
     pb_pack(&r.base, out);
 }

@@ -33,6 +33,7 @@
 #include "control/life/resv.h"
 #include "control/step/step.h"
 #include "control/submit/access.h"
+#include "control/submit/set_array.h"
 #include "control/submit/submit.h"
 #include "sched/plan/joint.h"
 #include "sched/why/bounds.h"
@@ -520,8 +521,8 @@ int submit_make_job(struct control *c, const struct caller *who, const Pb__JobSp
 static int check_component(const struct control *c, const Pb__JobSpec *spec, size_t offset,
                            struct err *err)
 {
-    if (spec->array_inx)
-        return err_set(err, -ERR_ARRAY, "%s: an array of heterogeneous jobs is not supported",
+    if (offset && spec->array_inx)
+        return err_set(err, -ERR_ARRAY, "%s: --array is of the whole job: use it in component 0",
                        err_text(ERR_ARRAY));
     if (!offset || !spec->licenses || !*spec->licenses)
         return 0;
@@ -603,6 +604,8 @@ static int make_component(struct control *c, const struct caller *who, const str
 {
     Pb__JobSpec spec = offset ? component_spec(spec_of(r, offset)) : *spec_of(r, 0);
     int rc = r->n_components ? check_component(c, &spec, offset, err) : 0;
+    if (r->n_components)
+        spec.array_inx = NULL; /* see set_array.h */
     if (rc == 0)
         rc = submit_make_job(c, who, &spec, offset ? NULL : r->payload, r->may_wait, out, err);
     if (rc < 0 && r->n_components)
@@ -725,7 +728,9 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
                                         .n_components = r->n_components,
                                         .payload = r->payload,
                                         .may_wait = true};
-        int rc = submit_make_set(c, who, &set, &j, &err);
+        bool of_sets = set.n_components && spec.array_inx;
+        int rc = of_sets ? set_array_make(c, who, &set, &j, &err)
+                         : submit_make_set(c, who, &set, &j, &err);
         if (rc < 0)
             control_refuse(c, call, &err);
         if (rc != 0)
@@ -734,7 +739,10 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
         pb_pack(&r->payload->base, &packed);
         c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
         str_done(&packed);
-        submit_admit_set(c, j, key);
+        if (of_sets)
+            set_array_admit(c, j, key);
+        else
+            submit_admit_set(c, j, key);
     }
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     reply.has_job_id = true;
