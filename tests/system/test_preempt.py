@@ -96,6 +96,18 @@ def test_suspend(tiers):
     assert c.state(greedy) == "PENDING"
 
 
+def test_components_make_room_together(tiers):
+    """HET-57: one node is wanted, both components are suspended, and both go on."""
+    c = tiers("SUSPEND,GANG", nodes=2)
+    job = int(c.run(["sbatch", "--parsable", "-o", "/dev/null", "-n4", "-w", "n1", ":", "-n4", "-w", "n2", "--wrap=sleep 300"]).ok())
+    eventually(lambda: c.state(job) == "RUNNING", "it runs")
+    urgent = running(c, "-p", "high", "-n1", "-w", "n2")
+    assert c.run(f"squeue -h -j {job} -o %t").ok().split() == ["S", "S"]
+    c.run(f"scancel {urgent}").ok()
+    eventually(lambda: c.run(f"squeue -h -j {job} -o %t").ok().split() == ["R", "R"], "both go on")
+    c.run(f"scancel {job}").ok()
+
+
 def test_suspended_memory_stays(tiers):
     c = tiers("SUSPEND,GANG", nodes=1)
     victim = running(c, "-n4", "--mem=3000")

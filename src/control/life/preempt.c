@@ -58,18 +58,45 @@ static void halt(struct control *c, struct job *j)
         park_yield(c->cluster, j, true);
 }
 
+/* The component with this offset that holds nodes; of an ordinary job, the job itself. */
+static struct job *find_component(const struct job *j, uint32_t offset)
+{
+    struct job *component = job_set_component(j, offset);
+    return component && !job_is_final(component) ? component : NULL;
+}
+
+/* The other components follow their leader, but for those that have a time of grace of their own.
+ */
+static void displace_set(struct control *c, struct job *leader, enum preempt_mode mode)
+{
+    for (uint32_t i = job_set_count(leader) - 1; i > 0; i--) {
+        struct job *j = find_component(leader, i);
+        if (!j)
+            continue;
+        if (mode == PREEMPT_SUSPEND)
+            halt(c, j);
+        else if (mode == PREEMPT_CANCEL && grace_sec(j))
+            end_preempted(c, j);
+        else
+            attempt_make(j)->preempted_at = control_wall(c);
+    }
+}
+
 void preempt_displace(struct control *c, struct job *j, const struct job *by)
 {
-    enum preempt_mode mode = j->part ? preempt_mode_of(c->conf, &j->part->conf) : PREEMPT_OFF;
+    enum preempt_mode mode = preempt_mode_of_job(c->conf, j);
     if (j->state != PB__JOB_STATE__RUNNING || mode == PREEMPT_OFF)
         return;
-    const char *how = mode == PREEMPT_SUSPEND                     ? "suspended"
-                      : mode == PREEMPT_REQUEUE && j->may_requeue ? "queued again"
-                                                                  : "ended";
+    if (mode == PREEMPT_REQUEUE && !j->may_requeue)
+        mode = PREEMPT_CANCEL;
+    const char *how = mode == PREEMPT_SUSPEND   ? "suspended"
+                      : mode == PREEMPT_REQUEUE ? "queued again"
+                                                : "ended";
     control_log(c, LOG_LVL_INFO, "job %u is %s to make room for job %u", j->id, how, by->id);
+    displace_set(c, j, mode);
     if (mode == PREEMPT_SUSPEND)
         halt(c, j);
-    else if (mode == PREEMPT_REQUEUE && j->may_requeue)
+    else if (mode == PREEMPT_REQUEUE)
         queue_again(c, j);
     else
         end_preempted(c, j);
@@ -78,11 +105,16 @@ void preempt_displace(struct control *c, struct job *j, const struct job *by)
 
 void preempt_resume(struct control *c, struct job *j)
 {
-    struct err err = {0};
-    if (suspend_resume(c, j, &err) != 0)
-        control_log(c, LOG_LVL_ERROR, "job %u cannot go on: %s", j->id, err.text);
-    else
-        control_log(c, LOG_LVL_INFO, "job %u goes on", j->id);
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        struct err err = {0};
+        struct job *component = find_component(j, i);
+        if (!component || component->state != PB__JOB_STATE__SUSPENDED)
+            continue;
+        if (suspend_resume(c, component, &err) != 0)
+            control_log(c, LOG_LVL_ERROR, "job %u cannot go on: %s", component->id, err.text);
+        else
+            control_log(c, LOG_LVL_INFO, "job %u goes on", component->id);
+    }
 }
 
 void preempt_restored(struct control *c, struct job *j)

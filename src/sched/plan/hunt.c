@@ -105,11 +105,24 @@ static uint32_t units_of(struct hunt *h, const struct node *n, const struct allo
     return freed;
 }
 
+static enum preempt_mode mode_of(const struct hunt *h, const struct job *v)
+{
+    return v->set ? preempt_mode_of_job(h->c->conf, v) : preempt_mode_in(h->p, v->part);
+}
+
+/* The component with this offset, if it still has nodes to make room with; of an ordinary job, the
+ * job itself. */
+static const struct job *find_component(const struct job *v, uint32_t offset)
+{
+    const struct job *j = job_set_component(v, offset);
+    return j && !job_is_final(j) ? j : NULL;
+}
+
 /* Whether its memory and devices stay its own when it has made room. */
 static bool keeps(const struct hunt *h, const struct job *v)
 {
     bool halts = v->state == PB__JOB_STATE__RUNNING && !attempt_of(v)->preempted_at && v->part &&
-                 preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND;
+                 mode_of(h, v) == PREEMPT_SUSPEND;
     return v->state == PB__JOB_STATE__SUSPENDED || halts;
 }
 
@@ -150,6 +163,14 @@ static void give_back_all(struct hunt *h, const struct job *v)
             give_back(h, v, a);
 }
 
+/* All components make room, or none does. */
+static void give_back_set(struct hunt *h, const struct job *leader)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++)
+        if (find_component(leader, i))
+            give_back_all(h, find_component(leader, i));
+}
+
 /* Nodes that it may have and where a task fits as it is. Most of a full cluster has nothing to give
  * in any of the many tries, but for the nodes of those who are to go. */
 static struct bitset *useful_nodes(const struct hunt *h)
@@ -177,7 +198,7 @@ static bool fits_without(struct hunt *h, size_t count, struct selection *where)
         give_back_all(h, *v);
     for (size_t i = 0; i < count; i++)
         if (!h->prey.data[i].spared)
-            give_back_all(h, h->prey.data[i].job);
+            give_back_set(h, h->prey.data[i].job);
     if (!h->useful)
         h->useful = useful_nodes(h);
     _cleanup_bitset_ struct bitset *set = bitset_dup(h->useful);
@@ -220,31 +241,53 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 {
     int64_t exempt = h->c->conf->preempt_exempt_time_sec;
     int64_t from = attempt_of(v)->start_at + attempt_of(v)->suspended_sec + exempt;
-    if (exempt <= 0 || preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND || from <= h->p->now_sec)
+    if (exempt <= 0 || mode_of(h, v) == PREEMPT_SUSPEND || from <= h->p->now_sec)
         return false;
     if (!h->look_at || from < h->look_at)
         h->look_at = from;
     return true;
 }
 
+/* One component, or an ordinary job. */
+static bool may_be_displaced(struct hunt *h, const struct job *v)
+{
+    if (v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
+        preempt_tier(v) >= preempt_tier(h->j) || mode_of(h, v) == PREEMPT_OFF)
+        return false;
+    if (attempt_of(v)->configuring && mode_of(h, v) == PREEMPT_SUSPEND)
+        return false;
+    return v->priority < h->p->exempt_priority;
+}
+
+static bool is_set_on(const struct job *leader, const struct bitset *nodes)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++)
+        if (find_component(leader, i) && is_on(find_component(leader, i), nodes))
+            return true;
+    return false;
+}
+
+/* A heterogeneous job is considered with its leader, and when all of its components may be. */
 static bool is_prey(struct hunt *h, const struct job *v)
 {
-    if (v->set || v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
-        preempt_tier(v) >= preempt_tier(h->j) || preempt_mode_in(h->p, v->part) == PREEMPT_OFF)
+    if (!job_set_is_leader(v) || job_is_final(v) || !is_set_on(v, h->allowed))
         return false;
-    if (attempt_of(v)->configuring && preempt_mode_in(h->p, v->part) == PREEMPT_SUSPEND)
-        return false;
-    return v->priority < h->p->exempt_priority && is_on(v, h->allowed) && !is_exempt(h, v);
+    for (uint32_t i = 0; i < job_set_count(v); i++)
+        if (find_component(v, i) && !may_be_displaced(h, find_component(v, i)))
+            return false;
+    for (uint32_t i = 0; i < job_set_count(v); i++)
+        if (find_component(v, i) && is_exempt(h, find_component(v, i)))
+            return false;
+    return true;
 }
 
 /* What its nodes have for the other job when it has gone; no more than that one wants. */
-static void weigh(const struct hunt *h, struct prey *prey)
+static void weigh_component(const struct hunt *h, const struct job *v, struct prey *prey)
 {
     const struct request *r = &h->j->want;
     uint64_t want = (uint64_t)r->tasks * r->cpus_per_task;
-    for (size_t i = 0;
-         i < attempt_of(prey->job)->alloc.len && (r->exclusive || prey->useful < want); i++) {
-        const struct alloc_node *a = &attempt_of(prey->job)->alloc.data[i];
+    for (size_t i = 0; i < attempt_of(v)->alloc.len && (r->exclusive || prey->useful < want); i++) {
+        const struct alloc_node *a = &attempt_of(v)->alloc.data[i];
         const struct pool *pool = &h->c->pool;
         if (!a->released && bitset_test(h->allowed, a->node))
             prey->useful += a->cpus + (uint64_t)pool->now.units[a->node] *
@@ -252,6 +295,26 @@ static void weigh(const struct hunt *h, struct prey *prey)
     }
     if (prey->useful > want && !r->exclusive)
         prey->useful = want;
+}
+
+static uint32_t count_cpus(const struct job *v)
+{
+    uint32_t cpus = 0;
+    vec_foreach (&attempt_of(v)->alloc, a)
+        cpus += a->cpus;
+    return cpus;
+}
+
+static void weigh(const struct hunt *h, struct prey *prey)
+{
+    for (uint32_t i = 0; i < job_set_count(prey->job); i++) {
+        const struct job *v = find_component(prey->job, i);
+        if (!v)
+            continue;
+        weigh_component(h, v, prey);
+        prey->tier = preempt_tier(v) > prey->tier ? preempt_tier(v) : prey->tier;
+        prey->cpus += i ? count_cpus(v) : 0;
+    }
 }
 
 /* Alone enough, as far as can be seen, and of the lowest tier. */
@@ -423,7 +486,7 @@ static void spare(struct hunt *h, size_t count, struct selection *where)
     vec_foreach (&where->shares, share)
         bitset_set(nodes, share->node);
     for (size_t i = 0; i < count; i++)
-        h->prey.data[i].spared = !is_on(h->prey.data[i].job, nodes);
+        h->prey.data[i].spared = !is_set_on(h->prey.data[i].job, nodes);
     for (size_t i = count; i-- > 0;) {
         struct prey *prey = &h->prey.data[i];
         if (prey->spared || tries++ >= SPARED_MOST)

@@ -34,6 +34,22 @@ enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_par
                                             : PREEMPT_OFF;
 }
 
+enum preempt_mode preempt_mode_of_job(const struct conf *conf, const struct job *j)
+{
+    enum preempt_mode highest = PREEMPT_OFF;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (!component || job_is_final(component))
+            continue;
+        enum preempt_mode mode =
+            component->part ? preempt_mode_of(conf, &component->part->conf) : PREEMPT_OFF;
+        if (mode == PREEMPT_OFF)
+            return PREEMPT_OFF;
+        highest = mode > highest ? mode : highest;
+    }
+    return highest;
+}
+
 static uint64_t exempt_priority(const struct conf *conf)
 {
     _cleanup_free_ char *value = conf_list_value(conf->preempt_parameters, "min_exempt_priority");
@@ -258,21 +274,41 @@ static void keep_nodes_of(struct plan *p, const struct job *j)
             keep(p, a->node);
 }
 
+static bool is_suspended(const struct job *j)
+{
+    return j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED;
+}
+
+/* A heterogeneous job goes on as a whole. */
+static bool can_go_on(struct plan *p, const struct job *leader)
+{
+    bool can = true, under = false;
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = job_set_component(leader, i);
+        if (!is_suspended(j))
+            continue;
+        if (is_kept(p, j) || is_reserved(p, j))
+            return false;
+        can = can && park_check_return(p->cluster, j, NULL) == 0;
+        under = under || is_under(p, j);
+    }
+    for (uint32_t i = 0; !can && !under && i < job_set_count(leader); i++)
+        if (is_suspended(job_set_component(leader, i)))
+            keep_nodes_of(p, job_set_component(leader, i));
+    return can;
+}
+
 const struct job *preempt_next_resumed(struct plan *p, int64_t tier)
 {
     while (p->yielded_at < p->yielded.len) {
         const struct job *j = cluster_find_job(p->cluster, p->yielded.data[p->yielded_at]);
-        bool waits = j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED;
+        bool waits = is_suspended(j) && job_set_is_leader(j);
         if (waits && preempt_tier(j) < tier)
             return NULL;
         p->yielded_at++;
         p->work += waits ? attempt_of(j)->alloc.len : 0;
-        if (!waits || is_kept(p, j) || is_reserved(p, j))
-            continue;
-        if (park_check_return(p->cluster, j, NULL) == 0)
+        if (waits && can_go_on(p, j))
             return j;
-        if (!is_under(p, j))
-            keep_nodes_of(p, j);
     }
     return NULL;
 }

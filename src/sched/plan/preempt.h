@@ -15,6 +15,9 @@
 enum preempt_mode { PREEMPT_OFF, PREEMPT_CANCEL, PREEMPT_REQUEUE, PREEMPT_SUSPEND };
 
 enum preempt_mode preempt_mode_of(const struct conf *conf, const struct conf_part *p);
+/* How the job makes room. All components of a heterogeneous job do in the same way, by the highest
+ * mode of their partitions; PREEMPT_OFF where that of one is so. */
+enum preempt_mode preempt_mode_of_job(const struct conf *conf, const struct job *j);
 /* How jobs of the partition make room for others in this pass. */
 enum preempt_mode preempt_mode_in(const struct plan *p, const struct part *part);
 /* An option: NAME of PreemptParameters, or preempt_NAME of SchedulerParameters. */

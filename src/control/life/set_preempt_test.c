@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Preemption of heterogeneous jobs: all components make room in the same way, or none does. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core\nNodeName=n[1-2] CPUs=4\n"                                       \
+    "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"                               \
+    "PartitionName=cancel Nodes=ALL Default=YES PreemptMode=CANCEL\n"                              \
+    "PartitionName=requeue Nodes=ALL PreemptMode=REQUEUE\n"                                        \
+    "PartitionName=suspend Nodes=ALL PreemptMode=SUSPEND\n"                                        \
+    "PartitionName=off Nodes=ALL PreemptMode=OFF\n"                                                \
+    "PartitionName=grace Nodes=ALL PreemptMode=CANCEL GraceTime=10\n"                              \
+    "PartitionName=high Nodes=ALL PriorityTier=10\n"
+
+static Pb__JobSpec whole_node(const char *part, const char *node)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.partition = (char *)part;
+    s.req_nodes = (char *)node;
+    s.has_num_tasks = s.has_min_nodes = s.has_max_nodes = s.has_requeue = s.requeue = true;
+    s.num_tasks = 4;
+    s.min_nodes = s.max_nodes = 1;
+    return s;
+}
+
+static int64_t submit(struct fixture *f, const char *part, const char *node)
+{
+    struct caller user = FIXTURE_OTHER;
+    const Pb__JobSpec s = whole_node(part, node);
+    return fixture_submit(f, &user, &s);
+}
+
+static int64_t submit_set(struct fixture *f, const char *first, const char *second)
+{
+    struct caller user = FIXTURE_USER;
+    const Pb__JobSpec specs[] = {whole_node(first, "n1"), whole_node(second, "n2")};
+    return fixture_submit_set(f, &user, specs, 2);
+}
+
+static Pb__JobState state_of(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    return fixture_job(f, &arena, (uint32_t)id)->live->state;
+}
+
+static void set_is(struct fixture *f, int64_t id, Pb__JobState state)
+{
+    for (uint32_t i = 0; i < 2; i++)
+        if (state_of(f, id + i) != state)
+            fail_msg("component %u: expected state %d, got %d", i, state, state_of(f, id + i));
+}
+
+static void clean_nodes(struct fixture *f, int64_t id)
+{
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    fixture_gone(f, "n2", (uint32_t)id + 1, 0);
+    fixture_turn(f);
+}
+
+/* HET-57: one node is wanted, and both components make room, by the highest mode of their
+ * partitions: SUSPEND, REQUEUE, CANCEL. */
+static void the_highest_mode_counts_for_all(void **state)
+{
+    static const struct {
+        const char *first, *second;
+        Pb__JobState then; /* when their nodes are clean */
+    } cases[] = {
+        {"cancel", "cancel", PB__JOB_STATE__PREEMPTED},
+        {"cancel", "requeue", PB__JOB_STATE__PENDING},
+        {"requeue", "cancel", PB__JOB_STATE__PENDING},
+        {"requeue", "suspend", PB__JOB_STATE__SUSPENDED},
+        {"suspend", "cancel", PB__JOB_STATE__SUSPENDED},
+        {"suspend", "requeue", PB__JOB_STATE__SUSPENDED},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fixture *f = fixture_new_up(CONF, 2);
+        int64_t id = submit_set(f, cases[i].first, cases[i].second);
+        set_is(f, id, PB__JOB_STATE__RUNNING);
+        submit(f, "high", "n2");
+        bool suspends = cases[i].then == PB__JOB_STATE__SUSPENDED;
+        assert_int_equal(state_of(f, id), /* the nodes of the other one may be clean at once */
+                         suspends ? PB__JOB_STATE__SUSPENDED : PB__JOB_STATE__PREEMPTED);
+        fixture_restart(f);
+        fixture_register(f, "n1", "i1");
+        fixture_register(f, "n2", "i1");
+        if (!suspends)
+            clean_nodes(f, id);
+        set_is(f, id, cases[i].then);
+        fixture_free(f);
+    }
+}
+
+/* HET-57: a component that may not be displaced keeps the whole job: its partition has no mode, or
+ * its tier is as high. */
+static void a_component_that_stays_keeps_all(void **state)
+{
+    static const char *const parts[][2] = {
+        {"cancel", "off"}, {"off", "cancel"}, {"cancel", "high"}, {"high", "cancel"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        struct fixture *f = fixture_new_up(CONF, 2);
+        int64_t id = submit_set(f, parts[i][0], parts[i][1]);
+        int64_t urgent = submit(f, "high", i % 2 ? "n2" : "n1");
+        set_is(f, id, PB__JOB_STATE__RUNNING);
+        assert_int_equal(state_of(f, urgent), PB__JOB_STATE__PENDING);
+        fixture_free(f);
+    }
+}
+
+/* HET-57: with a time of grace for one, none ends before the leader does or its own time is over.
+ */
+static void each_component_has_its_time_of_grace(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    (void)state;
+    int64_t id = submit_set(f, "grace", "grace");
+    submit(f, "high", "n2");
+    set_is(f, id, PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 10000);
+    set_is(f, id, PB__JOB_STATE__PREEMPTED);
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_highest_mode_counts_for_all),
+        cmocka_unit_test(a_component_that_stays_keeps_all),
+        cmocka_unit_test(each_component_has_its_time_of_grace),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
