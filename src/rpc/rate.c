@@ -83,3 +83,11 @@ bool rpc_rate_take(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms
     b->tokens -= count;
     return true;
 }
+
+void rpc_rate_spend(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms)
+{
+    struct bucket *b = bucket_of(r, uid, now_ms);
+
+    fill(r, b, now_ms);
+    b->tokens -= count < b->tokens ? count : b->tokens;
+}

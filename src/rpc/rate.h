@@ -21,3 +21,5 @@ struct rpc_rate *rpc_rate_new(const struct rpc_rate_options *options);
 void rpc_rate_free(struct rpc_rate *r);
 /* 'count' tokens, or as many as a bucket has if that is less. False: not now, and none is taken. */
 bool rpc_rate_take(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms);
+/* The same for what has been done already: as many of them as there are. */
+void rpc_rate_spend(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms);

@@ -84,6 +84,20 @@ static void without_a_refill_it_is_over(void **state)
     rpc_rate_free(r);
 }
 
+static void what_was_done_counts_afterwards(void **state)
+{
+    struct rpc_rate *r = rpc_rate_new(
+        &(struct rpc_rate_options){.bucket = 10, .refill = 2, .period_ms = 100, .users = 2});
+
+    rpc_rate_spend(r, 1, 7, 0);
+    assert_int_equal(take(r, 1, 9, 0), 3);
+    assert_int_equal(take(r, 2, 9, 0), 9);
+    rpc_rate_spend(r, 1, UINT32_MAX, 100); /* no more than there are */
+    assert_int_equal(take(r, 1, 9, 199), 0);
+    assert_int_equal(take(r, 1, 9, 200), 2);
+    rpc_rate_free(r);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -91,6 +105,7 @@ int main(void)
         cmocka_unit_test(users_do_not_share),
         cmocka_unit_test(the_table_is_bounded),
         cmocka_unit_test(without_a_refill_it_is_over),
+        cmocka_unit_test(what_was_done_counts_afterwards),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rpc/server.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,7 @@
 
 #define REPLAY_MAX (1u << 19) /* live tokens of all users */
 #define HEAVY_BYTES 65536     /* of expensive answers, for one token of 'heavy' */
+#define EXPENSIVE_MS 10       /* of the daemon's time; a millisecond is one token of 'heavy' */
 #define TOKEN_COST_BYTES 1200 /* a token takes the CPU time of so many bytes of another answer */
 
 static const struct rpc_rate_options heavy = {
@@ -68,6 +70,15 @@ bool rpc_server_may_answer(struct rpc_server *s, const struct rpc_request *reque
         return false;
     }
     return true;
+}
+
+void rpc_server_charge(struct rpc_server *s, const struct rpc_request *request, int64_t usec)
+{
+    int64_t ms = usec / 1000;
+
+    if (ms >= EXPENSIVE_MS && !(request->roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON)))
+        rpc_rate_spend(s->heavy, request->who.uid, (unsigned)(ms < UINT_MAX ? ms : UINT_MAX),
+                       loop_mono_ms());
 }
 
 uint64_t rpc_server_rate_refused(const struct rpc_server *s)

@@ -96,6 +96,9 @@ bool rpc_call_is_open(struct rpc_server *s, uint64_t call);
 /* Before an answer of 'len' bytes that is expensive to make: 64 MiB of such at once and 12 MiB/s
  * for each user. False: the request is to be answered with -ERR_BACKOFF. */
 bool rpc_server_may_answer(struct rpc_server *s, const struct rpc_request *request, size_t len);
+/* The request has taken the daemon so long; from 10 ms on this counts as an expensive answer: a
+ * second at once, and a fifth of the time, for each user. */
+void rpc_server_charge(struct rpc_server *s, const struct rpc_request *request, int64_t usec);
 
 /* Requests of this kind may have fewer bytes than rpc.def says. One kind at a time. */
 void rpc_server_limit_size(struct rpc_server *s, enum rpc_number rpc, uint32_t bytes);

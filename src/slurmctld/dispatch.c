@@ -527,10 +527,15 @@ void dispatch_request(void *ctx, const struct rpc_request *r)
         .group_name = named ? names_group(c->names, r->who.gid) : NULL,
         .host = r->who.host,
     };
+    if (number == RPC_JOB_WHY && !rpc_server_may_answer(c->server, r, 0)) {
+        ctld_reply_error(c, r->call, -ERR_BACKOFF, err_text(ERR_BACKOFF));
+        return;
+    }
     int64_t begun_usec = diag_clock(c);
     c->serving = r;
     handler(c, r, &who);
     c->serving = NULL;
     diag_count(c->diag, r->rpc, who.uid, begun_usec);
+    rpc_server_charge(c->server, r, diag_clock(c) - begun_usec);
     submit_wait_keep(c, r);
 }
