@@ -737,9 +737,9 @@ int step_layout_busy(const struct control *c, const struct step_layout *l, struc
 }
 
 /* --- waiting -------------------------------------------------------------------------------------
- * Requests for steps that wait for room in their job: bounded for each job and for each user. */
+ * Requests for steps that wait for room in their job: bounded for each set and for each user. */
 
-#define STEPS_OF_JOB 256
+#define STEPS_OF_SET 256 /* of all components together */
 #define BYTES_OF_USER (16u << 20)
 #define BYTES_BESIDE 256 /* for each request, beside its packed specification */
 
@@ -767,13 +767,24 @@ static struct waiting_user *make_user(struct control *c, uint32_t uid)
     return u;
 }
 
+/* The end of a step in any component of a set is looked at for all of them. */
+static size_t count_waiting(const struct job *j)
+{
+    size_t count = 0;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        count += component ? attempt_of(component)->waiting_steps.len : 0;
+    }
+    return count;
+}
+
 static int check_room(const struct control *c, const struct job *j, size_t bytes, struct err *err)
 {
     const struct waiting_user *u = find_user(c, j->uid);
     size_t held = u ? u->bytes : 0;
-    if (attempt_of(j)->waiting_steps.len >= STEPS_OF_JOB)
+    if (count_waiting(j) >= STEPS_OF_SET)
         return err_set(err, -ERR_BUSY, "%s: %u steps of job %u wait, which is the most",
-                       err_text(ERR_BUSY), STEPS_OF_JOB, j->id);
+                       err_text(ERR_BUSY), STEPS_OF_SET, job_set_id(j));
     if (held + bytes > BYTES_OF_USER)
         return err_set(err, -ERR_BUSY,
                        "%s: the waiting steps of user %u hold %zu KiB, and %u KiB are the most: "

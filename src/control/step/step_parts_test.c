@@ -236,6 +236,31 @@ static void test_all_parts_or_none(void **state)
     fixture_free(f);
 }
 
+/* The end of a step tries all that wait in its set: their number is bounded for the set. */
+static void test_waiting_is_bounded_for_the_set(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    struct request busy, one;
+    unsigned waiting = 0, refused = 0;
+    (void)state;
+    uint32_t id = run_set(f);
+    for (int i = 0; i < 3; i++) {
+        fill_request(&busy, id, 1, &i, 4);
+        busy.parts[0].num_tasks = i == 1 ? 8 : 4;
+        assert_int_equal(fixture_code(f, create(f, &busy)), 0);
+    }
+    for (int i = 0; i < 300; i++) {
+        int offset = i % 3;
+        fill_request(&one, id, 1, &offset, 1);
+        int code = fixture_code(f, create(f, &one));
+        waiting += code == -1;
+        refused += code == ERR_BUSY;
+    }
+    assert_int_equal(waiting, 256);
+    assert_int_equal(refused, 44);
+    fixture_free(f);
+}
+
 /* HET-80. */
 static void test_components_that_are_not_there(void **state)
 {
@@ -450,6 +475,7 @@ int main(void)
         cmocka_unit_test(test_one_step_in_three_jobs),
         cmocka_unit_test(test_numbers_have_gaps),
         cmocka_unit_test(test_all_parts_or_none),
+        cmocka_unit_test(test_waiting_is_bounded_for_the_set),
         cmocka_unit_test(test_components_that_are_not_there),
         cmocka_unit_test(test_parts_in_one_job),
         cmocka_unit_test(test_parts_share_a_node),
