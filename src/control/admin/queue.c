@@ -303,14 +303,19 @@ static int check_waits(const struct job *j, struct err *err)
 static int order_record(struct control *c, struct job *j, uint32_t priority, struct err *err)
 {
     int rc = check_waits(j, err);
+    if (rc == 0 && !job_set_is_leader(j))
+        rc = err_set(err, -ERR_NOT_WHOLE_SET, "%s: use the job id %u", err_text(ERR_NOT_WHOLE_SET),
+                     job_set_id(j));
     if (rc == 0 && priority == 0)
         rc = err_set(err, -ERR_RANGE, "a priority of 0 is a hold, which is asked for as such");
     if (rc != 0)
         return rc;
-    priority_set_nice(j, 0);
-    priority_give(j, priority);
-    job_touch(c->cluster, j);
-    enqueue_job(c, j);
+    for (struct job *component = j; component; component = named_next(component)) {
+        priority_set_nice(component, 0);
+        priority_give(component, priority);
+        job_touch(c->cluster, component);
+        enqueue_job(c, component);
+    }
     return 0;
 }
 
@@ -371,6 +376,10 @@ void control_queue_order(struct control *c, uint64_t call, const struct caller *
 static int check_place(struct control *c, const struct caller *who, struct job *j, struct err *err)
 {
     int rc = who->is_operator ? check_waits(j, err) : control_set_error(err, ERR_ACCESS, NULL);
+    if (rc == 0 && j->in_set)
+        rc = control_set_error(err, ERR_NOT_SUPPORTED,
+                               "components of a heterogeneous job are placed together, by the "
+                               "scheduler alone");
     if (rc == 0 && c->announced)
         rc = control_set_error(err, ERR_SHUTDOWN, "no job starts");
     if (rc == 0 && !several_is_queued(j))

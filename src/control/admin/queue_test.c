@@ -317,6 +317,32 @@ static void elements_are_ordered_and_placed(void **state)
     fixture_free(f);
 }
 
+/* A heterogeneous job has one place in the queue, by its id; its components are not placed alone.
+ */
+static void a_set_is_ordered_as_a_whole(void **state)
+{
+    struct fixture *f = fixture_new(NODES);
+    struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
+    Pb__JobSpec specs[2] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    fixture_register(f, "n1", "i");
+    submit(f, &user, "a", 4, NULL);
+    specs[0].has_num_tasks = specs[1].has_num_tasks = true;
+    specs[0].num_tasks = specs[1].num_tasks = 1;
+    uint32_t id = (uint32_t)fixture_submit_set(f, &user, specs, 2);
+    assert_int_equal(order_elements(f, id + 1, NULL, 500), ERR_NOT_WHOLE_SET);
+    assert_int_equal(order_elements(f, id, NULL, 500), 0);
+    assert_int_equal(job(f, &arena, id)->live->priority, 500);
+    assert_int_equal(job(f, &arena, id + 1)->live->priority, 500);
+    fixture_cancel(f, &user, id - 1, NULL, 0);
+    assert_int_equal(place(f, &root, id, "n1"), ERR_NOT_SUPPORTED);
+    assert_int_equal(place(f, &root, id + 1, "n1"), ERR_NOT_SUPPORTED);
+    assert_int_equal(fixture_state(f, id + 1), fixture_state(f, id));
+    fixture_free(f);
+}
+
 static void a_job_is_placed_or_refused(void **state)
 {
     struct fixture *f = fixture_new(NODES);
@@ -366,6 +392,7 @@ int main(void)
         cmocka_unit_test(nobody_gains),
         cmocka_unit_test(an_order_is_taken_but_for_those_it_cannot_be),
         cmocka_unit_test(elements_are_ordered_and_placed),
+        cmocka_unit_test(a_set_is_ordered_as_a_whole),
         cmocka_unit_test(a_job_is_placed_or_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
