@@ -270,6 +270,8 @@ static int check_changed(struct control *c, struct job *j, const Pb__JobSpec *se
         rc = deadline_check(c, j, err);
     if (rc == 0 && set->reservation)
         rc = resv_check_job(c, j, spec, err);
+    if (rc == 0 && set->licenses && j->set && job_set_is_whole(j))
+        rc = submit_check_set_licenses(c, job_set_component(j, 0), err);
     return rc;
 }
 
@@ -648,6 +650,8 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
         if (rc != 0 && (wrong == 0 || (is_of_state(wrong) && !is_of_state(rc)))) {
             wrong = rc;
             *err = why;
+            if (j->set && parts->len > 1)
+                err_set(err, why.code, "%s (component %u)", why.text, j->set_offset);
         }
     }
     return any && is_of_state(wrong) ? 0 : wrong;

@@ -76,6 +76,19 @@ static int check_corr(const struct depend *d, struct err *err)
                          err_text(ERR_DEPENDENCY), count, CORR_MOST);
 }
 
+int depend_check_set(const struct control *c, const struct job *j, struct err *err)
+{
+    const struct depend *d = j->waits.on;
+    for (size_t i = 0; d && i < d->items.len; i++) {
+        const struct depend_item *item = &d->items.data[i];
+        const struct job *on =
+            item->kind == DEPEND_SINGLETON ? NULL : cluster_find_job(c->cluster, item->job_id);
+        if (on && on->set && on->set == j->set)
+            return refuse_item(err, "cannot wait for itself", item->job_id);
+    }
+    return 0;
+}
+
 int depend_check_room(const struct control *c, const struct job *j, size_t more, struct err *err)
 {
     uint64_t most = (uint64_t)c->conf->max_job_count * USER_SHARE;

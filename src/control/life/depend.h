@@ -32,6 +32,9 @@ struct news { /* what is under way, by rising time */
  * arena where it named components of heterogeneous jobs: by their job ids. -ERR_DEPENDENCY. */
 int depend_read(struct control *c, const struct caller *who, const struct job *j, char **text,
                 struct depend **out, struct arena *arena, struct err *err);
+/* A component of a set that is being submitted: it does not wait for a component of its own set,
+ * whose id was guessed. -ERR_DEPENDENCY. */
+int depend_check_set(const struct control *c, const struct job *j, struct err *err);
 /* So many items more in the jobs of j's user. -ERR_DEPENDENCY: they would be too many. */
 int depend_check_room(const struct control *c, const struct job *j, size_t more, struct err *err);
 /* Whether the job would wait for itself, over others. */

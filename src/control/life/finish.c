@@ -11,6 +11,7 @@
 #include "base/pb.h"
 #include "base/status.h"
 #include "control/core/facts.h"
+#include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/event/job_event.h"
@@ -451,11 +452,15 @@ void control_job_wait_end(struct control *c, uint64_t call, const struct caller 
                           const Pb__JobIdRequest *r)
 {
     struct array *a = array_find(c->cluster, r->job_id);
-    struct job *j = a ? array_first(a) : cluster_find_job(c->cluster, r->job_id);
+    Pb__StepId id = NAMED_JOB(r);
+    struct job *j = a ? array_first(a) : named_any(c, &id);
+    struct err err = {0};
     if (!j) {
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     } else if (!control_owns(who, j)) {
         control_refuse_code(c, call, private_denial(c, who, j), NULL);
+    } else if (!a && id.has_het_offset && named_component(c, &id, &j, &err) != 0) {
+        control_refuse(c, call, &err);
     } else if (a) {
         split_await(c, a, call);
     } else {

@@ -404,6 +404,40 @@ static void orders_for_the_leader_are_for_all(void **state)
     fixture_free(f);
 }
 
+/* An id that was guessed, an update that asks for too much in all, and a component that is not
+ * there. */
+static void what_components_may_not_ask_for(void **state)
+{
+    struct fixture *f = make(CONF "Licenses=lic:4\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1)};
+    Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec licenses = PB__JOB_SPEC__INIT;
+    Pb__JobIdRequest wait = PB__JOB_ID_REQUEST__INIT;
+    (void)state;
+    specs[0].has_hold = specs[0].hold = specs[1].has_hold = specs[1].hold = true;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    char own[24];
+    snprintf(own, sizeof own, "afterok:%u", (unsigned)id + 2); /* the leader that follows */
+    specs[1].dependency = own;
+    assert_int_equal(fixture_submit_set(f, &user, specs, 2), -ERR_DEPENDENCY);
+    update.job_id = (uint32_t)id;
+    update.set = &licenses;
+    licenses.licenses = (char *)"lic:2";
+    assert_int_equal(fixture_update_job(f, &user, &update), 0);
+    licenses.licenses = (char *)"lic:3";
+    assert_int_equal(fixture_update_job(f, &user, &update), ERR_LICENSE);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "(component 0)"));
+    wait.job_id = (uint32_t)id;
+    wait.has_het_offset = true;
+    for (wait.het_offset = 0; wait.het_offset < 4; wait.het_offset++) {
+        control_job_wait_end(f->control, ++f->last_call, &user, &wait);
+        fixture_turn(f);
+        assert_int_equal(fixture_code(f, f->last_call), wait.het_offset < 2 ? -1 : ERR_NO_JOB);
+    }
+    fixture_free(f);
+}
+
 /* Records stay until all components have ended, and go then. */
 static void records_are_purged_together(void **state)
 {
@@ -549,6 +583,7 @@ int main(void)
         cmocka_unit_test(components_are_cancelled),
         cmocka_unit_test(a_lost_node_requeues_all),
         cmocka_unit_test(orders_for_the_leader_are_for_all),
+        cmocka_unit_test(what_components_may_not_ask_for),
         cmocka_unit_test(records_are_purged_together),
         cmocka_unit_test(a_reason_comes_from_the_planner),
         cmocka_unit_test(a_node_that_is_gone_at_a_restart_ends_all),

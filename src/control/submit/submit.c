@@ -555,6 +555,17 @@ static int check_scheduler(const struct control *c, struct err *err)
                            err_text(ERR_NOT_SUPPORTED), err);
 }
 
+int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err)
+{
+    if (c->conf->sched.allow_zero_lic)
+        return 0;
+    struct job_copy sum;
+    joint_licenses_init(&sum, leader);
+    int rc = resource_possible(c->cluster, &sum.job, err);
+    joint_licenses_done(&sum);
+    return rc;
+}
+
 static int join(struct control *c, struct job *const *jobs, size_t count, struct err *err)
 {
     int rc = 0;
@@ -572,13 +583,9 @@ static int join(struct control *c, struct job *const *jobs, size_t count, struct
         rc = err_set(err, -ERR_NOT_SUPPORTED,
                      "only one component of a heterogeneous job may ask for a resource that is "
                      "tied to nodes");
-    if (rc != 0 || c->conf->sched.allow_zero_lic)
-        return rc;
-    struct job_copy sum;
-    joint_licenses_init(&sum, jobs[0]);
-    rc = resource_possible(c->cluster, &sum.job, err);
-    joint_licenses_done(&sum);
-    return rc;
+    for (size_t i = 0; rc == 0 && i < count; i++)
+        rc = depend_check_set(c, jobs[i], err);
+    return rc ? rc : submit_check_set_licenses(c, jobs[0], err);
 }
 
 /* Nobody waits for a component, and mail is sent for the leader only (HET-47). */
