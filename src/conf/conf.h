@@ -85,6 +85,7 @@ enum conf_value_type {
 #define CONF_MEMBER_CONF_T_LEVEL uint32_t
 #define CONF_MEMBER_CONF_T_USER const char *
 
+#include "conf/conf_burst.h"
 #include "conf/conf_cgroup.h"
 
 struct conf {
@@ -128,6 +129,7 @@ struct conf {
     struct conf_sched sched; /* SchedulerParameters */
     struct conf_network network;
     struct conf_cgroup cgroup;
+    struct conf_burst burst;             /* CONF_FULL */
     VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */
 
     struct conf_private *priv; /* strings' memory, name tables */

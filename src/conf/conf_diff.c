@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include <string.h>
 
+#include "conf/conf_burst_file.h"
 #include "conf/conf_internal.h"
 
 /* "what KEY: old -> new" for each key whose members differ. */
@@ -45,6 +46,7 @@ static void scalars_diff(const struct conf *from, const struct conf *to, struct 
 
     keys_diff(conf_keys, CONF_KEYS, "", from, to, out);
     keys_diff(conf_cgroup_keys, CONF_CGROUP_KEYS, "", &from->cgroup, &to->cgroup, out);
+    keys_diff(conf_burst_keys, CONF_BURST_KEYS, "", &from->burst, &to->burst, out);
     hosts_text(from, &a);
     hosts_text(to, &b);
     text_diff("", "SlurmctldHost", str_cstr(&a), str_cstr(&b), out);

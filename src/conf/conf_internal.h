@@ -134,7 +134,7 @@ struct conf_kind {
     size_t alias_count;
 };
 extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set,
-    conf_kind_gres, conf_kind_topo, conf_kind_cgroup;
+    conf_kind_gres, conf_kind_topo, conf_kind_cgroup, conf_kind_burst;
 
 struct conf_rows {
     const struct conf_kind *kind;
@@ -170,7 +170,7 @@ struct conf_loader {
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
     struct err first; /* of the errors in the report, with report->every_error */
     struct conf_report *report;
-    struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup;
+    struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup, burst;
     const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
     VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
     struct conf_value control[2], control_addr[2]; /* keys of earlier releases */

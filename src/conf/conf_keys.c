@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "conf/conf_burst_file.h"
 #include "conf/conf_internal.h"
 
 /* A member must have the type that its row states: what is written through it depends on it. */
@@ -41,6 +42,19 @@ const struct conf_key conf_cgroup_keys[CONF_CGROUP_KEYS] = {
     {key, type, offsetof(struct conf_cgroup, member), def, min, max, (effect) == 1, help},
 #include "conf/conf_cgroup.def"
 #undef CGROUP
+};
+
+#define BURST(key, member, type, def, min, max, effect, help)                                      \
+    CHECK_MEMBER(conf_burst, member, type);
+#include "conf/conf_burst.def"
+#undef BURST
+
+const struct conf_key conf_burst_keys[CONF_BURST_KEYS] = {
+    {"BurstBufferConf", CONF_T_STR, CONF_NO_OFFSET, "", 0, 0, true, "a line of burst_buffer.conf"},
+#define BURST(key, member, type, def, min, max, effect, help)                                      \
+    {key, type, offsetof(struct conf_burst, member), def, min, max, (effect) == 1, help},
+#include "conf/conf_burst.def"
+#undef BURST
 };
 
 const struct conf_key conf_keys[CONF_KEYS] = {
@@ -146,6 +160,7 @@ const struct conf_kind conf_kind_gres = {gres_keys, CONF_GRES_KEYS, gres_aliases
                                          COUNT(gres_aliases)};
 
 const struct conf_kind conf_kind_cgroup = {conf_cgroup_keys, CONF_CGROUP_KEYS, NULL, 0};
+const struct conf_kind conf_kind_burst = {conf_burst_keys, CONF_BURST_KEYS, NULL, 0};
 const struct conf_kind conf_kind_topo = {topo_keys, CONF_TOPO_KEYS, NULL, 0};
 
 /* conf.def is sorted, the other tables are short. */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/path.h"
+#include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
 
 /* Whether a '"' at 'quote' opens a quoted value: it is closed on the same line. */
@@ -133,7 +134,7 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         line = whole;
         end = whole + len;
     }
-    if (!l->made)
+    if (!l->made && strncmp(line, CONF_BURST_PREFIX, strlen(CONF_BURST_PREFIX)) != 0)
         conf_line_hash(l->conf, line, (size_t)(end - line));
     conf_flat_line(l, line, (size_t)(end - line));
     return conf_load_line(l, line, at, err);

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "base/path.h"
+#include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
 #include "conf/conf_internal.h"
 
@@ -114,7 +115,7 @@ void conf_report_done(struct conf_report *report)
 static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
 {
     struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->cgroup, &l->parts,
-                                     &l->downs, &l->sets, &l->topo};
+                                     &l->downs, &l->sets, &l->topo,   &l->burst};
     size_t len = 0;
 
     while (isalnum((unsigned char)line[len]) || line[len] == '_')
@@ -183,6 +184,7 @@ static void loader_init(struct conf_loader *l, enum conf_scope scope, struct con
     l->gres.kind = &conf_kind_gres;
     l->topo.kind = &conf_kind_topo;
     l->cgroup.kind = &conf_kind_cgroup;
+    l->burst.kind = &conf_kind_burst;
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
@@ -201,6 +203,7 @@ static void loader_done(struct conf_loader *l)
     vec_done(&l->gres.row);
     vec_done(&l->topo.row);
     vec_done(&l->cgroup.row);
+    vec_done(&l->burst.row);
     vec_done(&l->hosts);
 }
 
@@ -213,6 +216,8 @@ static int build(struct conf_loader *l, const char *node_name, struct err *err)
         rc = conf_check(l, err);
     if (rc == 0)
         rc = conf_go_on(l, conf_cgroup_build(l, err), err);
+    if (rc >= 0)
+        rc = conf_go_on(l, conf_burst_build(l, err), err);
     if (rc >= 0 && l->scope == CONF_NODE)
         rc = conf_node_pick(l, node_name, err);
     if (rc == 0 && l->scope == CONF_NODE)
@@ -266,7 +271,7 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
     loader_init(&l, scope, report);
     l.conf->path = arena_strdup(&l.priv->arena, absolute);
     int (*const others[])(struct conf_loader *, const char *, struct err *) = {
-        conf_gres_read, conf_cgroup_read, conf_topo_read, conf_extra_read};
+        conf_gres_read, conf_cgroup_read, conf_topo_read, conf_burst_read, conf_extra_read};
     int rc = conf_lines_read(&l, absolute, err);
     for (size_t i = 0; rc >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
         rc = conf_go_on(&l, others[i](&l, absolute, err), err);

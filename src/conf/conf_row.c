@@ -90,7 +90,8 @@ int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, str
                   struct err *err)
 {
     struct conf_row row = {.at = at, .value = values_new(l, rows)};
-    bool several = rows->kind != &conf_kind_cgroup; /* there each has a line of its own */
+    bool several = rows->kind != &conf_kind_cgroup && /* there each has a line of its own */
+                   rows->kind != &conf_kind_burst;
     char *key, *text;
     int rc;
 

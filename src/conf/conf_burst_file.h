@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The reader of burst_buffer.conf, for the rest of this room. */
+#pragma once
+
+#include "conf/conf_internal.h"
+
+enum conf_burst_key {
+    CONF_BURST_MARK,
+#define BURST(key, member, type, def, min, max, effect, help) CONF_BURST_KEY_##member,
+#include "conf/conf_burst.def"
+#undef BURST
+    CONF_BURST_KEYS
+};
+extern const struct conf_key conf_burst_keys[CONF_BURST_KEYS]; /* the mark first */
+
+/* Of the controller alone: not in the hash that nodes compare. */
+#define CONF_BURST_PREFIX "BurstBufferConf=1 "
+int conf_burst_read(struct conf_loader *l, const char *path, struct err *err);
+int conf_burst_build(struct conf_loader *l, struct err *err); /* conf->burst */
