@@ -318,7 +318,8 @@ static void test_what_a_component_inherits(void **state)
             const struct opt_row *row = &opt_rows[i];
             if (!(row->commands & commands[k]) || (row->commands & OPT_TERMINAL) ||
                 row->type == OPT_T_REFUSED || row->type == OPT_T_PLANNED ||
-                row->id == OPT_ID_cpus_per_task || row->id == OPT_ID_nodefile)
+                row->id == OPT_ID_cpus_per_task || row->id == OPT_ID_nodefile ||
+                row->id == OPT_ID_bbf)
                 continue;
             check_inherited(commands[k], row);
             check_request(commands[k], row);

@@ -193,6 +193,7 @@ static void put_strings(const struct opt *o, Pb__JobSpec *spec)
     spec->std_in = o->std_in;
     spec->std_out = o->std_out;
     spec->std_err = o->std_err;
+    spec->burst_buffer = o->job.burst_buffer; /* of --bb or --bbf */
 }
 
 static void put_gres(const struct opt *o, Pb__JobSpec *spec)

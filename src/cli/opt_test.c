@@ -123,8 +123,9 @@ static void test_refused(void **state)
          "Invalid --open-mode specification: x"},
         {OPT_SBATCH, NULL, "", "sbatch|--propagate=FOO", OPT_FAIL_ERROR, 255,
          "--propagate=FOO is not valid: bad rlimit name FOO"},
-        {OPT_SBATCH, NULL, "", "sbatch|--bb=x", OPT_FAIL_ERROR, 1,
-         "option --bb is not available in this version, a later one is to have it; run again "
+        {OPT_SBATCH, NULL, "", "sbatch|--resources=x", OPT_FAIL_ERROR, 1,
+         "option --resources is not available in this version, a later one is to have it; run "
+         "again "
          "without it"},
         {OPT_SBATCH, NULL, "", "sbatch|--kill-on-invalid-dep=maybe", OPT_FAIL_ERROR, 255,
          "Invalid --kill-on-invalid-dep specification: maybe"},

@@ -63,6 +63,7 @@ static void job_free(struct cluster *c, struct job *j)
     free(j->waits.name);
     free(j->of_array); /* NULL, or its cluster goes */
     str_free(j->alloc_step);
+    burst_free(j->burst);
     job_packed_done(&j->spec);
     job_packed_done(&j->live);
     if (j->newer) {

@@ -52,6 +52,7 @@ void control_free(struct control *c)
     why_done(c);
     trigger_done(&c->triggers);
     event_done(&c->events);
+    burst_desk_done(&c->burst);
     cluster_free(c->cluster);
     conf_free(c->conf);
     idmap_done(&c->calls);
@@ -128,6 +129,8 @@ static void set_wake(struct control *c)
         at = depend_due_ms(c);
     if (trigger_due_ms(c) < at)
         at = trigger_due_ms(c);
+    if (c->burst.pools_due_mono_ms && c->burst.pools_due_mono_ms < at)
+        at = c->burst.pools_due_mono_ms;
     if (event_due_ms(c) < at)
         at = event_due_ms(c);
     if (start_due_ms(c) < at)
@@ -215,7 +218,8 @@ static void waiter_gone(struct control *c, struct job *j, uint64_t call)
 void control_call_gone(struct control *c, uint64_t call)
 {
     uint32_t id;
-    if (why_call_gone(c, call) || event_call_gone(c, call) || !idmap_get(&c->calls, call, &id))
+    if (why_call_gone(c, call) || event_call_gone(c, call) || burst_call_gone(c, call) ||
+        !idmap_get(&c->calls, call, &id))
         return;
     idmap_remove(&c->calls, call);
     split_call_gone(c, id, call);
@@ -234,7 +238,7 @@ int control_may_read_script(struct control *c, const struct caller *who, const P
     if (!control_owns(who, j))
         return control_set_error(err, private_denial(c, who, j), NULL);
     int rc = named_job(c, &id, &j, err);
-    if (rc == 0 && !job_set_is_leader(j))
+    if (rc == 0 && !job_set_is_leader(j) && !j->payload_bytes)
         rc = err_set(err, -ERR_NO_JOB,
                      "%s: job %u+%u has no script: that of heterogeneous job %u is its leader's",
                      err_text(ERR_NO_JOB), job_set_id(j), j->set_offset, job_set_id(j));

@@ -21,6 +21,7 @@
 #include "base/str.h"
 #include "conf/conf.h"
 #include "control/env.h"
+#include "proto/burst.pb-c.h"
 #include "proto/cast.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/event.pb-c.h"
@@ -172,6 +173,12 @@ void control_node_lost(struct control *c, const char *node);
 
 /* A controller in standby, of this name, is there. */
 void control_backup_heard(struct control *c, const char *name);
+
+/* scontrol show burstbuffer: those that the caller may see; and show bbstat, which is answered when
+ * the site's function has. */
+void control_burst_list(struct control *c, uint64_t call, const struct caller *who);
+void control_burst_status(struct control *c, uint64_t call, const struct caller *who,
+                          const Pb__BurstStatusRequest *r);
 
 /* A program that env.run() was asked for has ended. */
 void control_script_ended(struct control *c, const Pb__ScriptEnded *m);

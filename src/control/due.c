@@ -60,7 +60,7 @@ static void job_due(struct control *c, struct job *j)
     const struct attempt *attempt = attempt_of(j);
     int64_t now = control_mono(c);
     if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms &&
-        (depend_needs(c, j) || set_needs(j)))
+        (depend_needs(c, j) || set_needs(j) || burst_needs(j)))
         attempt_make(j)->purge_mono_ms = now + PURGE_LATER_MS;
     if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms) {
         purge(c, j);
@@ -97,6 +97,7 @@ static void job_due(struct control *c, struct job *j)
     if (!job_is_final(j) && attempt_of(j)->unlaunched_mono_ms &&
         now >= attempt_of(j)->unlaunched_mono_ms)
         step_ask_unlaunched(c, j);
+    burst_due(c, j);
     if (attempt_of(j)->repeat_mono_ms && now >= attempt_of(j)->repeat_mono_ms)
         repeat_orders(c, j);
     control_schedule(c, j);
@@ -151,4 +152,5 @@ void control_tick(struct control *c)
     shutdown_tick(c);
     priority_tick(c);
     resv_tick(c);
+    burst_tick(c);
 }

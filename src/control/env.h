@@ -32,7 +32,7 @@
  * field that an older version must not overlook, or one within Presence or NodeAlloc, another
  * meaning, a new kind of record or state of a job.
  */
-#define RECORD_FORMAT 5
+#define RECORD_FORMAT 6
 
 enum record_kind {                       /* stored; numbers are for ever */
                    RECORD_META = 1,      /* number 0: StoreMeta */
@@ -141,4 +141,8 @@ struct env {
      * again. asks_submit: whether there are any. The functions NULL: there are none. */
     bool (*asks_submit)(void *ctx);
     int (*submit)(void *ctx, struct env_submit *ask, struct err *err);
+
+    /* A function that decides on a submission, in the same way; its number is given by the process
+     * around control/. The function NULL: nobody decides. */
+    int (*ask_burst)(void *ctx, Pb__ScriptRun *question, struct err *err);
 };

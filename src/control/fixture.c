@@ -149,6 +149,9 @@ static void on_run(void *ctx, const Pb__ScriptRun *m)
     s.limit_sec = m->has_limit_sec ? m->limit_sec : -1;
     s.uid = m->has_uid ? (int64_t)m->uid : -1;
     s.path = mem_strdup(m->path);
+    s.function = mem_strdup(m->function);
+    if (m->has_script)
+        str_append(&s.script, m->script.data, m->script.len);
     for (size_t i = 0; i < m->n_argv; i++)
         str_printf(&s.argv, "%s\n", m->argv[i]);
     for (size_t i = 0; i < m->n_env; i++)
@@ -236,6 +239,8 @@ void fixture_clear(struct fixture *f)
     }
     vec_foreach (&f->scripts, s) {
         free(s->path);
+        free(s->function);
+        str_done(&s->script);
         str_done(&s->argv);
         str_done(&s->env);
     }

@@ -46,8 +46,9 @@ struct fixture_script { /* that control asked for */
     uint32_t job_id, restarts;
     int64_t limit_sec, uid; /* -1: none */
     bool stopped;
-    char *path;
-    struct str argv, env; /* a line each */
+    char *path, *function; /* function NULL: a program */
+    struct str argv, env;  /* a line each */
+    struct str script;     /* of the job, in the message */
 };
 
 struct fixture {

@@ -9,6 +9,7 @@
 #include "control/core/log.h"
 #include "control/event/event.h"
 #include "control/event/trigger.h"
+#include "control/life/burst.h"
 #include "control/life/depend.h"
 #include "control/life/priority.h"
 #include "control/query/why.h"
@@ -81,6 +82,7 @@ struct control {
     struct news news;
     struct counters counters;
     struct triggers triggers;
+    struct burst_desk burst;
     struct event_log events;
     bool meta_read, lost;         /* RECORD_META was restored; unknown records were lost */
     size_t records;               /* other records that were restored */

@@ -189,6 +189,7 @@ static void resume_clock(struct control *c, struct job *j)
 static void resume_job(struct control *c, struct job *j)
 {
     int64_t now = control_mono(c), wall = control_wall(c);
+    burst_resume(c, j);
     resv_resume_job(c, j);
     if (j->state == PB__JOB_STATE__PENDING) {
         depend_resume(c, j);
@@ -270,6 +271,7 @@ void control_start(struct control *c)
     update_node_resume_look(c);
     resv_hook_resume(c);
     resv_tick(c);
+    burst_start_desk(c);
     c->plan_wanted = true;
 }
 

@@ -6,6 +6,7 @@
 #include "base/pb.h"
 
 #include "proto/adopt.pb-c.h"
+#include "proto/burst.pb-c.h"
 #include "proto/cast.pb-c.h"
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"

@@ -368,6 +368,8 @@ static void put_command(const struct job_view *v)
         record_pair(v->out, streams[i].key, str_cstr(&path));
     }
     put_switches(v);
+    put_optional(v, "BurstBuffer", v->spec->burst_buffer);
+    put_optional(v, "BurstBufferState", v->live->burst ? v->live->burst->state : NULL);
     if (v->spec->cpus_per_gpu)
         put_counted(v, "CpusPerTres", v->spec->cpus_per_gpu);
     if (v->spec->mem_per_gpu_mib)
@@ -398,11 +400,13 @@ static json_t *job_states(const Pb__JobLive *live)
 {
     Pb__JobLive base = *live;
     base.completing = base.configuring = base.special_exit = base.stopped = false;
+    base.burst = NULL;
     const struct {
         bool set;
         const char *name;
     } flags[] = {
         {live->completing, "COMPLETING"},
+        {job_state_stages_out(live), "STAGE_OUT"},
         {live->configuring, "CONFIGURING"},
         {live->special_exit && live->state == PB__JOB_STATE__PENDING, "SPECIAL_EXIT"},
         {live->stopped && live->state == PB__JOB_STATE__RUNNING, "STOPPED"},

@@ -41,7 +41,7 @@
 #define SPEC_NEEDS "uid account qos licenses reservation"
 #define LIVE_NEEDS                                                                                 \
     "state completing configuring special_exit stopped array_job_id array_task_id array_tasks "    \
-    "array_throttle"
+    "array_throttle burst"
 
 #define NONE_AFTER_SEC (365 * 86400) /* where an end without limit is sorted in */
 

@@ -12,6 +12,7 @@
 #include "base/size.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
+#include "cluster/job/burst.h"
 #include "show/names.h"
 
 static const struct {
@@ -34,9 +35,10 @@ static const struct {
 
 /* States of Slurm that no job of ours is ever in: asking for them finds nothing. */
 static const char *const empty_states[] = {
-    "RESIZING",      "RS",        "RESV_DEL_HOLD", "RD", "REQUEUED",      "RQ",
-    "REQUEUE_FED",   "RF",        "REVOKED",       "RV", "REQUEUE_HOLD",  "RH",
-    "STAGE_OUT",     "SO",        "SIGNALING",     "SI", "LAUNCH_FAILED", "RECONFIG_FAIL",
+    "RESIZING",      "RS",        "RESV_DEL_HOLD", "RD",
+    "REQUEUED",      "RQ",        "REQUEUE_FED",   "RF",
+    "REVOKED",       "RV",        "REQUEUE_HOLD",  "RH",
+    "SIGNALING",     "SI",        "LAUNCH_FAILED", "RECONFIG_FAIL",
     "POWER_UP_NODE", "UPDATE_DB", "EXPEDITING",
 };
 
@@ -47,9 +49,16 @@ static const char *nth(size_t state, bool abbreviated)
     return abbreviated ? states[state].abbreviated : states[state].word;
 }
 
+bool job_state_stages_out(const Pb__JobLive *live)
+{
+    return live->burst && live->burst->phase >= BURST_POST_RUN &&
+           live->burst->phase <= BURST_TEST_OUT && job_state_is_final(live);
+}
+
 const char *job_state_word(const Pb__JobLive *live)
 {
-    return live->completing                                              ? "COMPLETING"
+    return job_state_stages_out(live)                                    ? "STAGE_OUT"
+           : live->completing                                            ? "COMPLETING"
            : live->configuring                                           ? "CONFIGURING"
            : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SPECIAL_EXIT"
            : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "STOPPED"
@@ -58,7 +67,8 @@ const char *job_state_word(const Pb__JobLive *live)
 
 const char *job_state_short(const Pb__JobLive *live)
 {
-    return live->completing                                              ? "CG"
+    return job_state_stages_out(live)                                    ? "SO"
+           : live->completing                                            ? "CG"
            : live->configuring                                           ? "CF"
            : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SE"
            : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "ST"
@@ -78,6 +88,10 @@ static bool add_state(struct job_states *s, const char *word)
     }
     if (str_case_eq(word, "COMPLETING") || str_case_eq(word, "CG")) {
         s->completing = true;
+        return true;
+    }
+    if (str_case_eq(word, "STAGE_OUT") || str_case_eq(word, "SO")) {
+        s->stage_out = true;
         return true;
     }
     if (str_case_eq(word, "CONFIGURING") || str_case_eq(word, "CF")) {
@@ -123,12 +137,15 @@ int job_states_parse(const char *list, struct job_states *out, struct err *err)
 
 bool job_states_given(const struct job_states *s)
 {
-    return s->all || s->completing || s->configuring || s->special_exit || s->stopped || s->wanted;
+    return s->all || s->completing || s->stage_out || s->configuring || s->special_exit ||
+           s->stopped || s->wanted;
 }
 
 bool job_states_match(const struct job_states *s, const Pb__JobLive *live)
 {
     if (s->all)
+        return true;
+    if (job_state_stages_out(live) && s->stage_out)
         return true;
     if (live->completing)
         return s->completing || (s->wanted >> live->state & 1);

@@ -14,12 +14,14 @@
 const char *job_state_word(const Pb__JobLive *live);
 const char *job_state_short(const Pb__JobLive *live);
 bool job_state_is_final(const Pb__JobLive *live);
+/* The data of its burst buffer are being staged out. */
+bool job_state_stages_out(const Pb__JobLive *live);
 
 /* A comma list of states, long, short or of 2002 ("RUN"), in any case, "all" included, added to a
  * filter. */
 struct job_states {
     uint32_t wanted; /* bit per Pb__JobState */
-    bool completing, configuring, special_exit, stopped, all;
+    bool completing, stage_out, configuring, special_exit, stopped, all;
 };
 int job_states_parse(const char *list, struct job_states *states, struct err *err);
 bool job_states_match(const struct job_states *states, const Pb__JobLive *live);

@@ -240,6 +240,16 @@ static void on_job_script(struct ctld *c, const struct rpc_request *r, const str
     outbox_add(c->outbox, item);
 }
 
+static void on_burst_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    control_burst_list(c->control, r->call, who);
+}
+
+static void on_burst_status(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    control_burst_status(c->control, r->call, who, (const Pb__BurstStatusRequest *)r->body);
+}
+
 static void on_part_key(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     const Pb__PartKeyRequest *ask = (const Pb__PartKeyRequest *)r->body;
@@ -415,6 +425,8 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_SCRIPT] = on_job_script,
     [RPC_PART_KEY] = on_part_key,
     [RPC_LICENSE_LIST] = on_license_list,
+    [RPC_BURST_LIST] = on_burst_list,
+    [RPC_BURST_STATUS] = on_burst_status,
     [RPC_STATS] = on_stats,
     [RPC_DIAG] = on_diag,
     [RPC_DIAG_RESET] = on_diag_reset,

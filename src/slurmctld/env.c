@@ -104,6 +104,7 @@ static void to_helper(struct ctld *c, enum outbox_kind kind, const Pb__ScriptRun
     struct outbox_item *item =
         outbox_item_new(kind, NULL, protobuf_c_message_get_packed_size(&m->base));
     protobuf_c_message_pack(&m->base, (uint8_t *)item->data);
+    item->number = m->has_payload_job_id ? m->payload_job_id : 0;
     outbox_add(c->outbox, item);
 }
 

@@ -63,7 +63,7 @@ def test_readme_tells_what_scontrol_refuses(cluster):
     for word in missing:
         cluster.run(f"scontrol {word} 1").fails(f"{word} is not available in this version")
     job = cluster.sbatch("-H", wrap="true")
-    cluster.run(f"scontrol update JobId={job} BurstBuffer=2").fails("BurstBuffer=2: burst buffers are not available")
+    cluster.run(f"scontrol update JobId={job} BurstBuffer=2").fails("BurstBuffer=2: the burst buffer of a job cannot be changed")
     cluster.run(f"scancel {job}").ok()
 
 

@@ -8,7 +8,6 @@ from harness import DEADLINE, eventually
 
 UNSAFE = {
     "--resources": ("flat:2", None, None),
-    "--bb": ("capacity=1", "SLURM_BURST_BUFFER", None),
     "--container": ("/x", "SRUN_CONTAINER", "SBATCH_CONTAINER"),
 }
 

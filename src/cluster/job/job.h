@@ -13,6 +13,7 @@
 #include "cluster/index/order.h"
 #include "cluster/job/array.h"
 #include "cluster/job/attempt.h"
+#include "cluster/job/burst.h"
 #include "cluster/job/depend_index.h"
 #include "cluster/job/job_record.h"
 #include "cluster/job/mail.h"
@@ -93,6 +94,7 @@ struct job {
     struct array *array;            /* NULL: it is not an array element */
     struct idset tasks;             /* the pending elements that share this record; empty: one */
     struct array_record *of_array;  /* in array.records; NULL: in none */
+    struct job_burst *burst;        /* NULL: it asks for no burst buffer; see burst.h */
     struct job_set *set;            /* NULL: an ordinary job; see job_set.h */
     VEC32(struct resv *)
     resvs;                         /* while pending: the reservations it may use, in this order;

@@ -290,6 +290,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (attempt_of(j)->epilog_due)
         SET(&m, epilog_due, true);
     pack_late_ports(j, &m, &arena);
+    m.burst = burst_pack(j->burst, &arena);
     pack_set(j, &m, &arena);
     struct str tasks = STR_INIT;
     pack_array(j, &m, &tasks);

@@ -136,6 +136,7 @@ static void restore_live(struct job *j, const Pb__JobLive *m)
     j->special_exit = OR(m, special_exit, 0);
     j->resv_gone = OR(m, resv_gone, 0);
     j->is_unfit = OR(m, is_unfit, 0);
+    j->burst = burst_unpack(m->burst);
     j->reason = reason_find(m->reason);
     j->newer_reason = j->reason == REASON_NEWER ? mem_strdup(m->reason) : NULL;
     j->reason_detail = mem_strdup(m->reason_detail);

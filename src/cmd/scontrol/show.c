@@ -669,7 +669,7 @@ static int show_assoc_mgr(const char *id)
     return 0;
 }
 
-/* Of burst buffers and federations, of which there are none. */
+/* Of federations, of which there are none. */
 static int show_nothing(const char *id)
 {
     return 0;

@@ -300,7 +300,6 @@ static void test_scontrol_refuses(void **state)
         {"scontrol", "--uid=nobody_at_all hold 1", 1, NULL,
          "scontrol: error: invalid --uid 'nobody_at_all': there is no such user\n"},
         {"scontrol", "show assoc_mgr", 0, "~No associations currently cached in Slurm.\n", NULL},
-        {"scontrol", "show bbstat", 0, NULL, NULL},
         {"scontrol", "show federation", 0, NULL, NULL},
         {"scontrol", "setdebug", 1, NULL, "too few arguments for keyword:setdebug\n"},
         {"scontrol", "setdebug loud", 1, NULL, "invalid debug level: loud\n"},

@@ -104,6 +104,8 @@ static void carry_job(const struct cluster *old, const struct cluster *next, str
     memset(&from->end_calls, 0, sizeof from->end_calls);
     to->alloc_call = from->alloc_call;
     to->trial = from->trial;
+    burst_free(to->burst);
+    to->burst = take_ptr(from->burst);
     attempt_make(to)->script = attempt_of(from)->script;
     to->alloc_step = take_ptr(from->alloc_step);
     if (from->attempt)
@@ -224,6 +226,7 @@ static void carry_over(struct control *c, struct cluster *old)
         node_heard(c, *n);
     for (size_t i = 0; i < c->cluster->jobs.len; i++)
         settle(c, old, c->cluster->jobs.data[i]);
+    burst_start_desk(c);
     c->plan_wanted = true;
     c->wake_at_ms = INT64_MAX;
 }

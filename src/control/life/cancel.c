@@ -238,9 +238,11 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
             set_keep_away(c, j, who->uid);
             return 0;
         }
-        return ERR_JOB_DONE;
+        return OR(r, hurry, false) && burst_hurry(c, j) ? 0 : ERR_JOB_DONE;
     }
     if (ends_job(r)) {
+        if (j->burst)
+            j->burst->hurry = OR(r, hurry, false);
         attempt_make(j)->cancelled_by = who->uid;
         attempt_make(j)->requeue_after = false;
         bool ran = j->state != PB__JOB_STATE__PENDING;

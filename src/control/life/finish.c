@@ -94,7 +94,8 @@ static void end_steps(struct control *c, struct job *j)
 }
 
 /* sbatch --wait: when a job was ended, its last processes, and what slurmstepd says of the end, may
- * still write to its output. Who wants notices, as srun and salloc, hears of the end at once. */
+ * still write to its output, and its burst buffer may be staged out. Who wants notices, as srun and
+ * salloc, hears of the end at once. */
 static void answer_end_calls(struct control *c, struct job *j)
 {
     Pb__JobEnd end = PB__JOB_END__INIT;
@@ -106,7 +107,8 @@ static void answer_end_calls(struct control *c, struct job *j)
     end.detail = j->reason == REASON_JOB_LAUNCH_FAILURE ? j->reason_detail : NULL;
     for (size_t i = 0; i < j->end_calls.len;) {
         uint64_t call = j->end_calls.data[i];
-        if (attempt_of(j)->completing && end.why && !notify_listens(j, call)) {
+        bool waits = burst_stages_out(j->burst) || (attempt_of(j)->completing && end.why);
+        if (waits && !notify_listens(j, call)) {
             i++;
             continue;
         }
@@ -381,7 +383,9 @@ void finish_requeue(struct control *c, struct job *j)
     job_set_state(c->cluster, j, PB__JOB_STATE__PENDING, CAUSE_REQUEUE, attempt);
     depend_requeue(c, j);
     enqueue_job(c, j);
-    if (j->held && why && launch_failed) /* Slurm's words, and what happened */
+    if (j->burst && j->burst->failed && why)
+        j->reason_detail = mem_strdup(why);
+    else if (j->held && why && launch_failed) /* Slurm's words, and what happened */
         j->reason_detail = mem_printf("launch failed requeued held: %s", why);
     else if (j->held || j->admin_hold)
         j->reason_detail = mem_strdup("job requeued in held state");

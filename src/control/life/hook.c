@@ -86,6 +86,8 @@ void hook_resume(struct control *c, struct job *j)
     bool wants = attempt_of(j)->configuring || attempt_of(j)->epilog_due;
     enum _Pb__ScriptKind kind = attempt_of(j)->configuring ? PB__SCRIPT_KIND__SCRIPT_PROLOG
                                                            : PB__SCRIPT_KIND__SCRIPT_EPILOG;
+    if (burst_is_starting(j->burst) && !job_is_final(j))
+        return;                /* the prolog comes behind that */
     if (attempt_of(j)->script) /* the epilog: it was ended just now, for it had lost its nodes */
         return;
     if (attempt_of(j)->readying && !job_is_final(j)) {
@@ -149,6 +151,10 @@ void control_script_ended(struct control *c, const Pb__ScriptEnded *m)
     if (m->kind == PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG ||
         m->kind == PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG) {
         resv_hook_ended(c, m);
+        return;
+    }
+    if (m->kind == PB__SCRIPT_KIND__SCRIPT_BURST || m->kind == PB__SCRIPT_KIND__SCRIPT_BURST_ASK) {
+        burst_ended(c, m);
         return;
     }
     if (m->kind == PB__SCRIPT_KIND__SCRIPT_TRIGGER) {

@@ -13,7 +13,7 @@ bool hook_start(struct control *c, struct job *j);
 void hook_resume(struct control *c, struct job *j); /* after a restart */
 static inline bool hook_holds(const struct job *j)  /* it is completing, or configuring */
 {
-    return attempt_of(j)->script || attempt_of(j)->epilog_due;
+    return attempt_of(j)->script || attempt_of(j)->epilog_due || burst_stages_out(j->burst);
 }
 
 /* hook_env.c */

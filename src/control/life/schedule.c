@@ -66,6 +66,7 @@ void control_schedule(struct control *c, struct job *j)
     const struct attempt *attempt = attempt_of(j);
     int64_t due = INT64_MAX;
     c->triggers.stale = true; /* one may wait for its limit */
+    earlier(&due, burst_due_ms(j));
     if (j->state == PB__JOB_STATE__PENDING) {
         int64_t wait = j->begin_at - control_wall(c);
         if (wait > 0) /* a time of the wall clock, which may be set meanwhile */

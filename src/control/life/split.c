@@ -225,7 +225,7 @@ void split_purge(struct control *c, struct job *j)
         return;
     if (a && a->stored)
         c->env->del(c->env->ctx, RECORD_ARRAY, a->id, NULL);
-    if (j->batch && !(a && aside_knows(c, a->id)))
+    if ((j->batch || j->payload_bytes) && !(a && aside_knows(c, a->id)))
         c->env->del(c->env->ctx, RECORD_PAYLOAD, split_payload_id(j), NULL);
 }
 

@@ -76,6 +76,7 @@ void start_send_batch(struct control *c, struct job *j)
     if (j->array)
         SET(&launch, payload_job_id, j->array->id);
     launch.nodes = (char *)str_cstr(&names);
+    launch.burst_env = j->burst ? j->burst->env : NULL;
     launch.partition = j->part ? (char *)j->part->conf.name : NULL;
     SET(&launch, num_tasks, j->want.tasks);
     SET(&launch, time_limit_sec, j->limit_sec);
@@ -270,7 +271,7 @@ void start_component_changed(struct control *c, struct job *j)
         return;
     const struct attempt *attempt = attempt_of(leader);
     if (attempt->configuring && !attempt->script && !attempt->readying &&
-        !waits_for_components(leader))
+        !burst_is_starting(leader->burst) && !waits_for_components(leader))
         start_all_ready(c, leader);
 }
 
@@ -308,7 +309,7 @@ void start_count_time(struct control *c, const struct transition *t)
 void start_launch(struct control *c, const struct transition *t)
 {
     struct job *j = t->job;
-    bool waits = hook_start(c, j) || ready_begin(c, j);
+    bool waits = burst_start(c, j) || hook_start(c, j) || ready_begin(c, j);
     if (!waits && waits_for_components(j)) {
         attempt_make(j)->configuring = waits = true;
         job_touch(c->cluster, j);

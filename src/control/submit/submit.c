@@ -10,6 +10,7 @@
  *   complete   the job has what its partitions and the cluster give to those who say nothing
  *   check      values that contradict one another; the jobs it waits for
  *   feasible   some partition could ever serve it, and its reservations
+ *   burst      the site's script agrees with its burst buffer lines
  *   enqueue    the gates (gate.h), and the queues of its partitions
  *
  * The caller is authorised before anything is parsed, and the first stage that refuses gives the
@@ -33,6 +34,7 @@
 #include "control/life/resv.h"
 #include "control/step/step.h"
 #include "control/submit/access.h"
+#include "control/submit/burst_script.h"
 #include "control/submit/set_array.h"
 #include "control/submit/submit.h"
 #include "sched/plan/joint.h"
@@ -89,6 +91,22 @@ static int check_size(struct control *c, struct submission *s, struct err *err)
         return err_set(err, -ERR_SCRIPT, "%s: more than %lld bytes (max_script_size)",
                        err_text(ERR_SCRIPT), (long long)c->conf->sched.max_script_size);
     return check_args(s->payload, err);
+}
+
+/* The burst buffer lines of its script belong to the request, behind those of --bb. */
+static int collect_burst_lines(struct control *c, struct submission *s, struct err *err)
+{
+    _cleanup_str_ struct str lines = STR_INIT;
+    const Pb__JobPayload *p = s->payload;
+    if (!c->conf->burst.enabled || !p || !p->has_script)
+        return 0;
+    if (s->spec.burst_buffer)
+        str_puts(&lines, s->spec.burst_buffer);
+    burst_script_lines((const char *)p->script.data, p->script.len, c->conf->burst.directive,
+                       &lines);
+    if (lines.len)
+        s->spec.burst_buffer = arena_strdup(s->arena, str_cstr(&lines));
+    return 0;
 }
 
 /* Only operators may set these; a script of the site may for everybody. */
@@ -450,12 +468,26 @@ static int check_feasible(struct control *c, struct submission *s, struct err *e
     return resv_check_job(c, j, &s->spec, err);
 }
 
+/* --- burst -------------------------------------------------------------------------------------
+ */
+
+static int consult_burst_script(struct control *c, struct submission *s, struct err *err)
+{
+    int rc = burst_begin_job(c, s->job, &s->spec, err);
+    if (rc != 0 || !s->job->burst || !c->env->ask_burst)
+        return rc;
+    const ProtobufCBinaryData *script =
+        s->payload && s->payload->has_script ? &s->payload->script : NULL;
+    return c->env->ask_burst(c->env->ctx,
+                             burst_make_question(c, s->job, &s->spec, script, s->arena), err);
+}
+
 /* --- all of them -------------------------------------------------------------------------------
  */
 
 static int (*const stages[])(struct control *c, struct submission *s, struct err *err) = {
     /* accept */
-    check_size, check_priority, check_variables,
+    check_size, check_priority, check_variables, collect_burst_lines,
     /* plugins */
     consult_plugins,
     /* authorise */
@@ -467,7 +499,9 @@ static int (*const stages[])(struct control *c, struct submission *s, struct err
     /* check */
     check_values, parse_dependency,
     /* feasible */
-    check_feasible};
+    check_feasible,
+    /* burst */
+    consult_burst_script};
 
 /* The user of the request; a plugin may give the job to another one. */
 static uint32_t find_requester(const struct caller *who, const Pb__JobSpec *spec)
@@ -598,6 +632,25 @@ static Pb__JobSpec component_spec(const Pb__JobSpec *given)
     return spec;
 }
 
+const Pb__JobPayload *submit_component_payload(const struct control *c, const struct set_request *r,
+                                               size_t offset, struct arena *arena)
+{
+    _cleanup_str_ struct str script = STR_INIT;
+    bool is_rebuilt = r->n_components && c->conf->burst.enabled && !r->leader->array_inx;
+    if (!is_rebuilt || !r->payload || !r->payload->has_script)
+        return offset ? NULL : r->payload;
+    burst_script_rebuild((const char *)r->payload->script.data, r->payload->script.len,
+                         c->conf->burst.directive, (uint32_t)offset, &script);
+    Pb__JobPayload *p = arena_alloc(arena, sizeof(*p));
+    pb__job_payload__init(p);
+    if (offset == 0)
+        *p = *r->payload;
+    uint8_t *bytes = arena_alloc(arena, script.len + 1);
+    memcpy(bytes, str_cstr(&script), script.len);
+    SET(p, script, ((ProtobufCBinaryData){script.len, bytes}));
+    return p;
+}
+
 /* "Invalid partition name specified: x (component 1)" */
 static void name_component(struct err *err, size_t offset)
 {
@@ -609,12 +662,15 @@ static void name_component(struct err *err, size_t offset)
 static int make_component(struct control *c, const struct caller *who, const struct set_request *r,
                           size_t offset, struct job **out, struct err *err)
 {
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     Pb__JobSpec spec = offset ? component_spec(spec_of(r, offset)) : *spec_of(r, 0);
+    const Pb__JobPayload *payload = submit_component_payload(c, r, offset, &arena);
     int rc = r->n_components ? check_component(c, &spec, offset, err) : 0;
     if (r->n_components)
         spec.array_inx = NULL; /* see set_array.h */
     if (rc == 0)
-        rc = submit_make_job(c, who, &spec, offset ? NULL : r->payload, r->may_wait, out, err);
+        rc = submit_make_job(c, who, &spec, payload, r->may_wait, out, err);
     if (rc < 0 && r->n_components)
         name_component(err, offset);
     return rc;
@@ -686,6 +742,7 @@ void submit_admit(struct control *c, struct job *j, uint64_t key)
         idmap_set(&c->cluster->requests, key, j->id);
     job_touch(c->cluster, j);
     depend_place_name(c->cluster, j);
+    burst_admit(c, j);
     enqueue_job(c, j);
     counters_submitted(c, j);
 }
@@ -717,6 +774,22 @@ struct job *submit_find_repeated(struct control *c, const struct caller *who, bo
     return NULL;
 }
 
+/* Of the leader, and with burst buffers of the other components. */
+static void store_payloads(struct control *c, const struct set_request *set, struct job *leader)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        _cleanup_arena_ struct arena arena;
+        _cleanup_str_ struct str packed = STR_INIT;
+        arena_init(&arena, 0);
+        const Pb__JobPayload *payload = submit_component_payload(c, set, i, &arena);
+        if (!payload)
+            continue;
+        pb_pack(&payload->base, &packed);
+        c->env->put(c->env->ctx, RECORD_PAYLOAD, job_set_component(leader, i)->id, NULL,
+                    packed.data, packed.len);
+    }
+}
+
 void submit_batch(struct control *c, uint64_t call, const struct caller *who,
                   const Pb__SubmitRequest *r)
 {
@@ -742,10 +815,7 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
             control_refuse(c, call, &err);
         if (rc != 0)
             return;
-        struct str packed = STR_INIT;
-        pb_pack(&r->payload->base, &packed);
-        c->env->put(c->env->ctx, RECORD_PAYLOAD, j->id, NULL, packed.data, packed.len);
-        str_done(&packed);
+        store_payloads(c, &set, j);
         if (of_sets)
             set_array_admit(c, j, key);
         else

@@ -26,6 +26,10 @@ struct set_request { /* of a heterogeneous job, or an ordinary one: that has no 
     const Pb__JobPayload *payload; /* of the leader; NULL: none */
     bool may_wait;                 /* see submit_make_job() */
 };
+/* What is kept for the component; NULL: nothing. With burst buffers each has a script of its own,
+ * in the arena (burst_script.h). */
+const Pb__JobPayload *submit_component_payload(const struct control *c, const struct set_request *r,
+                                               size_t offset, struct arena *arena);
 /* All jobs of the set, which are in no queue, or none: 0, or what is wrong with one of them; more
  * than 0 as submit_make_job(). */
 int submit_make_set(struct control *c, const struct caller *who, const struct set_request *r,

@@ -15,6 +15,8 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/str.h"
+#include "base/trust.h"
+#include "slurmctld/script/burst_lua.h"
 #include "slurmctld/start.h"
 #include "slurmctld/submit/lua_site.h"
 
@@ -228,6 +230,22 @@ static void check_files(const struct conf *conf, struct conf_report *report)
         add(report, false, "MailProg=%s: %s: no mail is sent", conf->mail_prog, strerror(errno));
 }
 
+/* A controller starts without it; jobs with burst buffers wait, or are rejected. */
+static void check_burst_script(const struct conf *conf, struct conf_report *report)
+{
+    const uid_t owners[] = {conf->slurm_uid, conf->slurmd_uid};
+    struct err err = {0};
+    if (!conf->burst.enabled)
+        return;
+    int rc = trust_check(conf->burst.script, owners, 2, &err);
+    if (rc == -ENOENT)
+        err_set(&err, rc, "%s does not exist", conf->burst.script);
+    if (rc == 0)
+        rc = burst_lua_check(conf->burst.script, &err);
+    if (rc)
+        add(report, true, "BurstBufferType=burst_buffer/lua: %s", err.text);
+}
+
 /* What would stop a start, or a job's, besides the file itself. */
 static void check_surroundings(const struct conf *conf, struct conf_report *report)
 {
@@ -236,6 +254,7 @@ static void check_surroundings(const struct conf *conf, struct conf_report *repo
         add(report, true, "%s", err.text);
     if (submit_env_check(conf, &err))
         add(report, true, "%s", err.text);
+    check_burst_script(conf, report);
     check_key(conf, report);
     check_programs(conf, report);
     check_files(conf, report);

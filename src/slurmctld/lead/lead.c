@@ -174,7 +174,7 @@ static int check_filled(struct ctld *c, struct err *err)
 static void on_script_ended(void *ctx, const Pb__ScriptEnded *m)
 {
     struct ctld *c = ctx;
-    if (c->control)
+    if (!submit_wait_burst_answer(c, m) && c->control)
         control_script_ended(c->control, m);
 }
 

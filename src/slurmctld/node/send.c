@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/arena.h"
 #include "base/mem.h"
@@ -49,6 +50,23 @@ uint64_t send_payload_number(const Pb__LaunchBatch *launch)
     return launch->has_payload_job_id ? launch->payload_job_id : launch->job_id;
 }
 
+/* Variables of its burst buffer, a line each. */
+static void add_burst_env(Pb__LaunchBatch *launch, struct arena *a)
+{
+    Pb__JobPayload *p = launch->payload;
+    char *text = arena_strdup(a, launch->burst_env), *save = NULL;
+    size_t lines = 1;
+    for (const char *c = text; *c; c++)
+        lines += *c == '\n';
+    char **env = arena_alloc(a, sizeof(*env) * (p->n_env + lines));
+    if (p->n_env)
+        memcpy(env, p->env, sizeof(*env) * p->n_env);
+    for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save))
+        if (strchr(line, '=') && *line != '=')
+            env[p->n_env++] = line;
+    p->env = env;
+}
+
 /* 0: *bytes is about what the payload adds to the message. Positive: it must be read. Negative: the
  * launch is left out. */
 static int add_payload(struct ctld *c, const struct send_reads *reads, Pb__LaunchBatch *launch,
@@ -65,6 +83,9 @@ static int add_payload(struct ctld *c, const struct send_reads *reads, Pb__Launc
     }
     if (!launch->has_payload_job_id) /* a repeat is rare and can be read; other elements are not */
         payload_cache_drop(c->payloads, number);
+    if (rc == 0 && launch->burst_env)
+        add_burst_env(launch, a);
+    launch->burst_env = NULL;
     if (rc < 0)
         log_error("job %u is launched without its script: %s", launch->job_id, err.text);
     else
@@ -194,22 +215,45 @@ static int send_script(struct ctld *c, const struct send_reads *reads, uint64_t 
     return 0;
 }
 
-static void send_to_helper(struct ctld *c, const struct outbox_item *item)
+/* A function for a burst buffer gets the stored script of its job. Without it the function runs as
+ * well: the buffer is to be torn down in any case. Positive: it must be read. */
+static int add_script(struct ctld *c, const struct send_reads *reads, Pb__ScriptRun *m,
+                      struct arena *a)
+{
+    struct err err = {0};
+    Pb__JobPayload *payload = NULL;
+    int rc = unpack_payload(c, reads, m->payload_job_id, a, &payload, &err);
+    if (rc > 0)
+        return rc;
+    if (rc < 0)
+        log_error("job %u: %s runs without its script: %s", m->job_id, m->function, err.text);
+    else if (payload->has_script) {
+        m->has_script = true;
+        m->script = payload->script;
+    }
+    return 0;
+}
+
+static int send_to_helper(struct ctld *c, const struct outbox_item *item,
+                          const struct send_reads *reads)
 {
     _cleanup_arena_ struct arena a;
     arena_init(&a, 0);
     Pb__ScriptRun *m = arena_unpack(&a, &pb__script_run__descriptor, item->data, item->len);
     if (!m || !c->scripts)
-        return;
+        return 0;
     if (item->kind == OUTBOX_RUN_END) {
         scripts_stop(c->scripts, m);
-        return;
+        return 0;
     }
+    if (m->has_payload_job_id && add_script(c, reads, m, &a) > 0)
+        return 1;
     const struct conf *conf = control_conf(c->control);
     uint32_t owners[] = {conf->slurm_uid, conf->slurmd_uid};
     m->owner = owners;
     m->n_owner = 2;
     scripts_run(c->scripts, m);
+    return 0;
 }
 
 int send_try(struct ctld *c, const struct outbox_item *item, const struct send_reads *reads,
@@ -232,8 +276,7 @@ int send_try(struct ctld *c, const struct outbox_item *item, const struct send_r
         break;
     case OUTBOX_RUN:
     case OUTBOX_RUN_END:
-        send_to_helper(c, item);
-        break;
+        return send_to_helper(c, item, reads);
     case OUTBOX_JOB_ENDED:
         job_comp_write(c, item->data, item->len);
         break;

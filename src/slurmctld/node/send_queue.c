@@ -88,7 +88,7 @@ static void want_payload(struct ctld *c, struct waiting *w, uint64_t number)
 static void list_wanted(struct ctld *c, struct waiting *w)
 {
     w->wanted.len = 0;
-    if (w->item->kind == OUTBOX_SCRIPT)
+    if (w->item->kind == OUTBOX_SCRIPT || (w->item->kind == OUTBOX_RUN && w->item->number))
         want_payload(c, w, w->item->number);
     if (w->item->kind != OUTBOX_ORDERS)
         return;

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
@@ -21,8 +22,10 @@
 #include "conf/conf.h"
 #include "loop/loop.h"
 #include "slurmctld/script/asuser.h"
+#include "slurmctld/script/burst_lua.h"
 #include "slurmctld/script/scriptwire.h"
 
+#define CALL_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
 #define KILL_AFTER_MS 5000 /* of SIGTERM */
 #define LOCK_EVERY_MS 20   /* the helper before may be ending what it ran; */
 #define LOCK_WAIT_MS                                                                               \
@@ -55,6 +58,7 @@ struct run {
     pid_t pid;
     struct loop_timer *timer;
     bool timed_out, stopped;
+    const Pb__ScriptEnded *ended; /* of a function: what it has left; NULL: nothing */
     int report; /* what kept it from being begun as its user comes here; -1: it is nobody's */
 };
 
@@ -81,10 +85,31 @@ static void tell(struct scriptd *d, const struct run *r, int wait_status, const 
     e.has_number = true;
     e.number = r->number;
     m.ended = &e;
+    if (r->ended) { /* by a function */
+        e.output = r->ended->output;
+        e.log = r->ended->log;
+        e.n_log = r->ended->n_log;
+    }
+    if (r->timed_out) {
+        e.has_timed_out = true;
+        e.timed_out = true;
+    }
     if (d->ending)
         return;
     scriptwire_put(&d->out, &m);
     flush(d);
+}
+
+/* A function says itself what went wrong. */
+static char *describe_call(const struct run *r, int status, const char *error)
+{
+    if (r->timed_out)
+        return mem_printf("it did not end within %lld s", (long long)r->limit_sec);
+    if (error)
+        return mem_strdup(error);
+    if (WIFSIGNALED(status))
+        return mem_printf("it was ended by signal %d", WTERMSIG(status));
+    return status ? mem_printf("it ended the process with status %d", WEXITSTATUS(status)) : NULL;
 }
 
 static char *describe(const struct run *r, int status)
@@ -125,7 +150,13 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
 {
     struct run *r = ctx;
     struct scriptd *d = r->d;
-    _cleanup_free_ char *text = describe(r, status);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__ScriptEnded ended = PB__SCRIPT_ENDED__INIT;
+    bool is_call = r->order->function != NULL;
+    const char *error = is_call ? burst_lua_read_report(r->report, &ended, &arena) : NULL;
+    _cleanup_free_ char *text = is_call ? describe_call(r, status, error) : describe(r, status);
+    r->ended = is_call ? &ended : NULL;
     if (r->timed_out || d->ending)
         kill(-pid, SIGKILL); /* what it left behind of its group */
     if (!status && !text && !r->stopped && !d->ending && *r->rest) {
@@ -171,6 +202,12 @@ static void __attribute__((noreturn)) run_child(const struct scriptd *d, const P
     closefrom(4);
     if (m->has_uid)
         asuser_exec(m, argv, env, parent, 3);
+    if (m->function) {
+        clearenv();
+        setenv("PATH", CALL_PATH, 1);
+        setenv("SLURM_SCRIPT_CONTEXT", "burst_buffer.lua", 1);
+        _exit(chdir("/") == 0 ? burst_lua_run(m, 3) : 127);
+    }
     if (chdir("/") == 0)
         execve(m->path, argv, env);
     int error = errno;
@@ -194,12 +231,15 @@ static int spawn(struct run *r, const Pb__ScriptRun *m)
     if (pipe2(ends, O_CLOEXEC)) {
         error = errno;
     } else {
+        if (m->function)
+            (void)fcntl(ends[1], F_SETPIPE_SZ, BURST_LUA_PIPE);
         r->pid = fork();
         if (r->pid == 0)
             run_child(r->d, m, argv, env, parent, ends[1]);
         error = r->pid < 0 ? errno : 0;
         close(ends[1]);
-        if (!error && m->has_uid) { /* the name service may hang: it is not waited for */
+        /* The name service may hang, and a function may run long: neither is waited for. */
+        if (!error && (m->has_uid || m->function)) {
             r->report = ends[0];
             fcntl(r->report, F_SETFL, O_NONBLOCK);
             free(argv);

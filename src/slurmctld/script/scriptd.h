@@ -16,7 +16,7 @@
 #define SCRIPTD_NAME "slurmscriptd"
 #define SCRIPTD_LINE_FD 3 /* to the controller */
 #define SCRIPTD_LOCK_FD 4 /* locked while it lives: one helper at a time runs something */
-#define SCRIPTD_MOST 256  /* programs at a time; more are refused */
+#define SCRIPTD_MOST 512  /* programs at a time; more are refused */
 #define SCRIPTD_GRACE_MS 2000
 
 bool scriptd_is_wanted(const char *argv0);

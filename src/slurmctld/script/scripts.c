@@ -46,7 +46,7 @@ struct scripts {
     struct str in, out;
     struct script *all; /* in order of being asked for */
     uint64_t last;
-    unsigned running, mails, triggers, mails_waiting;
+    unsigned running, mails, triggers, calls, questions, mails_waiting;
 };
 
 static void helper_start(struct scripts *s);
@@ -91,14 +91,26 @@ static void flush(struct scripts *s)
         loop_fd_events(s->line, LOOP_READ | (s->out.len ? LOOP_WRITE : 0));
 }
 
+/* Each kind has a number of places of its own: none waits for the end of another kind. */
+static unsigned *get_count(struct scripts *s, Pb__ScriptKind kind)
+{
+    switch (kind) {
+    case PB__SCRIPT_KIND__SCRIPT_MAIL:
+        return &s->mails;
+    case PB__SCRIPT_KIND__SCRIPT_TRIGGER:
+        return &s->triggers;
+    case PB__SCRIPT_KIND__SCRIPT_BURST:
+        return &s->calls;
+    case PB__SCRIPT_KIND__SCRIPT_BURST_ASK:
+        return &s->questions;
+    default:
+        return &s->running;
+    }
+}
+
 static void count(struct scripts *s, const struct script *one, int by)
 {
-    if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
-        s->mails += (unsigned)by;
-    else if (one->kind == PB__SCRIPT_KIND__SCRIPT_TRIGGER)
-        s->triggers += (unsigned)by;
-    else
-        s->running += (unsigned)by;
+    *get_count(s, one->kind) += (unsigned)by;
 }
 
 static void ended(struct scripts *s, const Pb__ScriptEnded *m)
@@ -112,6 +124,8 @@ static void ended(struct scripts *s, const Pb__ScriptEnded *m)
     count(s, one, -1);
     if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL && m->text)
         log_error("job %u: %s", one->job_id, m->text);
+    for (size_t i = 0; i < m->n_log; i++)
+        log_info("burst_buffer.lua: %s", m->log[i]);
     bool told = one->kind != PB__SCRIPT_KIND__SCRIPT_MAIL;
     script_free(s, one);
     if (told)
@@ -154,7 +168,6 @@ static void send_one(struct scripts *s, struct script *one)
     scriptwire_put(&s->out, &m);
 }
 
-/* What the site runs for jobs, mail, and what users have run do not keep each other waiting. */
 static bool has_room(const struct scripts *s, const struct script *one)
 {
     switch (one->kind) {
@@ -162,6 +175,10 @@ static bool has_room(const struct scripts *s, const struct script *one)
         return s->mails < SCRIPTS_MAILS;
     case PB__SCRIPT_KIND__SCRIPT_TRIGGER:
         return s->triggers < SCRIPTS_TRIGGERS;
+    case PB__SCRIPT_KIND__SCRIPT_BURST:
+        return s->calls < SCRIPTS_CALLS;
+    case PB__SCRIPT_KIND__SCRIPT_BURST_ASK:
+        return s->questions < SCRIPTS_QUESTIONS;
     default:
         return s->running < SCRIPTS_AT_ONCE;
     }
@@ -181,7 +198,8 @@ static void send_more(struct scripts *s)
     DL_FOREACH(s->all, one)
     {
         if (s->running >= SCRIPTS_AT_ONCE && s->mails >= SCRIPTS_MAILS &&
-            s->triggers >= SCRIPTS_TRIGGERS)
+            s->triggers >= SCRIPTS_TRIGGERS && s->calls >= SCRIPTS_CALLS &&
+            s->questions >= SCRIPTS_QUESTIONS)
             break;
         if (!one->sent && !one->stopped && has_room(s, one))
             send_one(s, one);
@@ -244,7 +262,7 @@ static void take_back(struct scripts *s)
         if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
             script_free(s, one);
     }
-    s->running = s->mails = s->triggers = 0;
+    s->running = s->mails = s->triggers = s->calls = s->questions = 0;
 }
 
 static void start_later(struct scripts *s)

@@ -9,7 +9,9 @@
 #include "loop/loop.h"
 #include "proto/script.pb-c.h"
 
-#define SCRIPTS_AT_ONCE 64 /* of prologs and epilogs; further ones wait for their turn */
+#define SCRIPTS_AT_ONCE 64   /* of prologs and epilogs; further ones wait for their turn */
+#define SCRIPTS_CALLS 256    /* of functions for burst buffers, */
+#define SCRIPTS_QUESTIONS 32 /* and of those that somebody waits for */
 #define SCRIPTS_MAILS 8
 #define SCRIPTS_TRIGGERS 32         /* control/ asks for no more */
 #define SCRIPTS_MAILS_WAITING 10000 /* further ones are dropped, with a word in the log */

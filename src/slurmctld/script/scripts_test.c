@@ -185,7 +185,7 @@ static void a_line_out_of_bounds_is_none(void **state)
         {"\x05\0\0", 3, 0},
         {"\x05\0\0\0ab", 6, 0},
         {"\xff\xff\xff\xff", 4, -1},
-        {"\x01\0\x10\0", 4, -1},       /* a byte more than may be */
+        {"\x01\0\0\x04", 4, -1},       /* a byte more than may be */
         {"\x02\0\0\0\xff\xff", 6, -1}, /* no message */
         {"\x02\0\0\0\x0a\x00", 6, -1}, /* a run without what it must have */
         {"\x00\0\0\0", 4, 1},

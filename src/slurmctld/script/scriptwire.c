@@ -76,6 +76,8 @@ const char *scriptwire_name(Pb__ScriptKind kind)
         [PB__SCRIPT_KIND__SCRIPT_MAIL] = "MailProg",
         [PB__SCRIPT_KIND__SCRIPT_RESV_PROLOG] = "ResvProlog",
         [PB__SCRIPT_KIND__SCRIPT_RESV_EPILOG] = "ResvEpilog",
+        [PB__SCRIPT_KIND__SCRIPT_BURST] = "burst_buffer/lua:",
+        [PB__SCRIPT_KIND__SCRIPT_BURST_ASK] = "burst_buffer/lua:",
         [PB__SCRIPT_KIND__SCRIPT_TRIGGER] = "the trigger's program",
     };
     unsigned k = (unsigned)kind;

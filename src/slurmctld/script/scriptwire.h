@@ -9,8 +9,8 @@
 #include "base/str.h"
 #include "proto/script.pb-c.h"
 
-#define SCRIPTWIRE_MAX (1u << 20) /* of one message */
-#define SCRIPTWIRE_READ 65536     /* at a time */
+#define SCRIPTWIRE_MAX (64u << 20) /* of one message, which may have the script of a job */
+#define SCRIPTWIRE_READ 65536      /* at a time */
 
 void scriptwire_put(struct str *out, const Pb__ScriptMessage *m);
 /* The next message, in the arena, and its bytes are consumed. 1: there is one; 0: not yet all of

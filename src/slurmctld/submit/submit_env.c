@@ -38,6 +38,7 @@ void submit_env_init(struct env *env)
 {
     env->asks_submit = asks;
     env->submit = submit;
+    env->ask_burst = submit_wait_ask_burst;
 }
 
 static struct submit_line *line_new(struct ctld *c, const struct conf_submits *all)

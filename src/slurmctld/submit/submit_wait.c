@@ -11,8 +11,10 @@
 #include "base/mem.h"
 #include "proto/submit.pb-c.h"
 #include "slurmctld/ctld.h"
+#include "slurmctld/script/scripts.h"
 #include "slurmctld/submit/submit_line.h"
 
+#define BURST_QUESTION 1 /* in the place of a job id: one of ours, not of control/ */
 #define ROUNDS 8 /* what a request is about changes while it waits: so often it is asked again */
 
 struct question {
@@ -21,6 +23,7 @@ struct question {
     uint64_t number;
     struct str asked;  /* what is asked for, and the job as it is */
     struct str answer; /* empty: not yet */
+    bool is_burst;     /* the helper that runs scripts is asked, by burst_buffer.lua */
     UT_hash_handle hh; /* by number */
 };
 
@@ -48,9 +51,21 @@ static struct submit_waits *waits(struct ctld *c)
     return c->submit_waits;
 }
 
+static void stop_burst_question(struct ctld *c, const struct question *q)
+{
+    Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
+    m.kind = PB__SCRIPT_KIND__SCRIPT_BURST_ASK;
+    m.job_id = BURST_QUESTION;
+    m.restarts = (uint32_t)q->number;
+    if (c->scripts)
+        scripts_stop(c->scripts, &m);
+}
+
 static void question_free(struct ctld *c, struct question *q)
 {
-    if (!q->answer.len && c->submit_line)
+    if (!q->answer.len && q->is_burst)
+        stop_burst_question(c, q);
+    else if (!q->answer.len && c->submit_line)
         submit_line_forget(c->submit_line, q->number);
     HASH_DEL(c->submit_waits->by_number, q);
     str_done(&q->asked);
@@ -182,6 +197,77 @@ int submit_wait_ask(struct ctld *c, struct env_submit *ask, struct err *err)
     if (q->asked.len == asked.len && memcmp(q->asked.data, asked.data, asked.len) == 0)
         return q->answer.len ? take_answer(ask, q, err) : ENV_SUBMIT_LATER;
     return ask_line(c, w, ask, &asked, err);
+}
+
+/* --- burst buffers -------------------------------------------------------------------------------
+ */
+
+static int take_burst_answer(struct ctld *c, const struct question *q, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__SubmitAnswer *a = (const Pb__SubmitAnswer *)(void *)arena_unpack(
+        &arena, &pb__submit_answer__descriptor, q->answer.data, q->answer.len);
+    if (a && a->code == 0)
+        return 0;
+    return err_set(err, -ERR_BURST, "%s: %s", err_text(ERR_BURST),
+                   a && a->text ? a->text : "slurm_bb_job_process failed");
+}
+
+static int run_burst_question(struct ctld *c, struct submit_wait *w, Pb__ScriptRun *m,
+                              struct str *asked, struct err *err)
+{
+    const struct conf *conf = control_conf(c->control);
+    uint32_t owners[] = {conf->slurm_uid, conf->slurmd_uid};
+    if (w->rounds >= ROUNDS)
+        return err_set(err, -ERR_BUSY, "%s: what is asked about changes all the time",
+                       err_text(ERR_BUSY));
+    struct question *q = mem_new(struct question);
+    q->of = w;
+    q->is_burst = true;
+    q->number = ++c->submit_waits->last;
+    q->asked = *asked;
+    *asked = (struct str)STR_INIT;
+    HASH_ADD(hh, c->submit_waits->by_number, number, sizeof q->number, q);
+    LL_PREPEND(w->questions, q);
+    m->job_id = BURST_QUESTION;
+    m->restarts = (uint32_t)q->number;
+    m->owner = owners;
+    m->n_owner = 2;
+    scripts_run(c->scripts, m);
+    m->owner = NULL;
+    m->n_owner = 0;
+    return ENV_SUBMIT_LATER;
+}
+
+int submit_wait_ask_burst(void *ctx, Pb__ScriptRun *m, struct err *err)
+{
+    struct ctld *c = ctx;
+    struct question *q;
+    _cleanup_str_ struct str asked = STR_INIT;
+    if (!c->scripts || !c->serving)
+        return 0;
+    struct submit_wait *w = find_or_make(c, c->serving->call);
+    str_putc(&asked, 's'); /* what job_submit plugins are asked begins with a field */
+    pb_pack(&m->base, &asked);
+    LL_FOREACH(w->questions, q)
+    if (q->is_burst && q->asked.len == asked.len &&
+        memcmp(q->asked.data, asked.data, asked.len) == 0)
+        return q->answer.len ? take_burst_answer(c, q, err) : ENV_SUBMIT_LATER;
+    return run_burst_question(c, w, m, &asked, err);
+}
+
+bool submit_wait_burst_answer(struct ctld *c, const Pb__ScriptEnded *m)
+{
+    Pb__SubmitAnswer a = PB__SUBMIT_ANSWER__INIT;
+    if (m->kind != PB__SCRIPT_KIND__SCRIPT_BURST_ASK || m->job_id != BURST_QUESTION)
+        return false;
+    a.number = m->restarts;
+    a.code = m->wait_status ? -ERR_BURST : 0;
+    a.text = m->text;
+    if (c->submit_waits)
+        submit_wait_answer(c, &a);
+    return true;
 }
 
 /* --- waiting -------------------------------------------------------------------------------------

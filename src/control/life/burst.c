@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The life of a burst buffer. Only enter_phase() moves a buffer, along a column of burst.def. What
+ * is stored is the phase: after a restart its function runs again, or what the row says instead.
+ * The function of a job that ends is stopped, and the next one begins when the first is over, so
+ * that two functions of one buffer never run at a time.
+ */
+#include "control/life/burst.h"
+
+#include <signal.h>
+#include <string.h>
+
+#include "control/core/reply.h"
+#include "control/event/job_event.h"
+#include "control/internal.h"
+#include "control/life/enqueue.h"
+#include "control/life/finish.h"
+#include "control/life/hook.h"
+#include "control/life/schedule.h"
+#include "control/life/set.h"
+#include "control/life/start.h"
+
+#define TEARDOWN_TRIES 3
+#define PLUGIN "burst_buffer/lua"
+
+static void enter_phase(struct control *c, struct job *j, enum burst_phase phase);
+
+static const struct burst_row *row_of(const struct job *j)
+{
+    return &burst_rows[j->burst->phase];
+}
+
+static bool is_staging_in(const struct job_burst *b)
+{
+    return b->phase >= BURST_SETUP && b->phase <= BURST_REAL_SIZE;
+}
+
+/* --- a new job ---------------------------------------------------------------------------------
+ */
+
+static int check_pool(struct control *c, const struct job *j, const char *name, size_t len,
+                      uint64_t size, struct err *err)
+{
+    const struct burst_pool *pool = burst_find_pool(c, name, len);
+    if (!c->burst.pools_known || !burst_is_on(c))
+        return 0; /* the job waits for the pool */
+    if (!pool)
+        return err_set(err, -ERR_BURST, "%s: pool '%.*s' does not exist: see 'scontrol show burst'",
+                       err_text(ERR_BURST), (int)len, name);
+    if (size > pool->total)
+        return err_set(err, -ERR_BURST, "%s: pool '%s' has %llu, %llu requested",
+                       err_text(ERR_BURST), pool->name, (unsigned long long)pool->total,
+                       (unsigned long long)size);
+    (void)j;
+    return 0;
+}
+
+int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
+{
+    const char *pool = NULL;
+    uint64_t size = 0;
+    size_t len = 0;
+    if (!spec->burst_buffer || !*spec->burst_buffer)
+        return 0;
+    if (!c->conf->burst.enabled)
+        return err_set(err, -ERR_BURST,
+                       "%s: this cluster has none: BurstBufferType is not set in slurm.conf",
+                       err_text(ERR_BURST));
+    if (!conf_burst_may_use(&c->conf->burst, j->uid))
+        return err_set(err, -ERR_BURST_ACCESS, "%s: see AllowUsers and DenyUsers of %s",
+                       err_text(ERR_BURST_ACCESS), "burst_buffer.conf");
+    if (j->array)
+        return err_set(err, -ERR_BURST, "%s: an array of jobs with burst buffers is not supported",
+                       err_text(ERR_BURST));
+    int rc = burst_parse(spec->burst_buffer, &pool, &len, &size, err);
+    if (rc == 0 && len)
+        rc = check_pool(c, j, pool, len, size, err);
+    if (rc != 0)
+        return rc;
+    j->burst = mem_new(struct job_burst);
+    j->burst->pool = len ? mem_strndup(pool, len) : NULL;
+    j->burst->size = size;
+    return 0;
+}
+
+void burst_admit(struct control *c, struct job *j)
+{
+    if (j->burst)
+        vec_push(&c->burst.jobs, j->id);
+}
+
+/* --- what follows from the end of a function ---------------------------------------------------
+ */
+
+/* The job waits until an administrator releases it. */
+static void hold_job(struct control *c, struct job *j, const char *text)
+{
+    j->admin_hold = true;
+    if (j->state != PB__JOB_STATE__PENDING)
+        return;
+    enqueue_job(c, j);
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(text);
+    job_touch(c->cluster, j);
+}
+
+/* As one whose PrologSlurmctld fails: a batch job returns to the queue, held. */
+static void fail_start(struct control *c, struct job *j, const char *text)
+{
+    if (job_is_final(j))
+        return;
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(text);
+    finish_requeue_later(c, j, 0);
+    bool again = attempt_of(j)->requeue_after;
+    if (again)
+        hold_job(c, j, text);
+    uint64_t call = j->alloc_call;
+    j->alloc_call = 0;
+    if (call)
+        control_refuse_code(c, call, ERR_JOB_DONE, text);
+    finish_job(c, j, again ? PB__JOB_STATE__FAILED : PB__JOB_STATE__CANCELLED,
+               again ? 1 << 8 : SIGKILL, REASON_JOB_LAUNCH_FAILURE, NULL);
+}
+
+/* Data stay where they are until scancel --hurry. */
+static void keep_failed_stage_out(struct control *c, struct job *j, const char *text)
+{
+    j->burst->failed = true;
+    j->reason = REASON_BURST_BUFFER_OPERATION;
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(text);
+    job_touch(c->cluster, j);
+}
+
+static void retry_teardown(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    job_touch(c->cluster, j);
+    if (++b->tries < TEARDOWN_TRIES) {
+        b->due_mono_ms = control_mono(c) + (int64_t)c->conf->burst.poll_interval_sec * 1000;
+        control_schedule(c, j);
+        return;
+    }
+    control_log(c, LOG_LVL_ERROR, "job %u: teardown of its burst buffer failed %d times: given up",
+                j->id, TEARDOWN_TRIES);
+    enter_phase(c, j, BURST_COMPLETE);
+}
+
+static void fail_phase(struct control *c, struct job *j, const char *what, bool timed_out)
+{
+    struct job_burst *b = j->burst;
+    bool tears_down = timed_out || (c->conf->burst.flags & CONF_BURST_TEARDOWN_FAILURE);
+    _cleanup_free_ char *text =
+        mem_printf(PLUGIN ": %s: %s", row_of(j)->function, what && *what ? what : "it failed");
+    control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u: %s", j->id, text);
+    if (b->phase == BURST_TEARDOWN) {
+        retry_teardown(c, j);
+    } else if (burst_stages_out(b)) {
+        keep_failed_stage_out(c, j, text);
+        if (tears_down)
+            enter_phase(c, j, BURST_TEARDOWN);
+    } else {
+        bool starting = burst_is_starting(b);
+        b->failed = true;
+        if (starting)
+            fail_start(c, j, text);
+        else if (tears_down)
+            enter_phase(c, j, BURST_TEARDOWN);
+        if (!starting)
+            hold_job(c, j, text);
+    }
+}
+
+/* The test functions say so while data move. */
+static bool is_busy(const struct job *j, const Pb__ScriptEnded *m)
+{
+    bool tests = j->burst->phase == BURST_TEST_IN || j->burst->phase == BURST_TEST_OUT;
+    return tests && m->output && !strncmp(m->output, "BUSY", 4);
+}
+
+static void wait_for_data(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    const struct conf_burst *conf = &c->conf->burst;
+    bool in = b->phase == BURST_TEST_IN;
+    int64_t limit_sec = in ? conf->stage_in_timeout_sec : conf->stage_out_timeout_sec;
+    int64_t now = control_mono(c);
+    if (now >= b->stage_mono_ms + limit_sec * 1000) {
+        fail_phase(c, j, in ? "not done within StageInTimeout" : "not done within StageOutTimeout",
+                   true);
+        return;
+    }
+    b->due_mono_ms = now + (int64_t)conf->poll_interval_sec * 1000;
+    control_schedule(c, j);
+}
+
+static void take_output(struct job_burst *b, const char *output)
+{
+    uint64_t size;
+    size_t len = output ? strcspn(output, " \t\r\n") : 0;
+    if (b->phase == BURST_REAL_SIZE && len && burst_parse_size(output, len, &size))
+        b->size = size;
+    if (b->phase == BURST_PATHS) {
+        free(b->env);
+        b->env = output && *output ? mem_strdup(output) : NULL;
+    }
+}
+
+void burst_call_ended(struct control *c, struct job *j, const Pb__ScriptEnded *m)
+{
+    struct job_burst *b = j->burst;
+    b->run = 0;
+    if (b->ending) {
+        b->ending = false;
+        enter_phase(c, j, row_of(j)->ended);
+    } else if (m->wait_status) {
+        fail_phase(c, j, m->text, m->timed_out);
+    } else if (is_busy(j, m)) {
+        wait_for_data(c, j);
+    } else {
+        take_output(b, m->output);
+        enter_phase(c, j, row_of(j)->done);
+    }
+}
+
+int64_t burst_due_ms(const struct job *j)
+{
+    return j->burst && j->burst->due_mono_ms ? j->burst->due_mono_ms : INT64_MAX;
+}
+
+void burst_due(struct control *c, struct job *j)
+{
+    if (control_mono(c) < burst_due_ms(j))
+        return;
+    j->burst->due_mono_ms = 0;
+    burst_call(c, j);
+}
+
+/* --- phases ------------------------------------------------------------------------------------
+ */
+
+/* The buffer is gone. One of a job that runs again is set up again. */
+static void end_buffer(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    bool again = j->state == PB__JOB_STATE__PENDING || attempt_of(j)->requeue_after;
+    b->phase = again ? BURST_PENDING : BURST_COMPLETE;
+    b->tries = 0;
+    b->hurry = false;
+    b->create_at = 0;
+    free(take_ptr(b->env));
+    job_touch(c->cluster, j);
+    if (j->state == PB__JOB_STATE__PENDING && !b->failed)
+        enqueue_job(c, j);
+    else
+        control_schedule(c, j);
+    burst_retry_waiting(c);
+}
+
+static void go_on_starting(struct control *c, struct job *j)
+{
+    if (job_is_final(j) || !attempt_of(j)->configuring)
+        return;
+    if (!hook_start(c, j))
+        start_configured(c, j);
+}
+
+/* What a job was waiting for when its buffer comes to a phase. */
+static void tell_job(struct control *c, struct job *j)
+{
+    switch (j->burst->phase) {
+    case BURST_STAGED_IN:
+        if (j->state == PB__JOB_STATE__PENDING)
+            enqueue_job(c, j);
+        break;
+    case BURST_RUNNING:
+        go_on_starting(c, j);
+        break;
+    case BURST_TEARDOWN:
+        if (attempt_of(j)->completing) /* until its data were staged out */
+            finish_clean(c, j);
+        break;
+    default:
+        break;
+    }
+}
+
+/* Without BurstBufferType what there is is torn down, and nothing else is done. */
+static bool may_call(const struct control *c, enum burst_phase phase)
+{
+    bool is_on = burst_is_on(c) || (phase == BURST_TEARDOWN && c->env->run);
+    return is_on && *burst_rows[phase].function;
+}
+
+static void enter_phase(struct control *c, struct job *j, enum burst_phase phase)
+{
+    struct job_burst *b = j->burst;
+    if (phase == BURST_COMPLETE) {
+        end_buffer(c, j);
+        return;
+    }
+    b->phase = phase;
+    b->due_mono_ms = 0;
+    if (phase == BURST_SETUP)
+        b->create_at = control_wall(c);
+    if (phase == BURST_DATA_IN || phase == BURST_DATA_OUT)
+        b->stage_mono_ms = control_mono(c);
+    job_touch(c->cluster, j);
+    control_debug(c, burst_buffer, "job %u: %s", j->id, burst_rows[phase].name);
+    bool calls = may_call(c, phase);
+    if (calls)
+        burst_call(c, j);
+    tell_job(c, j);
+    if (!calls && *burst_rows[phase].function && b->phase == phase)
+        enter_phase(c, j, burst_rows[phase].done);
+}
+
+/* --- the job -----------------------------------------------------------------------------------
+ */
+
+bool burst_start(struct control *c, struct job *j)
+{
+    if (!j->burst || j->burst->phase != BURST_STAGED_IN || !burst_is_on(c))
+        return false;
+    attempt_make(j)->configuring = true;
+    enter_phase(c, j, row_of(j)->done);
+    return true;
+}
+
+void burst_job_over(struct control *c, const struct transition *t)
+{
+    struct job *j = t->job;
+    struct job_burst *b = j->burst;
+    bool again = attempt_of(j)->requeue_after;
+    if (!b || b->phase == BURST_COMPLETE || (b->phase == BURST_PENDING && again))
+        return;
+    b->due_mono_ms = 0;
+    b->hurry = b->hurry || t->kind == TRANSITION_WITHDRAWN;
+    job_touch(c->cluster, j);
+    if (b->phase == BURST_TEARDOWN) {
+        if (!b->run)
+            burst_call(c, j);
+    } else if (b->run) {
+        b->ending = true;
+        burst_stop_call(c, j);
+    } else if (b->phase == BURST_RUNNING && (again || b->hurry)) {
+        enter_phase(c, j, BURST_TEARDOWN);
+    } else {
+        enter_phase(c, j, row_of(j)->ended);
+    }
+}
+
+bool burst_hurry(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    if (!burst_stages_out(b))
+        return false;
+    b->hurry = true;
+    b->failed = false;
+    b->due_mono_ms = 0;
+    job_touch(c->cluster, j);
+    if (b->run) {
+        b->ending = true;
+        burst_stop_call(c, j);
+    } else {
+        enter_phase(c, j, BURST_TEARDOWN);
+    }
+    return true;
+}
+
+/* What ran was ended with the controller before. */
+void burst_resume(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    if (!b)
+        return;
+    if (b->phase == BURST_COMPLETE && job_is_final(j))
+        return;
+    vec_push(&c->burst.jobs, j->id);
+    bool ending = b->ending;
+    b->ending = false;
+    if (b->failed && !ending && b->phase != BURST_TEARDOWN)
+        return; /* as it was left */
+    enum burst_phase next = ending ? row_of(j)->ended : row_of(j)->again;
+    if (next == b->phase && may_call(c, next))
+        burst_call(c, j);
+    else if (next != b->phase || *row_of(j)->function)
+        enter_phase(c, j, next);
+}
+
+/* --- gates -------------------------------------------------------------------------------------
+ */
+
+/* A failure is forgotten when an administrator releases the job: everything begins anew. */
+enum reason burst_gate_failed(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    if (!b || !b->failed)
+        return REASON_NONE;
+    if (j->admin_hold)
+        return REASON_BURST_BUFFER_OPERATION;
+    b->failed = false;
+    job_touch(c->cluster, j);
+    if (is_staging_in(b))
+        enter_phase(c, j, BURST_TEARDOWN);
+    return REASON_NONE;
+}
+
+/* Jobs before it that wait for the same pool come first. */
+static bool is_first_for_pool(const struct control *c, const struct job *j)
+{
+    vec_foreach (&c->burst.jobs, id) {
+        const struct job *other = *id == j->id ? NULL : cluster_find_job(c->cluster, *id);
+        if (*id == j->id)
+            return true;
+        if (other && other->burst && other->state == PB__JOB_STATE__PENDING &&
+            other->reason == REASON_BURST_BUFFER_RESOURCES &&
+            str_eq(other->burst->pool, j->burst->pool))
+            return false;
+    }
+    return true;
+}
+
+/* The pool has room for it; the size is rounded up to what the pool hands out. */
+static bool has_room(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    if (!b->pool)
+        return true;
+    const struct burst_pool *pool = burst_find_pool(c, b->pool, strlen(b->pool));
+    if (!pool)
+        return false;
+    uint64_t rest = pool->granularity ? b->size % pool->granularity : 0;
+    uint64_t need = b->size + (rest ? pool->granularity - rest : 0);
+    uint64_t used = burst_pool_used(c, b->pool);
+    if (need > pool->total || used > pool->total - need || !is_first_for_pool(c, j))
+        return false;
+    b->size = need;
+    return true;
+}
+
+/* Nothing else keeps the job from being queued: its data are staged in. */
+enum reason burst_gate(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    if (!b || b->phase == BURST_STAGED_IN)
+        return REASON_NONE;
+    if (b->phase == BURST_PENDING && !burst_is_on(c))
+        return REASON_NONE;
+    if (j->trial) /* --immediate */
+        return REASON_BURST_BUFFER_STAGE_IN;
+    if (b->phase == BURST_PENDING && !has_room(c, j))
+        return REASON_BURST_BUFFER_RESOURCES;
+    if (b->phase == BURST_PENDING)
+        enter_phase(c, j, row_of(j)->done);
+    return REASON_BURST_BUFFER_STAGE_IN;
+}
+
+void burst_retry_waiting(struct control *c)
+{
+    for (size_t i = 0; i < c->burst.jobs.len; i++) {
+        struct job *j = cluster_find_job(c->cluster, c->burst.jobs.data[i]);
+        if (!j || !j->burst || (job_is_final(j) && j->burst->phase == BURST_COMPLETE))
+            vec_remove(&c->burst.jobs, i--);
+        else if (j->state == PB__JOB_STATE__PENDING && j->reason == REASON_BURST_BUFFER_RESOURCES)
+            enqueue_job(c, j);
+    }
+}

@@ -1,0 +1,589 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Burst buffers: the order of phases, failures, cancellation, pools, and that a crash at any point
+ * neither loses nor doubles a job or its teardown (HET-25, HET-27). */
+#include <signal.h>
+#include <string.h>
+
+#include "cluster/job/burst.h"
+#include "control/fixture.h"
+
+#define BURST PB__SCRIPT_KIND__SCRIPT_BURST
+#define ASK PB__SCRIPT_KIND__SCRIPT_BURST_ASK
+#define FAILS (1 << 8)
+#define NODES                                                                                      \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-2] CPUs=4 RealMemory=4000\n"                \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\n"
+#define CONF                                                                                       \
+    NODES "BurstBufferType=burst_buffer/lua\nBurstBufferConf=1 PollInterval=2\n"                   \
+          "BurstBufferConf=1 StageInTimeout=10\n"
+
+/* --- helpers -----------------------------------------------------------------------------------
+ */
+
+static uint32_t submit(struct fixture *f, const char *lines)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    spec.burst_buffer = (char *)lines;
+    return (uint32_t)fixture_submit(f, &user, &spec);
+}
+
+static void expect_refusal(struct fixture *f, const Pb__JobSpec *spec, int code, const char *text)
+{
+    struct caller user = FIXTURE_USER;
+    assert_int_equal(fixture_submit(f, &user, spec), -code);
+    assert_non_null(strstr(fixture_text(f, f->last_call), text));
+}
+
+/* The function that was called last for the job and has not ended: its index; -1: none. */
+static long find_call(const struct fixture *f, uint32_t id)
+{
+    for (size_t i = f->scripts.len; i-- > 0;)
+        if (f->scripts.data[i].kind == BURST && f->scripts.data[i].job_id == id)
+            return (long)i;
+    return -1;
+}
+
+static const char *function_of(const struct fixture *f, uint32_t id)
+{
+    long i = find_call(f, id);
+    return i < 0 ? "" : f->scripts.data[i].function + strlen("slurm_bb_");
+}
+
+static void end_call(struct fixture *f, long i, int status, const char *output)
+{
+    Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
+    struct fixture_script s = f->scripts.data[i];
+    vec_remove(&f->scripts, (size_t)i);
+    m.kind = (Pb__ScriptKind)s.kind;
+    m.job_id = s.job_id;
+    m.restarts = s.restarts;
+    m.wait_status = status;
+    m.text = status ? (char *)output : NULL;
+    m.output = status ? NULL : (char *)output;
+    control_script_ended(f->control, &m);
+    free(s.path);
+    free(s.function);
+    str_done(&s.argv);
+    str_done(&s.env);
+    str_done(&s.script);
+    fixture_turn(f);
+}
+
+static void answer(struct fixture *f, uint32_t id, const char *function, int status,
+                   const char *output)
+{
+    assert_string_equal(function_of(f, id), function);
+    end_call(f, find_call(f, id), status, output);
+}
+
+static void give_pools(struct fixture *f, const char *pools)
+{
+    for (size_t i = f->scripts.len; i-- > 0;)
+        if (f->scripts.data[i].kind == ASK) {
+            assert_string_equal(f->scripts.data[i].function, "slurm_bb_pools");
+            end_call(f, (long)i, 0, pools);
+            return;
+        }
+    fail_msg("slurm_bb_pools was not called");
+}
+
+static const Pb__JobLive *live_of(struct fixture *f, struct arena *arena, uint32_t id)
+{
+    const Pb__JobRecord *r = fixture_job(f, arena, id);
+    return r ? r->live : NULL;
+}
+
+static void expect(struct fixture *f, uint32_t id, const char *state, const char *reason)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *live = live_of(f, &arena, id);
+    assert_non_null(live);
+    assert_string_equal(live->burst->state, state);
+    assert_string_equal(live->reason ? live->reason : "None", reason);
+}
+
+static void expect_detail(struct fixture *f, uint32_t id, const char *text)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *live = live_of(f, &arena, id);
+    if (!live->reason_detail || !strstr(live->reason_detail, text))
+        fail_msg("'%s' without '%s'", live->reason_detail ? live->reason_detail : "", text);
+}
+
+static void release(struct fixture *f, uint32_t id)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
+    m.job_id = id;
+    m.has_hold = true;
+    assert_int_equal(fixture_update_job(f, &root, &m), 0);
+}
+
+/* Everything up to the launch of the script. */
+static void run_stage_in(struct fixture *f, uint32_t id)
+{
+    answer(f, id, "setup", 0, NULL);
+    answer(f, id, "data_in", 0, NULL);
+    answer(f, id, "test_data_in", 0, "");
+    answer(f, id, "real_size", 0, NULL);
+}
+
+static void run_start(struct fixture *f, uint32_t id)
+{
+    answer(f, id, "paths", 0, "A=1\nB=2");
+    answer(f, id, "pre_run", 0, NULL);
+}
+
+static void end_job(struct fixture *f, uint32_t id, uint32_t restarts, int status)
+{
+    fixture_batch_ended(f, "n1", id, restarts, status);
+    fixture_gone(f, "n1", id, restarts);
+}
+
+static void run_stage_out(struct fixture *f, uint32_t id)
+{
+    answer(f, id, "post_run", 0, NULL);
+    answer(f, id, "data_out", 0, NULL);
+    answer(f, id, "test_data_out", 0, "");
+    answer(f, id, "job_teardown", 0, NULL);
+}
+
+static int signal_job(struct fixture *f, uint32_t id, bool hurry)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSignal m = PB__JOB_SIGNAL__INIT;
+    Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
+    target.job_id = id;
+    m.target = targets;
+    m.n_target = 1;
+    m.has_hurry = m.hurry = hurry;
+    control_job_signal(f->control, ++f->last_call, &user, &m);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* --- requests ----------------------------------------------------------------------------------
+ */
+
+static void what_cannot_be_had_is_refused(void **state)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    struct fixture *f = fixture_new_up(NODES, 2);
+    spec.burst_buffer = (char *)"#BB_LUA";
+    expect_refusal(f, &spec, ERR_BURST, "BurstBufferType is not set");
+    fixture_free(f);
+    f = fixture_new_up(CONF "BurstBufferConf=1 DenyUsers=1000\n", 2);
+    expect_refusal(f, &spec, ERR_BURST_ACCESS, "AllowUsers and DenyUsers");
+    fixture_free(f);
+    f = fixture_new_up(CONF, 2);
+    fixture_pass(f, 1);
+    give_pools(f, "p 100 10\n");
+    static const char *const bad[][2] = {
+        {"#BB_LUA capacity=x", "invalid capacity 'x'"},
+        {"#BB_LUA capacity=1Q", "invalid capacity '1Q'"},
+        {"#BB_LUA capacity=99999999999999999999", "invalid capacity"},
+        {"#BB_LUA pool=q", "pool 'q' does not exist"},
+        {"#BB_LUA pool=p capacity=1K", "pool 'p' has 100, 1024 requested"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        spec.burst_buffer = (char *)bad[i][0];
+        expect_refusal(f, &spec, ERR_BURST, bad[i][1]);
+    }
+    spec.burst_buffer = (char *)"#BB_LUA";
+    spec.array_inx = (char *)"1-2";
+    expect_refusal(f, &spec, ERR_BURST, "array");
+    fixture_free(f);
+}
+
+static void sizes_have_units_of_both_kinds(void **state)
+{
+    static const struct {
+        const char *text, *shown;
+        uint64_t size;
+    } sizes[] = {{"0", "0", 0},
+                 {"2N", "2", 2},
+                 {"1K", "1KiB", 1024},
+                 {"1kb", "1KB", 1000},
+                 {"250KiB", "250KiB", 256000},
+                 {"1G", "1GiB", 1 << 30},
+                 {"5GB", "5GB", 5000000000}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        uint64_t size = 7;
+        char text[32];
+        assert_true(burst_parse_size(sizes[i].text, strlen(sizes[i].text), &size));
+        assert_int_equal(size, sizes[i].size);
+        burst_format_size(size, text);
+        assert_string_equal(text, sizes[i].shown);
+    }
+}
+
+/* --- phases ------------------------------------------------------------------------------------
+ */
+
+static void a_buffer_goes_through_all_phases(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA x");
+    expect(f, id, "staging-in", "BurstBufferStageIn");
+    answer(f, id, "setup", 0, NULL);
+    answer(f, id, "data_in", 0, NULL);
+    answer(f, id, "test_data_in", 0, "BUSY");
+    assert_string_equal(function_of(f, id), "");
+    fixture_pass(f, 2000);
+    answer(f, id, "test_data_in", 0, "");
+    expect(f, id, "staging-in", "BurstBufferStageIn");
+    answer(f, id, "real_size", 0, "2K");
+    expect(f, id, "pre-run", "Prolog"); /* its nodes are free */
+    assert_int_equal(fixture_launches(f, "n1", id), 0);
+    run_start(f, id);
+    expect(f, id, "running", "None");
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_launched(f, "n1", id, 0);
+    end_job(f, id, 0, 0);
+    expect(f, id, "post-run", "None");
+    answer(f, id, "post_run", 0, NULL);
+    expect(f, id, "staging-out", "None");
+    fixture_pass(f, 400000); /* it is not purged meanwhile */
+    answer(f, id, "data_out", 0, NULL);
+    answer(f, id, "test_data_out", 0, "");
+    expect(f, id, "teardown", "None");
+    answer(f, id, "job_teardown", 0, NULL);
+    expect(f, id, "complete", "None");
+    assert_string_equal(function_of(f, id), "");
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
+    fixture_free(f);
+}
+
+/* Functions go on; without the type what there is is torn down. */
+static void another_configuration_loses_no_call(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA");
+    answer(f, id, "setup", 0, NULL);
+    fixture_reconfigure(f, CONF);
+    answer(f, id, "data_in", 0, NULL);
+    answer(f, id, "test_data_in", 0, "BUSY");
+    fixture_reconfigure(f, CONF);
+    fixture_pass(f, 2000);
+    answer(f, id, "test_data_in", 0, NULL);
+    answer(f, id, "real_size", 0, NULL);
+    run_start(f, id);
+    fixture_launched(f, "n1", id, 0);
+    end_job(f, id, 0, 0);
+    fixture_reconfigure(f, NODES);
+    answer(f, id, "post_run", 0, NULL);
+    answer(f, id, "job_teardown", 0, NULL);
+    expect(f, id, "complete", "None");
+    fixture_free(f);
+}
+
+/* How far a job is brought: each is the number of functions that have ended. */
+#define CALLS 10
+static const char *const calls[CALLS] = {
+    "setup",   "data_in",  "test_data_in", "real_size",     "paths",
+    "pre_run", "post_run", "data_out",     "test_data_out", "job_teardown"};
+
+static void bring_to(struct fixture *f, uint32_t id, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (i == 6) {
+            fixture_launched(f, "n1", id, 0);
+            end_job(f, id, 0, 0);
+        }
+        answer(f, id, calls[i], 0, NULL);
+    }
+    if (count == 6) {
+        fixture_launched(f, "n1", id, 0);
+        end_job(f, id, 0, 0);
+    }
+}
+
+/* From wherever it is to its end, with each function answered. */
+static void finish_all(struct fixture *f, uint32_t id, size_t *launches)
+{
+    for (size_t i = 0; i < 40; i++) {
+        if (*function_of(f, id)) {
+            end_call(f, find_call(f, id), 0, NULL);
+        } else if (fixture_state(f, id) == PB__JOB_STATE__RUNNING) {
+            *launches += fixture_launches(f, "n1", id);
+            fixture_launched(f, "n1", id, 0);
+            end_job(f, id, 0, 0);
+        }
+    }
+}
+
+static void a_crash_at_any_point_loses_nothing(void **state)
+{
+    for (size_t count = 0; count < CALLS; count++) {
+        struct fixture *f = fixture_new_up(CONF, 2);
+        uint32_t id = submit(f, "#BB_LUA");
+        size_t launches = 0;
+        bring_to(f, id, count);
+        fixture_clear(f);
+        fixture_restart(f);
+        fixture_register(f, "n1", "i1");
+        fixture_register(f, "n2", "i2");
+        fixture_turn(f);
+        /* What was ended with the controller runs again, or staging begins anew. */
+        const char *again = count < 4    ? "job_teardown"
+                            : count <= 5 ? calls[count]
+                            : count < 9  ? "post_run"
+                                         : "job_teardown";
+        assert_string_equal(function_of(f, id), again);
+        finish_all(f, id, &launches);
+        assert_int_equal(launches, count < 6);
+        expect(f, id, "complete", "None");
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__COMPLETED);
+        fixture_free(f);
+    }
+}
+
+/* The function that runs is stopped, and the teardown begins when it has ended. */
+static void a_cancelled_job_is_torn_down(void **state)
+{
+    for (size_t count = 0; count < 6; count++) {
+        struct fixture *f = fixture_new_up(CONF, 2);
+        uint32_t id = submit(f, "#BB_LUA");
+        bring_to(f, id, count);
+        assert_int_equal(signal_job(f, id, false), 0);
+        assert_true(f->scripts.data[find_call(f, id)].stopped);
+        assert_string_equal(function_of(f, id), calls[count]);
+        answer(f, id, calls[count], SIGKILL, "killed");
+        const char *args = str_cstr(&f->scripts.data[find_call(f, id)].argv);
+        assert_non_null(strstr(args, count < 4 ? "true\n" : "false\n")); /* hurry: never ran */
+        answer(f, id, "job_teardown", 0, NULL);
+        fixture_gone(f, "n1", id, 0);
+        expect(f, id, "complete", "None");
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
+        fixture_free(f);
+    }
+}
+
+static void hurry_leaves_data_out(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA");
+    run_stage_in(f, id);
+    run_start(f, id);
+    fixture_launched(f, "n1", id, 0);
+    assert_int_equal(signal_job(f, id, true), 0);
+    answer(f, id, "job_teardown", 0, NULL);
+    end_job(f, id, 0, SIGTERM);
+    /* One that is being staged out. */
+    uint32_t other = submit(f, "#BB_LUA");
+    bring_to(f, other, 6);
+    assert_int_equal(signal_job(f, other, true), 0);
+    answer(f, other, "post_run", SIGKILL, "killed");
+    answer(f, other, "job_teardown", 0, NULL);
+    assert_int_equal(signal_job(f, other, true), 0); /* the reply names the job as done */
+    expect(f, other, "complete", "None");
+    fixture_free(f);
+}
+
+/* --- failures ----------------------------------------------------------------------------------
+ */
+
+static void a_failed_stage_in_holds_the_job(void **state)
+{
+    for (size_t count = 0; count < 4; count++)
+        for (int tears_down = 0; tears_down < 2; tears_down++) {
+            struct fixture *f = fixture_new_up(
+                tears_down ? CONF "BurstBufferConf=1 Flags=TeardownFailure\n" : CONF, 2);
+            uint32_t id = submit(f, "#BB_LUA");
+            bring_to(f, id, count);
+            answer(f, id, calls[count], FAILS, "disk full");
+            expect(f, id, tears_down ? "teardown" : "staging-in", "BurstBufferOperation");
+            expect_detail(f, id, "disk full");
+            if (tears_down)
+                answer(f, id, "job_teardown", 0, NULL);
+            expect(f, id, tears_down ? "pending" : "staging-in", "BurstBufferOperation");
+            expect_detail(f, id, "disk full");
+            fixture_clear(f);
+            fixture_restart(f);
+            expect(f, id, tears_down ? "pending" : "staging-in", "BurstBufferOperation");
+            fixture_register(f, "n1", "i1");
+            release(f, id);
+            if (!tears_down)
+                answer(f, id, "job_teardown", 0, NULL);
+            run_stage_in(f, id);
+            run_start(f, id);
+            expect(f, id, "running", "None");
+            fixture_free(f);
+        }
+}
+
+static void a_stage_in_that_takes_too_long_is_torn_down(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA");
+    answer(f, id, "setup", 0, NULL);
+    answer(f, id, "data_in", 0, NULL);
+    for (int i = 0; i < 5; i++) {
+        answer(f, id, "test_data_in", 0, "BUSY");
+        fixture_pass(f, 2000);
+    }
+    answer(f, id, "test_data_in", 0, "BUSY");
+    expect(f, id, "teardown", "BurstBufferOperation");
+    expect_detail(f, id, "StageInTimeout");
+    answer(f, id, "job_teardown", 0, NULL);
+    fixture_free(f);
+}
+
+static void a_failed_pre_run_requeues_held(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA");
+    run_stage_in(f, id);
+    answer(f, id, "paths", 0, NULL);
+    answer(f, id, "pre_run", FAILS, "no mount");
+    expect(f, id, "teardown", "BurstBufferOperation");
+    expect_detail(f, id, "pre_run: no mount");
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    release(f, id); /* while the old buffer is torn down */
+    expect(f, id, "teardown", "BurstBufferStageIn");
+    answer(f, id, "job_teardown", 0, NULL);
+    run_stage_in(f, id);
+    run_start(f, id);
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_free(f);
+}
+
+static void a_failed_stage_out_is_kept(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA");
+    bring_to(f, id, 7);
+    answer(f, id, "data_out", FAILS, "no space");
+    expect(f, id, "staging-out", "BurstBufferOperation");
+    fixture_pass(f, 400000);
+    fixture_clear(f);
+    fixture_restart(f);
+    expect(f, id, "staging-out", "BurstBufferOperation");
+    assert_string_equal(function_of(f, id), "");
+    assert_int_equal(signal_job(f, id, true), 0);
+    answer(f, id, "job_teardown", 0, NULL);
+    expect(f, id, "complete", "BurstBufferOperation");
+    fixture_free(f);
+}
+
+static void a_teardown_is_tried_three_times(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA");
+    assert_int_equal(signal_job(f, id, false), 0);
+    answer(f, id, "setup", SIGKILL, "killed");
+    for (int i = 0; i < 3; i++) {
+        answer(f, id, "job_teardown", FAILS, "busy");
+        expect(f, id, i < 2 ? "teardown-fail" : "complete", "None");
+        fixture_pass(f, 2000);
+    }
+    assert_string_equal(function_of(f, id), "");
+    fixture_free(f);
+}
+
+/* A requeued job gets another buffer. */
+static void a_requeued_job_begins_anew(void **state)
+{
+    struct caller root = FIXTURE_ROOT;
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit(f, "#BB_LUA");
+    run_stage_in(f, id);
+    run_start(f, id);
+    fixture_launched(f, "n1", id, 0);
+    Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
+    m.job_id = id;
+    m.has_requeue = m.requeue = true;
+    assert_int_equal(fixture_update_job(f, &root, &m), 0);
+    end_job(f, id, 0, SIGTERM);
+    expect(f, id, "teardown", "BurstBufferStageIn");
+    answer(f, id, "job_teardown", 0, NULL);
+    run_stage_in(f, id);
+    run_start(f, id);
+    expect(f, id, "running", "None");
+    fixture_free(f);
+}
+
+/* --- pools and sets ----------------------------------------------------------------------------
+ */
+
+static void pools_have_so_much(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    fixture_pass(f, 1);
+    uint32_t early = submit(f, "#BB_LUA pool=p capacity=1");
+    expect(f, early, "pending", "BurstBufferResources"); /* what there is, is not known yet */
+    give_pools(f, "p 100 40\n");
+    expect(f, early, "staging-in", "BurstBufferStageIn"); /* 40 */
+    uint32_t big = submit(f, "#BB_LUA pool=p capacity=70"), small;
+    expect(f, big, "pending", "BurstBufferResources"); /* 80 */
+    small = submit(f, "#BB_LUA pool=p capacity=1");
+    expect(f, small, "pending", "BurstBufferResources"); /* it would fit, and comes later */
+    uint32_t other = submit(f, "#BB_LUA");
+    expect(f, other, "staging-in", "BurstBufferStageIn");
+    assert_int_equal(signal_job(f, early, false), 0);
+    answer(f, early, "setup", SIGKILL, "killed");
+    expect(f, big, "pending", "BurstBufferResources"); /* until the teardown has ended */
+    answer(f, early, "job_teardown", 0, NULL);
+    expect(f, big, "staging-in", "BurstBufferStageIn");
+    expect(f, small, "pending", "BurstBufferResources"); /* 20 are left */
+    assert_int_equal(signal_job(f, big, false), 0);
+    answer(f, big, "setup", SIGKILL, "killed");
+    answer(f, big, "job_teardown", 0, NULL);
+    expect(f, small, "staging-in", "BurstBufferStageIn");
+    fixture_free(f);
+}
+
+static void a_buffer_belongs_to_one_component(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    specs[0].burst_buffer = (char *)"#BB_LUA a";
+    specs[2].burst_buffer = (char *)"#BB_LUA c";
+    uint32_t id = (uint32_t)fixture_submit_set(f, &user, specs, 3);
+    assert_null(live_of(f, &arena, id + 1)->burst);
+    assert_null(fixture_job(f, &arena, id + 1)->spec->burst_buffer);
+    assert_string_equal(fixture_job(f, &arena, id + 2)->spec->burst_buffer, "#BB_LUA c");
+    run_stage_in(f, id);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
+    run_stage_in(f, id + 2);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
+    run_start(f, id);
+    assert_int_equal(fixture_launches(f, "n1", id), 0); /* the other one is not ready */
+    run_start(f, id + 2);
+    assert_int_equal(fixture_launches(f, "n1", id), 1);
+    fixture_launched(f, "n1", id, 0);
+    end_job(f, id, 0, 0);
+    run_stage_out(f, id);
+    run_stage_out(f, id + 2);
+    expect(f, id, "complete", "None");
+    expect(f, id + 2, "complete", "None");
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_cannot_be_had_is_refused),
+        cmocka_unit_test(sizes_have_units_of_both_kinds),
+        cmocka_unit_test(a_buffer_goes_through_all_phases),
+        cmocka_unit_test(another_configuration_loses_no_call),
+        cmocka_unit_test(a_crash_at_any_point_loses_nothing),
+        cmocka_unit_test(a_cancelled_job_is_torn_down),
+        cmocka_unit_test(hurry_leaves_data_out),
+        cmocka_unit_test(a_failed_stage_in_holds_the_job),
+        cmocka_unit_test(a_stage_in_that_takes_too_long_is_torn_down),
+        cmocka_unit_test(a_failed_pre_run_requeues_held),
+        cmocka_unit_test(a_failed_stage_out_is_kept),
+        cmocka_unit_test(a_teardown_is_tried_three_times),
+        cmocka_unit_test(a_requeued_job_begins_anew),
+        cmocka_unit_test(pools_have_so_much),
+        cmocka_unit_test(a_buffer_belongs_to_one_component),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* In the place of burst_lua.c, in a build without Lua. */
+#include "slurmctld/script/burst_lua.h"
+#include "slurmctld/script/burst_report.h"
+
+int burst_lua_run(const Pb__ScriptRun *m, int report)
+{
+    burst_report_put(report, BURST_REPORT_ERROR, "slurmctld was built without Lua");
+    return 1;
+}
+
+int burst_lua_check(const char *path, struct err *err)
+{
+    return err_set(err, -ERR_NOT_SUPPORTED,
+                   "BurstBufferType=burst_buffer/lua: slurmctld was built without Lua");
+}

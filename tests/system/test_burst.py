@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Burst buffers by burst_buffer.lua: HET-25 to 30, and what the manual pages say of burst_buffer/lua."""
+import shutil
+import signal
+
+import pytest
+
+from harness import DEADLINE, ROOT, eventually
+from test_docs import TOP
+
+DEMO = TOP / "examples/burst_buffer/burst_buffer.lua"
+
+# Each function notes its call, and does what the files beside the script say.
+SCRIPT = """
+local dir = debug.getinfo(1, "S").source:match("^@(.*)/")
+local function has(name) local f = io.open(dir .. "/" .. name); if f then f:close() end; return f end
+local function note(name, ...)
+    local f = io.open(dir .. "/calls", "a")
+    f:write(name, " ", table.concat({...}, " "), "\\n"); f:close()
+    while has("hang-" .. name) do os.execute("sleep 0.05") end
+    if has("fail-" .. name) then return slurm.ERROR, name .. " was told to fail" end
+    if has("busy-" .. name) then return slurm.SUCCESS, "BUSY" end
+    return slurm.SUCCESS
+end
+local function read(path) local f = io.open(path); local text = f:read("a"); f:close(); return text end
+function slurm_bb_job_process(script, uid, gid, info)
+    if read(script):find("refuse") then return slurm.ERROR, "refused for " .. info.name end
+    return slurm.SUCCESS
+end
+function slurm_bb_pools() return slurm.SUCCESS, '{"pools":[{"id":"p","quantity":10}]}' end
+function slurm_bb_setup(id, uid, gid, pool, size, script, info)
+    local f = io.open(dir .. "/script-" .. id, "w"); f:write(read(script)); f:close()
+    return note("setup", id, pool, size)
+end
+function slurm_bb_data_in(id, script, uid, gid, info) return note("data_in", id) end
+function slurm_bb_test_data_in(id, uid, gid, info) return note("test_data_in", id) end
+function slurm_bb_real_size(id, uid, gid, info) return note("real_size", id) end
+function slurm_bb_paths(id, script, file, uid, gid, info)
+    local f = io.open(file, "w"); f:write("BB_NODES=", info.nodes, "\\n"); f:close()
+    return note("paths", id)
+end
+function slurm_bb_pre_run(id, script, uid, gid, info) return note("pre_run", id) end
+function slurm_bb_post_run(id, script, uid, gid, info) return note("post_run", id, info.exit_code) end
+function slurm_bb_data_out(id, script, uid, gid, info) return note("data_out", id) end
+function slurm_bb_test_data_out(id, uid, gid, info) return note("test_data_out", id) end
+function slurm_bb_job_teardown(id, script, hurry, uid, gid) return note("teardown", id, hurry) end
+function slurm_bb_get_status(uid, gid, ...) return slurm.SUCCESS, "status " .. table.concat({...}, ",") end
+"""
+WHOLE = ["setup", "data_in", "test_data_in", "real_size", "paths", "pre_run", "post_run", "data_out", "test_data_out", "teardown"]
+
+
+def make(make_cluster, conf="", script=SCRIPT, **more):
+    c = make_cluster(start=False, conf="BurstBufferType=burst_buffer/lua\n", **more)
+    (c.dir / "burst_buffer.lua").write_text(script)
+    (c.dir / "burst_buffer.conf").write_text(f"PollInterval=1\n{conf}")
+    c.start()
+    return c
+
+
+def calls(c, job, full=False):
+    path = c.dir / "calls"
+    lines = [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+    return [" ".join(line) if full else line[0] for line in lines if line[1] == str(job)]
+
+
+def test_a_job_with_a_buffer(make_cluster):
+    """HET-25: the whole life, the job's environment, errors for the user, pools and what scontrol shows."""
+    c = make(make_cluster, conf="Directive=BB_SITE\n")
+    script = "#!/bin/sh\n#BB_SITE pool=p capacity=3 %j %x %% \\\\%j\n#SBATCH -J name\necho $BB_NODES\nexit 3\n"
+    (c.dir / "hang-data_out").touch()
+    job = c.sbatch("-t1", script=script)
+    eventually(lambda: c.job(job)["JobState"] == "STAGE_OUT", "its data are staged out")
+    assert c.job(job)["BurstBuffer"].startswith("#BB_SITE") and c.job(job)["BurstBufferState"] in ("post-run", "staging-out")
+    assert c.run(f"squeue -h -t SO -o %i:%t").ok().strip() == f"{job}:SO"
+    eventually(lambda: "idle" in c.node("n1")["State"].lower(), "its node is free meanwhile")
+    shown = c.run("scontrol show burstbuffer").ok()
+    assert "PoolName[0]=p Granularity=1 TotalSpace=10 FreeSpace=7 UsedSpace=3" in shown
+    assert f"JobID={job} " in shown and "Pool=p Size=3 State=staging-out" in shown
+    assert c.run("scontrol show bbstat a b").ok() == "status a,b"
+    (c.dir / "hang-data_out").unlink()
+    c.wait(job)
+    eventually(lambda: c.job(job)["BurstBufferState"] == "complete", "it is torn down")
+    assert calls(c, job) == WHOLE
+    assert f"setup {job} p 3" in calls(c, job, True) and f"post_run {job} 768" in calls(c, job, True)
+    assert (c.dir / f"script-{job}").read_text() == script.replace("%j %x %% \\\\%j", f"{job} name % %j")
+    assert c.output(job) == "n1\n" and c.job(job)["ExitCode"] == "3:0"
+    c.run(["sbatch", "-J", "bad", "--bb=#BB_SITE refuse", "--wrap=true"]).fails("Burst Buffer request invalid: refused for bad")
+    c.run(["srun", "--bb=#BB_SITE pool=q", "true"]).fails("pool 'q' does not exist")
+    c.run(["sbatch", "--bbf=/nonexistent", "--wrap=true"]).fails("Invalid --bbf specification")
+    (c.work / "lines").write_text("#BB_SITE from a file\n")
+    assert c.run(["srun", f"--bbf={c.work}/lines", "sh", "-c", "echo $SLURM_JOB_ID"]).ok().split()[-1].isdigit()
+    last = max(int(line.split()[1]) for line in (c.dir / "calls").read_text().splitlines())
+    eventually(lambda: calls(c, last) == WHOLE, lambda: calls(c, last))
+    assert (c.dir / f"script-{last}").read_text() == "#!/bin/sh\n#BB_SITE from a file\n"
+
+
+def test_failures_and_crashes(make_cluster):
+    """HET-25: a function that fails holds the job; kill -9 of the controller in any phase loses and doubles nothing."""
+    c = make(make_cluster)
+    (c.dir / "fail-data_in").touch()
+    job = c.sbatch("--bb=#BB_LUA", wrap="true")
+    eventually(lambda: c.run(f"squeue -h -j {job} -O Reason").ok() == "BurstBufferOperation", "it is held")
+    assert c.job(job)["Reason"] == "burst_buffer/lua:_slurm_bb_data_in:_data_in_was_told_to_fail"
+    (c.dir / "fail-data_in").unlink()
+    c.run(f"scontrol release {job}").ok()
+    c.wait(job)
+    eventually(lambda: c.job(job)["BurstBufferState"] == "complete", "it is torn down")
+    assert calls(c, job) == ["setup", "data_in", "teardown", *WHOLE]
+    again = {"data_in": ["setup", "data_in", "teardown", *WHOLE], "pre_run": WHOLE[:6] + WHOLE[5:], "data_out": WHOLE[:8] + WHOLE[6:],
+             "teardown": WHOLE[:10] + WHOLE[9:]}
+    for phase, whole in again.items():
+        (c.dir / f"hang-{phase}").touch()
+        job = c.sbatch("--bb=#BB_LUA", "-o", f"{c.work}/{phase}", "--open-mode=append", wrap="echo once")
+        eventually(lambda: phase in calls(c, job), f"{phase} of {job} runs")
+        c.kill("slurmctld", signal.SIGKILL)
+        (c.dir / f"hang-{phase}").unlink()
+        c.start_controller()
+        c.wait(job)
+        eventually(lambda: c.job(job)["BurstBufferState"] == "complete", lambda: f"{phase}: {calls(c, job)}")
+        assert calls(c, job) == whole, phase
+        assert (c.work / phase).read_text() == "once\n"
+    (c.dir / "hang-data_in").touch()  # which is killed
+    job = c.sbatch("--bb=#BB_LUA", wrap="true")
+    eventually(lambda: "data_in" in calls(c, job), "it runs")
+    c.run(f"scancel {job}").ok()
+    eventually(lambda: calls(c, job, True)[-1] == f"teardown {job} true", "it is torn down in a hurry")
+    (c.dir / "hang-data_in").unlink()
+
+
+def test_scripts_of_components(make_cluster):
+    """HET-26, 27, 28, 29, 30: the listings of the guide to heterogeneous jobs, for their user; each buffer is of one component."""
+    c = make(make_cluster, conf="Directive=DW\n")
+    user = "nobody" if ROOT else None
+    script = ("#!/bin/bash\n#SBATCH --nodes=1\n#DW create_persistent name=alpha\n#DW persistentdw name=alpha\n"
+              "#SBATCH hetjob\n#SBATCH --nodes=2\n#DW persistentdw name=beta\ntrue")
+    first = script.replace("#DW persistentdw name=beta", "#EXCLUDED DW persistentdw name=beta")
+    second = "#!/bin/bash\n#SBATCH --nodes=2\n#DW persistentdw name=beta\nexit 0"
+    job = c.sbatch("-H", "-o", "/dev/null", script=script, user=user)
+    assert c.run(f"scontrol write batch_script {job} -", user=user).ok() == first
+    assert c.run(f"scontrol write batch_script {job}+1 -", user=user).ok() == second
+    assert c.run(f"scontrol write batch_script {job + 1} -", user=user).ok() == second
+    assert c.run(f"squeue -h -j {job} -O JobID:8,BurstBuffer:80").ok().split("\n")[:2] != []
+    assert c.job(job + 1)["BurstBuffer"] == "#DW" or "beta" in c.run(f"squeue -h -O BurstBuffer:80 -j {job}+1").ok()
+    assert "beta" not in c.run(f"squeue -h -O JobID:8,BurstBuffer:80 -j {job}").ok().splitlines()[0]
+    c.run(f"scontrol release {job}").ok()
+    for component, text in ((job, first), (job + 1, second)):
+        eventually(lambda: calls(c, component) == WHOLE, lambda: calls(c, component))
+        assert (c.dir / f"script-{component}").read_text().strip() == text
+
+
+def test_check_and_nothing_without_a_type(make_cluster):
+    """HET-28: without a BurstBufferType scripts stay as they are; slurmctld --check reads the file and the script."""
+    c = make_cluster(nodes=2)
+    script = "#!/bin/sh\n#BB_LUA a\n#SBATCH hetjob\n#BB_LUA b\ntrue"
+    job = c.sbatch("-H", script=script)
+    assert c.run(f"scontrol write batch_script {job} -").ok() == script
+    c.run(f"scontrol write batch_script {job}+1 -").fails("has no script")
+    assert c.run("scontrol show burst").ok() == "" and c.run("scontrol show bbstat").ok() == ""
+    c.run(["sbatch", "--bb=#BB_LUA", "--wrap=true"]).fails("BurstBufferType is not set")
+    with open(c.conf_file, "a") as file:
+        file.write("BurstBufferType=burst_buffer/lua\n")
+    check = f"slurmctld --check -f {c.conf_file}"
+    c.run(check).fails("burst_buffer.lua does not exist")
+    (c.dir / "burst_buffer.lua").write_text(SCRIPT.replace("slurm_bb_real_size", "other"))
+    c.run(check).fails("function slurm_bb_real_size is missing")
+    (c.dir / "burst_buffer.lua").write_text("function (\n")
+    c.run(check).fails("burst_buffer.lua:1: ")
+    (c.dir / "burst_buffer.lua").write_text(SCRIPT)
+    (c.dir / "burst_buffer.conf").write_text("\nStageInTimeout=0\n")
+    c.run(check).fails(f"{c.dir}/burst_buffer.conf:2: StageInTimeout=0")
+    (c.dir / "burst_buffer.conf").write_text("")
+    c.run(check).ok()
+
+
+@pytest.mark.slow
+def test_transcript_of_the_guide(make_cluster):
+    """HET-26, 30: docs/burst-buffers.md with the script in examples/."""
+    c = make(make_cluster, script=DEMO.read_text())
+    settled = "while sinfo -h -o %t | grep -qv '^idle$'; do sleep 0.02; done"
+    c.run([TOP / "tools/transcript", "--before", settled, TOP / "docs/burst-buffers.md", TOP / "examples/jobs"],
+          env={"TMPDIR": str(c.work)}, timeout=2 * DEADLINE).ok()
+    assert shutil.which("setpriv")
