@@ -89,6 +89,7 @@ void sim_draw_parts(struct draw *d);
 void sim_draw_priorities(struct draw *d);
 void sim_draw_hooks(struct draw *d);
 void sim_draw_requeue_delay(struct draw *d);
+void sim_draw_bursts(struct draw *d);
 void sim_draw_some_nodes(struct draw *d, char *to, size_t size);
 const char *sim_draw_share(struct draw *d);
 

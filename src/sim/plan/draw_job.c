@@ -116,6 +116,16 @@ void sim_draw_licenses(struct draw *d)
     }
 }
 
+void sim_draw_bursts(struct draw *d)
+{
+    if (!chance(d, 20))
+        return;
+    conf(d, "BurstBufferType=burst_buffer/lua");
+    vec_foreach (&d->plan->items, j)
+        if (j->kind == SIM_ITEM_JOB && !j->array && !j->immediate && chance(d, 40))
+            PUT(j->burst, "%s", WORD(d, "any", "pool"));
+}
+
 /* Jobs that may run in several partitions, or are moved to such. */
 void sim_draw_several(struct draw *d)
 {

@@ -115,6 +115,7 @@ static const struct field {
     TEXT(JOB, "depend", depend),
     TEXT(JOB, "licenses", licenses),
     TEXT(JOB, "reservation", resv),
+    TEXT(JOB, "burst", burst),
     NUMBER(JOB, "tasks-per-node", node_tasks, 0),
     NUMBER(JOB, "tasks-per-socket", socket_tasks, 0),
     NUMBER(JOB, "tasks-per-core", core_tasks, 0),

@@ -159,6 +159,7 @@ struct sim_item {
     int64_t after;           /* the job that it waits for; 0: none */
     char depend[SIM_NAME];   /* how: "afterok" */
     char licenses[SIM_NAME], resv[SIM_NAME];
+    char burst[SIM_NAME]; /* "any", or of the "pool"; empty: it has no burst buffer */
     char features[SIM_NAME], required[SIM_NAME], excluded[SIM_NAME], signal[SIM_NAME];
     /* do, fault */
     int64_t node, value, for_ms, point, keep, then, root, cpus, boot;

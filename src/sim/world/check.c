@@ -410,7 +410,7 @@ bool sim_check_all_over(struct sim *s)
             return false;
     Pb__CtlStats stats = PB__CTL_STATS__INIT;
     control_stats(s->c->control, &stats);
-    return !stats.pending && !stats.running;
+    return !stats.pending && !stats.running && sim_burst_is_over(s);
 }
 
 static void check_job(struct sim *s, const struct sim_client *c)

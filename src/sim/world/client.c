@@ -78,6 +78,9 @@ static void spec_of(const struct sim *s, const struct sim_client *c, char *name,
     spec->exc_nodes = text_or_null(item->excluded);
     spec->signal = text_or_null(item->signal);
     spec->licenses = text_or_null(item->licenses);
+    spec->burst_buffer = !*item->burst                      ? NULL
+                         : strcmp(item->burst, "pool") == 0 ? (char *)"#BB_LUA pool=p capacity=1"
+                                                            : (char *)"#BB_LUA";
     spec->reservation = text_or_null(item->resv);
     spec->has_deadline_at_sec = item->deadline_sec != 0;
     spec->deadline_at_sec = sim_wall_ms(s) / 1000 + item->deadline_sec;

@@ -95,6 +95,8 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
     }
     if (s->c->deposed_ms != INT64_MAX)
         return; /* no fence keeps a script of the past from running where it was hung up */
+    if (sim_burst_receive(s, m, e->code != 0))
+        return;
     if (!e->code) {
         begin(s, m);
         return;
@@ -106,6 +108,8 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
 
 void sim_hook_end(struct sim *s, const struct sim_event *e)
 {
+    if (sim_burst_end(s, e))
+        return;
     struct sim_hook *h = find(s, (struct sim_key){e->index, (uint32_t)e->session}, false);
     if (!h || !s->c->control || e->generation != s->c->life || !h->running || h->run != e->value)
         return;
@@ -128,6 +132,7 @@ void sim_hook_crash(struct sim *s, uint64_t life)
 {
     for (struct sim_hook *h = s->hooks; h; h = h->hh.next)
         h->running = h->life == life ? 0 : h->running;
+    sim_burst_crash(s, life);
 }
 
 /* Of a configuration that comes into force: a promise is one of what was configured all along. */
@@ -140,6 +145,7 @@ void sim_hook_conf(struct sim *s, const struct conf *conf)
 void sim_hook_check_start(struct sim *s, struct sim_key key)
 {
     const struct sim_hook *h = find(s, key, false);
+    sim_burst_check_start(s, key.job_id);
     if (!s->no_prolog && (!h || !h->good))
         sim_break(s, "a payload was started before its prolog had ended well", "job %u restart %u",
                   key.job_id, key.restarts);
@@ -148,6 +154,7 @@ void sim_hook_check_start(struct sim *s, struct sim_key key)
 /* At the end of the run: whatever was begun with a prolog has had its epilog. */
 void sim_hook_check_end(struct sim *s)
 {
+    sim_burst_check_end(s);
     for (const struct sim_hook *h = s->hooks; h; h = h->hh.next) {
         if (h->running)
             sim_break(s, "a script runs and nobody waits for it", "%s of job %u restart %u",
@@ -161,6 +168,7 @@ void sim_hook_check_end(struct sim *s)
 void sim_hook_done(struct sim *s)
 {
     struct sim_hook *h, *next;
+    sim_burst_done(s);
     HASH_ITER (hh, s->hooks, h, next) {
         HASH_DEL(s->hooks, h);
         free(h);

@@ -159,10 +159,12 @@ static void check_states(struct sim *s, const struct seen *seen, const struct si
         BREAK_TWO(s, "the leader is over and a component goes on", leader, goes_on, when);
 }
 
+/* A component begins when its own prolog, and the function for its buffer, have ended. */
 static bool has_prolog(const struct sim *s)
 {
     vec_foreach (&s->plan->items, item)
-        if (item->kind == SIM_ITEM_CONF && strstr(item->text, "Prolog"))
+        if (item->kind == SIM_ITEM_CONF &&
+            (strstr(item->text, "Prolog") || strstr(item->text, "BurstBuffer")))
             return true;
     return false;
 }

@@ -261,6 +261,7 @@ struct sim {
     struct sim_element *elements;
     struct sim_facts facts;
     struct sim_hook *hooks;
+    struct sim_burst *bursts;
     uint64_t hook_runs;
     bool no_prolog, no_epilog; /* some configuration in force had none */
     uint32_t next_id;          /* by the store's own record, as put last */
