@@ -126,12 +126,56 @@ static void each_component_has_its_time_of_grace(void **state)
     fixture_free(f);
 }
 
+/* HET-57: a set of a higher tier displaces whoever keeps one of its components from a start, and
+ * starts as a whole when they are gone. */
+static void a_set_displaces_jobs(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    (void)state;
+    int64_t first = submit(f, "cancel", "n1"), second = submit(f, "requeue", "n2");
+    int64_t id = submit_set(f, "high", "high");
+    set_is(f, id, PB__JOB_STATE__PENDING);
+    assert_int_equal(state_of(f, first), PB__JOB_STATE__PREEMPTED);
+    assert_int_equal(state_of(f, second), PB__JOB_STATE__PREEMPTED);
+    fixture_gone(f, "n1", (uint32_t)first, 0);
+    fixture_turn(f);
+    set_is(f, id, PB__JOB_STATE__PENDING); /* n1 is kept for it */
+    assert_int_equal(state_of(f, submit(f, "cancel", "n1")), PB__JOB_STATE__PENDING);
+    fixture_gone(f, "n2", (uint32_t)second, 0);
+    fixture_turn(f);
+    set_is(f, id, PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+/* HET-57: none is displaced when one component could not start anyhow, and none of a tier that one
+ * of the components may not displace. */
+static void a_set_displaces_nobody_in_vain(void **state)
+{
+    static const char *const parts[][4] = {/* of the jobs on n1 and n2, and of the components */
+                                           {"cancel", "off", "high", "high"},
+                                           {"off", "requeue", "high", "high"},
+                                           {"cancel", "cancel", "high", "requeue"},
+                                           {"high", "cancel", "high", "high"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+        struct fixture *f = fixture_new_up(CONF, 2);
+        int64_t first = submit(f, parts[i][0], "n1"), second = submit(f, parts[i][1], "n2");
+        int64_t id = submit_set(f, parts[i][2], parts[i][3]);
+        set_is(f, id, PB__JOB_STATE__PENDING);
+        assert_int_equal(state_of(f, first), PB__JOB_STATE__RUNNING);
+        assert_int_equal(state_of(f, second), PB__JOB_STATE__RUNNING);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_highest_mode_counts_for_all),
         cmocka_unit_test(a_component_that_stays_keeps_all),
         cmocka_unit_test(each_component_has_its_time_of_grace),
+        cmocka_unit_test(a_set_displaces_jobs),
+        cmocka_unit_test(a_set_displaces_nobody_in_vain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sched/plan/joint.h"
 #include "sched/plan/preempt.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -30,6 +31,8 @@ struct hunt {
     struct plan *p;
     const struct cluster *c;
     const struct job *j;
+    struct joint *joint; /* its set; NULL: it is an ordinary job */
+    int64_t tier;        /* only jobs of a lower one make room */
     const struct bitset *allowed;
     struct free_view view; /* what is free when some have gone */
     struct unit_use **use; /* by node: what view.use holds of its own */
@@ -51,7 +54,8 @@ static void hunt_init(struct hunt *h, struct plan *p, const struct job *j,
                       const struct bitset *allowed)
 {
     size_t n = p->cluster->nodes.len;
-    *h = (struct hunt){.p = p, .c = p->cluster, .j = j, .allowed = allowed};
+    *h =
+        (struct hunt){.p = p, .c = p->cluster, .j = j, .tier = preempt_tier(j), .allowed = allowed};
     pool_view_copy(&h->view, &p->cluster->pool.now, n, p->cluster->pool.gres_kinds);
     h->view.present = true; /* its own partition's jobs stay */
     h->use = mem_new_array(struct unit_use *, n + 1);
@@ -189,6 +193,18 @@ static struct bitset *useful_nodes(const struct hunt *h)
     return set;
 }
 
+static bool fits_jointly(struct hunt *h, struct selection *where)
+{
+    select_clear(where);
+    h->p->work += TRY_WORK;
+    if (!joint_fits_on(h->joint, &h->view))
+        return false;
+    vec_foreach (&h->joint->parts, part)
+        vec_foreach (&part->where.shares, share)
+            vec_push(&where->shares, ((struct share){.node = share->node, .units = share->units}));
+    return true;
+}
+
 /* Whether it fits when those that leave have left, and the first ones of the prey that are not
  * spared. */
 static bool fits_without(struct hunt *h, size_t count, struct selection *where)
@@ -199,6 +215,8 @@ static bool fits_without(struct hunt *h, size_t count, struct selection *where)
     for (size_t i = 0; i < count; i++)
         if (!h->prey.data[i].spared)
             give_back_set(h, h->prey.data[i].job);
+    if (h->joint)
+        return fits_jointly(h, where);
     if (!h->useful)
         h->useful = useful_nodes(h);
     _cleanup_bitset_ struct bitset *set = bitset_dup(h->useful);
@@ -252,7 +270,7 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 static bool may_be_displaced(struct hunt *h, const struct job *v)
 {
     if (v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
-        preempt_tier(v) >= preempt_tier(h->j) || mode_of(h, v) == PREEMPT_OFF)
+        preempt_tier(v) >= h->tier || mode_of(h, v) == PREEMPT_OFF)
         return false;
     if (attempt_of(v)->configuring && mode_of(h, v) == PREEMPT_SUSPEND)
         return false;
@@ -381,7 +399,8 @@ static uint32_t share_of(const struct hunt *h, uint32_t few)
     const struct request *r = &h->j->want;
     const struct conf *conf = h->c->conf;
     uint64_t want = r->exclusive ? r->min_nodes : (uint64_t)r->tasks * r->cpus_per_task;
-    if (few > FEW_MOST || preempt_has(conf, "strict_order") || preempt_has(conf, "youngest_first"))
+    if (h->joint || few > FEW_MOST || preempt_has(conf, "strict_order") ||
+        preempt_has(conf, "youngest_first"))
         return 0;
     return want / few < UINT32_MAX ? (uint32_t)(want / few) : UINT32_MAX;
 }
@@ -548,6 +567,29 @@ bool hunt(struct plan *p, const struct job *j, const struct bitset *allowed,
 {
     struct hunt h;
     hunt_init(&h, p, j, allowed);
+    bool found = find_room(&h, where);
+    *look_at = found ? 0 : h.look_at;
+    hunt_done(&h);
+    return found;
+}
+
+/* Each component may displace only what its own partition may: the lowest tier counts for all. */
+static int64_t find_tier(const struct joint *joint)
+{
+    int64_t lowest = INT64_MAX;
+    vec_foreach (&joint->parts, part)
+        lowest = preempt_tier(part->job) < lowest ? preempt_tier(part->job) : lowest;
+    return lowest;
+}
+
+bool hunt_for_set(struct plan *p, const struct job *leader, struct joint *joint,
+                  struct selection *where, int64_t *look_at)
+{
+    struct hunt h;
+    _cleanup_bitset_ struct bitset *allowed = joint_nodes(joint);
+    hunt_init(&h, p, leader, allowed);
+    h.joint = joint;
+    h.tier = find_tier(joint);
     bool found = find_room(&h, where);
     *look_at = found ? 0 : h.look_at;
     hunt_done(&h);

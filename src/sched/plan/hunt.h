@@ -9,3 +9,8 @@
  * 'look_at' is the time when somebody is not exempt any more, 0: nobody was. */
 bool hunt(struct plan *p, const struct job *j, const struct bitset *allowed,
           struct selection *where, int64_t *look_at);
+
+/* The same of a set, whose components are placed jointly. 'where' has the nodes of all of them. */
+struct joint;
+bool hunt_for_set(struct plan *p, const struct job *leader, struct joint *joint,
+                  struct selection *where, int64_t *look_at);

@@ -159,7 +159,7 @@ static bool fits_on_ledger(struct plan *p, const struct ledger *l, struct joint_
 {
     const struct job *j = part->job;
     _cleanup_(license_view_done) struct license_view licenses = {0};
-    if (!j->want.shared)
+    if (!j->want.shared && l->base == &p->cluster->pool.now)
         bitset_and(allowed, p->cluster->pool.spare.open);
     if (!resv_narrow(p->resv, j, part->in, p->now_sec, allowed))
         return false;
@@ -433,6 +433,28 @@ bool joint_fits_now(struct joint *s)
     if (!all && alone && may_search(s))
         all = search(s, &space);
     ledger_end(&ledger);
+    return all;
+}
+
+bool joint_fits_on(struct joint *s, const struct free_view *view)
+{
+    struct ledger ledger;
+    struct space space = {.ledger = &ledger};
+    bool alone;
+    ledger_begin_on(&ledger, s->plan->cluster, view);
+    bool all = place_all(s, &space, &alone);
+    ledger_end(&ledger);
+    return all;
+}
+
+struct bitset *joint_nodes(struct joint *s)
+{
+    struct bitset *all = bitset_new(s->plan->cluster->nodes.len);
+    order_parts(s);
+    vec_foreach (&s->parts, part)
+        bitset_or(all, part->nodes);
+    if (s->plan->kept)
+        bitset_andnot(all, s->plan->kept);
     return all;
 }
 

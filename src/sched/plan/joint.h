@@ -39,8 +39,12 @@ void joint_end(struct joint *s);
 
 /* Whether all of them can start now, whatever is planned for others. */
 bool joint_fits_now(struct joint *s);
-/* The same, and to their limits beside what others have reserved on this timeline. Nothing is left
- * on the timeline. */
+/* The same, on what would be free. */
+bool joint_fits_on(struct joint *s, const struct free_view *view);
+/* Nodes that one of them may have and that are not kept for others. The caller frees. */
+struct bitset *joint_nodes(struct joint *s);
+/* Whether they can start now, and to their limits beside what others have reserved on this
+ * timeline. Nothing is left on the timeline. */
 bool joint_leaves_room(struct joint *s, struct timeline *t);
 /* The earliest start of all of them that is found, not before 'due', and where; wall seconds. 0: it
  * cannot be foreseen. Nothing is left on the timeline. */

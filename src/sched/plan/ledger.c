@@ -9,7 +9,12 @@
 
 void ledger_begin(struct ledger *l, const struct cluster *c)
 {
-    *l = (struct ledger){.cluster = c};
+    ledger_begin_on(l, c, &c->pool.now);
+}
+
+void ledger_begin_on(struct ledger *l, const struct cluster *c, const struct free_view *base)
+{
+    *l = (struct ledger){.cluster = c, .base = base};
 }
 
 void ledger_end(struct ledger *l)
@@ -24,7 +29,7 @@ void ledger_end(struct ledger *l)
 
 const struct free_view *ledger_view(const struct ledger *l)
 {
-    return l->has_view ? &l->view : &l->cluster->pool.now;
+    return l->has_view ? &l->view : l->base;
 }
 
 static void save_node(struct ledger *l, uint32_t node)
@@ -81,8 +86,7 @@ static void place_share(struct ledger *l, const struct job *j, const struct sele
 void ledger_place(struct ledger *l, const struct job *j, const struct selection *where)
 {
     if (!l->has_view)
-        pool_view_copy(&l->view, &l->cluster->pool.now, l->cluster->nodes.len,
-                       l->cluster->pool.gres_kinds);
+        pool_view_copy(&l->view, l->base, l->cluster->nodes.len, l->cluster->pool.gres_kinds);
     l->has_view = true;
     vec_foreach (&where->shares, s)
         place_share(l, j, where, s);

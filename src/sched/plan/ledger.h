@@ -24,13 +24,16 @@ struct ledger_entry { /* a node before a part was placed on it */
 
 struct ledger {
     const struct cluster *cluster;
-    bool has_view;         /* made when the first part is placed: */
-    struct free_view view; /* pool.now without what the parts have */
+    const struct free_view *base; /* what is free without the parts: pool.now, or supposed to be */
+    bool has_view;                /* made when the first part is placed: */
+    struct free_view view;        /* the base without what the parts have */
     VEC(struct ledger_entry) entries;
     VEC(uint64_t) gres; /* what each entry's node had, of every kind */
 };
 
 void ledger_begin(struct ledger *l, const struct cluster *c);
+/* On what would be free if others had left. The base is borrowed. */
+void ledger_begin_on(struct ledger *l, const struct cluster *c, const struct free_view *base);
 void ledger_end(struct ledger *l);
 
 /* What is free beside the parts placed so far. Good until the next change of the ledger. */

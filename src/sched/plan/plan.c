@@ -424,6 +424,21 @@ static void wait_jointly(struct plan *p, const struct job *leader, const struct 
         keep_licenses(p, sum, place, d->start_at);
 }
 
+/* It waits for others to make room. */
+static bool displace_for_set(struct plan *p, const struct job *leader, const struct job *sum,
+                             struct decision *d)
+{
+    if (p->asks || !depth_is_served(p, leader) ||
+        !preempt_look_set(p, leader, sum, &d->preempt_look_at))
+        return false;
+    d->reason = REASON_RESOURCES;
+    d->victims = p->victims.data;
+    d->n_victims = p->victims.len;
+    license_claim(&p->claims, p->cluster, sum, p->now_sec, p->now_sec, &p->work);
+    p->blocked = p->blocked || !p->backfill;
+    return true;
+}
+
 static void decide_on_set(struct plan *p, const struct job *leader, const struct job *sum,
                           bool counts, struct decision *d)
 {
@@ -442,7 +457,8 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
         return;
     bool behind = !p->backfill && resv_is_blocked(p->resv, leader);
     if (behind || !joint_can_start(p, leader, d)) {
-        wait_jointly(p, leader, sum, d);
+        if (!displace_for_set(p, leader, sum, d))
+            wait_jointly(p, leader, sum, d);
         return;
     }
     begin_jointly(p, leader, d);

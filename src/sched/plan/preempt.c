@@ -7,6 +7,7 @@
 
 #include "sched/plan/elements.h"
 #include "sched/plan/hunt.h"
+#include "sched/plan/joint.h"
 #include "sched/select/resv.h"
 
 #define HUNTS_MOST 32    /* in vain, in one pass */
@@ -219,6 +220,42 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
         count_room(p, j, &where);
     select_done(&p->room_at);
     p->room_at = where;
+    return found;
+}
+
+/* Of which sockets are free when others have gone nothing is known. */
+static bool may_look_for_set(const struct plan *p, const struct joint *joint)
+{
+    vec_foreach (&joint->parts, part) {
+        const struct job *j = part->job;
+        if (preempt_tier(j) <= p->room_tier || j->want.tasks_per_socket || j->trial ||
+            !is_over_before(p, j))
+            return false;
+    }
+    return p->set_hunts < HUNTS_MOST;
+}
+
+bool preempt_look_set(struct plan *p, const struct job *leader, const struct job *sum,
+                      int64_t *look_at)
+{
+    struct selection where = {0};
+    struct joint joint;
+    vec_clear(&p->victims);
+    if (plan_note(p, leader).has_no_prey)
+        return false;
+    joint_begin(&joint, p, leader);
+    *look_at = 0;
+    bool looks = may_look_for_set(p, &joint);
+    bool found = looks &&
+                 license_may_start(&p->claims, p->cluster, sum, resv_home(leader), p->now_sec) &&
+                 hunt_for_set(p, leader, &joint, &where, look_at);
+    joint_end(&joint);
+    plan_note_change(p, leader)->has_no_prey =
+        looks && !found && !*look_at && !p->kept && !p->cluster->resvs.len;
+    p->set_hunts += looks && !found;
+    vec_foreach (&where.shares, share)
+        keep(p, share->node);
+    select_done(&where);
     return found;
 }
 

@@ -33,6 +33,11 @@ void preempt_end(struct plan *p);
  * 'look_at': the time from which it could displace more; 0: there is none. */
 bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at);
 
+/* The same of a heterogeneous job, whose components start together. 'sum': its leader with the
+ * licences of all. */
+bool preempt_look_set(struct plan *p, const struct job *leader, const struct job *sum,
+                      int64_t *look_at);
+
 /* After that, the nodes being kept: whether another element of its record is to have room made,
  * too. Only where no two of them would share a node; else it might have gone with the first one. */
 bool preempt_goes_on(struct plan *p, const struct job *j);
