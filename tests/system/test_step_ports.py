@@ -108,3 +108,19 @@ def test_a_wait_that_is_given_up(make_cluster):
     assert "Cancelled pending job step" in waits.communicate(timeout=60)[1] and waits.returncode != 0
     eventually(lambda: c.run("squeue -h -n waits -t running -o %A").ok() == "", "the end of its job")
     let_go(c, "first", first)
+
+
+def test_a_part_without_ports_fails_the_step(make_cluster):
+    """HET-108: each part of a step has ports of its own; when one cannot have any, no part begins."""
+    c = make_cluster(nodes=2, conf="MpiParams=ports=12000-12001")
+    c.run(["salloc", "-Q", "--no-shell", "-n2", "-w", "n1", ":", "-n2", "-w", "n2"]).ok()
+    job = c.run("squeue -h -t R -o %i").ok().split("+")[0]
+    step = ["srun", f"--jobid={job}", "--exact", "-n1", "--het-group=0,1"]
+    assert c.run([*step, "--resv-ports=2", *SAY]).ok().split() == ["12000-12001"] * 2
+    c.run([*step, "--resv-ports=3", "true"]).fails("--resv-ports=3 asks for more ports than MpiParams=ports=12000-12001 has, which is 2")
+    holder, _ = hold(c, "holder", f"--jobid={job}", "--exact", "-n1", "--het-group=1", "--resv-ports=2")
+    began = c.work / "began"
+    c.run([*step, "--immediate", "--resv-ports=1", "touch", began]).fails("1 port is asked for, and 0 of MpiParams=ports=12000-12001 are free")
+    assert not began.exists()
+    let_go(c, "holder", holder)
+    c.run(f"scancel {job}").ok()

@@ -613,6 +613,15 @@ static uint32_t most_tasks(const struct step_layout *l)
     return most;
 }
 
+static bool has_node_of(const struct step_layout *l, const struct bitset *nodes)
+{
+    for (size_t i = 0; i < attempt_of(l->j)->alloc.len; i++)
+        if (l->tasks[i] && bitset_test(nodes, attempt_of(l->j)->alloc.data[i].node))
+            return true;
+    return false;
+}
+
+/* Those of other steps on the nodes of the layout, and of the parts before it that are there. */
 static struct bitset *used_ports(const struct control *c, const struct step_layout *l)
 {
     struct bitset *used = bitset_new(c->conf->mpi_port_high + 1);
@@ -622,7 +631,7 @@ static struct bitset *used_ports(const struct control *c, const struct step_layo
             bitset_set(nodes, attempt_of(l->j)->alloc.data[i].node);
     step_ports_used(c->cluster, nodes, used);
     for (const struct step_layout *b = l->before; b; b = b->before)
-        for (size_t i = 0; i < b->port_count; i++)
+        for (size_t i = 0; i < b->port_count && has_node_of(b, nodes); i++)
             bitset_set(used, b->ports[i]);
     return used;
 }
