@@ -195,6 +195,12 @@ static void what_cannot_be_had_is_refused(void **state)
     spec.burst_buffer = (char *)"#BB_LUA";
     spec.array_inx = (char *)"1-2";
     expect_refusal(f, &spec, ERR_BURST, "array");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec set[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
+    set[0].array_inx = (char *)"1-2";
+    set[1].burst_buffer = (char *)"#BB_LUA";
+    assert_int_equal(fixture_submit_set(f, &user, set, 2), -ERR_BURST);
+    assert_string_equal(function_of(f, 1), "");
     fixture_free(f);
 }
 
