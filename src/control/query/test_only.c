@@ -114,12 +114,42 @@ static void begin_trial(struct control *c, uint64_t call, const struct caller *w
     why_enter(c, &(struct why_call){.call = call, .trial = t, .uid = who->uid, .gid = who->gid});
 }
 
-/* Of a heterogeneous job the request is checked, and no start is foreseen. */
+/* One start for all components; nobody who waits is asked. */
+static void put_set_start(struct control *c, const struct job *leader, Pb__SubmitReply *r,
+                          struct arena *arena)
+{
+    const struct cluster *cl = c->cluster;
+    _cleanup_bitset_ struct bitset *set = bitset_new(cl->nodes.len);
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    _cleanup_str_ struct str nodes = STR_INIT;
+    uint32_t cpus = 0;
+    int64_t at = why_find_set_start(cl, leader, control_wall(c), set, &cpus);
+    if (!at || at - control_wall(c) > FAR_SEC) {
+        r->start_note = (char *)"no start of the heterogeneous job can be foreseen";
+        return;
+    }
+    bitset_foreach (set, i)
+        hostlist_push(names, cl->nodes.data[i]->name);
+    hostlist_format(names, &nodes);
+    r->nodes = arena_strdup(arena, str_cstr(&nodes));
+    SET(r, num_cpus, cpus);
+    SET(r, start_at, at);
+    if (cl->pending == job_set_count(leader))
+        return;
+    SET(r, start_not_before, true);
+    r->start_note =
+        (char *)"not before that; how much later depends on the jobs that wait before it";
+}
+
+/* Of a heterogeneous job. */
 static void check_set(struct control *c, uint64_t call, const struct caller *who,
                       const Pb__SubmitRequest *r)
 {
     struct err err = {0};
     struct job *leader;
+    char *waits;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
     Pb__JobSpec spec = *r->spec;
     spec.has_batch = spec.batch = true;
@@ -136,8 +166,12 @@ static void check_set(struct control *c, uint64_t call, const struct caller *who
     reply.job_id = leader->id;
     reply.partition = (char *)leader->part->conf.name;
     reply.message = c->said.len ? (char *)str_cstr(&c->said) : NULL;
-    reply.start_note = (char *)"of a heterogeneous job only the request is checked";
+    reply.start_note = describe_wait(c, leader, &spec);
+    waits = reply.start_note;
+    if (!waits)
+        put_set_start(c, leader, &reply, &arena);
     c->env->reply(c->env->ctx, call, &reply.base);
+    free(waits);
     submit_forget_set(c, leader);
 }
 

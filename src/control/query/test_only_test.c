@@ -651,7 +651,8 @@ static void its_reservation(void **state)
     fixture_free(f);
 }
 
-/* A heterogeneous job is checked as a submission checks it, and no start is foreseen. */
+/* HET-P50: a heterogeneous job is checked as a submission checks it, and all of its components have
+ * one start. */
 static void the_components_of_a_job_are_checked(void **state)
 {
     struct fixture *f = fixture_new(SMALL);
@@ -664,14 +665,32 @@ static void the_components_of_a_job_are_checked(void **state)
     second.partition = (char *)"q";
     const Pb__SubmitReply *told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
     assert_non_null(told);
-    assert_false(told->has_start_at);
-    assert_string_equal(told->start_note, "of a heterogeneous job only the request is checked");
     assert_int_equal(told->job_id, 1);
+    assert_int_equal(told->start_at, f->wall_ms / 1000);
+    assert_string_equal(told->nodes, "n[1-2]");
+    assert_int_equal(told->num_cpus, 4);
+    assert_null(told->start_note);
+    int64_t blocker = fixture_submit(f, &FIXTURE_USER, &second); /* on n2, for 10 minutes */
+    told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    assert_int_equal(told->start_at, f->wall_ms / 1000 + 600);
+    assert_false(told->start_not_before);
+    int64_t waits = fixture_submit(f, &FIXTURE_USER, &second);
+    told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    assert_int_equal(told->start_at, f->wall_ms / 1000 + 600);
+    assert_true(told->start_not_before);
+    assert_non_null(strstr(told->start_note, "not before that"));
+    first.has_hold = first.hold = true;
+    told = reply(f, &arena, ask_set(f, &FIXTURE_USER, &first, &second));
+    assert_false(told->has_start_at);
+    assert_non_null(told->start_note);
+    first.has_hold = first.hold = false;
+    fixture_cancel(f, &FIXTURE_USER, waits, NULL, 0);
+    fixture_cancel(f, &FIXTURE_USER, blocker, NULL, 0);
     second.partition = (char *)"none";
     uint64_t call = ask_set(f, &FIXTURE_USER, &first, &second);
     assert_null(reply(f, &arena, call));
     assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);
-    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &first), 1); /* they left no trace */
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &first), 3); /* they left no trace */
     fixture_free(f);
 }
 

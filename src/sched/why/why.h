@@ -61,3 +61,9 @@ struct why_start {
 const struct why_start *why_start(const struct why *w);      /* lives as long as 'w' */
 void why_take_where(struct why *w, struct selection *where); /* its nodes; the caller frees */
 const char *why_sentence(enum why_rule rule);
+
+/* When all components of a set that is in no queue can start beside what runs, each in its first
+ * partition, whatever waits before it; wall seconds. 0: it is not foreseen. 'nodes' and 'cpus' get
+ * where. */
+int64_t why_find_set_start(const struct cluster *c, const struct job *leader, int64_t now_sec,
+                           struct bitset *nodes, uint32_t *cpus);

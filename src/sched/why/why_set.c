@@ -177,3 +177,43 @@ void why_set_put(const struct why *w, const struct job *subject)
     SET(m, het_job_offset, subject->set_offset);
     SET(m, het_job_count, job_set_count(subject));
 }
+
+static void take_placement(const struct cluster *c, const struct joint *joint, struct bitset *nodes,
+                           uint32_t *cpus)
+{
+    vec_foreach (&joint->parts, part)
+        vec_foreach (&part->where.shares, share) {
+            bitset_set(nodes, share->node);
+            *cpus += share->units * c->nodes.data[share->node]->cpus_per_unit;
+        }
+}
+
+int64_t why_find_set_start(const struct cluster *c, const struct job *leader, int64_t now_sec,
+                           struct bitset *nodes, uint32_t *cpus)
+{
+    struct plan p;
+    struct timeline t;
+    struct joint joint;
+    struct job_copy sum;
+    int64_t at = 0, from = leader->begin_at > now_sec ? leader->begin_at : now_sec;
+    if ((uint64_t)job_set_count(leader) * c->nodes.len > ESTIMATE_LOOKS)
+        return 0;
+    plan_begin(&p, c, NULL, now_sec, true);
+    timeline_init(&t, c, now_sec);
+    timeline_set_resv(&t, p.resv);
+    t.claims = &p.claims;
+    joint_licenses_init(&sum, leader);
+    int64_t due = license_earliest(&p.claims, c, &sum.job, now_sec, &p.work);
+    joint_licenses_done(&sum);
+    joint_begin(&joint, &p, leader);
+    vec_foreach (&joint.parts, part)
+        part->in_one = true; /* they are in no queue */
+    if (due)
+        at = joint_find_start(&joint, &t, from > due ? from : due);
+    if (at)
+        take_placement(c, &joint, nodes, cpus);
+    joint_end(&joint);
+    timeline_done(&t);
+    plan_end(&p);
+    return at;
+}
