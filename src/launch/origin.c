@@ -20,7 +20,7 @@
 #define DIGITS_MAX 4 /* "0022" */
 
 /* An absolute path does without a working directory. */
-static int find_work_dir(struct arena *a, const char *chdir, char **out, struct err *err)
+int origin_work_dir(struct arena *a, const char *chdir, char **out, struct err *err)
 {
     _cleanup_free_ char *cwd = NULL, *path = NULL;
 
@@ -98,7 +98,7 @@ int origin_fill_set(struct arena *a, int argc, char *const argv[], const char *c
 {
     const struct keys keys = {leader->partition_key, components, count};
     char host[HOST_MAX + 1] = "";
-    int code = find_work_dir(a, chdir, &leader->work_dir, err);
+    int code = origin_work_dir(a, chdir, &leader->work_dir, err);
 
     if (code < 0)
         return code;

@@ -5,6 +5,7 @@ import pathlib
 import re
 import signal
 import subprocess
+import tempfile
 
 import pytest
 
@@ -302,6 +303,57 @@ def test_program_of_each_part_is_copied(het):
     check("-n1 -w n1 : -n1 -w n2", f"--het-group=0,1 --bcast={place}/k ./a", "a k 0", "a k 1")
     done = het.run(f"srun -w n1 --bcast={place}/l ./a : -w n2 --bcast={place}/m ./b")
     assert lines(done) == ["a l 0", "b m 1"], done
+
+
+@pytest.mark.parametrize("request_, where", [("-n1 -w n1 : -n1 -w n2", ("n1", "n2")), ("-N2 --exclusive -w n[1-2]", ("n1", "n2")),
+                                             ("-n1 -w n1 : -n1 -w n1", ("n1", "n1")), ("-N1 -n2 -w n1", ("n1", "n1"))])
+def test_files_and_directory_of_each_part(het, request_, where):
+    """HET-72, 107: --output, --error, --input and --chdir are handed on and may be reset; a part has its own, one file for all that name it."""
+    own_launch = request_ != "-N1 -n2 -w n1"
+    place = pathlib.Path(tempfile.mkdtemp(dir=het.work))
+    place.chmod(0o777)
+    for name in "xy":
+        (place / name).write_text(name + "\n")
+    say = "sh -c 'echo out $SLURM_PROCID; echo err $SLURM_PROCID >&2'"
+
+    def ran(first, second, both=say, stdin=""):
+        for old in place.glob("o-*"):
+            old.unlink()
+        part = "-n1 -N1" if own_launch else "-n1"
+        done = het.run(["salloc", "-Q", *request_.split(), "sh", "-c", f"cd {place} && srun {part} {first} {both} : {part} {second} {both}"], stdin=stdin)
+        assert done.returncode == 0, done
+        files = {old.name: sorted(old.read_text().splitlines()) for old in place.glob("o-*")}
+        return lines(done), sorted(done.stderr.splitlines()), files
+
+    both = ["err {0}", "out {0}"]
+    a, b = ([line.format(rank) for line in both] for rank in (0, 1))
+    assert ran("-o o-1", "-o o-2") == ([], [], {"o-1": a, "o-2": b})
+    assert ran("-l -o o-1", "") == ([], [], {"o-1": sorted("0: " + x for x in a) + sorted("1: " + x for x in b)})
+    assert ran("", "-o o-2 -e o-3") == (["out 0"], ["err 0"], {"o-2": ["out 1"], "o-3": ["err 1"]})
+    assert ran("-e o-1", "-o none") == (["out 0"], [], {"o-1": ["err 0", "err 1"]})
+    assert ran("-o none", "-o all") == (["out 1"], ["err 1"], {})
+    assert ran("-o o-1 --open-mode=truncate", f"-o {place}/o-1") == ([], [], {"o-1": sorted(a + b)})
+    assert ran("-o o-%t-%N", "") == ([], [], {f"o-0-{where[0]}": a, f"o-1-{where[1]}": b})
+    if own_launch:
+        assert ran("-o o-%N-%t", "-o o-%t") == ([], [], {f"o-{where[0]}-0": a, "o-1": b})
+        assert ran("", "-o o-%t-%n -e none") == (["out 0"], ["err 0"], {"o-1-1": ["out 1"]})
+    else:
+        done = in_job(het, request_, f"srun -n1 -o o-%t true : -n1 -o p-%t true", status=1)
+        assert "have nodes in common, and need the same --output" in done.stderr
+    cat = """sh -c 'echo "$SLURM_PROCID $(cat)"'"""
+    for first, second, said in (("-i x", "-i y", ["0 x", "1 y"]), ("-i x", "", ["0 x", "1 x"]), ("", "-i y", ["0 typed", "1 y"]), ("-i none", "-i all", ["0 ", "1 typed"]),
+                                ("-i 1", "", ["0 ", "1 typed"]), ("", "-i none", ["0 typed", "1 "])):
+        assert ran(first, second, cat, "typed\n")[0] == said, (first, second)
+    assert ran("-D /tmp", "-D /", "pwd")[0] == ["/", "/tmp"]
+    assert ran("-D /tmp", "", "pwd")[0] == ["/tmp", "/tmp"]
+
+
+def test_options_of_the_whole_step(het):
+    """HET-72: what is of the whole step and differs in a later component is told."""
+    out = in_job(het, "-n1 : -n1", "srun -W9 -u true : -l -W8 -u true; srun -l true : -l -o none --epilog=/bin/true true; srun -W1 -t5 true : true")
+    assert re.findall(r"--(\S+) of component 1 has no effect: it is of the whole step, use it in component 0", out.stderr) == ["label", "wait", "epilog"]
+    done = het.run("srun -D /tmp -w n1 pwd : -D / -t1 -w n2 pwd")
+    assert (lines(done), done.stderr) == (["/", "/tmp"], "")
 
 
 @pytest.mark.parametrize("kind", ["mpich", pytest.param("openmpi", marks=needs_pmix)])

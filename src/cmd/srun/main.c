@@ -28,6 +28,7 @@
 #include "cmd/srun/option/multi.h"
 #include "cmd/srun/option/program.h"
 #include "cmd/srun/option/say.h"
+#include "cmd/srun/option/whole.h"
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/spawned.h"
 #include "conf/conf_het.h"
@@ -266,8 +267,13 @@ static void make_specs(struct setup *s, int argc, char **argv)
     if (origin_fill_set(&s->arena, argc, argv, s->opt->chdir, &s->parts[0]->job, list_jobs(s) + 1,
                         s->part_count - 1, &err) < 0)
         fail(err.text);
-    for (size_t i = 0; i < s->part_count; i++)
-        fill_step(s->parts[i]);
+    for (size_t i = 0; i < s->part_count; i++) {
+        struct part *p = s->parts[i];
+
+        if (i > 0 && origin_work_dir(&s->arena, p->opt->chdir, &p->job.work_dir, &err) < 0)
+            fail(err.text);
+        fill_step(p);
+    }
 }
 
 /* --- parts ------------------------------------------------------------------------------------ */
@@ -357,9 +363,10 @@ static void join_parts(struct setup *s)
         steps[i] = &s->parts[i]->step;
         runs[i] = &s->parts[i]->run;
     }
-    /* Of files, other sruns of the job may write them too (HET-107). */
-    if (!opt_given(s->opt, OPT_ID_open_mode))
-        first->append = true;
+    /* Other sruns of the job may write to the same files, too (HET-107). */
+    for (size_t i = 0; i < s->part_count; i++)
+        if (!opt_given(s->parts[i]->opt, OPT_ID_open_mode))
+            s->parts[i]->run.append = true;
     *whole = s->parts[0]->step;
     whole->has_het_offset = false;
     whole->parts = steps;
@@ -641,6 +648,7 @@ static int run(struct setup *s, int argc, char **argv)
     check_parts(s);
     make_specs(s, argc, argv);
     name_groups(s);
+    whole_warn(&s->options, s->parts[0]->step.has_job_id);
     if (s->opt->test_only && s->order == NULL)
         return estimate_tell(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
     plugins_ready(s->plugins, &s->parts[0]->job);

@@ -10,24 +10,44 @@
 #include <unistd.h>
 
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cmd/srun/option/names.h"
 #include "cmd/srun/run/background.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/run.h"
+#include "cmd/srun/run/shared.h"
 #include "launch/escape.h"
 #include "launch/feed.h"
 
-struct input {
-    struct run *run;
-    enum names_kind kind;
-    const char *spec;
-    uint32_t task;
-    char mode[16];
-    int fd; /* of a file */
+#define EVERY_TASK 0xffffffffu
+
+/* srun's standard input, or a file that srun opens: for the tasks of all parts that name it. */
+struct source {
+    struct input *input;
+    char *name; /* of the file; NULL: srun's standard input */
+    int fd;     /* of the file; else -1 */
     struct feed *feed;
     bool escapes; /* a terminal, where commands may be typed */
     struct escape escape;
-    bool started, paused, ended;
+    bool started, ended;
+    struct peers_takers takers;
+};
+
+/* What is asked for a part of the step. */
+struct asked {
+    enum names_kind kind;
+    const char *spec;
+    uint32_t task; /* the only one with input, or EVERY_TASK */
+    char mode[16]; /* as LaunchTasks has it */
+};
+
+struct input {
+    struct run *run;
+    VEC(struct source *) sources;
+    struct asked *asked; /* by part */
+    uint32_t parts;
+    struct peers_takers silent; /* their nodes await input, as other tasks there have some */
+    bool paused;
 };
 
 /* A stdin that is /dev/null or closed need not be sent. */
@@ -38,25 +58,131 @@ static bool is_nothing(int fd)
     return fstat(fd, &st) < 0 || (S_ISCHR(st.st_mode) && st.st_rdev == makedev(1, 3));
 }
 
-static int open_file(struct input *in, struct err *err)
+static void make_takers(const struct run *run, struct peers_takers *t)
+{
+    t->tasks = mem_new_array(bool, run->step->num_tasks);
+    t->nodes = mem_new_array(enum peers_share, run->step->n_layout);
+}
+
+/* After the tasks are known. */
+static void count_takers(const struct run *run, struct peers_takers *t)
+{
+    for (size_t i = 0; i < run->step->n_layout; i++) {
+        const struct Pb__StepNode *n = run->step->layout[i];
+        size_t count = 0;
+
+        for (size_t k = 0; k < n->n_task_ids; k++)
+            count += t->tasks[n->task_ids[k]];
+        t->nodes[i] = count == 0               ? PEERS_NO_TASK
+                      : count == n->n_task_ids ? PEERS_ALL_TASKS
+                                               : PEERS_SOME_TASKS;
+    }
+}
+
+static void drop_takers(struct peers_takers *t)
+{
+    free(t->tasks);
+    free(t->nodes);
+}
+
+/* One for each file, and one for srun's standard input. */
+static struct source *get_source(struct input *in, const char *name)
+{
+    struct source *s;
+
+    vec_foreach (&in->sources, known)
+        if (str_eq((*known)->name, name))
+            return *known;
+    s = mem_new(struct source);
+    s->input = in;
+    s->name = mem_strdup(name);
+    s->fd = -1;
+    make_takers(in->run, &s->takers);
+    vec_push(&in->sources, s);
+    return s;
+}
+
+static int open_file(struct input *in, uint32_t part, struct source **out, struct err *err)
 {
     const struct run *run = in->run;
+    const struct run_options *options = run_part_options(run, part);
     const struct names_values values = {
         .job_id = run->job_id,
         .step_id = run->step_id,
-        .uid = run->options->job->has_uid ? run->options->job->uid : getuid(),
-        .job_name = run->options->job_name,
+        .uid = options->job->has_uid ? options->job->uid : getuid(),
+        .job_name = options->job_name,
     };
-    struct str name = STR_INIT;
-    int code = names_expand(in->spec, &values, &name, err);
+    _cleanup_str_ struct str name = STR_INIT;
+    int code = names_expand(in->asked[part].spec, &values, &name, err);
 
-    if (!code)
-        in->fd = open(str_cstr(&name), O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    if (!code && in->fd < 0)
-        code = err_set(err, -ERR_OPEN_IO, "Could not open stdin file %s: %s", str_cstr(&name),
-                       strerror(errno));
-    str_done(&name);
+    if (code < 0)
+        return code;
+    *out = get_source(in, str_cstr(&name));
+    if ((*out)->fd < 0)
+        (*out)->fd = open(str_cstr(&name), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    return (*out)->fd >= 0 ? 0
+                           : err_set(err, -ERR_OPEN_IO, "Could not open stdin file %s: %s",
+                                     str_cstr(&name), strerror(errno));
+}
+
+/* The tasks of the part that get input from srun get it from this source. */
+static void add_takers(struct input *in, uint32_t part, struct source *s)
+{
+    const struct asked *a = &in->asked[part];
+
+    for (uint32_t task = 0; task < in->run->step->num_tasks; task++)
+        if (shared_part_of_task(in->run, task) == part &&
+            (a->task == EVERY_TASK || a->task == task))
+            s->takers.tasks[task] = true;
+}
+
+static int open_part(struct input *in, uint32_t part, struct err *err)
+{
+    const struct run *run = in->run;
+    struct asked *a = &in->asked[part];
+    struct source *s = NULL;
+    int code = 0;
+
+    a->spec = run_part_options(run, part)->input;
+    a->task = EVERY_TASK;
+    a->kind = names_kind(a->spec, &a->task);
+    if (a->kind == NAMES_DEFAULT && run->options->pty)
+        a->task = 0;
+    if (a->kind == NAMES_FILE)
+        code = open_file(in, part, &s, err);
+    else if (a->kind == NAMES_TASK && a->task >= run->step->num_tasks)
+        code = err_set(err, -ERR_RANGE, "Invalid value for --input: there is no task %u of %u",
+                       a->task, run->step->num_tasks);
+    else if (a->kind == NAMES_DEFAULT && !run->options->pty && is_nothing(STDIN_FILENO))
+        a->kind = NAMES_NONE;
+    if (code == 0 && (a->kind == NAMES_DEFAULT || a->kind == NAMES_TASK))
+        s = get_source(in, NULL);
+    if (code == 0 && s != NULL)
+        add_takers(in, part, s);
+    if (a->kind == NAMES_NONE)
+        snprintf(a->mode, sizeof(a->mode), "none");
+    else if (a->task != EVERY_TASK)
+        snprintf(a->mode, sizeof(a->mode), "%u", a->task);
+    else
+        snprintf(a->mode, sizeof(a->mode), "all");
     return code;
+}
+
+/* Where parts that share nodes differ, all tasks there have a pipe; the input of those that get
+ * nothing ends at once. */
+static void find_silent(struct input *in)
+{
+    const struct run *run = in->run;
+
+    make_takers(run, &in->silent);
+    for (uint32_t task = 0; in->parts > 1 && task < run->step->num_tasks; task++) {
+        bool takes = false;
+
+        vec_foreach (&in->sources, s)
+            takes |= (*s)->takers.tasks[task];
+        in->silent.tasks[task] = !takes;
+    }
+    count_takers(run, &in->silent);
 }
 
 int input_open(struct run *run, struct input **out, struct err *err)
@@ -65,29 +191,17 @@ int input_open(struct run *run, struct input **out, struct err *err)
     int code = 0;
 
     in->run = run;
-    in->fd = -1;
-    in->spec = run->options->input;
-    in->task = INPUT_ALL_TASKS;
-    in->kind = names_kind(in->spec, &in->task);
-    if (in->kind == NAMES_DEFAULT && run->options->pty)
-        in->task = 0;
-    if (in->kind == NAMES_FILE)
-        code = open_file(in, err);
-    else if (in->kind == NAMES_TASK && in->task >= run->step->num_tasks)
-        code = err_set(err, -ERR_RANGE, "Invalid value for --input: there is no task %u of %u",
-                       in->task, run->step->num_tasks);
-    else if (in->kind == NAMES_DEFAULT && !run->options->pty && is_nothing(STDIN_FILENO))
-        in->kind = NAMES_NONE;
+    in->parts = run_count_parts(run);
+    in->asked = mem_new_array(struct asked, in->parts);
+    for (uint32_t part = 0; code == 0 && part < in->parts; part++)
+        code = open_part(in, part, err);
+    vec_foreach (&in->sources, s)
+        count_takers(run, &(*s)->takers);
+    find_silent(in);
     if (code < 0) {
         input_free(in);
         return code;
     }
-    if (in->kind == NAMES_NONE)
-        snprintf(in->mode, sizeof(in->mode), "none");
-    else if (in->task != INPUT_ALL_TASKS)
-        snprintf(in->mode, sizeof(in->mode), "%u", in->task);
-    else
-        snprintf(in->mode, sizeof(in->mode), "all");
     *out = in;
     return 0;
 }
@@ -96,89 +210,118 @@ void input_free(struct input *in)
 {
     if (in == NULL)
         return;
-    feed_free(in->feed);
-    if (in->fd >= 0)
-        close(in->fd);
+    vec_foreach (&in->sources, at) {
+        struct source *s = *at;
+
+        feed_free(s->feed);
+        if (s->fd >= 0)
+            close(s->fd);
+        drop_takers(&s->takers);
+        free(s->name);
+        free(s);
+    }
+    vec_done(&in->sources);
+    drop_takers(&in->silent);
+    free(in->asked);
     free(in);
 }
 
-static void send_data(struct input *in, const void *data, size_t len)
+static void send_data(struct source *s, const void *data, size_t len)
 {
-    in->ended = len == 0;
-    peers_send_input(in->run->peers, in->task, data, len);
+    s->ended = len == 0;
+    peers_send_input(s->input->run->peers, &s->takers, data, len);
 }
 
-static void on_typed(struct input *in, const void *data, size_t len)
+static void on_typed(struct source *s, const void *data, size_t len)
 {
     _cleanup_str_ struct str rest = STR_INIT;
 
     if (len == 0)
-        escape_end(&in->escape, &rest);
-    else if (escape_take(&in->escape, data, len, &rest) == ESCAPE_BACKGROUND)
-        background_ask(in->run);
+        escape_end(&s->escape, &rest);
+    else if (escape_take(&s->escape, data, len, &rest) == ESCAPE_BACKGROUND)
+        background_ask(s->input->run);
     if (rest.len > 0)
-        send_data(in, rest.data, rest.len);
+        send_data(s, rest.data, rest.len);
     if (len == 0)
-        send_data(in, NULL, 0);
+        send_data(s, NULL, 0);
 }
 
 static void on_data(void *ctx, const void *data, size_t len)
 {
-    struct input *in = ctx;
+    struct source *s = ctx;
 
-    if (in->escapes)
-        on_typed(in, data, len);
+    if (s->escapes)
+        on_typed(s, data, len);
     else
-        send_data(in, data, len);
+        send_data(s, data, len);
+}
+
+static void start_source(struct source *s)
+{
+    struct run *run = s->input->run;
+
+    if (s->started || s->ended)
+        return;
+    s->started = true;
+    s->escapes = s->fd < 0 && isatty(STDIN_FILENO);
+    escape_init(&s->escape, ESCAPE_BACKGROUND_ONLY, run->terminal != NULL);
+    s->feed = feed_new(run->loop, s->fd >= 0 ? s->fd : STDIN_FILENO, on_data, s);
+    feed_pause(s->feed, s->input->paused);
 }
 
 void input_start(struct input *in)
 {
-    if (in->started || in->ended || in->kind == NAMES_NONE || in->kind == NAMES_ON_NODE)
-        return;
-    in->started = true;
-    in->escapes = in->fd < 0 && isatty(STDIN_FILENO);
-    escape_init(&in->escape, ESCAPE_BACKGROUND_ONLY, in->run->terminal != NULL);
-    in->feed = feed_new(in->run->loop, in->fd >= 0 ? in->fd : STDIN_FILENO, on_data, in);
-    feed_pause(in->feed, in->paused);
+    peers_send_input(in->run->peers, &in->silent, NULL, 0);
+    vec_foreach (&in->sources, s)
+        start_source(*s);
 }
 
 void input_pause(struct input *in, bool paused)
 {
     in->paused = paused;
-    if (in->feed != NULL)
-        feed_pause(in->feed, paused);
+    vec_foreach (&in->sources, s)
+        if ((*s)->feed != NULL)
+            feed_pause((*s)->feed, paused);
+}
+
+static void stop_source(struct source *s)
+{
+    feed_free(s->feed);
+    s->feed = NULL;
+    s->ended = true;
 }
 
 void input_stop(struct input *in)
 {
-    feed_free(in->feed);
-    in->feed = NULL;
-    in->ended = true;
+    vec_foreach (&in->sources, s)
+        stop_source(*s);
 }
 
 void input_leave(struct input *in)
 {
-    bool was_typed = in->fd < 0 && in->started && !in->ended;
+    vec_foreach (&in->sources, at) {
+        struct source *s = *at;
+        bool was_typed = s->fd < 0 && s->started && !s->ended;
 
-    if (!was_typed)
-        return;
-    if (!in->run->options->pty)
-        peers_send_input(in->run->peers, in->task, NULL, 0);
-    input_stop(in);
+        if (!was_typed)
+            continue;
+        if (!in->run->options->pty)
+            peers_send_input(in->run->peers, &s->takers, NULL, 0);
+        stop_source(s);
+    }
 }
 
-uint32_t input_task(const struct input *in)
+const char *input_mode(const struct input *in, uint32_t part)
 {
-    return in->task;
+    const char *mode = in->asked[part].mode;
+
+    for (uint32_t i = 0; i < in->parts; i++)
+        if (i != part && !str_eq(in->asked[i].mode, mode) && shared_starts(in->run, part, i))
+            return "all";
+    return mode;
 }
 
-const char *input_mode(const struct input *in)
+const char *input_node_file(const struct input *in, uint32_t part)
 {
-    return in->mode;
-}
-
-const char *input_node_pattern(const struct input *in)
-{
-    return in->kind == NAMES_ON_NODE ? in->spec : NULL;
+    return in->asked[part].kind == NAMES_ON_NODE ? in->asked[part].spec : NULL;
 }

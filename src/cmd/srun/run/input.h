@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the tasks read: srun's standard input or a file, sent to all tasks or to one; reading stops
- * while a node does not take more.
+ * What the tasks read: srun's standard input or files, sent to all tasks or to one; each part of
+ * the step has what it asks for, or what was handed on to it. Reading stops while a node does not
+ * take more.
  */
 #pragma once
 
@@ -9,8 +10,6 @@
 #include <stdint.h>
 
 #include "base/err.h"
-
-#define INPUT_ALL_TASKS 0xffffffffu
 
 struct run;
 struct input;
@@ -26,8 +25,7 @@ void input_stop(struct input *in);               /* nobody reads any more */
 /* Nobody types any more: the tasks' input ends. The terminal of --pty has no end; it is silent. */
 void input_leave(struct input *in);
 
-/* The task that gets it, or INPUT_ALL_TASKS. */
-uint32_t input_task(const struct input *in);
-
-const char *input_mode(const struct input *in);         /* for the launch: "all", "none", "3" */
-const char *input_node_pattern(const struct input *in); /* what the nodes are to open, or NULL */
+/* For the launch of a part: "all", "none", "3". */
+const char *input_mode(const struct input *in, uint32_t part);
+/* What the nodes are to open for the tasks of a part, or NULL. */
+const char *input_node_file(const struct input *in, uint32_t part);

@@ -417,23 +417,23 @@ static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
     m->io_port = peers_port(run->peers);
     m->io_key.data = (uint8_t *)peers_token(run->peers);
     m->io_key.len = AUTH_TOKEN_SIZE;
-    m->std_in = (char *)input_node_pattern(run->input);
-    m->std_in_mode = (char *)input_mode(run->input);
-    m->std_out = (char *)output_node_pattern(run->output, 1);
-    m->std_err = (char *)output_node_pattern(run->output, 2);
+    m->std_in = (char *)input_node_file(run->input, number);
+    m->std_in_mode = (char *)input_mode(run->input, number);
+    m->std_out = (char *)output_node_pattern(run->output, number, 1);
+    m->std_err = (char *)output_node_pattern(run->output, number, 2);
     m->has_open_append = 1;
     m->open_append = o->append;
     m->mpi = (char *)run->options->mpi; /* one for all parts: their tasks are one application */
     m->x11 = x11_request(run->x11);
     m->job_name = (char *)o->job_name;
     m->has_kill_on_bad_exit = 1;
-    m->kill_on_bad_exit = o->kill_on_bad_exit;
+    m->kill_on_bad_exit = run->options->kill_on_bad_exit;
     m->task_prolog = (char *)o->task_prolog;
     m->task_epilog = (char *)o->task_epilog;
     m->has_pty = 1;
-    m->pty = o->pty;
+    m->pty = run->options->pty;
     m->has_label = 1;
-    m->label = o->label;
+    m->label = run->options->label;
     if (run->alloc != NULL)
         m->partition = run->alloc->partition;
     m->has_overcommit = 1;
@@ -505,7 +505,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, uint32_t number, bo
     fill_orders(&run_part_options(run, number)->dist, &m);
     m.io_addr = address;
     m.n_io_addr = count;
-    origin_limits_init(&limits, run->options->propagate, run->conf);
+    origin_limits_init(&limits, run_part_options(run, number)->propagate, run->conf);
     m.rlimits = limits.list;
     m.n_rlimits = limits.count;
     m.has_umask = 1;

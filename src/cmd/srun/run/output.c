@@ -6,24 +6,34 @@
 
 #include "base/lines.h"
 #include "base/mem.h"
+#include "base/vec.h"
 #include "cmd/srun/option/names.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/run.h"
+#include "cmd/srun/run/shared.h"
 #include "launch/sink.h"
 
+/* Where bytes go: a file, or srun's own stdout or stderr. */
+struct place {
+    char *name; /* of a file; NULL: one of srun's own */
+    int number; /* 1, 2: of srun's own */
+    struct sink *sink;
+    struct lines *lines[2]; /* of what tasks write to their stdout, to their stderr; or NULL */
+};
+
+/* What the tasks of a part write to their stdout or stderr. */
 struct stream {
-    struct output *output;
     enum names_kind kind;
     const char *spec;
-    uint32_t only_task; /* NAMES_TASK */
-    struct sink *sink;  /* NULL: nothing comes here */
-    bool borrowed;      /* stderr goes into stdout's file */
-    struct lines *lines;
+    uint32_t only_task;  /* NAMES_TASK */
+    struct place *place; /* NULL: nothing comes here */
 };
 
 struct output {
     struct run *run;
-    struct stream streams[2];
+    VEC(struct place *) places;
+    struct stream (*streams)[2]; /* by part */
+    uint32_t parts;
 };
 
 static void on_drained(void *ctx)
@@ -47,9 +57,9 @@ static void on_broken(void *ctx, const struct err *why)
 
 static void on_lines(void *ctx, const void *data, size_t len)
 {
-    struct stream *s = ctx;
+    struct place *p = ctx;
 
-    sink_write(s->sink, data, len);
+    sink_write(p->sink, data, len);
 }
 
 static const char *stream_name(int number)
@@ -57,35 +67,75 @@ static const char *stream_name(int number)
     return number == 1 ? "stdout" : "stderr";
 }
 
-static int open_file(struct output *o, int number, const struct sink_events *events,
+static struct place *find_place(const struct output *o, const char *name, int number)
+{
+    vec_foreach (&o->places, p)
+        if (name != NULL ? str_eq((*p)->name, name) : (*p)->name == NULL && (*p)->number == number)
+            return *p;
+    return NULL;
+}
+
+static struct place *add_place(struct output *o, const char *name, int number, struct sink *sink)
+{
+    struct place *p = mem_new(struct place);
+
+    p->name = mem_strdup(name);
+    p->number = number;
+    p->sink = sink;
+    vec_push(&o->places, p);
+    return p;
+}
+
+/* Parts that name the same file have one. */
+static int open_file(struct output *o, uint32_t part, int number, const struct sink_events *events,
                      struct err *err)
 {
     const struct run *run = o->run;
-    struct stream *s = &o->streams[number - 1];
+    const struct run_options *options = run_part_options(run, part);
+    struct stream *s = &o->streams[part][number - 1];
     const struct names_values values = {
         .job_id = run->job_id,
         .step_id = run->step_id,
-        .uid = run->options->job->has_uid ? run->options->job->uid : getuid(),
-        .job_name = run->options->job_name,
+        .uid = options->job->has_uid ? options->job->uid : getuid(),
+        .job_name = options->job_name,
     };
-    struct str name = STR_INIT;
-    int code;
+    _cleanup_str_ struct str name = STR_INIT;
+    struct sink *sink;
+    int code = names_expand(s->spec, &values, &name, err);
 
-    code = names_expand(s->spec, &values, &name, err);
-    if (!code)
-        code = sink_of_file(run->loop, str_cstr(&name), stream_name(number), run->options->append,
-                            events, &s->sink, err);
-    str_done(&name);
+    if (code < 0)
+        return code;
+    s->place = find_place(o, str_cstr(&name), 0);
+    if (s->place != NULL)
+        return 0;
+    code = sink_of_file(run->loop, str_cstr(&name), stream_name(number), options->append, events,
+                        &sink, err);
+    if (code == 0)
+        s->place = add_place(o, str_cstr(&name), 0, sink);
     return code;
 }
 
-static int open_stream(struct output *o, int number, const char *spec, struct err *err)
+static int open_place(struct output *o, uint32_t part, int number, struct err *err)
 {
-    struct stream *s = &o->streams[number - 1];
     const struct sink_events events = {.on_drained = on_drained, .on_broken = on_broken, .ctx = o};
-    uint32_t tasks = o->run->step->num_tasks;
+    struct stream *s = &o->streams[part][number - 1];
 
-    s->output = o;
+    if (s->kind == NAMES_FILE)
+        return open_file(o, part, number, &events, err);
+    s->place = find_place(o, NULL, number);
+    if (s->place == NULL)
+        s->place = add_place(o, NULL, number,
+                             sink_of_fd(o->run->loop, number, stream_name(number), &events));
+    return 0;
+}
+
+static int open_stream(struct output *o, uint32_t part, int number, const char *spec,
+                       struct err *err)
+{
+    struct stream *s = &o->streams[part][number - 1];
+    uint32_t tasks = o->run->step->num_tasks;
+    int code;
+
     s->spec = spec;
     s->kind = names_kind(spec, &s->only_task);
     if (s->kind == NAMES_DEFAULT && o->run->options->pty)
@@ -96,40 +146,43 @@ static int open_stream(struct output *o, int number, const char *spec, struct er
     if (s->kind == NAMES_TASK && s->only_task >= tasks && !o->run->options->order)
         return err_set(err, -ERR_RANGE, "Invalid value for --%s: there is no task %u of %u",
                        number == 1 ? "output" : "error", s->only_task, tasks);
-    if (number == 2 && s->kind == NAMES_FILE && str_eq(spec, o->streams[0].spec)) {
-        s->sink = o->streams[0].sink;
-        s->borrowed = true;
-    } else if (s->kind == NAMES_FILE) {
-        int code = open_file(o, number, &events, err);
-
-        if (code < 0)
-            return code;
-    } else {
-        s->sink = sink_of_fd(o->run->loop, number, stream_name(number), &events);
-    }
-    s->lines = lines_new(&(struct lines_options){
+    code = open_place(o, part, number, err);
+    if (code < 0 || s->place->lines[number - 1] != NULL)
+        return code;
+    s->place->lines[number - 1] = lines_new(&(struct lines_options){
         .tasks = tasks,
         .label = o->run->options->label,
         .direct = o->run->options->unbuffered || tasks == 1,
         .out = on_lines,
-        .ctx = s,
+        .ctx = s->place,
     });
     return 0;
+}
+
+/* Without --error both streams go where --output says. */
+static int open_streams(struct output *o, uint32_t part, struct err *err)
+{
+    const struct run_options *options = run_part_options(o->run, part);
+    const char *error = options->error;
+    uint32_t task;
+    int code;
+
+    if (error == NULL && names_kind(options->output, &task) != NAMES_DEFAULT)
+        error = options->output;
+    code = open_stream(o, part, 1, options->output, err);
+    return code < 0 ? code : open_stream(o, part, 2, error, err);
 }
 
 int output_open(struct run *run, struct output **out, struct err *err)
 {
     struct output *o = mem_new(struct output);
-    uint32_t task;
-    const char *error = run->options->error;
-    int code;
+    int code = 0;
 
     o->run = run;
-    if (error == NULL && names_kind(run->options->output, &task) != NAMES_DEFAULT)
-        error = run->options->output;
-    code = open_stream(o, 1, run->options->output, err);
-    if (code == 0)
-        code = open_stream(o, 2, error, err);
+    o->parts = run_count_parts(run);
+    o->streams = mem_alloc_array(o->parts, sizeof(*o->streams));
+    for (uint32_t part = 0; code == 0 && part < o->parts; part++)
+        code = open_streams(o, part, err);
     if (code < 0) {
         output_free(o);
         return code;
@@ -142,27 +195,31 @@ void output_free(struct output *o)
 {
     if (o == NULL)
         return;
-    for (int i = 0; i < 2; i++) {
-        lines_free(o->streams[i].lines);
-        if (!o->streams[i].borrowed)
-            sink_free(o->streams[i].sink);
+    vec_foreach (&o->places, p) {
+        lines_free((*p)->lines[0]);
+        lines_free((*p)->lines[1]);
+        sink_free((*p)->sink);
+        free((*p)->name);
+        free(*p);
     }
+    vec_done(&o->places);
+    free(o->streams);
     free(o);
 }
 
 void output_data(struct output *o, uint32_t task, uint32_t stream, const void *data, size_t len)
 {
-    struct stream *s;
+    const struct stream *s;
 
     if (stream < 1 || stream > 2)
         return;
-    s = &o->streams[stream - 1];
-    if (s->lines == NULL || (s->kind == NAMES_TASK && task != s->only_task))
+    s = &o->streams[shared_part_of_task(o->run, task)][stream - 1];
+    if (s->place == NULL || (s->kind == NAMES_TASK && task != s->only_task))
         return;
     if (len == 0)
-        lines_end(s->lines, task);
+        lines_end(s->place->lines[stream - 1], task);
     else
-        lines_add(s->lines, task, data, len);
+        lines_add(s->place->lines[stream - 1], task, data, len);
 }
 
 void output_task_end(struct output *o, uint32_t task)
@@ -173,42 +230,49 @@ void output_task_end(struct output *o, uint32_t task)
 
 void output_move(struct output *o, int number, int fd, const char *name)
 {
-    struct stream *s = &o->streams[number - 1];
+    struct place *p = find_place(o, NULL, number);
 
-    if (s->sink == NULL || s->borrowed || s->kind == NAMES_FILE)
+    if (p == NULL)
         close(fd);
     else
-        sink_move(s->sink, fd, name);
+        sink_move(p->sink, fd, name);
 }
 
 bool output_is_full(const struct output *o)
 {
-    for (int i = 0; i < 2; i++)
-        if (o->streams[i].sink != NULL && sink_backlog(o->streams[i].sink) > SINK_HIGH)
+    vec_foreach (&o->places, p)
+        if (sink_backlog((*p)->sink) > SINK_HIGH)
             return true;
     return false;
 }
 
 bool output_is_empty(const struct output *o)
 {
-    for (int i = 0; i < 2; i++)
-        if (o->streams[i].sink != NULL && sink_backlog(o->streams[i].sink) > 0)
+    vec_foreach (&o->places, p)
+        if (sink_backlog((*p)->sink) > 0)
             return false;
     return true;
 }
 
 void output_drop(struct output *o)
 {
-    for (int i = 0; i < 2; i++)
-        if (o->streams[i].sink != NULL)
-            sink_drop(o->streams[i].sink);
+    vec_foreach (&o->places, p)
+        sink_drop((*p)->sink);
 }
 
-const char *output_node_pattern(const struct output *o, int stream)
+const char *output_node_file(const struct output *o, uint32_t part, int stream)
 {
-    const struct stream *s = &o->streams[stream - 1];
+    const struct stream *s = &o->streams[part][stream - 1];
 
-    if (s->kind == NAMES_NONE)
-        return "/dev/null";
     return s->kind == NAMES_ON_NODE ? s->spec : NULL;
+}
+
+const char *output_node_pattern(const struct output *o, uint32_t part, int stream)
+{
+    bool none = o->streams[part][stream - 1].kind == NAMES_NONE;
+
+    for (uint32_t i = 0; i < o->parts; i++)
+        if (none && i != part && shared_starts(o->run, part, i))
+            none = o->streams[i][stream - 1].kind == NAMES_NONE;
+    return none ? "/dev/null" : output_node_file(o, part, stream);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * What the tasks write: to srun's own stdout and stderr or to files srun opens, in whole lines,
- * labelled if asked for.
+ * labelled if asked for. Each part of the step has files of its own, or those handed on to it.
  */
 #pragma once
 
@@ -32,5 +32,8 @@ bool output_is_full(const struct output *o); /* stop the senders: run_on_output_
 bool output_is_empty(const struct output *o);
 void output_drop(struct output *o); /* waits for nobody any more */
 
-/* What the nodes are to open instead, or NULL. */
-const char *output_node_pattern(const struct output *o, int stream);
+/* What the nodes that are launched with a part are to open instead, or NULL. Parts that share them
+ * have the same file there (output_node_file()), or none. */
+const char *output_node_pattern(const struct output *o, uint32_t part, int stream);
+/* The pattern of the part, when nodes open its files; else NULL. */
+const char *output_node_file(const struct output *o, uint32_t part, int stream);

@@ -21,6 +21,8 @@
 #include "rpc/server.h"
 #include "rpc/session.h"
 
+#define EVERY_TASK 0xffffffffu
+
 enum peer_state {
     PEER_AWAITED,
     PEER_GREETED, /* its hello has an answer, which it may not have heard: it may come again */
@@ -432,18 +434,27 @@ void peers_pause(struct peers *p, bool paused)
             rpc_session_pause(p->list[i].session, paused);
 }
 
-void peers_send_input(struct peers *p, uint32_t task, const void *data, size_t len)
+void peers_send_input(struct peers *p, const struct peers_takers *takers, const void *data,
+                      size_t len)
 {
     struct Pb__IoData m = PB__IO_DATA__INIT;
 
-    m.task = task;
     m.stream = 0;
     m.has_data = len > 0;
     m.data.data = (uint8_t *)data;
     m.data.len = len;
-    for (uint32_t i = 0; i < p->count; i++)
-        if (is_here(&p->list[i]) && (task == INPUT_ALL_TASKS || run_owns(p->run, i, task)))
+    for (uint32_t i = 0; i < p->count; i++) {
+        const struct Pb__StepNode *n = p->run->step->layout[i];
+
+        m.task = EVERY_TASK;
+        if (is_here(&p->list[i]) && takers->nodes[i] == PEERS_ALL_TASKS)
             rpc_session_send(p->list[i].session, RPC_IO_DATA, &m.base);
+        for (size_t k = 0; takers->nodes[i] == PEERS_SOME_TASKS && k < n->n_task_ids; k++) {
+            m.task = n->task_ids[k];
+            if (is_here(&p->list[i]) && takers->tasks[m.task])
+                rpc_session_send(p->list[i].session, RPC_IO_DATA, &m.base);
+        }
+    }
     check_input(p);
 }
 

@@ -32,9 +32,16 @@ const uint8_t *peers_token(const struct peers *p);
 
 void peers_pause(struct peers *p, bool paused); /* stop reading what tasks write */
 
-/* Standard input for one task or INPUT_ALL_TASKS; len 0 is its end. Pauses the input while a
- * session is full. */
-void peers_send_input(struct peers *p, uint32_t task, const void *data, size_t len);
+/* Who gets standard input: tasks by their number, and what that means for each node. */
+enum peers_share { PEERS_NO_TASK, PEERS_SOME_TASKS, PEERS_ALL_TASKS };
+struct peers_takers {
+    bool *tasks;
+    enum peers_share *nodes;
+};
+
+/* Standard input for these tasks; len 0 is its end. Pauses the input while a session is full. */
+void peers_send_input(struct peers *p, const struct peers_takers *takers, const void *data,
+                      size_t len);
 
 /* To every node that is here; a node that comes later gets the order to end at once. */
 void peers_signal(struct peers *p, int signo);

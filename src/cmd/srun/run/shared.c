@@ -5,6 +5,8 @@
 
 #include "base/str.h"
 #include "cmd/srun/option/multi.h"
+#include "cmd/srun/run/input.h"
+#include "cmd/srun/run/output.h"
 #include "launch/bcast.h"
 
 /* The rank behind the last one of the part. */
@@ -29,8 +31,19 @@ bool shared_node_runs(const struct run *run, size_t node, uint32_t part)
     return false;
 }
 
-/* Whether nodes of 'part' start tasks of 'other'. */
-static bool starts_tasks_of(const struct run *run, uint32_t part, uint32_t other)
+uint32_t shared_part_of_task(const struct run *run, uint32_t task)
+{
+    uint32_t part = 0;
+
+    for (uint32_t end = 0; part + 1 < run->step->n_parts; part++) {
+        end += run->step->parts[part]->num_tasks;
+        if (task < end)
+            break;
+    }
+    return part;
+}
+
+bool shared_starts(const struct run *run, uint32_t part, uint32_t other)
 {
     for (size_t i = 0; i < run->step->n_layout; i++)
         if (run->step->layout[i]->part == part && shared_node_runs(run, i, other))
@@ -41,7 +54,7 @@ static bool starts_tasks_of(const struct run *run, uint32_t part, uint32_t other
 bool shared_has_others(const struct run *run, uint32_t part)
 {
     for (uint32_t i = 0; i < run->step->n_parts; i++)
-        if (i != part && starts_tasks_of(run, part, i))
+        if (i != part && shared_starts(run, part, i))
             return true;
     return false;
 }
@@ -68,8 +81,14 @@ static void put_program(const struct run_command *command, struct str *out)
 static void put_part(const struct run *run, uint32_t part, uint32_t other,
                      const struct run_command *command, struct str *out)
 {
+    const struct run_options *first = run->options->parts[part], *o = run->options->parts[other];
     uint32_t cpus = run->step->parts[other]->cpus_per_task;
 
+    if (!str_eq(first->work_dir, o->work_dir)) {
+        str_puts(out, "cd ");
+        put_quoted(out, o->work_dir);
+        str_puts(out, " || cd /tmp\n");
+    }
     if (run->options->step->parts[other]->has_cpus_per_task &&
         cpus != run->step->parts[part]->cpus_per_task)
         str_printf(out, "export SLURM_CPUS_PER_TASK=%u\n", cpus);
@@ -87,15 +106,28 @@ static void put_part(const struct run *run, uint32_t part, uint32_t other,
     str_putc(out, '\n');
 }
 
+/* What a node daemon is told of a step once. */
 static int check_options(const struct run *run, uint32_t part, uint32_t other, struct err *err)
 {
     const struct run_options *first = run->options->parts[part], *o = run->options->parts[other];
+    const struct {
+        const char *name, *of_first, *of_other;
+    } same[] = {
+        {"export", first->export_spec, o->export_spec},
+        {"input with %t, %n or %N", input_node_file(run->input, part),
+         input_node_file(run->input, other)},
+        {"output with %t, %n or %N", output_node_file(run->output, part, 1),
+         output_node_file(run->output, other, 1)},
+        {"error with %t, %n or %N", output_node_file(run->output, part, 2),
+         output_node_file(run->output, other, 2)},
+    };
 
-    if (!str_eq(first->export_spec, o->export_spec))
-        return err_set(err, -ERR_NOT_SUPPORTED,
-                       "parts %u and %u of the step have nodes in common, and need the same "
-                       "--export",
-                       part, other);
+    for (size_t i = 0; i < sizeof(same) / sizeof(same[0]); i++)
+        if (!str_eq(same[i].of_first, same[i].of_other))
+            return err_set(err, -ERR_NOT_SUPPORTED,
+                           "parts %u and %u of the step have nodes in common, and need the same "
+                           "--%s",
+                           part, other, same[i].name);
     return 0;
 }
 
@@ -107,7 +139,7 @@ int shared_make_command(const struct run *run, uint32_t part, const struct run_c
     int rc = 0;
 
     for (uint32_t i = 0; rc == 0 && i < run->step->n_parts; i++) {
-        if (!starts_tasks_of(run, part, i))
+        if (!shared_starts(run, part, i))
             continue;
         rc = check_options(run, part, i, err);
         uint32_t end = end_of(run, i);

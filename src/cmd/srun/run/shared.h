@@ -10,6 +10,9 @@
 
 /* Whether a node, by its place in the step's layout, runs tasks of this part. */
 bool shared_node_runs(const struct run *run, size_t node, uint32_t part);
+/* Whether nodes that are launched with 'part' start tasks of 'other'. */
+bool shared_starts(const struct run *run, uint32_t part, uint32_t other);
+uint32_t shared_part_of_task(const struct run *run, uint32_t task);
 /* Whether nodes that are launched with this part start tasks of other parts, too. */
 bool shared_has_others(const struct run *run, uint32_t part);
 /* The command with which the nodes of this part start the tasks of every part. commands: one for
