@@ -2,6 +2,7 @@
 #include "cli/component.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -17,7 +18,7 @@ struct search {
     const char *name;           /* of the component; NULL: its number is known */
     struct str known;           /* "0 (main), 1" */
     bool found, is_job, is_set;
-    uint32_t offset;
+    uint32_t offset, found_id; /* of the one that was found */
 };
 
 static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -39,6 +40,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
         if (str_case_eq(spec->component, s->name)) {
             s->found = true;
             s->offset = live->het_job_offset;
+            s->found_id = live->job_id;
         }
     }
     return 0;
@@ -100,26 +102,37 @@ int component_find(uint32_t leader_id, const char *name, uint32_t *offset, struc
     return rc;
 }
 
+/* What stands before the '+', and behind it to the end of the id; 'text' is for messages. */
+static int read_id(const char *text, char *job, const char *component, struct search *s,
+                   long long *number, struct err *err)
+{
+    bool has_name = isalpha((unsigned char)*component);
+    char *task = strchr(job, '_');
+    long long job_id;
+    if (task)
+        *task++ = '\0';
+    if (str_parse_i64(job, 1, INT32_MAX, &job_id) != 0 ||
+        (task && (!*task || task[strspn(task, "0123456789")])) ||
+        (!has_name && str_parse_i64(component, 0, INT32_MAX, number) != 0))
+        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
+    *s = (struct search){
+        .job_id = (uint32_t)job_id, .task = task, .name = has_name ? component : NULL};
+    return 0;
+}
+
 /* "123_4+1" and "123+io" as "125+1": the leader's id and a number. */
 static int number_id(const char *text, const char *plus, char **out, struct err *err)
 {
     size_t len = strcspn(plus + 1, ".");
     _cleanup_free_ char *job = mem_strndup(text, (size_t)(plus - text));
     _cleanup_free_ char *component = mem_strndup(plus + 1, len);
-    bool has_name = isalpha((unsigned char)*component);
-    char *task = strchr(job, '_');
-    long long number = 0, job_id;
-    if (task)
-        *task++ = '\0';
-    if (str_parse_i64(job, 1, INT32_MAX, &job_id) != 0 ||
-        (task && (!*task || task[strspn(task, "0123456789")])) ||
-        (!has_name && str_parse_i64(component, 0, INT32_MAX, &number) != 0))
-        return err_set(err, -ERR_PARSE, "Invalid job id %s", text);
-    struct search s = {
-        .job_id = (uint32_t)job_id, .task = task, .name = has_name ? component : NULL};
-    int rc = find(&s, err);
+    long long number = 0;
+    struct search s;
+    int rc = read_id(text, job, component, &s, &number, err);
     if (rc == 0)
-        *out = mem_printf("%u+%u%s", s.leader_id, has_name ? s.offset : (uint32_t)number,
+        rc = find(&s, err);
+    if (rc == 0)
+        *out = mem_printf("%u+%u%s", s.leader_id, s.name ? s.offset : (uint32_t)number,
                           plus + 1 + len);
     return rc;
 }
@@ -139,4 +152,37 @@ int component_parse_id(const char *text, Pb__StepId *id, struct err *err)
     else
         cmd_error("%s", why.text);
     return rc;
+}
+
+int component_name_dependency(char **list, struct err *err)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    const char *from = *list;
+    for (const char *at = from; *at; at++) {
+        if (*at != '+' || !isalpha((unsigned char)at[1]))
+            continue;
+        const char *begin = at, *end = at + 1 + strcspn(at + 1, ":,?");
+        while (begin > from && strchr("0123456789_", begin[-1]))
+            begin--;
+        _cleanup_free_ char *text = mem_strndup(begin, (size_t)(end - begin));
+        _cleanup_free_ char *job = mem_strndup(begin, (size_t)(at - begin));
+        _cleanup_free_ char *component = mem_strndup(at + 1, (size_t)(end - at - 1));
+        long long unused;
+        struct search s;
+        int rc = read_id(text, job, component, &s, &unused, err);
+        if (rc == 0)
+            rc = find(&s, err);
+        if (rc != 0)
+            return rc;
+        str_append(&out, from, (size_t)(begin - from));
+        str_printf(&out, "%u", s.found_id);
+        from = at = end;
+        at--;
+    }
+    if (!out.len)
+        return 0;
+    str_puts(&out, from);
+    free(*list);
+    *list = mem_strdup(str_cstr(&out));
+    return 0;
 }

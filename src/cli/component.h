@@ -19,3 +19,8 @@ int component_find(uint32_t leader_id, const char *name, uint32_t *offset, struc
  * component of an element of a job array, the id of the element's leader. err NULL: why there
  * is no such component is said on standard error. */
 int component_parse_id(const char *text, Pb__StepId *id, struct err *err);
+
+/* Of a list as "afterok:123+io,after:5+10": the own job id of each component that is named replaces
+ * the id; that of component 0 means the whole job, as in all dependencies. Numbers stay, since
+ * "5+10" may mean minutes. */
+int component_name_dependency(char **list, struct err *err);

@@ -498,9 +498,12 @@ static int find_groups(struct opt_components *cs, size_t offset, bool taken[], s
     return r;
 }
 
-static int check_name(struct opt *o, struct err *err)
+static int check_names(struct opt *o, struct err *err)
 {
     struct err why = {0};
+    if (o->job.dependency && component_name_dependency(&o->job.dependency, &why) != 0)
+        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--dependency=%s: %s", o->job.dependency,
+                        why.text);
     if (!o->job.component || job_set_check_name(o->job.component, &why) == 0)
         return 0;
     return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err, "%s", why.text);
@@ -524,7 +527,7 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
         if (c->opt.command == OPT_SRUN)
             r = find_groups(cs, i, taken, err);
         if (r == 0)
-            r = check_name(&c->opt, err);
+            r = check_names(&c->opt, err);
         if (r == 0 && c->opt.command == OPT_SRUN)
             r = check_step(cs, &c->opt, err);
         if (r == 0 && i > 0)

@@ -397,10 +397,13 @@ def test_names(het):
     assert fields_of(het.run(f"scontrol show job {job}+IO").ok())["HetComponent"] == "io"
     assert [j["het_component"] for j in het.json(f"squeue -j {job}")["jobs"]] == ["main", "io", ""]
     het.run(f"srun --jobid={job}+io --overlap true").ok()
+    late = het.sbatch("-d", f"afterok:{job}+io,afterany:{job}+main:{job}+2", wrap="true")
+    assert het.job(late)["Dependency"].split(",")[:2] == [f"afterok:{job + 1}(unfulfilled)", f"afterany:{job}(unfulfilled)"]
+    het.run(f"scancel {late}").ok()
     het.run(f"srun --jobid={job} --het-group=main,2 --overlap true").ok()
     known = f"job {job} has no component named 'disk': its components are 0 (main), 1 (io), 2"
     for line in (f"squeue -j {job}+disk", f"scancel {job}+disk", f"scontrol show job {job}+disk", f"srun --jobid={job}+disk true",
-                 f"srun --jobid={job} --het-group=disk true", f"sattach {job}+disk.0"):
+                 f"srun --jobid={job} --het-group=disk true", f"sattach {job}+disk.0", f"sbatch -d afterok:{job}+disk --wrap=true"):
         het.run(line).fails(known)
     het.run("srun --het-group=io true").fails("--het-group=io names a component of a heterogeneous job")
     het.run(f"squeue -j 1{job}00+io").fails("Invalid job id specified")
