@@ -11,6 +11,7 @@ import pytest
 
 from harness import Cluster, eventually, many
 from openmpi import needs_pmix
+from terminal import Terminal
 
 PARTITIONS = ["PartitionName=p1 Nodes=ALL Default=YES MaxTime=60", "PartitionName=p2 Nodes=n[3-4] MaxTime=60"]
 CONF = "GresTypes=gpu\nSelectTypeParameters=CR_Core_Memory\nDefMemPerCPU=100\nMinJobAge=300\n"
@@ -346,6 +347,19 @@ def test_files_and_directory_of_each_part(het, request_, where):
         assert ran(first, second, cat, "typed\n")[0] == said, (first, second)
     assert ran("-D /tmp", "-D /", "pwd")[0] == ["/", "/tmp"]
     assert ran("-D /tmp", "", "pwd")[0] == ["/tmp", "/tmp"]
+
+
+def test_terminal_of_task_0(het):
+    """HET-72: --pty in component 0 gives task 0 the terminal; in a later component alone it is refused."""
+    for request, command in ("-n1 : -n1", "srun --pty"), ("-n1 : -n1", "srun --pty --het-group=0,1"), ("-N1 -n2", "srun -n1 --pty"):
+        second = ": -n1 cat" if "group" not in command else ""
+        t = Terminal(het, ["salloc", "-Q", *request.split(), "sh", "-c", f"{command} sh -c '[ $SLURM_PROCID != 0 ] || {{ tty; read x; echo got $((40+x)); }}' {second}"])
+        t.until("/dev/pts/")
+        t.type("2\n")
+        t.until("got 42")
+        assert t.close() == 0
+    out = in_job(het, "-n1 : -n1", "srun true : --pty true", status=1)
+    assert "--pty gives the terminal to task 0, which is in component 0: use it there" in out.stderr
 
 
 def test_options_of_the_whole_step(het):

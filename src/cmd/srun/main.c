@@ -619,8 +619,8 @@ static void check_parts(const struct setup *s)
         if (s->parts[i]->opt->from[OPT_ID_mpi] == OPT_FROM_ARGV &&
             !str_eq(s->parts[i]->opt->mpi, s->opt->mpi))
             fail("--mpi is of the whole step: give it in the first component");
-        if (s->parts[i]->opt->pty && s->parts[i]->opt != s->parts[0]->opt)
-            fail("--pty is for a step of one component");
+        if (s->parts[i]->opt->pty && !o->pty)
+            fail("--pty gives the terminal to task 0, which is in component 0: use it there");
     }
 }
 
