@@ -350,7 +350,7 @@ def test_files_and_directory_of_each_part(het, request_, where):
 
 
 def test_terminal_of_task_0(het):
-    """HET-72: --pty in component 0 gives task 0 the terminal; in a later component alone it is refused."""
+    """HET-72: --pty in component 0 gives task 0 the terminal; in a later component alone it is refused; without a terminal input ends."""
     for request, command in ("-n1 : -n1", "srun --pty"), ("-n1 : -n1", "srun --pty --het-group=0,1"), ("-N1 -n2", "srun -n1 --pty"):
         second = ": -n1 cat" if "group" not in command else ""
         t = Terminal(het, ["salloc", "-Q", *request.split(), "sh", "-c", f"{command} sh -c '[ $SLURM_PROCID != 0 ] || {{ tty; read x; echo got $((40+x)); }}' {second}"])
@@ -358,6 +358,8 @@ def test_terminal_of_task_0(het):
         t.type("2\n")
         t.until("got 42")
         assert t.close() == 0
+    done = het.run("srun -n2 -w n1 --pty sh -i", stdin="echo $((40+2))\n")
+    assert (done.returncode, done.stdout) == (0, "42\n" * 2) and "srun: warning: --pty has no effect: standard input is no terminal" in done.stderr, done
     out = in_job(het, "-n1 : -n1", "srun true : --pty true", status=1)
     assert "--pty gives the terminal to task 0, which is in component 0: use it there" in out.stderr
 

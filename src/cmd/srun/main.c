@@ -624,6 +624,17 @@ static void check_parts(const struct setup *s)
     }
 }
 
+/* A pseudo terminal has no end that is not a key, which a program may read before it looks for
+ * keys: tasks would wait for more when a pipe or a file has ended. */
+static void disregard_pty(struct setup *s)
+{
+    if (!s->opt->pty || isatty(STDIN_FILENO))
+        return;
+    say_info("warning: --pty has no effect: standard input is no terminal");
+    for (size_t i = 0; i < s->part_count; i++)
+        s->parts[i]->opt->pty = false;
+}
+
 static int run(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
@@ -646,6 +657,7 @@ static int run(struct setup *s, int argc, char **argv)
     if (s->opt->msg_timeout_sec)
         s->conf->message_timeout_sec = s->opt->msg_timeout_sec;
     check_parts(s);
+    disregard_pty(s);
     make_specs(s, argc, argv);
     name_groups(s);
     whole_warn(&s->options, s->parts[0]->step.has_job_id);
