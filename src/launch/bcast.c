@@ -15,6 +15,7 @@
 #include "cast/tree.h"
 #include "cli/cmd.h"
 #include "launch/libs.h"
+#include "show/job_ids.h"
 
 #define HOST_MAX 256
 #define STATUS_SOURCE 255 /* as Slurm's, of a file that cannot be read */
@@ -321,6 +322,21 @@ static void tell_where(const struct item *item, bool committed, const struct hos
                   item->path);
 }
 
+static void tell_placed(const struct bcast *b, const struct item *item)
+{
+    _cleanup_str_ struct str part = STR_INIT;
+
+    if (b->r.id && (b->r.id->has_het_offset || b->r.id->has_step_id)) {
+        str_puts(&part, " of ");
+        job_ids_put_asked(b->r.id, &part);
+    }
+    if (b->r.id && b->r.nodes)
+        cmd_detail(1, "`%s` is on %s%s as %s", item->source, b->r.nodes, str_cstr(&part),
+                   item->path);
+    else
+        cmd_detail(1, "`%s` is on all nodes%s as %s", item->source, str_cstr(&part), item->path);
+}
+
 static void on_done(void *ctx, size_t failed, bool committed, const struct err *err)
 {
     struct bcast *b = ctx;
@@ -339,7 +355,7 @@ static void on_done(void *ctx, size_t failed, bool committed, const struct err *
         finish(b, 1);
         return;
     }
-    cmd_detail(1, "`%s` is on all nodes as %s", item->source, item->path);
+    tell_placed(b, item);
     b->next++;
     ask_next(b);
 }

@@ -269,6 +269,12 @@ def test_files(het):
                  f"sbcast {name} {places[0]}; sbcast -j $SLURM_JOB_ID.1 {name} {places[1]}; sbcast -j $SLURM_JOB_ID+2 {name} {places[2]}; "
                  f"mkdir {het.work}/programs; srun --bcast={het.work}/programs/ --het-group=1,2 /bin/true; ls {het.work}/programs")
     assert all(place.read_text() == "some data" for place in places)
+    with allocation(het, "-n1 -w n1 : -n1 -w n2 --component=io") as job:
+        for asked, shown in (f"{job}+1", f"{job}+1"), (f"{job}+io", f"{job}+1"), (f"{job}.1", f"{job}.1"):
+            said = het.run(f"sbcast -v -f --jobid={asked} {name} {places[1]}").stderr
+            assert f"jobid      = {shown}\n" in said and f"`{name}` is on all nodes of {shown} as {places[1]}\n" in said, said
+        assert f"is on n2 of {job}+1 as" in het.run(f"sbcast -v -f -w n2 --jobid={job}+1 {name} {places[1]}").stderr
+        assert f"`{name}` is on all nodes as" in het.run(f"sbcast -v -f --jobid={job} {name} {places[0]}").stderr
     assert sorted(line.rsplit("_", 1)[1] for line in out.stdout.split()) == ["n2", "n3"], out
 
 

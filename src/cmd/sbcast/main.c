@@ -7,6 +7,7 @@
 #include "cli/cmd.h"
 #include "cmd/sbcast/options.h"
 #include "loop/loop.h"
+#include "show/job_ids.h"
 
 #define STATUS_SOURCE 255 /* as Slurm's */
 
@@ -26,6 +27,9 @@ static void on_done(void *ctx, int status)
 static void tell(const struct options *o)
 {
     const struct bcast_settings *b = &o->settings;
+    _cleanup_str_ struct str job = STR_INIT;
+
+    job_ids_put_asked(&o->id, &job);
 
     cmd_detail(1, "-----------------------------");
     cmd_detail(1, "block_size = %u", b->block);
@@ -33,7 +37,7 @@ static void tell(const struct options *o)
     cmd_detail(1, "exclude    = %s", b->exclude ? b->exclude : "none");
     cmd_detail(1, "force      = %s", b->force ? "true" : "false");
     cmd_detail(1, "fanout     = %u", b->width);
-    cmd_detail(1, "jobid      = %u", o->id.job_id);
+    cmd_detail(1, "jobid      = %s", str_cstr(&job));
     cmd_detail(1, "preserve   = %s", b->preserve ? "true" : "false");
     cmd_detail(1, "send_libs  = %s", b->send_libs ? "true" : "false");
     cmd_detail(1, "timeout    = %d", (int)(b->timeout_ms / 1000));
