@@ -114,10 +114,11 @@ bool depend_is_awaited(const struct cluster *c, uint32_t on, uint32_t element)
     return l && l->key == key;
 }
 
-/* It has ended, stays so, and its nodes are clean. */
+/* It has ended, stays so, its nodes are clean, and its burst buffer is staged out. */
 static bool is_settled(const struct job *j)
 {
-    return job_is_final(j) && !attempt_of(j)->completing && !attempt_of(j)->requeue_after;
+    return job_is_final(j) && !attempt_of(j)->completing && !attempt_of(j)->requeue_after &&
+           !burst_stages_out(j->burst);
 }
 
 /* Of a leader: it is over when all components are, and ended well when all of them did. */

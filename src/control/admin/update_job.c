@@ -625,13 +625,14 @@ static int prepare_changes(struct control *c, const struct caller *who, const Pb
     return later;
 }
 
-/* Each record is changed or not; the first thing that went wrong, or 0. ENV_SUBMIT_LATER: none is.
- */
+/* Each record is changed or not; the first thing that went wrong, or 0. That some elements of an
+ * array, or components that have ended, are in another state than the change needs is no error
+ * where others could be changed. ENV_SUBMIT_LATER: none is. */
 static int change_records(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                           const struct split_list *parts, struct err *err)
 {
     int wrong = 0;
-    bool any = false;
+    bool any = false, excused = false;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     struct change *changes = arena_alloc(&arena, parts->len * sizeof *changes);
@@ -640,6 +641,7 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
         const struct split_part *part = &parts->data[i];
         struct job *j = cluster_find_job(c->cluster, part->job_id);
         struct err why = {0};
+        bool in_set = j->set, final = job_is_final(j); /* components run together, or wait */
         int rc = later ? later : changes[i].rc;
         if (rc == 0)
             rc = change_record(c, who, j, r, changes[i].set, &why);
@@ -647,14 +649,16 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
             why = *changes[i].why;
         split_settle(c, part, rc == 0);
         any = any || rc == 0;
-        if (rc != 0 && (wrong == 0 || (is_of_state(wrong) && !is_of_state(rc)))) {
+        bool may_differ = is_of_state(rc) && (!in_set || final);
+        if (rc != 0 && (wrong == 0 || (excused && !may_differ))) {
             wrong = rc;
+            excused = may_differ;
             *err = why;
             if (j->set && parts->len > 1)
                 err_set(err, why.code, "%s (component %u)", why.text, j->set_offset);
         }
     }
-    return any && is_of_state(wrong) ? 0 : wrong;
+    return any && excused ? 0 : wrong;
 }
 
 /* Elements that get records of their own wait there for all that they waited for before. */
