@@ -271,10 +271,11 @@ void sim_set_promised(struct sim *s, const struct sim_client *leader)
     }
 }
 
-/* The whole set is cancelled: nothing of it goes on. */
+/* The whole set is cancelled: nothing of it goes on. Of a set whose submission was not answered
+ * yet, the ids are not known. */
 void sim_set_cancelled(struct sim *s, const struct sim_client *leader)
 {
-    for (size_t i = 1; i < sim_set_count(s, leader); i++) {
+    for (size_t i = 1; leader->job_id && i < sim_set_count(s, leader); i++) {
         const struct sim_client *c = sim_set_component(s, leader, i);
         const struct sim_watch *w = sim_watch_find(s, c->job_id);
         struct sim_view v;
