@@ -438,6 +438,27 @@ static void what_components_may_not_ask_for(void **state)
     fixture_free(f);
 }
 
+/* The end of the leader ends the others at once; its own nodes are clean later. */
+static void dependents_wait_for_the_nodes_of_the_leader(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)}, next = wanting(1, 4);
+    char on[24];
+    (void)state;
+    int64_t id = fixture_submit_set(f, &user, specs, 2);
+    snprintf(on, sizeof on, "afternotok:%u", (unsigned)id);
+    next.dependency = on;
+    int64_t dependent = fixture_submit(f, &user, &next);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 1 << 8);
+    states_are(f, id, "CG F");
+    assert_int_equal(fixture_state(f, (uint32_t)dependent), PB__JOB_STATE__PENDING);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(fixture_state(f, (uint32_t)dependent), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
 /* Records stay until all components have ended, and go then. */
 static void records_are_purged_together(void **state)
 {
@@ -584,6 +605,7 @@ int main(void)
         cmocka_unit_test(a_lost_node_requeues_all),
         cmocka_unit_test(orders_for_the_leader_are_for_all),
         cmocka_unit_test(what_components_may_not_ask_for),
+        cmocka_unit_test(dependents_wait_for_the_nodes_of_the_leader),
         cmocka_unit_test(records_are_purged_together),
         cmocka_unit_test(a_reason_comes_from_the_planner),
         cmocka_unit_test(a_node_that_is_gone_at_a_restart_ends_all),
