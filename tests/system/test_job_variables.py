@@ -53,10 +53,12 @@ def test_variables_of_every_context(make_cluster):
         path = (c.dir if context in SITE else c.work) / f"env.{context}"
         eventually(path.exists, f"what {context} sees")
         seen = dict(line.partition("=")[::2] for line in path.read_text().splitlines())
+        began = int(seen["SLURM_JOB_START_TIME"]) if context == "PrologSlurmctld" else start
+        assert start - 60 < began <= start, context  # the job's time counts from the end of PrologSlurmctld on
         for name, (value, contexts) in WANT.items():
-            expected = value.format(**facts) if context in contexts else None
+            expected = value.format(**{**facts, "start": began}) if context in contexts else None
             if name == "SLURM_GTIDS" and context == "script":
                 continue
             assert seen.get(name) == expected, (context, name)
-        ends = {"EpilogSlurmctld": (end,), "Epilog": (end, start + 600)}.get(context, (start + 600,))
+        ends = {"EpilogSlurmctld": (end,), "Epilog": (end, start + 600)}.get(context, (began + 600,))
         assert int(seen["SLURM_JOB_END_TIME"]) in ends, context  # a node may begin the epilog before the controller knows the end
