@@ -29,12 +29,11 @@ def parts(c, leader, *options, format="%T"):
 def components(c, leader):
     """The fields of each component, by offset. Their ids follow one another."""
     found = {}
-    while (shown := c.run(f"scontrol show job -o {leader + len(found)}")).returncode == 0:
-        fields = fields_of(shown.stdout)
-        if fields.get("HetJobId") != str(leader):
-            break
-        assert fields["HetJobOffset"] == str(len(found))
+    for line in c.run(f"scontrol show job -o {leader}").ok().splitlines():
+        fields = fields_of(line)
+        assert (fields["HetJobId"], fields["HetJobOffset"], fields["JobId"]) == (str(leader), str(len(found)), str(leader + len(found)))
         found[len(found)] = fields
+    assert found[0]["HetJobIdSet"] == f"{leader}-{leader + len(found) - 1}"
     return found
 
 
@@ -121,7 +120,7 @@ def test_script_lines_are_as_a_command_line(het, word):
     assert sorted(one) == sorted(other) == [0, 1]
     for i in (0, 1):
         assert comparable(one[i]) == comparable(other[i])
-    assert one[0]["MinMemoryCPU"] == "160M" and one[0]["CPUs/Task"] == "4"  # 640M in all
+    assert one[0]["MinMemoryCPU"] == "160M" and one[0]["CPUs/Task"] == "4" and ",mem=640M," in one[0]["ReqTRES"]
     # The command line's value of a component wins.
     (won,) = held(het, f"-t6 : -t7 --ntasks=2 {new}")
     assert [(won[i]["TimeLimit"], won[i]["NumTasks"]) for i in (0, 1)] == [("00:06:00", "1"), ("00:07:00", "2")]

@@ -117,6 +117,8 @@ def test_a_part_without_ports_fails_the_step(make_cluster):
     job = c.run("squeue -h -t R -o %i").ok().split("+")[0]
     step = ["srun", f"--jobid={job}", "--exact", "-n1", "--het-group=0,1"]
     assert c.run([*step, "--resv-ports=2", *SAY]).ok().split() == ["12000-12001"] * 2
+    shared = c.run(["salloc", "-Q", "-n1", "-w", "n1", ":", "-n1", "-w", "n1", "srun", "--het-group=0,1", "--resv-ports=1", *SAY]).ok()
+    assert sorted(shared.split()) == ["12000", "12001"]
     c.run([*step, "--resv-ports=3", "true"]).fails("--resv-ports=3 asks for more ports than MpiParams=ports=12000-12001 has, which is 2")
     holder, _ = hold(c, "holder", f"--jobid={job}", "--exact", "-n1", "--het-group=1", "--resv-ports=2")
     began = c.work / "began"

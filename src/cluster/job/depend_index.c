@@ -114,8 +114,8 @@ bool depend_is_awaited(const struct cluster *c, uint32_t on, uint32_t element)
     return l && l->key == key;
 }
 
-/* It has ended, stays so, its nodes are clean, and its burst buffer is staged out. Nodes of a leader
- * that has just ended are not yet on their way back when its components end. */
+/* It has ended, stays so, its nodes are clean, and its burst buffer is staged out. Nodes of a
+ * leader that has just ended are not yet on their way back when its components end. */
 static bool is_settled(const struct job *j)
 {
     return job_is_final(j) && !attempt_of(j)->completing && !attempt_of(j)->requeue_after &&

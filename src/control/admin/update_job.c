@@ -443,6 +443,17 @@ static void apply_times(struct control *c, struct job *j, const Pb__JobUpdate *r
     }
 }
 
+/* Of a heterogeneous job: one component would end the others in the queue. */
+static bool has_missed_deadline(const struct job *j)
+{
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && component->state == PB__JOB_STATE__DEADLINE)
+            return true;
+    }
+    return false;
+}
+
 static int requeue_job(struct control *c, const struct caller *who, struct job *j,
                        const Pb__JobUpdate *r, struct err *err)
 {
@@ -453,7 +464,7 @@ static int requeue_job(struct control *c, const struct caller *who, struct job *
                                  "it was submitted with --no-requeue, or JobRequeue=0");
     if (j->state == PB__JOB_STATE__PENDING)
         return control_set_error(err, ERR_JOB_PENDING, NULL);
-    if (j->state == PB__JOB_STATE__DEADLINE)
+    if (has_missed_deadline(j))
         return control_set_error(err, ERR_DEADLINE, "it could not end before it");
     int rc = job_is_final(j) ? submit_check_count(c, array_weight(j) - 1, err) : 0;
     if (rc != 0)
@@ -642,6 +653,7 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
         struct job *j = cluster_find_job(c->cluster, part->job_id);
         struct err why = {0};
         bool in_set = j->set, final = job_is_final(j); /* components run together, or wait */
+        uint32_t offset = j->set_offset;
         int rc = later ? later : changes[i].rc;
         if (rc == 0)
             rc = change_record(c, who, j, r, changes[i].set, &why);
@@ -654,8 +666,8 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
             wrong = rc;
             excused = may_differ;
             *err = why;
-            if (j->set && parts->len > 1)
-                err_set(err, why.code, "%s (component %u)", why.text, j->set_offset);
+            if (in_set && parts->len > 1)
+                err_set(err, why.code, "%s (component %u)", why.text, offset);
         }
     }
     return any && excused ? 0 : wrong;

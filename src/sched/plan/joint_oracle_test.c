@@ -258,7 +258,7 @@ static bool starts(struct cluster *c, const struct job *leader)
     return fits;
 }
 
-/* HET-97, HET-100: whenever there is a joint start, it is found; and what is found can be
+/* HET-95, HET-97, HET-115: whenever there is a joint start, it is found; and what is found can be
  * allocated. */
 static void what_exhaustive_search_finds_is_found(void **state)
 {
