@@ -154,7 +154,7 @@ static void every_scheduler_starts_sets(void **state)
     str_done(&modes);
 }
 
-/* HET-126: the components of the set have the priorities 90 and 30, the other job 50: which of them
+/* HET-126: the components of the set have the priorities 90 and 30, the other job 70: which of them
  * is before the other one in the queue of the node that both want. */
 static void a_set_has_its_place_by_the_rule(void **state)
 {
@@ -164,7 +164,7 @@ static void a_set_has_its_place_by_the_rule(void **state)
     } cases[] = {
         {"", true},
         {"SchedulerParameters=bf_hetjob_prio=min", false},
-        {"SchedulerParameters=bf_hetjob_prio=avg", true},
+        {"SchedulerParameters=bf_hetjob_prio=avg", false},
         {"SchedulerParameters=bf_hetjob_prio=max", true},
         {"SchedulerParameters=bf_hetjob_immediate", false},
     };
@@ -177,7 +177,7 @@ static void a_set_has_its_place_by_the_rule(void **state)
         specs[0].has_priority = specs[1].has_priority = job.has_priority = true;
         specs[0].priority = 90;
         specs[1].priority = 30;
-        job.priority = 50;
+        job.priority = 70;
         int64_t id = fixture_submit_set(f, &root, specs, 2);
         int64_t other = fixture_submit(f, &root, &job);
         fixture_end(f, (uint32_t)blocker, 0);

@@ -267,6 +267,23 @@ static void a_script_waits_for_the_nodes_of_all(void **state)
     }
 }
 
+/* HET-115: the leader's own nodes may be the last ones, too. */
+static void a_script_waits_for_its_own_nodes(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 4);
+    struct request q = make_request();
+    Pb__JobSpec specs[] = {q.first, q.second};
+    specs[0].has_wait_all_nodes = specs[0].wait_all_nodes = true;
+    specs[1].has_wait_all_nodes = specs[1].wait_all_nodes = true;
+    int64_t id = fixture_submit_set(f, &FIXTURE_USER, specs, 2);
+    prepared(f, "n3", id + 1);
+    prepared(f, "n4", id + 1);
+    assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 0);
+    prepared(f, "n1", id);
+    assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1);
+    fixture_free(f);
+}
+
 /* The component that the leader waits for is cancelled: the others go on without it. */
 static void a_cancelled_component_is_not_waited_for(void **state)
 {
@@ -293,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_job_without_its_command_ends_as_a_whole),
         cmocka_unit_test(a_command_waits_for_the_prologs_of_all),
         cmocka_unit_test(a_script_waits_for_the_nodes_of_all),
+        cmocka_unit_test(a_script_waits_for_its_own_nodes),
         cmocka_unit_test(a_cancelled_component_is_not_waited_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
