@@ -34,5 +34,6 @@ void world_add_set(struct world *w, struct job **components, uint32_t count, boo
 unsigned world_pass(struct world *w); /* one pass over the queue; so many jobs have started */
 void world_reserve(struct world *w);  /* makes the reservations */
 void world_fill(struct world *w);     /* so many jobs of the rule run, or as many as fit */
-void world_queue(struct world *w);    /* nothing else fits, and so many of the rule wait */
+void world_queue(
+    struct world *w); /* until no further job fits and the planned number of jobs waits */
 uint32_t world_between(uint64_t *seed, uint32_t first, uint32_t last);

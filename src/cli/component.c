@@ -46,7 +46,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int ask(struct search *s, struct err *err)
+static int request_components(struct search *s, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     struct conf *conf = NULL;
@@ -83,10 +83,10 @@ static int judge(const struct search *s, struct err *err)
                    job, s->name, str_cstr(&s->known));
 }
 
-static int find(struct search *s, struct err *err)
+static int find_component(struct search *s, struct err *err)
 {
     s->known = (struct str)STR_INIT;
-    int rc = ask(s, err);
+    int rc = request_components(s, err);
     if (rc >= 0)
         rc = judge(s, err);
     str_done(&s->known);
@@ -96,7 +96,7 @@ static int find(struct search *s, struct err *err)
 int component_find(uint32_t leader_id, const char *name, uint32_t *offset, struct err *err)
 {
     struct search s = {.job_id = leader_id, .name = name};
-    int rc = find(&s, err);
+    int rc = find_component(&s, err);
     if (rc == 0)
         *offset = s.offset;
     return rc;
@@ -130,7 +130,7 @@ static int number_id(const char *text, const char *plus, char **out, struct err 
     struct search s;
     int rc = read_id(text, job, component, &s, &number, err);
     if (rc == 0)
-        rc = find(&s, err);
+        rc = find_component(&s, err);
     if (rc == 0)
         *out = mem_printf("%u+%u%s", s.leader_id, s.name ? s.offset : (uint32_t)number,
                           plus + 1 + len);
@@ -171,7 +171,7 @@ int component_name_dependency(char **list, struct err *err)
         struct search s;
         int rc = read_id(text, job, component, &s, &unused, err);
         if (rc == 0)
-            rc = find(&s, err);
+            rc = find_component(&s, err);
         if (rc != 0)
             return rc;
         str_append(&out, from, (size_t)(begin - from));

@@ -151,7 +151,7 @@ struct plan {
     int64_t head_at;              /* the first start that is planned for one of the heads */
     /* preempt.c: */
     VEC(uint8_t) preempt_modes; /* of the partitions, as in cluster.parts */
-    int64_t prey_tier;          /* the lowest tier with jobs to preempt; INT64_MAX: none */
+    int64_t victim_tier;        /* the lowest tier with jobs to preempt; INT64_MAX: none */
     int64_t room_tier;          /* the same, including jobs that are being preempted */
     uint64_t exempt_priority;   /* jobs of this or a higher priority are not preempted */
     struct bitset *kept;        /* nodes that are being emptied for jobs; NULL: none */
@@ -161,12 +161,13 @@ struct plan {
     struct selection room_at;   /* where others make room for its job; empty: nowhere */
     VEC(uint32_t) yielded;      /* suspended for others, in the order in which they may go on */
     size_t yielded_at;
-    VEC(const struct job *) no_prey; /* requests for which preemption did not help in this pass */
-    uint32_t set_hunts;              /* for job sets in vain, in this pass */
-    struct resv_plan *resv;          /* resv.h */
-    uint64_t joint_choices;          /* that were searched one by one, joint.c */
-    uint64_t work;                   /* done so far, in looks at a node; who asks for decisions may
-                                        count from 0 again */
+    VEC(const struct job *)
+    preempted_in_vain;      /* requests for which preemption did not help in this pass */
+    uint32_t set_hunts;     /* for job sets in vain, in this pass */
+    struct resv_plan *resv; /* resv.h */
+    uint64_t joint_choices; /* that were searched one by one, joint.c */
+    uint64_t work;          /* done so far, in looks at a node; who asks for decisions may
+                               count from 0 again */
 };
 
 /* 'notes' are read, written and borrowed until plan_end(); NULL: the pass has its own. */

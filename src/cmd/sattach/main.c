@@ -81,7 +81,7 @@ static void join(struct found *f, struct whole *out)
     whole_join(f->steps.data, one ? 1 : f->steps.len, &f->arena, out);
 }
 
-static int find(const struct options *o, struct found *f, struct whole *out)
+static int find_step(const struct options *o, struct found *f, struct whole *out)
 {
     Pb__StepId id = o->id;
     struct err err = {0};
@@ -111,7 +111,7 @@ static int run(const struct options *o)
     int status = cmd_exit_error();
 
     arena_init(&found.arena, 0);
-    if (find(o, &found, &whole) == 0) {
+    if (find_step(o, &found, &whole) == 0) {
         const Pb__StepRecord *step = &whole.step;
         bool bad = false;
 

@@ -251,7 +251,7 @@ static void ask_job(struct nodes *all, uint32_t job_id, const uint32_t *index, s
                                  0, on_answer, r);
 }
 
-static void ask(struct nodes *all, const uint32_t *index, size_t count)
+static void request_nodes(struct nodes *all, const uint32_t *index, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         bool asked = false; /* with another node of the same job */
@@ -267,7 +267,7 @@ static void on_retry(void *ctx)
 {
     struct nodes *all = ctx;
 
-    ask(all, all->again.data, all->again.len);
+    request_nodes(all, all->again.data, all->again.len);
     vec_clear(&all->again);
 }
 
@@ -277,7 +277,7 @@ static void ask_all(struct nodes *all)
 
     for (uint32_t i = 0; i < all->count; i++)
         index[i] = i;
-    ask(all, index, all->count);
+    request_nodes(all, index, all->count);
 }
 
 /* --- all of them ------------------------------------------------------------------------------ */

@@ -669,7 +669,7 @@ static int show_assoc_mgr(const char *id)
     return 0;
 }
 
-/* Of federations, of which there are none. */
+/* This version has no federations: the answer is empty. */
 static int show_nothing(const char *id)
 {
     return 0;

@@ -18,7 +18,7 @@
 #define TRY_WORK 200   /* besides the nodes that are looked at */
 #define GATHER_WORK 2  /* for each job that runs, in looks at a node */
 
-struct prey {
+struct victim {
     const struct job *job;
     int64_t tier, start_at;
     uint32_t priority;
@@ -40,7 +40,7 @@ struct hunt {
     VEC(uint32_t) touched; /* nodes where the view is not the present; of all others, */
     struct bitset *useful; /* those where a task of the job fits; NULL: not looked at */
     VEC(const struct job *) leaving;
-    VEC(struct prey) prey;
+    VEC(struct victim) victims;
     size_t seen, ideal; /* of those that run, the youngest first; and good ones among them */
     uint32_t
         least_cpus;  /* who has less is passed by, as is who is not of the lowest tier; 0: none */
@@ -86,7 +86,7 @@ static void hunt_done(struct hunt *h)
     reset(h);
     vec_done(&h->touched);
     vec_done(&h->leaving);
-    vec_done(&h->prey);
+    vec_done(&h->victims);
     bitset_free(h->useful);
     pool_view_done(&h->view);
     free(h->use);
@@ -168,7 +168,7 @@ static void give_back_all(struct hunt *h, const struct job *v)
 }
 
 /* All components make room, or none does. */
-static void give_back_set(struct hunt *h, const struct job *leader)
+static void return_resources_of_set(struct hunt *h, const struct job *leader)
 {
     for (uint32_t i = 0; i < job_set_count(leader); i++)
         if (find_component(leader, i))
@@ -205,7 +205,7 @@ static bool fits_jointly(struct hunt *h, struct selection *where)
     return true;
 }
 
-/* Whether it fits when those that leave have left, and the first ones of the prey that are not
+/* Whether it fits when those that leave have left, and the first ones of the victim that are not
  * spared. */
 static bool fits_without(struct hunt *h, size_t count, struct selection *where)
 {
@@ -213,8 +213,8 @@ static bool fits_without(struct hunt *h, size_t count, struct selection *where)
     vec_foreach (&h->leaving, v)
         give_back_all(h, *v);
     for (size_t i = 0; i < count; i++)
-        if (!h->prey.data[i].spared)
-            give_back_set(h, h->prey.data[i].job);
+        if (!h->victims.data[i].spared)
+            return_resources_of_set(h, h->victims.data[i].job);
     if (h->joint)
         return fits_jointly(h, where);
     if (!h->useful)
@@ -286,7 +286,7 @@ static bool is_set_on(const struct job *leader, const struct bitset *nodes)
 }
 
 /* A heterogeneous job is considered with its leader, and when all of its components may be. */
-static bool is_prey(struct hunt *h, const struct job *v)
+static bool may_be_victim(struct hunt *h, const struct job *v)
 {
     if (!job_set_is_leader(v) || job_is_final(v) || !is_set_on(v, h->allowed))
         return false;
@@ -300,19 +300,20 @@ static bool is_prey(struct hunt *h, const struct job *v)
 }
 
 /* What its nodes have for the other job when it has gone; no more than that one wants. */
-static void weigh_component(const struct hunt *h, const struct job *v, struct prey *prey)
+static void add_gain_of_component(const struct hunt *h, const struct job *v, struct victim *victim)
 {
     const struct request *r = &h->j->want;
     uint64_t want = (uint64_t)r->tasks * r->cpus_per_task;
-    for (size_t i = 0; i < attempt_of(v)->alloc.len && (r->exclusive || prey->useful < want); i++) {
+    for (size_t i = 0; i < attempt_of(v)->alloc.len && (r->exclusive || victim->useful < want);
+         i++) {
         const struct alloc_node *a = &attempt_of(v)->alloc.data[i];
         const struct pool *pool = &h->c->pool;
         if (!a->released && bitset_test(h->allowed, a->node))
-            prey->useful += a->cpus + (uint64_t)pool->now.units[a->node] *
-                                          pool->kinds.data[pool->kind[a->node]].cpus_per_unit;
+            victim->useful += a->cpus + (uint64_t)pool->now.units[a->node] *
+                                            pool->kinds.data[pool->kind[a->node]].cpus_per_unit;
     }
-    if (prey->useful > want && !r->exclusive)
-        prey->useful = want;
+    if (victim->useful > want && !r->exclusive)
+        victim->useful = want;
 }
 
 static uint32_t count_cpus(const struct job *v)
@@ -323,39 +324,39 @@ static uint32_t count_cpus(const struct job *v)
     return cpus;
 }
 
-static void weigh(const struct hunt *h, struct prey *prey)
+static void compute_gain(const struct hunt *h, struct victim *victim)
 {
-    for (uint32_t i = 0; i < job_set_count(prey->job); i++) {
-        const struct job *v = find_component(prey->job, i);
+    for (uint32_t i = 0; i < job_set_count(victim->job); i++) {
+        const struct job *v = find_component(victim->job, i);
         if (!v)
             continue;
-        weigh_component(h, v, prey);
-        prey->tier = preempt_tier(v) > prey->tier ? preempt_tier(v) : prey->tier;
-        prey->cpus += i ? count_cpus(v) : 0;
+        add_gain_of_component(h, v, victim);
+        victim->tier = preempt_tier(v) > victim->tier ? preempt_tier(v) : victim->tier;
+        victim->cpus += i ? count_cpus(v) : 0;
     }
 }
 
 /* Alone enough, as far as can be seen, and of the lowest tier. */
-static bool is_ideal(const struct hunt *h, const struct prey *prey)
+static bool is_ideal(const struct hunt *h, const struct victim *victim)
 {
     const struct request *r = &h->j->want;
-    bool enough = r->exclusive ? attempt_of(prey->job)->alloc.len >= r->min_nodes
-                               : prey->useful >= (uint64_t)r->tasks * r->cpus_per_task;
-    return enough && prey->tier == h->p->prey_tier;
+    bool enough = r->exclusive ? attempt_of(victim->job)->alloc.len >= r->min_nodes
+                               : victim->useful >= (uint64_t)r->tasks * r->cpus_per_task;
+    return enough && victim->tier == h->p->victim_tier;
 }
 
 static void consider(struct hunt *h, const struct job *v, uint32_t cpus)
 {
-    if (!is_prey(h, v))
+    if (!may_be_victim(h, v))
         return;
-    struct prey prey = {.job = v,
-                        .tier = preempt_tier(v),
-                        .start_at = attempt_of(v)->start_at,
-                        .priority = v->priority,
-                        .cpus = cpus};
-    weigh(h, &prey);
-    h->ideal += is_ideal(h, &prey);
-    vec_push(&h->prey, prey);
+    struct victim victim = {.job = v,
+                            .tier = preempt_tier(v),
+                            .start_at = attempt_of(v)->start_at,
+                            .priority = v->priority,
+                            .cpus = cpus};
+    compute_gain(h, &victim);
+    h->ideal += is_ideal(h, &victim);
+    vec_push(&h->victims, victim);
 }
 
 /* Who leaves: those that have ended come first among those that hold nodes. */
@@ -386,7 +387,7 @@ static void gather(struct hunt *h, size_t ideal)
             continue;
         const struct job *v = begun_job(h->c, b);
         h->p->work += GATHER_WORK;
-        if (v && (!h->least_cpus || preempt_tier(v) == h->p->prey_tier))
+        if (v && (!h->least_cpus || preempt_tier(v) == h->p->victim_tier))
             consider(h, v, b->cpus);
     }
 }
@@ -405,12 +406,12 @@ static uint32_t share_of(const struct hunt *h, uint32_t few)
     return want / few < UINT32_MAX ? (uint32_t)(want / few) : UINT32_MAX;
 }
 
-static int by_tier(const struct prey *x, const struct prey *y)
+static int by_tier(const struct victim *x, const struct victim *y)
 {
     return (x->tier > y->tier) - (x->tier < y->tier);
 }
 
-static int by_youth(const struct prey *x, const struct prey *y)
+static int by_youth(const struct victim *x, const struct victim *y)
 {
     if (x->start_at != y->start_at)
         return x->start_at > y->start_at ? -1 : 1;
@@ -421,7 +422,7 @@ static int by_youth(const struct prey *x, const struct prey *y)
  * then the youngest. */
 static int most_useful(const void *a, const void *b)
 {
-    const struct prey *x = a, *y = b;
+    const struct victim *x = a, *y = b;
     if (by_tier(x, y))
         return by_tier(x, y);
     if (x->useful != y->useful)
@@ -438,7 +439,7 @@ static int youngest(const void *a, const void *b)
 
 static int least_priority(const void *a, const void *b)
 {
-    const struct prey *x = a, *y = b;
+    const struct victim *x = a, *y = b;
     if (by_tier(x, y))
         return by_tier(x, y);
     if (x->priority != y->priority)
@@ -446,11 +447,11 @@ static int least_priority(const void *a, const void *b)
     return by_youth(x, y);
 }
 
-static void sort_prey(struct hunt *h)
+static void sort_victims(struct hunt *h)
 {
     const struct conf *conf = h->c->conf;
     bool strict = preempt_has(conf, "strict_order"), young = preempt_has(conf, "youngest_first");
-    qsort(h->prey.data, h->prey.len, sizeof(h->prey.data[0]),
+    qsort(h->victims.data, h->victims.len, sizeof(h->victims.data[0]),
           strict  ? least_priority
           : young ? youngest
                   : most_useful);
@@ -462,10 +463,10 @@ static size_t enough(struct hunt *h, struct selection *where)
 {
     size_t low = 1, high = 1;
     while (!fits_without(h, high, where)) {
-        if (high == h->prey.len)
+        if (high == h->victims.len)
             return 0;
         low = high + 1;
-        high = high * 2 < h->prey.len ? high * 2 : h->prey.len;
+        high = high * 2 < h->victims.len ? high * 2 : h->victims.len;
     }
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -480,15 +481,15 @@ static size_t enough(struct hunt *h, struct selection *where)
 /* Where several would do, perhaps one of the first does, too: then it is put before them. */
 static size_t one_or(struct hunt *h, size_t count, struct selection *where)
 {
-    struct prey first = h->prey.data[0];
-    for (size_t i = 1; count > 1 && i < h->prey.len && i < SINGLES_MOST; i++) {
-        h->prey.data[0] = h->prey.data[i];
+    struct victim first = h->victims.data[0];
+    for (size_t i = 1; count > 1 && i < h->victims.len && i < SINGLES_MOST; i++) {
+        h->victims.data[0] = h->victims.data[i];
         if (fits_without(h, 1, where)) {
-            h->prey.data[i] = first;
+            h->victims.data[i] = first;
             return 1;
         }
     }
-    h->prey.data[0] = first;
+    h->victims.data[0] = first;
     return count;
 }
 
@@ -499,32 +500,32 @@ static void spare(struct hunt *h, size_t count, struct selection *where)
     unsigned tries = 0;
     fits_without(h, count, where);
     if (count == 1) {
-        vec_push(&h->p->victims, h->prey.data[0].job->id);
+        vec_push(&h->p->victims, h->victims.data[0].job->id);
         return;
     }
     vec_foreach (&where->shares, share)
         bitset_set(nodes, share->node);
     for (size_t i = 0; i < count; i++)
-        h->prey.data[i].spared = !is_set_on(h->prey.data[i].job, nodes);
+        h->victims.data[i].spared = !is_set_on(h->victims.data[i].job, nodes);
     for (size_t i = count; i-- > 0;) {
-        struct prey *prey = &h->prey.data[i];
-        if (prey->spared || tries++ >= SPARED_MOST)
+        struct victim *victim = &h->victims.data[i];
+        if (victim->spared || tries++ >= SPARED_MOST)
             continue;
-        prey->spared = true;
-        prey->spared = fits_without(h, count, where);
+        victim->spared = true;
+        victim->spared = fits_without(h, count, where);
     }
     fits_without(h, count, where);
     for (size_t i = 0; i < count; i++)
-        if (!h->prey.data[i].spared)
-            vec_push(&h->p->victims, h->prey.data[i].job->id);
+        if (!h->victims.data[i].spared)
+            vec_push(&h->p->victims, h->victims.data[i].job->id);
 }
 
-/* Those of the prey that are chosen; 0: all of it is not enough. */
+/* Those of the victim that are chosen; 0: all of it is not enough. */
 static size_t choose(struct hunt *h, struct selection *where)
 {
-    if (!h->prey.len)
+    if (!h->victims.len)
         return 0;
-    sort_prey(h);
+    sort_victims(h);
     size_t count = enough(h, where);
     return count > 1 ? one_or(h, count, where) : count;
 }
@@ -532,7 +533,7 @@ static size_t choose(struct hunt *h, struct selection *where)
 static size_t choose_among(struct hunt *h, size_t ideal, struct selection *where)
 {
     h->seen = h->ideal = 0;
-    vec_clear(&h->prey);
+    vec_clear(&h->victims);
     gather(h, ideal);
     return choose(h, where);
 }

@@ -57,7 +57,7 @@ void plan_resume(struct plan *p, int64_t now_sec)
     alike_clear(&p->failed); /* they may be gone */
     free(take_ptr(p->changed));
     resv_plan_resume(p->resv, now_sec);
-    vec_clear(&p->no_prey);
+    vec_clear(&p->preempted_in_vain);
     ahead_set_time(p, now_sec);
 }
 

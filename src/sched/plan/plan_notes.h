@@ -28,7 +28,7 @@ struct plan_note {
     int64_t start_at;         /* expected; 0: cannot be foreseen */
     bool unfit;               /* it does not fit on what is free */
     bool has_start;           /* start_at was looked for */
-    bool has_no_prey;         /* no preemption makes room for it */
+    bool has_no_victim;       /* no preemption makes room for it */
 };
 
 /* Of passes in two modes (two_mode.h): when the last component of a set is to start. Holds from a

@@ -98,7 +98,7 @@ static void sort_yielded(struct plan *p)
 static void find_room_tier(struct plan *p)
 {
     struct order_link *l = order_first(&p->cluster->ends);
-    p->room_tier = p->prey_tier;
+    p->room_tier = p->victim_tier;
     for (; l && l->key <= p->now_sec; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         if (attempt_of(j)->completing && attempt_of(j)->preempted_at &&
@@ -112,15 +112,15 @@ void preempt_begin(struct plan *p)
 {
     const struct conf *conf = p->cluster->conf;
     bool any = false;
-    p->head_at = p->prey_tier = p->room_tier = INT64_MAX;
+    p->head_at = p->victim_tier = p->room_tier = INT64_MAX;
     p->exempt_priority = exempt_priority(conf);
     vec_foreach (&p->cluster->parts, at) {
         const struct part *part = *at;
         enum preempt_mode mode = preempt_mode_of(conf, &part->conf);
         vec_push(&p->preempt_modes, (uint8_t)mode);
         any = any || mode != PREEMPT_OFF;
-        if (mode != PREEMPT_OFF && part->running && part->conf.priority_tier < p->prey_tier)
-            p->prey_tier = part->conf.priority_tier;
+        if (mode != PREEMPT_OFF && part->running && part->conf.priority_tier < p->victim_tier)
+            p->victim_tier = part->conf.priority_tier;
     }
     if (any)
         find_room_tier(p);
@@ -133,7 +133,7 @@ void preempt_end(struct plan *p)
     vec_done(&p->victims);
     select_done(&p->room_at);
     vec_done(&p->yielded);
-    vec_done(&p->no_prey);
+    vec_done(&p->preempted_in_vain);
     vec_done(&p->preempt_modes);
 }
 
@@ -156,7 +156,7 @@ static bool is_over_before(const struct plan *p, const struct job *j)
 
 static bool has_none(const struct plan *p, const struct job *j)
 {
-    vec_foreach (&p->no_prey, other)
+    vec_foreach (&p->preempted_in_vain, other)
         if (alike_covers(j, *other))
             return true;
     return false;
@@ -166,8 +166,8 @@ static bool has_none(const struct plan *p, const struct job *j)
  * does not wait for that. */
 static bool may_look(const struct plan *p, const struct job *j)
 {
-    return preempt_tier(j) > p->room_tier && !plan_note(p, j).has_no_prey &&
-           p->no_prey.len < HUNTS_MOST && !j->want.tasks_per_socket && !j->trial &&
+    return preempt_tier(j) > p->room_tier && !plan_note(p, j).has_no_victim &&
+           p->preempted_in_vain.len < HUNTS_MOST && !j->want.tasks_per_socket && !j->trial &&
            is_over_before(p, j) && !has_none(p, j);
 }
 
@@ -210,10 +210,10 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
                  resv_narrow(p->resv, j, in, p->now_sec, allowed) &&
                  hunt(p, j, allowed, &where, look_at);
     if (!p->asks)
-        plan_note_change(p, j)->has_no_prey =
+        plan_note_change(p, j)->has_no_victim =
             !found && !*look_at && !p->kept && !j->several && !p->cluster->resvs.len;
     if (!found && !j->several) /* it is another one in each partition */
-        vec_push(&p->no_prey, p->changed && j == &p->changed->job ? p->changed_of : j);
+        vec_push(&p->preempted_in_vain, p->changed && j == &p->changed->job ? p->changed_of : j);
     for (size_t i = 0; found && i < where.shares.len; i++)
         keep(p, where.shares.data[i].node);
     if (found)
@@ -241,7 +241,7 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
     struct selection where = {0};
     struct joint joint;
     vec_clear(&p->victims);
-    if (plan_note(p, leader).has_no_prey)
+    if (plan_note(p, leader).has_no_victim)
         return false;
     joint_begin(&joint, p, leader);
     *look_at = 0;
@@ -250,7 +250,7 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
                  license_may_start(&p->claims, p->cluster, sum, resv_home(leader), p->now_sec) &&
                  hunt_for_set(p, leader, &joint, &where, look_at);
     joint_end(&joint);
-    plan_note_change(p, leader)->has_no_prey =
+    plan_note_change(p, leader)->has_no_victim =
         looks && !found && !*look_at && !p->kept && !p->cluster->resvs.len;
     p->set_hunts += looks && !found;
     vec_foreach (&where.shares, share)

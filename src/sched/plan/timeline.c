@@ -479,8 +479,8 @@ void timeline_end_trial(struct timeline *t, bool keep)
     t->trial.open = false;
 }
 
-static void take(struct timeline *t, const struct job *j, const struct selection *of,
-                 const struct share *share, int64_t from, bool runs)
+static void take_part(struct timeline *t, const struct job *j, const struct selection *of,
+                      const struct share *share, int64_t from, bool runs)
 {
     int64_t until = job_ends_at(j, from == TIMELINE_NOW ? t->calendar.now_sec : from);
     const struct gres_amount *gres = share->gres_len ? of->gres.data + share->gres_at : NULL;
@@ -511,14 +511,14 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
                       int64_t from)
 {
     vec_foreach (&where->shares, s)
-        take(t, j, where, s, from, false);
+        take_part(t, j, where, s, from, false);
     timeline_add_moment(t, job_ends_at(j, from));
 }
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
     vec_foreach (&where->shares, s)
-        take(t, j, where, s, TIMELINE_NOW, true);
+        take_part(t, j, where, s, TIMELINE_NOW, true);
     timeline_add_moment(t, job_ends_at(j, t->calendar.now_sec));
 }
 

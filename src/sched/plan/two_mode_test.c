@@ -9,7 +9,7 @@ static struct cluster *cluster;
 static struct plan_notes notes;
 static int64_t now;
 
-static void begin(const char *text)
+static void begin_planner(const char *text)
 {
     cluster = test_cluster(text);
     test_up(cluster);
@@ -17,7 +17,7 @@ static void begin(const char *text)
     now = 1000;
 }
 
-static void end(void)
+static void end_planner(void)
 {
     plan_notes_done(&notes);
     test_cluster_free(cluster);
@@ -118,7 +118,7 @@ static void finish(uint32_t id)
 static void mode_1_keeps_what_could_start(void **state)
 {
     (void)state;
-    begin(NODES);
+    begin_planner(NODES);
     test_run(cluster, 100, "n2:4", now + 2 * HOUR);
     test_run(cluster, 101, "n3:4", now + HOUR);
     queue_set(1, 900, HOUR, 3, (const char *[]){"p=a n=4", "p=b n=4", "p=c n=4"});
@@ -126,7 +126,7 @@ static void mode_1_keeps_what_could_start(void **state)
     queue_job(11, 800, HOUR, "p=c n=4");
     expect_pass(1, "1 Resources+0, 10 Priority+3600, 2 Resources+7200, 3 Resources+7200, "
                    "11 Priority+3600");
-    end();
+    end_planner();
 }
 
 /* HET-119, HET-122: in mode 2 all components have a start in 2 hours at the earliest, and another
@@ -134,7 +134,7 @@ static void mode_1_keeps_what_could_start(void **state)
 static void mode_2_gives_what_could_start_to_others(void **state)
 {
     (void)state;
-    begin(NODES);
+    begin_planner(NODES);
     test_run(cluster, 100, "n2:4", now + 2 * HOUR);
     test_run(cluster, 101, "n3:4", now + HOUR);
     queue_set(1, 900, HOUR, 3, (const char *[]){"p=a n=4", "p=b n=4", "p=c n=4"});
@@ -144,7 +144,7 @@ static void mode_2_gives_what_could_start_to_others(void **state)
                    "2 Resources+7200, 3 Resources+7200");
     expect_pass(2, "1 Resources+7200, 10 Priority+10800, 11 backfills, 2 Resources+7200, "
                    "3 Resources+7200");
-    end();
+    end_planner();
 }
 
 /* HET-117, HET-120: after mode 2 no start is remembered, and what has become free meanwhile starts
@@ -152,7 +152,7 @@ static void mode_2_gives_what_could_start_to_others(void **state)
 static void an_earlier_start_is_found_after_mode_2(void **state)
 {
     (void)state;
-    begin(NODES);
+    begin_planner(NODES);
     test_run(cluster, 100, "n2:4", now + 2 * HOUR);
     queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
     expect_pass(1, "1 Resources+0, 2 Resources+7200");
@@ -163,7 +163,7 @@ static void an_earlier_start_is_found_after_mode_2(void **state)
     expect_pass(2, "1 Resources+3600, 2 Resources+3600");
     finish(101);
     expect_pass(1, "1 Resources+0, 2 Resources+0, 1 starts");
-    end();
+    end_planner();
 }
 
 /* HET-115: all components start in one decision, or none does; a component whose partition is down
@@ -171,14 +171,15 @@ static void an_earlier_start_is_found_after_mode_2(void **state)
 static void a_component_without_a_start_keeps_all(void **state)
 {
     (void)state;
-    begin(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=n1\nPartitionName=b Nodes=n2\n");
+    begin_planner(CONS
+                  "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=n1\nPartitionName=b Nodes=n2\n");
     queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
     struct job *second = cluster_find_job(cluster, 2);
     several_unqueue(second);
     second->reason = REASON_PARTITION_DOWN;
     queue_job(10, 800, HOUR, "p=a n=4");
     expect_pass(1, "1 PartitionDown, 10 starts");
-    end();
+    end_planner();
 }
 
 /* HET-123: the start of a job that no set competes with is the same with and without one. */
@@ -186,7 +187,7 @@ static void unrelated_jobs_are_planned_the_same(void **state)
 {
     (void)state;
     for (int with = 0; with < 2; with++) {
-        begin(NODES);
+        begin_planner(NODES);
         test_run(cluster, 100, "n2:4", now + 2 * HOUR);
         test_run(cluster, 101, "n3:4", now + HOUR);
         if (with)
@@ -196,7 +197,7 @@ static void unrelated_jobs_are_planned_the_same(void **state)
                             : "10 Resources+3600");
         expect_pass(with ? 2 : 1, with ? "1 Resources+7200, 2 Resources+7200, 10 Resources+3600"
                                        : "10 Resources+3600");
-        end();
+        end_planner();
     }
 }
 
@@ -225,7 +226,7 @@ static void a_common_priority_ends_a_deadlock(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        begin(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        begin_planner(CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n");
         queue_set(1, 0, HOUR, 2, (const char *[]){"n=4", "n=4"});
         queue_set(5, 0, HOUR, 2, (const char *[]){"n=4", "n=4"});
         static const struct {
@@ -241,7 +242,7 @@ static void a_common_priority_ends_a_deadlock(void **state)
         assert_int_equal(cluster_find_job(cluster, 2)->priority, 700); /* as sprio shows it */
         expect_pass(1, cases[i].first);
         expect_pass(2, cases[i].second);
-        end();
+        end_planner();
     }
 }
 
@@ -251,14 +252,14 @@ static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
 {
     (void)state;
     for (int immediate = 0; immediate < 2; immediate++) {
-        begin(immediate ? "SchedulerParameters=hetjob_two_mode,bf_hetjob_immediate\n" CONS
-                          "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n"
-                        : CONS "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n");
+        begin_planner(immediate ? "SchedulerParameters=hetjob_two_mode,bf_hetjob_immediate\n" CONS
+                                  "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n"
+                                : CONS "NodeName=n[1-3] CPUs=4\nPartitionName=p Nodes=ALL\n");
         queue_set(1, 900, HOUR, 2, (const char *[]){"n=4", "n=4"});
         queue_job(10, 800, HOUR, "n=4");
         expect_pass(1, immediate ? "1 Resources+0, 1 starts, 10 backfills"
                                  : "1 Resources+0, 2 Resources+0, 10 backfills, 1 starts");
-        end();
+        end_planner();
     }
 }
 
@@ -267,11 +268,11 @@ static void an_immediate_start_is_in_the_middle_of_the_pass(void **state)
 static void each_partition_of_a_component_counts(void **state)
 {
     (void)state;
-    begin(NODES);
+    begin_planner(NODES);
     test_run(cluster, 100, "n1:4", now + HOUR);
     queue_set(1, 900, HOUR, 2, (const char *[]){"p=a,b n=4", "p=c n=4"});
     expect_pass(1, "1 Resources+3600, 1 Resources+0, 2 Resources+0, 1 starts");
-    end();
+    end_planner();
 }
 
 int main(void)

@@ -72,14 +72,14 @@ static bool rule_of_room(struct why *w, const struct job *j, enum why_rule *rule
 {
     struct plan *p = &w->plan;
     struct bitset *kept = p->kept ? bitset_dup(p->kept) : NULL;
-    size_t in_vain = p->no_prey.len;
+    size_t in_vain = p->preempted_in_vain.len;
     int64_t look_at = 0;
     p->asks = true; /* nothing that is remembered of the job is of this request */
     bool found = depth_is_served(p, j) && preempt_look(p, j, &look_at);
     p->asks = false;
     bitset_free(p->kept);
     p->kept = kept;
-    p->no_prey.len = in_vain;
+    p->preempted_in_vain.len = in_vain;
     *rule = !found ? WHY_EXEMPT : p->victims.len ? WHY_DISPLACES : WHY_ROOM;
     vec_clear(&p->victims);
     return found || look_at;

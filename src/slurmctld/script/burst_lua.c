@@ -40,7 +40,7 @@ static const char pools_of_json[] =
 
 static int report_fd = -1; /* of this process, which makes one call */
 
-static int say(lua_State *L)
+static int log_message(lua_State *L)
 {
     lua_getglobal(L, "string");
     lua_getfield(L, -1, "format");
@@ -58,7 +58,7 @@ static void put_slurm_table(lua_State *L)
                                        "log_user",   "user_msg"};
     lua_newtable(L);
     for (size_t i = 0; i < sizeof logs / sizeof logs[0]; i++) {
-        lua_pushcfunction(L, say);
+        lua_pushcfunction(L, log_message);
         lua_setfield(L, -2, logs[i]);
     }
     lua_pushinteger(L, 0);
