@@ -115,13 +115,13 @@ def test_a_file_that_cannot_be_opened_is_not_a_missing_one(make_cluster):
     gate = c.work / "gate"
     os.mkfifo(gate)
     job = c.sbatch("-o", "/dev/null", wrap=f"read go <{gate}; exit 3")
-    eventually(lambda: c.state(job) == "RUNNING", "the job")
+    running = gate.open("w")  # returns when the script reads: RUNNING says only that the node was asked
     c.kill("n1", signal.SIGTERM)
     before = {name: (c.dir / "spool/n1" / name).read_bytes() for name in ("boot", "id", "usage")}
     for name in before:
         start_without_descriptors(c, name)
     assert before == {name: (c.dir / "spool/n1" / name).read_bytes() for name in before}
-    gate.write_text("\n")
+    running.close()
     end = eventually(lambda: next((c.dir / "spool/n1/steps").glob("*.exit"), None), "the end of the step is on disk")
     start_without_descriptors(c, f"steps/{end.name}")
     c.start_node("n1")
