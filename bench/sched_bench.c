@@ -165,7 +165,7 @@ static void questions(struct world *w)
     size_t n = 0;
     for (struct order_link *l = order_first(&w->c->parts.data[0]->queue); l && n < QUESTIONS;
          l = order_next(l)) {
-        struct why_question q = {.job_id = several_job_of(l)->id, .backfill = true};
+        struct why_question q = {.job_id = job_partitions_job_of(l)->id, .backfill = true};
         double begin = now_us();
         struct why *why = why_new(w->c, &q);
         bool more = true;

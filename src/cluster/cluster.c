@@ -51,7 +51,7 @@ static void job_free(struct cluster *c, struct job *j)
     vec_done(&j->end_calls);
     idset_done(&j->tasks);
     request_done(&j->want);
-    several_free(j);
+    job_partitions_free(j);
     free(j->newer_reason);
     free(j->reason_detail);
     free(j->part_name);
@@ -127,8 +127,8 @@ void cluster_remove_part(struct cluster *c, struct part *p)
 {
     vec_foreach (&c->jobs, at) {
         struct job *j = *at;
-        bool has = several_has(j, p);
-        if (several_drop(j, p)) {
+        bool has = job_partitions_has(j, p);
+        if (job_partitions_drop(j, p)) {
             if (has)
                 job_touch(c, j);
             continue;
@@ -247,7 +247,7 @@ void cluster_remove_job(struct cluster *c, struct job *j)
     struct array *rest = array_id ? array_find(c, array_id) : NULL;
     if (rest && rest->records.count) /* its script is counted with another record */
         holdings_count(c, array_first(rest));
-    several_end(j);
+    job_partitions_end(j);
     depend_leave(c, j);
     order_remove(&c->due, &j->due);
     resv_unbind(j);

@@ -153,7 +153,7 @@ static inline struct job *test_try_job(struct cluster *c, uint32_t id, const cha
     const Pb__JobSpec spec = test_spec(&arena, words);
     j->part = c->parts.data[0];
     if (spec.partition)
-        assert_true(several_resolve(c, j, spec.partition));
+        assert_true(job_partitions_resolve(c, j, spec.partition));
     if (job_read_spec(c, j, &spec, NULL) == 0)
         return j;
     cluster_remove_job(c, j);

@@ -218,7 +218,7 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
     p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
     alloc_count_part(c, p);
     vec_foreach (&c->jobs, j)
-        if (several_has(*j, p) && (*j)->state == PB__JOB_STATE__PENDING)
+        if (job_partitions_has(*j, p) && (*j)->state == PB__JOB_STATE__PENDING)
             job_set_sharing(c, *j);
     c->pool.freed++;
     c->stamp++;

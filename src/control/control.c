@@ -297,9 +297,9 @@ int control_check(const struct control *c, struct err *err)
         holding += attempt_of(j)->ends.in;
         if (depend_check(c, j, err) != 0)
             return -ERR_INTERNAL;
-        if (several_is_queued(j) && j->state != PB__JOB_STATE__PENDING)
+        if (job_partitions_is_queued(j) && j->state != PB__JOB_STATE__PENDING)
             return err_set(err, -ERR_INTERNAL, "job %u is queued and not pending", j->id);
-        if (!several_keys_hold(j))
+        if (!job_partitions_keys_hold(j))
             return err_set(err, -ERR_INTERNAL, "job %u is not queued by its priority", j->id);
         if (job_nodes_left(j) && !attempt_of(j)->ends.in)
             return err_set(err, -ERR_INTERNAL, "job %u holds nodes and nothing ends it", j->id);

@@ -51,7 +51,7 @@ static inline struct job *test_follow(const struct cluster *c, const struct deci
     j->preempt_look_at = d->preempt_look_at;
     j->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
     if (d->kind == PLAN_START)
-        assert_true(several_enter_part(j, d->part));
+        assert_true(job_partitions_select_part(j, d->part));
     return j;
 }
 

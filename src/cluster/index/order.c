@@ -52,7 +52,7 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
 {
     struct order_link **at = &o->root, *up = NULL;
 
-    *link = (struct order_link){.key = key, .tie = tie, .in = true, .of_face = link->of_face};
+    *link = (struct order_link){.key = key, .tie = tie, .in = true, .of_request = link->of_request};
     if (!o->last || before(o->last, link)) { /* most come in order: without a way down to there */
         up = o->last;
         at = up ? &up->right : &o->root;
@@ -94,7 +94,7 @@ void order_remove(struct order *o, struct order_link *link)
     while (link->left && link->right)
         rotate_up(o, rank(link->left) > rank(link->right) ? link->left : link->right);
     replace(o, link, link->left ? link->left : link->right);
-    *link = (struct order_link){.of_face = link->of_face};
+    *link = (struct order_link){.of_request = link->of_request};
     o->count--;
     o->changes++;
 }

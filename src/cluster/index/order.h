@@ -17,7 +17,8 @@ struct order_link {
     int64_t key;
     uint64_t tie : 62; /* unique within an order */
     uint64_t in : 1;
-    uint64_t of_face : 1; /* several.h: what it is in, in an order or not; the order keeps it */
+    uint64_t of_request : 1; /* job_partitions.h: what it is in, in an order or not; the order keeps
+                                it */
 };
 
 struct order {

@@ -15,12 +15,12 @@
 #include "cluster/job/attempt.h"
 #include "cluster/job/burst.h"
 #include "cluster/job/depend_index.h"
+#include "cluster/job/job_partitions.h"
 #include "cluster/job/job_record.h"
 #include "cluster/job/mail.h"
 #include "cluster/job/notice.h"
 #include "cluster/job/reason.h"
 #include "cluster/job/request.h"
-#include "cluster/job/several.h"
 #include "cluster/job/transition.h"
 #include "cluster/node/part.h"
 #include "cluster/resource/gres_held.h"
@@ -66,8 +66,8 @@ struct job {
     struct attempt *attempt; /* NULL: it has not started since it was queued; see attempt_of() */
     struct job_past *past;   /* NULL: all of its nodes are configured */
     struct part *part;
-    struct several *several; /* NULL: it has one partition, or runs */
-    char *part_name;         /* of a partition that was removed; NULL: part is set */
+    struct job_partitions *partitions; /* NULL: it has one partition, or runs */
+    char *part_name;                   /* of a partition that was removed; NULL: part is set */
     struct request want;
     int32_t nice;
     uint32_t task; /* its array index; ARRAY_NO_TASK: its record has several elements */

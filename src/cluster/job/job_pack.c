@@ -170,12 +170,12 @@ static void pack_array(const struct job *j, Pb__JobLive *m, struct str *tasks)
 
 static void pack_parts(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
-    const struct several *s = j->several;
+    const struct job_partitions *s = j->partitions;
     m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
     if (!s)
         return;
     struct str names = STR_INIT;
-    several_format(j, &names);
+    job_partitions_format(j, &names);
     m->partition = arena_strdup(arena, str_cstr(&names));
     str_done(&names);
     m->part_priority = arena_alloc(arena, s->count * sizeof(*m->part_priority));

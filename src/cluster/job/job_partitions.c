@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cluster/job/several.h"
+#include "cluster/job/job_partitions.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
 
-void several_set(struct job *j, struct part *const *parts, size_t count)
+void job_partitions_set(struct job *j, struct part *const *parts, size_t count)
 {
-    several_end(j);
+    job_partitions_end(j);
     j->part = parts[0];
     if (count < 2)
         return;
-    struct several *s = mem_alloc(sizeof(*s) + count * sizeof(s->of[0]));
-    *s = (struct several){.count = (uint32_t)count};
+    struct job_partitions *s = mem_alloc(sizeof(*s) + count * sizeof(s->of[0]));
+    *s = (struct job_partitions){.count = (uint32_t)count};
     for (size_t i = 0; i < count; i++)
-        s->of[i] = (struct face){.job = j,
-                                 .part = parts[i],
-                                 .queued.of_face = true,
-                                 .priority = j->priority,
-                                 .limit_sec = j->limit_sec};
-    j->several = s;
+        s->of[i] = (struct part_request){.job = j,
+                                         .part = parts[i],
+                                         .queued.of_request = true,
+                                         .priority = j->priority,
+                                         .limit_sec = j->limit_sec};
+    j->partitions = s;
 }
 
-bool several_resolve(const struct cluster *c, struct job *j, const char *names)
+bool job_partitions_resolve(const struct cluster *c, struct job *j, const char *names)
 {
     VEC(struct part *) parts = {0};
     while (*names) {
@@ -40,17 +40,17 @@ bool several_resolve(const struct cluster *c, struct job *j, const char *names)
     }
     bool any = parts.len;
     if (any)
-        several_set(j, parts.data, parts.len);
+        job_partitions_set(j, parts.data, parts.len);
     vec_done(&parts);
     return any;
 }
 
-void several_enter(struct job *j, uint32_t at)
+void job_partitions_select(struct job *j, uint32_t at)
 {
-    struct several *s = j->several;
+    struct job_partitions *s = j->partitions;
     if (!s || s->at == at)
         return;
-    struct face *old = &s->of[s->at], *new = &s->of[at];
+    struct part_request *old = &s->of[s->at], *new = &s->of[at];
     old->want = j->want;
     old->priority = j->priority;
     old->limit_sec = j->limit_sec;
@@ -62,26 +62,27 @@ void several_enter(struct job *j, uint32_t at)
     new->want = (struct request){0};
 }
 
-void several_leave(struct job *j)
+void job_partitions_select_first(struct job *j)
 {
-    several_enter(j, 0);
+    job_partitions_select(j, 0);
 }
 
-bool several_enter_part(struct job *j, const struct part *p)
+bool job_partitions_select_part(struct job *j, const struct part *p)
 {
-    for (uint32_t i = 0; j->several && i < j->several->count; i++)
-        if (j->several->of[i].part == p)
-            several_enter(j, i);
+    for (uint32_t i = 0; j->partitions && i < j->partitions->count; i++)
+        if (j->partitions->of[i].part == p)
+            job_partitions_select(j, i);
     return j->part == p;
 }
 
-const struct job *several_view(const struct job *j, const struct part *p, struct job_copy *room)
+const struct job *job_partitions_view(const struct job *j, const struct part *p,
+                                      struct job_copy *room)
 {
-    const struct several *s = j->several;
+    const struct job_partitions *s = j->partitions;
     if (j->part == p)
         return j;
     for (uint32_t i = 0; s && i < s->count; i++) {
-        const struct face *f = &s->of[i];
+        const struct part_request *f = &s->of[i];
         if (f->part != p)
             continue;
         room->job = *j;
@@ -94,45 +95,45 @@ const struct job *several_view(const struct job *j, const struct part *p, struct
     return NULL;
 }
 
-const struct order_link *several_link(const struct job *j)
+const struct order_link *job_partitions_link(const struct job *j)
 {
-    const struct several *s = j->several;
+    const struct job_partitions *s = j->partitions;
     for (uint32_t i = 0; s && i < s->count; i++)
         if (s->of[i].part == j->part)
             return &s->of[i].queued;
     return &j->queued;
 }
 
-void several_free(struct job *j)
+void job_partitions_free(struct job *j)
 {
-    struct several *s = j->several;
+    struct job_partitions *s = j->partitions;
     for (uint32_t i = 0; s && i < s->count; i++)
         if (i != s->at)
             request_done(&s->of[i].want);
     free(s);
-    j->several = NULL;
+    j->partitions = NULL;
 }
 
-void several_end(struct job *j)
+void job_partitions_end(struct job *j)
 {
-    several_unqueue(j);
-    several_free(j);
+    job_partitions_unqueue(j);
+    job_partitions_free(j);
 }
 
-void several_name(struct job *j)
+void job_partitions_end_unstarted(struct job *j)
 {
     struct str names = STR_INIT;
-    if (!j->several)
+    if (!j->partitions)
         return;
-    several_format(j, &names);
-    several_leave(j);
-    several_end(j);
+    job_partitions_format(j, &names);
+    job_partitions_select_first(j);
+    job_partitions_end(j);
     free(j->part_name);
     j->part_name = str_take(&names);
     j->part = NULL;
 }
 
-static uint32_t place_of(const struct several *s, const struct part *p)
+static uint32_t index_of_part(const struct job_partitions *s, const struct part *p)
 {
     uint32_t i = 0;
     while (i < s->count && s->of[i].part != p)
@@ -140,70 +141,70 @@ static uint32_t place_of(const struct several *s, const struct part *p)
     return i;
 }
 
-bool several_drop(struct job *j, const struct part *p)
+bool job_partitions_drop(struct job *j, const struct part *p)
 {
-    struct several *s = j->several;
-    if (!s || place_of(s, p) == s->count)
+    struct job_partitions *s = j->partitions;
+    if (!s || index_of_part(s, p) == s->count)
         return j->part != p;
     VEC(struct part *) queued = {0}; /* links do not move while they are in a queue */
     for (uint32_t i = 0; i < s->count; i++)
         if (s->of[i].queued.in && s->of[i].part != p)
             vec_push(&queued, s->of[i].part);
-    several_unqueue(j);
-    uint32_t gone = place_of(s, p), last = s->count - 1;
-    several_enter(j, gone == 0 ? 1 : 0);
+    job_partitions_unqueue(j);
+    uint32_t gone = index_of_part(s, p), last = s->count - 1;
+    job_partitions_select(j, gone == 0 ? 1 : 0);
     request_done(&s->of[gone].want);
     memmove(&s->of[gone], &s->of[gone + 1], (last - gone) * sizeof(s->of[0]));
     s->at = 0;
     s->count = last;
     if (last == 1)
-        several_end(j);
+        job_partitions_end(j);
     vec_foreach (&queued, part)
-        if (several_enter_part(j, *part))
-            several_queue(j);
+        if (job_partitions_select_part(j, *part))
+            job_partitions_queue(j);
     vec_done(&queued);
-    several_leave(j);
+    job_partitions_select_first(j);
     return true;
 }
 
 /* --- queues ------------------------------------------------------------------------------------
  */
 
-struct face *several_face_of(struct order_link *link)
+struct part_request *job_partitions_request_of(struct order_link *link)
 {
-    return link && link->of_face ? order_item(link, struct face, queued) : NULL;
+    return link && link->of_request ? order_item(link, struct part_request, queued) : NULL;
 }
 
-struct job *several_job_of(struct order_link *link)
+struct job *job_partitions_job_of(struct order_link *link)
 {
-    if (link && link->of_face)
-        return order_item(link, struct face, queued)->job;
+    if (link && link->of_request)
+        return order_item(link, struct part_request, queued)->job;
     return order_item(link, struct job, queued);
 }
 
-uint32_t several_count(const struct job *j)
+uint32_t job_partitions_count(const struct job *j)
 {
-    return j->several ? j->several->count : 1;
+    return j->partitions ? j->partitions->count : 1;
 }
 
-bool several_has(const struct job *j, const struct part *p)
+bool job_partitions_has(const struct job *j, const struct part *p)
 {
-    for (uint32_t i = 0; j->several && i < j->several->count; i++)
-        if (j->several->of[i].part == p)
+    for (uint32_t i = 0; j->partitions && i < j->partitions->count; i++)
+        if (j->partitions->of[i].part == p)
             return true;
     return j->part == p;
 }
 
-bool several_is_queued(const struct job *j)
+bool job_partitions_is_queued(const struct job *j)
 {
-    for (uint32_t i = 0; j->several && i < j->several->count; i++)
-        if (j->several->of[i].queued.in)
+    for (uint32_t i = 0; j->partitions && i < j->partitions->count; i++)
+        if (j->partitions->of[i].queued.in)
             return true;
     return j->queued.in;
 }
 
-/* Those that ask for a reservation are before all that do not. */
-static int64_t key_of(const struct job *j, uint32_t priority)
+/* Jobs that ask for a reservation are before all others. */
+static int64_t make_queue_key(const struct job *j, uint32_t priority)
 {
     bool ranked = j->set && j->set->has_rank;
     bool in_resv = ranked ? j->set->rank_in_resv : j->resv_asked;
@@ -211,47 +212,48 @@ static int64_t key_of(const struct job *j, uint32_t priority)
     return -(int64_t)priority - (in_resv ? INT64_C(1) << 32 : 0);
 }
 
-bool several_keys_hold(const struct job *j)
+bool job_partitions_keys_hold(const struct job *j)
 {
-    const struct several *s = j->several;
+    const struct job_partitions *s = j->partitions;
     for (uint32_t i = 0; s && i < s->count; i++) {
         uint32_t priority = i == s->at ? j->priority : s->of[i].priority;
-        if (s->of[i].queued.in && s->of[i].queued.key != key_of(j, priority))
+        if (s->of[i].queued.in && s->of[i].queued.key != make_queue_key(j, priority))
             return false;
     }
     return (!s || (!j->queued.in && s->at == 0)) &&
-           (!j->queued.in || j->queued.key == key_of(j, j->priority));
+           (!j->queued.in || j->queued.key == make_queue_key(j, j->priority));
 }
 
-void several_unqueue(struct job *j)
+void job_partitions_unqueue(struct job *j)
 {
-    for (uint32_t i = 0; j->several && i < j->several->count; i++)
-        order_remove(&j->several->of[i].part->queue, &j->several->of[i].queued);
+    for (uint32_t i = 0; j->partitions && i < j->partitions->count; i++)
+        order_remove(&j->partitions->of[i].part->queue, &j->partitions->of[i].queued);
     if (j->queued.in)
         order_remove(&j->part->queue, &j->queued);
 }
 
-int64_t several_key(const struct job *j)
+int64_t job_partitions_queue_key(const struct job *j)
 {
-    return key_of(j, j->priority);
+    return make_queue_key(j, j->priority);
 }
 
-void several_queue(struct job *j)
+void job_partitions_queue(struct job *j)
 {
-    struct order_link *link = j->several ? &j->several->of[j->several->at].queued : &j->queued;
-    order_insert(&j->part->queue, link, several_key(j), j->id);
+    struct order_link *link =
+        j->partitions ? &j->partitions->of[j->partitions->at].queued : &j->queued;
+    order_insert(&j->part->queue, link, job_partitions_queue_key(j), j->id);
 }
 
 static void move_link(const struct job *j, struct order *queue, struct order_link *link,
                       uint32_t priority)
 {
-    if (link->in && link->key != key_of(j, priority))
-        order_move(queue, link, key_of(j, priority), j->id);
+    if (link->in && link->key != make_queue_key(j, priority))
+        order_move(queue, link, make_queue_key(j, priority), j->id);
 }
 
-void several_move(struct job *j)
+void job_partitions_move(struct job *j)
 {
-    struct several *s = j->several;
+    struct job_partitions *s = j->partitions;
     for (uint32_t i = 0; s && i < s->count; i++)
         move_link(j, &s->of[i].part->queue, &s->of[i].queued,
                   i == s->at ? j->priority : s->of[i].priority);
@@ -259,9 +261,9 @@ void several_move(struct job *j)
         move_link(j, &j->part->queue, &j->queued, j->priority);
 }
 
-void several_format(const struct job *j, struct str *out)
+void job_partitions_format(const struct job *j, struct str *out)
 {
-    const struct several *s = j->several;
+    const struct job_partitions *s = j->partitions;
     for (uint32_t i = 0; s && i < s->count; i++)
         str_printf(out, "%s%s", i ? "," : "", s->of[i].part->conf.name);
 }

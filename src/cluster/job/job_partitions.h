@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * A job that may run in several partitions (--partition=a,b). It is one record and in the queue of
- * each of them. What of a job depends on its partition (its priority, its limit, what it asks for
- * by default) is kept for each, a *face*; the job has one of them at a time, as job->part and the
- * fields that go with it, so that who looks at a job in a queue sees one of that partition. While
- * nobody looks it has the first one. When it starts it keeps the face it has, and the others go.
+ * A job that may run in several partitions (--partition=a,b). The job is one record and waits in
+ * the queue of each of them. What depends on the partition (priority, limit, what is asked for by
+ * default) is kept once for each partition, as a struct part_request. One of them is selected at
+ * any time: job->part and the fields that belong to it have its values. The first one is selected
+ * while nobody selects another. A job that starts keeps the partition that is selected; the others
+ * are freed.
  *
- * A job of one partition has no faces, and costs nothing of this.
+ * A job of one partition has no struct job_partitions, and costs nothing of this.
  */
 #pragma once
 
@@ -19,67 +20,72 @@ struct job;
 struct job_copy;
 struct part;
 
-struct face {
+struct part_request {
     struct job *job;
     struct part *part;
     struct order_link queued; /* in its queue */
-    struct request want;      /* these are the job's own while it has this face: */
+    struct request want;      /* the job itself has these while this partition is selected: */
     uint32_t priority;
     int64_t limit_sec;
-    bool judged, never; /* control/: whether it could ever run there was asked; it could not */
+    bool judged, never; /* control: feasibility was checked; the job can never run there */
 };
 
-struct several {
-    uint32_t count, at; /* at: which one it has */
-    struct face of[];
+struct job_partitions {
+    uint32_t count, at; /* at: the selected one */
+    struct part_request of[];
 };
 
-/* Of a pending job that is in no queue. One: it is an ordinary job of that partition. What follows
- * from its spec is to be read by job_read_spec() then. */
-void several_set(struct job *j, struct part *const *parts, size_t count);
-/* The partitions that a list of names has, each once; those that are not there are left out. False:
- * there is none. */
-bool several_resolve(const struct cluster *c, struct job *j, const char *names);
-/* Out of all queues; it keeps the face it has. */
-void several_end(struct job *j);
-/* The same, and it is in no partition: for what has ended without a start. */
-void several_name(struct job *j);
-void several_free(struct job *j);
+/* For a pending job that is in no queue. With one partition it is an ordinary job of that
+ * partition. job_read_spec() then reads what follows from the specification. */
+void job_partitions_set(struct job *j, struct part *const *parts, size_t count);
+/* Sets the partitions of a list of names, each once; unknown names are left out. False: no name is
+ * known. */
+bool job_partitions_resolve(const struct cluster *c, struct job *j, const char *names);
+/* Takes the job out of all queues; it keeps the selected partition. */
+void job_partitions_end(struct job *j);
+/* The same, and the job is in no partition: for a job that has ended without a start. */
+void job_partitions_end_unstarted(struct job *j);
+void job_partitions_free(struct job *j);
 
-/* The partition goes away; false: it was its last one, and it has it still. */
-bool several_drop(struct job *j, const struct part *p);
+/* The partition is removed. False: it is the last one of the job, which keeps it. */
+bool job_partitions_drop(struct job *j, const struct part *p);
 
-/* The job gets that face; nothing for a job that has none. */
-void several_enter(struct job *j, uint32_t at);
-/* The same by the partition; false: it is not one of its. */
-bool several_enter_part(struct job *j, const struct part *p);
-void several_leave(struct job *j); /* the first one */
+/* Selects a partition by its index; does nothing for a job of one partition. */
+void job_partitions_select(struct job *j, uint32_t at);
+/* The same by the partition; false: the job is not in it. */
+bool job_partitions_select_part(struct job *j, const struct part *p);
+void job_partitions_select_first(struct job *j);
 
-/* The job as it is in that partition: itself, or 'room', which borrows all that it points to and
- * lives no longer than the job stays as it is. NULL: it is not one of its partitions. */
-const struct job *several_view(const struct job *j, const struct part *p, struct job_copy *room);
-/* Its place in the queue of the partition that it has. */
-const struct order_link *several_link(const struct job *j);
+/* The job with the values that it has in this partition: the job itself, or 'room', which borrows
+ * all that the job points to and is valid as long as the job does not change. NULL: the job is not
+ * in it. */
+const struct job *job_partitions_view(const struct job *j, const struct part *p,
+                                      struct job_copy *room);
+/* The link of the job in the queue of the selected partition. */
+const struct order_link *job_partitions_link(const struct job *j);
 
-/* Of a link in a partition's queue. */
-struct job *several_job_of(struct order_link *link);
-struct face *several_face_of(struct order_link *link); /* NULL: of a job that has none */
+/* The job of a link in a partition's queue. */
+struct job *job_partitions_job_of(struct order_link *link);
+/* The request of a link; NULL: the job has one partition. */
+struct part_request *job_partitions_request_of(struct order_link *link);
 
-/* How many partitions a loop over its faces has; 1 of a job that has none. */
-uint32_t several_count(const struct job *j);
+/* The number of partitions, for a loop over job_partitions_select(). */
+uint32_t job_partitions_count(const struct job *j);
 
-/* It may run in the partition, or does. */
-bool several_has(const struct job *j, const struct part *p);
-bool several_is_queued(const struct job *j); /* in any queue */
-void several_unqueue(struct job *j);         /* out of all of them */
-/* Its place in the queue of the partition it has, as several_queue() would put it there. */
-int64_t several_key(const struct job *j);
-/* It is queued by what its priority is; a job that asks for a reservation before all others. */
-bool several_keys_hold(const struct job *j);
-/* Its places in the queues that it is in are what they should be again. */
-void several_move(struct job *j);
-/* Into the queue of the partition it has. */
-void several_queue(struct job *j);
+/* The job may run in the partition, or runs there. */
+bool job_partitions_has(const struct job *j, const struct part *p);
+bool job_partitions_is_queued(const struct job *j); /* in any queue */
+void job_partitions_unqueue(struct job *j);         /* from all queues */
+/* The key with which job_partitions_queue() puts the job into the queue of the selected partition.
+ */
+int64_t job_partitions_queue_key(const struct job *j);
+/* Whether the keys of all links agree with the priorities. A job that asks for a reservation is
+ * before all others. */
+bool job_partitions_keys_hold(const struct job *j);
+/* Moves the job to the place of its priority in each queue that it is in. */
+void job_partitions_move(struct job *j);
+/* Puts the job into the queue of the selected partition. */
+void job_partitions_queue(struct job *j);
 
-/* "a,b"; lives as long as the job has these. */
-void several_format(const struct job *j, struct str *out);
+/* Appends "a,b"; nothing for a job of one partition. */
+void job_partitions_format(const struct job *j, struct str *out);

@@ -17,7 +17,7 @@ static struct part *part(struct cluster *c, const char *name)
 static void names_are(const struct job *j, const char *expected)
 {
     _cleanup_str_ struct str out = STR_INIT;
-    several_format(j, &out);
+    job_partitions_format(j, &out);
     assert_string_equal(str_cstr(&out), expected);
 }
 
@@ -30,19 +30,19 @@ static void names_that_are_none(void **state)
     (void)state;
     static const char *const none[] = {"", ",", "x", "x,y", ",,"};
     for (size_t i = 0; i < COUNT(none); i++) {
-        assert_false(several_resolve(c, j, none[i]));
+        assert_false(job_partitions_resolve(c, j, none[i]));
         assert_ptr_equal(j->part, before);
-        assert_null(j->several);
+        assert_null(j->partitions);
     }
     static const char *const one[] = {"b", "b,b", ",b,", "x,b,y"};
     for (size_t i = 0; i < COUNT(one); i++) {
-        assert_true(several_resolve(c, j, one[i]));
+        assert_true(job_partitions_resolve(c, j, one[i]));
         assert_ptr_equal(j->part, part(c, "b"));
-        assert_null(j->several);
+        assert_null(j->partitions);
         names_are(j, "");
-        assert_int_equal(several_count(j), 1);
-        assert_true(several_enter_part(j, part(c, "b")));
-        assert_false(several_enter_part(j, part(c, "a")));
+        assert_int_equal(job_partitions_count(j), 1);
+        assert_true(job_partitions_select_part(j, part(c, "b")));
+        assert_false(job_partitions_select_part(j, part(c, "a")));
     }
     test_cluster_free(c);
 }
@@ -58,25 +58,25 @@ static void each_has_what_its_partition_gives(void **state)
     assert_int_equal(j->want.mem_cpu_mib, 10);
     assert_false(j->want.exclusive);
     j->priority = 7;
-    assert_true(several_enter_part(j, part(c, "b")));
+    assert_true(job_partitions_select_part(j, part(c, "b")));
     assert_int_equal(j->want.mem_cpu_mib, 20);
     assert_int_equal(j->limit_sec, 15 * 60);
     j->priority = 8;
-    several_enter(j, 2);
+    job_partitions_select(j, 2);
     assert_ptr_equal(j->part, part(c, "c"));
     assert_true(j->want.exclusive);
     assert_int_equal(j->want.mem_cpu_mib, 0);
-    assert_false(several_enter_part(j, NULL));
-    several_leave(j);
+    assert_false(job_partitions_select_part(j, NULL));
+    job_partitions_select_first(j);
     assert_int_equal(j->priority, 7);
     assert_int_equal(j->limit_sec, 10 * 60);
     assert_int_equal(j->want.tasks, 2);
-    several_enter(j, 1);
+    job_partitions_select(j, 1);
     assert_int_equal(j->priority, 8);
-    several_end(j); /* it keeps what it has */
+    job_partitions_end(j); /* it keeps what it has */
     assert_ptr_equal(j->part, part(c, "b"));
     assert_int_equal(j->want.mem_cpu_mib, 20);
-    assert_null(j->several);
+    assert_null(j->partitions);
     test_cluster_free(c);
 }
 
@@ -87,29 +87,29 @@ static void queues(void **state)
 
     (void)state;
     plain->priority = 5;
-    several_queue(plain);
+    job_partitions_queue(plain);
     for (uint32_t i = 0; i < 2; i++) {
-        several_enter(j, i);
+        job_partitions_select(j, i);
         j->priority = 10 + i;
-        several_queue(j);
+        job_partitions_queue(j);
     }
-    assert_false(several_keys_hold(j)); /* a face is left on */
-    several_leave(j);
-    assert_true(several_keys_hold(j) && several_is_queued(j));
+    assert_false(job_partitions_keys_hold(j)); /* the second partition is still selected */
+    job_partitions_select_first(j);
+    assert_true(job_partitions_keys_hold(j) && job_partitions_is_queued(j));
     struct order_link *first = order_first(&part(c, "a")->queue);
-    assert_ptr_equal(several_job_of(first), j);
-    assert_ptr_equal(several_face_of(first)->part, part(c, "a"));
-    assert_ptr_equal(several_job_of(order_next(first)), plain);
-    assert_null(several_face_of(order_next(first)));
-    assert_null(several_face_of(NULL));
-    assert_null(several_job_of(NULL));
+    assert_ptr_equal(job_partitions_job_of(first), j);
+    assert_ptr_equal(job_partitions_request_of(first)->part, part(c, "a"));
+    assert_ptr_equal(job_partitions_job_of(order_next(first)), plain);
+    assert_null(job_partitions_request_of(order_next(first)));
+    assert_null(job_partitions_request_of(NULL));
+    assert_null(job_partitions_job_of(NULL));
     j->priority = 11;
-    assert_false(several_keys_hold(j));
-    several_unqueue(j);
-    assert_false(several_is_queued(j));
+    assert_false(job_partitions_keys_hold(j));
+    job_partitions_unqueue(j);
+    assert_false(job_partitions_is_queued(j));
     assert_int_equal(part(c, "a")->queue.count, 1);
     assert_int_equal(part(c, "b")->queue.count, 0);
-    several_name(j);
+    job_partitions_end_unstarted(j);
     assert_null(j->part);
     assert_string_equal(j->part_name, "a,b");
     test_cluster_free(c);
@@ -124,27 +124,27 @@ static void a_partition_goes(void **state)
         struct cluster *c = test_cluster(conf);
         struct job *j = test_job(c, 1, "p=a,b,c");
         for (uint32_t i = 0; i < 3; i++) {
-            several_enter(j, i);
+            job_partitions_select(j, i);
             j->priority = 10 + i;
             if (i < 2)
-                several_queue(j);
+                job_partitions_queue(j);
         }
-        several_leave(j);
+        job_partitions_select_first(j);
         cluster_remove_part(c, part(c, names[gone]));
         names_are(j, gone == 0 ? "b,c" : gone == 1 ? "a,c" : "a,b");
         for (uint32_t i = 0; i < 3; i++) {
             struct part *p = cluster_find_part(c, names[i]);
-            assert_int_equal(several_has(j, p), i != gone);
+            assert_int_equal(job_partitions_has(j, p), i != gone);
             if (p) {
                 assert_int_equal(p->queue.count, i < 2);
-                assert_true(several_enter_part(j, p));
+                assert_true(job_partitions_select_part(j, p));
                 assert_int_equal(j->priority, 10 + i);
             }
         }
-        several_leave(j);
-        assert_true(several_keys_hold(j));
+        job_partitions_select_first(j);
+        assert_true(job_partitions_keys_hold(j));
         cluster_remove_part(c, part(c, names[(gone + 1) % 3]));
-        assert_null(j->several);
+        assert_null(j->partitions);
         assert_ptr_equal(j->part, part(c, names[(gone + 2) % 3]));
         assert_int_equal(j->part->queue.count, (gone + 2) % 3 < 2);
         test_cluster_free(c);
@@ -163,10 +163,10 @@ static void records(void **state)
     const Pb__JobSpec spec = test_spec(&arena, "p=a,b");
     job_repack(&j->spec, &spec.base);
     for (uint32_t i = 0; i < 2; i++) {
-        several_enter(j, i);
+        job_partitions_select(j, i);
         j->priority = 10 + i;
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     job_pack_live(c, j);
     const Pb__JobLive *live =
         arena_unpack(&arena, &pb__job_live__descriptor, j->live.data, j->live.len);
@@ -187,7 +187,7 @@ static void records(void **state)
     j = cluster_add_job(c, 1);
     assert_int_equal(job_restore(c, j, &r, NULL), 0);
     assert_ptr_equal(j->part, part(c, "a"));
-    assert_null(j->several);
+    assert_null(j->partitions);
     assert_true(j->dirty);
     cluster_remove_job(c, j);
     cluster_remove_part(c, part(c, "a"));

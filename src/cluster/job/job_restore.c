@@ -261,10 +261,11 @@ static void find_parts(struct cluster *c, struct job *j, const Pb__JobRecord *re
     const char *asked = record->spec->partition, *has = record->live->partition;
     bool several = record->live->state == PB__JOB_STATE__PENDING && asked && strchr(asked, ',');
     j->limit_sec = OR(record->live, time_limit_sec, INT64_MAX);
-    if (several && several_resolve(c, j, asked)) {
+    if (several && job_partitions_resolve(c, j, asked)) {
         _cleanup_str_ struct str now = STR_INIT;
-        several_format(j, &now);
-        if (!str_eq(has, j->several ? str_cstr(&now) : j->part->conf.name)) /* some came or went */
+        job_partitions_format(j, &now);
+        if (!str_eq(has,
+                    j->partitions ? str_cstr(&now) : j->part->conf.name)) /* some came or went */
             job_touch(c, j);
         return;
     }

@@ -113,7 +113,7 @@ void job_set_rank(struct job *j, enum conf_hetjob_prio rule)
                                           : (uint32_t)(sum / set->present);
     for (uint32_t i = 0; i < set->count; i++)
         if (set->jobs[i])
-            several_move(set->jobs[i]);
+            job_partitions_move(set->jobs[i]);
 }
 
 struct job_set *job_set_find(const struct cluster *c, uint32_t leader_id)

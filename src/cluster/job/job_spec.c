@@ -19,14 +19,14 @@ static void set_sharing(const struct cluster *c, struct job *j)
 void job_set_sharing(const struct cluster *c, struct job *j)
 {
     set_sharing(c, j);
-    for (uint32_t i = 1; j->several && i < j->several->count; i++) {
-        several_enter(j, i);
+    for (uint32_t i = 1; j->partitions && i < j->partitions->count; i++) {
+        job_partitions_select(j, i);
         set_sharing(c, j);
-        j->several->of[i].judged = false;
+        j->partitions->of[i].judged = false;
     }
-    several_leave(j);
-    if (j->several)
-        j->several->of[0].judged = false;
+    job_partitions_select_first(j);
+    if (j->partitions)
+        j->partitions->of[0].judged = false;
 }
 
 /* As a job of the partition it has. */
@@ -46,9 +46,9 @@ static void set_request(const struct cluster *c, struct job *j, const Pb__JobSpe
 /* What each partition gives to jobs that state no time is theirs there. */
 static void read_faces(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
 {
-    struct several *of = j->several;
+    struct job_partitions *of = j->partitions;
     for (uint32_t i = 0; of && i < of->count; i++) {
-        struct face *f = &of->of[i];
+        struct part_request *f = &of->of[i];
         const struct conf_part *p = &f->part->conf;
         int64_t fallback = p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
         f->judged = f->never = false;
@@ -61,12 +61,12 @@ static void read_faces(struct job *j, const Pb__JobSpec *s, int64_t limit_sec)
 void job_set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *s,
                      struct parsed_request *p, bool keep)
 {
-    uint32_t count = several_count(j);
+    uint32_t count = job_partitions_count(j);
     for (uint32_t i = 0; i < count; i++) {
-        several_enter(j, i);
+        job_partitions_select(j, i);
         set_request(c, j, s, p, !keep && i + 1 == count);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     read_faces(j, s, j->limit_sec);
     j->request_version++;
     j->switches_since = 0;

@@ -51,7 +51,7 @@ static void pick_account(const struct job *j, struct str *out)
 
 static bool is_of_kind(const struct job *j, const struct kind *kind, struct str *scratch)
 {
-    if (j->uid != kind->uid || j->part != kind->part || j->several ||
+    if (j->uid != kind->uid || j->part != kind->part || j->partitions ||
         j->resv_asked != kind->reserved)
         return false;
     pick_account(j, scratch);
@@ -78,7 +78,7 @@ static int check_top(struct control *c, const struct caller *who, const struct j
         return control_set_error(err, ERR_NO_PARTITION, j->part_name);
     if (j->held || j->admin_hold)
         return control_set_error(err, ERR_JOB_HELD, NULL);
-    if (j->several)
+    if (j->partitions)
         return control_set_error(err, ERR_TRANSITION, "it is in the queues of several partitions");
     return 0;
 }
@@ -166,7 +166,7 @@ static struct job *next_candidate(struct candidates *from)
     if (!link)
         return from->at < from->list.len ? from->list.data[from->at++] : NULL;
     from->link = order_next(link);
-    return several_job_of(link);
+    return job_partitions_job_of(link);
 }
 
 /* Those of the kind down to the last one that moves, and those behind it whose order would not be
@@ -382,7 +382,7 @@ static int check_place(struct control *c, const struct caller *who, struct job *
                                "scheduler alone");
     if (rc == 0 && c->announced)
         rc = control_set_error(err, ERR_SHUTDOWN, "no job starts");
-    if (rc == 0 && !several_is_queued(j))
+    if (rc == 0 && !job_partitions_is_queued(j))
         rc = err_set(err, -ERR_TRANSITION, "%s: %s", err_text(ERR_TRANSITION),
                      j->reason ? job_reason_word(j) : "it is in no queue");
     return rc;
@@ -394,12 +394,12 @@ static int find_place(struct control *c, const struct job *j, struct bitset *nod
 {
     struct job_copy room;
     int rc = 0;
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        const struct face *f = j->several ? &j->several->of[i] : NULL;
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        const struct part_request *f = j->partitions ? &j->partitions->of[i] : NULL;
         if (f && !f->queued.in)
             continue;
         d->part = f ? f->part : j->part;
-        rc = place_find(c->cluster, several_view(j, d->part, &room), nodes, control_wall(c),
+        rc = place_find(c->cluster, job_partitions_view(j, d->part, &room), nodes, control_wall(c),
                         &d->where, &d->in, err);
         if (rc == 0)
             break;
@@ -412,7 +412,7 @@ static struct job *find_waiting(struct control *c, uint32_t id)
 {
     const struct array *a = array_find(c->cluster, id);
     for (struct job *j = a ? array_first(a) : NULL; j; j = array_after(j))
-        if (j->state == PB__JOB_STATE__PENDING && several_is_queued(j))
+        if (j->state == PB__JOB_STATE__PENDING && job_partitions_is_queued(j))
             return j;
     return cluster_find_job(c->cluster, id);
 }

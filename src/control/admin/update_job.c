@@ -148,11 +148,11 @@ static int parse_dependency(struct control *c, const struct caller *who, const s
 static int check_without_resv(struct job *j, struct err *err)
 {
     int rc = 0;
-    for (uint32_t i = 0; i < several_count(j) && rc == 0; i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j) && rc == 0; i++) {
+        job_partitions_select(j, i);
         rc = access_check_resv(j->part, NULL, err);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     return rc;
 }
 
@@ -180,7 +180,7 @@ static int authorise_parts(struct control *c, const struct caller *who, struct j
 
 struct moved { /* what a job had before it was moved to other partitions */
     struct part *part;
-    struct several *several;
+    struct job_partitions *partitions;
     int64_t limit_sec;
     bool moved;
 };
@@ -188,10 +188,10 @@ struct moved { /* what a job had before it was moved to other partitions */
 /* The list is freed. */
 static struct moved move_to_parts(struct job *j, struct part_list *parts)
 {
-    struct moved before = {j->part, j->several, j->limit_sec, parts->len > 0};
+    struct moved before = {j->part, j->partitions, j->limit_sec, parts->len > 0};
     if (before.moved) {
-        j->several = NULL;
-        several_set(j, parts->data, parts->len);
+        j->partitions = NULL;
+        job_partitions_set(j, parts->data, parts->len);
     }
     vec_done(parts);
     return before;
@@ -201,16 +201,16 @@ static void settle_move(struct job *j, struct moved *before, bool done)
 {
     if (!before->moved)
         return;
-    struct several *other = before->several;
+    struct job_partitions *other = before->partitions;
     if (!done) {
-        other = j->several;
+        other = j->partitions;
         j->part = before->part;
         j->limit_sec = before->limit_sec;
     }
-    struct several *kept = done ? j->several : before->several;
-    j->several = other;
-    several_free(j);
-    j->several = kept;
+    struct job_partitions *kept = done ? j->partitions : before->partitions;
+    j->partitions = other;
+    job_partitions_free(j);
+    j->partitions = kept;
 }
 
 /* Of NumCPUs, which the tasks are the newer word for. */
@@ -298,7 +298,7 @@ static int change_request(struct control *c, const struct caller *who, struct jo
     set = &taken;
     merge_fields(spec, set);
     submit_fill_switches(c, spec);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     struct moved before = move_to_parts(j, &parts);
     struct parsed_request parsed;
     rc = request_parse(c->cluster, spec, &parsed, err);
@@ -391,8 +391,8 @@ static int check_priority(const struct caller *who, const struct job *j, const P
 static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
 {
     j->limit_sec = limit_sec;
-    for (uint32_t i = 0; j->several && i < j->several->count; i++)
-        j->several->of[i].limit_sec = limit_sec;
+    for (uint32_t i = 0; j->partitions && i < j->partitions->count; i++)
+        j->partitions->of[i].limit_sec = limit_sec;
     if (j->state == PB__JOB_STATE__PENDING || job_is_final(j))
         return;
     control_set_end(c, j);

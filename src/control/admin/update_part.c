@@ -274,7 +274,7 @@ static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
 static int remove_part(struct control *c, struct part *p, struct err *err)
 {
     vec_foreach (&c->cluster->jobs, j)
-        if (several_has(*j, p) && (!job_is_final(*j) || attempt_of((*j))->completing))
+        if (job_partitions_has(*j, p) && (!job_is_final(*j) || attempt_of((*j))->completing))
             return err_set(err, -ERR_PART_IN_USE, "%s: %s has job %u", err_text(ERR_PART_IN_USE),
                            p->conf.name, (*j)->id);
     _cleanup_arena_ struct arena arena;
@@ -323,7 +323,7 @@ static void settle(struct control *c, struct part *p)
     resv_follow(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
-        if (several_has(j, p) && j->state == PB__JOB_STATE__PENDING)
+        if (job_partitions_has(j, p) && j->state == PB__JOB_STATE__PENDING)
             enqueue_job(c, j);
     }
 }

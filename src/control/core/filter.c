@@ -152,8 +152,8 @@ static bool name_matches(const struct job *j, const Pb__JobFilter *f)
 
 bool filter_has_part(char *const *names, size_t count, const struct job *j)
 {
-    for (uint32_t i = 0; j->several && i < j->several->count; i++)
-        if (filter_has_word(names, count, j->several->of[i].part->conf.name))
+    for (uint32_t i = 0; j->partitions && i < j->partitions->count; i++)
+        if (filter_has_word(names, count, j->partitions->of[i].part->conf.name))
             return true;
     return filter_has_word(names, count, j->part ? j->part->conf.name : j->part_name);
 }

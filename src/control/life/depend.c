@@ -470,7 +470,7 @@ int depend_check(const struct control *c, const struct job *j, struct err *err)
 {
     if (!j->waits.on || j->state != PB__JOB_STATE__PENDING)
         return 0;
-    if (several_is_queued(j) && j->waits.shown && !j->waits.partly)
+    if (job_partitions_is_queued(j) && j->waits.shown && !j->waits.partly)
         return err_set(err, -ERR_INTERNAL, "job %u is queued and waits for another", j->id);
     vec_foreach (&j->waits.on->items, item) {
         struct depend_outcome o = {0};
@@ -520,7 +520,8 @@ static void hold_named(struct control *c, struct job *j)
     struct job *next = depend_next_like(c->cluster, j);
     if (next && next->set && next->set == j->set)
         return; /* they start together */
-    if (next && next->state == PB__JOB_STATE__PENDING && several_is_queued(next) && next->waits.on)
+    if (next && next->state == PB__JOB_STATE__PENDING && job_partitions_is_queued(next) &&
+        next->waits.on)
         enqueue_job(c, next);
 }
 
@@ -653,7 +654,7 @@ static size_t tell_numbers(struct control *c, struct job *j, struct depend_item 
     depend_reindex_item(c->cluster, j, item, true);
     if (settled || !well)
         owe(c, j);
-    if (j->state != PB__JOB_STATE__PENDING || (!settled && well && several_is_queued(j)))
+    if (j->state != PB__JOB_STATE__PENDING || (!settled && well && job_partitions_is_queued(j)))
         return work;
     enqueue_job(c, j);
     return work + LETS_GO;

@@ -10,7 +10,7 @@
 /* The job leaves all queues, and is queued in its partitions when no gate is closed. */
 void enqueue_job(struct control *c, struct job *j)
 {
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     enum reason reason = gate_of_job(c, j);
     j->resv_gone = j->resv_gone && j->held;
     priority_set_all(c, j);
@@ -34,7 +34,7 @@ void enqueue_job(struct control *c, struct job *j)
 
 void enqueue_leave(struct control *c, const struct transition *t)
 {
-    several_unqueue(t->job);
-    several_name(t->job);
+    job_partitions_unqueue(t->job);
+    job_partitions_end_unstarted(t->job);
     resv_unbind(t->job);
 }

@@ -341,11 +341,11 @@ static void rejoin(struct control *c, struct job *j)
     if (j->time_min_sec)
         j->limit_sec = limit_asked(j, spec);
     if (!spec->partition || !strchr(spec->partition, ',') ||
-        !several_resolve(c->cluster, j, spec->partition))
+        !job_partitions_resolve(c->cluster, j, spec->partition))
         return;
     if (job_read_spec(c->cluster, j, spec, &err) != 0) { /* it asks for what it had */
         control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
-        several_end(j);
+        job_partitions_end(j);
     }
     free(take_ptr(j->part_name));
 }

@@ -68,7 +68,7 @@ static enum reason unfit_reason(const struct control *c, const struct job *j)
 /* One that could never run there would block those behind it. */
 static enum reason gate_fit(struct control *c, struct job *j)
 {
-    struct face *f = j->several ? &j->several->of[j->several->at] : NULL;
+    struct part_request *f = j->partitions ? &j->partitions->of[j->partitions->at] : NULL;
     if (j->is_unfit)
         return unfit_reason(c, j);
     if (f && !f->judged) {
@@ -126,14 +126,14 @@ enum reason gate_queue(struct control *c, struct job *j)
 {
     enum reason last = REASON_NONE;
     bool any = false;
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         enum reason reason = find_closed(c, j, PARTITION);
         if (!reason)
-            several_queue(j);
+            job_partitions_queue(j);
         any = any || !reason;
         last = reason ? reason : last;
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     return any ? REASON_NONE : last;
 }

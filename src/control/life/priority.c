@@ -100,12 +100,12 @@ void priority_set_all(struct control *c, struct job *j)
 {
     uint32_t given = j->priority;
     bool one = !rule(c)->multifactor || j->rank.given; /* the same in all of them */
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         j->priority = one ? given : j->priority;
         priority_set(c, j);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
 }
 
 int64_t priority_unbounded(struct control *c, const struct job *j)
@@ -201,16 +201,16 @@ static struct order_link *next_link(struct control *c)
 /* Seen by everybody, and made again after a restart: not worth a write. */
 static bool move(struct control *c, struct order_link *link)
 {
-    struct job *j = several_job_of(link);
-    several_enter_part(j, c->cluster->parts.data[c->ranking.part]);
+    struct job *j = job_partitions_job_of(link);
+    job_partitions_select_part(j, c->cluster->parts.data[c->ranking.part]);
     uint32_t before = j->priority;
     priority_set(c, j);
     bool moves = j->priority != before;
     if (moves) {
         order_remove(&j->part->queue, link);
-        several_queue(j);
+        job_partitions_queue(j);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     if (!moves)
         return false;
     job_set_rank(j, c->conf->sched.bf_hetjob_prio);
@@ -271,7 +271,7 @@ static bool is_ranked(struct control *c, const struct job *j)
 {
     if (j->state != PB__JOB_STATE__PENDING || j->held || j->admin_hold || control_is_on_trial(j))
         return false;
-    return several_is_queued(j) ||
+    return job_partitions_is_queued(j) ||
            (j->begin_at <= control_wall(c) && j->reason != REASON_DEPENDENCY &&
             j->reason != REASON_DEPENDENCY_NEVER_SATISFIED);
 }
@@ -326,12 +326,12 @@ static void put_face(struct control *c, const struct job *j, struct str *packed,
 static void put_job(struct control *c, struct job *j, const Pb__PrioFilter *f, struct str *packed,
                     struct str *out)
 {
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
-        if (!j->several || filter_has_word(f->partition, f->n_partition, j->part->conf.name))
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
+        if (!j->partitions || filter_has_word(f->partition, f->n_partition, j->part->conf.name))
             put_face(c, j, packed, out);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
 }
 
 bool control_list_prio(struct control *c, const struct caller *who, const Pb__PrioFilter *f,

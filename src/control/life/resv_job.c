@@ -99,13 +99,13 @@ void resv_each_group(const struct control *c, void (*fn)(void *ctx, const char *
 static bool could_run(struct control *c, struct job *j, const struct resv *r)
 {
     bool could = false;
-    for (uint32_t i = 0; i < several_count(j) && !could; i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j) && !could; i++) {
+        job_partitions_select(j, i);
         _cleanup_bitset_ struct bitset *set = select_candidates(c->cluster, j);
         bitset_and(set, r->nodes);
         could = select_fits_idle(c->cluster, j, set);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     return could;
 }
 

@@ -145,7 +145,7 @@ void split_settle(struct control *c, const struct split_part *part, bool done)
         return;
     if (!done)
         array_merge(c->cluster, from, j);
-    else if (j->state == PB__JOB_STATE__PENDING && !several_is_queued(j))
+    else if (j->state == PB__JOB_STATE__PENDING && !job_partitions_is_queued(j))
         enqueue_job(c, j);
 }
 

@@ -359,7 +359,7 @@ static bool is_licensed(struct control *c, const struct job *j, const struct dec
 /* The job has the nodes of its part, and has not begun. */
 static bool claim_part(struct control *c, struct job *j, const struct placement *part)
 {
-    several_enter_part(j, part->part);
+    job_partitions_select_part(j, part->part);
     return take_nodes(c, j, &part->where) == 0;
 }
 
@@ -383,7 +383,7 @@ static void roll_back(struct control *c, const struct decision *d, size_t places
         struct job *j = job_of_part(c, d, number_at(d, places), own);
         alloc_clear(c->cluster, j);
         attempt_drop(c->cluster, j);
-        several_leave(j);
+        job_partitions_select_first(j);
     }
 }
 
@@ -396,7 +396,7 @@ static bool claim_parts(struct control *c, const struct decision *d, struct job 
         struct job *j = job_of_part(c, d, number, own);
         if (claim_part(c, j, &part))
             continue;
-        several_leave(j);
+        job_partitions_select_first(j);
         roll_back(c, d, i, own);
         return false;
     }
@@ -406,7 +406,7 @@ static bool claim_parts(struct control *c, const struct decision *d, struct job 
 static void begin_part(struct control *c, struct job *j, const struct placement *part,
                        const struct decision *d)
 {
-    several_end(j);
+    job_partitions_end(j);
     resv_unbind(j);
     resv_begin_job(j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
     vec_foreach (&j->want.licenses.list, need)
@@ -440,7 +440,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
         c->plan.again = 0;
         if (j && j != group)
             array_merge(c->cluster, group, j);
-        several_leave(group);
+        job_partitions_select_first(group);
         return false;
     }
     /* The leader comes last: if it ends at once, the others run by then, and end with it. */
@@ -540,7 +540,7 @@ static void say_why_they_wait(struct control *c, struct job *j, const struct dec
         show_reason(c, j, d->reason, d->detail);
     for (uint32_t i = 0; !d->of_component && i < job_set_count(j); i++) {
         struct job *component = job_set_component(j, i);
-        if (!component || (component != j && !several_is_queued(component)))
+        if (!component || (component != j && !job_partitions_is_queued(component)))
             continue;
         if (is_foreign_hold(component, d->reason))
             show_reason(c, component, REASON_PRIORITY,

@@ -101,12 +101,12 @@ static void begin_trial(struct control *c, uint64_t call, const struct caller *w
     t->gid = j->gid;
     t->said = c->said.len ? mem_strdup(str_cstr(&c->said)) : NULL;
     t->waits = describe_wait(c, j, spec);
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         vec_push(&t->parts, mem_strdup(j->part->conf.name));
     }
-    several_leave(j);
-    several_format(j, &names);
+    job_partitions_select_first(j);
+    job_partitions_format(j, &names);
     spec->partition = names.len ? (char *)str_cstr(&names) : (char *)j->part->conf.name;
     job_repack(&t->spec, &spec->base);
     str_done(&names);
@@ -246,7 +246,7 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
 static void begin_search(struct control *c, struct trial *t)
 {
     struct why_question q = {.guest = &t->guest.job,
-                             .key = several_key(&t->guest.job),
+                             .key = job_partitions_queue_key(&t->guest.job),
                              .notes = &c->plan_notes,
                              .backfill = start_backfills(c),
                              .announced = c->announced};

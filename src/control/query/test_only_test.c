@@ -149,7 +149,7 @@ static bool is_as_told(const struct fixture *f, const Pb__SubmitReply *told, con
     if (!told->has_start_at || !told->nodes[0] ||
         (!told->start_not_before && told->start_at <= now))
         return false;
-    if (!j->expected_at || several_count(j) > 1)
+    if (!j->expected_at || job_partitions_count(j) > 1)
         return true;
     n->places++;
     return told->start_at == j->expected_at;

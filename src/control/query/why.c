@@ -118,7 +118,7 @@ static void find_parts(struct control *c, const struct why_call *call, const str
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         struct part *p;
         spec.partition = (char *)(*at)->conf.name;
-        if ((j->in_set || !several_has(j, *at)) && (*at)->conf.state == CONF_PART_UP &&
+        if ((j->in_set || !job_partitions_has(j, *at)) && (*at)->conf.state == CONF_PART_UP &&
             access_find_part(c, &who, NULL, &spec, &p, NULL) == 0)
             vec_push(&q->may, p);
     }
@@ -128,7 +128,7 @@ static void find_parts(struct control *c, const struct why_call *call, const str
 static int64_t place_of(struct control *c, const struct job *j)
 {
     int64_t priority = j->priority;
-    if (several_is_queued(j))
+    if (job_partitions_is_queued(j))
         return priority; /* not asked for */
     if (!j->rank.given)
         priority = priority_unbounded(c, j);

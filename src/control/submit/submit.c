@@ -282,7 +282,7 @@ static int check_room(struct control *c, struct submission *s, struct err *err)
 static int begin_job(struct control *c, struct submission *s, struct err *err)
 {
     s->job = cluster_add_job(c->cluster, record_next_job_id(c));
-    several_set(s->job, s->parts.data, s->parts.len);
+    job_partitions_set(s->job, s->parts.data, s->parts.len);
     if (s->tasks.count)
         array_make(c->cluster, s->job, &s->tasks, s->throttle);
     return 0;
@@ -320,7 +320,7 @@ void submit_fill_switches(const struct control *c, Pb__JobSpec *spec)
 /* A default of the partition or the cluster becomes part of the spec, and is shown. */
 static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
 {
-    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || j->several ||
+    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || j->partitions ||
         !(c->conf->cr & CONF_CR_MEMORY))
         return;
     const struct request *r = &j->want;
@@ -355,12 +355,12 @@ int submit_check_time_min(struct job *j, const Pb__JobSpec *spec, int64_t limit_
                           struct err *err)
 {
     int64_t most = 0;
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         int64_t of_part = j->part->conf.max_time_sec;
         most = of_part > most ? of_part : most;
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     most = limit_sec < most ? limit_sec : most;
     bool too_long = spec->has_time_min_sec && spec->time_min_sec > most;
     return too_long ? control_set_error(err, ERR_TIME_MIN, NULL) : 0;
@@ -421,8 +421,8 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     bool possible = false;
     if (wrong != 0)
         return wrong;
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         int rc = select_possible(c->cluster, j, &why);
         int limits = rc == 0 && any ? submit_check_limits(c, j, true, &why) : 0;
         possible = possible || (rc == 0 && limits == 0);
@@ -435,7 +435,7 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
             break;
         }
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     return possible ? 0 : wrong;
 }
 

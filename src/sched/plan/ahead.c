@@ -18,7 +18,7 @@ const struct job *ahead_job(const struct plan *p, const struct plan_head *h, str
         return NULL;
     if (p->changed && p->changed_of == j && p->changed->job.part == h->part)
         return &p->changed->job;
-    return several_view(j, h->part, room);
+    return job_partitions_view(j, h->part, room);
 }
 
 static void keep(struct calendar *cal, const struct plan *p, const struct plan_head *h)
@@ -30,7 +30,7 @@ static void keep(struct calendar *cal, const struct plan *p, const struct plan_h
     calendar_reserve(cal, j, &h->where, h->at_sec);
     vec_foreach (&h->more.list, at) {
         const struct job *of = cluster_find_job(p->cluster, at->id);
-        const struct job *component = of ? several_view(of, at->part, &room) : NULL;
+        const struct job *component = of ? job_partitions_view(of, at->part, &room) : NULL;
         if (component)
             calendar_reserve(cal, component, &at->where, h->at_sec);
     }
@@ -233,13 +233,13 @@ void ahead_done(struct plan *p)
 
 bool ahead_has(const struct plan *p, const struct job *j)
 {
-    return j->several && has_before(p, j->id, p->heads.len);
+    return j->partitions && has_before(p, j->id, p->heads.len);
 }
 
 size_t ahead_others(const struct plan *p, const struct job *j)
 {
     size_t own = 0;
-    if (j->several)
+    if (j->partitions)
         vec_foreach (&p->heads, h)
             own += h->id == j->id;
     return p->heads.len - own;
@@ -320,7 +320,7 @@ bool ahead_is_known(const struct plan *p, const struct job *j, int64_t *start_at
 
 int64_t ahead_earliest(const struct plan *p, const struct job *j, int64_t found)
 {
-    const struct several *s = j->several;
+    const struct job_partitions *s = j->partitions;
     int64_t first = found;
     for (uint32_t i = 0; s && i < s->count; i++) {
         struct plan_note note = plan_note_read_in(p->notes, p->cluster, j, s->of[i].part);

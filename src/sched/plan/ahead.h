@@ -9,8 +9,8 @@
 #include "sched/plan.h"
 #include "sched/plan/timeline.h"
 
-/* The job of a place, as it is in that partition: perhaps in 'room', see several_view(). NULL: it
- * waits no more. */
+/* The job of a place, as it is in that partition: perhaps in 'room', see job_partitions_view().
+ * NULL: it waits no more. */
 const struct job *ahead_job(const struct plan *p, const struct plan_head *h, struct job_copy *room);
 /* When the licences of one that has a place are due; 0: not to be foreseen, or so far away that it
  * is to be in nobody's way on the nodes. */

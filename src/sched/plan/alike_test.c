@@ -162,7 +162,7 @@ static struct job *job_of_spec(struct cluster *c, uint32_t id, const Pb__JobSpec
 {
     struct job *j = cluster_add_job(c, id);
     j->part = c->parts.data[0];
-    bool good = (!spec->partition || several_resolve(c, j, spec->partition)) &&
+    bool good = (!spec->partition || job_partitions_resolve(c, j, spec->partition)) &&
                 job_read_spec(c, j, spec, NULL) == 0;
     j->limit_sec = spec->has_time_limit_sec ? spec->time_limit_sec : 60;
     j->uid = spec->uid;

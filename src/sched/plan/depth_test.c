@@ -39,7 +39,7 @@ static char *plan_with(const char *parameters, bool backfill)
         j->limit_sec = queue[i].limit_sec;
         j->eligible_at = queue[i].eligible_at;
         j->priority = 100 - queue[i].id;
-        several_queue(j);
+        job_partitions_queue(j);
     }
     plan_begin(&p, c, NULL, NOW, backfill);
     while (plan_next(&p, &d)) {
@@ -49,7 +49,7 @@ static char *plan_with(const char *parameters, bool backfill)
         if (d.kind == PLAN_START) {
             _cleanup_free_ char *where = test_selection(c, &d.where);
             struct job *j = test_follow(c, &d);
-            several_end(j);
+            job_partitions_end(j);
             test_run_job(c, j, where, NOW + j->limit_sec);
         }
         plan_decision_done(&d);
@@ -128,8 +128,8 @@ static void window(void **state)
         j->limit_sec = 60;
         k->limit_sec = 600;
         j->priority = 2;
-        several_queue(j);
-        several_queue(k);
+        job_partitions_queue(j);
+        job_partitions_queue(k);
         plan_begin(&p, c, NULL, NOW, true);
         assert_true(plan_next(&p, &d));
         assert_int_equal(d.job->id, 2);
@@ -159,10 +159,10 @@ static void one_place(void **state)
         test_run(c, 1, "n:1", NOW + 120);
         test_run(c, 2, "m:1", NOW + 60);
         struct job *j = test_job(c, 3, "exclusive p=p,q");
-        several_queue(j);
-        several_enter(j, 1);
-        several_queue(j);
-        several_leave(j);
+        job_partitions_queue(j);
+        job_partitions_select(j, 1);
+        job_partitions_queue(j);
+        job_partitions_select_first(j);
         int64_t at[2];
         plan_begin(&p, c, NULL, NOW, true);
         for (int i = 0; i < 2; i++) {

@@ -112,14 +112,14 @@ static const struct job *job_of(const struct joint *s, const struct joint_part *
 /* The job in each of its partitions where no gate is closed. False: there are no more. */
 static bool enter_partition(struct joint_part *part, uint32_t n, const struct job *of)
 {
-    if (part->in_one || !of->several) {
+    if (part->in_one || !of->partitions) {
         part->job = of;
         return n == 0;
     }
-    if (n >= of->several->count)
+    if (n >= of->partitions->count)
         return false;
     part->room = part->room ? part->room : mem_new(struct job_copy);
-    part->job = several_view(of, of->several->of[n].part, part->room);
+    part->job = job_partitions_view(of, of->partitions->of[n].part, part->room);
     return true;
 }
 
@@ -208,7 +208,7 @@ static bool attracts(const struct joint *s, const struct job *j, const struct re
 static bool fits_in_partition(struct joint *s, const struct space *space, struct joint_part *part,
                               const struct bitset *avoid)
 {
-    if (!part->in_one && !several_link(part->job)->in)
+    if (!part->in_one && !job_partitions_link(part->job)->in)
         return false;
     for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
         select_clear(&part->where);
@@ -254,9 +254,9 @@ static void order_parts(struct joint *s)
     vec_foreach (&s->parts, part) {
         const struct job *j = part->job;
         part->nodes = select_candidates(s->plan->cluster, j);
-        for (uint32_t n = 0; !part->in_one && j->several && n < j->several->count; n++) {
+        for (uint32_t n = 0; !part->in_one && j->partitions && n < j->partitions->count; n++) {
             struct job_copy room;
-            const struct job *other = several_view(j, j->several->of[n].part, &room);
+            const struct job *other = job_partitions_view(j, j->partitions->of[n].part, &room);
             _cleanup_bitset_ struct bitset *nodes = select_candidates(s->plan->cluster, other);
             bitset_or(part->nodes, nodes);
         }

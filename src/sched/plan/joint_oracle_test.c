@@ -208,12 +208,12 @@ static struct job *draw_set(struct cluster *c, uint64_t *seed, uint32_t count, s
                    n->exclusive ? " exclusive" : "");
         struct job *j = test_job(c, 1 + i, str_cstr(&words));
         assert_int_equal(job_set_join(c, j, 1, i, count, NULL), 0);
-        for (uint32_t at = 0; at < several_count(j); at++) {
-            several_enter(j, at);
+        for (uint32_t at = 0; at < job_partitions_count(j); at++) {
+            job_partitions_select(j, at);
             j->limit_sec = 100;
-            several_queue(j);
+            job_partitions_queue(j);
         }
-        several_leave(j);
+        job_partitions_select_first(j);
         str_printf(text, "%s%s", i ? " : " : "", str_cstr(&words));
     }
     return cluster_find_job(c, 1);
@@ -222,11 +222,11 @@ static struct job *draw_set(struct cluster *c, uint64_t *seed, uint32_t count, s
 static void start_all(struct cluster *c, const struct joint *joint)
 {
     vec_foreach (&joint->parts, part)
-        several_unqueue(cluster_find_job(c, part->job->id));
+        job_partitions_unqueue(cluster_find_job(c, part->job->id));
     vec_foreach (&joint->order, at) {
         const struct joint_part *part = &joint->parts.data[*at];
         struct job *j = cluster_find_job(c, part->job->id);
-        assert_true(several_enter_part(j, part->job->part));
+        assert_true(job_partitions_select_part(j, part->job->part));
         vec_foreach (&part->where.shares, share) {
             const struct alloc_want want = share_want(&part->where, share);
             assert_int_equal(alloc_place(c, j, &want, NULL), 0);
@@ -243,12 +243,13 @@ static bool starts(struct cluster *c, const struct job *leader)
     struct plan p;
     bool fits = false;
     plan_begin(&p, c, NULL, NOW, true);
-    for (uint32_t i = 0; i < several_count(leader) && !fits; i++) {
+    for (uint32_t i = 0; i < job_partitions_count(leader) && !fits; i++) {
         struct job_copy room;
         struct joint joint;
         joint_begin(&joint, &p,
-                    leader->several ? several_view(leader, leader->several->of[i].part, &room)
-                                    : leader);
+                    leader->partitions
+                        ? job_partitions_view(leader, leader->partitions->of[i].part, &room)
+                        : leader);
         fits = joint_fits_now(&joint);
         if (fits)
             start_all(c, &joint);

@@ -21,7 +21,7 @@ static struct job *queue_set(struct cluster *c, uint32_t first, int64_t limit_se
         j->limit_sec = limit_sec;
         j->priority = 1000000 - first;
         assert_int_equal(job_set_join(c, j, first, i, (uint32_t)count, NULL), 0);
-        several_queue(j);
+        job_partitions_queue(j);
     }
     return cluster_find_job(c, first);
 }
@@ -31,14 +31,14 @@ static struct job *queue_job(struct cluster *c, uint32_t id, int64_t limit_sec, 
     struct job *j = test_job(c, id, words);
     j->limit_sec = limit_sec;
     j->priority = 1000000 - id;
-    several_queue(j);
+    job_partitions_queue(j);
     return j;
 }
 
 static void start(struct cluster *c, struct job *j, const struct selection *where)
 {
     _cleanup_free_ char *text = test_selection(c, where);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     test_run_job(c, j, text, job_ends_at(j, NOW));
 }
 
@@ -193,7 +193,7 @@ static void a_closed_gate_keeps_the_set(void **state)
     (void)state;
     queue_set(c, 1, 100, 2, (const char *[]){"", ""});
     struct job *second = cluster_find_job(c, 2);
-    several_unqueue(second);
+    job_partitions_unqueue(second);
     second->reason = REASON_BEGIN_TIME;
     queue_set(c, 3, 100, 2, (const char *[]){"L=a:3", "L=a:2"}); /* each alone has enough */
     queue_set(c, 5, 100, 2, (const char *[]){"L=a:2", "L=a:2"});

@@ -367,7 +367,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *sum,
         const struct job *j = joint_component(p, sum, i);
         if (!j)
             return REASON_BAD_CONSTRAINTS;
-        if (i && j != p->variant.as && !several_is_queued(j))
+        if (i && j != p->variant.as && !job_partitions_is_queued(j))
             return j->reason ? j->reason : REASON_PRIORITY;
         enum reason closed = i ? gate_of_start(p, j, keeps_place) : REASON_NONE;
         if (closed)
@@ -386,7 +386,7 @@ static void begin_jointly(struct plan *p, const struct job *leader, const struct
     vec_foreach (&d->more.list, at) {
         struct job_copy room;
         const struct job *j = cluster_find_job(p->cluster, at->id);
-        calendar_start(&p->ahead->calendar, several_view(j, at->part, &room), &at->where);
+        calendar_start(&p->ahead->calendar, job_partitions_view(j, at->part, &room), &at->where);
     }
 }
 
@@ -504,7 +504,7 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
         if (!start) {
             select_done(&d->where);
             /* In each partition, and by the licences of each reservation, it is another one. */
-            if (!j->several && !(j->want.licenses.list.len && p->cluster->resvs.len))
+            if (!j->partitions && !(j->want.licenses.list.len && p->cluster->resvs.len))
                 alike_add(&p->failed, j, p->cluster->pool.locked);
         }
         j = p->changed ? &p->changed->job : j;
@@ -559,11 +559,11 @@ static const struct job *find_next_job(struct plan *p, const struct part *part)
 {
     const struct job *j = p->again ? cluster_find_job(p->cluster, p->again) : NULL;
     p->again = 0;
-    if (j && several_is_queued(j) && several_has(j, part))
+    if (j && job_partitions_is_queued(j) && job_partitions_has(j, part))
         return j;
     do {
         struct order_link *l = order_step(&part->queue, &p->at);
-        j = l ? several_job_of(l) : NULL;
+        j = l ? job_partitions_job_of(l) : NULL;
     } while (j && is_passed_over(p, j));
     return j;
 }
@@ -575,7 +575,7 @@ static const struct job *view_in(struct plan *p, const struct job *j, const stru
         return j;
     if (!p->view)
         p->view = mem_new(struct job_copy);
-    return several_view(j, part, p->view);
+    return job_partitions_view(j, part, p->view);
 }
 
 static bool resumes(struct plan *p, int64_t tier, struct decision *d)
@@ -652,7 +652,7 @@ static const struct order_link *peek_next(const struct plan *p, const struct ord
 {
     struct order_place at = p->at;
     struct order_link *l = order_peek(queue, &at);
-    while (l && is_passed_over(p, several_job_of(l))) {
+    while (l && is_passed_over(p, job_partitions_job_of(l))) {
         order_step(queue, &at);
         l = order_peek(queue, &at);
     }

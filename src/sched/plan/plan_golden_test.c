@@ -124,13 +124,13 @@ static void add_waiting(const struct golden *g, struct cluster *c, char *line)
     }
     struct job *j = test_job(c, id, str_cstr(&words));
     j->time_min_sec = time_min;
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         j->limit_sec = limit;
         j->priority = priority;
-        several_queue(j);
+        job_partitions_queue(j);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     str_done(&words);
 }
 
@@ -173,7 +173,7 @@ static void begin(struct cluster *c, const struct decision *d)
         struct alloc_want want = share_want(&d->where, share);
         assert_int_equal(alloc_place(c, j, &want, NULL), 0);
     }
-    several_end(j);
+    job_partitions_end(j);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&c->ends, &attempt_make(j)->ends, NOW + limit, j->id);
 }

@@ -50,8 +50,8 @@ static struct job *with_parts(struct life *l, uint64_t *chance, struct job *j, c
     j = test_job(l->c, id, str_cstr(&all));
     str_done(&all);
     j->limit_sec = limit_sec;
-    for (uint32_t i = 1; j->several && i < j->several->count; i++)
-        j->several->of[i].limit_sec = test_between(chance, 0, 2) ? limit_sec : 30;
+    for (uint32_t i = 1; j->partitions && i < j->partitions->count; i++)
+        j->partitions->of[i].limit_sec = test_between(chance, 0, 2) ? limit_sec : 30;
     return j;
 }
 
@@ -115,13 +115,13 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
         j = with_parts(l, chance, j, words);
     if (l->licensed && needs[id % COUNT(needs)])
         assert_int_equal(license_read(l->c, needs[id % COUNT(needs)], &j->want.licenses, NULL), 0);
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         j->priority = test_between(chance, 0, 3);
         if (select_possible(l->c, j, NULL) == 0)
-            several_queue(j);
+            job_partitions_queue(j);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
 }
 
 /* Without backfill a partition's jobs start in the order of its queue. */
@@ -152,7 +152,7 @@ static void start(struct life *l, struct decision *d)
 
     if (!l->backfill && !l->layered) /* who waits for licences is passed */
         keep_order(l, j);
-    several_end(j);
+    job_partitions_end(j);
     test_run_job(l->c, j, where, l->now_sec + limit);
     l->backfilled += d->backfilled;
 }
@@ -164,7 +164,7 @@ static void keep_promise(struct life *l, const struct decision *d, bool first)
 {
     int64_t *promised = &l->promised[d->job->id];
 
-    if (!d->start_at || l->parts > 1 || d->job->several)
+    if (!d->start_at || l->parts > 1 || d->job->partitions)
         return;
     if (d->start_at < l->now_sec)
         wrong(l, d->job->id, "is to start in the past");
@@ -178,15 +178,15 @@ static int64_t earliest(struct life *l, struct job *j)
 {
     int64_t first = INT64_MAX;
 
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         _cleanup_bitset_ struct bitset *allowed = select_candidates(l->c, j);
         struct selection s = {0};
         int64_t at = test_earliest(l->c, j, allowed, l->now_sec, &s);
         first = at < first ? at : first;
         select_done(&s);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     return first;
 }
 

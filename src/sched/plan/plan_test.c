@@ -433,19 +433,19 @@ static void held_between_elements(void **state)
     test_up(c);
     assert_int_equal(idset_parse("1-9", 10, &tasks, NULL), 0);
     array_make(c, j, &tasks, 0);
-    several_enter(j, 1);
-    several_queue(j);
-    several_leave(j);
+    job_partitions_select(j, 1);
+    job_partitions_queue(j);
+    job_partitions_select_first(j);
     plan_begin(&p, c, NULL, NOW, true);
     assert_true(plan_next(&p, &d));
     assert_int_equal(d.kind, PLAN_START);
     assert_string_equal(d.part->conf.name, "q");
     plan_decision_done(&d);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     plan_resume(&p, NOW + 1);
     assert_false(plan_next(&p, &d));
     assert_string_equal(j->part->conf.name, "p");
-    assert_true(several_keys_hold(j));
+    assert_true(job_partitions_keys_hold(j));
     plan_end(&p);
     test_cluster_free(c);
 }

@@ -211,8 +211,8 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
                  hunt(p, j, allowed, &where, look_at);
     if (!p->asks)
         plan_note_change(p, j)->has_no_victim =
-            !found && !*look_at && !p->kept && !j->several && !p->cluster->resvs.len;
-    if (!found && !j->several) /* it is another one in each partition */
+            !found && !*look_at && !p->kept && !j->partitions && !p->cluster->resvs.len;
+    if (!found && !j->partitions) /* it is another one in each partition */
         vec_push(&p->preempted_in_vain, p->changed && j == &p->changed->job ? p->changed_of : j);
     for (size_t i = 0; found && i < where.shares.len; i++)
         keep(p, where.shares.data[i].node);

@@ -112,7 +112,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *j)
         const struct job *component = job_set_component(j, i);
         if (!component)
             return REASON_BAD_CONSTRAINTS;
-        if (!several_is_queued(component))
+        if (!job_partitions_is_queued(component))
             return component->reason ? component->reason : REASON_PRIORITY;
     }
     return gate_of_start(p, j, &keeps_place);
@@ -155,7 +155,7 @@ static bool can_start(const struct plan *p, const struct plan_set *set)
         return false;
     for (uint32_t i = 0; i < set->count; i++) {
         const struct job *j = job_set_component(leader, i);
-        if (!several_is_queued(j) || !find_head(p, j->id))
+        if (!job_partitions_is_queued(j) || !find_head(p, j->id))
             return false;
     }
     return true;
@@ -176,7 +176,7 @@ static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
     const struct job *leader = cluster_find_job(p->cluster, set->id);
     const struct part *part = find_head(p, set->id)->part;
     struct job_copy room, sum;
-    leader = several_view(leader, part, &room);
+    leader = job_partitions_view(leader, part, &room);
     lose(p, set);
     *d = (struct decision){.kind = PLAN_START,
                            .job = cluster_find_job(p->cluster, set->id),
@@ -217,7 +217,7 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
     p->blocked = true;
     d->reason = REASON_RESOURCES;
     if (!found) {
-        if (!j->several) /* it may have a start in another partition */
+        if (!j->partitions) /* it may have a start in another partition */
             lose(p, set);
         select_done(&where);
         return true;

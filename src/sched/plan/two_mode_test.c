@@ -26,13 +26,13 @@ static void end_planner(void)
 static struct job *queue_job(uint32_t id, uint32_t priority, int64_t limit_sec, const char *words)
 {
     struct job *j = test_job(cluster, id, words);
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         j->limit_sec = limit_sec;
         j->priority = priority;
-        several_queue(j);
+        job_partitions_queue(j);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     return j;
 }
 
@@ -48,7 +48,7 @@ static void queue_set(uint32_t first, uint32_t priority, int64_t limit_sec, uint
 static void start(struct job *j, const struct selection *where)
 {
     _cleanup_free_ char *text = test_selection(cluster, where);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     test_run_job(cluster, j, text, job_ends_at(j, now));
 }
 
@@ -175,7 +175,7 @@ static void a_component_without_a_start_keeps_all(void **state)
                   "NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=n1\nPartitionName=b Nodes=n2\n");
     queue_set(1, 900, HOUR, 2, (const char *[]){"p=a n=4", "p=b n=4"});
     struct job *second = cluster_find_job(cluster, 2);
-    several_unqueue(second);
+    job_partitions_unqueue(second);
     second->reason = REASON_PARTITION_DOWN;
     queue_job(10, 800, HOUR, "p=a n=4");
     expect_pass(1, "1 PartitionDown, 10 starts");
@@ -235,7 +235,7 @@ static void a_common_priority_ends_a_deadlock(void **state)
         for (size_t k = 0; k < 4; k++) {
             struct job *j = cluster_find_job(cluster, of[k].id);
             j->priority = of[k].priority;
-            several_move(j);
+            job_partitions_move(j);
         }
         job_set_rank(cluster_find_job(cluster, 1), cases[i].rule);
         job_set_rank(cluster_find_job(cluster, 5), cases[i].rule);

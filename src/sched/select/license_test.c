@@ -216,8 +216,8 @@ static void places_leave_each_other_their_layers(void **state)
     struct decision d;
     first->priority = 2;
     first->limit_sec = second->limit_sec = runs->limit_sec = 200;
-    several_queue(first);
-    several_queue(second);
+    job_partitions_queue(first);
+    job_partitions_queue(second);
     plan_begin(&p, c, NULL, NOW, true);
     assert_true(plan_next(&p, &d));
     assert_int_equal(d.job->id, 2);
@@ -276,7 +276,7 @@ static void why_names_the_layer(void **state)
     struct job *runs = test_job(c, 1, "N=2 L=once:4"), *waits = test_job(c, 2, "L=once:2");
     runs->limit_sec = waits->limit_sec = 100;
     test_run_job(c, runs, "n1:1 n2:1", NOW + 100);
-    several_queue(waits);
+    job_partitions_queue(waits);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobSpec spec = test_spec(&arena, "L=once:2");

@@ -66,7 +66,7 @@ static void put_set(struct str *out, const struct bitset *set)
 
 static void put_job(struct str *out, const struct job *j)
 {
-    const struct several *s = j->several;
+    const struct job_partitions *s = j->partitions;
     put_bytes(out, j, sizeof *j);
     put_set(out, j->want.req);
     put_set(out, j->want.exc);
@@ -139,12 +139,12 @@ static void add_job(struct life *l, uint32_t id)
     }
     if (l->c->resvs.len && test_between(&l->chance, 0, 4) == 0)
         resv_bind(j, l->c->resvs.data[0]);
-    for (uint32_t i = 0; i < several_count(j); i++) {
-        several_enter(j, i);
+    for (uint32_t i = 0; i < job_partitions_count(j); i++) {
+        job_partitions_select(j, i);
         j->priority = test_between(&l->chance, 1, 4);
-        several_queue(j);
+        job_partitions_queue(j);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
 }
 
 static void start_job(struct life *l, const struct decision *d)
@@ -152,7 +152,7 @@ static void start_job(struct life *l, const struct decision *d)
     struct job *j = test_follow(l->c, d);
     if (j->tasks.count) /* not all of an array start at once: it stays in the queue */
         return;
-    several_end(j);
+    job_partitions_end(j);
     vec_foreach (&d->where.shares, share) {
         struct alloc_want want = share_want(&d->where, share);
         assert_int_equal(alloc_place(l->c, j, &want, NULL), 0);

@@ -76,7 +76,7 @@ static void begin_answer(struct why *w, const struct job *j)
     w->answer = arena_alloc(&w->arena, sizeof(*w->answer));
     pb__why_reply__init(w->answer);
     w->spec = job_unpack_spec(j, &w->arena);
-    const struct order_link *queued = several_link(j);
+    const struct order_link *queued = job_partitions_link(j);
     vec_push(&w->places, ((struct why_place){j->part, queued->in ? queued->key : w->q.key}));
     if (!j->part)
         w->phase = j->in_set ? FIND : ARRIVE;
@@ -178,7 +178,7 @@ static void try_place(struct why *w, const struct relax *r, const struct part *p
 static void try_part(struct why *w, const struct job *j, const struct part *part, int64_t own_key)
 {
     struct relax r = {.kind = RELAX_PARTITION, .part = part};
-    if (several_has(j, part))
+    if (job_partitions_has(j, part))
         return;
     if (job_set_is_leader(j))
         try_place(w, &r, part, key_of(w, j, &r, 0, own_key));
@@ -358,13 +358,13 @@ static enum why_phase step(struct why *w, const struct job *j)
 static const struct job *view_queued(struct why *w, const struct job *j)
 {
     uint32_t i = 0;
-    while (j->several && i < j->several->count && !j->several->of[i].queued.in)
+    while (j->partitions && i < j->partitions->count && !j->partitions->of[i].queued.in)
         i++;
-    if (!j->several || i == j->several->count || j->several->of[i].part == j->part)
+    if (!j->partitions || i == j->partitions->count || j->partitions->of[i].part == j->part)
         return j;
     if (!w->view)
         w->view = mem_new(struct job_copy);
-    return several_view(j, j->several->of[i].part, w->view);
+    return job_partitions_view(j, j->partitions->of[i].part, w->view);
 }
 
 static bool go_on(struct why *w, const struct job *j)

@@ -132,11 +132,11 @@ static enum why_rule rule_of_needs(struct why *w, const struct job *j, bool of_s
 
 enum why_rule why_find_rule(struct why *w, const struct job *leader, const struct job *j)
 {
-    bool queued = w->q.guest || several_is_queued(j);
+    bool queued = w->q.guest || job_partitions_is_queued(j);
     enum why_rule rule;
     struct job_copy same;
     struct decision d;
-    if (why_rule_of_reason(j->reason, &rule) && !several_is_queued(j) &&
+    if (why_rule_of_reason(j->reason, &rule) && !job_partitions_is_queued(j) &&
         j->state == PB__JOB_STATE__PENDING) /* a guest has one only then */
         return rule;
     if (w->q.announced)

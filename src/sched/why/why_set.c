@@ -69,7 +69,7 @@ static uint32_t find_closed(const struct why *w, const struct job *leader)
     bool keeps_place;
     for (uint32_t i = 0; i < job_set_count(leader); i++) {
         const struct job *j = i ? job_set_component(leader, i) : leader;
-        if (j->state != PB__JOB_STATE__PENDING || !several_is_queued(j) ||
+        if (j->state != PB__JOB_STATE__PENDING || !job_partitions_is_queued(j) ||
             (leader->part && gate_of_start(&w->plan, j, &keeps_place)))
             return i;
     }

@@ -32,7 +32,7 @@ static struct job *queue_set(struct cluster *c, uint32_t first, size_t count,
         spec.time_limit_sec = 600;
         job_repack(&j->spec, &spec.base);
         assert_int_equal(job_set_join(c, j, first, i, (uint32_t)count, NULL), 0);
-        several_queue(j);
+        job_partitions_queue(j);
     }
     return cluster_find_job(c, first);
 }
@@ -119,7 +119,7 @@ static void one_that_is_held_is_named(void **state)
     run(c, 1, "m1:4 m2:4", NOW + 500);
     queue_set(c, 10, 3, (const char *[]){"n=1 C=b", "n=1", "n=1"});
     struct job *j = cluster_find_job(c, 12);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     j->held = true;
     j->reason = REASON_JOB_HELD_USER;
     expect(c, 10, "2: held");
@@ -127,12 +127,12 @@ static void one_that_is_held_is_named(void **state)
     c = cluster_up();
     queue_set(c, 10, 2, (const char *[]){"n=1", "n=1"});
     j = cluster_find_job(c, 11);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     j->held = true;
     j->reason = REASON_JOB_HELD_USER;
     expect(c, 10, "1: held | scontrol release 10+1");
     j = cluster_find_job(c, 10);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     j->held = true;
     j->reason = REASON_JOB_HELD_USER;
     struct why *w = ask(c, 10);
@@ -151,7 +151,7 @@ static void one_that_would_delay_others_is_named(void **state)
     struct job *first = test_job(c, 5, "C=b N=2 n=8");
     first->limit_sec = 600;
     first->priority = 2000;
-    several_queue(first);
+    job_partitions_queue(first);
     queue_set(c, 10, 2, (const char *[]){"n=1", "n=1 C=b"});
     struct why *w = ask(c, 10);
     const Pb__WhyReply *m = why_answer(w);
@@ -175,7 +175,7 @@ static void what_starts_and_what_returns(void **state)
     queue_set(c, 10, 2, (const char *[]){"n=1", "n=1"});
     expect(c, 11, "0: now");
     struct job *j = cluster_find_job(c, 11);
-    several_unqueue(j);
+    job_partitions_unqueue(j);
     test_run_job(c, j, "n1:1", NOW + 5);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__CANCELLED, CAUSE_NONE, NULL), 0);
     alloc_clear(c, j);

@@ -61,7 +61,7 @@ static void list_before(struct why *w)
         return;
     for (struct order_link *l = order_first(&at->part->queue); l && !w->too_many;
          l = order_next(l)) {
-        const struct job *j = several_job_of(l);
+        const struct job *j = job_partitions_job_of(l);
         bool known = false;
         if (l->key > at->key || (l->key == at->key && l->tie >= why_tie(w)))
             break;
@@ -189,7 +189,7 @@ bool why_start_lay(struct why *w)
     const struct job *j = cluster_find_job(w->cluster, next->id);
     bool more = false;
     if (j && j->state == PB__JOB_STATE__PENDING && j->part)
-        j = several_view(j, next->part, &room);
+        j = job_partitions_view(j, next->part, &room);
     else
         j = NULL;
     if (j)

@@ -382,20 +382,20 @@ static void in_several_partitions(void **state)
     test_up(c);
     struct job *j = test_job(c, 5, "p=p,q");
     for (uint32_t i = 0; i < 2; i++) {
-        several_enter(j, i);
-        several_queue(j);
+        job_partitions_select(j, i);
+        job_partitions_queue(j);
     }
-    several_leave(j);
+    job_partitions_select_first(j);
     struct why *w = why_new(c, &(struct why_question){.job_id = 5, .backfill = true});
     while (why_step(w, NOW))
         for (uint32_t i = 0; i < 2; i++) {
-            struct order_link *l = order_first(&j->several->of[i].part->queue);
-            assert_ptr_equal(several_face_of(l), &j->several->of[i]);
-            assert_ptr_equal(several_job_of(l), j);
+            struct order_link *l = order_first(&j->partitions->of[i].part->queue);
+            assert_ptr_equal(job_partitions_request_of(l), &j->partitions->of[i]);
+            assert_ptr_equal(job_partitions_job_of(l), j);
         }
     assert_true(why_answer(w)->starts_now);
     why_free(w);
-    assert_true(several_keys_hold(j));
+    assert_true(job_partitions_keys_hold(j));
     test_cluster_free(c);
 }
 
