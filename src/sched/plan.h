@@ -162,12 +162,12 @@ struct plan {
     VEC(uint32_t) yielded;      /* suspended for others, in the order in which they may go on */
     size_t yielded_at;
     VEC(const struct job *)
-    preempted_in_vain;      /* requests for which preemption did not help in this pass */
-    uint32_t set_hunts;     /* for job sets in vain, in this pass */
-    struct resv_plan *resv; /* resv.h */
-    uint64_t joint_choices; /* that were searched one by one, joint.c */
-    uint64_t work;          /* done so far, in looks at a node; who asks for decisions may
-                               count from 0 again */
+    preempted_in_vain;            /* requests for which preemption did not help in this pass */
+    uint32_t set_victim_searches; /* for job sets in vain, in this pass */
+    struct resv_plan *resv;       /* resv.h */
+    uint64_t joint_choices;       /* that were searched one by one, joint.c */
+    uint64_t work;                /* done so far, in looks at a node; who asks for decisions may
+                                     count from 0 again */
 };
 
 /* 'notes' are read, written and borrowed until plan_end(); NULL: the pass has its own. */

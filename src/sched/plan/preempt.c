@@ -6,12 +6,12 @@
 #include <string.h>
 
 #include "sched/plan/elements.h"
-#include "sched/plan/hunt.h"
 #include "sched/plan/joint.h"
+#include "sched/plan/victims.h"
 #include "sched/select/resv.h"
 
-#define HUNTS_MOST 32    /* in vain, in one pass */
-#define ELEMENTS_MOST 64 /* of an array that have room made, in one pass */
+#define VICTIM_SEARCHES_MOST 32 /* in vain, in one pass */
+#define ELEMENTS_MOST 64        /* of an array that have room made, in one pass */
 #define EXEMPT_PRIORITY_NONE UINT64_MAX
 
 /* --- rules -------------------------------------------------------------------------------------
@@ -167,8 +167,8 @@ static bool has_none(const struct plan *p, const struct job *j)
 static bool may_look(const struct plan *p, const struct job *j)
 {
     return preempt_tier(j) > p->room_tier && !plan_note(p, j).has_no_victim &&
-           p->preempted_in_vain.len < HUNTS_MOST && !j->want.tasks_per_socket && !j->trial &&
-           is_over_before(p, j) && !has_none(p, j);
+           p->preempted_in_vain.len < VICTIM_SEARCHES_MOST && !j->want.tasks_per_socket &&
+           !j->trial && is_over_before(p, j) && !has_none(p, j);
 }
 
 /* Whether each of the nodes has room for one such part only. */
@@ -208,7 +208,7 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
     bool found = license_may_start(&p->claims, p->cluster, j, in, p->now_sec) &&
                  resv_narrow(p->resv, j, in, p->now_sec, allowed) &&
-                 hunt(p, j, allowed, &where, look_at);
+                 victims_find(p, j, allowed, &where, look_at);
     if (!p->asks)
         plan_note_change(p, j)->has_no_victim =
             !found && !*look_at && !p->kept && !j->partitions && !p->cluster->resvs.len;
@@ -232,7 +232,7 @@ static bool may_look_for_set(const struct plan *p, const struct joint *joint)
             !is_over_before(p, j))
             return false;
     }
-    return p->set_hunts < HUNTS_MOST;
+    return p->set_victim_searches < VICTIM_SEARCHES_MOST;
 }
 
 bool preempt_look_set(struct plan *p, const struct job *leader, const struct job *sum,
@@ -248,11 +248,11 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
     bool looks = may_look_for_set(p, &joint);
     bool found = looks &&
                  license_may_start(&p->claims, p->cluster, sum, resv_home(leader), p->now_sec) &&
-                 hunt_for_set(p, leader, &joint, &where, look_at);
+                 victims_find_for_set(p, leader, &joint, &where, look_at);
     joint_end(&joint);
     plan_note_change(p, leader)->has_no_victim =
         looks && !found && !*look_at && !p->kept && !p->cluster->resvs.len;
-    p->set_hunts += looks && !found;
+    p->set_victim_searches += looks && !found;
     vec_foreach (&where.shares, share)
         keep(p, share->node);
     select_done(&where);

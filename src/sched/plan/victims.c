@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/plan/hunt.h"
+#include "sched/plan/victims.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ struct victim {
     bool spared;
 };
 
-struct hunt {
+struct victim_search {
     struct plan *p;
     const struct cluster *c;
     const struct job *j;
@@ -50,19 +50,19 @@ struct hunt {
 /* --- what would be free ------------------------------------------------------------------------
  */
 
-static void hunt_init(struct hunt *h, struct plan *p, const struct job *j,
-                      const struct bitset *allowed)
+static void init_victim_search(struct victim_search *h, struct plan *p, const struct job *j,
+                               const struct bitset *allowed)
 {
     size_t n = p->cluster->nodes.len;
-    *h =
-        (struct hunt){.p = p, .c = p->cluster, .j = j, .tier = preempt_tier(j), .allowed = allowed};
+    *h = (struct victim_search){
+        .p = p, .c = p->cluster, .j = j, .tier = preempt_tier(j), .allowed = allowed};
     pool_view_copy(&h->view, &p->cluster->pool.now, n, p->cluster->pool.gres_kinds);
     h->view.present = true; /* its own partition's jobs stay */
     h->use = mem_new_array(struct unit_use *, n + 1);
     h->gone = mem_new_array(uint32_t, n + 1);
 }
 
-static void reset(struct hunt *h)
+static void reset_view(struct victim_search *h)
 {
     const struct free_view *now = &h->c->pool.now;
     size_t kinds = h->c->pool.gres_kinds;
@@ -81,9 +81,9 @@ static void reset(struct hunt *h)
     vec_clear(&h->touched);
 }
 
-static void hunt_done(struct hunt *h)
+static void end_victim_search(struct victim_search *h)
 {
-    reset(h);
+    reset_view(h);
     vec_done(&h->touched);
     vec_done(&h->leaving);
     vec_done(&h->victims);
@@ -94,7 +94,7 @@ static void hunt_done(struct hunt *h)
 }
 
 /* A unit that several jobs have is free when the last of them has gone. */
-static uint32_t units_of(struct hunt *h, const struct node *n, const struct alloc_node *a)
+static uint32_t units_of(struct victim_search *h, const struct node *n, const struct alloc_node *a)
 {
     uint32_t freed = 0;
     struct unit_use **use = &h->use[n->index];
@@ -109,7 +109,7 @@ static uint32_t units_of(struct hunt *h, const struct node *n, const struct allo
     return freed;
 }
 
-static enum preempt_mode mode_of(const struct hunt *h, const struct job *v)
+static enum preempt_mode mode_of(const struct victim_search *h, const struct job *v)
 {
     return v->set ? preempt_mode_of_job(h->c->conf, v) : preempt_mode_in(h->p, v->part);
 }
@@ -123,7 +123,7 @@ static const struct job *find_component(const struct job *v, uint32_t offset)
 }
 
 /* Whether its memory and devices stay its own when it has made room. */
-static bool keeps(const struct hunt *h, const struct job *v)
+static bool keeps(const struct victim_search *h, const struct job *v)
 {
     bool halts = v->state == PB__JOB_STATE__RUNNING && !attempt_of(v)->preempted_at && v->part &&
                  mode_of(h, v) == PREEMPT_SUSPEND;
@@ -137,7 +137,7 @@ static void free_gres(const struct node *n, uint64_t *gres)
         gres[s->kind] = gres_left(s);
 }
 
-static void give_back(struct hunt *h, const struct job *v, const struct alloc_node *a)
+static void give_back(struct victim_search *h, const struct job *v, const struct alloc_node *a)
 {
     const struct node *n = h->c->nodes.data[a->node];
     bool alone = v->want.exclusive && !v->want.shared && !a->parked;
@@ -160,7 +160,7 @@ static void give_back(struct hunt *h, const struct job *v, const struct alloc_no
         h->view.users[a->node] = (struct node_users){0};
 }
 
-static void give_back_all(struct hunt *h, const struct job *v)
+static void give_back_all(struct victim_search *h, const struct job *v)
 {
     vec_foreach (&attempt_of(v)->alloc, a)
         if (!a->released && bitset_test(h->allowed, a->node))
@@ -168,7 +168,7 @@ static void give_back_all(struct hunt *h, const struct job *v)
 }
 
 /* All components make room, or none does. */
-static void return_resources_of_set(struct hunt *h, const struct job *leader)
+static void return_resources_of_set(struct victim_search *h, const struct job *leader)
 {
     for (uint32_t i = 0; i < job_set_count(leader); i++)
         if (find_component(leader, i))
@@ -177,7 +177,7 @@ static void return_resources_of_set(struct hunt *h, const struct job *leader)
 
 /* Nodes that it may have and where a task fits as it is. Most of a full cluster has nothing to give
  * in any of the many tries, but for the nodes of those who are to go. */
-static struct bitset *useful_nodes(const struct hunt *h)
+static struct bitset *useful_nodes(const struct victim_search *h)
 {
     const struct pool *pool = &h->c->pool;
     struct bitset *set = bitset_dup(h->allowed);
@@ -193,7 +193,7 @@ static struct bitset *useful_nodes(const struct hunt *h)
     return set;
 }
 
-static bool fits_jointly(struct hunt *h, struct selection *where)
+static bool fits_jointly(struct victim_search *h, struct selection *where)
 {
     select_clear(where);
     h->p->work += TRY_WORK;
@@ -207,9 +207,9 @@ static bool fits_jointly(struct hunt *h, struct selection *where)
 
 /* Whether it fits when those that leave have left, and the first ones of the victim that are not
  * spared. */
-static bool fits_without(struct hunt *h, size_t count, struct selection *where)
+static bool fits_without(struct victim_search *h, size_t count, struct selection *where)
 {
-    reset(h);
+    reset_view(h);
     vec_foreach (&h->leaving, v)
         give_back_all(h, *v);
     for (size_t i = 0; i < count; i++)
@@ -243,7 +243,7 @@ static bool is_on(const struct job *v, const struct bitset *nodes)
 }
 
 /* It is on its way out, and will be gone soon. */
-static bool leaves(const struct hunt *h, const struct job *v)
+static bool is_leaving(const struct victim_search *h, const struct job *v)
 {
     if (attempt_of(v)->completing)
         return h->p->now_sec - attempt_of(v)->end_at <= h->c->conf->kill_wait_sec + LEAVING_SEC;
@@ -255,7 +255,7 @@ static bool leaves(const struct hunt *h, const struct job *v)
     return false;
 }
 
-static bool is_exempt(struct hunt *h, const struct job *v)
+static bool is_exempt(struct victim_search *h, const struct job *v)
 {
     int64_t exempt = h->c->conf->preempt_exempt_time_sec;
     int64_t from = attempt_of(v)->start_at + attempt_of(v)->suspended_sec + exempt;
@@ -267,7 +267,7 @@ static bool is_exempt(struct hunt *h, const struct job *v)
 }
 
 /* One component, or an ordinary job. */
-static bool may_be_displaced(struct hunt *h, const struct job *v)
+static bool may_be_displaced(struct victim_search *h, const struct job *v)
 {
     if (v->state != PB__JOB_STATE__RUNNING || attempt_of(v)->preempted_at || !v->part ||
         preempt_tier(v) >= h->tier || mode_of(h, v) == PREEMPT_OFF)
@@ -286,7 +286,7 @@ static bool is_set_on(const struct job *leader, const struct bitset *nodes)
 }
 
 /* A heterogeneous job is considered with its leader, and when all of its components may be. */
-static bool may_be_victim(struct hunt *h, const struct job *v)
+static bool may_be_victim(struct victim_search *h, const struct job *v)
 {
     if (!job_set_is_leader(v) || job_is_final(v) || !is_set_on(v, h->allowed))
         return false;
@@ -300,7 +300,8 @@ static bool may_be_victim(struct hunt *h, const struct job *v)
 }
 
 /* What its nodes have for the other job when it has gone; no more than that one wants. */
-static void add_gain_of_component(const struct hunt *h, const struct job *v, struct victim *victim)
+static void add_gain_of_component(const struct victim_search *h, const struct job *v,
+                                  struct victim *victim)
 {
     const struct request *r = &h->j->want;
     uint64_t want = (uint64_t)r->tasks * r->cpus_per_task;
@@ -324,7 +325,7 @@ static uint32_t count_cpus(const struct job *v)
     return cpus;
 }
 
-static void compute_gain(const struct hunt *h, struct victim *victim)
+static void compute_gain(const struct victim_search *h, struct victim *victim)
 {
     for (uint32_t i = 0; i < job_set_count(victim->job); i++) {
         const struct job *v = find_component(victim->job, i);
@@ -337,7 +338,7 @@ static void compute_gain(const struct hunt *h, struct victim *victim)
 }
 
 /* Alone enough, as far as can be seen, and of the lowest tier. */
-static bool is_ideal(const struct hunt *h, const struct victim *victim)
+static bool is_ideal(const struct victim_search *h, const struct victim *victim)
 {
     const struct request *r = &h->j->want;
     bool enough = r->exclusive ? attempt_of(victim->job)->alloc.len >= r->min_nodes
@@ -345,7 +346,7 @@ static bool is_ideal(const struct hunt *h, const struct victim *victim)
     return enough && victim->tier == h->p->victim_tier;
 }
 
-static void consider(struct hunt *h, const struct job *v, uint32_t cpus)
+static void consider_victim(struct victim_search *h, const struct job *v, uint32_t cpus)
 {
     if (!may_be_victim(h, v))
         return;
@@ -360,25 +361,25 @@ static void consider(struct hunt *h, const struct job *v, uint32_t cpus)
 }
 
 /* Who leaves: those that have ended come first among those that hold nodes. */
-static void gather_leaving(struct hunt *h)
+static void gather_leaving(struct victim_search *h)
 {
     struct order_link *l = order_first(&h->c->ends);
     for (; l && l->key <= h->p->now_sec; l = order_next(l)) {
         const struct job *v = job_of_end(l);
-        if (leaves(h, v))
+        if (is_leaving(h, v))
             vec_push(&h->leaving, v);
         h->p->work += GATHER_WORK;
     }
     vec_foreach (&h->c->yielded, id) {
         const struct job *v = cluster_find_job(h->c, *id);
-        if (v && leaves(h, v))
+        if (v && is_leaving(h, v))
             vec_push(&h->leaving, v);
         h->p->work += GATHER_WORK;
     }
 }
 
 /* From the youngest on, until there are enough to choose from. */
-static void gather(struct hunt *h, size_t ideal)
+static void gather_victims(struct victim_search *h, size_t ideal)
 {
     const struct begun *begun = &h->c->begun;
     for (; h->seen < begun->list.len && h->ideal < ideal; h->seen++) {
@@ -388,14 +389,14 @@ static void gather(struct hunt *h, size_t ideal)
         const struct job *v = begun_job(h->c, b);
         h->p->work += GATHER_WORK;
         if (v && (!h->least_cpus || preempt_tier(v) == h->p->victim_tier))
-            consider(h, v, b->cpus);
+            consider_victim(h, v, b->cpus);
     }
 }
 
 /* Those of whom so many would do come before all others of the lowest tier, in the order that is to
  * be kept when nothing else is asked for: who has less than a share of these CPUs is not looked at
  * as long as they do. */
-static uint32_t share_of(const struct hunt *h, uint32_t few)
+static uint32_t share_of(const struct victim_search *h, uint32_t few)
 {
     const struct request *r = &h->j->want;
     const struct conf *conf = h->c->conf;
@@ -447,7 +448,7 @@ static int least_priority(const void *a, const void *b)
     return by_youth(x, y);
 }
 
-static void sort_victims(struct hunt *h)
+static void sort_victims(struct victim_search *h)
 {
     const struct conf *conf = h->c->conf;
     bool strict = preempt_has(conf, "strict_order"), young = preempt_has(conf, "youngest_first");
@@ -459,7 +460,7 @@ static void sort_victims(struct hunt *h)
 
 /* So many of the first ones are enough, 0: all are not: the number doubles, and the last step is
  * halved. */
-static size_t enough(struct hunt *h, struct selection *where)
+static size_t find_enough_victims(struct victim_search *h, struct selection *where)
 {
     size_t low = 1, high = 1;
     while (!fits_without(h, high, where)) {
@@ -479,7 +480,7 @@ static size_t enough(struct hunt *h, struct selection *where)
 }
 
 /* Where several would do, perhaps one of the first does, too: then it is put before them. */
-static size_t one_or(struct hunt *h, size_t count, struct selection *where)
+static size_t prefer_single_victim(struct victim_search *h, size_t count, struct selection *where)
 {
     struct victim first = h->victims.data[0];
     for (size_t i = 1; count > 1 && i < h->victims.len && i < SINGLES_MOST; i++) {
@@ -494,7 +495,7 @@ static size_t one_or(struct hunt *h, size_t count, struct selection *where)
 }
 
 /* Those that are not needed go on, the last chosen ones first. */
-static void spare(struct hunt *h, size_t count, struct selection *where)
+static void spare_victims(struct victim_search *h, size_t count, struct selection *where)
 {
     _cleanup_bitset_ struct bitset *nodes = bitset_new(h->c->nodes.len);
     unsigned tries = 0;
@@ -521,24 +522,24 @@ static void spare(struct hunt *h, size_t count, struct selection *where)
 }
 
 /* Those of the victim that are chosen; 0: all of it is not enough. */
-static size_t choose(struct hunt *h, struct selection *where)
+static size_t choose_victims(struct victim_search *h, struct selection *where)
 {
     if (!h->victims.len)
         return 0;
     sort_victims(h);
-    size_t count = enough(h, where);
-    return count > 1 ? one_or(h, count, where) : count;
+    size_t count = find_enough_victims(h, where);
+    return count > 1 ? prefer_single_victim(h, count, where) : count;
 }
 
-static size_t choose_among(struct hunt *h, size_t ideal, struct selection *where)
+static size_t choose_victims_among(struct victim_search *h, size_t ideal, struct selection *where)
 {
     h->seen = h->ideal = 0;
     vec_clear(&h->victims);
-    gather(h, ideal);
-    return choose(h, where);
+    gather_victims(h, ideal);
+    return choose_victims(h, where);
 }
 
-static bool find_room(struct hunt *h, struct selection *where)
+static bool find_room(struct victim_search *h, struct selection *where)
 {
     const struct job *j = h->j;
     bool known = plan_note(h->p, j).unfit;
@@ -552,25 +553,25 @@ static bool find_room(struct hunt *h, struct selection *where)
     size_t count = 0;
     for (uint32_t few = FEW; !count; few *= FEW) {
         h->least_cpus = share_of(h, few);
-        count = choose_among(h, IDEAL_MOST, where);
+        count = choose_victims_among(h, IDEAL_MOST, where);
         if (!h->least_cpus)
             break;
     }
     if (!count && h->seen < h->c->begun.list.len)
-        count = choose_among(h, SIZE_MAX, where);
+        count = choose_victims_among(h, SIZE_MAX, where);
     if (count)
-        spare(h, count, where);
+        spare_victims(h, count, where);
     return count;
 }
 
-bool hunt(struct plan *p, const struct job *j, const struct bitset *allowed,
-          struct selection *where, int64_t *look_at)
+bool victims_find(struct plan *p, const struct job *j, const struct bitset *allowed,
+                  struct selection *where, int64_t *look_at)
 {
-    struct hunt h;
-    hunt_init(&h, p, j, allowed);
+    struct victim_search h;
+    init_victim_search(&h, p, j, allowed);
     bool found = find_room(&h, where);
     *look_at = found ? 0 : h.look_at;
-    hunt_done(&h);
+    end_victim_search(&h);
     return found;
 }
 
@@ -583,16 +584,16 @@ static int64_t find_tier(const struct joint *joint)
     return lowest;
 }
 
-bool hunt_for_set(struct plan *p, const struct job *leader, struct joint *joint,
-                  struct selection *where, int64_t *look_at)
+bool victims_find_for_set(struct plan *p, const struct job *leader, struct joint *joint,
+                          struct selection *where, int64_t *look_at)
 {
-    struct hunt h;
+    struct victim_search h;
     _cleanup_bitset_ struct bitset *allowed = joint_nodes(joint);
-    hunt_init(&h, p, leader, allowed);
+    init_victim_search(&h, p, leader, allowed);
     h.joint = joint;
     h.tier = find_tier(joint);
     bool found = find_room(&h, where);
     *look_at = found ? 0 : h.look_at;
-    hunt_done(&h);
+    end_victim_search(&h);
     return found;
 }
