@@ -86,7 +86,7 @@ struct decision {
     bool switches_waived;
 };
 
-struct plan_head { /* a planned start, see ahead.c */
+struct plan_head { /* a planned start, see planned_start.c */
     uint32_t id;
     const struct part *part;
     bool placed; /* it was searched, with this result: */
@@ -145,7 +145,7 @@ struct plan {
     struct shadow *shadow;       /* of the first alone; NULL: not made, or not of use */
     bool gave_up; /* a started job had planned starts elsewhere: pool.freed rises after the pass */
     size_t laid;  /* the number of heads whose starts are reserved on: */
-    struct timeline *ahead;       /* NULL: none is made */
+    struct timeline *timeline;    /* NULL: none is made */
     uint64_t returned;            /* pool.returned when the timeline and the shadow were made */
     struct license_claims claims; /* on licences */
     int64_t head_at;              /* the first start that is planned for one of the heads */

@@ -43,7 +43,7 @@ void counters_look(struct control *c, int64_t begun_usec, bool backfill, bool tr
     n->backfill_usec += usec;
     n->backfill_looked++;
     n->backfill_tried += tried;
-    n->moments = c->plan.ahead ? c->plan.ahead->moments.len : c->plan.heads.len;
+    n->moments = c->plan.timeline ? c->plan.timeline->moments.len : c->plan.heads.len;
 }
 
 static void add_backfill(struct control *c)

@@ -5,7 +5,7 @@
  *
  * Two implementations answer the same questions. The timeline (timeline.h) holds any number of
  * planned starts and serves every job. The shadow (shadow.h) holds one planned start at a fraction
- * of the cost, and serves most jobs. shadow_test.c compares their answers; ahead.c chooses.
+ * of the cost, and serves most jobs. shadow_test.c compares their answers; planned_start.c chooses.
  */
 #pragma once
 

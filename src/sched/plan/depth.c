@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/depth.h"
 
-#include "sched/plan/ahead.h"
+#include "sched/plan/planned_start.h"
 
 static const struct conf_sched *rules(const struct plan *p)
 {
@@ -67,7 +67,7 @@ bool depth_has_place(const struct plan *p, const struct job *j, bool first)
 {
     uint64_t in_part = first_of(rules(p)->bf_job_part_count_reserve, 0, 1);
     size_t in_all = in_part > 1 ? PLAN_RESERVATIONS_MOST : PLAN_RESERVATIONS;
-    if (p->heads.len >= in_all || (rules(p)->bf_one_resv_per_job && ahead_has(p, j)))
+    if (p->heads.len >= in_all || (rules(p)->bf_one_resv_per_job && planned_start_has(p, j)))
         return false;
     if (first)
         return true;

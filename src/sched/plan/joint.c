@@ -4,8 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "sched/plan/ahead.h"
 #include "sched/plan/ledger.h"
+#include "sched/plan/planned_start.h"
 #include "sched/plan/timeline_priv.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
@@ -469,9 +469,9 @@ bool joint_can_start(struct plan *p, const struct job *leader, struct decision *
     struct joint joint;
     joint_begin(&joint, p, leader);
     bool fits = joint_fits_now(&joint);
-    if (fits && !p->variant.now && ahead_others(p, leader)) {
-        ahead_lay_out(p);
-        fits = joint_leaves_room(&joint, p->ahead);
+    if (fits && !p->variant.now && planned_start_others(p, leader)) {
+        planned_start_lay_out(p);
+        fits = joint_leaves_room(&joint, p->timeline);
     }
     if (fits) {
         d->in = joint.parts.data[0].in;

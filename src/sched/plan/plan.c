@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/hostlist.h"
-#include "sched/plan/ahead.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
+#include "sched/plan/planned_start.h"
 #include "sched/plan/preempt.h"
 #include "sched/plan/two_mode.h"
 #include "sched/select/resv.h"
@@ -58,12 +58,12 @@ void plan_resume(struct plan *p, int64_t now_sec)
     free(take_ptr(p->changed));
     resv_plan_resume(p->resv, now_sec);
     vec_clear(&p->preempted_in_vain);
-    ahead_set_time(p, now_sec);
+    planned_start_set_time(p, now_sec);
 }
 
 void plan_end(struct plan *p)
 {
-    ahead_done(p);
+    planned_start_done(p);
     depth_done(p);
     resv_plan_done(p->resv);
     free(p->resv);
@@ -148,7 +148,7 @@ static bool might_fit(const struct plan *p, const struct job *j)
 /* The same of those that have a place before it. */
 static bool might_leave_room(struct plan *p, const struct job *j)
 {
-    const struct calendar *cal = ahead_made(p, j);
+    const struct calendar *cal = planned_start_made_calendar(p, j);
     if (!cal || !can_shorten(j))
         return !cal || calendar_might_fit(cal, j);
     struct job shortest = *j;
@@ -159,11 +159,11 @@ static bool might_leave_room(struct plan *p, const struct job *j)
 bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
                       const struct bitset *allowed, struct selection *where)
 {
-    if (!ahead_others(p, j))
+    if (!planned_start_others(p, j))
         return true;
-    struct calendar *cal = ahead_calendar(p, j);
-    if (ahead_has(p, j))
-        return ahead_leaves_room(p, j, in, allowed, where);
+    struct calendar *cal = planned_start_calendar(p, j);
+    if (planned_start_has(p, j))
+        return planned_start_leaves_room(p, j, in, allowed, where);
     bool fits = calendar_fits_now(cal, j, in, allowed, where);
     if (fits && !p->asks)
         calendar_start(cal, j, where);
@@ -234,7 +234,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
     if (plan_note(p, j).unfit)
         return false;
     bool might = might_fit(p, j);
-    if (might && ahead_others(p, j) && !might_leave_room(p, j))
+    if (might && planned_start_others(p, j) && !might_leave_room(p, j))
         return false;
     for (size_t i = 0; might && resv_place(j, i, &in); i++) {
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
@@ -248,7 +248,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
         if (plan_leaves_room(p, j, in, allowed, &d->where))
             return true;
         if (can_shorten(j))
-            d->limit_sec = ahead_shorten(p, j, in, allowed, &d->where);
+            d->limit_sec = planned_start_shorten(p, j, in, allowed, &d->where);
         if (d->limit_sec)
             return true;
         select_clear(&d->where);
@@ -264,8 +264,8 @@ static void reserve(struct plan *p, const struct job *j, struct decision *d)
     depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
     bool placed = license_needs_layers(p->cluster, j); /* its nodes say what it takes */
-    if (!ahead_is_known(p, j, &d->start_at) || placed)
-        d->start_at = ahead_look(p);
+    if (!planned_start_is_known(p, j, &d->start_at) || placed)
+        d->start_at = planned_start_lay_out_or_shadow(p);
     if (d->start_at && d->start_at < p->head_at)
         p->head_at = d->start_at;
 }
@@ -276,7 +276,7 @@ static int64_t keep_licenses(struct plan *p, const struct job *j, bool placed, i
 {
     if (start_at)
         license_keep(&p->claims, p->cluster, j, &vec_last(&p->heads).where, start_at, &p->work);
-    else if (!placed || !ahead_licensed(p, j))
+    else if (!placed || !planned_start_license_time(p, j))
         return license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
     return start_at;
 }
@@ -379,14 +379,14 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *sum,
 /* All components have begun; the pass reckons with what they have. */
 static void begin_jointly(struct plan *p, const struct job *leader, const struct decision *d)
 {
-    ahead_remove(p, leader);
-    if (!p->ahead || p->asks)
+    planned_start_remove(p, leader);
+    if (!p->timeline || p->asks)
         return;
-    calendar_start(&p->ahead->calendar, leader, &d->where);
+    calendar_start(&p->timeline->calendar, leader, &d->where);
     vec_foreach (&d->more.list, at) {
         struct job_copy room;
         const struct job *j = cluster_find_job(p->cluster, at->id);
-        calendar_start(&p->ahead->calendar, job_partitions_view(j, at->part, &room), &at->where);
+        calendar_start(&p->timeline->calendar, job_partitions_view(j, at->part, &room), &at->where);
     }
 }
 
@@ -510,7 +510,7 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
         j = p->changed ? &p->changed->job : j;
     }
     if (start) {
-        ahead_remove(p, j);
+        planned_start_remove(p, j);
         license_begin(&p->claims, p->cluster, j, d->in, &d->where, p->now_sec);
         d->kind = PLAN_START;
         d->reason = REASON_NONE;
@@ -591,7 +591,7 @@ static void discard_stale_timeline(struct plan *p)
     if (p->returned == p->cluster->pool.returned)
         return;
     p->returned = p->cluster->pool.returned;
-    ahead_forget(p);
+    planned_start_forget(p);
 }
 
 /* What a job is told that has no place is not remembered. */
@@ -623,7 +623,7 @@ bool plan_next(struct plan *p, struct decision *d)
         bool decided = look_at(p, j, !more && p->blocked, d);
         if (d->kind == PLAN_WAIT)
             note_start(p, j, p->heads.len > places, d->start_at);
-        d->start_at = ahead_earliest(p, j, d->start_at);
+        d->start_at = planned_start_earliest(p, j, d->start_at);
         return decided;
     }
     if (two_mode_next_start(p, d) || resumes(p, INT64_MIN, d))
@@ -706,7 +706,7 @@ void plan_visit(struct plan *p, const struct job *guest, struct decision *d)
     if (!depth_is_reached(p))
         look_at(p, guest, p->blocked, d);
     if (d->start_at)
-        ahead_lay_out(p);
+        planned_start_lay_out(p);
 }
 
 void plan_suppose(struct plan *p, struct decision *d)
@@ -716,5 +716,5 @@ void plan_suppose(struct plan *p, struct decision *d)
     d->where = (struct selection){0};
     d->more = (struct placements){0};
     p->again = 0;
-    ahead_lay_out(p);
+    planned_start_lay_out(p);
 }

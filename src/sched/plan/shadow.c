@@ -3,7 +3,7 @@
 
 #include <assert.h>
 
-#include "sched/plan/later.h"
+#include "sched/plan/planned_nodes.h"
 #include "sched/plan/timeline.h"
 #include "sched/select/resv.h"
 
@@ -98,7 +98,7 @@ static bool place(struct shadow *s, const struct job *j, const struct bitset *al
         if (select_nodes(c, j, set, view, where) != 0)
             return false;
     }
-    later_choose(c, j, set, view, where);
+    planned_nodes_choose(c, j, set, view, where);
     return true;
 }
 

@@ -3,7 +3,7 @@
 #include "sched/plan/shadow.h"
 
 #include "base/test_drawn.h"
-#include "sched/plan/later.h"
+#include "sched/plan/planned_nodes.h"
 #include "sched/plan/timeline.h"
 #include "sched/sched_test_util.h"
 #include "sched/select/resv.h"
@@ -154,8 +154,8 @@ static void compare_starts(struct both *b, const struct job *head, const struct 
     _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
     resv_narrow(&b->resv, head, NULL, at, set);
     if (there.shares.len)
-        later_choose(b->c, head, set, resv_view(&b->resv, head, NULL, at, &b->timeline.view),
-                     &there);
+        planned_nodes_choose(b->c, head, set,
+                             resv_view(&b->resv, head, NULL, at, &b->timeline.view), &there);
     _cleanup_free_ char *one = test_selection(b->c, where);
     _cleanup_free_ char *other = test_selection(b->c, &there);
     if (!str_eq(one, other))

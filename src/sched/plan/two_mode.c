@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sched/plan/two_mode.h"
 
-#include "sched/plan/ahead.h"
 #include "sched/plan/depth.h"
 #include "sched/plan/gate.h"
 #include "sched/plan/joint.h"
+#include "sched/plan/planned_start.h"
 #include "sched/select/resv.h"
 #include "sched/select/select.h"
 
@@ -68,15 +68,15 @@ static struct plan_head *find_head(const struct plan *p, uint32_t id)
 static bool find_start(struct plan *p, const struct job *j, int64_t not_before,
                        struct selection *where, int64_t *at_sec)
 {
-    ahead_lay_out(p);
+    planned_start_lay_out(p);
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-    int64_t due = ahead_licensed(p, j);
+    int64_t due = planned_start_license_time(p, j);
     if (!due)
         return false;
     due = due > not_before ? due : not_before;
-    timeline_set_licenses(p->ahead, &p->claims, due);
+    timeline_set_licenses(p->timeline, &p->claims, due);
     p->work += p->cluster->nodes.len;
-    calendar_find(&p->ahead->calendar, j, allowed, due, where, at_sec);
+    calendar_find(&p->timeline->calendar, j, allowed, due, where, at_sec);
     if (!where->shares.len || depth_is_beyond(p, *at_sec)) {
         select_clear(where);
         return false;
@@ -90,7 +90,7 @@ static void keep_place(struct plan *p, const struct job *j, struct selection *wh
     struct plan_head *head = find_head(p, j->id);
     if (head) {
         select_done(&head->where);
-        ahead_forget(p);
+        planned_start_forget(p);
     } else {
         vec_push(&p->heads, ((struct plan_head){.id = j->id}));
         head = &vec_last(&p->heads);
@@ -141,7 +141,7 @@ static void lose(struct plan *p, struct plan_set *set)
             p->heads.data[left++] = *head;
     }
     if (left < p->heads.len)
-        ahead_forget(p);
+        planned_start_forget(p);
     p->heads.len = left;
 }
 
@@ -190,7 +190,7 @@ static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
     joint_licenses_init(&sum, leader);
     license_begin(&p->claims, p->cluster, &sum.job, d->in, &d->where, p->now_sec);
     joint_licenses_done(&sum);
-    ahead_forget(p);
+    planned_start_forget(p);
     set->started = true;
     return true;
 }

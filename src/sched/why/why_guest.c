@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* When and where a job would start that is not there: what the planner says of it at its place, and
  * what the timeline does when that says nothing. */
-#include "sched/plan/ahead.h"
+#include "sched/plan/planned_start.h"
 #include "sched/select/select.h"
 #include "sched/why/why_state.h"
 

@@ -162,7 +162,7 @@ int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_cop
     int64_t from = first->begin_at > w->not_before ? first->begin_at : w->not_before, at = 0;
     joint_begin(&joint, &w->plan, first);
     if (due)
-        at = joint_find_start(&joint, w->ahead, from > due ? from : due);
+        at = joint_find_start(&joint, w->timeline, from > due ? from : due);
     joint_end(&joint);
     w->plan.variant = (struct plan_variant){0};
     return at;

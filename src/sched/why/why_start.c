@@ -15,11 +15,11 @@
 
 void why_start_forget(struct why *w)
 {
-    if (w->ahead) {
-        calendar_done(&w->ahead->calendar);
+    if (w->timeline) {
+        calendar_done(&w->timeline->calendar);
         resv_plan_done(&w->resv);
     }
-    free(take_ptr(w->ahead));
+    free(take_ptr(w->timeline));
     vec_clear(&w->lay);
     w->laid = 0;
     w->not_before = w->first_laid = 0;
@@ -106,7 +106,7 @@ static bool begin_search(struct why *w, const struct job *j)
     int64_t due = license_earliest(claims, w->cluster, j, w->now_sec, &work);
     int64_t from = j->begin_at > w->not_before ? j->begin_at : w->not_before;
     due = due && from > due ? from : due;
-    timeline_set_licenses(w->ahead, claims, due);
+    timeline_set_licenses(w->timeline, claims, due);
     w->search = (struct timeline_search){0};
     select_clear(&w->where);
     return due;
@@ -118,11 +118,11 @@ static bool search(struct why *w, const struct job *j, int64_t *at)
 {
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
     *at = 0;
-    w->ahead->in = resv_home(j);
+    w->timeline->in = resv_home(j);
     if (!w->searching && !begin_search(w, j))
         return false;
-    w->searching = timeline_search_step(w->ahead, j, allowed, &w->search, &w->where);
-    *at = w->searching ? 0 : timeline_search_found(w->ahead, &w->search);
+    w->searching = timeline_search_step(w->timeline, j, allowed, &w->search, &w->where);
+    *at = w->searching ? 0 : timeline_search_found(w->timeline, &w->search);
     return w->searching;
 }
 
@@ -146,7 +146,7 @@ static bool lay_job(struct why *w, const struct job *j)
     if (!w->where.shares.len)
         at = 0;
     else
-        calendar_reserve(&w->ahead->calendar, j, &w->where, at);
+        calendar_reserve(&w->timeline->calendar, j, &w->where, at);
     if (at)
         license_keep(&w->plan.claims, w->cluster, j, &w->where, at, &work);
     laid(w, j, at);
@@ -161,25 +161,25 @@ static bool lay_known(struct why *w, const struct job *j)
         w->laid < w->plan.heads.len ? &w->plan.heads.data[w->laid] : NULL;
     if (!head || !head->placed || !head->where.shares.len)
         return false;
-    calendar_reserve(&w->ahead->calendar, j, &head->where, head->at_sec);
+    calendar_reserve(&w->timeline->calendar, j, &head->where, head->at_sec);
     laid(w, j, head->at_sec);
     return true;
 }
 
 bool why_start_lay(struct why *w)
 {
-    if (!w->ahead) {
+    if (!w->timeline) {
         list_before(w);
-        w->ahead = mem_new(struct timeline);
-        timeline_begin(w->ahead, w->cluster, w->now_sec);
+        w->timeline = mem_new(struct timeline);
+        timeline_begin(w->timeline, w->cluster, w->now_sec);
         resv_plan_init(&w->resv, w->cluster, w->now_sec);
         w->filling = true;
         return true;
     }
     if (w->filling) {
-        w->filling = timeline_fill(w->ahead, FILL_NODES);
+        w->filling = timeline_fill(w->timeline, FILL_NODES);
         if (!w->filling)
-            timeline_set_resv(w->ahead, &w->resv);
+            timeline_set_resv(w->timeline, &w->resv);
         return true;
     }
     if (w->laid == w->lay.len)

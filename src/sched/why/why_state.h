@@ -58,13 +58,13 @@ struct why {
         *view; /* the job in another than its first partition; NULL: it was not needed */
     struct why_set set;
     struct why_nodes nodes;
-    struct timeline *ahead;   /* with those before it; NULL: not made */
-    struct resv_plan resv;    /* of the timeline */
-    VEC(struct why_laid) lay; /* who is to be on it; */
-    size_t laid;              /* so many are */
-    bool too_many, filling;   /* what runs is being put on the timeline */
-    bool partly;              /* of arrays before it not all elements are: they have a throttle */
-    bool searching;           /* a place on it: */
+    struct timeline *timeline; /* with those before it; NULL: not made */
+    struct resv_plan resv;     /* of the timeline */
+    VEC(struct why_laid) lay;  /* who is to be on it; */
+    size_t laid;               /* so many are */
+    bool too_many, filling;    /* what runs is being put on the timeline */
+    bool partly;               /* of arrays before it not all elements are: they have a throttle */
+    bool searching;            /* a place on it: */
     struct timeline_search search;
     struct selection where;
     int64_t not_before;
@@ -114,7 +114,7 @@ bool why_set_find(struct why *w, const struct job *leader);
 /* The planner about the job, or about its set with it in the place of the component. 'as': a copy,
  * of relax_make(). */
 void why_ask(struct why *w, const struct job *leader, struct job_copy *as, struct decision *d);
-/* When the set would start with it, on w->ahead. 0: not foreseeable. */
+/* When the set would start with it, on w->timeline. 0: not foreseeable. */
 int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as);
 /* Into w->answer. */
 void why_set_put(const struct why *w, const struct job *subject);

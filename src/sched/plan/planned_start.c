@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/plan/ahead.h"
+#include "sched/plan/planned_start.h"
 
 #include "sched/plan/depth.h"
 #include "sched/plan/joint.h"
@@ -11,7 +11,8 @@
 /* Jobs without a limit count as if they had CLUSTER_NO_LIMIT_SEC; so far nobody waits for them. */
 #define LICENSED_SEC (CLUSTER_NO_LIMIT_SEC / 2)
 
-const struct job *ahead_job(const struct plan *p, const struct plan_head *h, struct job_copy *room)
+const struct job *planned_start_job(const struct plan *p, const struct plan_head *h,
+                                    struct job_copy *room)
 {
     const struct job *j = h->id ? cluster_find_job(p->cluster, h->id) : p->guest;
     if (!j || j->state != PB__JOB_STATE__PENDING || !j->part)
@@ -21,10 +22,10 @@ const struct job *ahead_job(const struct plan *p, const struct plan_head *h, str
     return job_partitions_view(j, h->part, room);
 }
 
-static void keep(struct calendar *cal, const struct plan *p, const struct plan_head *h)
+static void reserve_place(struct calendar *cal, const struct plan *p, const struct plan_head *h)
 {
     struct job_copy room;
-    const struct job *j = h->where.shares.len ? ahead_job(p, h, &room) : NULL;
+    const struct job *j = h->where.shares.len ? planned_start_job(p, h, &room) : NULL;
     if (!j)
         return;
     calendar_reserve(cal, j, &h->where, h->at_sec);
@@ -37,7 +38,7 @@ static void keep(struct calendar *cal, const struct plan *p, const struct plan_h
 }
 
 /* What those before it keep, without what the job keeps itself. */
-static void lay_others(struct plan *p, struct timeline *t, uint32_t id, size_t count)
+static void lay_out_others(struct plan *p, struct timeline *t, uint32_t id, size_t count)
 {
     timeline_init(t, p->cluster, p->now_sec);
     timeline_set_resv(t, p->resv);
@@ -45,10 +46,10 @@ static void lay_others(struct plan *p, struct timeline *t, uint32_t id, size_t c
     p->work += LAY_WORK * p->cluster->nodes.len;
     for (size_t i = 0; i < count; i++)
         if (p->heads.data[i].id != id)
-            keep(&t->calendar, p, &p->heads.data[i]);
+            reserve_place(&t->calendar, p, &p->heads.data[i]);
 }
 
-static bool has_before(const struct plan *p, uint32_t id, size_t count)
+static bool has_place_before(const struct plan *p, uint32_t id, size_t count)
 {
     for (size_t i = 0; i < count; i++)
         if (p->heads.data[i].id == id)
@@ -56,7 +57,7 @@ static bool has_before(const struct plan *p, uint32_t id, size_t count)
     return false;
 }
 
-int64_t ahead_licensed(struct plan *p, const struct job *j)
+int64_t planned_start_license_time(struct plan *p, const struct job *j)
 {
     int64_t at = license_earliest(&p->claims, p->cluster, j, p->now_sec, &p->work);
     return at - p->now_sec < LICENSED_SEC ? at : 0;
@@ -69,7 +70,7 @@ static void find_set(struct plan *p, struct timeline *t, const struct job *leade
     struct joint joint;
     struct job_copy sum;
     joint_licenses_init(&sum, leader);
-    int64_t due = ahead_licensed(p, &sum.job);
+    int64_t due = planned_start_license_time(p, &sum.job);
     joint_licenses_done(&sum);
     h->at_sec = p->now_sec + CLUSTER_NO_LIMIT_SEC;
     if (!due)
@@ -92,21 +93,21 @@ static void clear_place(struct plan_head *h)
 
 static void find_place(struct plan *p, struct plan_head *h)
 {
-    struct timeline without, *t = p->ahead;
+    struct timeline without, *t = p->timeline;
     struct job_copy room;
-    const struct job *j = ahead_job(p, h, &room);
-    bool again = has_before(p, h->id, p->laid);
+    const struct job *j = planned_start_job(p, h, &room);
+    bool again = has_place_before(p, h->id, p->laid);
     h->placed = true;
     if (!j)
         return;
     if (again)
-        lay_others(p, t = &without, h->id, p->laid);
+        lay_out_others(p, t = &without, h->id, p->laid);
     p->work += LAY_WORK * p->cluster->nodes.len;
     if (j->set) {
         find_set(p, t, j, h);
     } else {
         _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-        int64_t due = ahead_licensed(p, j);
+        int64_t due = planned_start_license_time(p, j);
         timeline_set_licenses(t, &p->claims, due);
         if (due)
             calendar_find(&t->calendar, j, allowed, due, &h->where, &h->at_sec);
@@ -117,41 +118,41 @@ static void find_place(struct plan *p, struct plan_head *h)
         calendar_done(&t->calendar);
 }
 
-/* What p->ahead keeps of the next one that is not laid out yet, and when that one starts; 0: it can
- * not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
-static int64_t lay_next(struct plan *p)
+/* What p->timeline keeps of the next one that is not laid out yet, and when that one starts; 0: it
+ * can not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
+static int64_t lay_out_next(struct plan *p)
 {
     struct plan_head *h = &p->heads.data[p->laid];
     if (!h->placed)
         find_place(p, h);
-    keep(&p->ahead->calendar, p, h);
+    reserve_place(&p->timeline->calendar, p, h);
     p->laid++;
     return h->where.shares.len ? h->at_sec : 0;
 }
 
 /* The timeline with all heads on it, and when the last one is to start. It is made when something
  * could touch what they need: a full cluster has many looks at its queue, and few of them do. */
-int64_t ahead_lay_out(struct plan *p)
+int64_t planned_start_lay_out(struct plan *p)
 {
     int64_t at = 0;
     if (p->shadow)
         calendar_done(&p->shadow->calendar);
     free(take_ptr(p->shadow));
-    if (!p->ahead) {
-        p->ahead = mem_new(struct timeline);
-        timeline_init(p->ahead, p->cluster, p->now_sec);
-        timeline_set_resv(p->ahead, p->resv);
-        p->ahead->claims = &p->claims;
+    if (!p->timeline) {
+        p->timeline = mem_new(struct timeline);
+        timeline_init(p->timeline, p->cluster, p->now_sec);
+        timeline_set_resv(p->timeline, p->resv);
+        p->timeline->claims = &p->claims;
     }
     while (p->laid < p->heads.len)
-        at = lay_next(p);
+        at = lay_out_next(p);
     return at;
 }
 
 static void make_shadow(struct plan *p, const struct job *j)
 {
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-    int64_t due = ahead_licensed(p, j), at;
+    int64_t due = planned_start_license_time(p, j), at;
     struct selection where = {0};
     p->shadow = mem_new(struct shadow);
     struct calendar *cal = &p->shadow->calendar;
@@ -173,57 +174,59 @@ static bool waits_for_switches(const struct plan *p, const struct job *j)
 }
 
 /* One head casts a shadow; more need the timeline. */
-int64_t ahead_look(struct plan *p)
+int64_t planned_start_lay_out_or_shadow(struct plan *p)
 {
     struct job_copy room;
     const struct job *j =
-        p->heads.len == 1 && !p->ahead ? ahead_job(p, p->heads.data, &room) : NULL;
+        p->heads.len == 1 && !p->timeline ? planned_start_job(p, p->heads.data, &room) : NULL;
     if (!p->shadow && j && !j->set && shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
         license_is_alone(&p->claims, p->cluster, j))
         make_shadow(p, j);
     if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
         return p->shadow->at_sec == CALENDAR_NEVER ? 0 : p->shadow->at_sec;
-    return ahead_lay_out(p);
+    return planned_start_lay_out(p);
 }
 
-struct calendar *ahead_made(struct plan *p, const struct job *j)
+struct calendar *planned_start_made_calendar(struct plan *p, const struct job *j)
 {
-    ahead_look(p);
-    struct calendar *cal = p->shadow ? &p->shadow->calendar : p->ahead ? &p->ahead->calendar : NULL;
+    planned_start_lay_out_or_shadow(p);
+    struct calendar *cal = p->shadow     ? &p->shadow->calendar
+                           : p->timeline ? &p->timeline->calendar
+                                         : NULL;
     return cal && cal->ops->serves(p->cluster, j) ? cal : NULL;
 }
 
-struct calendar *ahead_calendar(struct plan *p, const struct job *j)
+struct calendar *planned_start_calendar(struct plan *p, const struct job *j)
 {
-    struct calendar *cal = ahead_made(p, j);
+    struct calendar *cal = planned_start_made_calendar(p, j);
     if (cal && p->shadow)
         return cal;
-    ahead_lay_out(p);
-    return &p->ahead->calendar;
+    planned_start_lay_out(p);
+    return &p->timeline->calendar;
 }
 
-void ahead_set_time(struct plan *p, int64_t now_sec)
+void planned_start_set_time(struct plan *p, int64_t now_sec)
 {
     if (p->shadow)
         p->shadow->calendar.now_sec = now_sec;
-    if (p->ahead)
-        p->ahead->calendar.now_sec = now_sec;
+    if (p->timeline)
+        p->timeline->calendar.now_sec = now_sec;
 }
 
-void ahead_forget(struct plan *p)
+void planned_start_forget(struct plan *p)
 {
     if (p->shadow)
         calendar_done(&p->shadow->calendar);
     free(take_ptr(p->shadow));
-    if (p->ahead)
-        calendar_done(&p->ahead->calendar);
-    free(take_ptr(p->ahead));
+    if (p->timeline)
+        calendar_done(&p->timeline->calendar);
+    free(take_ptr(p->timeline));
     p->laid = 0;
 }
 
-void ahead_done(struct plan *p)
+void planned_start_done(struct plan *p)
 {
-    ahead_forget(p);
+    planned_start_forget(p);
     vec_foreach (&p->heads, h) {
         select_done(&h->where);
         plan_placements_done(&h->more);
@@ -231,12 +234,12 @@ void ahead_done(struct plan *p)
     vec_done(&p->heads);
 }
 
-bool ahead_has(const struct plan *p, const struct job *j)
+bool planned_start_has(const struct plan *p, const struct job *j)
 {
-    return j->partitions && has_before(p, j->id, p->heads.len);
+    return j->partitions && has_place_before(p, j->id, p->heads.len);
 }
 
-size_t ahead_others(const struct plan *p, const struct job *j)
+size_t planned_start_others(const struct plan *p, const struct job *j)
 {
     size_t own = 0;
     if (j->partitions)
@@ -245,21 +248,21 @@ size_t ahead_others(const struct plan *p, const struct job *j)
     return p->heads.len - own;
 }
 
-bool ahead_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
-                       const struct bitset *allowed, struct selection *where)
+bool planned_start_leaves_room(struct plan *p, const struct job *j, const struct resv *in,
+                               const struct bitset *allowed, struct selection *where)
 {
     struct timeline t;
-    lay_others(p, &t, j->id, p->heads.len);
+    lay_out_others(p, &t, j->id, p->heads.len);
     bool fits = calendar_fits_now(&t.calendar, j, in, allowed, where);
     calendar_done(&t.calendar);
     return fits;
 }
 
-void ahead_remove(struct plan *p, const struct job *j)
+void planned_start_remove(struct plan *p, const struct job *j)
 {
-    if (!ahead_has(p, j))
+    if (!planned_start_has(p, j))
         return;
-    ahead_forget(p);
+    planned_start_forget(p);
     size_t left = 0;
     vec_foreach (&p->heads, h) {
         if (h->id != j->id) {
@@ -287,8 +290,8 @@ static int64_t place_before(const struct plan *p, int64_t until)
 
 /* What others keep begins at few moments, and less of it is touched the sooner it is over: so one
  * of these moments is the end of the longest limit. */
-int64_t ahead_shorten(struct plan *p, const struct job *j, const struct resv *in,
-                      const struct bitset *allowed, struct selection *where)
+int64_t planned_start_shorten(struct plan *p, const struct job *j, const struct resv *in,
+                              const struct bitset *allowed, struct selection *where)
 {
     struct job shorter = *j;
     int64_t until = INT64_MAX, limit = 0;
@@ -311,14 +314,14 @@ int64_t ahead_shorten(struct plan *p, const struct job *j, const struct resv *in
     return limit;
 }
 
-bool ahead_is_known(const struct plan *p, const struct job *j, int64_t *start_at)
+bool planned_start_is_known(const struct plan *p, const struct job *j, int64_t *start_at)
 {
     struct plan_note note = plan_note(p, j);
     *start_at = note.start_at;
     return !p->afresh && note.has_start && (note.start_at == 0 || note.start_at > p->now_sec);
 }
 
-int64_t ahead_earliest(const struct plan *p, const struct job *j, int64_t found)
+int64_t planned_start_earliest(const struct plan *p, const struct job *j, int64_t found)
 {
     const struct job_partitions *s = j->partitions;
     int64_t first = found;

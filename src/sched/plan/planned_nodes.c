@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/plan/later.h"
+#include "sched/plan/planned_nodes.h"
 
 struct count {
     uint64_t nodes, tasks;
@@ -29,8 +29,9 @@ static void add_open(const struct cluster *c, const struct spare_need *need,
     }
 }
 
-void later_choose(const struct cluster *c, const struct job *j, const struct bitset *allowed,
-                  const struct free_view *view, struct selection *where)
+void planned_nodes_choose(const struct cluster *c, const struct job *j,
+                          const struct bitset *allowed, const struct free_view *view,
+                          struct selection *where)
 {
     struct spare_need need = plan_need(j);
     struct selection other = {0};
