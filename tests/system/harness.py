@@ -277,6 +277,13 @@ class Cluster:
             return fields if fields["JobState"] not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED") else None
         return eventually(ended, f"end of job {job}", deadline)
 
+    def wait_script(self, job):
+        """Until the process of the job's script runs: RUNNING says only that the controller has decided."""
+        def runs():
+            shepherds = [pid for pid, line in processes_of(self.dir).items() if line.startswith(f"slurmstepd: [{job}.batch]")]
+            return any(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text() for pid in shepherds)
+        eventually(runs, f"the script of job {job} runs")
+
     def settle(self):
         """Until the nodes of all that has ended are free: they are so some time after the command has."""
         eventually(lambda: self.look("squeue -h -t completing -o %i").ok() == "", "every end is confirmed")

@@ -65,7 +65,7 @@ def test_running_jobs_outlive_the_controller(make_cluster):
     c = make_cluster(nodes=2)
     gate = c.work / "gate"
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 5")
-    eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.wait_script(job)
     c.kill("slurmctld")
     gate.touch()
     spool = c.dir / "spool"
@@ -141,7 +141,7 @@ def test_running_jobs_outlive_the_node_daemon(make_cluster):
     keep = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {gate} ]; do sleep 0.02; done; exit 6")
     cancel = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
     for job in (keep, cancel):
-        eventually(lambda: c.state(job) == "RUNNING", "running")
+        c.wait_script(job)
     c.kill("n1")
     c.start_node("n1")
     c.wait_ready()

@@ -223,7 +223,7 @@ def test_a_key_is_rotated(make_cluster, also_the_controller):
     """G2: who has the old key is refused by who has the new one, and the other way round; what runs runs on, and works with the new one everywhere."""
     c = make_cluster(nodes=1)
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.05; done; exit 3")
-    eventually(lambda: c.state(job) == "RUNNING", "running")
+    c.wait_script(job)
     (c.dir / "new.key").write_bytes(os.urandom(64))
     (c.dir / "new.key").chmod(0o600)
     (c.dir / "new.key").rename(c.dir / "slurm.key")
