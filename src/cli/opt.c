@@ -441,8 +441,8 @@ static int apply_env(struct opt *o, char *const envp[], const struct env *env, s
             return r;
     }
     o->variable = NULL;
-    if (o->extras && o->extras->set && o->extras->environment(o->extras->ctx, envp, err) < 0)
-        return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%s", err->text);
+    if (o->extras && o->extras->set)
+        o->extras->environment(o->extras->ctx, o->component, envp);
     const char *file = env_value(env, "SLURM_HOSTFILE", strlen("SLURM_HOSTFILE"));
     if (file && *file)
         return opt_apply_hostfile(o, file, err);

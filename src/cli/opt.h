@@ -70,9 +70,10 @@ struct opt_extra {
 struct opt_extras {
     struct opt_extra *list;
     size_t count;
-    /* Called as each is read, in rising rank; NULL: only their syntax counts. arg NULL: none. */
-    int (*set)(void *ctx, size_t index, const char *arg, struct err *err);
-    int (*environment)(void *ctx, char *const *envp, struct err *err);
+    /* Called as each is read, in rising rank, with the component of the command line; NULL: only
+     * their syntax counts. arg NULL: none. */
+    void (*set)(void *ctx, size_t component, size_t index, const char *arg);
+    void (*environment)(void *ctx, size_t component, char *const *envp);
     void *ctx;
 };
 
@@ -81,6 +82,7 @@ struct opt_propagated;
 
 struct opt {
     enum opt_command command;
+    size_t component;                  /* of the command line; 0: the first one */
     struct opt_propagated *propagated; /* what the next component inherits is added; NULL: no */
     enum opt_source source;            /* being applied */
     const char *variable;            /* of the environment, being applied; ends at a blank or NUL */

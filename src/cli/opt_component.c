@@ -13,23 +13,11 @@
 /* --- the list ----------------------------------------------------------------------------------
  */
 
-static int refuse_extra(void *ctx, size_t index, const char *arg, struct err *err)
-{
-    const struct opt_extras *extras = ctx;
-    return err_set(err, -ERR_NOT_SUPPORTED,
-                   "option --%s of a plugin applies to the whole job: use it in component 0",
-                   extras->list[index].name);
-}
-
-static int skip_environment(void *ctx, char *const *envp, struct err *err)
-{
-    return 0;
-}
-
 static struct opt_component *add_component(struct opt_components *cs, enum opt_command command)
 {
     struct opt_component *c = mem_new(struct opt_component);
     opt_init(&c->opt, command);
+    c->opt.component = cs->count;
     cs->list[cs->count++] = c;
     return c;
 }
@@ -40,14 +28,8 @@ static struct opt_component *add_later_component(struct opt_components *cs)
     const struct opt_component *leader = cs->list[0];
     struct opt_component *c = add_component(cs, leader->opt.command);
     c->opt.now_sec = leader->opt.now_sec;
-    if (leader->opt.extras && leader->opt.extras->count) {
-        cs->extras = (struct opt_extras){.list = leader->opt.extras->list,
-                                         .count = leader->opt.extras->count,
-                                         .set = refuse_extra,
-                                         .environment = skip_environment,
-                                         .ctx = &cs->extras};
-        opt_offer(&c->opt, &cs->extras);
-    }
+    if (leader->opt.extras)
+        opt_offer(&c->opt, leader->opt.extras);
     return c;
 }
 

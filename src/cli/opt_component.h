@@ -34,7 +34,6 @@ struct opt_components {
     struct opt_component *list[JOB_SET_MAX]; /* none moves */
     size_t count;                            /* at least 1 */
     size_t failed;                           /* of the last call that failed: which of them */
-    struct opt_extras extras;                /* the leader's, as later components know them */
 };
 
 void opt_components_init(struct opt_components *cs, enum opt_command command); /* with one */

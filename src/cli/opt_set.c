@@ -141,19 +141,13 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
     return 0;
 }
 
-static int set_extra(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
-{
-    struct err why = {0};
-
-    if (!o->extras->set || o->extras->set(o->extras->ctx, row->offset, arg, &why) == 0)
-        return 0;
-    return opt_fail(o, OPT_FAIL_ERROR, 1, err, "%s", why.text);
-}
-
 int opt_set(struct opt *o, const struct opt_row *row, const char *arg, struct err *err)
 {
-    if (row->type == OPT_T_EXTRA)
-        return set_extra(o, row, arg, err);
+    if (row->type == OPT_T_EXTRA) {
+        if (o->extras->set)
+            o->extras->set(o->extras->ctx, o->component, row->offset, arg);
+        return 0;
+    }
     int r = set_member(o, row, arg, err);
     if (r < 0)
         return r;

@@ -12,15 +12,33 @@
 #include "cli/opt_priv.h"
 #include "spank/stack.h"
 
-struct plugins {
-    struct stack *stack;
-    struct opt *opt;
-    struct arena arena;
-    struct opt_extras extras;
-    gid_t *groups;
+#define VARIABLE "_SLURM_SPANK_OPTION_" /* in the names of all variables with options */
+
+/* What a component of the command line says, in the order in which it counts. */
+struct said {
+    const char *arg; /* NULL: none */
+    size_t option;
+    char *const *environment; /* not NULL: those that it has, and no option */
+};
+struct words {
+    VEC(struct said) list;
+};
+
+struct part {
     Pb__SpankOption **given;
     char **env;
     size_t given_count, env_count;
+};
+
+struct plugins {
+    struct stack *stack;
+    struct opt *opt;
+    struct arena arena; /* of all that is kept */
+    struct opt_extras extras;
+    gid_t *groups;
+    VEC(struct words) components; /* of the command line; those that say nothing may be missing */
+    VEC(struct part) parts;
+    VEC(char *) exported; /* NAME=value */
 };
 
 static void on_say(void *ctx, enum stack_level level, const char *text)
@@ -45,14 +63,40 @@ static _Noreturn void fail(struct plugins *p, const char *text)
     exit(1);
 }
 
-static int on_option(void *ctx, size_t index, const char *arg, struct err *err)
+static struct words *words_of(struct plugins *p, size_t component)
 {
-    return stack_option_set(((struct plugins *)ctx)->stack, index, arg, err);
+    while (p->components.len <= component)
+        vec_push(&p->components, ((struct words){0}));
+    return &p->components.data[component];
 }
 
-static int on_environment(void *ctx, char *const *envp, struct err *err)
+static void on_option(void *ctx, size_t component, size_t index, const char *arg)
 {
-    return stack_options_from_env(((struct plugins *)ctx)->stack, envp, err);
+    struct plugins *p = ctx;
+
+    vec_push(&words_of(p, component)->list,
+             ((struct said){.option = index, .arg = arg ? arena_strdup(&p->arena, arg) : NULL}));
+}
+
+/* The variables that may have options; others may change, or move, before they are looked at. */
+static char **copy_options(struct plugins *p, char *const *envp)
+{
+    size_t count = 0, kept = 0;
+
+    while (envp[count])
+        count++;
+    char **copy = arena_alloc(&p->arena, (count + 1) * sizeof(*copy));
+    for (size_t i = 0; i < count; i++)
+        if (strstr(envp[i], VARIABLE))
+            copy[kept++] = arena_strdup(&p->arena, envp[i]);
+    return copy;
+}
+
+static void on_environment(void *ctx, size_t component, char *const *envp)
+{
+    struct plugins *p = ctx;
+
+    vec_push(&words_of(p, component)->list, ((struct said){.environment = copy_options(p, envp)}));
 }
 
 static bool is_known(void *ctx, const char *name)
@@ -125,35 +169,102 @@ struct plugins *plugins_begin(const struct conf *conf, struct opt *o)
     return p;
 }
 
-void plugins_ready(struct plugins *p, Pb__JobSpec *spec)
+static int set_options(struct plugins *p, size_t component, char *const *environment,
+                       struct err *err)
 {
+    int rc = 0;
+
+    vec_foreach (&words_of(p, component)->list, said) {
+        if (rc == 0 && said->environment)
+            rc = stack_options_from_env(p->stack, environment ? environment : said->environment,
+                                        err);
+        else if (rc == 0)
+            rc = stack_option_set(p->stack, said->option, said->arg, err);
+    }
+    return rc;
+}
+
+void plugins_ready(struct plugins *p, size_t component, char *const *environment, Pb__JobSpec *spec)
+{
+    struct part part = {0};
     struct err err = {0};
 
     if (!p)
         return;
+    stack_enter_component(p->stack, p->parts.len);
+    if (set_options(p, component, environment, &err) < 0) {
+        if (component)
+            fail(p, arena_printf(&p->arena, "%s (component %zu)", err.text, component));
+        fail(p, err.text);
+    }
     if (stack_call(p->stack, STACK_INIT_POST_OPT, NULL, &err) < 0)
         fail(p, err.text);
-    p->given = stack_options_given(p->stack, &p->arena, &p->given_count);
-    p->env = stack_options_env(p->stack, &p->arena, &p->env_count);
-    for (size_t i = 0; i < p->env_count; i++)
-        putenv(p->env[i]); /* until plugins_end() */
+    part.given = stack_options_given(p->stack, &p->arena, &part.given_count);
+    part.env = stack_options_env(p->stack, &p->arena, &part.env_count);
     spec->spank_env = stack_job_env(p->stack, &p->arena, &spec->n_spank_env);
+    vec_push(&p->parts, part);
 }
 
-Pb__SpankOption **plugins_options(const struct plugins *p, size_t *count)
+static void export(struct plugins *p, char *variable)
 {
-    *count = p ? p->given_count : 0;
-    return p ? p->given : NULL;
+    putenv(variable); /* until plugins_end() */
+    vec_push(&p->exported, variable);
+}
+
+static void export_of_group(struct plugins *p, size_t group)
+{
+    const struct part *part = &p->parts.data[group];
+
+    for (size_t i = 0; i < part->env_count; i++) {
+        size_t name = strcspn(part->env[i], "=");
+
+        export(p, arena_printf(&p->arena, "%.*s_HET_GROUP_%zu%s", (int)name, part->env[i], group,
+                               part->env[i] + name));
+    }
+}
+
+void plugins_export(struct plugins *p)
+{
+    if (!p)
+        return;
+    for (size_t i = 0; i < p->parts.data[0].env_count; i++)
+        export(p, p->parts.data[0].env[i]);
+    for (size_t k = 0; p->opt->command != OPT_SRUN && p->parts.len > 1 && k < p->parts.len; k++)
+        export_of_group(p, k);
+}
+
+Pb__SpankOption **plugins_options(const struct plugins *p, size_t part, size_t *count)
+{
+    *count = p ? p->parts.data[part].given_count : 0;
+    return p ? p->parts.data[part].given : NULL;
 }
 
 char **plugins_env(const struct plugins *p, size_t *count)
 {
-    *count = p ? p->env_count : 0;
-    return p ? p->env : NULL;
+    *count = p ? p->exported.len : 0;
+    return p ? p->exported.data : NULL;
 }
 
-int plugins_started(struct plugins *p, const Pb__StepReply *step, int argc, char **argv,
-                    struct err *err)
+char **plugins_choose_env(struct plugins *p, size_t part, char *const *environment)
+{
+    size_t count = 0, kept = 0;
+
+    if (!p || p->parts.len < 2)
+        return (char **)environment;
+    const struct part *own = &p->parts.data[part];
+    while (environment[count])
+        count++;
+    char **chosen = arena_alloc(&p->arena, (count + own->env_count + 1) * sizeof(*chosen));
+    for (size_t i = 0; i < count; i++)
+        if (!str_starts(environment[i], VARIABLE) || strstr(environment[i], "_HET_GROUP_"))
+            chosen[kept++] = environment[i];
+    for (size_t i = 0; i < own->env_count; i++)
+        chosen[kept++] = own->env[i];
+    return chosen;
+}
+
+int plugins_started(struct plugins *p, size_t part, const Pb__StepReply *step, int argc,
+                    char **argv, struct err *err)
 {
     struct stack_facts f = {.has_ids = true, .has_step = true};
 
@@ -168,6 +279,7 @@ int plugins_started(struct plugins *p, const Pb__StepReply *step, int argc, char
     f.restarts = step->has_restarts ? step->restarts : 0;
     f.argc = argc;
     f.argv = argv;
+    stack_enter_component(p->stack, part);
     stack_set_facts(p->stack, &f);
     return stack_call(p->stack, STACK_LOCAL_USER_INIT, NULL, err);
 }
@@ -180,11 +292,16 @@ void plugins_end(struct plugins *p)
         return;
     if (stack_call(p->stack, STACK_EXIT, NULL, &err) < 0)
         on_say(p, STACK_ERROR, err.text);
-    for (size_t i = 0; i < p->env_count; i++) {
-        _cleanup_free_ char *name = mem_strndup(p->env[i], strcspn(p->env[i], "="));
+    vec_foreach (&p->exported, variable) {
+        _cleanup_free_ char *name = mem_strndup(*variable, strcspn(*variable, "="));
 
         unsetenv(name);
     }
+    vec_foreach (&p->components, words)
+        vec_done(&words->list);
+    vec_done(&p->components);
+    vec_done(&p->parts);
+    vec_done(&p->exported);
     stack_close(p->stack);
     p->opt->extras = NULL;
     arena_done(&p->arena);

@@ -142,10 +142,11 @@ spank_err_t spank_unsetenv(spank_t spank, const char *var)
 /* Its place in the list; -1. */
 static int find_job(const struct stack *s, const char *var)
 {
+    const struct job_env *env = stack_component_env(s);
     size_t len = strlen(var);
 
-    for (size_t i = 0; i < s->job_env.len; i++)
-        if (!strncmp(s->job_env.data[i], var, len) && s->job_env.data[i][len] == '=')
+    for (size_t i = 0; i < env->list.len; i++)
+        if (!strncmp(env->list.data[i], var, len) && env->list.data[i][len] == '=')
             return (int)i;
     return -1;
 }
@@ -170,20 +171,24 @@ spank_err_t spank_job_control_getenv(spank_t spank, const char *var, char *buf, 
     if (rc || !buf || len <= 0)
         return rc ? rc : ESPANK_BAD_ARG;
     at = find_job(s, var);
-    return copy_value(at < 0 ? NULL : strchr(s->job_env.data[at], '=') + 1, buf, len);
+    return copy_value(at < 0 ? NULL : strchr(stack_component_env(s)->list.data[at], '=') + 1, buf,
+                      len);
 }
 
 static void remove_job(struct stack *s, int at)
 {
-    s->job_env_bytes -= strlen(s->job_env.data[at]) + 1;
-    free(s->job_env.data[at]);
-    vec_remove(&s->job_env, (size_t)at);
+    struct job_env *env = stack_component_env(s);
+
+    env->bytes -= strlen(env->list.data[at]) + 1;
+    free(env->list.data[at]);
+    vec_remove(&env->list, (size_t)at);
 }
 
 spank_err_t spank_job_control_setenv(spank_t spank, const char *var, const char *val, int overwrite)
 {
     struct stack *s = stack_of(spank);
     spank_err_t rc = check_local(s, var);
+    struct job_env *env;
     size_t size;
     int at;
 
@@ -193,12 +198,13 @@ spank_err_t spank_job_control_setenv(spank_t spank, const char *var, const char 
     if (at >= 0 && !overwrite)
         return ESPANK_ENV_EXISTS;
     size = strlen(var) + strlen(val) + 2;
-    if (size > STACK_JOB_ENV_MAX || s->job_env_bytes > STACK_JOB_ENV_MAX - size)
+    env = stack_component_env(s);
+    if (size > STACK_JOB_ENV_MAX || env->bytes > STACK_JOB_ENV_MAX - size)
         return ESPANK_NOSPACE;
     if (at >= 0)
         remove_job(s, at);
-    vec_push(&s->job_env, mem_printf("%s=%s", var, val));
-    s->job_env_bytes += size;
+    vec_push(&env->list, mem_printf("%s=%s", var, val));
+    env->bytes += size;
     return ESPANK_SUCCESS;
 }
 

@@ -106,6 +106,7 @@ int stack_open(const struct plugstack *p, const struct stack_host *host, struct 
     s = mem_new(struct stack);
     s->host = *host;
     s->running = -1;
+    stack_enter_component(s, 0);
     stack_current = s;
     for (size_t i = 0; i < p->plugins.len && rc == 0; i++)
         rc = load(s, p->plugins.data[i], err);
@@ -114,6 +115,22 @@ int stack_open(const struct plugstack *p, const struct stack_host *host, struct 
     else
         *out = s;
     return rc;
+}
+
+static void env_done(struct job_env *env)
+{
+    vec_foreach (&env->list, var)
+        free(*var);
+    vec_done(&env->list);
+}
+
+static struct job_env copy_env(const struct job_env *from)
+{
+    struct job_env to = {.bytes = from->bytes};
+
+    vec_foreach (&from->list, var)
+        vec_push(&to.list, mem_strdup(*var));
+    return to;
 }
 
 void stack_close(struct stack *s)
@@ -126,10 +143,23 @@ void stack_close(struct stack *s)
     vec_foreach (&s->plugins, p)
         plugin_free(*p);
     vec_done(&s->plugins);
-    vec_foreach (&s->job_env, var)
-        free(*var);
-    vec_done(&s->job_env);
+    env_done(&s->env_of_init);
+    vec_foreach (&s->job_envs, env)
+        env_done(env);
+    vec_done(&s->job_envs);
     free(s);
+}
+
+struct job_env *stack_component_env(const struct stack *s)
+{
+    return &s->job_envs.data[s->component];
+}
+
+void stack_enter_component(struct stack *s, size_t component)
+{
+    while (s->job_envs.len <= component)
+        vec_push(&s->job_envs, copy_env(&s->env_of_init));
+    s->component = component;
 }
 
 void stack_set_facts(struct stack *s, const struct stack_facts *facts)
@@ -213,5 +243,7 @@ int stack_init(struct stack *s, struct err *err)
             rc = stack_option_deliver(s, known, err);
     }
     s->running = -1;
+    env_done(&s->env_of_init);
+    s->env_of_init = copy_env(stack_component_env(s));
     return rc;
 }

@@ -7,6 +7,10 @@
  *   stack_open, [stack_give_options,] stack_init, [stack_option_set..., | stack_options_from_env,]
  *   then STACK_INIT_POST_OPT and the rest by stack_call, stack_close
  *
+ * Of a heterogeneous job each component has options and variables of its own:
+ *
+ *   for each component: stack_enter_component, stack_option_set..., STACK_INIT_POST_OPT
+ *
  * A callback of a required plugin that fails, fails the call; of an optional one it is said once.
  */
 #pragma once
@@ -108,6 +112,11 @@ int stack_init(struct stack *s, struct err *err);
 int stack_call(struct stack *s, enum stack_callback which, const struct stack_task *task,
                struct err *err);
 bool stack_has(const struct stack *s, enum stack_callback which);
+
+/* After stack_init(): the options and the variables for the site's scripts that are set, asked for
+ * and returned from now on are those of this component. When it is entered for the first time, no
+ * option is given, and the variables are those that slurm_spank_init() has set. */
+void stack_enter_component(struct stack *s, size_t component);
 
 /* --- options: where they are given ------------------------------------------------------------ */
 

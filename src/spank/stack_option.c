@@ -15,7 +15,9 @@ static void option_free(struct option *o)
     free(o->name);
     free(o->arginfo);
     free(o->usage);
-    free(o->value);
+    vec_foreach (&o->uses, use)
+        free(use->value);
+    vec_done(&o->uses);
     free(o);
 }
 
@@ -105,19 +107,28 @@ struct stack_option stack_option_get(const struct stack *s, size_t index)
     return (struct stack_option){o->plugin->name, o->name, o->arginfo, o->usage, o->has_arg};
 }
 
+const struct option_use *stack_option_use(const struct stack *s, const struct option *o)
+{
+    static const struct option_use none;
+
+    return s->component < o->uses.len ? &o->uses.data[s->component] : &none;
+}
+
 static int use(struct option *o, const char *value, int remote, struct err *err)
 {
     char *kept = o->has_arg ? mem_strdup(value) : NULL;
+    size_t component = o->plugin->stack->component;
     int rc;
 
-    free(o->value);
-    o->value = kept;
-    o->used = true;
-    rc = o->cb ? o->cb(o->val, o->value, remote) : 0;
+    while (o->uses.len <= component)
+        vec_push(&o->uses, ((struct option_use){0}));
+    free(o->uses.data[component].value);
+    o->uses.data[component] = (struct option_use){.given = true, .value = kept};
+    rc = o->cb ? o->cb(o->val, kept, remote) : 0;
     if (rc == 0)
         return 0;
     return err_set(err, -ERR_PARSE, "Invalid --%s argument: %s (plugin %s, rc=%d)", o->name,
-                   o->value ? o->value : "none", o->plugin->name, rc);
+                   kept ? kept : "none", o->plugin->name, rc);
 }
 
 int stack_option_set(struct stack *s, size_t index, const char *value, struct err *err)
@@ -182,7 +193,7 @@ static size_t count_used(const struct stack *s)
     size_t count = 0;
 
     vec_foreach (&s->options, o)
-        count += (*o)->used;
+        count += stack_option_use(s, *o)->given;
     return count;
 }
 
@@ -192,15 +203,16 @@ Pb__SpankOption **stack_options_given(const struct stack *s, struct arena *arena
 
     *count = 0;
     vec_foreach (&s->options, o) {
+        const struct option_use *use = stack_option_use(s, *o);
         Pb__SpankOption *m;
 
-        if (!(*o)->used)
+        if (!use->given)
             continue;
         m = arena_alloc(arena, sizeof(*m));
         pb__spank_option__init(m);
         m->plugin = (*o)->plugin->name;
         m->name = (*o)->name;
-        m->value = (*o)->value;
+        m->value = use->value;
         list[(*count)++] = m;
     }
     return list;
@@ -212,13 +224,14 @@ char **stack_options_env(const struct stack *s, struct arena *arena, size_t *cou
 
     *count = 0;
     vec_foreach (&s->options, o) {
+        const struct option_use *use = stack_option_use(s, *o);
         _cleanup_str_ struct str name = STR_INIT;
 
-        if (!(*o)->used)
+        if (!use->given)
             continue;
         stack_option_variable((*o)->plugin, (*o)->name, &name);
         list[(*count)++] =
-            arena_printf(arena, "%s=%s", str_cstr(&name), (*o)->value ? (*o)->value : "");
+            arena_printf(arena, "%s=%s", str_cstr(&name), use->value ? use->value : "");
     }
     return list;
 }
@@ -227,10 +240,11 @@ char **stack_job_env(const struct stack *s, struct arena *arena, size_t *count)
 {
     size_t options;
     char **used = stack_options_env(s, arena, &options);
-    char **list = arena_alloc(arena, (options + s->job_env.len + 1) * sizeof(*list));
+    const struct job_env *env = stack_component_env(s);
+    char **list = arena_alloc(arena, (options + env->list.len + 1) * sizeof(*list));
 
     *count = 0;
-    vec_foreach (&s->job_env, var)
+    vec_foreach (&env->list, var)
         list[(*count)++] = *var;
     for (size_t i = 0; i < options; i++)
         list[(*count)++] = used[i];
@@ -317,9 +331,9 @@ spank_err_t spank_option_getopt(spank_t spank, struct spank_option *opt, char **
     if (p->stack->host.context == S_CTX_JOB_SCRIPT)
         return script_option(p, opt, optargp);
     o = stack_option_find(p, opt->name);
-    if (!o || !o->used)
+    if (!o || !stack_option_use(p->stack, o)->given)
         return ESPANK_ERROR;
     if (optargp)
-        *optargp = o->value;
+        *optargp = stack_option_use(p->stack, o)->value;
     return ESPANK_SUCCESS;
 }

@@ -5,13 +5,22 @@
 #include "base/vec.h"
 #include "spank/stack.h"
 
+struct option_use {
+    bool given;
+    char *value; /* NULL: none */
+};
+
 struct option {
     struct plugin *plugin;
     char *name, *arginfo, *usage;
     int has_arg, val;
     spank_opt_cb_f cb;
-    bool used;
-    char *value; /* NULL: none */
+    VEC(struct option_use) uses; /* by component; those of later components may be missing */
+};
+
+struct job_env {
+    VEC(char *) list; /* NAME=value */
+    size_t bytes;
 };
 
 struct spank_handle {
@@ -42,9 +51,10 @@ struct stack {
     VEC(struct plugin *) plugins;
     VEC(struct option *) options;
     VEC(struct given) given; /* by the user, in the shepherd */
-    VEC(char *) job_env;     /* NAME=value */
-    size_t job_env_bytes;
-    int running; /* enum stack_callback; -1: none */
+    size_t component;        /* the one that options and variables are of now */
+    struct job_env env_of_init;
+    VEC(struct job_env) job_envs; /* by component, at least that of the first one */
+    int running;                  /* enum stack_callback; -1: none */
 };
 
 /* The only one of this process; NULL. */
@@ -61,3 +71,6 @@ int stack_option_deliver(struct stack *s, size_t from, struct err *err);
 /* The variable in which it travels; in a buffer of the caller. */
 void stack_option_variable(const struct plugin *p, const char *name, struct str *out);
 void stack_option_done(struct stack *s);
+/* Of the component that is entered. */
+const struct option_use *stack_option_use(const struct stack *s, const struct option *o);
+struct job_env *stack_component_env(const struct stack *s);

@@ -119,6 +119,46 @@ static void options_are_found(void **state)
     arena_done(&arena);
 }
 
+static void job_env_is(struct stack *s, const char *expected)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct arena arena;
+    size_t count;
+
+    arena_init(&arena, 0);
+    char **vars = stack_job_env(s, &arena, &count);
+    for (size_t i = 0; i < count; i++)
+        str_printf(&text, "%s%s", i ? " " : "", vars[i]);
+    assert_string_equal(str_cstr(&text), expected);
+    arena_done(&arena);
+}
+
+/* HET-114: what one component is given, and has for the site's scripts, no other one has; what init
+ * has set, each has. */
+static void each_component_has_its_own(void **state)
+{
+    struct stack *s = NULL;
+    struct err err = {0};
+
+    assert_int_equal(open_one(S_CTX_LOCAL, plugin_path, true, NULL, &s, &err), 0);
+    spank_t sp = &s->plugins.data[0]->handle;
+    assert_int_equal(spank_job_control_setenv(sp, "INIT", "1", 1), ESPANK_SUCCESS);
+    assert_int_equal(stack_init(s, &err), 0);
+    assert_int_equal(stack_option_set(s, 0, "a", &err), 0);
+    assert_int_equal(spank_job_control_setenv(sp, "MORE", "0", 1), ESPANK_SUCCESS);
+    stack_enter_component(s, 2);
+    job_env_is(s, "INIT=1");
+    assert_int_equal(stack_option_set(s, 1, NULL, &err), 0);
+    assert_int_equal(spank_job_control_setenv(sp, "INIT", "2", 1), ESPANK_SUCCESS);
+    stack_enter_component(s, 1);
+    job_env_is(s, "INIT=1");
+    stack_enter_component(s, 0);
+    job_env_is(s, "INIT=1 MORE=0 _SLURM_SPANK_OPTION_a_plugin_of_table=a");
+    stack_enter_component(s, 2);
+    job_env_is(s, "INIT=2 _SLURM_SPANK_OPTION_a_plugin_of_init=");
+    stack_close(s);
+}
+
 /* On a node the user's values are handed over; of another plugin's nothing is. */
 static void options_arrive(void **state)
 {
@@ -135,7 +175,8 @@ static void options_arrive(void **state)
     assert_int_equal(open_one(S_CTX_REMOTE, plugin_path, true, NULL, &s, &err), 0);
     stack_give_options(s, given, 2);
     assert_int_equal(stack_init(s, &err), 0);
-    assert_string_equal(stack_option_find(s->plugins.data[0], "of-table")->value, "fine");
+    const struct option *o = stack_option_find(s->plugins.data[0], "of-table");
+    assert_string_equal(stack_option_use(s, o)->value, "fine");
     stack_close(s);
     table.value = "no";
     assert_int_equal(open_one(S_CTX_REMOTE, plugin_path, true, NULL, &s, &err), 0);
@@ -187,9 +228,10 @@ static void calls_out_of_place(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(nothing_to_load), cmocka_unit_test(no_plugin),
-        cmocka_unit_test(failures),        cmocka_unit_test(options_are_found),
-        cmocka_unit_test(options_arrive),  cmocka_unit_test(calls_out_of_place),
+        cmocka_unit_test(nothing_to_load),    cmocka_unit_test(no_plugin),
+        cmocka_unit_test(failures),           cmocka_unit_test(options_are_found),
+        cmocka_unit_test(options_arrive),     cmocka_unit_test(each_component_has_its_own),
+        cmocka_unit_test(calls_out_of_place),
     };
     int rc;
 

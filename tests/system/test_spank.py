@@ -206,7 +206,7 @@ def test_every_callback_of_a_step(site):
 
 
 def test_sbatch_hands_its_options_on(site):
-    """To the script, to steps within it, from #SBATCH lines; the command line wins; HET-114: one call a command."""
+    """To the script, to steps within it, from #SBATCH lines; the command line wins; one call a command."""
     c = site.c
     script = "#!/bin/sh\n#SBATCH --probe-level=1\n#SBATCH --probe-may=script\n#SBATCH -o out.%j\nenv | grep -c _SLURM_SPANK_OPTION_\n" \
              "srun -n1 true\nsrun -n1 --probe-level=9 true\nsrun -n1 sh -c 'exit 3'\ntrue\n"
@@ -231,6 +231,44 @@ def test_salloc(site):
     assert out.ok() == "r0"
     assert site.said("allocator", "init_post_opt")[0]["level"] == "7/4/0"
     assert site.said("remote", "task_init")[0]["level"] == "7/4/1"
+
+
+def test_each_component_has_its_options(site):
+    """HET-114: init_post_opt of each component, with its options alone: of sbatch, the script's steps in each, and the site's scripts."""
+    c = site.c
+    script = "#!/bin/sh\n#SBATCH --probe-may=a -n1 -o het.%j\n#SBATCH hetjob\n#SBATCH --probe-flag --probe-level=1 -n1\n#SBATCH hetjob\n#SBATCH -n1\n" \
+             "srun --het-group=0,1,2 true\nsrun --het-group=1 --probe-may=own true\nsrun --probe-flag true : --probe-may=b true\n"
+    job = c.sbatch("--probe-may=first", ":", "--probe-level=2", script=script, user=USER)
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert [s["may"].split(":")[1] for s in site.said("allocator", "init_post_opt")] == ["first", "", ""]
+    assert [s["flag"] == "0" for s in site.said("allocator", "init_post_opt")] == [False, True, False]
+    assert [s["level"] for s in site.said("allocator", "init_post_opt")][1] == "7/2/0"
+    tasks = site.said("remote", "task_init")
+    of_step = {n: sorted((int(s["rank"]), s["flag"] == "0", s["may"].split(":")[1], s["level"]) for s in tasks if s["step"] == n) for n in "012"}
+    assert of_step["0"] == [(0, False, "first", ""), (1, True, "", "7/2/1"), (2, False, "", "")]
+    assert of_step["1"] == [(0, True, "own", "7/2/1")]
+    assert of_step["2"] == [(0, True, "first", ""), (1, True, "b", "7/2/1")]
+    assert len(site.said("local", "init_post_opt")) == len(site.said("local", "local_user_init")) == 6
+    eventually(lambda: len({s["job"] for s in site.said("job_script", "job_epilog")}) == 3, "the epilogs")
+    assert {int(s["job"]) - job: (s["flag"] == "0", s["may"].split(":")[1]) for s in site.said("job_script", "job_epilog")} == \
+        {0: (False, "first"), 1: (True, ""), 2: (False, "")}
+
+
+def test_each_part_of_a_set_of_its_own_has_its_options(site):
+    """HET-114: srun without an allocation, whose tasks have the variables of their part; salloc; a refused value names its component."""
+    c = site.c
+    out = c.run(["srun", "-l", "--probe-may=a", "sh", "-c", "env | grep -c OPTION_", ":", "--probe-flag", "--probe-may=b", "sh", "-c",
+                 "env | grep -c OPTION_"], user=USER)
+    assert sorted(out.ok().splitlines()) == ["0: 1", "1: 2"]
+    assert sorted((s["flag"] == "0", s["may"].split(":")[1]) for s in site.said("remote", "task_init")) == [(False, "a"), (True, "b")]
+    site.probe()
+    out = c.run(["salloc", "-n1", ":", "-n1", "--probe-may=c", "srun", "--het-group=0,1", "true"], user=USER)
+    out.ok()
+    assert [s["may"].split(":")[1] for s in site.said("allocator", "init_post_opt")] == ["", "c"]
+    assert sorted(s["may"].split(":")[1] for s in site.said("remote", "task_init")) == ["", "c"]
+    c.run(["sbatch", "-n1", ":", "--probe-level=bad", "--wrap=true"]).fails("Invalid --probe-level argument: bad (plugin probe, rc=-1) (component 1)")
+    site.probe("fail=init_post_opt")
+    c.run(["sbatch", "-n1", ":", "-n1", "--wrap=true"]).fails("init_post_opt() failed with rc=42")
 
 
 @pytest.mark.parametrize("command", ("srun", "sbatch", "salloc"))

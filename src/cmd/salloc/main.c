@@ -122,17 +122,18 @@ static int make_specs(struct request *r, const struct conf *conf, int argc, char
     return rc;
 }
 
-/* What components have from the leader, in the end. */
-static void complete_components(struct request *r)
+/* What plugins have for the job, and what components have from the leader, in the end. */
+static void complete_specs(struct request *r, struct plugins *plugins)
 {
+    plugins_ready(plugins, 0, NULL, &r->job);
     for (size_t i = 0; i < r->component_count; i++) {
         struct Pb__JobSpec *spec = r->components[i];
 
         if (spec->name == NULL)
             spec->name = r->job.name;
-        spec->spank_env = r->job.spank_env;
-        spec->n_spank_env = r->job.n_spank_env;
+        plugins_ready(plugins, i + 1, NULL, spec);
     }
+    plugins_export(plugins);
 }
 
 int main(int argc, char **argv)
@@ -172,8 +173,7 @@ int main(int argc, char **argv)
         run.immediate_ms = o->immediate_sec > 1 ? o->immediate_sec * INT64_C(1000) : 0;
         job->immediate = job->has_immediate = run.immediate_ms == 0;
     }
-    plugins_ready(plugins, job);
-    complete_components(&request);
+    complete_specs(&request, plugins);
     run.components = request.components;
     run.component_count = request.component_count;
     status = run_to_end(conf, &run);

@@ -192,14 +192,12 @@ static void make_spec(struct setup *s, int argc, char **argv)
     }
 }
 
-/* What plugins have for the nodes' scripts is the same on the nodes of all components. */
 static void consult_plugins(struct setup *s)
 {
-    plugins_ready(s->plugins, &s->spec);
-    for (size_t i = 0; i < s->component_count; i++) {
-        s->components[i]->spank_env = s->spec.spank_env;
-        s->components[i]->n_spank_env = s->spec.n_spank_env;
-    }
+    plugins_ready(s->plugins, 0, NULL, &s->spec);
+    for (size_t i = 0; i < s->component_count; i++)
+        plugins_ready(s->plugins, i + 1, NULL, s->components[i]);
+    plugins_export(s->plugins);
 }
 
 /* The variables of the job, out of those of this process, or of --export-file. */
@@ -253,7 +251,7 @@ static void make_payload(struct setup *s)
     p->env = s->env.vars;
     p->n_env = s->env.count;
     origin_limits_init(&s->limits, s->opt->propagate, conf);
-    p->spank_options = plugins_options(s->plugins, &p->n_spank_options);
+    p->spank_options = plugins_options(s->plugins, 0, &p->n_spank_options);
     p->rlimits = s->limits.list;
     p->n_rlimits = s->limits.count;
     p->has_umask = 1;

@@ -43,6 +43,8 @@ extern char **environ;
  * job. An ordinary step has one part. */
 struct part {
     struct setup *setup;
+    size_t number;    /* of the part */
+    size_t component; /* of the command line */
     struct opt *opt;
     uint32_t group; /* the component of the job that the command line means */
     int argc;       /* the command */
@@ -305,6 +307,8 @@ static void add_part(struct setup *s, size_t i, uint32_t group)
     struct opt_component *from = find_component(s, i, group);
 
     p->setup = s;
+    p->number = s->part_count;
+    p->component = i;
     p->group = group;
     p->opt = &from->opt;
     p->argc = from->command_argc;
@@ -452,7 +456,7 @@ static int before_launch(void *ctx, const struct Pb__StepReply *step, int argc, 
 {
     const struct part *p = ctx;
 
-    return plugins_started(p->setup->plugins, step, argc, argv, err);
+    return plugins_started(p->setup->plugins, p->number, step, argc, argv, err);
 }
 
 /* What is said of a broadcast says nothing where there is none; a variable may be set for others.
@@ -495,6 +499,13 @@ static void read_bcast(struct part *p)
     p->run.bcast_dest = o->bcast;
 }
 
+/* The variables of its component, in a heterogeneous job. */
+static char **environment_of(const struct part *p)
+{
+    return het_env_is_given(environ) ? het_env_choose(&p->setup->arena, environ, p->group)
+                                     : environ;
+}
+
 static void make_run(struct part *p)
 {
     const struct opt *o = p->opt;
@@ -508,9 +519,7 @@ static void make_run(struct part *p)
         .argc = p->argc,
         .self_argv = p->setup->self_argv,
         .export_spec = o->export_env,
-        .environment = het_env_is_given(environ)
-                           ? het_env_choose(&p->setup->arena, environ, p->group)
-                           : environ,
+        .environment = plugins_choose_env(p->setup->plugins, p->number, environment_of(p)),
         .input = o->std_in,
         .output = o->std_out,
         .error = o->std_err,
@@ -548,7 +557,7 @@ static void make_run(struct part *p)
     dist_parse(o->distribution, &r->dist);
     read_binding(p);
     read_bcast(p);
-    r->spank_options = plugins_options(p->setup->plugins, &r->spank_option_count);
+    r->spank_options = plugins_options(p->setup->plugins, p->number, &r->spank_option_count);
     r->before_launch = before_launch;
     r->ctx = p;
     if (o->immediate) {
@@ -585,7 +594,7 @@ static int submit_batch(struct setup *s)
     struct part *p = s->parts[0];
     struct batch_command command = {.argc = p->argc, .argv = p->argv};
 
-    command.spank_options = plugins_options(s->plugins, &command.spank_option_count);
+    command.spank_options = plugins_options(s->plugins, 0, &command.spank_option_count);
     return batch_submit(s->conf, p->opt, &p->job, &command);
 }
 
@@ -635,6 +644,17 @@ static void disregard_pty(struct setup *s)
         s->parts[i]->opt->pty = false;
 }
 
+static void consult_plugins(struct setup *s)
+{
+    for (size_t i = 0; i < s->part_count; i++) {
+        struct part *p = s->parts[i];
+
+        plugins_ready(s->plugins, p->component,
+                      het_env_is_given(environ) ? environment_of(p) : NULL, &p->job);
+    }
+    plugins_export(s->plugins);
+}
+
 static int run(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
@@ -663,7 +683,7 @@ static int run(struct setup *s, int argc, char **argv)
     whole_warn(&s->options, s->parts[0]->step.has_job_id);
     if (s->opt->test_only && s->order == NULL)
         return estimate_tell(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
-    plugins_ready(s->plugins, &s->parts[0]->job);
+    consult_plugins(s);
     if (s->opt->batch)
         return submit_batch(s);
     for (size_t i = 0; i < s->part_count; i++)

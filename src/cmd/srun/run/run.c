@@ -462,6 +462,20 @@ static int join_commands(struct run *run, struct err *err)
     return rc;
 }
 
+static int prepare_parts(struct run *run, struct err *err)
+{
+    int rc = 0;
+
+    for (uint32_t i = 0; rc == 0 && i < run_count_parts(run); i++) {
+        const struct run_options *o = run_part_options(run, i);
+
+        if (o->before_launch != NULL)
+            rc = o->before_launch(o->ctx, run->step, run->commands[i].argc, run->commands[i].argv,
+                                  err);
+    }
+    return rc;
+}
+
 /* Nothing runs yet, and nothing will. */
 static void give_up(struct run *run, const struct err *why)
 {
@@ -499,9 +513,7 @@ void run_on_step(struct run *run)
     report_allocation(run);
     if (make_commands(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
         input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0 ||
-        (run->options->before_launch != NULL &&
-         run->options->before_launch(run->options->ctx, run->step, run->commands[0].argc,
-                                     run->commands[0].argv, &err) < 0)) {
+        prepare_parts(run, &err) < 0) {
         give_up(run, &err);
         return;
     }
