@@ -207,6 +207,28 @@ def test_an_ordinary_word_is_no_separator(het):
     assert het.output(leader) == "a : b:c\n"
 
 
+def test_the_planned_start_and_nodes_of_a_set(het):
+    """HET-118: every component shows the common start and its own nodes, in squeue --start and scontrol show job."""
+    blocker = het.sbatch("-N4", "--exclusive", "-t10", wrap="sleep 1000")
+    eventually(lambda: het.state(blocker) == "RUNNING", "it runs")
+    leader = submit(het, "-n1 -t5 : -N2 -p p2 --wrap=true")
+
+    def planned():
+        shown = components(het, leader)
+        return [(shown[i]["StartTime"], shown[i].get("SchedNodeList")) for i in (0, 1)]
+
+    at = het.job(blocker)["EndTime"]
+    eventually(lambda: planned() == [(at, "n1"), (at, "n[3-4]")], planned)
+    assert rows(het, "--start", "-j", str(leader), format="%i %S %Y") == [f"{leader}+0 {at} n1", f"{leader}+1 {at} n[3-4]"]
+    # A component that begins later has all begin later.
+    het.run(f"scontrol update jobid={leader}+1 StartTime=now+1hour").ok()
+    eventually(lambda: planned()[0][0] > at, planned)
+    begin = planned()[0][0]
+    assert planned() == [(begin, "n1"), (begin, "n[3-4]")]
+    het.run(f"scancel {leader} {blocker}").ok()
+    gone(het, leader)
+
+
 # --- salloc ---------------------------------------------------------------------------------------------------------------------
 
 def leader_of(text):

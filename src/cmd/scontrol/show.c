@@ -33,7 +33,8 @@
 struct plan {
     uint32_t job_id;
     int64_t start_at; /* 0: unknown */
-    char *nodes;      /* NULL: no answer */
+    char *nodes;      /* NULL: unknown */
+    bool is_known;    /* there is an answer */
 };
 
 struct show {
@@ -105,10 +106,12 @@ static int ask_plans(struct show *s, const Pb__JobFilter *chosen, struct err *er
         Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
         Pb__WhyReply *reply = NULL;
         request.job_id = plan->job_id;
-        if (cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) != 0 || !reply->sched_nodes)
+        if (cmd_call(RPC_JOB_WHY, &request.base, &reply, NULL) != 0 || !reply->has_start_at)
             continue;
-        plan->nodes = mem_strdup(reply->sched_nodes);
-        plan->start_at = plan->start_at ? plan->start_at : reply->start_at;
+        bool in_set = reply->has_het_job_id; /* all components have one start */
+        plan->is_known = reply->sched_nodes || in_set;
+        plan->nodes = reply->sched_nodes ? mem_strdup(reply->sched_nodes) : NULL;
+        plan->start_at = plan->start_at && !in_set ? plan->start_at : reply->start_at;
     }
     return rc;
 }
@@ -116,7 +119,8 @@ static int ask_plans(struct show *s, const Pb__JobFilter *chosen, struct err *er
 static void set_planned_nodes(const struct show *s, Pb__JobLive *live)
 {
     vec_foreach (&s->plans, plan)
-        if (plan->job_id == live->job_id && live->state == PB__JOB_STATE__PENDING && plan->nodes) {
+        if (plan->job_id == live->job_id && live->state == PB__JOB_STATE__PENDING &&
+            plan->is_known) {
             live->sched_nodes = plan->nodes;
             live->has_start_at = true;
             live->start_at = plan->start_at;

@@ -183,7 +183,7 @@ static void a_set_has_its_place_by_the_rule(void **state)
         fixture_end(f, (uint32_t)blocker, 0);
         fixture_turn(f);
         job_is(f, cases[i].set_first ? id : other, "R");
-        job_is(f, cases[i].set_first ? other : id + 1, "PD Resources");
+        job_is(f, cases[i].set_first ? other : id + 1, "PD Resources+600");
         fixture_free(f);
         str_done(&modes);
     }

@@ -591,8 +591,11 @@ static void follow(struct control *c, struct decision *d)
         struct job *component = job_set_component(j, i);
         if (!component || (d->of_component && component != j))
             continue;
+        int64_t expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
+        if (component->expected_at != expected_at)
+            component->shown_sched_at = 0; /* also when it was shown in this second */
         component->sched_at = c->plan.now_sec;
-        component->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
+        component->expected_at = expected_at;
     }
     plan_decision_done(d);
     free(d->detail);

@@ -144,6 +144,29 @@ bool why_set_find(struct why *w, const struct job *leader)
     return false;
 }
 
+/* The first moment at which all of its components may begin. */
+static int64_t find_begin(const struct plan *p, const struct job *leader)
+{
+    int64_t latest = 0;
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = joint_component(p, leader, i);
+        latest = j && j->begin_at > latest ? j->begin_at : latest;
+    }
+    return latest;
+}
+
+/* The nodes of the component that was asked for. */
+static void take_own_nodes(struct why *w, struct joint *joint)
+{
+    select_done(&w->where);
+    vec_foreach (&joint->parts, part) {
+        if (part->job->id != w->q.job_id)
+            continue;
+        w->where = part->where;
+        part->where = (struct selection){0};
+    }
+}
+
 int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as)
 {
     const struct job *subject = why_subject(w, leader);
@@ -159,10 +182,12 @@ int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_cop
     joint_licenses_init(&sum, first);
     int64_t due = license_earliest(&w->plan.claims, w->cluster, &sum.job, w->now_sec, &work);
     joint_licenses_done(&sum);
-    int64_t from = first->begin_at > w->not_before ? first->begin_at : w->not_before, at = 0;
+    int64_t from = find_begin(&w->plan, first), at = 0;
+    from = from > w->not_before ? from : w->not_before;
     joint_begin(&joint, &w->plan, first);
     if (due)
         at = joint_find_start(&joint, w->timeline, from > due ? from : due);
+    take_own_nodes(w, &joint);
     joint_end(&joint);
     w->plan.variant = (struct plan_variant){0};
     return at;

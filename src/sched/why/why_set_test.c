@@ -111,6 +111,42 @@ static void those_without_room_together(void **state)
     test_cluster_free(c);
 }
 
+static void begin_later(struct job *j, int64_t begin_at)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    spec->has_begin_at_sec = true;
+    spec->begin_at_sec = begin_at;
+    job_repack(&j->spec, &spec->base);
+    j->begin_at = begin_at;
+    j->reason = REASON_BEGIN_TIME;
+    job_partitions_unqueue(j);
+}
+
+/* HET-118: the planned start is that of all components; each has its own planned nodes, also with
+ * one that may not begin earlier. */
+static void each_component_has_its_planned_nodes(void **state)
+{
+    static const char *const nodes[] = {"n1", "m[1-2]", "n[3-4]"};
+    (void)state;
+    for (int64_t begin_at = 0; begin_at <= NOW + 700; begin_at += NOW + 700) {
+        struct cluster *c = cluster_up();
+        run(c, 1, "m1:4", NOW + 500);
+        run(c, 2, "n2:3", NOW + 900);
+        queue_set(c, 10, 3, (const char *[]){"n=4 N=1", "n=2 N=2 C=b", "n=8 N=2 p=q"});
+        if (begin_at)
+            begin_later(cluster_find_job(c, 11), begin_at);
+        for (uint32_t i = 0; i < 3; i++) {
+            struct why *w = ask(c, 10 + i);
+            assert_string_equal(why_answer(w)->sched_nodes, nodes[i]);
+            assert_int_equal(why_answer(w)->start_at, begin_at ? begin_at : NOW + 500);
+            why_free(w);
+        }
+        test_cluster_free(c);
+    }
+}
+
 /* What is not in the queue comes before what has no room. */
 static void one_that_is_held_is_named(void **state)
 {
@@ -188,6 +224,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_without_room_is_named),
         cmocka_unit_test(those_without_room_together),
+        cmocka_unit_test(each_component_has_its_planned_nodes),
         cmocka_unit_test(one_that_is_held_is_named),
         cmocka_unit_test(one_that_would_delay_others_is_named),
         cmocka_unit_test(what_starts_and_what_returns),

@@ -263,6 +263,6 @@ bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
         at = j->begin_at;
     m->has_start_at = at > 0 && !w->too_many && !waits_for_unlimited(w->cluster, at);
     m->start_at = m->has_start_at ? at : 0;
-    m->sched_nodes = m->has_start_at && at == found && !j->in_set ? name_nodes(w) : NULL;
+    m->sched_nodes = m->has_start_at && at == found ? name_nodes(w) : NULL;
     return false;
 }

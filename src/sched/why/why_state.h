@@ -114,7 +114,8 @@ bool why_set_find(struct why *w, const struct job *leader);
 /* The planner about the job, or about its set with it in the place of the component. 'as': a copy,
  * of relax_make(). */
 void why_ask(struct why *w, const struct job *leader, struct job_copy *as, struct decision *d);
-/* When the set would start with it, on w->timeline. 0: not foreseeable. */
+/* When the set would start with it, on w->timeline, where the component that was asked for has
+ * w->where. 0: not foreseeable. */
 int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_copy *as);
 /* Into w->answer. */
 void why_set_put(const struct why *w, const struct job *subject);
