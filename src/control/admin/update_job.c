@@ -275,53 +275,66 @@ static int check_changed(struct control *c, struct job *j, const Pb__JobSpec *se
     return rc;
 }
 
-/* The job is as it was where it could not run with the change. */
-static int change_request(struct control *c, const struct caller *who, struct job *j,
-                          const Pb__JobSpec *set, struct err *err)
+struct applied { /* a changed request, which can be taken back until it is settled */
+    bool is_applied;
+    Pb__JobSpec set, old, *spec; /* in the arena */
+    struct moved before;
+    struct depend *depend;
+};
+
+/* Takes back what does not stay. */
+static void settle_request(struct control *c, struct job *j, struct applied *a, bool stays)
 {
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    if (!a->is_applied)
+        return;
+    a->is_applied = false;
+    settle_move(j, &a->before, stays);
+    if (!stays) {
+        job_read_spec(c->cluster, j, &a->old, NULL);
+        depend_free(a->depend);
+        return;
+    }
+    if (a->set.dependency) {
+        a->spec->dependency = a->depend ? a->spec->dependency : NULL;
+        depend_begin(c, j, a->depend);
+    }
+    job_repack(&j->spec, &a->spec->base);
+    if (!str_eq(a->old.name, a->spec->name))
+        depend_renamed(c, j, a->old.name);
+}
+
+/* The job is as it was where it could not run with the change. */
+static int apply_request(struct control *c, const struct caller *who, struct job *j,
+                         const Pb__JobSpec *set, struct applied *a, struct arena *arena,
+                         struct err *err)
+{
     struct part_list parts = {0};
-    Pb__JobSpec taken = *set;
-    int rc = authorise_parts(c, who, j, spec->reservation, &taken, &parts, &arena, err);
-    if (rc != 0)
-        return rc;
-    const Pb__JobSpec old = *spec;
-    struct depend *depend = NULL;
-    rc = parse_dependency(c, who, j, &taken, &depend, &arena, err);
+    struct parsed_request parsed;
+    *a = (struct applied){.set = *set, .spec = job_unpack_spec(j, arena)};
+    a->old = *a->spec;
+    int rc = authorise_parts(c, who, j, a->spec->reservation, &a->set, &parts, arena, err);
+    if (rc == 0)
+        rc = parse_dependency(c, who, j, &a->set, &a->depend, arena, err);
     if (rc != 0) {
         vec_done(&parts);
-        depend_free(depend);
+        depend_free(a->depend);
         return rc;
     }
-    set = &taken;
-    merge_fields(spec, set);
-    submit_fill_switches(c, spec);
+    merge_fields(a->spec, &a->set);
+    submit_fill_switches(c, a->spec);
     job_partitions_unqueue(j);
-    struct moved before = move_to_parts(j, &parts);
-    struct parsed_request parsed;
-    rc = request_parse(c->cluster, spec, &parsed, err);
+    a->before = move_to_parts(j, &parts);
+    a->is_applied = true;
+    rc = request_parse(c->cluster, a->spec, &parsed, err);
     if (rc == 0) {
-        job_set_request(c->cluster, j, spec, &parsed, false);
-        rc = check_changed(c, j, set, spec, err);
+        job_set_request(c->cluster, j, a->spec, &parsed, false);
+        rc = check_changed(c, j, &a->set, a->spec, err);
     }
-    if (set->reservation && !*set->reservation)
-        spec->reservation = NULL;
-    settle_move(j, &before, rc == 0);
-    if (rc != 0) {
-        job_read_spec(c->cluster, j, &old, NULL);
-        depend_free(depend);
-        return rc;
-    }
-    if (set->dependency) {
-        spec->dependency = depend ? spec->dependency : NULL;
-        depend_begin(c, j, depend);
-    }
-    job_repack(&j->spec, &spec->base);
-    if (!str_eq(old.name, spec->name))
-        depend_renamed(c, j, old.name);
-    return 0;
+    if (a->set.reservation && !*a->set.reservation)
+        a->spec->reservation = NULL;
+    if (rc != 0)
+        settle_request(c, j, a, false);
+    return rc;
 }
 
 /* --- hold, priority, times, requeue ------------------------------------------------------------
@@ -527,14 +540,28 @@ static int check_growth(struct control *c, const struct caller *who, const struc
                             err);
 }
 
-static int change_record(struct control *c, const struct caller *who, struct job *j,
-                         const Pb__JobUpdate *r, Pb__JobSpec *set, struct err *err)
+struct change {       /* of one record */
+    Pb__JobSpec *set; /* as the plugins leave it */
+    int rc;           /* of that, and of all that is checked after it */
+    struct err why;
+    bool with_set; /* it is refused because another component of its set is */
+    bool in_set, may_differ;
+    uint32_t offset;
+    struct bitset *dropped;
+    int32_t nice_before;
+    struct applied applied;
+};
+
+/* All that can be refused; the request is changed, and can be taken back. */
+static int begin_change(struct control *c, const struct caller *who, struct job *j,
+                        const Pb__JobUpdate *r, struct change *one, struct arena *arena,
+                        struct err *err)
 {
+    Pb__JobSpec *set = one->set;
     if (r->step_limit)
         return step_limit_update(c, j, r->step_limit, err);
-    int32_t nice_before = j->nice;
-    _cleanup_bitset_ struct bitset *dropped = NULL;
-    int rc = find_dropped(c, j, r, set, &dropped, err);
+    one->nice_before = j->nice;
+    int rc = find_dropped(c, j, r, set, &one->dropped, err);
     if (rc == 0 && set) /* a script may set what the caller may not, but no more than can be set */
         rc = check_settable(j, set, err);
     if (rc == 0)
@@ -548,9 +575,20 @@ static int change_record(struct control *c, const struct caller *who, struct job
     if (rc == 0 && set)
         rc = check_growth(c, who, j, set, err);
     if (rc == 0 && set)
-        rc = change_request(c, who, j, set, err);
-    if (rc == 0 && dropped)
-        shrink_job(c, j, dropped);
+        rc = apply_request(c, who, j, set, &one->applied, arena, err);
+    return rc;
+}
+
+/* rc: what has been refused of it, or of another component of its set. Only requeueing can fail. */
+static int end_change(struct control *c, const struct caller *who, struct job *j,
+                      const Pb__JobUpdate *r, struct change *one, int rc, struct err *err)
+{
+    const Pb__JobSpec *set = one->set;
+    if (r->step_limit)
+        return rc;
+    settle_request(c, j, &one->applied, rc == 0);
+    if (rc == 0 && one->dropped)
+        shrink_job(c, j, one->dropped);
     if (rc == 0 && r->has_requeue && r->requeue)
         return requeue_job(c, who, j, r, err);
     if (rc == 0 && set && set->has_time_limit_sec)
@@ -558,7 +596,7 @@ static int change_record(struct control *c, const struct caller *who, struct job
     if (rc == 0)
         apply_times(c, j, r, set);
     if (rc == 0 && set && set->has_nice)
-        priority_nice(c, j, nice_before);
+        priority_nice(c, j, one->nice_before);
     if (rc == 0)
         apply_hold(c, who, j, r);
     if (rc == 0 && r->has_priority && r->priority)
@@ -609,12 +647,6 @@ static bool is_hold(const Pb__JobUpdate *r)
     return (r->has_hold || r->has_user_hold) && !(r->has_requeue && r->requeue);
 }
 
-struct change {       /* of one record */
-    Pb__JobSpec *set; /* as the plugins leave it */
-    int rc;           /* of that */
-    struct err *why;
-};
-
 /* All are authorised, and the plugins consulted, before any is changed. ENV_SUBMIT_LATER or 0. */
 static int prepare_changes(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                            const struct split_list *parts, struct change *changes,
@@ -623,22 +655,59 @@ static int prepare_changes(struct control *c, const struct caller *who, const Pb
     int later = 0;
     for (size_t i = 0; i < parts->len; i++) {
         const struct job *j = cluster_find_job(c->cluster, parts->data[i].job_id);
-        struct err why = {0};
         struct change *one = &changes[i];
-        one->rc = prepare_change(c, who, j, r, &one->set, arena, &why);
+        one->rc = prepare_change(c, who, j, r, &one->set, arena, &one->why);
         if (one->rc > 0)
             later = one->rc;
-        if (one->rc < 0) {
-            one->why = arena_alloc(arena, sizeof why);
-            *one->why = why;
-        }
     }
     return later;
 }
 
-/* Each record is changed or not; the first thing that went wrong, or 0. That some elements of an
- * array, or components that have ended, are in another state than the change needs is no error
- * where others could be changed. ENV_SUBMIT_LATER: none is. */
+/* Components of one set from this one on, which are changed together; or one record. Steps are
+ * changed one by one: not every component has a part of each. */
+static size_t count_group(struct control *c, const Pb__JobUpdate *r, const struct split_list *parts,
+                          size_t first)
+{
+    const struct job *j = cluster_find_job(c->cluster, parts->data[first].job_id);
+    size_t count = 1;
+    while (j->set && !r->step_limit && first + count < parts->len &&
+           cluster_find_job(c->cluster, parts->data[first + count].job_id)->set == j->set)
+        count++;
+    return count;
+}
+
+/* One record, or components of one set: all of them are changed, or none; one that has ended is
+ * spared where the change needs another state. */
+static void change_group(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
+                         const struct split_part *parts, struct change *changes, size_t count,
+                         struct arena *arena)
+{
+    bool refused = false;
+    for (size_t i = 0; i < count && !refused; i++) {
+        struct job *j = cluster_find_job(c->cluster, parts[i].job_id);
+        struct change *one = &changes[i];
+        one->in_set = j->set;
+        one->offset = j->set_offset;
+        one->may_differ = !j->set || job_is_final(j); /* components run together, or wait */
+        if (one->rc == 0)
+            one->rc = begin_change(c, who, j, r, one, arena, &one->why);
+        refused = one->rc != 0 && !(one->may_differ && is_of_state(one->rc));
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct job *j = cluster_find_job(c->cluster, parts[i].job_id);
+        struct change *one = &changes[i];
+        one->with_set = refused && one->rc == 0;
+        one->rc =
+            end_change(c, who, j, r, one, one->with_set ? -ERR_TRANSITION : one->rc, &one->why);
+        one->may_differ = one->may_differ && is_of_state(one->rc);
+        bitset_free(take_ptr(one->dropped));
+        split_settle(c, &parts[i], one->rc == 0);
+    }
+}
+
+/* Each set, and each record that is in none, is changed or not; the first thing that went wrong, or
+ * 0. That some elements of an array, or components that have ended, are in another state than the
+ * change needs is no error where others could be changed. ENV_SUBMIT_LATER: none is. */
 static int change_records(struct control *c, const struct caller *who, const Pb__JobUpdate *r,
                           const struct split_list *parts, struct err *err)
 {
@@ -648,29 +717,25 @@ static int change_records(struct control *c, const struct caller *who, const Pb_
     arena_init(&arena, 0);
     struct change *changes = arena_alloc(&arena, parts->len * sizeof *changes);
     int later = prepare_changes(c, who, r, parts, changes, &arena);
-    for (size_t i = 0; i < parts->len; i++) {
-        const struct split_part *part = &parts->data[i];
-        struct job *j = cluster_find_job(c->cluster, part->job_id);
-        struct err why = {0};
-        bool in_set = j->set, final = job_is_final(j); /* components run together, or wait */
-        uint32_t offset = j->set_offset;
-        int rc = later ? later : changes[i].rc;
-        if (rc == 0)
-            rc = change_record(c, who, j, r, changes[i].set, &why);
-        else if (rc < 0)
-            why = *changes[i].why;
-        split_settle(c, part, rc == 0);
-        any = any || rc == 0;
-        bool may_differ = is_of_state(rc) && (!in_set || final);
-        if (rc != 0 && (wrong == 0 || (excused && !may_differ))) {
-            wrong = rc;
-            excused = may_differ;
-            *err = why;
-            if (in_set && parts->len > 1)
-                err_set(err, why.code, "%s (component %u)", why.text, offset);
-        }
+    for (size_t i = 0, count; i < parts->len; i += count) {
+        count = later ? 1 : count_group(c, r, parts, i);
+        if (later)
+            split_settle(c, &parts->data[i], false);
+        else
+            change_group(c, who, r, &parts->data[i], &changes[i], count, &arena);
     }
-    return any && excused ? 0 : wrong;
+    for (size_t i = 0; i < parts->len && !later; i++) {
+        const struct change *one = &changes[i];
+        any = any || one->rc == 0;
+        if (one->rc == 0 || one->with_set || (wrong != 0 && (!excused || one->may_differ)))
+            continue;
+        wrong = one->rc;
+        excused = one->may_differ;
+        *err = one->why;
+        if (one->in_set && parts->len > 1)
+            err_set(err, one->why.code, "%s (component %u)", one->why.text, one->offset);
+    }
+    return later ? later : any && excused ? 0 : wrong;
 }
 
 /* Elements that get records of their own wait there for all that they waited for before. */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "cluster/job/job_set.h"
 #include "control/fixture.h"
 
@@ -279,6 +280,79 @@ static void what_returns_to_the_queue_is_not_changed_in_part(void **state)
     fixture_free(f);
 }
 
+/* What a user has asked for, and the place in the queue, of all components. */
+static void pack_set(struct fixture *f, int64_t id, struct str *out)
+{
+    str_clear(out);
+    for (uint32_t i = 0; i < 3; i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)id + i);
+        pb_pack(&r->spec->base, out);
+        str_printf(out, "%u %s %lld\n", r->live->priority, r->live->partition,
+                   (long long)r->live->time_limit_sec);
+    }
+}
+
+/* HET-49: what is refused for one component, the first, the second or the last, changes none of
+ * them: they are what they were, wait where they waited, and start together. */
+static void a_change_that_one_component_refuses_changes_none(void **state)
+{
+    static const struct {
+        int code;
+        Pb__JobSpec set;
+        uint32_t priority; /* 0: none */
+        bool releases;
+    } cases[] = {
+#define WANTING(...) {.base = PROTOBUF_C_MESSAGE_INIT(&pb__job_spec__descriptor), __VA_ARGS__}
+        {ERR_NODE_COUNT, WANTING(.has_min_nodes = true, .min_nodes = 3, .comment = "c")},
+        {ERR_NODE_CONFIG, WANTING(.req_nodes = "n1", .name = "other")},
+        {ERR_NODE_CONFIG, WANTING(.exc_nodes = "n[3-4]", .has_nice = true, .nice = 7)},
+        {ERR_LICENSE, WANTING(.partition = "b", .licenses = "a:2")},
+        {ERR_LICENSE, WANTING(.licenses = "a:2", .has_time_limit_sec = true, .time_limit_sec = 60)},
+        {ERR_DEPENDENCY, WANTING(.comment = "d", .dependency = "after:99999")},
+        {ERR_ACCESS, WANTING(.comment = "p"), .priority = 40},
+        {ERR_ACCESS, WANTING(.comment = "h"), .releases = true},
+    };
+    struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+    _cleanup_str_ struct str before = STR_INIT, after = STR_INIT;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct fixture *f = make(CONF);
+        Pb__JobSpec large = wanting(4, 4), set = cases[i].set;
+        Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+        Pb__JobUpdate r = PB__JOB_UPDATE__INIT, one = PB__JOB_UPDATE__INIT;
+        specs[1].partition = (char *)"b";
+        int64_t blocker = fixture_submit(f, &user, &large);
+        int64_t id = fixture_submit_set(f, &user, specs, 3);
+        r.job_id = (uint32_t)id;
+        r.set = &set;
+        SET(&one, hold, true);
+        one.has_hold = cases[i].releases;
+        for (uint32_t k = 0; k < 3; k++) {
+            one.job_id = (uint32_t)id + k;
+            if (!cases[i].releases)
+                SET(&one, priority, k == 2 ? 30 : 50);
+            assert_int_equal(
+                fixture_update_job(f, k == 2 || one.has_priority ? &root : &user, &one), 0);
+        }
+        if (cases[i].releases)
+            SET(&r, hold, false);
+        if (cases[i].priority)
+            SET(&r, priority, cases[i].priority);
+        pack_set(f, id, &before);
+        assert_int_equal(fixture_update_job(f, &user, &r), cases[i].code);
+        pack_set(f, id, &after);
+        if (before.len != after.len || memcmp(before.data, after.data, before.len) != 0)
+            fail_msg("case %zu: changed in part", i);
+        assert_non_null(strstr(fixture_text(f, f->last_call), "(component "));
+        fixture_end(f, (uint32_t)blocker, 0);
+        fixture_turn(f);
+        states_are(f, id, cases[i].releases ? "PD PD PD" : "R R R");
+        fixture_free(f);
+    }
+}
+
 /* A component that is still ending when its leader is queued again returns, after a crash too. */
 static void what_ends_returns_after_a_restart(void **state)
 {
@@ -323,6 +397,7 @@ int main(void)
         cmocka_unit_test(a_set_that_is_not_ready_is_not_suspended),
         cmocka_unit_test(components_begin_in_the_same_attempt),
         cmocka_unit_test(what_returns_to_the_queue_is_not_changed_in_part),
+        cmocka_unit_test(a_change_that_one_component_refuses_changes_none),
         cmocka_unit_test(what_ends_returns_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
