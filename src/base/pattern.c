@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <string.h>
 
+#include "base/sluid.h"
 #include "base/step_id.h"
 
 /* One %x of a pattern: its letter, its width, and the first byte after it. */
@@ -71,6 +72,11 @@ static bool put(char letter, int width, const struct pattern_values *v, struct s
     case 'J':
         str_printf(out, "%0*u.", width, v->job_id);
         put_step(v, 0, out);
+        break;
+    case 'S':
+        if (!v->submit_at_sec)
+            return false;
+        str_puts(out, SLUID_TEXT(v->job_id, v->submit_at_sec));
         break;
     case 's':
         put_step(v, width, out);

@@ -24,6 +24,7 @@ struct pattern_values {
     bool has_restarts;             /* else %r stays as it is */
     uint32_t restarts;             /* %r: how often the job was started again */
     bool is_open;                  /* several elements of an array: %a and %b stay as they are */
+    int64_t submit_at_sec;         /* %S, the SLUID; 0: not known, it stays as it is */
     const char *node;              /* %N; NULL: not known, it stays as it is */
     const char *user, *job_name;   /* NULL: empty */
 };

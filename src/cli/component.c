@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/sluid.h"
 #include "cli/cmd.h"
 #include "conf/conf.h"
 #include "proto/job.pb-c.h"
@@ -21,7 +22,7 @@ struct search {
     uint32_t offset, found_id; /* of the one that was found */
 };
 
-static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+static int on_components(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     struct search *s = ctx;
     const Pb__JobList *part = (const Pb__JobList *)message;
@@ -46,14 +47,44 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int request_components(struct search *s, struct err *err)
+struct sluid_search {
+    uint32_t job_id;
+    int64_t submit_at_sec; /* of the job, once it is found */
+    bool found;
+};
+
+/* A job array has several records: the job's own one counts. */
+static int on_sluid(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
-    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct sluid_search *s = ctx;
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    for (size_t i = 0; i < part->n_jobs; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+        if (live && live->job_id == s->job_id) {
+            s->found = true;
+            s->submit_at_sec = live->submit_at;
+        }
+    }
+    return 0;
+}
+
+static int request_jobs(Pb__JobFilter *filter, rpc_part_fn *on_jobs, void *ctx, struct err *err)
+{
     struct conf *conf = NULL;
     int rc = conf_load_own(&conf, err);
     if (rc < 0)
         return rc;
     struct rpc_client *client = rpc_client_new(conf);
+    filter->has_all_states = filter->all_states = true;
+    rc = rpc_call_stream(client, RPC_JOB_LIST, &filter->base, on_jobs, ctx, err);
+    rpc_client_free(client);
+    conf_free(conf);
+    return rc;
+}
+
+static int request_components(struct search *s, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     Pb__ArrayTasks element = PB__ARRAY_TASKS__INIT, *elements = &element;
     element.job_id = s->job_id;
     element.tasks = (char *)s->task;
@@ -61,11 +92,7 @@ static int request_components(struct search *s, struct err *err)
     filter.n_job_id = s->task ? 0 : 1;
     filter.array = &elements;
     filter.n_array = s->task ? 1 : 0;
-    filter.has_all_states = filter.all_states = true;
-    rc = rpc_call_stream(client, RPC_JOB_LIST, &filter.base, on_jobs, s, err);
-    rpc_client_free(client);
-    conf_free(conf);
-    return rc;
+    return request_jobs(&filter, on_components, s, err);
 }
 
 static int judge(const struct search *s, struct err *err)
@@ -137,16 +164,50 @@ static int number_id(const char *text, const char *plus, char **out, struct err 
     return rc;
 }
 
-int component_parse_id(const char *text, Pb__StepId *id, struct err *err)
+/* "s035AFRG000001.0" as "1.0". The controller says whether the job of this id has this SLUID. */
+static int number_sluid(const char *text, uint32_t job_id, int64_t submit_at_sec, char **out,
+                        struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct sluid_search s = {.job_id = job_id};
+
+    filter.job_id = &job_id;
+    filter.n_job_id = 1;
+    int rc = request_jobs(&filter, on_sluid, &s, err);
+    if (rc >= 0 && (!s.found || s.submit_at_sec != submit_at_sec))
+        rc = err_set(err, -ERR_NO_JOB, "%s: job %.*s", err_text(ERR_NO_JOB), SLUID_LEN, text);
+    if (rc >= 0)
+        *out = mem_printf("%u%s", job_id, text + SLUID_LEN);
+    return rc < 0 ? rc : 0;
+}
+
+/* The same id with numbers for what has other names; NULL: it has none. */
+static int number_names(const char *text, char **out, struct err *err)
 {
     const char *plus = strchr(text, '+'), *element = strchr(text, '_');
+    uint32_t job_id;
+    int64_t submit_at_sec;
+    if (sluid_parse(text, &job_id, &submit_at_sec)) {
+        _cleanup_free_ char *numbered = NULL;
+        int rc = number_sluid(text, job_id, submit_at_sec, &numbered, err);
+        if (rc == 0)
+            rc = number_names(numbered, out, err);
+        if (rc == 0 && !*out)
+            *out = take_ptr(numbered);
+        return rc;
+    }
+    if (!plus || (!isalpha((unsigned char)plus[1]) && !(element && element < plus)))
+        return 0;
+    return number_id(text, plus, out, err);
+}
+
+int component_parse_id(const char *text, Pb__StepId *id, struct err *err)
+{
     _cleanup_free_ char *numbered = NULL;
     struct err why = {0};
-    if (!plus || (!isalpha((unsigned char)plus[1]) && !(element && element < plus)))
-        return job_ids_parse(text, id, err);
-    int rc = number_id(text, plus, &numbered, &why);
+    int rc = number_names(text, &numbered, &why);
     if (rc == 0)
-        return job_ids_parse(numbered, id, err);
+        return job_ids_parse(numbered ? numbered : text, id, err);
     if (err)
         *err = why;
     else

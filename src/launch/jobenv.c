@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/onehost.h"
+#include "base/sluid.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
 #include "rpc/frame.h"
@@ -113,6 +114,8 @@ static void set_allocation(struct envlist *e, const struct Pb__AllocReply *alloc
                   spec->has_ntasks_per_node ? spec->ntasks_per_node : 0, tasks);
     set_requested(e, spec);
     envlist_setf(e, "SLURM_JOB_ID", "%u", alloc->job_id);
+    envlist_set(e, "SLURM_JOB_SLUID",
+                alloc->has_submit_at_sec ? SLUID_TEXT(alloc->job_id, alloc->submit_at_sec) : NULL);
     envlist_setf(e, "SLURM_JOBID", "%u", alloc->job_id);
     envlist_set(e, "SLURM_JOB_NODELIST", alloc->nodes);
     envlist_set(e, "SLURM_NODELIST", alloc->nodes);
@@ -214,6 +217,8 @@ void jobenv_step(struct envlist *e, const struct Pb__StepReply *step)
     jobenv_step_nodes(step, &nodes);
     envlist_setf(e, "SLURM_JOB_ID", "%u", step->job_id);
     envlist_setf(e, "SLURM_JOBID", "%u", step->job_id);
+    envlist_set(e, "SLURM_JOB_SLUID",
+                step->has_submit_at ? SLUID_TEXT(step->job_id, step->submit_at) : NULL);
     envlist_setf(e, "SLURM_STEP_ID", "%u", step->step_id);
     envlist_setf(e, "SLURM_STEPID", "%u", step->step_id);
     envlist_set(e, "SLURM_STEP_NODELIST", str_cstr(&nodes));

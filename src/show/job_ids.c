@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/idset.h"
+#include "base/sluid.h"
 #include "base/step_id.h"
 #include "base/vec.h"
 #include "show/job_state.h"
@@ -167,6 +168,12 @@ void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena)
         id->array_tasks = arena_strdup(arena, live->array_tasks);
     else if (live->has_array_job_id)
         id->array_tasks = arena_printf(arena, "%u", live->array_task_id);
+}
+
+const char *job_ids_sluid(uint32_t job_id, int64_t submit_at_sec, struct str *out)
+{
+    str_puts(out, SLUID_TEXT(job_id, submit_at_sec));
+    return str_cstr(out);
 }
 
 int64_t job_ids_rank(const Pb__JobLive *live)

@@ -31,6 +31,8 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out);
 void job_ids_put_asked(const Pb__StepId *id, struct str *out);
 /* The id that means this record and no other, however its job id is the array's; in the arena. */
 void job_ids_of(const Pb__JobLive *live, Pb__StepId *id, struct arena *arena);
+/* Appends the SLUID of the job (base/sluid.h); returns the text of 'out'. */
+const char *job_ids_sluid(uint32_t job_id, int64_t submit_at_sec, struct str *out);
 /* For sorting: by array or heterogeneous job, then by element or component. */
 int64_t job_ids_rank(const Pb__JobLive *live);
 

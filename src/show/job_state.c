@@ -280,6 +280,7 @@ static void put_pattern(const Pb__JobRecord *job, const char *pattern, enum job_
     char name[HOSTLIST_NAME_MAX + 1];
     struct pattern_values v = {
         .job_id = live->job_id,
+        .submit_at_sec = live->submit_at,
         .step_id = STEP_ID_BATCH,
         .array_id = live->has_array_job_id ? live->array_job_id : live->job_id,
         .array_task = live->has_array_job_id ? first_task(live) : PATTERN_NO_ARRAY,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "show/prio_columns.h"
 
+#include "show/job_ids.h"
 #include "show/listing_value.h"
 #include "show/names.h"
 

@@ -9,6 +9,7 @@
 #include "base/timefmt.h"
 #include "cluster/job/step_ports.h"
 #include "conf/conf_freq.h"
+#include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/names.h"
 #include "show/record.h"
@@ -126,8 +127,10 @@ static json_t *step_statistics(void)
 static json_t *step_id(const Pb__StepRecord *step)
 {
     char id[STEP_ID_TEXT_MAX];
+    _cleanup_str_ struct str sluid = STR_INIT;
     const char *dot = strrchr(step_id_text(step->job_id, step->step_id, id), '.');
-    return json_pack("{s:{s:s, s:o, s:o, s:s}, s:o}", "id", "sluid", "", "job_id",
+    return json_pack("{s:{s:s, s:o, s:o, s:s}, s:o}", "id", "sluid",
+                     job_ids_sluid(step->job_id, step->submit_at, &sluid), "job_id",
                      json_out_number(true, false, step->job_id), "step_het_component",
                      json_out_number(false, false, 0), "step_id", dot ? dot + 1 : id, "name",
                      json_out_text(step->name));

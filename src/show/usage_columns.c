@@ -10,6 +10,7 @@
 #include "base/step_id.h"
 #include "base/timefmt.h"
 #include "conf/conf_freq.h"
+#include "show/job_ids.h"
 #include "show/job_state.h"
 
 #define NAMES_A_LINE 4

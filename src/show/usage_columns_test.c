@@ -211,7 +211,7 @@ static void test_names(void **state)
                            "AllocTRES           AveCPU              AveCPUFreq          "
                            "AveDiskRead        \nAveDiskWrite        "));
     assert_string_equal(strstr(str_cstr(&out), "TRESUsageOutMinNode"),
-                        "TRESUsageOutMinNode TRESUsageOutMinTask TRESUsageOutTot    \n");
+                        "TRESUsageOutMinNode TRESUsageOutMinTask\nTRESUsageOutTot    \n");
 }
 
 int main(void)

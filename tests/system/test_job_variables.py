@@ -11,6 +11,7 @@ WANT = {
     "SLURM_CLUSTER_NAME": ("test", ALL),
     "SLURM_JOB_ID": ("{job}", ALL),
     "SLURM_JOBID": ("{job}", ALL),
+    "SLURM_JOB_SLUID": ("{sluid}", ALL),
     "SLURM_JOB_NAME": ("a-name", ALL),
     "SLURM_JOB_PARTITION": ("main", ALL),
     "SLURM_JOB_NODELIST": ("n1", ALL),
@@ -46,9 +47,10 @@ def test_variables_of_every_context(make_cluster):
     options = "-N1 -n2 -J a-name --comment=a-comment --extra=more --exclusive -t 10 -L lic:2 -o out"
     job = c.sbatch(*options.split(), wrap="ulimit -c 0; env >env.script; srun -n2 sh -c 'env >env.step.$SLURM_PROCID'; "
                                           "mv env.step.0 env.step; ulimit -n >files")
+    sluid = c.run(["squeue", "-h", "-t", "all", "-j", str(job), "-o", "%s"]).ok().strip()
     fields = c.wait(job)
     start, end = (int(c.run(["date", "-d", fields[key], "+%s"]).ok()) for key in ("StartTime", "EndTime"))
-    facts = {"job": job, "work": c.work, "start": start, "cpus": fields["NumCPUs"], "files": (c.work / "files").read_text().strip()}
+    facts = {"job": job, "sluid": sluid, "work": c.work, "start": start, "cpus": fields["NumCPUs"], "files": (c.work / "files").read_text().strip()}
     for context in ALL:
         path = (c.dir if context in SITE else c.work) / f"env.{context}"
         eventually(path.exists, f"what {context} sees")

@@ -72,6 +72,7 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     SET(m, num_nodes, (uint32_t)attempt_of(j)->alloc.len);
     SET(m, num_tasks, j->want.tasks);
     m->partition = j->part ? (char *)j->part->conf.name : j->part_name;
+    SET(m, submit_at, j->submit_at);
     if (attempt_of(j)->start_at)
         SET(m, start_at, attempt_of(j)->start_at);
     if (job_is_final(j) && attempt_of(j)->end_at)
@@ -159,6 +160,7 @@ static void put_granted(const struct control *c, struct job *j, Pb__AllocReply *
     r->n_alloc = live->n_alloc;
     SET(r, num_cpus, job_alloc_cpus(j));
     SET(r, num_tasks, j->want.tasks);
+    SET(r, submit_at_sec, j->submit_at);
     SET(r, start_at_sec, live->start_at);
     if (live->has_end_at)
         SET(r, end_at_sec, live->end_at);

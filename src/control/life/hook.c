@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 
 #include "base/pattern.h"
+#include "base/sluid.h"
 #include "base/step_id.h"
 #include "control/core/facts.h"
 #include "control/core/reply.h"
@@ -204,6 +205,7 @@ static void put_path(struct list *l, const char *name, const struct control *c, 
 {
     const struct pattern_values v = {
         .job_id = j->id,
+        .submit_at_sec = j->submit_at,
         .step_id = STEP_ID_BATCH,
         .array_id = j->array ? j->array->id : j->id,
         .array_task = j->array ? j->task : PATTERN_NO_ARRAY,
@@ -303,6 +305,7 @@ size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind
     put_number(&l, "SLURM_JOB_RESTART_COUNT", j->restarts);
     put_number(&l, "SLURM_JOB_UID", j->uid);
     put_number(&l, "SLURM_JOB_GID", j->gid);
+    put_variable(&l, "SLURM_JOB_SLUID", SLUID_TEXT(j->id, j->submit_at));
     put_facts(&l, facts_make(c, j, arena));
     if (spec) {
         put_variable(&l, "SLURM_WCKEY", spec->wckey);

@@ -305,6 +305,7 @@ static void put_face(struct control *c, const struct job *j, struct str *packed,
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     m.account = spec->account;
     m.qos_name = spec->qos;
+    SET(&m, submit_at, j->submit_at);
     if (!f.given) {
         SET(&m, nice, f.nice);
         SET(&m, sum, f.sum);

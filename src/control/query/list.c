@@ -128,17 +128,16 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
     return found;
 }
 
-/* Behind what else there is of the step: of one of a job array's element, or of a component of a
- * heterogeneous job, which. */
-static void put_element(const struct job *j, uint32_t step_id, struct str *out)
+/* Appends what the step's record does not have of its job: when it was submitted, and which element
+ * of an array or component of a heterogeneous job it is. */
+static void put_job_of_step(const struct job *j, uint32_t step_id, struct str *out)
 {
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
     const struct job *element = job_set_component(j, 0);
     bool of_array = element && element->array && !element->tasks.count;
-    if (!j->set && !of_array)
-        return;
     r.job_id = j->id;
     r.step_id = step_id;
+    SET(&r, submit_at, j->submit_at);
     if (j->set) {
         SET(&r, het_job_id, job_set_id(j));
         SET(&r, het_job_offset, j->set_offset);
@@ -192,7 +191,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
     SET(&r, time_limit_sec, j->limit_sec);
     r.partition = j->part ? (char *)j->part->conf.name : NULL;
     pb_pack(&r.base, &packed);
-    put_element(j, step_id, &packed);
+    put_job_of_step(j, step_id, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
 }
 
@@ -206,7 +205,7 @@ static void add_step(const struct job *j, const struct step *s, struct str *out)
 {
     _cleanup_str_ struct str packed = STR_INIT;
     job_pack_step(s, &packed);
-    put_element(j, s->id, &packed);
+    put_job_of_step(j, s->id, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
 }
 

@@ -360,6 +360,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
     SET(r, num_tasks, record->num_tasks);
     SET(r, cpus_per_task, record->cpus_per_task);
     SET(r, restarts, j->restarts);
+    SET(r, submit_at, j->submit_at);
     r->cpu_bind = (char *)step_cpu_bind(c, j);
     job_format_nodes(c->cluster, j, &names);
     r->job_nodes = arena_strdup(arena, str_cstr(&names));

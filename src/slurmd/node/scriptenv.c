@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/path.h"
+#include "base/sluid.h"
 #include "base/vec.h"
 
 struct names {
@@ -92,6 +93,8 @@ static void put_job(struct names *n, const Pb__NodeAttempt *about)
     put_number(n, "SLURM_JOB_UID", about->uid);
     put_number(n, "SLURM_UID", about->uid);
     put_number(n, "SLURM_JOB_GID", about->gid);
+    if (about->facts && about->facts->has_submit_at)
+        put_variable(n, "SLURM_JOB_SLUID", SLUID_TEXT(about->job_id, about->facts->submit_at));
     if (about->facts)
         put_facts(n, about->facts);
 }

@@ -7,6 +7,7 @@
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/onehost.h"
+#include "base/sluid.h"
 #include "base/timefmt.h"
 #include "cluster/job/job_env.h"
 #include "cluster/job/job_set_env.h"
@@ -153,6 +154,9 @@ static void put_allocation(struct envlist *env, const Pb__StepdStart *start, con
     put_number(env, "SLURM_JOB_UID", cred->uid);
     put_number(env, "SLURM_JOB_GID", cred->gid);
     envlist_set(env, "SLURM_JOB_USER", start->user_name);
+    if (cred->facts && cred->facts->has_submit_at)
+        envlist_set(env, "SLURM_JOB_SLUID",
+                    SLUID_TEXT(step_set_id_of(cred), cred->facts->submit_at));
     put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
     free_share(&all);
 }
@@ -256,6 +260,7 @@ static void put_component(struct envlist *env, const Pb__StepdStart *start, cons
     Pb__JobSpec none = PB__JOB_SPEC__INIT;
     Pb__LaunchBatch batch = PB__LAUNCH_BATCH__INIT;
     Pb__Cred cred = PB__CRED__INIT;
+    Pb__JobFacts facts = PB__JOB_FACTS__INIT;
     size_t count = component->n_alloc;
     _cleanup_free_ Pb__NodeShare *shares = mem_new_array(Pb__NodeShare, count + 1);
     _cleanup_free_ Pb__NodeShare **list = mem_new_array(Pb__NodeShare *, count + 1);
@@ -273,6 +278,9 @@ static void put_component(struct envlist *env, const Pb__StepdStart *start, cons
     cred.issued_at_ms = component->start_at_sec * 1000;
     cred.job_nodes = list;
     cred.n_job_nodes = count;
+    facts.has_submit_at = component->has_submit_at_sec;
+    facts.submit_at = component->submit_at_sec;
+    cred.facts = &facts;
     batch.spec = component->spec ? component->spec : &none;
     batch.partition = component->partition;
     batch.has_num_tasks = component->has_num_tasks;

@@ -35,6 +35,8 @@ static int expand_path(const struct step *step, const struct task *t, const char
         v.array_id = step->granted->facts->array_job_id;
         v.array_task = step->granted->facts->array_task_id;
     }
+    if (step->granted && step->granted->facts)
+        v.submit_at_sec = step->granted->facts->submit_at;
     int rc = pattern_expand(pattern, &v, &out, err);
 
     if (rc)

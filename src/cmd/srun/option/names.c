@@ -45,6 +45,7 @@ int names_expand(const char *pattern, const struct names_values *v, struct str *
     const struct pattern_values values = {
         .job_id = v->job_id,
         .step_id = v->step_id,
+        .submit_at_sec = v->submit_at_sec,
         .array_id = of_array(v, "SLURM_ARRAY_JOB_ID", v->job_id),
         .array_task = of_array(v, "SLURM_ARRAY_TASK_ID", 0),
         .user = user_of(v, pattern),

@@ -23,6 +23,7 @@ enum names_kind names_kind(const char *spec, uint32_t *task); /* *task only for 
 
 struct names_values {
     uint32_t job_id, step_id;
+    int64_t submit_at_sec;       /* of the job; 0: not known */
     const char *user, *job_name; /* user NULL: the name of uid */
     uint32_t uid;
 };

@@ -33,11 +33,16 @@ static void test_kind(void **state)
 
 static void test_expand(void **state)
 {
-    static const struct names_values values = {128, 3, "ann", "wave"};
+    static const struct names_values values = {.job_id = 128,
+                                               .step_id = 3,
+                                               .submit_at_sec = 1700000000,
+                                               .user = "ann",
+                                               .job_name = "wave"};
     static const struct {
         const char *pattern, *expect;
     } vectors[] = {
         {"%", "%"},
+        {"%S.%5S", "s035AFRG000040.s035AFRG000040"},
         {"%q-%", "%q-%"},
         {"%99999999999999999999j", "0000000128"},
         {"\\%j\\", "%j"},

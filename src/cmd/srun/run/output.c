@@ -96,6 +96,7 @@ static int open_file(struct output *o, uint32_t part, int number, const struct s
     const struct names_values values = {
         .job_id = run->job_id,
         .step_id = run->step_id,
+        .submit_at_sec = run->step->submit_at,
         .uid = options->job->has_uid ? options->job->uid : getuid(),
         .job_name = options->job_name,
     };
