@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Heterogeneous jobs through the commands, with real daemons: HET-01 to 10, 12 to 18, 21, 31 to 36, 42, 44 to 46, 79, 88, 99, 115."""
+"""Heterogeneous jobs through the commands, with real daemons: HET-01 to 10, 12 to 18, 21, 31 to 36, 42, 44 to 46, 79, 88, 56, 99, 115, 118."""
 import re
 import signal
 
@@ -225,6 +225,29 @@ def test_the_planned_start_and_nodes_of_a_set(het):
     eventually(lambda: planned()[0][0] > at, planned)
     begin = planned()[0][0]
     assert planned() == [(begin, "n1"), (begin, "n[3-4]")]
+    het.run(f"scancel {leader} {blocker}").ok()
+    gone(het, leader)
+
+
+def test_a_held_component_is_shown_alike_everywhere(het):
+    """HET-56: one reason for a component in squeue %r and %R, scontrol show job and sluice why; the others wait for it."""
+    blocker = het.sbatch("-N4", "--exclusive", "-t10", wrap="sleep 1000")
+    eventually(lambda: het.state(blocker) == "RUNNING", "it runs")
+    leader = submit(het, "-n1 -t5 : -n1 : -n1 --wrap=true")
+
+    def views():
+        listed = [line.split() for line in rows(het, "-j", str(leader), format="%r %R")]
+        shown = components(het, leader)
+        why = [het.run(["sluice", "why", f"{leader}+{i}"]).ok().splitlines()[0].split("PENDING, ")[1] for i in range(3)]
+        return [{a, b.strip("()"), shown[i]["Reason"], why[i]} for i, (a, b) in enumerate(listed)]
+
+    for held_one in (0, 2):
+        het.run(f"scontrol hold {leader}+{held_one}").ok()
+        eventually(lambda: views() == [{"JobHeldUser"} if i == held_one else {"Dependency"} for i in range(3)], views)
+        het.run(f"scontrol update jobid={leader}+1 timelimit={3 + held_one}").ok()
+        eventually(lambda: views()[1] == {"Dependency"}, views)
+        het.run(f"scontrol release {leader}").ok()
+        eventually(lambda: views() == [{"Resources"}] * 3, views)
     het.run(f"scancel {leader} {blocker}").ok()
     gone(het, leader)
 

@@ -6,6 +6,7 @@
 #include "control/internal.h"
 #include "control/life/gate.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 
 /* The job leaves all queues, and is queued in its partitions when no gate is closed. */
 void enqueue_job(struct control *c, struct job *j)
@@ -18,7 +19,7 @@ void enqueue_job(struct control *c, struct job *j)
         reason = gate_queue(c, j);
     bool ready = !reason;
     if (ready) /* of a heterogeneous job none is known before the planner has looked at it */
-        reason = j->set ? REASON_NONE : REASON_PRIORITY;
+        reason = j->set ? set_find_reason(j) : REASON_PRIORITY;
     if (ready && c->announced) /* no pass before the shutdown would set the reason */
         reason = REASON_REQ_NODE_NOT_AVAIL;
     job_set_rank(j, c->conf->sched.bf_hetjob_prio);
@@ -28,6 +29,8 @@ void enqueue_job(struct control *c, struct job *j)
         free(take_ptr(j->reason_detail));
         job_touch(c->cluster, j);
     }
+    if (!ready && j->set && job_set_is_leader(j))
+        set_tell_reason(c, j);
     c->plan_wanted = c->plan_wanted || ready;
     control_schedule(c, j);
 }

@@ -127,6 +127,43 @@ void set_job_over(struct control *c, const struct transition *t)
     c->set_ending = NULL;
 }
 
+void set_show_reason(struct control *c, struct job *j, enum reason reason, const char *detail)
+{
+    if (j->reason == reason && str_eq(j->reason_detail, detail))
+        return;
+    j->reason = reason;
+    free(j->reason_detail);
+    j->reason_detail = mem_strdup(detail);
+    j->stamp = ++c->cluster->stamp;
+    if (!j->dirty)
+        job_pack_live(c->cluster, j);
+}
+
+enum reason set_reason_for(const struct job *j, enum reason reason)
+{
+    bool hold = reason == REASON_JOB_HELD_USER || reason == REASON_JOB_HELD_ADMIN ||
+                reason == REASON_JOB_HOLD_MAX_REQUEUE || reason == REASON_RESERVATION_DELETED;
+    return hold && !j->held && !j->admin_hold ? REASON_DEPENDENCY : reason;
+}
+
+enum reason set_find_reason(const struct job *j)
+{
+    const struct job *leader = j->set ? job_set_component(j, 0) : NULL;
+    if (!leader || leader == j || leader->state != PB__JOB_STATE__PENDING ||
+        job_partitions_is_queued(leader))
+        return REASON_NONE;
+    return set_reason_for(j, leader->reason);
+}
+
+void set_tell_reason(struct control *c, struct job *leader)
+{
+    for (uint32_t i = 1; i < job_set_count(leader); i++) {
+        struct job *j = job_set_component(leader, i);
+        if (j && j->state == PB__JOB_STATE__PENDING && job_partitions_is_queued(j))
+            set_show_reason(c, j, set_reason_for(j, leader->reason), leader->reason_detail);
+    }
+}
+
 bool set_waits(const struct job *j)
 {
     const struct job *leader = job_set_component(j, 0);

@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
+#include "cluster/job/reason.h"
 #include "proto/step.pb-c.h"
 
 struct control;
@@ -34,6 +35,18 @@ bool set_may_requeue(const struct job *j);
 /* How often the job has been queued again when it is once more. A component may be queued several
  * times, and be cancelled, before its leader's nodes are clean: they begin with the same number. */
 uint32_t set_find_next_restarts(const struct job *j);
+/* What a component shows while it waits: no word of its own, but what keeps its set. Not worth a
+ * write. detail: the sentence behind the word; may be NULL. */
+void set_show_reason(struct control *c, struct job *j, enum reason reason, const char *detail);
+/* The word of a component for what another one waits for. A hold is shown by those alone that have
+ * to be released; the others wait for them. */
+enum reason set_reason_for(const struct job *j, enum reason reason);
+/* The planner does not look at a set whose leader is in no queue: the word of a component then.
+ * REASON_NONE: its leader is queued. */
+enum reason set_find_reason(const struct job *j);
+/* The leader has left the queue for a reason of its own: shows it with the components. */
+void set_tell_reason(struct control *c, struct job *leader);
+
 /* After a restart: pending components of which another one has no record are held, for they cannot
  * start; the reason names the other one. */
 void set_hold_parted(struct control *c);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/pb.h"
 #include "cluster/job/job_set.h"
 #include "control/fixture.h"
 
@@ -115,6 +116,37 @@ static void a_reason_comes_from_the_planner(void **state)
     fixture_turn(f);
     reason_is(f, id, "Resources");
     reason_is(f, id + 1, "Resources");
+    fixture_free(f);
+}
+
+/* HET-56: a hold is the reason of the component that has to be released; the others wait for that
+ * one, whichever it is, and after an update of one of them. */
+static void a_hold_is_the_reason_of_the_held_one(void **state)
+{
+    struct fixture *f = make(CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)}, four = wanting(4, 4);
+    Pb__JobSpec nice = PB__JOB_SPEC__INIT;
+    (void)state;
+    fixture_submit(f, &user, &four);
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    SET(&nice, nice, 1);
+    for (uint32_t held = 0; held < 3; held++) {
+        Pb__JobUpdate hold = PB__JOB_UPDATE__INIT, update = PB__JOB_UPDATE__INIT;
+        hold.job_id = (uint32_t)id;
+        SET(&hold, het_offset, held);
+        update.job_id = (uint32_t)id + 1;
+        update.set = &nice;
+        SET(&hold, hold, true);
+        assert_int_equal(fixture_update_job(f, &user, &hold), 0);
+        assert_int_equal(fixture_update_job(f, &user, &update), 0);
+        for (uint32_t i = 0; i < 3; i++)
+            reason_is(f, id + i, i == held ? "JobHeldUser" : "Dependency");
+        hold.hold = hold.has_het_offset = false;
+        assert_int_equal(fixture_update_job(f, &user, &hold), 0);
+        for (uint32_t i = 0; i < 3; i++)
+            reason_is(f, id + i, "Resources");
+    }
     fixture_free(f);
 }
 
@@ -608,6 +640,7 @@ int main(void)
         cmocka_unit_test(dependents_wait_for_the_nodes_of_the_leader),
         cmocka_unit_test(records_are_purged_together),
         cmocka_unit_test(a_reason_comes_from_the_planner),
+        cmocka_unit_test(a_hold_is_the_reason_of_the_held_one),
         cmocka_unit_test(a_node_that_is_gone_at_a_restart_ends_all),
         cmocka_unit_test(a_damaged_record_parts_a_set),
         cmocka_unit_test(drawn_faults_never_part_a_set),

@@ -20,6 +20,7 @@
 #include "control/life/ready.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
+#include "control/life/set.h"
 #include "control/life/split.h"
 #include "control/life/start.h"
 #include "control/node/node.h"
@@ -512,41 +513,16 @@ static void begin_or_resume(struct control *c)
     c->plan.work = 0;
 }
 
-/* Seen, but not worth a write. detail: the sentence behind the word; may be NULL. */
-static void show_reason(struct control *c, struct job *j, enum reason reason, const char *detail)
-{
-    if (j->reason == reason && str_eq(j->reason_detail, detail))
-        return;
-    j->reason = reason;
-    free(j->reason_detail);
-    j->reason_detail = mem_strdup(detail);
-    j->stamp = ++c->cluster->stamp;
-    if (!j->dirty)
-        job_pack_live(c->cluster, j);
-}
-
-/* A hold is shown for those components alone that have to be released. */
-static bool is_foreign_hold(const struct job *component, enum reason reason)
-{
-    bool hold = reason == REASON_JOB_HELD_USER || reason == REASON_JOB_HELD_ADMIN ||
-                reason == REASON_JOB_HOLD_MAX_REQUEUE;
-    return hold && !component->held && !component->admin_hold;
-}
-
 /* The job, and those components of its set that no gate keeps from being queued. */
 static void say_why_they_wait(struct control *c, struct job *j, const struct decision *d)
 {
     if (d->of_component)
-        show_reason(c, j, d->reason, d->detail);
+        set_show_reason(c, j, d->reason, d->detail);
     for (uint32_t i = 0; !d->of_component && i < job_set_count(j); i++) {
         struct job *component = job_set_component(j, i);
         if (!component || (component != j && !job_partitions_is_queued(component)))
             continue;
-        if (is_foreign_hold(component, d->reason))
-            show_reason(c, component, REASON_PRIORITY,
-                        "another component of the heterogeneous job is held");
-        else
-            show_reason(c, component, d->reason, d->detail);
+        set_show_reason(c, component, set_reason_for(component, d->reason), d->detail);
     }
 }
 

@@ -22,7 +22,9 @@ void why_put_need(const struct why *w, const struct job *j)
     const struct request *r = &j->want;
     Pb__WhyReply *m = w->answer;
     m->job_id = j->id;
-    m->reason = arena_strdup(&((struct why *)w)->arena, j->reason ? job_reason_word(j) : "None");
+    const struct job *asked = w->q.guest ? j : cluster_find_job(w->cluster, w->q.job_id);
+    m->reason = arena_strdup(&((struct why *)w)->arena,
+                             asked && asked->reason ? job_reason_word(asked) : "None");
     m->rule = (char *)why_word(w->rule);
     SET(m, now, w->now_sec);
     SET(m, nodes, r->min_nodes);
