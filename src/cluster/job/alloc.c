@@ -79,7 +79,7 @@ static bool has_room(const struct node *n, const struct job *j, const struct all
 {
     bool alone = j->want.exclusive && !j->want.shared;
     if (n->exclusive || (alone && n->jobs > n->parked) || !alloc_user_may(&n->users, j) ||
-        want->units > n->free_units + share_room(n->units, n->use, j))
+        want->units > n->free_units + share_room(n->units, n->use, j, UINT32_MAX))
         return false;
     return n->used_mem_mib <= n->mem_mib && want->mem_mib <= n->mem_mib - n->used_mem_mib &&
            has_gres(n, want);
@@ -240,6 +240,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     find_users(c, n);
     n->completing -= attempt_of(j)->completing;
     n->completing_units -= attempt_of(j)->completing && !a->parked ? a->units : 0;
+    c->pool.released++;
     n->squeezed = n->squeezed && n->jobs;
     if (n->jobs == 0 && n->actual.cpus) /* it may have come to have others meanwhile */
         node_count_units(c, n);

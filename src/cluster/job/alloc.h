@@ -61,8 +61,9 @@ void park_return(struct cluster *c, struct job *j);
 
 /* --- share.c: units that several jobs have ---------------------------------------------------- */
 
-/* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well. */
-uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j);
+/* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well: of those that
+ * 'most' jobs have, or fewer. */
+uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j, uint32_t most);
 /* Adds 'units' of those to 'set', those that the fewest jobs have first. */
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set);
 void share_occupy(struct node *n, const struct job *j, const struct bitset *units);

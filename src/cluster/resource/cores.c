@@ -159,6 +159,15 @@ bool cores_choose(const struct node *n, const struct cores_want *want, struct bi
     return true;
 }
 
+bool cores_choose_among(const struct node *n, const struct cores_want *want,
+                        const struct bitset *among, struct bitset *out)
+{
+    _cleanup_bitset_ struct bitset *busy = bitset_new(n->units);
+    bitset_fill(busy);
+    bitset_andnot(busy, among);
+    return bitset_count(among) >= want->units && choose(n, want, busy, out);
+}
+
 uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
 {
     size_t count = socket_count(n);

@@ -28,6 +28,10 @@ uint32_t cores_socket(const struct node *n, size_t unit);
 /* Adds free units to 'out'; false, and nothing is added: there are not so many. */
 bool cores_choose(const struct node *n, const struct cores_want *want, struct bitset *out);
 
+/* The same of these units, free ones or not. */
+bool cores_choose_among(const struct node *n, const struct cores_want *want,
+                        const struct bitset *among, struct bitset *out);
+
 /* How many tasks of so many CPUs the free units hold, with at most so many on a socket; 'used': of
  * a unit's CPUs, those that tasks use. */
 struct cores_pack {

@@ -6,20 +6,23 @@
  *
  * Few nodes have such jobs: a node counts by units only while one is there.
  */
+#include <assert.h>
+
 #include "cluster/cluster.h"
+#include "cluster/resource/cores.h"
 
 static bool has_room(const struct unit_use *u, const struct job *j)
 {
     return u->jobs > 0 && u->part == j->part && u->jobs < j->part->conf.share_max;
 }
 
-uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j)
+uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j, uint32_t most)
 {
     uint32_t count = 0;
     if (!use || !j->want.shared)
         return 0;
     for (uint32_t i = 0; i < units; i++)
-        count += has_room(&use[i], j);
+        count += use[i].jobs <= most && has_room(&use[i], j);
     return count;
 }
 
@@ -38,8 +41,20 @@ static uint32_t find_least_shared(const struct unit_use *use, uint32_t units, co
 
 void share_choose(const struct node *n, const struct job *j, uint32_t units, struct bitset *set)
 {
-    for (; units > 0; units--)
-        bitset_set(set, find_least_shared(n->use, n->units, j, set));
+    while (units > 0) {
+        uint32_t least = n->use[find_least_shared(n->use, n->units, j, set)].jobs, count = 0;
+        _cleanup_bitset_ struct bitset *among = bitset_new(n->units);
+        for (uint32_t i = 0; i < n->units; i++)
+            if (n->use[i].jobs == least && has_room(&n->use[i], j) && !bitset_test(set, i)) {
+                bitset_set(among, i);
+                count++;
+            }
+        const struct cores_want want = {.units = count < units ? count : units,
+                                        .cyclic = j->want.cyclic};
+        if (!cores_choose_among(n, &want, among, set))
+            assert(false); /* without a limit of sockets there is always a choice */
+        units -= want.units;
+    }
 }
 
 struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_t free_units,

@@ -186,7 +186,8 @@ static struct bitset *useful_nodes(const struct victim_search *h)
         bitset_and(set, pool->spare.open);
     bitset_foreach (set, i) {
         uint32_t node = (uint32_t)i;
-        struct select_room room = select_room_of(h->c, h->j, &pool->now, node, h->j->want.shared);
+        struct select_room room =
+            select_room_of(h->c, h->j, &pool->now, node, h->j->want.shared ? UINT32_MAX : 0);
         if (!select_tasks_fit(h->c, h->j, &pool->kinds.data[pool->kind[node]], &room, NULL))
             bitset_unset(set, node);
     }

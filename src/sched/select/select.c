@@ -173,7 +173,7 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
 }
 
 struct select_room select_room_of(const struct cluster *c, const struct job *j,
-                                  const struct free_view *view, uint32_t node, bool sharing)
+                                  const struct free_view *view, uint32_t node, uint32_t sharing)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     struct select_room room = {view->units[node], select_part_cpus_left(j, k, view, node),
@@ -192,15 +192,16 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
         room.whole = false;
     }
     if (sharing && !capped)
-        room.units += share_room(k->units, view->use[node], j);
+        room.units += share_room(k->units, view->use[node], j, sharing);
     if (j->want.exclusive && j->want.shared)
         room.whole = room.units == k->units;
     return room;
 }
 
-/* How many tasks fit on the node in this view; 0: none. 'sharing': units that others have, too. */
+/* How many tasks fit on the node in this view; 0: none. 'sharing': units that so many others have
+ * at most, too. */
 static uint32_t tasks_on(const struct cluster *c, const struct job *j, const struct free_view *view,
-                         uint32_t node, bool sharing, uint64_t *more)
+                         uint32_t node, uint32_t sharing, uint64_t *more)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     if (view->users && !alloc_user_may(&view->users[node], j))
@@ -374,7 +375,7 @@ static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, con
                                    .kind = c->pool.kind[node],
                                    .units = view->units[node],
                                    .most = most,
-                                   .tasks = tasks_on(c, j, view, node, false, NULL),
+                                   .tasks = tasks_on(c, j, view, node, 0, NULL),
                                    .mem_mib = view->mem_mib[node],
                                    .whole = view->whole[node]};
     return last->tasks;
@@ -382,7 +383,7 @@ static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, con
 
 static int select_from(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                        const struct choose_counts *counts, const struct free_view *view,
-                       bool sharing, struct selection *out)
+                       uint32_t sharing, struct selection *out)
 {
     struct chooser ch = {.counts = counts,
                          .fits = bitset_new(c->nodes.len),
@@ -414,13 +415,33 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     return rc;
 }
 
-/* What is free first; units that others have already only when that does not do. */
+/* So many jobs have the unit of these nodes that most have, of those that may be shared. */
+static uint32_t most_shared(const struct cluster *c, const struct job *j,
+                            const struct bitset *allowed, const struct free_view *view)
+{
+    uint32_t most = 0, limit = j->part->conf.share_max - 1;
+    bitset_foreach (allowed, i) {
+        const struct unit_use *use = view->use[i];
+        uint32_t units = use ? c->pool.kinds.data[c->pool.kind[i]].units : 0;
+        for (uint32_t u = 0; u < units; u++)
+            most = use[u].jobs > most ? use[u].jobs : most;
+        if (most >= limit)
+            return limit;
+    }
+    return most;
+}
+
+/* What is free first; units that others have already only when that does not do, and those that the
+ * fewest have before others. */
 static int select_shared(const struct cluster *c, const struct job *j, const struct bitset *allowed,
                          const struct choose_counts *counts, const struct free_view *view,
                          struct selection *out)
 {
-    int rc = select_from(c, j, allowed, counts, view, false, out);
-    return rc != 0 && j->want.shared ? select_from(c, j, allowed, counts, view, true, out) : rc;
+    int rc = select_from(c, j, allowed, counts, view, 0, out);
+    uint32_t most = rc != 0 && j->want.shared ? most_shared(c, j, allowed, view) : 0;
+    for (uint32_t sharing = 1; rc != 0 && sharing <= most; sharing++)
+        rc = select_from(c, j, allowed, counts, view, sharing, out);
+    return rc;
 }
 
 /* With each alternative of the constraint in turn. 'narrow': some of the nodes may not satisfy it.

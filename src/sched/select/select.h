@@ -56,9 +56,10 @@ uint32_t select_tasks_paid_for(const struct cluster *c, const struct job *j,
                                const struct node_kind *k, const struct select_room *room,
                                uint32_t cpus, uint32_t tasks);
 
-/* What there is on the node in this view. 'sharing': units that others have, too. */
+/* What there is on the node in this view. 'sharing': units that so many others have at most, too.
+ */
 struct select_room select_room_of(const struct cluster *c, const struct job *j,
-                                  const struct free_view *view, uint32_t node, bool sharing);
+                                  const struct free_view *view, uint32_t node, uint32_t sharing);
 
 /* Without the nodes of kinds that are not good. */
 void select_keep_kinds(const struct cluster *c, const bool *good, struct bitset *set);
