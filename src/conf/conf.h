@@ -116,12 +116,15 @@ struct conf {
     bool allow_user_triggers;             /* SlurmctldParameters=allow_user_triggers */
     int64_t job_acct_gather_sec;          /* of tasks, in JobAcctGatherFrequency; 0: none */
     uint32_t mpi_port_low, mpi_port_high; /* MpiParams=ports=LOW-HIGH; 0: none */
-    bool over_memory_kill;                /* JobAcctGatherParams; there is memory to be over, too */
-    struct conf_rate rate;                /* SlurmctldParameters=rl_... */
-    bool prolog_at_alloc;                 /* PrologFlags=Alloc, or what implies it */
-    bool prolog_contain;                  /* PrologFlags=Contain, or what implies it */
-    bool prolog_serial;                   /* PrologFlags=Serial */
-    uint32_t het_kept;                    /* HetLimits: see conf/conf_het.h */
+    bool gang;                            /* PreemptMode has GANG: jobs that share take turns */
+    bool
+        gang_counts; /* then the CPUs of a node are interchangeable: CR_CPU without task/affinity */
+    bool over_memory_kill; /* JobAcctGatherParams; there is memory to be over, too */
+    struct conf_rate rate; /* SlurmctldParameters=rl_... */
+    bool prolog_at_alloc;  /* PrologFlags=Alloc, or what implies it */
+    bool prolog_contain;   /* PrologFlags=Contain, or what implies it */
+    bool prolog_serial;    /* PrologFlags=Serial */
+    uint32_t het_kept;     /* HetLimits: see conf/conf_het.h */
 
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
+#include "conf/conf_gang.h"
 #include "conf/conf_internal.h"
 
 int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
@@ -234,6 +235,8 @@ static int build(struct conf_loader *l, const char *node_name, struct err *err)
         rc = conf_topo_build(l, err);
     if (rc == 0)
         rc = conf_part_build(l, err);
+    if (rc == 0)
+        conf_gang_parts_check(l);
     return rc;
 }
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/size.h"
+#include "conf/conf_gang.h"
 #include "conf/conf_internal.h"
 
 static size_t count_modes(const char *list)
@@ -41,15 +42,9 @@ int conf_preempt_check(struct conf_loader *l, struct err *err)
                          "PreemptMode=%s: SUSPEND needs GANG, by which suspended jobs go on: write "
                          "SUSPEND,GANG",
                          c->preempt_mode);
-    if (conf_list_has(c->preempt_mode, "GANG") && !conf_list_has(c->preempt_mode, "SUSPEND"))
-        conf_warn(l, mode->at, "PreemptMode: 'GANG' has no effect: jobs do not take turns");
-    if (on && conf_list_has(c->preempt_mode, "SUSPEND") && !(c->cr & CONF_CR_MEMORY))
-        conf_warn(l, mode->at,
-                  "PreemptMode=%s: suspended jobs stay in memory, which SelectTypeParameters "
-                  "without _Memory does not count",
-                  c->preempt_mode);
     int rc = number_check(l, "min_exempt_priority", err);
-    return rc < 0 ? rc : number_check(l, "suspend_grace_time", err);
+    rc = rc < 0 ? rc : number_check(l, "suspend_grace_time", err);
+    return rc < 0 ? rc : conf_gang_check(l, err);
 }
 
 const char *conf_part_preempt_fault(const struct conf *c, const char *mode)

@@ -133,6 +133,8 @@ static void set_wake(struct control *c)
         at = c->burst.pools_due_mono_ms;
     if (event_due_ms(c) < at)
         at = event_due_ms(c);
+    if (gang_due_ms(c) < at)
+        at = gang_due_ms(c);
     if (start_due_ms(c) < at)
         at = start_due_ms(c);
     if (c->ranking.moving || why_is_due(c))
@@ -174,6 +176,7 @@ void control_turn(struct control *c)
     depend_turn(c);
     priority_turn(c);
     step_ports_turn(c);
+    gang_turn(c);
     start_plan(c);
     start_answer_fresh(c);
     why_turn(c);
@@ -307,6 +310,7 @@ int control_check(const struct control *c, struct err *err)
     if (pending != c->cluster->pending || holding != c->cluster->ends.count)
         return err_set(err, -ERR_INTERNAL, "the counts of jobs are wrong");
     rc = array_check(c->cluster, err);
+    rc = rc ? rc : gang_check(c, err);
     rc = rc ? rc : holdings_check(c->cluster, err);
     rc = rc ? rc : job_set_check(c->cluster, err);
     vec_foreach (&c->cluster->sets.list, set)

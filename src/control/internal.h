@@ -11,6 +11,7 @@
 #include "control/event/trigger.h"
 #include "control/life/burst.h"
 #include "control/life/depend.h"
+#include "control/life/gang.h"
 #include "control/life/priority.h"
 #include "control/query/why.h"
 #include "sched/plan.h"
@@ -83,6 +84,7 @@ struct control {
     struct counters counters;
     struct triggers triggers;
     struct burst_desk burst;
+    struct gang gang;
     struct event_log events;
     bool meta_read, lost;         /* RECORD_META was restored; unknown records were lost */
     size_t records;               /* other records that were restored */

@@ -105,6 +105,8 @@ struct attempt {
     int64_t resv_end_at;        /* the end of that reservation; 0: the job may exceed it */
     bool shrinking;             /* nodes are being removed from it now: no step begins */
     uint32_t halts;             /* how often it was suspended and resumed */
+    uint64_t gang_place;        /* in the rotation of gang scheduling; 0: it takes no part */
+    bool gang_suspended;        /* the rotation suspended it: its units stay its own */
     uint32_t host_at;           /* the place in alloc of its job_host() */
     VEC32(struct waiting_step) waiting_steps;
     VEC32(uint16_t) late_ports; /* of steps that ended with it, until its nodes are clean */

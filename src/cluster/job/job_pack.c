@@ -122,6 +122,10 @@ static void pack_attempt(const struct attempt *r, Pb__JobLive *m)
         SET(m, suspended_at, r->suspended_at);
         SET(m, ran_ms, r->ran_ms);
     }
+    if (r->gang_place)
+        SET(m, gang_place, r->gang_place);
+    if (r->gang_suspended)
+        SET(m, gang_suspended, true);
     if (r->preempted_at)
         SET(m, preempted_at, r->preempted_at);
     if (r->start_mono_ms)

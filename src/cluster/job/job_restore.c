@@ -87,6 +87,8 @@ static void restore_attempt(struct job *j, const Pb__JobLive *m)
     r->suspended_at = bounded_time(OR(m, suspended_at, 0));
     r->ran_ms = bounded_time(OR(m, ran_ms, 0));
     r->halts = OR(m, halts, 0);
+    r->gang_place = OR(m, gang_place, 0);
+    r->gang_suspended = OR(m, gang_suspended, 0);
     r->preempted_at = bounded_time(OR(m, preempted_at, 0));
     r->start_mono_ms = OR(m, start_mono_ms, 0);
     r->end_mono_ms = OR(m, end_mono_ms, 0);

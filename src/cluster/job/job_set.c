@@ -161,6 +161,7 @@ int job_set_join(struct cluster *c, struct job *j, uint32_t leader_id, uint32_t 
     j->set = set;
     j->set_offset = (uint8_t)offset;
     j->in_set = true;
+    job_set_sharing(c, j);
     return 0;
 }
 

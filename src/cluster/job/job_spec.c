@@ -4,6 +4,13 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
+/* Some jobs take no part in gang scheduling, and share nothing where jobs take turns. */
+static bool may_take_turns(const struct conf *conf, const struct job *j)
+{
+    return !conf->gang ||
+           ((conf->gang_het || !j->set) && (conf->gang_devices || !j->want.gres.list.len));
+}
+
 static void set_sharing(const struct cluster *c, struct job *j)
 {
     enum conf_oversubscribe share = j->part ? j->part->conf.share : CONF_SHARE_NO;
@@ -13,7 +20,8 @@ static void set_sharing(const struct cluster *c, struct job *j)
     bool alone = share == CONF_SHARE_EXCLUSIVE || (r->ask_exclusive && share != CONF_SHARE_FORCE);
     r->exclusive = alone || c->conf->select == CONF_SELECT_LINEAR;
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
-    r->shared = !alone && (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
+    r->shared = !alone && may_take_turns(c->conf, j) &&
+                (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
 }
 
 void job_set_sharing(const struct cluster *c, struct job *j)

@@ -19,9 +19,12 @@ static int64_t over_limit_sec(const struct control *c, const struct job *j)
 
 int64_t control_left_sec(const struct control *c, const struct job *j)
 {
-    if (j->state == PB__JOB_STATE__SUSPENDED) /* nobody knows when it goes on */
+    bool stands = j->state == PB__JOB_STATE__SUSPENDED;
+    if (stands && !attempt_of(j)->gang_suspended) /* nobody knows when it goes on */
         return CLUSTER_NO_LIMIT_SEC;
-    int64_t left = job_limit_sec(j) - (control_mono(c) - attempt_of(j)->start_mono_ms) / 1000;
+    int64_t ran_ms =
+        stands ? attempt_of(j)->ran_ms : control_mono(c) - attempt_of(j)->start_mono_ms;
+    int64_t left = job_limit_sec(j) - ran_ms / 1000;
     return left > 0 ? left : 0;
 }
 

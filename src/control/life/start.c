@@ -13,6 +13,7 @@
 #include "control/life/deadline.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
+#include "control/life/gang.h"
 #include "control/life/hook.h"
 #include "control/life/inactive.h"
 #include "control/life/mail.h"
@@ -232,6 +233,7 @@ static void answer_alloc(struct control *c, struct job *j)
 void start_ready(struct control *c, struct job *j)
 {
     mail_event(c, j, JOB_MAIL_BEGIN);
+    gang_admit(c, j);
     prepare_nodes(c, j);
     if (j->batch) {
         attempt_make(j)->launched = false;

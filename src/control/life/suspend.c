@@ -11,6 +11,7 @@
 #include "control/core/named.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
+#include "control/life/gang.h"
 #include "control/life/schedule.h"
 #include "control/life/set.h"
 #include "control/life/split.h"
@@ -41,9 +42,10 @@ static void order_nodes(struct control *c, struct job *j)
         if (a->released)
             continue;
         a->halt_told = !a->touched;
-        if (a->touched)
+        if (a->touched && !gang_holds_back(c, j, a))
             send_halt(c, j, a);
-        else if (j->state == PB__JOB_STATE__SUSPENDED)
+        else if (!a->touched && j->state == PB__JOB_STATE__SUSPENDED &&
+                 !attempt_of(j)->gang_suspended)
             park_leave(c->cluster, j, a);
     }
     attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
@@ -66,15 +68,22 @@ bool suspend_repeat(struct control *c, struct job *j)
         return false;
     vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->halt_told) {
-            send_halt(c, j, a);
+            if (!gang_holds_back(c, j, a))
+                send_halt(c, j, a);
             more = true;
         }
     return more;
 }
 
+void suspend_give_held(struct control *c, struct job *j)
+{
+    if (j->state == PB__JOB_STATE__RUNNING)
+        suspend_repeat(c, j);
+}
+
 void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
 {
-    if (attempt_of(j)->halts && a->touched)
+    if (attempt_of(j)->halts && a->touched && !gang_holds_back(c, j, a))
         send_halt(c, j, a);
 }
 
@@ -87,6 +96,10 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
     a->halt_told = true;
     if (j->state != PB__JOB_STATE__SUSPENDED || a->parked)
         return;
+    if (attempt_of(j)->gang_suspended) {
+        gang_stopped(c);
+        return;
+    }
     park_leave(c->cluster, j, a);
     c->plan_wanted = true;
 }
@@ -132,22 +145,25 @@ static int check_state(const struct job *j, enum _Pb__JobState wanted, struct er
         err, wanted == PB__JOB_STATE__RUNNING ? ERR_NOT_RUNNING : ERR_NOT_SUSPENDED, NULL);
 }
 
+/* Also one that the rotation of gang scheduling has suspended: it loses its turn. */
 static int check_suspend(const struct job *j, struct err *err)
 {
+    if (attempt_of(j)->gang_suspended && j->state == PB__JOB_STATE__SUSPENDED)
+        return 0;
     return check_state(j, PB__JOB_STATE__RUNNING, err);
 }
 
 static int check_resume(const struct control *c, const struct job *j, struct err *err)
 {
     int rc = check_state(j, PB__JOB_STATE__SUSPENDED, err);
+    if (rc == 0 && attempt_of(j)->gang_suspended)
+        return err_set(err, -ERR_NOT_SUSPENDED, "%s: gang scheduling resumes job %u in its turn",
+                       err_text(ERR_NOT_SUSPENDED), j->id);
     return rc == 0 ? park_check_return(c->cluster, j, err) : rc;
 }
 
-int suspend_job(struct control *c, struct job *j, struct err *err)
+static void stop_job(struct control *c, struct job *j)
 {
-    int rc = check_suspend(j, err);
-    if (rc != 0)
-        return rc;
     struct attempt *attempt = attempt_make(j);
     attempt->ran_ms = control_mono(c) - attempt->start_mono_ms;
     attempt->suspended_at = control_wall(c);
@@ -157,16 +173,11 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
     order_nodes(c, j);
     control_schedule(c, j);
-    return 0;
 }
 
-int suspend_resume(struct control *c, struct job *j, struct err *err)
+static void continue_job(struct control *c, struct job *j)
 {
-    int rc = check_resume(c, j, err);
-    if (rc != 0)
-        return rc;
     struct attempt *attempt = attempt_make(j);
-    park_return(c->cluster, j);
     start_clock(c, j);
     attempt->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING, CAUSE_RESUMPTION, NULL);
@@ -176,7 +187,43 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     order_nodes(c, j);
     step_retry_waiting(c, j);
     control_schedule(c, j);
+}
+
+int suspend_job(struct control *c, struct job *j, struct err *err)
+{
+    int rc = check_suspend(j, err);
+    if (rc != 0)
+        return rc;
+    gang_leave(c, j);
+    if (j->state == PB__JOB_STATE__RUNNING)
+        stop_job(c, j);
     return 0;
+}
+
+int suspend_resume(struct control *c, struct job *j, struct err *err)
+{
+    int rc = check_resume(c, j, err);
+    if (rc != 0)
+        return rc;
+    park_return(c->cluster, j);
+    park_yield(c->cluster, j, false);
+    if (!gang_keeps_suspended(c, j))
+        continue_job(c, j);
+    return 0;
+}
+
+void suspend_for_turn(struct control *c, struct job *j)
+{
+    if (attempt_of(j)->configuring || attempt_of(j)->gang_suspended)
+        return;
+    attempt_make(j)->gang_suspended = true;
+    stop_job(c, j);
+}
+
+void suspend_end_wait(struct control *c, struct job *j)
+{
+    attempt_make(j)->gang_suspended = false;
+    continue_job(c, j);
 }
 
 /* What of a suspended job had left its node, and is there again. */

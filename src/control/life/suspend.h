@@ -10,6 +10,11 @@ struct control;
 /* 0, or why not, for a person. */
 int suspend_job(struct control *c, struct job *j, struct err *err);
 int suspend_resume(struct control *c, struct job *j, struct err *err);
+/* The same for gang scheduling: the job keeps its units, and goes on in its turn. */
+void suspend_for_turn(struct control *c, struct job *j);
+void suspend_end_wait(struct control *c, struct job *j);
+/* Orders to go on that were held back, see gang_holds_back(). */
+void suspend_give_held(struct control *c, struct job *j);
 bool suspend_repeat(struct control *c, struct job *j); /* orders that are not confirmed */
 bool suspend_is_pending(const struct job *j);          /* there are such */
 void suspend_remind(struct control *c, struct job *j,

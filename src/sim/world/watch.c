@@ -395,12 +395,14 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     }
     if (known && !w->stood_from_ms && w->view.state == PB__JOB_STATE__SUSPENDED)
         w->stood_from_ms = s->now_ms;
-    if (w->view.state != PB__JOB_STATE__RUNNING || (known && !begins))
+    bool stands = w->view.state == PB__JOB_STATE__SUSPENDED; /* it begins so, by gang scheduling */
+    if ((w->view.state != PB__JOB_STATE__RUNNING && (known || !stands)) || (known && !begins))
         return;
     w->ran_configuring = w->view.configuring;
     w->ran = key;
     w->ran_from_ms = s->now_ms;
-    w->stood_from_ms = w->stood_ms = 0;
+    w->stood_from_ms = stands ? s->now_ms : 0;
+    w->stood_ms = 0;
     w->untimed = false;
     w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;
@@ -415,7 +417,8 @@ void sim_watch_turn(struct sim *s)
 {
     vec_foreach (&s->allocated, id) {
         const struct sim_watch *w = sim_watch_find(s, *id);
-        if (w->view.there && w->view.state == PB__JOB_STATE__RUNNING) {
+        if (w->view.there && (w->view.state == PB__JOB_STATE__RUNNING ||
+                              w->view.state == PB__JOB_STATE__SUSPENDED)) {
             sim_give_check(s, w);
             sim_resv_check(s, w);
             sim_announce_check_given(s, *id);

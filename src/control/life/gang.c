@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/life/gang.h"
+
+#include "control/event/job_event.h"
+#include "control/internal.h"
+#include "control/life/suspend.h"
+#include "sched/gang/rotation.h"
+
+/* --- members -----------------------------------------------------------------------------------
+ */
+
+/* The member that the job belongs to has the id of this one: the job itself, or the leader. */
+static uint32_t id_of_member(const struct job *j)
+{
+    return job_set_id(j);
+}
+
+/* The place of the job in the rotation, or that of another component of its set; 0: none. */
+static uint64_t place_of(const struct job *j)
+{
+    uint64_t place = 0;
+    for (uint32_t i = 0; i < job_set_count(j) && !place; i++) {
+        const struct job *component = job_set_component(j, i);
+        place = component ? attempt_of(component)->gang_place : 0;
+    }
+    return place;
+}
+
+static bool is_ending(const struct job *j)
+{
+    return job_is_final(j) && attempt_of(j)->completing;
+}
+
+/* Whether it has its units in the present slot. What the rotation had suspended before it ended
+ * does not count: it is ending beside those whose turn it is. */
+static bool is_active(const struct job *j)
+{
+    const struct attempt *attempt = attempt_of(j);
+    return !attempt->gang_suspended && (j->state == PB__JOB_STATE__RUNNING || is_ending(j));
+}
+
+/* Whether its turn is over, and the node has not said that it stands still. */
+static bool still_runs(const struct job *j, const struct alloc_node *a)
+{
+    const struct attempt *attempt = attempt_of(j);
+    return attempt->gang_suspended && j->state == PB__JOB_STATE__SUSPENDED && attempt->ran_ms &&
+           !a->released && !a->parked && a->touched && !a->halt_told;
+}
+
+static void add_uses(const struct control *c, struct rotation_member *m, const struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released && !a->parked)
+            rotation_use_node(m, &(struct rotation_use){a->node, a->busy, a->units,
+                                                        c->cluster->nodes.data[a->node]->units});
+}
+
+/* Of the components of a set the first one that takes part stands for all. */
+static bool stands_for_member(const struct job *j)
+{
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && attempt_of(component)->gang_place && attempt_of(component)->ends.in)
+            return component == j;
+    }
+    return false;
+}
+
+static void add_member(const struct control *c, struct rotation *r, const struct job *first)
+{
+    struct rotation_member *m =
+        rotation_add(r, first->id, attempt_of(first)->gang_place, is_active(first));
+    m->pinned = is_ending(first);
+    for (uint32_t i = first->set_offset; i < job_set_count(first); i++) {
+        const struct job *j = job_set_component(first, i);
+        if (!j || !attempt_of(j)->gang_place)
+            continue;
+        m->pinned = m->pinned && is_ending(j);
+        m->runs = m->runs || is_active(j);
+        add_uses(c, m, j);
+    }
+}
+
+static void rotation_open(const struct control *c, struct rotation *r)
+{
+    *r = (struct rotation){
+        .counts = c->conf->gang_counts, .nodes = c->cluster->nodes.len, .last = c->gang.last_place};
+}
+
+/* One rotation is of all members, or of those of a partition; 'part' NULL: of partitions that are
+ * gone. */
+static void collect_members(const struct control *c, struct rotation *r, const struct part *part)
+{
+    bool all = c->conf->gang_overlap;
+    rotation_open(c, r);
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        bool takes_part = attempt_of(j)->gang_place && (all || j->part == part);
+        bool ended_suspended = is_ending(j) && attempt_of(j)->gang_suspended;
+        if (takes_part && !ended_suspended && stands_for_member(j))
+            add_member(c, r, j);
+    }
+}
+
+/* --- a job that starts, or has its units again ---------------------------------------------------
+ */
+
+/* What others have of its nodes in the present slot, as one member; those as well whose turn is
+ * over and that still run. */
+static void add_others(const struct control *c, struct rotation *r, const struct job *j)
+{
+    struct rotation_member *m = rotation_add(r, 0, 0, true);
+    m->pinned = true;
+    vec_foreach (&attempt_of(j)->alloc, own) {
+        const struct node *n = c->cluster->nodes.data[own->node];
+        vec_foreach (&n->holders, id) {
+            struct job *other = cluster_find_job(c->cluster, *id);
+            if (id_of_member(other) == id_of_member(j) || !attempt_of(other)->gang_place)
+                continue;
+            const struct alloc_node *a = alloc_find(other, own->node);
+            bool has_units = !a->released && !a->parked && is_active(other);
+            if (has_units || still_runs(other, a))
+                rotation_use_node(m, &(struct rotation_use){a->node, a->busy, a->units, n->units});
+        }
+    }
+}
+
+static bool fits_now(const struct control *c, const struct job *j)
+{
+    struct rotation r;
+    bool fits = true;
+    rotation_open(c, &r);
+    for (uint32_t i = 0; i < job_set_count(j); i++)
+        if (job_set_component(j, i))
+            add_others(c, &r, job_set_component(j, i));
+    struct rotation_member *m = rotation_add(&r, j->id, UINT64_MAX, false);
+    for (uint32_t i = 0; i < job_set_count(j); i++)
+        if (job_set_component(j, i))
+            add_uses(c, m, job_set_component(j, i));
+    rotation_settle(&r);
+    vec_foreach (&r.members, member)
+        fits = member->pinned ? fits : member->runs;
+    rotation_done(&r);
+    return fits;
+}
+
+static void arm(struct control *c)
+{
+    if (!c->gang.switch_ms)
+        c->gang.switch_ms = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
+}
+
+/* Gives the job a place, and returns whether it has to wait for its turn. Components of a set do
+ * what the first of them did. */
+static bool must_wait(struct control *c, struct job *j)
+{
+    bool waits = false;
+    uint64_t place = place_of(j);
+    for (uint32_t i = 0; place && i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        waits = waits || (component && attempt_of(component)->gang_suspended);
+    }
+    if (!place)
+        waits = !fits_now(c, j);
+    attempt_make(j)->gang_place = place ? place : ++c->gang.last_place;
+    job_touch(c->cluster, j);
+    if (waits)
+        arm(c);
+    return waits;
+}
+
+static bool takes_part(const struct control *c, const struct job *j)
+{
+    return c->conf->gang && j->want.shared && !job_is_final(j);
+}
+
+void gang_admit(struct control *c, struct job *j)
+{
+    if (!takes_part(c, j) || j->state != PB__JOB_STATE__RUNNING || !must_wait(c, j))
+        return;
+    control_debug(c, gang, "job %u starts suspended, and waits for its turn", j->id);
+    c->gang.changed = true; /* what it waits for may be about to stop */
+    vec_foreach (&attempt_of(j)->alloc, a)
+        a->touched = true; /* nodes hear that it stands still before they hear of a launch */
+    suspend_for_turn(c, j);
+    attempt_make(j)->ran_ms = 0; /* nothing of it runs: see still_runs() */
+}
+
+bool gang_keeps_suspended(struct control *c, struct job *j)
+{
+    if (!takes_part(c, j) || !must_wait(c, j))
+        return false;
+    control_debug(c, gang, "job %u has its CPUs again, and waits for its turn", j->id);
+    attempt_make(j)->gang_suspended = true;
+    return true;
+}
+
+void gang_leave(struct control *c, struct job *j)
+{
+    if (!attempt_of(j)->gang_place)
+        return;
+    attempt_make(j)->gang_place = 0;
+    c->gang.changed = true;
+    if (!attempt_of(j)->gang_suspended)
+        return;
+    attempt_make(j)->gang_suspended = false;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (a->halt_told)
+            park_leave(c->cluster, j, a);
+    job_touch(c->cluster, j);
+    c->plan_wanted = true;
+}
+
+/* --- orders ------------------------------------------------------------------------------------
+ */
+
+void gang_stopped(struct control *c)
+{
+    c->gang.changed = true;
+}
+
+bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a)
+{
+    const struct node *n = c->cluster->nodes.data[a->node];
+    if (!attempt_of(j)->gang_place || j->state != PB__JOB_STATE__RUNNING)
+        return false;
+    vec_foreach (&n->holders, id) {
+        struct job *other = cluster_find_job(c->cluster, *id);
+        if (id_of_member(other) == id_of_member(j) || !attempt_of(other)->gang_suspended)
+            continue;
+        const struct alloc_node *b = alloc_find(other, a->node);
+        if (still_runs(other, b) && (c->conf->gang_counts || bitset_intersects(a->busy, b->busy)))
+            return true;
+    }
+    return false;
+}
+
+/* --- decisions ---------------------------------------------------------------------------------
+ */
+
+static void follow_member(struct control *c, const struct rotation_member *m, bool resumes)
+{
+    const struct job *first = cluster_find_job(c->cluster, m->id);
+    for (uint32_t i = 0; i < job_set_count(first); i++) {
+        struct job *j = job_set_component(first, i);
+        if (!j || !attempt_of(j)->gang_place || job_is_final(j))
+            continue;
+        if (resumes && attempt_of(j)->gang_suspended)
+            suspend_end_wait(c, j);
+        else if (!resumes && j->state == PB__JOB_STATE__RUNNING)
+            suspend_for_turn(c, j);
+    }
+}
+
+static void store_places(struct control *c, const struct rotation *r)
+{
+    c->gang.last_place = r->last > c->gang.last_place ? r->last : c->gang.last_place;
+    vec_foreach (&r->members, m) {
+        const struct job *first = cluster_find_job(c->cluster, m->id);
+        for (uint32_t i = 0; i < job_set_count(first); i++) {
+            struct job *j = job_set_component(first, i);
+            if (!j || !attempt_of(j)->gang_place || attempt_of(j)->gang_place == m->place)
+                continue;
+            attempt_make(j)->gang_place = m->place;
+            job_touch(c->cluster, j);
+        }
+    }
+}
+
+/* Orders to go on that were held back are given where the others have stopped. */
+static void give_held_orders(struct control *c, const struct rotation *r)
+{
+    vec_foreach (&r->members, m) {
+        const struct job *first = cluster_find_job(c->cluster, m->id);
+        for (uint32_t i = 0; m->runs && i < job_set_count(first); i++)
+            if (job_set_component(first, i))
+                suspend_give_held(c, job_set_component(first, i));
+    }
+}
+
+/* Jobs are suspended before others go on. */
+static bool decide(struct control *c, struct rotation *r, bool turns)
+{
+    if (turns)
+        rotation_turn(r);
+    else
+        rotation_settle(r);
+    store_places(c, r);
+    for (int resumes = 0; resumes < 2; resumes++)
+        vec_foreach (&r->members, m)
+            if (m->runs == resumes && !m->pinned)
+                follow_member(c, m, resumes);
+    give_held_orders(c, r);
+    return rotation_waits(r);
+}
+
+/* Whether jobs wait for the next switch. */
+static bool decide_all(struct control *c, bool turns)
+{
+    bool waits = false;
+    size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
+    for (size_t i = 0; i <= parts; i++) {
+        struct rotation r;
+        collect_members(c, &r, i < parts ? c->cluster->parts.data[i] : NULL);
+        waits = decide(c, &r, turns) || waits;
+        rotation_done(&r);
+    }
+    return waits;
+}
+
+/* Of a controller that has begun, or has another configuration: jobs that share take part when jobs
+ * are to take turns, and no longer when not. */
+static void enrol(struct control *c)
+{
+    c->gang = (struct gang){.cluster = c->cluster, .changed = true};
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
+        const struct attempt *attempt = attempt_of(job_of_end(l));
+        if (attempt->gang_place > c->gang.last_place)
+            c->gang.last_place = attempt->gang_place;
+    }
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
+        struct job *j = job_of_end(l);
+        bool joins = takes_part(c, j) && j->state == PB__JOB_STATE__RUNNING &&
+                     !attempt_of(j)->configuring && !attempt_of(j)->gang_place;
+        if (!joins)
+            continue;
+        uint64_t place = place_of(j);
+        attempt_make(j)->gang_place = place ? place : ++c->gang.last_place;
+        job_touch(c->cluster, j);
+    }
+}
+
+/* GANG was taken out of PreemptMode. */
+static void dissolve(struct control *c)
+{
+    VEC(uint32_t) ids = {0};
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l))
+        if (attempt_of(job_of_end(l))->gang_place)
+            vec_push(&ids, job_of_end(l)->id);
+    vec_foreach (&ids, id) {
+        struct job *j = cluster_find_job(c->cluster, *id);
+        if (attempt_of(j)->gang_suspended && !job_is_final(j))
+            suspend_end_wait(c, j);
+        attempt_make(j)->gang_place = 0;
+        job_touch(c->cluster, j);
+    }
+    vec_done(&ids);
+    c->gang.changed = false;
+}
+
+void gang_turn(struct control *c)
+{
+    bool begins = c->gang.cluster != c->cluster;
+    if (begins)
+        enrol(c);
+    if (begins && !c->conf->gang)
+        dissolve(c);
+    if (!c->conf->gang)
+        return;
+    bool due = c->gang.switch_ms && control_mono(c) >= c->gang.switch_ms;
+    if (!due && !c->gang.changed && c->gang.released == c->cluster->pool.released)
+        return;
+    c->gang.released = c->cluster->pool.released;
+    c->gang.changed = false;
+    bool waits = decide_all(c, due);
+    if (due || !waits)
+        c->gang.switch_ms = 0;
+    if (waits)
+        arm(c);
+}
+
+int64_t gang_due_ms(const struct control *c)
+{
+    if (c->conf->gang && c->gang.changed)
+        return control_mono(c);
+    return c->gang.switch_ms ? c->gang.switch_ms : INT64_MAX;
+}
+
+/* Nothing would change if it were decided again: those that run can run at once, and those that
+ * wait cannot run beside them. */
+static int check_rotation(const struct rotation *r, struct err *err)
+{
+    struct rotation again = {.counts = r->counts, .nodes = r->nodes, .last = r->last};
+    int rc = 0;
+    vec_foreach (&r->members, m) {
+        struct rotation_member *copy = rotation_add(&again, m->id, m->place, m->runs);
+        copy->pinned = m->pinned;
+        vec_foreach (&m->uses, use)
+            rotation_use_node(copy, use);
+    }
+    rotation_settle(&again);
+    vec_foreach (&again.members, now)
+        vec_foreach (&r->members, m)
+            if (m->id == now->id && m->runs != now->runs && rc == 0)
+                rc = err_set(err, -ERR_INTERNAL, "gang scheduling: job %u %s", m->id,
+                             m->runs ? "runs on resources that another job has in this slot"
+                                     : "is suspended, and its resources are not in use");
+    rotation_done(&again);
+    return rc;
+}
+
+int gang_check(const struct control *c, struct err *err)
+{
+    int rc = 0;
+    if (!c->conf->gang || c->gang.changed || c->gang.cluster != c->cluster ||
+        c->gang.released != c->cluster->pool.released)
+        return 0;
+    size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
+    for (size_t i = 0; rc == 0 && i <= parts; i++) {
+        struct rotation r;
+        collect_members(c, &r, i < parts ? c->cluster->parts.data[i] : NULL);
+        rc = check_rotation(&r, err);
+        rotation_done(&r);
+    }
+    return rc;
+}

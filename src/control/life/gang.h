@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Gang scheduling: jobs that share resources run in turn. sched/gang/rotation.h decides; this file
+ * follows its decisions by the transitions of scontrol suspend and resume, but for one difference:
+ * the units of a job that the rotation has suspended stay its own.
+ *
+ * Jobs of a heterogeneous job take part as one member of the rotation.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct alloc_node;
+struct cluster;
+struct control;
+struct job;
+
+struct gang {
+    uint64_t last_place; /* in the rotation, that was given */
+    int64_t switch_ms;   /* the next switch, by the monotonic clock; 0: no job waits for one */
+    uint64_t released;   /* pool.released when the members were last settled */
+    const struct cluster *cluster; /* that they belonged to: a reconfiguration makes another one */
+    bool changed;                  /* the members have to be settled */
+};
+
+/* A job has started, and nothing of it has been ordered yet. It joins the rotation, and is
+ * suspended when its resources are in use. */
+void gang_admit(struct control *c, struct job *j);
+/* A job that was suspended in another way has its units again: whether it has to wait for its turn.
+ * Then it stays suspended, as one of the rotation. */
+bool gang_keeps_suspended(struct control *c, struct job *j);
+/* It is to leave the rotation: a user or a preemptor suspends it. */
+void gang_leave(struct control *c, struct job *j);
+/* A node has said that a job of the rotation has stopped there. */
+void gang_stopped(struct control *c);
+/* Whether the order to go on has to wait there, because a job whose turn is over still runs. */
+bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a);
+
+void gang_turn(struct control *c); /* of the controller: what has changed, what is due */
+/* No two jobs of one slot run at once, and no job waits that could run. */
+int gang_check(const struct control *c, struct err *err);
+int64_t gang_due_ms(const struct control *c); /* INT64_MAX: never */

@@ -1,0 +1,412 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Gang scheduling in the controller: the guide's examples, orders to nodes, restarts, suspension by
+ * users and preemptors, changes of the configuration: GANG-02 to GANG-08, GANG-22, GANG-27,
+ * GANG-39, GANG-43, GANG-47, GANG-48, GANG-50, GANG-54 to GANG-57, GANG-59, GANG-62, HET-104. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define SLICE_MS 30000
+#define NODES "NodeName=n[12-16] Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000\n"
+#define GANG "PreemptMode=GANG\nSlurmdTimeout=0\n"
+#define CORES "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+#define LINEAR                                                                                     \
+    "SelectType=select/linear\nSelectTypeParameters=CR_Memory\nSchedulerType=sched/builtin\n"
+#define ACTIVE "PartitionName=active Nodes=ALL Default=YES OverSubscribe=FORCE DefMemPerNode=100\n"
+
+static struct fixture *make(const char *conf)
+{
+    struct fixture *f = fixture_new(conf);
+    static const char *const names[] = {"n12", "n13", "n14", "n15", "n16"};
+    for (size_t i = 0; i < 5; i++)
+        fixture_register(f, names[i], "i1");
+    fixture_turn(f);
+    return f;
+}
+
+static Pb__JobSpec request(uint32_t nodes, uint32_t tasks)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = true;
+    s.min_nodes = s.max_nodes = nodes;
+    s.has_num_tasks = tasks > 0;
+    s.num_tasks = tasks;
+    return s;
+}
+
+static int64_t submit(struct fixture *f, uint32_t nodes, uint32_t tasks)
+{
+    const Pb__JobSpec s = request(nodes, tasks);
+    int64_t id = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_true(id > 0);
+    return id;
+}
+
+/* The nodes carry out the orders that they were given since this was last called. */
+static void obey(struct fixture *f)
+{
+    struct told {
+        char node[16];
+        uint32_t job, number;
+    } told[200];
+    for (bool more = true; more;) {
+        size_t n = 0;
+        more = false;
+        vec_foreach (&f->orders, at)
+            for (size_t i = 0; i < (*at)->orders->n_orders && n < 200; i++) {
+                const Pb__Halt *m = (*at)->orders->orders[i]->halt;
+                if (!m)
+                    continue;
+                snprintf(told[n].node, sizeof told[n].node, "%s", (*at)->node);
+                told[n].job = m->job_id;
+                told[n++].number = m->number;
+            }
+        fixture_clear(f);
+        for (size_t i = 0; i < n; i++) {
+            Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+            Pb__Halted m = PB__HALTED__INIT;
+            m.job_id = told[i].job;
+            m.number = told[i].number;
+            event.halted = &m;
+            fixture_event(f, told[i].node, &event);
+            more = true;
+        }
+        fixture_turn(f);
+    }
+}
+
+/* "3 | 4 | 5": jobs from 'first' to 'last' that run, are suspended, and wait. */
+static void expect(struct fixture *f, int64_t first, int64_t last, const char *states)
+{
+    static const Pb__JobState kinds[] = {PB__JOB_STATE__RUNNING, PB__JOB_STATE__SUSPENDED,
+                                         PB__JOB_STATE__PENDING};
+    _cleanup_str_ struct str text = STR_INIT;
+    for (size_t i = 0; i < 3; i++) {
+        str_puts(&text, i ? "|" : "");
+        for (int64_t id = first, n = 0; id <= last; id++)
+            if (fixture_state(f, (uint32_t)id) == kinds[i])
+                str_printf(&text, "%s%d", n++ ? " " : "", (int)id);
+    }
+    assert_string_equal(str_cstr(&text), states);
+}
+
+static void slice(struct fixture *f, int64_t first, int64_t last, const char *states)
+{
+    obey(f);
+    fixture_pass(f, SLICE_MS);
+    obey(f);
+    expect(f, first, last, states);
+}
+
+/* TIME of squeue: what it has run, in seconds. */
+static int64_t ran_sec(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)id)->live;
+    if (l->state == PB__JOB_STATE__SUSPENDED)
+        return l->ran_ms / 1000;
+    return f->wall_ms / 1000 - l->start_at - l->suspended_sec;
+}
+
+/* The script of the job ends, and all of its nodes are clean. */
+static void end(struct fixture *f, int64_t id)
+{
+    static const char *const names[] = {"n12", "n13", "n14", "n15", "n16"};
+    char host[8] = "";
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    snprintf(host, sizeof host, "%s", fixture_job(f, &arena, (uint32_t)id)->live->alloc[0]->node);
+    fixture_launched(f, host, (uint32_t)id, 0);
+    fixture_batch_ended(f, host, (uint32_t)id, 0, 0);
+    for (size_t i = 0; i < 5; i++)
+        fixture_gone(f, names[i], (uint32_t)id, 0);
+    fixture_turn(f);
+}
+
+/* Whether the last order to the node about the job is to stop (1), to go on (0); -1: none. */
+static int ordered(const struct fixture *f, const char *node, int64_t id)
+{
+    int stop = -1;
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; strcmp((*at)->node, node) == 0 && i < (*at)->orders->n_orders; i++) {
+            const Pb__Halt *m = (*at)->orders->orders[i]->halt;
+            if (m && m->job_id == id)
+                stop = m->stop;
+        }
+    return stop;
+}
+
+static int ask(struct fixture *f, int64_t id, bool resume)
+{
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_resume = true;
+    r.resume = resume;
+    control_job_suspend(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* GANG-03 to GANG-06, GANG-39, GANG-43. */
+static void two_jobs_on_all_nodes_take_turns(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    (void)state;
+    submit(f, 5, 0);
+    fixture_pass(f, 13000);
+    submit(f, 5, 0);
+    expect(f, 1, 2, "1|2|");
+    assert_int_equal(ran_sec(f, 2), 0);
+    slice(f, 1, 2, "2|1|");
+    assert_int_equal(ran_sec(f, 1), 43);
+    fixture_pass(f, 8000);
+    assert_int_equal(ran_sec(f, 1), 43);
+    assert_int_equal(ran_sec(f, 2), 8);
+    fixture_pass(f, 22000);
+    obey(f);
+    expect(f, 1, 2, "1|2|");
+    assert_int_equal(ran_sec(f, 2), 30);
+    end(f, 1);
+    expect(f, 1, 2, "2||");
+    obey(f);
+    fixture_pass(f, 4 * SLICE_MS);
+    assert_int_equal(ordered(f, "n12", 2), -1); /* nobody waits: it is not stopped */
+    assert_int_equal(ran_sec(f, 2), 150);
+    fixture_free(f);
+}
+
+/* The script is sent with the order to stand still before it; a job goes on when the other one has
+ * said that it stands still, and not before. */
+static void orders_are_in_time(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    (void)state;
+    submit(f, 5, 0);
+    fixture_clear(f);
+    submit(f, 5, 0);
+    assert_int_equal(ordered(f, "n12", 2), 1);
+    assert_int_equal(fixture_launches(f, "n12", 2), 1);
+    bool stands = false;
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; strcmp((*at)->node, "n12") == 0 && i < (*at)->orders->n_orders; i++) {
+            stands = stands || (*at)->orders->orders[i]->halt;
+            assert_true(stands || !(*at)->orders->orders[i]->launch);
+        }
+    obey(f);
+    fixture_pass(f, SLICE_MS);
+    expect(f, 1, 2, "2|1|");
+    assert_int_equal(ordered(f, "n12", 1), 1);
+    assert_int_equal(ordered(f, "n12", 2), -1);
+    assert_int_equal(ordered(f, "n13", 2), 0); /* the other job has not begun anything there */
+    fixture_pass(f, 10000); /* the order to stop is repeated, the other one is not given */
+    assert_int_equal(ordered(f, "n12", 2), -1);
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Halted m = PB__HALTED__INIT;
+    m.job_id = m.number = 1;
+    event.halted = &m;
+    fixture_event(f, "n12", &event);
+    fixture_turn(f);
+    assert_int_equal(ordered(f, "n12", 2), 0);
+    fixture_free(f);
+}
+
+/* GANG-47, GANG-48: nodes are chosen as in the guide. */
+static void guide_examples_with_whole_nodes(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    (void)state;
+    submit(f, 3, 0);
+    submit(f, 2, 0);
+    submit(f, 3, 0);
+    expect(f, 1, 3, "1 2|3|");
+    slice(f, 1, 3, "2 3|1|");
+    slice(f, 1, 3, "1 2|3|");
+    fixture_free(f);
+    f = make(LINEAR GANG NODES ACTIVE);
+    submit(f, 3, 0);
+    submit(f, 5, 0);
+    submit(f, 2, 0);
+    expect(f, 1, 3, "1 3|2|");
+    slice(f, 1, 3, "2|1 3|");
+    slice(f, 1, 3, "1 3|2|");
+    fixture_free(f);
+}
+
+/* GANG-54, GANG-55. */
+static void cores_of_their_own_are_never_suspended(void **state)
+{
+    struct fixture *f = make(CORES GANG NODES ACTIVE);
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        submit(f, 5, 10);
+    expect(f, 1, 6, "1 2 3 4|5 6|");
+    slice(f, 1, 6, "3 4 5 6|1 2|");
+    slice(f, 1, 6, "1 2 3 4|5 6|");
+    slice(f, 1, 6, "3 4 5 6|1 2|");
+    assert_int_equal(ran_sec(f, 3), 2 * ran_sec(f, 5) + 30);
+    fixture_free(f);
+}
+
+/* GANG-56, GANG-57. */
+static void counted_cpus_are_shared_by_all(void **state)
+{
+    struct fixture *f = make("SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory\n"
+                             "TaskPlugin=task/none\n" GANG NODES ACTIVE);
+    (void)state;
+    for (int i = 0; i < 6; i++)
+        submit(f, 5, 10);
+    expect(f, 1, 6, "1 2 3 4|5 6|");
+    slice(f, 1, 6, "1 2 5 6|3 4|");
+    slice(f, 1, 6, "3 4 5 6|1 2|");
+    slice(f, 1, 6, "1 2 3 4|5 6|");
+    for (int64_t id = 1; id <= 6; id++)
+        assert_int_equal(ran_sec(f, id), 60);
+    fixture_free(f);
+}
+
+/* GANG-22, GANG-23, GANG-50: no more jobs than FORCE says; those suspended count. */
+static void no_more_jobs_than_the_partition_says_share(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES "PartitionName=p Nodes=ALL Default=YES "
+                                               "OverSubscribe=FORCE:2 DefMemPerNode=100\n");
+    Pb__PartRecord set = PB__PART_RECORD__INIT;
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        submit(f, 5, 0);
+    expect(f, 1, 4, "1|2|3 4");
+    slice(f, 1, 4, "2|1|3 4");
+    set.name = (char *)"p"; /* GANG-26 */
+    set.share = (char *)"FORCE:3";
+    assert_int_equal(fixture_update_part(f, &set), 0);
+    fixture_turn(f);
+    expect(f, 1, 4, "2|1 3|4");
+    slice(f, 1, 4, "1|2 3|4");
+    end(f, 1);
+    expect(f, 1, 4, "3|2 4|");
+    fixture_free(f);
+}
+
+static void rotation_goes_on_after_a_restart(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    (void)state;
+    for (int i = 0; i < 4; i++)
+        submit(f, 5, 0);
+    slice(f, 1, 4, "2|1 3 4|");
+    slice(f, 1, 4, "3|1 2 4|");
+    for (int64_t i = 0; i < 4; i++) {
+        static const char *const then[] = {"4|1 2 3|", "1|2 3 4|", "2|1 3 4|", "3|1 2 4|"};
+        int64_t ran[5];
+        for (int64_t id = 1; id <= 4; id++)
+            ran[id] = ran_sec(f, id);
+        fixture_restart(f);
+        for (const char *const *node =
+                 (const char *const[]){"n12", "n13", "n14", "n15", "n16", NULL};
+             *node; node++)
+            fixture_register(f, *node, "i1");
+        fixture_turn(f);
+        for (int64_t id = 1; id <= 4; id++)
+            assert_int_equal(ran_sec(f, id), ran[id]);
+        slice(f, 1, 4, then[i]);
+    }
+    fixture_free(f);
+}
+
+/* GANG-59, and a job that waits for its turn is suspended, too: it loses its turn and its CPUs. */
+static void users_suspend_and_resume(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES "PartitionName=p Nodes=ALL Default=YES "
+                                               "OverSubscribe=FORCE:2 DefMemPerNode=100\n");
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        submit(f, 5, 0);
+    expect(f, 1, 3, "1|2|3");
+    assert_int_equal(ask(f, 2, true), ERR_NOT_SUSPENDED);
+    assert_non_null(
+        strstr(fixture_text(f, f->last_call), "gang scheduling resumes job 2 in its turn"));
+    assert_int_equal(ask(f, 2, false), 0);
+    obey(f);
+    expect(f, 1, 3, "1|2 3|");
+    slice(f, 1, 3, "3|1 2|");
+    assert_int_equal(ask(f, 3, false), 0);
+    obey(f);
+    expect(f, 1, 3, "1|2 3|"); /* its CPUs are free for the other */
+    assert_int_equal(ask(f, 2, true), 0);
+    expect(f, 1, 3, "1|2 3|");
+    assert_int_equal(ask(f, 3, true), ERR_NODES_BUSY); /* two have its CPUs */
+    slice(f, 1, 3, "2|1 3|");
+    end(f, 1);
+    assert_int_equal(ask(f, 3, true), 0);
+    expect(f, 2, 3, "2|3|");
+    slice(f, 2, 3, "3|2|");
+    end(f, 3);
+    expect(f, 2, 3, "2||");
+    fixture_free(f);
+}
+
+/* GANG-02: a preemptor has the nodes until it ends, and the others take turns again. */
+static void preemptor_has_the_nodes_until_it_ends(void **state)
+{
+    struct fixture *f =
+        make(CORES
+             "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\nSlurmdTimeout=0\n" NODES
+             "PartitionName=low Nodes=ALL Default=YES OverSubscribe=FORCE DefMemPerNode=100\n"
+             "PartitionName=high Nodes=ALL PriorityTier=2 DefMemPerNode=100\n");
+    Pb__JobSpec s = request(5, 40);
+    (void)state;
+    submit(f, 5, 40);
+    submit(f, 5, 40);
+    obey(f);
+    expect(f, 1, 2, "1|2|");
+    s.partition = (char *)"high";
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
+    obey(f);
+    expect(f, 1, 3, "3|1 2|");
+    slice(f, 1, 3, "3|1 2|");
+    end(f, 3);
+    obey(f);
+    expect(f, 1, 2, "1|2|");
+    slice(f, 1, 2, "2|1|");
+    fixture_free(f);
+}
+
+/* GANG-27: any of it changes by reconfigure. */
+static void configuration_changes(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    (void)state;
+    submit(f, 5, 0);
+    submit(f, 5, 0);
+    expect(f, 1, 2, "1|2|");
+    fixture_reconfigure(f, LINEAR "SlurmdTimeout=0\n" NODES ACTIVE);
+    expect(f, 1, 2, "1 2||");
+    fixture_reconfigure(f, LINEAR GANG "SchedulerTimeSlice=5\n" NODES ACTIVE);
+    expect(f, 1, 2, "1|2|");
+    obey(f);
+    fixture_pass(f, 5000);
+    expect(f, 1, 2, "2|1|");
+    fixture_reconfigure(f, LINEAR GANG NODES "PartitionName=active Nodes=ALL Default=YES\n");
+    obey(f);
+    expect(f, 1, 2, "2|1|"); /* they have the same nodes still */
+    slice(f, 1, 2, "1|2|");
+    fixture_free(f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(two_jobs_on_all_nodes_take_turns),
+        cmocka_unit_test(orders_are_in_time),
+        cmocka_unit_test(guide_examples_with_whole_nodes),
+        cmocka_unit_test(cores_of_their_own_are_never_suspended),
+        cmocka_unit_test(counted_cpus_are_shared_by_all),
+        cmocka_unit_test(no_more_jobs_than_the_partition_says_share),
+        cmocka_unit_test(rotation_goes_on_after_a_restart),
+        cmocka_unit_test(users_suspend_and_resume),
+        cmocka_unit_test(preemptor_has_the_nodes_until_it_ends),
+        cmocka_unit_test(configuration_changes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

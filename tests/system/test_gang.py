@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Gang scheduling with real daemons at the shortest slice: the states of the guide's examples in the guide's order, and no others."""
+import re
+
+from harness import eventually
+
+SLICE = 5
+GANG = f"PreemptMode=GANG\nSchedulerTimeSlice={SLICE}\n"
+LINEAR = f"SelectType=select/linear\nSelectTypeParameters=CR_Memory\nSchedulerType=sched/builtin\n{GANG}"
+
+
+def shared(name, nodes, more="FORCE"):
+    return f"PartitionName={name} Nodes={nodes} OverSubscribe={more} DefMemPerNode=100"
+
+
+class Watch:
+    """Each combination of states that squeue has shown of a partition, once, in the order in which they came: "R 3, S 4"."""
+
+    def __init__(self, cluster, *parts):
+        self.cluster, self.seen = cluster, {part: [] for part in parts}
+
+    def look(self):
+        lines = self.cluster.look("squeue -h -o %P|%t|%i").ok().splitlines()
+        for part, seen in self.seen.items():
+            states = [line.split("|")[1:] for line in lines if line.startswith(f"{part}|")]
+            text = ", ".join(f"{state} " + " ".join(sorted((job for s, job in states if s == state), key=int))
+                             for state in dict.fromkeys(s for s, _ in states))
+            if not seen or seen[-1] != text:
+                seen.append(text)
+
+    def after(self, part, first):
+        seen = self.seen[part]
+        return seen[seen.index(first):] if first in seen else []
+
+    def has(self, states):
+        self.look()
+        return all(len(self.after(part, wanted[0])) >= len(wanted) for part, wanted in states.items())
+
+    def expect(self, **states):
+        """From the first ones on, these are all."""
+        eventually(lambda: self.has(states), f"{states}")
+        assert {part: self.after(part, wanted[0])[:len(wanted)] for part, wanted in states.items()} == states
+
+
+def submit(c, part, *options, wrap="sleep 1000"):
+    return c.sbatch("-p", part, "-o", f"{c.work}/out-%j", *options, wrap=wrap)
+
+
+def seconds(c, job):
+    """TIME of squeue."""
+    parts = [int(n) for n in c.look(f"squeue -h -j {job} -o %M").ok().split(":")]
+    return parts[-1] + 60 * parts[-2]
+
+
+def test_examples_with_whole_nodes(make_cluster):
+    """GANG-01, GANG-03 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-29, GANG-30, GANG-37, GANG-39, GANG-43, GANG-44, GANG-47, GANG-48: the
+    three simple examples at once, each in a partition of its own; and the processes of a suspended job stand still."""
+    c = make_cluster(nodes=12, conf=LINEAR, partitions=[shared("local", "n[1-5]"), shared("busy", "n[6-10]"), shared("simple", "n[11-12]")])
+    watch, count = Watch(c, "local", "busy", "simple"), "i=0; while :; do i=$((i+1)); echo $i > %s; sleep 0.05; done"
+    files = {job: c.work / f"count-{job}" for job in (7, 8)}
+    for part, sizes in ("local", (3, 5, 2)), ("busy", (3, 2, 3)):
+        for nodes in sizes:
+            submit(c, part, f"-N{nodes}")
+    submit(c, "simple", "-N2", wrap=count % files[7])
+    submit(c, "simple", "-N2", wrap=count % files[8])
+    assert seconds(c, 8) == 0 and not files[8].exists()
+    watch.expect(local=["R 1 3, S 2", "R 2, S 1 3", "R 1 3, S 2"], busy=["R 4 5, S 6", "R 5 6, S 4", "R 4 5, S 6"],
+                 simple=["R 7, S 8", "R 8, S 7", "R 7, S 8"])
+    assert abs(seconds(c, 5) - seconds(c, 4) - seconds(c, 6)) <= 2  # GANG-47: always running
+    assert abs(seconds(c, 7) - seconds(c, 8)) <= SLICE + 2
+
+    def one_stands():
+        """While one counts, the other one stands."""
+        before = {job: path.read_text() for job, path in files.items()}
+        runs = [job for job in files if c.look(f"squeue -h -j {job} -o %t").ok() == "R"][0]
+        eventually(lambda: files[runs].read_text() not in ("", before[runs]), "it counts")
+        return files[15 - runs].read_text() == before[15 - runs]
+    eventually(one_stands, "one stands")
+    c.run("scancel 8").ok()
+    eventually(lambda: c.state(7) == "RUNNING", "the other one runs")
+    done = c.run("salloc -p simple -N2 srun -N1 echo done")  # GANG-45, GANG-46
+    assert done.ok() == "done" and re.search("step creation temporarily disabled, retrying.*\n(.*\n)*.*Step created", done.stderr), done.stderr
+
+
+def test_examples_with_cores_and_cpus(make_cluster):
+    """GANG-52 to GANG-58: six jobs with two CPUs of each node, first with cores, and then with CPUs that are counted."""
+    part = [shared("active", "ALL") + " Default=YES"]
+    clusters = {word: make_cluster(nodes=2, cpus=8, node_conf="Sockets=2 CoresPerSocket=4 ThreadsPerCore=1", partitions=part,
+                                   conf=f"SelectType=select/cons_res\nSelectTypeParameters={word}\nTaskPlugin=task/none\n{GANG}")
+                for word in ("CR_Core_Memory", "CR_CPU_Memory")}
+    expected = {"CR_Core_Memory": ["R 1 2 3 4, S 5 6", "R 3 4 5 6, S 1 2", "R 1 2 3 4, S 5 6"],
+                "CR_CPU_Memory": ["R 1 2 3 4, S 5 6", "R 1 2 5 6, S 3 4", "R 3 4 5 6, S 1 2", "R 1 2 3 4, S 5 6"]}
+    watches = {word: Watch(c, "active") for word, c in clusters.items()}
+    for word, c in clusters.items():
+        assert "PreemptMode             = GANG" in c.run("scontrol show config").ok()
+        assert re.search(rf"^SelectTypeParameters\s+= {word}$", c.run("scontrol show config").ok(), re.M | re.I)
+        assert c.run(["sinfo", "-h", "-o", "%5D %5c %5z"]).ok().split() == ["2", "8", "2:4:1"]
+        for _ in range(6):
+            submit(c, "active", "-n4", "-N2")
+    eventually(lambda: all([watch.has({"active": expected[word]}) for word, watch in watches.items()]), "all switches")
+    for word, watch in watches.items():
+        watch.expect(active=expected[word])
+    cores, cpus = clusters.values()
+    assert abs(seconds(cores, 3) - seconds(cores, 1) - seconds(cores, 5)) <= 2
+    spread = [seconds(cpus, job) for job in range(1, 7)]
+    assert max(spread) - min(spread) <= SLICE + 1
