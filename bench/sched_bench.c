@@ -30,7 +30,7 @@
 #define QUESTIONS 20
 #define SET_COMPONENTS 3
 #define SETS_PENDING 1000
-#define SET_RATIO 4 /* a pass over sets, to one over their components as jobs */
+#define SET_RATIO 3 /* a pass over sets, to one over their components as jobs */
 #define NO_AIM 0
 
 static const struct world_rule worlds[] = {

@@ -214,6 +214,8 @@ struct plan_note *plan_note_change(struct plan *p, const struct job *j); /* not 
 
 /* What the choice of nodes needs at least. */
 struct spare_need plan_need(const struct job *j);
+/* Without a look at the nodes: false, it fits now on no choice of them. */
+bool plan_might_fit(const struct plan *p, const struct job *j);
 
 /* --- select.c: which nodes a request fits on
  * ------------------------------------------------------ */

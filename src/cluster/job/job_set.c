@@ -116,6 +116,13 @@ void job_set_rank(struct job *j, enum conf_hetjob_prio rule)
             job_partitions_move(set->jobs[i]);
 }
 
+void job_set_changed(struct job *j)
+{
+    struct job *leader = j->set ? j->set->jobs[0] : NULL;
+    if (leader)
+        leader->request_version++;
+}
+
 struct job_set *job_set_find(const struct cluster *c, uint32_t leader_id)
 {
     size_t at = find_place(c, leader_id);

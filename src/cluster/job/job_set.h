@@ -66,6 +66,10 @@ int job_set_check_name(const char *name, struct err *err);
  * priorities of the components remain. Of an ordinary job: nothing. */
 void job_set_rank(struct job *j, enum conf_hetjob_prio rule);
 
+/* The request of the component, or the partitions in whose queues it is, may be others: what is
+ * known of the whole set no longer holds. Of an ordinary job: nothing. */
+void job_set_changed(struct job *j);
+
 /* The set with this id; NULL: there is none. */
 struct job_set *job_set_find(const struct cluster *c, uint32_t leader_id);
 /* The job becomes a component of the set, which is made by its first one: when it is submitted, or

@@ -46,6 +46,7 @@ struct free_view {
     const struct unit_use **use; /* of nodes where jobs share */
     struct node_users *users;
     const uint32_t *most;   /* an upper limit for the units of a job, by reservations; NULL: none */
+    const uint32_t *limit;  /* the same, with units that others have, too; NULL: none */
     const uint64_t *layers; /* by pool of cluster.licenses: what a job may take of those that are
                                layers; NULL: layers are not asked */
     bool present;           /* it is the present one: what a partition's jobs use counts, too */

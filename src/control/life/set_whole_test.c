@@ -353,6 +353,32 @@ static void a_change_that_one_component_refuses_changes_none(void **state)
     }
 }
 
+/* HET-115: that a set does not fit is no longer known when one of its components, the leader or
+ * another one, asks for less. */
+static void a_set_starts_when_a_component_asks_for_less(void **state)
+{
+    (void)state;
+    for (uint32_t smaller = 0; smaller < 2; smaller++) {
+        struct fixture *f = make(CONF);
+        struct caller user = FIXTURE_USER;
+        Pb__JobSpec two = wanting(2, 4), set = PB__JOB_SPEC__INIT;
+        Pb__JobSpec specs[] = {wanting(1 + !smaller, 4), wanting(1 + smaller, 4)};
+        Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+        fixture_submit(f, &user, &two);
+        int64_t id = fixture_submit_set(f, &user, specs, 2);
+        states_are(f, id, "PD PD");
+        r.job_id = (uint32_t)id;
+        r.set = &set;
+        SET(&r, het_offset, smaller);
+        SET(&set, num_tasks, 1);
+        SET(&set, min_nodes, 1);
+        SET(&set, max_nodes, 1);
+        assert_int_equal(fixture_update_job(f, &user, &r), 0);
+        states_are(f, id, "R R");
+        fixture_free(f);
+    }
+}
+
 /* A component that is still ending when its leader is queued again returns, after a crash too. */
 static void what_ends_returns_after_a_restart(void **state)
 {
@@ -398,6 +424,7 @@ int main(void)
         cmocka_unit_test(components_begin_in_the_same_attempt),
         cmocka_unit_test(what_returns_to_the_queue_is_not_changed_in_part),
         cmocka_unit_test(a_change_that_one_component_refuses_changes_none),
+        cmocka_unit_test(a_set_starts_when_a_component_asks_for_less),
         cmocka_unit_test(what_ends_returns_after_a_restart),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

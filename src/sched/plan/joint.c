@@ -16,6 +16,10 @@
 #define SEARCH_NODES 64
 #define SEARCH_CHOICES 500
 #define SEARCH_PASS 20000
+/* Of a small set, other numbers of units on its nodes, too. */
+#define SMALL_NODES 16
+#define SMALL_PARTS 4
+#define SMALL_CHOICES 4000
 
 struct space {             /* where parts are placed: one of the two */
     struct ledger *ledger; /* what is free now */
@@ -154,9 +158,10 @@ static void leave_out_nodes(const struct joint *s, const struct joint_part *part
     }
 }
 
-static bool fits_on_ledger(struct plan *p, const struct ledger *l, struct joint_part *part,
+static bool fits_on_ledger(const struct joint *s, const struct ledger *l, struct joint_part *part,
                            struct bitset *allowed)
 {
+    struct plan *p = s->plan;
     const struct job *j = part->job;
     _cleanup_(license_view_done) struct license_view licenses = {0};
     if (!j->want.shared && l->base == &p->cluster->pool.now)
@@ -164,6 +169,9 @@ static bool fits_on_ledger(struct plan *p, const struct ledger *l, struct joint_
     if (!resv_narrow(p->resv, j, part->in, p->now_sec, allowed))
         return false;
     const struct free_view *view = resv_view(p->resv, j, part->in, p->now_sec, ledger_view(l));
+    struct free_view limited = *view;
+    limited.limit = s->most;
+    view = s->most ? &limited : view;
     view = license_view_init(&licenses, &p->claims, p->cluster, j, part->in, p->now_sec, view);
     return select_nodes(p->cluster, j, allowed, view, &part->where) == 0;
 }
@@ -180,7 +188,7 @@ static bool fits_in(struct joint *s, const struct space *space, struct joint_par
     if (now)
         leave_out_nodes(s, part, allowed);
     if (space->ledger)
-        return fits_on_ledger(p, space->ledger, part, allowed);
+        return fits_on_ledger(s, space->ledger, part, allowed);
     space->timeline->in = part->in;
     return timeline_fits_from(space->timeline, part->job, allowed, space->from, &part->where);
 }
@@ -335,14 +343,6 @@ static bool place_all(struct joint *s, const struct space *space, bool *alone)
     return false;
 }
 
-static bool may_search(const struct joint *s)
-{
-    _cleanup_bitset_ struct bitset *all = bitset_new(s->plan->cluster->nodes.len);
-    vec_foreach (&s->parts, part)
-        bitset_or(all, part->nodes);
-    return s->plan->joint_choices < SEARCH_PASS && bitset_count(all) <= SEARCH_NODES;
-}
-
 static void note_placed(struct joint *s, const struct ledger *l)
 {
     bitset_zero(s->placed);
@@ -350,46 +350,83 @@ static void note_placed(struct joint *s, const struct ledger *l)
         bitset_set(s->placed, e->node);
 }
 
-static bool search_from(struct joint *s, const struct space *space, size_t at, uint32_t *choices);
+struct search { /* of places for all parts, one by one */
+    struct joint *joint;
+    const struct space *space;
+    bool by_units; /* with fewer units of a node, too, and not only without the node */
+    uint32_t choices, choices_most;
+};
 
-/* Places the parts from 'at' on, that one in this of its partitions and not on the nodes in
- * 'avoid': where the others do not fit beside it, it is placed without one of its nodes, and so on.
- */
-static bool search_in(struct joint *s, const struct space *space, size_t at, uint32_t partition,
-                      struct bitset *avoid, uint32_t *choices)
+struct limits { /* of one part */
+    struct bitset *avoid;
+    uint32_t *most; /* by node; NULL: not by units */
+};
+
+static bool search_from(struct search *search, size_t at);
+static bool search_in(struct search *search, size_t at, uint32_t partition, struct limits *l);
+
+/* With less of the node than it had there. */
+static bool search_without(struct search *search, size_t at, uint32_t partition, struct limits *l,
+                           const struct share *had)
 {
-    struct joint_part *part = &s->parts.data[s->order.data[at]];
-    size_t mark = ledger_mark(space->ledger);
-    enter_partition(part, partition, job_of(s, part));
-    if (++*choices > SEARCH_CHOICES || !fits_in_partition(s, space, part, avoid))
-        return false;
-    place(s, space, part);
-    if (at + 1 == s->order.len || search_from(s, space, at + 1, choices))
-        return true;
-    ledger_roll_back(space->ledger, mark);
-    note_placed(s, space->ledger);
-    _cleanup_bitset_ struct bitset *had = bitset_new(s->plan->cluster->nodes.len);
-    vec_foreach (&part->where.shares, share)
-        bitset_set(had, share->node);
-    bitset_foreach (had, node) {
-        bitset_set(avoid, (size_t)node);
-        if (search_in(s, space, at, partition, avoid, choices))
-            return true;
-        bitset_unset(avoid, (size_t)node);
-    }
-    return false;
+    uint32_t before = l->most ? l->most[had->node] : 0;
+    if (!before)
+        bitset_set(l->avoid, had->node);
+    else
+        l->most[had->node] = (before < had->units ? before : had->units) - 1;
+    bool found = search_in(search, at, partition, l);
+    if (!before)
+        bitset_unset(l->avoid, had->node);
+    else
+        l->most[had->node] = before;
+    return found;
 }
 
-static bool search_part(struct joint *s, const struct space *space, size_t at, uint32_t *choices)
+/* Places the parts from 'at' on, that one in this of its partitions and within the limits: where
+ * the others do not fit beside it, it is placed without one of its nodes, and so on. */
+static bool search_in(struct search *search, size_t at, uint32_t partition, struct limits *l)
 {
+    struct joint *s = search->joint;
+    struct ledger *ledger = search->space->ledger;
+    struct joint_part *part = &s->parts.data[s->order.data[at]];
+    size_t mark = ledger_mark(ledger);
+    enter_partition(part, partition, job_of(s, part));
+    if (++search->choices > search->choices_most)
+        return false;
+    s->most = l->most;
+    bool fits = fits_in_partition(s, search->space, part, l->avoid);
+    s->most = NULL;
+    if (!fits)
+        return false;
+    place(s, search->space, part);
+    if (at + 1 == s->order.len || search_from(search, at + 1))
+        return true;
+    ledger_roll_back(ledger, mark);
+    note_placed(s, ledger);
+    struct selection had = part->where;
+    part->where = (struct selection){0};
+    bool found = false;
+    for (size_t i = 0; i < had.shares.len && !found; i++)
+        found = search_without(search, at, partition, l, &had.shares.data[i]);
+    select_done(&had);
+    return found;
+}
+
+static bool search_part(struct search *search, size_t at)
+{
+    struct joint *s = search->joint;
+    size_t nodes = s->plan->cluster->nodes.len;
     struct joint_part *part = &s->parts.data[s->order.data[at]];
     const struct job *of = job_of(s, part);
-    for (uint32_t n = 0; enter_partition(part, n, of); n++) {
-        _cleanup_bitset_ struct bitset *avoid = bitset_new(s->plan->cluster->nodes.len);
-        if (search_in(s, space, at, n, avoid, choices))
-            return true;
+    bool found = false;
+    for (uint32_t n = 0; !found && enter_partition(part, n, of); n++) {
+        _cleanup_bitset_ struct bitset *avoid = bitset_new(nodes);
+        _cleanup_free_ uint32_t *most = search->by_units ? mem_new_array(uint32_t, nodes) : NULL;
+        for (size_t i = 0; most && i < nodes; i++)
+            most[i] = UINT32_MAX;
+        found = search_in(search, at, n, &(struct limits){avoid, most});
     }
-    return false;
+    return found;
 }
 
 static void swap_parts(struct joint *s, size_t a, size_t b)
@@ -401,26 +438,44 @@ static void swap_parts(struct joint *s, size_t a, size_t b)
 
 /* Each of those that are not placed yet as the next one: what a part takes depends on what it
  * finds. */
-static bool search_from(struct joint *s, const struct space *space, size_t at, uint32_t *choices)
+static bool search_from(struct search *search, size_t at)
 {
+    struct joint *s = search->joint;
     for (size_t i = at; i < s->order.len; i++) {
         swap_parts(s, at, i);
-        if (search_part(s, space, at, choices))
+        if (search_part(search, at))
             return true;
         swap_parts(s, at, i);
     }
     return false;
 }
 
-static bool search(struct joint *s, const struct space *space)
+static bool run_search(struct joint *s, const struct space *space, bool by_units)
 {
-    uint32_t choices = 0;
+    struct search search = {.joint = s,
+                            .space = space,
+                            .by_units = by_units,
+                            .choices_most = by_units ? SMALL_CHOICES : SEARCH_CHOICES};
     bitset_zero(s->placed);
-    bool found = search_from(s, space, 0, &choices);
-    s->plan->joint_choices += choices;
+    bool found = search_from(&search, 0);
+    s->plan->joint_choices += search.choices;
     if (!found)
         clear_places(s);
     return found;
+}
+
+/* Node by node where there are few nodes, and unit by unit where there are fewer. */
+static bool search_places(struct joint *s, const struct space *space)
+{
+    _cleanup_bitset_ struct bitset *all = bitset_new(s->plan->cluster->nodes.len);
+    vec_foreach (&s->parts, part)
+        bitset_or(all, part->nodes);
+    size_t nodes = bitset_count(all);
+    bool is_small = nodes <= SMALL_NODES && s->parts.len <= SMALL_PARTS;
+    s->gave_up = s->plan->joint_choices >= SEARCH_PASS;
+    if (s->gave_up || nodes > SEARCH_NODES)
+        return false;
+    return run_search(s, space, false) || (is_small && run_search(s, space, true));
 }
 
 bool joint_fits_now(struct joint *s)
@@ -430,8 +485,8 @@ bool joint_fits_now(struct joint *s)
     bool alone = true;
     ledger_begin(&ledger, s->plan->cluster);
     bool all = place_all(s, &space, &alone);
-    if (!all && alone && may_search(s))
-        all = search(s, &space);
+    if (!all && alone)
+        all = search_places(s, &space);
     ledger_end(&ledger);
     return all;
 }
@@ -464,11 +519,51 @@ bool joint_leaves_room(struct joint *s, struct timeline *t)
     return place_all(s, &(struct space){.timeline = t, .from = TIMELINE_NOW}, &alone);
 }
 
+/* In one of its partitions, as far as is known without a look at the nodes. */
+static bool might_fit_somewhere(const struct plan *p, const struct job *j, bool in_one)
+{
+    if (in_one || !j->partitions)
+        return plan_might_fit(p, j);
+    for (uint32_t i = 0; i < j->partitions->count; i++) {
+        struct job_copy room;
+        if (plan_might_fit(p, job_partitions_view(j, j->partitions->of[i].part, &room)))
+            return true;
+    }
+    return false;
+}
+
+static bool all_might_fit(const struct plan *p, const struct job *leader)
+{
+    const struct plan_variant *v = &p->variant;
+    uint32_t end = v->count ? v->first + v->count : job_set_count(leader);
+    for (uint32_t i = v->first; i < end; i++) {
+        const struct job *j = joint_component(p, leader, i);
+        if (!might_fit_somewhere(p, j, i == 0 || j == v->as))
+            return false;
+    }
+    return true;
+}
+
+/* That nothing of it fits holds until something becomes free, if it depends on nodes alone. */
+static void note_unfit(struct plan *p, const struct job *leader, const struct joint *joint)
+{
+    if (p->asks || p->kept || joint->gave_up)
+        return;
+    vec_foreach (&joint->parts, part)
+        if (part->job->want.licenses.list.len)
+            return;
+    plan_note_change(p, leader)->unfit = true;
+}
+
 bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d)
 {
     struct joint joint;
+    if (plan_note(p, leader).unfit || !all_might_fit(p, leader))
+        return false;
     joint_begin(&joint, p, leader);
     bool fits = joint_fits_now(&joint);
+    if (!fits)
+        note_unfit(p, leader, &joint);
     if (fits && !p->variant.now && planned_start_others(p, leader)) {
         planned_start_lay_out(p);
         fits = joint_leaves_room(&joint, p->timeline);

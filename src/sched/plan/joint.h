@@ -27,6 +27,8 @@ struct joint {
     VEC(struct joint_part) parts; /* in order of their offsets */
     VEC(uint32_t) order;          /* in which they are placed */
     struct bitset *placed;        /* nodes that have parts in the present attempt */
+    const uint32_t *most;         /* units of each node that a part may have; NULL: all */
+    bool gave_up;                 /* the pass has searched enough: nothing is known of these */
 };
 
 /* The component with this offset, or what stands for it in a question. NULL: its record is gone. */

@@ -138,8 +138,7 @@ static bool can_shorten(const struct job *j)
     return j->time_min_sec && j->time_min_sec < j->limit_sec;
 }
 
-/* Without a look at the nodes: false, it fits on no choice of them. */
-static bool might_fit(const struct plan *p, const struct job *j)
+bool plan_might_fit(const struct plan *p, const struct job *j)
 {
     struct spare_need need = plan_need(j);
     return j->want.shared || j->want.overcommit || resv_might_fit(p->resv, j, &need);
@@ -233,7 +232,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
     bool fits = false;
     if (plan_note(p, j).unfit)
         return false;
-    bool might = might_fit(p, j);
+    bool might = plan_might_fit(p, j);
     if (might && planned_start_others(p, j) && !might_leave_room(p, j))
         return false;
     for (size_t i = 0; might && resv_place(j, i, &in); i++) {

@@ -193,6 +193,10 @@ struct select_room select_room_of(const struct cluster *c, const struct job *j,
     }
     if (sharing && !capped)
         room.units += share_room(k->units, view->use[node], j, sharing);
+    if (view->limit && room.units > view->limit[node]) {
+        room.units = view->limit[node];
+        room.whole = false;
+    }
     if (j->want.exclusive && j->want.shared)
         room.whole = room.units == k->units;
     return room;
@@ -368,6 +372,8 @@ static uint32_t tasks_again(struct neighbour *last, const struct cluster *c, con
         !alloc_user_may(&view->users[node], j))
         return 0;
     uint32_t most = view->most ? view->most[node] : UINT32_MAX;
+    if (view->limit && view->limit[node] < most)
+        most = view->limit[node];
     if (!last->known || last->kind != c->pool.kind[node] || last->units != view->units[node] ||
         last->most != most || last->mem_mib != view->mem_mib[node] ||
         last->whole != view->whole[node])
