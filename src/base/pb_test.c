@@ -147,6 +147,35 @@ static void fields_are_picked_from_packed_bytes(void **state)
     str_done(&some);
 }
 
+/* Every field of a record that is listed can be named, whatever its number. */
+static void every_field_can_be_named(void **state)
+{
+    static const ProtobufCMessageDescriptor *const types[] = {&pb__job_spec__descriptor,
+                                                              &pb__job_live__descriptor};
+    (void)state;
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++)
+        pb_each_field (types[i], field) {
+            struct pb_fields one = {0};
+            pb_fields_add(&one, types[i], field->name);
+            assert_true(pb_fields_have(&one, field->id));
+            assert_false(pb_fields_have(&one, field->id + 1));
+            pb_fields_put(&one, field->id, false);
+            assert_false(pb_fields_have(&one, field->id));
+        }
+    Pb__JobSpec s = sample();
+    _cleanup_str_ struct str packed = STR_INIT, some = STR_INIT;
+    _cleanup_arena_ struct arena arena;
+    struct pb_fields component = {0};
+    arena_init(&arena, 0);
+    s.component = "io";
+    pb_pack(&s.base, &packed);
+    pb_fields_add(&component, type, "component");
+    pb_pick_fields(packed.data, packed.len, &component, &some);
+    const Pb__JobSpec *t = arena_unpack(&arena, type, some.data, some.len);
+    assert_string_equal(t->component, "io");
+    assert_null(t->name);
+}
+
 static void unknown_fields_are_found_and_picked(void **state)
 {
     /* Number 70000 as a varint, as bytes, as 8 and as 4 bytes. */
@@ -267,6 +296,7 @@ int main(void)
         cmocka_unit_test(values_that_differ_are_not_the_same),
         cmocka_unit_test(what_is_too_large_is_found_at_any_depth),
         cmocka_unit_test(fields_are_picked_from_packed_bytes),
+        cmocka_unit_test(every_field_can_be_named),
         cmocka_unit_test(every_field_is_walked_once),
         cmocka_unit_test(unknown_fields_are_found_and_picked),
     };

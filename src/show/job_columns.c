@@ -12,6 +12,7 @@
 #include "show/job_state.h"
 #include "show/listing_value.h"
 #include "show/names.h"
+#include "show/show.h"
 
 #define DATE(value)                                                                                \
     (struct listing_value)                                                                         \
@@ -267,15 +268,10 @@ static const char *id_of_step(const Pb__StepRecord *step, struct str *out)
     char buf[STEP_ID_TEXT_MAX];
     const char *text = step_id_text(step->job_id, step->step_id, buf);
     const char *rest = strchr(text, '.');
-    if (step->has_array_job_id && step->has_het_job_id && rest)
-        str_printf(out, "%u_%u+%u%s", step->array_job_id, step->array_task_id, step->het_job_offset,
-                   rest);
-    else if (step->has_array_job_id && rest)
-        str_printf(out, "%u_%u%s", step->array_job_id, step->array_task_id, rest);
-    else if (step->has_het_job_id && rest)
+    if (!step->has_array_job_id && step->has_het_job_id && rest)
         str_printf(out, "%u+%u%s", step->het_job_id, step->het_job_offset, rest);
     else
-        str_puts(out, text);
+        show_put_step_id(step, out);
     return str_cstr(out);
 }
 

@@ -260,6 +260,18 @@ static void test_step(void **state)
     s.host = "vm";
     s.srun_pid = 5184;
     s.distribution = "cyclic";
+    static const char *const names[] = {"6.0", "6.0", "3_7.0", "3_7+1.0"};
+    for (int i = 0; i < 4; i++) { /* of a job, a component, an element, a component of one */
+        _cleanup_str_ struct str name = STR_INIT;
+        Pb__StepRecord other = s;
+        other.has_array_job_id = i >= 2;
+        other.array_job_id = 3;
+        other.array_task_id = 7;
+        other.has_het_job_id = i % 2;
+        other.het_job_offset = 1;
+        show_put_step_id(&other, &name);
+        assert_string_equal(str_cstr(&name), names[i]);
+    }
     show_step_text(&s, lines, &out);
     assert_string_equal(str_cstr(&out),
                         "StepId=6.0 UserId=0 StartTime=2001-09-09T01:46:40 TimeLimit=UNLIMITED\n"

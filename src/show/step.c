@@ -22,11 +22,26 @@ static void put_distribution(const Pb__StepRecord *step, struct str *out)
         out->data[0] = (char)(out->data[0] - 'a' + 'A');
 }
 
+void show_put_step_id(const Pb__StepRecord *step, struct str *out)
+{
+    char id[STEP_ID_TEXT_MAX];
+    const char *text = step_id_text(step->job_id, step->step_id, id), *rest = strchr(text, '.');
+    if (!step->has_array_job_id || !rest) {
+        str_puts(out, text);
+        return;
+    }
+    str_printf(out, "%u_%u", step->array_job_id, step->array_task_id);
+    if (step->has_het_job_id)
+        str_printf(out, "+%u", step->het_job_offset);
+    str_puts(out, rest);
+}
+
 void show_step_text(const Pb__StepRecord *step, struct show_style style, struct str *out)
 {
-    char id[STEP_ID_TEXT_MAX], limit[TIME_TEXT_MAX];
-    str_printf(out, "StepId=%s UserId=%u ", step_id_text(step->job_id, step->step_id, id),
-               step->uid);
+    char limit[TIME_TEXT_MAX];
+    str_puts(out, "StepId=");
+    show_put_step_id(step, out);
+    str_printf(out, " UserId=%u ", step->uid);
     record_date(out, "StartTime", step->start_at, "Unknown");
     str_printf(out, " TimeLimit=%s", time_format_limit(job_state_step_limit_sec(step), limit));
     record_break(style, out);

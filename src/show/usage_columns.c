@@ -12,6 +12,7 @@
 #include "conf/conf_freq.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
+#include "show/show.h"
 
 #define NAMES_A_LINE 4
 #define NAME_WIDTH 19
@@ -77,8 +78,7 @@ static void put_kib(const struct usage_columns_view *v, uint64_t kib, struct str
 
 static void put_id(const struct usage_columns_view *v, struct str *out)
 {
-    char name[STEP_ID_TEXT_MAX];
-    str_puts(out, step_id_text(v->step->job_id, v->step->step_id, name));
+    show_put_step_id(v->step, out);
 }
 
 enum freq_part { FREQ_MIN, FREQ_MAX, FREQ_GOVERNOR };

@@ -372,6 +372,10 @@ def test_arrays(het):
     assert rows(het, "-j", f"{job}_3+1") == rows(het, "-j", f"{job}_3+io") == rows(het, "-j", f"{job + 2}+1") == [f"{job}_3+1 R"]
     shown = fields_of(het.run(f"scontrol show job {job}_3+1").ok())
     assert [shown[key] for key in ("ArrayJobId", "ArrayTaskId", "HetJobId", "HetJobOffset")] == [str(job), "3", str(job + 2), "1"]
+    steps = [f"{job}_1+0.batch", f"{job}_3+0.batch"]
+    assert sorted(fields_of(line)["StepId"] for line in het.run(f"scontrol -o show step {job}").ok().splitlines()) == steps
+    for asked, shown in ((job, steps), (f"{job}_3", steps[1:]), (f"{job}_3+0", steps[1:]), (f"{job}_3+0.batch", steps[1:])):
+        assert sorted(het.run(f"sstat -n -P -a -o jobid -j {asked}").ok().splitlines()) == shown
     het.run(f"squeue -j {job}_4+0").fails("Invalid job id")
     het.run(f"scancel {job}_3+1").ok()
     eventually(lambda: rows(het, "-j", str(job)) == [f"{job}_1+0 R", f"{job}_1+1 R", f"{job}_3+0 R"], "one component is cancelled")

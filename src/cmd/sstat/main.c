@@ -14,6 +14,7 @@
 #include "cmd/sstat/options.h"
 #include "loop/loop.h"
 #include "show/job_ids.h"
+#include "show/show.h"
 #include "show/usage_columns.h"
 
 /* One step, and what its nodes say. */
@@ -35,10 +36,10 @@ struct found {
     VEC(Pb__StepRecord *) steps;
 };
 
-static void put_step_name(uint32_t job_id, uint32_t step_id, struct str *out)
+static void put_step_name(const Pb__StepRecord *step, struct str *out)
 {
-    char name[STEP_ID_TEXT_MAX];
-    str_printf(out, "StepId=%s", step_id_text(job_id, step_id, name));
+    str_puts(out, "StepId=");
+    show_put_step_id(step, out);
 }
 
 /* --- lines ----------------------------------------------------------------------------------- */
@@ -150,7 +151,7 @@ static int show_step(const struct options *o, struct loop *loop, const Pb__StepR
     arena_init(&a.arena, 0);
     ask_nodes(&a);
     take_replies(&a);
-    put_step_name(step->job_id, step->step_id, &name);
+    put_step_name(step, &name);
     status = a.answered ? a.last.code != 0 : say_none(&a, str_cstr(&name));
     if (a.answered && o && !o->pids)
         print(&a, &a.usage, step->nodes ? step->nodes : step->layout[0]->node, str_cstr(&a.pids));
@@ -184,18 +185,19 @@ static int say_no_step(struct loop *loop, const Pb__StepRecord *other)
 
     if (status)
         return status;
-    put_step_name(other->job_id, other->step_id, &name);
+    put_step_name(other, &name);
     cmd_error("job %u runs no step but %s; --allsteps shows it", other->job_id, str_cstr(&name));
     return 0;
 }
 
-/* The one of the job's, or of the component's, with the lowest number; NULL: there is none such. */
+/* The one of the job's, the element's or the component's, with the lowest number; NULL: there is
+ * none such. */
 static const Pb__StepRecord *lowest_step(const struct found *f, const Pb__StepRecord *of)
 {
     const Pb__StepRecord *lowest = NULL;
     vec_foreach (&f->steps, s)
         if ((*s)->step_id < STEP_ID_BATCH && (!lowest || (*s)->step_id < lowest->step_id) &&
-            (!of->has_het_job_id || (*s)->job_id == of->job_id))
+            (*s)->job_id == of->job_id)
             lowest = *s;
     return lowest;
 }

@@ -18,7 +18,7 @@ static void add_id(struct options *o, const Pb__StepId *id)
     vec_foreach (&o->ids, known)
         if (known->job_id == id->job_id && known->has_het_offset == id->has_het_offset &&
             known->het_offset == id->het_offset && known->has_step_id == id->has_step_id &&
-            known->step_id == id->step_id)
+            known->step_id == id->step_id && str_eq(known->array_tasks, id->array_tasks))
             return;
     vec_push(&o->ids, *id);
 }
@@ -30,7 +30,7 @@ static int add_ids(struct options *o, const char *list)
         _cleanup_free_ char *word = mem_strndup(s, len);
         Pb__StepId id = PB__STEP_ID__INIT;
 
-        if (len && (component_parse_id(word, &id, NULL) < 0 || id.array_tasks)) {
+        if (len && (component_parse_id(word, &id, NULL) < 0)) {
             cmd_error("Bad job/step specified: %s", word);
             return 2;
         }

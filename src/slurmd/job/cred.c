@@ -29,7 +29,7 @@ static uint32_t part_of(const Pb__StepNode *n)
     return n->has_part ? n->part : 0;
 }
 
-static int find_node(const struct cred_checker *c, const Pb__Cred *cred, uint32_t part,
+static int find_node(const struct cred_checker *c, const Pb__Cred *cred, int64_t part,
                      uint32_t *index, struct err *err)
 {
     for (size_t i = 0; i < cred->n_nodes; i++)
@@ -39,8 +39,8 @@ static int find_node(const struct cred_checker *c, const Pb__Cred *cred, uint32_
             return 0;
         }
     if (part != CRED_PART_ANY && part)
-        return err_set(err, -ERR_CREDENTIAL, "%s: part %u of it does not cover node %s",
-                       err_text(ERR_CREDENTIAL), part, c->node);
+        return err_set(err, -ERR_CREDENTIAL, "%s: part %lld of it does not cover node %s",
+                       err_text(ERR_CREDENTIAL), (long long)part, c->node);
     return err_set(err, -ERR_CREDENTIAL, "%s: it does not cover node %s", err_text(ERR_CREDENTIAL),
                    c->node);
 }
@@ -82,7 +82,7 @@ static int check_incarnation(const struct cred_checker *c, const Pb__Cred *cred,
 }
 
 int cred_check(const struct cred_checker *c, const void *data, size_t len, const void *signature,
-               size_t signature_len, uint32_t part, struct arena *arena, Pb__Cred **out,
+               size_t signature_len, int64_t part, struct arena *arena, Pb__Cred **out,
                uint32_t *node_index, struct err *err)
 {
     Pb__Cred *cred;

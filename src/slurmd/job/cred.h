@@ -16,7 +16,7 @@ struct cred_checker {
     int64_t now_ms;
 };
 
-#define CRED_PART_ANY UINT32_MAX
+#define CRED_PART_ANY (-1)
 
 /* Signature, form, cluster, life, and that this node is in this part of it; an ordinary step is
  * part 0 of itself. On success *out is in the arena, its fields are those of the part, and
@@ -24,5 +24,5 @@ struct cred_checker {
  * the first part that has the node. -ERR_CREDENTIAL, -ERR_CREDENTIAL_EXPIRED,
  * -ERR_CREDENTIAL_REVOKED: of a job that was here before the machine was booted. */
 int cred_check(const struct cred_checker *c, const void *data, size_t len, const void *signature,
-               size_t signature_len, uint32_t part, struct arena *arena, Pb__Cred **out,
+               size_t signature_len, int64_t part, struct arena *arena, Pb__Cred **out,
                uint32_t *node_index, struct err *err);

@@ -195,7 +195,7 @@ static void test_parts(void **state)
     static const char *const names[] = {"n1", "n2", "n1"};
     static const struct {
         const char *node;
-        uint32_t part;
+        int64_t part;
         int rc;
         uint32_t job_id, index;
     } tries[] = {{"n1", 0, 0, 40, 0},
@@ -204,6 +204,7 @@ static void test_parts(void **state)
                  {"n1", 1, -ERR_CREDENTIAL, 0, 0},
                  {"n2", 0, -ERR_CREDENTIAL, 0, 0},
                  {"n1", 3, -ERR_CREDENTIAL, 0, 0},
+                 {"n1", UINT32_MAX, -ERR_CREDENTIAL, 0, 0}, /* of a message */
                  {"n3", CRED_PART_ANY, -ERR_CREDENTIAL, 0, 0},
                  {"n1", CRED_PART_ANY, 0, 40, 0},
                  {"n2", CRED_PART_ANY, 0, 41, 1}};

@@ -131,7 +131,7 @@ void launch_answer(struct step *s, int code, const char *text)
 }
 
 int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
-                      uint32_t part, struct arena *arena, Pb__Cred **cred, uint32_t *node_index,
+                      int64_t part, struct arena *arena, Pb__Cred **cred, uint32_t *node_index,
                       struct err *err)
 {
     struct cred_checker checker = {.public_key = d->have_public_key ? d->public_key : NULL,

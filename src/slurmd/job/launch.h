@@ -46,7 +46,7 @@ struct launch {
 
 /* A job credential that covers this node, which is nodes[*node_index] of it. */
 int launch_check_cred(struct slurmd *d, ProtobufCBinaryData data, ProtobufCBinaryData signature,
-                      uint32_t part, struct arena *arena, Pb__Cred **cred, uint32_t *node_index,
+                      int64_t part, struct arena *arena, Pb__Cred **cred, uint32_t *node_index,
                       struct err *err);
 
 void launch_batch(struct slurmd *d, const Pb__LaunchBatch *m); /* ordered by the controller */
