@@ -4,7 +4,6 @@
 #include <pwd.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "conf/conf_burst_file.h"
 #include "conf/conf_internal.h"
@@ -42,27 +41,6 @@ void conf_burst_format_flags(const struct conf_burst *b, struct str *out)
 
 /* --- values ------------------------------------------------------------------------------------
  */
-
-/* The last line of each key holds. */
-static int take_row(struct conf_loader *l, const struct conf_row *row, struct conf_value *written,
-                    struct err *err)
-{
-    for (size_t i = 1; i < CONF_BURST_KEYS; i++) {
-        const struct conf_value *v = &row->value[i];
-        int rc;
-
-        if (!v->text)
-            continue;
-        if (written[i].text)
-            conf_warn(l, v->at, "%s is given again (first on line %d); this one holds",
-                      conf_burst_keys[i].name, written[i].at.line);
-        written[i] = *v;
-        rc = *v->text ? conf_value_parse(&conf_burst_keys[i], v, &l->conf->burst, err) : 0;
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
-}
 
 static int check_directive(const struct conf_burst *b, const struct conf_value *v, struct err *err)
 {
@@ -146,7 +124,7 @@ static int take_users(struct conf_loader *l, enum conf_burst_key id, const char 
     return 0;
 }
 
-static int check(struct conf_loader *l, const struct conf_value *written, struct err *err)
+static int check_burst(struct conf_loader *l, const struct conf_value *written, struct err *err)
 {
     struct conf_burst *b = &l->conf->burst;
     const struct conf_value *allow = &written[CONF_BURST_KEY_allow_users];
@@ -178,7 +156,6 @@ int conf_burst_build(struct conf_loader *l, struct err *err)
     struct conf_burst *b = &l->conf->burst;
     struct conf_value written[CONF_BURST_KEYS] = {0};
     const char *slash = l->conf->path ? strrchr(l->conf->path, '/') : NULL;
-    int rc = 0;
 
     conf_value_defaults(conf_burst_keys, CONF_BURST_KEYS, b);
     b->enabled = l->scope == CONF_FULL && str_eq(l->conf->burst_buffer_type, "burst_buffer/lua");
@@ -188,24 +165,15 @@ int conf_burst_build(struct conf_loader *l, struct err *err)
     b->script = arena_strdup(&l->priv->arena, script);
     if (!b->enabled)
         return 0;
-    vec_foreach (&l->burst.row, row)
-        if (rc == 0)
-            rc = take_row(l, row, written, err);
-    return rc == 0 ? check(l, written, err) : rc;
+    int rc = conf_rows_take_last(l, &l->burst, &l->conf->burst, written, err);
+    return rc == 0 ? check_burst(l, written, err) : rc;
 }
 
 int conf_burst_read(struct conf_loader *l, const char *path, struct err *err)
 {
-    const char *slash = strrchr(path, '/');
     const char *plugin = l->priv->written[CONF_KEY_burst_buffer_type].text;
 
-    if (l->scope != CONF_FULL || !slash || !plugin || !strcasestr(plugin, "lua"))
+    if (l->scope != CONF_FULL || !plugin || !strcasestr(plugin, "lua"))
         return 0;
-    _cleanup_free_ char *file = mem_printf("%.*s/burst_buffer.conf", (int)(slash - path), path);
-    if (access(file, F_OK) != 0)
-        return 0;
-    l->prefix = CONF_BURST_PREFIX;
-    int rc = conf_lines_read(l, file, err);
-    l->prefix = NULL;
-    return rc;
+    return conf_lines_read_beside(l, path, "burst_buffer.conf", CONF_BURST_PREFIX, err);
 }

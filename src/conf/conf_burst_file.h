@@ -2,7 +2,7 @@
 /* The reader of burst_buffer.conf, for the rest of this room. */
 #pragma once
 
-#include "conf/conf_internal.h"
+#include "conf/conf_beside.h"
 
 enum conf_burst_key {
     CONF_BURST_MARK,

@@ -3,8 +3,8 @@
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
+#include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
 #define SWAPPINESS_UNSET UINT32_MAX
@@ -20,27 +20,6 @@ static const struct {
     {"disabled", 0, true},
 };
 
-/* The last one of each key holds, whatever line it is on. */
-static int take_row(struct conf_loader *l, const struct conf_row *row, struct conf_value *written,
-                    struct err *err)
-{
-    for (size_t i = 1; i < CONF_CGROUP_KEYS; i++) {
-        const struct conf_value *v = &row->value[i];
-        int rc;
-
-        if (!v->text)
-            continue;
-        if (written[i].text)
-            conf_warn(l, v->at, "%s is given again (first on line %d); this one holds",
-                      conf_cgroup_keys[i].name, written[i].at.line);
-        written[i] = *v;
-        rc = *v->text ? conf_value_parse(&conf_cgroup_keys[i], v, &l->conf->cgroup, err) : 0;
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
-}
-
 static int take_plugin(struct conf_cgroup *c, const struct conf_value *v, struct err *err)
 {
     for (size_t i = 0; i < sizeof(plugins) / sizeof(plugins[0]); i++)
@@ -55,7 +34,7 @@ static int take_plugin(struct conf_cgroup *c, const struct conf_value *v, struct
 }
 
 /* What is asked for and cannot be: better said by the check of the file than found out. */
-static int check(struct conf_loader *l, const struct conf_value *written, struct err *err)
+static int check_cgroup(struct conf_loader *l, const struct conf_value *written, struct err *err)
 {
     struct conf_cgroup *c = &l->conf->cgroup;
     const struct conf_value *at = &written[CONF_CGROUP_KEY_cgroup_mountpoint];
@@ -77,7 +56,6 @@ int conf_cgroup_build(struct conf_loader *l, struct err *err)
 {
     struct conf_cgroup *c = &l->conf->cgroup;
     struct conf_value written[CONF_CGROUP_KEYS] = {0};
-    int rc = 0;
 
     conf_value_defaults(conf_cgroup_keys, CONF_CGROUP_KEYS, c);
     c->memory_swappiness = SWAPPINESS_UNSET;
@@ -85,27 +63,17 @@ int conf_cgroup_build(struct conf_loader *l, struct err *err)
     c->track = str_eq(l->conf->proctrack_type, "proctrack/cgroup");
     c->limit = conf_list_has(l->conf->task_plugin, "task/cgroup");
     c->gather = str_eq(l->conf->job_acct_gather_type, "jobacct_gather/cgroup");
-    vec_foreach (&l->cgroup.row, row)
-        if (rc == 0)
-            rc = take_row(l, row, written, err);
+    int rc = conf_rows_take_last(l, &l->cgroup, &l->conf->cgroup, written, err);
     if (rc == 0)
         rc = take_plugin(c, &written[CONF_CGROUP_KEY_cgroup_plugin], err);
-    return rc == 0 && c->given ? check(l, written, err) : rc;
+    return rc == 0 && c->given ? check_cgroup(l, written, err) : rc;
 }
 
 int conf_cgroup_read(struct conf_loader *l, const char *path, struct err *err)
 {
-    const char *slash = strrchr(path, '/');
-
-    if (l->scope == CONF_CLIENT || !slash)
+    if (l->scope == CONF_CLIENT)
         return 0;
-    _cleanup_free_ char *file = mem_printf("%.*s/cgroup.conf", (int)(slash - path), path);
-    if (access(file, F_OK) != 0)
-        return 0;
-    l->prefix = CONF_CGROUP_PREFIX;
-    int rc = conf_lines_read(l, file, err);
-    l->prefix = NULL;
-    return rc;
+    return conf_lines_read_beside(l, path, "cgroup.conf", CONF_CGROUP_PREFIX, err);
 }
 
 /* As Slurm shows them. */

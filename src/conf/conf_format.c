@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/timefmt.h"
+#include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
 #define KEY_WIDTH 23 /* and a blank before the '=' */

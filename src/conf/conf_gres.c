@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
 #include "base/size.h"
+#include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
 #define FILES_MAX 1024                /* of a kind on a node */
@@ -380,15 +380,8 @@ const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node)
 
 int conf_gres_read(struct conf_loader *l, const char *path, struct err *err)
 {
-    const char *slash = strrchr(path, '/');
     const char *types = l->priv->written[CONF_KEY_gres_types].text;
-    if (l->scope == CONF_CLIENT || !types || !*types || !slash)
+    if (l->scope == CONF_CLIENT || !types || !*types)
         return 0;
-    _cleanup_free_ char *file = mem_printf("%.*s/gres.conf", (int)(slash - path), path);
-    if (access(file, F_OK) != 0)
-        return 0;
-    l->prefix = CONF_GRES_PREFIX;
-    int rc = conf_lines_read(l, file, err);
-    l->prefix = NULL;
-    return rc;
+    return conf_lines_read_beside(l, path, "gres.conf", CONF_GRES_PREFIX, err);
 }

@@ -248,15 +248,6 @@ int conf_node_build(struct conf_loader *l, struct err *err); /* conf->nodes and 
 int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err); /* CONF_NODE */
 int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNodes lines */
 
-/* Lines of gres.conf are told from those of slurm.conf by a word before them. */
-#define CONF_GRES_PREFIX "GresConf=1 "
-int conf_gres_read(struct conf_loader *l, const char *path, struct err *err);
-int conf_gres_build(struct conf_loader *l, struct err *err); /* conf->gres_sets */
-
-#define CONF_CGROUP_PREFIX "CgroupConf=1 "
-int conf_cgroup_read(struct conf_loader *l, const char *path, struct err *err);
-int conf_cgroup_build(struct conf_loader *l, struct err *err); /* conf->cgroup */
-void conf_cgroup_format(const struct conf *c, struct str *out);
 /* Lines of topology.conf, or made of topology.yaml. */
 #define CONF_TOPO_PREFIX "TopologyConf=1 "
 int conf_topo_read(struct conf_loader *l, const char *path, struct err *err);

@@ -6,8 +6,10 @@
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/path.h"
+#include "conf/conf_beside.h"
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
 
@@ -218,5 +220,21 @@ int conf_lines_read(struct conf_loader *l, const char *path, struct err *err)
         rc = conf_lines_text(l, buffer, len, file, err);
     }
     l->depth--;
+    return rc;
+}
+
+int conf_lines_read_beside(struct conf_loader *l, const char *path, const char *name,
+                           const char *prefix, struct err *err)
+{
+    const char *slash = strrchr(path, '/');
+
+    if (!slash)
+        return 0;
+    _cleanup_free_ char *file = mem_printf("%.*s/%s", (int)(slash - path), path, name);
+    if (access(file, F_OK) != 0)
+        return 0;
+    l->prefix = prefix;
+    int rc = conf_lines_read(l, file, err);
+    l->prefix = NULL;
     return rc;
 }

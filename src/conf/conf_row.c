@@ -2,6 +2,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "conf/conf_beside.h"
 #include "conf/conf_internal.h"
 
 static struct conf_value *values_new(struct conf_loader *l, const struct conf_rows *rows)
@@ -113,5 +114,27 @@ int conf_row_take(struct conf_loader *l, struct conf_rows *rows, char *line, str
         rows->defaults = row.value;
     } else
         vec_push(&rows->row, row);
+    return 0;
+}
+
+int conf_rows_take_last(struct conf_loader *l, const struct conf_rows *rows, void *base,
+                        struct conf_value *written, struct err *err)
+{
+    const struct conf_key *keys = rows->kind->keys;
+
+    vec_foreach (&rows->row, row)
+        for (size_t i = 1; i < rows->kind->key_count; i++) {
+            const struct conf_value *v = &row->value[i];
+
+            if (!v->text)
+                continue;
+            if (written[i].text)
+                conf_warn(l, v->at, "%s is given again (first on line %d); this one holds",
+                          keys[i].name, written[i].at.line);
+            written[i] = *v;
+            int rc = *v->text ? conf_value_parse(&keys[i], v, base, err) : 0;
+            if (rc < 0)
+                return rc;
+        }
     return 0;
 }
