@@ -80,6 +80,17 @@ void str_putc(struct str *s, char c)
     str_append(s, &c, 1);
 }
 
+void str_put_quoted(struct str *s, const char *text)
+{
+    str_putc(s, '\'');
+    for (; *text; text++)
+        if (*text == '\'')
+            str_puts(s, "'\\''"); /* ends the quotes, adds a quote, and begins quotes again */
+        else
+            str_putc(s, *text);
+    str_putc(s, '\'');
+}
+
 void str_printf(struct str *s, const char *fmt, ...)
 {
     va_list ap;

@@ -30,6 +30,7 @@ void str_reserve(struct str *s, size_t more);
 void str_append(struct str *s, const void *data, size_t len);
 void str_puts(struct str *s, const char *text); /* NULL appends nothing */
 void str_putc(struct str *s, char c);
+void str_put_quoted(struct str *s, const char *text); /* in single quotes, as one shell word */
 void str_printf(struct str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void str_vprintf(struct str *s, const char *fmt, va_list ap);
 void str_consume(struct str *s, size_t len); /* drops bytes from the front */

@@ -116,6 +116,17 @@ static void comparisons(void **state)
     assert_false(str_starts("ab", "abc") || str_starts(NULL, "a") || str_starts("a", NULL));
 }
 
+static void shell_words_are_quoted(void **state)
+{
+    static const char *const rows[][2] = {
+        {"", "''"}, {"it's", "'it'\\''s'"}, {"$a \"b\" \\", "'$a \"b\" \\'"}};
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        str_put_quoted(&out, rows[i][0]);
+        assert_string_equal(str_cstr(&out), rows[i][1]);
+    }
+}
+
 static void trimming(void **state)
 {
     static const char *const rows[][2] = {
@@ -167,6 +178,7 @@ int main(void)
         cmocka_unit_test(empty_is_never_null),
         cmocka_unit_test(grows_and_shrinks),
         cmocka_unit_test(comparisons),
+        cmocka_unit_test(shell_words_are_quoted),
         cmocka_unit_test(trimming),
         cmocka_unit_test(hashes),
         cmocka_unit_test(distances),

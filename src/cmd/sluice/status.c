@@ -75,18 +75,6 @@ int sluice_status(const struct sluice_options *o)
     return good ? 0 : 1;
 }
 
-/* For eval: single quotes hold anything but themselves. */
-static void print_quoted(const char *text)
-{
-    putchar('\'');
-    for (; *text; text++)
-        if (*text == '\'')
-            fputs("'\\''", stdout);
-        else
-            putchar(*text);
-    putchar('\'');
-}
-
 int sluice_env(const struct sluice_options *o)
 {
     if (!place_has_cluster(o->dir)) {
@@ -95,15 +83,17 @@ int sluice_env(const struct sluice_options *o)
         return 1;
     }
     _cleanup_free_ char *conf = place_path(o->dir, "slurm.conf"), *prefix = path_prefix();
-    fputs("export SLURM_CONF=", stdout);
-    print_quoted(conf);
-    puts(";");
+    _cleanup_str_ struct str out = STR_INIT;
+    str_puts(&out, "export SLURM_CONF=");
+    str_put_quoted(&out, conf);
+    str_puts(&out, ";\n");
     if (prefix) {
-        fputs("export PATH=", stdout);
-        print_quoted(prefix);
-        fputs("/bin:", stdout);
-        print_quoted(prefix);
-        puts("/sbin:\"$PATH\";");
+        str_puts(&out, "export PATH=");
+        str_put_quoted(&out, prefix);
+        str_puts(&out, "/bin:");
+        str_put_quoted(&out, prefix);
+        str_puts(&out, "/sbin:\"$PATH\";\n");
     }
+    fputs(str_cstr(&out), stdout);
     return 0;
 }

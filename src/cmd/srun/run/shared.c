@@ -59,21 +59,10 @@ bool shared_has_others(const struct run *run, uint32_t part)
     return false;
 }
 
-static void put_quoted(struct str *out, const char *text)
-{
-    str_putc(out, '\'');
-    for (; *text; text++)
-        if (*text == '\'')
-            str_puts(out, "'\\''");
-        else
-            str_putc(out, *text);
-    str_putc(out, '\'');
-}
-
 /* The program, by the name that the step daemon would give it. */
 static void put_program(const struct run_command *command, struct str *out)
 {
-    put_quoted(out, command->argv[0]);
+    str_put_quoted(out, command->argv[0]);
     if (command->per_node)
         str_puts(out, "\"_$SLURMD_NODENAME\"");
 }
@@ -86,7 +75,7 @@ static void put_part(const struct run *run, uint32_t part, uint32_t other,
 
     if (!str_eq(first->work_dir, o->work_dir)) {
         str_puts(out, "cd ");
-        put_quoted(out, o->work_dir);
+        str_put_quoted(out, o->work_dir);
         str_puts(out, " || cd /tmp\n");
     }
     if (run->options->step->parts[other]->has_cpus_per_task &&
@@ -101,7 +90,7 @@ static void put_part(const struct run *run, uint32_t part, uint32_t other,
     put_program(command, out);
     for (int i = 1; i < command->argc; i++) {
         str_putc(out, ' ');
-        put_quoted(out, command->argv[i]);
+        str_put_quoted(out, command->argv[i]);
     }
     str_putc(out, '\n');
 }

@@ -136,17 +136,6 @@ int spawned_fill_step(const Pb__SpawnOrder *order, struct arena *arena, Pb__Step
 
 /* --- the program ------------------------------------------------------------------------------ */
 
-static void put_quoted(struct str *out, const char *text)
-{
-    str_putc(out, '\'');
-    for (; *text; text++)
-        if (*text == '\'')
-            str_puts(out, "'\\''");
-        else
-            str_putc(out, *text);
-    str_putc(out, '\'');
-}
-
 static bool is_variable(const char *text)
 {
     size_t len = strcspn(text, "=");
@@ -165,25 +154,25 @@ static int put_command(const Pb__SpawnCommand *c, struct str *out, struct err *e
 
     if (dir) {
         str_puts(out, "cd -- ");
-        put_quoted(out, dir);
+        str_put_quoted(out, dir);
         str_puts(out, " || exit\n");
     }
     for (size_t i = 0; i < c->n_env; i++) {
         if (!is_variable(c->env[i]))
             return err_set(err, -ERR_PARSE, "invalid environment variable '%.40s'", c->env[i]);
         str_puts(out, "export ");
-        put_quoted(out, c->env[i]);
+        str_put_quoted(out, c->env[i]);
         str_putc(out, '\n');
     }
     if (path) {
         str_puts(out, "PATH=");
-        put_quoted(out, path);
+        str_put_quoted(out, path);
         str_puts(out, ":$PATH\n");
     }
     str_puts(out, "exec");
     for (size_t i = 0; i < c->n_argv; i++) {
         str_putc(out, ' ');
-        put_quoted(out, c->argv[i]);
+        str_put_quoted(out, c->argv[i]);
     }
     str_putc(out, '\n');
     return 0;
