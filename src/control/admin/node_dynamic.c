@@ -341,29 +341,30 @@ static void save_nodes(struct control *c)
     str_done(&packed);
 }
 
-static int unpack_nodes(struct arena *arena, const void *data, size_t len,
-                        const Pb__NodesMade **out, struct err *err)
+/* NULL: the record is damaged, or of a newer version. */
+static const Pb__NodesMade *unpack_nodes(struct arena *arena, const void *data, size_t len,
+                                         struct err *err)
 {
+    arena_init(arena, 0);
     const Pb__NodesMade *all = arena_unpack(arena, &pb__nodes_made__descriptor, data, len);
     if (!all)
-        return err_set(err, -ERR_STORE_DAMAGED,
-                       "the record of the nodes that are in no file does not decode");
-    if (all->base.n_unknown_fields || pb_find_unknown(&all->base))
-        return err_set(err, -ERR_VERSION,
-                       "the record of the nodes that are in no file was written by a newer "
-                       "version, with what this one does not know: start that version");
-    *out = all;
-    return 0;
+        err_set(err, -ERR_STORE_DAMAGED,
+                "the record of the nodes that are in no file does not decode");
+    else if (all->base.n_unknown_fields || pb_find_unknown(&all->base))
+        err_set(err, -ERR_VERSION,
+                "the record of the nodes that are in no file was written by a newer "
+                "version, with what this one does not know: start that version");
+    else
+        return all;
+    return NULL;
 }
 
 int control_node_dynamic_stored(const void *data, size_t len, struct str *out, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    const Pb__NodesMade *all = NULL;
-    int rc = unpack_nodes(&arena, data, len, &all, err);
-    if (rc)
-        return rc;
+    const Pb__NodesMade *all = unpack_nodes(&arena, data, len, err);
+    if (!all)
+        return err->code;
     for (size_t i = 0; i < all->n_nodes; i++)
         str_printf(out, "NodeName=%s %s\n", all->nodes[i]->name, all->nodes[i]->keys);
     return 0;
@@ -372,11 +373,9 @@ int control_node_dynamic_stored(const void *data, size_t len, struct str *out, s
 int node_dynamic_restore(struct control *c, const void *data, size_t len, struct err *err)
 {
     _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    const Pb__NodesMade *all = NULL;
-    int rc = unpack_nodes(&arena, data, len, &all, err);
-    if (rc)
-        return rc;
+    const Pb__NodesMade *all = unpack_nodes(&arena, data, len, err);
+    if (!all)
+        return err->code;
     for (size_t i = 0; i < all->n_nodes; i++) {
         const Pb__NodeMade *m = all->nodes[i];
         vec_push(&c->dynamic_nodes, ((struct node_dynamic){mem_strdup(m->name), mem_strdup(m->keys),
