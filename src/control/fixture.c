@@ -501,6 +501,42 @@ int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__Jo
     return fixture_submit_set(f, who, given ? given : &spec, 1);
 }
 
+Pb__JobSpec fixture_spec(uint32_t nodes, uint32_t cpus)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
+    s.min_nodes = s.max_nodes = s.num_tasks = nodes;
+    s.cpus_per_task = cpus;
+    return s;
+}
+
+void fixture_expect_set(struct fixture *f, int64_t leader, const char *expected)
+{
+    static const char *const words[] = {"PD", "R",  "S",  "CD", "CA", "F",
+                                        "TO", "NF", "PR", "BF", "DL", "OOM"};
+    struct str out = STR_INIT;
+    for (uint32_t i = 0; i < 9; i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)leader + i);
+        if (!r || !r->live->has_het_job_id || r->live->het_job_id != leader)
+            break;
+        assert_int_equal(r->live->het_job_offset, i);
+        str_printf(&out, "%s%s", i ? " " : "",
+                   r->live->has_completing && r->live->completing ? "CG" : words[r->live->state]);
+    }
+    if (!str_eq(str_cstr(&out), expected))
+        fail_msg("job %lld: expected '%s', got '%s'", (long long)leader, expected, str_cstr(&out));
+    str_done(&out);
+}
+
+size_t fixture_count_jobs(struct fixture *f)
+{
+    Pb__CtlStats stats = PB__CTL_STATS__INIT;
+    control_stats(f->control, &stats);
+    return stats.jobs;
+}
+
 int fixture_update_job(struct fixture *f, const struct caller *who, const Pb__JobUpdate *r)
 {
     control_job_update(f->control, ++f->last_call, who, r);

@@ -99,6 +99,17 @@ int64_t fixture_submit(struct fixture *f, const struct caller *who, const Pb__Jo
 /* A heterogeneous job: a spec for each component. */
 int64_t fixture_submit_set(struct fixture *f, const struct caller *who, const Pb__JobSpec *specs,
                            size_t count);
+/* A job with so many nodes, one task on each, and CPUs for each task. */
+Pb__JobSpec fixture_spec(uint32_t nodes, uint32_t cpus);
+/* "R R PD": fails unless the components of the set have these states; CG is a component that has
+ * ended and is not gone from all of its nodes. */
+void fixture_expect_set(struct fixture *f, int64_t leader, const char *expected);
+size_t fixture_count_jobs(struct fixture *f);
+/* Four nodes and two partitions, for heterogeneous jobs. */
+#define FIXTURE_SET_CONF                                                                           \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
+    "Licenses=a:3\nPartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"            \
+    "PartitionName=b Nodes=n[3-4] MaxTime=30\n"
 
 /* The reply to a call: 0, or its error's code; -1: none yet. */
 int fixture_code(const struct fixture *f, uint64_t call);

@@ -122,8 +122,8 @@ static void release(struct fixture *f, uint32_t id)
     assert_int_equal(fixture_update_job(f, &root, &m), 0);
 }
 
-/* Everything up to the launch of the script. */
-static void run_stage_in(struct fixture *f, uint32_t id)
+/* Answers every call until the job has what it needs to start. */
+static void answer_stage_in(struct fixture *f, uint32_t id)
 {
     answer(f, id, "setup", 0, NULL);
     answer(f, id, "data_in", 0, NULL);
@@ -131,10 +131,17 @@ static void run_stage_in(struct fixture *f, uint32_t id)
     answer(f, id, "real_size", 0, NULL);
 }
 
-static void run_start(struct fixture *f, uint32_t id)
+static void answer_start(struct fixture *f, uint32_t id)
 {
     answer(f, id, "paths", 0, "A=1\nB=2");
     answer(f, id, "pre_run", 0, NULL);
+}
+
+/* Answers every call up to the launch of the script. */
+static void answer_until_launch(struct fixture *f, uint32_t id)
+{
+    answer_stage_in(f, id);
+    answer_start(f, id);
 }
 
 static void end_job(struct fixture *f, uint32_t id, uint32_t restarts, int status)
@@ -244,7 +251,7 @@ static void a_buffer_goes_through_all_phases(void **state)
     answer(f, id, "real_size", 0, "2K");
     expect(f, id, "pre-run", "Prolog"); /* its nodes are free */
     assert_int_equal(fixture_launches(f, "n1", id), 0);
-    run_start(f, id);
+    answer_start(f, id);
     expect(f, id, "running", "None");
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_launched(f, "n1", id, 0);
@@ -276,7 +283,7 @@ static void another_configuration_loses_no_call(void **state)
     fixture_pass(f, 2000);
     answer(f, id, "test_data_in", 0, NULL);
     answer(f, id, "real_size", 0, NULL);
-    run_start(f, id);
+    answer_start(f, id);
     fixture_launched(f, "n1", id, 0);
     end_job(f, id, 0, 0);
     fixture_reconfigure(f, NODES);
@@ -372,8 +379,7 @@ static void hurry_leaves_data_out(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit(f, "#BB_LUA");
-    run_stage_in(f, id);
-    run_start(f, id);
+    answer_until_launch(f, id);
     fixture_launched(f, "n1", id, 0);
     assert_int_equal(signal_job(f, id, true), 0);
     answer(f, id, "job_teardown", 0, NULL);
@@ -414,8 +420,7 @@ static void a_failed_stage_in_holds_the_job(void **state)
             release(f, id);
             if (!tears_down)
                 answer(f, id, "job_teardown", 0, NULL);
-            run_stage_in(f, id);
-            run_start(f, id);
+            answer_until_launch(f, id);
             expect(f, id, "running", "None");
             fixture_free(f);
         }
@@ -442,7 +447,7 @@ static void a_failed_pre_run_requeues_held(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit(f, "#BB_LUA");
-    run_stage_in(f, id);
+    answer_stage_in(f, id);
     answer(f, id, "paths", 0, NULL);
     answer(f, id, "pre_run", FAILS, "no mount");
     expect(f, id, "teardown", "BurstBufferOperation");
@@ -451,8 +456,7 @@ static void a_failed_pre_run_requeues_held(void **state)
     release(f, id); /* while the old buffer is torn down */
     expect(f, id, "teardown", "BurstBufferStageIn");
     answer(f, id, "job_teardown", 0, NULL);
-    run_stage_in(f, id);
-    run_start(f, id);
+    answer_until_launch(f, id);
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_free(f);
 }
@@ -496,8 +500,7 @@ static void a_requeued_job_begins_anew(void **state)
     struct caller root = FIXTURE_ROOT;
     struct fixture *f = fixture_new_up(CONF, 2);
     uint32_t id = submit(f, "#BB_LUA");
-    run_stage_in(f, id);
-    run_start(f, id);
+    answer_until_launch(f, id);
     fixture_launched(f, "n1", id, 0);
     Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
     m.job_id = id;
@@ -506,8 +509,7 @@ static void a_requeued_job_begins_anew(void **state)
     end_job(f, id, 0, SIGTERM);
     expect(f, id, "teardown", "BurstBufferStageIn");
     answer(f, id, "job_teardown", 0, NULL);
-    run_stage_in(f, id);
-    run_start(f, id);
+    answer_until_launch(f, id);
     expect(f, id, "running", "None");
     fixture_free(f);
 }
@@ -556,13 +558,13 @@ static void check_set(uint32_t first, uint32_t last)
     assert_null(live_of(f, &arena, id + 1)->burst);
     assert_null(fixture_job(f, &arena, id + 1)->spec->burst_buffer);
     assert_string_equal(fixture_job(f, &arena, id + 2)->spec->burst_buffer, "#BB_LUA c");
-    run_stage_in(f, id);
+    answer_stage_in(f, id);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PENDING);
-    run_stage_in(f, id + 2);
+    answer_stage_in(f, id + 2);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__RUNNING);
-    run_start(f, id + first);
+    answer_start(f, id + first);
     assert_int_equal(fixture_launches(f, "n1", id), 0); /* the other one is not ready */
-    run_start(f, id + last);
+    answer_start(f, id + last);
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     fixture_launched(f, "n1", id, 0);
     end_job(f, id, 0, 0);

@@ -87,13 +87,6 @@ static void granted_is(struct fixture *f, uint64_t call, const char *expected)
     assert_string_equal(str_cstr(&out), expected);
 }
 
-static size_t count_jobs(struct fixture *f)
-{
-    Pb__CtlStats stats = PB__CTL_STATS__INIT;
-    control_stats(f->control, &stats);
-    return stats.jobs;
-}
-
 static void prepared(struct fixture *f, const char *node, int64_t id)
 {
     Pb__NodeEvent e = PB__NODE_EVENT__INIT;
@@ -130,7 +123,7 @@ static void a_command_is_granted_all_components(void **state)
     q.first.request_id = (ProtobufCBinaryData){sizeof id, id};
     granted_is(f, allocate(f, &q, NULL), "n1 in a, n[3-4] in b");
     granted_is(f, allocate(f, &q, NULL), "n1 in a, n[3-4] in b"); /* the request came again */
-    assert_int_equal(count_jobs(f), 2);
+    assert_int_equal(fixture_count_jobs(f), 2);
     fixture_restart(f);
     info.job_id = 1;
     control_alloc_info(f->control, ++f->last_call, &FIXTURE_USER, &info);
@@ -179,9 +172,9 @@ static void an_immediate_request_leaves_no_component(void **state)
     fixture_gone(f, "n3", 2, 0);
     fixture_gone(f, "n4", 2, 0);
     fixture_submit(f, &FIXTURE_USER, &other);
-    size_t jobs = count_jobs(f);
+    size_t jobs = fixture_count_jobs(f);
     assert_int_equal(fixture_code(f, allocate(f, &q, NULL)), ERR_NODES_BUSY);
-    assert_int_equal(count_jobs(f), jobs);
+    assert_int_equal(fixture_count_jobs(f), jobs);
     fixture_free(f);
 }
 
@@ -199,7 +192,7 @@ static void a_wrong_component_refuses_the_allocation(void **state)
     uint64_t call = allocate(f, &q, NULL);
     assert_int_equal(fixture_code(f, call), ERR_NO_PARTITION);
     assert_non_null(strstr(fixture_text(f, call), "(component 1)"));
-    assert_int_equal(count_jobs(f), 0);
+    assert_int_equal(fixture_count_jobs(f), 0);
     fixture_free(f);
 }
 

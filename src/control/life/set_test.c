@@ -7,43 +7,9 @@
 #include "cluster/job/job_set.h"
 #include "control/fixture.h"
 
-#define CONF                                                                                       \
-    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
-    "Licenses=a:3\nPartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"            \
-    "PartitionName=b Nodes=n[3-4] MaxTime=30\n"
-
 static struct fixture *make(const char *lines)
 {
     return fixture_new_up(lines, 4);
-}
-
-static Pb__JobSpec wanting(uint32_t nodes, uint32_t cpus)
-{
-    Pb__JobSpec s = PB__JOB_SPEC__INIT;
-    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
-    s.min_nodes = s.max_nodes = s.num_tasks = nodes;
-    s.cpus_per_task = cpus;
-    return s;
-}
-
-/* "R R PD": the states of the components, CG while nodes hold something of one that has ended. */
-static void states_are(struct fixture *f, int64_t leader, const char *expected)
-{
-    static const char *const words[] = {"PD", "R", "S", "CD", "CA", "F", "TO", "NF"};
-    struct str out = STR_INIT;
-    for (uint32_t i = 0; i < 9; i++) {
-        _cleanup_arena_ struct arena arena;
-        arena_init(&arena, 0);
-        const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)leader + i);
-        if (!r || !r->live->has_het_job_id || r->live->het_job_id != leader)
-            break;
-        assert_int_equal(r->live->het_job_offset, i);
-        str_printf(&out, "%s%s", i ? " " : "",
-                   r->live->has_completing && r->live->completing ? "CG" : words[r->live->state]);
-    }
-    if (!str_eq(str_cstr(&out), expected))
-        fail_msg("job %lld: expected '%s', got '%s'", (long long)leader, expected, str_cstr(&out));
-    str_done(&out);
 }
 
 static void reason_is(struct fixture *f, int64_t id, const char *expected)
@@ -54,31 +20,24 @@ static void reason_is(struct fixture *f, int64_t id, const char *expected)
     assert_string_equal(reason ? reason : "None", expected);
 }
 
-static size_t count_jobs(struct fixture *f)
-{
-    Pb__CtlStats stats = PB__CTL_STATS__INIT;
-    control_stats(f->control, &stats);
-    return stats.jobs;
-}
-
 /* HET-31 to HET-35, HET-115. */
 static void all_components_start_together(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4), fixture_spec(1, 4)};
     (void)state;
     int64_t blocker = fixture_submit(f, &user, NULL);
     int64_t id = fixture_submit_set(f, &user, specs, 3);
     assert_true(id > blocker);
-    states_are(f, id, "PD PD PD");
+    fixture_expect_set(f, id, "PD PD PD");
     fixture_end(f, (uint32_t)blocker, 0);
     fixture_turn(f);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     assert_int_equal(fixture_launches(f, "n1", (uint32_t)id), 1); /* one script */
     assert_int_equal(fixture_launches(f, "n2", (uint32_t)id + 1), 0);
     fixture_restart(f);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     fixture_free(f);
 }
 
@@ -91,11 +50,11 @@ static void components_are_allocated_as_they_were_placed(void **state)
                                        "PartitionName=s Nodes=ALL OverSubscribe=FORCE:2\n",
                                        1);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1)}, first = wanting(1, 1);
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)}, first = fixture_spec(1, 1);
     (void)state;
     first.partition = specs[1].partition = (char *)"s";
     fixture_submit(f, &user, &first);
-    states_are(f, fixture_submit_set(f, &user, specs, 2), "R R");
+    fixture_expect_set(f, fixture_submit_set(f, &user, specs, 2), "R R");
     fixture_free(f);
 }
 
@@ -103,9 +62,9 @@ static void components_are_allocated_as_they_were_placed(void **state)
  * after that. */
 static void a_reason_comes_from_the_planner(void **state)
 {
-    struct fixture *f = make("SchedulerType=sched/builtin\n" CONF);
+    struct fixture *f = make("SchedulerType=sched/builtin\n" FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(2, 4), wanting(2, 4)}, three = wanting(3, 4);
+    Pb__JobSpec specs[] = {fixture_spec(2, 4), fixture_spec(2, 4)}, three = fixture_spec(3, 4);
     (void)state;
     fixture_submit(f, &user, &three);
     int64_t head = fixture_submit(f, &user, &three);
@@ -123,9 +82,10 @@ static void a_reason_comes_from_the_planner(void **state)
  * one, whichever it is, and after an update of one of them. */
 static void a_hold_is_the_reason_of_the_held_one(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)}, four = wanting(4, 4);
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)},
+                four = fixture_spec(4, 4);
     Pb__JobSpec nice = PB__JOB_SPEC__INIT;
     (void)state;
     fixture_submit(f, &user, &four);
@@ -154,21 +114,21 @@ static void a_hold_is_the_reason_of_the_held_one(void **state)
  * of the leader ends the component, whose own record is looked at after that. */
 static void a_node_that_is_gone_at_a_restart_ends_all(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
     specs[0].has_requeue = specs[1].has_requeue = true;
     specs[0].req_nodes = (char *)"n4";
     int64_t id = fixture_submit_set(f, &user, specs, 2);
-    states_are(f, id, "R R");
+    fixture_expect_set(f, id, "R R");
     FILE *file = fopen(f->path, "w");
     fprintf(file, "ClusterName=test\nSlurmctldHost=h\nSelectType=select/cons_tres\n"
                   "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-3] CPUs=4 RealMemory=4000\n"
                   "PartitionName=a Nodes=ALL Default=YES\n");
     assert_int_equal(fclose(file), 0);
     fixture_restart(f);
-    states_are(f, id, "NF CG");
+    fixture_expect_set(f, id, "NF CG");
     fixture_free(f);
 }
 
@@ -212,9 +172,9 @@ static void components_are(const Pb__LaunchBatch *launch, int64_t leader, const 
 /* HET-83 to HET-89: each component's allocation and request, also when the launch is repeated. */
 static void the_script_is_told_of_all_components(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 2), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 2), fixture_spec(1, 4)};
     (void)state;
     specs[1].partition = (char *)"b";
     specs[0].req_nodes = (char *)"n1";
@@ -249,9 +209,9 @@ static void the_script_is_told_of_all_components(void **state)
 /* What nodes and their site's scripts are told of the job: whose component it is. */
 static void nodes_are_told_which_component_it_is(void **state)
 {
-    struct fixture *f = make(CONF "PrologFlags=Contain\n");
+    struct fixture *f = make(FIXTURE_SET_CONF "PrologFlags=Contain\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     size_t told = 0;
     (void)state;
     int64_t id = fixture_submit_set(f, &user, specs, 2);
@@ -284,44 +244,44 @@ static void nodes_are_told_which_component_it_is(void **state)
 /* HET-21: one that is wrong, and nothing of the others is left. */
 static void one_wrong_component_refuses_all(void **state)
 {
-    struct fixture *f = make(CONF "EnforcePartLimits=ALL\n");
+    struct fixture *f = make(FIXTURE_SET_CONF "EnforcePartLimits=ALL\n");
     struct caller user = FIXTURE_USER;
     static Pb__JobSpec many[JOB_SET_MAX + 1];
     (void)state;
-    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1), wanting(1, 1)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1), fixture_spec(1, 1)};
     specs[2].partition = (char *)"z";
     assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_NO_PARTITION);
     assert_string_equal(fixture_text(f, f->last_call),
                         "Invalid partition name specified: z (component 2)");
-    specs[2] = wanting(5, 1);
+    specs[2] = fixture_spec(5, 1);
     assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_NODE_COUNT);
-    specs[2] = wanting(1, 1);
+    specs[2] = fixture_spec(1, 1);
     specs[1].array_inx = (char *)"0-1";
     assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_ARRAY);
-    specs[1] = wanting(1, 1);
+    specs[1] = fixture_spec(1, 1);
     specs[1].has_uid = specs[1].has_gid = true; /* root may give all of it to another user */
     specs[1].uid = specs[1].gid = 1000;
     assert_int_equal(fixture_submit_set(f, &FIXTURE_ROOT, specs, 3), -ERR_NOT_SUPPORTED);
     assert_non_null(strstr(fixture_text(f, f->last_call), "a heterogeneous job has one user"));
-    specs[1] = wanting(1, 1);
+    specs[1] = fixture_spec(1, 1);
     specs[0].licenses = specs[1].licenses = (char *)"a:2"; /* each alone could have them */
     assert_int_equal(fixture_submit_set(f, &user, specs, 3), -ERR_LICENSE);
     for (size_t i = 0; i <= JOB_SET_MAX; i++)
-        many[i] = wanting(1, 1);
+        many[i] = fixture_spec(1, 1);
     assert_int_equal(fixture_submit_set(f, &user, many, JOB_SET_MAX + 1), -ERR_LIMIT);
-    assert_int_equal(count_jobs(f), 0);
+    assert_int_equal(fixture_count_jobs(f), 0);
     int64_t id = fixture_submit_set(f, &user, many, JOB_SET_MAX);
     assert_true(id > 0);
-    assert_int_equal(count_jobs(f), JOB_SET_MAX);
+    assert_int_equal(fixture_count_jobs(f), JOB_SET_MAX);
     fixture_free(f);
 }
 
 /* The same request again is the same set. */
 static void a_repeated_submission_is_the_same_set(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
     (void)state;
     specs[0].has_request_id = true;
     specs[0].request_id = (ProtobufCBinaryData){16, (uint8_t *)"0123456789abcdef"};
@@ -329,45 +289,45 @@ static void a_repeated_submission_is_the_same_set(void **state)
     assert_int_equal(fixture_submit_set(f, &user, specs, 2), id);
     fixture_restart(f);
     assert_int_equal(fixture_submit_set(f, &user, specs, 2), id);
-    assert_int_equal(count_jobs(f), 2);
+    assert_int_equal(fixture_count_jobs(f), 2);
     fixture_free(f);
 }
 
 static void the_end_of_the_leader_ends_all(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4)};
     (void)state;
     int64_t id = fixture_submit_set(f, &user, specs, 2);
-    states_are(f, id, "R R");
+    fixture_expect_set(f, id, "R R");
     fixture_end(f, (uint32_t)id, 1 << 8);
-    states_are(f, id, "F F");
+    fixture_expect_set(f, id, "F F");
     id = fixture_submit_set(f, &user, specs, 2);
     fixture_end(f, (uint32_t)id, 0);
-    states_are(f, id, "CD CD");
+    fixture_expect_set(f, id, "CD CD");
     fixture_free(f);
 }
 
 /* HET-41 to HET-46. */
 static void components_are_cancelled(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
-    Pb__JobSpec large[] = {wanting(2, 4), wanting(2, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
+    Pb__JobSpec large[] = {fixture_spec(2, 4), fixture_spec(2, 4)};
     (void)state;
     int64_t id = fixture_submit_set(f, &user, specs, 3);
     int64_t waiting = fixture_submit_set(f, &user, large, 2);
-    states_are(f, waiting, "PD PD");
+    fixture_expect_set(f, waiting, "PD PD");
     assert_int_equal(fixture_cancel(f, &user, waiting + 1, NULL, 0), ERR_NOT_WHOLE_SET);
-    states_are(f, waiting, "PD PD");
+    fixture_expect_set(f, waiting, "PD PD");
     assert_int_equal(fixture_cancel(f, &user, waiting, NULL, 0), 0);
-    states_are(f, waiting, "CA CA");
+    fixture_expect_set(f, waiting, "CA CA");
     assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
-    states_are(f, id, "R CA R");
+    fixture_expect_set(f, id, "R CA R");
     assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
-    states_are(f, id, "CG CA CA");
+    fixture_expect_set(f, id, "CG CA CA");
     fixture_free(f);
 }
 
@@ -375,40 +335,40 @@ static void components_are_cancelled(void **state)
  * that was cancelled. */
 static void a_lost_node_requeues_all(void **state)
 {
-    struct fixture *f = make(CONF "SlurmdTimeout=10\n");
+    struct fixture *f = make(FIXTURE_SET_CONF "SlurmdTimeout=10\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
     specs[0].has_requeue = specs[1].has_requeue = specs[2].has_requeue = true;
     specs[0].requeue = specs[1].requeue = specs[2].requeue = true;
     int64_t id = fixture_submit_set(f, &user, specs, 3);
     fixture_launched(f, "n1", (uint32_t)id, 0);
     assert_int_equal(fixture_cancel(f, &user, id + 2, NULL, 0), 0);
-    states_are(f, id, "R R CA");
+    fixture_expect_set(f, id, "R R CA");
     for (int i = 0; i < 4; i++) { /* n2, of the second component, falls silent */
         fixture_pass(f, 4000);
         fixture_register_job(f, "n1", (uint32_t)id, false);
         fixture_register(f, "n3", "i1");
         fixture_register(f, "n4", "i1");
     }
-    states_are(f, id, "CG PD PD");
+    fixture_expect_set(f, id, "CG PD PD");
     fixture_gone(f, "n1", (uint32_t)id, 0);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     fixture_free(f);
 }
 
 /* HET-49, HET-50, HET-52, HET-53, HET-56. */
 static void orders_for_the_leader_are_for_all(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4)};
     Pb__JobUpdate hold = PB__JOB_UPDATE__INIT, requeue = PB__JOB_UPDATE__INIT;
     (void)state;
     hold.has_hold = hold.hold = requeue.has_requeue = requeue.requeue = true;
     int64_t id = fixture_submit_set(f, &user, specs, 2),
             next = fixture_submit_set(f, &user, specs, 2);
-    states_are(f, next, "PD PD");
+    fixture_expect_set(f, next, "PD PD");
     hold.job_id = (uint32_t)next + 1;
     assert_int_equal(fixture_update_job(f, &user, &hold), 0); /* of one component */
     requeue.job_id = (uint32_t)id + 1;
@@ -416,22 +376,22 @@ static void orders_for_the_leader_are_for_all(void **state)
     requeue.job_id = (uint32_t)id;
     assert_int_equal(fixture_update_job(f, &user, &requeue), 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
-    states_are(f, id, "R R"); /* once more: the other one is held by its second component */
+    fixture_expect_set(f, id, "R R"); /* once more: the other one is held by its second component */
     assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
     fixture_gone(f, "n1", (uint32_t)id, 1);
-    states_are(f, next, "PD PD");
+    fixture_expect_set(f, next, "PD PD");
     hold.hold = false;
     hold.job_id = (uint32_t)next;
     assert_int_equal(fixture_update_job(f, &user, &hold), 0);
     fixture_turn(f);
-    states_are(f, next, "R R");
+    fixture_expect_set(f, next, "R R");
     for (int whole = 0; whole < 2; whole++) {
         Pb__JobSuspend suspend = PB__JOB_SUSPEND__INIT;
         suspend.job_id = (uint32_t)next + (whole ? 0 : 1);
         control_job_suspend(f->control, ++f->last_call, &root, &suspend);
         fixture_turn(f);
         assert_int_equal(fixture_code(f, f->last_call), whole ? 0 : ERR_NOT_WHOLE_SET);
-        states_are(f, next, whole ? "S S" : "R R");
+        fixture_expect_set(f, next, whole ? "S S" : "R R");
     }
     fixture_free(f);
 }
@@ -440,9 +400,9 @@ static void orders_for_the_leader_are_for_all(void **state)
  * there. */
 static void what_components_may_not_ask_for(void **state)
 {
-    struct fixture *f = make(CONF "Licenses=lic:4\n");
+    struct fixture *f = make(FIXTURE_SET_CONF "Licenses=lic:4\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
     Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
     Pb__JobSpec licenses = PB__JOB_SPEC__INIT;
     Pb__JobIdRequest wait = PB__JOB_ID_REQUEST__INIT;
@@ -473,9 +433,9 @@ static void what_components_may_not_ask_for(void **state)
 /* The end of the leader ends the others at once; its own nodes are clean later. */
 static void dependents_wait_for_the_nodes_of_the_leader(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)}, next = wanting(1, 4);
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)}, next = fixture_spec(1, 4);
     char on[24];
     (void)state;
     int64_t id = fixture_submit_set(f, &user, specs, 2);
@@ -484,7 +444,7 @@ static void dependents_wait_for_the_nodes_of_the_leader(void **state)
     int64_t dependent = fixture_submit(f, &user, &next);
     fixture_launched(f, "n1", (uint32_t)id, 0);
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 1 << 8);
-    states_are(f, id, "CG F");
+    fixture_expect_set(f, id, "CG F");
     assert_int_equal(fixture_state(f, (uint32_t)dependent), PB__JOB_STATE__PENDING);
     fixture_gone(f, "n1", (uint32_t)id, 0);
     assert_int_equal(fixture_state(f, (uint32_t)dependent), PB__JOB_STATE__RUNNING);
@@ -494,20 +454,20 @@ static void dependents_wait_for_the_nodes_of_the_leader(void **state)
 /* Records stay until all components have ended, and go then. */
 static void records_are_purged_together(void **state)
 {
-    struct fixture *f = make(CONF "MinJobAge=300\nSlurmdTimeout=0\n");
+    struct fixture *f = make(FIXTURE_SET_CONF "MinJobAge=300\nSlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
     int64_t id = fixture_submit_set(f, &user, specs, 2);
     assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), 0);
     fixture_launched(f, "n1", (uint32_t)id, 0);
     fixture_pass(f, 1000 * 1000);
-    states_are(f, id, "R CA");
+    fixture_expect_set(f, id, "R CA");
     fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
     fixture_gone(f, "n1", (uint32_t)id, 0);
     for (int i = 0; i < 20; i++)
         fixture_pass(f, 60 * 1000);
-    assert_int_equal(count_jobs(f), 0);
+    assert_int_equal(fixture_count_jobs(f), 0);
     fixture_free(f);
 }
 
@@ -515,9 +475,9 @@ static void records_are_purged_together(void **state)
  * somebody ends the leader. */
 static void a_damaged_record_parts_a_set(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4)};
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
@@ -557,7 +517,7 @@ static void drawn_faults_never_part_a_set(void **state)
     uint64_t seed = 5;
     (void)state;
     for (int round = 0; round < 60; round++) {
-        struct fixture *f = make(CONF "SlurmdTimeout=20\n");
+        struct fixture *f = make(FIXTURE_SET_CONF "SlurmdTimeout=20\n");
         struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
         VEC(uint32_t) ids = {0};
         for (int step = 0; step < 60; step++) {
@@ -573,7 +533,7 @@ static void drawn_faults_never_part_a_set(void **state)
             case 1: {
                 Pb__JobSpec specs[3];
                 for (int i = 0; i < 3; i++) {
-                    specs[i] = wanting(1 + (dice >> i & 1), 1 + (dice >> (i + 2) & 3) % 4);
+                    specs[i] = fixture_spec(1 + (dice >> i & 1), 1 + (dice >> (i + 2) & 3) % 4);
                     specs[i].has_requeue = specs[i].requeue = true;
                     specs[i].partition = dice >> (i + 8) & 1 ? (char *)"b" : (char *)"a";
                 }

@@ -7,44 +7,9 @@
 #include "cluster/job/job_set.h"
 #include "control/fixture.h"
 
-#define CONF                                                                                       \
-    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
-    "Licenses=a:3\nPartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=100\n"            \
-    "PartitionName=b Nodes=n[3-4] MaxTime=30\n"
-
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     return fixture_new_up(lines, 4);
-}
-
-static Pb__JobSpec wanting(uint32_t nodes, uint32_t cpus)
-{
-    Pb__JobSpec s = PB__JOB_SPEC__INIT;
-    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
-    s.min_nodes = s.max_nodes = s.num_tasks = nodes;
-    s.cpus_per_task = cpus;
-    return s;
-}
-
-/* "R R PD": the states of the components, CG while nodes hold something of one that has ended. */
-static void states_are(struct fixture *f, int64_t leader, const char *expected)
-{
-    static const char *const words[] = {"PD", "R",  "S",  "CD", "CA", "F",
-                                        "TO", "NF", "PR", "BF", "DL", "OOM"};
-    struct str out = STR_INIT;
-    for (uint32_t i = 0; i < 9; i++) {
-        _cleanup_arena_ struct arena arena;
-        arena_init(&arena, 0);
-        const Pb__JobRecord *r = fixture_job(f, &arena, (uint32_t)leader + i);
-        if (!r || !r->live->has_het_job_id || r->live->het_job_id != leader)
-            break;
-        assert_int_equal(r->live->het_job_offset, i);
-        str_printf(&out, "%s%s", i ? " " : "",
-                   r->live->has_completing && r->live->completing ? "CG" : words[r->live->state]);
-    }
-    if (!str_eq(str_cstr(&out), expected))
-        fail_msg("job %lld: expected '%s', got '%s'", (long long)leader, expected, str_cstr(&out));
-    str_done(&out);
 }
 
 static uint32_t count_restarts(struct fixture *f, int64_t id)
@@ -58,9 +23,9 @@ static uint32_t count_restarts(struct fixture *f, int64_t id)
 /* A component that is back in the queue by the end of the leader is not ended once more. */
 static void a_shutdown_ends_a_set_once(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
     specs[0].has_requeue = specs[0].requeue = true;
     int64_t id = fixture_submit_set(f, &user, specs, 2);
@@ -68,7 +33,7 @@ static void a_shutdown_ends_a_set_once(void **state)
     control_announce(f->control, 10);
     fixture_turn(f);
     fixture_pass(f, 11000);
-    states_are(f, id, "CG PD");
+    fixture_expect_set(f, id, "CG PD");
     assert_int_equal(count_restarts(f, id + 1), 1);
     fixture_free(f);
 }
@@ -76,18 +41,19 @@ static void a_shutdown_ends_a_set_once(void **state)
 /* A component that cannot end in time does not start any more, so none of them does. */
 static void the_deadline_of_one_is_the_end_of_all(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec large = wanting(4, 4), specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec large = fixture_spec(4, 4),
+                specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
     fixture_submit(f, &user, &large);
     specs[1].has_deadline_at_sec = specs[1].has_time_limit_sec = true;
     specs[1].deadline_at_sec = f->wall_ms / 1000 + 120;
     specs[1].time_limit_sec = 60;
     int64_t id = fixture_submit_set(f, &user, specs, 3);
-    states_are(f, id, "PD PD PD");
+    fixture_expect_set(f, id, "PD PD PD");
     fixture_pass(f, 70000);
-    states_are(f, id, "DL DL DL");
+    fixture_expect_set(f, id, "DL DL DL");
     fixture_free(f);
 }
 
@@ -106,9 +72,10 @@ static void cancel_matching(struct fixture *f, const struct caller *who, const c
 /* What scancel chooses by a name or a partition may be one component, HET-44. */
 static void a_filter_does_not_part_a_set_that_waits(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
-    Pb__JobSpec large = wanting(4, 4), specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec large = fixture_spec(4, 4),
+                specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
     Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
     (void)state;
     specs[0].name = (char *)"first";
@@ -117,24 +84,24 @@ static void a_filter_does_not_part_a_set_that_waits(void **state)
     int64_t blocker = fixture_submit(f, &user, &large);
     int64_t id = fixture_submit_set(f, &user, specs, 3);
     cancel_matching(f, &user, "second");
-    states_are(f, id, "PD PD PD");
+    fixture_expect_set(f, id, "PD PD PD");
     fixture_end(f, (uint32_t)blocker, 0);
     fixture_turn(f);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     fixture_launched(f, "n1", (uint32_t)id, 0);
     requeue.has_requeue = requeue.requeue = true;
     requeue.job_id = (uint32_t)id;
     assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
-    states_are(f, id, "CG PD PD"); /* it is on its way to the queue */
+    fixture_expect_set(f, id, "CG PD PD"); /* it is on its way to the queue */
     assert_int_equal(fixture_cancel(f, &user, id + 1, NULL, 0), ERR_NOT_WHOLE_SET);
     cancel_matching(f, &user, "first");
-    states_are(f, id, "CG CA CA");
+    fixture_expect_set(f, id, "CG CA CA");
     for (unsigned i = 1; i <= 4; i++) {
         char node[8];
         snprintf(node, sizeof node, "n%u", i);
         fixture_gone(f, node, (uint32_t)id, 0);
     }
-    states_are(f, id, "CA CA CA");
+    fixture_expect_set(f, id, "CA CA CA");
     fixture_free(f);
 }
 
@@ -153,72 +120,73 @@ static int order_suspend(struct fixture *f, int64_t id, bool resume)
 /* One whose CPUs another job has now keeps all standing; one that has ended is left out. */
 static void components_stand_still_together(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec whole = wanting(1, 4), specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec whole = fixture_spec(1, 4),
+                specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
     whole.has_mem_per_cpu_mib = specs[1].has_mem_per_cpu_mib = true;
     whole.mem_per_cpu_mib = specs[1].mem_per_cpu_mib = 10;
     whole.req_nodes = specs[1].req_nodes = (char *)"n2";
     int64_t id = fixture_submit_set(f, &user, specs, 3);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     assert_int_equal(order_suspend(f, id, false), 0);
-    states_are(f, id, "S S S");
+    fixture_expect_set(f, id, "S S S");
     int64_t other = fixture_submit(f, &user, &whole);
     assert_int_equal(fixture_state(f, (uint32_t)other), PB__JOB_STATE__RUNNING);
     assert_int_equal(order_suspend(f, id, true), ERR_NODES_BUSY);
-    states_are(f, id, "S S S");
+    fixture_expect_set(f, id, "S S S");
     fixture_end(f, (uint32_t)other, 0);
     assert_int_equal(order_suspend(f, id, true), 0);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     assert_int_equal(fixture_cancel(f, &user, id + 2, NULL, 0), 0);
     assert_int_equal(order_suspend(f, id, false), 0);
-    states_are(f, id, "S S CA");
+    fixture_expect_set(f, id, "S S CA");
     fixture_free(f);
 }
 
 /* Each could go on, but not both: the partition has a limit for a socket since. */
 static void what_does_not_fit_together_stands_still(void **state)
 {
-    struct fixture *f = make("SelectTypeParameters=CR_Core_Memory\n"
-                             "NodeName=n[1-4] CoresPerSocket=4 RealMemory=4000\n"
-                             "PartitionName=a Nodes=ALL Default=YES DefMemPerCPU=100\n");
+    struct fixture *f = make_fixture("SelectTypeParameters=CR_Core_Memory\n"
+                                     "NodeName=n[1-4] CoresPerSocket=4 RealMemory=4000\n"
+                                     "PartitionName=a Nodes=ALL Default=YES DefMemPerCPU=100\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 1), wanting(1, 1), wanting(1, 1)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1), fixture_spec(1, 1)};
     Pb__PartRecord limit = PB__PART_RECORD__INIT;
     (void)state;
     specs[0].req_nodes = (char *)"n1";
     specs[1].req_nodes = specs[2].req_nodes = (char *)"n2";
     int64_t id = fixture_submit_set(f, &user, specs, 3);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     assert_int_equal(order_suspend(f, id, false), 0);
     limit.name = (char *)"a";
     limit.has_max_cpus_per_socket = true;
     limit.max_cpus_per_socket = 1;
     assert_int_equal(fixture_update_part(f, &limit), 0);
     assert_int_equal(order_suspend(f, id, true), ERR_NODES_BUSY);
-    states_are(f, id, "S S S");
+    fixture_expect_set(f, id, "S S S");
     limit.max_cpus_per_socket = 2;
     assert_int_equal(fixture_update_part(f, &limit), 0);
     assert_int_equal(order_suspend(f, id, true), 0);
-    states_are(f, id, "R R R");
+    fixture_expect_set(f, id, "R R R");
     fixture_free(f);
 }
 
 /* The prolog of the controller is still at work for one of them. */
 static void a_set_that_is_not_ready_is_not_suspended(void **state)
 {
-    struct fixture *f = make(CONF "PrologSlurmctld=/bin/true\n");
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "PrologSlurmctld=/bin/true\n");
     struct caller user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
     int64_t id = fixture_submit_set(f, &user, specs, 2);
     fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, (uint32_t)id, 0);
     assert_int_equal(order_suspend(f, id, false), ERR_JOB_PENDING);
-    states_are(f, id, "R R");
+    fixture_expect_set(f, id, "R R");
     fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, (uint32_t)id + 1, 0);
     assert_int_equal(order_suspend(f, id, false), 0);
-    states_are(f, id, "S S");
+    fixture_expect_set(f, id, "S S");
     fixture_free(f);
 }
 
@@ -227,9 +195,9 @@ static void components_begin_in_the_same_attempt(void **state)
 {
     (void)state;
     for (int clean = 0; clean < 2; clean++) {
-        struct fixture *f = make(CONF);
+        struct fixture *f = make_fixture(FIXTURE_SET_CONF);
         struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
-        Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+        Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
         Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
         specs[0].has_requeue = specs[0].requeue = true;
         int64_t id = fixture_submit_set(f, &user, specs, 2);
@@ -238,14 +206,14 @@ static void components_begin_in_the_same_attempt(void **state)
         requeue.job_id = (uint32_t)id;
         assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
         assert_int_equal(fixture_cancel(f, &user, id, NULL, 0), 0);
-        states_are(f, id, "CG CA");
+        fixture_expect_set(f, id, "CG CA");
         if (clean)
             fixture_gone(f, "n1", (uint32_t)id, 0);
         assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
         if (!clean)
             fixture_gone(f, "n1", (uint32_t)id, 0);
         fixture_turn(f);
-        states_are(f, id, "R R");
+        fixture_expect_set(f, id, "R R");
         assert_int_equal(count_restarts(f, id), 2);
         assert_int_equal(count_restarts(f, id + 1), 2);
         fixture_free(f);
@@ -255,9 +223,9 @@ static void components_begin_in_the_same_attempt(void **state)
 /* HET-49: a change is of all components, or is refused for all of them. */
 static void what_returns_to_the_queue_is_not_changed_in_part(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)}, set = PB__JOB_SPEC__INIT;
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)}, set = PB__JOB_SPEC__INIT;
     Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT, change = PB__JOB_UPDATE__INIT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -268,7 +236,7 @@ static void what_returns_to_the_queue_is_not_changed_in_part(void **state)
     requeue.has_requeue = requeue.requeue = true;
     change.job_id = requeue.job_id = (uint32_t)id;
     assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
-    states_are(f, id, "CG PD");
+    fixture_expect_set(f, id, "CG PD");
     set.comment = (char *)"other";
     change.set = &set;
     assert_int_equal(fixture_update_job(f, &root, &change), ERR_FINISHED);
@@ -318,9 +286,9 @@ static void a_change_that_one_component_refuses_changes_none(void **state)
     _cleanup_str_ struct str before = STR_INIT, after = STR_INIT;
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture *f = make(CONF);
-        Pb__JobSpec large = wanting(4, 4), set = cases[i].set;
-        Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4), wanting(1, 4)};
+        struct fixture *f = make_fixture(FIXTURE_SET_CONF);
+        Pb__JobSpec large = fixture_spec(4, 4), set = cases[i].set;
+        Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
         Pb__JobUpdate r = PB__JOB_UPDATE__INIT, one = PB__JOB_UPDATE__INIT;
         specs[1].partition = (char *)"b";
         int64_t blocker = fixture_submit(f, &user, &large);
@@ -348,7 +316,7 @@ static void a_change_that_one_component_refuses_changes_none(void **state)
         assert_non_null(strstr(fixture_text(f, f->last_call), "(component "));
         fixture_end(f, (uint32_t)blocker, 0);
         fixture_turn(f);
-        states_are(f, id, cases[i].releases ? "PD PD PD" : "R R R");
+        fixture_expect_set(f, id, cases[i].releases ? "PD PD PD" : "R R R");
         fixture_free(f);
     }
 }
@@ -359,14 +327,14 @@ static void a_set_starts_when_a_component_asks_for_less(void **state)
 {
     (void)state;
     for (uint32_t smaller = 0; smaller < 2; smaller++) {
-        struct fixture *f = make(CONF);
+        struct fixture *f = make_fixture(FIXTURE_SET_CONF);
         struct caller user = FIXTURE_USER;
-        Pb__JobSpec two = wanting(2, 4), set = PB__JOB_SPEC__INIT;
-        Pb__JobSpec specs[] = {wanting(1 + !smaller, 4), wanting(1 + smaller, 4)};
+        Pb__JobSpec two = fixture_spec(2, 4), set = PB__JOB_SPEC__INIT;
+        Pb__JobSpec specs[] = {fixture_spec(1 + !smaller, 4), fixture_spec(1 + smaller, 4)};
         Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
         fixture_submit(f, &user, &two);
         int64_t id = fixture_submit_set(f, &user, specs, 2);
-        states_are(f, id, "PD PD");
+        fixture_expect_set(f, id, "PD PD");
         r.job_id = (uint32_t)id;
         r.set = &set;
         SET(&r, het_offset, smaller);
@@ -374,7 +342,7 @@ static void a_set_starts_when_a_component_asks_for_less(void **state)
         SET(&set, min_nodes, 1);
         SET(&set, max_nodes, 1);
         assert_int_equal(fixture_update_job(f, &user, &r), 0);
-        states_are(f, id, "R R");
+        fixture_expect_set(f, id, "R R");
         fixture_free(f);
     }
 }
@@ -384,9 +352,9 @@ static void what_ends_returns_after_a_restart(void **state)
 {
     (void)state;
     for (int while_it_runs = 0; while_it_runs < 2; while_it_runs++) {
-        struct fixture *f = make(CONF "Epilog=/bin/true\n");
+        struct fixture *f = make_fixture(FIXTURE_SET_CONF "Epilog=/bin/true\n");
         struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
-        Pb__JobSpec specs[] = {wanting(1, 4), wanting(1, 4)};
+        Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
         Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
         specs[0].has_requeue = specs[0].requeue = true;
         int64_t id = fixture_submit_set(f, &user, specs, 2);
@@ -396,7 +364,7 @@ static void what_ends_returns_after_a_restart(void **state)
         else
             fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
         fixture_turn(f);
-        states_are(f, id, while_it_runs ? "R CG" : "CG CG");
+        fixture_expect_set(f, id, while_it_runs ? "R CG" : "CG CG");
         requeue.has_requeue = requeue.requeue = true;
         requeue.job_id = (uint32_t)id;
         assert_int_equal(fixture_update_job(f, &root, &requeue), 0);
@@ -406,7 +374,7 @@ static void what_ends_returns_after_a_restart(void **state)
         fixture_gone(f, "n1", (uint32_t)id, 0);
         fixture_gone(f, "n2", (uint32_t)id + 1, 0);
         fixture_turn(f);
-        states_are(f, id, "R R");
+        fixture_expect_set(f, id, "R R");
         assert_int_equal(count_restarts(f, id + 1), 1);
         fixture_free(f);
     }

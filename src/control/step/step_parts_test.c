@@ -12,25 +12,23 @@
 
 static struct caller user = FIXTURE_USER;
 
-static Pb__JobSpec wanting(uint32_t nodes, uint32_t cpus)
-{
-    Pb__JobSpec s = PB__JOB_SPEC__INIT;
-    s.has_min_nodes = s.has_max_nodes = s.has_cpus_per_task = s.has_num_tasks = true;
-    s.min_nodes = s.max_nodes = s.num_tasks = nodes;
-    s.cpus_per_task = cpus;
-    return s;
-}
-
 /* Three components with one, two and one node, which run. */
 static uint32_t run_set(struct fixture *f)
 {
-    Pb__JobSpec specs[] = {wanting(1, 4), wanting(2, 4), wanting(1, 4)};
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4), fixture_spec(1, 4)};
     int64_t id = fixture_submit_set(f, &user, specs, 3);
     fixture_turn(f);
     assert_true(id > 0);
     for (uint32_t i = 0; i < 3; i++)
         assert_int_equal(fixture_state(f, (uint32_t)id + i), PB__JOB_STATE__RUNNING);
     return (uint32_t)id;
+}
+
+/* A job with two nodes, which runs. */
+static uint32_t run_job(struct fixture *f)
+{
+    Pb__JobSpec two = fixture_spec(2, 4);
+    return (uint32_t)fixture_submit(f, &user, &two);
 }
 
 struct request {
@@ -55,6 +53,16 @@ static void fill_request(struct request *r, uint32_t job, size_t count, const in
         part->num_tasks = tasks;
         part->cpus_per_task = 1;
         r->list[i] = part;
+    }
+}
+
+/* The same of one job, with one node for each part. */
+static void fill_parts_of_job(struct request *r, uint32_t job, size_t count)
+{
+    fill_request(r, job, count, (const int[]){-1, -1, -1, -1}, 1);
+    for (size_t i = 0; i < count; i++) {
+        r->parts[i].has_min_nodes = true;
+        r->parts[i].min_nodes = 1;
     }
 }
 
@@ -299,11 +307,8 @@ static void test_parts_in_one_job(void **state)
     struct request r;
     (void)state;
     arena_init(&arena, 0);
-    Pb__JobSpec two = wanting(2, 4);
-    uint32_t id = (uint32_t)fixture_submit(f, &user, &two);
-    fill_request(&r, id, 2, (const int[]){-1, -1}, 1);
-    r.parts[0].has_min_nodes = r.parts[1].has_min_nodes = true;
-    r.parts[0].min_nodes = r.parts[1].min_nodes = 1;
+    uint32_t id = run_job(f);
+    fill_parts_of_job(&r, id, 2);
     r.parts[0].num_tasks = 4;
     const Pb__StepReply *made = reply_to(f, create(f, &r), &arena);
     assert_true(made->num_tasks == 5 && made->n_layout == 2 && made->n_parts == 2);
@@ -336,14 +341,11 @@ static void test_parts_share_a_node(void **state)
     struct request r;
     (void)state;
     arena_init(&arena, 0);
-    Pb__JobSpec two = wanting(2, 4);
-    uint32_t id = (uint32_t)fixture_submit(f, &user, &two);
+    uint32_t id = run_job(f);
     for (int named = 1; named >= 0; named--) {
-        fill_request(&r, id, 3, (const int[]){-1, -1, -1}, 1);
+        fill_parts_of_job(&r, id, 3);
         r.parts[0].num_tasks = 2;
         r.parts[0].nodes = named ? (char *)"n1" : NULL;
-        r.parts[0].has_min_nodes = r.parts[1].has_min_nodes = r.parts[2].has_min_nodes = true;
-        r.parts[0].min_nodes = r.parts[1].min_nodes = r.parts[2].min_nodes = 1;
         r.parts[1].cpus_per_task = 3;
         r.parts[2].nodes = named ? (char *)"n1" : NULL;
         r.parts[2].cpus_per_task = named ? 2 : 1;
@@ -378,8 +380,7 @@ static void test_parts_are_kept_apart(void **state)
     struct fixture *f = fixture_new_up(CONF "HetLimits=one_node\n", 4);
     struct request r;
     (void)state;
-    Pb__JobSpec two = wanting(2, 4);
-    uint32_t id = (uint32_t)fixture_submit(f, &user, &two);
+    uint32_t id = run_job(f);
     fill_request(&r, id, 2, (const int[]){-1, -1}, 1);
     r.parts[0].nodes = r.parts[1].nodes = (char *)"n1";
     uint64_t call = create(f, &r);
