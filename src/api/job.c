@@ -22,7 +22,7 @@ static const char *or_empty(const char *text)
 
 /* --- submission ------------------------------------------------------------------------------ */
 
-static size_t count(const char *const *list)
+static size_t count_words(const char *const *list)
 {
     size_t n = 0;
 
@@ -62,7 +62,7 @@ static void fill_spec(const struct sluice_submit *r, const char *cwd, Pb__JobSpe
     }
 }
 
-static int check(const struct sluice_submit *r, const char *cwd, struct err *err)
+static int check_request(const struct sluice_submit *r, const char *cwd, struct err *err)
 {
     if (!r->script || strncmp(r->script, "#!", 2) != 0)
         return err_set(err, -ERR_RANGE, "script: a text that begins with #!");
@@ -87,7 +87,7 @@ API int sluice_submit(struct sluice *s, const struct sluice_submit *r, uint32_t 
     struct err err = {0};
 
     arena_init(&arena, 0);
-    int rc = check(r, cwd, &err);
+    int rc = check_request(r, cwd, &err);
     if (rc == 0 && getrandom(id, sizeof(id), 0) != sizeof(id))
         rc = err_set(&err, -EIO, "getrandom: %s", strerror(errno));
     if (rc < 0)
@@ -96,9 +96,9 @@ API int sluice_submit(struct sluice *s, const struct sluice_submit *r, uint32_t 
     SET(&spec, request_id, ((ProtobufCBinaryData){sizeof(id), id}));
     SET(&payload, script, ((ProtobufCBinaryData){strlen(r->script), (uint8_t *)r->script}));
     payload.argv = (char **)r->args;
-    payload.n_argv = count(r->args);
+    payload.n_argv = count_words(r->args);
     payload.env = (char **)env;
-    payload.n_env = count(env);
+    payload.n_env = count_words(env);
     SET(&payload, umask, BATCH_UMASK);
     request.spec = &spec;
     request.payload = &payload;

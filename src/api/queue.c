@@ -12,7 +12,7 @@
 
 #define AT_A_TIME 1000 /* of a list, in one request */
 
-static int update(struct sluice *s, const Pb__JobUpdate *request, struct sluice_error *e)
+static int update_job(struct sluice *s, const Pb__JobUpdate *request, struct sluice_error *e)
 {
     Pb__Empty *reply = NULL;
     _cleanup_arena_ struct arena arena;
@@ -33,7 +33,7 @@ static int set_hold(struct sluice *s, uint32_t job_id, const char *elements, boo
     request.array_tasks = (char *)elements;
     request.has_hold = true;
     request.hold = hold;
-    return update(s, &request, e);
+    return update_job(s, &request, e);
 }
 
 API int sluice_hold(struct sluice *s, uint32_t job_id, struct sluice_error *e)

@@ -16,7 +16,7 @@
 _Static_assert(AUTH_HASH_SIZE == SHA256_DIGEST_LENGTH, "the hash is SHA-256");
 _Static_assert(AUTH_MAC_SIZE == SHA256_DIGEST_LENGTH, "the MAC is HMAC-SHA256");
 
-static void update(SHA256_CTX *ctx, const void *data, size_t len)
+static void update_hash(SHA256_CTX *ctx, const void *data, size_t len)
 {
     if (len) /* NULL with 0 is a legal empty part, but not a legal argument there */
         SHA256_Update(ctx, data, len);
@@ -28,8 +28,8 @@ void auth_hash2(const void *a, size_t a_len, const void *b, size_t b_len,
     SHA256_CTX ctx;
 
     SHA256_Init(&ctx);
-    update(&ctx, a, a_len);
-    update(&ctx, b, b_len);
+    update_hash(&ctx, a, a_len);
+    update_hash(&ctx, b, b_len);
     SHA256_Final(hash, &ctx);
 }
 
@@ -54,8 +54,8 @@ void auth_mac2(const struct auth_key *key, const void *a, size_t a_len, const vo
     pad_key(key, 0x36, block);
     SHA256_Init(&ctx);
     SHA256_Update(&ctx, block, sizeof(block));
-    update(&ctx, a, a_len);
-    update(&ctx, b, b_len);
+    update_hash(&ctx, a, a_len);
+    update_hash(&ctx, b, b_len);
     SHA256_Final(inner, &ctx);
 
     pad_key(key, 0x5c, block);

@@ -136,7 +136,7 @@ static int check_tag(struct auth_noise *n, const uint8_t tag[AUTH_NOISE_TAG_SIZE
 }
 
 /* The prologue, then the token psk. */
-static struct auth_noise *start(const struct auth_noise_start *s)
+static struct auth_noise *start_handshake(const struct auth_noise_start *s)
 {
     struct auth_noise *n = mem_new(struct auth_noise);
 
@@ -180,7 +180,7 @@ static int mix_ee(struct auth_noise *n, const uint8_t e[AUTH_NOISE_DH_SIZE])
     return rc;
 }
 
-static void split(struct auth_noise *n, bool begins)
+static void split_keys(struct auth_noise *n, bool begins)
 {
     uint8_t *there = begins ? n->tx_key : n->rx_key, *back = begins ? n->rx_key : n->tx_key;
 
@@ -194,7 +194,7 @@ static void split(struct auth_noise *n, bool begins)
 struct auth_noise *auth_noise_begin(const struct auth_noise_start *s,
                                     uint8_t first[AUTH_NOISE_MESSAGE_SIZE])
 {
-    struct auth_noise *n = start(s);
+    struct auth_noise *n = start_handshake(s);
 
     send_e(n, s->secret, first);
     put_tag(n, first + AUTH_NOISE_DH_SIZE);
@@ -210,7 +210,7 @@ int auth_noise_finish(struct auth_noise *n, const uint8_t second[AUTH_NOISE_MESS
     if (rc == 0)
         rc = check_tag(n, second + AUTH_NOISE_DH_SIZE);
     if (rc == 0)
-        split(n, true);
+        split_keys(n, true);
     return rc;
 }
 
@@ -218,7 +218,7 @@ struct auth_noise *auth_noise_answer(const struct auth_noise_start *s,
                                      const uint8_t first[AUTH_NOISE_MESSAGE_SIZE],
                                      uint8_t second[AUTH_NOISE_MESSAGE_SIZE])
 {
-    struct auth_noise *n = start(s);
+    struct auth_noise *n = start_handshake(s);
 
     receive_e(n, first);
     if (check_tag(n, first + AUTH_NOISE_DH_SIZE) < 0)
@@ -227,7 +227,7 @@ struct auth_noise *auth_noise_answer(const struct auth_noise_start *s,
     if (mix_ee(n, first) < 0)
         goto unknown;
     put_tag(n, second + AUTH_NOISE_DH_SIZE);
-    split(n, false);
+    split_keys(n, false);
     return n;
 unknown:
     auth_noise_free(n);

@@ -88,7 +88,7 @@ void auth_replay_free(struct auth_replay *r)
     free(r);
 }
 
-static struct slot *find(struct slot *slots, size_t room, const uint8_t *nonce)
+static struct slot *find_slot(struct slot *slots, size_t room, const uint8_t *nonce)
 {
     uint64_t h;
 
@@ -115,7 +115,7 @@ static void rebuild(struct auth_replay *r, int64_t now_ms)
     for (size_t i = 0; i < r->room; i++) {
         if (r->slots[i].expires_at_ms <= now_ms)
             continue;
-        *find(slots, room, r->slots[i].nonce) = r->slots[i];
+        *find_slot(slots, room, r->slots[i].nonce) = r->slots[i];
         (*share_of(r, r->slots[i].uid))++;
     }
     free(r->slots);
@@ -152,7 +152,7 @@ static const char *reserve_entry(struct auth_replay *r, uid_t uid, int64_t now_m
 
 bool auth_replay_has(const struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE])
 {
-    return find(r->slots, r->room, nonce)->expires_at_ms != 0;
+    return find_slot(r->slots, r->room, nonce)->expires_at_ms != 0;
 }
 
 int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE], uid_t uid,
@@ -181,7 +181,7 @@ int auth_replay_add(struct auth_replay *r, const uint8_t nonce[AUTH_NONCE_SIZE],
         return err_set(err, -ERR_BUSY,
                        "%s (uid %u) over the network in the last minute: try again in a minute",
                        why, (unsigned)uid);
-    s = find(r->slots, r->room, nonce);
+    s = find_slot(r->slots, r->room, nonce);
     memcpy(s->nonce, nonce, AUTH_NONCE_SIZE);
     s->uid = uid;
     /* A sweep may run by a clock that is a little ahead of a later 'now': keep it that much longer.

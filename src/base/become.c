@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 
-static int refuse(struct err *err, const char *what, uid_t uid)
+static int fail_become(struct err *err, const char *what, uid_t uid)
 {
     return err_set(err, -EPERM, "cannot become user %u: %s", (unsigned)uid, what);
 }
@@ -50,9 +50,9 @@ static int verify(uid_t uid, gid_t gid, struct err *err)
     gid_t rg, eg, sg;
 
     if (getresuid(&ru, &eu, &su) || ru != uid || eu != uid || su != uid)
-        return refuse(err, "the user ids were not taken over", uid);
+        return fail_become(err, "the user ids were not taken over", uid);
     if (getresgid(&rg, &eg, &sg) || rg != gid || eg != gid || sg != gid)
-        return refuse(err, "the group ids were not taken over", uid);
+        return fail_become(err, "the group ids were not taken over", uid);
     return 0;
 }
 
@@ -62,21 +62,21 @@ int become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, struct 
 
     if (geteuid() != 0) {
         if (uid != geteuid())
-            return refuse(err, "this process does not run as root", uid);
+            return fail_become(err, "this process does not run as root", uid);
         return verify(uid, getegid(), err);
     }
     if (setgroups(count, groups))
-        return refuse(err, strerror(errno), uid);
+        return fail_become(err, strerror(errno), uid);
     if (setresgid(gid, gid, gid))
-        return refuse(err, strerror(errno), uid);
+        return fail_become(err, strerror(errno), uid);
     if (setresuid(uid, uid, uid))
-        return refuse(err, strerror(errno), uid);
+        return fail_become(err, strerror(errno), uid);
     rc = verify(uid, gid, err);
     if (rc)
         return rc;
     if (!groups_hold(gid, groups, count))
-        return refuse(err, "the supplementary groups were not taken over", uid);
+        return fail_become(err, "the supplementary groups were not taken over", uid);
     if (uid != 0 && !without_capabilities())
-        return refuse(err, "capabilities are left", uid);
+        return fail_become(err, "capabilities are left", uid);
     return 0;
 }

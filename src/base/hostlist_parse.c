@@ -39,7 +39,8 @@ struct parser {
     struct hostlist *out;
 };
 
-static int refuse(const struct parser *p, int code, const char *at, size_t len, const char *why)
+static int refuse_expression(const struct parser *p, int code, const char *at, size_t len,
+                             const char *why)
 {
     return err_set(p->err, code, "host list: %s at column %zu: \"%.*s%s\"", why,
                    (size_t)(at - p->expr) + 1, (int)(len > 64 ? 64 : len), at,
@@ -56,9 +57,9 @@ static int read_number(struct parser *p, uint64_t *number, unsigned *width)
 {
     size_t len = strspn(p->at, "0123456789");
     if (len == 0)
-        return refuse(p, -ERR_PARSE, p->at, strcspn(p->at, ",]"), "expected a number");
+        return refuse_expression(p, -ERR_PARSE, p->at, strcspn(p->at, ",]"), "expected a number");
     if (len > HOSTLIST_DIGITS_MAX)
-        return refuse(p, -ERR_PARSE, p->at, len, "number has too many digits");
+        return refuse_expression(p, -ERR_PARSE, p->at, len, "number has too many digits");
     hostlist_split(p->at, len, width, number);
     p->at += len;
     return 0;
@@ -79,7 +80,8 @@ static int read_range(struct parser *p)
         if (rc < 0)
             return rc;
         if (r.hi < r.lo)
-            return refuse(p, -ERR_PARSE, start, (size_t)(p->at - start), "range runs backwards");
+            return refuse_expression(p, -ERR_PARSE, start, (size_t)(p->at - start),
+                                     "range runs backwards");
     }
     vec_push(&p->ranges, r);
     return 0;
@@ -91,9 +93,9 @@ static int read_brackets(struct parser *p, struct piece *piece)
     const char *open = p->at++;
     const char *close = open + strcspn(open, "]");
     if (!*close)
-        return refuse(p, -ERR_PARSE, open, strlen(open), "bracket is not closed");
+        return refuse_expression(p, -ERR_PARSE, open, strlen(open), "bracket is not closed");
     if (close == p->at)
-        return refuse(p, -ERR_PARSE, open, 2, "empty brackets");
+        return refuse_expression(p, -ERR_PARSE, open, 2, "empty brackets");
     do {
         int rc = read_range(p);
         if (rc < 0)
@@ -101,7 +103,8 @@ static int read_brackets(struct parser *p, struct piece *piece)
         piece->range_count++;
     } while (*p->at == ',' && p->at++);
     if (p->at != close)
-        return refuse(p, -ERR_PARSE, p->at, (size_t)(close - p->at), "unexpected text in brackets");
+        return refuse_expression(p, -ERR_PARSE, p->at, (size_t)(close - p->at),
+                                 "unexpected text in brackets");
     p->at++;
     return 0;
 }
@@ -115,9 +118,9 @@ static int read_item(struct parser *p)
         struct piece piece = {.text = p->at, .first_range = p->ranges.len};
         for (; *p->at && *p->at != '[' && !is_separator(*p->at); p->at++) {
             if (*p->at == ']')
-                return refuse(p, -ERR_PARSE, p->at, 1, "bracket was not opened");
+                return refuse_expression(p, -ERR_PARSE, p->at, 1, "bracket was not opened");
             if ((unsigned char)*p->at < ' ' || *p->at == 0x7f)
-                return refuse(p, -ERR_PARSE, p->at, 0, "control character");
+                return refuse_expression(p, -ERR_PARSE, p->at, 0, "control character");
         }
         piece.text_len = (size_t)(p->at - piece.text);
         bool brackets = *p->at == '[';
@@ -153,7 +156,7 @@ static int check_item(struct parser *p, const char *start)
             unsigned width = digits(r->hi);
             sum += r->hi - r->lo + 1; /* at most 10^18: no overflow before the check */
             if (sum > HOSTLIST_COUNT_MAX)
-                return refuse(p, -ERR_LIMIT, start, item_len, "too many names");
+                return refuse_expression(p, -ERR_LIMIT, start, item_len, "too many names");
             width = width < r->width ? r->width : width;
             widest = widest < width ? width : widest;
         }
@@ -161,12 +164,12 @@ static int check_item(struct parser *p, const char *start)
         if (piece->range_count)
             names *= sum;
         if (names > HOSTLIST_COUNT_MAX)
-            return refuse(p, -ERR_LIMIT, start, item_len, "too many names");
+            return refuse_expression(p, -ERR_LIMIT, start, item_len, "too many names");
     }
     if (longest > HOSTLIST_NAME_MAX)
-        return refuse(p, -ERR_LIMIT, start, item_len, "name too long");
+        return refuse_expression(p, -ERR_LIMIT, start, item_len, "name too long");
     if (names > HOSTLIST_COUNT_MAX - p->expanded)
-        return refuse(p, -ERR_LIMIT, start, item_len, "too many names");
+        return refuse_expression(p, -ERR_LIMIT, start, item_len, "too many names");
     p->expanded += (size_t)names;
     return 0;
 }

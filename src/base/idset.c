@@ -85,7 +85,7 @@ static bool read_run(const char **at, uint32_t limit, struct idset_run *r)
     return true;
 }
 
-static int refuse(const char *word, uint32_t limit, struct err *err)
+static int refuse_word(const char *word, uint32_t limit, struct err *err)
 {
     int len = (int)strcspn(word, ",");
     return err_set(err, -ERR_PARSE,
@@ -119,7 +119,7 @@ int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err 
     for (const char *at = text, *word = at; rc == 0; word = ++at) {
         struct idset_run r;
         if (!read_run(&at, limit, &r) || (*at && *at != ','))
-            rc = refuse(word, limit, err);
+            rc = refuse_word(word, limit, err);
         else
             rc = check_again(named += run_count(&r), limit, err);
         if (rc != 0)

@@ -16,7 +16,7 @@
 #define TEMP_TRIES 100
 #define PARENT_MODE 0755 /* of the directories above a new one */
 
-static int fail(struct err *err, const char *what, const char *path)
+static int fail_path(struct err *err, const char *what, const char *path)
 {
     int code = -errno;
     return err_set(err, code, "%s %s: %s", what, path, err_text(code));
@@ -49,7 +49,7 @@ char *path_absolute(const char *p, const char *cwd)
 
 /* The directory 'name' in the held directory, made when absent. A link on the way is followed only
  * when root or we made it, so that nobody else decides where we write. */
-static int enter(int at, const char *name, mode_t mode)
+static int open_directory(int at, const char *name, mode_t mode)
 {
     if (mkdirat(at, name, mode) == 0) {
         int made = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -82,15 +82,15 @@ int path_mkdirs(const char *path, mode_t mode, struct err *err)
     _cleanup_free_ char *copy = mem_strdup(path);
     _cleanup_close_ int at = open(path[0] == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
-        return fail(err, "cannot open the directory above", path);
+        return fail_path(err, "cannot open the directory above", path);
     char *rest = copy;
     for (char *name; (name = strsep(&rest, "/"));) {
         if (!*name)
             continue;
         bool last = !rest || !rest[strspn(rest, "/")];
-        int next = enter(at, name, last ? mode : mode | PARENT_MODE);
+        int next = open_directory(at, name, last ? mode : mode | PARENT_MODE);
         if (next < 0)
-            return fail(err, "cannot make directory", path);
+            return fail_path(err, "cannot make directory", path);
         close(at);
         at = next;
     }
@@ -101,10 +101,10 @@ static int read_file(const char *path, size_t max, bool is_text, struct str *out
 {
     _cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
-        return fail(err, "cannot open", path);
+        return fail_path(err, "cannot open", path);
     struct stat st;
     if (fstat(fd, &st) < 0)
-        return fail(err, "cannot read", path);
+        return fail_path(err, "cannot read", path);
     size_t guess = st.st_size > 0 && (uintmax_t)st.st_size <= max ? (size_t)st.st_size : 4096;
     _cleanup_str_ struct str text = STR_INIT;
     for (;;) {
@@ -113,7 +113,7 @@ static int read_file(const char *path, size_t max, bool is_text, struct str *out
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0)
-            return fail(err, "cannot read", path);
+            return fail_path(err, "cannot read", path);
         if (n == 0)
             break;
         if (is_text && memchr(text.data + text.len, 0, (size_t)n))
@@ -171,18 +171,18 @@ int path_write_open(const char *path, const void *data, size_t len, mode_t mode,
         slash ? mem_strndup(path, slash == path ? 1 : (size_t)(slash - path)) : mem_strdup(".");
     _cleanup_close_ int dir = open(folder, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (dir < 0)
-        return fail(err, "cannot open directory", folder);
+        return fail_path(err, "cannot open directory", folder);
     char temp[64];
     _cleanup_close_ int fd = temp_open(dir, temp);
     if (fd < 0)
-        return fail(err, "cannot make a file in", folder);
+        return fail_path(err, "cannot make a file in", folder);
     int rc = path_write_all(fd, data, len);
     if (rc == 0 && (fchmod(fd, mode) < 0 || renameat(dir, temp, dir, slash ? slash + 1 : path) < 0))
         rc = -errno;
     if (rc < 0) {
         unlinkat(dir, temp, 0);
         errno = -rc;
-        return fail(err, "cannot write", path);
+        return fail_path(err, "cannot write", path);
     }
     return take_fd(&fd);
 }
@@ -205,7 +205,7 @@ int path_check_secret(const char *path, uid_t owner, struct err *err)
         return err_set(err, -ELOOP, "%s is a symbolic link; a secret must be a plain file", path);
     struct stat st;
     if (fd < 0 || fstat(fd, &st) < 0)
-        return fail(err, "cannot open", path);
+        return fail_path(err, "cannot open", path);
     if (!S_ISREG(st.st_mode))
         return err_set(err, -ERR_ACCESS, "%s is not a plain file", path);
     if (st.st_uid != owner && st.st_uid != 0)

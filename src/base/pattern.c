@@ -51,7 +51,7 @@ static void put_step(const struct pattern_values *v, int width, struct str *out)
 }
 
 /* Returns false for a letter that means nothing, or nothing yet. */
-static bool put(char letter, int width, const struct pattern_values *v, struct str *out)
+static bool put_pattern(char letter, int width, const struct pattern_values *v, struct str *out)
 {
     switch (letter) {
     case '%':
@@ -129,7 +129,7 @@ int pattern_expand(const char *pattern, const struct pattern_values *v, struct s
                 continue;
             }
             next = scan(at, &letter, &width);
-            if (!put(letter, width, v, out))
+            if (!put_pattern(letter, width, v, out))
                 str_append(out, at, (size_t)(next - at));
             at = next;
         }

@@ -72,7 +72,7 @@ static int refuse_mode(const struct walk *w, mode_t mode, bool last, struct err 
 }
 
 /* What 'at' names now, which is no link. */
-static int judge(struct walk *w, const struct stat *st, struct err *err)
+static int judge_path(struct walk *w, const struct stat *st, struct err *err)
 {
     bool last = w->rest.len == 0;
     /* The group of root is root's own. */
@@ -120,7 +120,7 @@ static char *next_name(struct walk *w)
     return name;
 }
 
-static int step(struct walk *w, const char *name, struct err *err)
+static int step_into(struct walk *w, const char *name, struct err *err)
 {
     size_t parent_len = w->at.len;
     struct stat st;
@@ -136,7 +136,7 @@ static int step(struct walk *w, const char *name, struct err *err)
     str_printf(&w->at, "/%s", name);
     if (lstat(str_cstr(&w->at), &st) < 0)
         return err_set(err, -errno, "%s: %s", str_cstr(&w->at), err_text(-errno));
-    return S_ISLNK(st.st_mode) ? follow(w, &st, parent_len, err) : judge(w, &st, err);
+    return S_ISLNK(st.st_mode) ? follow(w, &st, parent_len, err) : judge_path(w, &st, err);
 }
 
 int trust_check(const char *path, const uid_t *owners, size_t count, struct err *err)
@@ -151,10 +151,10 @@ int trust_check(const char *path, const uid_t *owners, size_t count, struct err 
         return err_set(err, -errno, "/: %s", err_text(-errno));
     w.root_owner = st.st_uid;
     str_puts(&w.rest, path);
-    rc = judge(&w, &st, err);
+    rc = judge_path(&w, &st, err);
     while (w.rest.len && rc == 0) {
         _cleanup_free_ char *name = next_name(&w);
-        rc = step(&w, name, err);
+        rc = step_into(&w, name, err);
     }
     str_done(&w.at);
     str_done(&w.rest);

@@ -111,7 +111,7 @@ size_t cast_blocks_len(const struct cast_blocks *b, uint64_t at, uint64_t size)
     return (size_t)((end < size ? end : size) - at);
 }
 
-static struct kept *find(struct cast_blocks *b, uint64_t at, size_t len)
+static struct kept *find_kept(struct cast_blocks *b, uint64_t at, size_t len)
 {
     for (size_t i = 0; i < KEPT; i++)
         if (b->kept[i].raw_len == len && b->kept[i].at == at)
@@ -131,7 +131,8 @@ static struct kept *take_place(struct cast_blocks *b)
     return k;
 }
 
-static int fill(struct cast_blocks *b, struct kept *k, uint64_t at, size_t len, struct err *err)
+static int fill_block(struct cast_blocks *b, struct kept *k, uint64_t at, size_t len,
+                      struct err *err)
 {
     size_t packed = 0;
     int rc;
@@ -163,10 +164,10 @@ int cast_blocks_get(struct cast_blocks *b, uint64_t at, size_t len, struct cast_
         *out = b->lent;
         return 0;
     }
-    k = find(b, at, len);
+    k = find_kept(b, at, len);
     if (!k) {
         k = take_place(b);
-        rc = fill(b, k, at, len, err);
+        rc = fill_block(b, k, at, len, err);
         if (rc)
             return rc;
     }
@@ -185,7 +186,7 @@ void cast_blocks_keep(struct cast_blocks *b, uint64_t at, size_t raw_len, const 
 {
     struct kept *k;
 
-    if (!b->pack || !raw_len || raw_len > b->block || len > b->room || find(b, at, raw_len))
+    if (!b->pack || !raw_len || raw_len > b->block || len > b->room || find_kept(b, at, raw_len))
         return;
     k = take_place(b);
     memcpy(k->data, data, len);

@@ -65,7 +65,7 @@ static void soon(struct cast_feed *f)
     loop_timer_set(f->step, 0);
 }
 
-static void fail(struct cast_feed *f, const struct err *why)
+static void fail_feed(struct cast_feed *f, const struct err *why)
 {
     if (!f->failed.code)
         f->failed = *why;
@@ -134,7 +134,7 @@ static bool send_piece(struct child *c)
     if (f->has - c->at < len)
         return false;
     if (cast_blocks_get(f->blocks, c->at, len, &piece, &err)) {
-        fail(f, &err);
+        fail_feed(f, &err);
         return false;
     }
     m.at = c->at;
@@ -177,7 +177,7 @@ static void send_order(struct child *c, Pb__CastVerdict verdict, const char *why
 /* --- children -----------------------------------------------------------------------------------
  */
 
-static void drop(struct child *c)
+static void drop_child(struct child *c)
 {
     struct child **at = &c->feed->children;
 
@@ -203,7 +203,7 @@ static void give_up(struct child *c, Pb__CastPhase phase, int code, const char *
     struct cast_feed *f = c->feed;
     struct cast_range range = c->range;
 
-    drop(c);
+    drop_child(c);
     if (!f->ending)
         set_phase(f, &f->list[range.first], phase, code, text);
     adopt_below(f, range);
@@ -251,7 +251,7 @@ static void on_ready(struct child *c, uint64_t at)
 }
 
 /* NULL: it is not one of those below. */
-static struct fed *find(const struct child *c, uint32_t index)
+static struct fed *find_fed(const struct child *c, uint32_t index)
 {
     struct fed *list = c->feed->list + c->range.first;
     size_t low = 0, high = c->range.count;
@@ -273,8 +273,8 @@ static void on_deposed(struct child *c)
     struct err why = {0};
 
     err_set(&why, -ERR_TIMEOUT, "others went on without it");
-    fail(c->feed, &why);
-    drop(c);
+    fail_feed(c->feed, &why);
+    drop_child(c);
 }
 
 static void on_status(struct child *c, const Pb__CastStatus *m)
@@ -288,7 +288,7 @@ static void on_status(struct child *c, const Pb__CastStatus *m)
     }
     for (size_t i = 0; i < m->n_states; i++) {
         const Pb__CastState *state = m->states[i];
-        struct fed *one = find(c, state->index);
+        struct fed *one = find_fed(c, state->index);
 
         if (one)
             set_phase(f, one, state->phase, state->code, state->text);
@@ -296,7 +296,7 @@ static void on_status(struct child *c, const Pb__CastStatus *m)
     if (cast_phase_is_failed(self->phase)) {
         struct cast_range range = c->range;
 
-        drop(c);
+        drop_child(c);
         adopt_below(f, range);
     } else if (m->has_at && m->at <= f->plan.size) {
         on_ready(c, m->at);
@@ -453,7 +453,7 @@ void cast_feed_free(struct cast_feed *f)
     if (!f)
         return;
     while (f->children)
-        drop(f->children);
+        drop_child(f->children);
     for (size_t i = 0; i < f->count; i++) {
         free(f->list[i].node.node);
         free(f->list[i].node.addr);

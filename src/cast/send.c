@@ -43,7 +43,7 @@ struct cast_send {
 };
 
 /* All that can be read. */
-static int fill(int from, int to, const char *path, struct err *err)
+static int copy_all(int from, int to, const char *path, struct err *err)
 {
     char buf[65536];
     uint64_t size = 0;
@@ -77,7 +77,7 @@ static int copy_source(int fd, const char *path, const struct stat *st, struct c
 
     if (copy < 0)
         return err_set(err, -errno, "Can't keep a copy of `%s`: %s", path, strerror(errno));
-    rc = fill(fd, copy, path, err);
+    rc = copy_all(fd, copy, path, err);
     if (rc)
         return rc;
     if (futimens(copy, times) || fstat(copy, &own))
@@ -161,7 +161,7 @@ static int read_source(void *ctx, uint64_t at, void *buf, size_t len, struct err
 /* --- the decision -------------------------------------------------------------------------------
  */
 
-static void end(struct cast_send *s, const char *why)
+static void end_send(struct cast_send *s, const char *why)
 {
     if (s->ended)
         return;
@@ -177,9 +177,9 @@ static void decide(struct cast_send *s)
     if (s->ended || s->answered < s->count)
         return;
     if (s->refused && !s->committed) {
-        end(s, "another node cannot take the file");
+        end_send(s, "another node cannot take the file");
     } else if (s->placed + s->failed == s->count) {
-        end(s, NULL);
+        end_send(s, NULL);
     } else if (!s->committed && s->whole + s->failed == s->count) {
         s->committed = true;
         cast_feed_commit(s->feed);
@@ -221,14 +221,14 @@ static void on_state(void *ctx, const Pb__CastState *m)
         set_phase(s, m->index, m->phase, m->code, m->text);
 }
 
-static void finish(struct cast_send *s)
+static void report_done(struct cast_send *s)
 {
     s->o.on_done(s->o.ctx, s->failed, s->committed, &s->err);
 }
 
 static void on_end(void *ctx)
 {
-    finish(ctx);
+    report_done(ctx);
 }
 
 static void on_fail(void *ctx, const struct err *why)
@@ -236,13 +236,13 @@ static void on_fail(void *ctx, const struct err *why)
     struct cast_send *s = ctx;
 
     s->err = *why;
-    end(s, why->text);
+    end_send(s, why->text);
 }
 
 /* --- receivers ----------------------------------------------------------------------------------
  */
 
-static void feed(struct cast_send *s)
+static void feed_receivers(struct cast_send *s)
 {
     const struct cast_feed_events events = {
         .read = read_source, .on_state = on_state, .on_fail = on_fail, .on_end = on_end, .ctx = s};
@@ -273,11 +273,11 @@ static void on_step(void *ctx)
 
     rpc_tree_free(take_ptr(s->tree));
     if (s->ended) {
-        finish(s);
+        report_done(s);
         return;
     }
     if (s->failed < s->count)
-        feed(s);
+        feed_receivers(s);
     decide(s);
 }
 

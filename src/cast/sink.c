@@ -30,7 +30,7 @@ struct cast_sink {
     struct timespec times[2];
 };
 
-static int fail(struct err *err, int code, const char *path)
+static int fail_sink(struct err *err, int code, const char *path)
 {
     return err_set(err, -code, "%s: %s", strerror(code), path);
 }
@@ -57,9 +57,9 @@ static int find_path(const Pb__CastFile *file, const char *node, struct cast_sin
         return err_set(err, -EINVAL, "%s is not an absolute path", s->path);
     s->name = mem_strdup(slash + 1);
     if (strlen(s->path) >= PATH_MAX || strlen(s->name) > NAME_MAX)
-        return fail(err, ENAMETOOLONG, s->path);
+        return fail_sink(err, ENAMETOOLONG, s->path);
     if (!*s->name || !strcmp(s->name, ".") || !strcmp(s->name, ".."))
-        return fail(err, EISDIR, s->path);
+        return fail_sink(err, EISDIR, s->path);
     return 0;
 }
 
@@ -69,7 +69,7 @@ static int check_own(const struct cast_sink *s, const char *dir, struct err *err
     struct stat st;
 
     if (fstat(s->dir_fd, &st))
-        return fail(err, errno, dir);
+        return fail_sink(err, errno, dir);
     if (st.st_uid != geteuid() || st.st_mode & (S_IWGRP | S_IWOTH))
         return err_set(err, -EPERM, "%s: %s is another user's, or others may write to it",
                        strerror(EPERM), dir);
@@ -82,10 +82,10 @@ static int open_dir(struct cast_sink *s, bool make, struct err *err)
     _cleanup_free_ char *dir = mem_strndup(s->path, len > 1 ? len - 1 : 1);
 
     if (make && mkdir(dir, 0700) && errno != EEXIST)
-        return fail(err, errno, dir);
+        return fail_sink(err, errno, dir);
     s->dir_fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC | (make ? O_NOFOLLOW : 0));
     if (s->dir_fd < 0)
-        return fail(err, errno, dir);
+        return fail_sink(err, errno, dir);
     return make ? check_own(s, dir, err) : 0;
 }
 
@@ -103,12 +103,12 @@ static int check_place(const struct cast_sink *s, struct err *err)
     struct stat st;
 
     if (fstatat(s->dir_fd, s->name, &st, AT_SYMLINK_NOFOLLOW))
-        return errno == ENOENT ? 0 : fail(err, errno, s->path);
+        return errno == ENOENT ? 0 : fail_sink(err, errno, s->path);
     if (S_ISDIR(st.st_mode))
-        return fail(err, EISDIR, s->path);
+        return fail_sink(err, EISDIR, s->path);
     if (!s->force)
-        return fail(err, EEXIST, s->path);
-    return may_replace(s, &st) ? 0 : fail(err, EPERM, s->path);
+        return fail_sink(err, EEXIST, s->path);
+    return may_replace(s, &st) ? 0 : fail_sink(err, EPERM, s->path);
 }
 
 /* --- the file -----------------------------------------------------------------------------------
@@ -135,7 +135,7 @@ static int open_named(struct cast_sink *s, struct err *err)
         if (errno != EEXIST)
             break;
     }
-    return fail(err, errno, s->path);
+    return fail_sink(err, errno, s->path);
 }
 
 static int open_file(struct cast_sink *s, struct err *err)
@@ -144,12 +144,12 @@ static int open_file(struct cast_sink *s, struct err *err)
     if (s->fd >= 0)
         return 0;
     if (errno != EOPNOTSUPP && errno != EISDIR && errno != ENOENT)
-        return fail(err, errno, s->path);
+        return fail_sink(err, errno, s->path);
     return open_named(s, err);
 }
 
 /* The disk says now that it is too small, and not when half of it is there. */
-static int reserve(struct cast_sink *s, struct err *err)
+static int reserve_space(struct cast_sink *s, struct err *err)
 {
     int rc;
 
@@ -160,7 +160,7 @@ static int reserve(struct cast_sink *s, struct err *err)
     while (rc && errno == EINTR);
     s->promised = rc == 0;
     if (rc && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-        return fail(err, errno, s->path);
+        return fail_sink(err, errno, s->path);
     return 0;
 }
 
@@ -184,7 +184,7 @@ int cast_sink_open(const Pb__CastFile *file, const char *node, struct cast_sink 
     s->mode = file->mode & 0777;
     s->times[0] = time_of(file->has_atime_ns, file->atime_ns);
     s->times[1] = time_of(file->has_mtime_ns, file->mtime_ns);
-    rc = s->size > INT64_MAX ? fail(err, EFBIG, file->path) : find_path(file, node, s, err);
+    rc = s->size > INT64_MAX ? fail_sink(err, EFBIG, file->path) : find_path(file, node, s, err);
     if (!rc)
         rc = open_dir(s, file->has_make_dir && file->make_dir, err);
     if (!rc)
@@ -192,7 +192,7 @@ int cast_sink_open(const Pb__CastFile *file, const char *node, struct cast_sink 
     if (!rc)
         rc = open_file(s, err);
     if (!rc)
-        rc = reserve(s, err);
+        rc = reserve_space(s, err);
     if (rc)
         cast_sink_free(s);
     else
@@ -232,7 +232,7 @@ int cast_sink_write(struct cast_sink *s, const void *data, size_t len, struct er
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return fail(err, n < 0 ? errno : EIO, s->path);
+            return fail_sink(err, n < 0 ? errno : EIO, s->path);
         done += (size_t)n;
     }
     s->crc = crc32c(s->crc, data, len);
@@ -258,7 +258,7 @@ int cast_sink_read(struct cast_sink *s, uint64_t at, void *buf, size_t len, stru
 {
     int rc = read_all(s->fd, at, buf, len);
 
-    return rc ? fail(err, -rc, s->path) : 0;
+    return rc ? fail_sink(err, -rc, s->path) : 0;
 }
 
 /* A program that somebody has open for writing cannot be run. */
@@ -284,12 +284,12 @@ int cast_sink_check(struct cast_sink *s, uint32_t crc, struct err *err)
         return err_set(err, -EIO, "what has come is not what was sent: %s", s->path);
     /* Where room was promised no later write fails for want of it; elsewhere this tells. */
     if (!s->promised && s->size && fsync(s->fd))
-        return fail(err, errno, s->path);
+        return fail_sink(err, errno, s->path);
     rc = stop_writing(s);
     if (rc)
-        return fail(err, -rc, s->path);
+        return fail_sink(err, -rc, s->path);
     if (fchmod(s->fd, s->mode) || futimens(s->fd, s->times))
-        return fail(err, errno, s->path);
+        return fail_sink(err, errno, s->path);
     return 0;
 }
 
@@ -334,7 +334,7 @@ static int link_as(struct cast_sink *s, const char *name)
 static int place_new(struct cast_sink *s, struct err *err)
 {
     if (link_as(s, s->name) && !(errno == EEXIST && is_same(s)))
-        return fail(err, errno, s->path);
+        return fail_sink(err, errno, s->path);
     return 0;
 }
 
@@ -349,7 +349,7 @@ static int place_over(struct cast_sink *s, struct err *err)
             break;
     }
     if (!s->temp || renameat(s->dir_fd, s->temp, s->dir_fd, s->name))
-        return fail(err, errno, s->path);
+        return fail_sink(err, errno, s->path);
     free(take_ptr(s->temp));
     return 0;
 }

@@ -34,7 +34,7 @@ static struct bpf_insn instruction(int code, int dst, int src, int off, int imm)
                              .imm = imm};
 }
 
-static struct bpf_insn load(int reg, size_t offset)
+static struct bpf_insn load_member(int reg, size_t offset)
 {
     return instruction(BPF_LDX | BPF_W | BPF_MEM, reg, CONTEXT, (int)offset, 0);
 }
@@ -54,10 +54,10 @@ static size_t assemble(const struct cgroup_device *devices, size_t count, struct
 {
     size_t at = 0;
 
-    out[at++] = load(TYPE, offsetof(struct bpf_cgroup_dev_ctx, access_type));
+    out[at++] = load_member(TYPE, offsetof(struct bpf_cgroup_dev_ctx, access_type));
     out[at++] = instruction(BPF_ALU | BPF_AND | BPF_K, TYPE, 0, 0, 0xffff); /* above: what for */
-    out[at++] = load(MAJOR, offsetof(struct bpf_cgroup_dev_ctx, major));
-    out[at++] = load(MINOR, offsetof(struct bpf_cgroup_dev_ctx, minor));
+    out[at++] = load_member(MAJOR, offsetof(struct bpf_cgroup_dev_ctx, major));
+    out[at++] = load_member(MINOR, offsetof(struct bpf_cgroup_dev_ctx, minor));
     for (size_t i = 0; i < count; i++) {
         unsigned type = devices[i].block ? BPF_DEVCG_DEV_BLOCK : BPF_DEVCG_DEV_CHAR;
 

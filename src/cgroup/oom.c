@@ -40,7 +40,7 @@ void cgroup_oom_read(int fd, struct cgroup_oom *o)
     }
 }
 
-static void keep(struct cgroup_oom_process *most, struct cgroup_oom_process p)
+static void keep_largest(struct cgroup_oom_process *most, struct cgroup_oom_process p)
 {
     for (int i = 0; i < CGROUP_OOM_MOST; i++)
         if (p.rss_kib > most[i].rss_kib) {
@@ -94,7 +94,7 @@ static void take_row(struct cgroup_oom *o, const char *at)
             p.rss_kib = (uint64_t)value * (uint64_t)sysconf(_SC_PAGESIZE) / KIB_PER_MIB;
     }
     put_name(at + strspn(at, " "), p.name, sizeof(p.name));
-    keep(o->seen, p);
+    keep_largest(o->seen, p);
 }
 
 static bool ends_with(const char *text, size_t len, const char *tail, size_t tail_len)

@@ -75,7 +75,7 @@ static bool next_env(struct args *a)
 }
 
 /* 1: there is another option; 0: there is none; -1: a bad one, after a message. */
-static int next(struct args *a)
+static int next_option(struct args *a)
 {
     if (next_env(a))
         return 1;
@@ -141,7 +141,7 @@ int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *s
     int status = 0, more;
     *operands = argc;
     init(&a, t, argc, argv);
-    while (status == 0 && !args_is_info(common) && (more = next(&a)) != 0) {
+    while (status == 0 && !args_is_info(common) && (more = next_option(&a)) != 0) {
         if (more > 0)
             set_common(common, a.row->name, a.value);
         status = more < 0 ? 2 : check_parser(common, a.row, a.value);

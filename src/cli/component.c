@@ -95,7 +95,7 @@ static int request_components(struct search *s, struct err *err)
     return request_jobs(&filter, on_components, s, err);
 }
 
-static int judge(const struct search *s, struct err *err)
+static int judge_search(const struct search *s, struct err *err)
 {
     _cleanup_free_ char *job =
         s->task ? mem_printf("%u_%s", s->job_id, s->task) : mem_printf("%u", s->job_id);
@@ -115,7 +115,7 @@ static int find_component(struct search *s, struct err *err)
     s->known = (struct str)STR_INIT;
     int rc = request_components(s, err);
     if (rc >= 0)
-        rc = judge(s, err);
+        rc = judge_search(s, err);
     str_done(&s->known);
     return rc;
 }

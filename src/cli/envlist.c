@@ -37,7 +37,7 @@ void envlist_done(struct envlist *e)
     *e = (struct envlist){0};
 }
 
-static char **find(const struct envlist *e, const char *name, size_t len)
+static char **find_variable(const struct envlist *e, const char *name, size_t len)
 {
     for (size_t i = 0; i < e->count; i++)
         if (e->lens[i] == len && memcmp(e->vars[i], name, len) == 0)
@@ -47,7 +47,7 @@ static char **find(const struct envlist *e, const char *name, size_t len)
 
 static void give(struct envlist *e, size_t name_len, char *text)
 {
-    char **at = find(e, text, name_len);
+    char **at = find_variable(e, text, name_len);
 
     if (at != NULL) {
         free(*at);
@@ -72,7 +72,7 @@ void envlist_set(struct envlist *e, const char *name, const char *value)
         give(e, strlen(name), mem_printf("%s=%s", name, value));
         return;
     }
-    at = find(e, name, strlen(name));
+    at = find_variable(e, name, strlen(name));
     if (at == NULL)
         return;
     free(*at);
@@ -96,14 +96,14 @@ void envlist_setf(struct envlist *e, const char *name, const char *fmt, ...)
 
 void envlist_default(struct envlist *e, const char *name, const char *value)
 {
-    if (value != NULL && find(e, name, strlen(name)) == NULL)
+    if (value != NULL && find_variable(e, name, strlen(name)) == NULL)
         envlist_set(e, name, value);
 }
 
 const char *envlist_get(const struct envlist *e, const char *name)
 {
     size_t len = strlen(name);
-    char **at = find(e, name, len);
+    char **at = find_variable(e, name, len);
 
     return at != NULL ? *at + len + 1 : NULL;
 }

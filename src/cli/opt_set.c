@@ -81,7 +81,7 @@ static void note_ignored(struct opt *o, const struct opt_row *row, const char *a
                  instead ? ":" : "", instead ? instead + 1 : "");
 }
 
-static int refuse(struct opt *o, const struct opt_row *row, struct err *err)
+static int refuse_option(struct opt *o, const struct opt_row *row, struct err *err)
 {
     const char *instead = strchr(row->help, ';');
 
@@ -136,7 +136,7 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
         return 0;
     case OPT_T_PLANNED:
     case OPT_T_REFUSED: /* an empty value asks for nothing */
-        return row->argument == OPT_ARG_REQ && !*arg ? 0 : refuse(o, row, err);
+        return row->argument == OPT_ARG_REQ && !*arg ? 0 : refuse_option(o, row, err);
     }
     return 0;
 }

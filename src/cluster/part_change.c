@@ -165,7 +165,7 @@ static int check_weights(const char *list, struct err *err)
 }
 
 /* Keeps the changes, and their texts where nobody frees them. */
-static void keep(struct part *p, const Pb__PartRecord *changes, struct conf_part *next)
+static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct conf_part *next)
 {
     str_clear(&p->changes);
     pb_pack(&changes->base, &p->changes);
@@ -213,7 +213,7 @@ int part_change(struct cluster *c, struct part *p, const Pb__PartRecord *changes
         rc = read_nodes(c, changes->nodes, &nodes, err);
     if (rc != 0)
         return rc;
-    keep(p, changes, &next);
+    keep_changes(p, changes, &next);
     bitset_free(p->nodes);
     p->nodes = nodes ? nodes : bitset_dup(p->row->node_set);
     alloc_count_part(c, p);

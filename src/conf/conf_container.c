@@ -116,7 +116,7 @@ static int take_dirs(const struct reader *r, const char *list, struct err *err)
     return c->dirs.len ? 0 : fail(r, err, "Dirs names no directory");
 }
 
-static int take(const struct reader *r, const char *key, const char *value, struct err *err)
+static int take_key(const struct reader *r, const char *key, const char *value, struct err *err)
 {
     struct conf_container *c = r->out;
 
@@ -204,7 +204,7 @@ static int read_line(struct reader *r, char *line, struct err *err)
             mine = rc > 0;
         } else { /* what is for others is read as well: a mistake there is said everywhere */
             other.out = mine ? r->out : &unused;
-            rc = take(&other, key, value, err);
+            rc = take_key(&other, key, value, err);
         }
         if (rc < 0)
             break;
@@ -213,7 +213,7 @@ static int read_line(struct reader *r, char *line, struct err *err)
     return rc;
 }
 
-static int check(const struct conf_container *c, const char *file, struct err *err)
+static int check_container(const struct conf_container *c, const char *file, struct err *err)
 {
     if (!c->base_path)
         return 0;
@@ -254,7 +254,7 @@ int conf_container_load(const struct conf *c, const char *node, struct conf_cont
         rc = read_line(&r, at, err);
     }
     if (rc == 0)
-        rc = check(&read, file, err);
+        rc = check_container(&read, file, err);
     if (rc < 0)
         return rc;
     *out = read;

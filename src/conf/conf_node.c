@@ -143,7 +143,7 @@ static const char *nth(const struct hostlist *list, size_t i, char buf[HOSTLIST_
 }
 
 /* The text in the arena, or 'same' when it is that already. */
-static const char *keep(struct conf_loader *l, const char *text, const char *same)
+static const char *keep_text(struct conf_loader *l, const char *text, const char *same)
 {
     return same && !strcmp(text, same) ? same : arena_strdup(&l->priv->arena, text);
 }
@@ -160,10 +160,10 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
     int rc = name_check(row, buf, err);
     if (rc < 0)
         return rc;
-    node.name = keep(l, buf, NULL);
-    node.hostname = n->host ? keep(l, nth(n->host, i, buf), node.name) : node.name;
-    node.addr = n->addr ? keep(l, nth(n->addr, i, buf), node.hostname) : node.hostname;
-    node.bcast_addr = n->bcast ? keep(l, nth(n->bcast, i, buf), node.addr) : node.addr;
+    node.name = keep_text(l, buf, NULL);
+    node.hostname = n->host ? keep_text(l, nth(n->host, i, buf), node.name) : node.name;
+    node.addr = n->addr ? keep_text(l, nth(n->addr, i, buf), node.hostname) : node.hostname;
+    node.bcast_addr = n->bcast ? keep_text(l, nth(n->bcast, i, buf), node.addr) : node.addr;
     if (n->port) {
         nth(n->port, i, buf);
         if (str_parse_i64(buf, 1, 65535, &port) < 0)
@@ -331,7 +331,8 @@ static long row_find(const struct names *n, const char *node_name, const char *h
 }
 
 /* Looks through the lines for a node; 1: found and built. */
-static int pick(struct conf_loader *l, const char *node_name, const char *host, struct err *err)
+static int pick_node(struct conf_loader *l, const char *node_name, const char *host,
+                     struct err *err)
 {
     vec_foreach (&l->nodes.row, row) {
         _cleanup_(names_done) struct names n = {0};
@@ -356,20 +357,20 @@ int conf_node_pick(struct conf_loader *l, const char *node_name, struct err *err
     int rc;
 
     if (node_name) {
-        rc = pick(l, node_name, NULL, err);
+        rc = pick_node(l, node_name, NULL, err);
         if (rc == 0)
             return conf_fail(top, err, "no NodeName line defines %s", node_name);
     } else {
         if (gethostname(host, sizeof(host) - 1) < 0)
             host[0] = '\0';
-        rc = pick(l, NULL, host, err);
+        rc = pick_node(l, NULL, host, err);
         char *dot = strchr(host, '.');
         if (rc == 0 && dot) {
             *dot = '\0';
-            rc = pick(l, NULL, host, err);
+            rc = pick_node(l, NULL, host, err);
         }
         if (rc == 0)
-            rc = pick(l, NULL, "localhost", err);
+            rc = pick_node(l, NULL, "localhost", err);
         if (rc == 0)
             return conf_fail(top, err,
                              "no NodeName line has NodeHostname %s; add one, or start slurmd with "

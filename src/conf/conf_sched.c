@@ -31,7 +31,7 @@ static const struct param {
 
 #define COUNT (sizeof(params) / sizeof(params[0]))
 
-static const struct param *find(const char *name, size_t len)
+static const struct param *find_parameter(const char *name, size_t len)
 {
     for (size_t i = 0; i < COUNT; i++)
         if (strlen(params[i].name) == len && !strncasecmp(params[i].name, name, len))
@@ -53,8 +53,8 @@ static int64_t find_word(const char *words, const char *text)
     return 0;
 }
 
-static int set(struct conf_sched *s, const struct param *p, const char *text, struct conf_place at,
-               struct err *err)
+static int set_parameter(struct conf_sched *s, const struct param *p, const char *text,
+                         struct conf_place at, struct err *err)
 {
     char *field = (char *)s + p->at;
     long long value;
@@ -100,14 +100,14 @@ int conf_sched_read(struct conf_loader *l, const char *list, struct conf_place a
             *(int64_t *)((char *)out + params[i].at) = params[i].otherwise;
     while (rc == 0 && list && *(list += strspn(list, " ,"))) {
         size_t len = strcspn(list, ","), name = strcspn(list, "=, ");
-        const struct param *p = find(list, name);
+        const struct param *p = find_parameter(list, name);
         char *value = list[name] == '=' ? mem_strndup(list + name + 1, len - name - 1) : NULL;
         if (!p)
             conf_fault(l, at, "SchedulerParameters: unknown parameter '%.*s'", (int)name, list);
         else if (p->kind == NOTE)
             conf_warn(l, at, "SchedulerParameters: '%s' has no effect: %s", p->name, p->text);
         else
-            rc = set(out, p, value, at, err);
+            rc = set_parameter(out, p, value, at, err);
         free(value);
         list += len;
     }

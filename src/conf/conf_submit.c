@@ -29,7 +29,7 @@ static char *script_path(const struct conf *c)
     return mem_printf("%.*sjob_submit.lua", slash ? (int)(slash - c->path + 1) : 0, c->path);
 }
 
-static int find(const struct conf *c, struct conf_submit *s, struct err *err)
+static int find_plugin(const struct conf *c, struct conf_submit *s, struct err *err)
 {
     const char *name = strchr(s->plugin, '/') + 1;
     int rc = 0;
@@ -64,7 +64,7 @@ int conf_submit_list(const struct conf *c, struct conf_submits *out, struct err 
         s.place =
             mem_printf("%s:%d: JobSubmitPlugins=%s", at.file, at.line, strchr(s.plugin, '/') + 1);
         vec_push(out, s);
-        int rc = find(c, &out->data[out->len - 1], err);
+        int rc = find_plugin(c, &out->data[out->len - 1], err);
         if (rc < 0) {
             conf_submits_done(out);
             return rc;

@@ -4,7 +4,7 @@
 #include "base/trust.h"
 #include "conf/conf_internal.h"
 
-static int check(const struct conf *c, const char *path, struct err *err)
+static int check_owner(const struct conf *c, const char *path, struct err *err)
 {
     const uid_t owners[] = {c->slurm_uid, c->slurmd_uid};
 
@@ -22,7 +22,7 @@ int conf_trust_files(const struct conf *c, struct err *err)
     if (!root_follows(c))
         return 0;
     vec_foreach (&c->priv->files, file) {
-        int rc = check(c, *file, err);
+        int rc = check_owner(c, *file, err);
         if (rc < 0)
             return err_prefix(err, "root follows no configuration that others can change");
     }
@@ -31,7 +31,7 @@ int conf_trust_files(const struct conf *c, struct err *err)
 
 int conf_trust_path(const struct conf *c, const char *key, const char *path, struct err *err)
 {
-    int rc = path && geteuid() == 0 ? check(c, path, err) : 0;
+    int rc = path && geteuid() == 0 ? check_owner(c, path, err) : 0;
 
     return rc < 0 ? err_prefix(err, "%s", key) : 0;
 }

@@ -9,7 +9,7 @@
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-2] CPUs=4 RealMemory=4000\n"                \
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(NODES, 2);
 }
@@ -41,7 +41,7 @@ static void a_wrong_clock_drains_and_the_job_runs_elsewhere(void **state)
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         _cleanup_arena_ struct arena arena;
-        struct fixture *f = make();
+        struct fixture *f = make_fixture();
         uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
 
         arena_init(&arena, 0);
@@ -62,7 +62,7 @@ static void one_that_came_late_is_sent_again(void **state)
 {
     _cleanup_arena_ struct arena arena;
     struct caller user = FIXTURE_USER;
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
 
     arena_init(&arena, 0);
@@ -79,7 +79,7 @@ static void one_that_came_late_is_sent_again(void **state)
 static void one_that_may_not_be_requeued_fails(void **state)
 {
     struct caller user = FIXTURE_USER;
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
     s.has_requeue = true;

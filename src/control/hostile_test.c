@@ -11,7 +11,7 @@
     "RealMemory=4000\n"                                                                            \
     "PartitionName=a Nodes=ALL Default=YES\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 2);
 }
@@ -47,7 +47,7 @@ static int hold(struct fixture *f, const struct caller *who, int64_t id, bool wa
 
 static void the_hold_of_an_administrator_is_not_the_owners(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     int64_t id = held_job(f, true);
     assert_int_equal(hold(f, &root, id, true, false), 0);
@@ -62,7 +62,7 @@ static void the_hold_of_an_administrator_is_not_the_owners(void **state)
 
 static void nor_while_the_job_ends(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     int64_t id = held_job(f, false);
     assert_int_equal(hold(f, &root, id, true, true), 0); /* requeuehold */
@@ -120,7 +120,7 @@ static int make_step(struct fixture *f, int64_t job, uint32_t tasks, uint32_t pe
 
 static void a_step_has_no_more_tasks_than_a_node_takes(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     int64_t id = held_job(f, false);
     assert_int_equal(make_step(f, id, 1000000000, 0, true), ERR_TOO_MANY_CPUS);
     assert_int_equal(make_step(f, id, UINT32_MAX, 0, true), ERR_TOO_MANY_CPUS);
@@ -144,7 +144,7 @@ static void a_step_has_no_more_tasks_than_a_node_takes(void **state)
 
 static void waiting_steps_are_bounded(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     int64_t id = held_job(f, false);
     assert_int_equal(make_step(f, id, 1, 0, false), 0);
@@ -177,7 +177,7 @@ static uint64_t wait_for_step(struct fixture *f, int64_t job, char *name)
 
 static void waiting_steps_of_a_user_are_bounded(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     char *name = mem_alloc(100001);
     unsigned waiting = 0;
     int64_t jobs[2] = {held_job(f, false), held_job(f, false)};
@@ -203,7 +203,7 @@ static void waiting_steps_of_a_user_are_bounded(void **state)
 /* Each is written anew with each of the others. */
 static void steps_at_a_time_are_bounded(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     int64_t id = held_job(f, false);
     char *name = mem_alloc(30001);
@@ -236,7 +236,7 @@ static void steps_at_a_time_are_bounded(void **state)
 /* A number that a batch job has is not one of an allocation, nor that of another user. */
 static void a_request_is_repeated_only_as_what_it_was(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_hold = s.hold = s.has_immediate = s.immediate = s.has_request_id = true;
@@ -265,7 +265,7 @@ static void times_beyond_all_clocks(void **state)
     } rows[] = {{INT64_MIN, PB__JOB_STATE__RUNNING},
                 {-1, PB__JOB_STATE__RUNNING},
                 {INT64_MAX, PB__JOB_STATE__PENDING}};
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);

@@ -19,7 +19,7 @@ static struct fixture *make_with(const char *lines)
     return f;
 }
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return make_with(CONF);
 }
@@ -81,7 +81,7 @@ static void state_of_a_script(void **state)
     arena_init(&arena, 0);
     (void)state;
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
-        struct fixture *f = make();
+        struct fixture *f = make_fixture();
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
         fixture_launched(f, "n1", (uint32_t)id, 0);
         batch_ended(f, id, v[i].status, v[i].late, v[i].memory);
@@ -99,7 +99,7 @@ static void state_of_a_script(void **state)
 
 static void script_outlives_its_step(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
     (void)state;
     fixture_launched(f, "n1", (uint32_t)id, 0);

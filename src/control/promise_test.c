@@ -10,7 +10,7 @@
 #define PART "PartitionName=a Nodes=ALL Default=YES\n"
 #define CONF "SelectTypeParameters=CR_Core_Memory\nOverTimeLimit=1\n" NODES PART
 
-static struct fixture *make(const char *lines, int nodes)
+static struct fixture *make_fixture(const char *lines, int nodes)
 {
     static const char *const names[] = {"n1", "n2", "n3"};
     struct fixture *f = fixture_new(lines);
@@ -55,7 +55,7 @@ static void limits_go_by_the_clock_that_cannot_be_set(void **state)
 {
     static const int64_t steps_ms[] = {3600000, -3600000, INT64_C(4291747200000), -1000000000000};
     for (size_t i = 0; i < 4; i++) {
-        struct fixture *f = make("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
+        struct fixture *f = make_fixture("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
         uint32_t id = run_one(f, 1, 100);
         fixture_launched(f, "n1", id, 0);
         fixture_pass(f, 40000);
@@ -71,7 +71,7 @@ static void limits_go_by_the_clock_that_cannot_be_set(void **state)
 
 static void after_a_boot_there_is_only_the_wall_clock(void **state)
 {
-    struct fixture *f = make("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
+    struct fixture *f = make_fixture("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
     uint32_t id = run_one(f, 1, 100);
     fixture_launched(f, "n1", id, 0);
     f->boot++;
@@ -87,7 +87,7 @@ static void after_a_boot_there_is_only_the_wall_clock(void **state)
 
 static void a_restart_grants_no_more_over_time(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 10);
     fixture_launched(f, "n1", id, 0);
     fixture_pass(f, 50000);
@@ -101,7 +101,7 @@ static void a_restart_grants_no_more_over_time(void **state)
 
 static void a_begin_time_is_looked_at_again_when_the_clock_was_set(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_begin_at_sec = true;
@@ -115,7 +115,7 @@ static void a_begin_time_is_looked_at_again_when_the_clock_was_set(void **state)
 
 static void a_begin_time_holds_for_who_is_queued_again(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     Pb__StepId target = PB__STEP_ID__INIT, *targets[] = {&target};
@@ -171,7 +171,7 @@ static void repeated_orders_say_why_a_job_ends(void **state)
         void (*end)(struct fixture *f, uint32_t id);
     } rows[] = {{"TIME LIMIT", pass_limit}, {"CANCELLED", cancel_job}};
     for (size_t i = 0; i < 2; i++) {
-        struct fixture *f = make("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
+        struct fixture *f = make_fixture("NodeName=n1 CPUs=2 RealMemory=1000\n" PART, 1);
         uint32_t id = run_one(f, 1, 10);
         fixture_launched(f, "n1", id, 0);
         fixture_clear(f);
@@ -197,7 +197,7 @@ static void repeated_orders_say_why_a_job_ends(void **state)
 
 static void what_runs_on_a_node_set_down_is_ended_first(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
     fixture_launched(f, "n1", id, 0);
     fixture_clear(f);
@@ -214,7 +214,7 @@ static void what_runs_on_a_node_set_down_is_ended_first(void **state)
 /* The end of the script says that nothing is left, and comes before the order to end it. */
 static void an_end_that_crosses_the_order_frees_the_node(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
     fixture_launched(f, "n1", id, 0);
     fixture_update_node(f, "n1", "DOWN", "test");
@@ -241,7 +241,7 @@ static size_t times_closed(const struct fixture *f, const char *node)
 /* A launch that was under way to it begins after its job is somewhere else. */
 static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
 {
-    struct fixture *f = make("ReturnToService=2\nSlurmdTimeout=10\n" CONF, 1);
+    struct fixture *f = make_fixture("ReturnToService=2\nSlurmdTimeout=10\n" CONF, 1);
     uint32_t id = run_one(f, 1, 100);
     fixture_pass(f, 9000);
     assert_int_equal(times_closed(f, "n1"), 0);
@@ -262,7 +262,7 @@ static void what_was_sent_to_a_silent_node_can_not_begin(void **state)
 /* One that had gone by itself has no session to end. */
 static void a_node_that_is_away_has_no_session_to_end(void **state)
 {
-    struct fixture *f = make("SlurmdTimeout=10\n" CONF, 1);
+    struct fixture *f = make_fixture("SlurmdTimeout=10\n" CONF, 1);
     control_node_lost(f->control, "n1");
     fixture_clear(f);
     fixture_pass(f, 11000);
@@ -274,7 +274,7 @@ static void a_node_that_is_away_has_no_session_to_end(void **state)
 static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
 {
     for (int restarted = 0; restarted < 2; restarted++) {
-        struct fixture *f = make("ReturnToService=2\n" CONF, 1);
+        struct fixture *f = make_fixture("ReturnToService=2\n" CONF, 1);
         uint32_t id = run_one(f, 1, 100);
         fixture_launched(f, "n1", id, 0);
         control_node_lost(f->control, "n1");
@@ -302,7 +302,7 @@ static void a_node_is_told_what_it_lost_while_it_was_away(void **state)
 /* It says that it has nothing of what it began: whatever the reason, it is to begin it no more. */
 static void what_a_node_does_not_know_any_more_is_ended_there(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
     fixture_launched(f, "n1", id, 0);
     fixture_clear(f);
@@ -317,7 +317,7 @@ static void what_a_node_does_not_know_any_more_is_ended_there(void **state)
 /* A machine that was booted does not know what is over; so it is told what is of before. */
 static void a_credential_is_of_the_node_as_it_was_given(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -343,7 +343,7 @@ static void a_credential_is_of_the_node_as_it_was_given(void **state)
 
 static void a_node_that_leaves_and_comes_back_is_as_it_was(void **state)
 {
-    struct fixture *f = make(CONF, 3);
+    struct fixture *f = make_fixture(CONF, 3);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_int_equal(fixture_update_node(f, "n2", "DRAIN", "broken fan"), 0);
@@ -362,7 +362,7 @@ static void a_node_that_leaves_and_comes_back_is_as_it_was(void **state)
 
 static void a_restart_without_its_node_starts_nothing_twice(void **state)
 {
-    struct fixture *f = make(CONF, 3);
+    struct fixture *f = make_fixture(CONF, 3);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = run_one(f, 3, 100), alone;
@@ -386,7 +386,7 @@ static void a_restart_without_its_node_starts_nothing_twice(void **state)
 
 static void a_restart_without_the_only_node_of_a_job(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     uint32_t id = run_one(f, 1, 100);
     write_conf(f, "NodeName=n2 CPUs=2 RealMemory=1000\n" PART);
     fixture_restart(f);
@@ -397,7 +397,7 @@ static void a_restart_without_the_only_node_of_a_job(void **state)
 
 static void a_made_partition_that_lost_its_nodes_can_be_read_again(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     Pb__PartUpdate r = PB__PART_UPDATE__INIT;
     struct caller root = FIXTURE_ROOT;
@@ -417,7 +417,7 @@ static void a_made_partition_that_lost_its_nodes_can_be_read_again(void **state)
  */
 static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
 {
-    struct fixture *f = make(CONF, 1);
+    struct fixture *f = make_fixture(CONF, 1);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -480,7 +480,7 @@ static void an_attempt_that_is_over_has_no_say_in_the_next(void **state)
  * nothing can write to its output any more. */
 static void the_end_that_is_told_is_one(void **state)
 {
-    struct fixture *f = make(CONF "Epilog=/bin/true\n", 2);
+    struct fixture *f = make_fixture(CONF "Epilog=/bin/true\n", 2);
     struct caller user = FIXTURE_USER;
     uint32_t id = run_one(f, 2, 100);
     Pb__JobIdRequest wait = PB__JOB_ID_REQUEST__INIT;
@@ -522,7 +522,7 @@ static void the_end_that_is_told_is_one(void **state)
 
 static void a_request_that_comes_again_answers_the_first(void **state)
 {
-    struct fixture *f = make(CONF, 0);
+    struct fixture *f = make_fixture(CONF, 0);
     struct caller user = FIXTURE_USER;
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
     Pb__AllocWait w = PB__ALLOC_WAIT__INIT;

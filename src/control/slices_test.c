@@ -9,7 +9,7 @@ static const char lines[] = "SelectType=select/cons_tres\nSelectTypeParameters=C
                             "PartitionName=p Nodes=ALL Default=YES MaxTime=UNLIMITED\n"
                             "PartitionName=q Nodes=ALL\n";
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     struct fixture *f = fixture_new(lines);
     fixture_register(f, "n1", "a");
@@ -71,7 +71,7 @@ static size_t job_records(const struct fixture *f)
 /* It asks to be called again at once while it is not through. */
 static void goes_on_by_itself(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t last = 0;
     (void)state;
     fixture_update_node(f, "n[1-2]", "DRAIN", "test");
@@ -88,7 +88,7 @@ static void goes_on_by_itself(void **state)
 
 static void told_to_wait_when_looked_at(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     submit(f, 4);
     submit(f, 4);
@@ -104,7 +104,7 @@ static void told_to_wait_when_looked_at(void **state)
 /* Until it is known whether it starts there is nothing of it: no record, no line in a listing. */
 static void immediate_or_never(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
@@ -126,7 +126,7 @@ static void immediate_or_never(void **state)
 
 static void immediate_starts(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     submit(f, 4);
     turns(f, 2);
@@ -140,7 +140,7 @@ static void immediate_starts(void **state)
 /* Whoever waits for it is gone before it was looked at. */
 static void immediate_left_alone(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     submit(f, 4);
     submit(f, 4);
@@ -157,7 +157,7 @@ static void immediate_left_alone(void **state)
 /* What becomes free while the last ones are looked at is for those before them. */
 static void the_first_comes_first(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t running = submit(f, 4), other = submit(f, 4);
     (void)state;
     turns(f, 4);
@@ -203,7 +203,7 @@ static void remove_part(struct fixture *f, const char *name)
 /* Between two turns of a look everything may change: here what it comes to next. */
 static void the_world_changes(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller who = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     uint32_t ids[6];

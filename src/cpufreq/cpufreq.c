@@ -111,7 +111,7 @@ static int write_note(struct work *w, struct err *err)
 }
 
 /* As the step that has begun last on it wants it, or as it was. */
-static int settle(struct work *w, uint32_t cpu, struct err *err)
+static int settle_cpu(struct work *w, uint32_t cpu, struct err *err)
 {
     const struct ledger_cpu *known = ledger_find_cpu(&w->note, cpu);
     long last = ledger_last_on(&w->note, cpu);
@@ -135,7 +135,7 @@ static int settle_all(struct work *w, const struct idset *cpus, struct err *err)
 
     idset_foreach(cpus, cpu)
     {
-        int one = settle(w, (uint32_t)cpu, rc ? NULL : err);
+        int one = settle_cpu(w, (uint32_t)cpu, rc ? NULL : err);
 
         rc = rc ? rc : one;
     }
@@ -185,8 +185,8 @@ static int end_step(struct work *w, size_t at, struct err *err)
     return rc;
 }
 
-static int begin(struct work *w, const struct cpufreq_step *who, const struct bitset *cpus,
-                 const struct conf_freq *want, struct err *err)
+static int begin_step(struct work *w, const struct cpufreq_step *who, const struct bitset *cpus,
+                      const struct conf_freq *want, struct err *err)
 {
     struct ledger_step s = {.who = *who, .want = *want};
     long before = ledger_find_step(&w->note, who);
@@ -215,7 +215,7 @@ int cpufreq_begin(const struct cpufreq_place *place, const struct cpufreq_step *
     int rc = open_work(place, &w, err);
 
     if (rc == 0)
-        rc = begin(&w, who, cpus, want, err);
+        rc = begin_step(&w, who, cpus, want, err);
     close_work(&w);
     return rc;
 }

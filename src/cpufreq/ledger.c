@@ -17,7 +17,7 @@ void ledger_done(struct ledger *n)
 }
 
 /* So many words of it; the last one may not have more behind it. */
-static bool split(char *line, char **word, size_t count)
+static bool split_line(char *line, char **word, size_t count)
 {
     char *save = NULL;
 
@@ -44,7 +44,7 @@ static bool read_cpu(char *line, struct ledger *out)
     struct ledger_cpu c = {0};
     char *w[6];
 
-    if (!split(line, w, 6) || !number(w[1], LEDGER_CPUS - 1, &c.cpu) ||
+    if (!split_line(line, w, 6) || !number(w[1], LEDGER_CPUS - 1, &c.cpu) ||
         !number(w[2], UINT32_MAX, &c.was.min) || !number(w[3], UINT32_MAX, &c.was.max) ||
         !number(w[4], UINT32_MAX, &c.was.speed) || strlen(w[5]) >= sizeof(c.was.governor))
         return false;
@@ -58,7 +58,7 @@ static bool read_step(char *line, struct ledger *out)
     struct ledger_step s = {0};
     char *w[6];
 
-    if (!split(line, w, 6) || !number(w[1], UINT32_MAX, &s.who.job_id) ||
+    if (!split_line(line, w, 6) || !number(w[1], UINT32_MAX, &s.who.job_id) ||
         !number(w[2], UINT32_MAX, &s.who.restarts) || !number(w[3], UINT32_MAX, &s.who.step_id) ||
         conf_freq_parse(w[4], &s.want, NULL) || idset_parse(w[5], LEDGER_CPUS, &s.cpus, NULL))
         return false;

@@ -57,7 +57,7 @@ bool alloc_is_transient(int code)
            code == -ETIMEDOUT || code == -EHOSTUNREACH || code == -ENETUNREACH;
 }
 
-static void fail(struct alloc *a, const struct err *why)
+static void fail_alloc(struct alloc *a, const struct err *why)
 {
     if (a->over)
         return;
@@ -77,7 +77,7 @@ static void gave_up(struct alloc *a)
         err_set(&why, -ERR_NODES_BUSY, "%s", err_text(ERR_NODES_BUSY));
     else
         err_set(&why, -ECANCELED, "Job has been cancelled");
-    fail(a, &why);
+    fail_alloc(a, &why);
 }
 
 static void pause_and_retry(struct alloc *a, const struct err *err)
@@ -139,7 +139,7 @@ static void on_reply(void *ctx, int code, const ProtobufCMessage *message, const
         else if (a->giving_up)
             gave_up(a);
         else
-            fail(a, err);
+            fail_alloc(a, err);
         return;
     }
     a->pause_ms = RETRY_MIN_MS;

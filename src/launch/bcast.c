@@ -302,7 +302,7 @@ static void tell_failure(void *ctx, const char *nodes, const char *text)
 
 static void ask_next(struct bcast *b);
 
-static void finish(struct bcast *b, int status)
+static void finish_bcast(struct bcast *b, int status)
 {
     b->r.done(b->r.ctx, status); /* b may be gone */
 }
@@ -352,7 +352,7 @@ static void on_done(void *ctx, size_t failed, bool committed, const struct err *
         cmd_error("%s", why.text);
     if (why.code || failed) {
         tell_where(item, committed, placed);
-        finish(b, 1);
+        finish_bcast(b, 1);
         return;
     }
     tell_placed(b, item);
@@ -434,7 +434,7 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
             cmd_error("Can't get the credential for job %u: %s", b->r.id->job_id, err->text);
         else
             cmd_error("Can't get the credential for nodes %s: %s", b->r.nodes, err->text);
-        finish(b, 1);
+        finish_bcast(b, 1);
         return;
     }
     arena_reset(&b->arena, 0);
@@ -442,7 +442,7 @@ static void on_grant(void *ctx, int code, const ProtobufCMessage *reply, const s
     b->grant = arena_unpack(&b->arena, &pb__cast_grant__descriptor, bytes.data, bytes.len);
     if (b->r.id && b->r.nodes && keep_nodes(b->grant, b->r.nodes, &why) < 0) {
         cmd_error("%s", why.text);
-        finish(b, 1);
+        finish_bcast(b, 1);
         return;
     }
     send_next(b);
@@ -467,11 +467,11 @@ static void request_grant(struct bcast *b)
 static void ask_next(struct bcast *b)
 {
     if (b->next == b->items.len) {
-        finish(b, 0);
+        finish_bcast(b, 0);
         return;
     }
     if (b->source.fd < 0 && open_source(b)) {
-        finish(b, STATUS_SOURCE);
+        finish_bcast(b, STATUS_SOURCE);
         return;
     }
     request_grant(b);

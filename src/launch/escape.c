@@ -17,7 +17,7 @@ void escape_init(struct escape *e, const char *commands, bool raw)
         e->key = wanted[0];
 }
 
-static void put(struct escape *e, char c, struct str *out)
+static void put_char(struct escape *e, char c, struct str *out)
 {
     str_putc(out, c);
     e->state = c == '\n' || c == '\r' ? ESCAPE_AT_START : ESCAPE_INSIDE;
@@ -37,7 +37,7 @@ void escape_end(struct escape *e, struct str *out)
 static bool decide(struct escape *e, char c, struct str *out)
 {
     if (e->state == ESCAPE_HELD && c == e->key) {
-        put(e, c, out);
+        put_char(e, c, out);
         return false;
     }
     if (e->state == ESCAPE_HELD && c != '\0' && strchr(e->commands, c)) {
@@ -48,7 +48,7 @@ static bool decide(struct escape *e, char c, struct str *out)
     if (e->state == ESCAPE_READY && c == '\n')
         return true;
     escape_end(e, out);
-    put(e, c, out);
+    put_char(e, c, out);
     return false;
 }
 
@@ -63,7 +63,7 @@ char escape_take(struct escape *e, const char *data, size_t len, struct str *out
         } else if (e->key && e->state == ESCAPE_AT_START && data[i] == e->key) {
             e->state = ESCAPE_HELD;
         } else {
-            put(e, data[i], out);
+            put_char(e, data[i], out);
         }
     }
     return 0;

@@ -44,7 +44,7 @@ void exe_done(struct exe *e)
     *e = (struct exe){0};
 }
 
-static int take(int fd, uint64_t offset, void *to, size_t len, struct err *err)
+static int read_at(int fd, uint64_t offset, void *to, size_t len, struct err *err)
 {
     for (size_t got = 0; got < len;) {
         ssize_t n = offset + got > INT64_MAX
@@ -69,7 +69,7 @@ static unsigned our_machine(void)
     int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 
     if (fd >= 0) {
-        if (take(fd, 0, &head, sizeof(head), NULL) < 0)
+        if (read_at(fd, 0, &head, sizeof(head), NULL) < 0)
             head.e_machine = EM_NONE;
         close(fd);
     }
@@ -87,7 +87,7 @@ static int read_head(struct file *f, struct err *err)
         return err_set(err, -ERR_PARSE, "not an ELF file");
     if (ident[EI_CLASS] != OUR_CLASS || ident[EI_DATA] != OUR_DATA)
         return err_set(err, -ERR_NOT_SUPPORTED, "an ELF file for another kind of machine");
-    rc = take(f->fd, 0, &f->head, sizeof(f->head), err);
+    rc = read_at(f->fd, 0, &f->head, sizeof(f->head), err);
     if (rc < 0)
         return rc;
     if (ours != EM_NONE && f->head.e_machine != ours)
@@ -97,7 +97,8 @@ static int read_head(struct file *f, struct err *err)
     if ((f->head.e_type != ET_EXEC && f->head.e_type != ET_DYN) || f->head.e_phnum > SEGMENTS_MAX ||
         f->head.e_phentsize != sizeof(f->segments[0]))
         return err_set(err, -ERR_PROTOCOL, "an ELF file, but no program and no library");
-    return take(f->fd, f->head.e_phoff, f->segments, f->head.e_phnum * sizeof(f->segments[0]), err);
+    return read_at(f->fd, f->head.e_phoff, f->segments, f->head.e_phnum * sizeof(f->segments[0]),
+                   err);
 }
 
 /* Where in the file what is at an address comes from. */
@@ -119,8 +120,8 @@ static char *text_at(const char *strings, size_t size, ElfW(Xword) offset)
     return offset < size ? mem_strndup(strings + offset, size - offset) : NULL;
 }
 
-static void collect(const ElfW(Dyn) * dyn, size_t count, const char *strings, size_t size,
-                    struct exe *out)
+static void collect_needed(const ElfW(Dyn) * dyn, size_t count, const char *strings, size_t size,
+                           struct exe *out)
 {
     for (size_t i = 0; i < count && dyn[i].d_tag != DT_NULL; i++) {
         char *text =
@@ -152,7 +153,7 @@ static int read_dynamic(const struct file *f, const ElfW(Phdr) * p, struct exe *
     if (count > DYNAMIC_MAX)
         return err_set(err, -ERR_LIMIT, "a dynamic section of more than %d entries", DYNAMIC_MAX);
     dyn = mem_new_array(ElfW(Dyn), count + 1);
-    rc = take(f->fd, p->p_offset, dyn, count * sizeof(*dyn), err);
+    rc = read_at(f->fd, p->p_offset, dyn, count * sizeof(*dyn), err);
     for (size_t i = 0; rc == 0 && i < count && dyn[i].d_tag != DT_NULL; i++) {
         if (dyn[i].d_tag == DT_STRTAB)
             table = dyn[i].d_un.d_ptr;
@@ -166,11 +167,11 @@ static int read_dynamic(const struct file *f, const ElfW(Phdr) * p, struct exe *
     if (rc < 0)
         return rc;
     strings = mem_alloc((size_t)size + 1);
-    rc = take(f->fd, offset, strings, (size_t)size, err);
+    rc = read_at(f->fd, offset, strings, (size_t)size, err);
     if (rc < 0)
         return rc;
     out->dynamic = true;
-    collect(dyn, count, strings, (size_t)size, out);
+    collect_needed(dyn, count, strings, (size_t)size, out);
     return 0;
 }
 

@@ -77,7 +77,7 @@ static void arm(struct feed *f)
         loop_timer_set(f->timer, want ? 0 : -1);
 }
 
-static ssize_t take(struct feed *f, char *data, size_t len)
+static ssize_t read_input(struct feed *f, char *data, size_t len)
 {
     struct pollfd from = {.fd = f->fd, .events = POLLIN};
 
@@ -106,7 +106,7 @@ static void read_some(struct feed *f)
 
     if (f->ended || f->paused)
         return;
-    n = take(f, data, sizeof(data));
+    n = read_input(f, data, sizeof(data));
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
         arm(f);
         return;

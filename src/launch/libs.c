@@ -158,7 +158,7 @@ static bool try_rpaths(const struct search *s, size_t by, struct lib *lib)
     return false;
 }
 
-static void find(const struct search *s, size_t by, struct lib *lib)
+static void find_library(const struct search *s, size_t by, struct lib *lib)
 {
     const struct lib *of = &s->libs->list.data[by];
 
@@ -207,7 +207,7 @@ int libs_find(const char *program, struct libs *out, struct err *err)
             if (is_known(out, name) || out->list.len >= LIBS_MAX)
                 continue;
             lib.name = mem_strdup(name);
-            find(&s, i, &lib);
+            find_library(&s, i, &lib);
             vec_push(&out->list, lib);
         }
     str_done(&s.cache);

@@ -57,7 +57,7 @@ static void on_say(void *ctx, enum stack_level level, const char *text)
     path_write_all(STDERR_FILENO, line.data, line.len);
 }
 
-static _Noreturn void fail(struct plugins *p, const char *text)
+static _Noreturn void exit_with_error(struct plugins *p, const char *text)
 {
     on_say(p, STACK_ERROR, text);
     exit(1);
@@ -164,7 +164,7 @@ struct plugins *plugins_begin(const struct conf *conf, struct opt *o)
         rc = stack_init(p->stack, &err);
     }
     if (rc < 0)
-        fail(p, err.text);
+        exit_with_error(p, err.text);
     offer_options(p, o);
     return p;
 }
@@ -194,11 +194,11 @@ void plugins_ready(struct plugins *p, size_t component, char *const *environment
     stack_enter_component(p->stack, p->parts.len);
     if (set_options(p, component, environment, &err) < 0) {
         if (component)
-            fail(p, arena_printf(&p->arena, "%s (component %zu)", err.text, component));
-        fail(p, err.text);
+            exit_with_error(p, arena_printf(&p->arena, "%s (component %zu)", err.text, component));
+        exit_with_error(p, err.text);
     }
     if (stack_call(p->stack, STACK_INIT_POST_OPT, NULL, &err) < 0)
-        fail(p, err.text);
+        exit_with_error(p, err.text);
     part.given = stack_options_given(p->stack, &p->arena, &part.given_count);
     part.env = stack_options_env(p->stack, &p->arena, &part.env_count);
     spec->spank_env = stack_job_env(p->stack, &p->arena, &spec->n_spank_env);

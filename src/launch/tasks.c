@@ -70,7 +70,7 @@ void tasks_free(struct tasks *t)
     free(t);
 }
 
-static bool over(uint8_t state)
+static bool has_ended(uint8_t state)
 {
     return state > TASKS_RUNNING;
 }
@@ -85,7 +85,7 @@ bool tasks_started(struct tasks *t, uint32_t task)
 
 static bool end_task(struct tasks *t, uint32_t task, int wait_status, enum tasks_state state)
 {
-    if (task >= t->count || over(t->state[task]))
+    if (task >= t->count || has_ended(t->state[task]))
         return false;
     t->state[task] = (uint8_t)state;
     t->ended++;
@@ -128,7 +128,7 @@ bool tasks_all_ended(const struct tasks *t)
 
 bool tasks_is_over(const struct tasks *t, uint32_t task)
 {
-    return task < t->count && over(t->state[task]);
+    return task < t->count && has_ended(t->state[task]);
 }
 
 int tasks_worst_status(const struct tasks *t)

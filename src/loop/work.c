@@ -84,7 +84,7 @@ static void free_lane(struct loop_workers *w, unsigned lane)
 }
 
 /* Nobody is woken to wait for the lock. */
-static void finish(struct loop_workers *w, struct task *t)
+static void finish_task(struct loop_workers *w, struct task *t)
 {
     bool first = !w->finished.first;
 
@@ -112,7 +112,7 @@ static void *worker(void *arg)
         pthread_mutex_unlock(&w->mutex);
         t->run(t->arg);
         pthread_mutex_lock(&w->mutex);
-        finish(w, t);
+        finish_task(w, t);
     }
     pthread_mutex_unlock(&w->mutex);
     return NULL;

@@ -38,7 +38,8 @@ int ask_find_node(struct ask *a, const char *wanted, struct err *err)
     return rc;
 }
 
-static int call(struct ask *a, const Pb__AdoptRequest *m, Pb__AdoptReply **reply, struct err *err)
+static int call_slurmd(struct ask *a, const Pb__AdoptRequest *m, Pb__AdoptReply **reply,
+                       struct err *err)
 {
     int64_t until_ms = loop_mono_ms() + PROLOG_MS;
     int rc;
@@ -65,7 +66,7 @@ static int by_origin(struct ask *a, Pb__AdoptRequest *m, Pb__AdoptReply **reply,
     if (!owner_find(&a->remote, &a->local, a->uid, &pid)) {
         m->has_origin_pid = true;
         m->origin_pid = (uint32_t)pid;
-        rc = call(a, m, reply, err);
+        rc = call_slurmd(a, m, reply, err);
         if (rc || !is_unknown(*reply))
             return rc;
     }
@@ -74,7 +75,7 @@ static int by_origin(struct ask *a, Pb__AdoptRequest *m, Pb__AdoptReply **reply,
         return 0;
     m->has_job_id = true;
     m->job_id = job_id;
-    rc = call(a, m, reply, err);
+    rc = call_slurmd(a, m, reply, err);
     if (!rc && (*reply)->how == PB__ADOPT_HOW__ADOPT_WANTED)
         (*reply)->how = PB__ADOPT_HOW__ADOPT_ORIGIN;
     return rc;
@@ -93,11 +94,11 @@ int ask_adopt(struct ask *a, Pb__AdoptReply **reply, struct err *err)
     m.pid_namespace = (uint64_t)st.st_ino;
     m.has_job_id = a->job_id != 0;
     m.job_id = a->job_id;
-    rc = call(a, &m, reply, err);
+    rc = call_slurmd(a, &m, reply, err);
     if (!rc && is_unknown(*reply) && a->has_ends)
         rc = by_origin(a, &m, reply, err);
     if (rc || !is_unknown(*reply) || !a->newest)
         return rc;
     m.has_newest = m.newest = true;
-    return call(a, &m, reply, err);
+    return call_slurmd(a, &m, reply, err);
 }

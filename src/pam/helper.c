@@ -69,7 +69,7 @@ static int find_ends(char local[RESULT_END_HEX + 1], char remote[RESULT_END_HEX 
 /* --- the program --------------------------------------------------------------------------------
  */
 
-static void say(struct result *r, const char *what, const char *why)
+static void set_outcome(struct result *r, const char *what, const char *why)
 {
     memset(r, 0, sizeof(*r));
     r->outcome = RESULT_GENERIC;
@@ -139,13 +139,13 @@ static void close_texts(struct result *r)
     r->text[sizeof(r->text) - 1] = '\0';
 }
 
-static void run(char *const argv[], struct result *out)
+static void run_helper(char *const argv[], struct result *out)
 {
     int ends[2], rc;
     pid_t pid;
 
     if (pipe2(ends, O_CLOEXEC)) {
-        say(out, "cannot make a pipe", strerror(errno));
+        set_outcome(out, "cannot make a pipe", strerror(errno));
         return;
     }
     pid = fork();
@@ -153,16 +153,16 @@ static void run(char *const argv[], struct result *out)
         be_helper(ends[1], argv);
     close(ends[1]);
     if (pid < 0) {
-        say(out, "cannot start another process", strerror(errno));
+        set_outcome(out, "cannot start another process", strerror(errno));
     } else {
         rc = read_result(ends[0], out);
         kill(pid, SIGKILL); /* it has nothing more to say */
         while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
             ;
         if (rc == -ETIMEDOUT)
-            say(out, "slurmd has not answered in time", NULL);
+            set_outcome(out, "slurmd has not answered in time", NULL);
         else if (rc || out->magic != RESULT_MAGIC)
-            say(out, argv[0], "it did not run, or is of another version than this module");
+            set_outcome(out, argv[0], "it did not run, or is of another version than this module");
     }
     close(ends[0]);
     close_texts(out);
@@ -208,6 +208,6 @@ void helper_run(const struct options *o, uid_t uid, uint32_t job_id, struct resu
     if (find_ends(local, remote))
         argv[7] = NULL;
     sigaction(SIGCHLD, &plain, &before); /* so that we are the one who waits for it */
-    run(argv, out);
+    run_helper(argv, out);
     sigaction(SIGCHLD, &before, NULL);
 }

@@ -69,7 +69,7 @@ static int ask_stack(pam_handle_t *pam, const char *user)
     return rc == PAM_SUCCESS ? pam_acct_mgmt(pam, PAM_DISALLOW_NULL_AUTHTOK) : rc;
 }
 
-static int refuse(const struct asked *asked, const char *user, const char *why)
+static int refuse_job(const struct asked *asked, const char *user, const char *why)
 {
     char text[TEXT_MAX];
 
@@ -83,7 +83,7 @@ static int refuse(const struct asked *asked, const char *user, const char *why)
     return SLUICE_JOB_REFUSE;
 }
 
-static int ask(struct sluice_job *job, const char *user)
+static int ask_pam(struct sluice_job *job, const char *user)
 {
     struct asked asked = {.job = job};
     struct pam_conv conversation = {.conv = on_talk, .appdata_ptr = &asked};
@@ -91,9 +91,10 @@ static int ask(struct sluice_job *job, const char *user)
     int rc = pam_start(SERVICE, user, &conversation, &pam);
 
     if (rc != PAM_SUCCESS)
-        return refuse(&asked, user, "PAM does not begin");
+        return refuse_job(&asked, user, "PAM does not begin");
     rc = ask_stack(pam, user);
-    int verdict = rc == PAM_SUCCESS ? SLUICE_JOB_PASS : refuse(&asked, user, pam_strerror(pam, rc));
+    int verdict =
+        rc == PAM_SUCCESS ? SLUICE_JOB_PASS : refuse_job(&asked, user, pam_strerror(pam, rc));
     pam_end(pam, rc);
     return verdict;
 }
@@ -109,10 +110,10 @@ static int ask_about_caller(struct sluice_job *job)
         return SLUICE_JOB_PASS;
     if (getpwuid_r(uid, &space, names, sizeof(names), &found) != 0 || !found) {
         snprintf(number, sizeof(number), "%u", uid);
-        return refuse(&(struct asked){.job = job}, number,
-                      "the controller's host has no such user");
+        return refuse_job(&(struct asked){.job = job}, number,
+                          "the controller's host has no such user");
     }
-    return ask(job, found->pw_name);
+    return ask_pam(job, found->pw_name);
 }
 
 static int on_modify(struct sluice_job *change, const struct sluice_job *job)

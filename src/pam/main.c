@@ -38,7 +38,7 @@ static int parse_end(const char *hex, struct owner_end *out)
     return 0;
 }
 
-static int parse(int argc, char **argv, struct ask *a, struct err *err)
+static int parse_arguments(int argc, char **argv, struct ask *a, struct err *err)
 {
     long long uid, pid, job;
 
@@ -67,12 +67,12 @@ static const char *how_text(const Pb__AdoptReply *m)
     return m->has_how && m->how < sizeof(texts) / sizeof(texts[0]) ? texts[m->how] : "";
 }
 
-static void put(char *out, size_t size, const char *text)
+static void copy_text(char *out, size_t size, const char *text)
 {
     snprintf(out, size, "%s", text ? text : "");
 }
 
-static void take(const Pb__AdoptReply *m, struct result *r)
+static void take_reply(const Pb__AdoptReply *m, struct result *r)
 {
     static const enum result_outcome outcomes[] = {RESULT_DONE, RESULT_NO_JOB, RESULT_UNKNOWN,
                                                    RESULT_FAILED};
@@ -80,17 +80,17 @@ static void take(const Pb__AdoptReply *m, struct result *r)
     if (m->outcome < sizeof(outcomes) / sizeof(outcomes[0]))
         r->outcome = outcomes[m->outcome];
     r->job_id = m->job_id;
-    put(r->how, sizeof(r->how), how_text(m));
-    put(r->conf, sizeof(r->conf), m->conf_path);
-    put(r->tmp, sizeof(r->tmp), m->tmp);
-    put(r->text, sizeof(r->text), m->text);
+    copy_text(r->how, sizeof(r->how), how_text(m));
+    copy_text(r->conf, sizeof(r->conf), m->conf_path);
+    copy_text(r->tmp, sizeof(r->tmp), m->tmp);
+    copy_text(r->text, sizeof(r->text), m->text);
 }
 
-static int run(int argc, char **argv, struct ask *a, struct result *r, struct err *err)
+static int run_request(int argc, char **argv, struct ask *a, struct result *r, struct err *err)
 {
     Pb__AdoptReply *reply = NULL;
     struct conf *conf = NULL;
-    int rc = parse(argc, argv, a, err);
+    int rc = parse_arguments(argc, argv, a, err);
 
     if (!rc && given(argv[6]))
         setenv("SLURM_CONF", argv[6], 1);
@@ -101,11 +101,11 @@ static int run(int argc, char **argv, struct ask *a, struct result *r, struct er
         rc = ask_find_node(a, given(argv[5]), err);
     }
     if (!rc) {
-        put(r->node, sizeof(r->node), a->node);
+        copy_text(r->node, sizeof(r->node), a->node);
         rc = ask_adopt(a, &reply, err);
     }
     if (!rc)
-        take(reply, r);
+        take_reply(reply, r);
     conf_free(conf);
     return rc;
 }
@@ -121,8 +121,8 @@ int main(int argc, char **argv)
     setrlimit(RLIMIT_AS, &memory);
     setrlimit(RLIMIT_CORE, &no_core);
     arena_init(&a.arena, ARENA_MAX);
-    if (run(argc, argv, &a, &r, &err))
-        put(r.text, sizeof(r.text), err.text);
+    if (run_request(argc, argv, &a, &r, &err))
+        copy_text(r.text, sizeof(r.text), err.text);
     arena_done(&a.arena);
     return path_write_all(STDOUT_FILENO, &r, sizeof(r)) ? 1 : 0;
 }

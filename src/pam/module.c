@@ -142,7 +142,7 @@ static int set_environment(const struct login *l, const struct result *r)
 }
 
 /* The directories that the job has for itself. What holds them is root's. */
-static int join(const struct login *l, const struct result *r)
+static int enter_job_namespace(const struct login *l, const struct result *r)
 {
     int fd, rc = -1;
 
@@ -169,7 +169,7 @@ static bool is_adopted(const struct login *l)
 
 static int adopted(const struct login *l, const struct result *r)
 {
-    if (join(l, r))
+    if (enter_job_namespace(l, r))
         return act(l, l->options.adopt_failure, "the private directories of the job are missing");
     if (set_environment(l, r) != PAM_SUCCESS)
         return act(l, l->options.adopt_failure, "there is no memory left");
@@ -200,7 +200,7 @@ static int with_result(const struct login *l, const struct result *r)
     }
 }
 
-static int handle(pam_handle_t *pam, int flags, int argc, const char **argv)
+static int handle_login(pam_handle_t *pam, int flags, int argc, const char **argv)
 {
     struct login l = {.pam = pam, .silent = flags & PAM_SILENT};
     struct result *r;
@@ -229,13 +229,13 @@ static int handle(pam_handle_t *pam, int flags, int argc, const char **argv)
 
 PUBLIC int pam_sm_acct_mgmt(pam_handle_t *pam, int flags, int argc, const char **argv)
 {
-    return handle(pam, flags, argc, argv);
+    return handle_login(pam, flags, argc, argv);
 }
 
 /* Where the account was looked at in another process than the one that starts the session. */
 PUBLIC int pam_sm_open_session(pam_handle_t *pam, int flags, int argc, const char **argv)
 {
-    return handle(pam, flags, argc, argv);
+    return handle_login(pam, flags, argc, argv);
 }
 
 PUBLIC int pam_sm_close_session(pam_handle_t *pam, int flags, int argc, const char **argv)

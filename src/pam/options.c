@@ -74,7 +74,7 @@ static bool has_name(const char *arg, const char *name, const char **value)
     return true;
 }
 
-static bool take(pam_handle_t *pam, const char *arg, struct options *o)
+static bool take_option(pam_handle_t *pam, const char *arg, struct options *o)
 {
     const unsigned three = BIT(ACTION_IGNORE) | BIT(ACTION_ALLOW) | BIT(ACTION_DENY);
     const char *value;
@@ -115,7 +115,7 @@ void options_parse(pam_handle_t *pam, int argc, const char **argv, struct option
                             .log_level = LOG_INFO,
                             .service = "sshd"};
     for (int i = 0; i < argc; i++)
-        if (!take(pam, argv[i], out)) {
+        if (!take_option(pam, argv[i], out)) {
             pam_syslog(pam, LOG_ERR,
                        "unknown option '%s', or invalid value: nobody "
                        "but root is let in",

@@ -95,8 +95,8 @@ void rpc_async_drop(struct rpc_async *a)
     free(a);
 }
 
-static void finish(struct rpc_async *a, int code, const ProtobufCMessage *reply,
-                   const struct err *err)
+static void finish_call(struct rpc_async *a, int code, const ProtobufCMessage *reply,
+                        const struct err *err)
 {
     rpc_done_fn *done = a->done;
     void *ctx = a->ctx;
@@ -122,7 +122,7 @@ static void fail_to_find(struct rpc_async *a)
     struct err err;
 
     err_set(&err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), heard(a));
-    finish(a, err.code, NULL, &err);
+    finish_call(a, err.code, NULL, &err);
 }
 
 static void on_limit(void *ctx)
@@ -139,11 +139,11 @@ static void on_limit(void *ctx)
                 *heard(a) ? "; " : "", heard(a));
     else
         err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
-    finish(a, err.code, NULL, &err);
+    finish_call(a, err.code, NULL, &err);
 }
 
 /* Lets go of the place that is being asked. */
-static void leave(struct rpc_async *a)
+static void leave_target(struct rpc_async *a)
 {
     rpc_dial_drop(take_ptr(a->dial));
     rpc_once_drop(take_ptr(a->once));
@@ -153,7 +153,7 @@ static void leave(struct rpc_async *a)
 
 static void next_place(struct rpc_async *a, const char *why)
 {
-    leave(a);
+    leave_target(a);
     if (why)
         str_printf(&a->tried, "%s%s%s%s", a->tried.len ? "; " : "", a->place_text,
                    a->place_text[0] ? ": " : "", why);
@@ -166,7 +166,7 @@ static void wait_patiently(struct rpc_async *a, const char *why)
 {
     int64_t pause_ms = rpc_patience_next(&a->patience, why);
 
-    leave(a);
+    leave_target(a);
     if (a->own_ms)
         loop_timer_set(a->limit, a->own_ms + pause_ms);
     a->find_ms = loop_mono_ms() + pause_ms + a->conf->message_timeout_sec * 1000;
@@ -191,7 +191,7 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
         rpc_place_closed(a->conf, &a->places[a->place], &closed);
         err = &closed;
     }
-    finish(a, code, reply, err);
+    finish_call(a, code, reply, err);
 }
 
 static void on_probed(void *ctx, const struct conf_host *leader, const char *tried)
@@ -201,7 +201,7 @@ static void on_probed(void *ctx, const struct conf_host *leader, const char *tri
     a->probe = NULL;
     for (size_t i = 0; leader && i < a->place_count; i++)
         if (!a->places[i].local && a->places[i].host == leader) {
-            leave(a);
+            leave_target(a);
             a->place = i;
             loop_timer_set(a->step, 0);
             return;
@@ -241,7 +241,7 @@ static void send_to(struct rpc_async *a, int fd)
         if (rpc_mint(a->conf, hash, &audience, 1, rpc_wire_now_ms() + MINT_PATIENCE_MS, &minted,
                      &err) < 0) {
             close(fd);
-            finish(a, err.code, NULL, &err);
+            finish_call(a, err.code, NULL, &err);
             return;
         }
     }
@@ -324,7 +324,7 @@ static void on_step(void *ctx)
     struct err err;
 
     if (rpc_check_size(a->rpc, a->body.len, &err) < 0) {
-        finish(a, err.code, NULL, &err);
+        finish_call(a, err.code, NULL, &err);
         return;
     }
     if (a->place == a->place_count) {

@@ -85,7 +85,7 @@ void rpc_caller_new(struct rpc_server *s, int fd, bool local, const struct rpc_a
 }
 
 /* The record alone; its connection is closed or given away. */
-static void forget(struct rpc_caller *c)
+static void free_caller(struct rpc_caller *c)
 {
     DL_DELETE(c->server->callers, c);
     rpc_quota_leave(c);
@@ -100,7 +100,7 @@ void rpc_caller_free(struct rpc_caller *c)
     }
     rpc_conn_free(take_ptr(c->conn));
     rpc_calls_drop(c);
-    forget(c);
+    free_caller(c);
 }
 
 static void on_closed(void *owner, const struct err *why)
@@ -135,7 +135,7 @@ static void session_refused(void *ctx, const char *why)
 
 static void session_released(void *ctx)
 {
-    forget(ctx);
+    free_caller(ctx);
 }
 
 static int begin_session(struct rpc_caller *c, const struct rpc_frame *f, struct err *err)
@@ -249,8 +249,8 @@ static void deny(struct rpc_caller *c, const struct rpc_frame *f, int code, cons
     rpc_server_refused(c->server, c->text, why);
 }
 
-static void handle(struct rpc_caller *c, const struct rpc_frame *f, unsigned roles,
-                   const ProtobufCMessage *body, struct arena *arena)
+static void handle_request(struct rpc_caller *c, const struct rpc_frame *f, unsigned roles,
+                           const ProtobufCMessage *body, struct arena *arena)
 {
     struct rpc_server *s = c->server;
     struct rpc_request request = {
@@ -334,7 +334,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         return rc;
     body = rpc_unpack(rpc, f->body, h->body_len, RPC_ARENA_FACTOR, &arena, err);
     if (body)
-        handle(c, f, roles, body, &arena);
+        handle_request(c, f, roles, body, &arena);
     arena_done(&arena);
     return body ? 0 : err->code;
 }

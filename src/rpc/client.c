@@ -214,7 +214,8 @@ static int reach(struct call *q, size_t place, struct err *err)
 }
 
 /* Request and answer at the place that is connected, or where it leads to. */
-static int ask(struct call *q, struct rpc_header *h, const uint8_t **body, struct err *err)
+static int exchange_there(struct call *q, struct rpc_header *h, const uint8_t **body,
+                          struct err *err)
 {
     int rc = exchange(q, h, body, err);
 
@@ -259,7 +260,7 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
         return 0; /* the controller is not on this host: nothing to tell */
     rpc_place_text(c->conf, p, where);
     if (rc == 0) {
-        rc = ask(q, h, body, &why);
+        rc = exchange_there(q, h, body, &why);
         if (rc == MOVED || (rc < 0 && kept))
             q->again = true;
         *done = rc <= 0 && (rc == 0 || !rpc_place_is_passing(c->conf, q->rpc, rc, &q->again));
@@ -334,8 +335,8 @@ static int exchange_patiently(struct call *q, struct rpc_header *h, const uint8_
     }
 }
 
-static int begin(struct rpc_client *c, struct call *q, enum rpc_number number,
-                 const ProtobufCMessage *request, int64_t timeout_ms, struct err *err)
+static int begin_call(struct rpc_client *c, struct call *q, enum rpc_number number,
+                      const ProtobufCMessage *request, int64_t timeout_ms, struct err *err)
 {
     *q = (struct call){
         .client = c,
@@ -362,7 +363,7 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
     struct rpc_header h;
     const uint8_t *body;
     struct err why = {0};
-    int rc = begin(c, &q, number, request, timeout_ms, &why);
+    int rc = begin_call(c, &q, number, request, timeout_ms, &why);
 
     if (rc == 0) {
         rc = exchange_patiently(&q, &h, &body, &why);
@@ -409,7 +410,7 @@ static int stream(struct rpc_client *c, enum rpc_number number, const ProtobufCM
     bool answered = false;
     _cleanup_arena_ struct arena own;
     arena_init(&own, 0);
-    int rc = begin(c, &q, number, request, 0, &why);
+    int rc = begin_call(c, &q, number, request, 0, &why);
 
     if (rc == 0)
         rc = exchange_patiently(&q, &h, &body, &why);

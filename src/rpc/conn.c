@@ -333,7 +333,7 @@ static void start_linger(struct rpc_conn *c)
         rpc_conn_report_closed(c, 0, NULL);
 }
 
-static void flush(struct rpc_conn *c)
+static void flush_conn(struct rpc_conn *c)
 {
     bool moved = false;
 
@@ -441,12 +441,12 @@ bool rpc_conn_has_ended(const struct rpc_conn *c)
 }
 
 /* What a connection has to do besides reading. */
-static void serve(struct rpc_conn *c)
+static void serve_conn(struct rpc_conn *c)
 {
     clear_pending(c);
     rpc_conn_read_held(c);
     if (!c->dead && c->fd >= 0)
-        flush(c);
+        flush_conn(c);
 }
 
 static void on_ready(void *ctx, int fd, unsigned ready)
@@ -458,7 +458,7 @@ static void on_ready(void *ctx, int fd, unsigned ready)
         rpc_conn_read(c);
     /* What the handlers answered goes at once, in one write. */
     if (ready & LOOP_WRITE || c->is_pending)
-        serve(c);
+        serve_conn(c);
     rpc_conn_leave(c);
 }
 
@@ -490,7 +490,7 @@ static void on_flush(void *ctx)
     while (count-- && io->pending) {
         c = io->pending;
         rpc_conn_enter(c);
-        serve(c);
+        serve_conn(c);
         rpc_conn_leave(c);
     }
     if (io->pending && !io->flush_armed) {

@@ -53,7 +53,7 @@ void rpc_conn_read_drop(struct rpc_conn *c)
     }
 }
 
-static void refuse(struct rpc_conn *c, const struct rpc_frame *f, const struct err *err)
+static void refuse_frame(struct rpc_conn *c, const struct rpc_frame *f, const struct err *err)
 {
     c->refused = true;
     c->ops->on_refused(c->owner, f, err);
@@ -69,7 +69,7 @@ static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
     if (len < RPC_HEADER_SIZE)
         return 0;
     if (!c->header_ok && rpc_header_unpack(data, c->body_max, &c->header, &err) < 0) {
-        refuse(c, NULL, &err);
+        refuse_frame(c, NULL, &err);
         return 0;
     }
     c->header_ok = true;
@@ -78,7 +78,7 @@ static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
         return 0;
     if (!c->token_ok && c->ops->on_head && c->ops->on_head(c->owner, &f, &err) < 0) {
         if (!c->dead)
-            refuse(c, &f, &err);
+            refuse_frame(c, &f, &err);
         return 0;
     }
     c->token_ok = true;
@@ -89,7 +89,7 @@ static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
     c->header_ok = c->token_ok = false;
     c->frame_deadline = 0;
     if (c->ops->on_frame(c->owner, &f, &err) < 0 && !c->dead) {
-        refuse(c, &f, &err);
+        refuse_frame(c, &f, &err);
         return 0;
     }
     return all;
@@ -133,13 +133,13 @@ static void keep_rest(struct rpc_conn *c, const uint8_t *data, size_t taken, siz
     if (holds_too_much(c) && rpc_conn_takes_frames(c)) {
         struct err err;
         err_set(&err, -ERR_BUSY, "too many bytes of incomplete messages; try again later");
-        refuse(c, NULL, &err);
+        refuse_frame(c, NULL, &err);
         if (!c->dead && c->finishing)
             str_done(&c->in); /* it lingers a while, and what it was refused for goes now */
     }
 }
 
-static void feed(struct rpc_conn *c, const uint8_t *data, size_t len)
+static void feed_bytes(struct rpc_conn *c, const uint8_t *data, size_t len)
 {
     size_t pos = 0;
 
@@ -165,7 +165,7 @@ static void feed(struct rpc_conn *c, const uint8_t *data, size_t len)
 void rpc_conn_read_held(struct rpc_conn *c)
 {
     if (c->in.len && rpc_conn_takes_frames(c))
-        feed(c, NULL, 0);
+        feed_bytes(c, NULL, 0);
 }
 
 /* Encryption. */
@@ -195,7 +195,7 @@ static size_t take_hello(struct rpc_conn *c)
         }
     }
     if (rc < 0)
-        refuse(c, NULL, &err);
+        refuse_frame(c, NULL, &err);
     return 0;
 }
 
@@ -208,13 +208,13 @@ static void take_records(struct rpc_conn *c, uint8_t *data, size_t len)
     int taken = rpc_channel_unseal(c->channel, data, len, &plain, &err);
 
     if (taken < 0) {
-        refuse(c, NULL, &err);
+        refuse_frame(c, NULL, &err);
         return;
     }
     if (!kept)
         str_append(&c->records, data + taken, len - (size_t)taken);
     if (plain)
-        feed(c, data, plain);
+        feed_bytes(c, data, plain);
     if (c->dead || c->fd < 0)
         return;
     if (kept)
@@ -232,7 +232,7 @@ static void take_bytes(struct rpc_conn *c, const uint8_t *data, size_t len)
     size_t taken;
 
     if (c->form == FORM_PLAIN) {
-        feed(c, data, data ? len : 0);
+        feed_bytes(c, data, data ? len : 0);
         return;
     }
     if (c->form == FORM_RECORDS && !c->records.len) {
@@ -253,7 +253,7 @@ static void take_bytes(struct rpc_conn *c, const uint8_t *data, size_t len)
         struct str first = c->records;
         c->records = (struct str)STR_INIT;
         c->frame_deadline = 0;
-        feed(c, (const uint8_t *)first.data, first.len);
+        feed_bytes(c, (const uint8_t *)first.data, first.len);
         str_done(&first);
     } else if (taken) {
         c->frame_deadline = 0;

@@ -95,7 +95,7 @@ void rpc_dial_drop(struct rpc_dial *d)
 }
 
 /* Ends the dial, then tells. */
-static void report(struct rpc_dial *d, int fd)
+static void report_dial(struct rpc_dial *d, int fd)
 {
     rpc_dial_fn *done = d->done;
     void *ctx = d->ctx;
@@ -126,7 +126,7 @@ static void on_connecting(void *ctx, int fd, unsigned ready)
     if (rc == 0) {
         int got = take_fd(&d->fd);
         loop_fd_free(take_ptr(d->watch));
-        report(d, got);
+        report_dial(d, got);
         return;
     }
     stop_attempt(d);
@@ -147,7 +147,7 @@ static void next_address(struct rpc_dial *d)
             continue;
         }
         if (!pending) {
-            report(d, fd);
+            report_dial(d, fd);
             return;
         }
         d->fd = fd;
@@ -201,7 +201,7 @@ static void next_target(struct rpc_dial *d)
 
     d->at++;
     if (d->at >= d->count) {
-        report(d, -1);
+        report_dial(d, -1);
         return;
     }
     t = &d->targets[d->at];

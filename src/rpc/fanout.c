@@ -80,7 +80,7 @@ struct rpc_fanout *rpc_fanout_start(struct loop *l, const struct conf *conf,
     return f;
 }
 
-static void stop(struct target *t)
+static void stop_target(struct target *t)
 {
     rpc_dial_drop(take_ptr(t->dial));
     rpc_once_drop(take_ptr(t->once));
@@ -95,7 +95,7 @@ void rpc_fanout_free(struct rpc_fanout *f)
     if (!f || f->dead)
         return;
     for (size_t i = 0; i < f->count; i++)
-        stop(&f->targets[i]);
+        stop_target(&f->targets[i]);
     if (f->in_step) {
         f->dead = true;
         return;
@@ -113,13 +113,14 @@ void rpc_fanout_free(struct rpc_fanout *f)
 }
 
 /* Calls done(); the fanout may be gone afterwards. */
-static void finish(struct target *t, int code, const ProtobufCMessage *reply, const struct err *err)
+static void finish_target(struct target *t, int code, const ProtobufCMessage *reply,
+                          const struct err *err)
 {
     struct rpc_fanout *f = t->fanout;
     struct err why = *err;
 
     why.code = code;
-    stop(t);
+    stop_target(t);
     f->active--;
     if (f->next < f->count)
         loop_timer_set(f->step, 0);
@@ -133,7 +134,7 @@ static void on_limit(void *ctx)
     struct err err;
 
     err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
-    finish(ctx, err.code, NULL, &err);
+    finish_target(ctx, err.code, NULL, &err);
 }
 
 static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
@@ -141,7 +142,7 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
     struct target *t = ctx;
 
     t->once = NULL;
-    finish(t, code, reply, err);
+    finish_target(t, code, reply, err);
 }
 
 static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
@@ -152,13 +153,13 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 
     t->dial = NULL;
     if (fd < 0)
-        finish(t, -ERR_CONNECT, NULL, err);
+        finish_target(t, -ERR_CONNECT, NULL, err);
     else
         t->once = rpc_once_start(f->io, fd, &f->header, &f->minted[t - f->targets], f->body.data,
                                  on_answer, t);
 }
 
-static void enter(struct rpc_fanout *f, struct target *t)
+static void enter_fanout(struct rpc_fanout *f, struct target *t)
 {
     f->active++;
     t->limit = loop_timer_new(f->loop, on_limit, t);
@@ -193,16 +194,16 @@ static bool begin_here(struct rpc_fanout *f, struct target *t)
     if (fd < 0)
         return false;
     header.token_len = 0;
-    enter(f, t);
+    enter_fanout(f, t);
     t->once = rpc_once_start(f->io, fd, &header, NULL, f->body.data, on_answer, t);
     return true;
 }
 
-static void begin(struct rpc_fanout *f, struct target *t)
+static void begin_target(struct rpc_fanout *f, struct target *t)
 {
     struct rpc_target to = {t->addr, t->port};
 
-    enter(f, t);
+    enter_fanout(f, t);
     t->dial = rpc_dial_start(f->loop, &to, 1, f->conf->message_timeout_sec * 1000, on_dialled, t);
 }
 
@@ -242,5 +243,5 @@ static void on_step(void *ctx)
         return;
     }
     while (f->next < f->count && f->active < PARALLEL)
-        begin(f, &f->targets[f->next++]);
+        begin_target(f, &f->targets[f->next++]);
 }

@@ -65,8 +65,9 @@ void rpc_here_done(struct rpc_names *n)
     vec_done(&n->names);
 }
 
-static int ask(struct rpc_wire *w, const struct rpc_info *info, const ProtobufCMessage *request,
-               int64_t deadline_ms, struct arena *arena, void *reply, struct err *err)
+static int exchange_frames(struct rpc_wire *w, const struct rpc_info *info,
+                           const ProtobufCMessage *request, int64_t deadline_ms,
+                           struct arena *arena, void *reply, struct err *err)
 {
     struct rpc_header h = {.version = RPC_VERSION, .rpc = info->number, .id = 1}, answer;
     _cleanup_str_ struct str body = STR_INIT;
@@ -97,7 +98,7 @@ int rpc_here_call(const struct conf *conf, const char *node, enum rpc_number rpc
     int rc = rpc_open_here(conf, name, &w, deadline_ms, err);
 
     if (rc == 0)
-        rc = ask(&w, rpc_find(rpc), request, deadline_ms, arena, reply, err);
+        rc = exchange_frames(&w, rpc_find(rpc), request, deadline_ms, arena, reply, err);
     rpc_wire_close(&w);
     return rc;
 }

@@ -37,8 +37,8 @@ void rpc_keyed_drop(struct rpc_keyed *k)
     free(k);
 }
 
-static void finish(struct rpc_keyed *k, int code, const ProtobufCMessage *reply,
-                   const struct err *err)
+static void finish_keyed(struct rpc_keyed *k, int code, const ProtobufCMessage *reply,
+                         const struct err *err)
 {
     struct err why = *err;
     rpc_done_fn *done = k->done;
@@ -55,7 +55,7 @@ static void on_limit(void *ctx)
     struct err err = {0};
 
     err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
-    finish(ctx, err.code, NULL, &err);
+    finish_keyed(ctx, err.code, NULL, &err);
 }
 
 static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
@@ -63,7 +63,7 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
     struct rpc_keyed *k = ctx;
 
     k->once = NULL;
-    finish(k, code, reply, err);
+    finish_keyed(k, code, reply, err);
 }
 
 static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
@@ -76,7 +76,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 
     k->dial = NULL;
     if (fd < 0) {
-        finish(k, err->code, NULL, err);
+        finish_keyed(k, err->code, NULL, err);
         return;
     }
     if (gethostname(who.host, sizeof(who.host) - 1) < 0 || !who.host[0])

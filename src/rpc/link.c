@@ -87,7 +87,7 @@ void rpc_link_pause(struct rpc_link *l, bool pause)
 }
 
 /* Returns 0, or a failure that means the other end is gone. */
-static int flush(struct rpc_link *l, struct err *err)
+static int flush_link(struct rpc_link *l, struct err *err)
 {
     size_t done = 0;
 
@@ -123,7 +123,7 @@ void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t
     rpc_header_pack(&h, header);
     str_append(&l->out, header, sizeof(header));
     pb_pack(body, &l->out);
-    flush(l, NULL); /* a broken connection shows itself to the reader */
+    flush_link(l, NULL); /* a broken connection shows itself to the reader */
 }
 
 static int deliver(struct rpc_link *l, const struct rpc_header *h, const uint8_t *body,
@@ -145,7 +145,7 @@ static int deliver(struct rpc_link *l, const struct rpc_header *h, const uint8_t
 }
 
 /* Hands on every whole frame. Returns 1 when the link was freed meanwhile. */
-static int parse(struct rpc_link *l, struct err *err)
+static int parse_frames(struct rpc_link *l, struct err *err)
 {
     bool freed = false;
     size_t done = 0;
@@ -174,7 +174,7 @@ static int parse(struct rpc_link *l, struct err *err)
 }
 
 /* Appends what has arrived. 0: that was all for now, 1: there may be more. */
-static int fill(struct rpc_link *l, struct err *err)
+static int read_more(struct rpc_link *l, struct err *err)
 {
     ssize_t n;
 
@@ -198,10 +198,10 @@ static void on_ready(void *ctx, int fd, unsigned ready)
     int rc = 0, more = 0;
 
     if (ready & LOOP_WRITE && l->out.len)
-        rc = flush(l, &why);
+        rc = flush_link(l, &why);
     if (!rc && ready & LOOP_READ) {
-        more = fill(l, &why);
-        rc = more < 0 ? more : parse(l, &why);
+        more = read_more(l, &why);
+        rc = more < 0 ? more : parse_frames(l, &why);
         if (rc == 1)
             return;
     }

@@ -47,8 +47,8 @@ void rpc_once_drop(struct rpc_once *o)
     free(o);
 }
 
-static void finish(struct rpc_once *o, int code, const ProtobufCMessage *reply,
-                   const struct err *err)
+static void finish_once(struct rpc_once *o, int code, const ProtobufCMessage *reply,
+                        const struct err *err)
 {
     rpc_once_fn *done = o->done;
     void *ctx = o->ctx;
@@ -75,7 +75,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
     arena_init(&arena, (size_t)h->body_len * RPC_REPLY_FACTOR + RPC_ARENA_EXTRA);
     reply = arena_unpack(&arena, o->rpc->reply, f->body, h->body_len);
     if (reply)
-        finish(o, 0, reply, &(struct err){0});
+        finish_once(o, 0, reply, &(struct err){0});
     arena_done(&arena);
     return reply ? 0 : err_set(err, -ERR_PROTOCOL, "malformed answer to %s", o->rpc->name);
 }
@@ -84,14 +84,14 @@ static void on_refused(void *owner, const struct rpc_frame *f, const struct err 
 {
     struct err why = *err; /* the connection's own goes with it */
 
-    finish(owner, why.code, NULL, &why);
+    finish_once(owner, why.code, NULL, &why);
 }
 
 static void on_closed(void *owner, const struct err *err)
 {
     struct err why = *err;
 
-    finish(owner, why.code, NULL, &why);
+    finish_once(owner, why.code, NULL, &why);
 }
 
 static const struct rpc_conn_ops ops = {

@@ -46,7 +46,7 @@ void rpc_probe_drop(struct rpc_probe *p)
     free(p);
 }
 
-static void finish(struct rpc_probe *p, const struct conf_host *leader)
+static void finish_probe(struct rpc_probe *p, const struct conf_host *leader)
 {
     _cleanup_str_ struct str tried = p->tried;
     rpc_probe_fn *done = p->done;
@@ -57,7 +57,7 @@ static void finish(struct rpc_probe *p, const struct conf_host *leader)
     done(ctx, leader, str_cstr(&tried));
 }
 
-static void note(struct asked *a, const char *why)
+static void note_refusal(struct asked *a, const char *why)
 {
     struct rpc_probe *p = a->probe;
     char where[RPC_PLACE_TEXT_MAX];
@@ -65,7 +65,7 @@ static void note(struct asked *a, const char *why)
     rpc_place_text(p->conf, a->place, where);
     str_printf(&p->tried, "%s%s: %s", p->tried.len ? "; " : "", where, why);
     if (--p->open == 0)
-        finish(p, NULL);
+        finish_probe(p, NULL);
 }
 
 static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
@@ -74,9 +74,9 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
 
     a->once = NULL;
     if (code == 0 && ((const Pb__PingReply *)reply)->primary)
-        finish(a->probe, a->place->host);
+        finish_probe(a->probe, a->place->host);
     else
-        note(a, code ? err->text : err_text(ERR_STANDBY));
+        note_refusal(a, code ? err->text : err_text(ERR_STANDBY));
 }
 
 static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *addr,
@@ -93,21 +93,21 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 
     a->dial = NULL;
     if (fd < 0) {
-        note(a, err->text);
+        note_refusal(a, err->text);
         return;
     }
     rpc_frame_hash(&h, NULL, hash);
     if (rpc_mint(p->conf, hash, &audience, 1, rpc_wire_now_ms() + RPC_PLACE_PROBE_MS, &minted,
                  &why) < 0) {
         close(fd);
-        note(a, why.text);
+        note_refusal(a, why.text);
         return;
     }
     a->once = rpc_once_start(p->io, fd, &h, minted, NULL, on_answer, a);
     rpc_minted_free(minted, 1);
 }
 
-static void begin(struct rpc_probe *p)
+static void begin_probe(struct rpc_probe *p)
 {
     struct rpc_target t = {.port = p->conf->slurmctld_port};
 
@@ -122,7 +122,7 @@ static void begin(struct rpc_probe *p)
         a->dial = rpc_dial_start(rpc_io_loop(p->io), &t, 1, RPC_PLACE_PROBE_MS * 2, on_dialled, a);
     }
     if (!p->open)
-        finish(p, NULL);
+        finish_probe(p, NULL);
 }
 
 static void on_timer(void *ctx)
@@ -130,14 +130,14 @@ static void on_timer(void *ctx)
     struct rpc_probe *p = ctx;
 
     if (!p->started) {
-        begin(p);
+        begin_probe(p);
         return;
     }
     p->open++; /* so that the last one noted does not end it */
     for (size_t i = 0; i < p->count; i++)
         if (p->asked[i].dial || p->asked[i].once)
-            note(&p->asked[i], err_text(ERR_TIMEOUT));
-    finish(p, NULL);
+            note_refusal(&p->asked[i], err_text(ERR_TIMEOUT));
+    finish_probe(p, NULL);
 }
 
 struct rpc_probe *rpc_probe_start(struct rpc_io *io, const struct conf *conf,

@@ -24,7 +24,7 @@ struct rpc_rate *rpc_rate_new(const struct rpc_rate_options *options)
     return r;
 }
 
-static void drop(struct rpc_rate *r, struct bucket *b)
+static void drop_bucket(struct rpc_rate *r, struct bucket *b)
 {
     HASH_DEL(r->users, b);
     free(b);
@@ -35,11 +35,11 @@ void rpc_rate_free(struct rpc_rate *r)
     if (!r)
         return;
     while (r->users)
-        drop(r, r->users);
+        drop_bucket(r, r->users);
     free(r);
 }
 
-static void fill(const struct rpc_rate *r, struct bucket *b, int64_t now_ms)
+static void fill_bucket(const struct rpc_rate *r, struct bucket *b, int64_t now_ms)
 {
     const struct rpc_rate_options *o = &r->options;
     int64_t periods = (now_ms - b->filled_ms) / o->period_ms;
@@ -63,7 +63,7 @@ static struct bucket *bucket_of(struct rpc_rate *r, uid_t uid, int64_t now_ms)
         HASH_DEL(r->users, b);
     } else {
         if (HASH_COUNT(r->users) >= r->options.users && r->users)
-            drop(r, r->users);
+            drop_bucket(r, r->users);
         b = mem_new(struct bucket);
         *b = (struct bucket){.uid = uid, .tokens = r->options.bucket, .filled_ms = now_ms};
     }
@@ -75,7 +75,7 @@ bool rpc_rate_take(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_ms
 {
     struct bucket *b = bucket_of(r, uid, now_ms);
 
-    fill(r, b, now_ms);
+    fill_bucket(r, b, now_ms);
     if (count > r->options.bucket)
         count = r->options.bucket;
     if (b->tokens < count)
@@ -88,6 +88,6 @@ void rpc_rate_spend(struct rpc_rate *r, uid_t uid, unsigned count, int64_t now_m
 {
     struct bucket *b = bucket_of(r, uid, now_ms);
 
-    fill(r, b, now_ms);
+    fill_bucket(r, b, now_ms);
     b->tokens -= count < b->tokens ? count : b->tokens;
 }

@@ -14,7 +14,7 @@ int64_t __wrap_loop_mono_ms(void)
     return 0;
 }
 
-static unsigned take(struct rpc_rate *r, uid_t uid, unsigned times, int64_t now_ms)
+static unsigned take_tokens(struct rpc_rate *r, uid_t uid, unsigned times, int64_t now_ms)
 {
     unsigned got = 0;
 
@@ -45,7 +45,7 @@ static void a_bucket_empties_and_fills(void **state)
         &(struct rpc_rate_options){.bucket = 30, .refill = 2, .period_ms = 1000, .users = 8});
 
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++)
-        assert_int_equal(take(r, 1000, v[i].asks, v[i].at_ms), v[i].gets);
+        assert_int_equal(take_tokens(r, 1000, v[i].asks, v[i].at_ms), v[i].gets);
     rpc_rate_free(r);
 }
 
@@ -54,9 +54,9 @@ static void users_do_not_share(void **state)
     struct rpc_rate *r = rpc_rate_new(
         &(struct rpc_rate_options){.bucket = 3, .refill = 1, .period_ms = 1000, .users = 8});
 
-    assert_int_equal(take(r, 1, 100, 0), 3);
-    assert_int_equal(take(r, 2, 100, 0), 3);
-    assert_int_equal(take(r, 1, 100, 1000), 1);
+    assert_int_equal(take_tokens(r, 1, 100, 0), 3);
+    assert_int_equal(take_tokens(r, 2, 100, 0), 3);
+    assert_int_equal(take_tokens(r, 1, 100, 1000), 1);
     rpc_rate_free(r);
 }
 
@@ -65,12 +65,12 @@ static void the_table_is_bounded(void **state)
     struct rpc_rate *r = rpc_rate_new(
         &(struct rpc_rate_options){.bucket = 2, .refill = 1, .period_ms = 1000, .users = 3});
 
-    assert_int_equal(take(r, 1, 9, 0), 2);
+    assert_int_equal(take_tokens(r, 1, 9, 0), 2);
     for (uid_t uid = 2; uid <= 10; uid++) {
-        assert_int_equal(take(r, uid, 9, 0), 2);
-        assert_int_equal(take(r, 1, 9, 0), 0); /* who asks on is not forgotten */
+        assert_int_equal(take_tokens(r, uid, 9, 0), 2);
+        assert_int_equal(take_tokens(r, 1, 9, 0), 0); /* who asks on is not forgotten */
     }
-    assert_int_equal(take(r, 2, 9, 0), 2); /* who asked longest ago is */
+    assert_int_equal(take_tokens(r, 2, 9, 0), 2); /* who asked longest ago is */
     rpc_rate_free(r);
 }
 
@@ -79,8 +79,8 @@ static void without_a_refill_it_is_over(void **state)
     struct rpc_rate *r = rpc_rate_new(
         &(struct rpc_rate_options){.bucket = 1, .refill = 0, .period_ms = 1, .users = 1});
 
-    assert_int_equal(take(r, 1, 9, 0), 1);
-    assert_int_equal(take(r, 1, 9, 1000000), 0);
+    assert_int_equal(take_tokens(r, 1, 9, 0), 1);
+    assert_int_equal(take_tokens(r, 1, 9, 1000000), 0);
     rpc_rate_free(r);
 }
 
@@ -90,11 +90,11 @@ static void what_was_done_counts_afterwards(void **state)
         &(struct rpc_rate_options){.bucket = 10, .refill = 2, .period_ms = 100, .users = 2});
 
     rpc_rate_spend(r, 1, 7, 0);
-    assert_int_equal(take(r, 1, 9, 0), 3);
-    assert_int_equal(take(r, 2, 9, 0), 9);
+    assert_int_equal(take_tokens(r, 1, 9, 0), 3);
+    assert_int_equal(take_tokens(r, 2, 9, 0), 9);
     rpc_rate_spend(r, 1, UINT32_MAX, 100); /* no more than there are */
-    assert_int_equal(take(r, 1, 9, 199), 0);
-    assert_int_equal(take(r, 1, 9, 200), 2);
+    assert_int_equal(take_tokens(r, 1, 9, 199), 0);
+    assert_int_equal(take_tokens(r, 1, 9, 200), 2);
     rpc_rate_free(r);
 }
 

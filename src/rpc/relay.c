@@ -124,18 +124,18 @@ static void destroy(struct rpc_relay *r)
     free(r);
 }
 
-static void enter(struct rpc_relay *r)
+static void enter_relay(struct rpc_relay *r)
 {
     r->telling++;
 }
 
-static void leave(struct rpc_relay *r)
+static void leave_relay(struct rpc_relay *r)
 {
     if (--r->telling == 0 && r->dead)
         destroy(r);
 }
 
-static void tell(struct rpc_relay *r, const struct rpc_relay_answer *a)
+static void note_answer(struct rpc_relay *r, const struct rpc_relay_answer *a)
 {
     struct goal *g = &r->goals[a->index];
 
@@ -154,7 +154,7 @@ static void tell_failure(struct rpc_relay *r, size_t index, const struct err *wh
         a.code = ERR_CLOSED;
     if (!a.text[0])
         a.text = err_text(a.code);
-    tell(r, &a);
+    note_answer(r, &a);
 }
 
 /* Those below a head that is one no more, and have not answered. Where they can not have got the
@@ -186,12 +186,12 @@ static void branch_lost(struct branch *b, const struct err *why, bool passed_on)
     struct rpc_relay *r = b->relay;
     uint32_t head = b->members[0];
 
-    enter(r);
+    enter_relay(r);
     give_up(b, why->text[0] ? why->text : err_text(ERR_CLOSED), passed_on);
     if (!r->dead)
         branch_over(b);
     tell_failure(r, head, why);
-    leave(r);
+    leave_relay(r);
 }
 
 static void on_silence(void *ctx)
@@ -200,11 +200,11 @@ static void on_silence(void *ctx)
     struct rpc_relay *r = b->relay;
 
     loop_timer_free(take_ptr(b->ear));
-    enter(r);
+    enter_relay(r);
     give_up(b, "it says nothing", true);
     if (!r->dead && !unanswered(b, 0))
         branch_over(b);
-    leave(r);
+    leave_relay(r);
 }
 
 /* Answers. */
@@ -230,7 +230,7 @@ static void take_answer(struct branch *b, const Pb__TreeAnswer *m)
     a.index = b->members[m->index];
     if (a.code && !a.text[0])
         a.text = err_text(a.code);
-    tell(b->relay, &a);
+    note_answer(b->relay, &a);
 }
 
 static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
@@ -243,7 +243,7 @@ static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
     if (last)
         b->talk = NULL;
     listen_to(b);
-    enter(r);
+    enter_relay(r);
     for (size_t i = 0; i < m->n_answers && !r->dead; i++)
         take_answer(b, m->answers[i]);
     if (!r->dead && !unanswered(b, 0)) {
@@ -252,7 +252,7 @@ static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
         err_set(&early, -ERR_PROTOCOL, "it has ended before all below it had answered");
         branch_lost(b, &early, true);
     }
-    leave(r);
+    leave_relay(r);
 }
 
 static void on_failed(void *ctx, const struct err *why, bool refused)

@@ -10,7 +10,7 @@ struct rpc_same {
     UT_hash_handle hh;
 };
 
-static struct rpc_same *find(struct rpc_server *s, uint64_t first)
+static struct rpc_same *find_same(struct rpc_server *s, uint64_t first)
 {
     struct rpc_same *same;
 
@@ -18,7 +18,7 @@ static struct rpc_same *find(struct rpc_server *s, uint64_t first)
     return same;
 }
 
-static void forget(struct rpc_server *s, struct rpc_same *same)
+static void forget_same(struct rpc_server *s, struct rpc_same *same)
 {
     HASH_DELETE(hh, s->same, same);
     vec_done(&same->others);
@@ -27,7 +27,7 @@ static void forget(struct rpc_server *s, struct rpc_same *same)
 
 void rpc_call_join(struct rpc_server *s, uint64_t first, uint64_t other)
 {
-    struct rpc_same *same = find(s, first);
+    struct rpc_same *same = find_same(s, first);
 
     if (first == other)
         return;
@@ -43,7 +43,7 @@ void rpc_call_join(struct rpc_server *s, uint64_t first, uint64_t other)
 
 bool rpc_call_is_joined(struct rpc_server *s, uint64_t first, uint64_t other)
 {
-    struct rpc_same *same = find(s, first);
+    struct rpc_same *same = find_same(s, first);
 
     for (size_t i = 0; same && i < same->others.len; i++)
         if (same->others.data[i] == other)
@@ -53,7 +53,7 @@ bool rpc_call_is_joined(struct rpc_server *s, uint64_t first, uint64_t other)
 
 uint64_t rpc_call_heir(struct rpc_server *s, uint64_t first)
 {
-    struct rpc_same *same = find(s, first);
+    struct rpc_same *same = find_same(s, first);
     uint64_t heir = 0;
 
     for (size_t i = 0; same && i < same->others.len; i++) {
@@ -65,24 +65,24 @@ uint64_t rpc_call_heir(struct rpc_server *s, uint64_t first)
             heir = other;
     }
     if (same)
-        forget(s, same);
+        forget_same(s, same);
     return heir;
 }
 
 size_t rpc_same_list(struct rpc_server *s, uint64_t first, uint64_t others[RPC_SAME_MAX], bool take)
 {
-    struct rpc_same *same = s->same ? find(s, first) : NULL;
+    struct rpc_same *same = s->same ? find_same(s, first) : NULL;
     size_t count = same ? same->others.len : 0;
 
     for (size_t i = 0; i < count; i++)
         others[i] = same->others.data[i];
     if (same && take)
-        forget(s, same);
+        forget_same(s, same);
     return count;
 }
 
 void rpc_same_forget_all(struct rpc_server *s)
 {
     while (s->same)
-        forget(s, s->same);
+        forget_same(s, s->same);
 }

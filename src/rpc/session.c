@@ -72,7 +72,7 @@ static void free_targets(struct rpc_session *s)
     free(s->targets);
 }
 
-static void release(struct rpc_session *s)
+static void release_connection(struct rpc_session *s)
 {
     rpc_conn_free(take_ptr(s->conn));
     rpc_dial_drop(take_ptr(s->dial));
@@ -93,7 +93,7 @@ void rpc_session_free(struct rpc_session *s)
 {
     if (!s || (s->in_close && s->accepted))
         return;
-    release(s);
+    release_connection(s);
 }
 
 /* The end of a connection or of an attempt. s may be gone afterwards. */
@@ -111,7 +111,7 @@ static void lost(struct rpc_session *s, const struct err *why)
             ev->on_close(ev->ctx, s, why);
         else if (!was_open)
             s->refused(s->accept_ctx, why->text);
-        release(s);
+        release_connection(s);
         return;
     }
     if (again) {
@@ -170,7 +170,7 @@ static void on_handshake_closed(void *owner, const struct err *why)
     struct rpc_session *s = owner;
 
     if (s->accepted && !s->refused)
-        release(s);
+        release_connection(s);
     else
         on_closed(owner, why);
 }

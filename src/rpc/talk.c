@@ -96,7 +96,7 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
     return take_answer(t, f, err);
 }
 
-static void fail(struct rpc_talk *t, const struct err *err)
+static void fail_talk(struct rpc_talk *t, const struct err *err)
 {
     struct rpc_talk_events events = t->events;
     struct err why = *err; /* the connection's own goes with it */
@@ -108,12 +108,12 @@ static void fail(struct rpc_talk *t, const struct err *err)
 
 static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
 {
-    fail(owner, err);
+    fail_talk(owner, err);
 }
 
 static void on_closed(void *owner, const struct err *why)
 {
-    fail(owner, why);
+    fail_talk(owner, why);
 }
 
 static const struct rpc_conn_ops ops = {

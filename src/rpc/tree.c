@@ -92,15 +92,15 @@ void rpc_tree_free(struct rpc_tree *t)
         destroy(t);
 }
 
-static void leave(struct rpc_tree *t)
+static void leave_tree(struct rpc_tree *t)
 {
     if (--t->telling == 0 && t->dead)
         destroy(t);
 }
 
 /* Once for each; calls done(). */
-static void finish(struct rpc_tree *t, size_t index, int code, const ProtobufCMessage *reply,
-                   const struct err *err)
+static void finish_node(struct rpc_tree *t, size_t index, int code, const ProtobufCMessage *reply,
+                        const struct err *err)
 {
     struct target *to = &t->targets[index];
     struct err why = *err;
@@ -123,8 +123,8 @@ static void fail_rest(struct rpc_tree *t, const struct err *err)
         rpc_relay_free(take_ptr(r->relay));
     vec_clear(&t->again);
     for (size_t i = 0; i < t->count && !t->dead; i++)
-        finish(t, i, err->code, NULL, err);
-    leave(t);
+        finish_node(t, i, err->code, NULL, err);
+    leave_tree(t);
 }
 
 static void on_limit(void *ctx)
@@ -143,8 +143,8 @@ static void fail_round(struct round *r, size_t count, const struct err *err)
     if (t->undecided)
         fail_rest(t, err);
     for (size_t i = 0; i < count && !t->dead; i++)
-        finish(t, r->targets[i], err->code, NULL, err);
-    leave(t);
+        finish_node(t, r->targets[i], err->code, NULL, err);
+    leave_tree(t);
 }
 
 /* The decision, where it is ours. */
@@ -223,7 +223,7 @@ static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay
     if (!a->code && !reply)
         err_set(&err, -ERR_PROTOCOL, "malformed answer to %s", t->rpc->name);
     rpc_text_clean(err.text);
-    finish(t, index, err.code, reply, &err);
+    finish_node(t, index, err.code, reply, &err);
     arena_done(&arena);
     if (err.code && !t->dead && t->undecided)
         abandon(t, t->targets[index].node, err.text);
@@ -247,7 +247,7 @@ static void on_answer(void *ctx, const struct rpc_relay_answer *a)
         agree(t, index);
     if (!a->prepared)
         finish_with(t, index, a);
-    leave(t);
+    leave_tree(t);
 }
 
 static void on_direct(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
@@ -257,11 +257,11 @@ static void on_direct(void *ctx, size_t index, int code, const ProtobufCMessage 
 
     t->telling++;
     t->done(t->ctx, index, code, reply, err);
-    leave(t);
+    leave_tree(t);
 }
 
-static void tell(struct rpc_tree *t, const char *node, size_t count, const char *what,
-                 const char *why)
+static void log_node(struct rpc_tree *t, const char *node, size_t count, const char *what,
+                     const char *why)
 {
     _cleanup_free_ char *text = mem_printf("node %s %s %zu other%s%s%s", node, what, count,
                                            count == 1 ? "" : "s", why ? ": " : "", why ? why : "");
@@ -273,12 +273,12 @@ static void tell(struct rpc_tree *t, const char *node, size_t count, const char 
 static void on_head(void *ctx, const char *node, size_t below)
 {
     if (below)
-        tell(((struct round *)ctx)->tree, node, below, "passes the request on to", NULL);
+        log_node(((struct round *)ctx)->tree, node, below, "passes the request on to", NULL);
 }
 
 static void on_lost(void *ctx, const char *node, size_t below, const char *why)
 {
-    tell(((struct round *)ctx)->tree, node, below, "is lost on the way to", why);
+    log_node(((struct round *)ctx)->tree, node, below, "is lost on the way to", why);
 }
 
 /* Rounds. */

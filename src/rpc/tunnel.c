@@ -40,7 +40,7 @@ struct tunnel *tunnel_new(struct loop *l, const struct tunnel_events *events)
     return t;
 }
 
-static void drop(struct stream *s)
+static void drop_stream(struct stream *s)
 {
     struct tunnel *t = s->tunnel;
 
@@ -62,7 +62,7 @@ void tunnel_free(struct tunnel *t)
     if (t == NULL)
         return;
     while (t->streams.len > 0)
-        drop(vec_last(&t->streams));
+        drop_stream(vec_last(&t->streams));
     vec_done(&t->streams);
     free(t);
 }
@@ -72,7 +72,7 @@ size_t tunnel_count(const struct tunnel *t)
     return t->streams.len;
 }
 
-static void say(struct tunnel *t, uint32_t id, Pb__TunnelData *m)
+static void send_tunnel_data(struct tunnel *t, uint32_t id, Pb__TunnelData *m)
 {
     m->id = id;
     t->events.send(t->events.ctx, m);
@@ -83,25 +83,25 @@ static void say_over(struct tunnel *t, uint32_t id)
     Pb__TunnelData m = PB__TUNNEL_DATA__INIT;
 
     m.has_over = m.over = true;
-    say(t, id, &m);
+    send_tunnel_data(t, id, &m);
 }
 
 /* Our end is gone, or the other side has broken the rules. */
-static void end(struct stream *s)
+static void end_stream(struct stream *s)
 {
     if (!s->over)
         say_over(s->tunnel, s->id);
-    drop(s);
+    drop_stream(s);
 }
 
-static bool has_room(const struct tunnel *t)
+static bool has_stream_room(const struct tunnel *t)
 {
     return t->events.has_room == NULL || t->events.has_room(t->events.ctx);
 }
 
 static bool may_read(const struct stream *s)
 {
-    return !s->over && s->room > 0 && has_room(s->tunnel);
+    return !s->over && s->room > 0 && has_stream_room(s->tunnel);
 }
 
 static void set_events(struct stream *s)
@@ -122,7 +122,7 @@ static void tell_taken(struct stream *s)
     m.has_taken = true;
     m.taken = (uint32_t)s->taken;
     s->taken = 0;
-    say(s->tunnel, s->id, &m);
+    send_tunnel_data(s->tunnel, s->id, &m);
 }
 
 /* False: the stream is gone. */
@@ -136,14 +136,14 @@ static bool write_held(struct stream *s)
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0) {
-            end(s);
+            end_stream(s);
             return false;
         }
         str_consume(&s->held, (size_t)n);
         s->taken += (size_t)n;
     }
     if (s->over && s->held.len == 0) {
-        drop(s);
+        drop_stream(s);
         return false;
     }
     tell_taken(s);
@@ -160,13 +160,13 @@ static void read_some(struct stream *s)
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
-        end(s);
+        end_stream(s);
         return;
     }
     m.has_data = true;
     m.data = (ProtobufCBinaryData){(size_t)n, buffer};
     s->room -= (size_t)n;
-    say(s->tunnel, s->id, &m);
+    send_tunnel_data(s->tunnel, s->id, &m);
     set_events(s);
 }
 
@@ -189,7 +189,7 @@ void tunnel_drained(struct tunnel *t)
         set_events(*s);
 }
 
-static struct stream *add(struct tunnel *t, uint32_t id, int fd)
+static struct stream *add_stream(struct tunnel *t, uint32_t id, int fd)
 {
     struct stream *s = mem_new(struct stream);
 
@@ -203,7 +203,7 @@ static struct stream *add(struct tunnel *t, uint32_t id, int fd)
     return s;
 }
 
-static struct stream *find(struct tunnel *t, uint32_t id)
+static struct stream *find_stream(struct tunnel *t, uint32_t id)
 {
     vec_foreach (&t->streams, s)
         if ((*s)->id == id)
@@ -219,7 +219,7 @@ static void make_room(struct tunnel *t)
         return;
     vec_foreach (&t->streams, s)
         if (!(*s)->answered) {
-            end(*s);
+            end_stream(*s);
             return;
         }
 }
@@ -235,10 +235,10 @@ void tunnel_take(struct tunnel *t, int fd)
     }
     do
         t->next_id++;
-    while (find(t, t->next_id) != NULL);
-    add(t, t->next_id, fd)->looked_at = true; /* what comes back is from whom we chose */
+    while (find_stream(t, t->next_id) != NULL);
+    add_stream(t, t->next_id, fd)->looked_at = true; /* what comes back is from whom we chose */
     m.has_opens = m.opens = true;
-    say(t, t->next_id, &m);
+    send_tunnel_data(t, t->next_id, &m);
 }
 
 static void on_opens(struct tunnel *t, uint32_t id)
@@ -247,13 +247,13 @@ static void on_opens(struct tunnel *t, uint32_t id)
     int fd = -1;
 
     make_room(t);
-    may = t->events.open != NULL && t->streams.len < TUNNEL_MOST && find(t, id) == NULL;
+    may = t->events.open != NULL && t->streams.len < TUNNEL_MOST && find_stream(t, id) == NULL;
     if (may && !looks)
         fd = t->events.open(t->events.ctx);
     if (!may || (!looks && fd < 0))
         say_over(t, id);
     else
-        add(t, id, fd)->looked_at = !looks;
+        add_stream(t, id, fd)->looked_at = !looks;
 }
 
 /* False: the stream is gone. */
@@ -272,14 +272,14 @@ static bool look_at(struct stream *s)
         s->watch = loop_fd_new(t->loop, s->fd, LOOP_READ, on_ready, s);
         return true;
     }
-    end(s);
+    end_stream(s);
     return false;
 }
 
 static void on_data(struct stream *s, const Pb__TunnelData *m)
 {
     if (m->data.len > TUNNEL_WINDOW || s->held.len + s->taken + m->data.len > TUNNEL_WINDOW) {
-        end(s);
+        end_stream(s);
         return;
     }
     str_append(&s->held, m->data.data, m->data.len);
@@ -296,7 +296,7 @@ void tunnel_message(struct tunnel *t, const Pb__TunnelData *m)
         on_opens(t, m->id);
         return;
     }
-    s = find(t, m->id);
+    s = find_stream(t, m->id);
     if (s == NULL || s->over) /* it has ended here meanwhile */
         return;
     if (m->has_taken) {

@@ -298,7 +298,7 @@ int rpc_wire_send(struct rpc_wire *w, const struct rpc_header *h, const struct r
 }
 
 /* So many bytes in the buffer, which grows as they come. */
-static int fill(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err *err)
+static int fill_buffer(struct rpc_wire *w, size_t want, int64_t deadline_ms, struct err *err)
 {
     while (w->in.len < want) {
         size_t chunk = want - w->in.len < READ_CHUNK ? want - w->in.len : READ_CHUNK;
@@ -324,11 +324,11 @@ static int receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **bod
     int rc;
 
     str_clear(&w->in);
-    rc = fill(w, RPC_HEADER_SIZE, deadline_ms, err);
+    rc = fill_buffer(w, RPC_HEADER_SIZE, deadline_ms, err);
     if (rc == 0)
         rc = rpc_header_unpack((const uint8_t *)w->in.data, RPC_BODY_MAX, h, err);
     if (rc == 0)
-        rc = fill(w, RPC_HEADER_SIZE + h->token_len + (size_t)h->body_len, deadline_ms, err);
+        rc = fill_buffer(w, RPC_HEADER_SIZE + h->token_len + (size_t)h->body_len, deadline_ms, err);
     if (rc == 0)
         *body = (const uint8_t *)w->in.data + RPC_HEADER_SIZE + h->token_len;
     if (rc == 0)

@@ -18,7 +18,7 @@ struct names {
 };
 static struct names users, groups;
 
-static const char *find(struct names *n, uint32_t id)
+static const char *find_name(struct names *n, uint32_t id)
 {
     if (n->last < n->list.len && n->list.data[n->last].id == id)
         return n->list.data[n->last].text;
@@ -31,7 +31,7 @@ static const char *find(struct names *n, uint32_t id)
     return NULL;
 }
 
-static const char *add(struct names *n, uint32_t id, const char *text)
+static const char *add_name(struct names *n, uint32_t id, const char *text)
 {
     struct name name = {id, text ? mem_strdup(text) : mem_printf("%u", id)};
     n->last = n->list.len;
@@ -41,20 +41,20 @@ static const char *add(struct names *n, uint32_t id, const char *text)
 
 const char *names_user(uint32_t uid)
 {
-    const char *known = find(&users, uid);
+    const char *known = find_name(&users, uid);
     if (known)
         return known;
     struct passwd *pw = getpwuid(uid);
-    return add(&users, uid, pw ? pw->pw_name : NULL);
+    return add_name(&users, uid, pw ? pw->pw_name : NULL);
 }
 
 const char *names_group(uint32_t gid)
 {
-    const char *known = find(&groups, gid);
+    const char *known = find_name(&groups, gid);
     if (known)
         return known;
     struct group *gr = getgrgid(gid);
-    return add(&groups, gid, gr ? gr->gr_name : NULL);
+    return add_name(&groups, gid, gr ? gr->gr_name : NULL);
 }
 
 int names_find_user(const char *name, uint32_t *uid)

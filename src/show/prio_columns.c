@@ -69,7 +69,7 @@ static const struct listing_field prio_fields[] = {
 const struct listing_table prio_columns = {prio_fields,
                                            sizeof(prio_fields) / sizeof(prio_fields[0]), "job"};
 
-static void add(struct str *out, bool wanted, bool normalised, char letter)
+static void add_factor(struct str *out, bool wanted, bool normalised, char letter)
 {
     if (!wanted)
         return;
@@ -88,14 +88,14 @@ void prio_columns_format(const Pb__PrioWeights *w, bool normalised, bool all, bo
     if (all && !normalised)
         str_puts(out, " %.8o");
     str_puts(out, normalised ? " %10y" : " %.10Y %.10S");
-    add(out, w->age || all, normalised, 'a');
-    add(out, w->assoc || all, normalised, 'b');
-    add(out, w->fairshare || all, normalised, 'f');
-    add(out, w->size || all, normalised, 'j');
-    add(out, w->part || all, normalised, 'p');
+    add_factor(out, w->age || all, normalised, 'a');
+    add_factor(out, w->assoc || all, normalised, 'b');
+    add_factor(out, w->fairshare || all, normalised, 'f');
+    add_factor(out, w->size || all, normalised, 'j');
+    add_factor(out, w->part || all, normalised, 'p');
     if (all && !normalised)
         str_puts(out, " %.10n");
-    add(out, w->qos || all, normalised, 'q');
+    add_factor(out, w->qos || all, normalised, 'q');
     if (all && !normalised)
         str_puts(out, " %.11N");
     if (w->n_tres_name || all)

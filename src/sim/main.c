@@ -194,7 +194,7 @@ static int check_arguments(const struct command *c, const char *more)
     return -1;
 }
 
-static int parse(int argc, char **argv, struct command *c)
+static int parse_arguments(int argc, char **argv, struct command *c)
 {
     static const struct option longs[] = {{"fuzz", 0, NULL, 'F'},
                                           {"sets", 0, NULL, 'H'},
@@ -293,7 +293,7 @@ static void say_broken(const struct command *c, unsigned seed, struct sim_plan *
     fputs(" --verbose, or --minimise\n", stderr);
 }
 
-static void add(struct sim_result *total, const struct sim_result *r)
+static void add_result(struct sim_result *total, const struct sim_result *r)
 {
     total->trace = total->trace * 31 + r->trace;
     total->events += r->events;
@@ -351,7 +351,7 @@ static int run_all(const struct command *c)
             say_broken(c, c->seed + i, &plan, &err);
             status = 1;
         } else {
-            add(&total, &r);
+            add_result(&total, &r);
         }
         sim_plan_done(&plan);
     }
@@ -366,7 +366,7 @@ int main(int argc, char **argv)
                         .seed = 1,
                         .seeds = 1,
                         .study.conf_count = 1};
-    int rc = parse(argc, argv, &c);
+    int rc = parse_arguments(argc, argv, &c);
     if (rc < 0)
         fputs("Try \"slurmsim --help\" for more information\n", stderr);
     c.study.verbose = c.options.verbose;

@@ -46,7 +46,7 @@ struct answers *answers_new(struct ctld *c)
     return a;
 }
 
-static void drop(struct answers *a, struct answer *one)
+static void drop_answer(struct answers *a, struct answer *one)
 {
     DL_DELETE(a->list, one);
     a->bytes -= one->len;
@@ -58,7 +58,7 @@ void answers_free(struct answers *a)
     if (!a)
         return;
     while (a->list)
-        drop(a, a->list);
+        drop_answer(a, a->list);
     vec_done(&a->overdue);
     loop_timer_free(a->timer);
     free(a);
@@ -82,7 +82,7 @@ void answers_forget(struct answers *a, uint64_t call)
 static void send_one(struct answers *a, struct answer *one)
 {
     rpc_reply_bytes(a->c->server, one->call, one->data, one->len, one->more);
-    drop(a, one);
+    drop_answer(a, one);
 }
 
 static void set_timer(struct answers *a)

@@ -39,7 +39,7 @@ void job_comp_close(struct ctld *c)
 
 /* A user may have chosen it: a pair has no blanks, a record is one line, and administrators read it
  * at a terminal. */
-static void put(struct str *out, const char *key, const char *value)
+static void put_pair(struct str *out, const char *key, const char *value)
 {
     size_t left = value ? strlen(value) : 0, len;
 
@@ -59,19 +59,19 @@ static void put(struct str *out, const char *key, const char *value)
 static void put_time(struct str *out, const char *key, int64_t at)
 {
     char text[TIME_TEXT_MAX];
-    put(out, key, time_format_date(at, "Unknown", text));
+    put_pair(out, key, time_format_date(at, "Unknown", text));
 }
 
 static void put_person(struct str *out, const char *key, const char *name, uint32_t id)
 {
     _cleanup_free_ char *text = mem_printf("%s(%u)", name ? name : "", id);
-    put(out, key, text);
+    put_pair(out, key, text);
 }
 
 static void put_limit(struct str *out, int64_t sec)
 {
     if (sec == INT64_MAX)
-        put(out, "TimeLimit", "UNLIMITED");
+        put_pair(out, "TimeLimit", "UNLIMITED");
     else
         str_printf(out, "TimeLimit=%lld ", (long long)((sec + 59) / 60));
 }
@@ -90,21 +90,21 @@ static void format(const struct conf *conf, const struct env_job_end *e, struct 
         str_printf(out, "ArrayJobId=%u ArrayTaskId=%u ", f->array_job_id, f->array_task_id);
     put_person(out, "UserId", f->user_name, e->uid);
     put_person(out, "GroupId", f->group_name, e->gid);
-    put(out, "Name", f->job_name);
-    put(out, "JobState", e->state);
-    put(out, "Partition", f->partition);
+    put_pair(out, "Name", f->job_name);
+    put_pair(out, "JobState", e->state);
+    put_pair(out, "Partition", f->partition);
     put_limit(out, e->limit_sec);
     put_time(out, "StartTime", e->start_at);
     put_time(out, "EndTime", e->end_at);
-    put(out, "NodeList", f->nodes && *f->nodes ? f->nodes : "(null)");
+    put_pair(out, "NodeList", f->nodes && *f->nodes ? f->nodes : "(null)");
     str_printf(out, "NodeCnt=%u ProcCnt=%u ", f->num_nodes, e->cpus);
-    put(out, "WorkDir", f->work_dir);
-    put(out, "ReservationName", f->reservation);
-    put(out, "Tres", e->tres);
-    put(out, "Account", f->account);
-    put(out, "QOS", f->qos);
-    put(out, "WcKey", NULL);
-    put(out, "Cluster", conf->cluster_name);
+    put_pair(out, "WorkDir", f->work_dir);
+    put_pair(out, "ReservationName", f->reservation);
+    put_pair(out, "Tres", e->tres);
+    put_pair(out, "Account", f->account);
+    put_pair(out, "QOS", f->qos);
+    put_pair(out, "WcKey", NULL);
+    put_pair(out, "Cluster", conf->cluster_name);
     put_time(out, "SubmitTime", e->submit_at);
     put_time(out, "EligibleTime", e->eligible_at);
     put_status(out, "DerivedExitCode", e->derived_status);

@@ -96,7 +96,7 @@ static int lead_at_once(struct ctld *c, struct err *err)
 }
 
 /* One that is alone leads from its start. */
-static int begin(struct ctld *c, struct conf *conf, size_t me, struct err *err)
+static int open_controller(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 {
     int rc = ctld_open(c, conf, me, err);
     c->on_settled = on_settled;
@@ -116,7 +116,7 @@ static int begin(struct ctld *c, struct conf *conf, size_t me, struct err *err)
 }
 
 /* Everything up to the point where the loop may run. */
-static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
+static int start_controller(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
 {
     struct conf_report report = {0};
     size_t me = 0;
@@ -153,7 +153,7 @@ static int start(struct ctld *c, int *pid_fd, char **pid_path, struct err *err)
         conf_free(conf);
         return rc;
     }
-    rc = begin(c, conf, me, err);
+    rc = open_controller(c, conf, me, err);
     if (rc == 0)
         files_pid_write(*pid_fd);
     return rc;
@@ -194,7 +194,7 @@ int main(int argc, char **argv)
     struct err err = {0};
     int pid_fd = -1;
     _cleanup_free_ char *pid_path = NULL;
-    if (start(&c, &pid_fd, &pid_path, &err)) {
+    if (start_controller(&c, &pid_fd, &pid_path, &err)) {
         status = failed(&err);
         if (c.loop)
             ctld_close(&c);

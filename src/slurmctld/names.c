@@ -69,7 +69,7 @@ static void answer_done(struct answer *a)
     vec_done(&a->uids);
 }
 
-static void forget(struct names *n, enum sort sort)
+static void forget_oldest(struct names *n, enum sort sort)
 {
     struct entry *e, *next;
     HASH_ITER (hh, n->table[sort], e, next) {
@@ -83,7 +83,7 @@ static void forget(struct names *n, enum sort sort)
 void names_forget(struct names *n)
 {
     for (int sort = 0; sort < SORTS; sort++)
-        forget(n, (enum sort)sort);
+        forget_oldest(n, (enum sort)sort);
 }
 
 void names_free(struct names *n)
@@ -166,14 +166,14 @@ static void look_up(enum sort sort, const char *key, struct answer *a)
         look_up_group(id, a);
 }
 
-static struct entry *find(struct names *n, enum sort sort, const void *key, size_t len)
+static struct entry *find_entry(struct names *n, enum sort sort, const void *key, size_t len)
 {
     struct entry *e;
     HASH_FIND(hh, n->table[sort], key, len, e);
     if (e)
         return e;
     if (HASH_COUNT(n->table[sort]) >= NAMES_MAX)
-        forget(n, sort);
+        forget_oldest(n, sort);
     e = mem_alloc(sizeof(*e) + len + 1);
     memset(e, 0, sizeof(*e));
     e->key_len = len;
@@ -183,7 +183,7 @@ static struct entry *find(struct names *n, enum sort sort, const void *key, size
     return e;
 }
 
-static void take(struct entry *e, struct answer *a)
+static void store_answer(struct entry *e, struct answer *a)
 {
     answer_done(&e->answer);
     e->answer = *a;
@@ -208,7 +208,7 @@ static void on_done(void *arg)
         HASH_FIND(hh, n->table[q->sort], q->key, q->key_len, e);
     if (e) {
         e->asked = false;
-        take(e, &q->answer);
+        store_answer(e, &q->answer);
     } else {
         answer_done(&q->answer);
     }
@@ -219,7 +219,7 @@ static void on_done(void *arg)
         free(n);
 }
 
-static void ask(struct names *n, enum sort sort, struct entry *e)
+static void ask_worker(struct names *n, enum sort sort, struct entry *e)
 {
     struct question *q;
     if (e->asked)
@@ -232,57 +232,57 @@ static void ask(struct names *n, enum sort sort, struct entry *e)
     loop_work_post(n->loop, LANE, on_run, on_done, q);
 }
 
-static bool has(struct names *n, enum sort sort, const void *key, size_t len)
+static bool has_fresh_answer(struct names *n, enum sort sort, const void *key, size_t len)
 {
-    struct entry *e = find(n, sort, key, len);
+    struct entry *e = find_entry(n, sort, key, len);
     if (!e->has_answer || loop_mono_ms() - e->at_ms >= NAMES_MAX_AGE_MS)
-        ask(n, sort, e);
+        ask_worker(n, sort, e);
     return e->has_answer;
 }
 
 bool names_has_user(struct names *n, uint32_t uid)
 {
-    return has(n, USER, &uid, sizeof(uid));
+    return has_fresh_answer(n, USER, &uid, sizeof(uid));
 }
 
 bool names_has_group(struct names *n, uint32_t gid)
 {
-    return has(n, GROUP, &gid, sizeof(gid));
+    return has_fresh_answer(n, GROUP, &gid, sizeof(gid));
 }
 
 bool names_has_members(struct names *n, const char *group)
 {
-    return has(n, MEMBERS, group, strlen(group));
+    return has_fresh_answer(n, MEMBERS, group, strlen(group));
 }
 
-static const struct answer *get(struct names *n, enum sort sort, const void *key, size_t len)
+static const struct answer *get_answer(struct names *n, enum sort sort, const void *key, size_t len)
 {
-    struct entry *e = find(n, sort, key, len);
+    struct entry *e = find_entry(n, sort, key, len);
     if (!e->has_answer) {
         struct answer a = {0};
         look_up(sort, e->key, &a);
-        take(e, &a);
+        store_answer(e, &a);
     }
     return &e->answer;
 }
 
 const char *names_user(struct names *n, uint32_t uid)
 {
-    return get(n, USER, &uid, sizeof(uid))->name;
+    return get_answer(n, USER, &uid, sizeof(uid))->name;
 }
 
 const char *names_group(struct names *n, uint32_t gid)
 {
-    return get(n, GROUP, &gid, sizeof(gid))->name;
+    return get_answer(n, GROUP, &gid, sizeof(gid))->name;
 }
 
 bool names_in_group(struct names *n, uint32_t uid, const char *group)
 {
-    const struct answer *m = get(n, MEMBERS, group, strlen(group));
+    const struct answer *m = get_answer(n, MEMBERS, group, strlen(group));
     if (!m->known)
         return false;
     if (m->uids.len && bsearch(&uid, m->uids.data, m->uids.len, sizeof(m->uids.data[0]), uid_order))
         return true;
-    const struct answer *user = get(n, USER, &uid, sizeof(uid));
+    const struct answer *user = get_answer(n, USER, &uid, sizeof(uid));
     return user->name && user->gid == m->gid;
 }

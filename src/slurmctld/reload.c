@@ -68,7 +68,7 @@ static void refuse_other_cluster(struct reload *r, const struct conf *now)
     conf_free(take_ptr(r->conf));
 }
 
-static void apply(struct reload *r)
+static void apply_reload(struct reload *r)
 {
     struct ctld *c = r->c;
     _cleanup_str_ struct str note = STR_INIT;
@@ -108,7 +108,7 @@ static void reload_free(struct reload *r)
     free(r);
 }
 
-static void begin(struct reload *r)
+static void begin_reload(struct reload *r)
 {
     conf_free(take_ptr(r->conf));
     conf_report_done(&r->report);
@@ -129,7 +129,7 @@ static void on_done(void *arg)
         return;
     }
     if (r->seen != c->conf_changes) { /* nodes were made meanwhile: once more, with them */
-        begin(r);
+        begin_reload(r);
         return;
     }
     for (size_t i = 0; !r->preview && i < r->report.warnings.len; i++) {
@@ -138,7 +138,7 @@ static void on_done(void *arg)
     }
     refuse_other_cluster(r, control_conf(c->control));
     if (r->conf) {
-        apply(r);
+        apply_reload(r);
     } else {
         if (!r->preview)
             log_error("the configuration stays as it was: %s", r->err.text);
@@ -155,5 +155,5 @@ void reload_start(struct ctld *c, uint64_t call, bool preview)
     r->call = call;
     r->preview = preview;
     r->path = mem_strdup(c->conf_path);
-    begin(r);
+    begin_reload(r);
 }

@@ -25,7 +25,7 @@ static void stop_within(struct ctld *c, int64_t ms)
     loop_timer_set(c->stop_timer, ms);
 }
 
-static void begin(struct ctld *c)
+static void begin_stop(struct ctld *c)
 {
     if (c->stopping)
         return;
@@ -45,7 +45,7 @@ static void begin(struct ctld *c)
 void stop_begin(struct ctld *c)
 {
     c->begin_anew = false;
-    begin(c);
+    begin_stop(c);
 }
 
 /* --- all daemons ---------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ void stop_to_begin_anew(struct ctld *c, bool waits)
         return;
     c->begin_anew = true;
     c->waits = waits;
-    begin(c);
+    begin_stop(c);
 }
 
 /* The nodes have their orders: what was announced has come. A controller that is killed before that

@@ -83,7 +83,7 @@ bool unnamed_keep(struct ctld *c, const struct rpc_request *r)
     return true;
 }
 
-static void drop(struct ctld *c, struct unnamed *u)
+static void drop_unnamed(struct ctld *c, struct unnamed *u)
 {
     DL_DELETE(c->unnamed, u);
     arena_done(&u->arena);
@@ -100,7 +100,7 @@ void unnamed_continue(void *ctx)
         if (c->control && !is_named(c, &u->request))
             continue;
         dispatch_request(c, &u->request);
-        drop(c, u);
+        drop_unnamed(c, u);
     }
 }
 
@@ -109,12 +109,12 @@ void unnamed_drop(struct ctld *c, uint64_t call)
     struct unnamed *u, *next;
     DL_FOREACH_SAFE(c->unnamed, u, next)
     if (u->request.call == call)
-        drop(c, u);
+        drop_unnamed(c, u);
 }
 
 void unnamed_drop_all(struct ctld *c)
 {
     struct unnamed *u, *next;
     DL_FOREACH_SAFE(c->unnamed, u, next)
-    drop(c, u);
+    drop_unnamed(c, u);
 }

@@ -242,7 +242,7 @@ spank_err_t spank_prepend_task_argv(spank_t spank, int argc, const char *argv[])
 /* --- messages ----------------------------------------------------------------------------------
  */
 
-static void say(enum stack_level level, const char *format, va_list ap)
+static void log_message(enum stack_level level, const char *format, va_list ap)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
@@ -260,7 +260,7 @@ static void say(enum stack_level level, const char *format, va_list ap)
         va_list ap;                                                                                \
                                                                                                    \
         va_start(ap, format);                                                                      \
-        say(level, format, ap);                                                                    \
+        log_message(level, format, ap);                                                            \
         va_end(ap);                                                                                \
     }
 SAYER(slurm_info, STACK_INFO)

@@ -141,7 +141,8 @@ static int include(struct reader *r, char **words, size_t count, struct err *err
 }
 
 /* Words end at blanks; quotes keep blanks together. */
-static int split(const struct reader *r, char *line, char **words, size_t *count, struct err *err)
+static int split_words(const struct reader *r, char *line, char **words, size_t *count,
+                       struct err *err)
 {
     char *in = line, *out = line;
 
@@ -175,7 +176,7 @@ static int read_line(struct reader *r, char *line, struct err *err)
 {
     char *words[WORDS_MAX];
     size_t count;
-    int rc = split(r, line, words, &count, err);
+    int rc = split_words(r, line, words, &count, err);
 
     if (rc < 0 || !count)
         return rc;

@@ -67,7 +67,7 @@ static void find_symbols(struct plugin *p, void *library)
 }
 
 /* 0: loaded, or left out as it may be. */
-static int load(struct stack *s, const Pb__SpankPlugin *row, struct err *err)
+static int load_plugin(struct stack *s, const Pb__SpankPlugin *row, struct err *err)
 {
     void *library = dlopen(row->path, RTLD_NOW | RTLD_LOCAL);
     const char *name = library ? dlsym(library, "plugin_name") : NULL;
@@ -109,7 +109,7 @@ int stack_open(const struct plugstack *p, const struct stack_host *host, struct 
     stack_enter_component(s, 0);
     stack_current = s;
     for (size_t i = 0; i < p->plugins.len && rc == 0; i++)
-        rc = load(s, p->plugins.data[i], err);
+        rc = load_plugin(s, p->plugins.data[i], err);
     if (rc < 0)
         stack_close(s);
     else

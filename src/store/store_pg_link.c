@@ -161,7 +161,7 @@ static bool result_is_good(const struct store_pq *pq, const PGresult *r)
     return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-static int fail(struct store_link *l, const PGresult *r, const char *doing, struct err *err)
+static int fail_link(struct store_link *l, const PGresult *r, const char *doing, struct err *err)
 {
     int rc = store_link_error(l, r, doing, err);
     store_link_close(l);
@@ -202,7 +202,7 @@ int store_link_query(struct store_link *l, const char *sql, const struct store_p
 
 int store_link_pipeline_begin(struct store_link *l, struct err *err)
 {
-    return pq_of(l)->PQenterPipelineMode(l->conn) ? 0 : fail(l, NULL, "use it", err);
+    return pq_of(l)->PQenterPipelineMode(l->conn) ? 0 : fail_link(l, NULL, "use it", err);
 }
 
 int store_link_send(struct store_link *l, enum store_pg_statement st,
@@ -214,7 +214,7 @@ int store_link_send(struct store_link *l, enum store_pg_statement st,
     if (pq_of(l)->PQsendQueryPrepared(l->conn, statements[st].name, (int)count, values, lengths,
                                       formats, 1))
         return 0;
-    return fail(l, NULL, "send to it", err);
+    return fail_link(l, NULL, "send to it", err);
 }
 
 /* One good result and the NULL behind it. */
@@ -222,7 +222,7 @@ static int pipeline_result(struct store_link *l, const char *doing, struct err *
 {
     const struct store_pq *pq = pq_of(l);
     PGresult *r = store_link_next(l);
-    int rc = result_is_good(pq, r) ? 0 : fail(l, r, doing, err);
+    int rc = result_is_good(pq, r) ? 0 : fail_link(l, r, doing, err);
     pq->PQclear(r);
     if (rc == 0)
         pq->PQclear(store_link_next(l));
@@ -233,7 +233,7 @@ int store_link_pipeline_end(struct store_link *l, size_t sent, struct err *err)
 {
     const struct store_pq *pq = pq_of(l);
     if (!pq->PQpipelineSync(l->conn))
-        return fail(l, NULL, "send to it", err);
+        return fail_link(l, NULL, "send to it", err);
     for (size_t i = 0; i < sent; i++) {
         int rc = pipeline_result(l, "write to it", err);
         if (rc)
@@ -258,7 +258,7 @@ int store_link_run(struct store_link *l, enum store_pg_statement st,
         return rc;
     PGresult *r = store_link_next(l);
     if (!result_is_good(pq, r)) {
-        rc = fail(l, r, "read it", err);
+        rc = fail_link(l, r, "read it", err);
         pq->PQclear(r);
         return rc;
     }
@@ -276,7 +276,7 @@ int store_link_prepare(struct store_link *l, struct err *err)
     int rc = store_link_pipeline_begin(l, err);
     for (int i = 0; rc == 0 && i < STORE_PG_STATEMENTS; i++)
         if (!pq->PQsendPrepare(l->conn, statements[i].name, statements[i].sql, 0, NULL))
-            rc = fail(l, NULL, "send to it", err);
+            rc = fail_link(l, NULL, "send to it", err);
     if (rc == 0)
         rc = store_link_pipeline_end(l, STORE_PG_STATEMENTS, err);
     return rc;
@@ -386,7 +386,7 @@ int store_link_open(struct store *s, struct store_link *l, const char *purpose, 
     l->closing_at_ms = 0;
     l->conn = connect_start(pg, l->patience_ms);
     if (!l->conn || pg->pq->PQstatus(l->conn) != CONNECTION_OK)
-        return fail(l, NULL, "connect to it", err);
+        return fail_link(l, NULL, "connect to it", err);
     pg->pq->PQsetNoticeProcessor(l->conn, notice_ignore, NULL);
     pg->pq->PQsetnonblocking(l->conn, 1);
     int rc = settings_apply(l, purpose, err);

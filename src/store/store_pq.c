@@ -21,7 +21,7 @@ static const struct {
 #undef PQ
 };
 
-static void load(void)
+static void load_library(void)
 {
     void *library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
     if (!library) {
@@ -45,7 +45,7 @@ static void load(void)
 
 int store_pq_get(const struct store_pq **pq, struct err *err)
 {
-    pthread_once(&once, load);
+    pthread_once(&once, load_library);
     if (missing.code)
         return err_set(err, missing.code, "%s", missing.text);
     *pq = &table;

@@ -8,7 +8,7 @@
 #include "base/str.h"
 #include "store/store_sqlite.h"
 
-static int prepare(sqlite3 *db, const char *sql, sqlite3_stmt **st)
+static int prepare_statement(sqlite3 *db, const char *sql, sqlite3_stmt **st)
 {
     if (*st)
         return SQLITE_OK;
@@ -19,7 +19,7 @@ static int prepare_kind(sqlite3 *db, const char *fmt, uint32_t kind, sqlite3_stm
 {
     char sql[160]; /* the only part of a statement ever filled in, and it is a number */
     snprintf(sql, sizeof(sql), fmt, kind);
-    return prepare(db, sql, st);
+    return prepare_statement(db, sql, st);
 }
 
 int store_db_make_kind(sqlite3 *db, uint32_t kind)
@@ -69,7 +69,7 @@ void store_statements_free(struct store_sqlite *q)
     sqlite3_finalize(take_ptr(q->del_named));
 }
 
-static int step(sqlite3_stmt *st)
+static int step_statement(sqlite3_stmt *st)
 {
     int rc = sqlite3_step(st);
     if (rc == SQLITE_DONE || rc == SQLITE_ROW)
@@ -96,16 +96,18 @@ static int change_write_numbered(struct store_sqlite *q, const struct store_chan
         sqlite3_bind_int64(st, 2, store_sum(c->kind, c->number, NULL, data, c->len));
         sqlite3_bind_blob64(st, 3, data, c->len, SQLITE_STATIC);
     }
-    return step(st);
+    return step_statement(st);
 }
 
 static int change_write_named(struct store_sqlite *q, const struct store_change *c,
                               const char *name, const void *data)
 {
-    int rc = prepare(q->db, "INSERT OR REPLACE INTO named(kind, name, sum, data) VALUES(?,?,?,?)",
-                     &q->put_named);
+    int rc = prepare_statement(
+        q->db, "INSERT OR REPLACE INTO named(kind, name, sum, data) VALUES(?,?,?,?)",
+        &q->put_named);
     if (rc == SQLITE_OK)
-        rc = prepare(q->db, "DELETE FROM named WHERE kind = ? AND name = ?", &q->del_named);
+        rc = prepare_statement(q->db, "DELETE FROM named WHERE kind = ? AND name = ?",
+                               &q->del_named);
     if (rc != SQLITE_OK)
         return rc;
     sqlite3_stmt *st = c->delete ? q->del_named : q->put_named;
@@ -115,7 +117,7 @@ static int change_write_named(struct store_sqlite *q, const struct store_change 
         sqlite3_bind_int64(st, 3, store_sum(c->kind, 0, name, data, c->len));
         sqlite3_bind_blob64(st, 4, data, c->len, SQLITE_STATIC);
     }
-    return step(st);
+    return step_statement(st);
 }
 
 /* Without a table of its kind there is no such record. */
@@ -130,18 +132,18 @@ static int change_set_aside(struct store_sqlite *q, const struct store_batch *b,
 
 static int batch_write(struct store_sqlite *q, const struct store_batch *b)
 {
-    int rc = prepare(q->db, "BEGIN IMMEDIATE", &q->begin);
+    int rc = prepare_statement(q->db, "BEGIN IMMEDIATE", &q->begin);
     if (rc == SQLITE_OK)
-        rc = prepare(q->db, "COMMIT", &q->commit);
+        rc = prepare_statement(q->db, "COMMIT", &q->commit);
     if (rc == SQLITE_OK)
-        rc = step(q->begin);
+        rc = step_statement(q->begin);
     for (size_t i = 0; rc == SQLITE_OK && i < b->changes.len; i++) {
         const struct store_change *c = &b->changes.data[i];
         rc = c->aside   ? change_set_aside(q, b, c)
              : c->named ? change_write_named(q, c, store_change_name(b, c), store_change_data(b, c))
                         : change_write_numbered(q, c, store_change_data(b, c));
     }
-    return rc == SQLITE_OK ? step(q->commit) : rc;
+    return rc == SQLITE_OK ? step_statement(q->commit) : rc;
 }
 
 static void batch_undo(struct store_sqlite *q)

@@ -99,7 +99,7 @@ void store_space_measure(struct store_space *sp, sqlite3 *db, const char *path)
 }
 
 /* Once in the log, and once in the database as far as nothing unused is there. */
-static bool has_room(const struct store_space *sp, uint64_t more)
+static bool has_space(const struct store_space *sp, uint64_t more)
 {
     if (more == 0)
         return true;
@@ -110,14 +110,14 @@ static bool has_room(const struct store_space *sp, uint64_t more)
 
 bool store_space_low(struct store_space *sp, uint64_t more)
 {
-    if (!sp->low && has_room(sp, more))
+    if (!sp->low && has_space(sp, more))
         return false;
     /* Nobody commits while submissions are refused, so the way back is looked for here. */
     pthread_mutex_lock(&sp->lock);
     if (loop_mono_ms() - sp->checked_at_ms >= STORE_RETRY_MS)
         space_look(sp);
     pthread_mutex_unlock(&sp->lock);
-    return sp->low || !has_room(sp, more);
+    return sp->low || !has_space(sp, more);
 }
 
 uint64_t store_space_free(struct store_space *sp)

@@ -186,7 +186,7 @@ static void delist(struct cluster *c, struct job *j)
 /* --- life ---------------------------------------------------------------------------------------
  */
 
-static struct array *add(struct cluster *c, uint32_t id)
+static struct array *add_array(struct cluster *c, uint32_t id)
 {
     size_t at = position(c, id);
     struct array *a = mem_new(struct array);
@@ -208,7 +208,7 @@ static void array_free(struct array *a)
     free(a);
 }
 
-static void drop(struct cluster *c, struct array *a)
+static void drop_array(struct cluster *c, struct array *a)
 {
     vec_remove(&c->arrays, position(c, a->id));
     array_free(a);
@@ -230,7 +230,7 @@ static void mark(struct cluster *c, struct array *a)
 
 void array_make(struct cluster *c, struct job *j, struct idset *all, uint32_t throttle)
 {
-    struct array *a = add(c, j->id);
+    struct array *a = add_array(c, j->id);
     idset_move(&a->all, all);
     a->throttle = throttle;
     idset_copy(&j->tasks, &a->all);
@@ -275,7 +275,7 @@ int array_join(struct cluster *c, struct job *j, uint32_t id, const char *all, s
 {
     struct array *a = array_find(c, id);
     uint32_t throttle = 0;
-    a = a ? a : add(c, id);
+    a = a ? a : add_array(c, id);
     const char *why = NULL;
     if (!a->all.count && (!all || array_parse(all, ARRAY_SIZE_MAX, &a->all, &throttle, NULL) != 0))
         why = "does not say which elements it has";
@@ -290,7 +290,7 @@ int array_join(struct cluster *c, struct job *j, uint32_t id, const char *all, s
         return 0;
     }
     if (!a->records.count && !a->stored)
-        drop(c, a);
+        drop_array(c, a);
     return err_set(err, -ERR_STORE_DAMAGED, "job %u: its array %u %s", j->id, id, why);
 }
 
@@ -303,7 +303,7 @@ void array_leave(struct cluster *c, struct job *j)
     bool ended = job_is_final(j), well = j->state == PB__JOB_STATE__COMPLETED;
     delist(c, j);
     if (!a->records.count) {
-        drop(c, a);
+        drop_array(c, a);
         return;
     }
     if (!ended)
@@ -325,7 +325,7 @@ uint32_t array_drop_empty(struct cluster *c)
         uint32_t id = c->arrays.data[i]->id;
         if (c->arrays.data[i]->records.count)
             continue;
-        drop(c, c->arrays.data[i]);
+        drop_array(c, c->arrays.data[i]);
         return id;
     }
     return 0;
@@ -485,7 +485,7 @@ int array_restore(struct cluster *c, uint64_t id, const void *data, size_t len, 
         return err_set(err, -ERR_STORE_DAMAGED, "job array %u: which elements failed is unreadable",
                        m->job_id);
     struct array *a = array_find(c, m->job_id);
-    a = a ? a : add(c, m->job_id);
+    a = a ? a : add_array(c, m->job_id);
     idset_move(&a->gone_failed, &failed);
     a->stored = true;
     a->throttle = m->throttle;
@@ -501,7 +501,7 @@ int array_restore(struct cluster *c, uint64_t id, const void *data, size_t len, 
 void array_carry(struct cluster *to, const struct cluster *from)
 {
     vec_foreach (&from->arrays, at) {
-        struct array *a = *at, *b = add(to, a->id);
+        struct array *a = *at, *b = add_array(to, a->id);
         idset_copy(&b->all, &a->all);
         b->throttle = a->throttle;
         b->stored = a->stored;

@@ -104,7 +104,7 @@ static bool read_kind(const char **s, enum depend_kind *kind)
 }
 
 /* One more, or one too many. */
-static void take(struct depend *d, const struct depend_item *item, size_t most, size_t *count)
+static void take_item(struct depend *d, const struct depend_item *item, size_t most, size_t *count)
 {
     if (++*count <= most)
         vec_push(&d->items, *item);
@@ -121,7 +121,7 @@ static int read_clause(const char **s, struct depend *d, size_t most, size_t *co
         return unknown_kind(err, start);
     item.kind = (uint8_t)kind;
     if (item.kind == DEPEND_SINGLETON) {
-        take(d, &item, most, count);
+        take_item(d, &item, most, count);
         return 0;
     }
     if (*s != start && *(*s)++ != ':')
@@ -129,7 +129,7 @@ static int read_clause(const char **s, struct depend *d, size_t most, size_t *co
     for (;;) {
         if (!read_job(s, &item))
             return no(err, "not a job id, or a delay where none can be", start);
-        take(d, &item, most, count);
+        take_item(d, &item, most, count);
         if (**s != ':')
             return 0;
         ++*s;

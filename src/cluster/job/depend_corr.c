@@ -32,7 +32,7 @@ static void leave_single(struct depend_item *item)
     item->element = DEPEND_WHOLE;
 }
 
-static void settle(const struct job *j, struct depend_item *item)
+static void settle_item(const struct job *j, struct depend_item *item)
 {
     item->state = item->sets->good.count == j->tasks.count  ? DEPEND_FULFILLED
                   : item->sets->bad.count == j->tasks.count ? DEPEND_FAILED
@@ -84,7 +84,7 @@ void depend_corr_fit(struct cluster *c, struct job *j)
             continue;
         idset_intersect(&item->sets->good, &j->tasks);
         idset_intersect(&item->sets->bad, &j->tasks);
-        settle(j, item);
+        settle_item(j, item);
     }
     if (!any)
         return;
@@ -106,7 +106,7 @@ static void deal_one(struct cluster *c, struct job *j, struct job *e)
         y->element = e->task;
         idset_remove(&x->sets->good, e->task);
         idset_remove(&x->sets->bad, e->task);
-        settle(j, x);
+        settle_item(j, x);
     }
     idset_remove(&from->ready, e->task);
     idset_remove(&from->failed, e->task);
@@ -176,7 +176,7 @@ static bool apply_one(struct job *j, struct depend_item *item, uint32_t element,
     if (!idset_has(&j->tasks, element) || is_decided(item, element))
         return false;
     idset_add(well ? &item->sets->good : &item->sets->bad, element);
-    settle(j, item);
+    settle_item(j, item);
     if (d->items.len == 1) /* as sum_up() would say */
         idset_add(well ? &d->ready : &d->failed, element);
     return true;
@@ -198,7 +198,7 @@ bool depend_corr_apply(struct job *j, struct depend_item *item, const struct ids
     bool any = fresh.count > 0;
     if (any) {
         idset_unite(well ? &item->sets->good : &item->sets->bad, &fresh);
-        settle(j, item);
+        settle_item(j, item);
         sum_up(j);
     }
     idset_done(&fresh);

@@ -32,7 +32,7 @@ static struct holding holding_of(const struct job_counted *n)
         .jobs = n->jobs, .record = n->record, .store = (uint64_t)n->record + n->payload};
 }
 
-static void add(struct holding *to, const struct holding *what)
+static void add_holding(struct holding *to, const struct holding *what)
 {
     to->jobs += what->jobs;
     to->record += what->record;
@@ -86,8 +86,8 @@ void holdings_count(struct cluster *c, struct job *j)
                                       .record = j->spec.len + j->live.len,
                                       .payload = has_payload(j) ? j->payload_bytes : 0};
     now = holding_of(&j->counted);
-    add(&c->holdings.all, &now);
-    add(&u->has, &now);
+    add_holding(&c->holdings.all, &now);
+    add_holding(&u->has, &now);
 }
 
 struct holding holdings_of(const struct cluster *c, uint32_t uid)
@@ -127,10 +127,10 @@ int holdings_check(const struct cluster *c, struct err *err)
 
     vec_foreach (&c->jobs, j) {
         struct holding of_job = holding_of(&(*j)->counted);
-        add(&sum, &of_job);
+        add_holding(&sum, &of_job);
     }
     for (const struct holding_user *u = c->holdings.users; u; u = u->hh.next)
-        add(&of_users, &u->has);
+        add_holding(&of_users, &u->has);
     for (int i = 0; i < 2; i++) {
         const struct holding *other = i ? &of_users : &c->holdings.all;
         if (sum.jobs != other->jobs || sum.record != other->record || sum.store != other->store)

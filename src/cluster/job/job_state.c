@@ -37,7 +37,7 @@ static bool runs(enum _Pb__JobState state)
     return state == PB__JOB_STATE__RUNNING || state == PB__JOB_STATE__SUSPENDED;
 }
 
-static void count(struct cluster *c, enum _Pb__JobState state, int by)
+static void count_state(struct cluster *c, enum _Pb__JobState state, int by)
 {
     if (state == PB__JOB_STATE__PENDING)
         c->pending += (size_t)by;
@@ -54,7 +54,7 @@ static void count_element(struct cluster *c, const struct job *j, int by)
     c->folded += (size_t)by * array_to_come(j);
 }
 
-static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
+static void change_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
     bool begins = runs(to) && !runs(j->state), ends = runs(j->state) && !runs(to);
     if (begins) {
@@ -65,10 +65,10 @@ static void change(struct cluster *c, struct job *j, enum _Pb__JobState to)
     }
     if (j->part)
         j->part->running += (uint32_t)begins - (uint32_t)ends;
-    count(c, j->state, -1);
+    count_state(c, j->state, -1);
     count_element(c, j, -1);
     j->state = to;
-    count(c, to, 1);
+    count_state(c, to, 1);
     count_element(c, j, 1);
 }
 
@@ -103,7 +103,7 @@ int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to,
     enum _Pb__JobState from = j->state;
     if (!job_state_may_become(from, to))
         return -ERR_TRANSITION;
-    change(c, j, to);
+    change_state(c, j, to);
     if (!job_is_final(j)) /* else when it is over, with all of its nodes */
         depend_place_name(c, j);
     job_touch(c, j);
@@ -119,7 +119,7 @@ void job_announce(struct cluster *c, struct job *j)
 
 void job_load_state(struct cluster *c, struct job *j, enum _Pb__JobState state)
 {
-    change(c, j, state);
+    change_state(c, j, state);
     c->begun.mixed = c->begun.mixed || runs(state);
 }
 

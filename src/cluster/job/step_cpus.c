@@ -25,8 +25,8 @@ static uint32_t count_in_core(const struct bitset *set, size_t first, uint32_t t
 }
 
 /* Moves up to 'count' CPUs, from 'first' on, and tells how many it did not find before 'end'. */
-static uint32_t move(struct bitset *from, struct bitset *to, size_t first, size_t end,
-                     uint32_t count)
+static uint32_t move_cpus(struct bitset *from, struct bitset *to, size_t first, size_t end,
+                          uint32_t count)
 {
     for (long i = bitset_next(from, first); count && i >= 0 && (size_t)i < end;
          i = bitset_next(from, (size_t)i + 1)) {
@@ -56,7 +56,7 @@ static uint32_t choose_cores(const struct node *n, uint32_t count, bool cyclic, 
     for (size_t i = 0; i < cores && count >= threads; i++) {
         size_t core = nth_core(n, threads, i, cyclic);
         if (count_in_core(from, core, threads) == threads)
-            count = move(from, to, core, core + threads, count);
+            count = move_cpus(from, to, core, core + threads, count);
     }
     for (size_t i = 0; i < cores && count && count < threads; i++) {
         size_t core = nth_core(n, threads, i, cyclic);
@@ -66,7 +66,7 @@ static uint32_t choose_cores(const struct node *n, uint32_t count, bool cyclic, 
         fewest = has;
         tightest = core;
     }
-    return fewest == UINT32_MAX ? count : move(from, to, tightest, tightest + threads, count);
+    return fewest == UINT32_MAX ? count : move_cpus(from, to, tightest, tightest + threads, count);
 }
 
 /* So many of each core that is idle; what is left, of any in turn. */
@@ -81,18 +81,18 @@ static uint32_t choose_spread(const struct node *n, uint32_t count, struct step_
             size_t core = nth_core(n, threads, i, way.cyclic);
             uint32_t some = way.spread < count ? way.spread : count;
             if (!idle || count_in_core(from, core, threads) == threads)
-                count -= some - move(from, to, core, core + threads, some);
+                count -= some - move_cpus(from, to, core, core + threads, some);
         }
     }
     return count;
 }
 
-static uint32_t choose(const struct node *n, uint32_t count, struct step_cpus_way way,
-                       struct bitset *from, struct bitset *to)
+static uint32_t choose_cpus(const struct node *n, uint32_t count, struct step_cpus_way way,
+                            struct bitset *from, struct bitset *to)
 {
     count = way.spread ? choose_spread(n, count, way, from, to)
                        : choose_cores(n, count, way.cyclic, from, to);
-    return move(from, to, 0, from->size, count); /* wherever some are */
+    return move_cpus(from, to, 0, from->size, count); /* wherever some are */
 }
 
 static struct bitset *busy(const struct node *n, struct alloc_node *a)
@@ -115,10 +115,10 @@ void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node
     s->own = bitset_new(n->cpus);
     if (a->step_busy)
         bitset_andnot(idle, a->step_busy);
-    uint32_t left = choose(n, s->cpus, way, idle, s->own);
+    uint32_t left = choose_cpus(n, s->cpus, way, idle, s->own);
     bitset_andnot(all, s->own);
-    choose(n, left, way, all,
-           s->own); /* it shares, or its job has fewer than when steps were counted */
+    choose_cpus(n, left, way, all,
+                s->own); /* it shares, or its job has fewer than when steps were counted */
     own(n, a, s, shares);
 }
 

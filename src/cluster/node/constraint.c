@@ -262,8 +262,8 @@ static bool has_counted(const struct constraint *con, const char *features)
     return constraint_counted(con, features) != 0;
 }
 
-static bool run(const struct constraint *con, const struct op *ops, size_t n, const char *features,
-                uint32_t which)
+static bool evaluate_ops(const struct constraint *con, const struct op *ops, size_t n,
+                         const char *features, uint32_t which)
 {
     bool stack[CONSTRAINT_NAMES_MAX + 1];
     size_t top = 0;
@@ -275,8 +275,8 @@ static bool run(const struct constraint *con, const struct op *ops, size_t n, co
         }
         const struct part_of *pick = op->kind == OP_PICK ? &con->parts.data[which] : NULL;
         stack[top++] = op->kind == OP_NAME ? node_features_have(features, op->name, op->len)
-                       : pick              ? run(con, pick->ops.data, pick->ops.len, features, 0)
-                                           : op->kind == OP_ANY || has_counted(con, features);
+                       : pick ? evaluate_ops(con, pick->ops.data, pick->ops.len, features, 0)
+                              : op->kind == OP_ANY || has_counted(con, features);
     }
     return stack[0];
 }
@@ -288,7 +288,7 @@ uint32_t constraint_alternatives(const struct constraint *con)
 
 bool constraint_match(const struct constraint *con, const char *features, uint32_t which)
 {
-    return !con || run(con, con->ops.data, con->ops.len, features, which);
+    return !con || evaluate_ops(con, con->ops.data, con->ops.len, features, which);
 }
 
 bool constraint_match_any(const struct constraint *con, const char *features)
@@ -314,7 +314,7 @@ uint8_t constraint_counted(const struct constraint *con, const char *features)
     uint8_t mask = 0;
     for (uint32_t i = 0; i < constraint_counts(con); i++) {
         const struct part_of *p = &con->parts.data[i];
-        if (run(con, p->ops.data, p->ops.len, features, 0))
+        if (evaluate_ops(con, p->ops.data, p->ops.len, features, 0))
             mask |= (uint8_t)(1u << i);
     }
     return mask;

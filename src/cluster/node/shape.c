@@ -24,7 +24,7 @@ static const char *const fields[] = {"min_nodes",
                                      "nice"};
 #define FIELDS (sizeof fields / sizeof *fields)
 
-static const ProtobufCFieldDescriptor *find(const char *name)
+static const ProtobufCFieldDescriptor *find_field(const char *name)
 {
     return protobuf_c_message_descriptor_get_field_by_name(&pb__job_spec__descriptor, name);
 }
@@ -70,7 +70,7 @@ void shape_format(const Pb__JobSpec *s, struct str *out)
 {
     struct str words = STR_INIT;
     for (size_t i = 0; i < FIELDS; i++)
-        format_one(s, find(fields[i]), &words);
+        format_one(s, find_field(fields[i]), &words);
     if (words.len)
         str_puts(out, words.data + 1);
     str_done(&words);
@@ -118,7 +118,7 @@ int shape_parse(const char *text, struct arena *arena, Pb__JobSpec *s, struct er
         *value++ = '\0';
         if (!is_known(w))
             return err_set(err, -ERR_PARSE, "'%.60s' is not a field of a job's shape", w);
-        const ProtobufCFieldDescriptor *f = find(w);
+        const ProtobufCFieldDescriptor *f = find_field(w);
         if (f->type == PROTOBUF_C_TYPE_STRING)
             *(char **)at(s, f->offset) = value;
         else if (!parse_number(s, f, value))

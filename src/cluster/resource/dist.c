@@ -15,7 +15,7 @@ static const char *const pack_words[] = {
     [DIST_PACK_ANY] = "*", [DIST_PACK] = "pack", [DIST_NOPACK] = "nopack", NULL};
 
 /* Its place in the list, 0 for an empty one; -1: it is not there. Steps over it. */
-static int find(const char **at, const char *ends, const char *const *words)
+static int find_dist_word(const char **at, const char *ends, const char *const *words)
 {
     size_t len = strcspn(*at, ends);
     int found = len ? -1 : 0;
@@ -46,22 +46,22 @@ int dist_parse(const char *text, struct dist *out)
 {
     const char *at = text ? text : "";
     struct dist d = {0};
-    int nodes = find(&at, ":,=", nodes_words), sockets = 0, cores = 0, pack = 0;
+    int nodes = find_dist_word(&at, ":,=", nodes_words), sockets = 0, cores = 0, pack = 0;
 
     if (nodes < 0 && !*at) { /* "Pack" alone */
         const char *word = text;
 
-        pack = find(&word, "", pack_words);
+        pack = find_dist_word(&word, "", pack_words);
         nodes = pack < 0 ? -1 : 0;
     }
     if (nodes == DIST_PLANE && *at == '=' && read_size(&at, &d.plane) < 0)
         return -ERR_PARSE;
     if (*at == ':')
-        at++, sockets = find(&at, ":,", order_words);
+        at++, sockets = find_dist_word(&at, ":,", order_words);
     if (*at == ':')
-        at++, cores = find(&at, ":,", order_words);
+        at++, cores = find_dist_word(&at, ":,", order_words);
     if (*at == ',')
-        at++, pack = *at ? find(&at, "", pack_words) : -1;
+        at++, pack = *at ? find_dist_word(&at, "", pack_words) : -1;
     if (*at || nodes < 0 || sockets < 0 || cores < 0 || pack < 0)
         return -ERR_PARSE;
     d.nodes = (enum dist_nodes)nodes;

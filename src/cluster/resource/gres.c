@@ -131,7 +131,7 @@ static uint64_t *count_of(struct gres_want *w, enum gres_scope scope)
                                     : &w->per_job;
 }
 
-static int refuse(const char *word, const char *why, struct err *err)
+static int refuse_word(const char *word, const char *why, struct err *err)
 {
     return err_set(err, -ERR_GRES, "%s: %s: %s", err_text(ERR_GRES), word, why);
 }
@@ -148,17 +148,17 @@ static int parse_word(const struct cluster *c, char *word, enum gres_scope scope
     size_t n = 0;
     for (char *p = strtok_r(word, ":=", &save); p; p = strtok_r(NULL, ":=", &save)) {
         if (n == 3)
-            return refuse(whole, "expected name[:type][:count]", err);
+            return refuse_word(whole, "expected name[:type][:count]", err);
         part[n++] = p;
     }
     if (n > 1 && isdigit((unsigned char)part[n - 1][0]) &&
         size_parse_count(part[n - 1], GRES_COUNT_MAX, &count, NULL) == 0)
         n--;
     if (n == 0 || n > 2)
-        return refuse(whole, "expected name[:type][:count]", err);
+        return refuse_word(whole, "expected name[:type][:count]", err);
     const char *type = n == 2 ? part[1] : NULL;
     if (wants->list.len == GRES_WANTS_MAX)
-        return refuse(whole, "too many resources in one request", err);
+        return refuse_word(whole, "too many resources in one request", err);
     if (count) {
         uint64_t *sum = count_of(want_of(c, wants, part[0], type), scope);
         *sum = *sum + count < GRES_COUNT_MAX ? *sum + count : GRES_COUNT_MAX;
@@ -207,10 +207,10 @@ int gres_check_known(const struct cluster *c, const struct gres_wants *wants, st
         uint64_t count = w->per_node + w->per_task + w->per_job;
         _cleanup_free_ char *word = mem_printf("gres:%s%s%s:%llu", w->name, w->type ? ":" : "",
                                                w->type ? w->type : "", (unsigned long long)count);
-        return refuse(word,
-                      gres_known(c, w->name) ? "no node has this type of it"
-                                             : "no node has this resource",
-                      err);
+        return refuse_word(word,
+                           gres_known(c, w->name) ? "no node has this type of it"
+                                                  : "no node has this resource",
+                           err);
     }
     return 0;
 }

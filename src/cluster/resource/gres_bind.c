@@ -157,7 +157,7 @@ static unsigned next_set(unsigned mask)
 }
 
 /* The groups that do, and take[] of them; 0: none. 'all' gets their units. */
-static unsigned find(struct search *f, struct bitset *all)
+static unsigned find_groups(struct search *f, struct bitset *all)
 {
     uint64_t most = f->wanted < f->b->want.units ? f->wanted : f->b->want.units;
     unsigned best = 0;
@@ -211,11 +211,11 @@ static bool spread(const struct search *f, unsigned mask, struct bitset *chosen)
 }
 
 /* Groups and units that go together, as they are now; false: there are none. */
-static bool choose(struct search *f, unsigned *mask, struct bitset *chosen)
+static bool choose_groups(struct search *f, unsigned *mask, struct bitset *chosen)
 {
     _cleanup_bitset_ struct bitset *all = bitset_new(f->n->units);
     struct cores_want want = f->b->want;
-    *mask = f->wanted ? find(f, all) : 0;
+    *mask = f->wanted ? find_groups(f, all) : 0;
     want.only = *mask ? all : NULL;
     return (*mask || !f->wanted) && cores_choose(f->n, &want, chosen) && spread(f, *mask, chosen);
 }
@@ -226,12 +226,13 @@ bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle)
     unsigned mask;
     search_init(&f, n, b, idle);
     _cleanup_bitset_ struct bitset *units = bitset_new(n->units);
-    bool fits = idle ? f.wanted == 0 || find(&f, units) != 0 : choose(&f, &mask, units);
+    bool fits =
+        idle ? f.wanted == 0 || find_groups(&f, units) != 0 : choose_groups(&f, &mask, units);
     search_done(&f);
     return fits;
 }
 
-static struct bitset *pick(struct search *f, size_t k)
+static struct bitset *pick_devices(struct search *f, size_t k)
 {
     const struct gres_stock *s = located(f->n, f->b->amounts[k].kind);
     struct bitset *devices = s ? bitset_new(s->busy->size) : NULL;
@@ -252,9 +253,9 @@ bool gres_bind_choose(const struct node *n, const struct gres_bind *b, struct bi
     unsigned mask;
     search_init(&f, n, b, false);
     _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
-    bool done = choose(&f, &mask, chosen);
+    bool done = choose_groups(&f, &mask, chosen);
     for (size_t k = 0; done && k < b->count; k++)
-        devices[k] = pick(&f, k);
+        devices[k] = pick_devices(&f, k);
     if (done)
         bitset_or(out, chosen);
     search_done(&f);

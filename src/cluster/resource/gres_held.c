@@ -208,8 +208,8 @@ static void put_devices(const struct bitset *devices, struct str *out)
     str_done(&text);
 }
 
-static void put(const struct cluster *c, uint32_t kind, uint64_t count,
-                const struct bitset *devices, struct str *out)
+static void put_kind(const struct cluster *c, uint32_t kind, uint64_t count,
+                     const struct bitset *devices, struct str *out)
 {
     const struct gres_kind *k = &c->gres_kinds.data[kind];
     str_printf(out, "%s%s%s%s:%llu", out->len ? "," : "", k->name, k->type ? ":" : "",
@@ -222,7 +222,7 @@ void gres_held_format(const struct cluster *c, const struct gres_held *held, siz
                       bool devices, struct str *out)
 {
     for (size_t i = 0; i < count; i++)
-        put(c, held[i].kind, held[i].count, devices ? held[i].devices : NULL, out);
+        put_kind(c, held[i].kind, held[i].count, devices ? held[i].devices : NULL, out);
 }
 
 static bool is_used(const struct gres_stock *s)
@@ -235,11 +235,11 @@ void gres_held_format_node(const struct cluster *c, const struct node *n, bool u
 {
     vec_foreach (&n->gres, s) {
         if (!used)
-            put(c, s->kind, s->count, NULL, out);
+            put_kind(c, s->kind, s->count, NULL, out);
         else if (s->busy && is_used(s))
-            put(c, s->kind, s->used, s->busy, out);
+            put_kind(c, s->kind, s->used, s->busy, out);
         else
-            put(c, s->kind, s->used, NULL, out);
+            put_kind(c, s->kind, s->used, NULL, out);
         if (used && s->busy && !is_used(s))
             str_puts(out, "(IDX:N/A)");
     }

@@ -21,7 +21,7 @@ static bool is_word(const char *word, const char *text, size_t len)
     return *word && strlen(word) == len && strncasecmp(word, text, len) == 0;
 }
 
-static uint32_t find(const char *text, size_t len)
+static uint32_t find_flag(const char *text, size_t len)
 {
     for (size_t i = 0; i < ROWS; i++)
         if (is_word(rows[i].shown, text, len) || is_word(rows[i].other, text, len))
@@ -47,7 +47,7 @@ int resv_parse_flags(const char *list, uint32_t *flags, int64_t *purge_sec, stru
     int64_t purge = *purge_sec;
     for (const char *s = list; *s;) {
         size_t len = strcspn(s, ","), word = strcspn(s, ",=");
-        uint32_t flag = find(s, word);
+        uint32_t flag = find_flag(s, word);
         if (len && (!flag || (word < len && flag != RESV_PURGE_COMP)))
             return err_set(err, -ERR_PARSE, "Flags: unknown flag %.*s", (int)len, s);
         if (flag == RESV_PURGE_COMP) {

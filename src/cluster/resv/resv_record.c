@@ -9,7 +9,7 @@
 #define FAR_SEC (INT64_C(1) << 40) /* sums of such times do not overflow */
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-static void describe(const struct resv *r, Pb__ResvRecord *m, struct arena *arena)
+static void describe_reservation(const struct resv *r, Pb__ResvRecord *m, struct arena *arena)
 {
     _cleanup_str_ struct str flags = STR_INIT;
     pb__resv_record__init(m);
@@ -57,7 +57,7 @@ void resv_pack(const struct resv *r, struct str *out)
     _cleanup_arena_ struct arena arena;
     Pb__ResvRecord m;
     arena_init(&arena, 0);
-    describe(r, &m, &arena);
+    describe_reservation(r, &m, &arena);
     describe_cores(r, &m, &arena);
     if (r->idle_at)
         SET(&m, idle_at, r->idle_at);
@@ -76,7 +76,7 @@ void resv_pack_shown(const struct cluster *c, const struct resv *r, int64_t now,
     uint32_t cores, cpus;
     Pb__ResvRecord m;
     arena_init(&arena, 0);
-    describe(r, &m, &arena);
+    describe_reservation(r, &m, &arena);
     describe_cores(r, &m, &arena);
     if (resv_occurs(r, now, &t)) {
         SET(&m, start_at, t.begin);

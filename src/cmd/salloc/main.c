@@ -78,7 +78,7 @@ static int pass_x11(const struct opt *o, struct err *err)
     return 0;
 }
 
-static int fail(const struct err *err)
+static int print_failure(const struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
 
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
     bool has_command = leader->command_argc > 0;
 
     if (unread < 0 || make_specs(&request, conf, argc, argv, &err) < 0)
-        return fail(&err);
+        return print_failure(&err);
     run.argv = has_command ? leader->command_argv : shell;
     if (!has_command && conf_list_has(conf->launch_parameters, "use_interactive_step")) {
         step[2] = interactive_step(conf);

@@ -44,11 +44,11 @@ struct run {
     bool told_away; /* that the release waits for the controller */
 };
 
-static void say(const struct run *run, int level, const char *fmt, ...)
+static void print_message(const struct run *run, int level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
 /* level -1 is an error. */
-static void say(const struct run *run, int level, const char *fmt, ...)
+static void print_message(const struct run *run, int level, const char *fmt, ...)
 {
     struct str line = STR_INIT;
     va_list ap;
@@ -82,10 +82,12 @@ static void on_reported(void *ctx, int code, const ProtobufCMessage *reply, cons
 
     (void)reply;
     run->report = NULL;
-    say(run, 2, "debug:  the controller answers to the release: %s", code < 0 ? err->text : "done");
+    print_message(run, 2, "debug:  the controller answers to the release: %s",
+                  code < 0 ? err->text : "done");
     if (code < 0 && alloc_is_transient(code) && loop_mono_ms() < run->give_up_at_ms) {
         if (!run->told_away)
-            say(run, 0,
+            print_message(
+                run, 0,
                 "The controller is away, the release waits for it up to %lld seconds, or until a "
                 "signal (%s)",
                 (long long)run->conf->slurmctld_timeout_sec, err->text);
@@ -94,8 +96,8 @@ static void on_reported(void *ctx, int code, const ProtobufCMessage *reply, cons
         return;
     }
     if (code < 0 && code != -ERR_JOB_DONE && code != -ERR_NO_JOB)
-        say(run, -1, "The allocation %u was not released: %s; \"scancel %u\" does it", run->job_id,
-            err->text, run->job_id);
+        print_message(run, -1, "The allocation %u was not released: %s; \"scancel %u\" does it",
+                      run->job_id, err->text, run->job_id);
     loop_stop(run->loop);
 }
 
@@ -115,7 +117,7 @@ static void send_report(struct run *run)
                                        on_reported, run);
 }
 
-static void release(struct run *run)
+static void release_allocation(struct run *run)
 {
     if (run->ending)
         return;
@@ -128,7 +130,7 @@ static void release(struct run *run)
         loop_stop(run->loop);
         return;
     }
-    say(run, 0, "Relinquishing job allocation %u", run->job_id);
+    print_message(run, 0, "Relinquishing job allocation %u", run->job_id);
     run->give_up_at_ms = loop_mono_ms() + run->conf->slurmctld_timeout_sec * 1000;
     send_report(run);
 }
@@ -155,12 +157,12 @@ static void on_command_end(void *ctx, int wait_status)
 
     run->wait_status = wait_status;
     run->exit_code = exit_of_command(wait_status);
-    say(run, 2, "debug:  command \"%s\" has ended with status 0x%04x", run->options->argv[0],
-        (unsigned)wait_status);
+    print_message(run, 2, "debug:  command \"%s\" has ended with status 0x%04x",
+                  run->options->argv[0], (unsigned)wait_status);
     if (WIFSIGNALED(wait_status))
-        say(run, 1, "Command \"%s\" was terminated by signal %d", run->options->argv[0],
-            WTERMSIG(wait_status));
-    release(run);
+        print_message(run, 1, "Command \"%s\" was terminated by signal %d", run->options->argv[0],
+                      WTERMSIG(wait_status));
+    release_allocation(run);
 }
 
 /* --- while the command runs ------------------------------------------------------------------- */
@@ -185,17 +187,18 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
         _cleanup_str_ struct str text = STR_INIT;
 
         text_escape_n(end->notice, strlen(end->notice), &text);
-        say(run, 0, "%s", str_cstr(&text));
+        print_message(run, 0, "%s", str_cstr(&text));
         run->seen = end->notice_number;
         send_watch(run);
         return;
     }
     run->revoked = true;
     if (code == 0 && end->state == PB__JOB_STATE__TIMEOUT)
-        say(run, 0, "Job %u has exceeded its time limit and its allocation has been revoked.",
-            run->job_id);
+        print_message(run, 0,
+                      "Job %u has exceeded its time limit and its allocation has been revoked.",
+                      run->job_id);
     else
-        say(run, 0, "Job allocation %u has been revoked.", run->job_id);
+        print_message(run, 0, "Job allocation %u has been revoked.", run->job_id);
     if (signo == 0)
         signo = isatty(STDIN_FILENO) ? SIGHUP : SIGTERM;
     session_signal(run->session, signo);
@@ -215,7 +218,7 @@ static void send_watch(void *ctx)
 
 static void start_command(struct run *run)
 {
-    say(run, 2, "debug:  running command \"%s\"", run->options->argv[0]);
+    print_message(run, 2, "debug:  running command \"%s\"", run->options->argv[0]);
     struct session_options o = {.argv = run->options->argv,
                                 .env = run->env.vars,
                                 .work_dir = run->options->work_dir,
@@ -223,10 +226,10 @@ static void start_command(struct run *run)
     struct err err = {0};
 
     if (session_start(run->loop, &o, on_command_end, run, &run->session, &err) < 0) {
-        say(run, -1, "Unable to run the command: %s", err.text);
+        print_message(run, -1, "Unable to run the command: %s", err.text);
         run->exit_code = 1;
         run->wait_status = 1 << 8;
-        release(run);
+        release_allocation(run);
         return;
     }
     send_watch(run);
@@ -252,11 +255,11 @@ static void tell_component(const struct run *run, const struct Pb__AllocReply *r
     for (size_t i = 0; i < reply->n_alloc; i++)
         cpus[i] = reply->alloc[i]->cpus;
     jobenv_counts(cpus, reply->n_alloc, &counts);
-    say(run, 1, "Node list %s, CPUs per node %s, time limit %s, partition %s",
-        reply->nodes != NULL ? reply->nodes : "", str_cstr(&counts),
-        time_format_limit(reply->has_time_limit_sec ? reply->time_limit_sec : TIME_UNLIMITED,
-                          limit),
-        reply->partition != NULL ? reply->partition : "");
+    print_message(run, 1, "Node list %s, CPUs per node %s, time limit %s, partition %s",
+                  reply->nodes != NULL ? reply->nodes : "", str_cstr(&counts),
+                  time_format_limit(
+                      reply->has_time_limit_sec ? reply->time_limit_sec : TIME_UNLIMITED, limit),
+                  reply->partition != NULL ? reply->partition : "");
     str_done(&counts);
 }
 
@@ -275,23 +278,23 @@ static void on_queued(void *ctx, uint32_t job_id, const char *reason)
     run->queued = true;
     run->queued_at_ms = loop_mono_ms();
     if (run->options->job->hold)
-        say(run, 0, ALLOC_HELD);
+        print_message(run, 0, ALLOC_HELD);
     else if (alloc_notice(reason) != NULL)
-        say(run, 0, "%s", alloc_notice(reason));
-    say(run, 0, "Pending job allocation %u", job_id);
-    say(run, 0, "job %u queued and waiting for resources", job_id);
+        print_message(run, 0, "%s", alloc_notice(reason));
+    print_message(run, 0, "Pending job allocation %u", job_id);
+    print_message(run, 0, "job %u queued and waiting for resources", job_id);
 }
 
 static void tell_granted(struct run *run, const struct Pb__AllocReply *reply)
 {
     run->job_id = reply->job_id;
     if (run->queued)
-        say(run, 0, "job %u has been allocated resources", reply->job_id);
+        print_message(run, 0, "job %u has been allocated resources", reply->job_id);
     if (reply->message != NULL)
-        say(run, 0, "%s", reply->message);
-    say(run, 0, "Granted job allocation %u", reply->job_id);
-    say(run, 2, "debug:  the controller answers after %lld ms, for %zu nodes",
-        (long long)(loop_mono_ms() - run->asked_at_ms), reply->n_alloc);
+        print_message(run, 0, "%s", reply->message);
+    print_message(run, 0, "Granted job allocation %u", reply->job_id);
+    print_message(run, 2, "debug:  the controller answers after %lld ms, for %zu nodes",
+                  (long long)(loop_mono_ms() - run->asked_at_ms), reply->n_alloc);
     tell_details(run, reply);
 }
 
@@ -301,7 +304,7 @@ static void on_configuring(void *ctx, const struct Pb__AllocReply *reply)
 
     run->configuring = true;
     tell_granted(run, reply);
-    say(run, 0, "Waiting for resource configuration");
+    print_message(run, 0, "Waiting for resource configuration");
 }
 
 static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
@@ -311,9 +314,9 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
     if (!run->configuring)
         tell_granted(run, reply);
     run->granted = true;
-    say(run, 0, "Nodes %s are ready for job", reply->nodes != NULL ? reply->nodes : "");
+    print_message(run, 0, "Nodes %s are ready for job", reply->nodes != NULL ? reply->nodes : "");
     for (size_t i = 0; i < reply->n_components; i++)
-        say(run, 0, "Nodes %s are ready for job", reply->components[i]->nodes);
+        print_message(run, 0, "Nodes %s are ready for job", reply->components[i]->nodes);
     ring(run);
     if (run->options->no_shell) {
         loop_stop(run->loop);
@@ -333,19 +336,20 @@ static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
         run->exit_code = exit_of("SLURM_EXIT_IMMEDIATE", run->exit_code);
     if (run->interrupted) {
         if (job_id != 0)
-            say(run, 0, "Job allocation %u has been revoked.", job_id);
-        say(run, -1, "Job aborted due to signal");
+            print_message(run, 0, "Job allocation %u has been revoked.", job_id);
+        print_message(run, -1, "Job aborted due to signal");
     } else {
-        say(run, -1, "Job submit/allocate failed: %s", why->text);
+        print_message(run, -1, "Job submit/allocate failed: %s", why->text);
         if (run->configuring)
-            say(run, 0, "Job allocation %u has been revoked.", job_id);
+            print_message(run, 0, "Job allocation %u has been revoked.", job_id);
     }
     loop_stop(run->loop);
 }
 
 static void on_lost(void *ctx, const struct err *why)
 {
-    say(ctx, 0, "The controller is away, the request is repeated until it answers (%s)", why->text);
+    print_message(ctx, 0, "The controller is away, the request is repeated until it answers (%s)",
+                  why->text);
 }
 
 /* Not before it is told what is waited for: the signal that ended the command can be ours as well.
@@ -354,8 +358,9 @@ static void on_signal_at_end(struct run *run, int signo)
 {
     if (!run->told_away || signo == SIGUSR1 || signo == SIGUSR2)
         return;
-    say(run, -1, "The allocation %u was not released: interrupted; \"scancel %u\" does it",
-        run->job_id, run->job_id);
+    print_message(run, -1,
+                  "The allocation %u was not released: interrupted; \"scancel %u\" does it",
+                  run->job_id, run->job_id);
     loop_stop(run->loop);
 }
 
@@ -382,7 +387,7 @@ static void on_signal(void *ctx, int signo)
         return;
     session_signal(run->session, SIGHUP);
     run->wait_status = SIGHUP;
-    release(run);
+    release_allocation(run);
 }
 
 static void tell_backoff(const char *why)
@@ -390,7 +395,7 @@ static void tell_backoff(const char *why)
     const struct run_options told = {.verbose = 1};
     const struct run run = {.options = &told};
 
-    say(&run, 1, "%s: waiting, then asking again", why);
+    print_message(&run, 1, "%s: waiting, then asking again", why);
 }
 
 int run_to_end(const struct conf *conf, const struct run_options *options)
@@ -421,8 +426,8 @@ int run_to_end(const struct conf *conf, const struct run_options *options)
     run.ask.components = options->components;
     run.ask.n_components = options->component_count;
     run.asked_at_ms = loop_mono_ms();
-    say(&run, 2, "debug:  asking the controller of cluster %s for an allocation",
-        conf->cluster_name);
+    print_message(&run, 2, "debug:  asking the controller of cluster %s for an allocation",
+                  conf->cluster_name);
     run.alloc = alloc_start(run.loop, conf, &run.ask,
                             options->immediate_ms > 0 ? options->immediate_ms : -1, &events);
     loop_run(run.loop);

@@ -57,7 +57,7 @@ static void check_over(struct attach *a)
         loop_stop(a->loop);
 }
 
-static void leave(struct attach *a)
+static void leave_step(struct attach *a)
 {
     a->leaving = true;
     check_over(a);
@@ -86,7 +86,7 @@ static void on_broken(void *ctx, const struct err *why)
         cmd_error("%s", why->text);
         a->failed = true;
     }
-    leave(a);
+    leave_step(a);
 }
 
 static void on_lines(void *ctx, const void *data, size_t len)
@@ -169,7 +169,7 @@ static void on_input(void *ctx, const void *data, size_t len)
     if (len == 0)
         escape_end(&a->escape, &rest);
     else if (escape_take(&a->escape, data, len, &rest) == ESCAPE_DETACH)
-        leave(a);
+        leave_step(a);
     send_input(a, rest.data, rest.len);
 }
 
@@ -354,7 +354,7 @@ static void on_signal(void *ctx, int signo)
     struct attach *a = ctx;
 
     if (signo == SIGTERM || signo == SIGHUP || (!a->options->as_srun && signo == SIGINT))
-        leave(a);
+        leave_step(a);
     else if (signo == SIGINT)
         on_interrupt(a);
     else
@@ -379,7 +379,7 @@ static void watch_signals(struct attach *a)
 
 /* ---------------------------------------------------------------------------------------------- */
 
-static void done(struct attach *a)
+static void release_attach(struct attach *a)
 {
     rawtty_end(a->tty);
     feed_free(a->feed);
@@ -411,13 +411,13 @@ int attach_run(const struct options *o, const struct whole *whole)
     open_stream(&a, 2);
     if (nodes_open(a.loop, whole, &events, &a.nodes, &err) < 0) {
         cmd_error("%s", err.text);
-        done(&a);
+        release_attach(&a);
         return cmd_exit_error();
     }
     watch_signals(&a);
     loop_run(a.loop);
     status = a.failed ? cmd_exit_error() : a.leaving ? 0 : tasks_exit_code(a.tasks);
-    done(&a);
+    release_attach(&a);
     if (a.leaving && !a.failed)
         cmd_detail(1, "detached from step %s", o->id_text);
     return status;

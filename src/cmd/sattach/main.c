@@ -37,7 +37,7 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int ask(struct found *f, Pb__StepId *id, struct err *err)
+static int find_steps(struct found *f, Pb__StepId *id, struct err *err)
 {
     Pb__StepFilter filter = PB__STEP_FILTER__INIT;
 
@@ -74,7 +74,7 @@ static bool is_one_step(const struct found *f)
 }
 
 /* All components that have a part in it, or, where HetLimits keeps that limit, the first one. */
-static void join(struct found *f, struct whole *out)
+static void join_parts(struct found *f, struct whole *out)
 {
     bool one = conf_het_keeps(cmd_conf(), CONF_HET_sattach);
 
@@ -86,7 +86,7 @@ static int find_step(const struct options *o, struct found *f, struct whole *out
     Pb__StepId id = o->id;
     struct err err = {0};
 
-    if (ask(f, &id, &err) < 0) {
+    if (find_steps(f, &id, &err) < 0) {
         cmd_error("Could not get job step info: %s", err.text);
         return -1;
     }
@@ -100,11 +100,11 @@ static int find_step(const struct options *o, struct found *f, struct whole *out
                   o->id.has_step_id ? " is not running" : " has no running step");
         return -1;
     }
-    join(f, out);
+    join_parts(f, out);
     return 0;
 }
 
-static int run(const struct options *o)
+static int attach_to_step(const struct options *o)
 {
     struct found found = {0};
     struct whole whole;
@@ -143,5 +143,5 @@ int main(int argc, char **argv)
     if (args_leave(&options_table, &o.common, &status))
         return status ? cmd_exit_error() : 0;
     cmd_set_level(o.quiet, o.common.verbose);
-    return run(&o);
+    return attach_to_step(&o);
 }

@@ -66,7 +66,7 @@ static const char *name_of(const struct node *n)
     return n->all->step->layout[index_of(n)]->node;
 }
 
-static void over(struct node *n, const struct err *why)
+static void end_node(struct node *n, const struct err *why)
 {
     if (n->over)
         return;
@@ -93,7 +93,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 
     n->session = NULL;
     n->all->events.on_drained(n->all->events.ctx); /* what it had not taken waits no more */
-    over(n, why);
+    end_node(n, why);
 }
 
 static void on_drained(void *ctx, struct rpc_session *s)
@@ -198,7 +198,7 @@ static void on_patience(void *ctx)
             all->port);
     for (uint32_t i = 0; i < all->count; i++)
         if (all->list[i].asked && !all->list[i].session)
-            over(&all->list[i], &why);
+            end_node(&all->list[i], &why);
 }
 
 static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
@@ -221,7 +221,7 @@ static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage 
         loop_timer_set(all->retry, RETRY_MS);
         return;
     }
-    over(n, err);
+    end_node(n, err);
 }
 
 /* Of these nodes those that are in this job. */

@@ -42,8 +42,8 @@ static int read_where(const char *where, struct str *text, struct err *err)
     return 0;
 }
 
-static int add(struct envlist *e, const char *where, unsigned number, char *var, size_t len,
-               struct err *err)
+static int add_variable(struct envlist *e, const char *where, unsigned number, char *var,
+                        size_t len, struct err *err)
 {
     char *eq = memchr(var, '=', len);
     if (!eq || eq == var)
@@ -70,7 +70,7 @@ static int add_all(struct envlist *e, const char *where, struct str *text, struc
         size_t len = strnlen(text->data + at, text->len - at);
         number++;
         if (len)
-            r = add(e, where, number, text->data + at, len, err);
+            r = add_variable(e, where, number, text->data + at, len, err);
         at += len + 1;
     }
     return r;

@@ -258,7 +258,7 @@ static void make_payload(struct setup *s)
     p->umask = mask;
 }
 
-static int submit(struct setup *s)
+static int submit_script(struct setup *s)
 {
     Pb__SubmitRequest request = PB__SUBMIT_REQUEST__INIT;
     Pb__SubmitReply *reply = NULL;
@@ -304,7 +304,7 @@ int main(int argc, char **argv)
     make_spec(&s, argc, argv);
     consult_plugins(&s);
     make_payload(&s);
-    int status = submit(&s);
+    int status = submit_script(&s);
     plugins_end(s.plugins);
     return status;
 }

@@ -17,7 +17,7 @@ static bool lost(int code)
 }
 
 /* A question stands in a line. */
-static int ask(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
+static int call_submit(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
 {
     return request->test_only ? cmd_call_long(RPC_SUBMIT, &request->base, reply, err)
                               : cmd_call(RPC_SUBMIT, &request->base, reply, err);
@@ -25,12 +25,12 @@ static int ask(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct
 
 int submit_job(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
 {
-    int r = ask(request, reply, err);
+    int r = call_submit(request, reply, err);
     bool again = lost(r);
     for (int i = 0; again && i < REPEATS_MAX; i++) {
         cmd_say("Slurm controller not responding, sleeping and retrying.");
         sleep(1);
-        r = ask(request, reply, err);
+        r = call_submit(request, reply, err);
         again = lost(r) || r == -ERR_CONNECT;
     }
     return r;

@@ -24,7 +24,7 @@ static void on_done(void *ctx, int status)
     loop_stop(run->loop);
 }
 
-static void tell(const struct options *o)
+static void print_settings(const struct options *o)
 {
     const struct bcast_settings *b = &o->settings;
     _cleanup_str_ struct str job = STR_INIT;
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
         options_done(&o);
         return status;
     }
-    tell(&o);
+    print_settings(&o);
     status = send_all(&o);
     options_done(&o);
     return status;

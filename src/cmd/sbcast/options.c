@@ -31,7 +31,7 @@ static int set_option(void *ctx, int id, const char *value)
     return 0;
 }
 
-static void apply(struct options *o, const struct given *g)
+static void apply_given(struct options *o, const struct given *g)
 {
     struct bcast_settings *b = &o->settings;
 
@@ -114,7 +114,7 @@ int options_parse(struct options *o, int argc, char **argv)
         return 2;
     }
     bcast_settings_init(&o->settings, cmd_conf());
-    apply(o, &given);
+    apply_given(o, &given);
     status = find_target(o, &given);
     if (status)
         return status;

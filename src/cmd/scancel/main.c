@@ -67,7 +67,7 @@ static char *read_line(char line[LINE_MAX_BYTES])
     return line;
 }
 
-static bool ask(const Pb__JobRecord *job, const Pb__StepId *id, bool *stop)
+static bool ask_user(const Pb__JobRecord *job, const Pb__StepId *id, bool *stop)
 {
     char line[LINE_MAX_BYTES];
     for (;;) {
@@ -137,14 +137,14 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
                                        c->arena, &targets);
         for (size_t k = 0; k < count && !c->stop; k++)
             if (settle_component(c, &targets[k]) &&
-                (!c->options->interactive || ask(job, &targets[k], &c->stop)))
+                (!c->options->interactive || ask_user(job, &targets[k], &c->stop)))
                 vec_push(&c->ids, targets[k]);
     }
     return 0;
 }
 
 /* Replaces the filters by the ids of the jobs that pass them, or of their steps that were named. */
-static int choose(struct options *o, struct filter *f, struct err *err)
+static int choose_targets(struct options *o, struct filter *f, struct err *err)
 {
     struct chosen c = {.options = o, .arena = &f->arena};
     int r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &f->message.base, on_jobs, &c, err);
@@ -170,7 +170,7 @@ static const char *put_name(const Pb__JobSignalReply__Result *r, struct str *out
     return str_cstr(out);
 }
 
-static void tell(const struct options *o, const Pb__JobSignalReply__Result *result)
+static void print_refusal(const struct options *o, const Pb__JobSignalReply__Result *result)
 {
     _cleanup_str_ struct str name = STR_INIT;
     const char *what = result->has_step_id ? "step" : "job", *buf = put_name(result, &name);
@@ -208,13 +208,13 @@ static int tell_unreached(const struct options *o, const Pb__JobSignalReply__Res
 }
 
 /* Prints what came of it; the status to exit with. */
-static int report(const struct options *o, const Pb__JobSignalReply *reply)
+static int print_results(const struct options *o, const Pb__JobSignalReply *reply)
 {
     int status = 0;
     for (size_t i = 0; i < reply->n_results; i++) {
         const Pb__JobSignalReply__Result *r = reply->results[i];
         int code = r->code < 0 ? -r->code : r->code;
-        tell(o, r);
+        print_refusal(o, r);
         status |= tell_unreached(o, r);
         if (code == 0)
             continue;
@@ -252,7 +252,7 @@ static int send(const struct options *o, Pb__JobSignal *request, const Pb__StepI
     struct err err = {0};
     if (cmd_call(RPC_JOB_SIGNAL, &request->base, &reply, &err) < 0)
         return report_failure(ids, count, &err);
-    return report(o, reply);
+    return print_results(o, reply);
 }
 
 /* Any number of jobs, as many at a time as a request may name. */
@@ -272,7 +272,7 @@ static int send_targets(const struct options *o, Pb__JobSignal *request)
     return status;
 }
 
-static int cancel(struct options *o)
+static int cancel_jobs(struct options *o)
 {
     _cleanup_(filter_done) struct filter f;
     Pb__JobSignal request = PB__JOB_SIGNAL__INIT;
@@ -284,7 +284,7 @@ static int cancel(struct options *o)
         return 1;
     }
     if (options_needs_list(o)) {
-        if (choose(o, &f, &err) < 0)
+        if (choose_targets(o, &f, &err) < 0)
             return report_failure(o->ids.data, o->ids.len, &err);
         if (!o->ids.len)
             return 0;
@@ -331,7 +331,7 @@ int main(int argc, char **argv)
         status = select_jobs(&o);
     if (args_leave(&options_table, &o.common, &status))
         return status;
-    status = cancel(&o);
+    status = cancel_jobs(&o);
     options_done(&o);
     return status;
 }

@@ -240,7 +240,7 @@ static int set_option(void *ctx, int id, const char *value)
 }
 
 /* Words of a line, quotes removed: "a b" is one. The line is changed. */
-static int split(char *line, char **words)
+static int split_words(char *line, char **words)
 {
     int count = 0;
     char *out = line;
@@ -283,7 +283,7 @@ static int dialogue(void)
             memcpy(line, last, sizeof line);
         else if (text[strspn(text, "\n")])
             memcpy(last, line, sizeof last);
-        int count = split(line, words);
+        int count = split_words(line, words);
         if (count > 0 && run_command(count, words))
             status = 1;
         if (cmd_flush())

@@ -40,8 +40,8 @@ static void nodes_here(const char *node, struct rpc_names *out)
     vec_push(&out->names, mem_strdup(node));
 }
 
-static int ask(const char *node, const Pb__NodePidsRequest *request, struct arena *arena,
-               Pb__NodePids **reply)
+static int ask_node(const char *node, const Pb__NodePidsRequest *request, struct arena *arena,
+                    Pb__NodePids **reply)
 {
     struct err err = {0};
     int rc = rpc_here_call(cmd_conf(), node, RPC_NODE_PIDS, &request->base, arena, reply, &err);
@@ -84,7 +84,7 @@ static size_t list_on(const struct rpc_names *nodes, const Pb__NodePidsRequest *
         _cleanup_arena_ struct arena arena;
         Pb__NodePids *reply = NULL;
         arena_init(&arena, 0);
-        if (ask(*node, request, &arena, &reply) < 0)
+        if (ask_node(*node, request, &arena, &reply) < 0)
             continue;
         for (size_t i = 0; i < reply->n_steps; i++)
             put_step(reply->steps[i]);
@@ -140,7 +140,7 @@ static uint32_t find_component(const Pb__StepId *id)
 }
 
 /* [JOB[.STEP]|*]; 0, or the status after a message. */
-static int parse(const char *text, Pb__NodePidsRequest *r)
+static int parse_target(const char *text, Pb__NodePidsRequest *r)
 {
     _cleanup_free_ char *job = mem_strndup(text, strcspn(text, "."));
     Pb__StepId id = PB__STEP_ID__INIT;
@@ -169,7 +169,7 @@ int run_listpids(int argc, char **argv)
     Pb__NodePidsRequest request = PB__NODE_PIDS_REQUEST__INIT;
     struct rpc_names nodes;
 
-    if (argc > 0 && parse(argv[0], &request))
+    if (argc > 0 && parse_target(argv[0], &request))
         return 1;
     str_puts(cmd_out(), "PID      JOBID    STEPID   LOCALID GLOBALID\n");
     nodes_here(argc > 1 ? argv[1] : NULL, &nodes);
@@ -192,7 +192,7 @@ static size_t visit_steps(const char *node, bool jobs, void (*visit)(const Pb__S
         _cleanup_arena_ struct arena arena;
         Pb__NodePids *reply = NULL;
         arena_init(&arena, 0);
-        if (ask(*name, &request, &arena, &reply) < 0)
+        if (ask_node(*name, &request, &arena, &reply) < 0)
             continue;
         for (size_t i = 0; i < reply->n_steps; i++) {
             const Pb__StepPids *s = reply->steps[i];
@@ -358,7 +358,7 @@ static int show_daemon(const char *node)
         cmd_error("the node daemon of %s does not answer on this host: %s", node, err.text);
         return 1;
     }
-    if (ask(node, &all, &arena, &pids) < 0)
+    if (ask_node(node, &all, &arena, &pids) < 0)
         return 1;
     for (size_t i = 0; i < pids->n_steps; i++)
         str_printf(&steps, "%s%s", i ? "," : "",
@@ -396,7 +396,7 @@ static uint32_t job_of(uint32_t pid)
         _cleanup_arena_ struct arena arena;
         Pb__NodePids *reply = NULL;
         arena_init(&arena, 0);
-        if (ask(nodes.names.data[i], &request, &arena, &reply) == 0 && reply->n_steps)
+        if (ask_node(nodes.names.data[i], &request, &arena, &reply) == 0 && reply->n_steps)
             job = reply->steps[0]->job_id;
     }
     rpc_here_done(&nodes);

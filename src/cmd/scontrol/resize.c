@@ -13,12 +13,12 @@
 #include "launch/jobenv.h"
 #include "show/job_ids.h"
 
-static void put(struct str *out, bool csh, const char *name, const char *value)
+static void put_job_variable(struct str *out, bool csh, const char *name, const char *value)
 {
     str_printf(out, csh ? "setenv %s \"%s\"\n" : "export %s=\"%s\"\n", name, value);
 }
 
-static void drop(struct str *out, bool csh, const char *name)
+static void unset_job_variable(struct str *out, bool csh, const char *name)
 {
     str_printf(out, csh ? "unsetenv %s\n" : "unset %s\n", name);
 }
@@ -33,17 +33,17 @@ static void write_script(const Pb__JobLive *live, bool csh, struct str *out)
         cpus[i] = live->alloc[i]->cpus;
     jobenv_counts(cpus, live->n_alloc, &counts);
     snprintf(number, sizeof number, "%zu", live->n_alloc);
-    put(out, csh, "SLURM_NODELIST", live->nodes);
-    put(out, csh, "SLURM_JOB_NODELIST", live->nodes);
-    put(out, csh, "SLURM_NNODES", number);
-    put(out, csh, "SLURM_JOB_NUM_NODES", number);
-    put(out, csh, "SLURM_JOB_CPUS_PER_NODE", str_cstr(&counts));
-    drop(out, csh, "SLURM_NPROCS");
-    drop(out, csh, "SLURM_NTASKS");
-    drop(out, csh, "SLURM_TASKS_PER_NODE");
+    put_job_variable(out, csh, "SLURM_NODELIST", live->nodes);
+    put_job_variable(out, csh, "SLURM_JOB_NODELIST", live->nodes);
+    put_job_variable(out, csh, "SLURM_NNODES", number);
+    put_job_variable(out, csh, "SLURM_JOB_NUM_NODES", number);
+    put_job_variable(out, csh, "SLURM_JOB_CPUS_PER_NODE", str_cstr(&counts));
+    unset_job_variable(out, csh, "SLURM_NPROCS");
+    unset_job_variable(out, csh, "SLURM_NTASKS");
+    unset_job_variable(out, csh, "SLURM_TASKS_PER_NODE");
 }
 
-static int save(const char *name, const struct str *text, struct err *err)
+static int save_script(const char *name, const struct str *text, struct err *err)
 {
     int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0700);
     bool done = fd >= 0 && write(fd, str_cstr(text), text->len) == (ssize_t)text->len;
@@ -52,14 +52,14 @@ static int save(const char *name, const struct str *text, struct err *err)
     return done ? 0 : err_set(err, -errno, "%s cannot be written: %s", name, strerror(errno));
 }
 
-static int tell(uint32_t id, const Pb__JobLive *live, struct err *err)
+static int write_scripts(uint32_t id, const Pb__JobLive *live, struct err *err)
 {
     for (int csh = 0; csh < 2; csh++) {
         _cleanup_str_ struct str text = STR_INIT;
         char name[64];
         snprintf(name, sizeof name, "slurm_job_%u_resize.%s", id, csh ? "csh" : "sh");
         write_script(live, csh, &text);
-        int rc = save(name, &text, err);
+        int rc = save_script(name, &text, err);
         if (rc != 0)
             return rc;
     }
@@ -76,7 +76,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < list->n_jobs; i++) {
         const Pb__JobLive *live = list->jobs[i]->live;
         int rc = live && live->state == PB__JOB_STATE__RUNNING && live->nodes
-                     ? tell(live->job_id, live, err)
+                     ? write_scripts(live->job_id, live, err)
                      : 0;
         if (rc != 0)
             return rc;

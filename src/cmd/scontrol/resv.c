@@ -99,7 +99,7 @@ static bool is_key(const char *arg, size_t len, const char *key, size_t least)
     return len >= least && len <= strlen(key) && strncasecmp(arg, key, len) == 0;
 }
 
-static void note(struct str *list, const char *field)
+static void note_field(struct str *list, const char *field)
 {
     str_printf(list, "%s%s", list->len ? "," : "", field);
 }
@@ -111,7 +111,7 @@ static int set_sign(struct request *r, const char *arg, const struct field *f, c
     static const char *const fields[] = {"users", "accounts", "groups", "flags", "duration"};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
         if (str_eq(f->key, keys[i])) {
-            note(sign == '+' ? &r->add : &r->take, fields[i]);
+            note_field(sign == '+' ? &r->add : &r->take, fields[i]);
             return 0;
         }
     return bad(arg, "only lists and Duration can be added to or taken from");

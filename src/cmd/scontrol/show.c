@@ -48,7 +48,7 @@ struct show {
     const Pb__StepId *job;   /* the one job, or the elements of an array; NULL: all */
 };
 
-static void begin(struct show *s)
+static void begin_output(struct show *s)
 {
     s->style = (struct show_style){.oneliner = scontrol.oneliner, .details = scontrol.details};
     if (scontrol.json || scontrol.yaml)
@@ -56,7 +56,7 @@ static void begin(struct show *s)
 }
 
 /* Prints what was gathered, or what went wrong. */
-static int finish(struct show *s, const char *what, int r, const struct err *err)
+static int finish_output(struct show *s, const char *what, int r, const struct err *err)
 {
     if (r < 0) {
         json_decref(s->json);
@@ -169,7 +169,7 @@ static int show_job(const char *id_text)
     }
     int r = ask_plans(&s, &filter, &err);
     filter.has_all_states = filter.all_states = 1;
-    begin(&s);
+    begin_output(&s);
     if (r == 0)
         r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, &s, &err);
     vec_foreach (&s.plans, plan)
@@ -179,7 +179,7 @@ static int show_job(const char *id_text)
         r = no_job_refuse(&id, &err);
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No jobs in the system");
-    return finish(&s, "jobs", r, &err);
+    return finish_output(&s, "jobs", r, &err);
 }
 
 static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -217,7 +217,7 @@ static int show_step(const char *id_text)
         filter.ids = ids;
         filter.n_ids = 1;
     }
-    begin(&s);
+    begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &s, &err);
     if (r == 0 && !s.seen && !s.json && id_text) {
         cmd_line("Job step %s not found", id_text);
@@ -225,7 +225,7 @@ static int show_step(const char *id_text)
     }
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No job steps in the system");
-    return finish(&s, "steps", r, &err);
+    return finish_output(&s, "steps", r, &err);
 }
 
 static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -263,9 +263,9 @@ static int show_node(const char *expr)
         hostlist_uniq(wanted);
     s.wanted = wanted;
     filter.nodes = (char *)expr;
-    begin(&s);
+    begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, &s, &err);
-    int status = finish(&s, "nodes", r, &err);
+    int status = finish_output(&s, "nodes", r, &err);
     char name[HOSTLIST_NAME_MAX + 1];
     for (size_t i = 0; r == 0 && wanted && i < hostlist_count(wanted); i++) {
         cmd_line("Node %s not found", hostlist_nth(wanted, i, name));
@@ -342,9 +342,9 @@ static int show_partition(const char *name)
     Pb__PartFilter filter = PB__PART_FILTER__INIT;
     filter.name = (char **)&name;
     filter.n_name = name != NULL;
-    begin(&s);
+    begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, on_parts, &s, &err);
-    int status = finish(&s, "partitions", r, &err);
+    int status = finish_output(&s, "partitions", r, &err);
     if (r == 0 && name && !s.seen) {
         cmd_line("Partition %s not found", name);
         status = 1;
@@ -490,11 +490,11 @@ static int show_reservation(const char *name)
     Pb__ResvFilter filter = PB__RESV_FILTER__INIT;
     filter.name = (char **)&name;
     filter.n_name = name != NULL;
-    begin(&s);
+    begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_RESV_LIST, &filter.base, on_resvs, &s, &err);
     if (r == 0 && !name && !s.seen && !s.json)
         say_nothing("No reservations in the system");
-    int status = finish(&s, "reservations", r, &err);
+    int status = finish_output(&s, "reservations", r, &err);
     if (r == 0 && name && !s.seen) {
         cmd_line("Reservation %s not found", name);
         status = 1;
@@ -517,7 +517,7 @@ static int show_license(const char *name)
     Pb__Empty request = PB__EMPTY__INIT;
     Pb__LicenseList *reply = NULL;
     struct err err = {0};
-    begin(&s);
+    begin_output(&s);
     int r = cmd_call(RPC_LICENSE_LIST, &request.base, &reply, &err);
     for (size_t i = 0; r == 0 && i < reply->n_licenses; i++)
         if (!name || str_eq(name, reply->licenses[i]->name))
@@ -528,7 +528,7 @@ static int show_license(const char *name)
     }
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No licenses configured in Slurm.");
-    return finish(&s, "licenses", r, &err);
+    return finish_output(&s, "licenses", r, &err);
 }
 
 /* [NAME] [unit=NAME] [node=NAME]: of the one topology there is, a unit's or a node's part. Changes
@@ -706,7 +706,7 @@ static const struct {
 #undef PLANNED
 };
 
-static int refuse(const char *word, size_t len)
+static int refuse_entity(const char *word, size_t len)
 {
     for (size_t i = 0; i < sizeof(missing) / sizeof(missing[0]) && len >= ENTITY_LEAST; i++)
         if (!strncasecmp(missing[i].word, word, len)) {
@@ -738,5 +738,5 @@ int run_show(int argc, char **argv)
                           entities[i].word);
             return entities[i].run(id);
         }
-    return refuse(argv[0], len);
+    return refuse_entity(argv[0], len);
 }

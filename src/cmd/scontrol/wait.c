@@ -37,7 +37,7 @@ static int on_job(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int ask(const Pb__StepId *id, enum progress *progress, struct err *err)
+static int ask_progress(const Pb__StepId *id, enum progress *progress, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     _cleanup_arena_ struct arena arena;
@@ -59,7 +59,7 @@ int run_wait_job(int argc, char **argv)
         return 1;
     }
     for (int pause_ms = PAUSE_MIN_MS; progress == WAITING;) {
-        int r = ask(&id, &progress, &err);
+        int r = ask_progress(&id, &progress, &err);
         if (r < 0 && !alloc_is_transient(r) && r != -ERR_NO_JOB) {
             cmd_error("%s", err.text);
             return 1;

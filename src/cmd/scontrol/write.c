@@ -80,7 +80,7 @@ static char *path_in(const char *shown)
     return path ? path : conf_path();
 }
 
-static int load(struct config *c, const char *date, struct err *err)
+static int load_config(struct config *c, const char *date, struct err *err)
 {
     Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
     Pb__NodeFilter nodes = PB__NODE_FILTER__INIT;
@@ -111,7 +111,7 @@ static int write_config(const char *file)
     time_t now = time(NULL);
     struct tm tm;
     strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", localtime_r(&now, &tm));
-    int r = load(&c, date, &err);
+    int r = load_config(&c, date, &err);
     if (r < 0)
         cmd_line("slurm_load_ctl_conf error: %s", err.text);
     const char *place = file ? NULL : getenv("SLURM_CONF_OUT");

@@ -13,7 +13,7 @@ static int reset_counters(struct err *err)
     return cmd_call(RPC_DIAG_RESET, &ask.base, &done, err);
 }
 
-static int report(const struct options *o, struct err *err)
+static int print_report(const struct options *o, struct err *err)
 {
     Pb__Empty ask = PB__EMPTY__INIT;
     Pb__DiagReply *reply = NULL;
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
         return status;
-    int r = o.reset ? reset_counters(&err) : report(&o, &err);
+    int r = o.reset ? reset_counters(&err) : print_report(&o, &err);
     if (r < 0)
         cmd_line("%s: %s", o.reset ? "slurm_reset_statistics" : "slurm_get_statistics", err.text);
     int written = cmd_flush();

@@ -24,7 +24,7 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
     return table_take_nodes(ctx, part, err);
 }
 
-static int load(struct table *t, struct err *err)
+static int load_table(struct table *t, struct err *err)
 {
     Pb__PartFilter parts = PB__PART_FILTER__INIT;
     Pb__NodeFilter nodes = PB__NODE_FILTER__INIT;
@@ -42,7 +42,7 @@ static int list_once(const struct options *o)
     struct table t;
     struct err err = {0};
     table_init(&t, o);
-    int r = load(&t, &err);
+    int r = load_table(&t, &err);
     if (r < 0)
         cmd_line("slurm_load_partitions: %s", err.text);
     else

@@ -243,8 +243,8 @@ void sluice_choose(const struct sluice_options *o)
 }
 
 /* 'operand', 'further': NULL, or what follows the verb. */
-static int run(const char *verb, const char *operand, const char *further,
-               const struct sluice_options *o)
+static int run_verb(const char *verb, const char *operand, const char *further,
+                    const struct sluice_options *o)
 {
     if (str_eq(verb, "state"))
         return sluice_state(o, operand, further);
@@ -318,8 +318,8 @@ int main(int argc, char **argv)
     char *spelled = o.dir;
     o.dir = place_real(spelled);
     free(spelled);
-    int status = run(argv[optind], argc - optind > 1 ? argv[optind + 1] : NULL,
-                     argc - optind > 2 ? argv[optind + 2] : NULL, &o);
+    int status = run_verb(argv[optind], argc - optind > 1 ? argv[optind + 1] : NULL,
+                          argc - optind > 2 ? argv[optind + 2] : NULL, &o);
     vec_done(&o.set);
     free(o.dir);
     return fflush(stdout) ? 1 : status;

@@ -99,7 +99,7 @@ static void keep_user(struct record *r, const Pb__JobSpec *s, struct kept *k)
         vec_push(&r->user_names.list, mem_strdup(s->user_name ? s->user_name : "unknown"));
 }
 
-static void keep(struct record *r, const Pb__JobRecord *m)
+static void keep_job(struct record *r, const Pb__JobRecord *m)
 {
     const Pb__JobLive *l = m->live;
     const Pb__JobSpec *s = m->spec;
@@ -126,11 +126,11 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
 {
     const Pb__JobList *part = (const Pb__JobList *)message;
     for (size_t i = 0; i < part->n_jobs; i++)
-        keep(ctx, part->jobs[i]);
+        keep_job(ctx, part->jobs[i]);
     return 0;
 }
 
-static int look(struct record *r)
+static int read_jobs(struct record *r)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     struct err err = {0};
@@ -233,7 +233,7 @@ static int follow(struct record *r, const char *path, unsigned for_sec)
         time_t left = end - time(NULL);
         struct timespec pause = {.tv_sec = left < LOOK_SEC ? left : LOOK_SEC};
         nanosleep(&pause, NULL);
-        look(r); /* the controller may be away for a while */
+        read_jobs(r); /* the controller may be away for a while */
         if (!str_eq(path, "-") && write_all(r, path) != 0)
             return -1;
     }
@@ -267,7 +267,7 @@ int sluice_record(const struct sluice_options *o, const char *path)
         return 1;
     }
     sluice_choose(o);
-    int rc = look(&r);
+    int rc = read_jobs(&r);
     if (rc == 0 && o->for_sec)
         rc = follow(&r, path, o->for_sec);
     if (rc == 0)

@@ -190,7 +190,7 @@ static FILE *input_open(const char *path, struct err *err)
 }
 
 /* In a database the lead is not even taken from a controller whose state is there. */
-static int look(const struct store_where *where, struct err *err)
+static int check_source(const struct store_where *where, struct err *err)
 {
     struct store *s = NULL;
     int rc = store_open(where, 0, NULL, NULL, &s, err);
@@ -210,7 +210,7 @@ static int import_from(const struct conf *conf, FILE *in, struct state_count *co
     if (rc == 0)
         rc = become_user(conf, err);
     if (rc == 0)
-        rc = look(&where, err);
+        rc = check_source(&where, err);
     if (rc == 0)
         rc = store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, err);
     if (rc)

@@ -20,7 +20,7 @@ struct writer {
     struct err why; /* of the first damaged one */
 };
 
-static void put(struct writer *w, const struct state_line *line)
+static void write_state_line(struct writer *w, const struct state_line *line)
 {
     str_clear(&w->text);
     state_line_format(line, &w->text);
@@ -33,12 +33,12 @@ static void on_record(void *ctx, uint32_t kind, uint64_t number, const char *nam
 {
     struct writer *w = ctx;
     w->count.records++;
-    put(w, &(struct state_line){.sort = name ? STATE_NAMED : STATE_NUMBERED,
-                                .kind = kind,
-                                .number = number,
-                                .name = name,
-                                .data = data,
-                                .len = len});
+    write_state_line(w, &(struct state_line){.sort = name ? STATE_NAMED : STATE_NUMBERED,
+                                             .kind = kind,
+                                             .number = number,
+                                             .name = name,
+                                             .data = data,
+                                             .len = len});
 }
 
 static void on_damaged(void *ctx, uint32_t kind, uint64_t number, const char *name, const char *why)
@@ -91,7 +91,7 @@ static int put_asides(struct writer *w, struct store *s, struct err *err)
         if (rc)
             break;
         w->count.asides++;
-        put(w, line);
+        write_state_line(w, line);
     }
     vec_done(&all.lines);
     arena_done(&all.arena);
@@ -125,7 +125,7 @@ static int put_head(struct writer *w, struct store *s, const char *cluster, stru
         head.cluster = m->cluster;
     if (m && m->has_format)
         head.format = m->format;
-    put(w, &head);
+    write_state_line(w, &head);
     return 0;
 }
 
@@ -143,10 +143,10 @@ static int put_all(struct writer *w, struct store *s, const char *cluster, struc
                        store_name(s), w->damaged, w->why.text);
     if (rc)
         return rc;
-    put(w, &(struct state_line){.sort = STATE_END,
-                                .records = w->count.records,
-                                .asides = w->count.asides,
-                                .sum = w->sum});
+    write_state_line(w, &(struct state_line){.sort = STATE_END,
+                                             .records = w->count.records,
+                                             .asides = w->count.asides,
+                                             .sum = w->sum});
     return 0;
 }
 

@@ -226,7 +226,7 @@ static bool read_bytes(const json_t *value, struct arena *arena, ProtobufCBinary
     return true;
 }
 
-static int refuse(const ProtobufCFieldDescriptor *field, struct err *err)
+static int refuse_value(const ProtobufCFieldDescriptor *field, struct err *err)
 {
     return err_set(err, -ERR_PARSE, "%s: not a value of this field", field->name);
 }
@@ -277,7 +277,7 @@ static int value_read(const json_t *value, const ProtobufCFieldDescriptor *field
     default:
         break;
     }
-    return good ? 0 : refuse(field, err);
+    return good ? 0 : refuse_value(field, err);
 }
 
 static int list_read(const json_t *value, const ProtobufCFieldDescriptor *field,
@@ -285,7 +285,7 @@ static int list_read(const json_t *value, const ProtobufCFieldDescriptor *field,
 {
     size_t count = json_array_size(value), size = pb_value_size(field);
     if (!json_is_array(value) || count == 0)
-        return refuse(field, err);
+        return refuse_value(field, err);
     char *list = arena_alloc(arena, count * size);
     for (size_t i = 0; i < count; i++) {
         int rc = value_read(json_array_get(value, i), field, arena, list + i * size, err);

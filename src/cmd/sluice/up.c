@@ -126,7 +126,8 @@ static void census_done(struct census *s)
 }
 
 /* 1: to be asked again; 0: as good as it will get; negative: failed. */
-static int judge(const struct up *u, const struct census *s, int64_t waited_ms, struct err *err)
+static int judge_census(const struct up *u, const struct census *s, int64_t waited_ms,
+                        struct err *err)
 {
     if (s->ready == s->expected)
         return 0;
@@ -156,7 +157,7 @@ static int wait_nodes(struct up *u, struct err *err)
             char text[64];
             snprintf(text, sizeof(text), "%zu of %zu nodes are up", s.ready, s.expected);
             progress(text);
-            rc = judge(u, &s, loop_mono_ms() - began_ms, err);
+            rc = judge_census(u, &s, loop_mono_ms() - began_ms, err);
         }
         census_done(&s);
         if (rc > 0)
@@ -255,7 +256,7 @@ static void warn(const struct conf_report *report)
             cmd_say("%s", line);
 }
 
-static int prepare(struct up *u, struct err *err)
+static int prepare_place(struct up *u, struct err *err)
 {
     const struct sluice_options *o = u->o;
     bool there = place_has_cluster(o->dir);
@@ -296,7 +297,7 @@ static void undo(struct up *u)
         place_lock_remove(u->o->dir);
 }
 
-static void report(const struct up *u, int64_t took_ms)
+static void print_ready(const struct up *u, int64_t took_ms)
 {
     size_t count = place_count(u->conf);
     const struct conf_node_row *row = &u->conf->node_rows.data[u->conf->nodes.data[0].row];
@@ -330,7 +331,7 @@ int sluice_up(const struct sluice_options *o)
             rc =
                 err_set(&err, -ERR_BUSY, "the cluster in %s is up; 'sluice down' it first", o->dir);
         if (rc == 0)
-            rc = prepare(&u, &err);
+            rc = prepare_place(&u, &err);
         if (rc == 0)
             rc = bring_up(&u, &err);
         progress_end();
@@ -340,7 +341,7 @@ int sluice_up(const struct sluice_options *o)
     if (rc)
         cmd_error("%s", err.text);
     else
-        report(&u, loop_mono_ms() - began_ms);
+        print_ready(&u, loop_mono_ms() - began_ms);
     vec_foreach (&u.starts, d)
         daemon_start_done(d);
     vec_done(&u.starts);

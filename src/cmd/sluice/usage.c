@@ -162,7 +162,7 @@ static void on_forgotten(void *ctx, size_t index, int code, const ProtobufCMessa
 }
 
 /* It was printed: the nodes need not keep it. */
-static void forget(struct question *q)
+static void clear_usage(struct question *q)
 {
     for (size_t i = 0; i < q->targets.len; i++) {
         Pb__NodeUsageRequest request = PB__NODE_USAGE_REQUEST__INIT;
@@ -179,7 +179,7 @@ static void forget(struct question *q)
     }
 }
 
-static int ask(struct question *q, const char *nodes, bool clear)
+static int ask_node_usage(struct question *q, const char *nodes, bool clear)
 {
     Pb__NodeFilter filter = PB__NODE_FILTER__INIT;
     Pb__NodeUsageRequest request = PB__NODE_USAGE_REQUEST__INIT;
@@ -214,12 +214,12 @@ int sluice_usage(const struct sluice_options *o, const char *nodes)
     sluice_choose(o);
     arena_init(&q.arena, 0);
     q.loop = loop_new(0);
-    rc = ask(&q, nodes, o->clear);
+    rc = ask_node_usage(&q, nodes, o->clear);
     if (rc == 0)
         print_all(&q, o->clear);
     status = cmd_flush();
     if (rc == 0 && status == 0 && o->clear)
-        forget(&q);
+        clear_usage(&q);
     loop_free(q.loop);
     vec_done(&q.targets);
     arena_done(&q.arena);

@@ -38,7 +38,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-static int find(struct found *f, const Pb__StepId *id, struct err *err)
+static int find_job(struct found *f, const Pb__StepId *id, struct err *err)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
     f->job = NULL;
@@ -50,14 +50,14 @@ static int find(struct found *f, const Pb__StepId *id, struct err *err)
     return rc;
 }
 
-static int ask(struct found *f, const Pb__StepId *id, const Pb__WhyReply **why, struct err *err)
+static int ask_why(struct found *f, const Pb__StepId *id, const Pb__WhyReply **why, struct err *err)
 {
     int rc = 0;
     for (int i = 0; i < TRIES; i++) {
         Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
         Pb__WhyReply *reply = NULL;
         *why = NULL;
-        rc = find(f, id, err);
+        rc = find_job(f, id, err);
         if (rc != 0 || f->job->live->state != PB__JOB_STATE__PENDING)
             return rc;
         request.job_id = f->job->live->job_id;
@@ -79,7 +79,7 @@ static int find_component(struct found *f, const Pb__WhyReply *why, const Pb__Jo
     if (!why || why->job_id == asked->live->job_id)
         return 0;
     id.job_id = why->job_id;
-    int rc = find(f, &id, err);
+    int rc = find_job(f, &id, err);
     *component = f->job;
     f->job = asked;
     return rc;
@@ -99,7 +99,7 @@ int sluice_why(const struct sluice_options *o, const char *text)
     }
     sluice_choose(o);
     arena_init(&f.arena, 0);
-    int rc = ask(&f, &id, &why, &err);
+    int rc = ask_why(&f, &id, &why, &err);
     if (rc == 0)
         rc = find_component(&f, why, &component, &err);
     if (rc != 0)

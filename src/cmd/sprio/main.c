@@ -64,7 +64,7 @@ static void put_ids(struct list *l, Pb__JobFilter *jobs)
     job_ids_filter(ids, count, jobs, &l->arena);
 }
 
-static int load(struct list *l, struct err *err)
+static int load_lists(struct list *l, struct err *err)
 {
     const struct options *o = l->options;
     Pb__PrioFilter filter = PB__PRIO_FILTER__INIT;
@@ -124,7 +124,7 @@ int main(int argc, char **argv)
     listing_init(&l.listing, &prio_columns);
     l.listing.report = cmd_error;
     arena_init(&l.arena, 0);
-    if (load(&l, &err) < 0) {
+    if (load_lists(&l, &err) < 0) {
         cmd_line("Unable to retrieve job priority information: %s", err.text);
         status = 1;
     } else {

@@ -130,7 +130,7 @@ static _Noreturn void end_with(long long status, const char *text)
     exit((int)status);
 }
 
-static _Noreturn void fail(const char *text)
+static _Noreturn void exit_with_error(const char *text)
 {
     end_with(1, text);
 }
@@ -183,7 +183,7 @@ static void read_multi_prog(struct part *p)
     _cleanup_str_ struct str text = STR_INIT;
 
     if (path_read_file(p->argv[0], MULTI_FILE_MAX, &text, &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
     p->run.multi_prog = arena_strdup(&p->setup->arena, str_cstr(&text));
 }
 
@@ -193,7 +193,7 @@ static const char *mpi_of(const struct part *p)
     const char *kind = NULL;
 
     if (mpi_choose(p->opt->mpi, p->setup->conf->mpi_default, &kind, &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
     return kind;
 }
 
@@ -217,7 +217,7 @@ static void fill_step(struct part *p)
     struct err err = {0};
 
     if (opt_to_step_spec(p->opt, &p->setup->arena, &p->step, &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
     name_specs(p);
     if (!p->step.has_oom_kill_step && conf_list_has(s->conf->task_plugin_param, "OOMKillStep"))
         p->step.has_oom_kill_step = p->step.oom_kill_step = 1;
@@ -244,7 +244,7 @@ static void fill_step(struct part *p)
                          !conf_list_has(s->conf->launch_parameters, "srun_exclusive_allocation"));
     }
     if (s->order != NULL && spawned_fill_step(s->order, &p->setup->arena, &p->step, &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
 }
 
 /* The jobs of all parts, for an allocation of their own. */
@@ -268,12 +268,12 @@ static void make_specs(struct setup *s, int argc, char **argv)
     }
     if (origin_fill_set(&s->arena, argc, argv, s->opt->chdir, &s->parts[0]->job, list_jobs(s) + 1,
                         s->part_count - 1, &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
     for (size_t i = 0; i < s->part_count; i++) {
         struct part *p = s->parts[i];
 
         if (i > 0 && origin_work_dir(&s->arena, p->opt->chdir, &p->job.work_dir, &err) < 0)
-            fail(err.text);
+            exit_with_error(err.text);
         fill_step(p);
     }
 }
@@ -484,7 +484,7 @@ static void read_bcast(struct part *p)
         return;
     }
     if (o->multi_prog)
-        fail("--bcast copies one program, and --multi-prog names several");
+        exit_with_error("--bcast copies one program, and --multi-prog names several");
     cmd_start("srun");
     cmd_set_level(o->quiet, o->verbose);
     bcast_settings_init(&p->bcast, p->setup->conf);
@@ -566,7 +566,7 @@ static void make_run(struct part *p)
         p->step.immediate = p->step.has_immediate = r->immediate_ms == 0;
     }
     if (p->setup->order != NULL && spawned_fill_run(p->setup->order, &p->setup->arena, r, &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
     else if (p->setup->order == NULL && o->multi_prog)
         read_multi_prog(p);
 }
@@ -605,13 +605,14 @@ static void check_multi_prog(const struct setup *s)
 
     for (size_t i = 0; i < s->part_count; i++)
         if (s->parts[i]->opt->multi_prog != s->opt->multi_prog)
-            fail("--multi-prog is for all parts of a step, whose ranks are in its file, or for "
-                 "none");
+            exit_with_error(
+                "--multi-prog is for all parts of a step, whose ranks are in its file, or for "
+                "none");
     if (s->opt->multi_prog &&
         conf_het_refuse(s->conf, CONF_HET_multi_prog, -ERR_NOT_SUPPORTED,
                         "--multi-prog cannot span several components of a heterogeneous job",
                         &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
 }
 
 /* What is not for several parts. */
@@ -622,14 +623,15 @@ static void check_parts(const struct setup *s)
     if (s->part_count == 1)
         return;
     if (o->batch)
-        fail("--batch takes one component: submit a heterogeneous job with sbatch");
+        exit_with_error("--batch takes one component: submit a heterogeneous job with sbatch");
     check_multi_prog(s);
     for (size_t i = 0; i < s->part_count; i++) {
         if (s->parts[i]->opt->from[OPT_ID_mpi] == OPT_FROM_ARGV &&
             !str_eq(s->parts[i]->opt->mpi, s->opt->mpi))
-            fail("--mpi is of the whole step: give it in the first component");
+            exit_with_error("--mpi is of the whole step: give it in the first component");
         if (s->parts[i]->opt->pty && !o->pty)
-            fail("--pty gives the terminal to task 0, which is in component 0: use it there");
+            exit_with_error(
+                "--pty gives the terminal to task 0, which is in component 0: use it there");
     }
 }
 
@@ -655,7 +657,7 @@ static void consult_plugins(struct setup *s)
     plugins_export(s->plugins);
 }
 
-static int run(struct setup *s, int argc, char **argv)
+static int run_srun(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
 
@@ -669,11 +671,11 @@ static int run(struct setup *s, int argc, char **argv)
     opt_components_print_notes(&s->options);
     opt_components_print_defined(&s->options);
     if (s->conf == NULL)
-        fail(s->unread.text);
+        exit_with_error(s->unread.text);
     if (origin_take_mask(&err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
     if (opt_check_clusters(s->opt->clusters, s->conf->cluster_name, &err) < 0)
-        fail(err.text);
+        exit_with_error(err.text);
     if (s->opt->msg_timeout_sec)
         s->conf->message_timeout_sec = s->opt->msg_timeout_sec;
     check_parts(s);
@@ -702,7 +704,7 @@ static void read_order(struct setup *s, int argc, char **argv)
     memcpy(s->self_argv, argv, (size_t)argc * sizeof(char *)); /* options are put in order */
     s->order = spawned_read(&s->arena, &err);
     if (err.code < 0)
-        fail(err.text);
+        exit_with_error(err.text);
 }
 
 int main(int argc, char **argv)
@@ -718,7 +720,7 @@ int main(int argc, char **argv)
         become_salloc(s.opt, argc, argv);
     if (s.opt->attach != NULL)
         become_sattach(s.opt, s.options.list[0]->command_argc);
-    status = run(&s, argc, argv);
+    status = run_srun(&s, argc, argv);
     plugins_end(s.plugins);
     for (size_t i = 0; i < s.part_count; i++)
         bcast_settings_done(&s.parts[i]->bcast);

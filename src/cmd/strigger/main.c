@@ -28,7 +28,7 @@ static bool is_no_matter(const struct options *o, int code)
     return code == ERR_TRIGGER_EXISTS || code == ERR_JOB_DONE;
 }
 
-static int fail(const struct options *o, const char *what, const struct err *err)
+static int fail_request(const struct options *o, const char *what, const struct err *err)
 {
     if (o->quiet && is_no_matter(o, -err->code))
         return 0;
@@ -36,7 +36,7 @@ static int fail(const struct options *o, const char *what, const struct err *err
     return 1;
 }
 
-static int set(struct options *o)
+static int set_trigger(struct options *o)
 {
     uint8_t id[REQUEST_ID_SIZE];
     Pb__TriggerReply *reply = NULL;
@@ -48,7 +48,7 @@ static int set(struct options *o)
     o->ask.has_request_id = true;
     o->ask.request_id = (ProtobufCBinaryData){sizeof id, id};
     if (cmd_call(RPC_TRIGGER_SET, &o->ask.base, &reply, &err) < 0)
-        return fail(o, "cannot set the trigger", &err);
+        return fail_request(o, "cannot set the trigger", &err);
     if (reply->note)
         cmd_say("%s", reply->note);
     cmd_detail(1, "trigger %u set", reply->id);
@@ -81,7 +81,7 @@ static int clear(struct options *o)
     struct err err = {0};
     make_filter(o, &filter);
     if (cmd_call(RPC_TRIGGER_CLEAR, &filter.base, &reply, &err) < 0)
-        return fail(o, "cannot clear a trigger", &err);
+        return fail_request(o, "cannot clear a trigger", &err);
     cmd_detail(1, "%u triggers cleared", reply->cleared);
     return 0;
 }
@@ -146,7 +146,7 @@ static void print_titles(void)
     print_line(cell);
 }
 
-static int get(struct options *o)
+static int list_triggers(struct options *o)
 {
     Pb__TriggerFilter filter;
     struct table t = {0};
@@ -166,7 +166,7 @@ static int get(struct options *o)
             free(l->cell[i]);
     }
     vec_done(&t.lines);
-    return rc == 0 ? 0 : fail(o, "cannot get the triggers", &err);
+    return rc == 0 ? 0 : fail_request(o, "cannot get the triggers", &err);
 }
 
 int main(int argc, char **argv)
@@ -177,7 +177,7 @@ int main(int argc, char **argv)
     if (args_leave(&options_table, &o.common, &status))
         return status;
     cmd_set_level(o.quiet, o.common.verbose);
-    status = o.set ? set(&o) : o.clear ? clear(&o) : get(&o);
+    status = o.set ? set_trigger(&o) : o.clear ? clear(&o) : list_triggers(&o);
     int written = cmd_flush();
     return status ? status : written;
 }

@@ -145,7 +145,7 @@ static int check_set(const struct options *o)
     return trigger_check(&o->ask, &err) == 0 ? 0 : complain(err.text);
 }
 
-static int check(const struct options *o)
+static int check_options(const struct options *o)
 {
     if (o->set + o->get + o->clear != 1)
         return complain(
@@ -173,5 +173,5 @@ int options_parse(struct options *o, int argc, char **argv)
         cmd_error("Unrecognized argument: %s", argv[first]);
         return BAD;
     }
-    return check(o);
+    return check_options(o);
 }

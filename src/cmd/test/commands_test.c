@@ -28,8 +28,8 @@ struct vector {
     const char *out, *err; /* NULL: nothing at all; "~x": has x; else exactly this */
 };
 
-static void check(const char *what, const struct vector *v, const char *wanted,
-                  const struct str *got)
+static void check_vector(const char *what, const struct vector *v, const char *wanted,
+                         const struct str *got)
 {
     bool has = !wanted          ? got->len == 0
                : *wanted == '~' ? strstr(str_cstr(got), wanted + 1) != NULL
@@ -39,7 +39,7 @@ static void check(const char *what, const struct vector *v, const char *wanted,
                  wanted ? wanted : "");
 }
 
-static void run(const struct vector *v, const char *input)
+static void run_vector(const struct vector *v, const char *input)
 {
     struct test_play p;
     _cleanup_free_ char *program = mem_printf("%s/%s/%s", build_dir, v->tool, v->tool);
@@ -47,8 +47,8 @@ static void run(const struct vector *v, const char *input)
     if (input)
         assert_int_equal(write(p.in, input, strlen(input)), strlen(input));
     test_play_finish(&p);
-    check("standard output", v, v->out, &p.out_text);
-    check("standard error", v, v->err, &p.err_text);
+    check_vector("standard output", v, v->out, &p.out_text);
+    check_vector("standard error", v, v->err, &p.err_text);
     if (p.status != v->status)
         fail_msg("%s %s: status %d", v->tool, v->line, p.status);
     test_play_done(&p);
@@ -57,7 +57,7 @@ static void run(const struct vector *v, const char *input)
 static void run_all(const struct vector *v, size_t count)
 {
     for (size_t i = 0; i < count; i++)
-        run(&v[i], NULL);
+        run_vector(&v[i], NULL);
 }
 #define RUN_ALL(vectors) run_all(vectors, sizeof(vectors) / sizeof(vectors[0]))
 
@@ -212,7 +212,7 @@ static void test_scancel(void **state)
     };
     RUN_ALL(refused);
     for (size_t i = 0; i < sizeof(done) / sizeof(done[0]); i++) {
-        run(&done[i].v, NULL);
+        run_vector(&done[i].v, NULL);
         expect_asked(done[i].asked);
     }
 }
@@ -221,10 +221,10 @@ static void test_scancel_asks(void **state)
 {
     static const struct vector v = {"scancel", "-i -u root", 0,
                                     "Cancel job_id=1 name=sleeper partition=main [y/n]? ", NULL};
-    run(&v, "y\n");
+    run_vector(&v, "y\n");
     expect_asked("targets=1 signal=-1 batch=0 full=0 filter=0 uids=0 names=0 states=0");
-    run(&v, "n\n");
-    run(&v, ""); /* the end of input is a no */
+    run_vector(&v, "n\n");
+    run_vector(&v, ""); /* the end of input is a no */
 }
 
 static void test_scontrol_show(void **state)
@@ -416,7 +416,7 @@ static void test_scontrol_changes(void **state)
         {"scontrol", "errnumstr 999999", 0, "Unknown error 999999\n", NULL},
     };
     for (size_t i = 0; i < sizeof(done) / sizeof(done[0]); i++) {
-        run(&done[i].v, NULL);
+        run_vector(&done[i].v, NULL);
         expect_asked(done[i].asked);
     }
     RUN_ALL(told);
@@ -426,9 +426,9 @@ static void test_scontrol_dialogue(void **state)
 {
     static const struct vector v = {"scontrol", "-Q", 1, "slurm 26.05.0\na[1-2]\n",
                                     "invalid keyword: frob\n"};
-    run(&v, "version\nfrob\nshow hostlist a1,a2\nexit\nversion\n");
-    run(&(struct vector){"scontrol", "-Q", 0, NULL, NULL},
-        "update NodeName=n1 State=DRAIN Reason=\"loose cable\"\n");
+    run_vector(&v, "version\nfrob\nshow hostlist a1,a2\nexit\nversion\n");
+    run_vector(&(struct vector){"scontrol", "-Q", 0, NULL, NULL},
+               "update NodeName=n1 State=DRAIN Reason=\"loose cable\"\n");
     expect_asked("nodes=n1 state=DRAIN reason=loose cable");
 }
 
@@ -444,9 +444,10 @@ static void test_sbatch(void **state)
                    "command=%s -n 9 --foo script=%s",
                    file, script);
     umask(022);
-    run(&(struct vector){"sbatch", with_arguments, 0, "Submitted batch job 42\n", NULL}, NULL);
+    run_vector(&(struct vector){"sbatch", with_arguments, 0, "Submitted batch job 42\n", NULL},
+               NULL);
     expect_asked(asked);
-    run(&(struct vector){"sbatch", "--parsable", 0, "42\n", NULL}, "#!/bin/sh\n:\n");
+    run_vector(&(struct vector){"sbatch", "--parsable", 0, "42\n", NULL}, "#!/bin/sh\n:\n");
     expect_asked("name=sbatch partition=- tasks=0 args=0 umask=022 rlimits=1 env=1 command=- "
                  "script=#!/bin/sh\n:\n");
     static const struct vector v[] = {
@@ -482,7 +483,8 @@ static void test_sbatch(void **state)
         {"sbatch", "--export=NONE --wrap=true", 0, "Submitted batch job 42\n", NULL},
     };
     RUN_ALL(v);
-    run(&(struct vector){"sbatch", "", 1, NULL,
+    run_vector(
+        &(struct vector){"sbatch", "", 1, NULL,
                          "sbatch: error: This does not look like a batch script.  The first\n"
                          "sbatch: error: line must start with #! followed by the path to an "
                          "interpreter.\n"
@@ -515,7 +517,7 @@ static void test_nobody_there(void **state)
     setenv("SLURM_CONF", path, 1);
     RUN_ALL(v);
     setenv("SLURM_CONF", "/nonexistent/slurm.conf", 1);
-    run(&(struct vector){"squeue", "", 1, NULL, "~/nonexistent/slurm.conf"}, NULL);
+    run_vector(&(struct vector){"squeue", "", 1, NULL, "~/nonexistent/slurm.conf"}, NULL);
     setenv("SLURM_CONF", before, 1);
 }
 

@@ -102,7 +102,7 @@ static int add_top_jobs(struct control *c, const struct caller *who, const Pb__S
     return rc;
 }
 
-static int add(struct top *t, struct job *j, uint32_t priority, bool moves, struct err *err)
+static int add_move(struct top *t, struct job *j, uint32_t priority, bool moves, struct err *err)
 {
     if (t->before.len == TOP_MOST)
         return err_set(err, -ERR_LIMIT, "%s: more than %d jobs would change their places",
@@ -171,8 +171,8 @@ static struct job *next_candidate(struct candidates *from)
 
 /* Those of the kind down to the last one that moves, and those behind it whose order would not be
  * as it was. */
-static int collect(struct candidates *from, const struct kind *kind, size_t left, struct top *t,
-                   struct err *err)
+static int collect_jobs(struct candidates *from, const struct kind *kind, size_t left,
+                        struct top *t, struct err *err)
 {
     _cleanup_str_ struct str scratch = STR_INIT;
     struct job *j;
@@ -181,7 +181,7 @@ static int collect(struct candidates *from, const struct kind *kind, size_t left
         bool moves = is_chosen(t, j);
         left -= moves;
         if (moves || is_of_kind(j, kind, &scratch))
-            rc = add(t, j, j->priority, moves, err);
+            rc = add_move(t, j, j->priority, moves, err);
     }
     if (rc == 0)
         lower(t);
@@ -191,7 +191,7 @@ static int collect(struct candidates *from, const struct kind *kind, size_t left
         uint32_t most = most_of(t, t->after.len, j);
         if (j->priority <= most)
             break;
-        rc = add(t, j, most, false, err);
+        rc = add_move(t, j, most, false, err);
     }
     return rc;
 }
@@ -228,7 +228,8 @@ static void give_places(struct control *c, struct top *t)
 
 /* Those that are of the kind of the first one, each once; the others are left where they are.
  * Returns whether one of them is in no queue: it waits for its begin time, another job... */
-static bool choose(struct top *t, struct job *const *jobs, size_t count, const struct kind *kind)
+static bool choose_jobs(struct top *t, struct job *const *jobs, size_t count,
+                        const struct kind *kind)
 {
     _cleanup_str_ struct str scratch = STR_INIT;
     bool any_waits = false;
@@ -248,8 +249,8 @@ static int put_on_top(struct control *c, struct job **jobs, size_t count, struct
     struct top t = {0};
     pick_account(jobs[0], &kind.account);
     struct candidates from;
-    find_candidates(c, &kind, choose(&t, jobs, count, &kind), &from);
-    int rc = collect(&from, &kind, t.after.len, &t, err);
+    find_candidates(c, &kind, choose_jobs(&t, jobs, count, &kind), &from);
+    int rc = collect_jobs(&from, &kind, t.after.len, &t, err);
     vec_done(&from.list);
     if (rc == 0) {
         give_places(c, &t);

@@ -12,8 +12,8 @@
 #define BASIC "PriorityType=priority/basic\n"
 #define MULTI "PriorityType=priority/multifactor\nPriorityWeightJobSize=1000\n"
 
-static uint32_t submit(struct fixture *f, const struct caller *who, const char *part,
-                       uint32_t tasks, const char *account)
+static uint32_t submit_job(struct fixture *f, const struct caller *who, const char *part,
+                           uint32_t tasks, const char *account)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
@@ -78,8 +78,8 @@ static void users_need_leave_and_their_own_jobs(void **state)
     struct fixture *f = fixture_new(NODES);
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER, root = FIXTURE_ROOT;
 
-    submit(f, &user, "a", 1, NULL);
-    submit(f, &user, "a", 1, NULL);
+    submit_job(f, &user, "a", 1, NULL);
+    submit_job(f, &user, "a", 1, NULL);
     assert_int_equal(top(f, &user, "2"), ERR_ACCESS);
     assert_int_equal(top(f, &root, "2"), 0);
     ordered(f, 2, "2 1");
@@ -111,7 +111,7 @@ static void first_in_first_out_is_reordered(void **state)
 
     arena_init(&arena, 0);
     for (unsigned i = 0; i < 5; i++)
-        submit(f, &user, "a", 8, NULL);
+        submit_job(f, &user, "a", 8, NULL);
     assert_int_equal(top(f, &root, "4,5,4"), 0);
     ordered(f, 5, "4 5 1 2 3");
     for (uint32_t id = 1; id <= 5; id++)
@@ -127,12 +127,12 @@ static void others_keep_their_places(void **state)
     struct fixture *f = fixture_new(USER_TOP BASIC NODES);
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
 
-    submit(f, &user, "a", 1, NULL);
-    submit(f, &other, "a", 1, NULL);
-    submit(f, &user, "b", 1, NULL);
-    submit(f, &user, "a", 1, "x");
-    submit(f, &user, "a", 1, NULL);
-    submit(f, &other, "a", 1, NULL);
+    submit_job(f, &user, "a", 1, NULL);
+    submit_job(f, &other, "a", 1, NULL);
+    submit_job(f, &user, "b", 1, NULL);
+    submit_job(f, &user, "a", 1, "x");
+    submit_job(f, &user, "a", 1, NULL);
+    submit_job(f, &other, "a", 1, NULL);
     assert_int_equal(top(f, &user, "5,3,4"), 0); /* 3 and 4 are of another kind than 5 */
     ordered(f, 6, "5 2 3 4 1 6");
     assert_int_equal(top(f, &user, "1"), 0);
@@ -149,7 +149,7 @@ static void equal_ones_are_reordered(void **state)
     for (size_t i = 0; i < 2; i++) {
         struct fixture *f = fixture_new(lines[i]);
         for (unsigned k = 0; k < 4; k++)
-            submit(f, &user, "a", 2, NULL);
+            submit_job(f, &user, "a", 2, NULL);
         assert_int_equal(top(f, &root, "3"), 0);
         ordered(f, 4, "3 1 2 4");
         assert_int_equal(top(f, &root, "4,2"), 0);
@@ -169,7 +169,7 @@ static void nobody_gains(void **state)
 
     arena_init(&arena, 0);
     for (uint32_t id = 1; id <= 6; id++) {
-        submit(f, &user, "a", id, NULL);
+        submit_job(f, &user, "a", id, NULL);
         sum += job(f, &arena, id)->live->priority;
     }
     ordered(f, 6, "6 5 4 3 2 1");
@@ -241,7 +241,7 @@ static void an_order_is_taken_but_for_those_it_cannot_be(void **state)
 
     arena_init(&arena, 0);
     for (unsigned i = 0; i < 4; i++)
-        submit(f, &user, "a", 2, NULL);
+        submit_job(f, &user, "a", 2, NULL);
     assert_int_equal(order(f, &user, "4:9"), -ERR_ACCESS);
     assert_int_equal(order(f, &root, ""), 0);
     r.job_id = 2;
@@ -295,7 +295,7 @@ static void elements_are_ordered_and_placed(void **state)
 
     arena_init(&arena, 0);
     fixture_register(f, "n1", "i");
-    submit(f, &user, "a", 4, NULL);
+    submit_job(f, &user, "a", 4, NULL);
     s.array_inx = (char *)"0-5";
     s.has_num_tasks = true;
     s.num_tasks = 4;
@@ -328,7 +328,7 @@ static void a_set_is_ordered_as_a_whole(void **state)
 
     arena_init(&arena, 0);
     fixture_register(f, "n1", "i");
-    submit(f, &user, "a", 4, NULL);
+    submit_job(f, &user, "a", 4, NULL);
     specs[0].has_num_tasks = specs[1].has_num_tasks = true;
     specs[0].num_tasks = specs[1].num_tasks = 1;
     uint32_t id = (uint32_t)fixture_submit_set(f, &user, specs, 2);
@@ -351,9 +351,9 @@ static void a_job_is_placed_or_refused(void **state)
 
     arena_init(&arena, 0);
     fixture_register(f, "n1", "i");
-    uint32_t first = submit(f, &user, "a", 4, NULL), big = submit(f, &user, "a", 8, NULL);
+    uint32_t first = submit_job(f, &user, "a", 4, NULL), big = submit_job(f, &user, "a", 8, NULL);
     fixture_pass(f, 5000);
-    uint32_t small = submit(f, &user, "a", 1, NULL), other = submit(f, &user, "b", 1, NULL);
+    uint32_t small = submit_job(f, &user, "a", 1, NULL), other = submit_job(f, &user, "b", 1, NULL);
     assert_int_equal(fixture_state(f, first), PB__JOB_STATE__RUNNING);
     assert_int_equal(place(f, &user, small, "n1"), ERR_ACCESS);
     assert_int_equal(place(f, &root, 99, "n1"), ERR_NO_JOB);

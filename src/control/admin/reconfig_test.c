@@ -39,7 +39,7 @@ static int64_t submit(struct fixture *f, uint32_t nodes, uint32_t cpus, const ch
     return id;
 }
 
-static struct fixture *make(struct jobs *j)
+static struct fixture *make_fixture(struct jobs *j)
 {
     struct fixture *f = fixture_new(BEFORE);
     const char *names[] = {"n1", "n2", "n3", "n4"};
@@ -83,7 +83,7 @@ static void check_text(const char *text, const struct jobs *j)
 static void a_preview_changes_nothing(void **state)
 {
     struct jobs j;
-    struct fixture *f = make(&j);
+    struct fixture *f = make_fixture(&j);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     size_t records = f->records.len;
@@ -100,7 +100,7 @@ static void a_preview_changes_nothing(void **state)
 static void what_is_said_is_done(void **state)
 {
     struct jobs j;
-    struct fixture *f = make(&j);
+    struct fixture *f = make_fixture(&j);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     check_text(fixture_reread(f, AFTER, false), &j);

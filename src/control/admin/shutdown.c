@@ -51,7 +51,7 @@ static void end_job(struct control *c, struct job *j)
 /* --- its record ---------------------------------------------------------------------------------
  */
 
-static void save(struct control *c)
+static void save_shutdown(struct control *c)
 {
     struct str packed = STR_INIT;
     Pb__Announced m = PB__ANNOUNCED__INIT;
@@ -107,10 +107,10 @@ void shutdown_resume(struct control *c)
         c->shutdown_passed ? "were told to end, for" : "have",
         (long long)(c->shutdown_passed ? now - c->shutdown_mono_ms : c->shutdown_mono_ms - now) /
             1000);
-    save(c);
+    save_shutdown(c);
 }
 
-static void forget(struct control *c)
+static void forget_shutdown(struct control *c)
 {
     if (c->announced && !c->shutdown_over)
         c->env->del(c->env->ctx, RECORD_SHUTDOWN, 0, NULL);
@@ -119,7 +119,7 @@ static void forget(struct control *c)
 /* This process still holds to it: nothing starts in its last turns. */
 void shutdown_over(struct control *c)
 {
-    forget(c);
+    forget_shutdown(c);
     c->shutdown_over = true;
 }
 
@@ -129,14 +129,14 @@ void shutdown_over(struct control *c)
 void control_announce(struct control *c, int64_t in_sec)
 {
     if (in_sec < 0) {
-        forget(c);
+        forget_shutdown(c);
         c->announced = false;
         control_log(c, LOG_LVL_INFO, "the announced shutdown is called off");
     } else {
         c->announced = true;
         c->shutdown_passed = false;
         c->shutdown_mono_ms = control_mono(c) + in_sec * 1000;
-        save(c);
+        save_shutdown(c);
         control_log(c, LOG_LVL_INFO, "shutdown announced: no job starts, %zu jobs have %lld s left",
                     c->cluster->ends.count, (long long)in_sec);
     }
@@ -191,6 +191,6 @@ void shutdown_tick(struct control *c)
         return;
     c->shutdown_passed = true;
     c->shutdown_mono_ms = control_mono(c);
-    save(c);
+    save_shutdown(c);
     each_holding(c, end_job);
 }

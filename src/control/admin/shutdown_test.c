@@ -10,7 +10,7 @@ static const char lines[] =
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-2] CPUs=4 RealMemory=4000\n"
     "PartitionName=p Nodes=ALL Default=YES MaxTime=UNLIMITED\n";
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     struct fixture *f = fixture_new(lines);
     fixture_register(f, "n1", "a");
@@ -44,7 +44,7 @@ static size_t signals(const struct fixture *f, uint32_t job)
 
 static void nothing_runs(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     assert_false(control_may_shut_down(f->control));
     control_announce(f->control, 3600);
@@ -60,7 +60,7 @@ static void nothing_runs(void **state)
 
 static void jobs_have_until_then(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t again = run(f, true, "USR1@60"), over = run(f, false, NULL);
     (void)state;
     fixture_launched(f, "n1", again, 0);
@@ -102,7 +102,7 @@ static void jobs_have_until_then(void **state)
 
 static void grace_is_told_to_the_node(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = run(f, false, NULL);
     size_t found = 0;
     (void)state;
@@ -127,7 +127,7 @@ static void grace_is_told_to_the_node(void **state)
 /* A node that never answers does not keep the rest for ever. */
 static void not_for_ever(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     run(f, true, NULL);
     (void)state;
     control_announce(f->control, 10);
@@ -143,7 +143,7 @@ static void not_for_ever(void **state)
 
 static void called_off_in_time(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = run(f, true, "USR1@60");
     (void)state;
     fixture_launched(f, "n1", id, 0);
@@ -212,7 +212,7 @@ static struct str *stored(struct fixture *f)
 
 static void it_outlives_the_controller(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = announced(f, 100, "USR1@60");
     (void)state;
     fixture_pass(f, 41000);
@@ -240,7 +240,7 @@ static void it_outlives_the_controller(void **state)
 
 static void after_a_boot_by_the_wall_clock(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     f->boot = 1;
     uint32_t id = announced(f, 100, NULL);
     (void)state;
@@ -259,7 +259,7 @@ static void after_a_boot_by_the_wall_clock(void **state)
 
 static void what_has_passed_is_not_done_again(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = announced(f, 10, NULL);
     (void)state;
     fixture_pass(f, 11000);
@@ -276,7 +276,7 @@ static void what_has_passed_is_not_done_again(void **state)
 /* That it passed before the machine was booted goes into the record again, and is read again. */
 static void what_has_passed_long_ago(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = announced(f, 10, NULL);
     (void)state;
     fixture_pass(f, 11000);
@@ -290,7 +290,7 @@ static void what_has_passed_long_ago(void **state)
 
 static void jobs_have_their_grace_when_nobody_was_there(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = announced(f, 10, NULL);
     (void)state;
     f->wall_ms += 600000;
@@ -307,7 +307,7 @@ static void jobs_have_their_grace_when_nobody_was_there(void **state)
 
 static void nodes_that_come_back_are_waited_for(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     fixture_pass(f, 20000);
     control_announce(f->control, 10);
@@ -333,7 +333,7 @@ static void nodes_that_come_back_are_waited_for(void **state)
 
 static void called_off_for_good(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint32_t id = announced(f, 100, NULL);
     (void)state;
     restart(f, id);
@@ -362,7 +362,7 @@ static void a_bad_record_is_refused(void **state)
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct fixture *f = make();
+        struct fixture *f = make_fixture();
         struct str packed = STR_INIT;
         struct err err = {0};
         Pb__Announced m = PB__ANNOUNCED__INIT;

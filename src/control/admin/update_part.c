@@ -46,7 +46,7 @@ static void newer_add(const struct part *p, Pb__PartChange *change, Pb__PartReco
     configured->base = m->configured->base;
 }
 
-static void save(struct control *c, const struct part *p)
+static void save_partition(struct control *c, const struct part *p)
 {
     if (c->preview)
         return;
@@ -70,7 +70,8 @@ static void save(struct control *c, const struct part *p)
 }
 
 /* Adds fields to what is already changed of it. */
-static int change(struct control *c, struct part *p, const Pb__PartRecord *set, struct err *err)
+static int change_partition(struct control *c, struct part *p, const Pb__PartRecord *set,
+                            struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -90,8 +91,8 @@ void update_part_down(struct control *c, const char *name)
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     struct err err = {0};
     set.state = (char *)"DOWN";
-    if (p && change(c, p, &set, &err) == 0)
-        save(c, p);
+    if (p && change_partition(c, p, &set, &err) == 0)
+        save_partition(c, p);
 }
 
 /* There is one default partition: what was it before is not any more. */
@@ -103,8 +104,8 @@ static void unset_default(struct control *c, const struct part *now)
     vec_foreach (&c->cluster->parts, at) {
         if (*at == now || !(*at)->conf.is_default)
             continue;
-        if (change(c, *at, &set, &err) == 0)
-            save(c, *at);
+        if (change_partition(c, *at, &set, &err) == 0)
+            save_partition(c, *at);
     }
 }
 
@@ -151,7 +152,7 @@ static void restore(struct control *c, struct part *p, const Pb__PartChange *r, 
         overruled = true;
     }
     if (overruled && c->started)
-        save(c, p);
+        save_partition(c, p);
 }
 
 /* --- created and removed ------------------------------------------------------------------------
@@ -250,7 +251,7 @@ static void forget_removed(struct control *c, const char *name)
     }
 }
 
-static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
+static int create_partition(struct control *c, const Pb__PartRecord *set, struct err *err)
 {
     const char *fault = conf_part_name_fault(set->name);
     if (!fault && str_case_eq(set->name, "DEFAULT"))
@@ -263,7 +264,7 @@ static int create(struct control *c, const Pb__PartRecord *set, struct err *err)
         return err_set(err, -ERR_LIMIT, "%s: there are %d partitions", err_text(ERR_LIMIT),
                        PARTS_MOST);
     struct part *p = cluster_add_part(c->cluster, set->name);
-    int rc = change(c, p, set, err);
+    int rc = change_partition(c, p, set, err);
     if (rc != 0)
         cluster_remove_part(c->cluster, p);
     else
@@ -315,11 +316,11 @@ static int check_fields(const Pb__PartUpdate *r, struct err *err)
 }
 
 /* What it means for the jobs that wait in it. */
-static void settle(struct control *c, struct part *p)
+static void settle_jobs(struct control *c, struct part *p)
 {
     if (p->conf.is_default)
         unset_default(c, p);
-    save(c, p);
+    save_partition(c, p);
     resv_follow(c);
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
@@ -378,16 +379,16 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
     if (rc == 0 && p && set.nodes && (*set.nodes == '+' || *set.nodes == '-'))
         rc = change_nodes(c, p, &set, &arena, &err);
     if (rc == 0)
-        rc = adds      ? create(c, r->set, &err)
+        rc = adds      ? create_partition(c, r->set, &err)
              : removes ? remove_part(c, p, &err)
-                       : change(c, p, &set, &err);
+                       : change_partition(c, p, &set, &err);
     if (rc != 0) {
         control_refuse(c, call, &err);
         return;
     }
     priority_forget(c);
     if (!removes)
-        settle(c, cluster_find_part(c->cluster, r->set->name));
+        settle_jobs(c, cluster_find_part(c->cluster, r->set->name));
     control_log(c, LOG_LVL_INFO, "partition %s %s by uid %u", r->set->name,
                 adds      ? "created"
                 : removes ? "removed"

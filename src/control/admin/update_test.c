@@ -9,7 +9,7 @@
 #define NODES "NodeName=n[1-4] CPUs=4 RealMemory=4000\n"
 #define PARTS "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=60\nPartitionName=b Nodes=n[3-4]\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     struct fixture *f = fixture_new(NODES PARTS "SelectTypeParameters=CR_Core_Memory");
     const char *names[] = {"n1", "n2", "n3", "n4"};
@@ -28,7 +28,7 @@ static const Pb__JobLive *live(struct fixture *f, struct arena *arena, int64_t i
 
 static void job_changes_that_are_refused_change_nothing(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
     Pb__JobSpec held = PB__JOB_SPEC__INIT;
     held.has_hold = held.hold = true;
@@ -77,7 +77,7 @@ static void job_changes_that_are_refused_change_nothing(void **state)
 
 static void a_refused_hold_leaves_the_other_fields(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -104,7 +104,7 @@ static void a_refused_hold_leaves_the_other_fields(void **state)
 
 static void a_running_job_takes_few_changes(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -140,7 +140,7 @@ static void a_running_job_takes_few_changes(void **state)
 
 static void pending_jobs_change_and_start(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -167,7 +167,7 @@ static void pending_jobs_change_and_start(void **state)
 
 static void requeue_asks_whether_it_may(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -192,7 +192,7 @@ static void requeue_asks_whether_it_may(void **state)
 
 static void the_hold_of_an_administrator_stays(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     Pb__JobSpec late = PB__JOB_SPEC__INIT;
     late.has_begin_at_sec = true;
@@ -215,7 +215,7 @@ static void the_hold_of_an_administrator_stays(void **state)
 
 static void node_changes_that_are_refused_change_nothing(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -236,7 +236,7 @@ static void node_changes_that_are_refused_change_nothing(void **state)
 
 static void a_resumed_node_has_its_time_to_appear(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     control_node_lost(f->control, "n1");
@@ -251,7 +251,7 @@ static void a_resumed_node_has_its_time_to_appear(void **state)
 
 static void an_acknowledged_drain_outlives_the_daemon(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_int_equal(fixture_update_node(f, "n[2-3]", "DRAIN", "disk"), 0);
@@ -274,7 +274,7 @@ static Pb__PartRecord part(const char *name)
 
 static void part_changes_that_are_refused_change_nothing(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__PartRecord p = part("a");
@@ -309,7 +309,7 @@ static void part_changes_that_are_refused_change_nothing(void **state)
 
 static void a_change_outlives_restart_and_reconfiguration(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__PartRecord p = part("a");
@@ -347,7 +347,7 @@ static void an_edited_field_of_the_file_wins(void **state)
         NODES "PartitionName=a Nodes=n[1-4] Default=YES MaxTime=30\n"
               "PartitionName=b Nodes=n[3-4]\nSelectTypeParameters=CR_Core_Memory";
     for (int restart = 0; restart < 2; restart++) {
-        struct fixture *f = make();
+        struct fixture *f = make_fixture();
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         Pb__PartRecord p = part("a");
@@ -389,7 +389,7 @@ static int part_request(struct fixture *f, const Pb__PartRecord *set, bool creat
 
 static void partitions_come_and_go(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -455,7 +455,7 @@ static void partitions_come_and_go(void **state)
 /* Whose partition left the file: it waits, and can be given another. */
 static void a_job_outlives_its_partition(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -482,7 +482,7 @@ static void a_job_outlives_its_partition(void **state)
 
 static void limits_of_a_partition_hold(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -518,7 +518,7 @@ static void limits_of_a_partition_hold(void **state)
 
 static void the_least_time_is_within_the_limit(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
@@ -551,7 +551,7 @@ static void the_least_time_is_within_the_limit(void **state)
 
 static void over_time_limit_is_granted(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     Pb__PartRecord p = part("a");
     p.has_over_time_limit_sec = true;

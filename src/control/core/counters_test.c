@@ -16,7 +16,7 @@ static int64_t tick_usec(void *ctx)
     return now += 7;
 }
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     struct fixture *f = fixture_new("NodeName=n1 CPUs=2 RealMemory=1000\n"
                                     "PartitionName=a Nodes=ALL Default=YES\n");
@@ -25,7 +25,7 @@ static struct fixture *make(void)
     return f;
 }
 
-static int64_t submit(struct fixture *f, uint32_t cpus, int64_t limit_sec)
+static int64_t submit_job(struct fixture *f, uint32_t cpus, int64_t limit_sec)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
@@ -37,10 +37,10 @@ static int64_t submit(struct fixture *f, uint32_t cpus, int64_t limit_sec)
 
 static void jobs_and_passes_are_counted(void **state)
 {
-    struct fixture *f = make();
-    uint32_t running = (uint32_t)submit(f, 1, 600);
-    submit(f, 2, 600); /* waits for both CPUs */
-    submit(f, 1, 60);  /* ends before: backfilled */
+    struct fixture *f = make_fixture();
+    uint32_t running = (uint32_t)submit_job(f, 1, 600);
+    submit_job(f, 2, 600); /* waits for both CPUs */
+    submit_job(f, 1, 60);  /* ends before: backfilled */
     Pb__DiagCounters n = counted(f);
     assert_int_equal(n.jobs_submitted, 3);
     assert_int_equal(n.jobs_started, 2);
@@ -78,12 +78,12 @@ static void backfilled_components_are_counted(void **state)
     submit_set(f); /* nobody waits before it */
     assert_int_equal(counted(f).jobs_started, 2);
     assert_int_equal(counted(f).bf_backfilled_het_jobs, 0);
-    submit(f, 3, 600);
-    submit(f, 4, 600); /* waits */
-    submit_set(f);     /* ends before */
+    submit_job(f, 3, 600);
+    submit_job(f, 4, 600); /* waits */
+    submit_set(f);         /* ends before */
     assert_int_equal(counted(f).jobs_started, 5);
     assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
-    submit(f, 1, 60); /* an ordinary job */
+    submit_job(f, 1, 60); /* an ordinary job */
     assert_int_equal(counted(f).bf_backfilled_jobs, 3);
     assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
     control_diag_reset(f->control);
@@ -93,10 +93,10 @@ static void backfilled_components_are_counted(void **state)
 
 static void midnight_resets_what_is_counted_since_a_reset(void **state)
 {
-    struct fixture *f = make();
-    submit(f, 1, 600);
-    submit(f, 2, 600);
-    submit(f, 1, 60);
+    struct fixture *f = make_fixture();
+    submit_job(f, 1, 600);
+    submit_job(f, 2, 600);
+    submit_job(f, 1, 60);
     Pb__DiagCounters before = counted(f);
     fixture_pass(f, DAY_MS - f->wall_ms % DAY_MS);
     fixture_turn(f);
@@ -105,7 +105,7 @@ static void midnight_resets_what_is_counted_since_a_reset(void **state)
     assert_int_equal(after.bf_last_backfilled_jobs, 0);
     assert_int_equal(after.bf_backfilled_jobs, before.bf_backfilled_jobs);
     assert_true(after.since_sec > before.since_sec);
-    submit(f, 1, 60);
+    submit_job(f, 1, 60);
     assert_int_equal(counted(f).jobs_submitted, 1);
     control_diag_reset(f->control);
     assert_int_equal(counted(f).jobs_submitted, 0);
@@ -114,10 +114,10 @@ static void midnight_resets_what_is_counted_since_a_reset(void **state)
 
 static void without_a_clock_run_times_are_0(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     f->env.work_usec = NULL;
     control_diag_reset(f->control);
-    submit(f, 1, 600);
+    submit_job(f, 1, 600);
     Pb__DiagCounters n = counted(f);
     assert_true(n.schedule_cycle_total >= 1);
     assert_int_equal(n.schedule_cycle_sum, 0);

@@ -9,7 +9,7 @@
     "NodeName=n1 CPUs=4 RealMemory=4000 State=DOWN\nPartitionName=a Nodes=ALL Default=YES\n"
 #define USER(number) ((struct caller){.uid = (number), .gid = 1, .user_name = "u", .host = "h"})
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     _cleanup_free_ char *all = mem_printf("%s%s", LINES, lines);
     return fixture_new(all);
@@ -49,7 +49,7 @@ static void cancel(struct fixture *f, struct caller who, uint32_t first, uint32_
 
 static void a_user_fills_what_is_free_and_leaves_the_reserve(void **state)
 {
-    struct fixture *f = make("MaxJobCount=100\nSchedulerParameters=user_reserve=20\n");
+    struct fixture *f = make_fixture("MaxJobCount=100\nSchedulerParameters=user_reserve=20\n");
     const char *text;
 
     assert_int_equal(submit(f, USER(1000), 100), 80);
@@ -76,7 +76,7 @@ static void a_user_fills_what_is_free_and_leaves_the_reserve(void **state)
 
 static void elements_of_arrays_are_counted_one_by_one(void **state)
 {
-    struct fixture *f = make("MaxJobCount=100\nSchedulerParameters=user_reserve=20\n");
+    struct fixture *f = make_fixture("MaxJobCount=100\nSchedulerParameters=user_reserve=20\n");
 
     assert_int_equal(submit_array(f, USER(1000), "1-81"), -ERR_JOB_LIMIT);
     assert_int_equal(submit_array(f, USER(1000), "1-60"), 1);
@@ -90,11 +90,11 @@ static void elements_of_arrays_are_counted_one_by_one(void **state)
 
 static void one_user_has_all_where_nothing_is_kept(void **state)
 {
-    struct fixture *f = make("MaxJobCount=50\nSchedulerParameters=user_reserve=0\n");
+    struct fixture *f = make_fixture("MaxJobCount=50\nSchedulerParameters=user_reserve=0\n");
 
     assert_int_equal(submit(f, USER(1000), 100), 50);
     fixture_free(f);
-    f = make("MaxJobCount=50\n"); /* who runs the cluster alone is its SlurmUser */
+    f = make_fixture("MaxJobCount=50\n"); /* who runs the cluster alone is its SlurmUser */
     assert_int_equal(submit(f, FIXTURE_ROOT, 100), 50);
     fixture_free(f);
 }
@@ -133,7 +133,7 @@ static unsigned fill_store(struct fixture *f, struct caller who, uint64_t *left,
 
 static void scripts_leave_space_for_those_of_others(void **state)
 {
-    struct fixture *f = make("SchedulerParameters=user_reserve=25\n");
+    struct fixture *f = make_fixture("SchedulerParameters=user_reserve=25\n");
     uint64_t left = 64 << 20;
 
     assert_in_range(fill_store(f, USER(1000), &left, 1 << 20), 47, 48);
@@ -153,7 +153,7 @@ static void scripts_leave_space_for_those_of_others(void **state)
 /* An array has one script, which stays with the last of its records. */
 static void the_script_of_an_array_is_counted_once(void **state)
 {
-    struct fixture *f = make("SchedulerParameters=user_reserve=50\n");
+    struct fixture *f = make_fixture("SchedulerParameters=user_reserve=50\n");
 
     control_set_store_free(f->control, 1 << 20);
     assert_true(submit_array(f, USER(1000), "1-5") > 0);
@@ -165,7 +165,7 @@ static void the_script_of_an_array_is_counted_once(void **state)
 static void long_comments_leave_memory_for_the_records_of_others(void **state)
 {
     enum { LONG = 100 << 10 };
-    struct fixture *f = make("MaxJobCount=4096\n"); /* and 64 MiB of records */
+    struct fixture *f = make_fixture("MaxJobCount=4096\n"); /* and 64 MiB of records */
     _cleanup_free_ char *comment = mem_alloc(LONG + 1);
     struct caller ann = USER(1000), bob = USER(1001);
     Pb__JobUpdate u = PB__JOB_UPDATE__INIT;
@@ -191,7 +191,7 @@ static void long_comments_leave_memory_for_the_records_of_others(void **state)
 
 static void a_large_environment_is_refused(void **state)
 {
-    struct fixture *f = make("");
+    struct fixture *f = make_fixture("");
     struct caller ann = USER(1000);
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     Pb__JobPayload payload = PB__JOB_PAYLOAD__INIT;

@@ -144,7 +144,7 @@ static void format_nodes(const struct control *c, const struct bitset *set, stru
     hostlist_free(list);
 }
 
-static void save(struct control *c, struct trigger *t)
+static void save_trigger(struct control *c, struct trigger *t)
 {
     _cleanup_str_ struct str packed = STR_INIT, names = STR_INIT, told = STR_INIT;
     Pb__TriggerRecord m;
@@ -178,7 +178,7 @@ void trigger_save_changed(struct control *c)
 {
     vec_foreach (&c->triggers.all, t)
         if ((*t)->changed && !(*t)->cleared)
-            save(c, *t);
+            save_trigger(c, *t);
 }
 
 /* Of a host list those that are configured; the others may come back. */
@@ -443,7 +443,8 @@ static void reply_set(struct control *c, uint64_t call, const struct trigger *t)
     c->env->reply(c->env->ctx, call, &reply.base);
 }
 
-static void set(struct control *c, uint64_t call, const struct caller *who, struct trigger *t)
+static void set_trigger(struct control *c, uint64_t call, const struct caller *who,
+                        struct trigger *t)
 {
     struct triggers *s = &c->triggers;
     struct trigger *before = find_alike(c, t, true);
@@ -509,7 +510,7 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
     else if (same)
         control_refuse_code(c, call, ERR_TRIGGER_EXISTS, NULL);
     else
-        set(c, call, who, take_ptr(t));
+        set_trigger(c, call, who, take_ptr(t));
     if (t)
         trigger_free(t);
 }
@@ -517,7 +518,7 @@ void control_trigger_set(struct control *c, uint64_t call, const struct caller *
 /* --- which are meant ---------------------------------------------------------------------------
  */
 
-static bool has(const uint32_t *list, size_t count, uint32_t number)
+static bool lists_number(const uint32_t *list, size_t count, uint32_t number)
 {
     bool found = count == 0;
     for (size_t i = 0; i < count; i++)
@@ -537,8 +538,9 @@ static bool has_job(const struct control *c, const Pb__TriggerFilter *f, uint32_
 static bool is_meant(const struct control *c, const struct trigger *t, const Pb__TriggerFilter *f,
                      const struct bitset *nodes)
 {
-    return !t->spent && !t->cleared && has(f->id, f->n_id, t->id) && has_job(c, f, t->job_id) &&
-           has(f->uid, f->n_uid, t->uid) && (!f->types || t->types & f->types) &&
+    return !t->spent && !t->cleared && lists_number(f->id, f->n_id, t->id) &&
+           has_job(c, f, t->job_id) && lists_number(f->uid, f->n_uid, t->uid) &&
+           (!f->types || t->types & f->types) &&
            (!f->nodes || (!t->job_id && nodes && (!t->of || bitset_intersects(t->of, nodes))));
 }
 

@@ -208,7 +208,7 @@ bool trigger_may_happen(const struct control *c, const struct trigger *t)
     return a ? !array_is_over(a) : !job_is_final(j) || attempt_of(j)->requeue_after;
 }
 
-static void over(struct control *c, struct trigger *t, bool timed_out)
+static void end_trigger(struct control *c, struct trigger *t, bool timed_out)
 {
     uint32_t types = t->types & TRIGGER_FINI;
     if (timed_out && !t->timed)
@@ -226,7 +226,7 @@ static void over_by_id(struct control *c, uint32_t id, bool timed_out)
         return;
     for (size_t i = c->triggers.all.len; i-- > 0;)
         if (c->triggers.all.data[i]->job_id == id)
-            over(c, c->triggers.all.data[i], timed_out);
+            end_trigger(c, c->triggers.all.data[i], timed_out);
 }
 
 void trigger_job_over(struct control *c, const struct job *j)
@@ -259,7 +259,7 @@ static void tell_bereaved(struct control *c)
     for (size_t i = c->triggers.all.len; i-- > 0;) {
         struct trigger *t = c->triggers.all.data[i];
         if (!t->spent && !t->hits && !t->argument && !trigger_may_happen(c, t))
-            over(c, t, false);
+            end_trigger(c, t, false);
     }
 }
 
@@ -370,7 +370,7 @@ static char *take_argument(struct trigger *t)
 }
 
 /* Its program's words, and what it is told. */
-static void run(struct control *c, struct trigger *t)
+static void run_program(struct control *c, struct trigger *t)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -414,13 +414,13 @@ static void fire(struct control *c, struct trigger *t)
         t->spent = !(t->flags & TRIGGER_PERM) || !trigger_may_happen(c, t);
     }
     if (c->env->run)
-        run(c, t);
+        run_program(c, t);
     else
         free(take_ptr(t->argument));
 }
 
 /* No user's programs keep those of others from running. */
-static bool has_room(const struct control *c, const struct trigger *t)
+static bool has_program_room(const struct control *c, const struct trigger *t)
 {
     size_t all = 0, own = 0;
     vec_foreach (&c->triggers.all, at) {
@@ -466,7 +466,7 @@ void trigger_turn(struct control *c)
     trigger_look(c);
     look_at_clock(c);
     vec_foreach (&c->triggers.all, t)
-        if ((*t)->due_ms && (*t)->due_ms <= now && !(*t)->argument && has_room(c, *t))
+        if ((*t)->due_ms && (*t)->due_ms <= now && !(*t)->argument && has_program_room(c, *t))
             fire(c, *t);
     trigger_save_changed(c);
 }
@@ -506,7 +506,7 @@ void trigger_run_again(struct control *c)
 {
     vec_foreach (&c->triggers.all, t)
         if ((*t)->argument && c->env->run)
-            run(c, *t);
+            run_program(c, *t);
 }
 
 void trigger_ended(struct control *c, const Pb__ScriptEnded *m)

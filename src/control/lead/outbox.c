@@ -73,7 +73,7 @@ void outbox_hurry(struct outbox *o)
 }
 
 /* Items of the present turn are not bound yet and stay. Sending may add to them. */
-static void release(struct outbox *o)
+static void release_items(struct outbox *o)
 {
     while (o->turn != &o->first && o->first->gate <= o->durable) {
         struct outbox_item *item = o->first;
@@ -124,14 +124,14 @@ void outbox_turn(struct outbox *o)
             o->ops.defer(o->ops.ctx);
         }
     }
-    release(o);
+    release_items(o);
 }
 
 void outbox_durable(struct outbox *o)
 {
     o->durable = o->under_way;
     o->under_way = 0;
-    release(o);
+    release_items(o);
 }
 
 bool outbox_is_idle(const struct outbox *o)

@@ -212,7 +212,7 @@ static int64_t next_ping(const struct standby *s, int64_t now_ms)
     return after;
 }
 
-static enum standby_will take(struct standby *s, int64_t now_ms, int64_t *again_ms)
+static enum standby_will decide_takeover(struct standby *s, int64_t now_ms, int64_t *again_ms)
 {
     if (s->awake_ms != INT64_MIN && now_ms - s->awake_ms < 2 * standby_ping_limit(s))
         return STANDBY_WAIT;
@@ -235,9 +235,9 @@ static enum standby_will claim(struct standby *s, int64_t now_ms, size_t *peer, 
 {
     long leader = standby_leader(s);
     if (leader < 0)
-        return all_known(s) ? take(s, now_ms, again_ms) : STANDBY_WAIT;
+        return all_known(s) ? decide_takeover(s, now_ms, again_ms) : STANDBY_WAIT;
     if (is_given_up(s, &s->peers[leader], now_ms))
-        return take(s, now_ms, again_ms);
+        return decide_takeover(s, now_ms, again_ms);
     if (s->yielding && now_ms - s->yield_ms < ASK_AGAIN_MS)
         return STANDBY_WAIT;
     s->yielding = true;
@@ -263,7 +263,7 @@ enum standby_will standby_next(struct standby *s, int64_t now_ms, size_t *peer, 
         since = s->sign_ms;
     int64_t left = since + s->o.timeout_ms - now_ms;
     if (left <= 0)
-        return take(s, now_ms, again_ms);
+        return decide_takeover(s, now_ms, again_ms);
     if (left < *again_ms)
         *again_ms = left;
     return STANDBY_WAIT;

@@ -38,8 +38,8 @@ static bool is_staging_in(const struct job_burst *b)
 /* --- a new job ---------------------------------------------------------------------------------
  */
 
-static int check_pool(struct control *c, const struct job *j, const char *name, size_t len,
-                      uint64_t size, struct err *err)
+static int check_pool(struct control *c, const char *name, size_t len, uint64_t size,
+                      struct err *err)
 {
     const struct burst_pool *pool = burst_find_pool(c, name, len);
     if (!c->burst.pools_known || !burst_is_on(c))
@@ -51,7 +51,6 @@ static int check_pool(struct control *c, const struct job *j, const char *name, 
         return err_set(err, -ERR_BURST, "%s: pool '%s' has %llu, %llu requested",
                        err_text(ERR_BURST), pool->name, (unsigned long long)pool->total,
                        (unsigned long long)size);
-    (void)j;
     return 0;
 }
 
@@ -74,7 +73,7 @@ int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, s
                        err_text(ERR_BURST));
     int rc = burst_parse(spec->burst_buffer, &pool, &len, &size, err);
     if (rc == 0 && len)
-        rc = check_pool(c, j, pool, len, size, err);
+        rc = check_pool(c, pool, len, size, err);
     if (rc != 0)
         return rc;
     j->burst = mem_new(struct job_burst);

@@ -20,7 +20,7 @@
 /* --- helpers -----------------------------------------------------------------------------------
  */
 
-static uint32_t submit(struct fixture *f, const char *lines)
+static uint32_t submit_lines(struct fixture *f, const char *lines)
 {
     struct caller user = FIXTURE_USER;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -239,7 +239,7 @@ static void sizes_have_units_of_both_kinds(void **state)
 static void a_buffer_goes_through_all_phases(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA x");
+    uint32_t id = submit_lines(f, "#BB_LUA x");
     expect(f, id, "staging-in", "BurstBufferStageIn");
     answer(f, id, "setup", 0, NULL);
     answer(f, id, "data_in", 0, NULL);
@@ -274,7 +274,7 @@ static void a_buffer_goes_through_all_phases(void **state)
 static void another_configuration_loses_no_call(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA");
+    uint32_t id = submit_lines(f, "#BB_LUA");
     answer(f, id, "setup", 0, NULL);
     fixture_reconfigure(f, CONF);
     answer(f, id, "data_in", 0, NULL);
@@ -332,7 +332,7 @@ static void a_crash_at_any_point_loses_nothing(void **state)
 {
     for (size_t count = 0; count < CALLS; count++) {
         struct fixture *f = fixture_new_up(CONF, 2);
-        uint32_t id = submit(f, "#BB_LUA");
+        uint32_t id = submit_lines(f, "#BB_LUA");
         size_t launches = 0;
         bring_to(f, id, count);
         fixture_clear(f);
@@ -359,7 +359,7 @@ static void a_cancelled_job_is_torn_down(void **state)
 {
     for (size_t count = 0; count < 6; count++) {
         struct fixture *f = fixture_new_up(CONF, 2);
-        uint32_t id = submit(f, "#BB_LUA");
+        uint32_t id = submit_lines(f, "#BB_LUA");
         bring_to(f, id, count);
         assert_int_equal(signal_job(f, id, false), 0);
         assert_true(f->scripts.data[find_call(f, id)].stopped);
@@ -378,14 +378,14 @@ static void a_cancelled_job_is_torn_down(void **state)
 static void hurry_leaves_data_out(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA");
+    uint32_t id = submit_lines(f, "#BB_LUA");
     answer_until_launch(f, id);
     fixture_launched(f, "n1", id, 0);
     assert_int_equal(signal_job(f, id, true), 0);
     answer(f, id, "job_teardown", 0, NULL);
     end_job(f, id, 0, SIGTERM);
     /* One that is being staged out. */
-    uint32_t other = submit(f, "#BB_LUA");
+    uint32_t other = submit_lines(f, "#BB_LUA");
     bring_to(f, other, 6);
     assert_int_equal(signal_job(f, other, true), 0);
     answer(f, other, "post_run", SIGKILL, "killed");
@@ -404,7 +404,7 @@ static void a_failed_stage_in_holds_the_job(void **state)
         for (int tears_down = 0; tears_down < 2; tears_down++) {
             struct fixture *f = fixture_new_up(
                 tears_down ? CONF "BurstBufferConf=1 Flags=TeardownFailure\n" : CONF, 2);
-            uint32_t id = submit(f, "#BB_LUA");
+            uint32_t id = submit_lines(f, "#BB_LUA");
             bring_to(f, id, count);
             answer(f, id, calls[count], FAILS, "disk full");
             expect(f, id, tears_down ? "teardown" : "staging-in", "BurstBufferOperation");
@@ -429,7 +429,7 @@ static void a_failed_stage_in_holds_the_job(void **state)
 static void a_stage_in_that_takes_too_long_is_torn_down(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA");
+    uint32_t id = submit_lines(f, "#BB_LUA");
     answer(f, id, "setup", 0, NULL);
     answer(f, id, "data_in", 0, NULL);
     for (int i = 0; i < 5; i++) {
@@ -446,7 +446,7 @@ static void a_stage_in_that_takes_too_long_is_torn_down(void **state)
 static void a_failed_pre_run_requeues_held(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA");
+    uint32_t id = submit_lines(f, "#BB_LUA");
     answer_stage_in(f, id);
     answer(f, id, "paths", 0, NULL);
     answer(f, id, "pre_run", FAILS, "no mount");
@@ -464,7 +464,7 @@ static void a_failed_pre_run_requeues_held(void **state)
 static void a_failed_stage_out_is_kept(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA");
+    uint32_t id = submit_lines(f, "#BB_LUA");
     bring_to(f, id, 7);
     answer(f, id, "data_out", FAILS, "no space");
     expect(f, id, "staging-out", "BurstBufferOperation");
@@ -482,7 +482,7 @@ static void a_failed_stage_out_is_kept(void **state)
 static void a_teardown_is_tried_three_times(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA");
+    uint32_t id = submit_lines(f, "#BB_LUA");
     assert_int_equal(signal_job(f, id, false), 0);
     answer(f, id, "setup", SIGKILL, "killed");
     for (int i = 0; i < 3; i++) {
@@ -499,7 +499,7 @@ static void a_requeued_job_begins_anew(void **state)
 {
     struct caller root = FIXTURE_ROOT;
     struct fixture *f = fixture_new_up(CONF, 2);
-    uint32_t id = submit(f, "#BB_LUA");
+    uint32_t id = submit_lines(f, "#BB_LUA");
     answer_until_launch(f, id);
     fixture_launched(f, "n1", id, 0);
     Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
@@ -521,15 +521,15 @@ static void pools_have_so_much(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     fixture_pass(f, 1);
-    uint32_t early = submit(f, "#BB_LUA pool=p capacity=1");
+    uint32_t early = submit_lines(f, "#BB_LUA pool=p capacity=1");
     expect(f, early, "pending", "BurstBufferResources"); /* what there is, is not known yet */
     give_pools(f, "p 100 40\n");
     expect(f, early, "staging-in", "BurstBufferStageIn"); /* 40 */
-    uint32_t big = submit(f, "#BB_LUA pool=p capacity=70"), small;
+    uint32_t big = submit_lines(f, "#BB_LUA pool=p capacity=70"), small;
     expect(f, big, "pending", "BurstBufferResources"); /* 80 */
-    small = submit(f, "#BB_LUA pool=p capacity=1");
+    small = submit_lines(f, "#BB_LUA pool=p capacity=1");
     expect(f, small, "pending", "BurstBufferResources"); /* it would fit, and comes later */
-    uint32_t other = submit(f, "#BB_LUA");
+    uint32_t other = submit_lines(f, "#BB_LUA");
     expect(f, other, "staging-in", "BurstBufferStageIn");
     assert_int_equal(signal_job(f, early, false), 0);
     answer(f, early, "setup", SIGKILL, "killed");

@@ -46,8 +46,8 @@ static char *put_missed(struct results *r, struct hostlist *missed)
 
 /* text: what is wrong; NULL: as the code says. missed: the nodes that a signal did not reach; NULL:
  * none. */
-static void note(struct results *r, uint32_t job_id, const Pb__StepId *step, int code,
-                 const char *text, struct hostlist *missed)
+static void note_result(struct results *r, uint32_t job_id, const Pb__StepId *step, int code,
+                        const char *text, struct hostlist *missed)
 {
     Pb__JobSignalReply__Result m = PB__JOB_SIGNAL_REPLY__RESULT__INIT;
     m.job_id = job_id;
@@ -306,7 +306,7 @@ static void note_job(struct results *out, const struct job *j, int code, struct 
     id.job_id = job_set_id(j);
     id.has_het_offset = j->set != NULL;
     id.het_offset = j->set_offset;
-    note(out, id.job_id, &id, code, NULL, missed);
+    note_result(out, id.job_id, &id, code, NULL, missed);
 }
 
 static void touch_matching(struct control *c, const struct caller *who, const Pb__JobSignal *r,
@@ -344,7 +344,7 @@ static void touch_matching(struct control *c, const struct caller *who, const Pb
     filter_done(&filter);
 }
 
-static int refuse(struct control *c, const struct caller *who, const struct job *j)
+static int refuse_caller(struct control *c, const struct caller *who, const struct job *j)
 {
     control_log_limited(c, who->uid, LOG_LVL_INFO,
                         "refused: uid %u may not end or signal job %u of uid %u", who->uid, j->id,
@@ -405,14 +405,15 @@ static void touch_target(struct control *c, const struct caller *who, const Pb__
     bool found = j && (!own || find_targets(c, id, &parts, &err) == 0);
     int code = ERR_NO_JOB;
     if (found && !own)
-        code = refuse(c, who, j);
+        code = refuse_caller(c, who, j);
     else if (found)
         code = touch_parts(c, who, r, id, &parts, missed);
     else if (whole && !id->array_tasks && !id->has_het_offset)
         code = aside_cancel(c, who, id->job_id);
     vec_done(&parts);
     out->matched += code != ERR_NO_JOB && (found || code == 0);
-    note(out, id->job_id, id, code, code == ERR_NO_JOB && err.code ? err.text : NULL, missed);
+    note_result(out, id->job_id, id, code, code == ERR_NO_JOB && err.code ? err.text : NULL,
+                missed);
 }
 
 void control_job_signal(struct control *c, uint64_t call, const struct caller *who,

@@ -6,7 +6,7 @@
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n1 CPUs=1 RealMemory=4000\n"                    \
     "PartitionName=a Nodes=ALL Default=YES\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 1);
 }
@@ -26,7 +26,7 @@ static int64_t submit(struct fixture *f, int64_t deadline_sec, int64_t limit_sec
 
 static void refused(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
 
     (void)state;
     assert_int_equal(submit(f, 60, 61, 0), -ERR_DEADLINE);
@@ -40,7 +40,7 @@ static void refused(void **state)
 /* A long job is on the only node. */
 static void given_up(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
 
     (void)state;
@@ -66,7 +66,7 @@ static void given_up(void **state)
 
 static void cut_short(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
 
     (void)state;
@@ -112,7 +112,7 @@ static void a_prolog_takes_its_time(void **state)
 /* It would be given up again at once, so nobody is told that it was done. */
 static void not_queued_again(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
     struct caller user = FIXTURE_USER;
 

@@ -272,7 +272,7 @@ static bool find_outcome(const struct control *c, const struct depend_item *item
 }
 
 /* Looks at the jobs it names as they are now. */
-static bool look(struct control *c, struct job *j)
+static bool look_at_jobs(struct control *c, struct job *j)
 {
     bool changed = false;
     struct depend *d = j->waits.on;
@@ -306,7 +306,7 @@ void depend_begin(struct control *c, struct job *j, struct depend *d)
 {
     depend_set(c->cluster, j, d);
     if (d)
-        look(c, j);
+        look_at_jobs(c, j);
     job_touch(c->cluster, j);
 }
 
@@ -417,7 +417,7 @@ int64_t depend_wait_sec(const struct control *c, const struct job *j)
 
 void depend_resume(struct control *c, struct job *j)
 {
-    if (j->waits.on && look(c, j))
+    if (j->waits.on && look_at_jobs(c, j))
         job_touch(c->cluster, j);
 }
 

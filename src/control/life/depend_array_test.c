@@ -17,7 +17,7 @@ static void register_all(struct fixture *f)
     fixture_register(f, "n2", "i1");
 }
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     struct fixture *f = fixture_new(lines);
     register_all(f);
@@ -65,7 +65,7 @@ static void assert_waits(struct fixture *f, int64_t id, const char *reason, cons
 
 static void one_element_is_waited_for(void **state)
 {
-    struct fixture *f = make("MinJobAge=2\n" CONF);
+    struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
     assert_int_equal(submit(f, "0-3%2", NULL), 1); /* 0 and 1 run as 2 and 3 */
     uint32_t ok = (uint32_t)submit(f, NULL, "afterok:1_1"),
              bad = (uint32_t)submit(f, NULL, "afternotok:1_0"),
@@ -89,7 +89,7 @@ static void one_element_is_waited_for(void **state)
 /* Elements of one record are cancelled together. */
 static void elements_of_a_group_are_told_of(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     assert_int_equal(submit(f, "0-9", NULL), 1);
     int64_t in = submit(f, NULL, "afterok:1_4"), out = submit(f, NULL, "afterok:1_6"),
@@ -106,7 +106,7 @@ static void elements_of_a_group_are_told_of(void **state)
 
 static void circles_over_elements_are_found(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     assert_int_equal(submit(f, "0-9", NULL), 1);
     int64_t one = submit(f, NULL, "afterok:1_4"), all = submit(f, NULL, "afterok:1");
@@ -190,7 +190,7 @@ static void cancel(struct fixture *f, uint32_t id, const char *tasks)
 /* Each begins when the one of its number has ended well, in whatever order, over restarts. */
 static void each_waits_for_its_number(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     assert_int_equal(submit(f, "0-7", NULL), 1);
     uint32_t b = (uint32_t)submit(f, "0-9", "aftercorr:1");
     assert_waits(f, b, "Dependency", "aftercorr:1_*(unfulfilled)");
@@ -228,7 +228,7 @@ static void each_waits_for_its_number(void **state)
  * known of it. */
 static void what_may_start_waits_for_room(void **state)
 {
-    struct fixture *f = make("MinJobAge=2\n" CONF);
+    struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
     assert_int_equal(submit(f, "0-7", NULL), 1);
     int64_t others = submit(f, "0-6", NULL); /* they come before */
     uint32_t b = (uint32_t)submit(f, "0-7", "aftercorr:1");
@@ -262,7 +262,7 @@ static void what_may_start_waits_for_room(void **state)
  * must. */
 static void what_can_never_start(void **state)
 {
-    struct fixture *f = make(CONF "DependencyParameters=kill_invalid_depend\n");
+    struct fixture *f = make_fixture(CONF "DependencyParameters=kill_invalid_depend\n");
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     assert_int_equal(submit(f, "0-9", NULL), 1);
     uint32_t b = (uint32_t)submit(f, "0-9", "aftercorr:1"),
@@ -296,7 +296,7 @@ static void what_can_never_start(void **state)
 /* One that is no array waits for all of one, and an array for all of a job that is none. */
 static void aftercorr_of_others_is_afterok(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     assert_int_equal(submit(f, "0-1", NULL), 1);
     uint32_t plain = (uint32_t)submit(f, NULL, "aftercorr:1"),
              all = (uint32_t)submit(f, "0-1", "aftercorr:1,aftercorr:3");
@@ -315,9 +315,9 @@ static void aftercorr_of_others_is_afterok(void **state)
 /* A million that wait for a million are two records, and few when some have failed. */
 static void a_million_wait_for_a_million(void **state)
 {
-    struct fixture *f = make("MaxArraySize=1000001\nMaxJobCount=3000000\n"
-                             "NodeName=n[1-2] CPUs=4 RealMemory=4000\n"
-                             "PartitionName=a Nodes=ALL Default=YES\nSlurmdTimeout=0\n");
+    struct fixture *f = make_fixture("MaxArraySize=1000001\nMaxJobCount=3000000\n"
+                                     "NodeName=n[1-2] CPUs=4 RealMemory=4000\n"
+                                     "PartitionName=a Nodes=ALL Default=YES\nSlurmdTimeout=0\n");
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     assert_int_equal(submit(f, "0-999999", NULL), 1);
     assert_int_equal(submit(f, "0-999999", "aftercorr:1"), 2);

@@ -13,7 +13,7 @@
 enum { NAMED = 200, WAITING = 50 };
 
 /* Nothing starts there. */
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     struct fixture *f = fixture_new(lines);
     fixture_register(f, "n1", "i1");
@@ -73,7 +73,7 @@ static void assert_waits(struct fixture *f, uint32_t id, const char *reason, siz
 
 static void an_end_costs_what_names_it(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct str text = STR_INIT;
     submit_named(f, NAMED);
     for (uint32_t i = 1; i <= WAITING; i++)
@@ -104,7 +104,7 @@ static void nothing_is_forgotten(void **state)
 {
     struct str text = STR_INIT;
     for (int64_t ms = 0; ms < 6000; ms += 500) {
-        struct fixture *f = make(CONF);
+        struct fixture *f = make_fixture(CONF);
         submit_named(f, NAMED);
         uint32_t id = (uint32_t)submit(f, all_of(&text, "afternotok", ':', 1, NAMED));
         for (uint32_t i = 1; i <= 100; i++)
@@ -124,7 +124,7 @@ static void nothing_is_forgotten(void **state)
 
 static void jobs_are_purged_although_many_wait(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct str text = STR_INIT;
     submit_named(f, NAMED);
     for (uint32_t i = 1; i <= WAITING; i++)
@@ -162,7 +162,7 @@ static void long_lists_mean_what_short_ones_do(void **state)
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         print_message("%s %c %u\n", v[i].kind, v[i].separator, v[i].ends);
-        struct fixture *f = make(CONF);
+        struct fixture *f = make_fixture(CONF);
         submit_named(f, NAMED);
         uint32_t id = (uint32_t)submit(f, all_of(&text, v[i].kind, v[i].separator, 1, NAMED));
         for (uint32_t k = 1; k <= v[i].ends; k++)
@@ -182,7 +182,7 @@ static void long_lists_mean_what_short_ones_do(void **state)
 
 static void a_delay_holds_a_long_list(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct str text = STR_INIT;
     submit_named(f, 40);
     all_of(&text, "after", ':', 1, 39);
@@ -212,7 +212,7 @@ static int requeue(struct fixture *f, uint32_t id)
 /* It is ended before it begins, and waits again for what was open then. */
 static void an_ended_job_costs_little_and_may_come_back(void **state)
 {
-    struct fixture *f = make("MinJobAge=1000\n" CONF);
+    struct fixture *f = make_fixture("MinJobAge=1000\n" CONF);
     struct str text = STR_INIT;
     submit_named(f, NAMED);
     uint32_t id = (uint32_t)submit(f, all_of(&text, "afternotok", ':', 1, NAMED));
@@ -238,7 +238,7 @@ static const char *refusal(struct fixture *f, const char *dependency)
 
 static void too_many_are_refused(void **state)
 {
-    struct fixture *f = make("MaxJobCount=200\n" CONF);
+    struct fixture *f = make_fixture("MaxJobCount=200\n" CONF);
     struct str text = STR_INIT;
     submit_named(f, 100);
     str_puts(&text, "afterok:1");
@@ -270,7 +270,7 @@ static void too_many_are_refused(void **state)
 /* Parts of an array that are made records of their own wait for all of it each. */
 static void parts_of_an_array_are_bounded(void **state)
 {
-    struct fixture *f = make("MaxJobCount=100\n" CONF);
+    struct fixture *f = make_fixture("MaxJobCount=100\n" CONF);
     struct str text = STR_INIT;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
@@ -294,7 +294,7 @@ static void parts_of_an_array_are_bounded(void **state)
 
 static void aftercorr_of_many_arrays_is_refused(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct str text = STR_INIT;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.array_inx = (char *)"0-3";

@@ -10,7 +10,7 @@
     "NodeName=n[1-4] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SlurmdTimeout=0\n"
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     return fixture_new_up(lines, 4);
 }
@@ -83,7 +83,7 @@ static const char *text_of(const char *format, int64_t id)
 
 static void what_cannot_be_waited_for_is_refused(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL);
     assert_int_equal(submit(f, "afterok:999"), -ERR_DEPENDENCY);
     assert_int_equal(submit(f, "soon"), -ERR_DEPENDENCY);
@@ -98,7 +98,7 @@ static void what_cannot_be_waited_for_is_refused(void **state)
 
 static void a_job_waits_for_success(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL), ok = submit_after(f, "afterok", a),
             bad = submit_after(f, "afternotok", a), any = submit_after(f, "afterany", a),
             begun = submit_after(f, "after", a);
@@ -113,7 +113,7 @@ static void a_job_waits_for_success(void **state)
 
 static void it_starts_when_the_nodes_are_clean(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL), b = submit_after(f, "afterany", a);
     fixture_launched(f, "n1", (uint32_t)a, 0);
     fixture_batch_ended(f, "n1", (uint32_t)a, 0, 1 << 8);
@@ -127,7 +127,7 @@ static void what_can_never_be_ends_when_that_is_wanted(void **state)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    struct fixture *f = make(CONF "DependencyParameters=kill_invalid_depend\n");
+    struct fixture *f = make_fixture(CONF "DependencyParameters=kill_invalid_depend\n");
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     int64_t a = submit(f, NULL), b = submit_after(f, "afterok", a);
     s.dependency = (char *)text_of("afterok:%lld", a);
@@ -149,7 +149,7 @@ static void what_can_never_be_ends_when_that_is_wanted(void **state)
 
 static void a_restart_knows_what_was_of_jobs_that_are_purged(void **state)
 {
-    struct fixture *f = make(CONF "MinJobAge=10\n");
+    struct fixture *f = make_fixture(CONF "MinJobAge=10\n");
     int64_t a = submit(f, NULL), b = submit(f, NULL);
     char text[64];
     snprintf(text, sizeof text, "afterok:%lld:%lld", (long long)a, (long long)b);
@@ -170,7 +170,7 @@ static void a_restart_knows_what_was_of_jobs_that_are_purged(void **state)
 
 static void a_delay_is_kept_over_a_restart(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL);
     int64_t b = submit(f, text_of("after:%lld+10", a));
     assert_waits(f, b, "Dependency", text_of("after:%lld+10(unfulfilled)", a));
@@ -187,7 +187,7 @@ static void a_delay_is_kept_over_a_restart(void **state)
 
 static void any_of_them_is_enough(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL), b = submit(f, NULL);
     char text[64];
     snprintf(text, sizeof text, "afterok:%lld?afterok:%lld", (long long)a, (long long)b);
@@ -204,7 +204,7 @@ static void any_of_them_is_enough(void **state)
 
 static void an_update_changes_it_and_makes_no_circle(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL), b = submit_after(f, "afterok", a),
             c = submit_after(f, "afterok", b), d = submit_after(f, "afterok", c);
     assert_int_equal(change(f, b, text_of("afterok:%lld", b)), ERR_DEPENDENCY);
@@ -224,7 +224,7 @@ static void an_update_changes_it_and_makes_no_circle(void **state)
 
 static void one_of_a_name_at_a_time(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t plain = submit(f, NULL), a = submit(f, "singleton"), b = submit(f, "singleton");
     assert_waits(f, a, "Dependency", "singleton(unfulfilled)");
     Pb__JobSpec other = PB__JOB_SPEC__INIT;
@@ -255,7 +255,7 @@ static void one_of_a_name_at_a_time(void **state)
 
 static void a_name_can_be_changed(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t plain = submit(f, NULL), a = submit(f, "singleton");
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
@@ -271,7 +271,7 @@ static void a_name_can_be_changed(void **state)
 /* It never began, so it waits again for what it waited for. */
 static void a_requeue_lifts_no_dependency(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL), ok = submit_after(f, "afterok", a);
     int64_t bad = submit_after(f, "afternotok", a);
     Pb__JobSignal cancel = PB__JOB_SIGNAL__INIT;
@@ -301,7 +301,7 @@ static void a_requeue_lifts_no_dependency(void **state)
 /* A hold says why first; and what it waits for goes on. */
 static void held_jobs_wait_too(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, NULL), b = submit_after(f, "afterok", a);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = (uint32_t)b;
@@ -319,7 +319,7 @@ static void held_jobs_wait_too(void **state)
 /* Each turn tells its share of them, and a crash in the middle loses nobody. */
 static void many_dependents_take_several_turns(void **state)
 {
-    struct fixture *f = make(CONF "MaxJobCount=5000\nMinJobAge=2\n");
+    struct fixture *f = make_fixture(CONF "MaxJobCount=5000\nMinJobAge=2\n");
     enum { MANY = 2000 };
     int64_t a = submit(f, NULL), ids[MANY];
     size_t waiting = MANY, turns = 0;

@@ -33,7 +33,7 @@ static const char *path_of(const struct control *c, enum _Pb__ScriptKind kind)
     return c->env->run && path && *path ? path : NULL;
 }
 
-static void run(struct control *c, struct job *j, enum _Pb__ScriptKind kind)
+static void run_hook(struct control *c, struct job *j, enum _Pb__ScriptKind kind)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -57,11 +57,11 @@ bool hook_start(struct control *c, struct job *j)
         return false;
     attempt_make(j)->configuring = true;
     job_touch(c->cluster, j);
-    run(c, j, PB__SCRIPT_KIND__SCRIPT_PROLOG);
+    run_hook(c, j, PB__SCRIPT_KIND__SCRIPT_PROLOG);
     return true;
 }
 
-static void stop(struct control *c, struct job *j)
+static void stop_hooks(struct control *c, struct job *j)
 {
     Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
     m.kind = (enum _Pb__ScriptKind)attempt_of(j)->script;
@@ -77,9 +77,9 @@ void hook_job_ended(struct control *c, const struct transition *t)
     attempt->configuring = attempt->readying = false;
     attempt->epilog_due = path_of(c, PB__SCRIPT_KIND__SCRIPT_EPILOG) != NULL;
     if (attempt->script)
-        stop(c, j); /* the prolog: the epilog follows when it is over */
+        stop_hooks(c, j); /* the prolog: the epilog follows when it is over */
     else if (attempt->epilog_due)
-        run(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
+        run_hook(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
 }
 
 void hook_resume(struct control *c, struct job *j)
@@ -98,7 +98,7 @@ void hook_resume(struct control *c, struct job *j)
     if (!wants || (job_is_final(j) && kind == PB__SCRIPT_KIND__SCRIPT_PROLOG))
         return;
     if (path_of(c, kind)) {
-        run(c, j, kind);
+        run_hook(c, j, kind);
     } else if (attempt_of(j)->configuring) { /* the configuration has it no more */
         start_configured(c, j);
     } else {
@@ -130,7 +130,7 @@ static void prolog_ended(struct control *c, struct job *j, const Pb__ScriptEnded
     else if (!job_is_final(j) && attempt_of(j)->configuring)
         prolog_failed(c, j, m->text ? m->text : "PrologSlurmctld failed");
     else if (attempt_of(j)->epilog_due)
-        run(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
+        run_hook(c, j, PB__SCRIPT_KIND__SCRIPT_EPILOG);
     if (!attempt_of(j)->completing)
         return;
     finish_release_untouched(c, j); /* they were the prolog's */

@@ -14,7 +14,7 @@
 #define EPILOG PB__SCRIPT_KIND__SCRIPT_EPILOG
 #define FAILS (1 << 8)
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     return fixture_new_up(lines, 2);
 }
@@ -100,7 +100,7 @@ static void cancel(struct fixture *f, uint32_t id)
 
 static void what_nobody_asked_for_changes_nothing(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     uint32_t id = submit(f);
     Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
     m.kind = EPILOG; /* none runs */
@@ -120,7 +120,7 @@ static void what_nobody_asked_for_changes_nothing(void **state)
 
 static void the_script_is_launched_when_the_prolog_is_over(void **state)
 {
-    struct fixture *f = make(BOTH "SlurmdTimeout=0\n");
+    struct fixture *f = make_fixture(BOTH "SlurmdTimeout=0\n");
     uint32_t id = submit(f);
     assert_true(configures(f, id));
     assert_string_equal(f->scripts.data[0].path, "/p");
@@ -163,7 +163,7 @@ static void the_environment_names_the_job(void **state)
         "SLURM_JOB_STDERR=/e\n",
         "SLURM_JOB_STDIN=/dev/null\n",
     };
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.name = (char *)"na me";
@@ -188,7 +188,7 @@ static void the_environment_names_the_job(void **state)
 
 static void it_completes_until_the_epilog_is_over(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     uint32_t id = submit(f);
     fixture_script_ended(f, PROLOG, id, 0);
     fixture_launched(f, "n1", id, 0);
@@ -204,7 +204,7 @@ static void it_completes_until_the_epilog_is_over(void **state)
 
 static void a_failing_prolog_sends_a_batch_job_back(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = submit(f);
@@ -227,7 +227,7 @@ static void a_failing_prolog_sends_a_batch_job_back(void **state)
 static void it_stays_there_for_two_minutes_whatever_comes(void **state)
 {
     const char *conf = BOTH "PartitionName=b Nodes=ALL DefMemPerCPU=500\n";
-    struct fixture *f = make(conf);
+    struct fixture *f = make_fixture(conf);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT, set = PB__JOB_SPEC__INIT;
     Pb__JobUpdate rename = PB__JOB_UPDATE__INIT;
@@ -257,7 +257,7 @@ static void it_stays_there_for_two_minutes_whatever_comes(void **state)
 
 static void a_failing_prolog_ends_what_may_not_go_back(void **state)
 {
-    struct fixture *f = make(NODES "PrologSlurmctld=/p\n");
+    struct fixture *f = make_fixture(NODES "PrologSlurmctld=/p\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_requeue = true;
@@ -282,7 +282,7 @@ static void a_failing_prolog_ends_what_may_not_go_back(void **state)
 
 static void a_crash_has_both_run_again(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     uint32_t id = submit(f);
     for (int i = 0; i < 2; i++) {
         fixture_restart(f);
@@ -310,7 +310,7 @@ static void a_crash_has_both_run_again(void **state)
 
 static void what_is_not_configured_any_more_is_not_waited_for(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     uint32_t first = submit(f), second = submit(f);
     fixture_script_ended(f, PROLOG, second, 0);
     fixture_launched(f, "n1", second, 0);
@@ -330,7 +330,7 @@ static void what_is_not_configured_any_more_is_not_waited_for(void **state)
 
 static void a_reconfiguration_loses_none_that_runs(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     uint32_t id = submit(f);
     fixture_reconfigure(f, BOTH);
     assert_int_equal(f->scripts.len, 1);
@@ -348,7 +348,7 @@ static void a_reconfiguration_loses_none_that_runs(void **state)
 
 static void one_that_is_cancelled_meanwhile_never_runs(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     uint32_t id = submit(f);
     cancel(f, id);
     assert_int_equal(fixture_state(f, id), PB__JOB_STATE__CANCELLED);
@@ -365,7 +365,7 @@ static void one_that_is_cancelled_meanwhile_never_runs(void **state)
 
 static void an_allocation_is_ready_when_the_prolog_is_over(void **state)
 {
-    struct fixture *f = make(NODES "PrologSlurmctld=/p\n");
+    struct fixture *f = make_fixture(NODES "PrologSlurmctld=/p\n");
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -388,7 +388,7 @@ static void an_allocation_is_ready_when_the_prolog_is_over(void **state)
 static void a_step_of_its_own_comes_when_it_is_ready(void **state)
 {
     for (int away = 0; away < 3; away++) {
-        struct fixture *f = make(NODES "PrologSlurmctld=/p\n");
+        struct fixture *f = make_fixture(NODES "PrologSlurmctld=/p\n");
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         uint32_t id = grant(f, true);
@@ -414,7 +414,7 @@ static void a_step_of_its_own_comes_when_it_is_ready(void **state)
 
 static void nobody_waits_for_it_any_more(void **state)
 {
-    struct fixture *f = make(NODES "PrologSlurmctld=/p\n");
+    struct fixture *f = make_fixture(NODES "PrologSlurmctld=/p\n");
     uint32_t id = grant(f, false);
     control_call_gone(f->control, wait_ready(f, id, false));
     fixture_turn(f);
@@ -427,7 +427,7 @@ static void nobody_waits_for_it_any_more(void **state)
 
 static void a_lost_node_ends_the_attempt(void **state)
 {
-    struct fixture *f = make(BOTH "SlurmdTimeout=10\nReturnToService=2\n");
+    struct fixture *f = make_fixture(BOTH "SlurmdTimeout=10\nReturnToService=2\n");
     uint32_t id = submit(f);
     fixture_pass(f, 20000);
     assert_true(completes(f, id));
@@ -444,7 +444,7 @@ static void a_lost_node_ends_the_attempt(void **state)
  * was ending before. */
 static void what_a_restart_ends_has_one_epilog(void **state)
 {
-    struct fixture *f = make(BOTH);
+    struct fixture *f = make_fixture(BOTH);
     uint32_t id = submit(f);
     fixture_script_ended(f, PROLOG, id, 0);
     FILE *file = fopen(f->path, "w");

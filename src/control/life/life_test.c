@@ -9,7 +9,7 @@
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\n"
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     return fixture_new_up(lines, 4);
 }
@@ -33,7 +33,7 @@ static Pb__JobSpec wanting(uint32_t min_nodes, uint32_t max_nodes, uint32_t cpus
 
 static void what_can_never_run_is_refused(void **state)
 {
-    struct fixture *f = make(CONF "EnforcePartLimits=ALL\n");
+    struct fixture *f = make_fixture(CONF "EnforcePartLimits=ALL\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = wanting(5, 5, 1);
     assert_int_equal(fixture_submit(f, &user, &s), -ERR_NODE_COUNT);
@@ -63,7 +63,7 @@ static void what_can_never_run_is_refused(void **state)
 
 static void a_job_lives_and_is_purged(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -101,7 +101,7 @@ static void a_job_lives_and_is_purged(void **state)
 /* Ids are reserved in blocks, and those of a block that were not given are given after a crash. */
 static void a_crash_wastes_no_ids_and_gives_none_twice(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     int64_t last = 0;
 
@@ -146,7 +146,7 @@ static bool yes(void *ctx)
 
 static void a_repeated_request_finds_a_job_that_was_given_to_another_user(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
     Pb__JobSpec s = wanting(1, 1, 1);
     s.has_request_id = true;
@@ -164,7 +164,7 @@ static void a_repeated_request_finds_a_job_that_was_given_to_another_user(void *
 
 static void messages_that_come_twice_act_once(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER, other = FIXTURE_OTHER;
     Pb__JobSpec s = wanting(1, 1, 1);
     s.has_request_id = true;
@@ -187,7 +187,7 @@ static void messages_that_come_twice_act_once(void **state)
 
 static void a_launch_is_repeated_to_the_same_life_of_the_node_only(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -205,7 +205,7 @@ static void a_launch_is_repeated_to_the_same_life_of_the_node_only(void **state)
 
 static void a_lost_node_requeues_its_jobs_and_no_others(void **state)
 {
-    struct fixture *f = make(CONF "SlurmdTimeout=30\n");
+    struct fixture *f = make_fixture(CONF "SlurmdTimeout=30\n");
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -247,7 +247,7 @@ static void register_running(struct fixture *f, const char *node, uint32_t job)
 /* Given up while its session lived: it is asked what it has, and is back when it has answered. */
 static void a_node_that_speaks_again_is_back(void **state)
 {
-    struct fixture *f = make(CONF "SlurmdTimeout=30\nReturnToService=2\n");
+    struct fixture *f = make_fixture(CONF "SlurmdTimeout=30\nReturnToService=2\n");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     fixture_pass(f, 31 * 1000);
@@ -269,7 +269,7 @@ static void a_node_that_speaks_again_is_back(void **state)
 
 static void a_returning_node_ends_what_is_over_before_it_works(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec all = wanting(4, 4, 4);
     register_running(f, "n1", 4242);
@@ -283,7 +283,7 @@ static void a_returning_node_ends_what_is_over_before_it_works(void **state)
 
 static void a_restart_finds_everything(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -310,7 +310,7 @@ static void a_restart_finds_everything(void **state)
 /* The time limit runs on while the controller is down. */
 static void a_restart_does_not_lengthen_a_limit(void **state)
 {
-    struct fixture *f = make(CONF "SlurmdTimeout=0\n");
+    struct fixture *f = make_fixture(CONF "SlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = wanting(1, 1, 1);
     s.has_time_limit_sec = true;
@@ -328,7 +328,7 @@ static void a_restart_does_not_lengthen_a_limit(void **state)
 
 static void ids_go_on_after_an_orderly_end(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     int64_t id = fixture_submit(f, &user, NULL);
     control_stop(f->control, false);
@@ -354,7 +354,7 @@ static size_t signals_to(const struct fixture *f, const char *node, int number, 
 
 static void a_job_is_warned_once(void **state)
 {
-    struct fixture *f = make(CONF "SlurmdTimeout=0\n");
+    struct fixture *f = make_fixture(CONF "SlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = wanting(1, 1, 1);
     s.has_time_limit_sec = true;
@@ -382,7 +382,7 @@ static void a_job_is_warned_once(void **state)
 
 static void a_range_of_nodes_takes_what_is_free(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -395,7 +395,7 @@ static void a_range_of_nodes_takes_what_is_free(void **state)
 
 static void waiting_for_nodes_that_are_away_is_said(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -421,7 +421,7 @@ static void waiting_for_nodes_that_are_away_is_said(void **state)
 
 static void a_reconfiguration_reaches_the_nodes(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     fixture_clear(f);
     control_node_lost(f->control, "n2");
     fixture_reconfigure(f, CONF "MinJobAge=10\n");
@@ -434,7 +434,7 @@ static void a_reconfiguration_reaches_the_nodes(void **state)
 
 static void jobs_wait_for_their_time_and_their_release(void **state)
 {
-    struct fixture *f = make(CONF "SlurmdTimeout=0\n");
+    struct fixture *f = make_fixture(CONF "SlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -458,7 +458,7 @@ static void jobs_wait_for_their_time_and_their_release(void **state)
 static void no_job_starts_while_another_one_completes(void **state)
 {
     enum { WAIT_SEC = 30 };
-    struct fixture *f = make(CONF "CompleteWait=30\n");
+    struct fixture *f = make_fixture(CONF "CompleteWait=30\n");
     struct caller user = FIXTURE_USER;
     (void)state;
     for (unsigned is_cleaned = 0; is_cleaned < 2; is_cleaned++) {

@@ -128,7 +128,7 @@ static char *subject_of(const struct job *j, bool whole, struct arena *arena)
     return arena_printf(arena, "Slurm Job_id=%u", j->id);
 }
 
-static void send(struct control *c, struct job *j, size_t event, bool whole)
+static void send_mail(struct control *c, struct job *j, size_t event, bool whole)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -199,7 +199,7 @@ void mail_event(struct control *c, struct job *j, unsigned mail)
         return;
     for (size_t i = 0; i < EVENTS; i++)
         if (events[i].mail & mail & j->mail)
-            send(c, j, i, whole);
+            send_mail(c, j, i, whole);
 }
 
 static bool has_failed(const struct array *a)
@@ -258,6 +258,6 @@ void mail_due(struct control *c, struct job *j)
 {
     for (size_t i = 0; i < EVENTS; i++)
         if (is_share(j, i) && reached_at(j, i) == attempt_of(j)->mail_mono_ms)
-            send(c, j, i, false);
+            send_mail(c, j, i, false);
     mail_schedule(c, j);
 }

@@ -10,7 +10,7 @@
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\nMailProg=/m\n"             \
     "SlurmdTimeout=0\n"
 
-static struct fixture *make(const char *more)
+static struct fixture *make_fixture(const char *more)
 {
     char lines[1000];
     snprintf(lines, sizeof lines, "%s%s", NODES, more);
@@ -59,7 +59,7 @@ static void what_is_no_type_or_address_is_refused(void **state)
         {"END", "a,", true},          {"END", "a+b@c", true},          {"none", NULL, true},
         {"end,,Fail", NULL, true},    {"INVALID_DEPEND", NULL, true},
     };
-    struct fixture *f = make("");
+    struct fixture *f = make_fixture("");
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++)
         assert_int_equal(submit(f, v[i].types, v[i].user) > 0, v[i].ok);
     fixture_free(f);
@@ -69,7 +69,7 @@ static void what_is_no_type_or_address_is_refused(void **state)
 static void a_heterogeneous_job_has_the_mail_of_its_leader(void **state)
 {
     char text[1000];
-    struct fixture *f = make("");
+    struct fixture *f = make_fixture("");
     struct caller who = FIXTURE_USER;
     Pb__JobSpec specs[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT}, set = PB__JOB_SPEC__INIT;
     Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
@@ -103,7 +103,7 @@ static void a_heterogeneous_job_has_the_mail_of_its_leader(void **state)
 static void a_job_that_ends_well(void **state)
 {
     char text[1000];
-    struct fixture *f = make("");
+    struct fixture *f = make_fixture("");
     uint32_t id = (uint32_t)submit(f, "ALL", NULL);
     assert_string_equal(mails(f, text, sizeof text),
                         "ann: Slurm Job_id=1 Name=x Began, Queued time 00:00:00;");
@@ -122,7 +122,7 @@ static void a_job_that_ends_well(void **state)
 static void a_name_makes_no_header(void **state)
 {
     char text[1000];
-    struct fixture *f = make("");
+    struct fixture *f = make_fixture("");
     struct caller who = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.name = (char *)"x\nBcc: all\x1b";
@@ -146,7 +146,7 @@ static void failures(void **state)
     };
     char text[1000];
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
-        struct fixture *f = make("");
+        struct fixture *f = make_fixture("");
         uint32_t id = (uint32_t)submit(f, v[i].types, "b@c");
         fixture_launched(f, "n1", id, 0);
         fixture_clear(f);
@@ -159,7 +159,7 @@ static void failures(void **state)
 static void requeue_and_domain(void **state)
 {
     char text[1000];
-    struct fixture *f = make("MailDomain=example.org\n");
+    struct fixture *f = make_fixture("MailDomain=example.org\n");
     struct caller user = FIXTURE_USER;
     uint32_t id = (uint32_t)submit(f, "REQUEUE,END", NULL);
     fixture_launched(f, "n1", id, 0);
@@ -175,7 +175,7 @@ static void requeue_and_domain(void **state)
 static void shares_of_the_limit(void **state)
 {
     char text[1000];
-    struct fixture *f = make("");
+    struct fixture *f = make_fixture("");
     uint32_t id = (uint32_t)submit(f, "TIME_LIMIT,TIME_LIMIT_50,TIME_LIMIT_80,TIME_LIMIT_90", NULL);
     fixture_launched(f, "n1", id, 0);
     assert_string_equal(mails(f, text, sizeof text), "");

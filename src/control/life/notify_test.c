@@ -12,7 +12,7 @@
     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSlurmdTimeout=0\n"
 #define NO_STEP 0xffffffffu
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 2);
 }
@@ -44,7 +44,7 @@ static int64_t start_batch(struct fixture *f)
 
 static void what_is_refused(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     char text[1026];
     (void)state;
     int64_t runs = start_batch(f), waits = start_batch(f);
@@ -95,7 +95,7 @@ static void a_script_is_told_one_harmless_line(void **state)
         {"g\xe2\x80\xaeh\xe2\x80\xa8 i\xe2\x81\xa6k", "g?h? i?k"}, /* turned round; a line */
         {"\xe2\x80\xa7\xe2\x80\xaf\xe2", "\xe2\x80\xa7\xe2\x80\xaf?"},
     };
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     uint64_t nonce = 0;
     (void)state;
     int64_t id = start_batch(f);
@@ -165,7 +165,7 @@ static uint64_t heard(const struct fixture *f, uint64_t call, const char *text)
 
 static void those_who_wait_hear_all_of_it_once(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     uint32_t id = start_alloc(f);
     wait_end(f, 800, id, 0, NO_STEP);    /* salloc */
@@ -190,7 +190,7 @@ static void those_who_wait_hear_all_of_it_once(void **state)
 
 static void few_are_kept(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     char text[8];
     (void)state;
     uint32_t id = start_alloc(f);
@@ -212,7 +212,7 @@ static void few_are_kept(void **state)
 
 static void the_end_is_still_told(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobComplete end = PB__JOB_COMPLETE__INIT;
     struct caller user = FIXTURE_USER;
     (void)state;

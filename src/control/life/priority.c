@@ -199,7 +199,7 @@ static struct order_link *next_link(struct control *c)
 }
 
 /* Seen by everybody, and made again after a restart: not worth a write. */
-static bool move(struct control *c, struct order_link *link)
+static bool move_job(struct control *c, struct order_link *link)
 {
     struct job *j = job_partitions_job_of(link);
     job_partitions_select_part(j, c->cluster->parts.data[c->ranking.part]);
@@ -226,7 +226,7 @@ void priority_turn(struct control *c)
     for (unsigned i = 0; r->moving && i < JOBS_A_TURN; i++) {
         struct order_link *l = next_link(c);
         if (l) {
-            r->moved |= move(c, l);
+            r->moved |= move_job(c, l);
             continue;
         }
         r->moving = false;

@@ -9,7 +9,7 @@
     "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-4] CPUs=4 RealMemory=4000\n"                \
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60 DefMemPerCPU=500\n"
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     return fixture_new_up(lines, 4);
 }
@@ -61,7 +61,7 @@ static const char *held_up(struct fixture *f, struct arena *arena, uint32_t id)
 /* Known over a restart, and forgotten when the same node says so, or with the job's last node. */
 static void a_prolog_that_hangs_is_told(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -88,7 +88,7 @@ static void a_prolog_that_hangs_is_told(void **state)
 
 static void a_failing_prolog_drains_and_requeues_held(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -117,7 +117,7 @@ static void a_failing_prolog_drains_and_requeues_held(void **state)
 /* A full spool directory, say: every job would fail there, and this one is not to blame. */
 static void a_node_at_fault_is_drained_and_the_job_runs_elsewhere(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -135,7 +135,7 @@ static void a_node_at_fault_is_drained_and_the_job_runs_elsewhere(void **state)
 /* By what jobs have put there: any user could have the node drained otherwise. */
 static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -149,7 +149,7 @@ static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
 
 static void why_it_is_held_is_told(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -163,7 +163,7 @@ static void why_it_is_held_is_told(void **state)
 /* --get-user-env: the node is not to blame, and the job has not run. */
 static void without_its_users_environment_it_is_held(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -180,7 +180,7 @@ static void without_its_users_environment_it_is_held(void **state)
 
 static void not_held_when_configured_so(void **state)
 {
-    struct fixture *f = make(NODES "SchedulerParameters=nohold_on_prolog_fail\n");
+    struct fixture *f = make_fixture(NODES "SchedulerParameters=nohold_on_prolog_fail\n");
     struct caller user = FIXTURE_USER;
     uint32_t id = (uint32_t)fixture_submit(f, &user, NULL);
     fail_launch(f, id);
@@ -191,7 +191,7 @@ static void not_held_when_configured_so(void **state)
 
 static void one_that_may_not_be_requeued_fails(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_requeue = true;
@@ -204,7 +204,7 @@ static void one_that_may_not_be_requeued_fails(void **state)
 /* PrologFlags=ForceRequeueOnFail: it has not run. */
 static void one_that_may_not_is_requeued_when_configured_so(void **state)
 {
-    struct fixture *f = make(NODES "PrologFlags=ForceRequeueOnFail\n");
+    struct fixture *f = make_fixture(NODES "PrologFlags=ForceRequeueOnFail\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_requeue = true;
@@ -216,7 +216,7 @@ static void one_that_may_not_is_requeued_when_configured_so(void **state)
 
 static void a_failing_epilog_drains(void **state)
 {
-    struct fixture *f = make(NODES);
+    struct fixture *f = make_fixture(NODES);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -264,7 +264,7 @@ static void without_the_flag_nothing_is_prepared(void **state)
     static const char *const lines[] = {NODES "Prolog=/p\n", NODES "PrologFlags=Alloc\n",
                                         NODES "Prolog=/p\nPrologFlags=DeferBatch\n"};
     for (size_t i = 0; i < 3; i++) {
-        struct fixture *f = make(lines[i]);
+        struct fixture *f = make_fixture(lines[i]);
         uint32_t id = (uint32_t)submit_on_three(f);
         assert_int_equal(fixture_launches(f, "n1", id), 1);
         assert_int_equal(prepares(f, "n2", id) + prepares(f, "n1", id), 0);
@@ -274,7 +274,7 @@ static void without_the_flag_nothing_is_prepared(void **state)
 
 static void nodes_are_prepared_at_allocation(void **state)
 {
-    struct fixture *f = make(NODES "Prolog=/p\nPrologFlags=Alloc\n");
+    struct fixture *f = make_fixture(NODES "Prolog=/p\nPrologFlags=Alloc\n");
     uint32_t id = (uint32_t)submit_on_three(f);
     assert_int_equal(fixture_launches(f, "n1", id), 1);
     assert_int_equal(prepares(f, "n1", id), 0); /* the launch does it */
@@ -318,7 +318,7 @@ static void check_told(const Pb__NodeOrder *order, bool is_old)
 /* An attempt is told of beside the order; in it to a node that does not heed that. */
 static void a_node_of_an_older_version_is_told_of_the_attempt_in_the_order(void **state)
 {
-    struct fixture *f = make(NODES "Prolog=/p\nPrologFlags=Alloc\n");
+    struct fixture *f = make_fixture(NODES "Prolog=/p\nPrologFlags=Alloc\n");
     size_t told = 0;
     fixture_register_as(f, "n2", "i1", true);
     uint32_t id = (uint32_t)submit_on_three(f);
@@ -337,7 +337,7 @@ static void a_node_of_an_older_version_is_told_of_the_attempt_in_the_order(void 
 /* every node is told of the job, with what it has there, whether or not there is a prolog. */
 static void extern_steps_begin_with_the_job(void **state)
 {
-    struct fixture *f = make(NODES "PrologFlags=Contain\n");
+    struct fixture *f = make_fixture(NODES "PrologFlags=Contain\n");
     uint32_t id = (uint32_t)submit_on_three(f);
     bool told = false;
     assert_int_equal(prepares(f, "n2", id) + prepares(f, "n3", id), 2);
@@ -359,7 +359,7 @@ static void extern_steps_begin_with_the_job(void **state)
 
 static void one_that_fails_at_allocation_requeues(void **state)
 {
-    struct fixture *f = make(NODES "Prolog=/p\nPrologFlags=Alloc\n");
+    struct fixture *f = make_fixture(NODES "Prolog=/p\nPrologFlags=Alloc\n");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     uint32_t id = (uint32_t)submit_on_three(f);
@@ -401,7 +401,7 @@ static bool is_configuring(struct fixture *f, uint32_t id)
 static void nodes_that_cannot_tell_are_not_waited_for(void **state)
 {
     for (unsigned older = 0; older < 4; older++) {
-        struct fixture *f = make(NODES);
+        struct fixture *f = make_fixture(NODES);
         struct caller user = FIXTURE_USER;
         Pb__JobSpec spec = PB__JOB_SPEC__INIT;
         spec.has_min_nodes = spec.has_wait_all_nodes = spec.wait_all_nodes = true;

@@ -11,7 +11,7 @@
     "NodeName=n1 CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"                  \
     "SlurmdTimeout=0\nRequeueExit=3-5,9\nRequeueExitHold=7\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 1);
 }
@@ -48,7 +48,7 @@ static void exit_codes_decide(void **state)
     arena_init(&arena, 0);
     (void)state;
     for (size_t i = 0; i < sizeof v / sizeof v[0]; i++) {
-        struct fixture *f = make();
+        struct fixture *f = make_fixture();
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
         end(f, id, 0, v[i].status);
         fixture_restart(f);
@@ -116,7 +116,7 @@ static void requeued_job_waits_for_the_delay(void **state)
 
 static void who_must_not_be_requeued_is_not(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     (void)state;
     s.has_requeue = true;
@@ -149,7 +149,7 @@ static void cancel(struct fixture *f, int64_t id, bool by_filter, int signal)
 static void on_its_way_back_it_can_be_cancelled(void **state)
 {
     for (int by_filter = 0; by_filter < 2; by_filter++) {
-        struct fixture *f = make();
+        struct fixture *f = make_fixture();
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
         fixture_launched(f, "n1", (uint32_t)id, 0);
         fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
@@ -164,7 +164,7 @@ static void on_its_way_back_it_can_be_cancelled(void **state)
 static void on_its_way_back_it_can_not_be_signalled(void **state)
 {
     for (int by_filter = 0; by_filter < 2; by_filter++) {
-        struct fixture *f = make();
+        struct fixture *f = make_fixture();
         int64_t id = fixture_submit(f, &FIXTURE_USER, NULL);
         fixture_launched(f, "n1", (uint32_t)id, 0);
         fixture_batch_ended(f, "n1", (uint32_t)id, 0, 3 << 8);
@@ -178,7 +178,7 @@ static void on_its_way_back_it_can_not_be_signalled(void **state)
 
 static void a_special_exit_lasts_until_the_release(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
@@ -202,7 +202,7 @@ static void a_special_exit_lasts_until_the_release(void **state)
 /* It runs on, and is held when it comes back. */
 static void a_job_that_runs_can_be_held(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;

@@ -11,7 +11,7 @@
 
 #define UNLIMITED_SEC 65534 /* as slurm.conf writes it */
 
-static void save(struct control *c, const struct resv *r)
+static void save_reservation(struct control *c, const struct resv *r)
 {
     struct str packed = STR_INIT;
     c->cluster->stamp++;
@@ -24,7 +24,7 @@ static void save(struct control *c, const struct resv *r)
 
 void resv_changed(struct control *c, const struct resv *r)
 {
-    save(c, r);
+    save_reservation(c, r);
     control_debug(c, reservation, "reservation %s has changed", r->name);
     c->cluster->pool.freed++;
     c->plan_wanted = true;
@@ -69,7 +69,7 @@ void resv_carry(struct control *c, const struct cluster *from)
         if (to)
             to->active = (*r)->active;
         if (to && resv_follow_part(c->cluster, to))
-            save(c, to);
+            save_reservation(c, to);
     }
     str_done(&packed);
 }

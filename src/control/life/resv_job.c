@@ -394,7 +394,7 @@ static void end_reservation(struct control *c, struct resv *r, int64_t now)
 }
 
 /* True: it is no more. */
-static bool look(struct control *c, struct resv *r, int64_t now)
+static bool settle_reservation(struct control *c, struct resv *r, int64_t now)
 {
     size_t before = c->cluster->resvs.len;
     bool floats = r->flags & RESV_TIME_FLOAT;
@@ -421,7 +421,7 @@ void resv_tick(struct control *c)
     if (c->cluster->resvs.len && resv_due_ms(c) <= control_mono(c))
         start_drop_plan(c);
     for (size_t i = 0; i < c->cluster->resvs.len;)
-        if (!look(c, c->cluster->resvs.data[i], now))
+        if (!settle_reservation(c, c->cluster->resvs.data[i], now))
             i++;
 }
 

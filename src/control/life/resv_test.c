@@ -25,7 +25,7 @@ static void up(struct fixture *f)
         fixture_register(f, names[i], "i1");
 }
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     struct fixture *f = fixture_new(LINES);
     up(f);
@@ -253,7 +253,7 @@ static void what_can_not_be(void **state)
         {"remove name=ghost", ERR_RESV_INVALID},
         {"skip name=ghost", ERR_RESV_INVALID},
     };
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller root = FIXTURE_ROOT;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         print_message("%s\n", cases[i].words);
@@ -285,7 +285,7 @@ static void changes_that_are_refused_change_nothing(void **state)
         {"name=r users=-carol add=users", ERR_RESV_INVALID},
         {"skip name=r", ERR_RESV_INVALID},
     };
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     done(f, "create name=r start=+0 length=600 nodes=n1 users=ann flags=OVERLAP");
     done(f, "name=r flags=OVERLAP"); /* as it is */
     assert_int_equal(ask(f, "remove name=r"), 0);
@@ -302,7 +302,7 @@ static void changes_that_are_refused_change_nothing(void **state)
 
 static void names_and_lists(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     done(f, "create start=+10 length=60 nodes=n1 users=ann,bob");
     done(f, "create start=+10 length=60 nodes=n2 users=ann take=users");
     done(f, "create start=+10 length=60 count=1 accounts=phys flags=MAGNETIC");
@@ -332,7 +332,7 @@ static void names_and_lists(void **state)
 
 static void who_may_use_it(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
     done(f, "create name=ann start=+0 length=60000 nodes=n1 users=ann");
     done(f, "create name=notann start=+0 length=60000 nodes=n2 users=-ann");
@@ -376,7 +376,7 @@ static void who_may_use_it(void **state)
 
 static void its_users_may_delete_it(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
     done(f, "create name=r start=+0 length=600 nodes=n1 users=ann");
     assert_int_equal(delete_as(f, &ann, (char *)"r"), ERR_ACCESS);
@@ -449,7 +449,7 @@ static void a_partition_asks_for_one(void **state)
 
 static void it_begins_and_ends(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
     done(f, "create name=r start=+600 length=1200 nodes=n1 users=ann");
     int64_t inside = submit(f, &ann, "r", 20, NULL), second = submit(f, &ann, "r", 20, NULL);
@@ -491,7 +491,7 @@ static void it_begins_and_ends(void **state)
 
 static void jobs_go_on_without_it(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     done(f, "create name=r start=+600 length=600 nodes=n1 users=ann flags=NO_HOLD_JOBS_AFTER");
     done(f, "create name=s start=+600 length=600 nodes=n2 users=ann");
@@ -511,7 +511,7 @@ static void jobs_go_on_without_it(void **state)
 
 static void a_shorter_one_ends_its_jobs(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     done(f, "create name=r start=+0 length=3600 nodes=n1 users=ann");
     int64_t job = submit(f, &ann, "r", 60, NULL);
@@ -533,7 +533,7 @@ static void lasts(struct fixture *f, const char *name, int64_t sec)
 
 static void it_is_made_longer_and_shorter(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     done(f, "create name=r start=+0 length=3600 nodes=n1 users=ann");
     done(f, "create name=next start=+7200 length=600 nodes=n1 users=bob");
     done(f, "create name=ever start=+0 length=9000000000000 nodes=n2 users=ann");
@@ -588,7 +588,7 @@ static void its_jobs_run_over_it_for_so_long(void **state)
 
 static void it_comes_every_hour(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     done(f, "create name=r start=+60 length=600 nodes=n1 users=ann flags=HOURLY");
     fixture_pass(f, 60000);
@@ -617,7 +617,7 @@ static void it_comes_every_hour(void **state)
 
 static void it_is_purged_when_idle(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     done(f, "create name=r start=+60 length=6000 nodes=n1 users=ann flags=PURGE_COMP=2");
     done(f, "create name=s start=+60 length=6000 nodes=n2 users=ann flags=PURGE_COMP");
@@ -640,7 +640,7 @@ static void it_is_purged_when_idle(void **state)
 /* A change may be its end: it was idle for longer than it may be now. */
 static void it_is_purged_by_a_change(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     done(f, "create name=r start=+0 length=6000 nodes=n1 users=ann flags=PURGE_COMP=60");
     fixture_pass(f, 600000);
     assert_true(exists(f, "r"));
@@ -662,7 +662,7 @@ static void node_shows(struct fixture *f, const char *node, bool reserved, bool 
 
 static void nodes_say_so(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     done(f, "create name=r start=+60 length=600 nodes=n1 users=ann");
     done(f, "create name=m start=+0 length=600 nodes=n2 users=ann flags=MAINT");
     node_shows(f, "n1", false, false);
@@ -677,7 +677,7 @@ static void nodes_say_so(void **state)
 
 static void a_lost_node_is_replaced(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     done(f, "create name=r start=+60 length=60000 count=2 users=ann");
     done(f, "create name=s start=+60 length=60000 count=1 users=ann flags=STATIC_ALLOC");
     shows(f, "r", "n[1-2]", "", NULL);
@@ -693,7 +693,7 @@ static void a_lost_node_is_replaced(void **state)
 
 static void idle_ones_are_had_ready(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     done(f, "create name=r start=+0 length=60000 count=2 users=ann flags=REPLACE");
     shows(f, "r", "n[1-2]", "REPLACE", NULL);
@@ -709,7 +709,7 @@ static void idle_ones_are_had_ready(void **state)
 
 static void a_restart_and_another_configuration(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
     done(f, "create name=r start=+0 length=60000 nodes=n[1,4] users=ann");
     done(f,
@@ -750,7 +750,7 @@ static void a_restart_and_another_configuration(void **state)
 
 static void over_while_the_controller_is_down(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     done(f, "create name=r start=+60 length=600 nodes=n1 users=ann");
     int64_t waiting = submit(f, &ann, "r", 5, NULL);
@@ -766,7 +766,7 @@ static void over_while_the_controller_is_down(void **state)
 
 static void a_job_is_given_one(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
     done(f, "create name=r start=+0 length=60000 nodes=n1 users=ann");
     int64_t job = submit(f, &ann, NULL, 1, "n1"), other = submit(f, &bob, NULL, 1, "n1");
@@ -794,7 +794,7 @@ static void a_job_is_given_one(void **state)
 
 static void magnets_and_short_delays(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
     done(f, "create name=m start=+0 length=60000 nodes=n1 users=ann flags=MAGNETIC");
     done(f, "create name=d start=+0 length=60000 nodes=n2 users=bob delay=120");
@@ -837,7 +837,7 @@ static void ends(struct fixture *f, int64_t id)
 
 static void licences_are_kept(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER, bob = FIXTURE_OTHER;
     done(f, "create name=r start=+600 length=6000 users=ann flags=LICENSE_ONLY licenses=lic:3");
     shows(f, "r", NULL, "ANY_NODES", "ann");
@@ -882,7 +882,7 @@ static void licences_are_kept(void **state)
 
 static void a_start_reckons_with_kept_licences(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -911,7 +911,7 @@ static int place(struct fixture *f, int64_t id, const char *nodes)
 
 static void places_are_held_against_them(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     Pb__JobSpec whole = PB__JOB_SPEC__INIT;
     whole.has_num_tasks = whole.has_time_limit_sec = true;
@@ -943,7 +943,7 @@ static void places_are_held_against_them(void **state)
 /* Elements are split off where the planner starts them, and count one by one. */
 static void elements_of_an_array_are_in_it(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller ann = FIXTURE_USER;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     done(f, "create name=r start=+60 length=60000 nodes=n1 users=ann");

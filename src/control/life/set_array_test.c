@@ -11,7 +11,7 @@
 static struct caller ann = FIXTURE_USER;
 
 /* Two components of a whole node each. */
-static int64_t submit(struct fixture *f, const char *elements)
+static int64_t submit_elements(struct fixture *f, const char *elements)
 {
     Pb__JobSpec specs[2];
     for (size_t i = 0; i < 2; i++) {
@@ -49,7 +49,7 @@ static void elements_are_sets(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     (void)state;
-    int64_t id = submit(f, "3,7,9");
+    int64_t id = submit_elements(f, "3,7,9");
     assert_true(id > 0);
     expect(f, id, 6, "1_3+0 R 1_3+1 R 1_7+0 R 1_7+1 R 1_9+0 P 1_9+1 P");
     fixture_restart(f);
@@ -69,7 +69,7 @@ static void the_throttle_counts_elements(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 4);
     (void)state;
-    int64_t id = submit(f, "0-1%1");
+    int64_t id = submit_elements(f, "0-1%1");
     expect(f, id, 4, "1_0+0 R 1_0+1 R 1_1+0 P 1_1+1 P");
     fixture_end(f, (uint32_t)id, 0);
     fixture_gone(f, "n2", (uint32_t)id + 1, 0);
@@ -91,8 +91,9 @@ static void refused_and_nothing_stays(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct fixture *f = fixture_new_up(rows[i].lines, 4);
-        assert_int_equal(submit(f, rows[i].elements), -rows[i].code);
-        assert_int_equal(submit(f, "5"), i < 4 ? 1 : -ERR_ARRAY); /* the first id is free */
+        assert_int_equal(submit_elements(f, rows[i].elements), -rows[i].code);
+        assert_int_equal(submit_elements(f, "5"),
+                         i < 4 ? 1 : -ERR_ARRAY); /* the first id is free */
         fixture_free(f);
     }
     struct fixture *f = fixture_new_up(CONF, 4);

@@ -26,7 +26,7 @@ static void on_log(void *ctx, enum log_level level, const char *room, const char
         str_printf(&modes, "%s%c", modes.len ? " " : "", mode[strlen("in mode ")]);
 }
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     _cleanup_free_ char *text = mem_printf("%s\n" NODES, lines);
     struct fixture *f = fixture_new_up(text, 3);
@@ -46,7 +46,7 @@ static Pb__JobSpec whole_node(const char *part, uint32_t minutes)
     return s;
 }
 
-static int64_t submit(struct fixture *f, const char *part, uint32_t minutes)
+static int64_t submit_job(struct fixture *f, const char *part, uint32_t minutes)
 {
     struct caller user = FIXTURE_USER;
     const Pb__JobSpec s = whole_node(part, minutes);
@@ -80,9 +80,9 @@ static void job_is(struct fixture *f, int64_t id, const char *expected)
  * only, and in mode 2 another job gets it. */
 static void modes_alternate(void **state)
 {
-    struct fixture *f = make(TWO_MODE);
+    struct fixture *f = make_fixture(TWO_MODE);
     (void)state;
-    int64_t blocker = submit(f, "b", 20);
+    int64_t blocker = submit_job(f, "b", 20);
     int64_t id = submit_set(f, "a", "b");
     assert_string_equal(str_cstr(&modes), "1");
     job_is(f, id, "PD Resources+0");
@@ -95,7 +95,7 @@ static void modes_alternate(void **state)
     job_is(f, id + 1, "PD Resources+1190");
     fixture_pass(f, 10000);
     assert_string_equal(str_cstr(&modes), "1 2 1");
-    int64_t other = submit(f, "a", 15); /* a pass in mode 2 */
+    int64_t other = submit_job(f, "a", 15); /* a pass in mode 2 */
     assert_string_equal(str_cstr(&modes), "1 2 1 2");
     job_is(f, other, "R");
     fixture_end(f, (uint32_t)other, 0);
@@ -118,7 +118,7 @@ static void a_set_that_fits_starts_in_its_first_pass(void **state)
     static const char *const lines[] = {TWO_MODE, TWO_MODE ",bf_hetjob_immediate"};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct fixture *f = make(lines[i]);
+        struct fixture *f = make_fixture(lines[i]);
         int64_t id = submit_set(f, "a", "b");
         job_is(f, id, "R");
         job_is(f, id + 1, "R");
@@ -137,7 +137,7 @@ static void every_scheduler_starts_sets(void **state)
     static const char *const lines[] = {"", "SchedulerType=sched/builtin"};
     (void)state;
     for (size_t i = 0; i < 2; i++) {
-        struct fixture *f = make(lines[i]);
+        struct fixture *f = make_fixture(lines[i]);
         int64_t id = submit_set(f, "a", "b");
         job_is(f, id, "R");
         job_is(f, id + 1, "R");
@@ -171,9 +171,9 @@ static void a_set_has_its_place_by_the_rule(void **state)
     struct caller root = FIXTURE_ROOT;
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        struct fixture *f = make(cases[i].lines);
+        struct fixture *f = make_fixture(cases[i].lines);
         Pb__JobSpec specs[] = {whole_node("a", 10), whole_node("b", 10)}, job = whole_node("a", 10);
-        int64_t blocker = submit(f, "a", 20);
+        int64_t blocker = submit_job(f, "a", 20);
         specs[0].has_priority = specs[1].has_priority = job.has_priority = true;
         specs[0].priority = 90;
         specs[1].priority = 30;

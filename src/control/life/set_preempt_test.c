@@ -26,7 +26,7 @@ static Pb__JobSpec whole_node(const char *part, const char *node)
     return s;
 }
 
-static int64_t submit(struct fixture *f, const char *part, const char *node)
+static int64_t submit_on(struct fixture *f, const char *part, const char *node)
 {
     struct caller user = FIXTURE_OTHER;
     const Pb__JobSpec s = whole_node(part, node);
@@ -81,7 +81,7 @@ static void the_highest_mode_counts_for_all(void **state)
         struct fixture *f = fixture_new_up(CONF, 2);
         int64_t id = submit_set(f, cases[i].first, cases[i].second);
         set_is(f, id, PB__JOB_STATE__RUNNING);
-        submit(f, "high", "n2");
+        submit_on(f, "high", "n2");
         bool suspends = cases[i].then == PB__JOB_STATE__SUSPENDED;
         assert_int_equal(state_of(f, id), /* the nodes of the other one may be clean at once */
                          suspends ? PB__JOB_STATE__SUSPENDED : PB__JOB_STATE__PREEMPTED);
@@ -105,7 +105,7 @@ static void a_component_that_stays_keeps_all(void **state)
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         struct fixture *f = fixture_new_up(CONF, 2);
         int64_t id = submit_set(f, parts[i][0], parts[i][1]);
-        int64_t urgent = submit(f, "high", i % 2 ? "n2" : "n1");
+        int64_t urgent = submit_on(f, "high", i % 2 ? "n2" : "n1");
         set_is(f, id, PB__JOB_STATE__RUNNING);
         assert_int_equal(state_of(f, urgent), PB__JOB_STATE__PENDING);
         fixture_free(f);
@@ -119,7 +119,7 @@ static void each_component_has_its_time_of_grace(void **state)
     struct fixture *f = fixture_new_up(CONF, 2);
     (void)state;
     int64_t id = submit_set(f, "grace", "grace");
-    submit(f, "high", "n2");
+    submit_on(f, "high", "n2");
     set_is(f, id, PB__JOB_STATE__RUNNING);
     fixture_pass(f, 10000);
     set_is(f, id, PB__JOB_STATE__PREEMPTED);
@@ -132,7 +132,7 @@ static void a_set_displaces_jobs(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     (void)state;
-    int64_t first = submit(f, "cancel", "n1"), second = submit(f, "requeue", "n2");
+    int64_t first = submit_on(f, "cancel", "n1"), second = submit_on(f, "requeue", "n2");
     int64_t id = submit_set(f, "high", "high");
     set_is(f, id, PB__JOB_STATE__PENDING);
     assert_int_equal(state_of(f, first), PB__JOB_STATE__PREEMPTED);
@@ -140,7 +140,7 @@ static void a_set_displaces_jobs(void **state)
     fixture_gone(f, "n1", (uint32_t)first, 0);
     fixture_turn(f);
     set_is(f, id, PB__JOB_STATE__PENDING); /* n1 is kept for it */
-    assert_int_equal(state_of(f, submit(f, "cancel", "n1")), PB__JOB_STATE__PENDING);
+    assert_int_equal(state_of(f, submit_on(f, "cancel", "n1")), PB__JOB_STATE__PENDING);
     fixture_gone(f, "n2", (uint32_t)second, 0);
     fixture_turn(f);
     set_is(f, id, PB__JOB_STATE__RUNNING);
@@ -159,7 +159,7 @@ static void a_set_displaces_nobody_in_vain(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
         struct fixture *f = fixture_new_up(CONF, 2);
-        int64_t first = submit(f, parts[i][0], "n1"), second = submit(f, parts[i][1], "n2");
+        int64_t first = submit_on(f, parts[i][0], "n1"), second = submit_on(f, parts[i][1], "n2");
         int64_t id = submit_set(f, parts[i][2], parts[i][3]);
         set_is(f, id, PB__JOB_STATE__PENDING);
         assert_int_equal(state_of(f, first), PB__JOB_STATE__RUNNING);

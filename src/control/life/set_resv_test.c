@@ -9,7 +9,7 @@
     "PartitionName=a Nodes=ALL Default=YES MaxTime=60\n"
 
 /* On n1 and n2, for these accounts. */
-static struct fixture *make(const char *lines, const char *accounts)
+static struct fixture *make_fixture(const char *lines, const char *accounts)
 {
     struct fixture *f = fixture_new_up(lines, 4);
     struct caller root = FIXTURE_ROOT;
@@ -60,11 +60,11 @@ static void magnets_attract_whole_sets(void **state)
 {
     static const char *const both[] = {"phys", "phys"}, *const one[] = {"phys", "chem"};
     (void)state;
-    expect(make(CONF, "phys"), both, NULL, "m");
-    expect(make(CONF, "phys"), one, NULL, NULL);
-    expect(make(CONF, "phys,chem"), one, NULL, "m");
-    expect(make(CONF "HetLimits=magnetic\n", "phys"), both, NULL, NULL);
-    expect(make(CONF "HetLimits=magnetic\n", "phys"), both, "m", "m");
+    expect(make_fixture(CONF, "phys"), both, NULL, "m");
+    expect(make_fixture(CONF, "phys"), one, NULL, NULL);
+    expect(make_fixture(CONF, "phys,chem"), one, NULL, "m");
+    expect(make_fixture(CONF "HetLimits=magnetic\n", "phys"), both, NULL, NULL);
+    expect(make_fixture(CONF "HetLimits=magnetic\n", "phys"), both, "m", "m");
 }
 
 int main(void)

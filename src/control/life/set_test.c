@@ -7,7 +7,7 @@
 #include "cluster/job/job_set.h"
 #include "control/fixture.h"
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     return fixture_new_up(lines, 4);
 }
@@ -23,7 +23,7 @@ static void reason_is(struct fixture *f, int64_t id, const char *expected)
 /* HET-31 to HET-35, HET-115. */
 static void all_components_start_together(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4), fixture_spec(1, 4)};
     (void)state;
@@ -62,7 +62,7 @@ static void components_are_allocated_as_they_were_placed(void **state)
  * after that. */
 static void a_reason_comes_from_the_planner(void **state)
 {
-    struct fixture *f = make("SchedulerType=sched/builtin\n" FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture("SchedulerType=sched/builtin\n" FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(2, 4), fixture_spec(2, 4)}, three = fixture_spec(3, 4);
     (void)state;
@@ -82,7 +82,7 @@ static void a_reason_comes_from_the_planner(void **state)
  * one, whichever it is, and after an update of one of them. */
 static void a_hold_is_the_reason_of_the_held_one(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)},
                 four = fixture_spec(4, 4);
@@ -114,7 +114,7 @@ static void a_hold_is_the_reason_of_the_held_one(void **state)
  * of the leader ends the component, whose own record is looked at after that. */
 static void a_node_that_is_gone_at_a_restart_ends_all(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
@@ -172,7 +172,7 @@ static void components_are(const Pb__LaunchBatch *launch, int64_t leader, const 
 /* HET-83 to HET-89: each component's allocation and request, also when the launch is repeated. */
 static void the_script_is_told_of_all_components(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 2), fixture_spec(1, 4)};
     (void)state;
@@ -209,7 +209,7 @@ static void the_script_is_told_of_all_components(void **state)
 /* What nodes and their site's scripts are told of the job: whose component it is. */
 static void nodes_are_told_which_component_it_is(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF "PrologFlags=Contain\n");
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "PrologFlags=Contain\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     size_t told = 0;
@@ -244,7 +244,7 @@ static void nodes_are_told_which_component_it_is(void **state)
 /* HET-21: one that is wrong, and nothing of the others is left. */
 static void one_wrong_component_refuses_all(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF "EnforcePartLimits=ALL\n");
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "EnforcePartLimits=ALL\n");
     struct caller user = FIXTURE_USER;
     static Pb__JobSpec many[JOB_SET_MAX + 1];
     (void)state;
@@ -279,7 +279,7 @@ static void one_wrong_component_refuses_all(void **state)
 /* The same request again is the same set. */
 static void a_repeated_submission_is_the_same_set(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
     (void)state;
@@ -295,7 +295,7 @@ static void a_repeated_submission_is_the_same_set(void **state)
 
 static void the_end_of_the_leader_ends_all(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4)};
     (void)state;
@@ -312,7 +312,7 @@ static void the_end_of_the_leader_ends_all(void **state)
 /* HET-41 to HET-46. */
 static void components_are_cancelled(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
     Pb__JobSpec large[] = {fixture_spec(2, 4), fixture_spec(2, 4)};
@@ -335,7 +335,7 @@ static void components_are_cancelled(void **state)
  * that was cancelled. */
 static void a_lost_node_requeues_all(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF "SlurmdTimeout=10\n");
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "SlurmdTimeout=10\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
@@ -360,7 +360,7 @@ static void a_lost_node_requeues_all(void **state)
 /* HET-49, HET-50, HET-52, HET-53, HET-56. */
 static void orders_for_the_leader_are_for_all(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4)};
     Pb__JobUpdate hold = PB__JOB_UPDATE__INIT, requeue = PB__JOB_UPDATE__INIT;
@@ -400,7 +400,7 @@ static void orders_for_the_leader_are_for_all(void **state)
  * there. */
 static void what_components_may_not_ask_for(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF "Licenses=lic:4\n");
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "Licenses=lic:4\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
     Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
@@ -433,7 +433,7 @@ static void what_components_may_not_ask_for(void **state)
 /* The end of the leader ends the others at once; its own nodes are clean later. */
 static void dependents_wait_for_the_nodes_of_the_leader(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)}, next = fixture_spec(1, 4);
     char on[24];
@@ -454,7 +454,7 @@ static void dependents_wait_for_the_nodes_of_the_leader(void **state)
 /* Records stay until all components have ended, and go then. */
 static void records_are_purged_together(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF "MinJobAge=300\nSlurmdTimeout=0\n");
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "MinJobAge=300\nSlurmdTimeout=0\n");
     struct caller user = FIXTURE_USER;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
     (void)state;
@@ -475,7 +475,7 @@ static void records_are_purged_together(void **state)
  * somebody ends the leader. */
 static void a_damaged_record_parts_a_set(void **state)
 {
-    struct fixture *f = make(FIXTURE_SET_CONF);
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(2, 4)};
     _cleanup_arena_ struct arena arena;
@@ -517,7 +517,7 @@ static void drawn_faults_never_part_a_set(void **state)
     uint64_t seed = 5;
     (void)state;
     for (int round = 0; round < 60; round++) {
-        struct fixture *f = make(FIXTURE_SET_CONF "SlurmdTimeout=20\n");
+        struct fixture *f = make_fixture(FIXTURE_SET_CONF "SlurmdTimeout=20\n");
         struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
         VEC(uint32_t) ids = {0};
         for (int step = 0; step < 60; step++) {

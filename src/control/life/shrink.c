@@ -12,7 +12,7 @@
 
 #define WHY "JOB SIZE CHANGE" /* what the processes that end there are told */
 
-static int refuse(struct err *err, int code, const char *why)
+static int refuse_change(struct err *err, int code, const char *why)
 {
     return err_set(err, -code, "%s: %s", err_text(code), why);
 }
@@ -27,7 +27,7 @@ static int find_kept(const struct control *c, struct job *j, const char *nodes,
         return err_set(err, -ERR_NO_NODE, "%s: NodeList=%s: %s", err_text(ERR_NO_NODE), nodes,
                        why.text);
     if (hostlist_count(list) > attempt_of(j)->alloc.len)
-        return refuse(err, ERR_NODE_COUNT, "more nodes than the running job has");
+        return refuse_change(err, ERR_NODE_COUNT, "more nodes than the running job has");
     for (size_t i = 0; i < hostlist_count(list); i++) {
         char name[HOSTLIST_NAME_MAX + 1];
         const struct node *n = cluster_find_node(c->cluster, hostlist_nth(list, i, name));
@@ -40,22 +40,22 @@ static int find_kept(const struct control *c, struct job *j, const char *nodes,
     return 0;
 }
 
-static int check(const struct job *j, struct err *err)
+static int check_resizable(const struct job *j, struct err *err)
 {
     if (j->state == PB__JOB_STATE__RUNNING && !attempt_of(j)->configuring)
         return 0;
-    return refuse(err, ERR_CANNOT_UPDATE, "only a running job gives nodes back");
+    return refuse_change(err, ERR_CANNOT_UPDATE, "only a running job gives nodes back");
 }
 
 int shrink_find(const struct control *c, struct job *j, const char *nodes, uint32_t count,
                 struct bitset **out, struct err *err)
 {
-    int rc = check(j, err);
+    int rc = check_resizable(j, err);
     if (rc != 0)
         return rc;
     if (!nodes && (count == 0 || count > attempt_of(j)->alloc.len))
-        return refuse(err, ERR_NODE_COUNT,
-                      "a running job can have fewer nodes, but at least one, and not more");
+        return refuse_change(err, ERR_NODE_COUNT,
+                             "a running job can have fewer nodes, but at least one, and not more");
     struct bitset *dropped = bitset_new(attempt_of(j)->alloc.len);
     if (nodes) {
         bitset_fill(dropped);
@@ -69,9 +69,9 @@ int shrink_find(const struct control *c, struct job *j, const char *nodes, uint3
         }
     }
     if (rc == 0 && bitset_count(dropped) == attempt_of(j)->alloc.len)
-        rc = refuse(err, ERR_NODE_COUNT, "a running job keeps at least one node");
+        rc = refuse_change(err, ERR_NODE_COUNT, "a running job keeps at least one node");
     if (rc == 0 && j->batch && bitset_test(dropped, attempt_of(j)->host_at))
-        rc = refuse(err, ERR_CANNOT_UPDATE, "the node that runs the job's script is kept");
+        rc = refuse_change(err, ERR_CANNOT_UPDATE, "the node that runs the job's script is kept");
     if (rc == 0)
         *out = dropped;
     else

@@ -6,7 +6,7 @@
     "NodeName=n[1-3] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\n"
 
-static int64_t start(struct fixture *f)
+static int64_t start_job(struct fixture *f)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_min_nodes = s.has_max_nodes = s.has_exclusive = s.exclusive = true;
@@ -38,7 +38,7 @@ static void test_nobody_has_a_node_before_it_has_ended_its_part(void **state)
     arena_init(&arena, 0);
     for (const char *n = "123"; *n; n++)
         fixture_register(f, (char[]){'n', *n, 0}, "i1");
-    int64_t id = start(f);
+    int64_t id = start_job(f);
     assert_int_equal(keep(f, id, "n[1,3]"), 0);
     assert_string_equal(nodes_of(f, &arena, id), "n[1,3]");
     assert_int_equal(fixture_terminates(f, "n2", (uint32_t)id), 1);
@@ -65,7 +65,7 @@ static void test_checked_before_anything_is_changed(void **state)
     arena_init(&arena, 0);
     for (const char *n = "123"; *n; n++)
         fixture_register(f, (char[]){'n', *n, 0}, "i1");
-    int64_t id = start(f);
+    int64_t id = start_job(f);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     r.job_id = (uint32_t)id;
@@ -116,7 +116,7 @@ static void test_no_step_begins_on_a_node_that_goes(void **state)
     struct fixture *f = fixture_new_up(CONF, 3);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    int64_t id = start(f);
+    int64_t id = start_job(f);
     for (const char *n = "123"; *n; n++)
         assert_int_equal(fixture_code(f, ask_step(f, id, (char[]){'n', *n, 0}, 1)), 0);
     uint64_t anywhere = ask_step(f, id, NULL, 1), there = ask_step(f, id, "n3", 1),
@@ -140,7 +140,7 @@ static void test_repeated_request_starts_nothing_on_a_node_given_back(void **sta
     uint8_t key[16] = {1, 2, 3};
     (void)state;
     arena_init(&arena, 0);
-    int64_t id = start(f);
+    int64_t id = start_job(f);
     s.job_id = (uint32_t)id;
     s.has_job_id = s.has_request_id = s.has_min_nodes = s.has_num_tasks = true;
     s.request_id = (ProtobufCBinaryData){sizeof key, key};

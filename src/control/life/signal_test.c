@@ -12,7 +12,7 @@
     "PartitionName=a Nodes=ALL Default=YES\n"
 
 /* An srun of its own has been given job 1 and step 1.0 on so many nodes, and they run. */
-static struct fixture *make(const char *lines, unsigned nodes)
+static struct fixture *make_fixture(const char *lines, unsigned nodes)
 {
     struct fixture *f = fixture_new_up(lines, nodes);
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
@@ -66,7 +66,7 @@ static const char *missed(struct fixture *f, bool step, int signal, int *code)
 static void the_nodes_that_are_away_are_named(void **state)
 {
     for (unsigned step = 0; step < 2; step++) {
-        struct fixture *f = make(CONF, 3);
+        struct fixture *f = make_fixture(CONF, 3);
         int code = -1;
         assert_string_equal(missed(f, step, SIGUSR1, &code), "");
         assert_int_equal(code, 0);
@@ -89,7 +89,7 @@ static void the_nodes_that_are_away_are_named(void **state)
 
 static void where_a_step_has_ended_nothing_is_missed(void **state)
 {
-    struct fixture *f = make(CONF, 3);
+    struct fixture *f = make_fixture(CONF, 3);
     int code = -1;
     fixture_step_ended(f, "n2", 1, 0, 0);
     away(f, "n2");

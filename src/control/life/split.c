@@ -43,7 +43,8 @@ static void choose_components(const struct job *j, bool whole, struct split_list
 }
 
 /* Of one record those that are named: all of it, or a part that becomes a record of its own. */
-static void choose(struct control *c, struct job *j, struct idset *named, struct split_list *out)
+static void choose_of_record(struct control *c, struct job *j, struct idset *named,
+                             struct split_list *out)
 {
     struct idset both = {0};
     struct err err = {0};
@@ -84,7 +85,7 @@ static void choose_named(struct control *c, struct array *a, struct idset *named
             vec_push(&ids, j->id);
     }
     vec_foreach (&ids, id)
-        choose(c, cluster_find_job(c->cluster, *id), named, out);
+        choose_of_record(c, cluster_find_job(c->cluster, *id), named, out);
     vec_done(&ids);
 }
 

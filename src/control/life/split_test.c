@@ -9,7 +9,7 @@
 #define NODES "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"
 #define CONF "SelectTypeParameters=CR_Core_Memory\nMaxArraySize=100\nMaxJobCount=50\n" NODES
 
-static struct fixture *make(const char *lines)
+static struct fixture *make_fixture(const char *lines)
 {
     return fixture_new_up(lines, 2);
 }
@@ -97,7 +97,7 @@ static void what_no_array_can_be(void **state)
         {"%5", "\"\""},
         {"1-5:0", "\"1-5:0\""},
     };
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         fixture_clear(f);
         assert_int_equal(submit(f, bad[i].indexes), -ERR_ARRAY);
@@ -116,14 +116,14 @@ static void what_no_array_can_be(void **state)
     assert_int_equal(cancel(f, id, "77"), ERR_NO_JOB);
     assert_int_equal(cancel(f, id, "1-"), ERR_NO_JOB);
     fixture_free(f);
-    f = make("MaxArraySize=0\n" NODES);
+    f = make_fixture("MaxArraySize=0\n" NODES);
     assert_int_equal(submit(f, "0"), -ERR_ARRAY);
     fixture_free(f);
 }
 
 static void elements_start_one_by_one(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, "0-15:4,20,21-30");
     assert_int_equal(a, 1);
     assert_string_equal(all(f), "1:[24-30] P 2:0 R 3:4 R 4:8 R 5:12 R 6:20 R 7:21 R 8:22 R 9:23 R");
@@ -141,7 +141,7 @@ static void elements_start_one_by_one(void **state)
 /* The last one that waits is the array's own record. */
 static void the_last_one_keeps_the_id(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, "5,9");
     assert_string_equal(all(f), "1:9 R 2:5 R");
     fixture_end(f, 1, 0);
@@ -156,7 +156,7 @@ static void the_last_one_keeps_the_id(void **state)
 
 static void so_many_at_a_time(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     int64_t a = submit(f, "0-9%2");
@@ -192,7 +192,7 @@ static void so_many_at_a_time(void **state)
 
 static void a_part_is_held_and_released(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     int64_t a = submit(f, "0-9");
     assert_int_equal(hold(f, a, "2-4,7", true), 0);
@@ -213,7 +213,7 @@ static void a_part_is_held_and_released(void **state)
 
 static void a_change_that_fails_splits_nothing(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
@@ -237,7 +237,7 @@ static void a_change_that_fails_splits_nothing(void **state)
 
 static void elements_are_cancelled(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     int64_t a = submit(f, "0-19");
     assert_string_equal(all(f), "1:[8-19] P 2:0 R 3:1 R 4:2 R 5:3 R 6:4 R 7:5 R 8:6 R 9:7 R");
     assert_int_equal(cancel(f, a, "7-12,15"), 0);
@@ -253,7 +253,7 @@ static void elements_are_cancelled(void **state)
 
 static void elements_are_queued_again(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     int64_t a = submit(f, "0-2");
     r.has_requeue = r.requeue = true;
@@ -281,7 +281,7 @@ static const Pb__JobEnd *wait_end(struct fixture *f, uint64_t call, struct arena
 /* sbatch --wait: the highest exit code of all, whatever was purged meanwhile. */
 static void the_end_of_all_is_awaited(void **state)
 {
-    struct fixture *f = make("MinJobAge=2\n" CONF);
+    struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
     struct caller user = FIXTURE_USER;
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -315,7 +315,7 @@ static void the_end_of_all_is_awaited(void **state)
 /* A submission that is repeated is the array, and not one of its elements. */
 static void a_repetition_is_the_array(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     struct caller user = FIXTURE_USER;
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.array_inx = (char *)"0-19";
@@ -350,7 +350,7 @@ static void others_wait_for_all(void **state)
         {"afternotok", 0, false}, {"afternotok", 1 << 8, true},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        struct fixture *f = make("MinJobAge=2\n" CONF);
+        struct fixture *f = make_fixture("MinJobAge=2\n" CONF);
         char text[40];
         int64_t a = submit(f, "0-2%1");
         snprintf(text, sizeof text, "%s:%d", rows[i].kind, (int)a);
@@ -368,7 +368,7 @@ static void others_wait_for_all(void **state)
                          rows[i].starts ? PB__JOB_STATE__RUNNING : PB__JOB_STATE__PENDING);
         fixture_free(f);
     }
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     assert_int_equal(submit(f, "0-2"), 1);
     assert_int_equal(depending(f, "expand:1"), -ERR_DEPENDENCY);
     assert_true(depending(f, "aftercorr:1") > 0); /* of one that is no array: afterok */
@@ -381,7 +381,7 @@ static void others_wait_for_all(void **state)
 /* What is cancelled before it starts will never have records of its own. */
 static void what_is_cancelled_makes_room(void **state)
 {
-    struct fixture *f = make(CONF);
+    struct fixture *f = make_fixture(CONF);
     Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
     requeue.has_requeue = requeue.requeue = true;
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
@@ -414,8 +414,8 @@ static void what_is_cancelled_makes_room(void **state)
  * numbers took. */
 static void pieces_are_bits(void **state)
 {
-    struct fixture *f =
-        make("MaxArraySize=400001\nMaxJobCount=1000000\nMinJobAge=10\n" NODES "SlurmdTimeout=0\n");
+    struct fixture *f = make_fixture(
+        "MaxArraySize=400001\nMaxJobCount=1000000\nMinJobAge=10\n" NODES "SlurmdTimeout=0\n");
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
@@ -440,7 +440,7 @@ static void pieces_are_bits(void **state)
 /* However many elements start in a turn: what is left is written once, and each of them as one. */
 static void pieces_are_written_once(void **state)
 {
-    struct fixture *f = make("MaxArraySize=400001\nMaxJobCount=1000000\n" NODES);
+    struct fixture *f = make_fixture("MaxArraySize=400001\nMaxJobCount=1000000\n" NODES);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "test"), 0);
     assert_int_equal(submit(f, "0-399999"), 1);
     cancel(f, 1, "0-399999:3");

@@ -9,7 +9,7 @@
     "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\nSlurmdTimeout=0\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 2);
 }
@@ -26,7 +26,7 @@ static int ask(struct fixture *f, int64_t id, bool resume)
 }
 
 /* Of its limit of ten minutes, with that many CPUs and MiB on n1. */
-static int64_t start(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
+static int64_t start_job(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     s.has_num_tasks = s.has_mem_per_node_mib = s.has_time_limit_sec = true;
@@ -75,9 +75,9 @@ static uint32_t cpus_used(struct fixture *f, const char *node)
 
 static void what_is_refused(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
-    int64_t runs = start(f, 4, 100), waits = start(f, 1, 100);
+    int64_t runs = start_job(f, 4, 100), waits = start_job(f, 1, 100);
     assert_int_equal(ask(f, 4711, false), ERR_NO_JOB);
     assert_int_equal(ask(f, waits, false), ERR_JOB_PENDING);
     assert_int_equal(ask(f, waits, true), ERR_JOB_PENDING);
@@ -97,14 +97,14 @@ static void what_is_refused(void **state)
 
 static void cores_are_free_when_the_node_says_so(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     bool stop = false;
     (void)state;
-    int64_t first = start(f, 4, 3000);
+    int64_t first = start_job(f, 4, 3000);
     assert_int_equal(ask(f, first, false), 0);
     assert_int_equal(ordered(f, "n1", first, &stop), 1);
     assert_true(stop);
-    int64_t second = start(f, 2, 1000), greedy = start(f, 1, 1001);
+    int64_t second = start_job(f, 2, 1000), greedy = start_job(f, 1, 1001);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__PENDING);
     halted(f, "n1", first, 2); /* of an order that was never given */
     assert_int_equal(cpus_used(f, "n1"), 4);
@@ -130,9 +130,9 @@ static void clocks_stand_still(void **state)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
-    int64_t id = start(f, 1, 100);
+    int64_t id = start_job(f, 1, 100);
     fixture_pass(f, 100000);
     assert_int_equal(ask(f, id, false), 0);
     halted(f, "n1", id, 1);
@@ -162,9 +162,9 @@ static void clocks_stand_still(void **state)
 /* Parts of seconds do not add up, for another machine that takes over. */
 static void it_is_stopped_again_and_again(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
-    int64_t id = start(f, 1, 100);
+    int64_t id = start_job(f, 1, 100);
     for (uint32_t i = 0; i < 20; i++) {
         fixture_pass(f, 1900);
         assert_int_equal(ask(f, id, false), 0);
@@ -187,10 +187,10 @@ static void a_whole_node_beside_a_suspended_job(void **state)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     (void)state;
-    int64_t id = start(f, 1, 100);
+    int64_t id = start_job(f, 1, 100);
     assert_int_equal(ask(f, id, false), 0);
     halted(f, "n1", id, 1);
     s.has_exclusive = s.exclusive = s.has_mem_per_cpu_mib = true;
@@ -213,7 +213,7 @@ static void a_user_alone_beside_a_suspended_job(void **state)
     (void)state;
     for (const char *const *name = (const char *const[]){"n1", "n2", "n3", NULL}; *name; name++)
         fixture_register(f, *name, "i1");
-    int64_t id = start(f, 1, 100);
+    int64_t id = start_job(f, 1, 100);
     assert_int_equal(ask(f, id, false), 0);
     halted(f, "n1", id, 1);
     s.partition = (char *)"b";
@@ -238,10 +238,10 @@ static void a_user_alone_beside_a_suspended_job(void **state)
 /* A limit that is lowered concerns others, not what has its CPUs. */
 static void its_partition_has_a_lower_limit(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__PartRecord set = PB__PART_RECORD__INIT;
     (void)state;
-    int64_t id = start(f, 2, 100), other = start(f, 1, 100);
+    int64_t id = start_job(f, 2, 100), other = start_job(f, 1, 100);
     set.name = (char *)"a";
     set.has_max_cpus_per_node = true;
     set.max_cpus_per_node = 1;
@@ -259,10 +259,10 @@ static void its_partition_has_a_lower_limit(void **state)
 
 static void a_lost_order_is_repeated(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     bool stop = false;
     (void)state;
-    int64_t id = start(f, 1, 100);
+    int64_t id = start_job(f, 1, 100);
     assert_int_equal(ask(f, id, false), 0);
     fixture_clear(f);
     fixture_pass(f, 6000);
@@ -287,12 +287,12 @@ static void a_lost_order_is_repeated(void **state)
 
 static void it_ends_without_having_its_cores(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
-    int64_t first = start(f, 4, 1000);
+    int64_t first = start_job(f, 4, 1000);
     assert_int_equal(ask(f, first, false), 0);
     halted(f, "n1", first, 1);
-    int64_t second = start(f, 4, 1000);
+    int64_t second = start_job(f, 4, 1000);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     r.job_id = (uint32_t)first;

@@ -11,7 +11,7 @@
     "SlurmdTimeout=0\n"
 #define CONF NODES "Licenses=lic:4,one\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 4);
 }
@@ -83,7 +83,7 @@ static void assert_used(struct fixture *f, uint64_t lic, uint64_t one)
 static void what_there_never_is_is_refused(void **state)
 {
     static const char *const bad[] = {"lic:5", "other", "lic:0", "lic|one", "lic:3,lic:2", "one:2"};
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
         assert_int_equal(submit(f, bad[i], 60), -ERR_LICENSE);
@@ -93,7 +93,7 @@ static void what_there_never_is_is_refused(void **state)
 
 static void who_finds_none_waits_and_holds_up_nobody(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     int64_t a = submit(f, "lic:3,one", 60), b = submit(f, "lic:2", 60);
     assert_runs(f, a);
@@ -110,7 +110,7 @@ static void who_finds_none_waits_and_holds_up_nobody(void **state)
 
 static void who_needs_many_is_not_passed_by(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     (void)state;
@@ -131,7 +131,7 @@ static void who_needs_many_is_not_passed_by(void **state)
 /* It has the licences and no nodes: nobody takes them from it meanwhile. */
 static void who_waits_for_nodes_keeps_a_claim(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobSpec fill = wanting(NULL, 600), big = wanting("lic:4", 60),
                 late = wanting("lic:1", 6000), soon = wanting("lic:1", 300);
     (void)state;
@@ -149,7 +149,7 @@ static void who_waits_for_nodes_keeps_a_claim(void **state)
 
 static void a_reconfiguration_changes_how_many(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
     int64_t a = submit(f, "lic:3", 60), b = submit(f, "lic:2", 60);
     assert_waits(f, b, "Licenses");
@@ -168,7 +168,7 @@ static void a_reconfiguration_changes_how_many(void **state)
 
 static void a_pending_job_may_ask_for_others(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     (void)state;

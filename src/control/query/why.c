@@ -195,7 +195,7 @@ static const Pb__WhyReply *censor(struct control *c, const struct caller *who,
     return m;
 }
 
-static void answer(struct control *c)
+static void answer_first(struct control *c)
 {
     uint64_t call = c->why.calls.data[0].call;
     const struct caller who = caller_of(&c->why.calls.data[0]);
@@ -211,7 +211,7 @@ static void answer(struct control *c)
 }
 
 /* A step of why a job waits. False: it is answered. */
-static bool go_on(struct control *c, const struct why_call *call)
+static bool continue_call(struct control *c, const struct why_call *call)
 {
     const struct job *j = cluster_find_job(c->cluster, call->job_id);
     if (!j) {
@@ -222,7 +222,7 @@ static bool go_on(struct control *c, const struct why_call *call)
         begin_question(c, j);
     if (why_step(c->why.now, control_wall(c)))
         return true;
-    answer(c);
+    answer_first(c);
     return false;
 }
 
@@ -236,7 +236,7 @@ void why_turn(struct control *c)
     const struct why_call *call = &c->why.calls.data[0];
     size_t steps = TURN_LOOKS / (c->cluster->nodes.len + 1) + 1;
     for (size_t i = 0; i < steps && i < TURN_STEPS; i++)
-        if (!(call->trial ? test_only_step(c, call) : go_on(c, call))) {
+        if (!(call->trial ? test_only_step(c, call) : continue_call(c, call))) {
             drop_first(c);
             return;
         }

@@ -11,13 +11,13 @@
     "NodeName=n[1-3] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 3);
 }
 
 /* A batch job of all nodes. */
-static uint32_t start(struct fixture *f)
+static uint32_t start_job(struct fixture *f)
 {
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
 
@@ -57,9 +57,9 @@ static const Pb__CastGrant *granted(struct fixture *f, struct arena *arena)
 
 static void who_may(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     const struct caller operator= {.uid = 7, .is_operator = true, .user_name = "op"};
-    uint32_t id = start(f), waits = start(f);
+    uint32_t id = start_job(f), waits = start_job(f);
     (void)state;
 
     assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);
@@ -78,8 +78,8 @@ static void who_may(void **state)
 
 static void what_is_granted(void **state)
 {
-    struct fixture *f = make();
-    uint32_t id = start(f);
+    struct fixture *f = make_fixture();
+    uint32_t id = start_job(f);
     _cleanup_arena_ struct arena arena;
     const Pb__CastGrant *g;
     const Pb__Cred *cred;
@@ -111,7 +111,7 @@ static void what_is_granted(void **state)
  */
 static void heterogeneous_job(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     Pb__JobSpec specs[3];
     _cleanup_arena_ struct arena arena;
     (void)state;
@@ -167,11 +167,11 @@ static void heterogeneous_job(void **state)
 /* Something may be there: only then they are told of the end. */
 static void nodes_are_told_of_the_end(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     (void)state;
 
     for (int asked = 0; asked < 2; asked++) {
-        uint32_t id = start(f);
+        uint32_t id = start_job(f);
 
         if (asked)
             assert_int_equal(ask(f, &FIXTURE_USER, id, -1, NULL), 0);

@@ -369,7 +369,7 @@ Pb__StepReply *step_reply(struct control *c, struct job *j, const struct step *s
     return r;
 }
 
-static void answer(struct control *c, struct job *j, const struct step *s, uint64_t call)
+static void reply_with_step(struct control *c, struct job *j, const struct step *s, uint64_t call)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -394,7 +394,7 @@ bool step_is_awaited(const struct job *j)
 }
 
 /* 'j' is the job of the step's first part. */
-static void create(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec)
+static void create_step(struct control *c, struct job *j, uint64_t call, const Pb__StepSpec *spec)
 {
     struct err err = {0};
     struct step *s = NULL;
@@ -403,12 +403,12 @@ static void create(struct control *c, struct job *j, uint64_t call, const Pb__St
     if (leader)
         leader->gone_mono_ms = 0;
     if (known) {
-        answer(c, j, known, call);
+        reply_with_step(c, j, known, call);
         return;
     }
     int rc = step_make(c, j, spec, &s, &err);
     if (rc == 0) {
-        answer(c, j, s, call);
+        reply_with_step(c, j, s, call);
     } else if (rc == -ERR_NODES_BUSY && !OR(spec, immediate, 0)) {
         if (step_waiting_add(c, j, call, spec, &err)) {
             control_refuse(c, call, &err);
@@ -427,7 +427,7 @@ static void create_in_set(struct control *c, struct job *j, uint64_t call, const
     struct job *home = step_parts_job(j, r, 0);
     struct err err = {0};
     if (home) {
-        create(c, home, call, r);
+        create_step(c, home, call, r);
         return;
     }
     step_parts_refuse(j, r, 0, &err);
@@ -462,7 +462,7 @@ static void retry_waiting(struct control *c, struct job *j)
         struct waiting_step w = step_waiting_take(c, j, 0);
         const Pb__StepSpec *spec =
             arena_unpack(&arena, &pb__step_spec__descriptor, w.spec.data, w.spec.len);
-        create(c, j, w.call, spec);
+        create_step(c, j, w.call, spec);
         str_done(&w.spec);
     }
 }

@@ -29,7 +29,7 @@ static void break_off(struct fixture *f, unsigned how)
 }
 
 /* An srun of its own has been given job 1 on so many nodes, with step 1.0 on so many of them. */
-static struct fixture *make(unsigned nodes, unsigned step_nodes, bool no_kill)
+static struct fixture *make_fixture(unsigned nodes, unsigned step_nodes, bool no_kill)
 {
     struct fixture *f = fixture_new_up(CONF, 3);
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
@@ -85,7 +85,7 @@ static size_t ends(struct fixture *f, const char *node, uint32_t step_id)
 static void what_was_to_end_is_told_again(void **state)
 {
     for (unsigned how = 0; how < BREAKS; how++) {
-        struct fixture *f = make(2, 2, false);
+        struct fixture *f = make_fixture(2, 2, false);
         fixture_step_ended(f, "n2", 1, 0, 0);
         assert_int_equal(scancel_step(f, 0), 0);
         assert_int_equal(ends(f, "n1", 0), 1);
@@ -105,7 +105,7 @@ static void what_was_to_end_is_told_again(void **state)
 static void a_node_that_has_reported_is_not_waited_for(void **state)
 {
     for (unsigned how = 0; how < BREAKS; how++) {
-        struct fixture *f = make(2, 2, false);
+        struct fixture *f = make_fixture(2, 2, false);
         _cleanup_arena_ struct arena arena;
         arena_init(&arena, 0);
         fixture_step_ended(f, "n1", 1, 0, 3 << 8);
@@ -121,7 +121,7 @@ static void a_node_that_has_reported_is_not_waited_for(void **state)
 /* What is known is written once, and not again for each time that it is said. */
 static void nothing_new_is_not_written(void **state)
 {
-    struct fixture *f = make(2, 2, false);
+    struct fixture *f = make_fixture(2, 2, false);
     fixture_step_ended(f, "n1", 1, 0, 0);
     assert_int_equal(scancel_step(f, 0), 0);
     size_t puts = f->puts;
@@ -135,7 +135,7 @@ static void nothing_new_is_not_written(void **state)
 /* The one that was left is gone: nobody else will say anything. */
 static void it_ends_with_the_last_node_that_it_waits_for(void **state)
 {
-    struct fixture *f = make(3, 3, true);
+    struct fixture *f = make_fixture(3, 3, true);
     fixture_step_ended(f, "n1", 1, 0, 0);
     fixture_step_ended(f, "n3", 1, 0, 0);
     fixture_reconfigure(f, WITHOUT_N2);
@@ -146,7 +146,7 @@ static void it_ends_with_the_last_node_that_it_waits_for(void **state)
 
 static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
 {
-    struct fixture *f = make(3, 1, true);
+    struct fixture *f = make_fixture(3, 1, true);
     assert_int_equal(fixture_update_node(f, "n3", "down", "gone"), 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
     fixture_step_ended(f, "n1", 1, 0, 0);
@@ -157,7 +157,7 @@ static void it_is_no_worse_for_a_node_that_is_not_its_own(void **state)
 /* It said so before it failed. */
 static void it_is_no_worse_for_a_node_where_it_has_ended(void **state)
 {
-    struct fixture *f = make(3, 3, true);
+    struct fixture *f = make_fixture(3, 3, true);
     fixture_step_ended(f, "n3", 1, 0, 0);
     assert_int_equal(fixture_update_node(f, "n3", "down", "gone"), 0);
     fixture_step_ended(f, "n1", 1, 0, 0);
@@ -168,7 +168,7 @@ static void it_is_no_worse_for_a_node_where_it_has_ended(void **state)
 
 static void one_that_nobody_launches_is_asked_for(void **state)
 {
-    struct fixture *f = make(2, 2, false);
+    struct fixture *f = make_fixture(2, 2, false);
     fixture_pass(f, OLD_MS - 5000);
     fixture_reconfigure(f, CONF "MinJobAge=100\n");
     fixture_clear(f);

@@ -306,7 +306,7 @@ static uint32_t pick_from(const struct step_layout *l, uint32_t wanted, const ui
 }
 
 /* The smallest count of --nodes=1,3 that is enough. */
-static bool pick(const struct step_layout *l, const uint32_t *cap, bool *picked)
+static bool pick_nodes(const struct step_layout *l, const uint32_t *cap, bool *picked)
 {
     uint32_t nodes = pick_from(l, l->wanted_nodes, cap, picked);
     struct idset sizes = {0};
@@ -358,14 +358,14 @@ static int place(const struct control *c, struct step_layout *l, struct err *err
 {
     bool *picked = mem_new_array(bool, attempt_of(l->j)->alloc.len);
     int rc = 0;
-    if (!pick(l, l->by_cpus, picked))
+    if (!pick_nodes(l, l->by_cpus, picked))
         rc = control_set_error(err, ERR_TOO_MANY_CPUS, NULL);
-    else if (!pick(l, l->most, picked))
+    else if (!pick_nodes(l, l->most, picked))
         rc = control_set_error(err, ERR_STEP_MEMORY, NULL);
-    else if (!pick(l, l->by_gres, picked))
+    else if (!pick_nodes(l, l->by_gres, picked))
         rc = control_set_error(err, ERR_STEP_CONFIG,
                                "the job has fewer generic resources than the step requests");
-    else if (!pick(l, l->cap, picked))
+    else if (!pick_nodes(l, l->cap, picked))
         rc = step_layout_busy(c, l, err);
     else
         deal(l, picked);

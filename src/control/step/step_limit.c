@@ -178,7 +178,7 @@ void step_ask_unlaunched(struct control *c, struct job *j)
     attempt_make(j)->unlaunched_mono_ms = next == INT64_MAX ? 0 : next;
 }
 
-static bool has(const Pb__Presence *p, uint32_t step_id)
+static bool lists_step(const Pb__Presence *p, uint32_t step_id)
 {
     for (size_t i = 0; p && i < p->n_step_ids; i++)
         if (p->step_ids[i] == step_id)
@@ -192,6 +192,6 @@ void step_ask_again(struct control *c, struct job *j, const struct alloc_node *a
     vec_foreach (&attempt_of(j)->steps, s)
         vec_foreach (&s->nodes, n)
             if (&attempt_of(j)->alloc.data[n->at] == a && !n->ended && is_old(c, s) &&
-                !has(present, s->id))
+                !lists_step(present, s->id))
                 send_step_look(c, j, a, s->id);
 }

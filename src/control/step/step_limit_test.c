@@ -11,7 +11,7 @@
 #define MINUTE_MS 60000
 
 /* Job 1 runs on n1 with the steps 1.0 and 1.1: 'minutes' each; 0: no limit. */
-static struct fixture *make(int64_t minutes)
+static struct fixture *make_fixture(int64_t minutes)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
     struct caller user = FIXTURE_USER;
@@ -88,7 +88,7 @@ static void changed_limit_ends_the_steps_it_names(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
         for (int restart = 0; restart <= 1; restart++) {
-            struct fixture *f = make(rows[i].was_min);
+            struct fixture *f = make_fixture(rows[i].was_min);
             struct caller user = FIXTURE_USER;
             uint32_t one = rows[i].step > 0 ? 1 : 0;
             assert_int_equal(change(f, &user, rows[i].step, rows[i].limit_sec, rows[i].change_sec),
@@ -112,7 +112,7 @@ static void changed_limit_ends_the_steps_it_names(void **state)
 
 static void others_may_not_change_it(void **state)
 {
-    struct fixture *f = make(10);
+    struct fixture *f = make_fixture(10);
     struct caller other = FIXTURE_USER, root = FIXTURE_ROOT;
     (void)state;
     other.uid++;
@@ -124,7 +124,7 @@ static void others_may_not_change_it(void **state)
 /* The time of a suspension does not count. */
 static void suspended_step_keeps_its_time(void **state)
 {
-    struct fixture *f = make(10);
+    struct fixture *f = make_fixture(10);
     struct caller user = FIXTURE_USER, root = FIXTURE_ROOT;
     Pb__JobSuspend m = PB__JOB_SUSPEND__INIT;
     (void)state;

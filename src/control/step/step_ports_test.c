@@ -67,7 +67,7 @@ static void first_port(struct fixture *f, uint32_t job, uint32_t ports, uint32_t
     arena_done(&arena);
 }
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 2);
 }
@@ -80,7 +80,7 @@ static void cancel(struct fixture *f, uint32_t job)
 /* Whose srun does not come again. */
 static void a_job_whose_step_nobody_asks_for_ends(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     ask(f, 4, 1);
     ask(f, 1, 1);
     first_port(f, 1, 4, 12000);
@@ -124,7 +124,7 @@ static void complete(struct fixture *f, uint32_t job, uint32_t step)
 /* It is asked again at each end of a step of its own, too: what is kept of that does not grow. */
 static void who_waits_is_in_the_list_once(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     struct caller user = FIXTURE_USER;
     Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -146,7 +146,7 @@ static void who_waits_is_in_the_list_once(void **state)
 /* Its processes may be there until its node is clean; a restart forgets none of it. */
 static void ports_of_a_job_are_free_when_its_node_is(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     ask(f, 4, 1);
     ask(f, STEP_PORTS_EACH, 2);
     cancel(f, 1);
@@ -164,7 +164,7 @@ static void ports_of_a_job_are_free_when_its_node_is(void **state)
 
 static void what_never_can_be_is_refused_at_once(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     assert_int_equal(fixture_code(f, ask(f, 5, 1)), ERR_STEP_CONFIG);
     assert_non_null(strstr(fixture_text(f, f->last_call), "has, which is 4"));
     fixture_free(f);

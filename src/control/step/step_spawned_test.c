@@ -7,7 +7,7 @@
     "SelectTypeParameters=CR_Core\nSlurmdTimeout=0\n"                                              \
     "NodeName=n1 CPUs=8\nPartitionName=a Nodes=ALL Default=YES\n"
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     struct fixture *f = fixture_new(CONF);
     struct caller user = FIXTURE_USER;
@@ -50,7 +50,7 @@ static void end(struct fixture *f, uint32_t step, int status)
 
 static void without_them_it_ends_with_its_first(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     another(f, false);
     end(f, 0, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__COMPLETED);
@@ -59,7 +59,7 @@ static void without_them_it_ends_with_its_first(void **state)
 
 static void it_goes_on_for_them(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     another(f, true);
     another(f, true);
     end(f, 0, 0);
@@ -73,7 +73,7 @@ static void it_goes_on_for_them(void **state)
 
 static void they_may_end_before_it(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     another(f, true);
     end(f, 1, 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);

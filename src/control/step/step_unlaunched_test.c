@@ -9,7 +9,7 @@
     "PartitionName=a Nodes=ALL Default=YES\n"
 #define OLD_MS 131000 /* no credential of that age starts anything */
 
-static struct fixture *make(void)
+static struct fixture *make_fixture(void)
 {
     return fixture_new_up(CONF, 2);
 }
@@ -53,7 +53,7 @@ static void registers(struct fixture *f, const char *node, bool has_step)
 
 static void its_nodes_are_asked_once(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     grant(f);
     fixture_pass(f, 120000); /* it may still begin */
     assert_int_equal(looks(f, "n1"), 0);
@@ -71,7 +71,7 @@ static void its_nodes_are_asked_once(void **state)
 
 static void one_that_has_ended_is_not_asked_for(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     grant(f);
     fixture_step_ended(f, "n1", 1, 0, 0);
     fixture_pass(f, OLD_MS);
@@ -82,7 +82,7 @@ static void one_that_has_ended_is_not_asked_for(void **state)
 
 static void a_node_that_was_away_is_asked_when_it_comes(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     grant(f);
     registers(f, "n2", false);
     assert_int_equal(looks(f, "n2"), 0); /* its launch may be on its way */
@@ -98,7 +98,7 @@ static void a_node_that_was_away_is_asked_when_it_comes(void **state)
 
 static void a_controller_that_begins_anew_gives_it_the_whole_time(void **state)
 {
-    struct fixture *f = make();
+    struct fixture *f = make_fixture();
     grant(f);
     fixture_pass(f, 100000);
     fixture_restart(f);

@@ -100,8 +100,8 @@ static Pb__StepNode *make_node(const struct control *c, const struct alloc_node 
     return m;
 }
 
-static void answer(struct control *c, uint64_t call, struct job *j, const struct step_layout *l,
-                   struct arena *arena)
+static void reply_with_layout(struct control *c, uint64_t call, struct job *j,
+                              const struct step_layout *l, struct arena *arena)
 {
     _cleanup_str_ struct str cred = STR_INIT, names = STR_INIT;
     Pb__StepRecord record = PB__STEP_RECORD__INIT;
@@ -154,7 +154,7 @@ void control_step_unallocated(struct control *c, uint64_t call, const struct cal
     if (rc == 0) {
         rc = step_layout_find(c, &j, &spec, &arena, &l, &err);
         if (rc == 0)
-            answer(c, call, &j, &l, &arena);
+            reply_with_layout(c, call, &j, &l, &arena);
         step_layout_done(&l);
     }
     if (rc != 0)

@@ -32,7 +32,7 @@ bool depth_is_reached(const struct plan *p)
            (!p->backfill || p->depth.part >= most_in_part(p) || p->depth.all >= most_in_all(p));
 }
 
-static bool count(struct idmap *users, uint32_t uid, int64_t most)
+static bool count_user(struct idmap *users, uint32_t uid, int64_t most)
 {
     uint32_t so_far = 0;
     if (!most)
@@ -48,8 +48,8 @@ bool depth_takes(struct plan *p, const struct job *j)
 {
     p->depth.part++;
     p->depth.all++;
-    return count(&p->depth.part_users, j->uid, rules(p)->bf_max_job_user_part) &&
-           count(&p->depth.users, j->uid, rules(p)->bf_max_job_user);
+    return count_user(&p->depth.part_users, j->uid, rules(p)->bf_max_job_user_part) &&
+           count_user(&p->depth.users, j->uid, rules(p)->bf_max_job_user);
 }
 
 bool depth_is_served(const struct plan *p, const struct job *j)

@@ -35,7 +35,7 @@ static struct job *queue_job(struct cluster *c, uint32_t id, int64_t limit_sec, 
     return j;
 }
 
-static void start(struct cluster *c, struct job *j, const struct selection *where)
+static void start_job(struct cluster *c, struct job *j, const struct selection *where)
 {
     _cleanup_free_ char *text = test_selection(c, where);
     job_partitions_unqueue(j);
@@ -64,10 +64,10 @@ static void describe(const struct cluster *c, const struct decision *d, struct s
 static void start_parts(struct cluster *c, struct job *first, const struct decision *d)
 {
     if (!d->more.order.len)
-        start(c, first, &d->where);
+        start_job(c, first, &d->where);
     vec_foreach (&d->more.order, number) {
         const struct placement *part = *number ? &d->more.list.data[*number - 1] : NULL;
-        start(c, part ? cluster_find_job(c, part->id) : first, part ? &part->where : &d->where);
+        start_job(c, part ? cluster_find_job(c, part->id) : first, part ? &part->where : &d->where);
     }
 }
 

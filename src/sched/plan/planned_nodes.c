@@ -5,8 +5,8 @@ struct count {
     uint64_t nodes, tasks;
 };
 
-static void count(const struct cluster *c, const struct spare_need *need,
-                  const struct free_view *view, size_t node, struct count *n)
+static void count_node(const struct cluster *c, const struct spare_need *need,
+                       const struct free_view *view, size_t node, struct count *n)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     uint32_t tasks = need->whole && !view->whole[node]
@@ -25,7 +25,7 @@ static void add_open(const struct cluster *c, const struct spare_need *need,
         if (n.nodes >= need->nodes && n.tasks >= need->tasks)
             return;
         bitset_set(set, (size_t)i);
-        count(c, need, view, (size_t)i, &n);
+        count_node(c, need, view, (size_t)i, &n);
     }
 }
 
@@ -48,7 +48,7 @@ void planned_nodes_choose(const struct cluster *c, const struct job *j,
         bitset_andnot(open, set);
     }
     bitset_foreach (set, i)
-        count(c, &need, view, (size_t)i, &n);
+        count_node(c, &need, view, (size_t)i, &n);
     add_open(c, &need, view, open, n, set);
     if (select_nodes(c, j, set, view, &other) == 0) {
         struct selection keep = *where;

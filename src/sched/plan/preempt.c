@@ -138,7 +138,7 @@ void preempt_end(struct plan *p)
 }
 
 /* Nobody who comes later in this pass gets it. */
-static void keep(struct plan *p, uint32_t node)
+static void keep_node(struct plan *p, uint32_t node)
 {
     if (!p->kept)
         p->kept = bitset_new(p->cluster->nodes.len);
@@ -215,7 +215,7 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
     if (!found && !j->partitions) /* it is another one in each partition */
         vec_push(&p->preempted_in_vain, p->changed && j == &p->changed->job ? p->changed_of : j);
     for (size_t i = 0; found && i < where.shares.len; i++)
-        keep(p, where.shares.data[i].node);
+        keep_node(p, where.shares.data[i].node);
     if (found)
         count_room(p, j, &where);
     select_done(&p->room_at);
@@ -254,7 +254,7 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
         looks && !found && !*look_at && !p->kept && !p->cluster->resvs.len;
     p->set_victim_searches += looks && !found;
     vec_foreach (&where.shares, share)
-        keep(p, share->node);
+        keep_node(p, share->node);
     select_done(&where);
     return found;
 }
@@ -308,7 +308,7 @@ static void keep_nodes_of(struct plan *p, const struct job *j)
 {
     vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released)
-            keep(p, a->node);
+            keep_node(p, a->node);
 }
 
 static bool is_suspended(const struct job *j)

@@ -52,7 +52,7 @@ static void place(struct world *w, uint64_t *chance, uint32_t id)
     select_done(&where);
 }
 
-static struct world make(uint64_t seed, const char *more)
+static struct world make_world(uint64_t seed, const char *more)
 {
     uint64_t chance = seed * 7919 + 3;
     _cleanup_free_ char *text = mem_printf("%s%s", more, conf);
@@ -89,7 +89,7 @@ static bool fits_without(uint64_t seed, const char *more, const uint32_t *ids, s
                          size_t spared)
 {
     struct selection where = {0};
-    struct world w = make(seed, more);
+    struct world w = make_world(seed, more);
     for (size_t i = 0; i < count; i++)
         if (i != spared)
             leave(w.c, ids[i]);
@@ -113,7 +113,7 @@ static void check_victim(uint64_t seed, const struct world *w, uint32_t id)
 
 static size_t try_seed(uint64_t seed, const char *more)
 {
-    struct world w = make(seed, more);
+    struct world w = make_world(seed, more);
     struct decision d;
     struct plan p;
     size_t victims = 0;
@@ -169,7 +169,7 @@ static struct job *waits(struct cluster *c, uint32_t id, const char *part, const
     return j;
 }
 
-static void start(struct cluster *c, struct decision *d)
+static void start_decision(struct cluster *c, struct decision *d)
 {
     struct job *j = test_follow(c, d);
     order_remove(&j->part->queue, &j->queued);
@@ -200,7 +200,7 @@ static void pass(struct cluster *c, bool commits, const char *expected)
         for (size_t i = 0; i < d.n_victims; i++)
             str_printf(&out, "%s%u", i ? "," : " for ", d.victims[i]);
         if (commits && d.kind == PLAN_START)
-            start(c, &d);
+            start_decision(c, &d);
         if (commits && d.kind == PLAN_RESUME)
             resume(c, test_follow(c, &d));
         plan_decision_done(&d);

@@ -68,7 +68,7 @@ static struct order_link *pass_moment(struct shadow *s, struct order_link *l, in
 /* --- the other job's place ---------------------------------------------------------------------
  */
 
-static void take(const struct cluster *c, struct free_view *v, const struct selection *where)
+static void take_shares(const struct cluster *c, struct free_view *v, const struct selection *where)
 {
     vec_foreach (&where->shares, share) {
         uint32_t node = share->node;
@@ -177,7 +177,7 @@ static void reserve_start(struct calendar *cal, const struct job *j, const struc
     struct shadow *s = (struct shadow *)cal;
     (void)j;
     assert(s->at_sec == at_sec);
-    take(s->cluster, &s->then, where);
+    take_shares(s->cluster, &s->then, where);
     see_beside(s);
 }
 
@@ -241,7 +241,7 @@ static void begin_job(struct calendar *cal, const struct job *j, const struct se
 {
     struct shadow *s = (struct shadow *)cal;
     if (touches(s, j, cal->now_sec))
-        take(s->cluster, &s->then, where);
+        take_shares(s->cluster, &s->then, where);
     vec_foreach (&where->shares, share)
         count_least(s, share->node, share->units);
 }

@@ -45,7 +45,7 @@ static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
     }
 }
 
-static void run(struct cluster *c, struct job *j, const struct selection *where, int64_t end_at)
+static void run_job(struct cluster *c, struct job *j, const struct selection *where, int64_t end_at)
 {
     struct err err = {0};
     vec_foreach (&where->shares, share) {
@@ -66,7 +66,7 @@ static void fill(struct cluster *c, uint64_t *chance)
         struct selection where = {0};
         bitset_and(allowed, c->pool.usable);
         if (select_nodes(c, j, allowed, NULL, &where) == 0) {
-            run(c, j, &where, NOW - 20 + test_between(chance, 0, 30) * 10);
+            run_job(c, j, &where, NOW - 20 + test_between(chance, 0, 30) * 10);
         } else {
             cluster_remove_job(c, j);
         }

@@ -331,8 +331,8 @@ static void view_shared(struct timeline *t, const struct job *j, int64_t at)
         suppose_use(t, placed);
 }
 
-static bool choose(struct timeline *t, const struct job *j, const struct bitset *allowed,
-                   const struct free_view *view, struct selection *where)
+static bool choose_span_nodes(struct timeline *t, const struct job *j, const struct bitset *allowed,
+                              const struct free_view *view, struct selection *where)
 {
     select_clear(where);
     bool fits = select_nodes(t->cluster, j, allowed, view, where) == 0;
@@ -363,7 +363,7 @@ bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bi
     _cleanup_(license_view_done) struct license_view v = {0};
     if (t->claims)
         view = license_view_init(&v, t->claims, t->cluster, j, t->in, at, view);
-    return choose(t, j, allowed, view, where);
+    return choose_span_nodes(t, j, allowed, view, where);
 }
 
 bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
@@ -377,7 +377,7 @@ bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct 
     _cleanup_(license_view_done) struct license_view v = {0};
     if (t->claims)
         view = license_view_init(&v, NULL, t->cluster, j, t->in, at, view);
-    return choose(t, j, allowed, view, where);
+    return choose_span_nodes(t, j, allowed, view, where);
 }
 
 bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bitset *allowed,
@@ -390,7 +390,7 @@ bool timeline_fits_now(struct timeline *t, const struct job *j, const struct bit
  */
 
 /* A span of the node begins then. */
-static void split(struct timeline *t, uint32_t node, int64_t at)
+static void split_span(struct timeline *t, uint32_t node, int64_t at)
 {
     struct timeline_node *n = &t->nodes[node];
     make_room(t, n);
@@ -488,8 +488,8 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
     if (t->trial.open)
         vec_push(&t->trial.placed, ((struct timeline_placed){j, share->node, share->units,
                                                              t->view.units[share->node]}));
-    split(t, share->node, from);
-    split(t, share->node, until);
+    split_span(t, share->node, from);
+    split_span(t, share->node, until);
     struct timeline_span *s = &t->spans[t->nodes[share->node].first];
     for (struct timeline_span *end = s + t->nodes[share->node].len; s < end && s->from < until;
          s++) {

@@ -45,7 +45,7 @@ static void queue_set(uint32_t first, uint32_t priority, int64_t limit_sec, uint
     }
 }
 
-static void start(struct job *j, const struct selection *where)
+static void start_job(struct job *j, const struct selection *where)
 {
     _cleanup_free_ char *text = test_selection(cluster, where);
     job_partitions_unqueue(j);
@@ -55,11 +55,11 @@ static void start(struct job *j, const struct selection *where)
 static void start_parts(const struct decision *d)
 {
     if (!d->more.order.len)
-        start(cluster_find_job(cluster, d->job->id), &d->where);
+        start_job(cluster_find_job(cluster, d->job->id), &d->where);
     vec_foreach (&d->more.order, number) {
         const struct placement *part = *number ? &d->more.list.data[*number - 1] : NULL;
-        start(cluster_find_job(cluster, part ? part->id : d->job->id),
-              part ? &part->where : &d->where);
+        start_job(cluster_find_job(cluster, part ? part->id : d->job->id),
+                  part ? &part->where : &d->where);
     }
 }
 

@@ -292,7 +292,7 @@ static bool does(const struct chooser *ch, const struct growing *w)
            w->end >= w->need_end && (!ch->counts || choose_tally_does(&w->tally, ch));
 }
 
-static void count(const struct chooser *ch, struct growing *w, size_t node, bool add)
+static void count_growth(const struct chooser *ch, struct growing *w, size_t node, bool add)
 {
     uint64_t more = ch->need_more ? ch->more[node] : 0;
     w->sum = add ? w->sum + ch->tasks[node] : w->sum - ch->tasks[node];
@@ -309,7 +309,7 @@ static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t n
     for (size_t first = begin; first < begin + run && first <= need_first; first++) {
         at.first = first;
         while (at.end < begin + run && !does(ch, &at))
-            count(ch, &at, at.end++, true);
+            count_growth(ch, &at, at.end++, true);
         if (!does(ch, &at))
             return;
         size_t len = at.end - first;
@@ -320,7 +320,7 @@ static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t n
             if (better_window(ch, &w, best))
                 *best = w;
         }
-        count(ch, &at, first, false);
+        count_growth(ch, &at, first, false);
     }
 }
 

@@ -78,7 +78,7 @@ static bool raises(const struct trial *t, unsigned sorts)
     return true;
 }
 
-static bool take(struct trial *t, uint32_t node)
+static bool take_node(struct trial *t, uint32_t node)
 {
     unsigned sorts = sorts_of(&t->counts, node);
     bool up = raises(t, sorts);
@@ -106,11 +106,11 @@ static bool take_all(struct trial *t, uint64_t size, uint32_t heaviest)
         t->bound[set] = t->asked - asked(&t->counts, set);
     if (required)
         bitset_foreach (required, i)
-            if (!take(t, (uint32_t)i))
+            if (!take_node(t, (uint32_t)i))
                 return false;
     for (size_t i = 0; i < t->len && ch->count < size; i++)
         if (t->items[i].weight <= heaviest)
-            take(t, t->items[i].node);
+            take_node(t, t->items[i].node);
     return t->rank == t->asked && choose_enough(ch);
 }
 

@@ -12,8 +12,8 @@ static const char *first_outside(const struct cluster *c, const struct bitset *n
     return "?";
 }
 
-static int check(const struct cluster *c, const struct job *j, const struct bitset *nodes,
-                 struct err *err)
+static int check_nodes(const struct cluster *c, const struct job *j, const struct bitset *nodes,
+                       struct err *err)
 {
     size_t count = bitset_count(nodes);
 
@@ -60,7 +60,7 @@ int place_find(const struct cluster *c, const struct job *j, struct bitset *node
 {
     struct job there = *j; /* as though it asked for these nodes */
     struct resv_plan resv;
-    int rc = check(c, j, nodes, err);
+    int rc = check_nodes(c, j, nodes, err);
 
     if (rc != 0)
         return rc;

@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-static void forget(struct resv_plan *p)
+static void forget_times(struct resv_plan *p)
 {
     vec_foreach (&p->begins, b) {
         bitset_free(b->nodes);
@@ -20,7 +20,7 @@ void resv_plan_init(struct resv_plan *p, const struct cluster *c, int64_t now_se
 
 void resv_plan_done(struct resv_plan *p)
 {
-    forget(p);
+    forget_times(p);
     vec_done(&p->begins);
     vec_done(&p->blocked);
     vec_done(&p->parts);
@@ -29,7 +29,7 @@ void resv_plan_done(struct resv_plan *p)
 
 void resv_plan_resume(struct resv_plan *p, int64_t now_sec)
 {
-    forget(p);
+    forget_times(p);
     vec_clear(&p->blocked);
     p->now_sec = now_sec;
 }
@@ -63,7 +63,7 @@ static int by_begin(const void *a, const void *b)
 }
 
 /* What is taken whole, by the time from which it is: a job that ends before needs not ask each. */
-static void make(struct resv_plan *p)
+static void make_times(struct resv_plan *p)
 {
     struct resv_time t;
     vec_foreach (&p->cluster->resvs, at) {
@@ -92,7 +92,7 @@ bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare
     if (!p->cluster->resvs.len || j->resvs.len)
         return spare_might_do(&pool->spare, need);
     if (!p->made)
-        make(p);
+        make_times(p);
     size_t n = begun(p, job_ends_at(j, p->now_sec));
     if (!n)
         return spare_might_do(&pool->spare, need);
@@ -143,7 +143,7 @@ bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in
         return true;
     }
     if (!p->made)
-        make(p);
+        make_times(p);
     size_t n = begun(p, until);
     if (n)
         bitset_andnot(set, p->begins.data[n - 1].nodes);

@@ -309,8 +309,9 @@ static bool take_count(const struct resv_pick *p, struct resv *r, const struct b
     return take_nodes(p, r->node_count, keep, counts, from, chosen);
 }
 
-static bool take(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
-                 const struct choose_counts *counts, struct bitset *from, struct bitset *chosen)
+static bool take_wanted(const struct resv_pick *p, struct resv *r, const struct bitset *keep,
+                        const struct choose_counts *counts, struct bitset *from,
+                        struct bitset *chosen)
 {
     if (r->node_count)
         return take_count(p, r, keep, counts, from, chosen);
@@ -338,7 +339,7 @@ static int find_nodes(const struct resv_pick *p, struct resv *r, const struct bi
         bitset_zero(chosen);
         if (i > 0) /* which the last one may have dealt out */
             rc = read_wish(p, r, err);
-        found = rc == 0 && take(p, r, keep, counts.given, same, chosen);
+        found = rc == 0 && take_wanted(p, r, keep, counts.given, same, chosen);
     }
     select_counts_done(&counts);
     constraint_free(con);

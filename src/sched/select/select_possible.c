@@ -150,7 +150,7 @@ static int by_more(const void *a, const void *b)
                               : (x->tasks < y->tasks) - (x->tasks > y->tasks);
 }
 
-static void take(struct chooser *ch, const struct idle *each, uint32_t count)
+static void take_idle(struct chooser *ch, const struct idle *each, uint32_t count)
 {
     ch->count += count;
     ch->sum += (uint64_t)each->tasks * count;
@@ -168,8 +168,8 @@ static void take_best(const struct cluster *c, struct chooser *ch, const uint32_
             lots[n++] = (struct lot){idle[k], count[k]};
     qsort(lots, n, sizeof(*lots), better);
     for (size_t i = 0; i < n && ch->count < ch->max; i++)
-        take(ch, &lots[i].each,
-             lots[i].count < ch->max - ch->count ? lots[i].count : ch->max - ch->count);
+        take_idle(ch, &lots[i].each,
+                  lots[i].count < ch->max - ch->count ? lots[i].count : ch->max - ch->count);
 }
 
 static bool enough(const struct chooser *ch)
@@ -193,7 +193,7 @@ static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const st
             if (!bitset_test(set, (size_t)i) || !idle[kind].tasks)
                 return false;
             count[kind]--;
-            take(ch, &idle[kind], 1);
+            take_idle(ch, &idle[kind], 1);
         }
     if (ch->count > ch->max)
         return false;

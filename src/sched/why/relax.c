@@ -322,8 +322,8 @@ static bool leave_out(Pb__JobSpec *s, enum relax_kind kind)
     }
 }
 
-static void change(const struct job *j, Pb__JobSpec *s, const struct relax *r, uint64_t number,
-                   struct arena *arena)
+static void change_request(const struct job *j, Pb__JobSpec *s, const struct relax *r,
+                           uint64_t number, struct arena *arena)
 {
     if (leave_out(s, r->kind))
         return;
@@ -401,7 +401,7 @@ int relax_make(const struct cluster *c, const struct job *j, const Pb__JobSpec *
                              .switches_since = j->switches_since,
                              .switches_waived = j->switches_waived};
     if (r)
-        change(j, &changed, r, number, &arena);
+        change_request(j, &changed, r, number, &arena);
     if (r && r->kind == RELAX_PARTITION)
         copy->job.part = c->parts.data[r->part->at];
     if (r && r->kind == RELAX_THROTTLE)

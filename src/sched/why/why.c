@@ -22,7 +22,7 @@ static void forget_place(struct why *w)
     why_start_forget(w);
 }
 
-static void forget(struct why *w)
+static void forget_search(struct why *w)
 {
     forget_place(w);
     why_nodes_done(&w->nodes);
@@ -52,7 +52,7 @@ void why_free(struct why *w)
 {
     if (!w)
         return;
-    forget(w);
+    forget_search(w);
     plan_notes_done(&w->notes);
     free(w->view);
     arena_done(&w->arena);
@@ -316,14 +316,14 @@ static enum why_phase step_lay(struct why *w, const struct job *j)
     return w->place == 0 && why_is_foreseeable(w) ? OWN : ESTIMATE;
 }
 
-static enum why_phase leave(struct why *w)
+static enum why_phase leave_search(struct why *w)
 {
     forget_place(w);
     w->at = 0;
     return ++w->place < w->places.len ? WALK : OVER;
 }
 
-static enum why_phase step(struct why *w, const struct job *j)
+static enum why_phase step_search(struct why *w, const struct job *j)
 {
     const struct job *subject = why_subject(w, j);
     switch (w->phase) {
@@ -347,7 +347,7 @@ static enum why_phase step(struct why *w, const struct job *j)
     case ESTIMATE:
         return step_estimate(w, j);
     case LEAVE:
-        return leave(w);
+        return leave_search(w);
     case OVER:
         break;
     }
@@ -367,15 +367,15 @@ static const struct job *view_queued(struct why *w, const struct job *j)
     return job_partitions_view(j, j->partitions->of[i].part, w->view);
 }
 
-static bool go_on(struct why *w, const struct job *j)
+static bool continue_search(struct why *w, const struct job *j)
 {
     if (!w->begun)
         begin_answer(w, j);
-    w->phase = step(w, j);
+    w->phase = step_search(w, j);
     if (w->phase != OVER)
         return true;
     if (w->stamp != w->cluster->stamp && ++w->tries < TRIES) {
-        forget(w);
+        forget_search(w);
         return true;
     }
     if (!w->q.guest)
@@ -390,7 +390,7 @@ bool why_step(struct why *w, int64_t now_sec)
     if (!j)
         return false;
     w->now_sec = now_sec;
-    return go_on(w, view_queued(w, why_leader(w, j)));
+    return continue_search(w, view_queued(w, why_leader(w, j)));
 }
 
 const Pb__WhyReply *why_answer(const struct why *w)

@@ -34,7 +34,7 @@ static void ask_set(struct why *w, const struct job *leader, const struct plan_v
 }
 
 /* The copy is of a component, so it is one as well. */
-static void join(const struct job *subject, struct job_copy *as)
+static void enter_set(const struct job *subject, struct job_copy *as)
 {
     as->job.set = subject->set;
     as->job.set_offset = subject->set_offset;
@@ -48,7 +48,7 @@ void why_ask(struct why *w, const struct job *leader, struct job_copy *as, struc
         plan_ask(&w->plan, &as->job, d);
         return;
     }
-    join(subject, as);
+    enter_set(subject, as);
     const struct plan_variant variant = {.as = &as->job};
     ask_set(w, subject == leader ? &as->job : leader, &variant, d);
 }
@@ -176,7 +176,7 @@ int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_cop
     if (!job_set_is_whole(subject) || !leader->part ||
         (uint64_t)job_set_count(leader) * w->cluster->nodes.len > ESTIMATE_LOOKS)
         return 0;
-    join(subject, as);
+    enter_set(subject, as);
     w->plan.variant.as = &as->job;
     const struct job *first = subject == leader ? &as->job : leader;
     joint_licenses_init(&sum, first);

@@ -38,7 +38,7 @@ static struct job *queue_set(struct cluster *c, uint32_t first, size_t count,
 }
 
 /* A job with a time limit runs there until then. */
-static void run(struct cluster *c, uint32_t id, const char *where, int64_t until)
+static void run_job(struct cluster *c, uint32_t id, const char *where, int64_t until)
 {
     test_run(c, id, where, until);
     cluster_find_job(c, id)->limit_sec = 1000;
@@ -78,8 +78,8 @@ static void one_without_room_is_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
-    run(c, 1, "m1:4", NOW + 500);
-    run(c, 2, "m2:3", NOW + 300);
+    run_job(c, 1, "m1:4", NOW + 500);
+    run_job(c, 2, "m2:3", NOW + 300);
     queue_set(c, 10, 3, (const char *[]){"n=4", "C=b n=4 N=1", "n=4 p=q"});
     for (uint32_t id = 10; id < 13; id++) /* whichever is asked for */
         expect(c, id,
@@ -98,7 +98,7 @@ static void those_without_room_together(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
-    run(c, 1, "n3:4", NOW + 100);
+    run_job(c, 1, "n3:4", NOW + 100);
     queue_set(c, 10, 3, (const char *[]){"n=4 p=q", "n=1 C=b", "n=4 p=q"});
     struct why *w = ask(c, 11);
     const Pb__WhyReply *m = why_answer(w);
@@ -132,8 +132,8 @@ static void each_component_has_its_planned_nodes(void **state)
     (void)state;
     for (int64_t begin_at = 0; begin_at <= NOW + 700; begin_at += NOW + 700) {
         struct cluster *c = cluster_up();
-        run(c, 1, "m1:4", NOW + 500);
-        run(c, 2, "n2:3", NOW + 900);
+        run_job(c, 1, "m1:4", NOW + 500);
+        run_job(c, 2, "n2:3", NOW + 900);
         queue_set(c, 10, 3, (const char *[]){"n=4 N=1", "n=2 N=2 C=b", "n=8 N=2 p=q"});
         if (begin_at)
             begin_later(cluster_find_job(c, 11), begin_at);
@@ -152,7 +152,7 @@ static void one_that_is_held_is_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
-    run(c, 1, "m1:4 m2:4", NOW + 500);
+    run_job(c, 1, "m1:4 m2:4", NOW + 500);
     queue_set(c, 10, 3, (const char *[]){"n=1 C=b", "n=1", "n=1"});
     struct job *j = cluster_find_job(c, 12);
     job_partitions_unqueue(j);
@@ -183,7 +183,7 @@ static void one_that_would_delay_others_is_named(void **state)
 {
     struct cluster *c = cluster_up();
     (void)state;
-    run(c, 1, "m1:4", NOW + 100);
+    run_job(c, 1, "m1:4", NOW + 100);
     struct job *first = test_job(c, 5, "C=b N=2 n=8");
     first->limit_sec = 600;
     first->priority = 2000;

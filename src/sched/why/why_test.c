@@ -103,7 +103,7 @@ static void add_job(struct life *l, uint32_t id)
     }
 }
 
-static void run(struct life *l, const struct decision *d)
+static void run_decision(struct life *l, const struct decision *d)
 {
     struct job *j = test_follow(l->c, d);
     order_remove(&j->part->queue, &j->queued);
@@ -132,7 +132,7 @@ static struct decision pass(struct life *l, uint32_t id, bool starts, bool chang
         if (d.job->id == id)
             found = d;
         if (d.kind == PLAN_START && starts) {
-            run(l, &d);
+            run_decision(l, &d);
         } else if (d.kind == PLAN_START && d.job->id == id) {
             plan_decision_done(&d);
             free(d.detail);

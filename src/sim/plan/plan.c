@@ -157,7 +157,7 @@ void sim_plan_copy(struct sim_plan *to, const struct sim_plan *from)
         vec_push(&to->items, *item);
 }
 
-static bool has(const struct field *f, const struct sim_item *item)
+static bool has_field(const struct field *f, const struct sim_item *item)
 {
     return f->kinds >> item->kind & 1;
 }
@@ -171,7 +171,7 @@ int64_t *sim_plan_number(struct sim_item *item, size_t *at, int64_t *fallback)
 {
     while (*at < FIELDS) {
         const struct field *f = &fields[(*at)++];
-        if (!has(f, item) || f->text_size || f->words || *number_of(item, f) == f->fallback)
+        if (!has_field(f, item) || f->text_size || f->words || *number_of(item, f) == f->fallback)
             continue;
         *fallback = f->fallback;
         return number_of(item, f);
@@ -193,7 +193,7 @@ static void format_item(const struct sim_item *item, struct str *out)
     for (size_t i = 0; i < FIELDS; i++) {
         const struct field *f = &fields[i];
         const void *value = (const char *)item + f->offset;
-        if (!has(f, item))
+        if (!has_field(f, item))
             continue;
         if (f->text_size) {
             if (*(const char *)value)
@@ -224,7 +224,7 @@ void sim_plan_format(const struct sim_plan *p, struct str *out)
 static void set_fallbacks(struct sim_item *item)
 {
     for (size_t i = 0; i < FIELDS; i++)
-        if (has(&fields[i], item) && !fields[i].text_size)
+        if (has_field(&fields[i], item) && !fields[i].text_size)
             *number_of(item, &fields[i]) = fields[i].fallback;
 }
 
@@ -274,7 +274,7 @@ static int parse_pair(struct sim_plan *p, struct sim_item *item, char *word, str
         return 0;
     }
     for (size_t i = 0; i < FIELDS; i++)
-        if (has(&fields[i], item) && strcmp(fields[i].key, word) == 0)
+        if (has_field(&fields[i], item) && strcmp(fields[i].key, word) == 0)
             return parse_value(item, &fields[i], equals + 1, err);
     return err_set(err, -ERR_PARSE, "%s: a %s has no such thing", word, kinds[item->kind]);
 }

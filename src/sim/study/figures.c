@@ -133,8 +133,8 @@ static double share_used(const struct replay *r, int64_t until_sec)
     return all > 0 ? had / all : 0;
 }
 
-static void count(struct figures *f, const struct replay_job *j, struct sample *all,
-                  struct sample *by_class)
+static void count_job(struct figures *f, const struct replay_job *j, struct sample *all,
+                      struct sample *by_class)
 {
     if (j->fate == REPLAY_REFUSED || j->fate == REPLAY_WAITS) {
         bool refused = j->fate == REPLAY_REFUSED;
@@ -155,7 +155,7 @@ void figures_make(const struct replay *r, const char *conf, struct figures *f)
     struct sample all = {0}, by_class[FIGURES_CLASSES] = {0};
     *f = (struct figures){.r = r, .conf = conf};
     for (size_t i = 0; i < r->trace->jobs.len; i++)
-        count(f, &r->jobs[i], &all, by_class);
+        count_job(f, &r->jobs[i], &all, by_class);
     make_set(&all, &f->all);
     for (unsigned i = 0; i < FIGURES_CLASSES; i++)
         make_set(&by_class[i], &f->classes[i]);

@@ -110,7 +110,7 @@ static void make_spec(struct world *w, const struct trace_job *t, Pb__JobSpec *s
     s->mem_per_cpu_mib = (t->mem_kib + 1023) / 1024;
 }
 
-static void submit(struct world *w, uint32_t job)
+static void submit_traced(struct world *w, uint32_t job)
 {
     static uint8_t nothing[] = "#!";
     const struct trace_job *t = &w->r->trace->jobs.data[job];
@@ -269,7 +269,7 @@ static void tick(struct world *w)
 }
 
 /* Until nothing more happens in this second. */
-static void settle(struct world *w)
+static void settle_second(struct world *w)
 {
     double from = real_ms();
     do {
@@ -297,7 +297,7 @@ static void happen(struct world *w)
         if (w->trips[job].submitted)
             end_script(w, job);
         else
-            submit(w, job);
+            submit_traced(w, job);
     }
 }
 
@@ -310,16 +310,16 @@ static int64_t next_sec(const struct world *w)
     return wake < at ? wake : at;
 }
 
-static void run(struct world *w)
+static void run_trace(struct world *w)
 {
     int64_t last_sec = w->now_sec;
-    settle(w);
+    settle_second(w);
     for (int64_t at; (at = next_sec(w)) != INT64_MAX && at - last_sec <= IDLE_SEC;) {
         w->now_sec = at > w->now_sec ? at : w->now_sec;
         if (w->events.count)
             last_sec = w->now_sec;
         happen(w);
-        settle(w);
+        settle_second(w);
     }
 }
 
@@ -437,7 +437,7 @@ int replay_run(const struct trace *t, const struct replay_options *o, struct rep
     plan_submissions(&w);
     control_start(w.control);
     register_nodes(&w);
-    run(&w);
+    run_trace(&w);
     ask_why(&w);
     sum_up(r);
     control_free(w.control);
@@ -570,7 +570,7 @@ static void take_orders(void *ctx, const char *node, const Pb__NodeOrders *m)
     }
 }
 
-static void report(struct world *w, const char *node, Pb__NodeEvent *event)
+static void report_event(struct world *w, const char *node, Pb__NodeEvent *event)
 {
     Pb__NodeReport m = PB__NODE_REPORT__INIT;
     event->seq = ++w->seq;
@@ -594,7 +594,7 @@ static void carry_answer(struct world *w, const struct answer *a)
         event.job_gone = &gone;
     else
         event.signal_done = &done;
-    report(w, a->node, &event);
+    report_event(w, a->node, &event);
 }
 
 static void end_script(struct world *w, uint32_t job)
@@ -608,7 +608,7 @@ static void end_script(struct world *w, uint32_t job)
     m.has_gone = m.gone = true;
     event.batch_ended = &m;
     attempt_over(w, job, REPLAY_ENDED);
-    report(w, trip->node, &event);
+    report_event(w, trip->node, &event);
 }
 
 static void register_nodes(struct world *w)

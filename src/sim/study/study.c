@@ -96,7 +96,7 @@ static int write_schedule(const struct study *s, const struct replay *r)
     return status;
 }
 
-static int tell(const struct study *s, const struct figures *f, unsigned count)
+static int print_figures(const struct study *s, const struct figures *f, unsigned count)
 {
     struct str timing = STR_INIT;
     int status = write_pictures(s, f, count);
@@ -153,7 +153,7 @@ int study_run(const struct study *given)
     tell_faults(&trace);
     int status = replay_all(&s, &trace, replays, figures);
     if (status == 0)
-        status = tell(&s, figures, s.conf_count);
+        status = print_figures(&s, figures, s.conf_count);
     for (unsigned i = 0; i < s.conf_count; i++) {
         figures_done(&figures[i]);
         replay_done(&replays[i]);

@@ -93,7 +93,7 @@ static void ask_one(struct sim_client *c, const struct sim_item *a, unsigned act
     }
 }
 
-static void ask(struct sim *s, const struct sim_item *a, unsigned act)
+static void ask_about_job(struct sim *s, const struct sim_item *a, unsigned act)
 {
     long index = a->id ? sim_client_find(s, a->id) : -1;
     if (index < 0)
@@ -309,7 +309,7 @@ static void send_part_update(struct sim *s, unsigned index, const struct sim_ite
     sim_call(s, SIM_OF_ACT, SIM_PART_UPDATE, index, &s->rng, &r.base);
 }
 
-static void send(struct sim *s, unsigned index, const struct sim_item *a)
+static void send_action(struct sim *s, unsigned index, const struct sim_item *a)
 {
     if (a->what <= SIM_DO_CANCEL_USER)
         send_signal(s, index, a);
@@ -339,7 +339,7 @@ void sim_act(struct sim *s, unsigned index)
     if (of_job && !target(s, a))
         return; /* nobody knows its id yet */
     s->result->acts++;
-    ask(s, a, index);
+    ask_about_job(s, a, index);
     ask_made(s, a, index);
     if (announces(a))
         sim_announce_ask(s, a, index);
@@ -347,9 +347,9 @@ void sim_act(struct sim *s, unsigned index)
         s->file = (unsigned)a->value % SIM_FILES;
     if (a->what == SIM_DO_EDIT)
         return;
-    send(s, index, a);
+    send_action(s, index, a);
     if (a->again_ms > 0 && a->what < SIM_DO_RECONFIGURE)
-        send(s, index, a);
+        send_action(s, index, a);
 }
 
 /* --- answers ------------------------------------------------------------------------------------

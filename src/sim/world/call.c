@@ -136,7 +136,7 @@ static const struct {
     [SIM_ANNOUNCE] = {NULL, &pb__shutdown_request__descriptor},
 };
 
-static void handle(struct sim *s, const struct sim_call *call, const struct sim_event *e)
+static void handle_call(struct sim *s, const struct sim_call *call, const struct sim_event *e)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -168,7 +168,7 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     if (call->request == SIM_RECONFIGURE || call->request == SIM_PREVIEW)
         sim_load_file(s, e->value, call->request == SIM_PREVIEW);
     else
-        handle(s, call, e);
+        handle_call(s, call, e);
     sim_ctl_turn(s);
     if (!s->calls.data[e->value - 1].open) /* it has been in a socket, and its command has gone */
         sim_call_gone(s, e->value);

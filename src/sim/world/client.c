@@ -135,7 +135,7 @@ static void make_components(struct sim *s, const struct sim_client *leader, stru
     }
 }
 
-static void submit(struct sim *s, unsigned index, enum sim_owner owner)
+static void submit_set(struct sim *s, unsigned index, enum sim_owner owner)
 {
     struct components set;
     struct sim_client *c = &s->clients.data[index];
@@ -193,7 +193,7 @@ static void wait_for_grant(struct sim *s, unsigned index)
     c->call = sim_call(s, SIM_OF_CLIENT, SIM_ALLOC_WAIT, index, &c->rng, &r.base);
 }
 
-static void release(struct sim *s, unsigned index)
+static void release_allocation(struct sim *s, unsigned index)
 {
     struct sim_client *c = &s->clients.data[index];
     Pb__JobComplete r = PB__JOB_COMPLETE__INIT;
@@ -235,9 +235,9 @@ void sim_client_act(struct sim *s, unsigned index)
         return;
     switch (c->state) {
     case SIM_SUBMITTING:
-        submit(s, index, SIM_OF_CLIENT);
+        submit_set(s, index, SIM_OF_CLIENT);
         if (c->item->again_ms)
-            submit(s, index, SIM_OF_NOBODY);
+            submit_set(s, index, SIM_OF_NOBODY);
         break;
     case SIM_WAITING:
         wait_for_grant(s, index);
@@ -246,7 +246,7 @@ void sim_client_act(struct sim *s, unsigned index)
         hold(s, index);
         break;
     case SIM_RELEASING:
-        release(s, index);
+        release_allocation(s, index);
         break;
     case SIM_OVER:
         break;

@@ -53,7 +53,7 @@ static void env_del(void *ctx, enum record_kind kind, uint64_t number, const cha
         sim_watch_put(s, &record);
 }
 
-static void say(struct sim *s, struct sim_event event)
+static void add_event(struct sim *s, struct sim_event event)
 {
     sim_trace(s, event.body.data, event.body.len);
     sim_store_say(s, event);
@@ -80,7 +80,7 @@ static void env_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
         return;
     answered(ctx, call);
     pb_pack(reply, &event.body);
-    say(ctx, event);
+    add_event(ctx, event);
 }
 
 static void env_reply_error(void *ctx, uint64_t call, int code, const char *text)
@@ -88,7 +88,7 @@ static void env_reply_error(void *ctx, uint64_t call, int code, const char *text
     struct sim_event event = {.kind = SIM_REPLY, .value = call, .code = code < 0 ? -code : code};
     answered(ctx, call);
     str_puts(&event.body, text);
-    say(ctx, event);
+    add_event(ctx, event);
 }
 
 static void to_node(struct sim *s, const char *name, enum sim_message message, uint64_t value,
@@ -106,7 +106,7 @@ static void to_node(struct sim *s, const char *name, enum sim_message message, u
         return;
     if (body)
         pb_pack(body, &event.body);
-    say(s, event);
+    add_event(s, event);
 }
 
 static void env_send(void *ctx, const char *node, const Pb__NodeOrders *orders)
@@ -180,7 +180,7 @@ static void to_helper(struct sim *s, const Pb__ScriptRun *m, int stop)
 {
     struct sim_event event = {.kind = SIM_HOOK, .generation = s->c->life, .code = stop};
     pb_pack(&m->base, &event.body);
-    say(s, event);
+    add_event(s, event);
 }
 
 static void env_run(void *ctx, const Pb__ScriptRun *m)

@@ -160,7 +160,7 @@ static uint64_t new_call(struct sim *s)
     return s->calls.len;
 }
 
-static void cancel(struct sim *s, uint32_t job_id)
+static void cancel_job(struct sim *s, uint32_t job_id)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
     Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
@@ -172,7 +172,7 @@ static void cancel(struct sim *s, uint32_t job_id)
 }
 
 /* Those whose CPUs others have wait for these; so do the others, until they are asked for. */
-static void go_on(struct sim *s, uint32_t job_id)
+static void continue_job(struct sim *s, uint32_t job_id)
 {
     static const struct caller root = {.is_operator = true, .is_admin = true};
     Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
@@ -206,7 +206,7 @@ static bool cancel_sets(struct sim *s, const Pb__JobList *list, bool running)
         if (live->state != PB__JOB_STATE__PENDING || !live->has_het_job_id ||
             !(is_waiting(s, live, &v) || (!running && !sim_set_must_fit(s, live->het_job_id))))
             continue;
-        cancel(s, live->het_job_id);
+        cancel_job(s, live->het_job_id);
         any = true;
     }
     return any;
@@ -220,14 +220,14 @@ static void settle_list(struct sim *s, const Pb__JobList *list, bool running)
         const Pb__JobLive *live = list->jobs[i]->live;
         struct sim_view v;
         if (live->state == PB__JOB_STATE__SUSPENDED)
-            go_on(s, whole_of(live));
+            continue_job(s, whole_of(live));
         if (live->state == PB__JOB_STATE__SUSPENDED && live->has_het_job_id && s->shrunk &&
             s->settled > GO_ON_MOST) /* its components have no room together any more */
-            cancel(s, live->het_job_id);
+            cancel_job(s, live->het_job_id);
         if (live->state != PB__JOB_STATE__PENDING)
             continue;
         if (is_waiting(s, live, &v))
-            cancel(s, live->job_id);
+            cancel_job(s, live->job_id);
         else if (sim_wish_waits(s))
             continue;
         else if (!running)

@@ -24,7 +24,7 @@ struct sim_hook { /* of an attempt */
     UT_hash_handle hh;
 };
 
-static struct sim_hook *find(struct sim *s, struct sim_key key, bool make)
+static struct sim_hook *find_hook(struct sim *s, struct sim_key key, bool make)
 {
     struct sim_hook *h;
     HASH_FIND(hh, s->hooks, &key, sizeof key, h);
@@ -67,9 +67,9 @@ static void end_after(struct sim *s, const struct sim_hook *h, int64_t ms, int s
     sim_push(s, ms, e);
 }
 
-static void begin(struct sim *s, const Pb__ScriptRun *m)
+static void begin_hook(struct sim *s, const Pb__ScriptRun *m)
 {
-    struct sim_hook *h = find(s, (struct sim_key){m->job_id, m->restarts}, true);
+    struct sim_hook *h = find_hook(s, (struct sim_key){m->job_id, m->restarts}, true);
     check_run(s, h, m->kind);
     h->begun = true;
     h->running = (int)m->kind;
@@ -98,10 +98,10 @@ void sim_hook_receive(struct sim *s, struct sim_event *e)
     if (sim_burst_receive(s, m, e->code != 0))
         return;
     if (!e->code) {
-        begin(s, m);
+        begin_hook(s, m);
         return;
     }
-    const struct sim_hook *h = find(s, (struct sim_key){m->job_id, m->restarts}, false);
+    const struct sim_hook *h = find_hook(s, (struct sim_key){m->job_id, m->restarts}, false);
     if (h && h->running)
         end_after(s, h, rng_between(&s->rng, 0, 20), SIGTERM);
 }
@@ -110,7 +110,7 @@ void sim_hook_end(struct sim *s, const struct sim_event *e)
 {
     if (sim_burst_end(s, e))
         return;
-    struct sim_hook *h = find(s, (struct sim_key){e->index, (uint32_t)e->session}, false);
+    struct sim_hook *h = find_hook(s, (struct sim_key){e->index, (uint32_t)e->session}, false);
     if (!h || !s->c->control || e->generation != s->c->life || !h->running || h->run != e->value)
         return;
     Pb__ScriptEnded m = PB__SCRIPT_ENDED__INIT;
@@ -144,7 +144,7 @@ void sim_hook_conf(struct sim *s, const struct conf *conf)
 
 void sim_hook_check_start(struct sim *s, struct sim_key key)
 {
-    const struct sim_hook *h = find(s, key, false);
+    const struct sim_hook *h = find_hook(s, key, false);
     sim_burst_check_start(s, key.job_id);
     if (!s->no_prolog && (!h || !h->good))
         sim_break(s, "a payload was started before its prolog had ended well", "job %u restart %u",

@@ -221,7 +221,7 @@ static void check_take_back(struct sim *s)
                   c->index + 1, s->lead->index + 1);
 }
 
-static bool take(struct sim *s)
+static bool take_lead(struct sim *s)
 {
     struct sim_ctl *c = s->c;
     struct err err = {0};
@@ -278,7 +278,7 @@ static void tick(struct sim *s)
     if (will == STANDBY_ASK && !are_apart(s, c, &s->ctls[peer]))
         sim_push(s, rng_between(&s->rng, 0, 2),
                  (struct sim_event){.kind = SIM_YIELD, .ctl = (unsigned)peer + 1});
-    if (will == STANDBY_TAKE && take(s))
+    if (will == STANDBY_TAKE && take_lead(s))
         return;
     arm(s, again_ms);
 }
@@ -316,7 +316,7 @@ void sim_lead_stop_others(struct sim *s, int64_t for_ms)
  */
 
 /* To the next controller, unless its command has tried for too long. Takes the body. */
-static void go_on(struct sim *s, struct sim_event *e, int64_t after_ms)
+static void pass_on_call(struct sim *s, struct sim_event *e, int64_t after_ms)
 {
     struct sim_call *call = &s->calls.data[e->value - 1];
     struct sim_event next = *e;
@@ -337,9 +337,9 @@ static void go_on(struct sim *s, struct sim_event *e, int64_t after_ms)
 bool sim_lead_serves(struct sim *s, struct sim_event *e)
 {
     if (sim_lead_is_cut(s, s->c, SIM_CUT_COMMANDS))
-        go_on(s, e, rng_between(&s->rng, 300, 3000));
+        pass_on_call(s, e, rng_between(&s->rng, 300, 3000));
     else if (!s->c->control || s->c->stopping)
-        go_on(s, e, rng_between(&s->rng, 1, 20));
+        pass_on_call(s, e, rng_between(&s->rng, 1, 20));
     else if (is_stuck(s))
         sim_call_give_up(s, e->value); /* it is told that nothing can be saved now */
     else

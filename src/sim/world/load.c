@@ -23,7 +23,7 @@ struct sim_load {
     struct err err;
 };
 
-static void forget(struct sim_load *l)
+static void forget_load(struct sim_load *l)
 {
     control_node_dynamic_free(take_ptr(l->plan));
     conf_free(take_ptr(l->conf));
@@ -33,7 +33,7 @@ static void forget(struct sim_load *l)
 void sim_load_done(struct sim *s)
 {
     vec_foreach (&s->loads, l) {
-        forget(*l);
+        forget_load(*l);
         str_done(&(*l)->update);
         free(*l);
     }
@@ -90,10 +90,10 @@ static void read_with_nodes(struct sim *s, struct sim_load *l)
     str_done(&lines);
 }
 
-static void begin(struct sim *s, unsigned index)
+static void begin_load(struct sim *s, unsigned index)
 {
     struct sim_load *l = s->loads.data[index];
-    forget(l);
+    forget_load(l);
     l->life = s->c->life;
     l->seen = s->c->conf_changes;
     if (l->update.len)
@@ -104,7 +104,7 @@ static void begin(struct sim *s, unsigned index)
              (struct sim_event){.kind = SIM_LOADED, .index = index});
 }
 
-static struct sim_load *add(struct sim *s, uint64_t call)
+static struct sim_load *add_load(struct sim *s, uint64_t call)
 {
     struct sim_load *l = mem_new(struct sim_load);
     l->call = call;
@@ -114,14 +114,14 @@ static struct sim_load *add(struct sim *s, uint64_t call)
 
 void sim_load_file(struct sim *s, uint64_t call, bool preview)
 {
-    add(s, call)->preview = preview;
-    begin(s, (unsigned)s->loads.len - 1);
+    add_load(s, call)->preview = preview;
+    begin_load(s, (unsigned)s->loads.len - 1);
 }
 
 void sim_load_nodes(struct sim *s, uint64_t call, const Pb__NodeUpdate *r)
 {
-    pb_pack(&r->base, &add(s, call)->update);
-    begin(s, (unsigned)s->loads.len - 1);
+    pb_pack(&r->base, &add_load(s, call)->update);
+    begin_load(s, (unsigned)s->loads.len - 1);
 }
 
 /* Its first registration, as slurmd -Z. */
@@ -129,20 +129,20 @@ void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r
 {
     struct sim_node *n = &s->nodes.data[node];
     Pb__NodeUpdate update = PB__NODE_UPDATE__INIT;
-    struct sim_load *l = add(s, 0);
+    struct sim_load *l = add_load(s, 0);
     l->node = node;
     l->session = n->at[s->c->index].registrant;
     update.nodes = n->name;
     update.create = r->dynamic;
     pb_pack(&update.base, &l->update);
-    begin(s, (unsigned)s->loads.len - 1);
+    begin_load(s, (unsigned)s->loads.len - 1);
 }
 
 /* --- what was read ------------------------------------------------------------------------------
  */
 
 /* It connects again: it is known then, or asks once more. */
-static void answer(struct sim *s, const struct sim_load *l)
+static void answer_load(struct sim *s, const struct sim_load *l)
 {
     static const Pb__Empty done = PB__EMPTY__INIT;
     struct sim_node *n = &s->nodes.data[l->node];
@@ -185,16 +185,16 @@ static void in_force(struct sim *s, const char *what)
     s->c->list_due = what;
 }
 
-static void apply(struct sim *s, struct sim_load *l)
+static void apply_load(struct sim *s, struct sim_load *l)
 {
     if (!l->conf) {
-        answer(s, l);
+        answer_load(s, l);
     } else if (l->plan) {
         if (control_node_dynamic_apply(s->c->control, l->plan, take_ptr(l->conf), &l->err) == 0) {
             check_deleted(s, l);
             in_force(s, "after nodes were made");
         }
-        answer(s, l);
+        answer_load(s, l);
     } else if (l->preview) {
         preview(s, l);
     } else {
@@ -207,12 +207,12 @@ void sim_load_ready(struct sim *s, unsigned index)
 {
     struct sim_load *l = s->loads.data[index];
     if (!s->c->control || l->life != s->c->life) {
-        forget(l);
+        forget_load(l);
     } else if (l->seen != s->c->conf_changes) {
-        begin(s, index);
+        begin_load(s, index);
     } else {
-        apply(s, l);
-        forget(l);
+        apply_load(s, l);
+        forget_load(l);
         sim_ctl_turn(s);
     }
 }

@@ -232,7 +232,7 @@ static void halt_ends(struct sim *s, unsigned index, struct sim_node_job *j, uin
     sim_report_halted(s, index, j);
 }
 
-static void go_on(struct sim *s, unsigned index, struct sim_node_job *j)
+static void continue_node_job(struct sim *s, unsigned index, struct sim_node_job *j)
 {
     bool stood = j->halted;
     j->halting = j->halted = false;
@@ -337,7 +337,7 @@ static void start_script(struct sim *s, unsigned index, struct sim_node_job *j)
     start_steps(s, index, j);
 }
 
-static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
+static void launch_batch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
@@ -376,7 +376,7 @@ static void launch(struct sim *s, unsigned index, const Pb__LaunchBatch *order)
     }
 }
 
-static void prepare(struct sim *s, unsigned index, const Pb__Prepare *order)
+static void prepare_node(struct sim *s, unsigned index, const Pb__Prepare *order)
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
@@ -434,7 +434,7 @@ static void terminate_step(struct sim *s, unsigned index, const Pb__Terminate *o
     cancel_absent(s, index, key, order->step_id);
 }
 
-static void look(struct sim *s, unsigned index, const Pb__StepLook *order)
+static void look_at_step(struct sim *s, unsigned index, const Pb__StepLook *order)
 {
     struct sim_key key = {order->job_id, order->restarts};
     struct sim_node_job *j = sim_order_find(&s->nodes.data[index], key);
@@ -479,7 +479,7 @@ static void halt(struct sim *s, unsigned index, const Pb__Halt *order)
     if (again && !j->halting)
         sim_report_halted(s, index, j);
     else if (!again && !order->stop)
-        go_on(s, index, j);
+        continue_node_job(s, index, j);
     else if (!again && !j->halted) {
         j->halting = true;
         push_work(s, index, key, WORK_HALT_ENDS, order->number, rng_between(&n->rng, 0, 2500));
@@ -488,7 +488,7 @@ static void halt(struct sim *s, unsigned index, const Pb__Halt *order)
     }
 }
 
-static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool closed)
+static void take_order(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool closed)
 {
     struct sim_node *n = &s->nodes.data[index];
     if (o->has_epoch && o->epoch < n->epoch)
@@ -498,13 +498,13 @@ static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool clo
     if (o->halt)
         halt(s, index, o->halt);
     if (o->launch && !closed)
-        launch(s, index, o->launch);
+        launch_batch(s, index, o->launch);
     if (o->prepare && !closed)
-        prepare(s, index, o->prepare);
+        prepare_node(s, index, o->prepare);
     if (o->terminate)
         terminate(s, index, o->terminate);
     if (o->look)
-        look(s, index, o->look);
+        look_at_step(s, index, o->look);
     if (o->reconfigure || o->report)
         sim_node_register(s, index);
     if (o->shutdown && n->up)
@@ -514,7 +514,7 @@ static void take(struct sim *s, unsigned index, const Pb__NodeOrder *o, bool clo
 void sim_order_take(struct sim *s, unsigned index, const Pb__NodeOrders *orders, bool closed)
 {
     for (size_t i = 0; i < orders->n_orders; i++)
-        take(s, index, orders->orders[i], closed);
+        take_order(s, index, orders->orders[i], closed);
 }
 
 /* --- steps --------------------------------------------------------------------------------------

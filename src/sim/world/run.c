@@ -111,7 +111,7 @@ static int happen_to_controllers(struct sim *s, struct sim_event *e)
     return 0;
 }
 
-static int restart(struct sim *s, struct err *err)
+static int restart_controller(struct sim *s, struct err *err)
 {
     if (s->count == 1)
         return s->c->control ? 0 : sim_ctl_start(s, err);
@@ -181,7 +181,7 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
         sim_fault(s, e->index);
         break;
     case SIM_RESTART:
-        return restart(s, err);
+        return restart_controller(s, err);
     case SIM_HEAL:
         sim_fault_heal(s);
         break;
@@ -211,7 +211,7 @@ static struct rng stream(const struct sim *s, uint64_t kind, uint64_t number)
 }
 
 /* Of several lines the first one says what it has. */
-static void describe(const struct sim *s, int64_t number, struct sim_node *n)
+static void describe_node(const struct sim *s, int64_t number, struct sim_node *n)
 {
     vec_foreach (&s->plan->items, item) {
         if (item->kind != SIM_ITEM_NODE || number < item->id || number >= item->id + item->count)
@@ -231,7 +231,7 @@ static void make_nodes(struct sim *s)
     for (unsigned i = 0; i < most; i++) {
         struct sim_node node = {.up = true, .rng = stream(s, 1, i)};
         snprintf(node.name, sizeof node.name, "n%u", i + 1);
-        describe(s, i + 1, &node);
+        describe_node(s, i + 1, &node);
         vec_push(&s->nodes, node);
         vec_push(&s->node_views, (struct sim_node_view){0});
         sim_push(s, rng_between(&node.rng, 0, 100),
@@ -352,7 +352,7 @@ static void world_done(struct sim *s)
     vec_done(&s->sets_put);
 }
 
-static int begin(struct sim *s, struct err *err)
+static int begin_leads(struct sim *s, struct err *err)
 {
     if (s->count == 1)
         return sim_ctl_start(s, err);
@@ -378,7 +378,7 @@ int sim_run(const struct sim_plan *plan, const struct sim_options *options,
     *result = (struct sim_result){0};
     sim_ctl_env(&s);
     make_world(&s);
-    int rc = begin(&s, err);
+    int rc = begin_leads(&s, err);
     if (rc == 0)
         rc = play(&s, err);
     if (rc == 0 && !s.broken.code)

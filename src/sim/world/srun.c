@@ -53,7 +53,7 @@ void sim_srun_begin_owner(struct sim *s, unsigned client, struct sim_key key)
     vec_last(&s->sruns).owns_job = true;
 }
 
-static void create(struct sim *s, unsigned index)
+static void create_step(struct sim *s, unsigned index)
 {
     struct sim_srun *r = &s->sruns.data[index];
     Pb__StepSpec step;
@@ -69,7 +69,7 @@ static void create(struct sim *s, unsigned index)
     r->call = sim_call(s, SIM_OF_SRUN, SIM_STEP_CREATE, index, chance(s, index), &step.base);
 }
 
-static void tell(struct sim *s, unsigned index)
+static void report_end(struct sim *s, unsigned index)
 {
     struct sim_srun *r = &s->sruns.data[index];
     Pb__StepComplete step = PB__STEP_COMPLETE__INIT;
@@ -95,12 +95,12 @@ void sim_srun_act(struct sim *s, unsigned index)
     if (r->call)
         return;
     if (r->state == SIM_SRUN_CREATING)
-        create(s, index);
+        create_step(s, index);
     else if (r->state == SIM_SRUN_TELLING)
-        tell(s, index);
+        report_end(s, index);
 }
 
-static void over(struct sim *s, unsigned index)
+static void end_srun(struct sim *s, unsigned index)
 {
     struct sim_srun *r = &s->sruns.data[index];
     if (r->state == SIM_SRUN_OVER)
@@ -110,7 +110,7 @@ static void over(struct sim *s, unsigned index)
         sim_client_step_over(s, r->client);
 }
 
-static void launch(struct sim *s, unsigned index, const Pb__StepReply *step)
+static void launch_step(struct sim *s, unsigned index, const Pb__StepReply *step)
 {
     struct sim_srun *r = &s->sruns.data[index];
     r->state = SIM_SRUN_RUNNING;
@@ -135,7 +135,7 @@ void sim_srun_begin_launched(struct sim *s, unsigned client, struct sim_key key,
     struct sim_srun srun = {
         .client = client, .node = -1, .key = key, .script = key, .owns_job = true};
     vec_push(&s->sruns, srun);
-    launch(s, (unsigned)s->sruns.len - 1, step);
+    launch_step(s, (unsigned)s->sruns.len - 1, step);
 }
 
 void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim_event *e)
@@ -153,7 +153,7 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
     if (e->code || r->state == SIM_SRUN_TELLING) {
         if (!e->code && r->owns_job)
             sim_check_over(s, r->key.job_id, "its srun said that it is over");
-        over(s, index);
+        end_srun(s, index);
         return;
     }
     _cleanup_arena_ struct arena arena;
@@ -163,7 +163,7 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
     if (!step || step->job_id != r->script.job_id || step->restarts != r->key.restarts)
         sim_break(s, "an answer about another job", "to a step of job %u", r->key.job_id);
     else
-        launch(s, index, step);
+        launch_step(s, index, step);
 }
 
 /* Its part on one node is over, or was not launched there. */

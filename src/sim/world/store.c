@@ -36,7 +36,7 @@ const struct sim_record *sim_store_find(const struct sim *s, enum record_kind ki
 }
 
 /* Takes the change's memory. */
-static void apply(struct sim *s, struct sim_record *change)
+static void apply_change(struct sim *s, struct sim_record *change)
 {
     char key[96];
     struct sim_stored *found;
@@ -213,7 +213,7 @@ static void apply_all(struct sim *s, struct sim_batch *b)
         sim_watch_lead(s);
     }
     vec_foreach (&b->changes, change)
-        apply(s, change);
+        apply_change(s, change);
 }
 
 void sim_store_commit(struct sim *s)

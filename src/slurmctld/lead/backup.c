@@ -105,7 +105,7 @@ static const struct conf_host *host_of(const struct backup *b, size_t rank)
     return &b->c->conf->controllers.data[rank];
 }
 
-static void settle(struct backup *b)
+static void settle_backup(struct backup *b)
 {
     if (b->settled)
         return;
@@ -115,8 +115,9 @@ static void settle(struct backup *b)
 
 /* The other controllers. */
 
-static struct rpc_keyed *call(struct other *o, enum rpc_number rpc, const ProtobufCMessage *request,
-                              int64_t timeout_ms, rpc_done_fn *done)
+static struct rpc_keyed *call_other(struct other *o, enum rpc_number rpc,
+                                    const ProtobufCMessage *request, int64_t timeout_ms,
+                                    rpc_done_fn *done)
 {
     struct ctld *c = o->b->c;
     struct rpc_keyed_request ask = {
@@ -162,7 +163,7 @@ static void beat(struct other *o)
         return;
     o->beat_ms = now_ms;
     m.name = o->b->c->name;
-    o->beat = call(o, RPC_CTLD_BEAT, &m.base, YIELD_PATIENCE_MS, on_beat);
+    o->beat = call_other(o, RPC_CTLD_BEAT, &m.base, YIELD_PATIENCE_MS, on_beat);
 }
 
 static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
@@ -207,7 +208,7 @@ static void ask_to_yield(struct backup *b, size_t rank)
     m.leader = (char *)host_of(b, rank)->name;
     m.successor = b->c->name;
     log_info("%s leads; asking it to yield", m.leader);
-    o->yield = call(o, RPC_CTLD_YIELD, &m.base, YIELD_PATIENCE_MS, on_yield);
+    o->yield = call_other(o, RPC_CTLD_YIELD, &m.base, YIELD_PATIENCE_MS, on_yield);
 }
 
 /* Taking the lead. */
@@ -262,13 +263,13 @@ static void begin_lead(struct backup *b, int64_t begin_ms)
     if (c->scripts && !all_others_wait(b))
         scripts_hold(c->scripts);
     end_order(b, 0, NULL);
-    settle(b);
+    settle_backup(b);
     backup_close(c);
     summon_nodes(c);
     program_run(c, true);
 }
 
-static bool take(struct backup *b)
+static bool take_lead(struct backup *b)
 {
     struct ctld *c = b->c;
     struct err err = {0};
@@ -316,8 +317,8 @@ static void send_pings(struct backup *b)
     Pb__Empty nothing = PB__EMPTY__INIT;
     for (size_t i = 0; i < b->count; i++)
         if (standby_ping(b->logic, i, loop_mono_ms()))
-            b->others[i].ping =
-                call(&b->others[i], RPC_PING, &nothing.base, standby_ping_limit(b->logic), on_ping);
+            b->others[i].ping = call_other(&b->others[i], RPC_PING, &nothing.base,
+                                           standby_ping_limit(b->logic), on_ping);
 }
 
 static void check_order(struct backup *b)
@@ -365,11 +366,11 @@ static void tick(struct backup *b)
     enum standby_will will = decide(b, &peer, &again_ms);
     if (will == STANDBY_ASK)
         ask_to_yield(b, peer);
-    else if (will == STANDBY_TAKE && take(b))
+    else if (will == STANDBY_TAKE && take_lead(b))
         return;
     if (will == STANDBY_TAKE || !standby_claims(b->logic) ||
         loop_mono_ms() - b->opened_ms > SETTLE_MS)
-        settle(b);
+        settle_backup(b);
     check_order(b);
     loop_timer_set(b->timer, again_ms);
 }

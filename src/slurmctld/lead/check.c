@@ -117,10 +117,10 @@ int check_host(const struct conf *conf, const char *as, size_t *me, struct err *
 
 /* --check. Every check adds what it finds to the report, and none stops those after it. */
 
-static void add(struct conf_report *report, bool fault, const char *fmt, ...)
+static void add_finding(struct conf_report *report, bool fault, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static void add(struct conf_report *report, bool fault, const char *fmt, ...)
+static void add_finding(struct conf_report *report, bool fault, const char *fmt, ...)
 {
     _cleanup_str_ struct str text = STR_INIT;
     va_list ap;
@@ -138,7 +138,8 @@ static void check_key(const struct conf *conf, struct conf_report *report)
     struct err err = {0};
     if (access(key, F_OK)) {
         bool can = !access(dir, W_OK);
-        add(report, !can,
+        add_finding(
+            report, !can,
             can ? "cluster key '%s' is missing: slurmctld creates one when it starts; copy the "
                   "key to every host of the cluster"
                 : "cluster key '%s' is missing and slurmctld cannot create one there: run 'dd "
@@ -146,7 +147,7 @@ static void check_key(const struct conf *conf, struct conf_report *report)
                   "host of the cluster",
             key, key);
     } else if (path_check_secret(key, conf->slurm_uid, &err))
-        add(report, true, "%s", err.text);
+        add_finding(report, true, "%s", err.text);
 }
 
 /* A key's value: a program, or a pattern that stands for several ones. elsewhere: the hosts that
@@ -158,16 +159,17 @@ static void check_program(const char *key, const char *path, const char *elsewhe
     bool here = !elsewhere;
     int rc = glob(path, GLOB_NOSORT, NULL, &found);
     if (rc)
-        add(report, here, "%s=%s: %s%s%s%s", key, path,
-            rc == GLOB_NOMATCH ? "no such file" : "cannot be read", here ? "" : " on this host; ",
-            here ? "" : elsewhere, here ? "" : " needs it");
+        add_finding(report, here, "%s=%s: %s%s%s%s", key, path,
+                    rc == GLOB_NOMATCH ? "no such file" : "cannot be read",
+                    here ? "" : " on this host; ", here ? "" : elsewhere, here ? "" : " needs it");
     for (size_t i = 0; rc == 0 && i < found.gl_pathc; i++) {
         const char *file = found.gl_pathv[i];
         struct stat st;
         if (stat(file, &st))
-            add(report, here, "%s=%s: %s", key, file, strerror(errno));
+            add_finding(report, here, "%s=%s: %s", key, file, strerror(errno));
         else if (!S_ISREG(st.st_mode) || access(file, X_OK))
-            add(report, here, "%s=%s: not an executable file: run 'chmod +x %s'", key, file, file);
+            add_finding(report, here, "%s=%s: not an executable file: run 'chmod +x %s'", key, file,
+                        file);
     }
     globfree(&found);
 }
@@ -218,16 +220,19 @@ static void check_files(const struct conf *conf, struct conf_report *report)
             continue;
         _cleanup_free_ char *dir = mem_strndup(path, (size_t)(slash - path));
         if (access(dir, F_OK))
-            add(report, false, "%s=%s: no directory '%s': create it, writable for SlurmUser %s",
-                written[i].key, path, dir, conf->slurm_user);
+            add_finding(report, false,
+                        "%s=%s: no directory '%s': create it, writable for SlurmUser %s",
+                        written[i].key, path, dir, conf->slurm_user);
     }
     if (conf->plugstack_config && *conf->plugstack_config && access(conf->plugstack_config, F_OK))
-        add(report, false,
+        add_finding(
+            report, false,
             "PlugStackConfig=%s: no such file on this host; each node and each host that runs srun "
             "needs it",
             conf->plugstack_config);
     if (!str_eq(conf->mail_prog, "/bin/mail") && access(conf->mail_prog, X_OK))
-        add(report, false, "MailProg=%s: %s: no mail is sent", conf->mail_prog, strerror(errno));
+        add_finding(report, false, "MailProg=%s: %s: no mail is sent", conf->mail_prog,
+                    strerror(errno));
 }
 
 /* A controller starts without it; jobs with burst buffers wait, or are rejected. */
@@ -243,7 +248,7 @@ static void check_burst_script(const struct conf *conf, struct conf_report *repo
     if (rc == 0)
         rc = burst_lua_check(conf->burst.script, &err);
     if (rc)
-        add(report, true, "BurstBufferType=burst_buffer/lua: %s", err.text);
+        add_finding(report, true, "BurstBufferType=burst_buffer/lua: %s", err.text);
 }
 
 /* What would stop a start, or a job's, besides the file itself. */
@@ -251,9 +256,9 @@ static void check_surroundings(const struct conf *conf, struct conf_report *repo
 {
     struct err err = {0};
     if (conf_trust_files(conf, &err))
-        add(report, true, "%s", err.text);
+        add_finding(report, true, "%s", err.text);
     if (submit_env_check(conf, &err))
-        add(report, true, "%s", err.text);
+        add_finding(report, true, "%s", err.text);
     check_burst_script(conf, report);
     check_key(conf, report);
     check_programs(conf, report);
@@ -269,7 +274,8 @@ static void check_aliases(const struct conf *conf, struct conf_report *report)
             const struct conf_host *a = &conf->controllers.data[k];
             const struct conf_host *b = &conf->controllers.data[i];
             if (str_case_eq(a->own_addr, b->own_addr) || address_is_shared(a, b))
-                add(report, true,
+                add_finding(
+                    report, true,
                     "SlurmctldHost=%s is another name of SlurmctldHost=%s: both have the address "
                     "%s; remove one of the lines, or give each controller an address of its own",
                     b->name, a->name, b->own_addr);
@@ -310,7 +316,8 @@ static void check_controllers(const struct conf *conf, bool elsewhere, struct co
         struct addrinfo *found = NULL, hints = {.ai_socktype = SOCK_STREAM};
         int rc = getaddrinfo(h->own_addr, NULL, &hints, &found);
         if (rc) {
-            add(report, !elsewhere,
+            add_finding(
+                report, !elsewhere,
                 "SlurmctldHost=%s: the address of '%s' is unknown: %s: add the name to DNS or to "
                 "/etc/hosts, or write SlurmctldHost=%s(ADDRESS)",
                 h->name, h->own_addr, gai_strerror(rc), h->name);
@@ -319,8 +326,9 @@ static void check_controllers(const struct conf *conf, bool elsewhere, struct co
         const char *why =
             elsewhere || is_this_host(h) ? NULL : find_unreachable(found, conf->slurmctld_port);
         if (why)
-            add(report, false, "SlurmctldHost=%s: no slurmctld can be reached at %s port %u: %s",
-                h->name, h->own_addr, conf->slurmctld_port, why);
+            add_finding(report, false,
+                        "SlurmctldHost=%s: no slurmctld can be reached at %s port %u: %s", h->name,
+                        h->own_addr, conf->slurmctld_port, why);
         freeaddrinfo(found);
     }
 }

@@ -11,7 +11,7 @@
 #define LOW 1024
 #define BIND (1u << CAP_NET_BIND_SERVICE)
 
-static int fail(struct err *err, int e)
+static int fail_lowport(struct err *err, int e)
 {
     return err_set(err, -e, "the right to listen on a port below %d cannot be kept: %s", LOW,
                    strerror(e));
@@ -21,7 +21,7 @@ int lowport_keep(const struct conf *conf, struct err *err)
 {
     if (conf->slurmctld_port >= LOW || !prctl(PR_SET_KEEPCAPS, 1, 0, 0, 0))
         return 0;
-    return fail(err, errno);
+    return fail_lowport(err, errno);
 }
 
 int lowport_hold(const struct conf *conf, struct err *err)
@@ -30,7 +30,7 @@ int lowport_hold(const struct conf *conf, struct err *err)
     struct __user_cap_data_struct data[2] = {{.effective = BIND, .permitted = BIND}};
     if (conf->slurmctld_port >= LOW || !syscall(SYS_capset, &head, data))
         return 0;
-    return fail(err, errno);
+    return fail_lowport(err, errno);
 }
 
 void lowport_hand_on(void)

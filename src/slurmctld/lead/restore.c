@@ -82,7 +82,7 @@ static void on_aside(void *ctx, const struct store_aside *row)
 }
 
 /* -i says that what is lost may be lost. */
-static int check(const struct restore *r, struct err *err)
+static int check_damage(const struct restore *r, struct err *err)
 {
     const char *place = store_name(r->c->store);
     _cleanup_str_ struct str key = STR_INIT;
@@ -107,7 +107,7 @@ static int check(const struct restore *r, struct err *err)
 }
 
 /* In one commit, before anything else is written. */
-static int move(const struct restore *r, struct err *err)
+static int set_damaged_aside(const struct restore *r, struct err *err)
 {
     struct store_batch *batch = store_batch_new();
     vec_foreach (&r->bad, b)
@@ -119,7 +119,7 @@ static int move(const struct restore *r, struct err *err)
     return 0;
 }
 
-static void tell(const struct restore *r)
+static void log_damage(const struct restore *r)
 {
     vec_foreach (&r->bad, b) {
         _cleanup_str_ struct str key = STR_INIT;
@@ -136,7 +136,7 @@ static void tell(const struct restore *r)
                  r->before, store_name(r->c->store));
 }
 
-static int load(struct restore *r, struct err *err)
+static int load_records(struct restore *r, struct err *err)
 {
     struct store *s = r->c->store;
     if (store_was_damaged(s))
@@ -145,11 +145,11 @@ static int load(struct restore *r, struct err *err)
     if (rc == 0)
         rc = store_load_aside(s, on_aside, r, err);
     if (rc == 0)
-        rc = check(r, err);
+        rc = check_damage(r, err);
     if (rc == 0)
-        rc = move(r, err);
+        rc = set_damaged_aside(r, err);
     if (rc == 0)
-        tell(r);
+        log_damage(r);
     return rc;
 }
 
@@ -157,7 +157,7 @@ int restore_state(struct ctld *c, struct err *err)
 {
     int64_t begin_ms = loop_mono_ms();
     struct restore r = {.c = c};
-    int rc = load(&r, err);
+    int rc = load_records(&r, err);
     vec_foreach (&r.bad, b)
         free(b->name);
     vec_done(&r.bad);

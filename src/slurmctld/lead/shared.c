@@ -74,7 +74,7 @@ static void on_run(void *arg)
                         : store_lead(&where, &l->epoch, &l->holder, &l->err);
 }
 
-static void judge(struct shared *s, const struct look *l)
+static void judge_look(struct shared *s, const struct look *l)
 {
     s->next_ms = loop_mono_ms() + EVERY_MS;
     if (l->rc) {
@@ -115,7 +115,7 @@ static void on_done(void *arg)
     struct look *l = arg;
     if (l->s) {
         l->s->look = NULL;
-        l->for_sign ? judge_sign(l->s, l) : judge(l->s, l);
+        l->for_sign ? judge_sign(l->s, l) : judge_look(l->s, l);
     }
     free(l->at);
     free(l->cluster);
@@ -123,7 +123,7 @@ static void on_done(void *arg)
     free(l);
 }
 
-static void begin(struct shared *s, bool for_sign)
+static void begin_look(struct shared *s, bool for_sign)
 {
     struct store_where where = lead_where(s->c->conf);
     struct look *l = mem_new(struct look);
@@ -141,7 +141,7 @@ void shared_look(struct shared *s, const char *leader)
         return;
     free(s->leader);
     s->leader = mem_strdup(leader);
-    begin(s, false);
+    begin_look(s, false);
 }
 
 enum shared_sign shared_sign(struct shared *s, int64_t every_ms)
@@ -151,7 +151,7 @@ enum shared_sign shared_sign(struct shared *s, int64_t every_ms)
     s->seen = SHARED_UNSEEN;
     if (!s->look && now_ms >= s->sign_ms) {
         s->sign_ms = now_ms + every_ms;
-        begin(s, true);
+        begin_look(s, true);
     }
     return seen;
 }

@@ -40,7 +40,7 @@ void summon_end(struct ctld *c)
     free(s);
 }
 
-static void fill(struct summons *s, struct summoned *slot);
+static void fill_slot(struct summons *s, struct summoned *slot);
 
 static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
@@ -51,11 +51,11 @@ static void on_answer(void *ctx, int code, const ProtobufCMessage *reply, const 
         s->failed++;
         log_debug("NODE_CALL: %s", err->text);
     }
-    fill(s, slot);
+    fill_slot(s, slot);
 }
 
 /* The next node that has no session. */
-static void fill(struct summons *s, struct summoned *slot)
+static void fill_slot(struct summons *s, struct summoned *slot)
 {
     struct ctld *c = s->c;
     const struct conf *conf = control_conf(c->control);
@@ -97,7 +97,7 @@ static void on_round(void *ctx)
         s->called = s->failed = 0;
     }
     for (size_t i = 0; i < PARALLEL; i++)
-        fill(s, &s->slots[i]);
+        fill_slot(s, &s->slots[i]);
     loop_timer_set(s->timer, ROUND_MS);
 }
 

@@ -31,7 +31,7 @@ void yield_ping(struct ctld *c, const struct rpc_request *r, bool leads, const c
         rpc_reply(c->server, r->call, &reply.base);
 }
 
-static int check(const struct ctld *c, const Pb__CtldYield *ask, struct err *err)
+static int check_leader(const struct ctld *c, const Pb__CtldYield *ask, struct err *err)
 {
     if (!str_case_eq(ask->leader, c->name))
         return err_set(err, -ERR_CONFIG, "this is controller %s, not %s", c->name, ask->leader);
@@ -48,7 +48,7 @@ void yield_request(struct ctld *c, const struct rpc_request *r)
     const Pb__CtldYield *ask = (const Pb__CtldYield *)r->body;
     Pb__Empty reply = PB__EMPTY__INIT;
     struct err err = {0};
-    if (check(c, ask, &err)) {
+    if (check_leader(c, ask, &err)) {
         rpc_reply_error(c->server, r->call, err.code, err.text);
         return;
     }

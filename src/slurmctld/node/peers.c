@@ -27,7 +27,7 @@ struct peers {
     struct told told[];
 };
 
-static void end(struct peers *p)
+static void end_peers(struct peers *p)
 {
     for (size_t i = 0; i < p->count; i++)
         rpc_keyed_drop(p->told[i].call);
@@ -38,7 +38,7 @@ static void end(struct peers *p)
 void peers_end(struct ctld *c)
 {
     while (c->peers)
-        end(c->peers);
+        end_peers(c->peers);
 }
 
 static void on_told(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
@@ -52,7 +52,7 @@ static void on_told(void *ctx, int code, const ProtobufCMessage *reply, const st
     if (--p->open)
         return;
     void (*done)(struct ctld *) = p->done;
-    end(p);
+    end_peers(p);
     if (done)
         done(c);
 }
@@ -86,7 +86,7 @@ void peers_tell(struct ctld *c, enum rpc_number rpc, const ProtobufCMessage *req
     }
     if (p->open)
         return;
-    end(p);
+    end_peers(p);
     if (done)
         done(c);
 }

@@ -17,7 +17,7 @@
 
 #define GROUPS_MAX 65536
 
-static _Noreturn void fail(int report, const char *why)
+static _Noreturn void report_failure(int report, const char *why)
 {
     if (write(report, why, strlen(why)) < 0)
         _exit(126);
@@ -63,19 +63,19 @@ _Noreturn void asuser_exec(const Pb__ScriptRun *m, char **argv, char **env, pid_
     gid_t *groups = NULL;
     const struct passwd *p = getpwuid(m->uid);
     if (!p)
-        fail(report, "its user has no account on this host");
+        report_failure(report, "its user has no account on this host");
     env = extend(env, p);
     int count = find_groups(p->pw_name, m->gid, &groups);
     if (count < 0)
-        fail(report, "the groups of its user are unknown");
+        report_failure(report, "the groups of its user are unknown");
     if (become_user(m->uid, m->gid, groups, (size_t)count, &err) != 0)
-        fail(report, err.text);
+        report_failure(report, err.text);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user's process has lost it */
     if (getppid() != parent)
         _exit(127);
     umask(022);
     if (chdir("/"))
-        fail(report, strerror(errno));
+        report_failure(report, strerror(errno));
     execve(m->path, argv, env);
-    fail(report, strerror(errno));
+    report_failure(report, strerror(errno));
 }

@@ -65,7 +65,7 @@ struct run {
 /* --- answers
  * -------------------------------------------------------------------------------------- */
 
-static void flush(struct scriptd *d)
+static void flush_line(struct scriptd *d)
 {
     if (scriptwire_write(SCRIPTD_LINE_FD, &d->out))
         str_clear(
@@ -73,7 +73,7 @@ static void flush(struct scriptd *d)
     loop_fd_events(d->line, LOOP_READ | (d->out.len ? LOOP_WRITE : 0));
 }
 
-static void tell(struct scriptd *d, const struct run *r, int wait_status, const char *text)
+static void report_end(struct scriptd *d, const struct run *r, int wait_status, const char *text)
 {
     Pb__ScriptMessage m = PB__SCRIPT_MESSAGE__INIT;
     Pb__ScriptEnded e = PB__SCRIPT_ENDED__INIT;
@@ -97,7 +97,7 @@ static void tell(struct scriptd *d, const struct run *r, int wait_status, const 
     if (d->ending)
         return;
     scriptwire_put(&d->out, &m);
-    flush(d);
+    flush_line(d);
 }
 
 /* A function says itself what went wrong. */
@@ -112,7 +112,7 @@ static char *describe_call(const struct run *r, int status, const char *error)
     return status ? mem_printf("it ended the process with status %d", WEXITSTATUS(status)) : NULL;
 }
 
-static char *describe(const struct run *r, int status)
+static char *describe_end(const struct run *r, int status)
 {
     const char *what = scriptwire_name(r->kind);
     char why[ERR_TEXT_MAX];
@@ -155,7 +155,7 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
     Pb__ScriptEnded ended = PB__SCRIPT_ENDED__INIT;
     bool is_call = r->order->function != NULL;
     const char *error = is_call ? burst_lua_read_report(r->report, &ended, &arena) : NULL;
-    _cleanup_free_ char *text = is_call ? describe_call(r, status, error) : describe(r, status);
+    _cleanup_free_ char *text = is_call ? describe_call(r, status, error) : describe_end(r, status);
     r->ended = is_call ? &ended : NULL;
     if (r->timed_out || d->ending)
         kill(-pid, SIGKILL); /* what it left behind of its group */
@@ -163,7 +163,7 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
         begin_program(r);
         return;
     }
-    tell(d, r, text && !status ? 1 << 8 : status, text);
+    report_end(d, r, text && !status ? 1 << 8 : status, text);
     run_free(r);
     if (d->ending && !d->runs)
         loop_stop(d->loop);
@@ -217,7 +217,7 @@ static void __attribute__((noreturn)) run_child(const struct scriptd *d, const P
 }
 
 /* 0, or the errno of what went wrong. */
-static int spawn(struct run *r, const Pb__ScriptRun *m)
+static int spawn_run(struct run *r, const Pb__ScriptRun *m)
 {
     int ends[2], error = 0;
     pid_t parent = getpid();
@@ -257,11 +257,11 @@ static int spawn(struct run *r, const Pb__ScriptRun *m)
     return error;
 }
 
-static void refuse(struct scriptd *d, struct run *r, const char *why)
+static void refuse_run(struct scriptd *d, struct run *r, const char *why)
 {
     _cleanup_free_ char *text = mem_printf("%s %s cannot be run: %s", scriptwire_name(r->kind),
                                            r->path ? r->path : r->rest, why);
-    tell(d, r, BAD_STATUS, text);
+    report_end(d, r, BAD_STATUS, text);
     run_free(r);
 }
 
@@ -279,12 +279,12 @@ static void begin_program(struct run *r)
      * told by execve(). */
     if (geteuid() == 0 && (!one.has_uid || one.uid == 0) &&
         trust_check(one.path, one.owner, one.n_owner, &err) == -ERR_ACCESS) {
-        refuse(r->d, r, err.text);
+        refuse_run(r->d, r, err.text);
         return;
     }
-    int error = spawn(r, &one);
+    int error = spawn_run(r, &one);
     if (error) {
-        refuse(r->d, r, strerror(error));
+        refuse_run(r->d, r, strerror(error));
         return;
     }
     if (!r->timer)
@@ -303,7 +303,7 @@ static Pb__ScriptRun *copy_order(const Pb__ScriptRun *m)
     return pb_unpack(&pb__script_run__descriptor, packed, size);
 }
 
-static void start(struct scriptd *d, const Pb__ScriptRun *m)
+static void start_run(struct scriptd *d, const Pb__ScriptRun *m)
 {
     struct run *r = mem_new(struct run);
     r->d = d;
@@ -318,13 +318,13 @@ static void start(struct scriptd *d, const Pb__ScriptRun *m)
     DL_APPEND(d->runs, r);
     d->count++;
     if (d->count > SCRIPTD_MOST) {
-        refuse(d, r, "too many run already");
+        refuse_run(d, r, "too many run already");
         return;
     }
     begin_program(r);
 }
 
-static void stop(struct scriptd *d, uint64_t number)
+static void stop_run(struct scriptd *d, uint64_t number)
 {
     struct run *r;
     DL_FOREACH(d->runs, r)
@@ -344,7 +344,7 @@ static void on_grace(void *ctx)
 }
 
 /* The controller is gone. */
-static void end(struct scriptd *d)
+static void end_runs(struct scriptd *d)
 {
     struct run *r;
     if (d->ending)
@@ -360,7 +360,7 @@ static void end(struct scriptd *d)
 
 static void on_lease_expired(void *ctx)
 {
-    end(ctx);
+    end_runs(ctx);
 }
 
 static void renew_lease(struct scriptd *d, const Pb__ScriptLease *m)
@@ -388,27 +388,27 @@ static void take_all(struct scriptd *d)
         if (rc > 0 && m->lease)
             renew_lease(d, m->lease);
         if (rc > 0 && m->run && lease_has_expired(d))
-            end(d);
+            end_runs(d);
         else if (rc > 0 && m->run && !d->ending)
-            start(d, m->run);
+            start_run(d, m->run);
         if (rc > 0 && m->stop)
-            stop(d, m->stop->number);
+            stop_run(d, m->stop->number);
     }
     if (rc < 0)
-        end(d);
+        end_runs(d);
 }
 
 static void on_line(void *ctx, int fd, unsigned ready)
 {
     struct scriptd *d = ctx;
     if (ready & LOOP_WRITE)
-        flush(d);
+        flush_line(d);
     if (!(ready & LOOP_READ))
         return;
     int rc = scriptwire_read(fd, &d->in);
     take_all(d);
     if (rc < 0)
-        end(d);
+        end_runs(d);
 }
 
 /* Nothing is taken before the helper of the controller before has ended what it ran. */

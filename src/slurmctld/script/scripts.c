@@ -81,7 +81,7 @@ static void line_broken(struct scripts *s)
         kill(s->pid, SIGKILL);
 }
 
-static void flush(struct scripts *s)
+static void flush_line(struct scripts *s)
 {
     if (s->fd < 0)
         return;
@@ -108,7 +108,7 @@ static unsigned *get_count(struct scripts *s, Pb__ScriptKind kind)
     }
 }
 
-static void count(struct scripts *s, const struct script *one, int by)
+static void count_script(struct scripts *s, const struct script *one, int by)
 {
     *get_count(s, one->kind) += (unsigned)by;
 }
@@ -121,7 +121,7 @@ static void ended(struct scripts *s, const Pb__ScriptEnded *m)
         break;
     if (!one)
         return;
-    count(s, one, -1);
+    count_script(s, one, -1);
     if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL && m->text)
         log_error("job %u: %s", one->job_id, m->text);
     for (size_t i = 0; i < m->n_log; i++)
@@ -137,7 +137,7 @@ static void on_line(void *ctx, int fd, unsigned ready)
 {
     struct scripts *s = ctx;
     if (ready & LOOP_WRITE)
-        flush(s);
+        flush_line(s);
     if (s->fd < 0 || !(ready & LOOP_READ))
         return;
     int rc = scriptwire_read(fd, &s->in), more = 1;
@@ -162,13 +162,13 @@ static void send_one(struct scripts *s, struct script *one)
     m.run->has_number = true;
     m.run->number = one->number = ++s->last;
     one->sent = true;
-    count(s, one, 1);
+    count_script(s, one, 1);
     if (one->kind == PB__SCRIPT_KIND__SCRIPT_MAIL)
         s->mails_waiting--;
     scriptwire_put(&s->out, &m);
 }
 
-static bool has_room(const struct scripts *s, const struct script *one)
+static bool has_script_room(const struct scripts *s, const struct script *one)
 {
     switch (one->kind) {
     case PB__SCRIPT_KIND__SCRIPT_MAIL:
@@ -201,10 +201,10 @@ static void send_more(struct scripts *s)
             s->triggers >= SCRIPTS_TRIGGERS && s->calls >= SCRIPTS_CALLS &&
             s->questions >= SCRIPTS_QUESTIONS)
             break;
-        if (!one->sent && !one->stopped && has_room(s, one))
+        if (!one->sent && !one->stopped && has_script_room(s, one))
             send_one(s, one);
     }
-    flush(s);
+    flush_line(s);
 }
 
 /* --- the lease
@@ -217,7 +217,7 @@ static void send_lease(struct scripts *s)
     lease.until_ms = (uint64_t)s->lease_until_ms;
     m.lease = &lease;
     scriptwire_put(&s->out, &m);
-    flush(s);
+    flush_line(s);
 }
 
 void scripts_renew(struct scripts *s, int64_t proven_ms)
@@ -304,7 +304,7 @@ static int fd_above(int fd)
     return above;
 }
 
-static int spawn(struct scripts *s, int line, int lock)
+static int spawn_helper(struct scripts *s, int line, int lock)
 {
     char *const argv[] = {(char *)SCRIPTD_NAME, NULL};
     posix_spawn_file_actions_t actions;
@@ -341,7 +341,7 @@ static void helper_start(struct scripts *s)
     int lock = lock_open(s);
     int line = fd_above(ends[1]);
     lock = fd_above(lock);
-    int rc = spawn(s, line, lock);
+    int rc = spawn_helper(s, line, lock);
     close(line);
     close(lock);
     if (rc) {
@@ -462,5 +462,5 @@ void scripts_stop(struct scripts *s, const Pb__ScriptRun *which)
     m.stop = &stop;
     if (s->fd >= 0)
         scriptwire_put(&s->out, &m);
-    flush(s);
+    flush_line(s);
 }

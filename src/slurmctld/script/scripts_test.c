@@ -78,8 +78,8 @@ static void teardown(struct world *w)
     assert_int_equal(rmdir(w->dir), 0);
 }
 
-static void run(struct world *w, Pb__ScriptKind kind, uint32_t job, const char *path,
-                const char *shell, int64_t limit_sec)
+static void run_script(struct world *w, Pb__ScriptKind kind, uint32_t job, const char *path,
+                       const char *shell, int64_t limit_sec)
 {
     Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
     char *argv[] = {(char *)"-c", (char *)shell}, *env[] = {(char *)"A=b"};
@@ -163,7 +163,7 @@ static void what_runs_ends_with_the_lease_and_runs_again(void **state)
                    " while :; do sleep 1000; done",
                    l.file, l.file, l.file, l.file);
     l.timer = loop_timer_new(w.loop, on_lease_timer, &l);
-    run(&w, PROLOG, 1, "/bin/sh", shell, 0);
+    run_script(&w, PROLOG, 1, "/bin/sh", shell, 0);
     loop_timer_set(l.timer, 0);
     until(&w, 1);
     assert_int_equal(w.failed, 0);
@@ -219,7 +219,7 @@ static void how_it_ends_is_told(void **state)
     struct world w;
     setup(&w);
     for (unsigned i = 0; i < sizeof v / sizeof v[0]; i++) {
-        run(&w, PROLOG, i + 1, v[i].path, v[i].shell, v[i].limit_sec);
+        run_script(&w, PROLOG, i + 1, v[i].path, v[i].shell, v[i].limit_sec);
         until(&w, i + 1);
         assert_int_equal(w.last_status, v[i].status);
         assert_string_equal(w.last_text, v[i].text);
@@ -238,7 +238,7 @@ static void one_that_others_may_write_is_not_run_by_root(void **state)
     fputs("#!/bin/sh\n", f);
     fclose(f);
     assert_int_equal(chmod(path, 0777), 0);
-    run(&w, PROLOG, 1, path, NULL, 0);
+    run_script(&w, PROLOG, 1, path, NULL, 0);
     until(&w, 1);
     assert_int_equal(w.last_status, root ? 127 << 8 : 0);
     snprintf(why, sizeof why, "PrologSlurmctld %s cannot be run: %s", path, path);
@@ -253,7 +253,7 @@ static void more_than_may_run_wait_and_all_end(void **state)
     struct world w;
     setup(&w);
     for (uint32_t i = 1; i <= 3 * SCRIPTS_AT_ONCE; i++)
-        run(&w, PROLOG, i, "/bin/true", NULL, 0);
+        run_script(&w, PROLOG, i, "/bin/true", NULL, 0);
     until(&w, 3 * SCRIPTS_AT_ONCE);
     assert_int_equal(w.failed, 0);
     teardown(&w);
@@ -264,12 +264,12 @@ static void one_that_waits_or_runs_can_be_ended(void **state)
     struct world w;
     setup(&w);
     for (uint32_t i = 1; i <= SCRIPTS_AT_ONCE; i++)
-        run(&w, PROLOG, i, "/bin/sleep", NULL, 0); /* fails at once: no operand */
-    run(&w, PROLOG, 999, "/bin/true", NULL, 0);
+        run_script(&w, PROLOG, i, "/bin/sleep", NULL, 0); /* fails at once: no operand */
+    run_script(&w, PROLOG, 999, "/bin/true", NULL, 0);
     stop(&w, 999);
     assert_int_equal(w.ended, 0); /* never from within the call */
     until(&w, SCRIPTS_AT_ONCE + 1);
-    run(&w, PROLOG, 1000, "/bin/sh", "exec sleep 60", 0);
+    run_script(&w, PROLOG, 1000, "/bin/sh", "exec sleep 60", 0);
     stop(&w, 1000);
     until(&w, SCRIPTS_AT_ONCE + 2);
     assert_int_equal(w.last_status, SIGTERM);
@@ -282,8 +282,8 @@ static void mail_does_not_keep_prologs_waiting(void **state)
     struct world w;
     setup(&w);
     for (uint32_t i = 1; i <= 100; i++)
-        run(&w, MAIL, i, "/bin/sh", "exec sleep 60", 0);
-    run(&w, PROLOG, 1, "/bin/true", NULL, 0);
+        run_script(&w, MAIL, i, "/bin/sh", "exec sleep 60", 0);
+    run_script(&w, PROLOG, 1, "/bin/true", NULL, 0);
     until(&w, 1);
     assert_int_equal(w.last_status, 0);
     teardown(&w); /* what runs ends with it */
@@ -298,8 +298,8 @@ static void it_ends_with_the_controller(void **state)
     snprintf(path, sizeof path, "%s/there", w.dir);
     assert_int_equal(mkfifo(path, 0600), 0);
     snprintf(shell, sizeof shell, "trap '' TERM; echo $$ > %s; while :; do sleep 1; done", path);
-    run(&w, PROLOG, 1, "/bin/sh", shell, 0);
-    run(&w, PROLOG, 2, "/bin/true", NULL, 0); /* begun after the first */
+    run_script(&w, PROLOG, 1, "/bin/sh", shell, 0);
+    run_script(&w, PROLOG, 2, "/bin/true", NULL, 0); /* begun after the first */
     until(&w, 1);
     FILE *f = fopen(path, "r"); /* until it writes there */
     int pid = 0;

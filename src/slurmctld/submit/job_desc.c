@@ -214,7 +214,7 @@ static bool has_word(const char *words, const char *word)
     return false;
 }
 
-static const struct field *find(const char *name)
+static const struct field *find_field(const char *name)
 {
     for (size_t i = 0; i < sizeof fields / sizeof fields[0]; i++)
         if (has_word(fields[i].names, name))
@@ -224,7 +224,7 @@ static const struct field *find(const char *name)
 
 int job_desc_get(const Pb__JobSpec *spec, const char *name, struct job_desc_value *out)
 {
-    const struct field *f = find(name);
+    const struct field *f = find_field(name);
 
     return f ? f->access((Pb__JobSpec *)spec, NULL, out, NULL) : -ERR_NOT_SUPPORTED;
 }
@@ -237,7 +237,7 @@ static int no_field(const char *name, struct err *err)
 int job_desc_set(Pb__JobSpec *spec, const char *name, const struct job_desc_value *value,
                  struct arena *arena, struct err *err)
 {
-    const struct field *f = find(name);
+    const struct field *f = find_field(name);
     int rc = f ? f->access(spec, value, NULL, arena) : no_field(name, err);
 
     if (!f)
@@ -256,7 +256,7 @@ static bool is_text(enum kind kind)
 
 int job_desc_number(const Pb__JobSpec *spec, const char *name, int64_t *out)
 {
-    const struct field *f = find(name);
+    const struct field *f = find_field(name);
     struct job_desc_value v;
 
     if (!f || is_text(f->kind))
@@ -273,7 +273,7 @@ int job_desc_number(const Pb__JobSpec *spec, const char *name, int64_t *out)
 
 int job_desc_set_number(Pb__JobSpec *spec, const char *name, int64_t number, struct err *err)
 {
-    const struct field *f = find(name);
+    const struct field *f = find_field(name);
     struct job_desc_value v = {.number = (double)number};
     bool endless = f && f->kind == MINUTES && number == INT64_MAX;
 
@@ -292,7 +292,7 @@ int job_desc_set_number(Pb__JobSpec *spec, const char *name, int64_t number, str
 
 int job_desc_clear(Pb__JobSpec *spec, const char *name, struct err *err)
 {
-    const struct field *f = find(name);
+    const struct field *f = find_field(name);
     struct job_desc_value v = {.is_text = f && is_text(f->kind)};
 
     if (f && !v.is_text)

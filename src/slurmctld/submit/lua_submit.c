@@ -51,14 +51,14 @@ static void *allocate(void *ctx, void *old, size_t old_size, size_t size)
     return p;
 }
 
-static void count(lua_State *L, lua_Debug *debug)
+static void limit_steps(lua_State *L, lua_Debug *debug)
 {
     struct lua_submit *l = self(L);
 
     l->steps_left -= HOOK_STEPS;
     if (l->steps_left <= 0) { /* from now on at each step: pcall() does not help it */
-        lua_sethook(L, count, LUA_MASKCOUNT, 1);
-        lua_sethook(l->L, count, LUA_MASKCOUNT, 1);
+        lua_sethook(L, limit_steps, LUA_MASKCOUNT, 1);
+        lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, 1);
         luaL_error(L, "it takes too long: more than %d instructions", LUA_SUBMIT_STEPS);
     }
 }
@@ -305,7 +305,7 @@ static void open_libraries(lua_State *L)
     lua_pop(L, 1);
 }
 
-static int prepare(lua_State *L)
+static int prepare_lua(lua_State *L)
 {
     open_libraries(L);
     luaL_newlib(L, functions);
@@ -320,11 +320,11 @@ static int prepare(lua_State *L)
     return 0;
 }
 
-static void begin(struct lua_submit *l, struct env_submit *ask)
+static void begin_ask(struct lua_submit *l, struct env_submit *ask)
 {
     l->ask = ask;
     l->steps_left = LUA_SUBMIT_STEPS;
-    lua_sethook(l->L, count, LUA_MASKCOUNT, HOOK_STEPS);
+    lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, HOOK_STEPS);
 }
 
 static const char *said(lua_State *L)
@@ -333,7 +333,7 @@ static const char *said(lua_State *L)
     return text ? text : "it fails, and does not say why";
 }
 
-static int load(struct lua_submit *l, struct err *err)
+static int load_script(struct lua_submit *l, struct err *err)
 {
     _cleanup_str_ struct str text = STR_INIT;
     lua_State *L = l->L;
@@ -341,11 +341,11 @@ static int load(struct lua_submit *l, struct err *err)
 
     if (rc != 0)
         return rc;
-    lua_pushcfunction(L, prepare);
+    lua_pushcfunction(L, prepare_lua);
     if (lua_pcall(L, 0, 0, 0) != LUA_OK)
         return err_set(err, -ERR_CONFIG, "%s: %s", l->path, said(L));
     _cleanup_free_ char *name = mem_printf("@%s", l->path);
-    begin(l, NULL);
+    begin_ask(l, NULL);
     /* No bytecode: it could break the interpreter. */
     if (luaL_loadbufferx(L, str_cstr(&text), text.len, name, "t") != LUA_OK ||
         lua_pcall(L, 0, 0, 0) != LUA_OK)
@@ -365,7 +365,7 @@ struct lua_submit *lua_submit_open(const char *path, struct err *err)
     lua_submit_seen(l);
     if (l->L) {
         *(struct lua_submit **)lua_getextraspace(l->L) = l;
-        if (load(l, err) == 0)
+        if (load_script(l, err) == 0)
             return l;
     } else {
         err_set(err, -ERR_CONFIG, "%s: the interpreter cannot be made", path);
@@ -420,7 +420,7 @@ static int call(lua_State *L)
     return 1;
 }
 
-static int refuse(struct env_submit *ask, lua_Integer code, struct err *err)
+static int refuse_ask(struct env_submit *ask, lua_Integer code, struct err *err)
 {
     int own = code > 0 && code < 100000 ? (int)code : ERR_GENERIC;
 
@@ -432,7 +432,7 @@ int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fau
     lua_State *L = l->L;
     int is_number = 0, rc = 0;
 
-    begin(l, ask);
+    begin_ask(l, ask);
     lua_pushcfunction(L, call);
     bool fails = lua_pcall(L, 0, 1, 0) != LUA_OK;
     lua_Integer code = fails ? -1 : lua_tointegerx(L, -1, &is_number);
@@ -444,7 +444,7 @@ int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fau
     if (fault->len)
         rc = err_set(err, -ERR_GENERIC, "job_submit/lua: %s", str_cstr(fault));
     else if (code != 0)
-        rc = refuse(ask, code, err);
+        rc = refuse_ask(ask, code, err);
     l->ask = NULL;
     lua_settop(L, 0);
     return rc;

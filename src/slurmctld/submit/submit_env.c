@@ -24,7 +24,7 @@ static bool asks(void *ctx)
     return ((const struct ctld *)ctx)->submit != NULL;
 }
 
-static int submit(void *ctx, struct env_submit *ask, struct err *err)
+static int ask_plugins(void *ctx, struct env_submit *ask, struct err *err)
 {
     struct ctld *c = ctx;
     if (c->submit->fault)
@@ -37,7 +37,7 @@ static int submit(void *ctx, struct env_submit *ask, struct err *err)
 void submit_env_init(struct env *env)
 {
     env->asks_submit = asks;
-    env->submit = submit;
+    env->submit = ask_plugins;
     env->ask_burst = submit_wait_ask_burst;
 }
 

@@ -117,7 +117,7 @@ static void helper_kill(struct submit_line *l)
         kill_whole(l->helper->pid);
 }
 
-static void flush(struct submit_line *l)
+static void flush_line(struct submit_line *l)
 {
     if (l->fd < 0)
         return;
@@ -186,7 +186,7 @@ static void choose_next(struct submit_line *l)
 }
 
 /* The next question, when it can be asked. */
-static void go_on(struct submit_line *l)
+static void ask_next(struct submit_line *l)
 {
     while (l->fault && l->all)
         refuse_first(l, l->fault);
@@ -198,7 +198,7 @@ static void go_on(struct submit_line *l)
     l->asked = true;
     str_append(&l->out, l->all->packed.data, l->all->packed.len);
     loop_timer_set(l->limit, SUBMIT_LINE_LIMIT_MS);
-    flush(l);
+    flush_line(l);
 }
 
 static void begun(struct submit_line *l, const Pb__SubmitAnswer *a)
@@ -238,7 +238,7 @@ static void on_line(void *ctx, int fd, unsigned ready)
 {
     struct submit_line *l = ctx;
     if (ready & LOOP_WRITE)
-        flush(l);
+        flush_line(l);
     if (l->fd < 0 || !(ready & LOOP_READ))
         return;
     int rc = scriptwire_read(fd, &l->in), more = 1;
@@ -261,7 +261,7 @@ static void on_line(void *ctx, int fd, unsigned ready)
     if (rc < 0 || more < 0)
         helper_kill(l);
     else
-        go_on(l);
+        ask_next(l);
 }
 
 /* --- the helper
@@ -276,7 +276,7 @@ static void on_limit(void *ctx)
     helper_kill(l);
 }
 
-static char *describe(const struct submit_line *l, int status)
+static char *describe_end(const struct submit_line *l, int status)
 {
     const char *who = l->inside ? l->inside : "the helper that runs job_submit plugins";
     if (l->timed_out)
@@ -294,7 +294,7 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
     free(h);
     if (!l)
         return;
-    _cleanup_free_ char *what = describe(l, status);
+    _cleanup_free_ char *what = describe_end(l, status);
     l->helper = NULL;
     line_close(l);
     if (l->ready) {
@@ -309,7 +309,7 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
     bool at_once = loop_mono_ms() - l->started_ms > SUBMIT_LINE_AGAIN_MS;
     if (!l->fault)
         loop_timer_set(l->again, at_once ? 0 : SUBMIT_LINE_AGAIN_MS);
-    go_on(l);
+    ask_next(l);
 }
 
 static void on_again(void *ctx)
@@ -317,7 +317,7 @@ static void on_again(void *ctx)
     helper_start(ctx);
 }
 
-static int spawn(pid_t *pid, int line)
+static int spawn_helper(pid_t *pid, int line)
 {
     char *const argv[] = {(char *)SUBMITD_NAME, NULL};
     posix_spawn_file_actions_t actions;
@@ -340,7 +340,7 @@ static void helper_start(struct submit_line *l)
     int ends[2];
     pid_t pid = 0;
     if (l->fault) {
-        go_on(l);
+        ask_next(l);
         return;
     }
     l->started_ms = loop_mono_ms();
@@ -350,7 +350,7 @@ static void helper_start(struct submit_line *l)
     }
     int line = fcntl(ends[1], F_DUPFD_CLOEXEC, FD_ABOVE);
     close(ends[1]);
-    int rc = spawn(&pid, line);
+    int rc = spawn_helper(&pid, line);
     close(line);
     if (rc) {
         close(ends[0]);
@@ -365,7 +365,7 @@ static void helper_start(struct submit_line *l)
     free(take_ptr(l->inside));
     str_append(&l->out, l->setup.data, l->setup.len);
     loop_timer_set(l->limit, SUBMIT_LINE_LIMIT_MS);
-    flush(l);
+    flush_line(l);
 }
 
 /* --- for the owner
@@ -429,7 +429,7 @@ static bool is_too_much(size_t count, size_t bytes, size_t more, size_t share)
 }
 
 /* Those of one caller are counted only where they can be too many. */
-static bool has_room(const struct submit_line *l, uint32_t uid, size_t more)
+static bool has_question_room(const struct submit_line *l, uint32_t uid, size_t more)
 {
     const struct waiting *w;
     size_t count = 0, bytes = 0;
@@ -449,7 +449,7 @@ bool submit_line_ask(struct submit_line *l, const Pb__SubmitQuestion *q)
 {
     Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
     m.question = (Pb__SubmitQuestion *)(uintptr_t)q;
-    if (!has_room(l, q->uid, protobuf_c_message_get_packed_size(&m.base)))
+    if (!has_question_room(l, q->uid, protobuf_c_message_get_packed_size(&m.base)))
         return false;
     struct waiting *w = mem_new(struct waiting);
     w->number = q->number;
@@ -461,7 +461,7 @@ bool submit_line_ask(struct submit_line *l, const Pb__SubmitQuestion *q)
     if (l->fault)
         loop_timer_set(l->again, 0); /* refused later, not from within this call */
     else
-        go_on(l);
+        ask_next(l);
     return true;
 }
 

@@ -138,7 +138,7 @@ static const struct sluice_job_partition *get_partition(const struct sluice_job 
     return &q->part;
 }
 
-static void tell(struct sluice_job *job, const char *text)
+static void add_message(struct sluice_job *job, const char *text)
 {
     struct str *message = of(job)->ask->message;
     size_t len = strlen(text);
@@ -149,7 +149,7 @@ static void tell(struct sluice_job *job, const char *text)
     str_append(message, text, len);
 }
 
-static void say(const struct sluice_job *job, int level, const char *text)
+static void log_message(const struct sluice_job *job, int level, const char *text)
 {
     if (level >= SLUICE_LOG_ERROR && level <= SLUICE_LOG_DEBUG)
         log_write((enum log_level)level, of(job)->plugin->room, "%s", text);
@@ -167,14 +167,14 @@ static const struct sluice_job_calls calls = {
     .env = get_env,
     .script = get_script,
     .partition = get_partition,
-    .tell = tell,
-    .log = say,
+    .tell = add_message,
+    .log = log_message,
 };
 
 /* --- its life ------------------------------------------------------------------------------------
  */
 
-static int begin(struct submit_plugin *p, const char *path, struct err *err)
+static int begin_plugin(struct submit_plugin *p, const char *path, struct err *err)
 {
     char why[WHY_MAX] = "";
     if (p->is->version != SLUICE_JOB_SUBMIT_VERSION)
@@ -210,7 +210,7 @@ struct submit_plugin *submit_plugin_open(const char *path, uid_t owner, struct e
                 "%s is not a job_submit plugin: it has no symbol " SYMBOL
                 " (see sluice/job_submit.h)",
                 path);
-    if (p->is && begin(p, path, err) == 0)
+    if (p->is && begin_plugin(p, path, err) == 0)
         return p;
     free(p);
     return NULL;

@@ -85,7 +85,7 @@ static void wait_free(struct ctld *c, struct submit_wait *w)
     free(w);
 }
 
-static struct submit_wait *find(struct ctld *c, uint64_t call)
+static struct submit_wait *find_wait(struct ctld *c, uint64_t call)
 {
     struct submit_wait *w = NULL;
     if (c->submit_waits)
@@ -95,7 +95,7 @@ static struct submit_wait *find(struct ctld *c, uint64_t call)
 
 static struct submit_wait *find_or_make(struct ctld *c, uint64_t call)
 {
-    struct submit_wait *w = find(c, call);
+    struct submit_wait *w = find_wait(c, call);
     if (w)
         return w;
     w = mem_new(struct submit_wait);
@@ -275,7 +275,7 @@ bool submit_wait_burst_answer(struct ctld *c, const Pb__ScriptEnded *m)
 
 void submit_wait_keep(struct ctld *c, const struct rpc_request *r)
 {
-    struct submit_wait *w = find(c, r->call);
+    struct submit_wait *w = find_wait(c, r->call);
     if (!w || w->runs)
         return;
     if (!is_waiting(w)) {
@@ -328,7 +328,7 @@ void submit_wait_again(struct ctld *c)
 
 void submit_wait_drop(struct ctld *c, uint64_t call)
 {
-    struct submit_wait *w = find(c, call);
+    struct submit_wait *w = find_wait(c, call);
     if (w && w->kept && !w->runs)
         wait_free(c, w);
 }

@@ -56,14 +56,15 @@ static void on_log(enum log_level level, const char *room, const char *text)
     send_message(&m);
 }
 
-static void enter(const char *name)
+static void enter_plugin(const char *name)
 {
     Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
     m.entering = (char *)name;
     send_message(&m);
 }
 
-static void answer(uint64_t number, const struct err *err, const char *message, Pb__JobSpec *spec)
+static void send_answer(uint64_t number, const struct err *err, const char *message,
+                        Pb__JobSpec *spec)
 {
     Pb__SubmitMessage m = PB__SUBMIT_MESSAGE__INIT;
     Pb__SubmitAnswer a = PB__SUBMIT_ANSWER__INIT;
@@ -79,12 +80,12 @@ static void answer(uint64_t number, const struct err *err, const char *message, 
 /* --- what is asked -------------------------------------------------------------------------------
  */
 
-static int load(const Pb__SubmitSetup *s, struct err *err)
+static int load_plugins(const Pb__SubmitSetup *s, struct err *err)
 {
     for (size_t i = 0; i < s->n_plugin; i++) {
         struct link l = {.name = mem_strdup(s->plugin[i])};
         bool script = str_eq(l.name, "job_submit/lua");
-        enter(l.name);
+        enter_plugin(l.name);
         if (script)
             lua_site_init(&l.lua, s->path[i], s->owner);
         else
@@ -101,8 +102,8 @@ static int load(const Pb__SubmitSetup *s, struct err *err)
 static void set_up(const Pb__SubmitSetup *s)
 {
     struct err err = {0};
-    d.broken = s->n_path != s->n_plugin || s->n_place != s->n_plugin || load(s, &err) != 0;
-    answer(0, &err, NULL, NULL);
+    d.broken = s->n_path != s->n_plugin || s->n_place != s->n_plugin || load_plugins(s, &err) != 0;
+    send_answer(0, &err, NULL, NULL);
 }
 
 static void put_part(const Pb__SubmitPart *p, struct env_part *out)
@@ -121,7 +122,7 @@ static void put_part(const Pb__SubmitPart *p, struct env_part *out)
     };
 }
 
-static void ask(const Pb__SubmitQuestion *q, struct arena *arena)
+static void ask_plugins(const Pb__SubmitQuestion *q, struct arena *arena)
 {
     _cleanup_str_ struct str message = STR_INIT;
     struct err err = {0};
@@ -140,14 +141,14 @@ static void ask(const Pb__SubmitQuestion *q, struct arena *arena)
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < d.chain.len; i++) {
         struct link *l = &d.chain.data[i];
-        enter(l->name);
+        enter_plugin(l->name);
         rc = l->plugin ? submit_plugin_ask(l->plugin, &s, &err) : lua_site_ask(&l->lua, &s, &err);
     }
-    answer(q->number, &err, message.len ? str_cstr(&message) : NULL, rc == 0 ? q->spec : NULL);
+    send_answer(q->number, &err, message.len ? str_cstr(&message) : NULL, rc == 0 ? q->spec : NULL);
 }
 
 /* Whether the next message, if all of it is there, was one. */
-static bool take(int *more)
+static bool take_message(int *more)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -158,11 +159,11 @@ static bool take(int *more)
     if (*more > 0 && m->setup)
         set_up(m->setup);
     else if (*more > 0 && m->question && !d.broken)
-        ask(m->question, &arena);
+        ask_plugins(m->question, &arena);
     return *more >= 0;
 }
 
-static void serve(void)
+static void serve_messages(void)
 {
     struct pollfd p = {.fd = SUBMITD_LINE_FD, .events = POLLIN};
     int rc = 0, more = 0;
@@ -170,7 +171,7 @@ static void serve(void)
         poll(&p, 1, -1);
         rc = scriptwire_read(SUBMITD_LINE_FD, &d.in);
         do {
-            if (!take(&more))
+            if (!take_message(&more))
                 return;
         } while (more > 0);
         while (waitpid(-1, NULL, WNOHANG) > 0) /* what plugins have started and left behind */
@@ -178,7 +179,7 @@ static void serve(void)
     }
 }
 
-static void end(void)
+static void end_plugins(void)
 {
     alarm(SUBMITD_END_SEC);
     while (d.chain.len) {
@@ -240,7 +241,7 @@ int submitd_main(void)
     log_open(&(struct log_options){
         .program = SUBMITD_NAME, .sink = on_log, .sink_level = LOG_LVL_DEBUG2});
     offer_itself();
-    serve();
-    end();
+    serve_messages();
+    end_plugins();
     return 0;
 }

@@ -15,7 +15,7 @@ struct pair {
     const char *name, *value;
 };
 
-static void check(const struct envlist *env, const struct pair *pairs, size_t count)
+static void check_variables(const struct envlist *env, const struct pair *pairs, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         const char *value = envlist_get(env, pairs[i].name);
@@ -130,7 +130,7 @@ static void test_batch(void **state)
     spec.mem_per_node_mib = 500;
     envlist_load(&env, given, 4);
     vars_batch(&env, &start, &batch, &cred);
-    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    check_variables(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
     envlist_done(&env);
 }
 
@@ -149,7 +149,7 @@ static void test_no_time_limit(void **state)
 
         batch.time_limit_sec = limits[i];
         vars_batch(&env, &start, &batch, &cred);
-        check(&env, none, 2);
+        check_variables(&env, none, 2);
         envlist_done(&env);
     }
 }
@@ -172,7 +172,7 @@ static void times_are_those_of_the_job(void **state)
     facts.start_at = 1699999000;
     cred.facts = &facts;
     vars_batch(&env, &start, &batch, &cred);
-    check(&env, pairs, 2);
+    check_variables(&env, pairs, 2);
     envlist_done(&env);
 }
 
@@ -215,7 +215,7 @@ static void test_step(void **state)
     envlist_load(&env, given, 2);
     vars_step(&env, &start, &launch, &cred);
     vars_task(&env, 3, 0, 4711, ids1, 1);
-    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    check_variables(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
     envlist_done(&env);
 }
 
@@ -323,7 +323,7 @@ static void script_has_variables_of_each_component(void **state)
     set_up_components();
     envlist_load(&env, given, 2);
     assert_int_equal(vars_batch(&env, &start, &set_batch, &cred), 0);
-    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    check_variables(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
     envlist_done(&env);
 }
 
@@ -381,7 +381,7 @@ static void large_sets_keep_what_fits(void **state)
     set_batch.components = many;
     set_batch.n_components = 128;
     assert_true(vars_batch(&env, &start, &set_batch, &cred) > 128);
-    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    check_variables(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
     vec_foreach (&env.vars, at)
         bytes += strlen(*at) + 1 + sizeof(char *);
     assert_true(bytes < 600 << 10);
@@ -423,7 +423,7 @@ static void steps_of_components_are_of_the_whole_job(void **state)
     facts.het_job_count = 3;
     cred.facts = &facts;
     vars_step(&env, &start, &launch, &cred);
-    check(&env, one, sizeof(one) / sizeof(one[0]));
+    check_variables(&env, one, sizeof(one) / sizeof(one[0]));
     other = facts;
     other.het_job_offset = 1;
     more[0].node = (char *)"n2"; /* which both have */
@@ -440,13 +440,13 @@ static void steps_of_components_are_of_the_whole_job(void **state)
     cred.parts = list;
     cred.n_parts = 3;
     vars_step(&joint, &start, &launch, &cred);
-    check(&joint, both, sizeof(both) / sizeof(both[0]));
+    check_variables(&joint, both, sizeof(both) / sizeof(both[0]));
     cred.job_id = 41; /* on a node of the other part */
     cred.job_nodes = more_list;
     cred.n_job_nodes = 2;
     cred.facts = &other;
     vars_step(&joint, &start, &launch, &cred);
-    check(&joint, both, sizeof(both) / sizeof(both[0]));
+    check_variables(&joint, both, sizeof(both) / sizeof(both[0]));
     envlist_done(&env);
     envlist_done(&joint);
 }
@@ -467,7 +467,7 @@ static void test_preserved(void **state)
     launch.has_preserve_env = launch.preserve_env = 1;
     envlist_load(&env, given, 3);
     vars_step(&env, &start, &launch, &cred);
-    check(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
+    check_variables(&env, pairs, sizeof(pairs) / sizeof(pairs[0]));
     assert_null(envlist_get(&env, "SLURM_NPROCS"));
     assert_null(envlist_get(&env, "SLURM_TASKS_PER_NODE"));
     envlist_done(&env);

@@ -35,7 +35,7 @@ void stream_open(struct stream *s, struct task *t, uint32_t number, int fd)
     s->watch = loop_fd_new(s->step->loop, fd, LOOP_READ, on_readable, s);
 }
 
-static bool has_room(const struct stream *s)
+static bool has_stream_room(const struct stream *s)
 {
     return s->file ? stream_file_has_room(s->file) : srun_has_room(s->step);
 }
@@ -70,7 +70,7 @@ static void forward_data(struct stream *s)
 {
     size_t done = 0;
 
-    while (done < s->held.len && has_room(s)) {
+    while (done < s->held.len && has_stream_room(s)) {
         size_t part = s->held.len - done;
 
         if (part > STREAM_CHUNK)
@@ -100,7 +100,7 @@ static bool is_deep(struct stream *s)
 
 static bool is_full(struct stream *s)
 {
-    return s->held.len >= STREAM_HELD_MAX || (!has_room(s) && is_deep(s));
+    return s->held.len >= STREAM_HELD_MAX || (!has_stream_room(s) && is_deep(s));
 }
 
 /* Reads once. False at the end of file, or when nothing is there. */
@@ -120,7 +120,7 @@ static bool read_some(struct stream *s)
     }
     s->left -= s->cut ? (size_t)n : 0;
     watch_data(s, chunk, (size_t)n);
-    if (!s->held.len && has_room(s))
+    if (!s->held.len && has_stream_room(s))
         send_data(s, chunk, (size_t)n);
     else
         str_append(&s->held, chunk, (size_t)n);
@@ -185,7 +185,7 @@ void stream_say(struct stream *s, const char *line)
     for (size_t left = count_waiting(s); left && s->fd >= 0 && read_some(s);)
         left -= left < STREAM_CHUNK ? left : STREAM_CHUNK;
     watch_data(s, line, strlen(line));
-    if (s->held.len || (s->file && !has_room(s))) {
+    if (s->held.len || (s->file && !has_stream_room(s))) {
         str_puts(&s->held, line);
         forward_data(s);
     } else {

@@ -133,7 +133,7 @@ static void send_data(void *ctx, const Pb__TunnelData *m)
     srun_tunnel(ctx, m);
 }
 
-static bool has_room(void *ctx)
+static bool has_tunnel_room(void *ctx)
 {
     return srun_has_room(ctx);
 }
@@ -172,7 +172,8 @@ static void on_connection(void *ctx, int fd, unsigned ready)
 static void serve_connection(struct x11 *x)
 {
     struct step *step = x->step;
-    const struct tunnel_events events = {.send = send_data, .has_room = has_room, .ctx = step};
+    const struct tunnel_events events = {
+        .send = send_data, .has_room = has_tunnel_room, .ctx = step};
 
     x->tunnel = tunnel_new(step->loop, &events);
     for (int i = 0; i < 2; i++)

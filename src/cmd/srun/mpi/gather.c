@@ -84,8 +84,8 @@ static int group_new(struct gather *g, const struct Pb__PmixFence *part, struct 
     return 0;
 }
 
-static int check(const struct gather *g, const struct group *m, uint32_t node,
-                 const struct Pb__PmixFence *part, struct err *err)
+static int check_part(const struct gather *g, const struct group *m, uint32_t node,
+                      const struct Pb__PmixFence *part, struct err *err)
 {
     if (node >= g->nodes || !bitset_test(m->wanted, node) || part->n_node != m->node_count ||
         memcmp(part->node, m->nodes, m->node_count * sizeof(*m->nodes)) != 0)
@@ -125,7 +125,7 @@ int gather_part(struct gather *g, uint32_t node, const struct Pb__PmixFence *par
     if (m == NULL)
         code = group_new(g, part, &m, err);
     if (code == 0)
-        code = check(g, m, node, part, err);
+        code = check_part(g, m, node, part, err);
     if (code < 0)
         return code;
     bitset_set(m->here, node);

@@ -65,7 +65,7 @@ static void next_round(struct kvs *k)
     k->complete = false;
 }
 
-static void put(struct kvs *k, const struct Pb__KvsEntry *entry)
+static void put_pair(struct kvs *k, const struct Pb__KvsEntry *entry)
 {
     struct pair *p;
 
@@ -112,7 +112,7 @@ int kvs_fence(struct kvs *k, uint32_t node, const struct Pb__KvsFence *part,
                        KVS_ROUND_MAX);
     k->bytes += bytes;
     for (size_t i = 0; i < part->n_put; i++)
-        put(k, part->put[i]);
+        put_pair(k, part->put[i]);
     bitset_set(k->here, node);
     if (++k->arrived < k->nodes)
         return 0;

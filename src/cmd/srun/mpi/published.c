@@ -71,7 +71,8 @@ void published_free(struct published *p)
     free(p);
 }
 
-static void answer(struct published *p, uint32_t node, uint32_t id, bool done, const struct item *i)
+static void answer_lookup(struct published *p, uint32_t node, uint32_t id, bool done,
+                          const struct item *i)
 {
     struct Pb__NameReply m = PB__NAME_REPLY__INIT;
 
@@ -95,12 +96,12 @@ static void tell_waiters(struct published *p, const struct item *i)
             at = &(*at)->next;
             continue;
         }
-        answer(p, (*at)->node, (*at)->id, true, i);
+        answer_lookup(p, (*at)->node, (*at)->id, true, i);
         waiter_free(p, at);
     }
 }
 
-static bool add(struct published *p, const struct Pb__NameRequest *m)
+static bool add_item(struct published *p, const struct Pb__NameRequest *m)
 {
     size_t bytes = strlen(m->name) + m->value.len;
     struct item *i;
@@ -144,7 +145,7 @@ void published_request(struct published *p, uint32_t node, const struct Pb__Name
     HASH_FIND(hh, p->items, m->name, strlen(m->name), i);
     switch (m->op) {
     case PUBLISHED_ADD:
-        done = i == NULL && add(p, m);
+        done = i == NULL && add_item(p, m);
         break;
     case PUBLISHED_REMOVE:
         done = i != NULL && i->task == m->task && i->step == m->step;
@@ -154,10 +155,10 @@ void published_request(struct published *p, uint32_t node, const struct Pb__Name
     case PUBLISHED_FIND:
         if (i == NULL && wait_for(p, node, m))
             return;
-        answer(p, node, m->id, i != NULL, i);
+        answer_lookup(p, node, m->id, i != NULL, i);
         return;
     default:
         break;
     }
-    answer(p, node, m->id, done, NULL);
+    answer_lookup(p, node, m->id, done, NULL);
 }

@@ -68,8 +68,8 @@ static void add_step_options(struct batch *b, const struct opt *o)
         vec_push(&b->argv, mem_strdup("-v"));
 }
 
-static void fill(struct batch *b, const struct conf *conf, const struct opt *o,
-                 struct Pb__JobSpec *spec, const struct batch_command *command)
+static void fill_spec(struct batch *b, const struct conf *conf, const struct opt *o,
+                      struct Pb__JobSpec *spec, const struct batch_command *command)
 {
     struct Pb__JobPayload *p = &b->payload;
     bool script = read_script(b, command->argv[0]);
@@ -109,7 +109,7 @@ static void fill(struct batch *b, const struct conf *conf, const struct opt *o,
         spec->std_out = "slurm-%j.out";
 }
 
-static void done(struct batch *b)
+static void release_batch(struct batch *b)
 {
     vec_foreach (&b->argv, arg)
         free(*arg);
@@ -136,7 +136,7 @@ int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpe
     struct err err = {0};
     int code;
 
-    fill(&b, conf, o, spec, command);
+    fill_spec(&b, conf, o, spec, command);
     request.spec = spec;
     request.payload = &b.payload;
     arena_init(&arena, 0);
@@ -152,6 +152,6 @@ int batch_submit(const struct conf *conf, const struct opt *o, struct Pb__JobSpe
     }
     arena_done(&arena);
     rpc_client_free(client);
-    done(&b);
+    release_batch(&b);
     return code < 0 ? 1 : 0;
 }

@@ -40,7 +40,7 @@ struct words {
     VEC(char *) list;
 };
 
-static void add(struct words *w, const char *word)
+static void add_word(struct words *w, const char *word)
 {
     vec_push(&w->list, mem_strdup(word));
 }
@@ -67,21 +67,21 @@ _Noreturn void become_sattach(const struct opt *o, int operands)
         say_error("--attach takes no command: job %s runs one", o->attach);
         exit(1);
     }
-    add(&w, "sattach");
-    add(&w, "--as-srun");
+    add_word(&w, "sattach");
+    add_word(&w, "--as-srun");
     if (o->label)
-        add(&w, "--label");
+        add_word(&w, "--label");
     if (o->pty)
-        add(&w, "--pty");
+        add_word(&w, "--pty");
     if (o->quiet)
-        add(&w, "--quiet");
+        add_word(&w, "--quiet");
     for (unsigned i = 0; i < o->verbose; i++)
-        add(&w, "--verbose");
+        add_word(&w, "--verbose");
     add_filter(&w, "input", o->std_in);
     add_filter(&w, "output", o->std_out);
     add_filter(&w, "error", o->std_err);
-    add(&w, "--");
-    add(&w, o->attach);
+    add_word(&w, "--");
+    add_word(&w, o->attach);
     vec_push(&w.list, NULL);
     become("sattach", w.list.data);
 }

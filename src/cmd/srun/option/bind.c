@@ -49,7 +49,7 @@ static const struct word memory_words[] = {
     {NULL, 0, IS_NOTHING, 0, false},
 };
 
-static const struct word *find(const struct word *words, const char *text, size_t len)
+static const struct word *find_bind_word(const struct word *words, const char *text, size_t len)
 {
     for (const struct word *w = words; w->name; w++)
         if (len >= w->least && len <= strlen(w->name) && strncasecmp(w->name, text, len) == 0)
@@ -57,7 +57,7 @@ static const struct word *find(const struct word *words, const char *text, size_
     return NULL;
 }
 
-static int refuse(struct err *err, const char *option, const char *text, const char *why)
+static int refuse_bind(struct err *err, const char *option, const char *text, const char *why)
 {
     return err_set(err, -ERR_BIND, "Invalid --%s argument: %s: %s; --%s=help lists what there is",
                    option, text, why, option);
@@ -90,8 +90,8 @@ bool bind_read_list(const char *text, struct arena *arena, char ***list, size_t 
     return n > 0;
 }
 
-static int apply(const struct word *w, const char *option, const char *text, const char *list,
-                 struct arena *arena, Pb__Bind *b, struct err *err)
+static int apply_word(const struct word *w, const char *option, const char *text, const char *list,
+                      struct arena *arena, Pb__Bind *b, struct err *err)
 {
     switch (w->is) {
     case IS_HELP:
@@ -114,11 +114,11 @@ static int apply(const struct word *w, const char *option, const char *text, con
         break;
     }
     if (b->has_kind)
-        return refuse(err, option, text, "two types");
+        return refuse_bind(err, option, text, "two types");
     b->has_kind = true;
     b->kind = w->kind;
     if (w->list && (!list || !bind_read_list(list, arena, &b->list, &b->n_list)))
-        return refuse(err, option, text, "a list is missing, or is none");
+        return refuse_bind(err, option, text, "a list is missing, or is none");
     return 0;
 }
 
@@ -132,11 +132,11 @@ static int bind_read(const char *option, const struct word *words, const char *t
     for (const char *at = text; *at;) {
         size_t len = strcspn(at, ",:=");
         bool list = at[len] == ':' || at[len] == '=';
-        const struct word *w = find(words, at, len);
+        const struct word *w = find_bind_word(words, at, len);
 
         if (!w || (list && !w->list))
-            return refuse(err, option, text, list && w ? "it takes no list" : "not a type");
-        int rc = apply(w, option, text, list ? at + len + 1 : NULL, arena, b, err);
+            return refuse_bind(err, option, text, list && w ? "it takes no list" : "not a type");
+        int rc = apply_word(w, option, text, list ? at + len + 1 : NULL, arena, b, err);
         if (rc)
             return rc;
         at += list ? strlen(at) : len + (at[len] == ',');

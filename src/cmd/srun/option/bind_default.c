@@ -5,7 +5,7 @@
 
 #include "base/str.h"
 
-static Pb__Bind *made(struct arena *arena, Pb__Bind **bind)
+static Pb__Bind *get_bind(struct arena *arena, Pb__Bind **bind)
 {
     if (!*bind) {
         *bind = arena_alloc(arena, sizeof(**bind));
@@ -18,7 +18,7 @@ static void set_kind(Pb__BindKind kind, struct arena *arena, Pb__Bind **bind)
 {
     if (kind == PB__BIND_KIND__BIND_AUTO || (*bind && (*bind)->has_kind))
         return;
-    made(arena, bind)->has_kind = 1;
+    get_bind(arena, bind)->has_kind = 1;
     (*bind)->kind = kind;
 }
 
@@ -52,7 +52,7 @@ void bind_imply(const struct opt *o, struct arena *arena, Pb__Bind **bind)
     set_kind(implied(o), arena, bind);
     if (!o->threads_per_core)
         return;
-    made(arena, bind)->has_threads_per_core = 1;
+    get_bind(arena, bind)->has_threads_per_core = 1;
     (*bind)->threads_per_core = o->threads_per_core;
 }
 
@@ -64,7 +64,7 @@ bool bind_spreads(const struct dist *d, const Pb__Bind *bind)
 }
 
 /* "core", "sockets": one of a thing, or more, says the same. */
-static Pb__BindKind find(const char *word, size_t len)
+static Pb__BindKind find_kind(const char *word, size_t len)
 {
     static const struct {
         const char *word;
@@ -84,28 +84,28 @@ static Pb__BindKind find(const char *word, size_t len)
     return PB__BIND_KIND__BIND_AUTO;
 }
 
-/* "verbose", "autobind=threads", or what find() knows. */
+/* "verbose", "autobind=threads", or what find_kind() knows. */
 static void settle_word(const char *word, size_t len, struct arena *arena, Pb__Bind **bind)
 {
     static const char automatic[] = "autobind=";
     size_t skip = sizeof(automatic) - 1;
 
     if (len == 7 && strncasecmp(word, "verbose", 7) == 0) {
-        Pb__Bind *b = made(arena, bind);
+        Pb__Bind *b = get_bind(arena, bind);
         b->has_verbose = 1;
         b->verbose = b->verbose || !b->quiet;
     } else if (len > skip && strncasecmp(word, automatic, skip) == 0) {
-        made(arena, bind)->has_otherwise = 1;
-        (*bind)->otherwise = find(word + skip, len - skip);
+        get_bind(arena, bind)->has_otherwise = 1;
+        (*bind)->otherwise = find_kind(word + skip, len - skip);
     } else {
-        set_kind(find(word, len), arena, bind);
+        set_kind(find_kind(word, len), arena, bind);
     }
 }
 
 void bind_settle(const char *cpu_bind, const char *param, struct arena *arena, Pb__Bind **bind)
 {
     if (cpu_bind)
-        set_kind(find(cpu_bind, strlen(cpu_bind)), arena, bind);
+        set_kind(find_kind(cpu_bind, strlen(cpu_bind)), arena, bind);
     for (const char *at = param ? param : ""; *at;) {
         size_t len = strcspn(at, ",");
         settle_word(at, len, arena, bind);

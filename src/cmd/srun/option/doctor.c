@@ -167,7 +167,7 @@ static bool tell_served(enum pmi pmi)
     return false;
 }
 
-static int tell(const char *program, const struct libs *libs)
+static int print_findings(const char *program, const struct libs *libs)
 {
     const struct lib *mpi = NULL;
     const struct family *f = find_family(libs, &mpi);
@@ -216,7 +216,7 @@ int doctor_run(const char *program)
     if (libs_find(path, &libs, &err) < 0)
         tell_why_not(path, &err);
     else
-        status = tell(program, &libs);
+        status = print_findings(program, &libs);
     libs_done(&libs);
     return status;
 }

@@ -11,8 +11,8 @@
 #define REPEATS_MAX 15
 
 /* It is answered in its turn. A controller that goes takes the question with it. */
-static int ask(const struct conf *conf, const struct Pb__SubmitRequest *request,
-               struct arena *arena, struct Pb__SubmitReply **reply, struct err *err)
+static int ask_controller(const struct conf *conf, const struct Pb__SubmitRequest *request,
+                          struct arena *arena, struct Pb__SubmitReply **reply, struct err *err)
 {
     struct rpc_client *client = rpc_client_new(conf);
     int code = rpc_call(client, RPC_SUBMIT, &request->base, RPC_WAIT_FOREVER, arena, reply, err);
@@ -40,7 +40,7 @@ int estimate_tell(const struct conf *conf, struct Pb__JobSpec *spec,
     request.has_test_only = 1;
     request.test_only = 1;
     arena_init(&arena, 0);
-    code = ask(conf, &request, &arena, &reply, &err);
+    code = ask_controller(conf, &request, &arena, &reply, &err);
     if (code < 0)
         say_error("allocation failure: %s", err.text);
     else if (reply->message)

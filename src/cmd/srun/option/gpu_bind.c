@@ -22,7 +22,7 @@ static const struct word {
     {"mask_gpu", PB__GPU_BIND_KIND__GPU_MASK, LIST},
 };
 
-static int refuse(const char *text, const char *why, struct err *err)
+static int refuse_gpu_bind(const char *text, const char *why, struct err *err)
 {
     return err_set(
         err, -ERR_BIND,
@@ -31,7 +31,7 @@ static int refuse(const char *text, const char *why, struct err *err)
         text, why);
 }
 
-static Pb__GpuBind *make(Pb__GpuBindKind kind, uint32_t count, struct arena *arena)
+static Pb__GpuBind *make_bind(Pb__GpuBindKind kind, uint32_t count, struct arena *arena)
 {
     Pb__GpuBind *b = arena_alloc(arena, sizeof(*b));
 
@@ -57,17 +57,17 @@ static int read_value(const struct word *w, const char *value, const char *text,
     long long count = 1;
 
     if (w->value == ALONE)
-        return value ? refuse(text, "it takes no value", err) : 0;
+        return value ? refuse_gpu_bind(text, "it takes no value", err) : 0;
     if (w->value == LIST) {
         if (!value || !bind_read_list(value, arena, &b->list, &b->n_list))
-            return refuse(text, "a list is missing, or is none", err);
+            return refuse_gpu_bind(text, "a list is missing, or is none", err);
         for (size_t i = 0; i < b->n_list; i++)
             if (!is_entry(b->list[i], w->kind == PB__GPU_BIND_KIND__GPU_MASK))
-                return refuse(text, "an entry is not a number", err);
+                return refuse_gpu_bind(text, "an entry is not a number", err);
         return 0;
     }
     if (value && str_parse_i64(value, 1, COUNT_MAX, &count) < 0)
-        return refuse(text, "a number from 1 to 65535 is missing", err);
+        return refuse_gpu_bind(text, "a number from 1 to 65535 is missing", err);
     b->has_count = true;
     b->count = (uint32_t)count;
     return 0;
@@ -84,11 +84,11 @@ int gpu_bind_read(const char *text, struct arena *arena, Pb__GpuBind **out, stru
 
         if (strlen(w->name) != len || strncasecmp(w->name, type, len) != 0)
             continue;
-        *out = make(w->kind, 0, arena);
+        *out = make_bind(w->kind, 0, arena);
         (*out)->has_verbose = (*out)->verbose = verbose;
         return read_value(w, type[len] ? type + len + 1 : NULL, text, arena, *out, err);
     }
-    return refuse(text, "not a type", err);
+    return refuse_gpu_bind(text, "not a type", err);
 }
 
 /* Of "gpu", "gpu:2", "gpu:a100:2": how many; 0: it is not of GPUs. */
@@ -118,8 +118,8 @@ Pb__GpuBind *gpu_bind_implied(const char *task_gres, uint32_t tasks_per_gpu, str
         at += len + (at[len] == ',');
     }
     if (count)
-        return make(PB__GPU_BIND_KIND__GPU_PER_TASK, count, arena);
+        return make_bind(PB__GPU_BIND_KIND__GPU_PER_TASK, count, arena);
     if (tasks_per_gpu)
-        return make(PB__GPU_BIND_KIND__GPU_SINGLE, tasks_per_gpu, arena);
+        return make_bind(PB__GPU_BIND_KIND__GPU_SINGLE, tasks_per_gpu, arena);
     return NULL;
 }

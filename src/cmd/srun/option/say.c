@@ -98,7 +98,7 @@ static void queue_line(const struct str *line)
     sink_write(sink, line->data, line->len);
 }
 
-static void say(const char *prefix, const char *fmt, va_list ap)
+static void print_line(const char *prefix, const char *fmt, va_list ap)
 {
     _cleanup_str_ struct str text = STR_INIT, line = STR_INIT;
 
@@ -127,7 +127,7 @@ static void say(const char *prefix, const char *fmt, va_list ap)
         if (level < (at))                                                                          \
             return;                                                                                \
         va_start(ap, fmt);                                                                         \
-        say(prefix, fmt, ap);                                                                      \
+        print_line(prefix, fmt, ap);                                                               \
         va_end(ap);                                                                                \
     }
 
@@ -144,7 +144,7 @@ void say_error(const char *fmt, ...)
     vsnprintf(last_error, sizeof(last_error), fmt, ap);
     va_end(ap);
     va_start(ap, fmt);
-    say("srun: error: ", fmt, ap);
+    print_line("srun: error: ", fmt, ap);
     va_end(ap);
 }
 

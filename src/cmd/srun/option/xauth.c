@@ -193,12 +193,12 @@ static size_t padded(size_t len)
     return (len + 3) & ~(size_t)3;
 }
 
-static unsigned get(const uint8_t *at, bool big)
+static unsigned get_u16(const uint8_t *at, bool big)
 {
     return big ? (unsigned)at[0] << 8 | at[1] : (unsigned)at[1] << 8 | at[0];
 }
 
-static void put(uint8_t *at, bool big, size_t value)
+static void put_u16(uint8_t *at, bool big, size_t value)
 {
     at[big ? 0 : 1] = (uint8_t)(value >> 8);
     at[big ? 1 : 0] = (uint8_t)value;
@@ -231,8 +231,8 @@ enum xauth_check xauth_replace(struct str *head, const uint8_t *shown, size_t sh
     if (head->len < HEAD)
         return XAUTH_MORE;
     big = at[0] == 'B';
-    name_len = get(at + 6, big);
-    data_len = get(at + 8, big);
+    name_len = get_u16(at + 6, big);
+    data_len = get_u16(at + 8, big);
     whole = HEAD + padded(name_len) + padded(data_len);
     if ((!big && at[0] != 'l') || name_len != strlen(XAUTH_NAME) || data_len != shown_len)
         return XAUTH_BAD;
@@ -242,8 +242,8 @@ enum xauth_check xauth_replace(struct str *head, const uint8_t *shown, size_t sh
         !is_same(at + HEAD + padded(name_len), shown, shown_len))
         return XAUTH_BAD;
     str_append(&made, at, HEAD);
-    put((uint8_t *)made.data + 6, big, name_out);
-    put((uint8_t *)made.data + 8, big, real->len);
+    put_u16((uint8_t *)made.data + 6, big, name_out);
+    put_u16((uint8_t *)made.data + 8, big, real->len);
     put_padded(&made, XAUTH_NAME, name_out);
     put_padded(&made, real->data, real->len);
     str_append(&made, at + whole, head->len - whole);

@@ -117,7 +117,8 @@ void across_on_gone(struct across *a, uint32_t link)
 }
 
 /* Towards a step that is not this one; false: nobody knows it. */
-static bool send(struct across *a, uint32_t step, enum rpc_number rpc, const ProtobufCMessage *m)
+static bool send_to_step(struct across *a, uint32_t step, enum rpc_number rpc,
+                         const ProtobufCMessage *m)
 {
     for (size_t i = 0; i < a->routes.len; i++)
         if (a->routes.data[i].step == step)
@@ -133,7 +134,7 @@ void across_get(struct across *a, const Pb__PmixGet *m)
         exchange_send_get(a->run->exchange, m);
         return;
     }
-    if (send(a, m->step, RPC_PMIXD_GET, &m->base))
+    if (send_to_step(a, m->step, RPC_PMIXD_GET, &m->base))
         return;
     none.id = m->id;
     none.node = m->node;
@@ -148,13 +149,13 @@ void across_got(struct across *a, const Pb__PmixGot *m)
     if (m->step == a->run->step_id)
         exchange_send_got(a->run->exchange, m);
     else
-        send(a, m->step, RPC_PMIXD_GOT, &m->base);
+        send_to_step(a, m->step, RPC_PMIXD_GOT, &m->base);
 }
 
 /* --- meetings --------------------------------------------------------------------------------- */
 
 /* Everybody below gets it: who does not wait for it takes no notice. */
-static void tell(struct across *a, const Pb__PmixFence *all)
+static void send_fence(struct across *a, const Pb__PmixFence *all)
 {
     struct run *run = a->run;
     _cleanup_free_ uint32_t *nodes = NULL;
@@ -199,7 +200,7 @@ static Pb__PmixJob *copy_job(const Pb__PmixJob *job)
 
 /* What comes of a step that has no part in it, comes twice, or is too much, is not taken: the
  * meeting does not end, and neither does it harm others. */
-static bool add(struct meeting *m, const Pb__PmixFence *part)
+static bool add_fence_part(struct meeting *m, const Pb__PmixFence *part)
 {
     bool wanted = false, here = false;
     size_t bytes = part->data.len;
@@ -219,12 +220,12 @@ static bool add(struct meeting *m, const Pb__PmixFence *part)
     return true;
 }
 
-static void collect(struct across *a, const Pb__PmixFence *part)
+static void collect_fence(struct across *a, const Pb__PmixFence *part)
 {
     struct meeting *m = meeting_get(a, part);
     Pb__PmixFence all = PB__PMIX_FENCE__INIT;
 
-    if (m == NULL || !add(m, part)) {
+    if (m == NULL || !add_fence_part(m, part)) {
         say_error("PMIx: a part of a meeting of several steps, %.40s, is too large, or does not "
                   "belong to it",
                   part->group);
@@ -243,14 +244,14 @@ static void collect(struct across *a, const Pb__PmixFence *part)
     all.has_data = 1;
     all.data.data = (uint8_t *)m->data.data;
     all.data.len = m->data.len;
-    tell(a, &all);
+    send_fence(a, &all);
     meeting_free(a, m);
 }
 
 static void pass_up(struct across *a, const Pb__PmixFence *part)
 {
     if (!spawned_send(a->run->spawned, RPC_PMIXD_FENCE, &part->base))
-        collect(a, part);
+        collect_fence(a, part);
 }
 
 void across_meet(struct across *a, const Pb__PmixFence *mine, const Pb__PmixFence *last_part)
@@ -272,7 +273,7 @@ void across_meet(struct across *a, const Pb__PmixFence *mine, const Pb__PmixFenc
 void across_on_fence(struct across *a, uint32_t link, const Pb__PmixFence *m)
 {
     if (link == ACROSS_UP) {
-        tell(a, m);
+        send_fence(a, m);
         return;
     }
     learn(a, m->from, link);

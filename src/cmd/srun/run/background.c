@@ -136,7 +136,7 @@ static bool has_taken_over(int word_fd)
     return n == 1;
 }
 
-static _Noreturn void leave(struct run *run, const struct files *f, pid_t pid, int word_fd)
+static _Noreturn void leave_parent(struct run *run, const struct files *f, pid_t pid, int word_fd)
 {
     const char *out = f->name[0] != NULL ? f->name[0] : f->name[1];
     bool done = has_taken_over(word_fd);
@@ -193,7 +193,7 @@ bool background_pass(struct run *run)
     }
     if (pid > 0) {
         close(word[1]);
-        leave(run, &f, pid, word[0]);
+        leave_parent(run, &f, pid, word[0]);
     }
     if (pid < 0)
         say_error("%s; staying here", err.text);

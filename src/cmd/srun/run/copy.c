@@ -170,7 +170,7 @@ static void set_program(struct run *run, const struct copied *c, bool has_libs)
     }
 }
 
-static int start_next(struct copy *c);
+static int start_next_copy(struct copy *c);
 
 static void on_done(void *ctx, int status)
 {
@@ -180,13 +180,13 @@ static void on_done(void *ctx, int status)
     if (status == 0) {
         set_program(run, &c->list.data[c->at], bcast_has_libs(c->bcast));
         bcast_free(take_ptr(c->bcast));
-        if (++c->at < c->list.len && start_next(c) == 0)
+        if (++c->at < c->list.len && start_next_copy(c) == 0)
             return;
     }
     run_on_copied(run, c->at == c->list.len); /* c is gone */
 }
 
-static int start_next(struct copy *c)
+static int start_next_copy(struct copy *c)
 {
     const struct copied *item = &c->list.data[c->at];
     struct bcast_request r = {.loop = c->run->loop,
@@ -216,7 +216,7 @@ struct copy *copy_start(struct run *run)
     c->id.job_id = run->job_id;
     c->id.has_step_id = 1;
     c->id.step_id = run->step_id;
-    if (list_copies(c) < 0 || start_next(c) < 0)
+    if (list_copies(c) < 0 || start_next_copy(c) < 0)
         copy_free(take_ptr(c));
     return c;
 }

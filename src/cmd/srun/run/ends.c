@@ -37,7 +37,7 @@ static void say_task(void *ctx, bool failed, const char *text)
         say_verbose(failed ? "%s" : "launch/slurm: _task_finish: %s", text);
 }
 
-static void tell(struct run *run)
+static void report_ends(struct run *run)
 {
     tasks_tell_ends(run->tasks, say_task, run);
 }
@@ -60,7 +60,7 @@ static void on_tell_timer(void *ctx)
     struct ends *e = ctx;
 
     e->telling = false;
-    tell(e->run);
+    report_ends(e->run);
 }
 
 static void terminate(struct run *run)
@@ -115,7 +115,7 @@ void ends_task(struct ends *e, bool bad)
     if (tasks_all_ended(run->tasks)) {
         loop_timer_set(e->wait_timer, -1);
     } else if (bad && o->kill_on_bad_exit && !o->no_kill && !run->aborting) {
-        tell(run);
+        report_ends(run);
         terminate(run);
     }
     if (!e->telling) {
@@ -128,5 +128,5 @@ void ends_all(struct ends *e)
 {
     loop_timer_set(e->wait_timer, -1);
     loop_timer_set(e->tell_timer, -1);
-    tell(e->run);
+    report_ends(e->run);
 }

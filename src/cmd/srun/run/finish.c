@@ -28,7 +28,7 @@ static bool is_violent(const struct Pb__JobEnd *end)
            end->state != PB__JOB_STATE__OUT_OF_MEMORY;
 }
 
-static void ask(struct finish *f);
+static void ask_job(struct finish *f);
 
 static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
@@ -47,7 +47,7 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
         say_info("%s", m->notice);
         f->seen = m->notice_number;
         if (!f->reporting)
-            ask(f);
+            ask_job(f);
         return;
     }
     if (code < 0 || f->reporting || run->phase != RUN_RUNNING ||
@@ -62,7 +62,7 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
     run_abort_because(run, end->why);
 }
 
-static void ask(struct finish *f)
+static void ask_job(struct finish *f)
 {
     struct Pb__JobIdRequest m = PB__JOB_ID_REQUEST__INIT;
 
@@ -80,7 +80,7 @@ static void ask(struct finish *f)
 
 static void on_watch_timer(void *ctx)
 {
-    ask(ctx);
+    ask_job(ctx);
 }
 
 static void send_report(struct finish *f);

@@ -38,7 +38,7 @@ static char **make_argv(const struct run *run, const char *program)
 }
 
 /* What srun ignores for itself is not ignored by the program. */
-static int spawn(const char *program, char **argv, char **env, pid_t *pid)
+static int spawn_program(const char *program, char **argv, char **env, pid_t *pid)
 {
     posix_spawnattr_t attr;
     sigset_t defaults;
@@ -67,7 +67,7 @@ void hook_run(const struct run *run, const char *program)
         return;
     make_env(run, &env);
     _cleanup_free_ char **argv = make_argv(run, program);
-    code = spawn(program, argv, env.vars, &pid);
+    code = spawn_program(program, argv, env.vars, &pid);
     envlist_done(&env);
     if (code != 0) {
         say_error("%s: %s", program, strerror(code));

@@ -399,7 +399,7 @@ static void bind_shared(struct run *run, uint32_t number, struct Pb__LaunchTasks
         bind_read_cpu("none", &run->arena, &m->cpu_bind, NULL);
 }
 
-static void fill(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
+static void fill_request(struct run *run, uint32_t number, struct Pb__LaunchTasks *m)
 {
     const struct run_options *o = run_part_options(run, number);
     const struct Pb__StepReply *step = run->step;
@@ -501,7 +501,7 @@ static struct Pb__LaunchTasks *make_request(struct run *run, uint32_t number, bo
     umask(mask);
     for (unsigned i = 0; i < count; i++)
         address[i] = addresses[i];
-    fill(run, number, &m);
+    fill_request(run, number, &m);
     fill_orders(&run_part_options(run, number)->dist, &m);
     m.io_addr = address;
     m.n_io_addr = count;

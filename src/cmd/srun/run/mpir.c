@@ -8,7 +8,7 @@
 #include "cmd/srun/run/run.h"
 #include "launch/proctable.h"
 
-static void begin(const struct run *run)
+static void begin_debugger(const struct run *run)
 {
     /* As the tasks will find it, when this host has the same programs. */
     _cleanup_free_ char *program = program_find(run->commands[0].argv[0], run->options->work_dir);
@@ -23,7 +23,7 @@ bool mpir_started(struct run *run, uint32_t node, const struct Pb__TasksStarted 
     bool by_address = conf_list_has(run->conf->launch_parameters, "mpir_use_nodeaddr");
 
     if (!proctable_is_open())
-        begin(run);
+        begin_debugger(run);
     for (size_t i = 0; i < started->n_task && i < started->n_pid && i < n->n_task_ids; i++)
         if (started->task[i] == n->task_ids[i]) /* shepherds keep the order */
             proctable_put(started->task[i], by_address ? n->addr : n->node, started->pid[i]);

@@ -28,7 +28,7 @@ struct request {
 };
 
 /* A copy in the run's arena: replies live only until their callback returns. */
-static void *keep(struct run *run, const ProtobufCMessage *message)
+static void *copy_message(struct run *run, const ProtobufCMessage *message)
 {
     struct str bytes = STR_INIT;
     void *copy;
@@ -103,7 +103,7 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
     if (reply->message != NULL)
         say_info("%s", reply->message);
     run->job_id = reply->job_id;
-    run->alloc = keep(run, &reply->base);
+    run->alloc = copy_message(run, &reply->base);
     run->step = run->alloc != NULL ? run->alloc->step : NULL;
     if (run->step == NULL)
         await_step(r);
@@ -188,7 +188,7 @@ static void granted(struct request *r, const ProtobufCMessage *reply)
     loop_timer_set(r->limit, -1);
     if (r->told)
         say_info("Step created for job %u", run->job_id);
-    run->step = keep(run, reply);
+    run->step = copy_message(run, reply);
     run_on_step(run);
 }
 
@@ -292,7 +292,7 @@ static void on_nodes(void *ctx, int code, const ProtobufCMessage *reply, const s
         refused(r, err);
         return;
     }
-    run->step = keep(run, reply);
+    run->step = copy_message(run, reply);
     run->job_id = run->step->job_id;
     run_on_step(run);
 }

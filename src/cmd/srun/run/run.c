@@ -44,7 +44,7 @@ void run_at_least(struct run *run, int exit_code)
         run->exit_code = exit_code;
 }
 
-static void stop(struct run *run)
+static void stop_run(struct run *run)
 {
     run->phase = RUN_OVER;
     loop_stop(run->loop);
@@ -60,7 +60,7 @@ static int wait_status_of(const struct run *run)
 }
 
 /* A job of our own ends with the report, and what was spawned goes on in it. */
-static void report(struct run *run)
+static void report_run_end(struct run *run)
 {
     if (!run->own_job || !spawns_left(run->spawns))
         finish_report(run->finish, wait_status_of(run));
@@ -83,14 +83,14 @@ static void begin_end(struct run *run)
     ends_all(run->ends);
     if (run->launch != NULL)
         hook_run(run, run->options->epilog);
-    report(run);
+    report_run_end(run);
 }
 
 static void check_over(struct run *run)
 {
     if (run->phase == RUN_ENDING && run->reported && !spawns_left(run->spawns) &&
         (run->output == NULL || output_is_empty(run->output)) && say_is_empty())
-        stop(run);
+        stop_run(run);
 }
 
 static void on_said(void *ctx)
@@ -136,14 +136,14 @@ void run_on_spawns_over(struct run *run)
 {
     if (run->phase != RUN_ENDING)
         return;
-    report(run);
+    report_run_end(run);
     check_over(run);
 }
 
 void run_force(struct run *run)
 {
     if (run->phase == RUN_ENDING) {
-        stop(run);
+        stop_run(run);
         return;
     }
     say_info("forcing job termination");
@@ -485,7 +485,7 @@ static void give_up(struct run *run, const struct err *why)
     begin_end(run);
 }
 
-static void launch(struct run *run)
+static void launch_run(struct run *run)
 {
     struct err err = {0};
 
@@ -518,7 +518,7 @@ void run_on_step(struct run *run)
         return;
     }
     if (!copy_is_wanted(run)) {
-        launch(run);
+        launch_run(run);
         return;
     }
     run->copy = copy_start(run);
@@ -530,7 +530,7 @@ void run_on_copied(struct run *run, bool all)
 {
     copy_free(take_ptr(run->copy));
     if (all) {
-        launch(run);
+        launch_run(run);
         return;
     }
     give_up(run, NULL);
@@ -545,7 +545,7 @@ void run_on_refused(struct run *run, int exit_code)
         finish_report(run->finish, exit_code << 8);
         return;
     }
-    stop(run);
+    stop_run(run);
 }
 
 static void free_parts(struct run *run)

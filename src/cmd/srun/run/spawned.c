@@ -146,7 +146,7 @@ static bool is_pmix(const struct run *run)
     return str_starts(run->options->mpi, "pmix");
 }
 
-static void answer(struct spawned *s, int code, const char *text)
+static void answer_spawn(struct spawned *s, int code, const char *text)
 {
     const struct run *run = s->run;
     Pb__Spawned m = PB__SPAWNED__INIT;
@@ -171,7 +171,7 @@ void spawned_on_begun(struct spawned *s, uint32_t node)
         s->begun = bitset_new(s->run->step->n_layout);
     bitset_set(s->begun, node);
     if (bitset_count(s->begun) == s->run->step->n_layout)
-        answer(s, 0, NULL);
+        answer_spawn(s, 0, NULL);
 }
 
 bool spawned_has_begun(const struct spawned *s, uint32_t node)
@@ -196,7 +196,7 @@ void spawned_broken(struct spawned *s, int exit_code)
 void spawned_finish(struct spawned *s)
 {
     if (s != NULL)
-        answer(s, ERR_LAUNCH, s->why != NULL ? s->why : say_last_error());
+        answer_spawn(s, ERR_LAUNCH, s->why != NULL ? s->why : say_last_error());
 }
 
 bool spawned_name(struct spawned *s, uint32_t node, const Pb__NameRequest *m)

@@ -128,7 +128,7 @@ void spawns_send_all(struct spawns *s, enum rpc_number rpc, const ProtobufCMessa
         spawns_send(s, p->number, rpc, m);
 }
 
-static void refuse(struct spawns *s, uint32_t node, uint32_t id, const struct err *why)
+static void refuse_spawn(struct spawns *s, uint32_t node, uint32_t id, const struct err *why)
 {
     Pb__Spawned m = PB__SPAWNED__INIT;
 
@@ -162,7 +162,7 @@ static void check_over(struct spawn *p)
     if (!p->answered) {
         err_set(&why, -ERR_LAUNCH, "the srun of the new step has ended with status %d",
                 status_of(p->wait_status));
-        refuse(s, p->node, p->id, &why);
+        refuse_spawn(s, p->node, p->id, &why);
     }
     if (p->begun)
         begun_over(s->run, status_of(p->wait_status));
@@ -330,7 +330,7 @@ static int start_program(const struct run *run, int link_fd, int order_fd, pid_t
     return code;
 }
 
-static int start(struct spawn *p, const Pb__Spawn *m, struct err *err)
+static int start_spawn(struct spawn *p, const Pb__Spawn *m, struct err *err)
 {
     const struct rpc_link_events events = {on_message, on_close, p};
     struct run *run = p->all->run;
@@ -353,7 +353,7 @@ static int start(struct spawn *p, const Pb__Spawn *m, struct err *err)
     return 0;
 }
 
-static int check(const struct spawns *s, struct err *err)
+static int check_spawn(const struct spawns *s, struct err *err)
 {
     const struct run *run = s->run;
 
@@ -371,8 +371,8 @@ void spawns_ask(struct spawns *s, uint32_t node, const Pb__Spawn *m)
     struct err err = {0};
     struct spawn *p;
 
-    if (check(s, &err) < 0) {
-        refuse(s, node, m->id, &err);
+    if (check_spawn(s, &err) < 0) {
+        refuse_spawn(s, node, m->id, &err);
         return;
     }
     p = mem_new(struct spawn);
@@ -383,8 +383,8 @@ void spawns_ask(struct spawns *s, uint32_t node, const Pb__Spawn *m)
     p->next = s->list;
     s->list = p;
     s->count++;
-    if (start(p, m, &err) < 0) {
-        refuse(s, node, m->id, &err);
+    if (start_spawn(p, m, &err) < 0) {
+        refuse_spawn(s, node, m->id, &err);
         spawn_free(p);
     }
 }

@@ -159,7 +159,7 @@ static int open_display(void *ctx)
     return fd;
 }
 
-static enum tunnel_look look(void *ctx, struct str *head)
+static enum tunnel_look check_cookie(void *ctx, struct str *head)
 {
     struct node *n = ctx;
     struct x11 *x = n->x11;
@@ -183,7 +183,7 @@ static struct tunnel *tunnel_of(struct x11 *x, uint32_t node)
     n = &x->nodes[node];
     if (n->tunnel == NULL) {
         struct tunnel_events events = {
-            .send = send_data, .open = open_display, .look = look, .ctx = n};
+            .send = send_data, .open = open_display, .look = check_cookie, .ctx = n};
 
         n->x11 = x;
         n->tunnel = tunnel_new(x->run->loop, &events);
