@@ -593,6 +593,8 @@ static int end_change(struct control *c, const struct caller *who, struct job *j
         return requeue_job(c, who, j, r, err);
     if (rc == 0 && set && set->has_time_limit_sec)
         set_limit(c, j, find_limit_sec(set, j));
+    if (rc == 0 && set && set->mail_type && j->state == PB__JOB_STATE__RUNNING)
+        mail_schedule(c, j); /* a share of the limit may be wanted that was not */
     if (rc == 0)
         apply_times(c, j, r, set);
     if (rc == 0 && set && set->has_nice)

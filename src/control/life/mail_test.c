@@ -193,6 +193,40 @@ static void shares_of_the_limit(void **state)
     fixture_free(f);
 }
 
+/* A running job gets the types that an update names, at their time; a share that it has reached
+ * before is not told. */
+static void a_running_job_changes_its_types(void **state)
+{
+    static const struct {
+        int64_t before_ms, after_ms;
+        const char *types, *mails;
+    } rows[] = {
+        {60000, 1740000, "TIME_LIMIT_50",
+         "ann: Slurm Job_id=1 Name=x Reached 50% of time limit, Run time 00:30:00;"},
+        {60000, 1740000, "END", ""},
+        {1860000, 60000, "TIME_LIMIT_50", ""},
+        {1860000, 1020000, "TIME_LIMIT_50,TIME_LIMIT_80",
+         "ann: Slurm Job_id=1 Name=x Reached 80% of time limit, Run time 00:48:00;"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char text[1000];
+        struct caller who = FIXTURE_USER;
+        struct fixture *f = make_fixture("");
+        uint32_t id = (uint32_t)submit(f, "TIME_LIMIT_90", NULL);
+        Pb__JobUpdate update = PB__JOB_UPDATE__INIT;
+        Pb__JobSpec set = PB__JOB_SPEC__INIT;
+        fixture_launched(f, "n1", id, 0);
+        fixture_pass(f, rows[i].before_ms);
+        set.mail_type = (char *)rows[i].types;
+        update.job_id = id;
+        update.set = &set;
+        assert_int_equal(fixture_update_job(f, &who, &update), 0);
+        fixture_pass(f, rows[i].after_ms);
+        assert_string_equal(mails(f, text, sizeof text), rows[i].mails);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -203,6 +237,7 @@ int main(void)
         cmocka_unit_test(failures),
         cmocka_unit_test(requeue_and_domain),
         cmocka_unit_test(shares_of_the_limit),
+        cmocka_unit_test(a_running_job_changes_its_types),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
