@@ -37,6 +37,7 @@ static void node_free(struct node *n)
     free(n->addr);
     free(n->hostname);
     free(n->incarnation);
+    free(n->reboot.incarnation);
     vec_done(&n->ghosts);
     vec_done(&n->holders);
     gres_node_done(n);

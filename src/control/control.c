@@ -17,6 +17,7 @@
 #include "control/life/start.h"
 #include "control/life/transition.h"
 #include "control/query/test_only.h"
+#include "control/report/reboot.h"
 #include "control/step/step.h"
 #include "control/submit/submit.h"
 
@@ -177,6 +178,7 @@ void control_turn(struct control *c)
     priority_turn(c);
     step_ports_turn(c);
     gang_turn(c);
+    reboot_turn(c);
     start_plan(c);
     start_answer_fresh(c);
     why_turn(c);

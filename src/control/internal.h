@@ -49,7 +49,8 @@ struct control {
     uint32_t last_unallocated;      /* see unallocated.c */
     uint64_t epoch, turns;
     bool store_low, plan_wanted, started;
-    bool preview; /* a new configuration is only checked: nothing is written */
+    bool preview;   /* a new configuration is only checked: nothing is written */
+    size_t reboots; /* nodes with a reboot that is requested */
     int64_t wake_at_ms, resume_look_ms; /* given to env; for ResumeAfter; INT64_MAX: never */
     const struct step_owner *step_owner;
     struct idmap calls;                 /* calls that wait, to the ids of their jobs */

@@ -21,6 +21,7 @@
 #include "control/life/split.h"
 #include "control/life/suspend.h"
 #include "control/node/node.h"
+#include "control/report/reboot.h"
 #include "control/step/step.h"
 #include "control/submit/submit.h"
 
@@ -269,6 +270,7 @@ void control_start(struct control *c)
     vec_foreach (&c->cluster->nodes, n)
         node_heard(c, *n);
     update_node_resume_look(c);
+    reboot_count(c);
     resv_hook_resume(c);
     resv_tick(c);
     burst_start_desk(c);

@@ -30,6 +30,10 @@ static void put_node_state(const Pb__NodeRecord *n, struct show_style style, str
                (unsigned long long)n->tmp_disk_mib, n->weight);
     record_pair(out, " Owner", n->owner ? n->owner : "N/A");
     record_pair(out, " MCS_label", n->mcs_label ? n->mcs_label : "N/A");
+    if (n->next_state) {
+        record_break(style, out);
+        record_pair(out, "NextState", n->next_state);
+    }
     if (n->partitions) {
         record_break(style, out);
         record_pair(out, "Partitions", n->partitions);

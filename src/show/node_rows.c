@@ -14,7 +14,9 @@
 enum field_class { OF_PART, OF_NODE, OF_NAME, OF_RANGE, OF_SUM };
 
 /* By these sinfo chooses and groups, whatever it shows. */
-#define ROWS_NEEDS "state drain completing no_respond fail reason partitions reserved maint"
+#define ROWS_NEEDS                                                                                 \
+    "state drain completing reboot_requested reboot_issued no_respond fail reason partitions "     \
+    "reserved maint"
 
 struct node_row_index {
     struct node_row *row;

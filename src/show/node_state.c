@@ -14,6 +14,8 @@
 #define RANK_COMPLETING 0x400
 #define RANK_NO_RESPOND 0x800
 #define RANK_FAIL 0x2000
+#define RANK_REBOOT_REQUESTED 0x10000
+#define RANK_REBOOT_ISSUED 0x40000
 
 static const char *const bases[] = {
     [PB__NODE_BASE__NODE_UNKNOWN] = "UNKNOWN", [PB__NODE_BASE__NODE_DOWN] = "DOWN",
@@ -117,18 +119,23 @@ static void words(const Pb__NodeRecord *n, const char **full, const char **brief
     }
 }
 
+static const char *suffix_of(const Pb__NodeRecord *n)
+{
+    return n->reboot_issued ? "^" : n->reboot_requested ? "@" : n->no_respond ? "*" : "";
+}
+
 void node_state_put_long(const Pb__NodeRecord *n, struct str *out)
 {
     const char *full, *brief;
     words(n, &full, &brief);
-    str_printf(out, "%s%s", full, n->no_respond ? "*" : "");
+    str_printf(out, "%s%s", full, suffix_of(n));
 }
 
 void node_state_put_short(const Pb__NodeRecord *n, struct str *out)
 {
     const char *full, *brief;
     words(n, &full, &brief);
-    str_printf(out, "%s%s", brief, n->no_respond ? "*" : "");
+    str_printf(out, "%s%s", brief, suffix_of(n));
 }
 
 void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
@@ -148,6 +155,10 @@ void node_state_put_flags(const Pb__NodeRecord *n, struct str *out)
         str_puts(out, "+MAINTENANCE");
     else if (n->reserved)
         str_puts(out, "+RESERVED");
+    if (n->reboot_requested)
+        str_puts(out, "+REBOOT_REQUESTED");
+    if (n->reboot_issued)
+        str_puts(out, "+REBOOT_ISSUED");
     if (n->no_respond)
         str_puts(out, "+NOT_RESPONDING");
 }
@@ -170,7 +181,9 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
         base = 2;
     return base + (n->drain ? RANK_DRAIN : 0) + (n->completing && !n->drain ? RANK_COMPLETING : 0) +
            (is_maint(n) || is_reserved(n) ? RANK_MAINT : 0) +
-           (n->no_respond ? RANK_NO_RESPOND : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
+           (n->no_respond ? RANK_NO_RESPOND : 0) +
+           (n->reboot_requested ? RANK_REBOOT_REQUESTED : 0) +
+           (n->reboot_issued ? RANK_REBOOT_ISSUED : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
 }
 
 /* "gpu:a100:4(S:0),nic:2" and "gpu:a100:1(IDX:0)" as sums by name: ",gres/gpu=4,gres/nic=2". */
@@ -245,6 +258,8 @@ enum wanted {
     WANT_MAINT = 1 << 15,
     WANT_RESERVED = 1 << 16,
     WANT_CLOUD = 1 << 17,
+    WANT_REBOOT_REQUESTED = 1 << 18,
+    WANT_REBOOT_ISSUED = 1 << 19,
     WANT_NOTHING = 1 << 14, /* states no node of ours is ever in */
 };
 
@@ -284,9 +299,9 @@ static const struct {
     {"powering_down", WANT_NOTHING},
     {"powering_up", WANT_NOTHING},
     {"power_up", WANT_NOTHING},
-    {"reboot", WANT_NOTHING},
-    {"reboot_issued", WANT_NOTHING},
-    {"reboot_requested", WANT_NOTHING},
+    {"reboot", WANT_REBOOT_REQUESTED | WANT_REBOOT_ISSUED},
+    {"reboot_issued", WANT_REBOOT_ISSUED},
+    {"reboot_requested", WANT_REBOOT_REQUESTED},
     {"resv", WANT_RESERVED},
     {"reserved", WANT_RESERVED},
     {"run", WANT_ALLOC},
@@ -326,6 +341,8 @@ bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n
     is |= n->completing ? WANT_COMPLETING : 0;
     is |= n->no_respond ? WANT_NO_RESPOND : 0;
     is |= n->fail ? WANT_FAIL : 0;
+    is |= n->reboot_requested ? WANT_REBOOT_REQUESTED : 0;
+    is |= n->reboot_issued ? WANT_REBOOT_ISSUED : 0;
     is |= n->maint ? WANT_MAINT : 0;
     is |= n->reserved && !n->maint ? WANT_RESERVED : 0;
     is |= n->cloud ? WANT_CLOUD : 0;

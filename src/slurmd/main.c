@@ -437,6 +437,7 @@ int main(int argc, char **argv)
     d.log_file_given = o.log_file ? path_absolute(o.log_file, NULL) : NULL;
     d.foreground = o.foreground;
     d.named = o.node != NULL;
+    d.rebooted = o.rebooted;
     signal(SIGPIPE, SIG_IGN);
     if (o.dynamic)
         rc = dynamic_line(&d, o.node, o.keys, &err);

@@ -57,7 +57,7 @@ def test_each_command_has_one(command):
     ("srun --no-such=", []),
     ("sbatch --open-mode=", ["append", "truncate"]),
     ("sbatch --mail-type=END,FA", ["END,FAIL"]),
-    ("scontrol re", ["reconfigure", "release", "requeue", "requeuehold", "resume"]),
+    ("scontrol re", ["reboot", "reconfigure", "release", "requeue", "requeuehold", "resume"]),
     ("scontrol show p", ["partition"]),
     ("scontrol -d show hostn", ["hostnames"]),
     ("scontrol update Part", ["PartitionName="]),

@@ -80,7 +80,7 @@ def test_gres_of_the_node_are_printed(make_cluster):
         "Gres Name=tape Type=(null) Count=3 Index=0 File=(null) Cores=(null)"]
 
 
-@pytest.mark.parametrize("option", ("--authinfo=x", "-b", "--ca-cert-file=/x", "--extra=x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i",
+@pytest.mark.parametrize("option", ("--authinfo=x", "--ca-cert-file=/x", "--extra=x", "-F", "-Ffeature", "--instance-id=i", "--instance-type=i",
                                     "--parameters=x"))
 def test_unsupported_options_are_refused_with_a_remedy(cluster, option):
     done = cluster.run([PREFIX / "sbin/slurmd", "-D", option])

@@ -83,7 +83,7 @@ bool node_take_actual(struct cluster *c, struct node *n, const Pb__NodeRegister 
 bool node_is_usable(const struct node *n)
 {
     return n->registered && n->connected && !n->down && !n->drain && !n->fail && !n->future &&
-           n->ghosts.len == 0;
+           n->reboot.phase != NODE_REBOOT_ISSUED && n->ghosts.len == 0;
 }
 
 const char *node_active_features(const struct node *n)
@@ -159,6 +159,18 @@ const char *node_hostname(const struct node *n)
     return n->hostname ? n->hostname : n->conf->hostname;
 }
 
+static void pack_reboot(const struct node *n, Pb__NodeRecord *m)
+{
+    const struct node_reboot *r = &n->reboot;
+    if (r->phase == NODE_REBOOT_NONE)
+        return;
+    if (r->phase == NODE_REBOOT_REQUESTED)
+        SET(m, reboot_requested, true);
+    else
+        SET(m, reboot_issued, true);
+    m->next_state = r->to_down ? "DOWN" : r->to_resume ? "RESUME" : NULL;
+}
+
 static void pack_admin(const struct node *n, Pb__NodeRecord *m)
 {
     if (n->drain)
@@ -177,6 +189,7 @@ static void pack_admin(const struct node *n, Pb__NodeRecord *m)
     m->cpu_bind = n->cpu_bind;
     m->addr = n->addr;
     m->hostname = n->hostname;
+    pack_reboot(n, m);
     if (n->resume_at)
         SET(m, resume_at, n->resume_at);
 }
@@ -216,6 +229,11 @@ void node_pack_stored(const struct node *n, struct str *out)
     SET(&m, weight_set, n->weight_set);
     SET(&m, features_set, n->features_set);
     m.active_features = n->active;
+    if (n->reboot.drained)
+        SET(&m, reboot_drained, true);
+    if (n->reboot.phase == NODE_REBOOT_ISSUED)
+        SET(&m, reboot_issued_at, n->reboot.issued_at);
+    m.reboot_incarnation = n->reboot.incarnation;
     if (n->actual.cpus)
         pack_actual(n, &m);
     pb_pack(&m.base, out);
@@ -228,6 +246,21 @@ static void restore_actual(const struct cluster *c, struct node *n, const Pb__No
         r->real_cpus,   r->real_sockets, r->real_cores, r->real_threads, r->real_mem_registered_mib,
         r->real_tmp_mib};
     use_actual(c, n);
+}
+
+static void restore_reboot(struct node *n, const Pb__NodeRecord *r)
+{
+    free(n->reboot.incarnation);
+    n->reboot = (struct node_reboot){
+        .phase = r->reboot_issued      ? NODE_REBOOT_ISSUED
+                 : r->reboot_requested ? NODE_REBOOT_REQUESTED
+                                       : NODE_REBOOT_NONE,
+        .to_down = str_eq(r->next_state, "DOWN"),
+        .to_resume = str_eq(r->next_state, "RESUME"),
+        .drained = r->reboot_drained,
+        .issued_at = r->reboot_issued_at,
+        .incarnation = mem_strdup(r->reboot_incarnation),
+    };
 }
 
 void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
@@ -261,6 +294,7 @@ void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
     n->addr = mem_strdup(r->addr);
     n->hostname = mem_strdup(r->hostname);
     n->resume_at = r->has_resume_at ? r->resume_at : 0;
+    restore_reboot(n, r);
     n->comment = mem_strdup(r->comment);
     n->extra = mem_strdup(r->extra);
     n->cpu_bind = mem_strdup(r->cpu_bind);

@@ -26,6 +26,16 @@ struct node_actual {                        /* what a node has said that it has;
     uint64_t mem_mib, tmp_mib;
 };
 
+enum node_reboot_phase { NODE_REBOOT_NONE, NODE_REBOOT_REQUESTED, NODE_REBOOT_ISSUED };
+
+struct node_reboot { /* scontrol reboot; see control/report/reboot.h */
+    enum node_reboot_phase phase;
+    bool to_down, to_resume; /* what it is to be afterwards; neither: as before */
+    bool drained;            /* the request has drained it */
+    int64_t issued_at;       /* wall seconds */
+    char *incarnation;       /* of the node when its daemon was told */
+};
+
 struct unit_use { /* of a unit of a node where jobs share (OverSubscribe=YES and FORCE) */
     uint32_t jobs;
     const struct part *part; /* whose jobs it may be shared by; NULL: its job's alone */
@@ -63,7 +73,8 @@ struct node {
     char *cpu_bind;        /* set by scontrol, "off": none; NULL: as configured */
     char *active;          /* some of the features, perhaps none; NULL: all are active */
     char *addr, *hostname; /* set by scontrol; NULL: as configured */
-    int64_t resume_at;     /* wall seconds: resumed then; 0: never */
+    struct node_reboot reboot;
+    int64_t resume_at; /* wall seconds: resumed then; 0: never */
     uint32_t reason_uid, weight;
     int64_t reason_at, last_busy_at;
     bool weight_set, features_set;

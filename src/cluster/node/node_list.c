@@ -4,6 +4,7 @@
  * node, and most nodes are alike in those: such a group is one element, so that its bytes, and what
  * the caller does with them, grow with what differs and not with the number of nodes.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/hostlist.h"
@@ -13,10 +14,11 @@
 #define LOOK_MAX 4096 /* nodes of one call: under a millisecond */
 #define NAME_FIELD 1
 #define COUNT_FIELD 55
+#define COMPARED_MAX 128 /* fields of NodeRecord */
 
 struct run { /* of nodes that are alike */
     const struct node_query *query;
-    const ProtobufCFieldDescriptor *compared[64];
+    const ProtobufCFieldDescriptor *compared[COMPARED_MAX];
     size_t compared_count;
     struct node_view views[2]; /* the first of the run, and the next */
     unsigned first;            /* which of them is which */
@@ -30,6 +32,7 @@ static void run_init(struct run *r, const struct node_query *q)
     *r = (struct run){.query = q};
     node_view_init(&r->views[0]);
     node_view_init(&r->views[1]);
+    assert(pb__node_record__descriptor.n_fields <= COMPARED_MAX);
     pb_each_field (&pb__node_record__descriptor, field)
         if (pb_fields_have(&q->fields, field->id) && field->id != NAME_FIELD &&
             field->label != PROTOBUF_C_LABEL_REPEATED)

@@ -25,8 +25,8 @@ scontrol_run run_release, run_requeue, run_requeuehold, run_setdebug, run_setdeb
     run_shutdown;
 scontrol_run run_getaddrs, run_getent, run_listjobs, run_listpids, run_liststeps, run_notify,
     run_pidinfo;
-scontrol_run run_completing, run_resume, run_suspend, run_takeover, run_top, run_uhold, run_update,
-    run_version, run_wait_job, run_write;
+scontrol_run run_cancel_reboot, run_completing, run_reboot, run_resume, run_suspend, run_takeover,
+    run_top, run_uhold, run_update, run_version, run_wait_job, run_write;
 
 /* "scontrol show slurmd": the node daemons of this host, or that of a node. */
 int show_slurmd(const char *node);

@@ -58,7 +58,7 @@ int update_check_any(const struct update *u)
 static int complete_state(Pb__NodeUpdate *change)
 {
     static const char *const states[] = {"RESUME", "DRAIN", "UNDRAIN", "DOWN",
-                                         "IDLE",   "FAIL",  "FUTURE"};
+                                         "IDLE",   "FAIL",  "FUTURE",  "CANCEL_REBOOT"};
     size_t len = strlen(change->state);
     for (size_t i = 0; len && i < sizeof(states) / sizeof(states[0]); i++) {
         if (!strncmp(states[i], change->state, len)) {
@@ -71,7 +71,8 @@ static int complete_state(Pb__NodeUpdate *change)
                  "answer gets this flag by itself; use State=DOWN or State=DRAIN\nRequest aborted");
         return -1;
     }
-    cmd_line("Invalid input: State=%s\nRequest aborted\nValid states are: DOWN, DRAIN, FAIL, "
+    cmd_line("Invalid input: State=%s\nRequest aborted\nValid states are: CANCEL_REBOOT, DOWN, "
+             "DRAIN, FAIL, "
              "FUTURE, IDLE, RESUME, UNDRAIN",
              change->state);
     return -1;

@@ -61,6 +61,8 @@ static void carry_node(struct cluster *next, struct node *to, struct node *from)
     to->connected = from->connected;
     to->registered = from->registered;
     to->incarnation = take_ptr(from->incarnation);
+    to->reboot = from->reboot;
+    from->reboot.incarnation = NULL;
     to->free_mem_mib = from->free_mem_mib;
     to->load_centi = from->load_centi;
     to->last_busy_at = from->last_busy_at;

@@ -10,6 +10,7 @@
 #include "control/internal.h"
 #include "control/node/node.h"
 #include "control/report/node_register.h"
+#include "control/report/reboot.h"
 
 #define ADDR_MOST 255      /* bytes of an address */
 #define RESUME_LOOK_SEC 60 /* the wall clock may be set: it is read again */
@@ -75,10 +76,11 @@ static int check_reason(const struct node *n, const Pb__NodeUpdate *r, struct er
                    drain ? "DRAINING" : "DOWNING");
 }
 
-static int check_state(const struct node *n, const Pb__NodeUpdate *r, struct err *err)
+static int check_state(const struct control *c, const struct node *n, const Pb__NodeUpdate *r,
+                       struct err *err)
 {
-    static const char *const known[] = {"RESUME", "UNDRAIN", "IDLE",  "DRAIN",
-                                        "DOWN",   "FAIL",    "FUTURE"};
+    static const char *const known[] = {"RESUME", "UNDRAIN", "IDLE",   "DRAIN",        "DOWN",
+                                        "FAIL",   "FUTURE",  "REBOOT", "CANCEL_REBOOT"};
     bool found = false;
     if (!r->state)
         return 0;
@@ -89,6 +91,8 @@ static int check_state(const struct node *n, const Pb__NodeUpdate *r, struct err
     if (str_case_eq(r->state, "FUTURE") && n->jobs)
         return err_set(err, -ERR_TRANSITION, "%s: %s has running jobs", err_text(ERR_TRANSITION),
                        n->name);
+    if (str_case_eq(r->state, "REBOOT") || str_case_eq(r->state, "CANCEL_REBOOT"))
+        return reboot_check(c, n, r, err);
     return check_reason(n, r, err);
 }
 
@@ -137,9 +141,15 @@ static void set_features(struct node *n, const Pb__NodeUpdate *r)
     }
 }
 
-static void set_state(struct control *c, struct node *n, const char *state)
+static void set_state(struct control *c, const struct caller *who, struct node *n,
+                      const Pb__NodeUpdate *r)
 {
-    if (str_case_eq(state, "RESUME") || str_case_eq(state, "IDLE")) {
+    const char *state = r->state;
+    if (str_case_eq(state, "REBOOT")) {
+        reboot_request(c, n, r, who->uid);
+    } else if (str_case_eq(state, "CANCEL_REBOOT")) {
+        reboot_cancel(c, n);
+    } else if (str_case_eq(state, "RESUME") || str_case_eq(state, "IDLE")) {
         resume(c, n);
     } else if (str_case_eq(state, "UNDRAIN")) {
         n->drain = false;
@@ -166,7 +176,7 @@ static void update_node(struct control *c, const struct caller *who, struct node
     if (r->reason)
         node_set_reason(n, *r->reason ? r->reason : NULL, who->uid, control_wall(c));
     if (r->state)
-        set_state(c, n, r->state);
+        set_state(c, who, n, r);
     if (r->has_resume_after_sec) {
         n->resume_at = r->resume_after_sec < 0 ? 0 : control_wall(c) + r->resume_after_sec;
         c->resume_look_ms = control_mono(c);
@@ -275,7 +285,7 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
     rc = rc == 0 ? find_nodes(c, r, &set, &err) : rc;
     for (long i = set ? bitset_next(set, 0) : -1; i >= 0 && rc == 0;
          i = bitset_next(set, (size_t)i + 1)) {
-        rc = check_state(c->cluster->nodes.data[i], r, &err);
+        rc = check_state(c, c->cluster->nodes.data[i], r, &err);
         rc = rc == 0 ? check_features(c->cluster->nodes.data[i], r, &err) : rc;
         rc = rc == 0 ? check_resume(c->cluster->nodes.data[i], r, &err) : rc;
     }

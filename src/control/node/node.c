@@ -23,8 +23,21 @@ void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *or
     send_order(c, n->name, order);
 }
 
+/* Until when a node may be away that was told to reboot. */
+static int64_t reboot_deadline_ms(const struct control *c, const struct node *n)
+{
+    int64_t most_sec = c->conf->resume_timeout_sec;
+    int64_t left_sec = n->reboot.issued_at + most_sec - control_wall(c);
+    left_sec = left_sec < 0 ? 0 : left_sec > most_sec ? most_sec : left_sec; /* the clock was set */
+    return control_mono(c) + left_sec * 1000;
+}
+
 void node_heard(struct control *c, struct node *n)
 {
+    if (n->reboot.phase == NODE_REBOOT_ISSUED) { /* it has ResumeTimeout, whatever it still says */
+        order_move(&c->cluster->silent, &n->silence, reboot_deadline_ms(c, n), n->index);
+        return;
+    }
     n->overdue = false;
     bool asleep = n->row->state == CONF_NODE_CLOUD && !n->registered; /* it is not started yet */
     if (c->conf->slurmd_timeout_sec > 0 && !n->future && !asleep)

@@ -12,6 +12,7 @@
 #include "control/life/suspend.h"
 #include "control/node/node.h"
 #include "control/report/node_register.h"
+#include "control/report/reboot.h"
 #include "control/step/step.h"
 
 struct ids {
@@ -83,8 +84,10 @@ void node_fail_silent(struct control *c, struct node *n)
         c->env->close(c->env->ctx, n->name);
     n->connected = n->registered = false;
     pool_update(c->cluster, n);
-    if (!n->down)
-        node_set_down(c, n, "Not responding");
+    _cleanup_free_ char *reboot =
+        n->reboot.phase == NODE_REBOOT_ISSUED ? reboot_time_out(c, n) : NULL;
+    if (!n->down || reboot)
+        node_set_down(c, n, reboot ? reboot : "Not responding");
     node_lose_jobs(c, n);
 }
 
@@ -282,6 +285,7 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     else if (!low.len)
         into_service(c, n);
     str_done(&low);
+    reboot_registered(c, n);
     if (r->conf_refused)
         control_log(c, LOG_LVL_ERROR, "node %s goes on with its former configuration: %s", n->name,
                     r->conf_refused);

@@ -13,6 +13,7 @@
 #include "slurmd/job/halt.h"
 #include "slurmd/job/launch.h"
 #include "slurmd/job/prolog.h"
+#include "slurmd/node/reboot.h"
 #include "slurmd/step/step.h"
 
 #define LOG_ROOM "slurmd"
@@ -245,6 +246,8 @@ static void handle_order(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
         uplink_reconfigure_any(d);
     if (o->report)
         uplink_register(d);
+    if (o->reboot)
+        reboot_run(d);
     if (o->shutdown) {
         log_info("the controller orders this daemon to stop");
         loop_stop(d->loop);

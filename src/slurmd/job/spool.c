@@ -147,7 +147,7 @@ static int spool_id(struct slurmd *d, char *out, size_t size, struct err *err)
 
     int rc = read_line(path, out, size, err);
 
-    if (path_is_shortage(rc) || (rc == 0 && strlen(out) == 2 * ID_SIZE))
+    if (path_is_shortage(rc) || (rc == 0 && strlen(out) == 2 * ID_SIZE && !d->rebooted))
         return rc;
     auth_random(random, sizeof(random));
     for (size_t i = 0; i < ID_SIZE; i++)

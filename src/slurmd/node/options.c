@@ -8,6 +8,7 @@
 
 static const char help[] =
     "Usage: slurmd [OPTIONS]\n"
+    "  -b         report a reboot: the controller ends what this node has of jobs (for tests)\n"
     "  -c         end the jobs that earlier daemons left on this node\n"
     "  -C         print the hardware of this node as a line for slurm.conf, and end\n"
     "  --conf KEYS\n"
@@ -93,13 +94,21 @@ static bool read_letter(struct slurmd_options *o, int letter, char *value)
         bool *flag;
         char **text;
     } rows[] = {
-        {'c', &o->clean, NULL},      {'C', &o->print_hardware, NULL},
-        {'d', NULL, &o->stepd_path}, {'D', &o->foreground, NULL},
-        {'f', NULL, &o->conf_file},  {'G', &o->print_gres, NULL},
-        {'L', NULL, &o->log_file},   {'M', &o->lock_memory, NULL},
-        {'n', NULL, &o->nice_value}, {'N', NULL, &o->node},
-        {'s', &o->change_dir, NULL}, {'Z', &o->dynamic, NULL},
-        {OPT_CONF, NULL, &o->keys},  {OPT_CONF_SERVER, NULL, &o->conf_server},
+        {'b', &o->rebooted, NULL},
+        {'c', &o->clean, NULL},
+        {'C', &o->print_hardware, NULL},
+        {'d', NULL, &o->stepd_path},
+        {'D', &o->foreground, NULL},
+        {'f', NULL, &o->conf_file},
+        {'G', &o->print_gres, NULL},
+        {'L', NULL, &o->log_file},
+        {'M', &o->lock_memory, NULL},
+        {'n', NULL, &o->nice_value},
+        {'N', NULL, &o->node},
+        {'s', &o->change_dir, NULL},
+        {'Z', &o->dynamic, NULL},
+        {OPT_CONF, NULL, &o->keys},
+        {OPT_CONF_SERVER, NULL, &o->conf_server},
     };
 
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

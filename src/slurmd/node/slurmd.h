@@ -63,6 +63,8 @@ struct slurmd {
     bool debug_flags_given; /* by 'scontrol setdebugflags nodes=', as long */
     uint64_t debug_flags;
     char *log_file_given;      /* -L: in place of SlurmdLogFile; NULL: none */
+    bool rebooted;             /* -b: reports a reboot, by a new id */
+    bool rebooting;            /* RebootProgram runs */
     bool named;                /* by -N: several may share this host */
     bool foreground, terminal; /* terminal: the caller's is still ours */
 

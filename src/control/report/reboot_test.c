@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* scontrol reboot: when a node is told, what it is meanwhile, and how it comes back. */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+
+#define LINES "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=p Nodes=ALL Default=YES\n"
+#define PROGRAM "RebootProgram=/sbin/reboot\nResumeTimeout=50\nSlurmdTimeout=20\n"
+
+struct request {
+    const char *nodes, *state, *reason, *next_state;
+    bool asap, force;
+};
+
+static int ask(struct fixture *f, const struct request *q)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
+    r.nodes = (char *)q->nodes;
+    r.state = (char *)(q->state ? q->state : "REBOOT");
+    r.reason = (char *)q->reason;
+    r.next_state = (char *)q->next_state;
+    r.has_reboot_asap = r.reboot_asap = q->asap;
+    r.has_reboot_force = r.reboot_force = q->force;
+    control_node_update(f->control, ++f->last_call, &root, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* "IDLE+DRAIN+REBOOT_ISSUED: the reason". */
+static void assert_node(struct fixture *f, const char *node, const char *wanted)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__NodeRecord *n = fixture_node(f, &arena, node);
+    char text[256];
+    snprintf(text, sizeof(text), "%s%s%s%s%s%s",
+             n->state == PB__NODE_BASE__NODE_IDLE      ? "IDLE"
+             : n->state == PB__NODE_BASE__NODE_DOWN    ? "DOWN"
+             : n->state == PB__NODE_BASE__NODE_UNKNOWN ? "UNKNOWN"
+                                                       : "ALLOCATED",
+             n->drain ? "+DRAIN" : "", n->reboot_requested ? "+REBOOT_REQUESTED" : "",
+             n->reboot_issued ? "+REBOOT_ISSUED" : "", n->reason ? ": " : "",
+             n->reason ? n->reason : "");
+    assert_string_equal(text, wanted);
+}
+
+static size_t count_orders(const struct fixture *f, const char *node)
+{
+    size_t count = 0;
+    vec_foreach (&f->orders, o)
+        for (size_t i = 0; i < (*o)->orders->n_orders; i++)
+            count += strcmp((*o)->node, node) == 0 && (*o)->orders->orders[i]->reboot;
+    return count;
+}
+
+/* All of n1. */
+static Pb__JobSpec make_spec(void)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.has_batch = s.batch = s.has_exclusive = s.exclusive = true;
+    s.req_nodes = (char *)"n1";
+    return s;
+}
+
+static uint32_t run_job(struct fixture *f)
+{
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSpec spec = make_spec();
+    int64_t id = fixture_submit(f, &root, &spec);
+    assert_true(id > 0);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    return (uint32_t)id;
+}
+
+static void what_is_refused(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES, 2);
+    assert_int_equal(ask(f, &(struct request){"n1"}), ERR_CONFIG);
+    assert_non_null(strstr(fixture_text(f, f->last_call), "RebootProgram"));
+    fixture_reconfigure(f, LINES PROGRAM);
+    assert_int_equal(ask(f, &(struct request){"n1", .next_state = "UP"}), ERR_PARSE);
+    assert_int_equal(ask(f, &(struct request){"n9"}), ERR_NO_NODE);
+    assert_int_equal(ask(f, &(struct request){"n1", "CANCEL_REBOOT"}), ERR_TRANSITION);
+    assert_node(f, "n1", "IDLE");
+    fixture_free(f);
+}
+
+static void a_free_node_is_told_at_once(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    assert_int_equal(ask(f, &(struct request){"n1"}), 0);
+    assert_node(f, "n1", "IDLE+REBOOT_ISSUED: reboot requested : reboot issued");
+    assert_int_equal(count_orders(f, "n1"), 1);
+    assert_int_equal(count_orders(f, "n2"), 0);
+    assert_int_equal(ask(f, &(struct request){"n1"}), 0); /* a second request changes nothing */
+    assert_int_equal(count_orders(f, "n1"), 1);
+    fixture_register(f, "n1", "i1"); /* its daemon restarts, and has not heard of it */
+    assert_int_equal(count_orders(f, "n1"), 2);
+    fixture_register(f, "n1", "i2");
+    assert_node(f, "n1", "IDLE");
+    fixture_free(f);
+}
+
+static void one_with_jobs_is_told_when_they_have_gone(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    uint32_t job = run_job(f);
+    assert_int_equal(ask(f, &(struct request){"n1", .reason = "kernel"}), 0);
+    assert_node(f, "n1", "ALLOCATED+REBOOT_REQUESTED: kernel");
+    fixture_restart(f);
+    fixture_register(f, "n2", "i1");
+    fixture_register_job(f, "n1", job, false);
+    assert_int_equal(count_orders(f, "n1"), 0);
+    fixture_batch_ended(f, "n1", job, 0, 0);
+    fixture_gone(f, "n1", job, 0);
+    assert_node(f, "n1", "IDLE+REBOOT_ISSUED: kernel : reboot issued");
+    assert_int_equal(count_orders(f, "n1"), 1);
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSpec spec = make_spec();
+    int64_t waits = fixture_submit(f, &root, &spec);
+    assert_int_equal(fixture_state(f, (uint32_t)waits), PB__JOB_STATE__PENDING);
+    fixture_register(f, "n1", "i2");
+    assert_int_equal(fixture_state(f, (uint32_t)waits), PB__JOB_STATE__RUNNING);
+    fixture_free(f);
+}
+
+static void asap_drains_and_resumes(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    uint32_t job = run_job(f);
+    assert_int_equal(ask(f, &(struct request){"n1", .asap = true}), 0);
+    assert_node(f, "n1", "ALLOCATED+DRAIN+REBOOT_REQUESTED: Reboot ASAP");
+    assert_int_equal(ask(f, &(struct request){"n1", "CANCEL_REBOOT"}), 0);
+    assert_node(f, "n1", "ALLOCATED");
+    assert_int_equal(ask(f, &(struct request){"n1", .asap = true}), 0);
+    fixture_end(f, job, 0);
+    assert_node(f, "n1", "IDLE+DRAIN+REBOOT_ISSUED: Reboot ASAP : reboot issued");
+    assert_int_equal(ask(f, &(struct request){"n1", "CANCEL_REBOOT"}), ERR_TRANSITION);
+    fixture_register(f, "n1", "i2");
+    assert_node(f, "n1", "IDLE");
+    fixture_free(f);
+}
+
+static void what_it_is_afterwards(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "disk"), 0);
+    assert_int_equal(ask(f, &(struct request){"n1", .asap = true, .next_state = "DOWN"}), 0);
+    assert_int_equal(ask(f, &(struct request){"n2", .next_state = "RESUME"}), 0);
+    assert_node(f, "n1", "IDLE+DRAIN+REBOOT_ISSUED: Reboot ASAP : reboot issued");
+    assert_node(f, "n2", "IDLE+DRAIN+REBOOT_ISSUED: disk : reboot issued");
+    fixture_register(f, "n1", "i2");
+    fixture_register(f, "n2", "i2");
+    assert_node(f, "n1", "DOWN+DRAIN: Reboot ASAP : reboot issued : reboot complete");
+    assert_node(f, "n2", "IDLE");
+    fixture_register(f, "n1", "i2"); /* nothing returns it to service but an operator */
+    assert_node(f, "n1", "DOWN+DRAIN: Reboot ASAP : reboot issued : reboot complete");
+    /* A node that an operator has drained stays drained without nextstate. */
+    assert_int_equal(fixture_update_node(f, "n2", "DRAIN", "disk"), 0);
+    assert_int_equal(ask(f, &(struct request){"n2", .asap = true, .reason = "disk"}), 0);
+    fixture_register(f, "n2", "i3");
+    assert_node(f, "n2", "IDLE+DRAIN: disk : reboot issued");
+    fixture_free(f);
+}
+
+static void force_ends_its_jobs(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    uint32_t job = run_job(f);
+    assert_int_equal(ask(f, &(struct request){"n1", .force = true}), 0);
+    assert_int_equal(fixture_terminates(f, "n1", job), 1);
+    fixture_gone(f, "n1", job, 0);
+    assert_node(f, "n1", "IDLE+DRAIN+REBOOT_ISSUED: reboot requested : reboot issued");
+    assert_int_equal(count_orders(f, "n1"), 1);
+    fixture_register(f, "n1", "i2");
+    assert_node(f, "n1", "ALLOCATED"); /* by the same job, which was queued again */
+    assert_int_equal(fixture_launches(f, "n1", job), 2);
+    fixture_free(f);
+}
+
+static void one_that_does_not_come_back_is_down(void **state)
+{
+    for (int restart = 0; restart < 2; restart++) {
+        struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+        assert_int_equal(ask(f, &(struct request){"n1"}), 0);
+        fixture_pass(f, 10000);
+        if (restart) {
+            fixture_restart(f);
+            fixture_register(f, "n2", "i1");
+        }
+        fixture_pass(f, 5000);
+        fixture_register(f, "n2", "i1");
+        fixture_pass(f, 14000);
+        fixture_register(f, "n2", "i1");
+        fixture_pass(f, 14000); /* SlurmdTimeout is over, ResumeTimeout is not */
+        fixture_register(f, "n2", "i1");
+        assert_node(f, "n1",
+                    restart ? "UNKNOWN+REBOOT_ISSUED: reboot requested : reboot issued"
+                            : "IDLE+REBOOT_ISSUED: reboot requested : reboot issued");
+        fixture_pass(f, 10000);
+        assert_node(f, "n1", "DOWN: reboot requested : reboot issued : reboot timed out");
+        fixture_free(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_refused),
+        cmocka_unit_test(a_free_node_is_told_at_once),
+        cmocka_unit_test(one_with_jobs_is_told_when_they_have_gone),
+        cmocka_unit_test(asap_drains_and_resumes),
+        cmocka_unit_test(what_it_is_afterwards),
+        cmocka_unit_test(force_ends_its_jobs),
+        cmocka_unit_test(one_that_does_not_come_back_is_down),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
