@@ -8,21 +8,19 @@
 
 #define GRACE_SEC 2 /* of suspend_grace_time, where it is not given */
 
-static bool is_written(const struct conf_loader *l, enum conf_key_id key)
-{
-    return l->priv->written[key].text && *l->priv->written[key].text;
-}
-
+/* Values that are the default say nothing: "scontrol write config" writes them. */
 static void warn_of_idle_keys(struct conf_loader *l)
 {
-    static const struct {
+    const struct conf *c = l->conf;
+    const struct {
         enum conf_key_id key;
         const char *name;
-    } keys[] = {{CONF_KEY_gang_devices, "GangDevices"},
-                {CONF_KEY_gang_het, "GangHet"},
-                {CONF_KEY_gang_overlap, "GangOverlap"}};
+        bool is_set;
+    } keys[] = {{CONF_KEY_gang_devices, "GangDevices", c->gang_devices},
+                {CONF_KEY_gang_het, "GangHet", c->gang_het},
+                {CONF_KEY_gang_overlap, "GangOverlap", !c->gang_overlap}};
     for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++)
-        if (is_written(l, keys[i].key))
+        if (keys[i].is_set)
             conf_warn(l, l->priv->written[keys[i].key].at,
                       "%s has no effect: PreemptMode has no GANG", keys[i].name);
 }
