@@ -43,8 +43,8 @@ def test_a_node_reboots_when_its_job_has_ended(site):
     waits = c.sbatch("-w", "n1", "-o", "/dev/null", wrap="true")
     assert not (c.dir / "rebooted").exists()
     go.touch()
-    eventually((c.dir / "rebooted").exists, "RebootProgram runs")
-    assert (c.dir / "rebooted").read_text() == "n1\n" and c.state(waits) == "PENDING"
+    eventually(lambda: (c.dir / "rebooted").exists() and (c.dir / "rebooted").read_text() == "n1\n", "RebootProgram runs on n1")
+    assert c.state(waits) == "PENDING"
     assert shown(c, "n1") == "drained^" and "kernel : reboot issued" in c.node("n1")["Reason"]
     node = next(n for n in c.json("scontrol show node n1")["nodes"] if n["name"] == "n1")
     assert {"REBOOT_ISSUED", "DRAIN"} <= set(node["state"]) and node["next_state_after_reboot"] == ["RESUME"]
