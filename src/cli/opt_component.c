@@ -361,6 +361,17 @@ static void note_options_of_script(struct opt_components *cs, size_t offset)
     }
 }
 
+/* Slurm has them in component 0 alone. */
+static void note_licenses(struct opt_components *cs, size_t offset)
+{
+    struct opt *o = &cs->list[offset]->opt;
+    bool of_job = o->command != OPT_SRUN || !o->in_job;
+    if (of_job && is_own(o, OPT_ID_licenses) && o->licenses && *o->licenses)
+        opt_note(o, OPT_ID_licenses,
+                 "option --licenses beyond component 0: the licenses of all components are counted "
+                 "together, and HetLimits=licenses in slurm.conf refuses them here");
+}
+
 int opt_components_apply_argv(struct opt_components *cs, struct err *err)
 {
     int r = apply_source(cs, OPT_FROM_ARGV_BEFORE, apply_argv, NULL, err);
@@ -512,8 +523,10 @@ int opt_components_finish(struct opt_components *cs, struct err *err)
             r = check_names(&c->opt, err);
         if (r == 0 && c->opt.command == OPT_SRUN)
             r = check_step(cs, &c->opt, err);
-        if (r == 0 && i > 0)
+        if (r == 0 && i > 0) {
             note_options_of_script(cs, i);
+            note_licenses(cs, i);
+        }
         if (r == 0)
             r = opt_finish(&c->opt, err);
         if (r < 0)

@@ -469,6 +469,12 @@ static void test_notes(void **state)
         {"sbatch -o first.out : -n1 x.sh", "", ""},
         /* mail is about the leader, without a word (HET-47) */
         {"sbatch --mail-type=END : --mail-type=END x.sh", "", ""},
+        /* licences are counted, which Slurm does in component 0 alone (HET-102) */
+        {"sbatch -L a -n1 : -n1 x.sh", "", ""},
+        {"sbatch -L a -n1 : -L b -n1 x.sh", "",
+         "warning: option --licenses beyond component 0: the licenses of all components are "
+         "counted "
+         "together, and HetLimits=licenses in slurm.conf refuses them here\n"},
         /* one note is enough */
         {"sbatch --qos=a : --qos=b x.sh", "warning: option --qos is accepted and has no effect\n",
          ""},
