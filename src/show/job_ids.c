@@ -124,7 +124,9 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
 void job_ids_put(const Pb__JobLive *live, struct str *out)
 {
     if (live->has_het_job_id && live->has_array_job_id) {
-        str_printf(out, "%u_%u+%u", live->array_job_id, live->array_task_id, live->het_job_offset);
+        str_printf(out, "%u_%s", live->array_job_id, live->array_tasks ? "[" : "");
+        job_ids_put_tasks(live, out);
+        str_printf(out, "%s+%u", live->array_tasks ? "]" : "", live->het_job_offset);
         return;
     }
     if (live->has_het_job_id) {

@@ -21,8 +21,8 @@ size_t job_ids_word(const char *list);
  * array_tasks, whose text lives as long as the process, tell which. */
 int job_ids_parse(const char *text, Pb__StepId *id, struct err *err);
 
-/* "123", "123_4", "123+4", "123_4+1", "123_[5-20%3]": the last is cut at SLURM_BITSTR_LEN bytes of
- * numbers. */
+/* "123", "123_4", "123+4", "123_4+1", "123_[5-20%3]", "123_[5-20%3]+1": the last ones are cut at
+ * SLURM_BITSTR_LEN bytes of numbers. */
 void job_ids_put(const Pb__JobLive *live, struct str *out);
 /* The part behind the "_" without brackets, "5-20%3"; false, nothing: it is in no array. */
 bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out);

@@ -9,9 +9,11 @@
 #include "base/hostlist.h"
 #include "base/idset.h"
 #include "base/mem.h"
+#include "base/pb.h"
 #include "cli/cmd.h"
 #include "cli/no_job.h"
 #include "cli/node_names.h"
+#include "cmd/squeue/fold.h"
 #include "cmd/squeue/options.h"
 #include "proto/why.pb-c.h"
 #include "show/job_columns.h"
@@ -43,6 +45,7 @@ struct list {
     json_t *json;
     VEC(struct tier) tiers;   /* with --priority */
     VEC(struct start) starts; /* with --start */
+    struct fold fold;
     size_t seen;
 };
 
@@ -197,7 +200,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
             json_array_append_new(l->json, show_job_json(view.job, view.cluster));
         else if (l->options->priority && view.job->live->n_part_priority)
             add_parts(l, &view);
-        else
+        else if (l->options->each || !fold_take(&l->fold, view.job))
             add_record(l, &view);
     }
     return 0;
@@ -261,9 +264,24 @@ static void put_needs(const struct list *l, struct job_needs *n, Pb__JobFilter *
     if (l->json || l->options->priority || l->options->over_sec || l->options->under_sec ||
         l->options->reservation || !job_columns_needs(&l->listing, n))
         return;
+    if (!l->options->each)
+        pb_fields_add(&n->live, &pb__job_live__descriptor,
+                      "array_job_id array_task_id array_tasks het_job_id het_job_offset");
     filter->n_spec_fields = filter->n_live_fields = PB_FIELD_WORDS;
     filter->spec_fields = n->spec.words;
     filter->live_fields = n->live.words;
+}
+
+static void add_folded(struct list *l)
+{
+    struct job_columns_view view = {.now = time(NULL),
+                                    .cluster = cmd_conf()->cluster_name,
+                                    .expand_patterns = l->options->expand_patterns};
+    fold_finish(&l->fold);
+    vec_foreach (&l->fold.lines, line) {
+        view.job = line->job;
+        add_record(l, &view);
+    }
 }
 
 static int list_jobs(struct list *l, struct err *err)
@@ -287,14 +305,17 @@ static int list_jobs(struct list *l, struct err *err)
     int r = o->start && !o->nobody ? ask_starts(l, &filter, err) : 0;
     if (r == 0)
         r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, l, err);
+    add_folded(l);
     if (r == 0 && o->ids.len == 1 && l->seen == 0 && !o->states.all) {
         /* Not among those wanted, or not there at all? */
         Pb__JobFilter exists = PB__JOB_FILTER__INIT;
         struct options any = {.states.wanted = 1u << 31};
         struct list nothing = {.options = &any};
+        fold_init(&nothing.fold);
         job_ids_filter(o->ids.data, 1, &exists, &arena);
         exists.has_all_states = exists.all_states = 1;
         r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &exists.base, on_jobs, &nothing, err);
+        fold_done(&nothing.fold);
         l->seen = nothing.seen;
     }
     if (r == 0 && o->ids.len == 1 && l->seen == 0)
@@ -323,11 +344,13 @@ static int list_once(const struct options *o)
 {
     struct list l = {.options = o};
     struct err err = {0};
+    fold_init(&l.fold);
     bool json = o->json || o->yaml;
     if (json) {
         l.json = json_array();
     } else if (!set_format(&l)) {
         listing_done(&l.listing);
+        fold_done(&l.fold);
         return 1;
     }
     int r = o->nodes ? node_names_check(o->nodes, &err) : 0;
@@ -360,6 +383,7 @@ static int list_once(const struct options *o)
     vec_foreach (&l.starts, start)
         free(start->nodes);
     vec_done(&l.starts);
+    fold_done(&l.fold);
     int status = cmd_flush();
     return r < 0 ? 1 : status;
 }
