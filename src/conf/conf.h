@@ -87,6 +87,7 @@ enum conf_value_type {
 
 #include "conf/conf_burst.h"
 #include "conf/conf_cgroup.h"
+#include "conf/conf_hres.h"
 
 struct conf {
     const char *path;     /* of the main file, absolute */
@@ -131,6 +132,7 @@ struct conf {
     VEC(struct conf_part) parts;
     struct conf_sched sched; /* SchedulerParameters */
     struct conf_network network;
+    struct conf_hres_list hres; /* CONF_FULL */
     struct conf_cgroup cgroup;
     struct conf_burst burst;             /* CONF_FULL */
     VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */

@@ -25,6 +25,7 @@
 struct conf_place {
     const char *file;
     int line;
+    int column; /* 0: of the line */
 };
 
 /* A value as written; text NULL: not given. */
@@ -134,7 +135,7 @@ struct conf_kind {
     size_t alias_count;
 };
 extern const struct conf_kind conf_kind_node, conf_kind_part, conf_kind_down, conf_kind_set,
-    conf_kind_gres, conf_kind_topo, conf_kind_cgroup, conf_kind_burst;
+    conf_kind_gres, conf_kind_topo, conf_kind_cgroup, conf_kind_burst, conf_kind_hres;
 
 struct conf_rows {
     const struct conf_kind *kind;
@@ -170,7 +171,7 @@ struct conf_loader {
     bool no_include;  /* Include lines are errors (a buffer from elsewhere) */
     struct err first; /* of the errors in the report, with report->every_error */
     struct conf_report *report;
-    struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup, burst;
+    struct conf_rows nodes, parts, downs, sets, gres, topo, cgroup, burst, hres;
     const char *prefix; /* of each line of the file being read: what tells its kind; or NULL */
     VEC(struct conf_value) hosts;                  /* SlurmctldHost lines */
     struct conf_value control[2], control_addr[2]; /* keys of earlier releases */
@@ -182,7 +183,7 @@ struct conf_loader {
     int depth;
 };
 
-/* "FILE:LINE: text" and -ERR_CONFIG. */
+/* "FILE:LINE: text", or "FILE:LINE:COLUMN: text", and -ERR_CONFIG. */
 int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 void conf_warn(struct conf_loader *l, struct conf_place at, const char *fmt, ...)
@@ -251,7 +252,7 @@ int conf_node_downs(struct conf_loader *l, struct err *err); /* applies DownNode
 /* Lines of topology.conf, or made of topology.yaml. */
 #define CONF_TOPO_PREFIX "TopologyConf=1 "
 int conf_topo_read(struct conf_loader *l, const char *path, struct err *err);
-int conf_yaml_read(struct conf_loader *l, const char *path, struct err *err);
+int conf_topo_read_yaml(struct conf_loader *l, const char *path, struct err *err);
 int conf_topo_build(struct conf_loader *l, struct err *err); /* conf->network */
 void conf_topo_done(struct conf_network *net);
 const char *conf_node_state_text(enum conf_node_state state);

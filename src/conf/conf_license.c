@@ -6,47 +6,84 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "conf/conf_hres.h"
 
 #define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.@/"
 
 void conf_licenses_done(struct conf_licenses *l)
 {
-    vec_foreach (&l->list, one)
+    vec_foreach (&l->list, one) {
         free(one->name);
+        free(one->variable);
+        free(one->layer);
+    }
     vec_done(&l->list);
 }
 
-static void add(struct conf_licenses *l, char *name, uint32_t count)
+static void add_count(struct conf_licenses *l, struct conf_license *new)
 {
     vec_foreach (&l->list, one) {
-        if (strcmp(one->name, name) != 0)
+        if (strcmp(one->name, new->name) != 0)
             continue;
-        uint64_t sum = (uint64_t)one->count + count;
+        uint64_t sum = (uint64_t)one->count + new->count;
         one->count = sum < CONF_LICENSE_COUNT_MAX ? (uint32_t)sum : CONF_LICENSE_COUNT_MAX;
-        free(name);
+        free(new->name);
         return;
     }
-    vec_push(&l->list, ((struct conf_license){name, count}));
+    vec_push(&l->list, *new);
 }
 
-static bool read_one(struct conf_licenses *l, char *word)
+/* Behind the name. False: it is neither. */
+static bool read_count(const char *text, bool may_be_variable, struct conf_license *one)
 {
-    size_t len = strspn(word, NAME_CHARS);
-    long long count = 1;
-    if (!len || (word[len] && word[len] != ':') ||
-        (word[len] && str_parse_i64(word + len + 1, 1, CONF_LICENSE_COUNT_MAX, &count) != 0))
+    long long count;
+    if (str_parse_i64(text, 1, CONF_LICENSE_COUNT_MAX, &count) == 0) {
+        one->count = (uint32_t)count;
+        return true;
+    }
+    if (!may_be_variable || !conf_hres_is_name(text) || !text[strspn(text, "0123456789")])
         return false;
-    add(l, mem_strndup(word, len), (uint32_t)count);
+    one->variable = mem_strdup(text);
     return true;
 }
 
-int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err)
+static bool read_one(struct conf_licenses *l, char *word, bool item)
+{
+    struct conf_license one = {.count = 1};
+    size_t len = strspn(word, NAME_CHARS);
+    char *rest = word + len, *end = item && *rest == '(' ? strchr(rest, ')') : NULL;
+    if (end) {
+        one.layer = mem_strndup(rest + 1, (size_t)(end - rest - 1));
+        rest = end + 1;
+    }
+    if (!len || (*rest && *rest != ':') || (*rest && !read_count(rest + 1, item, &one))) {
+        free(one.layer);
+        return false;
+    }
+    one.name = mem_strndup(word, len);
+    if (item)
+        vec_push(&l->list, one);
+    else
+        add_count(l, &one);
+    return true;
+}
+
+/* Up to the next comma that is not within brackets. */
+static size_t item_length(const char *s)
+{
+    size_t len = 0;
+    for (int depth = 0; s[len] && (depth > 0 || s[len] != ','); len++)
+        depth += s[len] == '(' || s[len] == '[' ? 1 : s[len] == ')' || s[len] == ']' ? -1 : 0;
+    return len;
+}
+
+static int parse_list(const char *text, bool item, struct conf_licenses *out, struct err *err)
 {
     *out = (struct conf_licenses){0};
     for (const char *s = text; s && *s;) {
-        size_t len = strcspn(s, ",");
+        size_t len = item ? item_length(s) : strcspn(s, ",");
         _cleanup_free_ char *word = mem_strndup(s, len);
-        if (!read_one(out, str_trim(word)) || (s[len] && !s[len + 1])) {
+        if (!read_one(out, str_trim(word), item) || (s[len] && !s[len + 1])) {
             conf_licenses_done(out);
             return err_set(err, -ERR_LICENSE, "%s: \"%.80s\" is not NAME or NAME:COUNT",
                            err_text(ERR_LICENSE), s[len] && !s[len + 1] ? text : word);
@@ -54,4 +91,14 @@ int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err 
         s += len + (s[len] == ',');
     }
     return 0;
+}
+
+int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err)
+{
+    return parse_list(text, false, out, err);
+}
+
+int conf_license_items_parse(const char *text, struct conf_licenses *out, struct err *err)
+{
+    return parse_list(text, true, out, err);
 }

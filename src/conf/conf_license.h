@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* "matlab:4,ansys": licences and how many, in slurm.conf and in requests. */
+/* "matlab:4,ansys": licences and how many, in slurm.conf and in requests; "power:full_node" and
+ * "flat(n[1-4]):2" of hierarchical resources. */
 #pragma once
 
 #include <stdint.h>
@@ -12,6 +13,8 @@
 struct conf_license {
     char *name;
     uint32_t count;
+    char *variable; /* a name in place of the count, of a hierarchical resource; NULL: none */
+    char *layer;    /* "flat(n[1-4]):2": the nodes of a layer; NULL: none */
 };
 
 struct conf_licenses {
@@ -20,4 +23,6 @@ struct conf_licenses {
 
 /* An empty text, or NULL: none. -ERR_LICENSE names what is wrong, and *out stays empty. */
 int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err);
+/* The same with variables and layers, each item by itself. */
+int conf_license_items_parse(const char *text, struct conf_licenses *out, struct err *err);
 void conf_licenses_done(struct conf_licenses *l);

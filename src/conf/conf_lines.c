@@ -12,6 +12,7 @@
 #include "conf/conf_beside.h"
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
+#include "conf/conf_hres.h"
 
 /* Whether a '"' at 'quote' opens a quoted value: it is closed on the same line. */
 static bool quote_closes(const char *quote, const char *end)
@@ -136,7 +137,7 @@ static int line_done(struct conf_loader *l, char *line, char *end, struct conf_p
         line = whole;
         end = whole + len;
     }
-    if (!l->made && strncmp(line, CONF_BURST_PREFIX, strlen(CONF_BURST_PREFIX)) != 0)
+    if (!l->made && !str_starts(line, CONF_BURST_PREFIX) && !str_starts(line, CONF_HRES_PREFIX))
         conf_line_hash(l->conf, line, (size_t)(end - line));
     conf_flat_line(l, line, (size_t)(end - line));
     return conf_load_line(l, line, at, err);

@@ -8,6 +8,7 @@
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
 #include "conf/conf_gang.h"
+#include "conf/conf_hres_file.h"
 #include "conf/conf_internal.h"
 
 int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
@@ -17,7 +18,10 @@ int conf_fail(struct conf_place at, struct err *err, const char *fmt, ...)
     va_start(ap, fmt);
     err_vset(err, -ERR_CONFIG, fmt, ap);
     va_end(ap);
-    err_prefix(err, "%s:%d", at.file, at.line);
+    if (at.column)
+        err_prefix(err, "%s:%d:%d", at.file, at.line, at.column);
+    else
+        err_prefix(err, "%s:%d", at.file, at.line);
     return -ERR_CONFIG;
 }
 
@@ -115,8 +119,8 @@ void conf_report_done(struct conf_report *report)
  * those of nodes. */
 static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *skip)
 {
-    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->cgroup, &l->parts,
-                                     &l->downs, &l->sets, &l->topo,   &l->burst};
+    struct conf_rows *const all[] = {&l->nodes, &l->gres, &l->cgroup, &l->parts, &l->downs,
+                                     &l->sets,  &l->topo, &l->burst,  &l->hres};
     size_t len = 0;
 
     while (isalnum((unsigned char)line[len]) || line[len] == '_')
@@ -186,6 +190,7 @@ static void loader_init(struct conf_loader *l, enum conf_scope scope, struct con
     l->topo.kind = &conf_kind_topo;
     l->cgroup.kind = &conf_kind_cgroup;
     l->burst.kind = &conf_kind_burst;
+    l->hres.kind = &conf_kind_hres;
     l->conf = mem_new(struct conf);
     l->conf->priv = l->priv = mem_new(struct conf_private);
     arena_init(&l->priv->arena, 0);
@@ -205,6 +210,7 @@ static void loader_done(struct conf_loader *l)
     vec_done(&l->topo.row);
     vec_done(&l->cgroup.row);
     vec_done(&l->burst.row);
+    vec_done(&l->hres.row);
     vec_done(&l->hosts);
 }
 
@@ -237,6 +243,8 @@ static int build(struct conf_loader *l, const char *node_name, struct err *err)
         rc = conf_part_build(l, err);
     if (rc == 0)
         conf_gang_parts_check(l);
+    if (rc == 0)
+        rc = conf_hres_build(l, err);
     return rc;
 }
 
@@ -273,8 +281,9 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
 
     loader_init(&l, scope, report);
     l.conf->path = arena_strdup(&l.priv->arena, absolute);
-    int (*const others[])(struct conf_loader *, const char *, struct err *) = {
-        conf_gres_read, conf_cgroup_read, conf_topo_read, conf_burst_read, conf_extra_read};
+    int (*const others[])(struct conf_loader *, const char *,
+                          struct err *) = {conf_gres_read,  conf_cgroup_read, conf_topo_read,
+                                           conf_burst_read, conf_hres_read,   conf_extra_read};
     int rc = conf_lines_read(&l, absolute, err);
     for (size_t i = 0; rc >= 0 && i < sizeof(others) / sizeof(others[0]); i++)
         rc = conf_go_on(&l, others[i](&l, absolute, err), err);
@@ -347,6 +356,7 @@ void conf_free(struct conf *c)
     vec_done(&c->node_rows);
     vec_done(&c->gres_sets);
     conf_topo_done(&c->network);
+    conf_hres_done(&c->hres);
     vec_done(&c->controllers);
     vec_foreach (&c->priv->buffers, buffer)
         free(*buffer);

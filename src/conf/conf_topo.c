@@ -284,7 +284,7 @@ int conf_topo_read(struct conf_loader *l, const char *path, struct err *err)
     int rc = 0;
     l->prefix = CONF_TOPO_PREFIX;
     if (access(yaml, F_OK) == 0)
-        rc = conf_yaml_read(l, yaml, err);
+        rc = conf_topo_read_yaml(l, yaml, err);
     else if (access(file, F_OK) == 0)
         rc = conf_lines_read(l, file, err);
     l->prefix = NULL;

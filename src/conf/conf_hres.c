@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Hierarchical resources: what their lines say, and whether their layers are what their mode needs.
+ */
+#include "conf/conf_hres.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "conf/conf_hres_file.h"
+#include "conf/conf_license.h"
+
+#define NAME_CHARS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-."
+
+void conf_hres_done(struct conf_hres_list *l)
+{
+    vec_foreach (&l->list, h) {
+        vec_foreach (&h->layers, layer) {
+            bitset_free(layer->node_set);
+            vec_done(&layer->bases);
+        }
+        vec_done(&h->layers);
+        vec_done(&h->variables);
+    }
+    vec_done(&l->list);
+}
+
+const struct conf_hres *conf_hres_find(const struct conf_hres_list *l, const char *name)
+{
+    vec_foreach (&l->list, h)
+        if (str_eq(h->name, name))
+            return h;
+    return NULL;
+}
+
+const struct conf_hres_amount *conf_hres_find_variable(const struct conf_hres *h, const char *name)
+{
+    vec_foreach (&h->variables, v)
+        if (str_eq(v->name, name))
+            return v;
+    return NULL;
+}
+
+int conf_hres_parse_count(const char *text, bool may_be_unlimited, uint64_t *out)
+{
+    long long number;
+    if (may_be_unlimited && (strcmp(text, "-1") == 0 || str_case_eq(text, "INFINITE"))) {
+        *out = CONF_HRES_UNLIMITED;
+        return 0;
+    }
+    if (str_parse_i64(text, 0, CONF_HRES_COUNT_MAX, &number) != 0)
+        return -ERR_CONFIG;
+    *out = (uint64_t)number;
+    return 0;
+}
+
+bool conf_hres_is_name(const char *text)
+{
+    return *text && !text[strspn(text, NAME_CHARS)] && !str_case_eq(text, "DEFAULT");
+}
+
+/* --- lines -------------------------------------------------------------------------------------
+ */
+
+static bool given(const struct conf_row *row, enum conf_hres_key key)
+{
+    return row->value[key].text && *row->value[key].text;
+}
+
+static struct conf_place place_of(const struct conf_hres *h)
+{
+    return (struct conf_place){h->file, h->line, h->column};
+}
+
+static struct conf_place place_of_layer(const struct conf_hres_layer *layer)
+{
+    return (struct conf_place){layer->file, layer->line, layer->column};
+}
+
+/* "NAME:VALUE,..." */
+static int read_amounts(struct conf_loader *l, const struct conf_value *v, const char *key,
+                        struct conf_hres_layer *layer, struct conf_hres *h, struct err *err)
+{
+    for (const char *at = v->text; at && *at; at += strcspn(at, ","), at += *at == ',') {
+        char *word = arena_printf(&l->priv->arena, "%.*s", (int)strcspn(at, ","), at),
+             *colon = strchr(word, ':');
+        struct conf_hres_amount a = {.name = word};
+        if (colon)
+            *colon = '\0';
+        if (!colon || !conf_hres_is_name(word) ||
+            conf_hres_parse_count(colon + 1, false, &a.value) != 0)
+            return conf_fail(v->at, err, "%s=%s: expected NAME:VALUE,...", key, v->text);
+        if (layer)
+            vec_push(&layer->bases, a);
+        else if (conf_hres_find_variable(h, word))
+            return conf_fail(v->at, err, "variable %s of resource %s is defined twice", word,
+                             h->name);
+        else
+            vec_push(&h->variables, a);
+    }
+    return 0;
+}
+
+static int check_clash(struct conf_loader *l, const char *name, struct conf_place at,
+                       struct err *err)
+{
+    const struct conf_value *v = &l->priv->written[CONF_KEY_licenses];
+    struct conf_licenses licenses;
+    bool clashes = false;
+    if (conf_licenses_parse(l->conf->licenses, &licenses, NULL) != 0)
+        return 0; /* reported with its own key */
+    vec_foreach (&licenses.list, one)
+        clashes = clashes || str_eq(one->name, name);
+    conf_licenses_done(&licenses);
+    if (!clashes)
+        return 0;
+    return conf_fail(at, err,
+                     "resource %s: %s:%d has Licenses=%s; a resource and a license need different "
+                     "names",
+                     name, v->at.file, v->at.line, l->conf->licenses);
+}
+
+static int add_resource(struct conf_loader *l, const struct conf_row *row, struct err *err)
+{
+    const struct conf_value *v = row->value;
+    const char *name = v[CONF_HRES_NAME].text, *mode = v[CONF_HRES_MODE].text;
+    const struct conf_hres *same = conf_hres_find(&l->conf->hres, name);
+    if (!conf_hres_is_name(name))
+        return conf_fail(row->at, err, "resource '%s': expected a name of letters, digits and _-.",
+                         name);
+    if (same)
+        return conf_fail(row->at, err, "resource %s is defined on line %d already", name,
+                         same->line);
+    if (!str_starts(mode, "MODE_") || strlen(mode) != 6 || mode[5] < '1' || mode[5] > '3')
+        return conf_fail(row->at, err, "Mode=%s: expected MODE_1, MODE_2 or MODE_3", mode);
+    struct conf_hres h = {.name = name,
+                          .mode = (enum conf_hres_mode)(mode[5] - '0'),
+                          .topology =
+                              given(row, CONF_HRES_TOPOLOGY) ? v[CONF_HRES_TOPOLOGY].text : NULL,
+                          .file = row->at.file,
+                          .line = row->at.line,
+                          .column = row->at.column};
+    if (h.topology && h.mode != CONF_HRES_PER_NODE)
+        return conf_fail(row->at, err, "resource %s: topology is for MODE_3, its mode is %s", name,
+                         mode);
+    vec_push(&l->conf->hres.list, h);
+    int rc = read_amounts(l, &v[CONF_HRES_VARIABLES], "Variables", NULL,
+                          &vec_last(&l->conf->hres.list), err);
+    return rc == 0 ? check_clash(l, name, row->at, err) : rc;
+}
+
+static int add_layer(struct conf_loader *l, const struct conf_row *row, struct err *err)
+{
+    const struct conf_value *v = row->value;
+    const char *name = v[CONF_HRES_NAME].text;
+    struct conf_hres *h = l->conf->hres.list.len ? &vec_last(&l->conf->hres.list) : NULL;
+    _cleanup_hostlist_ struct hostlist *list = NULL;
+    _cleanup_str_ struct str text = STR_INIT;
+    struct err inner = {0};
+    struct conf_hres_layer layer = {
+        .file = row->at.file, .line = row->at.line, .column = row->at.column};
+    if (!h || !str_eq(h->name, name))
+        return conf_fail(row->at, err, "a layer of %s: expected after Mode= of %s", name, name);
+    if (!given(row, CONF_HRES_NODES) || !given(row, CONF_HRES_COUNT))
+        return conf_fail(row->at, err, "a layer of %s: expected Nodes= and Count=", name);
+    if (hostlist_parse(v[CONF_HRES_NODES].text, &list, &inner) < 0)
+        return conf_fail(row->at, err, "Nodes=%s: %s", v[CONF_HRES_NODES].text, inner.text);
+    if (conf_hres_parse_count(v[CONF_HRES_COUNT].text, true, &layer.count) != 0)
+        return conf_fail(row->at, err, "Count=%s: expected a number, or -1",
+                         v[CONF_HRES_COUNT].text);
+    if (h->layers.len == CONF_HRES_LAYERS_MAX)
+        return conf_fail(row->at, err, "resource %s: more than %d layers", name,
+                         CONF_HRES_LAYERS_MAX);
+    hostlist_uniq(list);
+    hostlist_format(list, &text);
+    layer.nodes = arena_strdup(&l->priv->arena, str_cstr(&text));
+    vec_push(&h->layers, layer);
+    return read_amounts(l, &v[CONF_HRES_BASE], "Base", &vec_last(&h->layers), h, err);
+}
+
+/* --- their shape -------------------------------------------------------------------------------
+ * Names of nodes are numbered, those that do not exist too: a dynamic node has its layers before it
+ * is there. */
+
+struct named { /* conf_index wants the name first */
+    const char *name;
+    uint32_t top; /* the largest layer so far that has it, + 1 */
+};
+
+struct shape {
+    struct conf_loader *l;
+    struct conf_hres *h;
+    VEC(struct named) names;
+    struct conf_index index;
+    struct members {
+        VEC32(uint32_t) names;
+        uint32_t level, parent; /* 0: no layer is below it; parent + 1, 0: none */
+    } * of;                     /* by layer */
+};
+
+static int compare_layers(const void *a, const void *b)
+{
+    const struct conf_hres_layer *one = a, *other = b;
+    size_t n = (size_t)one->base, m = (size_t)other->base; /* so many names for now */
+    return n != m ? (n > m) - (n < m) : strcmp(one->nodes, other->nodes);
+}
+
+/* By the number of names, then by the names: whatever the order of the file. */
+static void sort_layers(struct conf_hres *h)
+{
+    vec_foreach (&h->layers, layer) {
+        _cleanup_hostlist_ struct hostlist *list = NULL;
+        layer->base = hostlist_parse(layer->nodes, &list, NULL) == 0 ? hostlist_count(list) : 0;
+    }
+    qsort(h->layers.data, h->layers.len, sizeof(*h->layers.data), compare_layers);
+    vec_foreach (&h->layers, layer)
+        layer->base = 0;
+}
+
+static void number_names(struct shape *s)
+{
+    size_t total = 0;
+    char buf[HOSTLIST_NAME_MAX + 1];
+    for (size_t i = 0; i < s->h->layers.len; i++) {
+        _cleanup_hostlist_ struct hostlist *list = NULL;
+        if (hostlist_parse(s->h->layers.data[i].nodes, &list, NULL) == 0)
+            total += hostlist_count(list);
+    }
+    conf_index_reserve(&s->index, total);
+    for (size_t i = 0; i < s->h->layers.len; i++) {
+        _cleanup_hostlist_ struct hostlist *list = NULL;
+        if (hostlist_parse(s->h->layers.data[i].nodes, &list, NULL) != 0)
+            continue;
+        for (size_t k = 0; k < hostlist_count(list); k++) {
+            const char *name = hostlist_nth(list, k, buf);
+            long at = conf_index_find(&s->index, s->names.data, sizeof(struct named), name);
+            if (at < 0) {
+                at = (long)s->names.len;
+                vec_push(&s->names, ((struct named){arena_strdup(&s->l->scratch, name), 0}));
+                conf_index_add(&s->index, s->names.data, sizeof(struct named), (size_t)at);
+            }
+            vec_push(&s->of[i].names, (uint32_t)at);
+        }
+    }
+}
+
+static void find_nodes(struct shape *s, size_t i)
+{
+    struct conf_hres_layer *layer = &s->h->layers.data[i];
+    size_t unknown = 0;
+    const char *first = NULL;
+    layer->node_set = bitset_new(s->l->conf->nodes.len);
+    vec_foreach (&s->of[i].names, number) {
+        const char *name = s->names.data[*number].name;
+        long node = conf_find_node(s->l->conf, name);
+        if (node >= 0)
+            bitset_set(layer->node_set, (size_t)node);
+        else if (unknown++ == 0)
+            first = name;
+    }
+    if (unknown && !s->l->conf->max_node_count)
+        conf_warn(s->l, place_of_layer(layer),
+                  "%zu nodes of this layer of %s are not in slurm.conf, the first is %s", unknown,
+                  s->h->name, first);
+}
+
+static int check_same(const struct shape *s, struct err *err)
+{
+    for (size_t i = 1; i < s->h->layers.len; i++) {
+        const struct conf_hres_layer *one = &s->h->layers.data[i - 1], *other = one + 1;
+        const struct conf_hres_layer *later = one->line > other->line ? one : other;
+        if (str_eq(one->nodes, other->nodes))
+            return conf_fail(place_of_layer(later), err,
+                             "a layer of %s has the nodes of the layer on line %d (%s)", s->h->name,
+                             later == one ? other->line : one->line, one->nodes);
+    }
+    return 0;
+}
+
+/* The layer becomes the parent of those that are all within it, and have no parent yet. */
+static int join_below(struct shape *s, size_t i, struct err *err)
+{
+    const struct conf_hres_layer *layers = s->h->layers.data, *layer = &layers[i];
+    struct members *of = &s->of[i];
+    _cleanup_free_ uint32_t *inside = mem_new_array(uint32_t, s->h->layers.len + 1);
+    bool bare = false;
+    uint32_t level = 0;
+    vec_foreach (&of->names, number) {
+        uint32_t top = s->names.data[*number].top;
+        bare = bare || !top;
+        if (top)
+            inside[top - 1]++;
+    }
+    for (size_t k = 0; k < i; k++) {
+        if (!inside[k])
+            continue;
+        if (inside[k] != s->of[k].names.len)
+            return conf_fail(place_of_layer(layer), err,
+                             "resource %s: the layers %s and %s (line %d) overlap, and neither is "
+                             "within the other: MODE_3 needs a tree",
+                             s->h->name, layer->nodes, layers[k].nodes, layers[k].line);
+        if (bare || (level && s->of[k].level + 1 != level))
+            return conf_fail(place_of_layer(layer), err,
+                             "resource %s: nodes of the layer %s differ in the number of layers "
+                             "below it: MODE_3 needs a tree of uniform depth",
+                             s->h->name, layer->nodes);
+        level = s->of[k].level + 1;
+        s->of[k].parent = (uint32_t)i + 1;
+    }
+    of->level = level;
+    vec_foreach (&of->names, number)
+        s->names.data[*number].top = (uint32_t)i + 1;
+    return 0;
+}
+
+static int check_tree(struct shape *s, struct err *err)
+{
+    int rc = 0;
+    for (size_t i = 0; i < s->h->layers.len && rc == 0; i++)
+        rc = join_below(s, i, err);
+    const struct conf_hres_layer *root = &vec_last(&s->h->layers);
+    for (size_t i = 0; i + 1 < s->h->layers.len && rc == 0; i++)
+        if (!s->of[i].parent)
+            rc = conf_fail(place_of_layer(&s->h->layers.data[i]), err,
+                           "resource %s: the layer %s is not within the layer %s (line %d): MODE_3 "
+                           "needs one layer that has all nodes",
+                           s->h->name, s->h->layers.data[i].nodes, root->nodes, root->line);
+    return rc;
+}
+
+/* Whether all names of the layer are in the other one, which is marked. */
+static bool is_within(const struct shape *s, size_t i, const struct bitset *other)
+{
+    vec_foreach (&s->of[i].names, number)
+        if (!bitset_test(other, *number))
+            return false;
+    return true;
+}
+
+/* What a layer always uses is used of all layers around it, too; in mode 1 of itself alone. */
+static void add_bases(struct shape *s)
+{
+    struct conf_hres_layer *layers = s->h->layers.data;
+    _cleanup_bitset_ struct bitset *names = bitset_new(s->names.len);
+    bool any = false;
+    vec_foreach (&s->h->layers, layer)
+        vec_foreach (&layer->bases, base) {
+            layer->base += base->value;
+            any = true;
+        }
+    if (!any || s->h->mode == CONF_HRES_ONE_LAYER)
+        return;
+    for (size_t i = s->h->layers.len; i-- > 0;) {
+        bitset_zero(names);
+        vec_foreach (&s->of[i].names, number)
+            bitset_set(names, *number);
+        for (size_t k = 0; k < i; k++)
+            if (layers[k].bases.len && is_within(s, k, names))
+                vec_foreach (&layers[k].bases, base)
+                    layers[i].base += base->value;
+    }
+}
+
+static void warn_bases(struct shape *s)
+{
+    vec_foreach (&s->h->layers, layer)
+        if (layer->count != CONF_HRES_UNLIMITED && layer->base > layer->count)
+            conf_warn(s->l, place_of_layer(layer),
+                      "resource %s: base amounts of the layer %s are %llu, its count is %llu: jobs "
+                      "get none",
+                      s->h->name, layer->nodes, (unsigned long long)layer->base,
+                      (unsigned long long)layer->count);
+}
+
+/* The lowest layers are the blocks, where the cluster has blocks. */
+static int check_topology(struct shape *s, struct err *err)
+{
+    const struct conf_network *net = &s->l->conf->network;
+    if (!s->h->topology)
+        return 0;
+    if (net->kind != CONF_TOPO_BLOCK) {
+        conf_warn(s->l, place_of(s->h),
+                  "resource %s: topology %s is ignored, TopologyPlugin is not topology/block",
+                  s->h->name, s->h->topology);
+        return 0;
+    }
+    for (size_t i = 0; i < s->h->layers.len; i++) {
+        const struct conf_hres_layer *layer = &s->h->layers.data[i];
+        bool found = s->of[i].level > 0;
+        vec_foreach (&net->switches, block)
+            found = found || bitset_equal(block->node_set, layer->node_set);
+        if (!found)
+            return conf_fail(place_of_layer(layer), err,
+                             "resource %s: no block of topology %s has the nodes %s: the lowest "
+                             "layers must be its blocks",
+                             s->h->name, s->h->topology, layer->nodes);
+    }
+    return 0;
+}
+
+static int check_shape(struct conf_loader *l, struct conf_hres *h, struct err *err)
+{
+    struct shape s = {.l = l, .h = h};
+    if (!h->layers.len)
+        return conf_fail(place_of(h), err, "resource %s has no layers", h->name);
+    s.of = mem_new_array(struct members, h->layers.len);
+    sort_layers(h);
+    int rc = check_same(&s, err);
+    number_names(&s);
+    for (size_t i = 0; i < h->layers.len; i++)
+        find_nodes(&s, i);
+    if (rc == 0 && h->mode == CONF_HRES_PER_NODE)
+        rc = check_tree(&s, err);
+    if (rc == 0) {
+        add_bases(&s);
+        warn_bases(&s);
+        rc = check_topology(&s, err);
+    }
+    for (size_t i = 0; i < h->layers.len; i++)
+        vec_done(&s.of[i].names);
+    free(s.of);
+    vec_done(&s.names);
+    conf_index_done(&s.index);
+    return rc;
+}
+
+int conf_hres_build(struct conf_loader *l, struct err *err)
+{
+    int rc = 0;
+    vec_foreach (&l->hres.row, row) {
+        rc = given(row, CONF_HRES_MODE) ? add_resource(l, row, err) : add_layer(l, row, err);
+        if (rc < 0)
+            return rc;
+    }
+    vec_foreach (&l->conf->hres.list, h) {
+        rc = conf_go_on(l, check_shape(l, h, err), err);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The reader of resources.yaml, for the rest of this room. */
+#pragma once
+
+#include "conf/conf_internal.h"
+
+enum conf_hres_key {
+    CONF_HRES_NAME,
+    CONF_HRES_MODE,
+    CONF_HRES_TOPOLOGY,
+    CONF_HRES_VARIABLES,
+    CONF_HRES_NODES,
+    CONF_HRES_COUNT,
+    CONF_HRES_BASE,
+    CONF_HRES_KEYS
+};
+
+int conf_hres_read(struct conf_loader *l, const char *path, struct err *err);
+/* conf->hres, after the nodes and the network are built. */
+int conf_hres_build(struct conf_loader *l, struct err *err);
+/* A whole number of 0 to CONF_HRES_COUNT_MAX; "-1" and "INFINITE", where that may be. */
+int conf_hres_parse_count(const char *text, bool may_be_unlimited, uint64_t *out);

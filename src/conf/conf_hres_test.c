@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Hierarchical resources, by resources.yaml and by lines: HRES-01 to HRES-10, HRES-13, HRES-14,
+ * HRES-33, HRES-35, HRES-39. */
+#include "conf/conf_test_util.h"
+
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/path.h"
+
+#define H HEAD "NodeName=n[1-8]\n"
+#define R "HresConf=r "
+
+/* "n[1-4]:COUNT-BASE=INDEX,INDEX" of each layer, in their order. */
+static void show(const struct conf *c, struct str *out)
+{
+    vec_foreach (&c->hres.list, h) {
+        str_printf(out, "%s%s/%d", out->len ? "|" : "", h->name, (int)h->mode);
+        vec_foreach (&h->variables, v)
+            str_printf(out, " %s=%llu", v->name, (unsigned long long)v->value);
+        vec_foreach (&h->layers, layer) {
+            str_printf(out, " %s:", layer->nodes);
+            if (layer->count == CONF_HRES_UNLIMITED)
+                str_puts(out, "inf");
+            else
+                str_printf(out, "%llu", (unsigned long long)layer->count);
+            if (layer->base)
+                str_printf(out, "-%llu", (unsigned long long)layer->base);
+            str_printf(out, "=%zu", bitset_count(layer->node_set));
+        }
+    }
+}
+
+static void refused_lines(void **state)
+{
+    static const struct test_refusal v[] = {
+        {H R "Nodes=n1 Count=1\n", "t.conf:3: ", "expected after Mode="},
+        {H R "Mode=MODE_4\n", "t.conf:3: ", "expected MODE_1, MODE_2 or MODE_3"},
+        {H R "Mode=MODE_1\n", "t.conf:3: ", "has no layers"},
+        {H R "Mode=MODE_1 Topology=b\n", "t.conf:3: ", "topology is for MODE_3"},
+        {H R "Mode=MODE_1 Variables=a\n", "t.conf:3: ", "expected NAME:VALUE"},
+        {H R "Mode=MODE_1 Variables=a:1,a:2\n", "t.conf:3: ", "defined twice"},
+        {H R "Mode=MODE_1\n" R "Nodes=n1\n", "t.conf:4: ", "expected Nodes= and Count="},
+        {H R "Mode=MODE_1\n" R "Nodes=n[1 Count=1\n", "t.conf:4: ", "Nodes=n[1: "},
+        {H R "Mode=MODE_1\n" R "Nodes=n1 Count=-2\n", "t.conf:4: ", "Count=-2"},
+        {H R "Mode=MODE_1\n" R "Nodes=n1 Count=1\n" R "Mode=MODE_2\n",
+         "t.conf:5: ", "on line 3 already"},
+        {H R "Mode=MODE_1\n" R "Nodes=n[1-2] Count=1\n" R "Nodes=n2,n1 Count=2\n",
+         "t.conf:5: ", "has the nodes of the layer on line 4"},
+        /* HRES-10 */
+        {H "Licenses=q,r:5\n" R "Mode=MODE_1\n" R "Nodes=n1 Count=1\n",
+         "t.conf:4: ", "t.conf:3 has Licenses=q,r:5"},
+        /* HRES-33: two roots, uneven depth in two ways, overlap */
+        {H R "Mode=MODE_3\n" R "Nodes=n[1-2] Count=1\n" R "Nodes=n[3-5] Count=1\n",
+         "t.conf:4: ", "needs one layer that has all nodes"},
+        {H R "Mode=MODE_3\n" R "Nodes=n[1-4] Count=1\n" R "Nodes=n[1-2] Count=1\n",
+         "t.conf:4: ", "uniform depth"},
+        {H R "Mode=MODE_3\n" R "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-4] Count=1\n" R
+             "Nodes=n[5-8] Count=1\n" R "Nodes=n[1-2] Count=1\n" R "Nodes=n[3-4] Count=1\n",
+         "t.conf:4: ", "uniform depth"},
+        {H R "Mode=MODE_3\n" R "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-4] Count=1\n" R
+             "Nodes=n[4-8] Count=1\n",
+         "t.conf:6: ", "overlap"},
+        /* HRES-14 */
+        {H "TopologyPlugin=topology/block\nTopologyConf=1 BlockName=b1 Nodes=n[1-4]\n"
+           "TopologyConf=1 BlockName=b2 Nodes=n[5-8]\n" R "Mode=MODE_3 Topology=t\n" R
+           "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-3] Count=1\n" R "Nodes=n[4-8] Count=1\n",
+         "t.conf:8: ", "no block of topology t has the nodes n[1-3]"},
+    };
+    (void)state;
+    test_refused(v, COUNT(v));
+}
+
+static void warned_lines(void **state)
+{
+    static const struct test_refusal v[] = {
+        {H R "Mode=MODE_1\n" R "Nodes=n[1-9] Count=1\n",
+         "t.conf:4: ", "1 nodes of this layer of r are not in slurm.conf, the first is n9"},
+        {H R "Mode=MODE_2\n" R "Nodes=n1 Count=1 Base=a:2\n", "t.conf:4: ", "jobs get none"},
+        {H R "Mode=MODE_3 Topology=t\n" R "Nodes=n1 Count=1\n",
+         "t.conf:3: ", "topology t is ignored"},
+    };
+    static const char *const silent[] = {
+        H R "Mode=MODE_1\n" R "Nodes=n1 Count=0\n" R "Nodes=n[1-2] Count=-1\n",
+        H "MaxNodeCount=20\n" R "Mode=MODE_3\n" R "Nodes=n[1-12] Count=-1\n",
+        H "TopologyPlugin=topology/block\nTopologyConf=1 BlockName=b1 Nodes=n[1-4]\n"
+          "TopologyConf=1 BlockName=b2 Nodes=n[5-8]\n" R "Mode=MODE_3 Topology=t\n" R
+          "Nodes=n[1-8] Count=1\n" R "Nodes=n[1-4] Count=1\n" R "Nodes=n[5-8] Count=1\n",
+    };
+    (void)state;
+    test_warned(v, COUNT(v));
+    test_silent(silent, COUNT(silent));
+}
+
+/* --- files beside slurm.conf --- */
+
+struct place {
+    struct conf *conf;
+    struct err err;
+};
+
+static void put(const char *dir, const char *name, const char *text)
+{
+    _cleanup_free_ char *path = mem_printf("%s/%s", dir, name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fputs(text, f);
+    fclose(f);
+}
+
+static int load(struct place *p, const char *nodes, const char *text)
+{
+    char dir[] = "/tmp/hres-test.XXXXXX";
+    *p = (struct place){0};
+    assert_non_null(mkdtemp(dir));
+    _cleanup_free_ char *path = mem_printf("%s/slurm.conf", dir),
+                        *other = mem_printf("%s/resources.yaml", dir),
+                        *conf = mem_printf(HEAD "NodeName=%s\n", nodes);
+    put(dir, "slurm.conf", conf);
+    put(dir, "resources.yaml", text);
+    int rc = conf_load(path, CONF_FULL, NULL, &p->conf, NULL, &p->err);
+    unlink(path);
+    unlink(other);
+    rmdir(dir);
+    return rc;
+}
+
+#define FLAT                                                                                       \
+    "flat/2 node[01-08]:12=8 node[09-16]:12=8 node[17-24]:12=8 node[25-32]:12=8 "                  \
+    "node[01-16]:16=16 node[17-32]:16=16 node[01-32]:24=32"
+#define NATURAL "natural/1 node[01-16]:100=16 node[17-32]:100=16 node[01-32]:50=32"
+#define POWER                                                                                      \
+    "power/3 full_node=1000 full_gpu_node=2000 node[01-08]:40000-5000=8 node[09-16]:40000=8 "      \
+    "node[17-24]:40000=8 node[25-32]:40000=8 node[01-16]:60000-8000=16 node[17-32]:80000-2000=16 " \
+    "node[01-32]:130000-28000=32"
+
+static void the_sample_is_read_as_it_stands(void **state)
+{
+    _cleanup_str_ struct str text = STR_INIT, out = STR_INIT;
+    struct place p;
+    (void)state;
+    assert_int_equal(path_read_file(SOURCE_DIR "/tests/hres/sample.yaml", 1 << 20, &text, NULL), 0);
+    assert_non_null(strstr(str_cstr(&text), "nodes:\t\t\t# highest level"));
+    if (load(&p, "node[01-32]", str_cstr(&text)) != 0)
+        fail_msg("%s", p.err.text);
+    show(p.conf, &out);
+    assert_string_equal(str_cstr(&out), FLAT "|" NATURAL "|" POWER);
+    conf_free(p.conf);
+}
+
+static void forms_of_the_file(void **state)
+{
+    static const struct {
+        const char *text, *expected;
+    } v[] = {
+        {"", ""},
+        {"---\n", ""},
+        /* HRES-06: one string, a list, a flow list; HRES-07: any order; HRES-08, HRES-09 */
+        {"- resource: r\n  mode: MODE_1\n  layers:\n  - nodes: n[1-4]\n    count: 0\n"
+         "  - count: -1\n    nodes: [\"n1\", \"n[2-3]\"]\n",
+         "r/1 n[1-3]:inf=3 n[1-4]:0=4"},
+        {"- resource: r\n  mode: MODE_1\n  layers:\n  - count: -1\n    nodes: n[3,1-2]\n"
+         "  - nodes: n[1-2,3-4]\n    count: 0\n",
+         "r/1 n[1-3]:inf=3 n[1-4]:0=4"},
+        /* base amounts of mode 1 are the layer's alone */
+        {"- resource: r\n  mode: MODE_1\n  layers:\n  - nodes: n[1-4]\n    count: 9\n"
+         "  - nodes: n1\n    count: 4\n    base:\n    - name: a\n      value: 3\n",
+         "r/1 n1:4-3=1 n[1-4]:9=4"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        struct place p;
+        if (load(&p, "n[1-8]", v[i].text) != 0)
+            fail_msg("case %zu: %s", i, p.err.text);
+        show(p.conf, &out);
+        assert_string_equal(str_cstr(&out), v[i].expected);
+        conf_free(p.conf);
+    }
+}
+
+static void refused_files(void **state)
+{
+#define RM "- resource: r\n  mode: MODE_1\n"
+    static const struct {
+        const char *text, *place, *says;
+    } v[] = {
+        {"resource: r\n", "resources.yaml:1:1: ", "expected '- resource: NAME'"},
+        {"- mode: MODE_1\n", "resources.yaml:1:3: ", "expected 'resource: NAME' first"},
+        {"- resource:\n", "resources.yaml:1:12: ", "resource: expected a name"},
+        {"- resource: [r]\n", "resources.yaml:1:13: ", "expected a name, not a list"},
+        {"- resource: a b\n", "resources.yaml:1:13: ", "resource 'a b'"},
+        {"- resource: r\n", "resources.yaml:1:3: ", "lacks its mode"},
+        {"- resource: r\n  mode: 2\n", "resources.yaml:2:9: ", "mode '2': expected MODE_1"},
+        {RM, "resources.yaml:1:3: ", "has no layers"},
+        {RM "  layer: a\n", "resources.yaml:3:3: ", "unknown key 'layer' of resource r"},
+        {RM "  layers: a\n", "resources.yaml:3:11: ", "expected a list"},
+        {RM "  layers:\n  - nodes: n1\n", "resources.yaml:4:5: ", "lacks its count"},
+        {RM "  layers:\n  - count: 1\n", "resources.yaml:4:5: ", "lacks its nodes"},
+        {RM "  layers:\n  - nodes: n1\n    count: many\n",
+         "resources.yaml:5:12: ", "count 'many': expected a whole number of 0 or more, or -1"},
+        {RM "  layers:\n  - nodes: n1\n    count: -2\n", "resources.yaml:5:12: ", "count '-2'"},
+        {RM "  layers:\n  - nodes: n1\n    count: 1.5\n", "resources.yaml:5:12: ", "count '1.5'"},
+        {RM "  layers:\n  - nodes: n1\n    count: [1]\n", "resources.yaml:5:12: ", "not a list"},
+        {RM "  layers:\n  - nodes: {a: b}\n", "resources.yaml:4:12: ", "expected a word"},
+        {RM "  layers:\n  - nodes: \"n[1-\"\n", "resources.yaml:4:12: ", "nodes: "},
+        {RM "  layers:\n  - nodes: ''\n", "resources.yaml:4:12: ", "expected names of nodes"},
+        {RM "  layers:\n  - nodes: n1\n    sum: 1\n",
+         "resources.yaml:5:5: ", "unknown key 'sum' of a layer"},
+        {RM "  layers:\n  - nodes: n1\n    count: 1\n    base:\n    - name: a\n",
+         "resources.yaml:7:7: ", "an item of base lacks its value"},
+        {RM "  layers:\n  - nodes: n1\n    count: 1\n    base: 5\n",
+         "resources.yaml:6:11: ", "base: expected a list"},
+        {RM "  variables:\n  - name: a\n    value: -1\n", "resources.yaml:5:12: ", "value '-1'"},
+        {RM "  variables:\n  - name: a\n    size: 1\n",
+         "resources.yaml:5:5: ", "unknown key 'size' of variables"},
+        {RM "  layers:\n\t- nodes: n1\n", "resources.yaml:4:", "a tab in the indentation"},
+        {"- resource: r\n  mode: MODE_3\n  layers:\n  - nodes: n[1-2]\n    count: 1\n"
+         "  - nodes: n[2-4]\n    count: 1\n",
+         "resources.yaml:6:5: ", "overlap"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct place p;
+        if (load(&p, "n[1-8]", v[i].text) == 0)
+            fail_msg("case %zu is accepted", i);
+        if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
+            fail_msg("case %zu: %s", i, p.err.text);
+    }
+}
+
+/* A configuration that is built again with nodes that no file has. */
+static void a_dynamic_node_joins_its_layers(void **state)
+{
+    static const char text[] = H "MaxNodeCount=20\n" R "Mode=MODE_3\n" R "Nodes=n[1-12] Count=9\n";
+    struct conf *c = test_load(text, NULL), *next = NULL;
+    size_t len;
+    const char *flat = conf_flat_text(c, &len);
+    (void)state;
+    assert_int_equal(bitset_count(c->hres.list.data[0].layers.data[0].node_set), 8);
+    assert_int_equal(
+        conf_load_again(flat, len, "t.conf", "NodeName=n11\n", CONF_FULL, NULL, &next, NULL), 0);
+    assert_int_equal(bitset_count(next->hres.list.data[0].layers.data[0].node_set), 9);
+    assert_int_equal(next->hash, c->hash);
+    conf_free(next);
+    conf_free(c);
+    next = test_load(H, NULL);
+    c = test_load(H R "Mode=MODE_1\n" R "Nodes=n1 Count=1\n", NULL);
+    assert_int_equal(next->hash, c->hash); /* nodes do not have the file */
+    conf_free(next);
+    conf_free(c);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(refused_lines),
+        cmocka_unit_test(warned_lines),
+        cmocka_unit_test(the_sample_is_read_as_it_stands),
+        cmocka_unit_test(forms_of_the_file),
+        cmocka_unit_test(refused_files),
+        cmocka_unit_test(a_dynamic_node_joins_its_layers),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

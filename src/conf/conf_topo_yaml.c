@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* topology.yaml as lines of topology.conf, each with its place in the file. */
+#include <string.h>
+#include <strings.h>
+
+#include "conf/conf_yaml.h"
+
+struct item { /* a switch or a block */
+    struct conf_place at;
+    const char *name, *nodes, *children;
+};
+
+struct topology {
+    bool is_default, is_block, has_kind;
+    struct conf_place default_at, sizes_at;
+    const char *sizes;
+    VEC(struct item) items;
+};
+
+static int read_item_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
+                         const yaml_node_t *value, struct err *err)
+{
+    struct topology *t = ctx;
+    struct item *item = &vec_last(&t->items);
+    bool is_name = t->is_block ? strcmp(key, "block") == 0 : strcmp(key, "switch") == 0;
+    if (is_name)
+        return conf_yaml_words(y, value, &item->name, err);
+    if (strcmp(key, "nodes") == 0)
+        return conf_yaml_words(y, value, &item->nodes, err);
+    if (strcmp(key, "children") == 0 && !t->is_block)
+        return conf_yaml_words(y, value, &item->children, err);
+    return conf_fail(at, err, "unknown key %s of a %s", key, t->is_block ? "block" : "switch");
+}
+
+static int read_item(struct conf_yaml *y, void *ctx, const yaml_node_t *node, struct err *err)
+{
+    struct topology *t = ctx;
+    struct item item = {.at = conf_yaml_place(y, node)};
+    vec_push(&t->items, item);
+    int rc = conf_yaml_mapping(y, node, read_item_key, t, err);
+    if (rc == 0 && !vec_last(&t->items).name)
+        rc = conf_fail(item.at, err, "an item without %s:", t->is_block ? "block" : "switch");
+    return rc;
+}
+
+/* Of "tree:" or "block:". */
+static int read_kind_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
+                         const yaml_node_t *value, struct err *err)
+{
+    struct topology *t = ctx;
+    bool is_list = t->is_block ? strcmp(key, "blocks") == 0 : strcmp(key, "switches") == 0;
+    if (is_list)
+        return conf_yaml_sequence(y, value, read_item, t, err);
+    if (strcmp(key, "block_sizes") == 0 && t->is_block) {
+        t->sizes_at = at;
+        return conf_yaml_words(y, value, &t->sizes, err);
+    }
+    return conf_fail(at, err, "unknown key %s of a %s", key,
+                     t->is_block ? "block topology" : "tree");
+}
+
+/* Keys of Slurm's topologies that are not built in. */
+static const char *const unsupported[] = {
+    "alpha_step_rank", "anchor",  "anchor_seed", "anchor_spacing", "dims",    "name",
+    "placements",      "regions", "ring",        "rings",          "torus3d", "toruses"};
+
+static int read_topology_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
+                             const yaml_node_t *value, struct err *err)
+{
+    struct topology *t = ctx;
+    const char *text = conf_yaml_text(value);
+    if (strcmp(key, "topology") == 0 || strcmp(key, "flat") == 0)
+        return 0;
+    if (strcmp(key, "cluster_default") == 0) {
+        t->is_default = text && (strcasecmp(text, "true") == 0 || strcasecmp(text, "yes") == 0);
+        t->default_at = at;
+        return 0;
+    }
+    if (strcmp(key, "tree") == 0 || strcmp(key, "block") == 0) {
+        if (t->has_kind)
+            return conf_fail(at, err, "key %s: the topology has a tree or blocks already", key);
+        t->has_kind = true;
+        t->is_block = *key == 'b';
+        return conf_yaml_mapping(y, value, read_kind_key, t, err);
+    }
+    for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++)
+        if (strcmp(key, unsupported[i]) == 0)
+            return conf_fail(at, err, "key %s is not supported: use a tree, block or flat topology",
+                             key);
+    return conf_fail(at, err, "unknown key %s", key);
+}
+
+/* The cluster's: the first one, unless another one says that it is. */
+struct choice {
+    struct topology chosen;
+    unsigned count;
+};
+
+static int read_topology(struct conf_yaml *y, void *ctx, const yaml_node_t *node, struct err *err)
+{
+    struct choice *c = ctx;
+    struct topology t = {0};
+    int rc = conf_yaml_mapping(y, node, read_topology_key, &t, err);
+    if (rc == 0 && t.is_default && c->chosen.is_default)
+        rc = conf_fail(t.default_at, err, "cluster_default: another topology is it already");
+    if (rc == 0 && (c->count++ == 0 || t.is_default)) {
+        struct topology old = c->chosen;
+        c->chosen = t;
+        t = old;
+    }
+    vec_done(&t.items);
+    return rc;
+}
+
+/* --- lines of topology.conf ----------------------------------------------------------------------
+ */
+
+static int take_topology(struct conf_yaml *y, const struct topology *t, struct err *err)
+{
+    _cleanup_str_ struct str line = STR_INIT;
+    int rc = 0;
+    for (size_t i = 0; i < t->items.len && rc == 0; i++) {
+        const struct item *item = &t->items.data[i];
+        str_printf(&line, "%s=%s", t->is_block ? "BlockName" : "SwitchName", item->name);
+        if (item->nodes)
+            str_printf(&line, " Nodes=%s", item->nodes);
+        if (item->children)
+            str_printf(&line, " Switches=%s", item->children);
+        rc = conf_yaml_line(y, &line, item->at, err);
+    }
+    if (rc == 0 && t->sizes && *t->sizes) {
+        str_printf(&line, "BlockSizes=%s", t->sizes);
+        rc = conf_yaml_line(y, &line, t->sizes_at, err);
+    }
+    return rc;
+}
+
+static int take_document(struct conf_yaml *y, const yaml_node_t *root, struct err *err)
+{
+    struct choice c = {0};
+    int rc = root->type == YAML_SEQUENCE_NODE
+                 ? conf_yaml_sequence(y, root, read_topology, &c, err)
+                 : conf_fail(conf_yaml_place(y, root), err, "expected '- topology: NAME'");
+    if (rc == 0)
+        rc = take_topology(y, &c.chosen, err);
+    vec_done(&c.chosen.items);
+    return rc;
+}
+
+int conf_topo_read_yaml(struct conf_loader *l, const char *path, struct err *err)
+{
+    return conf_yaml_read(l, path, take_document, err);
+}
