@@ -79,12 +79,26 @@ static uint64_t count_tasks(const struct opt *o)
     return nodes * (o->ntasks_per_node ? o->ntasks_per_node : 1);
 }
 
+/* Hierarchical resources are requested like licences. */
+static void join_resources(struct opt *o)
+{
+    _cleanup_str_ struct str all = STR_INIT;
+    if (!o->resources || !*o->resources)
+        return;
+    if (o->licenses && *o->licenses)
+        str_printf(&all, "%s,", o->licenses);
+    str_puts(&all, o->resources);
+    opt_set_string(&o->licenses, str_cstr(&all));
+    opt_set_string(&o->resources, "");
+}
+
 /* Licences of each task are licences of the job, as many as its tasks need. */
 int opt_count_licenses(struct opt *o, struct err *err)
 {
     _cleanup_str_ struct str all = STR_INIT;
     uint64_t tasks = count_tasks(o), count;
 
+    join_resources(o);
     if (!o->task_licenses || opt_given(o, OPT_ID_jobid))
         return 0;
     if (o->licenses && *o->licenses)

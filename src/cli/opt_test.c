@@ -123,8 +123,8 @@ static void test_refused(void **state)
          "Invalid --open-mode specification: x"},
         {OPT_SBATCH, NULL, "", "sbatch|--propagate=FOO", OPT_FAIL_ERROR, 255,
          "--propagate=FOO is not valid: bad rlimit name FOO"},
-        {OPT_SBATCH, NULL, "", "sbatch|--resources=x", OPT_FAIL_ERROR, 1,
-         "option --resources is not available in this version, a later one is to have it; run "
+        {OPT_SBATCH, NULL, "", "sbatch|--container=x", OPT_FAIL_ERROR, 1,
+         "option --container is not available in this version, a later one is to have it; run "
          "again "
          "without it"},
         {OPT_SBATCH, NULL, "", "sbatch|--kill-on-invalid-dep=maybe", OPT_FAIL_ERROR, 255,
@@ -369,6 +369,9 @@ static void test_licenses_of_tasks(void **state)
         {"sbatch|-w|n[1-3]|--tres-per-task=license/x=1|x", "x:3", NULL},
         {"sbatch|-n2|-L|z:1|--tres-per-task=cpu=2,license/x=1k,gres/gpu=1|x", "z:1,x:2048",
          "gres:gpu:1"},
+        {"sbatch|--resources=flat:2,natural:1|x", "flat:2,natural:1", NULL}, /* HRES-47 */
+        {"sbatch|--resources=power:full_node|--license=x:1|x", "x:1,power:full_node", NULL},
+        {"sbatch|--resources=x|-n2|--tres-per-task=license/y=2|x", "x,y:4", NULL},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         struct opt o;

@@ -16,6 +16,7 @@ void license_init(struct cluster *c)
         vec_push(&c->licenses.list,
                  ((struct license){.name = take_ptr(one->name), .total = one->count, .layers = 1}));
     conf_licenses_done(&l);
+    license_add_layers(c);
 }
 
 void license_done(struct licenses *l)
@@ -35,20 +36,57 @@ static int32_t find(const struct cluster *c, const char *name)
     return -1;
 }
 
+/* Of a variable, -1 with the name as written when the resource has no such variable. */
+struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one)
+{
+    struct license_need need = {NULL, one->count, find(c, one->name)};
+    const struct conf_hres *h = one->variable ? conf_hres_find(&c->conf->hres, one->name) : NULL;
+    const struct conf_hres_amount *v = h ? conf_hres_find_variable(h, one->variable) : NULL;
+    if (one->variable && v && v->value <= CONF_LICENSE_COUNT_MAX)
+        need.count = (uint32_t)v->value;
+    else if (one->variable)
+        need.at = -1;
+    need.name = one->variable && need.at < 0 ? mem_printf("%s:%s", one->name, one->variable)
+                                             : mem_strdup(one->name);
+    return need;
+}
+
+static void add_need(struct license_needs *out, struct license_need *new)
+{
+    vec_foreach (&out->list, need) {
+        if (!str_eq(need->name, new->name))
+            continue;
+        uint64_t sum = (uint64_t)need->count + new->count;
+        need->count = sum < CONF_LICENSE_COUNT_MAX ? (uint32_t)sum : CONF_LICENSE_COUNT_MAX;
+        free(new->name);
+        return;
+    }
+    vec_push(&out->list, *new);
+}
+
 int license_read(const struct cluster *c, const char *text, struct license_needs *out,
                  struct err *err)
 {
     struct conf_licenses l;
     *out = (struct license_needs){0};
-    int rc = conf_licenses_parse(text, &l, err);
+    int rc = conf_license_items_parse(text, &l, err);
     if (rc != 0)
         return rc;
     vec_foreach (&l.list, one) {
-        int32_t at = find(c, one->name);
-        vec_push(&out->list, ((struct license_need){take_ptr(one->name), one->count, at}));
+        if (one->layer && rc == 0)
+            rc = err_set(err, -ERR_LICENSE,
+                         "%s: %s(%s) names a layer, which is for reservations: a job's nodes "
+                         "decide which layers it uses",
+                         err_text(ERR_LICENSE), one->name, one->layer);
+        struct license_need need = license_resolve_item(c, one);
+        add_need(out, &need);
     }
     conf_licenses_done(&l);
-    return 0;
+    if (rc != 0) {
+        license_needs_done(out);
+        *out = (struct license_needs){0};
+    }
+    return rc;
 }
 
 void license_needs_done(struct license_needs *n)
@@ -68,20 +106,48 @@ void license_needs_copy(const struct license_needs *from, struct license_needs *
 int license_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     int rc = license_needs_possible(c, &j->want.licenses, err);
+    if (rc != 0 || !license_needs_layers(c, j))
+        return rc;
+    _cleanup_bitset_ struct bitset *among = NULL;
+    if (j->part) {
+        among = bitset_dup(j->part->nodes);
+        if (j->want.exc)
+            bitset_andnot(among, j->want.exc);
+    }
     vec_foreach (&j->want.licenses.list, need)
         if (rc == 0 && license_is_layered(c, need))
-            rc = license_layers_possible(c, need, j->want.min_nodes, err);
+            rc = license_layers_possible(c, need, j->want.min_nodes, among, j->want.req, err);
     return rc;
+}
+
+/* Of a request that names nothing that there is. */
+int license_refuse_unknown(const struct cluster *c, const struct license_need *need,
+                           struct err *err)
+{
+    const char *colon = strchr(need->name, ':');
+    if (!colon)
+        return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s", err_text(ERR_LICENSE),
+                       need->name);
+    _cleanup_free_ char *name = mem_strndup(need->name, (size_t)(colon - need->name));
+    const struct conf_hres *h = conf_hres_find(&c->conf->hres, name);
+    _cleanup_str_ struct str known = STR_INIT;
+    if (h)
+        vec_foreach (&h->variables, v)
+            str_printf(&known, ", %s", v->name);
+    if (known.len)
+        return err_set(err, -ERR_LICENSE, "%s: \"%s\": expected a number, or a variable of %s: %s",
+                       err_text(ERR_LICENSE), need->name, name, str_cstr(&known) + 2);
+    return err_set(err, -ERR_LICENSE, "%s: \"%s\" is not NAME or NAME:COUNT", err_text(ERR_LICENSE),
+                   need->name);
 }
 
 int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err)
 {
     vec_foreach (&n->list, need) {
         if (need->at < 0)
-            return err_set(err, -ERR_LICENSE, "%s: the cluster has none of %s",
-                           err_text(ERR_LICENSE), need->name);
+            return license_refuse_unknown(c, need, err);
         if (license_is_layered(c, need)) {
-            int rc = license_layers_possible(c, need, 1, err);
+            int rc = license_layers_possible(c, need, 1, NULL, NULL, err);
             if (rc != 0)
                 return rc;
         } else if (need->count > c->licenses.list.data[need->at].total)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Licences of the cluster (Licenses= of slurm.conf), and resources that are tied to nodes: how many
- * there are, and how many the jobs have that run. A job has its own from its start to its end, not
- * until its nodes are clean.
+ * Licences of the cluster (Licenses= of slurm.conf), and hierarchical resources (resources.yaml):
+ * how many there are, and how many the jobs have that run. A job has its own from its start to its
+ * end, not until its nodes are clean.
  *
  * Both are pools that differ in their scope. A licence is one pool whose scope is the cluster. A
- * resource that is tied to nodes consists of layers: each is a pool whose scope is a set of nodes.
- * A job draws from every layer that has one of the job's nodes, so the placement of a job decides
- * what the job takes (license_layer.c). A job on nodes that no layer has cannot use the resource.
+ * hierarchical resource consists of layers: each is a pool whose scope is a set of nodes, and the
+ * placement of a job decides what the job takes (license_layer.c). In modes 2 and 3 a job draws
+ * from every layer that has one of the job's nodes; a node that no layer has cannot be the job's.
+ * In mode 1 a job draws from one such layer, which the planner chooses and the job's record names.
  */
 #pragma once
 
@@ -17,19 +18,24 @@
 #include "base/bitset.h"
 #include "base/err.h"
 #include "base/vec.h"
+#include "conf/conf_hres.h"
 
 struct cluster;
+struct conf_license;
 struct job;
 struct resv;
+struct str;
 
 #define LICENSE_UNLIMITED UINT64_MAX /* as a total */
 
 struct license { /* a pool */
     char *name;
-    uint64_t total, used; /* used may be more, after a reconfiguration */
-    struct bitset *nodes; /* the scope; NULL: the cluster */
-    bool per_node;        /* a job takes its count for each of its nodes in the scope, not once */
-    uint32_t layers;      /* in the first pool of a resource: the number of its pools; else 0 */
+    uint64_t total, used;     /* for jobs; used may be more, after the total became less */
+    struct bitset *nodes;     /* the scope; NULL: the cluster */
+    enum conf_hres_mode mode; /* of a layer */
+    const struct conf_hres_layer *conf; /* NULL: none (a licence, and in tests) */
+    uint64_t count, base;               /* of a layer: the count in force, in use without jobs */
+    uint32_t layers; /* in the first pool of a resource: the number of its pools; else 0 */
 };
 
 struct licenses {
@@ -40,12 +46,13 @@ struct licenses {
 struct license_need {
     char *name;
     uint32_t count;
-    int32_t at; /* its first pool in cluster.licenses; -1: not configured (any more), it waits */
+    int32_t at; /* its first pool in cluster.licenses; -1: not configured (any more), it waits: the
+                   name is then as written, with the variable that the resource does not have */
 };
 
 struct license_hold { /* of a layer, by a job that runs */
     int32_t at;
-    uint32_t nodes; /* that the job has in its scope */
+    uint32_t nodes; /* that the job has in its scope; in mode 1: not counted */
     uint64_t count;
 };
 
@@ -56,9 +63,15 @@ struct license_needs {
 void license_init(struct cluster *c); /* from its configuration */
 void license_done(struct licenses *l);
 
-/* -L as given; *out is the caller's to free, and empty after a failure: -ERR_LICENSE. */
+/* -L and --resources as given; *out is the caller's to free, and empty after a failure:
+ * -ERR_LICENSE. */
 int license_read(const struct cluster *c, const char *text, struct license_needs *out,
                  struct err *err);
+/* Of a reservation: the needs are of pools, and each layer is named by its nodes. -ERR_LICENSE. */
+int license_read_pools(const struct cluster *c, const char *text, struct license_needs *out,
+                       struct err *err);
+int license_pools_possible(const struct cluster *c, const struct license_needs *pools,
+                           struct err *err); /* -ERR_LICENSE: a pool has less */
 void license_needs_done(struct license_needs *n);
 /* 'to' is overwritten. */
 void license_needs_copy(const struct license_needs *from, struct license_needs *to);
@@ -81,33 +94,65 @@ void license_take(struct cluster *c, struct job *j);
 void license_give_back(struct cluster *c, struct job *j);
 int license_check(const struct cluster *c, struct err *err); /* the sums agree */
 
+/* An item of a request: the first pool of what it names, and its count. */
+struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one);
+int license_refuse_unknown(const struct cluster *c, const struct license_need *need,
+                           struct err *err); /* -ERR_LICENSE, of a need whose 'at' is -1 */
+
 /* --- license_layer.c ---------------------------------------------------------------------------
  */
 
 /* Adds a layer to the resource, which must be the last one that was added, or a new one. The nodes
  * are the cluster's from now on. Before any request is read. */
-void license_add_layer(struct cluster *c, const char *name, bool per_node, struct bitset *nodes,
-                       uint64_t total);
+void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode mode,
+                       struct bitset *nodes, uint64_t total);
+/* The layers of the configuration. */
+void license_add_layers(struct cluster *c);
+/* What jobs may have of the layer follows. */
+void license_set_count(struct license *l, uint64_t count);
+/* "flat(n[1-8])"; of a licence its name. */
+void license_format_pool(const struct license *l, struct str *out);
 bool license_is_layered(const struct cluster *c, const struct license_need *need);
+bool license_is_one_layer(const struct cluster *c, const struct license_need *need); /* mode 1 */
 bool license_needs_layers(const struct cluster *c, const struct job *j);
-/* What a job with so many nodes in the scope takes of the pool. */
+/* What a job with so many nodes in the scope takes of the pool; in mode 1: of the one it draws
+ * from.
+ */
 uint64_t license_amount(const struct license *l, const struct license_need *need, uint32_t nodes);
 /* What a job that runs holds of the pool. */
 uint64_t license_of_job(const struct cluster *c, const struct job *j, int32_t at);
 /* The job has a node more (by: 1) or less (-1). While the job runs, what it holds of the layers
  * follows. */
 void license_follow_node(struct cluster *c, struct job *j, uint32_t node, int by);
+/* The pool that pays in mode 1, of those that have a node of the set: the lowest one with as much
+ * room (by layer of the resource); -1: none. 'otherwise' gets the lowest one. */
+int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,
+                             const uint64_t *room, const struct bitset *set, int32_t *otherwise);
+/* A job that is about to start draws from this pool, in mode 1. */
+void license_set_layer(struct job *j, int32_t at);
+/* "flat(n[1-8]):2,x:1": what a job that runs holds. And sets the layers of mode 1 by such a text.
+ */
+void license_format_held(const struct cluster *c, const struct job *j, struct str *out);
+void license_restore_held(const struct cluster *c, struct job *j, const char *text);
+/* Nodes of the candidates such that a job that has them has a layer with room for each need of mode
+ * 1; NULL: any nodes of the set do. False: no nodes do. */
+bool license_find_anchors(const struct cluster *c, const struct license_needs *needs,
+                          const uint64_t *room, const struct bitset *required,
+                          const uint32_t *weight, const struct bitset *set,
+                          const struct bitset *candidates, struct bitset **out);
 /* The same for all of its nodes: when it begins, and when it ends. */
 void license_take_layers(struct cluster *c, struct job *j);
 void license_give_back_layers(struct cluster *c, struct job *j);
-/* Removes nodes from 'set' until the job may run on any of those that are left, and on all of them:
- * 'room' says of each layer what the job may take. Where nodes must be dropped for their number,
- * those in 'keep' (NULL: none) and of the largest 'weight' (by node; NULL: alike) stay. True: some
- * were removed. */
+/* In modes 2 and 3. Removes nodes from 'set' until the job may run on any of those that are left,
+ * and on all of them: 'room' says of each layer what the job may take. Where nodes must be dropped
+ * for their number, those in 'keep' (NULL: none) and of the largest 'weight' (by node; NULL: alike)
+ * stay. True: some were removed. */
 bool license_trim(const struct cluster *c, const struct license_need *need, const uint64_t *room,
                   const struct bitset *keep, const uint32_t *weight, struct bitset *set);
 int license_check_layers(const struct cluster *c, const struct job *j, uint64_t *used,
                          struct err *err);
-/* -ERR_LICENSE: the layers never have it for so many nodes. */
+/* -ERR_LICENSE: the layers never have it for so many nodes, of those (NULL: of all), with all that
+ * are required (NULL: none). */
 int license_layers_possible(const struct cluster *c, const struct license_need *need,
-                            uint32_t nodes, struct err *err);
+                            uint32_t nodes, const struct bitset *among,
+                            const struct bitset *required, struct err *err);

@@ -1,24 +1,31 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Resources that are tied to nodes: layers, and what jobs hold of them. */
+/* Hierarchical resources: layers, which nodes they leave to a job, and what jobs hold of them. */
 #include <stdlib.h>
 
 #include "cluster/cluster.h"
+#include "conf/conf_license.h"
 
 /* --- what there is ------------------------------------------------------------------------------
  */
 
-void license_add_layer(struct cluster *c, const char *name, bool per_node, struct bitset *nodes,
-                       uint64_t total)
+/* By the number of nodes, then by the first one. */
+static bool stands_before(const struct license *one, const struct license *other)
+{
+    size_t n = bitset_count(one->nodes), m = bitset_count(other->nodes);
+    return n != m ? n < m : bitset_next(one->nodes, 0) < bitset_next(other->nodes, 0);
+}
+
+/* Behind those of its resource that come before it, with its name. */
+static void insert_layer(struct cluster *c, const char *name, struct license layer)
 {
     struct licenses *all = &c->licenses;
     size_t at = all->list.len, first = at;
     while (first > 0 && str_eq(all->list.data[first - 1].name, name))
         first--;
-    vec_push(&all->list,
-             ((struct license){
-                 .name = mem_strdup(name), .total = total, .nodes = nodes, .per_node = per_node}));
+    layer.name = mem_strdup(name);
+    vec_push(&all->list, layer);
     struct license *l = all->list.data;
-    for (; at > first && bitset_count(l[at - 1].nodes) > bitset_count(nodes); at--) {
+    for (; at > first && stands_before(&layer, &l[at - 1]); at--) {
         struct license larger = l[at - 1];
         l[at - 1] = l[at];
         l[at] = larger;
@@ -26,6 +33,46 @@ void license_add_layer(struct cluster *c, const char *name, bool per_node, struc
     for (size_t i = first; i < all->list.len; i++)
         l[i].layers = i == first ? (uint32_t)(all->list.len - first) : 0;
     all->layered = true;
+}
+
+void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode mode,
+                       struct bitset *nodes, uint64_t total)
+{
+    insert_layer(c, name,
+                 (struct license){.total = total, .count = total, .nodes = nodes, .mode = mode});
+}
+
+/* The configuration has them in their order. */
+void license_add_layers(struct cluster *c)
+{
+    vec_foreach (&c->conf->hres.list, h) {
+        size_t first = c->licenses.list.len;
+        vec_foreach (&h->layers, layer) {
+            struct license l = {.name = mem_strdup(h->name),
+                                .count = layer->count,
+                                .base = layer->base,
+                                .nodes = bitset_dup(layer->node_set),
+                                .mode = h->mode,
+                                .conf = layer};
+            vec_push(&c->licenses.list, l);
+            license_set_count(&vec_last(&c->licenses.list), layer->count);
+        }
+        c->licenses.list.data[first].layers = (uint32_t)h->layers.len;
+        c->licenses.layered = true;
+    }
+}
+
+void license_set_count(struct license *l, uint64_t count)
+{
+    l->count = count;
+    l->total = count == LICENSE_UNLIMITED ? count : count > l->base ? count - l->base : 0;
+}
+
+void license_format_pool(const struct license *l, struct str *out)
+{
+    str_puts(out, l->name);
+    if (l->conf)
+        str_printf(out, "(%s)", l->conf->nodes);
 }
 
 bool license_is_layered(const struct cluster *c, const struct license_need *need)
@@ -42,9 +89,14 @@ bool license_needs_layers(const struct cluster *c, const struct job *j)
     return false;
 }
 
+bool license_is_one_layer(const struct cluster *c, const struct license_need *need)
+{
+    return need->at >= 0 && c->licenses.list.data[need->at].mode == CONF_HRES_ONE_LAYER;
+}
+
 uint64_t license_amount(const struct license *l, const struct license_need *need, uint32_t nodes)
 {
-    return l->per_node ? (uint64_t)need->count * nodes : nodes ? need->count : 0;
+    return l->mode == CONF_HRES_PER_NODE ? (uint64_t)need->count * nodes : nodes ? need->count : 0;
 }
 
 /* --- which nodes -------------------------------------------------------------------------------
@@ -84,6 +136,8 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
                   const struct bitset *keep, const uint32_t *weight, struct bitset *set)
 {
     const struct license *l = &c->licenses.list.data[need->at];
+    if (l->mode == CONF_HRES_ONE_LAYER)
+        return false;
     _cleanup_bitset_ struct bitset *scope = bitset_new(c->nodes.len);
     for (uint32_t i = 0; i < l->layers; i++)
         bitset_or(scope, l[i].nodes);
@@ -91,7 +145,7 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
     bitset_and(set, scope);
     for (uint32_t i = 0; i < l->layers; i++) {
         uint64_t most = need->count ? room[i] / need->count : UINT64_MAX;
-        if (l->per_node) {
+        if (l->mode == CONF_HRES_PER_NODE) {
             trimmed |= keep_best(l[i].nodes, most, keep, weight, set);
         } else if (!most && bitset_intersects(set, l[i].nodes)) {
             bitset_andnot(set, l[i].nodes);
@@ -101,21 +155,290 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
     return trimmed;
 }
 
-int license_layers_possible(const struct cluster *c, const struct license_need *need,
-                            uint32_t nodes, struct err *err)
+int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,
+                             const uint64_t *room, const struct bitset *set, int32_t *otherwise)
 {
     const struct license *l = &c->licenses.list.data[need->at];
+    int32_t lowest = -1;
+    for (uint32_t i = 0; i < l->layers; i++) {
+        if (!bitset_intersects(l[i].nodes, set))
+            continue;
+        if (room && room[i] >= need->count)
+            return need->at + (int32_t)i;
+        lowest = lowest < 0 ? need->at + (int32_t)i : lowest;
+    }
+    if (otherwise)
+        *otherwise = lowest;
+    return -1;
+}
+
+/* --- layers by name ----------------------------------------------------------------------------
+ */
+
+/* "n[01-016]" as n[01-16]: the first number says how wide they are. */
+static char *trim_width(const char *expr)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    size_t width = 0;
+    for (const char *s = expr; *s;) {
+        size_t len = strspn(s, "0123456789");
+        if (!len) {
+            width = *s == '-' ? width : 0;
+            str_putc(&out, *s++);
+            continue;
+        }
+        size_t zeros = strspn(s, "0"), drop = 0;
+        if (width && s > expr && s[-1] == '-' && len > width)
+            drop = zeros < len - width ? zeros : len - width;
+        str_append(&out, s + drop, len - drop);
+        width = len;
+        s += len;
+    }
+    return str_take(&out);
+}
+
+static bool is_lowest(const struct license *l, uint32_t layers, uint32_t at)
+{
+    for (uint32_t i = 0; i < layers; i++)
+        if (i != at && bitset_contains(l[at].nodes, l[i].nodes) && !bitset_empty(l[i].nodes))
+            return false;
+    return true;
+}
+
+/* The layer that has just these nodes; or the only one of the lowest layers that has all of them.
+ * -1: neither. */
+static int32_t find_layer(const struct cluster *c, int32_t first, const char *expr, struct err *err)
+{
+    const struct license *l = &c->licenses.list.data[first];
+    _cleanup_bitset_ struct bitset *nodes = NULL;
+    _cleanup_free_ char *text = trim_width(expr);
+    int32_t found = -1, count = 0;
+    for (uint32_t i = 0; i < l->layers; i++)
+        if (l[i].conf && str_eq(l[i].conf->nodes, text))
+            return first + (int32_t)i;
+    if (cluster_node_set(c, text, &nodes, err) != 0 || bitset_empty(nodes))
+        return -1;
+    for (uint32_t i = 0; i < l->layers; i++)
+        if (bitset_equal(l[i].nodes, nodes))
+            return first + (int32_t)i;
+    for (uint32_t i = 0; i < l->layers; i++)
+        if (bitset_contains(l[i].nodes, nodes) && is_lowest(l, l->layers, i)) {
+            found = first + (int32_t)i;
+            count++;
+        }
+    return count == 1 ? found : -1;
+}
+
+#define LISTED_MAX 12 /* layers in a message */
+
+static int refuse_layer(const struct cluster *c, int32_t first, const struct conf_license *one,
+                        struct err *err)
+{
+    const struct license *l = &c->licenses.list.data[first];
+    _cleanup_str_ struct str known = STR_INIT;
+    for (uint32_t i = 0; i < l->layers && i < LISTED_MAX; i++) {
+        str_puts(&known, i ? ", " : "");
+        license_format_pool(&l[i], &known);
+    }
+    if (l->layers > LISTED_MAX)
+        str_printf(&known, " and %u more", l->layers - LISTED_MAX);
+    if (!one->layer)
+        return err_set(err, -ERR_LICENSE, "%s: %s has layers, and a reservation names one: %s",
+                       err_text(ERR_LICENSE), one->name, str_cstr(&known));
+    return err_set(err, -ERR_LICENSE, "%s: %s(%s) is no layer, nor within one lowest layer: %s",
+                   err_text(ERR_LICENSE), one->name, one->layer, str_cstr(&known));
+}
+
+static int find_pool(const struct cluster *c, const struct conf_license *one,
+                     struct license_need *out, struct err *err)
+{
+    *out = license_resolve_item(c, one);
+    if (out->at < 0)
+        return license_refuse_unknown(c, out, err);
+    bool layered = license_is_layered(c, out);
+    if (!layered && one->layer)
+        return err_set(err, -ERR_LICENSE,
+                       "%s: %s(%s): %s is a license of the cluster, without "
+                       "layers",
+                       err_text(ERR_LICENSE), one->name, one->layer, one->name);
+    int32_t at = layered && one->layer ? find_layer(c, out->at, one->layer, NULL) : out->at;
+    if (layered && (!one->layer || at < 0))
+        return refuse_layer(c, out->at, one, err);
+    out->at = at;
+    return 0;
+}
+
+int license_pools_possible(const struct cluster *c, const struct license_needs *pools,
+                           struct err *err)
+{
+    vec_foreach (&pools->list, need) {
+        const struct license *l = &c->licenses.list.data[need->at];
+        _cleanup_str_ struct str name = STR_INIT;
+        license_format_pool(l, &name);
+        if (need->count > l->total)
+            return err_set(err, -ERR_LICENSE, "%s: %u of %s asked, the cluster has %llu",
+                           err_text(ERR_LICENSE), need->count, str_cstr(&name),
+                           (unsigned long long)l->total);
+    }
+    return 0;
+}
+
+static void add_pool(struct license_needs *out, struct license_need *new)
+{
+    vec_foreach (&out->list, need)
+        if (need->at == new->at) {
+            need->count += new->count;
+            free(new->name);
+            return;
+        }
+    vec_push(&out->list, *new);
+}
+
+/* Those that there are, also when others are refused. */
+int license_read_pools(const struct cluster *c, const char *text, struct license_needs *out,
+                       struct err *err)
+{
+    struct conf_licenses l;
+    *out = (struct license_needs){0};
+    int rc = conf_license_items_parse(text, &l, err);
+    if (rc != 0)
+        return rc;
+    vec_foreach (&l.list, one) {
+        struct license_need need;
+        int failed = find_pool(c, one, &need, rc ? NULL : err);
+        if (failed == 0)
+            add_pool(out, &need);
+        else
+            free(need.name);
+        rc = rc ? rc : failed;
+    }
+    conf_licenses_done(&l);
+    return rc;
+}
+
+/* --- mode 1: which nodes have a layer with room ------------------------------------------------
+ */
+
+#define NEEDS_MAX 64 /* of mode 1 in a job; each is a bit */
+
+/* For each node of the set, the needs of mode 1 that a layer of the node can pay. */
+static uint64_t *find_payers(const struct cluster *c, const struct license_needs *needs,
+                             const uint64_t *room, uint64_t *all)
+{
+    uint64_t *pays = NULL;
+    *all = 0;
+    vec_foreach (&needs->list, need) {
+        size_t n = (size_t)(need - needs->list.data);
+        if (!license_is_one_layer(c, need) || n >= NEEDS_MAX)
+            continue;
+        const struct license *l = &c->licenses.list.data[need->at];
+        if (!pays)
+            pays = mem_new_array(uint64_t, c->nodes.len + 1);
+        *all |= UINT64_C(1) << n;
+        for (uint32_t i = 0; i < l->layers; i++)
+            if (room[need->at + (int32_t)i] >= need->count)
+                bitset_foreach (l[i].nodes, k)
+                    pays[k] |= UINT64_C(1) << n;
+    }
+    return pays;
+}
+
+/* Of the set, the node that pays the most of what is open; of several, the heaviest. */
+static long find_best_payer(const uint64_t *pays, uint64_t open, const uint32_t *weight,
+                            const struct bitset *set)
+{
+    long best = -1;
+    int most = 0;
+    bitset_foreach (set, i) {
+        int count = __builtin_popcountll(pays[i] & open);
+        if (count > most ||
+            (count && count == most && weight && best >= 0 && weight[i] > weight[best])) {
+            best = i;
+            most = count;
+        }
+    }
+    return best;
+}
+
+/* Few nodes are best, and to take the one that pays the most finds the fewest for up to three
+ * needs. */
+bool license_find_anchors(const struct cluster *c, const struct license_needs *needs,
+                          const uint64_t *room, const struct bitset *required,
+                          const uint32_t *weight, const struct bitset *set,
+                          const struct bitset *candidates, struct bitset **out)
+{
+    uint64_t all, open;
+    *out = NULL;
+    _cleanup_free_ uint64_t *pays = find_payers(c, needs, room, &all);
+    if (!pays)
+        return true;
+    open = all;
+    if (required)
+        bitset_foreach (required, i)
+            open &= bitset_test(set, (size_t)i) ? ~pays[i] : ~UINT64_C(0);
+    bool everywhere = true;
+    bitset_foreach (set, i)
+        everywhere = everywhere && (pays[i] & open) == open;
+    if (!open || everywhere)
+        return !open || !bitset_empty(set);
+    struct bitset *anchors = bitset_new(c->nodes.len);
+    while (open) {
+        long best = find_best_payer(pays, open, weight, candidates);
+        if (best < 0) {
+            bitset_free(anchors);
+            return false;
+        }
+        bitset_set(anchors, (size_t)best);
+        open &= ~pays[best];
+    }
+    *out = anchors;
+    return true;
+}
+
+/* --- what there could ever be ------------------------------------------------------------------
+ */
+
+/* What the resource has at most for one job that needs one layer. */
+static int check_largest_layer(const struct cluster *c, const struct license_need *need,
+                               const struct bitset *among, struct err *err)
+{
+    const struct license *l = &c->licenses.list.data[need->at];
+    uint64_t most = 0;
+    for (uint32_t i = 0; i < l->layers; i++)
+        if (!among || bitset_intersects(l[i].nodes, among))
+            most = l[i].total > most ? l[i].total : most;
+    if (most >= need->count)
+        return 0;
+    return err_set(err, -ERR_LICENSE,
+                   "%s: %u of %s requested, none of its layers has more than %llu",
+                   err_text(ERR_LICENSE), need->count, need->name, (unsigned long long)most);
+}
+
+int license_layers_possible(const struct cluster *c, const struct license_need *need,
+                            uint32_t nodes, const struct bitset *among,
+                            const struct bitset *required, struct err *err)
+{
+    const struct license *l = &c->licenses.list.data[need->at];
+    if (l->mode == CONF_HRES_ONE_LAYER)
+        return check_largest_layer(c, need, among, err);
     _cleanup_bitset_ struct bitset *set = bitset_new(c->nodes.len);
     _cleanup_free_ uint64_t *room = mem_new_array(uint64_t, l->layers);
     for (uint32_t i = 0; i < l->layers; i++)
         room[i] = l[i].total;
     bitset_fill(set);
-    license_trim(c, need, room, NULL, NULL, set);
+    if (among)
+        bitset_and(set, among);
+    license_trim(c, need, room, required, NULL, set);
     size_t most = bitset_count(set);
     if (most < nodes || !most)
         return err_set(err, -ERR_LICENSE,
                        "%s: %u of %s requested on %u nodes, its layers have it for %zu",
                        err_text(ERR_LICENSE), need->count, need->name, nodes, most);
+    if (required && !bitset_contains(set, required))
+        return err_set(err, -ERR_LICENSE,
+                       "%s: %u of %s requested, its layers do not have it for all of the requested "
+                       "nodes",
+                       err_text(ERR_LICENSE), need->count, need->name);
     return 0;
 }
 
@@ -146,19 +469,60 @@ static struct license_hold *find_hold(struct job *j, int32_t at)
 }
 
 /* 'r': of the reservation, too; NULL: of none. */
+static void set_hold(struct cluster *c, struct license_hold *hold, uint64_t count, struct resv *r)
+{
+    uint64_t before = hold->count;
+    hold->count = count;
+    c->licenses.list.data[hold->at].used += count - before;
+    if (r)
+        vec_foreach (&r->stock, s)
+            if (s->layered && s->at == hold->at)
+                s->used += count - before;
+}
+
 static void count_layer(struct cluster *c, struct job *j, const struct license_need *need,
                         int32_t at, int by, struct resv *r)
 {
-    struct license *l = &c->licenses.list.data[at];
     struct license_hold *hold = find_hold(j, at);
-    uint64_t before = hold->count;
     hold->nodes += (uint32_t)by;
-    hold->count = license_amount(l, need, hold->nodes);
-    l->used += hold->count - before;
-    if (r)
-        vec_foreach (&r->stock, s)
-            if (s->layered && s->at == at)
-                s->used += hold->count - before;
+    set_hold(c, hold, license_amount(&c->licenses.list.data[at], need, hold->nodes), r);
+}
+
+/* Mode 1: the hold that says which layer pays; NULL: none yet. */
+static struct license_hold *find_payment(const struct cluster *c, struct job *j,
+                                         const struct license_need *need)
+{
+    int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
+    vec_foreach (&attempt_of(j)->holds, hold)
+        if (hold->at >= need->at && hold->at < end)
+            return hold;
+    return NULL;
+}
+
+void license_set_layer(struct job *j, int32_t at)
+{
+    (void)find_hold(j, at);
+}
+
+/* The layer that was chosen pays, or the lowest one around the nodes. It pays as long as the job
+ * runs, whatever nodes the job gets or loses. */
+static void pay_one_layer(struct cluster *c, struct job *j, const struct license_need *need,
+                          struct bitset *nodes, struct resv *r)
+{
+    struct license_hold *hold = find_payment(c, j, need);
+    if (!hold) {
+        const struct license *l = &c->licenses.list.data[need->at];
+        _cleanup_free_ uint64_t *room = mem_new_array(uint64_t, l->layers);
+        int32_t lowest = -1;
+        for (uint32_t i = 0; i < l->layers; i++)
+            room[i] = l[i].total > l[i].used ? l[i].total - l[i].used : 0;
+        int32_t at = license_choose_layer(c, need, room, nodes, &lowest);
+        at = at < 0 ? lowest : at;
+        if (at < 0)
+            return;
+        hold = find_hold(j, at);
+    }
+    set_hold(c, hold, need->count, r);
 }
 
 static void count_node(struct cluster *c, struct job *j, uint32_t node, int by, struct resv *r)
@@ -166,6 +530,13 @@ static void count_node(struct cluster *c, struct job *j, uint32_t node, int by, 
     vec_foreach (&j->want.licenses.list, need) {
         if (!license_is_layered(c, need))
             continue;
+        if (license_is_one_layer(c, need)) {
+            _cleanup_bitset_ struct bitset *nodes = bitset_new(c->nodes.len);
+            bitset_set(nodes, node);
+            if (by > 0)
+                pay_one_layer(c, j, need, nodes, r);
+            continue;
+        }
         int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
         for (int32_t at = need->at; at < end; at++)
             if (bitset_test(c->licenses.list.data[at].nodes, node))
@@ -179,12 +550,58 @@ void license_follow_node(struct cluster *c, struct job *j, uint32_t node, int by
         count_node(c, j, node, by, attempt_of(j)->resv);
 }
 
+/* In mode 1, for all nodes together. */
+static void take_one_layers(struct cluster *c, struct job *j)
+{
+    _cleanup_bitset_ struct bitset *nodes = bitset_new(c->nodes.len);
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released)
+            bitset_set(nodes, a->node);
+    vec_foreach (&j->want.licenses.list, need)
+        if (license_is_one_layer(c, need))
+            pay_one_layer(c, j, need, nodes, NULL);
+}
+
 void license_take_layers(struct cluster *c, struct job *j)
 {
-    if (license_needs_layers(c, j))
-        vec_foreach (&attempt_of(j)->alloc, a)
-            if (!a->released)
-                count_node(c, j, a->node, 1, NULL);
+    if (!license_needs_layers(c, j))
+        return;
+    take_one_layers(c, j);
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (!a->released)
+            count_node(c, j, a->node, 1, NULL);
+}
+
+void license_format_held(const struct cluster *c, const struct job *j, struct str *out)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (need->at >= 0 && !license_is_layered(c, need))
+            str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
+    vec_foreach (&attempt_of(j)->holds, hold) {
+        if (!hold->count)
+            continue;
+        str_puts(out, out->len ? "," : "");
+        license_format_pool(&c->licenses.list.data[hold->at], out);
+        str_printf(out, ":%llu", (unsigned long long)hold->count);
+    }
+}
+
+void license_restore_held(const struct cluster *c, struct job *j, const char *text)
+{
+    struct conf_licenses l;
+    if (!license_needs_layers(c, j) || conf_license_items_parse(text, &l, NULL) != 0)
+        return;
+    vec_foreach (&l.list, one)
+        vec_foreach (&j->want.licenses.list, need) {
+            if (!one->layer || !license_is_one_layer(c, need) || !str_eq(need->name, one->name))
+                continue;
+            for (uint32_t i = 0; i < c->licenses.list.data[need->at].layers; i++) {
+                const struct license *layer = &c->licenses.list.data[need->at + (int32_t)i];
+                if (layer->conf && str_eq(layer->conf->nodes, one->layer))
+                    license_set_layer(j, need->at + (int32_t)i);
+            }
+        }
+    conf_licenses_done(&l);
 }
 
 void license_give_back_layers(struct cluster *c, struct job *j)
@@ -207,11 +624,34 @@ static uint64_t count_due(const struct cluster *c, const struct job *j,
     return license_amount(l, need, nodes);
 }
 
+/* Mode 1: one layer pays, and pays all. */
+static int check_payment(const struct cluster *c, const struct job *j,
+                         const struct license_need *need, uint64_t *used, struct err *err)
+{
+    int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
+    unsigned payers = 0;
+    vec_foreach (&attempt_of(j)->holds, hold) {
+        if (hold->at < need->at || hold->at >= end)
+            continue;
+        used[hold->at] += hold->count;
+        if (payers++ || hold->count != need->count)
+            return err_set(err, -ERR_INTERNAL,
+                           "job %u holds %llu of a layer of %s, not %u of one layer", j->id,
+                           (unsigned long long)hold->count, need->name, need->count);
+    }
+    return 0;
+}
+
 int license_check_layers(const struct cluster *c, const struct job *j, uint64_t *used,
                          struct err *err)
 {
     vec_foreach (&j->want.licenses.list, need) {
         if (!license_is_layered(c, need))
+            continue;
+        int rc = license_is_one_layer(c, need) ? check_payment(c, j, need, used, err) : 0;
+        if (rc != 0)
+            return rc;
+        if (license_is_one_layer(c, need))
             continue;
         int32_t end = need->at + (int32_t)c->licenses.list.data[need->at].layers;
         for (int32_t at = need->at; at < end; at++) {

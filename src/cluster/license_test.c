@@ -18,7 +18,8 @@ static void add_tree(struct cluster *c, const char *name, bool per_node, const u
 {
     for (size_t size = 8, at = 0; size >= 2; size /= 2)
         for (size_t first = 0; first < 8; first += size)
-            license_add_layer(c, name, per_node, nodes_of(c, first, size), totals[at++]);
+            license_add_layer(c, name, per_node ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER,
+                              nodes_of(c, first, size), totals[at++]);
 }
 
 static struct cluster *make(void)
@@ -176,7 +177,8 @@ struct tree {
 static void divide(struct tree *t, uint64_t *chance, uint32_t first, uint32_t count, bool per_node)
 {
     if (test_between(chance, 0, 4))
-        license_add_layer(t->c, "r", per_node, nodes_of(t->c, first, count), 1);
+        license_add_layer(t->c, "r", per_node ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER,
+                          nodes_of(t->c, first, count), 1);
     uint32_t left = count > 1 ? test_between(chance, 1, count - 1) : 0;
     if (left && test_between(chance, 0, 3)) {
         divide(t, chance, first, left, per_node);
@@ -232,7 +234,8 @@ static void largest_set_is_left(void **state)
     for (uint64_t seed = 1; seed <= 3000; seed++) {
         uint64_t chance = seed;
         struct tree t = {.c = test_cluster(conf), .need = {(char *)"r", 1, 1}};
-        license_add_layer(t.c, "r", seed % 2, nodes_of(t.c, 0, 1), 1);
+        license_add_layer(t.c, "r", seed % 2 ? CONF_HRES_PER_NODE : CONF_HRES_EACH_LAYER,
+                          nodes_of(t.c, 0, 1), 1);
         divide(&t, &chance, 0, 8, seed % 2);
         for (size_t i = 0; i < COUNT(t.room); i++)
             t.room[i] = test_between(&chance, 0, 9);

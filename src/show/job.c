@@ -317,6 +317,7 @@ static void put_request(const struct job_view *v)
                s->contiguous);
     record_pair(v->out, " Licenses", s->licenses);
     record_pair(v->out, " Network", s->network);
+    put_optional(v, "LicensesAlloc", v->live->licenses_alloc);
     put_optional(v, "CPUFreqReq", s->cpu_freq);
 }
 

@@ -43,11 +43,15 @@ def test_pages_name_every_variable(cluster, name, line):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("guide", ["running-jobs", "heterogeneous-jobs"])
+@pytest.mark.parametrize("guide", ["running-jobs", "heterogeneous-jobs", "hierarchical-resources"])
 def test_transcripts_of_guides(make_cluster, guide):
     """Each command when what the one before left behind is gone, on a cluster where nothing has run."""
     settled = "while sinfo -h -o %t | grep -qv '^idle$'; do sleep 0.02; done"
     c = make_cluster()
+    resources = re.search(r"^```yaml\n(.*?)^```$", (TOP / f"docs/{guide}.md").read_text(), re.M | re.S)
+    if resources:
+        (c.dir / "resources.yaml").write_text(resources[1])
+        c.run("scontrol reconfigure").ok()
     c.run([TOP / "tools/transcript", "--before", settled, TOP / f"docs/{guide}.md", TOP / "examples/jobs"],
           env={"TMPDIR": str(c.work)}, timeout=2 * DEADLINE).ok()
 

@@ -7,7 +7,6 @@ import pytest
 from harness import DEADLINE, eventually
 
 UNSAFE = {
-    "--resources": ("flat:2", None, None),
     "--container": ("/x", "SRUN_CONTAINER", "SBATCH_CONTAINER"),
 }
 

@@ -213,6 +213,17 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
+/* The layers that a job draws from, for people; in mode 1 for a restart, too. */
+static void pack_layers(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                        struct arena *arena)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (!attempt_of(j)->holds.len || !license_held(j))
+        return;
+    license_format_held(c, j, &text);
+    m->licenses_alloc = arena_strdup(arena, str_cstr(&text));
+}
+
 static void pack_set(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
     _cleanup_str_ struct str ids = STR_INIT;
@@ -293,6 +304,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
         SET(&m, readying, true);
     if (attempt_of(j)->epilog_due)
         SET(&m, epilog_due, true);
+    pack_layers(c, j, &m, &arena);
     pack_late_ports(j, &m, &arena);
     m.burst = burst_pack(j->burst, &arena);
     pack_set(j, &m, &arena);

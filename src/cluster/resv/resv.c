@@ -73,10 +73,12 @@ static void find_licenses(const struct cluster *c, struct resv *r)
 {
     struct license_needs needs = {0};
     vec_clear(&r->stock);
-    if (r->licenses && license_read(c, r->licenses, &needs, NULL) == 0)
-        vec_foreach (&needs.list, n)
-            if (n->at >= 0 && !license_is_layered(c, n)) /* which layer, the text cannot say yet */
-                vec_push(&r->stock, ((struct resv_license){.at = n->at, .count = n->count}));
+    if (r->licenses)
+        license_read_pools(c, r->licenses, &needs, NULL); /* those that there are */
+    vec_foreach (&needs.list, n)
+        vec_push(&r->stock,
+                 ((struct resv_license){
+                     .at = n->at, .count = n->count, .layered = license_is_layered(c, n)}));
     license_needs_done(&needs);
 }
 

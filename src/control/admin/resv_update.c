@@ -344,9 +344,9 @@ static int apply_licenses(const struct ask *a)
 {
     const struct cluster *c = a->c->cluster;
     struct license_needs needs = {0};
-    int rc = license_read(c, a->set->licenses, &needs, a->err);
+    int rc = license_read_pools(c, a->set->licenses, &needs, a->err);
     if (rc == 0)
-        rc = license_needs_possible(c, &needs, a->err);
+        rc = license_pools_possible(c, &needs, a->err);
     license_needs_done(&needs);
     if (rc == 0)
         replace(&a->r->licenses, a->set->licenses);

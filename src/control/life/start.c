@@ -412,6 +412,8 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
     job_partitions_end(j);
     resv_unbind(j);
     resv_begin_job(j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
+    vec_foreach (&part->where.layers, layer)
+        license_set_layer(j, *layer);
     vec_foreach (&j->want.licenses.list, need)
         control_debug(c, license, "job %u takes %llu licenses", j->id,
                       (unsigned long long)need->count);

@@ -342,6 +342,18 @@ static uint64_t reserved(const struct control *c, int32_t at)
     return sum;
 }
 
+static void put_layer(const struct license *l, Pb__LicenseRecord *r)
+{
+    if (!l->conf)
+        return;
+    r->nodes = (char *)l->conf->nodes;
+    SET(r, mode, l->mode);
+    SET(r, count, l->count);
+    SET(r, base_use, l->base);
+    if (l->count != l->conf->count)
+        SET(r, file_count, l->conf->count);
+}
+
 void control_list_licenses(struct control *c, uint64_t call)
 {
     _cleanup_arena_ struct arena arena;
@@ -355,6 +367,7 @@ void control_list_licenses(struct control *c, uint64_t call)
         r->name = l->name;
         SET(r, total, l->total);
         SET(r, used, l->used);
+        put_layer(l, r);
         SET(r, reserved, reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
         list.licenses[list.n_licenses++] = r;
     }

@@ -595,7 +595,7 @@ int submit_check_set_licenses(const struct control *c, const struct job *leader,
         return 0;
     struct job_copy sum;
     joint_licenses_init(&sum, leader);
-    int rc = resource_possible(c->cluster, &sum.job, err);
+    int rc = license_needs_possible(c->cluster, &sum.job.want.licenses, err);
     joint_licenses_done(&sum);
     return rc;
 }

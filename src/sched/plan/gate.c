@@ -28,8 +28,10 @@ static bool has_layers_somewhere(const struct plan *p, const struct job *j)
         _cleanup_(license_view_done) struct license_view v = {0};
         const struct free_view *view =
             license_view_init(&v, &p->claims, p->cluster, j, in, p->now_sec, &p->cluster->pool.now);
-        license_narrow(p->cluster, j, view, NULL, set);
-        if (bitset_count(set) >= plan_need(j).nodes)
+        _cleanup_bitset_ struct bitset *anchored = NULL;
+        if (license_narrow(p->cluster, j, view, NULL, set, &anchored) &&
+            bitset_count(set) >= plan_need(j).nodes &&
+            (!j->want.req || bitset_contains(set, j->want.req)))
             return true;
     }
     return false;

@@ -62,7 +62,9 @@ static bool has_layers(const struct life *l, const struct job *j)
     _cleanup_(license_view_done) struct license_view v = {0};
     const struct free_view *view =
         license_view_init(&v, NULL, l->c, j, NULL, 0, &l->c->pool.now); /* nothing runs yet */
-    license_narrow(l->c, j, view, NULL, set);
+    struct bitset *anchored;
+    license_narrow(l->c, j, view, NULL, set, &anchored);
+    bitset_free(anchored);
     return select_fits_idle(l->c, j, set);
 }
 
@@ -78,9 +80,10 @@ static void add_layers(struct cluster *c)
         size_t of = i % COUNT(layers);
         bitset_set_range(nodes, layers[of].first, layers[of].count);
         if (i < COUNT(layers))
-            license_add_layer(c, "flat", false, nodes, layers[of].total);
+            license_add_layer(c, "flat", CONF_HRES_EACH_LAYER, nodes, layers[of].total);
         else
-            license_add_layer(c, "power", true, nodes, 10 * (uint64_t)layers[of].total);
+            license_add_layer(c, "power", CONF_HRES_PER_NODE, nodes,
+                              10 * (uint64_t)layers[of].total);
     }
 }
 

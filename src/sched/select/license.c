@@ -73,6 +73,12 @@ static uint64_t amount_on(const struct cluster *c, const struct license_need *ne
     uint32_t nodes = 0;
     if (!l->nodes)
         return need->count;
+    if (l->mode == CONF_HRES_ONE_LAYER) {
+        vec_foreach (&where->layers, layer)
+            if (*layer == at)
+                return need->count;
+        return 0;
+    }
     vec_foreach (&where->shares, share)
         nodes += bitset_test(l->nodes, share->node);
     return license_amount(l, need, nodes);
@@ -377,13 +383,81 @@ void license_view_done(struct license_view *v)
     free(v->room);
 }
 
-void license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
-                    const uint32_t *weight, struct bitset *set)
+/* The needs whose layers have this mode. */
+static void trim_for(const struct cluster *c, const struct job *j, const struct free_view *view,
+                     enum conf_hres_mode mode, const struct bitset *keep, const uint32_t *weight,
+                     struct bitset *set)
 {
-    if (view->layers)
-        vec_foreach (&j->want.licenses.list, need)
-            if (license_is_layered(c, need))
-                license_trim(c, need, &view->layers[need->at], j->want.req, weight, set);
+    vec_foreach (&j->want.licenses.list, need)
+        if (license_is_layered(c, need) && c->licenses.list.data[need->at].mode == mode)
+            license_trim(c, need, &view->layers[need->at], keep, weight, set);
+}
+
+/* Leaves out the nodes that no placement with the required ones can have: a layer has enough for
+ * those alone. */
+static void leave_out_full(const struct cluster *c, const struct job *j,
+                           const struct free_view *view, struct bitset *set)
+{
+    vec_foreach (&j->want.licenses.list, need) {
+        const struct license *l =
+            license_is_layered(c, need) ? &c->licenses.list.data[need->at] : NULL;
+        if (!l || l->mode != CONF_HRES_PER_NODE || !need->count)
+            continue;
+        for (uint32_t i = 0; i < l->layers; i++) {
+            uint64_t most = view->layers[need->at + (int32_t)i] / need->count;
+            if (most <= (j->want.req ? bitset_count_and(j->want.req, l[i].nodes) : 0))
+                bitset_andnot(set, l[i].nodes);
+        }
+    }
+}
+
+/* Layers of which each node is in or out come first, those where the number of nodes counts last.
+ */
+bool license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
+                    const uint32_t *weight, struct bitset *set, struct bitset **anchored)
+{
+    *anchored = NULL;
+    if (!view->layers)
+        return true;
+    trim_for(c, j, view, CONF_HRES_EACH_LAYER, j->want.req, weight, set);
+    _cleanup_bitset_ struct bitset *candidates = bitset_dup(set);
+    leave_out_full(c, j, view, candidates);
+    if (!license_find_anchors(c, &j->want.licenses, view->layers, j->want.req, weight, set,
+                              candidates, anchored))
+        return false;
+    if (*anchored && j->want.req)
+        bitset_or(*anchored, j->want.req);
+    if (*anchored && bitset_count(*anchored) > j->want.max_nodes)
+        return false;
+    trim_for(c, j, view, CONF_HRES_PER_NODE, *anchored ? *anchored : j->want.req, weight, set);
+    return true;
+}
+
+bool license_narrow_idle(const struct cluster *c, const struct job *j, const uint32_t *weight,
+                         struct bitset *set, struct bitset **anchored)
+{
+    _cleanup_free_ uint64_t *room = mem_new_array(uint64_t, c->licenses.list.len + 1);
+    struct free_view view = {.layers = room};
+    vec_foreach (&c->licenses.list, l)
+        room[l - c->licenses.list.data] = l->total;
+    return license_narrow(c, j, &view, weight, set, anchored);
+}
+
+void license_choose_layers(const struct cluster *c, const struct job *j,
+                           const struct free_view *view, struct selection *where)
+{
+    if (!view->layers)
+        return;
+    _cleanup_bitset_ struct bitset *nodes = bitset_new(c->nodes.len);
+    vec_foreach (&where->shares, share)
+        bitset_set(nodes, share->node);
+    vec_foreach (&j->want.licenses.list, need) {
+        if (!license_is_one_layer(c, need))
+            continue;
+        int32_t at = license_choose_layer(c, need, &view->layers[need->at], nodes, NULL);
+        if (at >= 0)
+            vec_push(&where->layers, at);
+    }
 }
 
 bool license_fits_on(const struct cluster *c, const struct job *j, const struct resv *in,
@@ -392,14 +466,19 @@ bool license_fits_on(const struct cluster *c, const struct job *j, const struct 
     if (!license_fits(c, j, in, now_sec))
         return false;
     vec_foreach (&j->want.licenses.list, need) {
+        bool pays = !license_is_one_layer(c, need);
         for (int32_t at = need->at; license_is_layered(c, need) && at < end_of(c, need); at++) {
             uint64_t room = find_room(NULL, c, j, in, at,
                                       c->licenses.list.data[at].used +
                                           license_kept(c, at, in, now_sec, job_ends_at(j, now_sec)),
                                       now_sec);
-            if (amount_on(c, need, at, where) > room)
+            uint64_t amount = amount_on(c, need, at, where);
+            if (amount > room)
                 return false;
+            pays = pays || amount;
         }
+        if (!pays && need->count)
+            return false;
     }
     return true;
 }

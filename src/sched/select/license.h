@@ -52,9 +52,17 @@ const struct free_view *license_view_init(struct license_view *v, const struct l
 void license_view_done(struct license_view *v);
 /* Removes nodes from 'set' until the layers of the view have what the job takes on all of those
  * that are left. Where some must go for their number, those of the largest weight (by node; NULL:
- * alike) stay. */
-void license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
-                    const uint32_t *weight, struct bitset *set);
+ * alike) stay. *anchored (the caller's to free): nodes that the job must have, with those that it
+ * requires, so that it has a layer with room where one is enough; NULL: no others than it requires.
+ * False: no layer with room has any of the nodes. */
+bool license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
+                    const uint32_t *weight, struct bitset *set, struct bitset **anchored);
+/* The same when no job runs. */
+bool license_narrow_idle(const struct cluster *c, const struct job *j, const uint32_t *weight,
+                         struct bitset *set, struct bitset **anchored);
+/* Notes which layers pay what needs one layer: the lowest one that has room. */
+void license_choose_layers(const struct cluster *c, const struct job *j,
+                           const struct free_view *view, struct selection *where);
 /* Whether the cluster has what it needs there now, whoever has a claim. */
 bool license_fits_on(const struct cluster *c, const struct job *j, const struct resv *in,
                      const struct selection *where, int64_t now_sec);

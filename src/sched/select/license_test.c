@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Resources that are tied to nodes: a job starts when, and as early as, exhaustive search over all
- * sets of nodes finds a placement; and sluice why names the layer.
+ * Hierarchical resources in all modes: a job starts when, and as early as, exhaustive search over
+ * all sets of nodes finds a placement; and sluice why names the layer.
  */
 #include "base/pb.h"
 #include "base/test_drawn.h"
@@ -14,22 +14,22 @@ static const char conf[] = CONS "NodeName=n[1-4] CPUs=4 RealMemory=400\n"
                                 "NodeName=m[1-2] CPUs=2 RealMemory=800 Weight=5\n"
                                 "PartitionName=p Nodes=ALL\n";
 
-static void add_layer(struct cluster *c, const char *name, bool per_node, uint32_t first,
+static void add_layer(struct cluster *c, const char *name, enum conf_hres_mode mode, uint32_t first,
                       uint32_t count, uint64_t total)
 {
     struct bitset *nodes = bitset_new(c->nodes.len);
     bitset_set_range(nodes, first, count);
-    license_add_layer(c, name, per_node, nodes, total);
+    license_add_layer(c, name, mode, nodes, total);
 }
 
-static void divide(struct cluster *c, uint64_t *chance, const char *name, bool per_node,
+static void divide(struct cluster *c, uint64_t *chance, const char *name, enum conf_hres_mode mode,
                    uint32_t first, uint32_t count)
 {
     uint32_t left = count > 1 ? test_between(chance, 1, count - 1) : 0;
-    add_layer(c, name, per_node, first, count, test_between(chance, 2, 4 + 2 * count));
+    add_layer(c, name, mode, first, count, test_between(chance, 2, 4 + 2 * count));
     if (left && test_between(chance, 0, 2)) {
-        divide(c, chance, name, per_node, first, left);
-        divide(c, chance, name, per_node, first + left, count - left);
+        divide(c, chance, name, mode, first, left);
+        divide(c, chance, name, mode, first + left, count - left);
     }
 }
 
@@ -37,8 +37,9 @@ static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
 {
     static const char *const specs[] = {"",          "n=3",     "N=2",     "N=3",
                                         "N=1-3 n=6", "c=2 n=4", "mem=300", "N=2-4 mem-per-cpu=150"};
-    static const char *const needs[] = {"L=once:1", "L=once:2", "L=each:1",
-                                        "L=each:2", "L=each:3", "L=once:3,each:1"};
+    static const char *const needs[] = {"L=once:1", "L=once:2",        "L=each:1",      "L=each:2",
+                                        "L=each:3", "L=once:3,each:1", "L=one:1",       "L=one:3",
+                                        "L=one:5",  "L=one:2,each:1",  "L=once:1,one:4"};
     _cleanup_free_ char *words =
         mem_printf("%s %s", specs[test_between(chance, 0, COUNT(specs) - 1)],
                    needs[test_between(chance, 0, COUNT(needs) - 1)]);
@@ -50,8 +51,9 @@ static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
 static struct cluster *make(uint64_t *chance)
 {
     struct cluster *c = test_cluster(conf);
-    divide(c, chance, "once", false, 0, NODES);
-    divide(c, chance, "each", true, 0, NODES);
+    divide(c, chance, "once", CONF_HRES_EACH_LAYER, 0, NODES);
+    divide(c, chance, "each", CONF_HRES_PER_NODE, 0, NODES);
+    divide(c, chance, "one", CONF_HRES_ONE_LAYER, 0, NODES);
     test_up(c);
     return c;
 }
@@ -92,11 +94,16 @@ static bool layers_allow(const struct state *s, const struct job *j, uint32_t se
 {
     vec_foreach (&j->want.licenses.list, need) {
         const struct license *l = &s->c->licenses.list.data[need->at];
+        bool pays = l->mode != CONF_HRES_ONE_LAYER;
         for (uint32_t i = 0; i < l->layers; i++) {
             uint32_t in = (uint32_t)__builtin_popcount(set & (uint32_t)l[i].nodes->word[0]);
-            if (license_amount(&l[i], need, in) > s->layers[(size_t)need->at + i])
+            if (l->mode == CONF_HRES_ONE_LAYER)
+                pays = pays || (in && need->count <= s->layers[(size_t)need->at + i]);
+            else if (license_amount(&l[i], need, in) > s->layers[(size_t)need->at + i])
                 return false;
         }
+        if (!pays)
+            return false;
     }
     return true;
 }
@@ -156,6 +163,8 @@ static void run(struct cluster *c, struct job *j, const struct selection *where,
         struct alloc_want want = share_want(where, share);
         assert_int_equal(alloc_place(c, j, &want, NULL), 0);
     }
+    vec_foreach (&where->layers, layer)
+        license_set_layer(j, *layer);
     assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
     order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
     assert_int_equal(license_check(c, NULL), 0);
@@ -206,8 +215,8 @@ static void places_leave_each_other_their_layers(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(conf);
-    add_layer(c, "each", true, 0, NODES, 6);
-    add_layer(c, "each", true, 0, 2, 2);
+    add_layer(c, "each", CONF_HRES_PER_NODE, 0, NODES, 6);
+    add_layer(c, "each", CONF_HRES_PER_NODE, 0, 2, 2);
     test_up(c);
     struct job *runs = test_job(c, 1, "N=2 L=each:1"); /* n1 and n2 until 1100 */
     test_run_job(c, runs, "n1:1 n2:1", 1100);
@@ -243,7 +252,7 @@ static void reservation_keeps_a_layer(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(conf);
-    add_layer(c, "once", false, 0, 2, 3);
+    add_layer(c, "once", CONF_HRES_EACH_LAYER, 0, 2, 3);
     test_up(c);
     struct resv *r = resv_new("r");
     r->start_at = NOW - 10;
@@ -269,9 +278,9 @@ static void why_names_the_layer(void **state)
 {
     (void)state;
     struct cluster *c = test_cluster(conf);
-    add_layer(c, "once", false, 0, NODES, 8);
-    add_layer(c, "once", false, 0, 4, 5);
-    add_layer(c, "once", false, 4, 2, 1);
+    add_layer(c, "once", CONF_HRES_EACH_LAYER, 0, NODES, 8);
+    add_layer(c, "once", CONF_HRES_EACH_LAYER, 0, 4, 5);
+    add_layer(c, "once", CONF_HRES_EACH_LAYER, 4, 2, 1);
     test_up(c);
     struct job *runs = test_job(c, 1, "N=2 L=once:4"), *waits = test_job(c, 2, "L=once:2");
     runs->limit_sec = waits->limit_sec = 100;

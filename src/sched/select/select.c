@@ -11,12 +11,14 @@ void select_done(struct selection *s)
 {
     vec_done(&s->shares);
     vec_done(&s->gres);
+    vec_done(&s->layers);
 }
 
 void select_clear(struct selection *s)
 {
     vec_clear(&s->shares);
     vec_clear(&s->gres);
+    vec_clear(&s->layers);
 }
 
 /* --- configuration
@@ -410,10 +412,14 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }
-    license_narrow(c, j, view, ch.tasks, ch.fits);
-    int rc = choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
+    _cleanup_bitset_ struct bitset *anchored = NULL;
+    bool payable = license_narrow(c, j, view, ch.tasks, ch.fits, &anchored);
+    ch.required = anchored ? anchored : ch.required;
+    int rc = payable && choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
         rc = deal(&ch, c, j, view, out);
+    if (rc == 0)
+        license_choose_layers(c, j, view, out);
     bitset_free(ch.fits);
     bitset_free(ch.chosen);
     free(ch.tasks);

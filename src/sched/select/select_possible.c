@@ -205,6 +205,25 @@ static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const st
     return enough(&again);
 }
 
+/* Leaves the nodes that the layers of hierarchical resources could ever leave to the job. NULL: its
+ * nodes cannot have a layer that pays. */
+static struct bitset *keep_layered(const struct cluster *c, const struct job *j,
+                                   const struct bitset *set, const struct idle *idle,
+                                   struct bitset **anchored)
+{
+    struct bitset *left = bitset_dup(set);
+    _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, c->nodes.len + 1);
+    bitset_foreach (set, i) {
+        tasks[i] = idle[c->pool.kind[i]].tasks;
+        if (!tasks[i])
+            bitset_unset(left, (size_t)i);
+    }
+    if (license_narrow_idle(c, j, tasks, left, anchored))
+        return left;
+    bitset_free(left);
+    return NULL;
+}
+
 static bool fits_constrained(const struct cluster *c, const struct job *j,
                              const struct constraint *con, const struct bitset *set)
 {
@@ -219,8 +238,13 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
         ch.topo = select_topo(c, j);
         ch.spread = j->want.spread;
         bool fabrics = ch.topo && ch.topo->roots > 1;
-        bool placed = ch.contiguous || ch.counts || fabrics;
-        fits = placed ? fits_in_row(c, &ch, set, idle) : fits_somewhere(c, &ch, set, idle);
+        bool placed = ch.contiguous || ch.counts || fabrics, layered = license_needs_layers(c, j);
+        _cleanup_bitset_ struct bitset *anchored = NULL;
+        _cleanup_bitset_ struct bitset *left =
+            layered ? keep_layered(c, j, set, idle, &anchored) : NULL;
+        const struct bitset *of = layered ? left : set;
+        ch.required = anchored ? anchored : ch.required;
+        fits = of && (placed ? fits_in_row(c, &ch, of, idle) : fits_somewhere(c, &ch, of, idle));
     }
     return fits;
 }

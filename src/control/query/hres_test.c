@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Hierarchical resources: the arithmetic of the guide's sample on 32 nodes, request by request, and
+ * what a restart, a requeue and another file leave of it.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "control/fixture.h"
+#include "proto/license.pb-c.h"
+
+#define HEAD                                                                                       \
+    "NodeName=node[01-32] CPUs=8 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"         \
+    "SlurmdTimeout=0\nSelectTypeParameters=CR_Core\n"
+#define FLAT                                                                                       \
+    "HresConf=flat Mode=MODE_2\n"                                                                  \
+    "HresConf=flat Nodes=node[01-32] Count=24\nHresConf=flat Nodes=node[01-16] Count=16\n"         \
+    "HresConf=flat Nodes=node[17-32] Count=16\nHresConf=flat Nodes=node[01-08] Count=12\n"         \
+    "HresConf=flat Nodes=node[09-16] Count=12\nHresConf=flat Nodes=node[17-24] Count=12\n"         \
+    "HresConf=flat Nodes=node[25-32] Count=12\n"
+#define NATURAL                                                                                    \
+    "HresConf=natural Mode=MODE_1\nHresConf=natural Nodes=node[01-32] Count=50\n"                  \
+    "HresConf=natural Nodes=node[01-16] Count=100\nHresConf=natural Nodes=node[17-32] Count=100\n"
+#define POWER                                                                                      \
+    "HresConf=power Mode=MODE_3 Topology=blok1 Variables=full_node:1000,full_gpu_node:2000\n"      \
+    "HresConf=power Nodes=node[01-08] Count=40000 Base=storage:5000\n"                             \
+    "HresConf=power Nodes=node[17-24] Count=40000\nHresConf=power Nodes=node[09-16] Count=40000\n" \
+    "HresConf=power Nodes=node[25-32] Count=40000\n"                                               \
+    "HresConf=power Nodes=node[01-16] Count=60000 Base=network1:3000\n"                            \
+    "HresConf=power Nodes=node[17-32] Count=80000 Base=network2:2000\n"                            \
+    "HresConf=power Nodes=node[01-32] Count=130000 Base=acUnit1:10000,acUnit2:8000\n"
+#define CONF HEAD FLAT NATURAL POWER
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+enum { REFUSED = -1, WAITS, RUNS };
+
+/* "-N3 -w node[1-3]"-like words: nodes, the list, and what is excluded. */
+struct ask {
+    const char *licenses;
+    uint32_t nodes;
+    const char *list;
+    int outcome;
+};
+
+static void register_all(struct fixture *f)
+{
+    for (unsigned n = 1; n <= 32; n++) {
+        char name[16];
+        snprintf(name, sizeof name, "node%02u", n);
+        fixture_register(f, name, "i1");
+    }
+}
+
+static struct fixture *make(const char *conf)
+{
+    struct fixture *f = fixture_new_up(conf, 0);
+    register_all(f);
+    return f;
+}
+
+static int64_t submit_for(struct fixture *f, const struct ask *a, int64_t limit_sec)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    s.licenses = (char *)a->licenses;
+    s.has_min_nodes = s.has_max_nodes = a->nodes > 0;
+    s.min_nodes = s.max_nodes = a->nodes;
+    s.req_nodes = (char *)a->list;
+    s.has_time_limit_sec = true;
+    s.time_limit_sec = limit_sec;
+    s.has_requeue = s.requeue = true;
+    return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
+static int64_t submit(struct fixture *f, const char *licenses, uint32_t nodes, const char *list)
+{
+    return submit_for(f, &(struct ask){licenses, nodes, list, RUNS}, 600);
+}
+
+static const Pb__LicenseList *list_pools(struct fixture *f, struct arena *arena)
+{
+    uint64_t call = ++f->last_call;
+    control_list_licenses(f->control, call);
+    fixture_turn(f);
+    vec_foreach (&f->replies, r)
+        if (r->call == call)
+            return arena_unpack(arena, &pb__license_list__descriptor, r->data.data, r->data.len);
+    fail_msg("no reply");
+    return NULL;
+}
+
+/* "node[01-08]:5 ..." of the layers of which some is in use. */
+static void format_used(struct fixture *f, const char *name, struct str *out)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__LicenseList *l = list_pools(f, &arena);
+    for (size_t i = 0; i < l->n_licenses; i++)
+        if (str_eq(l->licenses[i]->name, name) && l->licenses[i]->used)
+            str_printf(out, "%s%s:%llu", out->len ? " " : "", l->licenses[i]->nodes,
+                       (unsigned long long)l->licenses[i]->used);
+}
+
+static void assert_used(struct fixture *f, const char *name, const char *expected)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    format_used(f, name, &out);
+    assert_string_equal(str_cstr(&out), expected);
+}
+
+static void assert_waits(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *live = fixture_job(f, &arena, (uint32_t)id)->live;
+    if (live->state != PB__JOB_STATE__PENDING || !str_eq(live->reason, "Licenses"))
+        fail_msg("job %lld: state %d, reason %s", (long long)id, (int)live->state, live->reason);
+}
+
+static void assert_runs(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *live = fixture_job(f, &arena, (uint32_t)id)->live;
+    if (live->state != PB__JOB_STATE__RUNNING)
+        fail_msg("job %lld: state %d, reason %s", (long long)id, (int)live->state, live->reason);
+}
+
+/* Its script, without the word of its nodes: they are not clean yet. */
+static void end_script(struct fixture *f, int64_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const char *host = fixture_job(f, &arena, (uint32_t)id)->live->batch_host;
+    fixture_launched(f, host, (uint32_t)id, 0);
+    fixture_batch_ended(f, host, (uint32_t)id, 0, 0);
+}
+
+/* Section 4 of the requirements: each row is a cluster without jobs, requests in their order, and
+ * what is in use then. */
+static const struct row {
+    const char *id, *resource;
+    struct ask ask[8];
+    const char *used;
+} rows[] = {
+    {"HRES-19", "natural", {{"natural:2", 4, "node[01-04]", RUNS}}, "node[01-16]:2"},
+    {"HRES-20 HRES-21 half alone",
+     "natural",
+     {{"natural:100", 1, "node01", RUNS},
+      {"natural:50", 1, "node02", RUNS},
+      {"natural", 1, "node03", WAITS}},
+     "node[01-16]:100 node[01-32]:50"},
+    {"HRES-21 250 in all",
+     "natural",
+     {{"natural:100", 1, NULL, RUNS},
+      {"natural:100", 1, NULL, RUNS},
+      {"natural:50", 1, NULL, RUNS},
+      {"natural:1", 1, NULL, WAITS}},
+     "node[01-16]:100 node[17-32]:100 node[01-32]:50"},
+    {"HRES-21 251 at once", "natural", {{"natural:251", 32, NULL, REFUSED}}, ""},
+    {"HRES-21 no layer has 101", "natural", {{"natural:101", 32, NULL, REFUSED}}, ""},
+    {"HRES-22 the lowest one that has enough",
+     "natural",
+     {{"natural:60", 1, "node20", RUNS},
+      {"natural:41", 1, "node20", RUNS},
+      {"natural:40", 1, "node21", RUNS},
+      {"natural:9", 1, "node22", RUNS},
+      {"natural:1", 1, "node22", WAITS}},
+     "node[17-32]:100 node[01-32]:50"},
+    {"HRES-16 one node in a layer with enough is sufficient",
+     "natural",
+     {{"natural:100", 1, "node01", RUNS},
+      {"natural:50", 1, "node01", RUNS},
+      {"natural:3", 2, "node[16-17]", RUNS}},
+     "node[01-16]:100 node[17-32]:3 node[01-32]:50"},
+    {"HRES-26",
+     "flat",
+     {{"flat:5", 4, "node[01-04]", RUNS}},
+     "node[01-08]:5 node[01-16]:5 node[01-32]:5"},
+    {"HRES-27 the 25th waits",
+     "flat",
+     {{"flat:12", 1, "node01", RUNS}, {"flat:12", 1, "node17", RUNS}, {"flat:1", 1, NULL, WAITS}},
+     "node[01-08]:12 node[17-24]:12 node[01-16]:12 node[17-32]:12 node[01-32]:24"},
+    {"HRES-27 HRES-30 25 never fit", "flat", {{"flat:25", 1, NULL, REFUSED}}, ""},
+    {"HRES-28 13 never fit into an eight", "flat", {{"flat:13", 1, "node01", REFUSED}}, ""},
+    {"HRES-28 the 17th of a half waits",
+     "flat",
+     {{"flat:12", 1, "node01", RUNS},
+      {"flat:4", 1, "node09", RUNS},
+      {"flat:1", 1, "node10", WAITS},
+      {"flat:8", 1, "node17", RUNS}},
+     "node[01-08]:12 node[09-16]:4 node[17-24]:8 node[01-16]:16 node[17-32]:8 node[01-32]:24"},
+    {"HRES-29",
+     "flat",
+     {{"flat:3", 16, "node[01-16]", RUNS}},
+     "node[01-08]:3 node[09-16]:3 node[01-16]:3 node[01-32]:3"},
+    {"HRES-34",
+     "power",
+     {{"power:1000", 16, "node[01-16]", RUNS}},
+     "node[01-08]:8000 node[09-16]:8000 node[01-16]:16000 node[01-32]:16000"},
+    {"HRES-38 HRES-34",
+     "power",
+     {{"power:full_node", 2, "node[01-02]", RUNS},
+      {"power:full_gpu_node", 1, "node17", RUNS},
+      {"power:half_node", 1, NULL, REFUSED}},
+     "node[01-08]:2000 node[17-24]:2000 node[01-16]:2000 node[17-32]:2000 node[01-32]:4000"},
+    {"HRES-36 ten nodes fit in all",
+     "power",
+     {{"power:10000", 10, NULL, RUNS}},
+     "node[01-08]:30000 node[09-16]:20000 node[17-24]:40000 node[25-32]:10000 node[01-16]:50000 "
+     "node[17-32]:50000 node[01-32]:100000"},
+    {"HRES-36 eleven do not", "power", {{"power:10000", 11, NULL, REFUSED}}, ""},
+    {"HRES-36 five in the first half",
+     "power",
+     {{"power:10000", 5, "node[01-03,09-10]", RUNS}, {"power:10000", 1, "node11", WAITS}},
+     "node[01-08]:30000 node[09-16]:20000 node[01-16]:50000 node[01-32]:50000"},
+    {"HRES-36 seven in the second half, ten together",
+     "power",
+     {{"power:10000", 7, "node[17-20,25-27]", RUNS},
+      {"power:10000", 1, "node28", WAITS},
+      {"power:10000", 3, "node[01-03]", RUNS},
+      {"power:10000", 1, "node09", WAITS}},
+     "node[01-08]:30000 node[17-24]:40000 node[25-32]:30000 node[01-16]:30000 node[17-32]:70000 "
+     "node[01-32]:100000"},
+    {"HRES-37 three in the first eight",
+     "power",
+     {{"power:10000", 3, "node[01-03]", RUNS}, {"power:10000", 1, "node04", WAITS}},
+     "node[01-08]:30000 node[01-16]:30000 node[01-32]:30000"},
+    {"HRES-37 not four", "power", {{"power:10000", 4, "node[01-04]", REFUSED}}, ""},
+    {"HRES-37 four in the second eight",
+     "power",
+     {{"power:10000", 4, "node[09-12]", RUNS}},
+     "node[09-16]:40000 node[01-16]:40000 node[01-32]:40000"},
+    {"HRES-32 to the limit",
+     "power",
+     {{"power:35000", 1, "node01", RUNS},
+      {"power:17000", 1, "node09", RUNS},
+      {"power:1", 1, "node10", WAITS},
+      {"power:40000", 1, "node17", RUNS},
+      {"power:10000", 1, "node25", RUNS},
+      {"power:1", 1, "node26", WAITS}},
+     "node[01-08]:35000 node[09-16]:17000 node[17-24]:40000 node[25-32]:10000 node[01-16]:52000 "
+     "node[17-32]:50000 node[01-32]:102000"},
+    {"HRES-41 HRES-46 all modes in one job",
+     "flat",
+     {{"flat:2,natural:1,power:full_node", 1, "node30", RUNS}},
+     "node[25-32]:2 node[17-32]:2 node[01-32]:2"},
+};
+
+static void the_arithmetic_of_the_sample(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        struct fixture *f = make(CONF);
+        _cleanup_str_ struct str used = STR_INIT;
+        for (size_t k = 0; k < COUNT(rows[i].ask) && rows[i].ask[k].licenses; k++) {
+            const struct ask *a = &rows[i].ask[k];
+            int64_t id = submit_for(f, a, 600);
+            int outcome = id < 0                                                     ? REFUSED
+                          : fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING ? RUNS
+                                                                                     : WAITS;
+            if (outcome != a->outcome)
+                fail_msg("%s: request %zu (%s): %d, not %d", rows[i].id, k + 1, a->licenses,
+                         outcome, a->outcome);
+            if (outcome == WAITS)
+                assert_waits(f, id);
+        }
+        format_used(f, rows[i].resource, &used);
+        if (!str_eq(str_cstr(&used), rows[i].used))
+            fail_msg("%s: in use %s", rows[i].id, str_cstr(&used));
+        fixture_restart(f);
+        assert_used(f, rows[i].resource, rows[i].used);
+        fixture_free(f);
+    }
+}
+
+/* HRES-17, HRES-18, HRES-24, HRES-25, HRES-39: layers without any, and without a limit. */
+static void zero_and_unlimited_layers(void **state)
+{
+    static const struct {
+        const char *conf;
+        struct ask ask[4];
+    } v[] = {
+        {HEAD NATURAL "HresConf=natural Nodes=node[01-08] Count=0\n",
+         {{"natural:100", 1, "node01", RUNS},
+          {"natural:50", 1, "node02", RUNS},
+          {"natural", 1, "node03", WAITS}}},
+        {HEAD NATURAL "HresConf=natural Nodes=node[01-08] Count=-1\n",
+         {{"natural:100000", 1, "node01", RUNS}, {"natural:100000", 1, "node02", RUNS}}},
+        {HEAD "HresConf=flat Mode=MODE_2\nHresConf=flat Nodes=node[01-32] Count=24\n"
+              "HresConf=flat Nodes=node[01-08] Count=0\n",
+         {{"flat:1", 24, NULL, RUNS}, {"flat:1", 1, "node08", REFUSED}}},
+        {HEAD FLAT "HresConf=flat Nodes=node[01-04] Count=-1\n",
+         {{"flat:12", 1, "node01", RUNS}, {"flat:1", 1, "node02", WAITS}}},
+        {HEAD "HresConf=power Mode=MODE_3\nHresConf=power Nodes=node[01-32] Count=-1\n"
+              "HresConf=power Nodes=node[01-16] Count=20\n"
+              "HresConf=power Nodes=node[17-32] Count=-1\n",
+         {{"power:10", 18, NULL, RUNS}, {"power:10", 1, "node01", WAITS}}},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct fixture *f = make(v[i].conf);
+        for (size_t k = 0; k < COUNT(v[i].ask) && v[i].ask[k].licenses; k++) {
+            int64_t id = submit_for(f, &v[i].ask[k], 600);
+            int outcome = id < 0                                                     ? REFUSED
+                          : fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING ? RUNS
+                                                                                     : WAITS;
+            if (outcome != v[i].ask[k].outcome)
+                fail_msg("case %zu, request %zu: %d", i, k + 1, outcome);
+        }
+        fixture_free(f);
+    }
+}
+
+/* HRES-48: what ends, is requeued or is cancelled gives back all; a request is not lost. */
+static void use_returns(void **state)
+{
+    struct fixture *f = make(CONF);
+    (void)state;
+    int64_t a = submit(f, "flat:12,natural:100,power:1000", 2, "node[01-02]");
+    int64_t b = submit(f, "flat:12,natural:150", 1, "node01");
+    assert_int_equal(b, -ERR_LICENSE);
+    b = submit(f, "flat:12,natural:60", 1, "node01");
+    assert_runs(f, a);
+    assert_waits(f, b);
+    fixture_restart(f);
+    register_all(f);
+    assert_used(f, "natural", "node[01-16]:100");
+    end_script(f, a);
+    assert_runs(f, b);
+    assert_used(f, "flat", "node[01-08]:12 node[01-16]:12 node[01-32]:12");
+    assert_used(f, "natural", "node[01-16]:60");
+    assert_used(f, "power", "");
+    assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, b, NULL, 0), 0);
+    assert_used(f, "flat", "");
+    assert_used(f, "natural", "");
+    fixture_free(f);
+}
+
+/* HRES-22: the layer that pays is of the job, whatever becomes free later. */
+static void payer_stays_across_restart_and_reconfigure(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct fixture *f = make(CONF);
+    (void)state;
+    int64_t a = submit(f, "natural:100", 1, "node01"), b = submit(f, "natural:10", 1, "node02");
+    assert_used(f, "natural", "node[01-16]:100 node[01-32]:10");
+    assert_string_equal(fixture_job(f, &arena, (uint32_t)b)->live->licenses_alloc,
+                        "natural(node[01-32]):10");
+    assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, a, NULL, 0), 0);
+    assert_used(f, "natural", "node[01-32]:10");
+    fixture_restart(f);
+    register_all(f);
+    assert_used(f, "natural", "node[01-32]:10");
+    fixture_reconfigure(f, HEAD NATURAL "HresConf=natural Nodes=node[01-04] Count=5\n");
+    assert_used(f, "natural", "node[01-32]:10");
+    fixture_reconfigure(f, HEAD "HresConf=natural Mode=MODE_1\n"
+                                "HresConf=natural Nodes=node[01-16] Count=100\n");
+    assert_used(f, "natural", "node[01-16]:10"); /* its layer is no more */
+    fixture_free(f);
+}
+
+/* HRES-11, HRES-15: another file. Fewer than are in use end nothing and start nothing; a request
+ * that nothing can serve waits. */
+static void counts_of_another_file(void **state)
+{
+    struct fixture *f = make(CONF);
+    (void)state;
+    int64_t a = submit(f, "power:full_gpu_node", 16, "node[01-16]");
+    int64_t b = submit(f, "power:full_gpu_node", 32, NULL);
+    assert_runs(f, a);
+    assert_waits(f, b);
+    fixture_reconfigure(f, HEAD "HresConf=power Mode=MODE_3 Variables=full_gpu_node:2000\n"
+                                "HresConf=power Nodes=node[01-32] Count=3000\n");
+    assert_used(f, "power", "node[01-32]:32000");
+    int64_t c = submit(f, "power:1", 1, NULL);
+    assert_waits(f, c);
+    fixture_reconfigure(f, HEAD "HresConf=power Mode=MODE_3\n"
+                                "HresConf=power Nodes=node[01-32] Count=300000\n");
+    assert_runs(f, a);
+    assert_runs(f, c);
+    assert_waits(f, b); /* no variable */
+    fixture_restart(f);
+    register_all(f);
+    assert_waits(f, b);
+    fixture_reconfigure(f, HEAD);
+    assert_waits(f, b); /* no resource */
+    fixture_reconfigure(f, CONF);
+    end_script(f, a);
+    end_script(f, c);
+    assert_runs(f, b);
+    fixture_free(f);
+}
+
+/* HRES-49: one that needs much has its time, and is not passed by for ever. */
+static void large_request_has_a_planned_start(void **state)
+{
+    static const struct {
+        const char *conf, *half, *all, *one;
+    } v[] = {
+        {CONF, "flat:12", "flat:12", "flat:1"},
+        {HEAD "HresConf=natural Mode=MODE_1\nHresConf=natural Nodes=node[01-16] Count=100\n",
+         "natural:60", "natural:80", "natural:30"},
+        {CONF, "power:20000", "power:35000", "power:10000"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        struct fixture *f = make(v[i].conf);
+        int64_t a = submit(f, v[i].half, 1, "node01");
+        int64_t all = submit(f, v[i].all, 1, "node02");
+        assert_runs(f, a);
+        assert_waits(f, all);
+        fixture_pass(f, 31000);
+        int64_t at = fixture_job(f, &arena, (uint32_t)all)->live->start_at;
+        int64_t end = fixture_job(f, &arena, (uint32_t)a)->live->end_at;
+        if (at < end || at > end + 1)
+            fail_msg("case %zu: planned for %lld, not %lld", i, (long long)at, (long long)end);
+        int64_t longer = submit_for(f, &(struct ask){v[i].one, 1, "node03", RUNS}, 6000);
+        assert_waits(f, longer);
+        end_script(f, a);
+        assert_runs(f, all);
+        fixture_free(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_arithmetic_of_the_sample),
+        cmocka_unit_test(zero_and_unlimited_layers),
+        cmocka_unit_test(use_returns),
+        cmocka_unit_test(payer_stays_across_restart_and_reconfigure),
+        cmocka_unit_test(counts_of_another_file),
+        cmocka_unit_test(large_request_has_a_planned_start),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

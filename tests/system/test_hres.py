@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Hierarchical resources with real daemons: HRES-10, HRES-11, HRES-42 to HRES-48, HRES-51."""
+import pathlib
+
+import pytest
+
+from harness import Cluster, eventually
+
+TOP = pathlib.Path(__file__).parents[2]
+# The guide's sample with a quarter of its nodes, and names of ours.
+SAMPLE = (TOP / "tests/hres/sample.yaml").read_text()
+FOR_8 = {"01-32": "1-8", "01-16": "1-4", "17-32": "5-8", "01-08": "1-2", "09-16": "3-4", "17-24": "5-6", "25-32": "7-8"}
+
+
+def scaled():
+    text = SAMPLE.replace("node[", "n<")
+    for long, short in FOR_8.items():
+        text = text.replace(f"n<{long}]", f"n[{short}]")
+    return text
+
+
+@pytest.fixture(scope="module")
+def hres():
+    c = Cluster(nodes=8, conf="Licenses=matlab:3\n", start=False)
+    try:
+        (c.dir / "resources.yaml").write_text(scaled())
+        c.start()
+        yield c
+        c.stop()
+    finally:
+        c.destroy()
+
+
+def job(c, *options, wrap="sleep 1000"):
+    return c.sbatch("-o", "/dev/null", *options, wrap=wrap)
+
+
+def is_in(c, number, state):
+    eventually(lambda: c.state(number) == state, f"job {number} is {state}")
+
+
+def layers(c, name):
+    """{nodes: (total, used, free, reserved)}"""
+    found = {}
+    for line in c.run(["scontrol", "-o", "show", "license", name]).ok().splitlines():
+        pair = dict(word.split("=", 1) for word in line.split())
+        assert pair["LicenseName"] == name and pair["Remote"] == "no"
+        found[pair["Nodes"]] = tuple(pair[key] for key in ("Total", "Used", "Free", "Reserved"))
+    return found
+
+
+def used(c, name):
+    return {nodes: int(row[1]) for nodes, row in layers(c, name).items() if row[1] != "0"}
+
+
+def end(c, *numbers):
+    c.run(["scancel", *map(str, numbers)]).ok()
+    for number in numbers:
+        c.wait(number)
+
+
+def test_listing(hres):
+    """HRES-42 and HRES-35: a record for each layer, with what base amounts leave."""
+    assert layers(hres, "flat")["n[1-4]"] == ("16", "0", "16", "0")
+    power = layers(hres, "power")
+    assert power["n[1-2]"] == ("40000", "0", "35000", "0") and power["n[1-4]"] == ("60000", "0", "52000", "0")
+    assert power["n[5-8]"][2] == "78000" and power["n[1-8]"][2] == "102000" and len(power) == 7
+    text = hres.run("scontrol show license power").ok()
+    assert "LicenseName=power\n    Total=40000 Used=0 Free=35000 Reserved=0 Remote=no\n    Nodes=n[1-2] Mode=MODE_3 Base=5000\n" in text
+    first = hres.json("scontrol --json show license flat")["licenses"][0]
+    assert (first["Nodes"], first["Mode"], first["Total"], first["Base"]) == ("n[1-2]", "MODE_2", 12, 0)
+
+
+@pytest.mark.parametrize("asked, says", [
+    ("flat:25", "25 of flat requested on 1 nodes, its layers have it for 0"),  # HRES-30
+    ("natural:101", "none of its layers has more than 100"),
+    ("power:half_node", "expected a number, or a variable of power: full_node, full_gpu_node"),  # HRES-38
+    ("flat(n[1-2]):1", "names a layer, which is for reservations"),
+    ("flat:x", "is not NAME or NAME:COUNT"),
+])
+def test_bad_requests(hres, asked, says):
+    """Each spelling of the option is refused alike."""
+    for option in ("--resources", "--licenses"):
+        hres.run(["sbatch", option, asked, "--wrap", "true"]).fails("Invalid license specification", says)
+
+
+def test_requests_and_what_returns(hres):
+    """HRES-46, HRES-47, HRES-48, HRES-51: all spellings; what ends, is requeued, shrinks or survives a restart."""
+    a = job(hres, "--license=flat:2,natural:1", "-w", "n1")
+    b = job(hres, "-L", "power:full_node", "-w", "n[1,3]", "-N2")
+    d = job(hres, "--resources=flat,matlab:2", "-w", "n8")
+    for number in (a, b, d):
+        is_in(hres, number, "RUNNING")
+    assert used(hres, "flat") == {"n[1-2]": 2, "n[7-8]": 1, "n[1-4]": 2, "n[5-8]": 1, "n[1-8]": 3}
+    assert used(hres, "natural") == {"n[1-4]": 1}
+    assert used(hres, "power") == {"n[1-2]": 1000, "n[3-4]": 1000, "n[1-4]": 2000, "n[1-8]": 2000}
+    assert hres.job(a)["LicensesAlloc"].split(",")[0] in ("flat(n[1-2]):2", "natural(n[1-4]):1")
+    big = job(hres, "-L", "flat:12", "-w", "n2")
+    eventually(lambda: hres.run(["squeue", "-h", "-o", "%r", "-j", str(big)]).ok().strip() == "Licenses", "it waits for a layer")
+    assert "flat(n[1-2])" in hres.run(["sluice", "why", str(big)]).ok()
+    hres.kill("slurmctld")
+    hres.start_controller()
+    assert used(hres, "flat") == {"n[1-2]": 2, "n[7-8]": 1, "n[1-4]": 2, "n[5-8]": 1, "n[1-8]": 3}
+    assert used(hres, "natural") == {"n[1-4]": 1}
+    hres.run(f"scontrol update JobId={b} NumNodes=1").ok()
+    assert used(hres, "power") == {"n[1-2]": 1000, "n[1-4]": 1000, "n[1-8]": 1000}
+    hres.run(f"scontrol requeuehold {a}").ok()
+    is_in(hres, big, "RUNNING")
+    is_in(hres, a, "PENDING")
+    hres.run(f"scontrol release {a}").ok()
+    assert hres.job(a)["Licenses"] == "flat:2,natural:1"
+    end(hres, big)
+    is_in(hres, a, "RUNNING")
+    end(hres, a, b, d)
+    assert used(hres, "flat") == used(hres, "natural") == used(hres, "power") == {}
+
+
+def test_reservations(hres):
+    """HRES-43, HRES-44, HRES-45: the guide's command, with its odd width; a layer is named, or nodes that determine it."""
+    make = "scontrol create reservation starttime=now duration=60 users=root flags=license_only licenses="
+    hres.run(make + "flat:4").fails("flat has layers, and a reservation names one: flat(n[1-2]), flat(n[3-4])")
+    hres.run(make + "flat(n[2-3]):4").fails("is no layer, nor within one lowest layer")
+    hres.run(make + "matlab(n1):1").fails("matlab is a license of the cluster, without layers")
+    hres.run(make + "flat(n1):13").fails("13 of flat(n[1-2]) asked, the cluster has 12")
+    name = hres.run(make + "natural(n[1-04]):30,flat(n3):4,flat(n[8]):2").ok().split()[-1]
+    assert layers(hres, "natural")["n[1-4]"] == ("100", "0", "100", "30")
+    assert layers(hres, "flat")["n[3-4]"][3] == "4" and layers(hres, "flat")["n[7-8]"][3] == "2"
+    assert "Licenses=natural(n[1-04]):30,flat(n3):4,flat(n[8]):2" in hres.run(f"scontrol show reservation {name}").ok()
+    outside = job(hres, "-L", "flat:9", "-w", "n4")
+    eventually(lambda: hres.run(["squeue", "-h", "-o", "%r", "-j", str(outside)]).ok().strip() == "Licenses", "the reservation keeps 4 of 12")
+    inside = job(hres, "-L", "flat:9", "-w", "n4", f"--reservation={name}")
+    is_in(hres, inside, "RUNNING")
+    end(hres, inside)
+    hres.run(f"scontrol delete reservation={name}").ok()
+    is_in(hres, outside, "RUNNING")
+    end(hres, outside)
+
+
+def test_another_file(hres):
+    """HRES-11, HRES-10: a file that is wrong changes nothing; another count holds after a reconfiguration."""
+    path = hres.dir / "resources.yaml"
+    path.write_text(scaled().replace("count: 24", "count: many"))
+    hres.run("scontrol reconfigure").fails("resources.yaml:7:14: count 'many': expected a whole number of 0 or more")
+    path.write_text(scaled().replace("resource: flat", "resource: matlab"))
+    hres.run("scontrol reconfigure").fails("has Licenses=matlab:3; a resource and a license need different names")
+    assert layers(hres, "flat")["n[1-8]"][0] == "24"
+    path.write_text(scaled().replace("count: 24", "count: -1"))
+    hres.run("scontrol reconfigure").ok()
+    assert layers(hres, "flat")["n[1-8]"] == ("INFINITE", "0", "INFINITE", "0")
+    path.write_text(scaled())
+    hres.run("scontrol reconfigure").ok()
+    assert layers(hres, "flat")["n[1-8]"][0] == "24"
