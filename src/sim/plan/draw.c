@@ -39,6 +39,7 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     sim_draw_part_acts(&d);
     sim_draw_requeue_delay(&d);
     sim_draw_bursts(&d);
+    sim_draw_hres(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

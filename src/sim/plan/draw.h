@@ -100,6 +100,9 @@ void sim_draw_arrays(struct draw *d);
 void sim_draw_licenses(struct draw *d);
 void sim_draw_several(struct draw *d);
 
+/* draw_hres.c */
+void sim_draw_hres(struct draw *d); /* of jobs that ask for no certain nodes */
+
 /* draw_act.c */
 void sim_draw_acts(struct draw *d);
 void sim_draw_regrets(struct draw *d);

@@ -282,6 +282,51 @@ static void check_licenses(struct sim *s, const struct sim_watch *by, const char
     }
 }
 
+/* --- hierarchical resources ---------------------------------------------------------------------
+ */
+
+/* What the job uses of a layer of these nodes. In mode 1 another layer may pay. */
+static uint64_t layer_use(const struct sim_item *j, const struct sim_watch *w, char name, int mode,
+                          unsigned first, unsigned last)
+{
+    uint64_t count = licenses_of(j->licenses, name), nodes = 0;
+    vec_foreach (&w->shares, share)
+        nodes += !share->released && share->node + 1 >= first && share->node + 1 <= last;
+    return mode == 3 ? count * nodes : mode == 2 && nodes ? count : 0;
+}
+
+/* No layer is used over its count, less what is always in use. */
+static void check_layer(struct sim *s, const struct sim_item *line, char name, int mode)
+{
+    unsigned first, last;
+    unsigned long long count, used = 0;
+    if (sscanf(line->text + strlen("HresConf=x;"), "Nodes=n[%u-%u];Count=%llu", &first, &last,
+               &count) != 3)
+        return;
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        const struct sim_item *j = asked_by(s, w);
+        if (j && w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
+            used += layer_use(j, w, name, mode, first, last);
+    }
+    if (used > count - (strstr(line->text, "Base=") != NULL))
+        sim_break(s, "a layer is used over its count", "%s: %llu", line->text, used);
+}
+
+static void check_layers(struct sim *s, const char *wanted)
+{
+    static const char key[] = "HresConf=";
+    int mode = 0;
+    vec_foreach (&s->plan->items, item) {
+        if (item->kind != SIM_ITEM_CONF || strncmp(item->text, key, sizeof key - 1) != 0)
+            continue;
+        char name = item->text[sizeof key - 1];
+        const char *word = strstr(item->text, "Mode=MODE_");
+        mode = word ? word[10] - '0' : mode;
+        if (!word && licenses_of(wanted, name))
+            check_layer(s, item, name, mode);
+    }
+}
+
 /* --- all of it ----------------------------------------------------------------------------------
  */
 
@@ -304,6 +349,7 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w)
     check_switches(s, w, j);
     check_gres(s, w, j);
     check_licenses(s, w, j->licenses);
+    check_layers(s, j->licenses);
 }
 
 void sim_wish_check_late(struct sim *s, const struct sim_watch *w)
