@@ -305,13 +305,11 @@ int opt_set_priority(struct opt *o, const char *arg, struct err *err)
 /* The controller knows which words there are. Of what no job of ours does there is no mail. */
 int opt_set_mail_type(struct opt *o, const char *arg, struct err *err)
 {
-    static const char *const idle[] = {"INVALID_DEPEND", "STAGE_OUT"};
+    static const char idle[] = "INVALID_DEPEND";
     for (const char *s = arg; *s;) {
         size_t len = strcspn(s, ",");
-        for (size_t i = 0; i < sizeof(idle) / sizeof(idle[0]); i++)
-            if (strlen(idle[i]) == len && !strncasecmp(idle[i], s, len))
-                opt_note(o, OPT_ID_mail_type, "--mail-type=%s is accepted and has no effect",
-                         idle[i]);
+        if (strlen(idle) == len && !strncasecmp(idle, s, len))
+            opt_note(o, OPT_ID_mail_type, "--mail-type=%s is accepted and has no effect", idle);
         s += len + (s[len] == ',');
     }
     opt_set_string(&o->mail_type, arg);

@@ -35,6 +35,7 @@ struct job_burst {
     bool failed;       /* its function failed, and the buffer is kept as it is */
     bool ending;       /* the function is to end early: the phase 'ended' follows */
     bool hurry;        /* scancel --hurry, or the job has never run: no stage-out */
+    bool staged_out;   /* all data are out; the mail about that may be lost by a crash */
     uint32_t tries;    /* of the teardown that have failed */
     uint32_t run;      /* number of the function that runs; 0: none */
     char *pool;        /* NULL: none */

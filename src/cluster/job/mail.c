@@ -14,13 +14,14 @@ bool mail_parse(const char *list, unsigned *mail)
         {"END", JOB_MAIL_END},
         {"FAIL", JOB_MAIL_FAIL},
         {"REQUEUE", JOB_MAIL_REQUEUE},
-        {"ALL", JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_REQUEUE},
+        {"ALL",
+         JOB_MAIL_BEGIN | JOB_MAIL_END | JOB_MAIL_FAIL | JOB_MAIL_REQUEUE | JOB_MAIL_STAGE_OUT},
         {"TIME_LIMIT", JOB_MAIL_LIMIT},
         {"TIME_LIMIT_90", JOB_MAIL_LIMIT_90},
         {"TIME_LIMIT_80", JOB_MAIL_LIMIT_80},
         {"TIME_LIMIT_50", JOB_MAIL_LIMIT_50},
         {"INVALID_DEPEND", 0},
-        {"STAGE_OUT", 0},
+        {"STAGE_OUT", JOB_MAIL_STAGE_OUT},
         {"ARRAY_TASKS", JOB_MAIL_TASKS},
     };
     *mail = 0;

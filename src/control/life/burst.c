@@ -16,6 +16,7 @@
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
 #include "control/life/hook.h"
+#include "control/life/mail.h"
 #include "control/life/schedule.h"
 #include "control/life/set.h"
 #include "control/life/start.h"
@@ -244,6 +245,8 @@ static void end_buffer(struct control *c, struct job *j)
 {
     struct job_burst *b = j->burst;
     bool again = j->state == PB__JOB_STATE__PENDING || attempt_of(j)->requeue_after;
+    bool is_out = b->staged_out && !again && b->tries < TEARDOWN_TRIES;
+    b->staged_out = false;
     b->phase = again ? BURST_PENDING : BURST_COMPLETE;
     b->tries = 0;
     b->hurry = false;
@@ -254,6 +257,8 @@ static void end_buffer(struct control *c, struct job *j)
         enqueue_job(c, j);
     else
         control_schedule(c, j);
+    if (is_out)
+        mail_event(c, j, JOB_MAIL_STAGE_OUT);
     burst_retry_waiting(c);
 }
 
@@ -299,6 +304,8 @@ static void enter_phase(struct control *c, struct job *j, enum burst_phase phase
         end_buffer(c, j);
         return;
     }
+    if (phase == BURST_TEARDOWN)
+        b->staged_out = b->phase == BURST_TEST_OUT && !b->failed && !b->hurry;
     b->phase = phase;
     b->due_mono_ms = 0;
     if (phase == BURST_SETUP)

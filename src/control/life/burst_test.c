@@ -271,6 +271,44 @@ static void a_buffer_goes_through_all_phases(void **state)
 }
 
 /* Functions go on; without the type what there is is torn down. */
+/* How many mails are asked for, of this type. */
+static unsigned count_mails(const struct fixture *f, const char *type)
+{
+    unsigned count = 0;
+    vec_foreach (&f->scripts, s)
+        count += s->kind == PB__SCRIPT_KIND__SCRIPT_MAIL && strstr(str_cstr(&s->argv), type);
+    return count;
+}
+
+/* Not before the buffer is torn down, and not when data were left behind. */
+static void mail_tells_that_data_are_out(void **state)
+{
+    for (int hurry = 0; hurry < 2; hurry++) {
+        struct fixture *f = fixture_new_up(CONF "MailProg=/m\n", 2);
+        struct caller user = FIXTURE_USER;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        spec.burst_buffer = (char *)"#BB_LUA";
+        spec.mail_type = (char *)(hurry ? "ALL" : "STAGE_OUT");
+        uint32_t id = (uint32_t)fixture_submit(f, &user, &spec);
+        answer_until_launch(f, id);
+        fixture_launched(f, "n1", id, 0);
+        end_job(f, id, 0, 0);
+        answer(f, id, "post_run", 0, NULL);
+        if (hurry) {
+            assert_int_equal(signal_job(f, id, true), 0);
+            answer(f, id, "data_out", SIGKILL, "killed");
+        } else {
+            answer(f, id, "data_out", 0, NULL);
+            answer(f, id, "test_data_out", 0, "");
+        }
+        assert_int_equal(count_mails(f, "Staged out"), 0);
+        answer(f, id, "job_teardown", 0, NULL);
+        expect(f, id, "complete", "None");
+        assert_int_equal(count_mails(f, "Staged out"), !hurry);
+        fixture_free(f);
+    }
+}
+
 static void another_configuration_loses_no_call(void **state)
 {
     struct fixture *f = fixture_new_up(CONF, 2);
@@ -588,6 +626,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_had_is_refused),
         cmocka_unit_test(sizes_have_units_of_both_kinds),
         cmocka_unit_test(a_buffer_goes_through_all_phases),
+        cmocka_unit_test(mail_tells_that_data_are_out),
         cmocka_unit_test(another_configuration_loses_no_call),
         cmocka_unit_test(a_crash_at_any_point_loses_nothing),
         cmocka_unit_test(a_cancelled_job_is_torn_down),

@@ -27,6 +27,7 @@ static const struct {
     {JOB_MAIL_LIMIT_90, 90, "TIME_LIMIT_90", "Reached 90% of time limit"},
     {JOB_MAIL_LIMIT_80, 80, "TIME_LIMIT_80", "Reached 80% of time limit"},
     {JOB_MAIL_LIMIT_50, 50, "TIME_LIMIT_50", "Reached 50% of time limit"},
+    {JOB_MAIL_STAGE_OUT, 0, "STAGE_OUT", "Staged out"},
 };
 #define EVENTS (sizeof events / sizeof events[0])
 
