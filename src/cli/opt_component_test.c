@@ -283,6 +283,16 @@ static void check_inherited(enum opt_command command, const struct opt_row *row)
     run_done(&r);
 }
 
+/* What is refused for components is refused without them. */
+static void check_refused(enum opt_command command, const struct opt_row *row, const char *line)
+{
+    struct run alone;
+    _cleanup_free_ char *plain = mem_printf("%.*s x", (int)(strlen(line) - strlen(" : x")), line);
+    if (run_line(&alone, command, NULL, NULL, plain) == 0)
+        fail_msg("%s: --%s is refused for components alone", line, row->name);
+    run_done(&alone);
+}
+
 /* HET-09: an inherited option makes the request that it makes in component 0, another one the
  * request of a component without options. */
 static void check_request(enum opt_command command, const struct opt_row *row)
@@ -304,6 +314,8 @@ static void check_request(enum opt_command command, const struct opt_row *row)
             if (f->label != PROTOBUF_C_LABEL_REPEATED &&
                 !pb_same_field(&second.base, &expected->base, f))
                 fail_msg("%s: %s", line, f->name);
+    } else {
+        check_refused(command, row, line);
     }
     run_done(&r);
     run_done(&empty);

@@ -124,6 +124,26 @@ def test_a_file_comes_to_every_node(mine):
     assert mine.left() == ["w1", "w2", "w3", "w8"]
 
 
+def test_components_of_a_heterogeneous_job(nodes):
+    """HET-58, HET-59: the nodes of all components, or those of the one that is named, have the same bytes; no other node has any."""
+    leader = int(nodes.run(["sbatch", "--parsable", "-o", "/dev/null", "-wn1", "-N1", ":", "-wn[2-3]", "-N2", ":", "-wn[5-6]", "-N2", "--component=io",
+                            "--wrap=sleep 600"]).ok())
+    eventually(lambda: nodes.state(leader) == "RUNNING", "it runs")
+    members = (0,), (1, 2), (4, 5)
+    for name, asked, groups in (("all", leader, (0, 1, 2)), ("first", f"{leader}.0", (0,)), ("plus", f"{leader}+1", (1,)), ("dot", f"{leader}.2", (2,)),
+                                ("named", f"{leader}+io", (2,)), ("own", leader + 1, (1,))):
+        nodes.run(["sbcast", "-j", str(asked), str(nodes.source), f"{nodes.dir}/local/{name}"]).ok()
+        there = {node for group in groups for node in members[group]}
+        assert nodes.sums(name) == [digest(nodes.source) if i in there else None for i in range(7)], name
+    nodes.run(["sbcast", "-j", f"{leader}+3", str(nodes.source), f"{nodes.dir}/local/none"]).fails("has components 0 to 2")
+    nodes.run(f"scancel {leader}").ok()
+    nodes.wait(leader)
+    eventually(lambda: not nodes.receivers(), "no receiver is left")
+    for node in nodes.names:
+        for path in nodes.at(node).iterdir():
+            subprocess.run(["rm", "-rf", path], check=True)
+
+
 def test_some_nodes_of_the_job(mine):
     """--nodelist: a subset of the job's nodes, in any order; others of the cluster are refused, and nothing is copied then."""
     sbcast(mine, "-F1", "-w", "n[6,2-3],n2", mine.source, f"{mine.dir}/local/some").ok()

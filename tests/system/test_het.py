@@ -316,15 +316,22 @@ def test_a_wrong_component_refuses_the_allocation(het):
 
 
 def test_a_script_waits_for_the_nodes_of_all_components(make_cluster):
-    """HET-115: nothing of the job begins before all of it can."""
+    """HET-115: nothing of the job begins before PrologSlurmctld is done for all components, whichever is the last one."""
     c = make_cluster(nodes=2, cpus=4, conf=CONF + "PrologSlurmctld=/bin/false\n", start=False)
-    prolog = script(c, "prolog", f"#!/bin/sh\nwhile [ ! -e {c.work}/go-$SLURM_JOB_ID ]; do sleep 0.1; done\n")
+    prolog = script(c, "prolog", f"#!/bin/sh\ncd {c.work}\nwhile [ ! -e go-$SLURM_JOB_ID ]; do sleep 0.1; done\ntouch done-$SLURM_JOB_ID\n")
     c.conf_file.write_text(c.conf_file.read_text().replace("/bin/false", prolog))
     c.start()
-    leader = submit(c, "-N1 : -N1 --wrap=true")
-    eventually(lambda: parts(c, leader) == [f"{leader}+0 CONFIGURING", f"{leader}+1 CONFIGURING"], "both have their nodes")
-    (c.work / f"go-{leader}").touch()
-    (c.work / f"go-{leader + 1}").touch()
-    gone(c, leader)
-    assert parts(c, leader, "-t", "all") == [f"{leader}+0 COMPLETED", f"{leader}+1 COMPLETED"]
+    for last in (0, 1):
+        leader = submit(c, f"-N1 -o {c.work}/out-%j : -N1 --wrap=ls|{c.work}")
+        first, second = leader + 1 - last, leader + last
+        eventually(lambda: parts(c, leader) == [f"{leader}+0 CONFIGURING", f"{leader}+1 CONFIGURING"], "both have their nodes")
+        (c.work / f"go-{first}").touch()
+        eventually((c.work / f"done-{first}").exists, "one prolog is done")
+        if first != leader:
+            eventually(lambda: parts(c, leader) == [f"{leader}+0 CONFIGURING", f"{leader}+1 RUNNING"], "a component is ready")
+        assert parts(c, leader)[0] == f"{leader}+0 CONFIGURING" and not (c.work / f"out-{leader}").exists()
+        (c.work / f"go-{second}").touch()
+        gone(c, leader)
+        assert parts(c, leader, "-t", "all") == [f"{leader}+0 COMPLETED", f"{leader}+1 COMPLETED"]
+        assert {f"done-{leader}", f"done-{leader + 1}"} <= set((c.work / f"out-{leader}").read_text().split())
     c.stop()

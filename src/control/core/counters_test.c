@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <stdio.h>
+
 #include "control/fixture.h"
 
 #define DAY_MS INT64_C(86400000)
@@ -68,27 +70,32 @@ static int64_t submit_set(struct fixture *f)
     return fixture_submit_set(f, &user, specs, 2);
 }
 
-/* HET-128: every component counts, when the heterogeneous job was started by backfill. */
+/* HET-128: every component counts, when the heterogeneous job was started by backfill, in whichever
+ * way its components are planned. */
 static void backfilled_components_are_counted(void **state)
 {
-    struct fixture *f = fixture_new_up("NodeName=n[1-2] CPUs=4\n"
-                                       "PartitionName=a Nodes=ALL Default=YES\n",
-                                       2);
+    static const char *const modes[] = {"", "SchedulerParameters=hetjob_two_mode,bf_interval=10\n"};
     (void)state;
-    submit_set(f); /* nobody waits before it */
-    assert_int_equal(counted(f).jobs_started, 2);
-    assert_int_equal(counted(f).bf_backfilled_het_jobs, 0);
-    submit_job(f, 3, 600);
-    submit_job(f, 4, 600); /* waits */
-    submit_set(f);         /* ends before */
-    assert_int_equal(counted(f).jobs_started, 5);
-    assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
-    submit_job(f, 1, 60); /* an ordinary job */
-    assert_int_equal(counted(f).bf_backfilled_jobs, 3);
-    assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
-    control_diag_reset(f->control);
-    assert_int_equal(counted(f).bf_backfilled_het_jobs, 2); /* since the start */
-    fixture_free(f);
+    for (size_t i = 0; i < 2; i++) {
+        char conf[200];
+        snprintf(conf, sizeof conf,
+                 "%sNodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL Default=YES\n", modes[i]);
+        struct fixture *f = fixture_new_up(conf, 2);
+        submit_set(f); /* nobody waits before it */
+        assert_int_equal(counted(f).jobs_started, 2);
+        assert_int_equal(counted(f).bf_backfilled_het_jobs, 0);
+        submit_job(f, 3, 600);
+        submit_job(f, 4, 600); /* waits */
+        submit_set(f);         /* ends before */
+        assert_int_equal(counted(f).jobs_started, 5);
+        assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
+        submit_job(f, 1, 60); /* an ordinary job */
+        assert_int_equal(counted(f).bf_backfilled_jobs, 3);
+        assert_int_equal(counted(f).bf_backfilled_het_jobs, 2);
+        control_diag_reset(f->control);
+        assert_int_equal(counted(f).bf_backfilled_het_jobs, 2); /* since the start */
+        fixture_free(f);
+    }
 }
 
 static void midnight_resets_what_is_counted_since_a_reset(void **state)

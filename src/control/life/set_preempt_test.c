@@ -13,6 +13,7 @@
     "PartitionName=suspend Nodes=ALL PreemptMode=SUSPEND\n"                                        \
     "PartitionName=off Nodes=ALL PreemptMode=OFF\n"                                                \
     "PartitionName=grace Nodes=ALL PreemptMode=CANCEL GraceTime=10\n"                              \
+    "PartitionName=long Nodes=ALL PreemptMode=CANCEL GraceTime=30\n"                               \
     "PartitionName=high Nodes=ALL PriorityTier=10\n"
 
 static Pb__JobSpec whole_node(const char *part, const char *node)
@@ -112,18 +113,37 @@ static void a_component_that_stays_keeps_all(void **state)
     }
 }
 
-/* HET-57: with a time of grace for one, none ends before the leader does or its own time is over.
- */
+/* HET-57: each component has the time of grace of its own partition, and ends when it is over; the
+ * end of the leader is the end of all, also of one without a time of grace. */
 static void each_component_has_its_time_of_grace(void **state)
 {
-    struct fixture *f = fixture_new_up(CONF, 2);
+    static const struct {
+        const char *first, *second;
+        bool runs[4][2]; /* which of them run 1, 9, 10 and 30 seconds later */
+    } cases[] = {
+        {"grace", "grace", {{true, true}, {true, true}, {false, false}, {false, false}}},
+        {"long", "grace", {{true, true}, {true, true}, {true, false}, {false, false}}},
+        {"grace", "long", {{true, true}, {true, true}, {false, false}, {false, false}}},
+        {"long", "cancel", {{true, true}, {true, true}, {true, true}, {false, false}}},
+        {"cancel", "long", {{false, false}, {false, false}, {false, false}, {false, false}}},
+    };
+    static const int64_t steps_ms[] = {1000, 8000, 1000, 20000};
     (void)state;
-    int64_t id = submit_set(f, "grace", "grace");
-    submit_on(f, "high", "n2");
-    set_is(f, id, PB__JOB_STATE__RUNNING);
-    fixture_pass(f, 10000);
-    set_is(f, id, PB__JOB_STATE__PREEMPTED);
-    fixture_free(f);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct fixture *f = fixture_new_up(CONF, 2);
+        int64_t id = submit_set(f, cases[i].first, cases[i].second);
+        submit_on(f, "high", i % 2 ? "n2" : "n1");
+        for (size_t at = 0; at < 4; at++) {
+            fixture_pass(f, steps_ms[at]);
+            for (uint32_t k = 0; k < 2; k++) {
+                Pb__JobState expected =
+                    cases[i].runs[at][k] ? PB__JOB_STATE__RUNNING : PB__JOB_STATE__PREEMPTED;
+                if (state_of(f, id + k) != expected)
+                    fail_msg("case %zu, look %zu, component %u: %d", i, at, k, state_of(f, id + k));
+            }
+        }
+        fixture_free(f);
+    }
 }
 
 /* HET-57: a set of a higher tier displaces whoever keeps one of its components from a start, and
