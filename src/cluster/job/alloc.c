@@ -44,6 +44,7 @@ static void occupy(struct cluster *c, struct node *n, const struct job *j,
     n->completing += attempt_of(j)->completing;
     n->completing_units += attempt_of(j)->completing && !a->parked ? a->units : 0;
     pool_update(c, n);
+    c->pool.taken++;
     c->stamp++;
 }
 

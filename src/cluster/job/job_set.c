@@ -168,7 +168,9 @@ int job_set_join(struct cluster *c, struct job *j, uint32_t leader_id, uint32_t 
     j->set = set;
     j->set_offset = (uint8_t)offset;
     j->in_set = true;
-    job_set_sharing(c, j);
+    for (uint32_t i = 0; i < count; i++) /* what one may do depends on the others */
+        if (set->jobs[i])
+            job_set_sharing(c, set->jobs[i]);
     return 0;
 }
 

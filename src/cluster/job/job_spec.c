@@ -7,8 +7,12 @@
 /* Some jobs take no part in gang scheduling, and share nothing where jobs take turns. */
 static bool may_take_turns(const struct conf *conf, const struct job *j)
 {
-    return !conf->gang ||
-           ((conf->gang_het || !j->set) && (conf->gang_devices || !j->want.gres.list.len));
+    bool devices = j->want.gres.list.len;
+    for (uint32_t i = 0; j->set && i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        devices = devices || (component && component->want.gres.list.len);
+    }
+    return !conf->gang || ((conf->gang_het || !j->set) && (conf->gang_devices || !devices));
 }
 
 static void set_sharing(const struct cluster *c, struct job *j)
@@ -22,6 +26,8 @@ static void set_sharing(const struct cluster *c, struct job *j)
     r->user_alone = r->ask_user_alone || (j->part && j->part->conf.exclusive_user);
     r->shared = !alone && may_take_turns(c->conf, j) &&
                 (share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared));
+    r->shares_parts = r->shared && c->conf->gang && c->conf->gang_overlap;
+    r->shares_tiers = r->shares_parts && str_case_eq(c->conf->preempt_type, "preempt/none");
 }
 
 void job_set_sharing(const struct cluster *c, struct job *j)

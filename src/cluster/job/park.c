@@ -8,6 +8,7 @@
 
 #include "cluster/cluster.h"
 #include "cluster/resource/cores.h"
+#include "cluster/resource/share.h"
 
 static bool is_alone(const struct job *j)
 {
@@ -50,7 +51,7 @@ static bool is_taken(const struct node *n, const struct job *j, size_t unit)
     if (!bitset_test(n->busy, unit))
         return false;
     const struct unit_use *u = n->use ? &n->use[unit] : NULL;
-    return !u || !j->want.shared || u->part != j->part || u->jobs >= j->part->conf.share_max;
+    return !u || !share_may(u, j);
 }
 
 static bool has_units(const struct cluster *c, const struct node *n, const struct job *j,

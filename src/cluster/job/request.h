@@ -47,7 +47,9 @@ struct request {
     struct constraint *constraint, *preferred; /* the two, as read */
     uint8_t gres_binding;                      /* enum gres_binding */
     bool exclusive : 1;                        /* takes whole nodes; alone, unless it shares */
-    bool shared : 1; /* its units may be those of other jobs of its partition that share */
+    bool shared : 1;       /* its units may be those of other jobs of its partition that share */
+    bool shares_parts : 1; /* those of jobs of other partitions, too, */
+    bool shares_tiers : 1; /* also of another PriorityTier */
     bool ask_exclusive : 1, ask_shared : 1;  /* what the two above follow from, and the partition */
     bool user_alone : 1, ask_user_alone : 1; /* only this user's jobs may be on its nodes */
     bool spec_in_threads : 1;                /* these are counted so */

@@ -38,7 +38,7 @@ struct node_reboot { /* scontrol reboot; see control/report/reboot.h */
 
 struct unit_use { /* of a unit of a node where jobs share (OverSubscribe=YES and FORCE) */
     uint32_t jobs;
-    const struct part *part; /* whose jobs it may be shared by; NULL: its job's alone */
+    const struct part *part; /* one of its jobs' partitions: share_may(); NULL: its job's alone */
 };
 
 struct node {

@@ -60,9 +60,9 @@ struct pool {
     struct free_view now;
     struct bitset *usable; /* new work may go there */
     struct spare spare;    /* of the usable ones */
-    uint64_t freed;    /* rises with each change after which more may fit than before; never 0 */
-    uint64_t released; /* rises with each node that a job gives back */
-    uint64_t returned; /* rises whenever a suspended job gets its units back */
+    uint64_t freed; /* rises with each change after which more may fit than before; never 0 */
+    uint64_t taken, released; /* rise with each node that a job gets, or gives back */
+    uint64_t returned;        /* rises whenever a suspended job gets its units back */
 };
 
 void pool_init(struct cluster *c); /* its nodes are all there */

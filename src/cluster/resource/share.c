@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Units that several jobs have: of partitions with OverSubscribe=FORCE, and with YES the jobs that
- * ask for it. Up to so many jobs as the partition says have a unit; jobs of other partitions and
- * those that do not share never do (CORE-131, CORE-132).
+ * ask for it. Up to so many jobs as the partition says have a unit; those that do not share never
+ * do (CORE-131, CORE-132), nor jobs of other partitions, but for those that take turns with them in
+ * gang scheduling (GangOverlap).
  *
  * Few nodes have such jobs: a node counts by units only while one is there.
  */
@@ -11,9 +12,27 @@
 #include "cluster/cluster.h"
 #include "cluster/resource/cores.h"
 
-static bool has_room(const struct unit_use *u, const struct job *j)
+/* Whether the two partitions share, and how many jobs may have a unit then. */
+static uint32_t most_jobs(const struct part *a, const struct job *j)
 {
-    return u->jobs > 0 && u->part == j->part && u->jobs < j->part->conf.share_max;
+    const struct part *b = j->part;
+    bool tiers = a->conf.priority_tier == b->conf.priority_tier || j->want.shares_tiers;
+    if (a != b && !(j->want.shares_parts && tiers))
+        return 0;
+    return a->conf.share_max < b->conf.share_max ? a->conf.share_max : b->conf.share_max;
+}
+
+bool share_may(const struct unit_use *u, const struct job *j)
+{
+    return j->want.shared && u->jobs > 0 && u->part && u->jobs < most_jobs(u->part, j);
+}
+
+/* Of several partitions the one that lets the fewest jobs share counts. */
+static void add_job(struct unit_use *u, const struct job *j)
+{
+    const struct part *part = j->want.shared ? j->part : NULL;
+    if (u->jobs++ == 0 || (part && u->part && part->conf.share_max < u->part->conf.share_max))
+        u->part = part;
 }
 
 uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j, uint32_t most)
@@ -22,7 +41,7 @@ uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job
     if (!use || !j->want.shared)
         return 0;
     for (uint32_t i = 0; i < units; i++)
-        count += use[i].jobs <= most && has_room(&use[i], j);
+        count += use[i].jobs <= most && share_may(&use[i], j);
     return count;
 }
 
@@ -33,7 +52,7 @@ static uint32_t find_least_shared(const struct unit_use *use, uint32_t units, co
 {
     uint32_t best = units;
     for (uint32_t i = 0; i < units; i++)
-        if (has_room(&use[i], j) && !bitset_test(set, i) &&
+        if (share_may(&use[i], j) && !bitset_test(set, i) &&
             (best == units || use[i].jobs < use[best].jobs))
             best = i;
     return best;
@@ -45,7 +64,7 @@ void share_choose(const struct node *n, const struct job *j, uint32_t units, str
         uint32_t least = n->use[find_least_shared(n->use, n->units, j, set)].jobs, count = 0;
         _cleanup_bitset_ struct bitset *among = bitset_new(n->units);
         for (uint32_t i = 0; i < n->units; i++)
-            if (n->use[i].jobs == least && has_room(&n->use[i], j) && !bitset_test(set, i)) {
+            if (n->use[i].jobs == least && share_may(&n->use[i], j) && !bitset_test(set, i)) {
                 bitset_set(among, i);
                 count++;
             }
@@ -72,8 +91,7 @@ struct unit_use *share_suppose(const struct unit_use *use, uint32_t all, uint32_
     for (uint32_t i; units && (i = find_least_shared(copy, all, j, set)) < all; units--)
         bitset_set(set, i);
     bitset_foreach (set, i)
-        if (copy[i].jobs++ == 0)
-            copy[i].part = j->want.shared ? j->part : NULL;
+        add_job(&copy[i], j);
     return copy;
 }
 
@@ -93,8 +111,7 @@ void share_occupy(struct node *n, const struct job *j, const struct bitset *unit
     if (!n->use)
         return;
     bitset_foreach (units, i)
-        if (n->use[i].jobs++ == 0)
-            n->use[i].part = j->want.shared ? j->part : NULL;
+        add_job(&n->use[i], j);
 }
 
 void share_release(struct node *n, const struct bitset *units)

@@ -2,6 +2,7 @@
 /* Units of nodes that several jobs have (OverSubscribe=YES and FORCE). Part of the cluster. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/bitset.h"
@@ -10,6 +11,8 @@ struct job;
 struct node;
 struct unit_use;
 
+/* Whether the job may have a unit that others have, besides them. */
+bool share_may(const struct unit_use *u, const struct job *j);
 /* Units in use, as 'use' (NULL: nobody shares) tells, that the job may have as well: of those that
  * 'most' jobs have, or fewer. */
 uint32_t share_room(uint32_t units, const struct unit_use *use, const struct job *j, uint32_t most);

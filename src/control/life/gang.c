@@ -28,7 +28,7 @@ static uint64_t place_of(const struct job *j)
 
 static bool is_ending(const struct job *j)
 {
-    return job_is_final(j) && attempt_of(j)->completing;
+    return job_is_final(j) && job_nodes_left(j);
 }
 
 /* Whether it has its units in the present slot. What the rotation had suspended before it ended
@@ -36,23 +36,57 @@ static bool is_ending(const struct job *j)
 static bool is_active(const struct job *j)
 {
     const struct attempt *attempt = attempt_of(j);
-    return !attempt->gang_suspended && (j->state == PB__JOB_STATE__RUNNING || is_ending(j));
+    bool runs = j->state == PB__JOB_STATE__RUNNING && !attempt->configuring;
+    return !attempt->gang_suspended && (runs || is_ending(j));
 }
 
-/* Whether its turn is over, and the node has not said that it stands still. */
+/* A component that is not configured yet belongs to the slot of the others. */
+static bool is_member_active(const struct job *j)
+{
+    bool active = false;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        active = active || (component && attempt_of(component)->gang_place && is_active(component));
+    }
+    return active && !attempt_of(j)->gang_suspended;
+}
+
+/* Whether its turn is over, and the node has not said that it stands still; also of a job that has
+ * ended meanwhile, until the node is clean. */
 static bool still_runs(const struct job *j, const struct alloc_node *a)
 {
     const struct attempt *attempt = attempt_of(j);
-    return attempt->gang_suspended && j->state == PB__JOB_STATE__SUSPENDED && attempt->ran_ms &&
-           !a->released && !a->parked && a->touched && !a->halt_told;
+    bool stops = j->state == PB__JOB_STATE__SUSPENDED || is_ending(j);
+    return attempt->gang_suspended && stops && attempt->ran_ms && !a->released && !a->parked &&
+           a->touched && !a->halt_told;
 }
 
+/* The units of the node that jobs which do not share leave to those that do. */
+static uint32_t count_shareable(const struct node *n)
+{
+    uint32_t count = n->units;
+    for (uint32_t i = 0; n->use && i < n->units; i++)
+        count -= n->use[i].jobs && !n->use[i].part;
+    return count;
+}
+
+static void add_use(const struct control *c, struct rotation_member *m, const struct alloc_node *a)
+{
+    uint32_t of = c->conf->gang_counts ? count_shareable(c->cluster->nodes.data[a->node]) : 0;
+    rotation_use_node(m, &(struct rotation_use){a->node, a->busy, a->units, of});
+}
+
+/* What it does not share is in nobody's way. */
 static void add_uses(const struct control *c, struct rotation_member *m, const struct job *j)
 {
     vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->parked)
-            rotation_use_node(m, &(struct rotation_use){a->node, a->busy, a->units,
-                                                        c->cluster->nodes.data[a->node]->units});
+            add_use(c, m, a);
+}
+
+static bool has_part(const struct job *j)
+{
+    return attempt_of(j)->gang_place && job_nodes_left(j) && !job_is_final(j);
 }
 
 /* Of the components of a set the first one that takes part stands for all. */
@@ -60,25 +94,44 @@ static bool stands_for_member(const struct job *j)
 {
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         const struct job *component = job_set_component(j, i);
-        if (component && attempt_of(component)->gang_place && attempt_of(component)->ends.in)
+        if (component && has_part(component))
             return component == j;
     }
     return false;
 }
 
+/* Components that are not configured yet do as the others. */
 static void add_member(const struct control *c, struct rotation *r, const struct job *first)
 {
-    struct rotation_member *m =
-        rotation_add(r, first->id, attempt_of(first)->gang_place, is_active(first));
-    m->pinned = is_ending(first);
+    bool runs = false, waits = false;
     for (uint32_t i = first->set_offset; i < job_set_count(first); i++) {
         const struct job *j = job_set_component(first, i);
-        if (!j || !attempt_of(j)->gang_place)
-            continue;
-        m->pinned = m->pinned && is_ending(j);
-        m->runs = m->runs || is_active(j);
-        add_uses(c, m, j);
+        runs = runs || (j && has_part(j) && is_active(j));
+        waits = waits || (j && has_part(j) && attempt_of(j)->gang_suspended);
     }
+    if (!runs && !waits)
+        return;
+    struct rotation_member *m = rotation_add(r, first->id, attempt_of(first)->gang_place, runs);
+    for (uint32_t i = 0; i < job_set_count(first); i++) {
+        const struct job *j = job_set_component(first, i);
+        if (j && attempt_of(j)->gang_place)
+            add_uses(c, m,
+                     j); /* also of a component that is ending: it may share with the others */
+    }
+}
+
+/* Each component ends for itself. What has ended while it was suspended does not count: it ends
+ * beside those whose turn it is. */
+static void add_ending(const struct control *c, struct rotation *r, const struct job *j)
+{
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && (has_part(component) || attempt_of(component)->gang_suspended))
+            return;
+    }
+    struct rotation_member *m = rotation_add(r, j->id, attempt_of(j)->gang_place, true);
+    m->pinned = true;
+    add_uses(c, m, j);
 }
 
 static void rotation_open(const struct control *c, struct rotation *r)
@@ -96,8 +149,19 @@ static void collect_members(const struct control *c, struct rotation *r, const s
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         bool takes_part = attempt_of(j)->gang_place && (all || j->part == part);
-        bool ended_suspended = is_ending(j) && attempt_of(j)->gang_suspended;
-        if (takes_part && !ended_suspended && stands_for_member(j))
+        if (takes_part && is_ending(j))
+            add_ending(c, r, j);
+        else if (takes_part && stands_for_member(j))
+            add_member(c, r, j);
+    }
+}
+
+void gang_collect(const struct control *c, struct rotation *r)
+{
+    rotation_open(c, r);
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
+        const struct job *j = job_of_end(l);
+        if (stands_for_member(j))
             add_member(c, r, j);
     }
 }
@@ -118,9 +182,9 @@ static void add_others(const struct control *c, struct rotation *r, const struct
             if (id_of_member(other) == id_of_member(j) || !attempt_of(other)->gang_place)
                 continue;
             const struct alloc_node *a = alloc_find(other, own->node);
-            bool has_units = !a->released && !a->parked && is_active(other);
+            bool has_units = !a->released && !a->parked && is_member_active(other);
             if (has_units || still_runs(other, a))
-                rotation_use_node(m, &(struct rotation_use){a->node, a->busy, a->units, n->units});
+                add_use(c, m, a);
         }
     }
 }
@@ -150,28 +214,47 @@ static void arm(struct control *c)
         c->gang.switch_ms = control_mono(c) + c->conf->scheduler_time_slice_sec * 1000;
 }
 
+/* All components of a set have the same place, also those that are not configured yet. */
+static void give_place(struct control *c, struct job *j, uint64_t place)
+{
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        if (!component || job_is_final(component))
+            continue;
+        attempt_make(component)->gang_place = place;
+        job_touch(c->cluster, component);
+    }
+}
+
 /* Gives the job a place, and returns whether it has to wait for its turn. Components of a set do
  * what the first of them did. */
 static bool must_wait(struct control *c, struct job *j)
 {
-    bool waits = false;
+    bool waits = false, follows = false;
     uint64_t place = place_of(j);
-    for (uint32_t i = 0; place && i < job_set_count(j); i++) {
-        const struct job *component = job_set_component(j, i);
-        waits = waits || (component && attempt_of(component)->gang_suspended);
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *other = job_set_component(j, i);
+        const struct attempt *attempt = other && other != j ? attempt_of(other) : &attempt_none;
+        waits = waits || attempt->gang_suspended;
+        follows = follows || waits || (attempt->gang_place && is_active(other));
     }
-    if (!place)
+    if (!follows)
         waits = !fits_now(c, j);
-    attempt_make(j)->gang_place = place ? place : ++c->gang.last_place;
-    job_touch(c->cluster, j);
+    give_place(c, j, place ? place : ++c->gang.last_place);
     if (waits)
         arm(c);
     return waits;
 }
 
+/* A set takes part as a whole when one of its components shares. */
 static bool takes_part(const struct control *c, const struct job *j)
 {
-    return c->conf->gang && j->want.shared && !job_is_final(j);
+    bool shares = false;
+    for (uint32_t i = 0; i < job_set_count(j) && c->conf->gang; i++) {
+        const struct job *component = job_set_component(j, i);
+        shares = shares || (component && component->want.shared && !job_is_final(component));
+    }
+    return shares && !job_is_final(j);
 }
 
 void gang_admit(struct control *c, struct job *j)
@@ -257,7 +340,7 @@ static void store_places(struct control *c, const struct rotation *r)
     c->gang.last_place = r->last > c->gang.last_place ? r->last : c->gang.last_place;
     vec_foreach (&r->members, m) {
         const struct job *first = cluster_find_job(c->cluster, m->id);
-        for (uint32_t i = 0; i < job_set_count(first); i++) {
+        for (uint32_t i = 0; !m->pinned && i < job_set_count(first); i++) {
             struct job *j = job_set_component(first, i);
             if (!j || !attempt_of(j)->gang_place || attempt_of(j)->gang_place == m->place)
                 continue;
@@ -325,8 +408,7 @@ static void enrol(struct control *c)
         if (!joins)
             continue;
         uint64_t place = place_of(j);
-        attempt_make(j)->gang_place = place ? place : ++c->gang.last_place;
-        job_touch(c->cluster, j);
+        give_place(c, j, place ? place : ++c->gang.last_place);
     }
 }
 
@@ -348,6 +430,15 @@ static void dissolve(struct control *c)
     c->gang.changed = false;
 }
 
+/* Whether the members have to be settled. Where CPUs are counted, those that a job gets which does
+ * not share are no longer among them. */
+static bool is_stale(const struct control *c)
+{
+    const struct pool *pool = &c->cluster->pool;
+    return c->gang.changed || c->gang.cluster != c->cluster || c->gang.released != pool->released ||
+           (c->conf->gang_counts && c->gang.taken != pool->taken);
+}
+
 void gang_turn(struct control *c)
 {
     bool begins = c->gang.cluster != c->cluster;
@@ -358,9 +449,10 @@ void gang_turn(struct control *c)
     if (!c->conf->gang)
         return;
     bool due = c->gang.switch_ms && control_mono(c) >= c->gang.switch_ms;
-    if (!due && !c->gang.changed && c->gang.released == c->cluster->pool.released)
+    if (!due && !is_stale(c))
         return;
     c->gang.released = c->cluster->pool.released;
+    c->gang.taken = c->cluster->pool.taken;
     c->gang.changed = false;
     bool waits = decide_all(c, due);
     if (due || !waits)
@@ -371,7 +463,7 @@ void gang_turn(struct control *c)
 
 int64_t gang_due_ms(const struct control *c)
 {
-    if (c->conf->gang && c->gang.changed)
+    if (c->conf->gang && is_stale(c))
         return control_mono(c);
     return c->gang.switch_ms ? c->gang.switch_ms : INT64_MAX;
 }
@@ -402,8 +494,7 @@ static int check_rotation(const struct rotation *r, struct err *err)
 int gang_check(const struct control *c, struct err *err)
 {
     int rc = 0;
-    if (!c->conf->gang || c->gang.changed || c->gang.cluster != c->cluster ||
-        c->gang.released != c->cluster->pool.released)
+    if (!c->conf->gang || is_stale(c))
         return 0;
     size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
     for (size_t i = 0; rc == 0 && i <= parts; i++) {

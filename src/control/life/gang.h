@@ -19,9 +19,9 @@ struct control;
 struct job;
 
 struct gang {
-    uint64_t last_place; /* in the rotation, that was given */
-    int64_t switch_ms;   /* the next switch, by the monotonic clock; 0: no job waits for one */
-    uint64_t released;   /* pool.released when the members were last settled */
+    uint64_t last_place;      /* in the rotation, that was given */
+    int64_t switch_ms;        /* the next switch, by the monotonic clock; 0: no job waits for one */
+    uint64_t taken, released; /* of the pool, when the members were last settled */
     const struct cluster *cluster; /* that they belonged to: a reconfiguration makes another one */
     bool changed;                  /* the members have to be settled */
 };
@@ -40,6 +40,9 @@ void gang_stopped(struct control *c);
 bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a);
 
 void gang_turn(struct control *c); /* of the controller: what has changed, what is due */
+struct rotation;
+/* What takes part now; the caller calls rotation_done(). */
+void gang_collect(const struct control *c, struct rotation *r);
 /* No two jobs of one slot run at once, and no job waits that could run. */
 int gang_check(const struct control *c, struct err *err);
 int64_t gang_due_ms(const struct control *c); /* INT64_MAX: never */

@@ -394,6 +394,108 @@ static void configuration_changes(void **state)
     fixture_free(f);
 }
 
+/* Partitions with nodes in common share them in one rotation, or not at all; never more jobs than
+ * the stricter one says. */
+static void overlapping_partitions_share_one_rotation(void **state)
+{
+    static const char parts[] =
+        "PartitionName=a Nodes=ALL Default=YES OverSubscribe=FORCE:3 DefMemPerNode=100\n"
+        "PartitionName=b Nodes=n[12-13] OverSubscribe=FORCE:2 DefMemPerNode=100 PriorityTier=2\n";
+    for (int apart = 0; apart < 3; apart++) {
+        static const char *const how[] = {
+            "", "GangOverlap=no\n",
+            "PreemptType=preempt/partition_prio\nPreemptMode=SUSPEND,GANG\n"};
+        _cleanup_free_ char *conf =
+            mem_printf("%s%s%s%s%s", LINEAR, apart == 2 ? "SlurmdTimeout=0\n" : GANG, how[apart],
+                       NODES, parts);
+        struct fixture *f = make(conf);
+        Pb__JobSpec s = request(2, 0);
+        (void)state;
+        submit(f, 5, 0);
+        s.partition = (char *)"b";
+        fixture_submit(f, &FIXTURE_USER, &s);
+        obey(f);
+        if (apart) {
+            expect(f, 1, 2, apart == 1 ? "1||2" : "2|1|"); /* it preempts the other one */
+        } else {
+            expect(f, 1, 2, "1|2|");
+            submit(f, 5, 0);
+            expect(f, 1, 3, "1|2|3"); /* b allows no third job on its nodes */
+            submit(f, 3, 0);
+            slice(f, 1, 2, "2|1|");
+            slice(f, 1, 2, "1|2|");
+        }
+        fixture_free(f);
+    }
+}
+
+static int64_t submit_with_device(struct fixture *f)
+{
+    Pb__JobSpec s = request(1, 8);
+    s.gres = (char *)"gpu:1";
+    s.req_nodes = (char *)"n12";
+    return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
+/* GANG-62: a job with devices shares its CPUs only with GangDevices=yes, and its reason says so. */
+static void devices_are_shared_if_configured(void **state)
+{
+    for (int shared = 0; shared < 2; shared++) {
+        _cleanup_free_ char *conf = mem_printf(
+            "%s%s%s%sNodeName=n12 Sockets=2 CoresPerSocket=4 RealMemory=8000 Gres=gpu:2\n%s", CORES,
+            GANG, "GresTypes=gpu\n", shared ? "GangDevices=yes\n" : "", ACTIVE);
+        struct fixture *f = fixture_new(conf);
+        (void)state;
+        fixture_register(f, "n12", "i1");
+        submit_with_device(f);
+        submit_with_device(f);
+        expect(f, 1, 2, shared ? "1|2|" : "1||2");
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobLive *l = fixture_job(f, &arena, 2)->live;
+        if (!shared)
+            assert_string_equal(l->reason_detail, "Resources, not shared with others: the job has "
+                                                  "generic resources, and GangDevices=no");
+        else
+            slice(f, 1, 2, "2|1|");
+        fixture_free(f);
+    }
+}
+
+/* GANG-08, HET-104; with GangHet=yes all components are in the same slot. */
+static void components_are_in_the_same_slot(void **state)
+{
+    for (int shared = 0; shared < 2; shared++) {
+        _cleanup_free_ char *conf =
+            mem_printf("%s%s%s%s%s", LINEAR, GANG, shared ? "GangHet=yes\n" : "", NODES, ACTIVE);
+        struct fixture *f = make(conf);
+        Pb__JobSpec specs[] = {request(2, 0), request(3, 0)};
+        (void)state;
+        submit(f, 4, 0);
+        assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 2);
+        fixture_turn(f);
+        if (!shared) {
+            expect(f, 1, 3, "1||2 3");
+            end(f, 1);
+            expect(f, 2, 3, "2 3||");
+            submit(f, 1, 0);
+            expect(f, 2, 4, "2 3||4"); /* nor does anybody share with it */
+        } else {
+            expect(f, 1, 3, "1|2 3|");
+            slice(f, 1, 3, "2 3|1|");
+            fixture_restart(f);
+            slice(f, 1, 3, "1|2 3|");
+            slice(f, 1, 3, "2 3|1|");
+            assert_int_equal(ask(f, 2, false), 0);
+            obey(f);
+            expect(f, 1, 3, "1|2 3|");
+            assert_int_equal(ask(f, 2, true), 0);
+            slice(f, 1, 3, "2 3|1|");
+        }
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -407,6 +509,9 @@ int main(void)
         cmocka_unit_test(users_suspend_and_resume),
         cmocka_unit_test(preemptor_has_the_nodes_until_it_ends),
         cmocka_unit_test(configuration_changes),
+        cmocka_unit_test(overlapping_partitions_share_one_rotation),
+        cmocka_unit_test(devices_are_shared_if_configured),
+        cmocka_unit_test(components_are_in_the_same_slot),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 struct books {
     const struct rotation *r;
     struct bitset **units;
-    uint32_t *count;
+    uint32_t *count, *own; /* own: 0, but while a member is looked at */
 };
 
 struct rotation_member *rotation_add(struct rotation *r, uint32_t id, uint64_t place, bool runs)
@@ -36,6 +36,7 @@ static void books_open(struct books *b, const struct rotation *r)
     b->r = r;
     b->units = mem_new_array(struct bitset *, r->nodes + 1);
     b->count = mem_new_array(uint32_t, r->nodes + 1);
+    b->own = mem_new_array(uint32_t, r->nodes + 1);
 }
 
 static void books_close(struct books *b)
@@ -44,19 +45,31 @@ static void books_close(struct books *b)
         bitset_free(b->units[i]);
     free(b->units);
     free(b->count);
+    free(b->own);
 }
 
-static bool use_fits(const struct books *b, const struct rotation_use *use)
+/* Components of a set may have the same node: their units count together. A job that has more than
+ * the node has now runs alone. */
+static bool counts_fit(const struct books *b, const struct rotation_member *m)
 {
-    if (b->r->counts) /* a job may have more than a node has now; it runs alone */
-        return b->count[use->node] == 0 || b->count[use->node] + use->count <= use->of;
-    return !b->units[use->node] || !bitset_intersects(b->units[use->node], use->units);
+    bool fits = true;
+    vec_foreach (&m->uses, use)
+        b->own[use->node] += use->count;
+    vec_foreach (&m->uses, use) {
+        uint32_t others = b->count[use->node];
+        fits = fits && (others == 0 || others + b->own[use->node] <= use->of);
+    }
+    vec_foreach (&m->uses, use)
+        b->own[use->node] = 0;
+    return fits;
 }
 
 static bool member_fits(const struct books *b, const struct rotation_member *m)
 {
+    if (b->r->counts)
+        return counts_fit(b, m);
     vec_foreach (&m->uses, use)
-        if (!use_fits(b, use))
+        if (b->units[use->node] && bitset_intersects(b->units[use->node], use->units))
             return false;
     return true;
 }

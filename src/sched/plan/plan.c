@@ -318,6 +318,22 @@ static bool explain_required(const struct plan *p, const struct job *j, struct d
     return true;
 }
 
+/* Of a job that fits on nodes with other jobs, if it shared with them; NULL: it does not. */
+static char *say_not_shared(const struct plan *p, const struct job *j)
+{
+    const struct conf *conf = p->cluster->conf;
+    const struct request *r = &j->want;
+    enum conf_oversubscribe share = j->part->conf.share;
+    bool would = share == CONF_SHARE_FORCE || (share == CONF_SHARE_YES && r->ask_shared);
+    if (!conf->gang || r->shared || !would)
+        return NULL;
+    bool devices = r->gres.list.len && !conf->gang_devices;
+    return mem_strdup(devices ? "Resources, not shared with others: the job has generic resources, "
+                                "and GangDevices=no"
+                              : "Resources, not shared with others: the job is heterogeneous, and "
+                                "GangHet=no");
+}
+
 /* Why the head of a partition waits. True: for a reservation, of which those behind it may know
  * nothing. */
 static bool explain_blocked(const struct plan *p, const struct job *j, struct decision *d)
@@ -329,8 +345,10 @@ static bool explain_blocked(const struct plan *p, const struct job *j, struct de
         return false;
     if (resv_explain(p->resv, j, set, d))
         return true;
-    if (select_fits_idle(p->cluster, j, set))
+    if (select_fits_idle(p->cluster, j, set)) {
+        d->detail = say_not_shared(p, j);
         return false;
+    }
     if (select_possible(p->cluster, j, NULL) != 0)
         d->reason = REASON_BAD_CONSTRAINTS;
     else

@@ -15,7 +15,7 @@ struct draw {
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
     int64_t made; /* the first of the nodes that are made; 0: none */
-    bool files_differ, preempts;
+    bool files_differ, preempts, gang;
     bool storm; /* nodes are given up and come back all the time, with much under way */
 };
 

@@ -142,13 +142,28 @@ void sim_check_node(struct sim *s, unsigned node)
         cpus += j->gone || j->halted || j->was_halted ? 0 : j->cpus;
         mem_mib += j->gone ? 0 : j->mem_mib;
     }
-    if (cpus > n->cpus * (s->share_most ? s->share_most : 1) || mem_mib > n->mem_mib)
+    bool exclusive = s->gang && !s->gang_loose; /* in a slot one job has a core */
+    uint32_t most = s->share_most && !exclusive ? s->share_most : 1;
+    if (cpus > n->cpus * most || mem_mib > n->mem_mib)
         sim_break(s, "a node has more to run than it has room for", "%s: %u CPUs, %llu MiB",
                   n->name, cpus, (unsigned long long)mem_mib);
 }
 
 /* --- after a turn -------------------------------------------------------------------------------
  */
+
+/* A job that gang scheduling has suspended waits for as many slices as there are other jobs. */
+static void check_turn_late(struct sim *s, const struct sim_watch *w)
+{
+    int64_t slice_ms = s->slice_ms ? s->slice_ms : 30000;
+    if (!w->view.there || !w->view.gang_suspended || w->view.state != PB__JOB_STATE__SUSPENDED)
+        return;
+    int64_t from_ms = w->stood_from_ms > s->c->up_since_ms ? w->stood_from_ms : s->c->up_since_ms;
+    int64_t most_ms = (int64_t)(HASH_COUNT(s->watches) - 1) * slice_ms + LATE_MS;
+    if (s->now_ms - from_ms > most_ms)
+        sim_break(s, "a job starves in gang scheduling", "job %u stands for %lld ms", w->job_id,
+                  (long long)(s->now_ms - from_ms));
+}
 
 static void check_late(struct sim *s)
 {
@@ -158,6 +173,7 @@ static void check_late(struct sim *s)
     if (s->over_ms == INT64_MAX)
         return;
     for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        check_turn_late(s, w);
         sim_wish_check_late(s, w);
         if (!w->view.there || w->view.state != PB__JOB_STATE__RUNNING || !w->ran_from_ms ||
             w->view.configuring || w->view.limit_sec > 1000000 ||

@@ -85,8 +85,11 @@ static bool wants_all(const struct sim *s, const struct sim_watch *w, const stru
 static void check_shared(struct sim *s, const struct sim_watch *by, const struct sim_watch *other,
                          const struct sim_sharing *p, const struct sim_node *n)
 {
-    if (strcmp(by->view.part, other->view.part) != 0 || !may_share(s, by, p) ||
-        (!s->shares_change && !may_share(s, other, p)))
+    bool together = s->gang && !s->gang_apart; /* also those of other partitions */
+    bool apart = strcmp(by->view.part, other->view.part) != 0;
+    const struct sim_sharing others = apart ? sharing_of(s, other->view.part) : *p;
+    if ((apart && !together) || !may_share(s, by, p) ||
+        (!s->shares_change && !may_share(s, other, &others)))
         sim_break(s, "a core is given away twice", "%s, job %u and job %u", n->name, other->job_id,
                   by->job_id);
 }

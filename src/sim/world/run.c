@@ -257,6 +257,15 @@ static void note_sharing(struct sim *s, const struct sim_item *item)
     const char *what = asks ? item->text : option ? option + strlen("OverSubscribe=") : "";
     if (strncmp(what, "FORCE:", 6) == 0 || strncmp(what, "YES:", 4) == 0)
         s->share_most = SIM_SHARE_MOST;
+    if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "PreemptMode=", 12) == 0)
+        s->gang = s->gang || strstr(item->text, "GANG");
+    if (item->kind == SIM_ITEM_CONF && strcmp(item->text, "GangOverlap=no") == 0)
+        s->gang_apart = true;
+    if (item->kind == SIM_ITEM_CONF &&
+        (strstr(item->text, "CR_CPU") || strcmp(item->text, "GangHet=yes") == 0))
+        s->gang_loose = true;
+    if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SchedulerTimeSlice=", 19) == 0)
+        s->slice_ms = strtoll(item->text + 19, NULL, 10) * 1000;
     s->shares_change = s->shares_change || asks ||
                        (item->kind == SIM_ITEM_PART && item->files != SIM_ALL_FILES && *what);
 }

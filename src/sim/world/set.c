@@ -149,7 +149,9 @@ static void check_states(struct sim *s, const struct seen *seen, const struct si
     if (seen->returning && seen->over)
         BREAK_TWO(s, "a component returns to the queue while another one is over", seen->returning,
                   seen->over, when);
-    if (seen->running && seen->standing)
+    bool begins = seen->running && seen->running->view.configuring && seen->standing &&
+                  seen->standing->view.gang_suspended; /* it will do as the others */
+    if (seen->running && seen->standing && !begins)
         BREAK_TWO(s, "a component stands still while another one runs", seen->standing,
                   seen->running, when);
     if (seen->displaced && seen->kept)

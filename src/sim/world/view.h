@@ -15,6 +15,7 @@ struct sim_key { /* an attempt */
 
 struct sim_view { /* what a job's record says */
     bool there, completing, held, admin_held, requeue_after, launched, configuring, epilog_due;
+    bool gang_suspended;            /* until its turn */
     bool priority_given, displaced; /* told to make room for another job */
     uint32_t job_id, restarts;
     uint32_t array_id, task, tasks; /* 0: of no array; its element, or of how many it is */

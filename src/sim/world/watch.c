@@ -192,6 +192,9 @@ static void scan_live(struct cursor c, struct sim_view *v)
         case 119:
             v->set_count = (uint32_t)c.number;
             break;
+        case 461:
+            v->gang_suspended = c.number != 0;
+            break;
         case 103:
         case 104:
             v->displaced = c.number != 0;
