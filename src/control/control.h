@@ -25,6 +25,7 @@
 #include "proto/cast.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/event.pb-c.h"
+#include "proto/gang.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -252,6 +253,8 @@ bool control_hides(const struct control *c, const struct caller *who, const char
 /* True when nothing matching could have changed since the stamp: answer ERR_NO_CHANGE. */
 bool control_unchanged_since(const struct control *c, int64_t stamp);
 
+/* Gang scheduling: replies with a GangReply. */
+void control_list_gang(struct control *c, uint64_t call, const struct caller *who);
 /* Those of the cluster: replies with a LicenseList. */
 void control_list_licenses(struct control *c, uint64_t call);
 

@@ -11,6 +11,7 @@
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/event.pb-c.h"
+#include "proto/gang.pb-c.h"
 #include "proto/io.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"

@@ -15,6 +15,7 @@
 
 #include "base/str.h"
 #include "proto/event.pb-c.h"
+#include "proto/gang.pb-c.h"
 #include "proto/job.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
@@ -53,6 +54,9 @@ json_t *show_resv_json(const Pb__ResvRecord *resv);
 /* A line for each, below a line of titles. */
 void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool titles, struct str *out);
 
+/* Of all partitions, or of one. False: no job of it takes part. */
+bool show_gang_text(const Pb__GangReply *gang, const char *partition, struct str *out);
+json_t *show_gang_json(const Pb__GangReply *gang, const char *partition);
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);
 

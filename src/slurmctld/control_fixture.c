@@ -175,6 +175,12 @@ void control_burst_status(struct control *c, uint64_t call, const struct caller 
     c->env->reply(c->env->ctx, call, &reply.base);
 }
 
+void control_list_gang(struct control *c, uint64_t call, const struct caller *who)
+{
+    Pb__GangReply reply = PB__GANG_REPLY__INIT;
+    c->env->reply(c->env->ctx, call, &reply.base);
+}
+
 void control_list_licenses(struct control *c, uint64_t call)
 {
     Pb__LicenseList list = PB__LICENSE_LIST__INIT;

@@ -266,6 +266,11 @@ static void on_part_key(struct ctld *c, const struct rpc_request *r, const struc
     ctld_reply(c, r->call, &reply.base);
 }
 
+static void on_gang_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
+{
+    control_list_gang(c->control, r->call, who);
+}
+
 static void on_license_list(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
     control_list_licenses(c->control, r->call);
@@ -424,6 +429,7 @@ static handler_fn *const handlers[] = {
     [RPC_JOB_WAIT_END] = on_job_wait_end,
     [RPC_JOB_SCRIPT] = on_job_script,
     [RPC_PART_KEY] = on_part_key,
+    [RPC_GANG_LIST] = on_gang_list,
     [RPC_LICENSE_LIST] = on_license_list,
     [RPC_BURST_LIST] = on_burst_list,
     [RPC_BURST_STATUS] = on_burst_status,

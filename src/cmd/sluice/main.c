@@ -30,6 +30,11 @@ static const char help[] =
     "             before it, when it is expected to start, and which changes would let it start, "
     "each\n"
     "             with its command. Of the cluster of --dir, else of $SLURM_CONF\n"
+    "  gang       'gang [PARTITION]': the rotation of gang scheduling: slots, jobs, the next "
+    "switch\n"
+    "             and the share of its time that each job has run. Of the cluster of --dir, else "
+    "of\n"
+    "             $SLURM_CONF\n"
     "  events     'events': transitions of jobs and nodes since the last call, a line each; the "
     "first\n"
     "             call begins the record. Of the cluster of --dir, else of $SLURM_CONF\n"
@@ -60,6 +65,9 @@ static const char help[] =
     "      --for=SECONDS     go on for so long, or until it is interrupted, and write what came\n"
     "      --names           the names of users as well\n\n"
     "Of 'why':\n"
+    "      --json            as JSON\n\n"
+    "Of 'gang':\n"
+    "  -i, --iterate SECONDS print it again and again\n"
     "      --json            as JSON\n\n"
     "Of 'events':\n"
     "  -f, --follow          wait for further events, across restarts of the controller\n"
@@ -101,6 +109,7 @@ static const struct option long_options[] = {
     {"for", required_argument, NULL, OPT_FOR},
     {"forget", no_argument, NULL, OPT_FORGET},
     {"help", no_argument, NULL, 'h'},
+    {"iterate", required_argument, NULL, 'i'},
     {"json", no_argument, NULL, OPT_JSON},
     {"keep-jobs", no_argument, NULL, OPT_KEEP_JOBS},
     {"memory", required_argument, NULL, 'm'},
@@ -186,6 +195,8 @@ static int parse_one(int opt, struct sluice_options *o)
             return -1;
         }
         return 0;
+    case 'i':
+        return parse_number("iterate", optarg, 31622400, &o->iterate_sec);
     case 'q':
         cmd_set_level(true, 0);
         return 0;
@@ -258,6 +269,8 @@ static int run_verb(const char *verb, const char *operand, const char *further,
         return sluice_record(o, operand);
     if (str_eq(verb, "why"))
         return sluice_why(o, operand);
+    if (str_eq(verb, "gang"))
+        return sluice_gang(o, operand);
     if (operand) {
         cmd_error("unexpected argument '%s'", operand);
         return 1;
@@ -276,11 +289,11 @@ static int run_verb(const char *verb, const char *operand, const char *further,
         print_version();
         return 0;
     }
-    cmd_error(
-        "unknown verb '%s': up, down, status, usage, record, why, events, state, env or version; "
-        "see "
-        "sluice --help",
-        verb);
+    cmd_error("unknown verb '%s': up, down, status, usage, record, why, gang, events, state, env "
+              "or version; "
+              "see "
+              "sluice --help",
+              verb);
     return 1;
 }
 
@@ -291,7 +304,7 @@ int main(int argc, char **argv)
     cmd_start("sluice");
     if (argc > 0)
         argv[0] = (char *)"sluice"; /* what getopt puts before its messages */
-    while ((opt = getopt_long(argc, argv, "N:c:d:fhm:qV", long_options, NULL)) != -1) {
+    while ((opt = getopt_long(argc, argv, "N:c:d:fhi:m:qV", long_options, NULL)) != -1) {
         if (opt == 'h') {
             fputs(help, stdout);
             return 0;

@@ -38,7 +38,8 @@ struct sluice_options {
     bool clean;            /* forget the saved state */
     bool keep_jobs;        /* down: leave running jobs running */
     bool clear;            /* usage: begin to count from zero */
-    bool json;             /* why, events */
+    bool json;             /* why, gang, events */
+    unsigned iterate_sec;  /* gang: seconds from one look to the next; 0: one look */
     bool names;            /* record: users by their names, too */
     unsigned for_sec;      /* record: go on for so long; 0: what is there now */
     const char *consumer;  /* events; NULL: the default one */
@@ -55,6 +56,8 @@ int sluice_status(const struct sluice_options *o);
 int sluice_usage(const struct sluice_options *o, const char *nodes);
 /* To the file, "-": standard output; NULL: none was named. */
 int sluice_record(const struct sluice_options *o, const char *path);
+/* Of a partition; NULL: of all. */
+int sluice_gang(const struct sluice_options *o, const char *partition);
 /* Of the job that the text names; NULL: none was named. */
 int sluice_why(const struct sluice_options *o, const char *job);
 /* Of the consumer that the options name. */

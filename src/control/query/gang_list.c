@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rotation of gang scheduling, for scontrol show gang and sluice gang. */
+#include "base/pb.h"
+#include "control/core/private.h"
+#include "control/internal.h"
+#include "sched/gang/rotation.h"
+
+#define SLOTS_MOST 64 /* that are foreseen */
+
+static Pb__GangMember *describe_member(struct control *c, const struct rotation_member *m,
+                                       struct arena *arena)
+{
+    const struct job *j = cluster_find_job(c->cluster, m->id);
+    _cleanup_str_ struct str nodes = STR_INIT;
+    Pb__GangMember *out = arena_alloc(arena, sizeof(*out));
+    pb__gang_member__init(out);
+    out->job_id = m->id;
+    out->partition = j->part ? (char *)j->part->conf.name : NULL;
+    bool stands = j->state == PB__JOB_STATE__SUSPENDED;
+    int64_t ran_ms =
+        stands ? attempt_of(j)->ran_ms : control_mono(c) - attempt_of(j)->start_mono_ms;
+    int64_t since_sec = control_wall(c) - attempt_of(j)->start_at;
+    if (m->runs)
+        SET(out, runs, true);
+    SET(out, run_sec, ran_ms / 1000);
+    SET(out, suspended_sec, since_sec > ran_ms / 1000 ? since_sec - ran_ms / 1000 : 0);
+    job_format_nodes(c->cluster, j, &nodes);
+    out->nodes = arena_strdup(arena, str_cstr(&nodes));
+    return out;
+}
+
+static bool is_shown(struct control *c, const struct caller *who, const struct rotation_member *m)
+{
+    return private_shows_job(c, who, cluster_find_job(c->cluster, m->id));
+}
+
+static Pb__GangSlot *describe_slot(struct control *c, const struct caller *who,
+                                   const struct rotation *r, struct arena *arena)
+{
+    Pb__GangSlot *slot = arena_alloc(arena, sizeof(*slot));
+    pb__gang_slot__init(slot);
+    slot->job_id = arena_alloc(arena, sizeof(*slot->job_id) * (r->members.len + 1));
+    vec_foreach (&r->members, m)
+        if (m->runs && is_shown(c, who, m))
+            slot->job_id[slot->n_job_id++] = m->id;
+    return slot;
+}
+
+/* The slots until each member has had one. */
+static void foresee_slots(struct control *c, const struct caller *who, struct rotation *r,
+                          Pb__GangReply *reply, struct arena *arena)
+{
+    size_t left = r->members.len;
+    _cleanup_bitset_ struct bitset *had = NULL;
+    uint32_t last = 0;
+    vec_foreach (&r->members, m)
+        last = m->id > last ? m->id : last;
+    had = bitset_new((size_t)last + 1);
+    reply->slots = arena_alloc(arena, sizeof(*reply->slots) * SLOTS_MOST);
+    while (left && reply->n_slots < SLOTS_MOST) {
+        reply->slots[reply->n_slots++] = describe_slot(c, who, r, arena);
+        vec_foreach (&r->members, m)
+            if (m->runs && !bitset_test(had, m->id)) {
+                bitset_set(had, m->id);
+                left--;
+            }
+        rotation_turn(r);
+    }
+}
+
+void control_list_gang(struct control *c, uint64_t call, const struct caller *who)
+{
+    _cleanup_arena_ struct arena arena;
+    struct rotation r;
+    Pb__GangReply reply = PB__GANG_REPLY__INIT;
+    arena_init(&arena, 0);
+    gang_collect(c, &r);
+    rotation_settle(&r);
+    SET(&reply, on, c->conf->gang);
+    SET(&reply, slice_sec, c->conf->scheduler_time_slice_sec);
+    int64_t left_ms = c->gang.switch_ms - control_mono(c);
+    if (c->gang.switch_ms)
+        SET(&reply, switch_ms, left_ms > 0 ? left_ms : 0);
+    reply.members = arena_alloc(&arena, sizeof(*reply.members) * (r.members.len + 1));
+    vec_foreach (&r.members, m)
+        if (is_shown(c, who, m))
+            reply.members[reply.n_members++] = describe_member(c, m, &arena);
+    foresee_slots(c, who, &r, &reply, &arena);
+    rotation_done(&r);
+    c->env->reply(c->env->ctx, call, &reply.base);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rotation of gang scheduling, as text and as JSON. */
+#include "base/timefmt.h"
+#include "show/show.h"
+
+static bool is_of(const Pb__GangReply *r, uint32_t job, const char *part)
+{
+    for (size_t i = 0; i < r->n_members; i++)
+        if (r->members[i]->job_id == job)
+            return !part || str_eq(r->members[i]->partition, part);
+    return false;
+}
+
+static void put_slot(const Pb__GangReply *r, size_t n, const char *part, struct str *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->slots[n]->n_job_id; i++) {
+        uint32_t job = r->slots[n]->job_id[i];
+        if (!is_of(r, job, part))
+            continue;
+        if (!any)
+            str_printf(out, "   Slot=%zu%s Jobs=", n, n ? "" : " (now)");
+        str_printf(out, "%s%u", any ? "," : "", job);
+        any = true;
+    }
+    str_puts(out, any ? "\n" : "");
+}
+
+static unsigned share_percent(const Pb__GangMember *m)
+{
+    int64_t all = m->run_sec + m->suspended_sec;
+    return all > 0 ? (unsigned)(m->run_sec * 100 / all) : 0;
+}
+
+static void put_time(struct str *out, const char *name, int64_t sec)
+{
+    char text[TIME_TEXT_MAX];
+    str_printf(out, " %s=%s", name, time_format_limit(sec, text));
+}
+
+static void put_partition(const Pb__GangReply *r, const char *part, struct str *out)
+{
+    str_printf(out, "Partition=%s SchedulerTimeSlice=%lld", part, (long long)r->slice_sec);
+    if (r->has_switch_ms)
+        str_printf(out, " NextSwitch=%lld\n", (long long)(r->switch_ms + 999) / 1000);
+    else
+        str_puts(out, " NextSwitch=None\n");
+    for (size_t i = 0; i < r->n_slots; i++)
+        put_slot(r, i, part, out);
+    for (size_t i = 0; i < r->n_members; i++) {
+        const Pb__GangMember *m = r->members[i];
+        if (!str_eq(m->partition, part))
+            continue;
+        str_printf(out, "   JobId=%u JobState=%s", m->job_id, m->runs ? "RUNNING" : "SUSPENDED");
+        put_time(out, "RunTime", m->run_sec);
+        put_time(out, "SuspendedTime", m->suspended_sec);
+        str_printf(out, " Share=%u%% NodeList=%s\n", share_percent(m), m->nodes ? m->nodes : "");
+    }
+}
+
+bool show_gang_text(const Pb__GangReply *r, const char *part, struct str *out)
+{
+    bool any = false;
+    for (size_t i = 0; i < r->n_members; i++) {
+        const char *name = r->members[i]->partition;
+        bool again = !name || (part && !str_eq(name, part));
+        for (size_t k = 0; k < i && !again; k++)
+            again = str_eq(r->members[k]->partition, name);
+        if (!again)
+            put_partition(r, name, out);
+        any = any || !again;
+    }
+    return any;
+}
+
+json_t *show_gang_json(const Pb__GangReply *r, const char *part)
+{
+    json_t *members = json_array(), *slots = json_array();
+    for (size_t i = 0; i < r->n_slots; i++) {
+        json_t *slot = json_array();
+        for (size_t k = 0; k < r->slots[i]->n_job_id; k++)
+            if (is_of(r, r->slots[i]->job_id[k], part))
+                json_array_append_new(slot, json_integer(r->slots[i]->job_id[k]));
+        json_array_append_new(slots, slot);
+    }
+    for (size_t i = 0; i < r->n_members; i++) {
+        const Pb__GangMember *m = r->members[i];
+        if (part && !str_eq(m->partition, part))
+            continue;
+        json_array_append_new(members,
+                              json_pack("{s:I, s:s?, s:b, s:I, s:I, s:i, s:s?}", "job_id",
+                                        (json_int_t)m->job_id, "partition", m->partition, "running",
+                                        m->runs, "run_seconds", (json_int_t)m->run_sec,
+                                        "suspended_seconds", (json_int_t)m->suspended_sec,
+                                        "share_percent", (int)share_percent(m), "nodes", m->nodes));
+    }
+    return json_pack("{s:b, s:I, s:o, s:o, s:o}", "enabled", r->on, "time_slice_seconds",
+                     (json_int_t)r->slice_sec, "next_switch_milliseconds",
+                     r->has_switch_ms ? json_integer(r->switch_ms) : json_null(), "slots", slots,
+                     "jobs", members);
+}
