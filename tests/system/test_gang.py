@@ -1,9 +1,13 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Gang scheduling with real daemons at the shortest slice: the states of the guide's examples in the guide's order, and no others."""
+import pathlib
 import re
+
+import pytest
 
 from harness import eventually
 
+TOP = pathlib.Path(__file__).parents[2]
 SLICE = 5
 GANG = f"PreemptMode=GANG\nSchedulerTimeSlice={SLICE}\n"
 LINEAR = f"SelectType=select/linear\nSelectTypeParameters=CR_Memory\nSchedulerType=sched/builtin\n{GANG}"
@@ -69,6 +73,17 @@ def test_examples_with_whole_nodes(make_cluster):
     assert abs(seconds(c, 5) - seconds(c, 4) - seconds(c, 6)) <= 2  # GANG-47: always running
     assert abs(seconds(c, 7) - seconds(c, 8)) <= SLICE + 2
 
+    shown = c.run("scontrol show gang simple").ok()
+    assert re.match(r"Partition=simple SchedulerTimeSlice=5 NextSwitch=[0-5]\n   Slot=0 \(now\) Jobs=[78]\n   Slot=1 Jobs=[78]\n", shown), shown
+    assert re.search(r"^   JobId=8 JobState=\w+ RunTime=\S+ SuspendedTime=\S+ Share=\d+% NodeList=n\[11-12\]$", shown, re.M), shown
+    assert c.run("sluice gang local").ok().startswith("Partition=local ")
+    told = c.json("scontrol show gang")["gang"][0]
+    assert told["enabled"] and {job["job_id"] for job in told["jobs"]} == set(range(1, 9)) and 5 in told["slots"][0]
+    watching = c.popen("sluice gang -i 1 busy")
+    heads = [watching.stdout.readline() for _ in range(20)]
+    assert sum(head.startswith("Partition=busy") for head in heads) >= 2
+    watching.terminate()
+
     def one_stands():
         """While one counts, the other one stands."""
         before = {job: path.read_text() for job, path in files.items()}
@@ -80,6 +95,32 @@ def test_examples_with_whole_nodes(make_cluster):
     eventually(lambda: c.state(7) == "RUNNING", "the other one runs")
     done = c.run("salloc -p simple -N2 srun -N1 echo done")  # GANG-45, GANG-46
     assert done.ok() == "done" and re.search("step creation temporarily disabled, retrying.*\n(.*\n)*.*Step created", done.stderr), done.stderr
+
+
+@pytest.mark.slow
+def test_transcripts_of_the_guide(make_cluster):
+    """GANG-26, GANG-38, GANG-59: docs/gang-scheduling.md."""
+    c = make_cluster(nodes=5, conf=LINEAR + "PreemptParameters=suspend_grace_time=0\n", partitions=[shared("active", "ALL") + " Default=YES"])
+    c.run([TOP / "tools/transcript", TOP / "docs/gang-scheduling.md", TOP / "examples/jobs"], env={"TMPDIR": str(c.work)}).ok()
+
+
+def test_configuration_is_checked(make_cluster):
+    """GANG-18, GANG-19, GANG-25: what is invalid is refused with file and line; overlapping partitions are named."""
+    c = make_cluster(nodes=2, start=False, conf=GANG, partitions=[shared("one", "n[1-2]"), shared("two", "n2")])
+    good, line = c.conf_file.read_text(), lambda text, key: text[:text.index(key)].count("\n") + 1
+    checked = c.run("slurmctld --check")
+    said = f"{c.conf_file}:{line(good, 'PartitionName=two')}: warning: partitions one and two have nodes in common: their jobs take turns in one rotation"
+    assert checked.returncode == 0 and said in checked.stdout + checked.stderr
+    for old, new, text in [(f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=4", "SchedulerTimeSlice=4"),
+                           ("PreemptMode=GANG", "PreemptMode=SUSPEND", "SUSPEND needs GANG"),
+                           ("PreemptMode=GANG", "PreemptMode=GANG\nGangHet=maybe", "GangHet=maybe"),
+                           ("PreemptMode=GANG", "PreemptMode=GANG\nPreemptParameters=suspend_grace_time=5", "suspend_grace_time=5 is not shorter than"),
+                           ("PartitionName=two", "PartitionName=two PreemptMode=GANG", "GANG is of the whole cluster only")]:
+        bad = good.replace(old, new)
+        c.conf_file.write_text(bad)
+        refused = c.run("slurmctld --check")
+        place = f"{c.conf_file}:{line(bad, text if text in bad else new.splitlines()[-1])}:"
+        assert refused.returncode and place in refused.stderr + refused.stdout and text in refused.stderr + refused.stdout, (text, refused.stderr)
 
 
 def test_examples_with_cores_and_cpus(make_cluster):
