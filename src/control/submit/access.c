@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/submit/access.h"
+#include "control/submit/submit.h"
 
 #include <string.h>
 
@@ -225,8 +226,7 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
         if (!takes)
             str_printf(&said, "Without partition %s: %s\n", name, why.text);
     }
-    const char *enforce = c->conf->enforce_part_limits;
-    bool all = str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES");
+    bool all = submit_enforce_limits(c->conf) == SUBMIT_ENFORCE_ALL;
     if (rc == 0 && first.code && (all || !out->len)) {
         *err = first;
         rc = first.code;

@@ -398,6 +398,13 @@ static int parse_dependency(struct control *c, struct submission *s, struct err 
 /* --- feasible ----------------------------------------------------------------------------------
  */
 
+enum submit_enforce submit_enforce_limits(const struct conf *conf)
+{
+    if (str_case_eq(conf->enforce_part_limits, "ALL")) /* conf makes YES an ALL */
+        return SUBMIT_ENFORCE_ALL;
+    return str_case_eq(conf->enforce_part_limits, "ANY") ? SUBMIT_ENFORCE_ANY : SUBMIT_ENFORCE_NO;
+}
+
 int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
 {
     enum reason reason = j->reason;
@@ -410,9 +417,7 @@ int submit_check_limits(struct control *c, struct job *j, bool refuse, struct er
 
 int submit_check_possible(struct control *c, struct job *j, struct err *err)
 {
-    const char *enforce = c->conf->enforce_part_limits;
-    bool all = str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES");
-    bool any = all || str_case_eq(enforce, "ANY");
+    enum submit_enforce enforce = submit_enforce_limits(c->conf);
     struct err why;
     int wrong =
         c->conf->sched.allow_zero_lic
@@ -424,13 +429,14 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
         int rc = select_possible(c->cluster, j, &why);
-        int limits = rc == 0 && any ? submit_check_limits(c, j, true, &why) : 0;
+        int limits =
+            rc == 0 && enforce != SUBMIT_ENFORCE_NO ? submit_check_limits(c, j, true, &why) : 0;
         possible = possible || (rc == 0 && limits == 0);
         if (wrong == 0 && (rc != 0 || limits != 0)) {
             wrong = rc ? rc : limits;
             *err = why;
         }
-        if (limits != 0 && all) {
+        if (limits != 0 && enforce == SUBMIT_ENFORCE_ALL) {
             possible = false;
             break;
         }
@@ -445,9 +451,7 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
 static bool accept_unfit(struct control *c, struct job *j, const Pb__JobSpec *spec, int code,
                          const struct err *why)
 {
-    const char *enforce = c->conf->enforce_part_limits;
-    bool enforces =
-        str_case_eq(enforce, "ALL") || str_case_eq(enforce, "YES") || str_case_eq(enforce, "ANY");
+    bool enforces = submit_enforce_limits(c->conf) != SUBMIT_ENFORCE_NO;
     bool is_count = code == -ERR_NODE_COUNT || code == -ERR_TOO_MANY_CPUS;
     bool is_held = spec->has_hold && spec->hold;
     if (enforces || !(is_count || (is_held && code == -ERR_NODE_CONFIG)))
