@@ -87,7 +87,7 @@ int auth_secret_of(const struct auth_key *key, const void *token, size_t len, co
                    uid_t uid, struct auth_key *secret, struct err *err);
 
 /* A node daemon's word, for the one that the token is for: its request was first taken from that
- * address. Whoever got the token from a daemon can not make this of it. */
+ * address. Whoever got the token from a daemon cannot make this of it. */
 void auth_origin_seal(const struct auth_key *key, const uint8_t token[AUTH_TOKEN_SIZE],
                       const char *origin, uint8_t seal[AUTH_MAC_SIZE]);
 

@@ -8,6 +8,6 @@
 int fd_begin(int keep_below);
 
 /* As many descriptors as we may have, at most 'most'. Returns the limit as it was: what programs
- * that we run are used to, and some can not do with more. */
+ * that we run are used to, and some cannot do with more. */
 unsigned fd_raise_limit(unsigned most);
 void fd_set_limit(unsigned soft);

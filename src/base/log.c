@@ -162,7 +162,7 @@ bool log_wants(enum log_level level)
             wanted <= atomic_load_explicit(&sinks.syslog_level, memory_order_relaxed));
 }
 
-/* 'head' + 'text' + newline in one write. A log that can not be written has no one to tell. */
+/* 'head' + 'text' + newline in one write. A log that cannot be written has no one to tell. */
 static void write_line(int fd, const char *head, const char *text)
 {
     char line[LINE_MAX_BYTES + 256];

@@ -35,7 +35,7 @@ int proc_read(pid_t pid, struct proc *out);
 int proc_read_owned(pid_t pid, struct proc *out, uid_t *uid);
 
 /* Bytes it, and those it has waited for, had fetched from storage and sent there. A line that is
- * not there, or is no number: 0. */
+ * not there, or is invalid: 0. */
 void proc_parse_io(const char *text, uint64_t *read_bytes, uint64_t *write_bytes);
 
 /* -errno: -EACCES for other users' unless we are root. */

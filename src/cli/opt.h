@@ -57,7 +57,7 @@ enum opt_source {
 /* How a failure is printed: "sbatch: TEXT" and a pointer to --help, "sbatch: error: TEXT", or
  * "sbatch: fatal: TEXT". */
 /* The status after an option that there is not, and after a value that means nothing. Of one that
- * is no number it is 1, as of Slurm's commands; so it is of all that is not of one value alone. */
+ * is invalid it is 1, as of Slurm's commands; so it is of all that is not of one value alone. */
 #define OPT_STATUS_BAD_VALUE 255
 
 enum opt_failure { OPT_FAIL_NONE, OPT_FAIL_SYNTAX, OPT_FAIL_ERROR, OPT_FAIL_FATAL };

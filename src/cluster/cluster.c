@@ -38,7 +38,7 @@ static void node_free(struct node *n)
     free(n->hostname);
     free(n->incarnation);
     free(n->reboot.incarnation);
-    vec_done(&n->ghosts);
+    vec_done(&n->orphans);
     vec_done(&n->holders);
     gres_node_done(n);
     str_done(&n->seen);

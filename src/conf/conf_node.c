@@ -264,7 +264,7 @@ static int by_address(const void *x, const void *y)
     return order ? order : (int)(*a)->port - (int)(*b)->port;
 }
 
-/* Two node daemons can not have one port of one address. Addresses that are the names of their
+/* Two node daemons cannot have one port of one address. Addresses that are the names of their
  * nodes differ as these do; nodes of the future and of clouds have none yet. */
 static void addresses_check(struct conf_loader *l)
 {

@@ -31,7 +31,7 @@ bool loop_has_workers(const struct loop *l);
 void loop_run(struct loop *l);  /* until loop_stop() */
 void loop_stop(struct loop *l); /* from a callback */
 /* In a forked child that goes on with the loop in its parent's place, which ends: before anything
- * else, with signals blocked, and not from a callback. A loop with workers can not be taken along.
+ * else, with signals blocked, and not from a callback. A loop with workers cannot be taken along.
  */
 void loop_forked(struct loop *l);
 void loop_on_turn(struct loop *l, loop_fn *fn, void *ctx);

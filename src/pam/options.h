@@ -13,7 +13,7 @@ struct options {
     bool join_container;
     int log_level; /* of syslog: what is below it is said */
     const char *node, *service, *conf;
-    bool bad; /* one of them is not known, or has a value that it can not have */
+    bool bad; /* one of them is not known, or has a value that it cannot have */
 };
 
 /* Tells of what is wrong, and of what has no effect; the texts stay those of argv. */

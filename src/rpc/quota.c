@@ -3,7 +3,7 @@
  * How many connections there may be, and of whom. Callers who can be told apart never shut each
  * other out: a user has at most as many as are left for all others, so there is always one left.
  * Of a user's own the one that was idle longest goes for a new one; those at work stay.
- * Strangers can not be told apart, only their addresses; of those the oldest goes when another one
+ * Strangers cannot be told apart, only their addresses; of those the oldest goes when another one
  * comes. Who means well proves itself within a turn or two of the loop, long before it is the
  * oldest.
  */

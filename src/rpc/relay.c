@@ -157,7 +157,7 @@ static void tell_failure(struct rpc_relay *r, size_t index, const struct err *wh
     note_answer(r, &a);
 }
 
-/* Those below a head that is one no more, and have not answered. Where they can not have got the
+/* Those below a head that is one no more, and have not answered. Where they cannot have got the
  * request their tokens are good, and they are divided anew; else only the origin can have others
  * made. */
 static void give_up(struct branch *b, const char *why, bool passed_on)

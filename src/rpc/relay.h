@@ -5,7 +5,7 @@
  * the request with the rest of the part, and answers for all of them as answers come. The origin of
  * a request and every node that has others below it do this alike.
  *
- * A head that can not be reached or refuses costs its own answer (CORE-229): those below it are
+ * A head that cannot be reached or refuses costs its own answer (CORE-229): those below it are
  * divided anew. Of one that breaks off with the list in its hands, those who have not answered may
  * have the request, with which their token is used up: their answer is ERR_REPLAY, and the origin,
  * which alone can have other tokens made, asks them again. One that is silent for too long is a

@@ -46,7 +46,7 @@ static void proofs_bind(void **state)
 
     rpc_seal_proof(&key, &transcript, true, want);
     rpc_seal_proof(&key, &transcript, false, got);
-    assert_memory_not_equal(got, want, sizeof(got)); /* one side's can not stand for the other's */
+    assert_memory_not_equal(got, want, sizeof(got)); /* one side's cannot stand for the other's */
     rpc_seal_proof(&other_key, &transcript, true, got);
     assert_memory_not_equal(got, want, sizeof(got));
     for (size_t bit = 0; bit < sizeof(t) * 8; bit++) {

@@ -20,7 +20,7 @@
 struct rpc_tree;
 
 /* Whether the nodes do it at once, or all of them or none (CORE-227): they prepare, say so, and do
- * it when all have. When one can not, its own error is its answer, and -ERR_NOT_BEGUN that of every
+ * it when all have. When one cannot, its own error is its answer, and -ERR_NOT_BEGUN that of every
  * other one. After the decision each answers for itself. */
 enum rpc_tree_commit {
     RPC_TREE_AT_ONCE,

@@ -200,7 +200,7 @@ static int find_stepd(struct slurmd *d, const char *given, struct err *err)
     return 0;
 }
 
-/* A path that users can not walk lets no batch script run. */
+/* A path that users cannot walk lets no batch script run. */
 static void check_walkable(const struct slurmd *d)
 {
     _cleanup_free_ char *path = mem_strdup(d->spool);
@@ -248,7 +248,7 @@ static void on_ignored(void *ctx, int signo)
     log_debug("signal %d is ignored", signo);
 }
 
-static void on_stray(void *ctx, pid_t pid, int wait_status)
+static void on_unknown_child(void *ctx, pid_t pid, int wait_status)
 {
     log_debug("process %d, a shepherd or an orphan, has ended", (int)pid);
 }
@@ -268,7 +268,7 @@ static void set_up_loop(struct slurmd *d)
     loop_signal(d->loop, SIGUSR2, on_rotated, d);
     loop_signal(d->loop, SIGUSR1, on_ignored, d);
     loop_signal(d->loop, SIGALRM, on_ignored, d);
-    loop_child_other(d->loop, on_stray, d);
+    loop_child_other(d->loop, on_unknown_child, d);
     loop_on_turn(d->loop, on_turn, d);
     d->cancelled = mem_new(struct cancelled);
     d->users = users_new(d->loop, "/proc/self/exe");

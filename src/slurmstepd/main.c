@@ -46,7 +46,7 @@ static const struct step_life life = {
     .put_pmix_env = pmix_put_env,
 };
 
-static void on_stray(void *ctx, pid_t pid, int wait_status)
+static void on_unknown_child(void *ctx, pid_t pid, int wait_status)
 {
     finish_check(ctx);
 }
@@ -143,7 +143,7 @@ int main(int argc, char **argv)
     reap_become_subreaper();
     step_init(&step, core_limit);
     step.loop = loop_new(0);
-    loop_child_other(step.loop, on_stray, &step);
+    loop_child_other(step.loop, on_unknown_child, &step);
     control_open(&step, DAEMON_FD);
     loop_run(step.loop);
     end_keep(&step);

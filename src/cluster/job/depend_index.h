@@ -38,7 +38,7 @@ struct job_waits {
     bool stale;            /* 'shown' is of other items, or of other states than now */
     bool late;             /* its record is: see depend_owe() */
     bool alone;            /* none of its name was in its way */
-    bool never;            /* it can not be met any more */
+    bool never;            /* it cannot be met any more */
     bool partly;           /* it is met by some of its elements, which may start */
     bool kill, kill_given; /* then the job is ended; not given: as configured */
     struct depend_name *name; /* NULL: while it was not asked for */

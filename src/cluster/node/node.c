@@ -83,7 +83,7 @@ bool node_take_actual(struct cluster *c, struct node *n, const Pb__NodeRegister 
 bool node_is_usable(const struct node *n)
 {
     return n->registered && n->connected && !n->down && !n->drain && !n->fail && !n->future &&
-           n->reboot.phase != NODE_REBOOT_ISSUED && n->ghosts.len == 0;
+           n->reboot.phase != NODE_REBOOT_ISSUED && n->orphans.len == 0;
 }
 
 const char *node_active_features(const struct node *n)
@@ -194,10 +194,10 @@ static void pack_admin(const struct node *n, Pb__NodeRecord *m)
         SET(m, resume_at, n->resume_at);
 }
 
-static void pack_ghosts(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
+static void pack_orphans(const struct node *n, Pb__NodeRecord *m, struct arena *arena)
 {
-    m->lost = arena_alloc(arena, sizeof(*m->lost) * (n->ghosts.len + 1));
-    vec_foreach (&n->ghosts, g) {
+    m->lost = arena_alloc(arena, sizeof(*m->lost) * (n->orphans.len + 1));
+    vec_foreach (&n->orphans, g) {
         Pb__Presence *p = arena_alloc(arena, sizeof(*p));
         pb__presence__init(p);
         p->job_id = g->job_id;
@@ -223,7 +223,7 @@ void node_pack_stored(const struct node *n, struct str *out)
     Pb__NodeRecord m = PB__NODE_RECORD__INIT;
     m.name = (char *)n->name;
     pack_admin(n, &m);
-    pack_ghosts(n, &m, &arena);
+    pack_orphans(n, &m, &arena);
     SET(&m, state, n->down ? PB__NODE_BASE__NODE_DOWN : PB__NODE_BASE__NODE_IDLE);
     SET(&m, admin_down, n->admin_down);
     SET(&m, weight_set, n->weight_set);
@@ -273,9 +273,9 @@ void node_restore(struct cluster *c, struct node *n, const Pb__NodeRecord *r)
     n->admin_down = r->has_admin_down && r->admin_down;
     node_set_reason(n, r->reason, r->reason_uid, r->reason_at);
     n->dirty = false;
-    vec_clear(&n->ghosts);
+    vec_clear(&n->orphans);
     for (size_t i = 0; i < r->n_lost; i++)
-        vec_push(&n->ghosts, ((struct node_ghost){r->lost[i]->job_id, r->lost[i]->restarts}));
+        vec_push(&n->orphans, ((struct node_orphan){r->lost[i]->job_id, r->lost[i]->restarts}));
     n->weight_set = r->has_weight_set && r->weight_set;
     n->features_set = r->has_features_set && r->features_set;
     if (n->weight_set)
@@ -381,7 +381,7 @@ static void pack_config(const struct node *n, Pb__NodeRecord *m)
 static void pack_live(const struct node *n, Pb__NodeRecord *m)
 {
     SET(m, state, base_state(n));
-    if (n->completing || (n->ghosts.len && n->connected))
+    if (n->completing || (n->orphans.len && n->connected))
         SET(m, completing, true);
     if (!n->connected && !n->future)
         SET(m, no_respond, true);

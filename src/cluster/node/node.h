@@ -17,7 +17,7 @@
 struct cluster;
 struct part;
 
-struct node_ghost { /* an attempt that is over and that the node may still have, or still begin */
+struct node_orphan { /* an attempt that is over and that the node may still have, or still begin */
     uint32_t job_id, restarts;
 };
 
@@ -78,7 +78,7 @@ struct node {
     uint32_t reason_uid, weight;
     int64_t reason_at, last_busy_at;
     bool weight_set, features_set;
-    VEC(struct node_ghost) ghosts;
+    VEC(struct node_orphan) orphans;
     struct str seen; /* the packed NodeRegister of its last registration */
     uint64_t free_mem_mib;
     uint32_t load_centi;

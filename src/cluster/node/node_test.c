@@ -100,9 +100,9 @@ static void usable(void **state)
         assert_false(node_is_usable(n));
         *against[i] = false;
     }
-    vec_push(&n->ghosts, ((struct node_ghost){.job_id = 1}));
+    vec_push(&n->orphans, ((struct node_orphan){.job_id = 1}));
     assert_false(node_is_usable(n));
-    vec_clear(&n->ghosts);
+    vec_clear(&n->orphans);
     n->admin_down = true; /* says who set it down, not that it is */
     assert_true(node_is_usable(n));
     n->registered = false;
@@ -295,7 +295,7 @@ static void in_use(void **state)
     m = listed(c, "b", &arena);
     assert_false(m->has_completing);
     assert_int_equal(m->state, PB__NODE_BASE__NODE_IDLE);
-    vec_push(&n->ghosts, ((struct node_ghost){.job_id = 9}));
+    vec_push(&n->orphans, ((struct node_orphan){.job_id = 9}));
     assert_true(listed(c, "b", &arena)->completing);
     test_cluster_free(c);
 }

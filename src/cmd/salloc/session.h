@@ -22,7 +22,7 @@ struct session_options {
     bool terminal;        /* standard input is one, and salloc is in its foreground */
 };
 
-/* Starts it. on_end is called once, from the loop. A command that can not be executed says so and
+/* Starts it. on_end is called once, from the loop. A command that cannot be executed says so and
  * ends with status 1. */
 int session_start(struct loop *l, const struct session_options *options, session_end_fn *on_end,
                   void *ctx, struct session **out, struct err *err);

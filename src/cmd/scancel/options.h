@@ -38,7 +38,7 @@ int options_add_id(struct options *o, const char *text); /* the same */
 
 /* Whether jobs are chosen by anything but their ids. */
 bool options_has_filter(const struct options *o);
-/* Whether the controller can not choose them alone. */
+/* Whether the controller cannot choose them alone. */
 bool options_needs_list(const struct options *o);
 /* Whether a job passes the filters that the controller does not apply. */
 bool options_match(const struct options *o, const Pb__JobRecord *job);

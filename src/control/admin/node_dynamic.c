@@ -274,7 +274,7 @@ static int check_removal(const struct control *c, const char *name, struct err *
     if (!n->row->made)
         return err_set(err, -ERR_TRANSITION, "node %s is defined in slurm.conf: remove it there",
                        name);
-    if (n->jobs || n->ghosts.len)
+    if (n->jobs || n->orphans.len)
         return err_set(err, -ERR_NODES_BUSY, "%s: %s has jobs", err_text(ERR_NODES_BUSY), name);
     if (part)
         return err_set(err, -ERR_TRANSITION, "partition %s names node %s: change its Nodes first",

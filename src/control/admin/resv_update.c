@@ -180,7 +180,7 @@ static int apply_flags(const struct ask *a)
         return rc;
     uint32_t gone =
         a->self && !take && !add ? now & ~flags & ~(RESV_SPEC_NODES | RESV_ALL_NODES) : 0;
-    for (uint32_t bit = 1; gone && bit; bit <<= 1) /* those that can not be taken away stay */
+    for (uint32_t bit = 1; gone && bit; bit <<= 1) /* those that cannot be taken away stay */
         if (gone & bit && resv_check_change(bit, false, NULL) != 0)
             gone &= ~bit;
     a->r->flags = take ? now & ~flags : (now & ~gone) | flags;

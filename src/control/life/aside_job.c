@@ -31,7 +31,7 @@ void aside_lift(struct control *c, struct node *n, uint32_t job_id)
     node_set_reason(n, NULL, 0, 0);
     control_save_node(c, n);
     c->plan_wanted = true;
-    vec_foreach (&n->ghosts, g)
+    vec_foreach (&n->orphans, g)
         if (aside_holds(c, g->job_id)) {
             aside_keep(c, n, g->job_id);
             return;
@@ -46,7 +46,7 @@ static void give_up(struct control *c, uint32_t job_id)
     set_leader_gone(c, job_id);
     c->env->put(c->env->ctx, RECORD_GIVEN_UP, job_id, NULL, "", 0);
     vec_foreach (&c->cluster->nodes, n)
-        vec_foreach (&(*n)->ghosts, g)
+        vec_foreach (&(*n)->orphans, g)
             if (g->job_id == job_id && (*n)->connected)
                 node_send_banish(c, *n, g->job_id, g->restarts);
 }

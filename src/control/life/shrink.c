@@ -91,9 +91,9 @@ static void end_steps_on(struct control *c, struct job *j, uint32_t node)
  * work. */
 static void give_node_back(struct control *c, struct node *n, struct job *j, const char *why)
 {
-    if (node_has_ghost(n, j->id, j->restarts))
+    if (node_has_orphan(n, j->id, j->restarts))
         return;
-    vec_push(&n->ghosts, ((struct node_ghost){j->id, j->restarts}));
+    vec_push(&n->orphans, ((struct node_orphan){j->id, j->restarts}));
     control_save_node(c, n);
     if (n->connected)
         finish_send_terminate_to(c, j, n, why, (uint32_t)c->conf->kill_wait_sec);

@@ -8,7 +8,7 @@
 struct control;
 
 /* The places in the allocation of a running job that go when it keeps these nodes, or (nodes: NULL)
- * the first 'count'; to be freed. Or why it can not be. */
+ * the first 'count'; to be freed. Or why it cannot be. */
 int shrink_find(const struct control *c, struct job *j, const char *nodes, uint32_t count,
                 struct bitset **out, struct err *err);
 void shrink_job(struct control *c, struct job *j, const struct bitset *dropped);

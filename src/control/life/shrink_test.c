@@ -70,7 +70,7 @@ static void test_checked_before_anything_is_changed(void **state)
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     r.job_id = (uint32_t)id;
     r.set = &set;
-    set.partition = (char *)"a"; /* of a running job it can not be changed */
+    set.partition = (char *)"a"; /* of a running job it cannot be changed */
     set.has_min_nodes = true;
     set.min_nodes = 1;
     assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), ERR_NOT_PENDING);

@@ -65,9 +65,9 @@ void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, 
     node_send_banish_to(c, n->name, job_id, restarts);
 }
 
-bool node_has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts)
+bool node_has_orphan(const struct node *n, uint32_t job_id, uint32_t restarts)
 {
-    vec_foreach (&n->ghosts, g)
+    vec_foreach (&n->orphans, g)
         if (g->job_id == job_id && g->restarts == restarts)
             return true;
     return false;

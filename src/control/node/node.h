@@ -12,5 +12,5 @@ void node_drain(struct control *c, struct node *n, const char *reason); /* unles
 /* It is to end what it has of this attempt, and to begin nothing of it. */
 void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts);
 void node_send_banish_to(struct control *c, const char *node, uint32_t job_id, uint32_t restarts);
-bool node_has_ghost(const struct node *n, uint32_t job_id, uint32_t restarts);
+bool node_has_orphan(const struct node *n, uint32_t job_id, uint32_t restarts);
 void node_set_down(struct control *c, struct node *n, const char *reason);

@@ -46,9 +46,9 @@ static void jobs_on(struct control *c, const struct node *n,
  * nothing is left it takes no work. A node that is away is told when it registers. */
 static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
 {
-    if (node_has_ghost(n, job_id, restarts))
+    if (node_has_orphan(n, job_id, restarts))
         return;
-    vec_push(&n->ghosts, ((struct node_ghost){job_id, restarts}));
+    vec_push(&n->orphans, ((struct node_orphan){job_id, restarts}));
     control_save_node(c, n);
     if (aside_holds(c, job_id))
         aside_keep(c, n, job_id);
@@ -56,11 +56,11 @@ static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t 
         node_send_banish(c, n, job_id, restarts);
 }
 
-void node_lay_ghost(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
+void node_clear_orphan(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
 {
-    for (size_t i = n->ghosts.len; i-- > 0;)
-        if (n->ghosts.data[i].job_id == job_id && n->ghosts.data[i].restarts == restarts) {
-            vec_remove(&n->ghosts, i);
+    for (size_t i = n->orphans.len; i-- > 0;)
+        if (n->orphans.data[i].job_id == job_id && n->orphans.data[i].restarts == restarts) {
+            vec_remove(&n->orphans, i);
             control_save_node(c, n);
             c->plan_wanted = true;
             aside_lift(c, n, job_id);
@@ -273,7 +273,7 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     node_heard(c, n);
     c->cluster->stamp++;
     c->env->welcome(c->env->ctx, n->name, c->epoch);
-    vec_foreach (&n->ghosts, g)
+    vec_foreach (&n->orphans, g)
         if (!aside_holds(c, g->job_id))
             node_send_banish(c, n, g->job_id, g->restarts);
     jobs_on(c, n, lose_other_incarnation);

@@ -9,4 +9,4 @@ struct control;
 void node_fail_silent(struct control *c, struct node *n); /* its time is over */
 void node_lose_jobs(struct control *c, struct node *n);   /* those that hold something of it */
 /* Nothing of it is left there. */
-void node_lay_ghost(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts);
+void node_clear_orphan(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts);

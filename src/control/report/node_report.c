@@ -148,7 +148,7 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
     if (!j)
         aside_ended(c, e->job_id, e->exit_status);
     if (gone)
-        node_lay_ghost(c, n, e->job_id, e->restarts);
+        node_clear_orphan(c, n, e->job_id, e->restarts);
     if (!a || j->state == PB__JOB_STATE__PENDING)
         return;
     if (job_is_final(j)) {
@@ -176,7 +176,7 @@ static void on_batch_ended(struct control *c, struct node *n, const Pb__BatchEnd
 
 static void on_gone(struct control *c, struct node *n, const Pb__JobGone *e)
 {
-    node_lay_ghost(c, n, e->job_id, e->restarts);
+    node_clear_orphan(c, n, e->job_id, e->restarts);
     if (e->has_epilog_status && e->epilog_status)
         drain_for(c, n, "Epilog error", e->text, e->job_id);
     struct job *j = find_attempt(c, e->job_id, e->restarts);

@@ -112,7 +112,7 @@ void reboot_turn(struct control *c)
     vec_foreach (&c->cluster->nodes, at) {
         struct node *n = *at;
         if (n->reboot.phase == NODE_REBOOT_REQUESTED && n->connected && n->registered && !n->jobs &&
-            !n->ghosts.len) {
+            !n->orphans.len) {
             issue_reboot(c, n);
             c->reboots--;
         }

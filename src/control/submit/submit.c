@@ -604,7 +604,7 @@ int submit_check_set_licenses(const struct control *c, const struct job *leader,
     return rc;
 }
 
-static int join(struct control *c, struct job *const *jobs, size_t count, struct err *err)
+static int join_set(struct control *c, struct job *const *jobs, size_t count, struct err *err)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < count; i++)
@@ -711,7 +711,7 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
     str_puts(&c->said, str_cstr(&said));
     rc = later ? later : rc;
     if (rc == 0 && count > 1)
-        rc = join(c, jobs, count, err);
+        rc = join_set(c, jobs, count, err);
     while (rc != 0 && made > 0)
         submit_forget(c, jobs[--made]);
     *out = rc == 0 ? jobs[0] : NULL;

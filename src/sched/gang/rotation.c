@@ -74,7 +74,7 @@ static bool member_fits(const struct books *b, const struct rotation_member *m)
     return true;
 }
 
-static void take(struct books *b, const struct rotation_member *m)
+static void take_units(struct books *b, const struct rotation_member *m)
 {
     vec_foreach (&m->uses, use) {
         assert(use->node < b->r->nodes);
@@ -109,7 +109,7 @@ static void take_pinned(struct books *b, const struct rotation *r)
 {
     vec_foreach (&r->members, m)
         if (m->pinned)
-            take(b, m);
+            take_units(b, m);
 }
 
 /* In the order of the queue. 'only': those members alone whose 'runs' is so. */
@@ -120,7 +120,7 @@ static void admit(struct books *b, struct rotation *r, const bool *only)
             continue;
         m->runs = member_fits(b, m);
         if (m->runs)
-            take(b, m);
+            take_units(b, m);
     }
 }
 

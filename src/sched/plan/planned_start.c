@@ -119,7 +119,7 @@ static void find_place(struct plan *p, struct plan_head *h)
 }
 
 /* What p->timeline keeps of the next one that is not laid out yet, and when that one starts; 0: it
- * can not be foreseen, because it waits for nodes that are down, and it keeps nothing. */
+ * cannot be foreseen, because it waits for nodes that are down, and it keeps nothing. */
 static int64_t lay_out_next(struct plan *p)
 {
     struct plan_head *h = &p->heads.data[p->laid];

@@ -2,7 +2,7 @@
 /*
  * The timeline of one job that waits: when it can begin at the latest, and what is left then and
  * beside it. It says what the timeline would (timeline.h), at a fraction of the cost, where nothing
- * but that job and what runs is to be reckoned with; where it can not, it says so.
+ * but that job and what runs is to be reckoned with; where it cannot, it says so.
  */
 #pragma once
 
@@ -15,7 +15,7 @@ struct shadow {
     struct calendar calendar;
     const struct cluster *cluster;
     struct resv_plan *resv;
-    int64_t at_sec;         /* when the job begins; INT64_MAX: can not be foreseen */
+    int64_t at_sec;         /* when the job begins; INT64_MAX: cannot be foreseen */
     struct free_view then;  /* what is free then, beside it */
     struct free_view least; /* of now and then, where it was asked for */
     struct spare spare; /* what will be free, while it is looked for; after that, of the least */

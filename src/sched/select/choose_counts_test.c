@@ -56,7 +56,7 @@ static void table(void **state)
         struct err err = {0};
         int rc = select_nodes(c, j, allowed, NULL, &s);
         _cleanup_free_ char *text = test_selection(c, &s);
-        if (v[i].possible == -1) { /* n2 is of no sort: it can not stand between */
+        if (v[i].possible == -1) { /* n2 is of no sort: it cannot stand between */
             assert_int_not_equal(rc, 0);
             continue;
         }

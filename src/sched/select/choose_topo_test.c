@@ -216,7 +216,7 @@ static void waiting(void **state)
     }
 }
 
-/* What a pass tells of the one job's start; 0: that it can not be foreseen. */
+/* What a pass tells of the one job's start; 0: that it cannot be foreseen. */
 static int64_t told(struct cluster *c, int64_t now_sec)
 {
     struct plan p;

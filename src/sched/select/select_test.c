@@ -502,7 +502,7 @@ static void in_service(void **state)
     test_up(c);
     bool *const flags[] = {&c->nodes.data[0]->down, &c->nodes.data[1]->drain,
                            &c->nodes.data[2]->fail, &c->nodes.data[3]->future};
-    vec_push(&c->nodes.data[4]->ghosts, ((struct node_ghost){.job_id = 9}));
+    vec_push(&c->nodes.data[4]->orphans, ((struct node_orphan){.job_id = 9}));
     c->nodes.data[5]->connected = false;
     test_changed(c);
     assert_int_equal(bitset_count(c->pool.usable), 6); /* not f1: it is of the future */

@@ -279,7 +279,7 @@ static int parse_pair(struct sim_plan *p, struct sim_item *item, char *word, str
     return err_set(err, -ERR_PARSE, "%s: a %s has no such thing", word, kinds[item->kind]);
 }
 
-/* Whether it has what it can not do without. */
+/* Whether it has what it cannot do without. */
 static int check_item(const struct sim_plan *p, const struct sim_item *item, struct err *err)
 {
     vec_foreach (&p->items, other)

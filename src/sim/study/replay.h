@@ -51,7 +51,7 @@ struct replay {
     struct arena arena;
 };
 
-/* -ERR_CONFIG and the like when the configuration can not be read. 'warnings' may be NULL. */
+/* -ERR_CONFIG and the like when the configuration cannot be read. 'warnings' may be NULL. */
 int replay_run(const struct trace *t, const struct replay_options *o, struct replay *r,
                struct str *warnings, struct err *err);
 void replay_done(struct replay *r);

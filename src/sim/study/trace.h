@@ -2,7 +2,7 @@
 /*
  * What a cluster was asked, to be asked again of a virtual one: jobs with the times of their
  * submission, what they want and how long they run. Read from a file of the Standard Workload
- * Format; a recording of ours says more of a job in a comment before it. Lines that can not be read
+ * Format; a recording of ours says more of a job in a comment before it. Lines that cannot be read
  * are told and counted, and left out; jobs that nothing can be done with are counted by why.
  */
 #pragma once

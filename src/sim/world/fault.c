@@ -143,7 +143,7 @@ void sim_fault_heal(struct sim *s)
     sim_push(s, SETTLE_MS, (struct sim_event){.kind = SIM_SETTLE});
 }
 
-/* What it waits for can not come by itself: somebody has to release it, or it is too much. */
+/* What it waits for cannot come by itself: somebody has to release it, or it is too much. */
 static bool waits_for_somebody(const struct sim *s, const struct sim_view *v)
 {
     bool resources =

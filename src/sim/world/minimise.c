@@ -9,12 +9,12 @@
 
 #include "sim/world/sim.h"
 
-struct hunt {
+struct minimiser {
     const char *promise;
     unsigned runs_left;
 };
 
-static bool still_breaks(struct hunt *h, const struct sim_plan *plan)
+static bool still_breaks(struct minimiser *h, const struct sim_plan *plan)
 {
     static const struct sim_options quiet = {0};
     struct sim_result result;
@@ -43,7 +43,7 @@ static void swap(struct sim_plan *a, struct sim_plan *b)
     *b = c;
 }
 
-static bool drop_items(struct hunt *h, struct sim_plan *plan)
+static bool drop_items(struct minimiser *h, struct sim_plan *plan)
 {
     struct sim_plan smaller = {0};
     bool dropped = false;
@@ -62,7 +62,7 @@ static bool drop_items(struct hunt *h, struct sim_plan *plan)
     return dropped;
 }
 
-static bool try_number(struct hunt *h, struct sim_plan *plan, int64_t *number, int64_t value)
+static bool try_number(struct minimiser *h, struct sim_plan *plan, int64_t *number, int64_t value)
 {
     int64_t before = *number;
     if (value == before)
@@ -74,7 +74,7 @@ static bool try_number(struct hunt *h, struct sim_plan *plan, int64_t *number, i
     return false;
 }
 
-static bool shrink_numbers(struct hunt *h, struct sim_plan *plan)
+static bool shrink_numbers(struct minimiser *h, struct sim_plan *plan)
 {
     bool shrunk = false;
     vec_foreach (&plan->items, item) {
@@ -98,7 +98,7 @@ static bool shrink_numbers(struct hunt *h, struct sim_plan *plan)
 void sim_minimise(struct sim_plan *plan, unsigned most_runs)
 {
     static const struct sim_options quiet = {0};
-    struct hunt h = {.runs_left = most_runs};
+    struct minimiser h = {.runs_left = most_runs};
     struct sim_result result;
     struct err err = {0};
     if (sim_run(plan, &quiet, &result, &err) == 0 || !result.promise)

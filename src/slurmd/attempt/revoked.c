@@ -107,7 +107,7 @@ bool revoked_has(const struct revoked *r, uint32_t job_id, uint32_t restarts)
     return false;
 }
 
-/* Lost with a full disk, and when the file can not be written anew for long: it only guards a late
+/* Lost with a full disk, and when the file cannot be written anew for long: it only guards a late
  * repeat. A part of it would shift all that follow. */
 static bool append_entry(struct revoked *r, const struct entry *e)
 {

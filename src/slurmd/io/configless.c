@@ -34,7 +34,7 @@ struct configless {
     char *link; /* to the cache, beside the cluster key */
     char *node; /* NULL: by the host's name */
     bool from_cache, asked;
-    uint64_t refused; /* hash of a configuration that this node can not follow */
+    uint64_t refused; /* hash of a configuration that this node cannot follow */
     struct loop_timer *retry;
 };
 

@@ -511,7 +511,7 @@ static void together(void **state)
     }
 }
 
-/* One can not: none does, and each is told why. */
+/* One cannot: none does, and each is told why. */
 static void none_of_them(void **state)
 {
     for (size_t c = 0; c < 4; c++) {

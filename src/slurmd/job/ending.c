@@ -36,8 +36,8 @@
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
 
-#define STRAY_LOOK_MS 500 /* each look reads all processes of the machine */
-#define PASSES 100        /* each kills all it finds; a fork bomb needs several */
+#define LEFTOVER_POLL_MS 500 /* each look reads all processes of the machine */
+#define PASSES 100           /* each kills all it finds; a fork bomb needs several */
 #define ENVIRONMENT_MAX (4u << 20)
 #define OURS "pmix."    /* and JOB.STEP: the directory of a step's PMIx server */
 #define ASIDE "litter." /* what is being removed */
@@ -145,8 +145,8 @@ static unsigned kill_orphans(const struct slurmd *d, uid_t uid, struct wanted *w
  * SLURM_STEP_ID (the batch script's carry none), SLURMD_NODENAME and SLURM_CONF in its environment,
  * and to the user's processes among our own children that are no receivers of files (receive.h);
  * again until none is found, a bounded number of times. */
-static unsigned kill_strays(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid,
-                            struct str *left)
+static unsigned kill_leftovers(const struct slurmd *d, uint32_t job_id, uint32_t step_id, uid_t uid,
+                               struct str *left)
 {
     struct wanted w = {.uid = uid};
     unsigned count = 1;
@@ -206,7 +206,7 @@ static void put_aside(struct slurmd *d, const char *name, uint32_t job_id, uint3
         log_error("%s cannot be renamed: %s", from_path, strerror(errno));
 }
 
-static void remove_litter(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id)
+static void remove_leftovers(struct slurmd *d, uint32_t job_id, uint32_t restarts, uint32_t step_id)
 {
     _cleanup_free_ char *name = mem_printf(OURS "%u.%u", job_id, step_id);
 
@@ -301,7 +301,7 @@ static void finish_lost_step(struct lost *l, char *stuck)
         m.stuck = stuck;
     }
     contain_step_over(a, l->step_id);
-    remove_litter(a->d, a->key.id, a->key.restarts, l->step_id);
+    remove_leftovers(a->d, a->key.id, a->key.restarts, l->step_id);
     freq_step_over(a, l->step_id);
     text = take_ptr(l->for_memory);
     ending_lost_free(l);
@@ -320,26 +320,26 @@ static bool is_shepherd_alive(const struct lost *l, struct str *left)
     return true;
 }
 
-static void kill_leftovers(void *ctx)
+static void poll_leftovers(void *ctx)
 {
     _cleanup_str_ struct str left = STR_INIT;
-    _cleanup_str_ struct str stray = STR_INIT;
+    _cleanup_str_ struct str leftover = STR_INIT;
     struct lost *l = ctx;
     struct attempt *a = l->attempt;
     unsigned count = contain_kill(a, l->step_id, &left);
 
     if (l->step_id == STEP_ID_EXTERN)
-        count += adopted_kill(a, &stray);
-    count += kill_strays(a->d, a->key.id, l->step_id, (uid_t)a->note.about->uid, &stray);
-    count += is_shepherd_alive(l, &stray);
+        count += adopted_kill(a, &leftover);
+    count += kill_leftovers(a->d, a->key.id, l->step_id, (uid_t)a->note.about->uid, &leftover);
+    count += is_shepherd_alive(l, &leftover);
     if (!left.len)
-        str_puts(&left, str_cstr(&stray));
+        str_puts(&left, str_cstr(&leftover));
     if (!count)
         finish_lost_step(l, NULL);
     else if (loop_mono_ms() >= l->give_up_ms)
         finish_lost_step(l, (char *)str_cstr(&left));
     else
-        loop_timer_set(l->timer, STRAY_LOOK_MS);
+        loop_timer_set(l->timer, LEFTOVER_POLL_MS);
 }
 
 static struct lost *lost_new(struct attempt *a, uint32_t step_id)
@@ -358,8 +358,8 @@ static void begin_killing_leftovers(struct lost *l)
     struct attempt *a = l->attempt;
 
     l->give_up_ms = loop_mono_ms() + a->d->conf->unkillable_step_timeout_sec * 1000;
-    l->timer = loop_timer_new(a->d->loop, kill_leftovers, l);
-    kill_leftovers(l);
+    l->timer = loop_timer_new(a->d->loop, poll_leftovers, l);
+    poll_leftovers(l);
 }
 
 void ending_lost(struct attempt *a, uint32_t step_id)

@@ -13,6 +13,6 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m);
 /* A task has been set up or has ended: when all are, lets them run and answers the daemon. */
 void start_check(struct step *step);
 
-/* The step can not be started: ends what has been set up, tells the daemon, ends this process. Of
+/* The step cannot be started: ends what has been set up, tells the daemon, ends this process. Of
  * several reasons the first counts. code is positive. */
 void start_failed(struct step *step, int code, const char *text);

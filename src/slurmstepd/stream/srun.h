@@ -13,7 +13,7 @@ void srun_tasks_started(struct step *step);
 void srun_tell_started(struct step *step, struct rpc_session *to); /* or a watcher */
 void srun_task_failed(struct step *step, uint32_t task, int code, const char *text);
 void srun_task_exited(struct step *step, const struct task *t);
-/* The step ends: a task has called MPI_Abort, or (broken) MPI can not go on. */
+/* The step ends: a task has called MPI_Abort, or (broken) MPI cannot go on. */
 void srun_abort(struct step *step, int exit_code, const char *text, bool broken);
 void srun_fence(struct step *step, uint32_t round, const Pb__KvsEntry *pairs, size_t count);
 /* A message of the PMIx server as it came. */

@@ -89,7 +89,7 @@ static void forward_data(struct stream *s)
 }
 
 /* The kernel is to hold what srun does not take: a pipe is deep when somebody waits for it, and
- * never is any of that memory ours. Not where it can not be had, or for a terminal. */
+ * never is any of that memory ours. Not where it cannot be had, or for a terminal. */
 static bool is_deep(struct stream *s)
 {
     if (!s->deep && !s->shallow)

@@ -13,6 +13,6 @@
 int bind_read_cpu(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
 int bind_read_memory(const char *text, struct arena *arena, Pb__Bind **out, struct err *err);
 
-/* "0x0f*4,3": each entry as often as it says. False: a repetition that is no number, or too many.
+/* "0x0f*4,3": each entry as often as it says. False: an invalid repetition, or too many.
  */
 bool bind_read_list(const char *text, struct arena *arena, char ***list, size_t *count);

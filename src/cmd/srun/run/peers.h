@@ -52,5 +52,5 @@ void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns);
 void peers_send(struct peers *p, uint32_t node, enum rpc_number rpc, const ProtobufCMessage *m);
 void peers_send_all(struct peers *p, enum rpc_number rpc, const ProtobufCMessage *m);
 
-/* A node that can not be launched or is lost: its session, if any, is closed and not missed. */
+/* A node that cannot be launched or is lost: its session, if any, is closed and not missed. */
 void peers_drop(struct peers *p, uint32_t node);

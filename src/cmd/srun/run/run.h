@@ -181,7 +181,7 @@ void run_on_output_drained(struct run *run);
 void run_on_output_broken(struct run *run); /* stdout is gone: a pipe without a reader */
 void run_on_output_lost(struct run *run, const struct err *why); /* a full disk, say */
 
-/* From finish.c: the controller knows, or can not be told now. */
+/* From finish.c: the controller knows, or cannot be told now. */
 void run_on_reported(struct run *run);
 
 /* From signals.c, or anyone who finds that the step has to end. */
