@@ -155,7 +155,7 @@ def test_check_and_nothing_without_a_type(make_cluster):
     job = c.sbatch("-H", script=script)
     assert c.run(f"scontrol write batch_script {job} -").ok() == script
     c.run(f"scontrol write batch_script {job}+1 -").fails("has no script")
-    assert c.run("scontrol show burst").ok() == "" and c.run("scontrol show bbstat").ok() == ""
+    assert c.run("scontrol show burst").ok() == "" and c.run("scontrol show bbstat").ok() == c.run("scontrol show dwstat").ok() == ""
     c.run(["sbatch", "--bb=#BB_LUA", "--wrap=true"]).fails("BurstBufferType is not set")
     with open(c.conf_file, "a") as file:
         file.write("BurstBufferType=burst_buffer/lua\n")

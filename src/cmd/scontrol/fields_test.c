@@ -27,6 +27,7 @@ static void test_bad_values(void **state)
         {fields_job, "ReqNodeList", "n[1-"}, {fields_part, "MaxNodes", "-2"},
         {fields_part, "MaxTime", "1:2:3:4"}, {fields_node, "Weight", "heavy"},
         {fields_job, "ReqSwitch", "-1"},     {fields_resv, "BurstBuffer", "1G"},
+        {fields_job, "ReqCores", "-1"},      {fields_job, "ReqThreads", "x"},
     };
     for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
         _cleanup_arena_ struct arena arena;
@@ -43,6 +44,22 @@ static void test_bad_values(void **state)
         assert_true(field_set(f, v[i].value, &message, &arena, &err) < 0);
         assert_non_null(strstr(err.text, v[i].key));
         assert_non_null(strstr(err.text, v[i].value));
+    }
+}
+
+/* What is planned is refused unless it changes nothing. */
+static void test_planned(void **state)
+{
+    static const char *const keys[] = {"DenyAccounts", "DenyQos"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        _cleanup_arena_ struct arena arena;
+        Pb__PartRecord part = PB__PART_RECORD__INIT;
+        struct err err = {0};
+        const struct field *f = field_find(fields_part, keys[i], strlen(keys[i]));
+        arena_init(&arena, 0);
+        assert_int_equal(field_set(f, "none", &part, &arena, &err), 0);
+        assert_true(field_set(f, "a", &part, &arena, &err) < 0);
+        assert_non_null(strstr(err.text, "planned"));
     }
 }
 
@@ -220,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bad_values),
+        cmocka_unit_test(test_planned),
         cmocka_unit_test(test_keys),
         cmocka_unit_test(test_values),
         cmocka_unit_test(test_fields_have_keys),

@@ -283,6 +283,9 @@ static void test_scontrol_refuses(void **state)
          "scontrol: error: token is not available in this version\n"},
         {"scontrol", "token 1 hello", 1, NULL,
          "scontrol: error: token is not available in this version\n"},
+        {"scontrol", "fsdampeningfactor 3", 1, NULL,
+         "scontrol: error: fsdampeningfactor is not available in this version; see "
+         "FairShareDampeningFactor in slurm.conf, and 'scontrol reconfigure'\n"},
         {"scontrol", "setdebugflags backfill", 1, NULL, "invalid debug flag: backfill\n"},
         {"scontrol", "setdebugflags +backfill -magic", 1, NULL, "invalid debug flag: -magic\n"},
         {"scontrol", "update StepId=1.0 TimeLimit=5", 0, NULL, NULL},
