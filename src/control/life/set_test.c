@@ -58,6 +58,31 @@ static void components_are_allocated_as_they_were_placed(void **state)
     fixture_free(f);
 }
 
+/* HET-20, HET-21, HET-23: each component counts as a job, and is held against the limits of its
+ * partition; what one of them may not have refuses all, and nothing is queued. */
+static void limits_hold_for_each_component(void **state)
+{
+    struct fixture *f = make_fixture("MaxJobCount=3\nEnforcePartLimits=ALL\n" FIXTURE_SET_CONF);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec four[] = {fixture_spec(1, 1), fixture_spec(1, 1), fixture_spec(1, 1),
+                          fixture_spec(1, 1)};
+    Pb__JobSpec late[] = {fixture_spec(1, 1), fixture_spec(1, 1)}, large[] = {late[0], late[1]};
+    Pb__CtlStats stats = PB__CTL_STATS__INIT;
+    (void)state;
+    SET(&late[1], time_limit_sec, 45 * 60); /* MaxTime=30 */
+    late[1].partition = (char *)"b";
+    large[1] = fixture_spec(3, 1); /* of two nodes */
+    large[1].partition = (char *)"b";
+    assert_true(fixture_submit_set(f, &user, four, 4) < 0);
+    assert_true(fixture_submit_set(f, &user, late, 2) < 0);
+    assert_true(fixture_submit_set(f, &user, large, 2) < 0);
+    control_stats(f->control, &stats);
+    assert_int_equal(stats.jobs, 0);
+    assert_true(fixture_submit_set(f, &user, four, 3) > 0);
+    assert_true(fixture_submit(f, &user, NULL) < 0);
+    fixture_free(f);
+}
+
 /* HET-116: no component has a reason before the planner has looked at the job, and each has one
  * after that. */
 static void a_reason_comes_from_the_planner(void **state)
@@ -599,6 +624,7 @@ int main(void)
         cmocka_unit_test(what_components_may_not_ask_for),
         cmocka_unit_test(dependents_wait_for_the_nodes_of_the_leader),
         cmocka_unit_test(records_are_purged_together),
+        cmocka_unit_test(limits_hold_for_each_component),
         cmocka_unit_test(a_reason_comes_from_the_planner),
         cmocka_unit_test(a_hold_is_the_reason_of_the_held_one),
         cmocka_unit_test(a_node_that_is_gone_at_a_restart_ends_all),
