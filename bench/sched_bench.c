@@ -37,6 +37,7 @@ static const struct world_rule worlds[] = {
     {.name = "usual", .nodes = 10000, .running = 5000, .pending = 10000},
     {.name = "tree", .nodes = 10000, .running = 5000, .pending = 10000, .leaf = 32},
     {.name = "licenses", .nodes = 10000, .running = 5000, .pending = 10000, .licenses = 4},
+    {.name = "hres", .nodes = 10000, .running = 5000, .pending = 10000, .hres = true},
     {.name = "reservations",
      .nodes = 10000,
      .running = 5000,

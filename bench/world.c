@@ -44,6 +44,32 @@ static void put_licenses(unsigned kinds, struct str *text)
     str_puts(text, kinds ? "\n" : "");
 }
 
+/* Nodes of the world from 'first' on, counted from 0, within the n or the m. */
+static void put_layer(const char *name, unsigned nodes, unsigned first, unsigned last,
+                      unsigned count, struct str *text)
+{
+    unsigned border = nodes - nodes / 4;
+    char kind = first < border ? 'n' : 'm';
+    unsigned from = first < border ? 0 : border;
+    str_printf(text, "HresConf=%s Nodes=%c[%u-%u] Count=%u\n", name, kind, first - from + 1,
+               last - from, count);
+}
+
+/* 501 layers: a root, twenty parts of it, and twenty-four parts of each. */
+static void put_resource(const char *name, int mode, unsigned nodes, unsigned each,
+                         struct str *text)
+{
+    unsigned part = nodes / 20, border = nodes - nodes / 4;
+    str_printf(text, "HresConf=%s Mode=MODE_%d\nHresConf=%s Nodes=n[1-%u],m[1-%u] Count=%u\n", name,
+               mode, name, border, nodes / 4, nodes * each);
+    for (unsigned i = 0; i < 20; i++) {
+        put_layer(name, nodes, i * part, (i + 1) * part, part * each, text);
+        for (unsigned k = 0; k < 24; k++)
+            put_layer(name, nodes, i * part + part * k / 24, i * part + part * (k + 1) / 24,
+                      part / 24 * each, text);
+    }
+}
+
 void world_init(struct world *w, const struct world_rule *rule)
 {
     _cleanup_str_ struct str more = STR_INIT;
@@ -51,6 +77,11 @@ void world_init(struct world *w, const struct world_rule *rule)
     struct err err = {0};
     put_network(rule->nodes, rule->leaf, &more);
     put_licenses(rule->licenses, &more);
+    if (rule->hres) {
+        put_resource("one", 1, rule->nodes, 4, &more);
+        put_resource("each", 2, rule->nodes, 4, &more);
+        put_resource("power", 3, rule->nodes, 4, &more);
+    }
     _cleanup_free_ char *text = mem_printf(
         "SlurmctldHost=ctl\nSelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
         "SchedulerParameters=bf_max_job_part=1000000\n"
@@ -132,6 +163,13 @@ struct job *world_add(struct world *w)
     if (rule->licenses && world_between(seed, 0, 2) == 0) {
         snprintf(licenses, sizeof licenses, "lic%u:%u", world_between(seed, 0, rule->licenses - 1),
                  world_between(seed, 1, 3));
+        s.licenses = licenses;
+    }
+    if (rule->hres) {
+        static const char *const names[] = {"one", "each", "power"};
+        static uint64_t chance = 5; /* the jobs are those of a world without resources */
+        snprintf(licenses, sizeof licenses, "%s:%u", names[world_between(&chance, 0, 2)],
+                 world_between(&chance, 1, 4));
         s.licenses = licenses;
     }
     if (job_read_spec(w->c, j, &s, &err) != 0 || select_possible(w->c, j, &err) != 0) {

@@ -14,6 +14,7 @@ struct world_rule {
     unsigned shapes;       /* of so many different requests; 0: all differ */
     unsigned leaf;         /* nodes on a leaf switch of a tree; 0: the network is flat */
     unsigned licenses;     /* how many kinds of them; one job in three wants some. 0: none */
+    bool hres;             /* hierarchical resources of three modes; each job wants one */
     unsigned reservations; /* begun, to come, daily, and of four cores a node */
     bool small;            /* fewer jobs of several nodes: twice as many jobs fill the cluster */
 };

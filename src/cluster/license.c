@@ -24,7 +24,9 @@ void license_done(struct licenses *l)
     vec_foreach (&l->list, one) {
         free(one->name);
         bitset_free(one->nodes);
+        bitset_free(one->scope);
     }
+    license_free_mosts(l->mosts);
     vec_done(&l->list);
 }
 

@@ -35,12 +35,19 @@ struct license { /* a pool */
     enum conf_hres_mode mode; /* of a layer */
     const struct conf_hres_layer *conf; /* NULL: none (a licence, and in tests) */
     uint64_t count, base;               /* of a layer: the count in force, in use without jobs */
-    uint32_t layers; /* in the first pool of a resource: the number of its pools; else 0 */
+    uint32_t layers;      /* in the first pool of a resource: the number of its pools; else 0 */
+    struct bitset *scope; /* in the first pool of a resource: the nodes of all its pools */
+    bool is_tree;         /* in the first pool: no two layers overlap in part */
+    int32_t parent;       /* in a tree, the layer around it; -1: none */
+    uint32_t own;         /* in a tree, its nodes that are in no layer below it */
+    uint32_t first_word, words; /* of 'nodes', where there are some */
 };
 
 struct licenses {
     VEC(struct license) list; /* layers of a resource in a row, those with the fewest nodes first */
     bool layered;             /* the scope of some is less than the cluster */
+    uint64_t changes;         /* rises whenever layers have more or less */
+    struct license_mosts *mosts; /* see license_count_most(); NULL: no layers */
 };
 
 struct license_need {
@@ -128,6 +135,10 @@ void license_follow_node(struct cluster *c, struct job *j, uint32_t node, int by
  * room (by layer of the resource); -1: none. 'otherwise' gets the lowest one. */
 int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,
                              const uint64_t *room, const struct bitset *set, int32_t *otherwise);
+/* On how many nodes at most a job might have it, as far as running jobs go: not fewer than on any
+ * nodes there are. Fast. */
+void license_free_mosts(struct license_mosts *m);
+uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
 /* A job that is about to start draws from this pool, in mode 1. */
 void license_set_layer(struct job *j, int32_t at);
 /* "flat(n[1-8]):2,x:1": what a job that runs holds. And sets the layers of mode 1 by such a text.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hierarchical resources: layers, which nodes they leave to a job, and what jobs hold of them. */
 #include <stdlib.h>
+#include <string.h>
 
 #include "cluster/cluster.h"
 #include "conf/conf_license.h"
@@ -8,11 +9,78 @@
 /* --- what there is ------------------------------------------------------------------------------
  */
 
+#define MOSTS 64
+
+struct license_mosts { /* what was counted, as long as layers have as much */
+    uint64_t changes;
+    size_t len;
+    struct {
+        int32_t at;
+        uint32_t count;
+        uint64_t most;
+    } of[MOSTS];
+};
+
 /* By the number of nodes, then by the first one. */
 static bool stands_before(const struct license *one, const struct license *other)
 {
     size_t n = bitset_count(one->nodes), m = bitset_count(other->nodes);
     return n != m ? n < m : bitset_next(one->nodes, 0) < bitset_next(other->nodes, 0);
+}
+
+/* Notes where the layer's nodes begin and end. */
+static void find_words(struct license *l)
+{
+    long first = bitset_next(l->nodes, 0), last = bitset_last(l->nodes);
+    l->first_word = first < 0 ? 0 : (uint32_t)first / 64;
+    l->words = first < 0 ? 0 : (uint32_t)last / 64 - l->first_word + 1;
+}
+
+/* Joins the layer to those below it. False: one of these is only in part within it. */
+static bool join_layer(struct license *l, uint32_t i, int32_t *top, uint32_t *inside)
+{
+    bool joined = true;
+    l[i].own = 0;
+    l[i].parent = -1;
+    bitset_foreach (l[i].nodes, k) {
+        if (top[k] < 0)
+            l[i].own++;
+        else
+            inside[top[k]]++;
+    }
+    bitset_foreach (l[i].nodes, k) {
+        int32_t below = top[k];
+        if (below >= 0 && inside[below] == bitset_count(l[below].nodes))
+            l[below].parent = (int32_t)i;
+        joined = joined && (below < 0 || l[below].parent == (int32_t)i);
+        top[k] = (int32_t)i;
+    }
+    return joined;
+}
+
+/* What is the same as long as the layers of the resource are. */
+static void shape_layers(struct cluster *c, size_t first)
+{
+    struct license *l = &c->licenses.list.data[first];
+    _cleanup_free_ int32_t *top = mem_new_array(int32_t, c->nodes.len + 1);
+    _cleanup_free_ uint32_t *inside = mem_new_array(uint32_t, l->layers + 1);
+    for (size_t i = 0; i < c->nodes.len; i++)
+        top[i] = -1;
+    for (uint32_t i = 0; i < l->layers; i++) {
+        bitset_free(l[i].scope);
+        l[i].scope = NULL;
+    }
+    l->scope = bitset_new(c->nodes.len);
+    l->is_tree = true;
+    for (uint32_t i = 0; i < l->layers; i++) {
+        bitset_or(l->scope, l[i].nodes);
+        find_words(&l[i]);
+        memset(inside, 0, sizeof(*inside) * (l->layers + 1));
+        l->is_tree = join_layer(l, i, top, inside) && l->is_tree;
+    }
+    c->licenses.changes++;
+    if (!c->licenses.mosts)
+        c->licenses.mosts = mem_new(struct license_mosts);
 }
 
 /* Behind those of its resource that come before it, with its name. */
@@ -33,6 +101,7 @@ static void insert_layer(struct cluster *c, const char *name, struct license lay
     for (size_t i = first; i < all->list.len; i++)
         l[i].layers = i == first ? (uint32_t)(all->list.len - first) : 0;
     all->layered = true;
+    shape_layers(c, first);
 }
 
 void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode mode,
@@ -58,6 +127,7 @@ void license_add_layers(struct cluster *c)
             license_set_count(&vec_last(&c->licenses.list), layer->count);
         }
         c->licenses.list.data[first].layers = (uint32_t)h->layers.len;
+        shape_layers(c, first);
         c->licenses.layered = true;
     }
 }
@@ -108,15 +178,34 @@ static int compare_keys(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
+static size_t count_in_layer(const struct license *l, const struct bitset *set)
+{
+    size_t count = 0;
+    for (uint32_t i = l->first_word; i < l->first_word + l->words; i++)
+        count += (size_t)__builtin_popcountll(set->word[i] & l->nodes->word[i]);
+    return count;
+}
+
+/* True: there were some. */
+static bool drop_layer(const struct license *l, struct bitset *set)
+{
+    uint64_t dropped = 0;
+    for (uint32_t i = l->first_word; i < l->first_word + l->words; i++) {
+        dropped |= set->word[i] & l->nodes->word[i];
+        set->word[i] &= ~l->nodes->word[i];
+    }
+    return dropped != 0;
+}
+
 /* Of the set's nodes in the scope, so many: what license_trim() wants to stay comes first. */
-static bool keep_best(const struct bitset *scope, uint64_t most, const struct bitset *keep,
+static bool keep_best(const struct license *l, uint64_t most, const struct bitset *keep,
                       const uint32_t *weight, struct bitset *set)
 {
-    size_t count = bitset_count_and(set, scope), len = 0;
+    size_t count = count_in_layer(l, set), len = 0;
     if (count <= most)
         return false;
     _cleanup_free_ uint64_t *keys = mem_new_array(uint64_t, count);
-    bitset_foreach (scope, i) {
+    bitset_foreach (l->nodes, i) {
         if (!bitset_test(set, (size_t)i))
             continue;
         bool first = keep && bitset_test(keep, (size_t)i);
@@ -138,21 +227,86 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
     const struct license *l = &c->licenses.list.data[need->at];
     if (l->mode == CONF_HRES_ONE_LAYER)
         return false;
-    _cleanup_bitset_ struct bitset *scope = bitset_new(c->nodes.len);
-    for (uint32_t i = 0; i < l->layers; i++)
-        bitset_or(scope, l[i].nodes);
-    bool trimmed = !bitset_contains(scope, set);
-    bitset_and(set, scope);
+    bool trimmed = !bitset_contains(l->scope, set);
+    bitset_and(set, l->scope);
     for (uint32_t i = 0; i < l->layers; i++) {
         uint64_t most = need->count ? room[i] / need->count : UINT64_MAX;
         if (l->mode == CONF_HRES_PER_NODE) {
-            trimmed |= keep_best(l[i].nodes, most, keep, weight, set);
-        } else if (!most && bitset_intersects(set, l[i].nodes)) {
-            bitset_andnot(set, l[i].nodes);
-            trimmed = true;
+            trimmed |= keep_best(&l[i], most, keep, weight, set);
+        } else if (!most) {
+            trimmed |= drop_layer(&l[i], set);
         }
     }
     return trimmed;
+}
+
+/* --- how many nodes at most --------------------------------------------------------------------
+ */
+
+void license_free_mosts(struct license_mosts *m)
+{
+    free(m);
+}
+
+static uint64_t count_left(const struct license *l)
+{
+    return l->total > l->used ? l->total - l->used : 0;
+}
+
+static uint64_t count_most_per_node(const struct license *l, uint32_t count)
+{
+    _cleanup_free_ uint64_t *below = mem_new_array(uint64_t, l->layers);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < l->layers; i++) {
+        uint64_t most = below[i] + l[i].own, has = count_left(&l[i]) / count;
+        most = has < most ? has : most;
+        if (l[i].parent >= 0)
+            below[l[i].parent] += most;
+        else
+            sum += most;
+    }
+    return sum;
+}
+
+static uint64_t count_most_each(const struct license *l, uint32_t count)
+{
+    _cleanup_free_ bool *closed = mem_new_array(bool, l->layers);
+    uint64_t sum = 0;
+    for (uint32_t i = l->layers; i-- > 0;) {
+        closed[i] = count_left(&l[i]) < count || (l[i].parent >= 0 && closed[l[i].parent]);
+        sum += closed[i] ? 0 : l[i].own;
+    }
+    return sum;
+}
+
+static uint64_t count_most_now(const struct license *l, uint32_t count)
+{
+    uint64_t any = 0;
+    if (!count || (!l->is_tree && l->mode != CONF_HRES_ONE_LAYER))
+        return UINT64_MAX;
+    if (l->mode == CONF_HRES_PER_NODE)
+        return count_most_per_node(l, count);
+    if (l->mode == CONF_HRES_EACH_LAYER)
+        return count_most_each(l, count);
+    for (uint32_t i = 0; i < l->layers && !any; i++)
+        any = count_left(&l[i]) >= count ? UINT64_MAX : 0;
+    return any;
+}
+
+uint64_t license_count_most(const struct cluster *c, const struct license_need *need)
+{
+    struct license_mosts *m = c->licenses.mosts;
+    if (m->changes != c->licenses.changes || m->len == MOSTS)
+        m->len = 0;
+    m->changes = c->licenses.changes;
+    for (size_t i = 0; i < m->len; i++)
+        if (m->of[i].at == need->at && m->of[i].count == need->count)
+            return m->of[i].most;
+    uint64_t most = count_most_now(&c->licenses.list.data[need->at], need->count);
+    m->of[m->len].at = need->at;
+    m->of[m->len].count = need->count;
+    m->of[m->len++].most = most;
+    return most;
 }
 
 int32_t license_choose_layer(const struct cluster *c, const struct license_need *need,
@@ -360,6 +514,21 @@ static long find_best_payer(const uint64_t *pays, uint64_t open, const uint32_t 
     return best;
 }
 
+/* Whether any node of the set does: for each need some layer with room has all of them. */
+static bool pays_anywhere(const struct cluster *c, const struct license_needs *needs,
+                          const uint64_t *room, const struct bitset *set)
+{
+    vec_foreach (&needs->list, need) {
+        const struct license *l = need->at < 0 ? NULL : &c->licenses.list.data[need->at];
+        bool pays = !l || l->mode != CONF_HRES_ONE_LAYER;
+        for (uint32_t i = pays ? 0 : l->layers; i-- > 0 && !pays;)
+            pays = room[need->at + (int32_t)i] >= need->count && bitset_contains(l[i].nodes, set);
+        if (!pays)
+            return false;
+    }
+    return true;
+}
+
 /* Few nodes are best, and to take the one that pays the most finds the fewest for up to three
  * needs. */
 bool license_find_anchors(const struct cluster *c, const struct license_needs *needs,
@@ -369,6 +538,8 @@ bool license_find_anchors(const struct cluster *c, const struct license_needs *n
 {
     uint64_t all, open;
     *out = NULL;
+    if (pays_anywhere(c, needs, room, set))
+        return true;
     _cleanup_free_ uint64_t *pays = find_payers(c, needs, room, &all);
     if (!pays)
         return true;
@@ -474,6 +645,7 @@ static void set_hold(struct cluster *c, struct license_hold *hold, uint64_t coun
     uint64_t before = hold->count;
     hold->count = count;
     c->licenses.list.data[hold->at].used += count - before;
+    c->licenses.changes += count != before;
     if (r)
         vec_foreach (&r->stock, s)
             if (s->layered && s->at == hold->at)
@@ -610,6 +782,7 @@ void license_give_back_layers(struct cluster *c, struct job *j)
         return;
     vec_foreach (&j->attempt->holds, hold)
         c->licenses.list.data[hold->at].used -= hold->count;
+    c->licenses.changes += j->attempt->holds.len != 0;
     vec_clear(&j->attempt->holds);
 }
 

@@ -17,6 +17,16 @@ static enum reason gate_array_throttle(const struct plan *p, const struct job *j
     return array_has_room(j->array) ? REASON_NONE : REASON_JOB_ARRAY_TASK_LIMIT;
 }
 
+/* Whether the layers might have it, whatever nodes are free. */
+static bool might_have_layers(const struct plan *p, const struct job *j)
+{
+    vec_foreach (&j->want.licenses.list, need)
+        if (license_is_layered(p->cluster, need) &&
+            license_count_most(p->cluster, need) < plan_need(j).nodes)
+            return false;
+    return true;
+}
+
 /* The layers have what it needs on as many nodes as it needs, in one of those it may run in. */
 static bool has_layers_somewhere(const struct plan *p, const struct job *j)
 {
@@ -41,7 +51,8 @@ static enum reason gate_licenses(const struct plan *p, const struct job *j)
 {
     bool licensed = license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
     if (licensed && license_needs_layers(p->cluster, j))
-        licensed = has_layers_somewhere(p, j);
+        licensed = might_have_layers(p, j) &&
+                   (!plan_might_fit(p, j) || has_layers_somewhere(p, j)); /* slow */
     return licensed ? REASON_NONE : REASON_LICENSES;
 }
 

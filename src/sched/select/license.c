@@ -355,6 +355,40 @@ static uint64_t find_room(const struct license_claims *l, const struct cluster *
     return room;
 }
 
+/* What the job may take of the layers of the need, now or then, to its limit: as find_room(), for
+ * all of them at once. */
+static void find_rooms(const struct license_claims *l, const struct cluster *c, const struct job *j,
+                       const struct resv *in, const struct license_need *need, const uint64_t *back,
+                       int64_t at, uint64_t *room)
+{
+    const struct license *pools = c->licenses.list.data;
+    int32_t end = end_of(c, need);
+    int64_t until = job_ends_at(j, at);
+    bool has_own = false;
+    for (int32_t k = need->at; k < end; k++)
+        room[k] = pools[k].used - (back ? back[k - need->at] : 0) +
+                  (l ? license_kept(c, k, in, at, until) : 0);
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        has_own = has_own || claim->by == j->id;
+        if (claim->at >= need->at && claim->at < end && claim->by != j->id && claim->from <= at &&
+            claim->until > at)
+            room[claim->at] += claim->count;
+    }
+    for (int32_t k = need->at; k < end; k++)
+        room[k] = pools[k].total > room[k] ? pools[k].total - room[k] : 0;
+    for (size_t i = 0; l && i < l->list.len; i++) {
+        const struct license_claim *claim = &l->list.data[i];
+        if (claim->at < need->at || claim->at >= end || claim->by == j->id || claim->from <= at ||
+            claim->from >= until)
+            continue;
+        uint64_t left =
+            claim->spare + (has_own ? claimed_at(l, j, false, claim->at, claim->from) : 0);
+        left += room[claim->at] - license_beyond(claim->at, room[claim->at], in);
+        room[claim->at] = least(room[claim->at], left);
+    }
+}
+
 const struct free_view *license_view_init(struct license_view *v, const struct license_claims *l,
                                           const struct cluster *c, const struct job *j,
                                           const struct resv *in, int64_t at,
@@ -367,11 +401,8 @@ const struct free_view *license_view_init(struct license_view *v, const struct l
     vec_foreach (&j->want.licenses.list, need) {
         if (!license_is_layered(c, need))
             continue;
-        _cleanup_free_ uint64_t *back = count_given_back(c, need, view->present ? INT64_MIN : at);
-        for (int32_t k = need->at; k < end_of(c, need); k++) {
-            uint64_t used = c->licenses.list.data[k].used - back[k - need->at];
-            v->room[k] = find_room(l, c, j, in, k, used, at);
-        }
+        _cleanup_free_ uint64_t *back = view->present ? NULL : count_given_back(c, need, at);
+        find_rooms(l, c, j, in, need, back, at, v->room);
     }
     v->view = *view;
     v->view.layers = v->room;
