@@ -144,6 +144,8 @@ void control_node_update(struct control *c, uint64_t call, const struct caller *
                          const Pb__NodeUpdate *r);
 void control_part_update(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__PartUpdate *r);
+void control_license_update(struct control *c, uint64_t call, const struct caller *who,
+                            const Pb__LicenseUpdate *r);
 void control_resv_update(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__ResvUpdate *m);
 /* Who has his name in who->user_name may delete one with USER_DELETE that he may use. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The start from stored records: what was, is again, and goes on. */
 #include "base/pb.h"
+#include "control/admin/license_update.h"
 #include "control/admin/node_dynamic.h"
 #include "control/admin/reconfig.h"
 #include "control/admin/shutdown.h"
@@ -144,6 +145,8 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
         return event_restore(c, number, data, len, err);
     case RECORD_CONSUMER:
         return event_restore_consumer(c, data, len, err);
+    case RECORD_LICENSE:
+        return license_update_restore(c, data, len, err);
     case RECORD_PAYLOAD:
         return 0;
     }

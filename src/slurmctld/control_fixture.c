@@ -146,6 +146,7 @@ REFUSE(job_why, Pb__WhyRequest)
 REFUSE(job_wait_end, Pb__JobIdRequest)
 REFUSE(node_update, Pb__NodeUpdate)
 REFUSE(part_update, Pb__PartUpdate)
+REFUSE(license_update, Pb__LicenseUpdate)
 REFUSE(resv_update, Pb__ResvUpdate)
 REFUSE(resv_delete, Pb__ResvDelete)
 

@@ -33,6 +33,7 @@ TO_CONTROL(job_notify, Pb__JobNotify)
 TO_CONTROL(job_update, Pb__JobUpdate)
 TO_CONTROL(job_wait_end, Pb__JobIdRequest)
 TO_CONTROL(part_update, Pb__PartUpdate)
+TO_CONTROL(license_update, Pb__LicenseUpdate)
 TO_CONTROL(job_top, Pb__JobTop)
 TO_CONTROL(job_suspend, Pb__JobSuspend)
 TO_CONTROL(queue_order, Pb__QueueOrder)
@@ -418,6 +419,7 @@ static handler_fn *const handlers[] = {
     [RPC_CONFIG_SHOW] = on_config_show,
     [RPC_NODE_UPDATE] = on_node_update,
     [RPC_PART_UPDATE] = on_part_update,
+    [RPC_LICENSE_UPDATE] = on_license_update,
     [RPC_RESV_LIST] = on_list_resvs,
     [RPC_RESV_UPDATE] = on_resv_update,
     [RPC_RESV_DELETE] = on_resv_delete,

@@ -136,6 +136,52 @@ def test_reservations(hres):
     end(hres, outside)
 
 
+def test_arrays_sets_and_test_only(hres):
+    """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only tells a start."""
+    array = job(hres, "-a", "0-3", "-L", "flat:6", "-w", "n1", "-t", "10")
+    eventually(lambda: used(hres, "flat").get("n[1-2]") == 12, "two elements run")
+    waiting = hres.run(["squeue", "-h", "-t", "PD", "-r", "-o", "%r", "-j", str(array)]).ok().split()
+    assert len(waiting) == 2 and "Licenses" in waiting
+    hres.run("sbatch --test-only -t 5 -L flat:12 -w n1 --wrap true").ok()
+    hres.run("sbatch --test-only -L flat:13 -w n1 --wrap true").fails("its layers have it for 0")
+    hres.run(["scancel", str(array)]).ok()
+    hres.wait(array)
+    hres.run(["salloc", "-Q", "-L", "flat", ":", "-L", "flat", "true"]).fails("only one component of a heterogeneous job")
+    told = hres.run(["salloc", "-Q", "-w", "n8", ":", "-w", "n1", "-L", "flat:2", "scontrol", "-o", "show", "license", "flat"]).ok()
+    assert "Used=2 Free=10 Reserved=0 Remote=no Nodes=n[1-2]" in told and "Used=0 Free=12 Reserved=0 Remote=no Nodes=n[7-8]" in told
+
+
+def test_live_counts_and_tree(hres):
+    """HRES-11, HRES-24: a count changes without the file, survives a restart, and is written as a file that reads the same."""
+    hres.run("scontrol update license=flat count=3").fails("expected NAME(NODES)")
+    hres.run("scontrol update license=flat(n[2-3]) count=3").fails("is no layer")
+    hres.run("scontrol update license=flat(n[5-6]) count=many").fails("expected a whole number")
+    hres.run("scontrol update license=flat(n[5-6]) total=3").fails("total")
+    hres.run(["scontrol", "update", "license", "flat(n[5-6])", "count=0"]).ok()
+    hres.run("scontrol update LicenseName=power(n[1-4]) Count=-1").ok()
+    hres.kill("slurmctld")
+    hres.start_controller()
+    assert layers(hres, "flat")["n[5-6]"][0] == "0" and layers(hres, "power")["n[1-4]"][0] == "INFINITE"
+    assert "Nodes=n[5-6] Mode=MODE_2 FileTotal=12" in hres.run("scontrol show license flat").ok()
+    assert "n[5-6]" not in hres.run(["salloc", "-Q", "-N6", "-L", "flat", "sh", "-c", "echo $SLURM_JOB_NODELIST"]).ok()
+    hres.run("sbatch -L flat -w n5 --wrap true").fails("its layers do not have it for all of the requested nodes")
+    tree = hres.run("sluice hres power").ok().splitlines()
+    assert tree[0] == "power, MODE_3" and tree[1].split() == ["LAYER", "TOTAL", "BASE", "RESERVED", "USED", "FREE"]
+    assert [line.split("n[")[0] for line in tree[2:]] == ["", "|- ", "|  |- ", "|  `- ", "`- ", "   |- ", "   `- "]
+    assert tree[3].split()[1:] == ["n[1-4]", "INFINITE", "8000", "0", "0", "INFINITE", "(file:", "60000)"]
+    hres.run("sluice hres other").fails("no hierarchical resource 'other'")
+    assert [r["name"] for r in hres.json("sluice hres --json")["hres"]] == ["flat", "natural", "power"]
+    written = hres.run("scontrol write resources").ok()
+    hres.run("scontrol update license=flat(n[5-6]) count=file").ok()
+    assert layers(hres, "flat")["n[5-6]"][0] == "12"
+    before = [hres.run(f"scontrol show license {name}").ok() for name in ("flat", "natural", "power")]
+    (hres.dir / "resources.yaml").write_text(written)
+    assert "power(n[1-4]): its count was edited in resources.yaml" in hres.run("scontrol reconfigure").ok()
+    after = [hres.run(f"scontrol show license {name}").ok() for name in ("flat", "natural", "power")]
+    assert after[1] == before[1] and after[2] == before[2].replace(" FileTotal=60000", "")
+    assert after[0] == before[0].replace("Total=12 Used=0 Free=12 Reserved=0 Remote=no\n    Nodes=n[5-6]", "Total=0 Used=0 Free=0 Reserved=0 Remote=no\n    Nodes=n[5-6]")
+
+
 def test_another_file(hres):
     """HRES-11, HRES-10: a file that is wrong changes nothing; another count holds after a reconfiguration."""
     path = hres.dir / "resources.yaml"

@@ -8,6 +8,7 @@
 #include "cli/cmd.h"
 #include "cli/component.h"
 #include "cmd/scontrol/config_file.h"
+#include "cmd/scontrol/license.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
 
@@ -139,6 +140,8 @@ int run_write(int argc, char **argv)
 {
     size_t len = strlen(argv[0]);
     bool script = !strncasecmp(argv[0], "batch_script", len);
+    if (!strncasecmp(argv[0], "resources", len) && argc <= 2)
+        return license_write(argc > 1 ? argv[1] : NULL);
     if (!script && strncasecmp(argv[0], "config", len)) {
         cmd_line("invalid write argument:%s", argv[0]);
         return 1;

@@ -35,6 +35,9 @@ static const char help[] =
     "             and the share of its time that each job has run. Of the cluster of --dir, else "
     "of\n"
     "             $SLURM_CONF\n"
+    "  hres       'hres [NAME]': the layers of hierarchical resources as trees, with their "
+    "totals, what\n"
+    "             is in use, reserved and free. Of the cluster of --dir, else of $SLURM_CONF\n"
     "  events     'events': transitions of jobs and nodes since the last call, a line each; the "
     "first\n"
     "             call begins the record. Of the cluster of --dir, else of $SLURM_CONF\n"
@@ -68,6 +71,8 @@ static const char help[] =
     "      --json            as JSON\n\n"
     "Of 'gang':\n"
     "  -i, --iterate SECONDS print it again and again\n"
+    "      --json            as JSON\n\n"
+    "Of 'hres':\n"
     "      --json            as JSON\n\n"
     "Of 'events':\n"
     "  -f, --follow          wait for further events, across restarts of the controller\n"
@@ -271,6 +276,8 @@ static int run_verb(const char *verb, const char *operand, const char *further,
         return sluice_why(o, operand);
     if (str_eq(verb, "gang"))
         return sluice_gang(o, operand);
+    if (str_eq(verb, "hres"))
+        return sluice_hres(o, operand);
     if (operand) {
         cmd_error("unexpected argument '%s'", operand);
         return 1;
@@ -289,11 +296,12 @@ static int run_verb(const char *verb, const char *operand, const char *further,
         print_version();
         return 0;
     }
-    cmd_error("unknown verb '%s': up, down, status, usage, record, why, gang, events, state, env "
-              "or version; "
-              "see "
-              "sluice --help",
-              verb);
+    cmd_error(
+        "unknown verb '%s': up, down, status, usage, record, why, gang, hres, events, state, env "
+        "or version; "
+        "see "
+        "sluice --help",
+        verb);
     return 1;
 }
 

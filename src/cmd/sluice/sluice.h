@@ -38,7 +38,7 @@ struct sluice_options {
     bool clean;            /* forget the saved state */
     bool keep_jobs;        /* down: leave running jobs running */
     bool clear;            /* usage: begin to count from zero */
-    bool json;             /* why, gang, events */
+    bool json;             /* why, gang, hres, events */
     unsigned iterate_sec;  /* gang: seconds from one look to the next; 0: one look */
     bool names;            /* record: users by their names, too */
     unsigned for_sec;      /* record: go on for so long; 0: what is there now */
@@ -60,6 +60,8 @@ int sluice_record(const struct sluice_options *o, const char *path);
 int sluice_gang(const struct sluice_options *o, const char *partition);
 /* Of the job that the text names; NULL: none was named. */
 int sluice_why(const struct sluice_options *o, const char *job);
+/* Of the hierarchical resource of that name; NULL: of all. */
+int sluice_hres(const struct sluice_options *o, const char *name);
 /* Of the consumer that the options name. */
 int sluice_events(const struct sluice_options *o);
 int sluice_env(const struct sluice_options *o);

@@ -10,6 +10,7 @@
 #include "proto/ctl.pb-c.h"
 #include "proto/event.pb-c.h"
 #include "proto/job.pb-c.h"
+#include "proto/license.pb-c.h"
 #include "proto/node.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/resv.pb-c.h"
@@ -33,6 +34,7 @@ static const struct {
     {RECORD_TRIGGER, "trigger", &pb__trigger_record__descriptor},
     {RECORD_EVENT, "event", &pb__event__descriptor},
     {RECORD_CONSUMER, "event_consumer", &pb__event_consumer__descriptor},
+    {RECORD_LICENSE, "license_count", &pb__license_count__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "control/admin/license_update.h"
 #include "control/admin/node_dynamic.h"
 #include "control/admin/reconfig.h"
 #include "control/admin/update_node.h"
@@ -157,6 +158,7 @@ static void build(struct control *c, struct cluster *old, struct conf *conf, str
     c->conf = conf;
     c->ports_freed = true; /* there may be others */
     update_carry_parts(c, old, report);
+    license_update_carry(c, old, report);
     array_carry(next, old);
     resv_carry(c, old);
     for (size_t i = 0; i < old->jobs.len; i++)

@@ -393,6 +393,52 @@ static void counts_of_another_file(void **state)
     fixture_free(f);
 }
 
+static int set_count(struct fixture *f, const char *name, const char *nodes, int64_t count)
+{
+    Pb__LicenseUpdate r = PB__LICENSE_UPDATE__INIT;
+    r.name = (char *)name;
+    r.nodes = (char *)nodes;
+    r.has_count = count != INT64_MIN;
+    r.count = count < 0 ? UINT64_MAX : (uint64_t)count;
+    control_license_update(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
+/* Counts that change live: fewer than are in use end nothing and start nothing; they survive a
+ * restart and a reconfiguration, until the file has another count than it had. */
+static void counts_change_live(void **state)
+{
+    struct fixture *f = make(CONF);
+    (void)state;
+    int64_t a = submit(f, "flat:12", 1, "node01");
+    assert_int_equal(set_count(f, "flat", "node[02-03]", 5), 0);
+    assert_int_equal(set_count(f, "flat", "node[01-32]", 10), 0);
+    assert_int_equal(set_count(f, "flat", "node[07-10]", 10), ERR_LICENSE);
+    assert_int_equal(set_count(f, "other", "node01", 10), ERR_LICENSE);
+    assert_runs(f, a);
+    int64_t b = submit(f, "flat:1", 1, "node20");
+    assert_waits(f, b);
+    fixture_restart(f);
+    register_all(f);
+    assert_used(f, "flat", "node[01-08]:12 node[01-16]:12 node[01-32]:12");
+    assert_waits(f, b);
+    fixture_reconfigure(f, CONF);
+    assert_waits(f, b);
+    assert_int_equal(submit(f, "flat:6", 1, "node01"), -ERR_LICENSE); /* 5 of node[01-08] */
+    assert_int_equal(set_count(f, "flat", "node[01-32]", 13), 0);
+    assert_runs(f, b);
+    assert_int_equal(set_count(f, "flat", "node[01-08]", INT64_MIN), 0); /* the file's */
+    fixture_reconfigure(f, HEAD NATURAL POWER "HresConf=flat Mode=MODE_2\n"
+                                              "HresConf=flat Nodes=node[01-32] Count=30\n");
+    assert_runs(f, submit(f, "flat:17", 1, "node20")); /* not 13 */
+    assert_int_equal(set_count(f, "power", "node[01-32]", -1), 0);
+    fixture_restart(f);
+    register_all(f);
+    assert_used(f, "flat", "node[01-32]:30");
+    fixture_free(f);
+}
+
 /* HRES-49: one that needs much has its time, and is not passed by for ever. */
 static void large_request_has_a_planned_start(void **state)
 {
@@ -434,6 +480,7 @@ int main(void)
         cmocka_unit_test(use_returns),
         cmocka_unit_test(payer_stays_across_restart_and_reconfigure),
         cmocka_unit_test(counts_of_another_file),
+        cmocka_unit_test(counts_change_live),
         cmocka_unit_test(large_request_has_a_planned_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

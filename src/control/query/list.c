@@ -342,10 +342,27 @@ static uint64_t reserved(const struct control *c, int32_t at)
     return sum;
 }
 
-static void put_layer(const struct license *l, Pb__LicenseRecord *r)
+/* "NAME:VALUE,..."; NULL: there are none. */
+static char *format_amounts(const struct conf_hres_amount *list, size_t count, struct arena *arena)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    for (size_t i = 0; i < count; i++)
+        str_printf(&text, "%s%s:%llu", i ? "," : "", list[i].name,
+                   (unsigned long long)list[i].value);
+    return count ? arena_strdup(arena, str_cstr(&text)) : NULL;
+}
+
+static void put_layer(const struct control *c, const struct license *l, Pb__LicenseRecord *r,
+                      struct arena *arena)
 {
     if (!l->conf)
         return;
+    const struct conf_hres *h = conf_hres_find(&c->conf->hres, l->name);
+    if (l->layers && h) {
+        r->variables = format_amounts(h->variables.data, h->variables.len, arena);
+        r->topology = (char *)h->topology;
+    }
+    r->bases = format_amounts(l->conf->bases.data, l->conf->bases.len, arena);
     r->nodes = (char *)l->conf->nodes;
     SET(r, mode, l->mode);
     SET(r, count, l->count);
@@ -367,7 +384,7 @@ void control_list_licenses(struct control *c, uint64_t call)
         r->name = l->name;
         SET(r, total, l->total);
         SET(r, used, l->used);
-        put_layer(l, r);
+        put_layer(c, l, r, &arena);
         SET(r, reserved, reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
         list.licenses[list.n_licenses++] = r;
     }

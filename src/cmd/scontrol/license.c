@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* "scontrol update license", and "scontrol write resources": counts of layers, changed and written.
+ */
+#include <string.h>
+
+#include "base/path.h"
+#include "base/str.h"
+#include "cli/cmd.h"
+#include "cmd/scontrol/license.h"
+#include "proto/common.pb-c.h"
+#include "proto/license.pb-c.h"
+
+/* "flat(n[1-8])" */
+static int set_layer(struct update *u, const char *text, Pb__LicenseUpdate *r)
+{
+    const char *open = strchr(text, '('), *end = open ? strrchr(text, ')') : NULL;
+    if (!end || end[1] || open == text) {
+        cmd_line("Invalid input: license=%s: expected NAME(NODES), as scontrol show license has "
+                 "them",
+                 text);
+        return -1;
+    }
+    r->name = arena_printf(&u->arena, "%.*s", (int)(open - text), text);
+    r->nodes = arena_printf(&u->arena, "%.*s", (int)(end - open - 1), open + 1);
+    return 0;
+}
+
+static int set_count(const char *text, Pb__LicenseUpdate *r)
+{
+    if (str_case_eq(text, "file"))
+        return 0;
+    long long count;
+    if (str_parse_i64(text, -1, INT64_MAX, &count) != 0) {
+        cmd_line("Invalid input: count=%s: expected a whole number, -1 for no limit, or file",
+                 text);
+        return -1;
+    }
+    r->count = count < 0 ? UINT64_MAX : (uint64_t)count;
+    r->has_count = true;
+    return 0;
+}
+
+const char *license_is_meant(const char *arg)
+{
+    const char *value = update_value(arg, "LicenseName", 3);
+    return value ? value : update_value(arg, "License", 3);
+}
+
+int license_update(struct update *u, const char *layer)
+{
+    Pb__LicenseUpdate r = PB__LICENSE_UPDATE__INIT;
+    struct err err = {0};
+    if (set_layer(u, layer, &r) < 0)
+        return 1;
+    for (int i = 0; i < u->argc; i++) {
+        const char *count = update_value(u->argv[i], "Count", 3);
+        if (license_is_meant(u->argv[i]))
+            continue;
+        if (!count)
+            return update_refuse(u->argv[i]) < 0;
+        if (set_count(count, &r) < 0)
+            return 1;
+        u->changes++;
+    }
+    if (update_check_any(u) < 0)
+        return 1;
+    if (cmd_call(RPC_LICENSE_UPDATE, &r.base, NULL, &err) < 0) {
+        cmd_line("slurm_update error: %s", err.text);
+        return 1;
+    }
+    return 0;
+}
+
+/* --- as a file ---------------------------------------------------------------------------------
+ */
+
+/* "NAME:VALUE,..." as a list. */
+static void put_amounts(const char *key, const char *text, const char *indent, struct str *out)
+{
+    if (!text || !*text)
+        return;
+    str_printf(out, "%s%s:\n", indent, key);
+    for (const char *at = text; *at; at += strcspn(at, ","), at += *at == ',') {
+        size_t name = strcspn(at, ":"), all = strcspn(at, ",");
+        str_printf(out, "%s- name: %.*s\n%s  value: %.*s\n", indent, (int)name, at, indent,
+                   (int)(all - name - 1), at + name + 1);
+    }
+}
+
+static void put_layer(const Pb__LicenseRecord *l, struct str *out)
+{
+    if (l->count == UINT64_MAX)
+        str_printf(out, "  - nodes: \"%s\"\n    count: -1\n", l->nodes);
+    else
+        str_printf(out, "  - nodes: \"%s\"\n    count: %llu\n", l->nodes,
+                   (unsigned long long)l->count);
+    put_amounts("base", l->bases, "    ", out);
+}
+
+static void format_resources(const Pb__LicenseList *list, struct str *out)
+{
+    str_puts(out, "---\n");
+    for (size_t i = 0; i < list->n_licenses; i++) {
+        const Pb__LicenseRecord *l = list->licenses[i];
+        if (!l->nodes)
+            continue;
+        if (i == 0 || !str_eq(list->licenses[i - 1]->name, l->name)) {
+            str_printf(out, "- resource: %s\n  mode: MODE_%u\n", l->name, l->mode);
+            if (l->topology)
+                str_printf(out, "  topology: %s\n", l->topology);
+            put_amounts("variables", l->variables, "  ", out);
+            str_puts(out, "  layers:\n");
+        }
+        put_layer(l, out);
+    }
+}
+
+int license_write(const char *file)
+{
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__LicenseList *reply = NULL;
+    struct err err = {0};
+    _cleanup_str_ struct str text = STR_INIT;
+    int rc = cmd_call(RPC_LICENSE_LIST, &request.base, &reply, &err);
+    if (rc == 0) {
+        format_resources(reply, &text);
+        if (!file || str_eq(file, "-")) {
+            str_append(cmd_out(), text.data, text.len);
+            return 0;
+        }
+        rc = path_write_file(file, text.data, text.len, 0644, &err);
+    }
+    if (rc != 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    str_printf(cmd_out(), "resources saved to %s\n", file);
+    return 0;
+}

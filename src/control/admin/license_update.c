@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+#include "control/admin/license_update.h"
+
+#include <string.h>
+
+#include "base/pb.h"
+#include "control/core/reply.h"
+#include "control/internal.h"
+#include "control/life/start.h"
+
+/* The layer of just these nodes, as they are written; NULL: there is none. */
+static struct license *find_layer(const struct cluster *c, const char *name, const char *nodes)
+{
+    vec_foreach (&c->licenses.list, l)
+        if (l->conf && str_eq(l->name, name) && str_eq(l->conf->nodes, nodes))
+            return l;
+    return NULL;
+}
+
+static bool is_changed(const struct license *l)
+{
+    return l->conf && l->count != l->conf->count;
+}
+
+static void store_count(struct control *c, const struct license *l)
+{
+    Pb__LicenseCount m = PB__LICENSE_COUNT__INIT;
+    _cleanup_str_ struct str key = STR_INIT, packed = STR_INIT;
+    license_format_pool(l, &key);
+    if (!is_changed(l)) {
+        c->env->del(c->env->ctx, RECORD_LICENSE, 0, str_cstr(&key));
+        return;
+    }
+    m.name = l->name;
+    m.nodes = (char *)l->conf->nodes;
+    m.count = l->count;
+    m.file_count = l->conf->count;
+    pb_pack(&m.base, &packed);
+    c->env->put(c->env->ctx, RECORD_LICENSE, 0, str_cstr(&key), packed.data, packed.len);
+}
+
+int license_update_restore(struct control *c, const void *data, size_t len, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__LicenseCount *m = arena_unpack(&arena, &pb__license_count__descriptor, data, len);
+    if (!m)
+        return err_set(err, -ERR_STORE_DAMAGED, "the count of a layer: its record does not decode");
+    struct license *l = find_layer(c->cluster, m->name, m->nodes);
+    if (l && l->conf->count == m->file_count) {
+        license_set_count(l, m->count);
+        c->cluster->licenses.changes++;
+    } else {
+        control_log(c, LOG_LVL_INFO,
+                    "%s(%s): its count was edited in resources.yaml, which now holds", m->name,
+                    m->nodes);
+    }
+    return 0;
+}
+
+void license_update_carry(struct control *c, const struct cluster *from, struct str *report)
+{
+    vec_foreach (&from->licenses.list, old) {
+        if (!is_changed(old))
+            continue;
+        struct license *l = find_layer(c->cluster, old->name, old->conf->nodes);
+        if (l && l->conf->count == old->conf->count) {
+            license_set_count(l, old->count);
+            c->cluster->licenses.changes++;
+            continue;
+        }
+        _cleanup_str_ struct str key = STR_INIT;
+        license_format_pool(old, &key);
+        str_printf(report, "%s: its count was edited in resources.yaml, which now holds\n",
+                   str_cstr(&key));
+        if (!c->preview)
+            c->env->del(c->env->ctx, RECORD_LICENSE, 0, str_cstr(&key));
+    }
+}
+
+static int change_count(struct control *c, const Pb__LicenseUpdate *r, struct license **out,
+                        struct err *err)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    struct license_needs pools = {0};
+    str_printf(&text, "%s(%s)", r->name, r->nodes);
+    int rc = license_read_pools(c->cluster, str_cstr(&text), &pools, err);
+    if (rc == 0 && r->has_count && r->count != LICENSE_UNLIMITED && r->count > CONF_HRES_COUNT_MAX)
+        rc = err_set(err, -ERR_LICENSE, "%s: Count=%llu is too large", err_text(ERR_LICENSE),
+                     (unsigned long long)r->count);
+    if (rc == 0) {
+        struct license *l = &c->cluster->licenses.list.data[pools.list.data[0].at];
+        license_set_count(l, r->has_count ? r->count : l->conf->count);
+        c->cluster->licenses.changes++;
+        *out = l;
+    }
+    license_needs_done(&pools);
+    return rc;
+}
+
+void control_license_update(struct control *c, uint64_t call, const struct caller *who,
+                            const Pb__LicenseUpdate *r)
+{
+    struct err err = {0};
+    struct license *l;
+    if (change_count(c, r, &l, &err) != 0) {
+        control_refuse(c, call, &err);
+        return;
+    }
+    store_count(c, l);
+    start_drop_plan(c);
+    plan_notes_clear(&c->plan_notes);
+    c->cluster->pool.freed++;
+    c->plan_wanted = true;
+    control_log(c, LOG_LVL_INFO, "%s(%s): count set to %lld by uid %u", l->name, l->conf->nodes,
+                l->count == LICENSE_UNLIMITED ? -1 : (long long)l->count, who->uid);
+    control_done(c, call);
+}
