@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/str.h"
 
 #define CHILDREN_MAX (4u << 20) /* bytes of one list of children */
+#define ONE_THREAD_LINKS 3      /* of /proc/PID/task: two, and one for each thread */
 #define PROCESSES_MAX 1000000   /* a cycle by reused numbers ends here */
 
 static void add_children(struct kin_list *k, pid_t parent, const char *path)
@@ -37,9 +39,15 @@ void kin_children(struct kin_list *k, pid_t parent)
 {
     char dir[64], path[128];
     struct dirent *entry;
+    struct stat st;
     DIR *threads;
 
     snprintf(dir, sizeof(dir), "/proc/%d/task", (int)parent);
+    if (!stat(dir, &st) && st.st_nlink == ONE_THREAD_LINKS) {
+        snprintf(path, sizeof(path), "%s/%d/children", dir, (int)parent);
+        add_children(k, parent, path);
+        return;
+    }
     threads = opendir(dir);
     if (!threads)
         return;

@@ -178,7 +178,10 @@ void contain_signal_all(struct step *step, int signo)
     const struct cgroup *c = find_tracked_cgroup(step);
 
     if (!c || cgroup_is_empty(c)) {
-        reap_signal_all(signo);
+        if (signo == SIGCONT)
+            reap_continue_all();
+        else
+            reap_signal_all(signo);
         adopt_signal_all(step, signo);
         return;
     }

@@ -29,6 +29,36 @@ bool reap_have_children(void)
     return waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
+struct groups {
+    VEC(pid_t) list;
+};
+
+/* The groups that our own children lead, signalled as a whole: one call reaches a task and all that
+ * it has forked, and nobody in it can fork meanwhile. The number of such a group is not given to
+ * others, since we wait for its leader. */
+static void signal_groups(struct groups *g, int signo)
+{
+    struct kin_list children = {0};
+
+    kin_children(&children, getpid());
+    for (size_t i = 0; i < children.list.len; i++) {
+        pid_t pid = children.list.data[i].pid;
+        if (getpgid(pid) == pid && !kill(-pid, signo))
+            vec_push(&g->list, pid);
+    }
+    vec_done(&children.list);
+}
+
+static bool is_in_groups(const struct groups *g, pid_t pid)
+{
+    pid_t group = g->list.len ? getpgid(pid) : 0;
+
+    for (size_t i = 0; i < g->list.len; i++)
+        if (g->list.data[i] == group)
+            return true;
+    return false;
+}
+
 unsigned reap_signal_all(int signo)
 {
     struct kin_list found = {0};
@@ -39,6 +69,20 @@ unsigned reap_signal_all(int signo)
         count += kin_signal(&found.list.data[i], getpid(), signo);
     vec_done(&found.list);
     return count;
+}
+
+void reap_continue_all(void)
+{
+    struct groups groups = {0};
+    struct kin_list found = {0};
+
+    signal_groups(&groups, SIGCONT);
+    kin_below(&found, getpid());
+    for (size_t i = 0; i < found.list.len; i++)
+        if (!is_in_groups(&groups, found.list.data[i].pid))
+            kin_signal(&found.list.data[i], getpid(), SIGCONT);
+    vec_done(&found.list);
+    vec_done(&groups.list);
 }
 
 static bool is_among(const struct kin_list *k, pid_t pid)
@@ -53,15 +97,18 @@ static bool is_among(const struct kin_list *k, pid_t pid)
 void reap_stop_all(void)
 {
     struct kin_list known = {0};
+    struct groups groups = {0};
     bool more = true;
 
+    signal_groups(&groups, SIGSTOP);
     for (int round = 0; more && round < STOP_ROUNDS; round++) {
         struct kin_list found = {0};
 
         more = false;
         kin_below(&found, getpid());
         for (size_t i = 0; i < found.list.len; i++) {
-            if (found.list.len < STOP_COMPARED && is_among(&known, found.list.data[i].pid))
+            if (is_in_groups(&groups, found.list.data[i].pid) ||
+                (found.list.len < STOP_COMPARED && is_among(&known, found.list.data[i].pid)))
                 continue;
             more = kin_signal(&found.list.data[i], getpid(), SIGSTOP) || more;
         }
@@ -69,6 +116,7 @@ void reap_stop_all(void)
         known = found;
     }
     vec_done(&known.list);
+    vec_done(&groups.list);
 }
 
 static int visit_found(struct kin_list *found, reap_fn *fn, void *ctx)

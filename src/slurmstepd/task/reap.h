@@ -19,6 +19,8 @@ unsigned reap_signal_all(int signo);
 
 /* SIGSTOP for every descendant, and for what they fork until they stand. */
 void reap_stop_all(void);
+/* SIGCONT for every descendant. */
+void reap_continue_all(void);
 
 /* Every descendant there is at this moment. A non-zero return of fn ends the walk and is returned.
  */

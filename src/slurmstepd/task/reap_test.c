@@ -131,6 +131,61 @@ static int stopped_target(void)
     return reap_have_children() ? 2 : 0;
 }
 
+static void write_forever(int fd)
+{
+    for (;;)
+        (void)!write(fd, "a", 1);
+}
+
+static bool reads_on(int fd)
+{
+    char bytes[1 << 16];
+
+    for (ssize_t n = sizeof(bytes); n == sizeof(bytes);)
+        n = read(fd, bytes, sizeof(bytes)); /* what was written before */
+    return read(fd, bytes, 1) == 1;
+}
+
+/* A task that leads a group, what it has forked, and what has left the group for a session of its
+ * own: all stand, and all go on. */
+static int grouped_target(void)
+{
+    unsigned running = 0;
+    int ends[3][2], rc = 0;
+    char byte;
+
+    reap_become_subreaper();
+    for (int i = 0; i < 3; i++)
+        if (pipe(ends[i]))
+            return 3;
+    if (fork() == 0) {
+        setpgid(0, 0);
+        if (fork() == 0)
+            write_forever(ends[1][1]);
+        if (fork() == 0) {
+            setsid();
+            write_forever(ends[2][1]);
+        }
+        write_forever(ends[0][1]);
+    }
+    for (int i = 0; i < 3; i++)
+        if (read(ends[i][0], &byte, 1) != 1)
+            return 3;
+    reap_stop_all();
+    reap_each(stands, &running);
+    if (running)
+        rc = 1;
+    reap_continue_all();
+    for (int i = 0; i < 3 && !rc; i++)
+        rc = reads_on(ends[i][0]) ? 0 : 2;
+    while (reap_have_children()) {
+        reap_signal_all(SIGKILL);
+        while (waitpid(-1, NULL, WNOHANG) > 0)
+            ;
+    }
+    return rc;
+}
+
 /* A process whose parent has ended, as daemons are, is signalled, too. */
 static int orphan(void)
 {
@@ -214,6 +269,11 @@ static void test_stopped_target(void **state)
     test_run_apart(stopped_target);
 }
 
+static void test_grouped_target(void **state)
+{
+    test_run_apart(grouped_target);
+}
+
 static void test_orphan(void **state)
 {
     test_run_apart(orphan);
@@ -228,8 +288,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_family),         cmocka_unit_test(test_moving_target),
-        cmocka_unit_test(test_stopped_target), cmocka_unit_test(test_orphan),
-        cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_stopped_target), cmocka_unit_test(test_grouped_target),
+        cmocka_unit_test(test_orphan),         cmocka_unit_test(test_descriptions),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
