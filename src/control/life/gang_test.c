@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gang scheduling in the controller: the guide's examples, orders to nodes, restarts, suspension by
- * users and preemptors, changes of the configuration: GANG-02 to GANG-08, GANG-22, GANG-27,
- * GANG-39, GANG-43, GANG-47, GANG-48, GANG-50, GANG-54 to GANG-57, GANG-59, GANG-62, HET-104. */
+ * users and preemptors, changes of the configuration: GANG-02 to GANG-09, GANG-22, GANG-24,
+ * GANG-27, GANG-39, GANG-43, GANG-47, GANG-48, GANG-50, GANG-54 to GANG-57, GANG-59, GANG-62,
+ * HET-104. */
 #include <stdio.h>
 #include <string.h>
 
@@ -496,6 +497,52 @@ static void components_are_in_the_same_slot(void **state)
     }
 }
 
+/* GANG-09, GANG-54: with CR_Socket a job of one core has the socket, and takes turns with those on
+ * it. */
+static void sockets_are_shared_whole(void **state)
+{
+    struct fixture *f = make("SelectType=select/cons_tres\n"
+                             "SelectTypeParameters=CR_Socket_Memory\n" GANG NODES ACTIVE);
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        submit(f, 5, 5);
+    expect(f, 1, 3, "1 2|3|");
+    slice(f, 1, 3, "2 3|1|");
+    submit(f, 5, 5);
+    expect(f, 1, 4, "2 3|1 4|");
+    slice(f, 1, 4, "1 4|2 3|");
+    fixture_free(f);
+}
+
+/* GANG-24: who takes turns with whom. */
+static void partition_says_who_shares(void **state)
+{
+    static const struct {
+        const char *share;
+        bool asked;
+        const char *states;
+    } v[] = {
+        {"NO", true, "1||2 3"},      {"EXCLUSIVE", true, "1||2 3"}, {"YES:2", false, "1||2 3"},
+        {"YES:2", true, "1|2|3"},    {"YES", true, "1|2 3|"},       {"YES:1", true, "1||2 3"},
+        {"FORCE:1", true, "1||2 3"}, {"FORCE:2", false, "1|2|3"},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        _cleanup_free_ char *conf =
+            mem_printf("%s%s%sPartitionName=p Nodes=ALL Default=YES DefMemPerNode=100 "
+                       "OverSubscribe=%s\n",
+                       LINEAR, GANG, NODES, v[i].share);
+        struct fixture *f = make(conf);
+        for (int k = 0; k < 3; k++) {
+            Pb__JobSpec s = request(5, 0);
+            s.has_oversubscribe = s.oversubscribe = v[i].asked;
+            assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), k + 1);
+        }
+        expect(f, 1, 3, v[i].states);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -512,6 +559,8 @@ int main(void)
         cmocka_unit_test(overlapping_partitions_share_one_rotation),
         cmocka_unit_test(devices_are_shared_if_configured),
         cmocka_unit_test(components_are_in_the_same_slot),
+        cmocka_unit_test(sockets_are_shared_whole),
+        cmocka_unit_test(partition_says_who_shares),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
