@@ -337,6 +337,37 @@ static void use_returns(void **state)
     fixture_free(f);
 }
 
+/* HRES-48: what a job has of layers is free as soon as it is requeued, and its request is as it
+ * was.
+ */
+static void requeued_job_gives_back_and_asks_again(void **state)
+{
+    static const char all[] = "node[01-08]:12 node[01-16]:12 node[01-32]:12";
+    Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
+    struct fixture *f = make("SchedulerParameters=requeue_delay=0\n" CONF);
+    (void)state;
+    int64_t a = submit(f, "flat:12,natural:100", 1, "node01");
+    fixture_launched(f, "node01", (uint32_t)a, 0);
+    again.job_id = (uint32_t)a;
+    again.has_requeue = again.requeue = true;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &again), 0);
+    assert_used(f, "flat", "");
+    assert_used(f, "natural", "");
+    int64_t b = submit(f, "flat:12", 1, "node01");
+    assert_runs(f, b);
+    fixture_gone(f, "node01", (uint32_t)a, 0);
+    fixture_pass(f, 1000);
+    assert_waits(f, a);
+    assert_used(f, "flat", all);
+    end_script(f, b);
+    fixture_gone(f, "node01", (uint32_t)b, 0);
+    fixture_pass(f, 1000);
+    assert_runs(f, a);
+    assert_used(f, "flat", all);
+    assert_used(f, "natural", "node[01-16]:100");
+    fixture_free(f);
+}
+
 /* HRES-22: the layer that pays is of the job, whatever becomes free later. */
 static void payer_stays_across_restart_and_reconfigure(void **state)
 {
@@ -472,16 +503,179 @@ static void large_request_has_a_planned_start(void **state)
     }
 }
 
+/* HRES-40: each element of an array takes for its own nodes; those of --gpus count. */
+static void arrays_and_devices_of_a_job(void **state)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    struct fixture *f = make(CONF);
+    (void)state;
+    s.licenses = (char *)"power:10000";
+    s.req_nodes = (char *)"node[01-02]";
+    s.array_inx = (char *)"0-3";
+    assert_true(fixture_submit(f, &FIXTURE_USER, &s) > 0);
+    fixture_turn(f);
+    assert_used(f, "power", "node[01-08]:20000 node[01-16]:20000 node[01-32]:20000");
+    fixture_free(f);
+    f = make("GresTypes=gpu\nNodeName=node[01-32] CPUs=8 RealMemory=4000 Gres=gpu:2\n"
+             "PartitionName=a Nodes=ALL Default=YES\nSlurmdTimeout=0\n"
+             "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\n"
+             "HresConf=power Mode=MODE_3\nHresConf=power Nodes=node[01-32] Count=30\n"
+             "HresConf=power Nodes=node[01-16] Count=10\n"
+             "HresConf=power Nodes=node[17-32] Count=100\n");
+    s.licenses = (char *)"power:10";
+    s.req_nodes = s.array_inx = NULL;
+    s.tres_per_job = (char *)"gpu:6";
+    s.has_min_nodes = s.has_max_nodes = true;
+    s.min_nodes = s.max_nodes = 3;
+    int64_t a = fixture_submit(f, &FIXTURE_USER, &s);
+    fixture_turn(f);
+    assert_runs(f, a);
+    assert_used(f, "power", "node[01-16]:10 node[17-32]:20 node[01-32]:30");
+    s.min_nodes = s.max_nodes = 1;
+    s.tres_per_job = (char *)"gpu:1";
+    int64_t b = fixture_submit(f, &FIXTURE_USER, &s);
+    fixture_turn(f);
+    assert_waits(f, b);
+    end_script(f, a);
+    assert_runs(f, b);
+    fixture_free(f);
+}
+
+/* --- all placements on eight nodes -------------------------------------------------------------
+ */
+
+struct tree {
+    uint32_t nodes[7], count[7]; /* all, halves, quarters; bit i: node i + 1 */
+};
+
+static uint32_t roll(uint64_t *seed, uint32_t below)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+    return (uint32_t)(*seed >> 33) % below;
+}
+
+/* Any two nodes are in a quarter together. */
+static void roll_tree(uint64_t *seed, struct tree *t)
+{
+    uint32_t order[8] = {0, 1, 2, 3, 4, 5, 6, 7};
+    *t = (struct tree){0};
+    for (uint32_t i = 8; i-- > 1;) {
+        uint32_t k = roll(seed, i + 1), other = order[k];
+        order[k] = order[i];
+        order[i] = other;
+    }
+    for (uint32_t i = 0; i < 8; i++) {
+        t->nodes[0] |= 1U << order[i];
+        t->nodes[1 + i / 4] |= 1U << order[i];
+        t->nodes[3 + i / 2] |= 1U << order[i];
+    }
+    for (uint32_t i = 0; i < 7; i++)
+        t->count[i] = i == 0 ? 3 + roll(seed, 6) : i < 3 ? 1 + roll(seed, 4) : roll(seed, 3);
+}
+
+static void put_tree(struct str *conf, const char *name, const struct tree *t)
+{
+    str_printf(conf, "HresConf=%s Mode=MODE_3\n", name);
+    for (size_t i = 0; i < 7; i++) {
+        const char *comma = "";
+        str_printf(conf, "HresConf=%s Nodes=node[", name);
+        for (uint32_t n = 0; n < 8; n++) {
+            if (!(t->nodes[i] >> n & 1))
+                continue;
+            str_printf(conf, "%s%02u", comma, n + 1);
+            comma = ",";
+        }
+        str_printf(conf, "] Count=%u\n", t->count[i]);
+    }
+}
+
+static bool has_room(const struct tree *t, uint32_t set)
+{
+    for (size_t i = 0; i < 7; i++)
+        if ((uint32_t)__builtin_popcount(set & t->nodes[i]) > t->count[i])
+            return false;
+    return true;
+}
+
+static bool can_be_placed(const struct tree *t, size_t trees, uint32_t nodes)
+{
+    for (uint32_t set = 0; set < 256; set++) {
+        bool fits = (uint32_t)__builtin_popcount(set) == nodes;
+        for (size_t i = 0; i < trees && fits; i++)
+            fits = has_room(&t[i], set);
+        if (fits)
+            return true;
+    }
+    return false;
+}
+
+/* Returns how many requests find no nodes though there are some; none starts without. */
+static unsigned compare_placements(const struct tree *t, size_t trees, unsigned *possible)
+{
+    static const char *const asks[] = {"", "a", "a,b", "a,b,c"};
+    static const char *const names[] = {"a", "b", "c"};
+    _cleanup_str_ struct str conf = STR_INIT;
+    unsigned missed = 0;
+    str_puts(&conf, "NodeName=node[01-08] CPUs=8 RealMemory=4000\nSlurmdTimeout=0\n"
+                    "PartitionName=a Nodes=ALL Default=YES\nSelectTypeParameters=CR_Core\n");
+    for (size_t i = 0; i < trees; i++)
+        put_tree(&conf, names[i], &t[i]);
+    struct fixture *f = fixture_new_up(str_cstr(&conf), 0);
+    for (unsigned n = 1; n <= 8; n++) {
+        char name[16];
+        snprintf(name, sizeof name, "node%02u", n);
+        fixture_register(f, name, "i1");
+    }
+    for (uint32_t n = 1; n <= 8; n++) {
+        int64_t id = submit(f, asks[trees], n, NULL);
+        bool runs = id > 0 && fixture_state(f, (uint32_t)id) == PB__JOB_STATE__RUNNING;
+        bool can = can_be_placed(t, trees, n);
+        if (runs && !can)
+            fail_msg("%u nodes of\n%s", n, str_cstr(&conf));
+        *possible += can;
+        missed += can && !runs;
+        if (id > 0)
+            assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, id, NULL, 0), 0);
+    }
+    fixture_free(f);
+    return missed;
+}
+
+/* HRES-40, HRES-41: arbitrary groups of nodes. One resource per node finds nodes whenever there are
+ * some; several with different groups start nothing that does not fit. */
+static void placements_are_those_of_exhaustive_search(void **state)
+{
+    uint64_t seed = 40;
+    (void)state;
+    for (size_t trees = 1; trees <= 3; trees++) {
+        unsigned possible = 0, missed = 0;
+        for (int i = 0; i < 60; i++) {
+            struct tree t[3];
+            for (size_t k = 0; k < trees; k++)
+                roll_tree(&seed, &t[k]);
+            missed += compare_placements(t, trees, &possible);
+        }
+        print_message("%zu resources per node: of %u requests that fit, %u wait\n", trees, possible,
+                      missed);
+        assert_true(possible > 0);
+        if (trees == 1)
+            assert_int_equal(missed, 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_arithmetic_of_the_sample),
         cmocka_unit_test(zero_and_unlimited_layers),
         cmocka_unit_test(use_returns),
+        cmocka_unit_test(requeued_job_gives_back_and_asks_again),
         cmocka_unit_test(payer_stays_across_restart_and_reconfigure),
         cmocka_unit_test(counts_of_another_file),
         cmocka_unit_test(counts_change_live),
         cmocka_unit_test(large_request_has_a_planned_start),
+        cmocka_unit_test(arrays_and_devices_of_a_job),
+        cmocka_unit_test(placements_are_those_of_exhaustive_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
