@@ -52,7 +52,7 @@ def submit(c, part, *options, wrap="sleep 1000"):
 
 def seconds(c):
     """TIME of squeue by job, all of the same moment."""
-    lines = (line.split() for line in c.look("squeue -h -o '%i %M'").ok().splitlines())
+    lines = (line.split("|") for line in c.look("squeue -h -o %i|%M").ok().splitlines())
     return {int(job): sum(int(n) * 60 ** i for i, n in enumerate(reversed(time.split(":")))) for job, time in lines}
 
 
