@@ -537,6 +537,17 @@ size_t fixture_count_jobs(struct fixture *f)
     return stats.jobs;
 }
 
+int fixture_suspend(struct fixture *f, int64_t id, bool resume)
+{
+    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_resume = true;
+    r.resume = resume;
+    control_job_suspend(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
+    fixture_turn(f);
+    return fixture_code(f, f->last_call);
+}
+
 int fixture_update_job(struct fixture *f, const struct caller *who, const Pb__JobUpdate *r)
 {
     control_job_update(f->control, ++f->last_call, who, r);

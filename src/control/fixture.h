@@ -115,6 +115,7 @@ size_t fixture_count_jobs(struct fixture *f);
 int fixture_code(const struct fixture *f, uint64_t call);
 const char *fixture_text(const struct fixture *f, uint64_t call); /* of the error */
 /* Calls, one turn, and the code of the reply. */
+int fixture_suspend(struct fixture *f, int64_t id, bool resume);
 int fixture_update_job(struct fixture *f, const struct caller *who, const Pb__JobUpdate *r);
 int fixture_update_part(struct fixture *f, const Pb__PartRecord *set);
 int fixture_update_node(struct fixture *f, const char *nodes, const char *state,

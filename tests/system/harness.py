@@ -277,6 +277,9 @@ class Cluster:
             return fields if fields["JobState"] not in ("PENDING", "RUNNING", "CONFIGURING", "COMPLETING", "SUSPENDED") else None
         return eventually(ended, f"end of job {job}", deadline)
 
+    def wait_state(self, job, state):
+        eventually(lambda: self.state(job) == state, lambda: f"job {job} is {state}: {self.job(job)}")
+
     def wait_script(self, job):
         """Until the process of the job's script runs: RUNNING says only that the controller has decided."""
         def runs():

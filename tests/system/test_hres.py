@@ -35,10 +35,6 @@ def job(c, *options, wrap="sleep 1000"):
     return c.sbatch("-o", "/dev/null", *options, wrap=wrap)
 
 
-def is_in(c, number, state):
-    eventually(lambda: c.state(number) == state, f"job {number} is {state}")
-
-
 def layers(c, name):
     """{nodes: (total, used, free, reserved)}"""
     found = {}
@@ -90,7 +86,7 @@ def test_requests_and_what_returns(hres):
     b = job(hres, "-L", "power:full_node", "-w", "n[1,3]", "-N2")
     d = job(hres, "--resources=flat,matlab:2", "-w", "n8")
     for number in (a, b, d):
-        is_in(hres, number, "RUNNING")
+        hres.wait_state(number, "RUNNING")
     assert used(hres, "flat") == {"n[1-2]": 2, "n[7-8]": 1, "n[1-4]": 2, "n[5-8]": 1, "n[1-8]": 3}
     assert used(hres, "natural") == {"n[1-4]": 1}
     assert used(hres, "power") == {"n[1-2]": 1000, "n[3-4]": 1000, "n[1-4]": 2000, "n[1-8]": 2000}
@@ -105,12 +101,12 @@ def test_requests_and_what_returns(hres):
     hres.run(f"scontrol update JobId={b} NumNodes=1").ok()
     assert used(hres, "power") == {"n[1-2]": 1000, "n[1-4]": 1000, "n[1-8]": 1000}
     hres.run(f"scontrol requeuehold {a}").ok()
-    is_in(hres, big, "RUNNING")
-    is_in(hres, a, "PENDING")
+    hres.wait_state(big, "RUNNING")
+    hres.wait_state(a, "PENDING")
     hres.run(f"scontrol release {a}").ok()
     assert hres.job(a)["Licenses"] == "flat:2,natural:1"
     end(hres, big)
-    is_in(hres, a, "RUNNING")
+    hres.wait_state(a, "RUNNING")
     end(hres, a, b, d)
     assert used(hres, "flat") == used(hres, "natural") == used(hres, "power") == {}
 
@@ -129,10 +125,10 @@ def test_reservations(hres):
     outside = job(hres, "-L", "flat:9", "-w", "n4")
     eventually(lambda: hres.run(["squeue", "-h", "-o", "%r", "-j", str(outside)]).ok().strip() == "Licenses", "the reservation keeps 4 of 12")
     inside = job(hres, "-L", "flat:9", "-w", "n4", f"--reservation={name}")
-    is_in(hres, inside, "RUNNING")
+    hres.wait_state(inside, "RUNNING")
     end(hres, inside)
     hres.run(f"scontrol delete reservation={name}").ok()
-    is_in(hres, outside, "RUNNING")
+    hres.wait_state(outside, "RUNNING")
     end(hres, outside)
 
 

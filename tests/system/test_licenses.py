@@ -21,10 +21,6 @@ def job(c, *options, wrap="sleep 1000"):
     return c.sbatch("-o", "/dev/null", *options, wrap=wrap)
 
 
-def is_in(c, number, state):
-    eventually(lambda: c.state(number) == state, f"job {number} is {state}")
-
-
 def used(c, name):
     line = c.run(["scontrol", "-o", "show", "license", name]).ok()
     return int(line.split("Used=")[1].split()[0])
@@ -49,7 +45,7 @@ def test_bad_requests(licensed, asked):
 def test_licences_of_each_task(licensed):
     """--tres-per-task=license/NAME=N: as many as the tasks need."""
     number = job(licensed, "-n2", "-O", "-L", "ansys", "--tres-per-task=license/matlab=1")
-    is_in(licensed, number, "RUNNING")
+    licensed.wait_state(number, "RUNNING")
     assert licensed.job(number)["Licenses"] == "ansys,matlab:2" and used(licensed, "matlab") == 2
     licensed.run(f"scancel {number}").ok()
     licensed.wait(number)
@@ -58,7 +54,7 @@ def test_licences_of_each_task(licensed):
 
 def test_who_waits_and_who_does_not(licensed):
     a = job(licensed, "-L", "matlab:2,ansys")
-    is_in(licensed, a, "RUNNING")
+    licensed.wait_state(a, "RUNNING")
     b, c = job(licensed, "--licenses=matlab:2"), job(licensed, wrap="true")
     assert licensed.wait(c)["JobState"] == "COMPLETED"
     fields = licensed.job(b)
@@ -66,7 +62,7 @@ def test_who_waits_and_who_does_not(licensed):
     assert licensed.run(["squeue", "-h", "-j", str(b), "-o", "%r|%W|%R"]).ok().strip() == "Licenses|matlab:2|(Licenses)"
     assert (used(licensed, "matlab"), used(licensed, "ansys")) == (2, 1)
     licensed.run(f"scancel {a}").ok()
-    is_in(licensed, b, "RUNNING")
+    licensed.wait_state(b, "RUNNING")
     assert (used(licensed, "matlab"), used(licensed, "ansys")) == (2, 0)
     licensed.kill("slurmctld")
     licensed.start_controller()
@@ -76,7 +72,7 @@ def test_who_waits_and_who_does_not(licensed):
     assert licensed.job(waits)["Reason"] == "Licenses"
     licensed.run(f"scontrol update JobId={waits} Licenses=matlab:9").fails("Invalid license specification")
     licensed.run(f"scontrol update JobId={waits} Licenses=matlab:1").ok()
-    is_in(licensed, waits, "RUNNING")
+    licensed.wait_state(waits, "RUNNING")
     licensed.run(f"scancel {b} {waits}").ok()
     for number in (b, waits):
         licensed.wait(number)

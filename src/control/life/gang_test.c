@@ -139,17 +139,6 @@ static int ordered(const struct fixture *f, const char *node, int64_t id)
     return stop;
 }
 
-static int ask(struct fixture *f, int64_t id, bool resume)
-{
-    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
-    r.job_id = (uint32_t)id;
-    r.has_resume = true;
-    r.resume = resume;
-    control_job_suspend(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
-    fixture_turn(f);
-    return fixture_code(f, f->last_call);
-}
-
 /* GANG-03 to GANG-06, GANG-39, GANG-43. */
 static void two_jobs_on_all_nodes_take_turns(void **state)
 {
@@ -324,22 +313,22 @@ static void users_suspend_and_resume(void **state)
     for (int i = 0; i < 3; i++)
         submit(f, 5, 0);
     expect(f, 1, 3, "1|2|3");
-    assert_int_equal(ask(f, 2, true), ERR_NOT_SUSPENDED);
+    assert_int_equal(fixture_suspend(f, 2, true), ERR_NOT_SUSPENDED);
     assert_non_null(
         strstr(fixture_text(f, f->last_call), "gang scheduling resumes job 2 in its turn"));
-    assert_int_equal(ask(f, 2, false), 0);
+    assert_int_equal(fixture_suspend(f, 2, false), 0);
     obey(f);
     expect(f, 1, 3, "1|2 3|");
     slice(f, 1, 3, "3|1 2|");
-    assert_int_equal(ask(f, 3, false), 0);
+    assert_int_equal(fixture_suspend(f, 3, false), 0);
     obey(f);
     expect(f, 1, 3, "1|2 3|"); /* its CPUs are free for the other */
-    assert_int_equal(ask(f, 2, true), 0);
+    assert_int_equal(fixture_suspend(f, 2, true), 0);
     expect(f, 1, 3, "1|2 3|");
-    assert_int_equal(ask(f, 3, true), ERR_NODES_BUSY); /* two have its CPUs */
+    assert_int_equal(fixture_suspend(f, 3, true), ERR_NODES_BUSY); /* two have its CPUs */
     slice(f, 1, 3, "2|1 3|");
     end(f, 1);
-    assert_int_equal(ask(f, 3, true), 0);
+    assert_int_equal(fixture_suspend(f, 3, true), 0);
     expect(f, 2, 3, "2|3|");
     slice(f, 2, 3, "3|2|");
     end(f, 3);
@@ -487,10 +476,10 @@ static void components_are_in_the_same_slot(void **state)
             fixture_restart(f);
             slice(f, 1, 3, "1|2 3|");
             slice(f, 1, 3, "2 3|1|");
-            assert_int_equal(ask(f, 2, false), 0);
+            assert_int_equal(fixture_suspend(f, 2, false), 0);
             obey(f);
             expect(f, 1, 3, "1|2 3|");
-            assert_int_equal(ask(f, 2, true), 0);
+            assert_int_equal(fixture_suspend(f, 2, true), 0);
             slice(f, 1, 3, "2 3|1|");
         }
         fixture_free(f);

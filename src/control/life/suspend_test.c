@@ -14,17 +14,6 @@ static struct fixture *make_fixture(void)
     return fixture_new_up(CONF, 2);
 }
 
-static int ask(struct fixture *f, int64_t id, bool resume)
-{
-    Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
-    r.job_id = (uint32_t)id;
-    r.has_resume = true;
-    r.resume = resume;
-    control_job_suspend(f->control, ++f->last_call, &FIXTURE_ROOT, &r);
-    fixture_turn(f);
-    return fixture_code(f, f->last_call);
-}
-
 /* Of its limit of ten minutes, with that many CPUs and MiB on n1. */
 static int64_t start_job(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
 {
@@ -78,20 +67,20 @@ static void what_is_refused(void **state)
     struct fixture *f = make_fixture();
     (void)state;
     int64_t runs = start_job(f, 4, 100), waits = start_job(f, 1, 100);
-    assert_int_equal(ask(f, 4711, false), ERR_NO_JOB);
-    assert_int_equal(ask(f, waits, false), ERR_JOB_PENDING);
-    assert_int_equal(ask(f, waits, true), ERR_JOB_PENDING);
-    assert_int_equal(ask(f, runs, true), ERR_NOT_SUSPENDED);
+    assert_int_equal(fixture_suspend(f, 4711, false), ERR_NO_JOB);
+    assert_int_equal(fixture_suspend(f, waits, false), ERR_JOB_PENDING);
+    assert_int_equal(fixture_suspend(f, waits, true), ERR_JOB_PENDING);
+    assert_int_equal(fixture_suspend(f, runs, true), ERR_NOT_SUSPENDED);
     Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
     r.job_id = (uint32_t)runs;
     control_job_suspend(f->control, ++f->last_call, &FIXTURE_USER, &r); /* its owner */
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), ERR_ACCESS);
-    assert_int_equal(ask(f, runs, false), 0);
-    assert_int_equal(ask(f, runs, false), ERR_NOT_RUNNING);
+    assert_int_equal(fixture_suspend(f, runs, false), 0);
+    assert_int_equal(fixture_suspend(f, runs, false), ERR_NOT_RUNNING);
     fixture_batch_ended(f, "n1", (uint32_t)runs, 0, 0);
-    assert_int_equal(ask(f, runs, false), ERR_JOB_DONE);
-    assert_int_equal(ask(f, runs, true), ERR_JOB_DONE);
+    assert_int_equal(fixture_suspend(f, runs, false), ERR_JOB_DONE);
+    assert_int_equal(fixture_suspend(f, runs, true), ERR_JOB_DONE);
     fixture_free(f);
 }
 
@@ -101,7 +90,7 @@ static void cores_are_free_when_the_node_says_so(void **state)
     bool stop = false;
     (void)state;
     int64_t first = start_job(f, 4, 3000);
-    assert_int_equal(ask(f, first, false), 0);
+    assert_int_equal(fixture_suspend(f, first, false), 0);
     assert_int_equal(ordered(f, "n1", first, &stop), 1);
     assert_true(stop);
     int64_t second = start_job(f, 2, 1000), greedy = start_job(f, 1, 1001);
@@ -112,12 +101,12 @@ static void cores_are_free_when_the_node_says_so(void **state)
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, (uint32_t)greedy), PB__JOB_STATE__PENDING);
     assert_int_equal(cpus_used(f, "n1"), 2);
-    assert_int_equal(ask(f, first, true), ERR_NODES_BUSY);
+    assert_int_equal(fixture_suspend(f, first, true), ERR_NODES_BUSY);
     assert_non_null(strstr(fixture_text(f, f->last_call), "n1: job "));
     fixture_launched(f, "n1", (uint32_t)second, 0);
     fixture_batch_ended(f, "n1", (uint32_t)second, 0, 0);
     fixture_gone(f, "n1", (uint32_t)second, 0);
-    assert_int_equal(ask(f, first, true), 0);
+    assert_int_equal(fixture_suspend(f, first, true), 0);
     assert_int_equal(ordered(f, "n1", first, &stop), 2);
     assert_false(stop);
     assert_int_equal(cpus_used(f, "n1"), 4);
@@ -134,7 +123,7 @@ static void clocks_stand_still(void **state)
     (void)state;
     int64_t id = start_job(f, 1, 100);
     fixture_pass(f, 100000);
-    assert_int_equal(ask(f, id, false), 0);
+    assert_int_equal(fixture_suspend(f, id, false), 0);
     halted(f, "n1", id, 1);
     fixture_pass(f, 1000000);
     fixture_restart(f);
@@ -147,7 +136,7 @@ static void clocks_stand_still(void **state)
     f->boot++; /* another machine leads */
     f->mono_ms = 5000;
     fixture_restart(f);
-    assert_int_equal(ask(f, id, true), 0);
+    assert_int_equal(fixture_suspend(f, id, true), 0);
     l = fixture_job(f, &arena, (uint32_t)id)->live;
     assert_int_equal(f->wall_ms / 1000 - l->start_at - l->suspended_sec, 100);
     assert_int_equal(l->end_at, f->wall_ms / 1000 + 500);
@@ -167,10 +156,10 @@ static void it_is_stopped_again_and_again(void **state)
     int64_t id = start_job(f, 1, 100);
     for (uint32_t i = 0; i < 20; i++) {
         fixture_pass(f, 1900);
-        assert_int_equal(ask(f, id, false), 0);
+        assert_int_equal(fixture_suspend(f, id, false), 0);
         halted(f, "n1", id, 2 * i + 1);
         fixture_pass(f, 1100);
-        assert_int_equal(ask(f, id, true), 0);
+        assert_int_equal(fixture_suspend(f, id, true), 0);
     }
     f->boot++;
     f->mono_ms = 5000;
@@ -191,7 +180,7 @@ static void a_whole_node_beside_a_suspended_job(void **state)
     Pb__JobSpec s = PB__JOB_SPEC__INIT;
     (void)state;
     int64_t id = start_job(f, 1, 100);
-    assert_int_equal(ask(f, id, false), 0);
+    assert_int_equal(fixture_suspend(f, id, false), 0);
     halted(f, "n1", id, 1);
     s.has_exclusive = s.exclusive = s.has_mem_per_cpu_mib = true;
     s.mem_per_cpu_mib = 1000; /* all of it for four CPUs, and more than there is now */
@@ -214,7 +203,7 @@ static void a_user_alone_beside_a_suspended_job(void **state)
     for (const char *const *name = (const char *const[]){"n1", "n2", "n3", NULL}; *name; name++)
         fixture_register(f, *name, "i1");
     int64_t id = start_job(f, 1, 100);
-    assert_int_equal(ask(f, id, false), 0);
+    assert_int_equal(fixture_suspend(f, id, false), 0);
     halted(f, "n1", id, 1);
     s.partition = (char *)"b";
     s.has_time_limit_sec = s.has_num_tasks = true;
@@ -246,14 +235,14 @@ static void its_partition_has_a_lower_limit(void **state)
     set.has_max_cpus_per_node = true;
     set.max_cpus_per_node = 1;
     assert_int_equal(fixture_update_part(f, &set), 0);
-    assert_int_equal(ask(f, id, false), 0);
+    assert_int_equal(fixture_suspend(f, id, false), 0);
     halted(f, "n1", id, 1);
-    assert_int_equal(ask(f, id, true), ERR_NODES_BUSY);
-    assert_int_equal(ask(f, other, false), 0);
+    assert_int_equal(fixture_suspend(f, id, true), ERR_NODES_BUSY);
+    assert_int_equal(fixture_suspend(f, other, false), 0);
     halted(f, "n1", other, 1);
-    assert_int_equal(ask(f, id, true), 0);
+    assert_int_equal(fixture_suspend(f, id, true), 0);
     assert_int_equal(cpus_used(f, "n1"), 2);
-    assert_int_equal(ask(f, other, true), ERR_NODES_BUSY);
+    assert_int_equal(fixture_suspend(f, other, true), ERR_NODES_BUSY);
     fixture_free(f);
 }
 
@@ -263,7 +252,7 @@ static void a_lost_order_is_repeated(void **state)
     bool stop = false;
     (void)state;
     int64_t id = start_job(f, 1, 100);
-    assert_int_equal(ask(f, id, false), 0);
+    assert_int_equal(fixture_suspend(f, id, false), 0);
     fixture_clear(f);
     fixture_pass(f, 6000);
     assert_int_equal(ordered(f, "n1", id, &stop), 1);
@@ -277,7 +266,7 @@ static void a_lost_order_is_repeated(void **state)
     assert_int_equal(ordered(f, "n1", id, &stop), 0);
     fixture_restart(f);
     assert_int_equal(cpus_used(f, "n1"), 0); /* what the node has said is stored */
-    assert_int_equal(ask(f, id, true), 0);
+    assert_int_equal(fixture_suspend(f, id, true), 0);
     fixture_clear(f);
     fixture_pass(f, 6000);
     assert_int_equal(ordered(f, "n1", id, &stop), 2);
@@ -290,7 +279,7 @@ static void it_ends_without_having_its_cores(void **state)
     struct fixture *f = make_fixture();
     (void)state;
     int64_t first = start_job(f, 4, 1000);
-    assert_int_equal(ask(f, first, false), 0);
+    assert_int_equal(fixture_suspend(f, first, false), 0);
     halted(f, "n1", first, 1);
     int64_t second = start_job(f, 4, 1000);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
@@ -349,7 +338,7 @@ static struct fixture *suspend_before_step(void)
     fixture_register(f, "n1", "i1");
     fixture_turn(f);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__RUNNING);
-    assert_int_equal(ask(f, 1, false), 0);
+    assert_int_equal(fixture_suspend(f, 1, false), 0);
     control_alloc_wait(f->control, ++f->last_call, &FIXTURE_USER, &w);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), 0);
@@ -366,7 +355,7 @@ static void suspended_job_creates_its_step_when_resumed(void **state)
     assert_int_equal(fixture_code(f, call), -1);
     assert_int_equal(steps_of(f, 1), 0);
     assert_int_equal(fixture_state(f, 1), PB__JOB_STATE__SUSPENDED);
-    assert_int_equal(ask(f, 1, true), 0);
+    assert_int_equal(fixture_suspend(f, 1, true), 0);
     assert_int_equal(fixture_code(f, call), 0);
     assert_int_equal(steps_of(f, 1), 1);
     fixture_free(f);
