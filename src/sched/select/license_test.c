@@ -58,6 +58,8 @@ static struct cluster *make(uint64_t *chance)
     return c;
 }
 
+#define LAYERS_MAX 64 /* pools of a drawn cluster */
+
 /* --- exhaustive search --------------------------------------------------------------------------
  */
 
@@ -65,7 +67,7 @@ struct state { /* what is free at some time */
     const struct cluster *c;
     uint32_t units[NODES];
     uint64_t mem_mib[NODES];
-    uint64_t layers[32];
+    uint64_t layers[LAYERS_MAX];
 };
 
 static void see_now(struct state *s)
@@ -74,6 +76,7 @@ static void see_now(struct state *s)
         s->units[i] = s->c->pool.now.units[i];
         s->mem_mib[i] = (uint64_t)s->c->pool.now.mem_mib[i];
     }
+    assert_true(s->c->licenses.list.len <= LAYERS_MAX);
     vec_foreach (&s->c->licenses.list, l) {
         assert_true(l->used <= l->total);
         s->layers[l - s->c->licenses.list.data] = l->total - l->used;

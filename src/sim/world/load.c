@@ -145,12 +145,11 @@ void sim_load_registrant(struct sim *s, unsigned node, const Pb__NodeRegister *r
 static void answer_load(struct sim *s, const struct sim_load *l)
 {
     static const Pb__Empty done = PB__EMPTY__INIT;
-    struct sim_node *n = &s->nodes.data[l->node];
     if (l->call && l->err.code)
         s->env.reply_error(s, l->call, l->err.code, l->err.text);
     else if (l->call)
         s->env.reply(s, l->call, &done.base);
-    else if (n->at[s->c->index].registrant == l->session)
+    else if (s->nodes.data[l->node].at[s->c->index].registrant == l->session)
         sim_ctl_hang_up(s, l->node);
 }
 
