@@ -51,14 +51,27 @@ static bool is_member_active(const struct job *j)
     return active && !attempt_of(j)->gang_suspended;
 }
 
-/* Whether its turn is over, and the node has not said that it stands still; also of a job that has
- * ended meanwhile, until the node is clean. */
+/* Whether its turn is over or an operator has suspended it, so that it has no place, and the node
+ * has not said that it stands still; also of a job that has ended meanwhile, until the node is
+ * clean. */
 static bool still_runs(const struct job *j, const struct alloc_node *a)
 {
     const struct attempt *attempt = attempt_of(j);
     bool stops = j->state == PB__JOB_STATE__SUSPENDED || is_ending(j);
-    return attempt->gang_suspended && stops && attempt->ran_ms && !a->released && !a->parked &&
-           a->touched && !a->halt_told;
+    bool has_no_turn = attempt->gang_suspended || !attempt->gang_place;
+    return stops && has_no_turn && attempt->ran_ms && !a->released && !a->parked && a->touched &&
+           !a->halt_told;
+}
+
+/* Whether an operator has suspended it, and it still runs somewhere. */
+static bool is_stopping(const struct job *j)
+{
+    if (attempt_of(j)->gang_place || !j->want.shared)
+        return false;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (still_runs(j, a))
+            return true;
+    return false;
 }
 
 /* The units of the node that jobs which do not share leave to those that do. */
@@ -134,6 +147,13 @@ static void add_ending(const struct control *c, struct rotation *r, const struct
     add_uses(c, m, j);
 }
 
+static void add_stopping(const struct control *c, struct rotation *r, const struct job *j)
+{
+    struct rotation_member *m = rotation_add(r, j->id, 0, true);
+    m->pinned = true;
+    add_uses(c, m, j);
+}
+
 static void rotation_open(const struct control *c, struct rotation *r)
 {
     *r = (struct rotation){
@@ -149,7 +169,9 @@ static void collect_members(const struct control *c, struct rotation *r, const s
     for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l)) {
         const struct job *j = job_of_end(l);
         bool takes_part = attempt_of(j)->gang_place && (all || j->part == part);
-        if (takes_part && is_ending(j))
+        if ((all || j->part == part) && is_stopping(j))
+            add_stopping(c, r, j);
+        else if (takes_part && is_ending(j))
             add_ending(c, r, j);
         else if (takes_part && stands_for_member(j))
             add_member(c, r, j);
@@ -179,10 +201,11 @@ static void add_others(const struct control *c, struct rotation *r, const struct
         const struct node *n = c->cluster->nodes.data[own->node];
         vec_foreach (&n->holders, id) {
             struct job *other = cluster_find_job(c->cluster, *id);
-            if (id_of_member(other) == id_of_member(j) || !attempt_of(other)->gang_place)
+            if (id_of_member(other) == id_of_member(j))
                 continue;
             const struct alloc_node *a = alloc_find(other, own->node);
-            bool has_units = !a->released && !a->parked && is_member_active(other);
+            bool has_units = attempt_of(other)->gang_place && !a->released && !a->parked &&
+                             is_member_active(other);
             if (has_units || still_runs(other, a))
                 add_use(c, m, a);
         }
@@ -309,7 +332,7 @@ bool gang_holds_back(const struct control *c, const struct job *j, const struct 
         return false;
     vec_foreach (&n->holders, id) {
         struct job *other = cluster_find_job(c->cluster, *id);
-        if (id_of_member(other) == id_of_member(j) || !attempt_of(other)->gang_suspended)
+        if (id_of_member(other) == id_of_member(j))
             continue;
         const struct alloc_node *b = alloc_find(other, a->node);
         if (still_runs(other, b) && (c->conf->gang_counts || bitset_intersects(a->busy, b->busy)))

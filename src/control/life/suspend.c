@@ -96,10 +96,9 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
     a->halt_told = true;
     if (j->state != PB__JOB_STATE__SUSPENDED || a->parked)
         return;
-    if (attempt_of(j)->gang_suspended) {
-        gang_stopped(c);
+    gang_stopped(c);
+    if (attempt_of(j)->gang_suspended)
         return;
-    }
     park_leave(c->cluster, j, a);
     c->plan_wanted = true;
 }

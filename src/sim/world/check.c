@@ -156,9 +156,9 @@ void sim_check_node(struct sim *s, unsigned node)
 static void check_turn_late(struct sim *s, const struct sim_watch *w)
 {
     int64_t slice_ms = s->slice_ms ? s->slice_ms : 30000;
-    if (!w->view.there || !w->view.gang_suspended || w->view.state != PB__JOB_STATE__SUSPENDED)
+    if (!w->view.there || !w->turn_from_ms)
         return;
-    int64_t from_ms = w->stood_from_ms > s->c->up_since_ms ? w->stood_from_ms : s->c->up_since_ms;
+    int64_t from_ms = w->turn_from_ms > s->c->up_since_ms ? w->turn_from_ms : s->c->up_since_ms;
     int64_t most_ms = (int64_t)(HASH_COUNT(s->watches) - 1) * slice_ms + LATE_MS;
     if (s->now_ms - from_ms > most_ms)
         sim_break(s, "a job starves in gang scheduling", "job %u stands for %lld ms", w->job_id,

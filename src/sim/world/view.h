@@ -65,6 +65,7 @@ struct sim_watch { /* of a job's records */
     int64_t given_at_ms;                      /* and when: before its time, with a prolog */
     struct sim_key ran;                       /* the attempt that is timed, and when it began */
     int64_t ran_from_ms, put_at_ms, first_ms; /* first_ms: it was there first */
+    int64_t turn_from_ms;                     /* it waits for its turn since; 0: it does not */
     int64_t stood_from_ms;                    /* it is suspended since; 0: it is not */
     int64_t stood_ms;                         /* of its attempt: before that, in all */
     unsigned ran_boot;                        /* of the machine by whose clock that is, */

@@ -386,8 +386,19 @@ static void check_step(struct sim *s, const struct sim_watch *w, const struct si
         sim_break(s, "a cancelled job goes on", "job %u, restart %u", w->job_id, now->restarts);
 }
 
+/* An operator may have suspended it before. */
+static void time_turn(struct sim *s, struct sim_watch *w)
+{
+    bool waits = w->view.gang_suspended && w->view.state == PB__JOB_STATE__SUSPENDED;
+    if (!waits)
+        w->turn_from_ms = 0;
+    else if (!w->turn_from_ms)
+        w->turn_from_ms = s->now_ms;
+}
+
 static void time_attempt(struct sim *s, struct sim_watch *w)
 {
+    time_turn(s, w);
     struct sim_key key = {w->job_id, w->view.restarts};
     bool known = w->ran_from_ms && w->ran.restarts == key.restarts;
     bool begins = w->ran_configuring && !w->view.configuring; /* its time does, only now */
@@ -562,6 +573,7 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     struct sim_watch *w = sim_watch_find(s, (uint32_t)r->number);
     w = w ? w : add_watch(s, (uint32_t)r->number, &v);
     w->view = v;
+    time_turn(s, w);
     w->stored = true;
     w->untimed = w->untimed || (w->ran_boot != s->c->boot && w->ran_offset_ms != s->wall_offset_ms);
     w->ran_configuring = v.configuring;
