@@ -320,7 +320,9 @@ static void users_suspend_and_resume(void **state)
     obey(f);
     expect(f, 1, 3, "1|2 3|");
     slice(f, 1, 3, "3|1 2|");
+    fixture_pass(f, 1000);
     assert_int_equal(fixture_suspend(f, 3, false), 0);
+    expect(f, 1, 3, "|1 2 3|"); /* it has its CPUs until it stands */
     obey(f);
     expect(f, 1, 3, "1|2 3|"); /* its CPUs are free for the other */
     assert_int_equal(fixture_suspend(f, 2, true), 0);
