@@ -45,7 +45,7 @@ struct license_need license_resolve_item(const struct cluster *c, const struct c
     const struct conf_hres *h = one->variable ? conf_hres_find(&c->conf->hres, one->name) : NULL;
     const struct conf_hres_amount *v = h ? conf_hres_find_variable(h, one->variable) : NULL;
     if (one->variable && v && v->value <= CONF_LICENSE_COUNT_MAX)
-        need.count = (uint32_t)v->value;
+        need = (struct license_need){NULL, (uint32_t)v->value, need.at, true};
     else if (one->variable)
         need.at = -1;
     need.name = one->variable && need.at < 0 ? mem_printf("%s:%s", one->name, one->variable)
@@ -60,6 +60,7 @@ static void add_need(struct license_needs *out, struct license_need *new)
             continue;
         uint64_t sum = (uint64_t)need->count + new->count;
         need->count = sum < CONF_LICENSE_COUNT_MAX ? (uint32_t)sum : CONF_LICENSE_COUNT_MAX;
+        need->by_variable = need->by_variable || new->by_variable;
         free(new->name);
         return;
     }
@@ -89,6 +90,27 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
         *out = (struct license_needs){0};
     }
     return rc;
+}
+
+bool license_format_counted(const struct job *j, struct str *out)
+{
+    bool by_variable = false;
+    vec_foreach (&j->want.licenses.list, need) {
+        by_variable = by_variable || need->by_variable;
+        str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
+    }
+    return by_variable;
+}
+
+void license_restore_counted(const struct cluster *c, struct job *j, const char *text)
+{
+    struct license_needs needs;
+    if (!text || license_read(c, text, &needs, NULL) != 0)
+        return;
+    vec_foreach (&needs.list, need)
+        need->by_variable = true;
+    license_needs_done(&j->want.licenses);
+    j->want.licenses = needs;
 }
 
 void license_needs_done(struct license_needs *n)

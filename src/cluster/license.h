@@ -55,6 +55,7 @@ struct license_need {
     uint32_t count;
     int32_t at; /* its first pool in cluster.licenses; -1: not configured (any more), it waits: the
                    name is then as written, with the variable that the resource does not have */
+    bool by_variable; /* the count is the value that a variable had when it was read */
 };
 
 struct license_hold { /* of a layer, by a job that runs */
@@ -141,6 +142,10 @@ void license_free_mosts(struct license_mosts *m);
 uint64_t license_count_most(const struct cluster *c, const struct license_need *need);
 /* A job that is about to start draws from this pool, in mode 1. */
 void license_set_layer(struct job *j, int32_t at);
+/* "power:1000": a request with variables as it is counted; false: it has none. And sets the request
+ * of a job that runs by such a text, whatever its variables are now. */
+bool license_format_counted(const struct job *j, struct str *out);
+void license_restore_counted(const struct cluster *c, struct job *j, const char *text);
 /* "flat(n[1-8]):2,x:1": what a job that runs holds. And sets the layers of mode 1 by such a text.
  */
 void license_format_held(const struct cluster *c, const struct job *j, struct str *out);

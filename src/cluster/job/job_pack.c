@@ -224,6 +224,15 @@ static void pack_layers(const struct cluster *c, const struct job *j, Pb__JobLiv
     m->licenses_alloc = arena_strdup(arena, str_cstr(&text));
 }
 
+/* Variables of hierarchical resources may have other values tomorrow. */
+static void pack_license_request(const struct job *j, Pb__JobLive *m, struct arena *arena)
+{
+    _cleanup_str_ struct str text = STR_INIT;
+    if (!license_held(j) || !license_format_counted(j, &text))
+        return;
+    m->licenses_counted = arena_strdup(arena, str_cstr(&text));
+}
+
 static void pack_set(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
     _cleanup_str_ struct str ids = STR_INIT;
@@ -305,6 +314,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     if (attempt_of(j)->epilog_due)
         SET(&m, epilog_due, true);
     pack_layers(c, j, &m, &arena);
+    pack_license_request(j, &m, &arena);
     pack_late_ports(j, &m, &arena);
     m.burst = burst_pack(j->burst, &arena);
     pack_set(j, &m, &arena);

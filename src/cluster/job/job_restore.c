@@ -296,6 +296,7 @@ int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, s
     keep_newer(j, record);
     rc = read_stored_spec(c, j, record->spec, err);
     restore_live(j, m);
+    license_restore_counted(c, j, m->licenses_counted);
     license_restore_held(c, j, m->licenses_alloc);
     if (m->n_alloc && m->has_shares) {
         j->want.shared = m->shares;

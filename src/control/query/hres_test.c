@@ -411,10 +411,15 @@ static void counts_of_another_file(void **state)
                                 "HresConf=power Nodes=node[01-32] Count=300000\n");
     assert_runs(f, a);
     assert_runs(f, c);
-    assert_waits(f, b); /* no variable */
+    assert_waits(f, b);                           /* no variable */
+    assert_used(f, "power", "node[01-32]:32001"); /* the value that it began with */
     fixture_restart(f);
     register_all(f);
+    assert_used(f, "power", "node[01-32]:32001");
     assert_waits(f, b);
+    fixture_reconfigure(f, HEAD "HresConf=power Mode=MODE_3 Variables=full_gpu_node:9000\n"
+                                "HresConf=power Nodes=node[01-32] Count=300000\n");
+    assert_used(f, "power", "node[01-32]:32001");
     fixture_reconfigure(f, HEAD);
     assert_waits(f, b); /* no resource */
     fixture_reconfigure(f, CONF);
