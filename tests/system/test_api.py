@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from harness import PREFIX, ROOT, eventually, is_connected
+from harness import PREFIX, ROOT, eventually
 
 LIB = PREFIX / "lib"
 SANITIZED = b"__asan_init" in (LIB / "libsluice.so").read_bytes() if (LIB / "libsluice.so").exists() else False
@@ -281,7 +281,7 @@ def test_a_wait_outlives_the_controller(make_cluster, tmp_path):
     job = c.sbatch("-o", "/dev/null", wrap=f"while [ ! -e {c.work}/go ]; do sleep 0.05; done; exit 3")
     eventually(lambda: c.state(job) == "RUNNING", "a job")
     p = c.popen([program, job], env={"LD_LIBRARY_PATH": str(LIB)})
-    eventually(lambda: is_connected(p.pid), "it is connected")
+    eventually(lambda: "JOB_WAIT_END" in c.run("sdiag").ok(), "the controller has its request")
     c.kill("slurmctld")
     c.start_controller()
     (c.work / "go").touch()

@@ -16,15 +16,6 @@
 #define RESUME_LOOK_SEC 60 /* the wall clock may be set: it is read again */
 #define RESUME_MOST_SEC INT32_MAX
 
-static void resume(struct control *c, struct node *n)
-{
-    n->drain = n->fail = n->down = n->admin_down = n->future = false;
-    n->resume_at = 0;
-    node_set_reason(n, NULL, 0, 0);
-    if (!n->connected)
-        node_heard(c, n); /* it has SlurmdTimeout to appear */
-}
-
 void update_node_resume_due(struct control *c)
 {
     int64_t wall = control_wall(c), next = INT64_MAX;
@@ -33,7 +24,7 @@ void update_node_resume_due(struct control *c)
     vec_foreach (&c->cluster->nodes, at) {
         struct node *n = *at;
         if (n->resume_at && n->resume_at <= wall) {
-            resume(c, n);
+            node_resume(c, n);
             control_save_node(c, n);
             control_log(c, LOG_LVL_INFO, "node %s is resumed: its ResumeAfter is over", n->name);
             c->plan_wanted = true;
@@ -150,7 +141,7 @@ static void set_state(struct control *c, const struct caller *who, struct node *
     } else if (str_case_eq(state, "CANCEL_REBOOT")) {
         reboot_cancel(c, n);
     } else if (str_case_eq(state, "RESUME") || str_case_eq(state, "IDLE")) {
-        resume(c, n);
+        node_resume(c, n);
     } else if (str_case_eq(state, "UNDRAIN")) {
         n->drain = false;
         if (!n->down) {

@@ -40,9 +40,22 @@ void node_heard(struct control *c, struct node *n)
     }
     n->overdue = false;
     bool asleep = n->row->state == CONF_NODE_CLOUD && !n->registered; /* it is not started yet */
-    if (c->conf->slurmd_timeout_sec > 0 && !n->future && !asleep)
+    if (n->future || asleep)
+        return;
+    if (c->conf->slurmd_timeout_sec > 0)
         order_move(&c->cluster->silent, &n->silence,
                    control_mono(c) + c->conf->slurmd_timeout_sec * 1000, n->index);
+    else /* the ResumeTimeout of a reboot that is over */
+        order_remove(&c->cluster->silent, &n->silence);
+}
+
+void node_resume(struct control *c, struct node *n)
+{
+    n->drain = n->fail = n->down = n->admin_down = n->future = false;
+    n->resume_at = 0;
+    node_set_reason(n, NULL, 0, 0);
+    if (!n->connected)
+        node_heard(c, n); /* it has SlurmdTimeout to appear */
 }
 
 void node_send_banish_to(struct control *c, const char *node, uint32_t job_id, uint32_t restarts)

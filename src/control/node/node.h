@@ -9,6 +9,7 @@ void node_send_orders(struct control *c, const struct node *n, Pb__NodeOrder *or
 void node_heard(struct control *c, struct node *n); /* its silence is counted from now */
 
 void node_drain(struct control *c, struct node *n, const char *reason); /* unless it is */
+void node_resume(struct control *c, struct node *n); /* whatever it was taken out of service for */
 /* It is to end what it has of this attempt, and to begin nothing of it. */
 void node_send_banish(struct control *c, const struct node *n, uint32_t job_id, uint32_t restarts);
 void node_send_banish_to(struct control *c, const char *node, uint32_t job_id, uint32_t restarts);

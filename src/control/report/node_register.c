@@ -280,12 +280,12 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
     reconcile_all(c, n, r);
     for (size_t i = 0; i < r->n_present; i++)
         banish_present(c, n, r->present[i]);
+    reboot_registered(c, n); /* before its resources are judged: nextstate=RESUME excuses none */
     if (low.len && !n->down)
         node_set_down(c, n, str_cstr(&low));
     else if (!low.len)
         into_service(c, n);
     str_done(&low);
-    reboot_registered(c, n);
     if (r->conf_refused)
         control_log(c, LOG_LVL_ERROR, "node %s goes on with its former configuration: %s", n->name,
                     r->conf_refused);

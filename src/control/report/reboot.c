@@ -70,14 +70,14 @@ void reboot_request(struct control *c, struct node *n, const Pb__NodeUpdate *r, 
     bool force = r->has_reboot_force && r->reboot_force;
     if (n->future || (n->reboot.phase != NODE_REBOOT_NONE && !force))
         return;
+    bool drained = n->reboot.drained; /* by an earlier request */
     forget_reboot(n);
     n->reboot.phase = NODE_REBOOT_REQUESTED;
+    n->reboot.drained = drained;
     n->reboot.to_down = str_eq(r->next_state, "DOWN");
     n->reboot.to_resume = str_eq(r->next_state, "RESUME");
-    if (asap || force) {
-        n->reboot.drained = !n->drain;
-        n->drain = true;
-    }
+    if ((asap || force) && !n->drain)
+        n->reboot.drained = n->drain = true;
     if (!r->reason && (asap || !n->reason))
         node_set_reason(n, asap ? REASON_ASAP : REASON_DEFAULT, uid, control_wall(c));
     if (force)
@@ -127,8 +127,7 @@ static void complete_reboot(struct control *c, struct node *n)
         add_to_reason(c, n, "reboot complete");
         n->down = n->admin_down = true;
     } else if (was.to_resume) {
-        n->drain = n->fail = n->down = n->admin_down = false;
-        node_set_reason(n, NULL, 0, 0);
+        node_resume(c, n);
     } else {
         n->drain = n->drain && !was.drained;
         if (!n->drain && !n->fail && !n->down)

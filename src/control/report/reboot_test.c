@@ -6,14 +6,15 @@
 #include "control/fixture.h"
 
 #define LINES "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=p Nodes=ALL Default=YES\n"
-#define PROGRAM "RebootProgram=/sbin/reboot\nResumeTimeout=50\nSlurmdTimeout=20\n"
+#define PROGRAM "RebootProgram=/sbin/reboot\nResumeTimeout=50\n"
+#define TIMEOUT "SlurmdTimeout=20\n"
 
 struct request {
     const char *nodes, *state, *reason, *next_state;
     bool asap, force;
 };
 
-static int ask(struct fixture *f, const struct request *q)
+static int request_reboot(struct fixture *f, const struct request *q)
 {
     struct caller root = FIXTURE_ROOT;
     Pb__NodeUpdate r = PB__NODE_UPDATE__INIT;
@@ -77,24 +78,25 @@ static uint32_t run_job(struct fixture *f)
 static void what_is_refused(void **state)
 {
     struct fixture *f = fixture_new_up(LINES, 2);
-    assert_int_equal(ask(f, &(struct request){"n1"}), ERR_CONFIG);
+    assert_int_equal(request_reboot(f, &(struct request){"n1"}), ERR_CONFIG);
     assert_non_null(strstr(fixture_text(f, f->last_call), "RebootProgram"));
-    fixture_reconfigure(f, LINES PROGRAM);
-    assert_int_equal(ask(f, &(struct request){"n1", .next_state = "UP"}), ERR_PARSE);
-    assert_int_equal(ask(f, &(struct request){"n9"}), ERR_NO_NODE);
-    assert_int_equal(ask(f, &(struct request){"n1", "CANCEL_REBOOT"}), ERR_TRANSITION);
+    fixture_reconfigure(f, LINES PROGRAM TIMEOUT);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .next_state = "UP"}), ERR_PARSE);
+    assert_int_equal(request_reboot(f, &(struct request){"n9"}), ERR_NO_NODE);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", "CANCEL_REBOOT"}), ERR_TRANSITION);
     assert_node(f, "n1", "IDLE");
     fixture_free(f);
 }
 
 static void a_free_node_is_told_at_once(void **state)
 {
-    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
-    assert_int_equal(ask(f, &(struct request){"n1"}), 0);
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+    assert_int_equal(request_reboot(f, &(struct request){"n1"}), 0);
     assert_node(f, "n1", "IDLE+REBOOT_ISSUED: reboot requested : reboot issued");
     assert_int_equal(count_orders(f, "n1"), 1);
     assert_int_equal(count_orders(f, "n2"), 0);
-    assert_int_equal(ask(f, &(struct request){"n1"}), 0); /* a second request changes nothing */
+    assert_int_equal(request_reboot(f, &(struct request){"n1"}),
+                     0); /* a second request changes nothing */
     assert_int_equal(count_orders(f, "n1"), 1);
     fixture_register(f, "n1", "i1"); /* its daemon restarts, and has not heard of it */
     assert_int_equal(count_orders(f, "n1"), 2);
@@ -105,9 +107,9 @@ static void a_free_node_is_told_at_once(void **state)
 
 static void one_with_jobs_is_told_when_they_have_gone(void **state)
 {
-    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     uint32_t job = run_job(f);
-    assert_int_equal(ask(f, &(struct request){"n1", .reason = "kernel"}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .reason = "kernel"}), 0);
     assert_node(f, "n1", "ALLOCATED+REBOOT_REQUESTED: kernel");
     fixture_restart(f);
     fixture_register(f, "n2", "i1");
@@ -128,16 +130,16 @@ static void one_with_jobs_is_told_when_they_have_gone(void **state)
 
 static void asap_drains_and_resumes(void **state)
 {
-    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     uint32_t job = run_job(f);
-    assert_int_equal(ask(f, &(struct request){"n1", .asap = true}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .asap = true}), 0);
     assert_node(f, "n1", "ALLOCATED+DRAIN+REBOOT_REQUESTED: Reboot ASAP");
-    assert_int_equal(ask(f, &(struct request){"n1", "CANCEL_REBOOT"}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", "CANCEL_REBOOT"}), 0);
     assert_node(f, "n1", "ALLOCATED");
-    assert_int_equal(ask(f, &(struct request){"n1", .asap = true}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .asap = true}), 0);
     fixture_end(f, job, 0);
     assert_node(f, "n1", "IDLE+DRAIN+REBOOT_ISSUED: Reboot ASAP : reboot issued");
-    assert_int_equal(ask(f, &(struct request){"n1", "CANCEL_REBOOT"}), ERR_TRANSITION);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", "CANCEL_REBOOT"}), ERR_TRANSITION);
     fixture_register(f, "n1", "i2");
     assert_node(f, "n1", "IDLE");
     fixture_free(f);
@@ -145,10 +147,11 @@ static void asap_drains_and_resumes(void **state)
 
 static void what_it_is_afterwards(void **state)
 {
-    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     assert_int_equal(fixture_update_node(f, "n[1-2]", "DRAIN", "disk"), 0);
-    assert_int_equal(ask(f, &(struct request){"n1", .asap = true, .next_state = "DOWN"}), 0);
-    assert_int_equal(ask(f, &(struct request){"n2", .next_state = "RESUME"}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .asap = true, .next_state = "DOWN"}),
+                     0);
+    assert_int_equal(request_reboot(f, &(struct request){"n2", .next_state = "RESUME"}), 0);
     assert_node(f, "n1", "IDLE+DRAIN+REBOOT_ISSUED: Reboot ASAP : reboot issued");
     assert_node(f, "n2", "IDLE+DRAIN+REBOOT_ISSUED: disk : reboot issued");
     fixture_register(f, "n1", "i2");
@@ -159,7 +162,7 @@ static void what_it_is_afterwards(void **state)
     assert_node(f, "n1", "DOWN+DRAIN: Reboot ASAP : reboot issued : reboot complete");
     /* A node that an operator has drained stays drained without nextstate. */
     assert_int_equal(fixture_update_node(f, "n2", "DRAIN", "disk"), 0);
-    assert_int_equal(ask(f, &(struct request){"n2", .asap = true, .reason = "disk"}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n2", .asap = true, .reason = "disk"}), 0);
     fixture_register(f, "n2", "i3");
     assert_node(f, "n2", "IDLE+DRAIN: disk : reboot issued");
     fixture_free(f);
@@ -167,9 +170,9 @@ static void what_it_is_afterwards(void **state)
 
 static void force_ends_its_jobs(void **state)
 {
-    struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
     uint32_t job = run_job(f);
-    assert_int_equal(ask(f, &(struct request){"n1", .force = true}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .force = true}), 0);
     assert_int_equal(fixture_terminates(f, "n1", job), 1);
     fixture_gone(f, "n1", job, 0);
     assert_node(f, "n1", "IDLE+DRAIN+REBOOT_ISSUED: reboot requested : reboot issued");
@@ -180,11 +183,50 @@ static void force_ends_its_jobs(void **state)
     fixture_free(f);
 }
 
+static void force_after_asap_resumes_too(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+    uint32_t job = run_job(f);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .asap = true}), 0);
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .force = true}), 0);
+    fixture_gone(f, "n1", job, 0);
+    fixture_register(f, "n1", "i2");
+    assert_node(f, "n1", "ALLOCATED"); /* the drain was ours: it ends with the reboot */
+    fixture_free(f);
+}
+
+static void resumed_with_less_than_configured(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+    Pb__NodeRegister r = PB__NODE_REGISTER__INIT;
+    assert_int_equal(request_reboot(f, &(struct request){"n1", .next_state = "RESUME"}), 0);
+    r.name = (char *)"n1";
+    r.version = (char *)"test";
+    r.incarnation = (char *)"i2";
+    r.has_cpus = true;
+    r.cpus = 2;
+    control_node_register(f->control, "n1", &r);
+    fixture_turn(f);
+    assert_node(f, "n1", "DOWN: Low CPUs (reported:2 < configured:4)");
+    fixture_free(f);
+}
+
+static void one_that_is_never_too_silent(void **state)
+{
+    struct fixture *f = fixture_new_up(LINES PROGRAM "SlurmdTimeout=0\n", 2);
+    assert_int_equal(request_reboot(f, &(struct request){"n1"}), 0);
+    fixture_register(f, "n1", "i2");
+    assert_node(f, "n1", "IDLE");
+    fixture_pass(f, 60000); /* ResumeTimeout, and it has nothing to report */
+    assert_node(f, "n1", "IDLE");
+    fixture_free(f);
+}
+
 static void one_that_does_not_come_back_is_down(void **state)
 {
     for (int restart = 0; restart < 2; restart++) {
-        struct fixture *f = fixture_new_up(LINES PROGRAM, 2);
-        assert_int_equal(ask(f, &(struct request){"n1"}), 0);
+        struct fixture *f = fixture_new_up(LINES PROGRAM TIMEOUT, 2);
+        assert_int_equal(request_reboot(f, &(struct request){"n1"}), 0);
         fixture_pass(f, 10000);
         if (restart) {
             fixture_restart(f);
@@ -214,6 +256,9 @@ int main(void)
         cmocka_unit_test(asap_drains_and_resumes),
         cmocka_unit_test(what_it_is_afterwards),
         cmocka_unit_test(force_ends_its_jobs),
+        cmocka_unit_test(force_after_asap_resumes_too),
+        cmocka_unit_test(resumed_with_less_than_configured),
+        cmocka_unit_test(one_that_is_never_too_silent),
         cmocka_unit_test(one_that_does_not_come_back_is_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
