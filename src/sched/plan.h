@@ -147,6 +147,8 @@ struct plan {
     bool gave_up; /* a started job had planned starts elsewhere: pool.freed rises after the pass */
     size_t laid;  /* the number of heads whose starts are reserved on: */
     struct timeline *timeline;    /* NULL: none is made */
+    bool found;                   /* one of the heads was found anew, and those behind it are */
+    uint64_t taken;               /* pool.taken when the pass began */
     uint64_t returned;            /* pool.returned when the timeline and the shadow were made */
     struct license_claims claims; /* on licences */
     int64_t head_at;              /* the first start that is planned for one of the heads */
@@ -234,4 +236,5 @@ struct bitset *select_candidates(const struct cluster *c, const struct job *j);
 /* Whether the request fits on an empty cluster with every node up; 0 or why not (Slurm's code). */
 int select_possible(const struct cluster *c, const struct job *j, struct err *err);
 void select_clear(struct selection *s);
+void select_copy(struct selection *to, const struct selection *from); /* to: zeroed, or cleared */
 void select_done(struct selection *s);

@@ -42,6 +42,7 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
 {
     *p = (struct plan){.cluster = c, .now_sec = now_sec, .backfill = backfill};
     p->notes = notes ? notes : &p->own_notes;
+    p->taken = c->pool.taken;
     p->returned = c->pool.returned;
     p->resv = mem_new(struct resv_plan);
     resv_plan_init(p->resv, c, now_sec);
@@ -262,9 +263,10 @@ static void reserve(struct plan *p, const struct job *j, struct decision *d)
 {
     depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
-    bool placed = license_needs_layers(p->cluster, j); /* its nodes say what it takes */
-    if (!planned_start_is_known(p, j, &d->start_at) || placed)
+    if (!planned_start_is_known(p, j, &d->start_at) || !planned_start_recall(p, j, d->start_at)) {
         d->start_at = planned_start_lay_out_or_shadow(p);
+        p->found = true;
+    }
     if (d->start_at && d->start_at < p->head_at)
         p->head_at = d->start_at;
 }
@@ -274,7 +276,7 @@ static void reserve(struct plan *p, const struct job *j, struct decision *d)
 static int64_t keep_licenses(struct plan *p, const struct job *j, bool placed, int64_t start_at)
 {
     if (start_at)
-        license_keep(&p->claims, p->cluster, j, &vec_last(&p->heads).where, start_at, &p->work);
+        planned_start_keep_licenses(p, j, start_at);
     else if (!placed || !planned_start_license_time(p, j))
         return license_claim(&p->claims, p->cluster, j, p->now_sec, 0, &p->work);
     return start_at;
@@ -612,13 +614,15 @@ static void discard_stale_timeline(struct plan *p)
 }
 
 /* What a job is told that has no place is not remembered. */
-static void note_start(struct plan *p, const struct job *j, bool has_place, int64_t start_at)
+static void note_start(struct plan *p, const struct job *j, size_t place, int64_t start_at)
 {
+    bool has_place = p->heads.len > place;
     if (!has_place && !plan_note(p, j).has_start)
         return;
     struct plan_note *note = plan_note_change(p, j);
     note->has_start = has_place;
     note->start_at = has_place ? start_at : 0;
+    note->before = has_place ? planned_start_hash_before(p, place) : 0;
 }
 
 bool plan_next(struct plan *p, struct decision *d)
@@ -635,11 +639,11 @@ bool plan_next(struct plan *p, struct decision *d)
         if (!j)
             continue;
         p->work += LOOK_WORK;
-        size_t places = p->heads.len;
+        size_t place = p->heads.len; /* if it gets one */
         j = view_in(p, j, part);
         bool decided = look_at(p, j, !more && p->blocked, d);
         if (d->kind == PLAN_WAIT)
-            note_start(p, j, p->heads.len > places, d->start_at);
+            note_start(p, j, place, d->start_at);
         d->start_at = planned_start_earliest(p, j, d->start_at);
         return decided;
     }

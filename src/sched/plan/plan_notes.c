@@ -5,8 +5,10 @@
 #include <string.h>
 
 #include "cluster/cluster.h"
+#include "sched/plan.h"
 
 #define ROOM_FIRST 64
+#define PLACES_MOST (2 * PLAN_RESERVATIONS_MOST)
 
 static size_t first_slot(const struct plan_notes *n, uint32_t job_id, const struct part *part)
 {
@@ -35,8 +37,22 @@ static void grow_table(struct plan_notes *n)
     free(old.slots);
 }
 
+static void free_place(struct plan_note_place *place)
+{
+    select_done(place->where);
+    free(place->where);
+}
+
+static void clear_places(struct plan_notes *n)
+{
+    vec_foreach (&n->places, place)
+        free_place(place);
+    vec_clear(&n->places);
+}
+
 void plan_notes_clear(struct plan_notes *n)
 {
+    clear_places(n);
     if (n->room > ROOM_FIRST && n->count < n->room / 16) { /* far more than is needed */
         free(n->slots);
         n->slots = NULL;
@@ -51,6 +67,8 @@ void plan_notes_done(struct plan_notes *n)
 {
     free(n->slots);
     vec_done(&n->set_starts);
+    clear_places(n);
+    vec_done(&n->places);
     *n = (struct plan_notes){0};
 }
 
@@ -73,14 +91,19 @@ struct plan_note plan_note_read(const struct plan_notes *n, const struct cluster
     return plan_note_read_in(n, c, j, j->part);
 }
 
+static void drop_old_notes(struct plan_notes *n, const struct cluster *c)
+{
+    if (n->freed != c->pool.freed)
+        plan_notes_clear(n);
+    n->freed = c->pool.freed;
+}
+
 struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
                                   const struct job *j)
 {
     assert(j->part);
     struct plan_note old = plan_note_read(n, c, j);
-    if (n->freed != c->pool.freed)
-        plan_notes_clear(n);
-    n->freed = c->pool.freed;
+    drop_old_notes(n, c);
     if ((n->count + 1) * 2 > n->room)
         grow_table(n);
     struct plan_note *note = find_slot(n, j->id, j->part);
@@ -90,4 +113,32 @@ struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
     note->job_id = j->id;
     note->request_version = j->request_version;
     return note;
+}
+
+const struct selection *plan_note_read_place(const struct plan_notes *n, const struct cluster *c,
+                                             const struct job *j)
+{
+    for (; n; n = n->under)
+        vec_foreach (&n->places, place)
+            if (place->job_id == j->id && place->part == j->part && place->taken == c->pool.taken &&
+                n->freed == c->pool.freed)
+                return place->where;
+    return NULL;
+}
+
+void plan_note_write_place(struct plan_notes *n, const struct cluster *c, const struct job *j,
+                           uint64_t taken, const struct selection *where)
+{
+    struct plan_note_place new = {j->part, j->id, taken, mem_new(struct selection)};
+    select_copy(new.where, where);
+    drop_old_notes(n, c);
+    if (n->places.len >= PLACES_MOST)
+        clear_places(n);
+    vec_foreach (&n->places, place)
+        if (place->job_id == j->id && place->part == j->part) {
+            free_place(place);
+            *place = new;
+            return;
+        }
+    vec_push(&n->places, new);
 }

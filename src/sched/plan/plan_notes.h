@@ -20,15 +20,25 @@
 struct cluster;
 struct job;
 struct part;
+struct selection;
 
 struct plan_note {
     const struct part *part; /* NULL: a free slot of the table */
     uint32_t job_id;
     uint32_t request_version; /* job.request_version; another one: the note says nothing */
     int64_t start_at;         /* expected; 0: cannot be foreseen */
+    uint64_t before;          /* which places there were before its own, as a hash */
     bool unfit;               /* it does not fit on what is free */
     bool has_start;           /* start_at was looked for */
     bool has_no_victim;       /* no preemption makes room for it */
+};
+
+/* The nodes of a planned start of a job whose licences have layers: they decide what it takes. */
+struct plan_note_place {
+    const struct part *part;
+    uint32_t job_id;
+    uint64_t taken;          /* pool.taken when the pass began that found it */
+    struct selection *where; /* the place's own */
 };
 
 /* Of passes in two modes (two_mode.h): when the last component of a set is to start. Holds from a
@@ -42,8 +52,9 @@ struct plan_notes {                 /* zeroed: empty */
     const struct plan_notes *under; /* read where these say nothing; NULL: nothing is under them */
     struct plan_note *slots;        /* open addressing, at most half full */
     size_t room, count;             /* room: a power of two, or 0 */
-    uint64_t freed;                 /* pool.freed when they were written */
-    unsigned mode;                  /* of the last pass that was completed in one; 0: none was */
+    VEC(struct plan_note_place) places;
+    uint64_t freed; /* pool.freed when they were written */
+    unsigned mode;  /* of the last pass that was completed in one; 0: none was */
     VEC(struct plan_set_start) set_starts;
 };
 
@@ -56,6 +67,12 @@ struct plan_note plan_note_read(const struct plan_notes *n, const struct cluster
 /* The same, of the job in another partition. */
 struct plan_note plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
                                    const struct job *j, const struct part *part);
+/* Where the job is to start when it is to start as noted; NULL: that was not noted, or something
+ * has been taken since the pass began that found it, beside the places before it. */
+const struct selection *plan_note_read_place(const struct plan_notes *n, const struct cluster *c,
+                                             const struct job *j);
+void plan_note_write_place(struct plan_notes *n, const struct cluster *c, const struct job *j,
+                           uint64_t taken, const struct selection *where);
 /* To be changed; valid until the next call. It begins with what plan_note_read() returns. */
 struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
                                   const struct job *j);

@@ -388,7 +388,7 @@ static void with_layers(void **state)
     size_t backfilled = 0;
 
     (void)state;
-    for (uint64_t seed = 1; seed <= TEST_DRAWN(150); seed++) {
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(600); seed++) {
         struct life l = {.seed = seed,
                          .parts = seed % 3 ? 1 : 3,
                          .backfill = seed % 5,
@@ -398,7 +398,7 @@ static void with_layers(void **state)
         live(&l);
         backfilled += l.backfilled;
     }
-    assert_true(backfilled > TEST_DRAWN(150) * JOBS / 40);
+    assert_true(backfilled > TEST_DRAWN(600) * JOBS / 40);
 }
 
 static void in_order(void **state)

@@ -91,6 +91,47 @@ static void clear_place(struct plan_head *h)
     h->more = (struct placements){0};
 }
 
+/* The nodes that are in the place already: its licences are kept there. False: they do not do any
+ * more, the place is empty, and so are its claims on layers. */
+static bool find_recalled(struct plan *p, struct timeline *t, const struct job *j,
+                          const struct bitset *allowed, int64_t due, struct plan_head *h)
+{
+    _cleanup_bitset_ struct bitset *set = bitset_new(p->cluster->nodes.len);
+    int64_t at;
+    vec_foreach (&h->where.shares, share)
+        bitset_set(set, share->node);
+    bitset_and(set, allowed);
+    select_clear(&h->where);
+    if (due && calendar_find(&t->calendar, j, set, due, &h->where, &at) && at == h->at_sec &&
+        h->where.shares.len)
+        return true;
+    select_clear(&h->where);
+    license_drop_claims(&p->claims, j);
+    return false;
+}
+
+static void keep_licenses(struct plan *p, const struct job *j, const struct plan_head *h,
+                          int64_t start_at)
+{
+    license_keep(&p->claims, p->cluster, j, &h->where, start_at, &p->work);
+    if (!p->asks && !j->set && license_needs_layers(p->cluster, j))
+        plan_note_write_place(p->notes, p->cluster, j, p->taken, &h->where);
+}
+
+static void find_job(struct plan *p, struct timeline *t, const struct job *j, struct plan_head *h)
+{
+    _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
+    int64_t due = planned_start_license_time(p, j);
+    bool recalled = h->where.shares.len;
+    timeline_set_licenses(t, &p->claims, due);
+    if (recalled && find_recalled(p, t, j, allowed, due, h))
+        return;
+    if (due)
+        calendar_find(&t->calendar, j, allowed, due, &h->where, &h->at_sec);
+    if (recalled && h->where.shares.len)
+        keep_licenses(p, j, h, h->at_sec);
+}
+
 static void find_place(struct plan *p, struct plan_head *h)
 {
     struct timeline without, *t = p->timeline;
@@ -103,15 +144,10 @@ static void find_place(struct plan *p, struct plan_head *h)
     if (again)
         lay_out_others(p, t = &without, h->id, p->laid);
     p->work += LAY_WORK * p->cluster->nodes.len;
-    if (j->set) {
+    if (j->set)
         find_set(p, t, j, h);
-    } else {
-        _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
-        int64_t due = planned_start_license_time(p, j);
-        timeline_set_licenses(t, &p->claims, due);
-        if (due)
-            calendar_find(&t->calendar, j, allowed, due, &h->where, &h->at_sec);
-    }
+    else
+        find_job(p, t, j, h);
     if (depth_is_beyond(p, h->at_sec))
         clear_place(h);
     if (again)
@@ -314,11 +350,41 @@ int64_t planned_start_shorten(struct plan *p, const struct job *j, const struct 
     return limit;
 }
 
+uint64_t planned_start_hash_before(const struct plan *p, size_t place)
+{
+    uint64_t hash = 0;
+    for (size_t i = 0; i < place; i++) {
+        const struct plan_head *h = &p->heads.data[i];
+        hash = (hash ^ h->id ^ (uint64_t)(uintptr_t)h->part) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+    }
+    return hash;
+}
+
 bool planned_start_is_known(const struct plan *p, const struct job *j, int64_t *start_at)
 {
     struct plan_note note = plan_note(p, j);
     *start_at = note.start_at;
-    return !p->afresh && note.has_start && (note.start_at == 0 || note.start_at > p->now_sec);
+    return !p->afresh && !p->found && note.has_start &&
+           (note.start_at == 0 || note.start_at > p->now_sec) &&
+           note.before == planned_start_hash_before(p, p->heads.len - 1);
+}
+
+bool planned_start_recall(struct plan *p, const struct job *j, int64_t start_at)
+{
+    struct plan_head *h = &vec_last(&p->heads);
+    if (!start_at || !license_needs_layers(p->cluster, j))
+        return true;
+    const struct selection *where = plan_note_read_place(p->notes, p->cluster, j);
+    if (j->set || !where)
+        return false;
+    select_copy(&h->where, where);
+    h->at_sec = start_at;
+    return true;
+}
+
+void planned_start_keep_licenses(struct plan *p, const struct job *j, int64_t start_at)
+{
+    keep_licenses(p, j, &vec_last(&p->heads), start_at);
 }
 
 int64_t planned_start_earliest(const struct plan *p, const struct job *j, int64_t found)

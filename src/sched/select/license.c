@@ -317,6 +317,15 @@ void license_keep(struct license_claims *l, const struct cluster *c, const struc
     }
 }
 
+void license_drop_claims(struct license_claims *l, const struct job *j)
+{
+    size_t left = 0;
+    vec_foreach (&l->list, claim)
+        if (claim->by != j->id)
+            l->list.data[left++] = *claim;
+    l->list.len = left;
+}
+
 /* --- layers ------------------------------------------------------------------------------------
  */
 

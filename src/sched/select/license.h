@@ -81,6 +81,8 @@ int64_t license_claim(struct license_claims *l, const struct cluster *c, const s
 /* It has a place there from then on, with all its licences. */
 void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
                   const struct selection *where, int64_t from, uint64_t *work);
+/* The job loses its claims; what others may take beside them stays as little as it was. */
+void license_drop_claims(struct license_claims *l, const struct job *j);
 /* When running jobs will have given back as many, by their limits, and neither reservations keep
  * them nor (NULL: nobody has any) others have a claim; 0: not foreseeable. */
 int64_t license_earliest(const struct license_claims *l, const struct cluster *c,

@@ -21,6 +21,17 @@ void select_clear(struct selection *s)
     vec_clear(&s->layers);
 }
 
+void select_copy(struct selection *to, const struct selection *from)
+{
+    select_clear(to);
+    vec_foreach (&from->shares, share)
+        vec_push(&to->shares, *share);
+    vec_foreach (&from->gres, amount)
+        vec_push(&to->gres, *amount);
+    vec_foreach (&from->layers, layer)
+        vec_push(&to->layers, *layer);
+}
+
 /* --- configuration
  * --------------------------------------------------------------------------------- */
 
