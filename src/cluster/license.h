@@ -165,6 +165,10 @@ void license_give_back_layers(struct cluster *c, struct job *j);
  * stay. True: some were removed. */
 bool license_trim(const struct cluster *c, const struct license_need *need, const uint64_t *room,
                   const struct bitset *keep, const uint32_t *weight, struct bitset *set);
+/* Whether license_trim() would leave so many, required ones (NULL: none) among them. */
+bool license_leaves_nodes(const struct cluster *c, const struct license_need *need,
+                          const uint64_t *room, const struct bitset *required,
+                          const struct bitset *set, size_t nodes);
 int license_check_layers(const struct cluster *c, const struct job *j, uint64_t *used,
                          struct err *err);
 /* -ERR_LICENSE: the layers never have it for so many nodes, of those (NULL: of all), with all that

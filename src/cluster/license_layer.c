@@ -240,6 +240,51 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
     return trimmed;
 }
 
+/* Of a tree: a node counts in the lowest layer that has it, and each layer passes on no more than
+ * it has enough for. */
+static size_t count_in_tree(const struct license *l, uint32_t count, const uint64_t *room,
+                            const struct bitset *set)
+{
+    _cleanup_free_ uint64_t *below = mem_new_array(uint64_t, l->layers);
+    _cleanup_free_ size_t *in_below = mem_new_array(size_t, l->layers);
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < l->layers; i++) {
+        size_t in = count_in_layer(&l[i], set);
+        uint64_t most = below[i] + in - in_below[i], has = room[i] / count;
+        most = has < most ? has : most;
+        if (l[i].parent < 0) {
+            sum += most;
+            continue;
+        }
+        below[l[i].parent] += most;
+        in_below[l[i].parent] += in;
+    }
+    return (size_t)sum;
+}
+
+static bool layers_have(const struct license *l, uint32_t count, const uint64_t *room,
+                        const struct bitset *required)
+{
+    for (uint32_t i = 0; i < l->layers; i++)
+        if (count_in_layer(&l[i], required) > room[i] / count)
+            return false;
+    return bitset_contains(l->scope, required);
+}
+
+bool license_leaves_nodes(const struct cluster *c, const struct license_need *need,
+                          const uint64_t *room, const struct bitset *required,
+                          const struct bitset *set, size_t nodes)
+{
+    const struct license *l = &c->licenses.list.data[need->at];
+    if (need->count && l->is_tree && l->mode == CONF_HRES_PER_NODE)
+        return count_in_tree(l, need->count, room, set) >= nodes &&
+               (!required ||
+                (bitset_contains(set, required) && layers_have(l, need->count, room, required)));
+    _cleanup_bitset_ struct bitset *left = bitset_dup(set);
+    license_trim(c, need, room, required, NULL, left);
+    return bitset_count(left) >= nodes && (!required || bitset_contains(left, required));
+}
+
 /* --- how many nodes at most --------------------------------------------------------------------
  */
 

@@ -451,6 +451,30 @@ static void leave_out_full(const struct cluster *c, const struct job *j,
     }
 }
 
+uint32_t license_count_useful_nodes(const struct job *j)
+{
+    const struct request *r = &j->want;
+    bool per_node = r->ntasks_per_node && !r->tasks_given;
+    uint32_t most = per_node ? r->tasks / r->ntasks_per_node : r->tasks;
+    most = most > r->good_nodes ? most : r->good_nodes;
+    most = most > j->part->conf.min_nodes ? most : j->part->conf.min_nodes;
+    return most < r->max_nodes ? most : r->max_nodes;
+}
+
+/* See license_narrow(); of a set that modes 2 and 3 leave. */
+static bool find_anchors(const struct cluster *c, const struct job *j, const struct free_view *view,
+                         const uint32_t *weight, const struct bitset *set, struct bitset **anchored)
+{
+    _cleanup_bitset_ struct bitset *candidates = bitset_dup(set);
+    leave_out_full(c, j, view, candidates);
+    if (!license_find_anchors(c, &j->want.licenses, view->layers, j->want.req, weight, set,
+                              candidates, anchored))
+        return false;
+    if (*anchored && j->want.req)
+        bitset_or(*anchored, j->want.req);
+    return !*anchored || bitset_count(*anchored) <= license_count_useful_nodes(j);
+}
+
 /* Layers of which each node is in or out come first, those where the number of nodes counts last.
  */
 bool license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
@@ -460,27 +484,37 @@ bool license_narrow(const struct cluster *c, const struct job *j, const struct f
     if (!view->layers)
         return true;
     trim_for(c, j, view, CONF_HRES_EACH_LAYER, j->want.req, weight, set);
-    _cleanup_bitset_ struct bitset *candidates = bitset_dup(set);
-    leave_out_full(c, j, view, candidates);
-    if (!license_find_anchors(c, &j->want.licenses, view->layers, j->want.req, weight, set,
-                              candidates, anchored))
-        return false;
-    if (*anchored && j->want.req)
-        bitset_or(*anchored, j->want.req);
-    if (*anchored && bitset_count(*anchored) > j->want.max_nodes)
+    if (!find_anchors(c, j, view, weight, set, anchored))
         return false;
     trim_for(c, j, view, CONF_HRES_PER_NODE, *anchored ? *anchored : j->want.req, weight, set);
     return true;
 }
 
-bool license_narrow_idle(const struct cluster *c, const struct job *j, const uint32_t *weight,
-                         struct bitset *set, struct bitset **anchored)
+uint64_t *license_list_totals(const struct cluster *c, const struct job *j)
 {
-    _cleanup_free_ uint64_t *room = mem_new_array(uint64_t, c->licenses.list.len + 1);
-    struct free_view view = {.layers = room};
+    if (!license_needs_layers(c, j))
+        return NULL;
+    uint64_t *room = mem_new_array(uint64_t, c->licenses.list.len);
     vec_foreach (&c->licenses.list, l)
         room[l - c->licenses.list.data] = l->total;
-    return license_narrow(c, j, &view, weight, set, anchored);
+    return room;
+}
+
+bool license_may_have_nodes(const struct cluster *c, const struct job *j,
+                            const struct free_view *view, const struct bitset *set, uint32_t nodes)
+{
+    _cleanup_bitset_ struct bitset *open = bitset_dup(set), *anchored = NULL;
+    if (!view->layers)
+        return true;
+    trim_for(c, j, view, CONF_HRES_EACH_LAYER, j->want.req, NULL, open);
+    if (!find_anchors(c, j, view, NULL, open, &anchored))
+        return false;
+    bool enough = true;
+    vec_foreach (&j->want.licenses.list, need)
+        if (license_is_layered(c, need))
+            enough = enough && license_leaves_nodes(c, need, &view->layers[need->at], j->want.req,
+                                                    open, nodes);
+    return enough;
 }
 
 void license_choose_layers(const struct cluster *c, const struct job *j,

@@ -57,9 +57,15 @@ void license_view_done(struct license_view *v);
  * False: no layer with room has any of the nodes. */
 bool license_narrow(const struct cluster *c, const struct job *j, const struct free_view *view,
                     const uint32_t *weight, struct bitset *set, struct bitset **anchored);
-/* The same when no job runs. */
-bool license_narrow_idle(const struct cluster *c, const struct job *j, const uint32_t *weight,
-                         struct bitset *set, struct bitset **anchored);
+/* How many nodes the job has at most when it has no more of them than it has use for. */
+uint32_t license_count_useful_nodes(const struct job *j);
+/* By pool, what the job may take of each when no job runs; NULL: it needs no layers. The caller
+ * frees. */
+uint64_t *license_list_totals(const struct cluster *c, const struct job *j);
+/* Whether each resource by itself has enough for so many nodes of the set, required ones among
+ * them. */
+bool license_may_have_nodes(const struct cluster *c, const struct job *j,
+                            const struct free_view *view, const struct bitset *set, uint32_t nodes);
 /* Notes which layers pay what needs one layer: the lowest one that has room. */
 void license_choose_layers(const struct cluster *c, const struct job *j,
                            const struct free_view *view, struct selection *where);

@@ -423,10 +423,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
         if (ch.tasks[i])
             bitset_set(ch.fits, (size_t)i);
     }
-    _cleanup_bitset_ struct bitset *anchored = NULL;
-    bool payable = license_narrow(c, j, view, ch.tasks, ch.fits, &anchored);
-    ch.required = anchored ? anchored : ch.required;
-    int rc = payable && choose_nodes(&ch) ? 0 : -ERR_NODES_BUSY;
+    int rc = select_choose_layered(c, j, view, &ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
         rc = deal(&ch, c, j, view, out);
     if (rc == 0)

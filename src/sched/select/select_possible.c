@@ -109,9 +109,12 @@ static void look_idle(const struct cluster *c, const struct job *j, const struct
 }
 
 /* Where they lie matters. */
-static bool fits_in_row(const struct cluster *c, struct chooser *ch, const struct bitset *set,
-                        const struct idle *idle)
+static bool fits_in_row(const struct cluster *c, const struct job *j, struct chooser *ch,
+                        const struct bitset *set, const struct idle *idle)
 {
+    _cleanup_free_ uint64_t *layers = license_list_totals(c, j);
+    const struct free_view view = {.layers = layers};
+
     ch->fits = bitset_new(c->nodes.len);
     ch->chosen = bitset_new(c->nodes.len);
     ch->tasks = mem_new_array(uint32_t, c->nodes.len + 1);
@@ -123,7 +126,7 @@ static bool fits_in_row(const struct cluster *c, struct chooser *ch, const struc
         if (ch->tasks[i])
             bitset_set(ch->fits, (size_t)i);
     }
-    bool found = choose_nodes(ch);
+    bool found = select_choose_layered(c, j, &view, ch);
     bitset_free(ch->fits);
     bitset_free(ch->chosen);
     free(ch->tasks);
@@ -205,23 +208,23 @@ static bool fits_somewhere(const struct cluster *c, struct chooser *ch, const st
     return enough(&again);
 }
 
-/* Leaves the nodes that the layers of hierarchical resources could ever leave to the job. NULL: its
- * nodes cannot have a layer that pays. */
-static struct bitset *keep_layered(const struct cluster *c, const struct job *j,
-                                   const struct bitset *set, const struct idle *idle,
-                                   struct bitset **anchored)
+/* On the nodes that license_narrow() leaves: fast, and sure only when it finds some. */
+static bool fits_counted(const struct cluster *c, const struct job *j, const struct chooser *given,
+                         const struct bitset *set, const struct idle *idle)
 {
-    struct bitset *left = bitset_dup(set);
+    struct chooser ch = *given;
+    _cleanup_bitset_ struct bitset *left = bitset_dup(set), *anchored = NULL;
     _cleanup_free_ uint32_t *tasks = mem_new_array(uint32_t, c->nodes.len + 1);
+    _cleanup_free_ uint64_t *layers = license_list_totals(c, j);
+    const struct free_view view = {.layers = layers};
     bitset_foreach (set, i) {
         tasks[i] = idle[c->pool.kind[i]].tasks;
         if (!tasks[i])
             bitset_unset(left, (size_t)i);
     }
-    if (license_narrow_idle(c, j, tasks, left, anchored))
-        return left;
-    bitset_free(left);
-    return NULL;
+    bool payable = license_narrow(c, j, &view, tasks, left, &anchored);
+    ch.required = anchored ? anchored : ch.required;
+    return payable && fits_somewhere(c, &ch, left, idle);
 }
 
 static bool fits_constrained(const struct cluster *c, const struct job *j,
@@ -229,7 +232,7 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
 {
     _cleanup_free_ struct idle *idle = mem_new_array(struct idle, c->pool.kinds.len + 1);
     _cleanup_(select_counts_done) struct select_counts counts;
-    bool fits = false;
+    bool fits = false, layered = license_needs_layers(c, j);
     select_counts_init(&counts, c, con);
     for (uint32_t i = 0; i < constraint_alternatives(con) && !fits; i++) {
         struct chooser ch = {.counts = counts.given};
@@ -238,13 +241,11 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
         ch.topo = select_topo(c, j);
         ch.spread = j->want.spread;
         bool fabrics = ch.topo && ch.topo->roots > 1;
-        bool placed = ch.contiguous || ch.counts || fabrics, layered = license_needs_layers(c, j);
-        _cleanup_bitset_ struct bitset *anchored = NULL;
-        _cleanup_bitset_ struct bitset *left =
-            layered ? keep_layered(c, j, set, idle, &anchored) : NULL;
-        const struct bitset *of = layered ? left : set;
-        ch.required = anchored ? anchored : ch.required;
-        fits = of && (placed ? fits_in_row(c, &ch, of, idle) : fits_somewhere(c, &ch, of, idle));
+        bool placed = ch.contiguous || ch.counts || fabrics;
+        fits = !placed &&
+               (layered ? fits_counted(c, j, &ch, set, idle) : fits_somewhere(c, &ch, set, idle));
+        if (!fits && (placed || layered))
+            fits = fits_in_row(c, j, &ch, set, idle);
     }
     return fits;
 }

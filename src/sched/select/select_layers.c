@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * The choice of nodes for a job that needs layers of hierarchical resources. license_narrow()
+ * leaves nodes of which the job may have any: that is one choice among many, and the best one when
+ * only the number of nodes matters and one resource counts it. Where the places of nodes matter
+ * too, or where several resources count them, a search follows: it chooses without a look at the
+ * layers, and where a layer does not have enough for the choice, it tries the choice without one of
+ * the layer's nodes, and the choices that have this node. So it finds nodes whenever choose_nodes()
+ * does, until its budget ends.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sched/select/license.h"
+#include "sched/select/select.h"
+
+#define BUDGET 200000 /* nodes that all choices of a search look at */
+#define CHOICES_MIN 16
+#define CHOICES_MAX 5000
+
+struct layer_search {
+    const struct cluster *c;
+    const struct job *j;
+    const struct free_view *view;
+    struct chooser *ch;
+    struct chooser given; /* its bounds as they were */
+    bool counts_only;     /* the number of nodes and tasks matters, and not where they are */
+    uint32_t left;        /* choices */
+    uint32_t useful;      /* nodes that the job has use for */
+    uint64_t *sort;       /* by node: equal where nodes have equal layers and take as many tasks */
+    struct bitset *scratch;
+};
+
+struct branch { /* nodes that the job may have, and those of them that it must have */
+    struct bitset *fits, *required;
+};
+
+static uint64_t room_of(const struct layer_search *s, const struct license_need *need, uint32_t i)
+{
+    return s->view->layers[need->at + (int32_t)i];
+}
+
+/* The layers of the need if they have this mode; NULL: they do not. */
+static const struct license *layers_of(const struct layer_search *s,
+                                       const struct license_need *need, enum conf_hres_mode mode)
+{
+    const struct license *l =
+        license_is_layered(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
+    return l && l->mode == mode && need->count ? l : NULL;
+}
+
+static bool choose_within(struct layer_search *s, const struct bitset *fits,
+                          const struct bitset *required)
+{
+    struct chooser *ch = s->ch;
+    bitset_copy(ch->fits, fits);
+    bitset_zero(ch->chosen);
+    ch->count = 0;
+    ch->sum = ch->sum_more = 0;
+    ch->min = s->given.min;
+    ch->max = s->given.max;
+    ch->good = s->given.good;
+    ch->required = bitset_empty(required) ? NULL : required;
+    s->left -= s->left > 0;
+    bool found = choose_nodes(ch);
+    ch->required = s->given.required;
+    return found;
+}
+
+/* --- what the layers leave ---------------------------------------------------------------------
+ */
+
+/* Removes the nodes of layers that have enough for the required ones alone. False: they do not. */
+static bool leave_out_full(const struct layer_search *s, struct branch *b)
+{
+    vec_foreach (&s->j->want.licenses.list, need) {
+        const struct license *l = layers_of(s, need, CONF_HRES_PER_NODE);
+        for (uint32_t i = 0; l && i < l->layers; i++) {
+            uint64_t most = room_of(s, need, i) / need->count;
+            size_t has = bitset_count_and(b->required, l[i].nodes);
+            if (has > most)
+                return false;
+            if (has == most)
+                bitset_andnot(b->fits, l[i].nodes);
+        }
+    }
+    bitset_or(b->fits, b->required);
+    return true;
+}
+
+/* Nodes of the set that have a layer with room for the need. */
+static void find_paying_nodes(const struct layer_search *s, const struct license_need *need,
+                              const struct bitset *among, struct bitset *out)
+{
+    const struct license *l = layers_of(s, need, CONF_HRES_ONE_LAYER);
+    bitset_zero(out);
+    for (uint32_t i = 0; i < l->layers; i++)
+        if (room_of(s, need, i) >= need->count)
+            bitset_or(out, l[i].nodes);
+    bitset_and(out, among);
+}
+
+/* Whether each resource by itself leaves enough. False: no choice within the branch does. */
+static bool may_have_choice(struct layer_search *s, const struct branch *b)
+{
+    vec_foreach (&s->j->want.licenses.list, need) {
+        if (layers_of(s, need, CONF_HRES_ONE_LAYER)) {
+            find_paying_nodes(s, need, b->fits, s->scratch);
+            if (bitset_empty(s->scratch))
+                return false;
+        }
+        if (!layers_of(s, need, CONF_HRES_PER_NODE))
+            continue;
+        bitset_copy(s->scratch, b->fits);
+        license_trim(s->c, need, &s->view->layers[need->at], b->required, s->ch->tasks, s->scratch);
+        uint64_t tasks = 0;
+        bitset_foreach (s->scratch, i)
+            tasks += s->ch->tasks[i];
+        if (bitset_count(s->scratch) < s->given.min || tasks < s->given.need ||
+            (s->counts_only && !choose_within(s, s->scratch, b->required)))
+            return false;
+    }
+    return true;
+}
+
+/* --- which node decides ------------------------------------------------------------------------
+ */
+
+/* How many layers have too little for the choice because of each of its nodes. */
+static bool count_conflicts(const struct layer_search *s, uint32_t *conflicts)
+{
+    bool any = false;
+    const struct bitset *chosen = s->ch->chosen;
+    vec_foreach (&s->j->want.licenses.list, need) {
+        const struct license *l = layers_of(s, need, CONF_HRES_PER_NODE);
+        for (uint32_t i = 0; l && i < l->layers; i++) {
+            if (bitset_count_and(chosen, l[i].nodes) <= room_of(s, need, i) / need->count)
+                continue;
+            any = true;
+            bitset_foreach (chosen, k)
+                conflicts[k] += bitset_test(l[i].nodes, (size_t)k);
+        }
+    }
+    return any;
+}
+
+/* Of the chosen ones that are not required, the node that the most layers have too little for; of
+ * several, the one with the fewest tasks. -1: all layers have enough. */
+static long find_conflict(const struct layer_search *s, const struct branch *b)
+{
+    _cleanup_free_ uint32_t *conflicts = mem_new_array(uint32_t, s->c->nodes.len + 1);
+    long worst = -1;
+    if (!count_conflicts(s, conflicts))
+        return -1;
+    bitset_foreach (s->ch->chosen, i)
+        if (conflicts[i] && !bitset_test(b->required, (size_t)i) &&
+            (worst < 0 || conflicts[i] > conflicts[worst] ||
+             (conflicts[i] == conflicts[worst] && s->ch->tasks[i] < s->ch->tasks[worst])))
+            worst = i;
+    return worst;
+}
+
+/* A node that would pay for a need that no node of the choice pays for; -1: all are paid. */
+static long find_payer(struct layer_search *s, const struct branch *b)
+{
+    long best = -1;
+    vec_foreach (&s->j->want.licenses.list, need) {
+        if (!layers_of(s, need, CONF_HRES_ONE_LAYER))
+            continue;
+        find_paying_nodes(s, need, b->fits, s->scratch);
+        if (bitset_intersects(s->scratch, s->ch->chosen))
+            continue;
+        bitset_foreach (s->scratch, i)
+            if (best < 0 || s->ch->tasks[i] > s->ch->tasks[best])
+                best = i;
+        break;
+    }
+    return best;
+}
+
+/* --- the search --------------------------------------------------------------------------------
+ */
+
+static bool search_branch(struct layer_search *s, const struct branch *of);
+
+static bool search_with(struct layer_search *s, const struct branch *of, size_t node, bool pays)
+{
+    if (pays && bitset_count(of->required) >= s->useful)
+        return false;
+    struct branch b = {of->fits, bitset_dup(of->required)};
+    bitset_set(b.required, node);
+    bool found = search_branch(s, &b);
+    bitset_free(b.required);
+    return found;
+}
+
+/* 'alike': in vain with the node, and so with all that are alike where only numbers count. */
+static bool search_without(struct layer_search *s, const struct branch *of, size_t node, bool alike)
+{
+    struct branch b = {bitset_dup(of->fits), of->required};
+    bitset_unset(b.fits, node);
+    if (alike)
+        bitset_foreach (of->fits, i)
+            if (s->sort[i] == s->sort[node] && !bitset_test(b.required, (size_t)i))
+                bitset_unset(b.fits, (size_t)i);
+    bool found = search_branch(s, &b);
+    bitset_free(b.fits);
+    return found;
+}
+
+/* One resource after the other leaves what it has enough for. */
+static bool choose_trimmed(struct layer_search *s, const struct branch *b)
+{
+    _cleanup_bitset_ struct bitset *set = bitset_dup(b->fits);
+    vec_foreach (&s->j->want.licenses.list, need)
+        if (layers_of(s, need, CONF_HRES_PER_NODE))
+            license_trim(s->c, need, &s->view->layers[need->at], b->required, s->ch->tasks, set);
+    return choose_within(s, set, b->required) && find_payer(s, b) < 0;
+}
+
+static bool search_branch(struct layer_search *s, const struct branch *of)
+{
+    if (!s->left)
+        return false;
+    struct branch b = {bitset_dup(of->fits), bitset_dup(of->required)};
+    bool found = false;
+    if (leave_out_full(s, &b) && may_have_choice(s, &b)) {
+        found = choose_trimmed(s, &b);
+        if (!found && choose_within(s, b.fits, b.required)) {
+            long payer = find_payer(s, &b), conflict = payer < 0 ? find_conflict(s, &b) : -1;
+            size_t node = (size_t)(payer < 0 ? conflict : payer);
+            if (payer < 0 && conflict < 0)
+                found = true;
+            else if (payer >= 0 || s->counts_only)
+                found = search_with(s, &b, node, payer >= 0) ||
+                        search_without(s, &b, node, s->counts_only);
+            else
+                found = search_without(s, &b, node, false) || search_with(s, &b, node, false);
+        }
+    }
+    bitset_free(b.fits);
+    bitset_free(b.required);
+    return found;
+}
+
+/* Whether license_narrow() leaves the best nodes there are, so that no other choice would do. */
+static bool is_exact(const struct layer_search *s)
+{
+    uint32_t per_node = 0, one_layer = 0;
+    vec_foreach (&s->j->want.licenses.list, need) {
+        per_node += layers_of(s, need, CONF_HRES_PER_NODE) != NULL;
+        one_layer += layers_of(s, need, CONF_HRES_ONE_LAYER) != NULL;
+    }
+    return (!per_node && !one_layer) ||
+           (s->counts_only && ((!one_layer && per_node == 1) || (!per_node && one_layer == 1)));
+}
+
+/* Leaves out the nodes that no layer has, and those of layers that have too little for any job. */
+static void leave_out_closed(const struct layer_search *s, struct bitset *set)
+{
+    vec_foreach (&s->j->want.licenses.list, need) {
+        const struct license *l =
+            license_is_layered(s->c, need) ? &s->c->licenses.list.data[need->at] : NULL;
+        if (l && l->mode == CONF_HRES_PER_NODE)
+            bitset_and(set, l->scope);
+        else if (l)
+            license_trim(s->c, need, &s->view->layers[need->at], NULL, NULL, set);
+    }
+}
+
+static uint64_t mix(uint64_t sum, uint64_t number)
+{
+    sum = (sum ^ number) * UINT64_C(0x9E3779B97F4A7C15);
+    return sum ^ sum >> 32;
+}
+
+static void sort_nodes(struct layer_search *s)
+{
+    bitset_foreach (s->ch->fits, i)
+        s->sort[i] = s->ch->tasks[i];
+    vec_foreach (&s->j->want.licenses.list, need) {
+        if (!license_is_layered(s->c, need))
+            continue;
+        const struct license *l = &s->c->licenses.list.data[need->at];
+        for (uint32_t i = 0; i < l->layers; i++)
+            bitset_foreach (l[i].nodes, k)
+                s->sort[k] = mix(s->sort[k], (uint64_t)need->at + i);
+    }
+}
+
+/* 'fits': nodes that take tasks. */
+static bool search_layers(struct layer_search *s, const struct bitset *fits)
+{
+    struct chooser *ch = s->ch;
+    uint64_t choices = BUDGET / (fits->size + 1);
+    s->left = choices < CHOICES_MIN   ? CHOICES_MIN
+              : choices > CHOICES_MAX ? CHOICES_MAX
+                                      : (uint32_t)choices;
+    struct branch b = {bitset_dup(fits), bitset_new(fits->size)};
+    if (s->given.required)
+        bitset_or(b.required, s->given.required);
+    leave_out_closed(s, b.fits);
+    s->scratch = bitset_new(fits->size);
+    s->sort = mem_new_array(uint64_t, fits->size + 1);
+    bitset_copy(ch->fits, b.fits);
+    sort_nodes(s);
+    bool found = bitset_contains(b.fits, b.required) && search_branch(s, &b);
+    free(s->sort);
+    bitset_free(s->scratch);
+    bitset_free(b.fits);
+    bitset_free(b.required);
+    ch->required = s->given.required;
+    return found;
+}
+
+bool select_choose_layered(const struct cluster *c, const struct job *j,
+                           const struct free_view *view, struct chooser *ch)
+{
+    if (!view->layers)
+        return choose_nodes(ch);
+    struct layer_search s = {.c = c, .j = j, .view = view, .ch = ch, .given = *ch};
+    s.useful = license_count_useful_nodes(j);
+    _cleanup_bitset_ struct bitset *fits = bitset_dup(ch->fits), *anchored = NULL;
+    bool payable = license_narrow(c, j, view, ch->tasks, ch->fits, &anchored);
+    ch->required = anchored ? anchored : ch->required;
+    bool found = payable && choose_nodes(ch);
+    ch->required = s.given.required;
+    s.counts_only = !ch->contiguous && !ch->counts && !ch->topo && !ch->need_more;
+    return found || (!is_exact(&s) && search_layers(&s, fits));
+}
