@@ -27,23 +27,25 @@ static bool might_have_layers(const struct plan *p, const struct job *j)
     return true;
 }
 
-/* The layers have what it needs on as many nodes as it needs, in one of those it may run in. */
+/* The layers have what it needs on as many nodes as it needs, were all nodes usable: for nodes that
+ * are down or drained the planner has its own reasons. */
+static bool has_layers(const struct plan *p, const struct job *j, const struct resv *in)
+{
+    _cleanup_bitset_ struct bitset *set = select_candidates(p->cluster, j);
+    _cleanup_(license_view_done) struct license_view v = {0};
+    const struct free_view *view =
+        license_view_init(&v, &p->claims, p->cluster, j, in, p->now_sec, &p->cluster->pool.now);
+    resv_restrict(in, set);
+    return license_may_have_nodes(p->cluster, j, view, set, plan_need(j).nodes);
+}
+
+/* In one of those it may run in. */
 static bool has_layers_somewhere(const struct plan *p, const struct job *j)
 {
     const struct resv *in;
-    for (size_t i = 0; resv_place(j, i, &in); i++) {
-        _cleanup_bitset_ struct bitset *set = plan_allowed(p, j, in);
-        if (!license_may_start(&p->claims, p->cluster, j, in, p->now_sec))
-            continue;
-        _cleanup_(license_view_done) struct license_view v = {0};
-        const struct free_view *view =
-            license_view_init(&v, &p->claims, p->cluster, j, in, p->now_sec, &p->cluster->pool.now);
-        _cleanup_bitset_ struct bitset *anchored = NULL;
-        if (license_narrow(p->cluster, j, view, NULL, set, &anchored) &&
-            bitset_count(set) >= plan_need(j).nodes &&
-            (!j->want.req || bitset_contains(set, j->want.req)))
+    for (size_t i = 0; resv_place(j, i, &in); i++)
+        if (license_may_start(&p->claims, p->cluster, j, in, p->now_sec) && has_layers(p, j, in))
             return true;
-    }
     return false;
 }
 

@@ -173,6 +173,33 @@ static void reasons(void **state)
     test_cluster_free(c);
 }
 
+/* The layer has enough, were all nodes up: the nodes are the reason. */
+static void layer_with_enough_is_no_reason(void **state)
+{
+    static const struct {
+        uint64_t total;
+        const char *decisions;
+    } cases[] = {
+        {3, "1: Resources (Nodes required for job are DOWN, DRAINED or reserved for jobs in higher "
+            "priority partitions), 2: ReqNodeNotAvail (ReqNodeNotAvail, UnavailableNodes:n3)"},
+        {1, "1: Licenses, 2: ReqNodeNotAvail (ReqNodeNotAvail, UnavailableNodes:n3)"}};
+
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = cluster_up(FOUR "PartitionName=p Nodes=ALL\n");
+        struct bitset *nodes = bitset_new(c->nodes.len);
+        bitset_fill(nodes);
+        license_add_layer(c, "power", CONF_HRES_PER_NODE, nodes, cases[i].total);
+        c->nodes.data[2]->drain = true;
+        c->nodes.data[3]->connected = false;
+        test_changed(c);
+        queue(c, 1, 60, "N=3 L=power:1");
+        queue(c, 2, 60, "w=n3 L=power:1");
+        expect(c, true, cases[i].decisions);
+        test_cluster_free(c);
+    }
+}
+
 /* A node that a job requires is configured no more: it waits, and nobody waits for it. */
 static void required_node_is_gone(void **state)
 {
@@ -523,6 +550,7 @@ int main(void)
         cmocka_unit_test(not_alike),
         cmocka_unit_test(states_of_partitions),
         cmocka_unit_test(reasons),
+        cmocka_unit_test(layer_with_enough_is_no_reason),
         cmocka_unit_test(required_node_is_gone),
         cmocka_unit_test(first_in_first_out),
         cmocka_unit_test(without_backfill),
