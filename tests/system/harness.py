@@ -166,6 +166,10 @@ class Result(subprocess.CompletedProcess):
             assert text in self.stderr, f"{self.args}: {text!r} is not in:\n{self.stderr}"
         return self.stderr
 
+    def finds_none(self, text):
+        """What is shown by name is not there: that is said where it would be."""
+        assert self.returncode == 1 and self.stdout == f"{text}\n" and not self.stderr, f"{self.args}: {self.stdout}{self.stderr}"
+
 
 class Cluster:
     living = weakref.WeakSet()  # those not destroyed

@@ -99,8 +99,8 @@ def test_another_users_job(cluster):
 def test_unknown_job_node_partition(cluster):
     cluster.run("scancel -s USR1 999999").fails("scancel: error: Kill job error on job id 999999: Invalid job id specified")
     cluster.run("scontrol show job 999999").fails("slurm_load_jobs error: Invalid job id specified")
-    cluster.run("scontrol show node ghost").fails("ghost")
-    cluster.run("scontrol show partition ghost").fails("ghost")
+    cluster.run("scontrol show node ghost").finds_none("Node ghost not found")
+    cluster.run("scontrol show partition ghost").finds_none("Partition ghost not found")
     cluster.run("scontrol update JobId=999999 Nice=1").fails("Invalid job id specified")
 
 

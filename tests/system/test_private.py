@@ -105,7 +105,7 @@ def test_reservations(make_cluster):
         c.run(f"scontrol create reservation ReservationName={name} {when} Nodes=n{node} {whose}").ok()
     assert lines(c, "sinfo -h -T", user=None)[::6] == ["mine", "others", "not", "group"]
     assert lines(c, "sinfo -h -T")[::6] == ["mine", "group"]
-    c.run("scontrol show reservation others", user="nobody").fails("Reservation others not found")
+    c.run("scontrol show reservation others", user="nobody").finds_none("Reservation others not found")
     assert "ReservationName=mine " in c.run("scontrol show reservation mine", user="nobody").ok()
     assert "ReservationName" not in c.run("scontrol show node n2", user="nobody").ok()
     assert "ReservationName=others" in c.run("scontrol show node n2").ok()

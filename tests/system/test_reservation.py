@@ -74,7 +74,7 @@ ReservationName=root_1 StartTime=2037-02-06T16:00:00 EndTime=2037-02-06T18:00:00
     c.start_controller()
     assert show(c, "root_1") == text
     assert c.run("scontrol delete ReservationName=root_1").ok() == ""
-    c.run("scontrol show reservation root_1").fails("Reservation root_1 not found")
+    c.run("scontrol show reservation root_1").finds_none("Reservation root_1 not found")
     c.run("scontrol delete reservation some").ok()
     assert c.run("sinfo -T").ok() == "No reservations in the system"
 

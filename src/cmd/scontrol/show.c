@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/pb.h"
+#include "base/text.h"
 #include "cli/cmd.h"
 #include "cli/component.h"
 #include "cli/no_job.h"
@@ -72,6 +73,19 @@ static void say_nothing(const char *what)
 {
     if (!scontrol.quiet)
         str_printf(cmd_out(), "%s\n", what);
+}
+
+/* Where the entity would be; JSON keeps its stream to itself. Returns the exit status. */
+static int say_not_found(const struct show *s, const char *what, const char *name)
+{
+    if (s->json) {
+        cmd_line("%s %s not found", what, name);
+        return 1;
+    }
+    str_printf(cmd_out(), "%s ", what);
+    text_escape(name, cmd_out());
+    str_puts(cmd_out(), " not found\n");
+    return 1;
 }
 
 static int on_planned(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -219,10 +233,8 @@ static int show_step(const char *id_text)
     }
     begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_steps, &s, &err);
-    if (r == 0 && !s.seen && !s.json && id_text) {
-        cmd_line("Job step %s not found", id_text);
-        return 1;
-    }
+    if (r == 0 && !s.seen && !s.json && id_text)
+        return say_not_found(&s, "Job step", id_text);
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No job steps in the system");
     return finish_output(&s, "steps", r, &err);
@@ -267,10 +279,8 @@ static int show_node(const char *expr)
     int r = rpc_call_stream(cmd_client(), RPC_NODE_LIST, &filter.base, on_nodes, &s, &err);
     int status = finish_output(&s, "nodes", r, &err);
     char name[HOSTLIST_NAME_MAX + 1];
-    for (size_t i = 0; r == 0 && wanted && i < hostlist_count(wanted); i++) {
-        cmd_line("Node %s not found", hostlist_nth(wanted, i, name));
-        status = 1;
-    }
+    for (size_t i = 0; r == 0 && wanted && i < hostlist_count(wanted); i++)
+        status = say_not_found(&s, "Node", hostlist_nth(wanted, i, name));
     return status;
 }
 
@@ -345,10 +355,8 @@ static int show_partition(const char *name)
     begin_output(&s);
     int r = rpc_call_stream(cmd_client(), RPC_PART_LIST, &filter.base, on_parts, &s, &err);
     int status = finish_output(&s, "partitions", r, &err);
-    if (r == 0 && name && !s.seen) {
-        cmd_line("Partition %s not found", name);
-        status = 1;
-    }
+    if (r == 0 && name && !s.seen)
+        status = say_not_found(&s, "Partition", name);
     return status;
 }
 
@@ -495,10 +503,8 @@ static int show_reservation(const char *name)
     if (r == 0 && !name && !s.seen && !s.json)
         say_nothing("No reservations in the system");
     int status = finish_output(&s, "reservations", r, &err);
-    if (r == 0 && name && !s.seen) {
-        cmd_line("Reservation %s not found", name);
-        status = 1;
-    }
+    if (r == 0 && name && !s.seen)
+        status = say_not_found(&s, "Reservation", name);
     return status;
 }
 
@@ -538,10 +544,8 @@ static int show_license(const char *name)
     for (size_t i = 0; r == 0 && i < reply->n_licenses; i++)
         if (!name || str_eq(name, reply->licenses[i]->name))
             put_license(reply->licenses[i], &s);
-    if (r == 0 && !s.seen && name && !s.json) {
-        cmd_line("License %s not found", name);
-        return 1;
-    }
+    if (r == 0 && !s.seen && name && !s.json)
+        return say_not_found(&s, "License", name);
     if (r == 0 && !s.seen && !s.json)
         say_nothing("No licenses configured in Slurm.");
     return finish_output(&s, "licenses", r, &err);
