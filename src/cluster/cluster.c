@@ -206,7 +206,7 @@ struct part *cluster_default_part(const struct cluster *c)
 }
 
 /* Where the job of this id is, or would be put: ids normally rise, so the end comes first. */
-static size_t position(const struct cluster *c, uint32_t id)
+static size_t find_position(const struct cluster *c, uint32_t id)
 {
     size_t count = c->jobs.len;
     if (count && c->jobs.data[count - 1]->id < id)
@@ -216,13 +216,13 @@ static size_t position(const struct cluster *c, uint32_t id)
 
 struct job *cluster_find_job(const struct cluster *c, uint32_t id)
 {
-    size_t at = position(c, id);
+    size_t at = find_position(c, id);
     return at < c->jobs.len && c->jobs.data[at]->id == id ? c->jobs.data[at] : NULL;
 }
 
 struct job *cluster_add_job(struct cluster *c, uint32_t id)
 {
-    size_t at = position(c, id);
+    size_t at = find_position(c, id);
     if (at < c->jobs.len && c->jobs.data[at]->id == id)
         return NULL;
     struct job *j = mem_new(struct job);
@@ -239,7 +239,7 @@ struct job *cluster_add_job(struct cluster *c, uint32_t id)
 
 void cluster_remove_job(struct cluster *c, struct job *j)
 {
-    size_t at = position(c, j->id);
+    size_t at = find_position(c, j->id);
     uint32_t array_id = j->array ? j->array->id : 0;
     holdings_drop(c, j);
     alloc_clear(c, j);

@@ -18,7 +18,7 @@
 #define HEALTH_TIMEOUT_SEC 60
 #define SOCKET_DIR_MAX 90 /* bytes: with "/slurmd-NODE" it must fit a socket address */
 
-static const struct conf_value *written(const struct conf_loader *l, enum conf_key_id key)
+static const struct conf_value *written_value(const struct conf_loader *l, enum conf_key_id key)
 {
     return &l->priv->written[key];
 }
@@ -113,7 +113,7 @@ static int hosts_check(struct conf_loader *l, struct err *err)
 static int user_check(struct conf_loader *l, enum conf_key_id key, const char *user, uid_t *uid,
                       const char **name, struct err *err)
 {
-    struct conf_place at = written(l, key)->at;
+    struct conf_place at = written_value(l, key)->at;
     struct passwd entry, *found = NULL;
     _cleanup_free_ char *buf = NULL;
     const size_t room = 65536;
@@ -161,7 +161,7 @@ static int ports_check(struct conf_loader *l, struct err *err)
     static const enum conf_key_id single[] = {CONF_KEY_slurmd_port,
                                               CONF_KEY_accounting_storage_port};
     struct conf *c = l->conf;
-    const struct conf_value *v = written(l, CONF_KEY_slurmctld_port);
+    const struct conf_value *v = written_value(l, CONF_KEY_slurmctld_port);
     const char *dash = v->text ? strchr(v->text, '-') : NULL;
     long long last = c->slurmctld_port;
 
@@ -170,15 +170,16 @@ static int ports_check(struct conf_loader *l, struct err *err)
                          v->text);
     c->slurmctld_port_last = (uint16_t)last;
     for (size_t i = 0; i < sizeof(single) / sizeof(single[0]); i++) {
-        v = written(l, single[i]);
+        v = written_value(l, single[i]);
         if (v->text && strchr(v->text, '-'))
             return conf_fail(v->at, err, "%s=%s: expected one port", conf_keys[single[i]].name,
                              v->text);
     }
     if (c->slurmd_port >= c->slurmctld_port && c->slurmd_port <= c->slurmctld_port_last)
         conf_warn(l,
-                  written(l, CONF_KEY_slurmd_port)->text ? written(l, CONF_KEY_slurmd_port)->at
-                                                         : written(l, CONF_KEY_slurmctld_port)->at,
+                  written_value(l, CONF_KEY_slurmd_port)->text
+                      ? written_value(l, CONF_KEY_slurmd_port)->at
+                      : written_value(l, CONF_KEY_slurmctld_port)->at,
                   "SlurmdPort %u is a port of SlurmctldPort, too: they cannot run on one host",
                   c->slurmd_port);
     return 0;
@@ -191,11 +192,12 @@ static int select_check(struct conf_loader *l, struct err *err)
     c->select = !strcmp(c->select_type, "select/linear") ? CONF_SELECT_LINEAR : CONF_SELECT_CONS;
     if (c->select_type_parameters) {
         int bits = conf_cr_parse(c->select_type_parameters,
-                                 written(l, CONF_KEY_select_type_parameters)->at, err);
+                                 written_value(l, CONF_KEY_select_type_parameters)->at, err);
         if (bits < 0)
             return bits;
         c->cr = (unsigned)bits;
-        conf_cr_warn(l, c->select_type_parameters, written(l, CONF_KEY_select_type_parameters)->at);
+        conf_cr_warn(l, c->select_type_parameters,
+                     written_value(l, CONF_KEY_select_type_parameters)->at);
     }
     if (c->select == CONF_SELECT_CONS &&
         !(c->cr & (CONF_CR_CPU | CONF_CR_CORE | CONF_CR_SOCKET | CONF_CR_MEMORY)))
@@ -235,7 +237,7 @@ static int socket_dir_check(struct conf_loader *l, struct err *err)
     struct conf *c = l->conf;
     struct arena *arena = &l->priv->arena;
     _cleanup_free_ char *dir = c->auth_info ? conf_list_value(c->auth_info, "socketdir") : NULL;
-    struct conf_place at = written(l, CONF_KEY_auth_info)->at;
+    struct conf_place at = written_value(l, CONF_KEY_auth_info)->at;
 
     if (dir && dir[0] != '/')
         return conf_fail(at, err, "AuthInfo: socketdir=%s is not an absolute path", dir);
@@ -312,7 +314,7 @@ static int paths_check(struct conf_loader *l, struct err *err)
 static int state_store_check(struct conf_loader *l, struct err *err)
 {
     static const char *const schemes[] = {"postgresql://", "postgres://", NULL};
-    const struct conf_value *v = written(l, CONF_KEY_state_save_store);
+    const struct conf_value *v = written_value(l, CONF_KEY_state_save_store);
     const char *url = l->conf->state_save_store;
     struct err inner = {0};
 
@@ -332,7 +334,7 @@ static int exit_codes_check(struct conf_loader *l, struct err *err)
 {
     static const enum conf_key_id keys[] = {CONF_KEY_requeue_exit, CONF_KEY_requeue_exit_hold};
     for (size_t i = 0; i < 2; i++) {
-        const struct conf_value *v = written(l, keys[i]);
+        const struct conf_value *v = written_value(l, keys[i]);
         for (const char *s = v->text; s && *s; s += *s == ',') {
             char *end;
             long from = *s >= '0' && *s <= '9' ? strtol(s, &end, 10) : -1, to = from;
@@ -349,7 +351,7 @@ static int exit_codes_check(struct conf_loader *l, struct err *err)
 
 static int licenses_check(struct conf_loader *l, struct err *err)
 {
-    const struct conf_value *v = written(l, CONF_KEY_licenses);
+    const struct conf_value *v = written_value(l, CONF_KEY_licenses);
     struct conf_licenses parsed;
     struct err inner = {0};
     if (conf_licenses_parse(l->conf->licenses, &parsed, &inner) < 0)
@@ -360,7 +362,7 @@ static int licenses_check(struct conf_loader *l, struct err *err)
 
 static int gather_check(struct conf_loader *l, struct err *err)
 {
-    const struct conf_value *v = written(l, CONF_KEY_job_acct_gather_frequency);
+    const struct conf_value *v = written_value(l, CONF_KEY_job_acct_gather_frequency);
     const char *text = l->conf->job_acct_gather_frequency;
     struct err inner = {0};
 
@@ -373,7 +375,7 @@ static int gather_check(struct conf_loader *l, struct err *err)
 /* "ports=12000-12999"; options of other MPIs are known and have no effect. */
 static int mpi_params_check(struct conf_loader *l, struct err *err)
 {
-    const struct conf_value *v = written(l, CONF_KEY_mpi_params);
+    const struct conf_value *v = written_value(l, CONF_KEY_mpi_params);
     const char *text = l->conf->mpi_params;
     long long low, high;
 
@@ -399,7 +401,7 @@ static int mpi_params_check(struct conf_loader *l, struct err *err)
 
 static int cluster_check(struct conf_loader *l, struct err *err)
 {
-    const struct conf_value *v = written(l, CONF_KEY_cluster_name);
+    const struct conf_value *v = written_value(l, CONF_KEY_cluster_name);
     const char *name = l->conf->cluster_name;
 
     if (!name)
@@ -417,23 +419,24 @@ static int limits_check(struct conf_loader *l, struct err *err)
     struct conf *c = l->conf;
 
     if (c->first_job_id > c->max_job_id)
-        return conf_fail(written(l, CONF_KEY_first_job_id)->text
-                             ? written(l, CONF_KEY_first_job_id)->at
-                             : written(l, CONF_KEY_max_job_id)->at,
+        return conf_fail(written_value(l, CONF_KEY_first_job_id)->text
+                             ? written_value(l, CONF_KEY_first_job_id)->at
+                             : written_value(l, CONF_KEY_max_job_id)->at,
                          err, "FirstJobId=%u exceeds MaxJobId=%u", c->first_job_id, c->max_job_id);
     if (c->def_mem_per_cpu_mib && c->def_mem_per_node_mib) {
-        conf_warn(l, written(l, CONF_KEY_def_mem_per_node_mib)->at,
+        conf_warn(l, written_value(l, CONF_KEY_def_mem_per_node_mib)->at,
                   "DefMemPerCPU and DefMemPerNode exclude each other; DefMemPerCPU holds");
         c->def_mem_per_node_mib = 0;
     }
     if (c->job_defaults) {
-        int rc = conf_job_defaults_parse(c->job_defaults, written(l, CONF_KEY_job_defaults)->at,
-                                         &c->def_cpu_per_gpu, &c->def_mem_per_gpu_mib, err);
+        int rc =
+            conf_job_defaults_parse(c->job_defaults, written_value(l, CONF_KEY_job_defaults)->at,
+                                    &c->def_cpu_per_gpu, &c->def_mem_per_gpu_mib, err);
         if (rc < 0)
             return rc;
     }
     if (c->max_mem_per_cpu_mib && c->max_mem_per_node_mib) {
-        conf_warn(l, written(l, CONF_KEY_max_mem_per_node_mib)->at,
+        conf_warn(l, written_value(l, CONF_KEY_max_mem_per_node_mib)->at,
                   "MaxMemPerCPU and MaxMemPerNode exclude each other; MaxMemPerCPU holds");
         c->max_mem_per_node_mib = 0;
     }
@@ -446,7 +449,7 @@ static int limits_check(struct conf_loader *l, struct err *err)
 static void overrides_check(struct conf_loader *l)
 {
     struct conf *c = l->conf;
-    const struct conf_value *v = written(l, CONF_KEY_fast_schedule);
+    const struct conf_value *v = written_value(l, CONF_KEY_fast_schedule);
 
     c->config_overrides =
         c->slurmd_parameters && conf_list_has(c->slurmd_parameters, "config_overrides");
@@ -470,7 +473,7 @@ static void prolog_flags_check(struct conf_loader *l)
     c->prolog_at_alloc = c->prolog_contain || conf_list_has(c->prolog_flags, "Alloc") ||
                          conf_list_has(c->prolog_flags, "NoHold");
     if (x11)
-        conf_warn(l, written(l, CONF_KEY_prolog_flags)->at,
+        conf_warn(l, written_value(l, CONF_KEY_prolog_flags)->at,
                   "PrologFlags: 'X11' is treated as 'Contain'; srun --x11 does not depend on it");
 }
 
@@ -481,7 +484,7 @@ static void over_memory_check(struct conf_loader *l)
 
     l->conf->over_memory_kill = wanted && l->conf->cr & CONF_CR_MEMORY;
     if (wanted && !l->conf->over_memory_kill)
-        conf_warn(l, written(l, CONF_KEY_job_acct_gather_params)->at,
+        conf_warn(l, written_value(l, CONF_KEY_job_acct_gather_params)->at,
                   "JobAcctGatherParams=OverMemoryKill: no job is given memory that it could exceed "
                   "without one of CR_Memory, CR_CPU_Memory, CR_Core_Memory, CR_Socket_Memory in "
                   "SelectTypeParameters");
@@ -489,8 +492,8 @@ static void over_memory_check(struct conf_loader *l)
 
 static int propagation_check(struct conf_loader *l, struct err *err)
 {
-    const struct conf_value *list = written(l, CONF_KEY_propagate_resource_limits);
-    const struct conf_value *except = written(l, CONF_KEY_propagate_resource_limits_except);
+    const struct conf_value *list = written_value(l, CONF_KEY_propagate_resource_limits);
+    const struct conf_value *except = written_value(l, CONF_KEY_propagate_resource_limits_except);
 
     if (list->text && *list->text && except->text && *except->text)
         return conf_fail(except->at, err,
@@ -506,10 +509,10 @@ static int defaults_check(struct conf_loader *l, struct err *err)
     int64_t patience_sec = 5 * c->message_timeout_sec;
 
     (void)err;
-    if (!written(l, CONF_KEY_unkillable_step_timeout_sec)->text &&
+    if (!written_value(l, CONF_KEY_unkillable_step_timeout_sec)->text &&
         c->unkillable_step_timeout_sec < patience_sec)
         c->unkillable_step_timeout_sec = patience_sec;
-    if (!written(l, CONF_KEY_mail_prog)->text && access(c->mail_prog, F_OK) < 0 &&
+    if (!written_value(l, CONF_KEY_mail_prog)->text && access(c->mail_prog, F_OK) < 0 &&
         access("/usr/bin/mail", F_OK) == 0)
         c->mail_prog = "/usr/bin/mail";
     return 0;
@@ -523,9 +526,10 @@ static int freq_check(struct conf_loader *l, struct err *err)
     struct err why = {0};
 
     if (given && *given && conf_freq_parse(given, &f, &why) < 0)
-        return conf_fail(written(l, CONF_KEY_cpu_freq_def)->at, err, "CpuFreqDef=%s", why.text);
+        return conf_fail(written_value(l, CONF_KEY_cpu_freq_def)->at, err, "CpuFreqDef=%s",
+                         why.text);
     if (path && *path != '/')
-        return conf_fail(written(l, CONF_KEY_slurmd_parameters)->at, err,
+        return conf_fail(written_value(l, CONF_KEY_slurmd_parameters)->at, err,
                          "SlurmdParameters=cpufreq_path=%s: it is an absolute path", path);
     return 0;
 }
@@ -549,7 +553,7 @@ static int rate_check(struct conf_loader *l, struct err *err)
         _cleanup_free_ char *text = conf_list_value(list, numbers[i].word);
         long long value = numbers[i].fallback;
         if (text && str_parse_i64(text, numbers[i].min, numbers[i].max, &value) < 0)
-            return conf_fail(written(l, CONF_KEY_slurmctld_parameters)->at, err,
+            return conf_fail(written_value(l, CONF_KEY_slurmctld_parameters)->at, err,
                              "SlurmctldParameters: %s=%s: a number from %u to %u is expected",
                              numbers[i].word, text, numbers[i].min, numbers[i].max);
         *numbers[i].to = (uint32_t)value;
@@ -569,7 +573,7 @@ static int cred_expire_check(struct conf_loader *l, struct err *err)
     if (!text)
         return 0;
     if (str_parse_i64(text, 0, 31536000, &sec) < 0)
-        return conf_fail(written(l, CONF_KEY_auth_info)->at, err,
+        return conf_fail(written_value(l, CONF_KEY_auth_info)->at, err,
                          "AuthInfo: invalid cred_expire '%s': use a number of seconds", text);
     if (!given)
         c->sched.requeue_delay = sec;
@@ -578,15 +582,16 @@ static int cred_expire_check(struct conf_loader *l, struct err *err)
 
 static int sched_check(struct conf_loader *l, struct err *err)
 {
-    int rc = conf_sched_read(l, l->conf->scheduler_parameters,
-                             written(l, CONF_KEY_scheduler_parameters)->at, &l->conf->sched, err);
+    int rc =
+        conf_sched_read(l, l->conf->scheduler_parameters,
+                        written_value(l, CONF_KEY_scheduler_parameters)->at, &l->conf->sched, err);
     return rc == 0 ? cred_expire_check(l, err) : rc;
 }
 
 /* SLURM_DEBUG_FLAGS comes before the file. */
 static int debug_check(struct conf_loader *l, struct err *err)
 {
-    const struct conf_value *v = written(l, CONF_KEY_debug_flags);
+    const struct conf_value *v = written_value(l, CONF_KEY_debug_flags);
     const char *forced = getenv("SLURM_DEBUG_FLAGS");
     struct err why = {0};
 
@@ -614,7 +619,7 @@ static int health_check(struct conf_loader *l, struct err *err)
     if (c->health_check_program && c->health_check_interval_sec &&
         c->health_check_timeout_sec >= c->health_check_interval_sec)
         conf_warn(
-            l, written(l, CONF_KEY_health_check_interval_sec)->at,
+            l, written_value(l, CONF_KEY_health_check_interval_sec)->at,
             "HealthCheckInterval=%lld is not longer than HealthCheckTimeout=%lld: a check may "
             "still run when the next one is due",
             (long long)c->health_check_interval_sec, (long long)c->health_check_timeout_sec);
@@ -623,7 +628,7 @@ static int health_check(struct conf_loader *l, struct err *err)
 
 static int job_comp_check(struct conf_loader *l, struct err *err)
 {
-    const struct conf_value *v = written(l, CONF_KEY_job_comp_loc);
+    const struct conf_value *v = written_value(l, CONF_KEY_job_comp_loc);
     bool to_file = str_eq(l->conf->job_comp_type, "jobcomp/filetxt");
 
     if (to_file && v->text && *v->text && *v->text != '/')

@@ -32,7 +32,7 @@ static void put_escaped(const char *line, size_t len, struct str *out)
             str_printf(out, "%%%02x", (unsigned char)line[i]);
 }
 
-static int hex(char c)
+static int hex_digit(char c)
 {
     const char *digits = "0123456789abcdef", *at = c ? strchr(digits, c) : NULL;
     return at ? (int)(at - digits) : -1;
@@ -41,8 +41,8 @@ static int hex(char c)
 static int put_unescaped(const char *text, struct conf_place at, struct str *out, struct err *err)
 {
     for (; *text; text++) {
-        int high = *text == '%' ? hex(text[1]) : 0,
-            low = *text == '%' && high >= 0 ? hex(text[2]) : 0;
+        int high = *text == '%' ? hex_digit(text[1]) : 0,
+            low = *text == '%' && high >= 0 ? hex_digit(text[2]) : 0;
 
         if (high < 0 || low < 0 || (*text == '%' && !high && !low))
             return conf_fail(at, err, "FileConf: a line that was not written by the controller");
@@ -78,7 +78,7 @@ static int read_into(struct conf_loader *l, const char *path, size_t which, int 
 
 /* "include PATTERN" of plugstack.conf, where the pattern is of a place beside it; others are for
  * the node to find. */
-static char *included(const char *path, const char *line, size_t len)
+static char *find_included(const char *path, const char *line, size_t len)
 {
     _cleanup_free_ char *copy = mem_strndup(line, len);
     char *word = str_trim(copy), *rest = word + strcspn(word, " \t");
@@ -134,7 +134,7 @@ static int read_into(struct conf_loader *l, const char *path, size_t which, int 
     while (rc == 0 && *at) {
         size_t len = strcspn(at, "\n");
         _cleanup_free_ char *pattern =
-            which == CONF_EXTRA_PLUGSTACK ? included(path, at, len) : NULL;
+            which == CONF_EXTRA_PLUGSTACK ? find_included(path, at, len) : NULL;
 
         rc = pattern ? read_included(l, pattern, which, depth, err)
                      : take_line(l, at, len, which, err);

@@ -29,7 +29,7 @@ static const char *unit_of(size_t id)
     return conf_keys[id].type == CONF_T_SEC ? " sec" : "";
 }
 
-static void line(struct str *out, const char *key, const char *value)
+static void write_line(struct str *out, const char *key, const char *value)
 {
     str_printf(out, "%-*s = %s\n", KEY_WIDTH, key, value);
 }
@@ -130,7 +130,7 @@ static void put_boot_time(const struct conf *c, struct str *out)
 {
     char buf[TIME_TEXT_MAX];
 
-    line(out, "BOOT_TIME", time_format_date(c->boot_at, "N/A", buf));
+    write_line(out, "BOOT_TIME", time_format_date(c->boot_at, "N/A", buf));
 }
 
 static void put_next_job_id(const struct conf *c, struct str *out)
@@ -139,18 +139,18 @@ static void put_next_job_id(const struct conf *c, struct str *out)
 
     snprintf(buf, sizeof(buf), "%u", c->next_job_id);
     if (c->next_job_id)
-        line(out, "NEXT_JOB_ID", buf);
+        write_line(out, "NEXT_JOB_ID", buf);
 }
 
 static void put_path(const struct conf *c, struct str *out)
 {
-    line(out, "SLURM_CONF", c->path);
+    write_line(out, "SLURM_CONF", c->path);
 }
 
 static void put_version(const struct conf *c, struct str *out)
 {
     (void)c;
-    line(out, "SLURM_VERSION", SLURM_VERSION);
+    write_line(out, "SLURM_VERSION", SLURM_VERSION);
 }
 
 static void put_hosts(const struct conf *c, struct str *out)
@@ -162,7 +162,7 @@ static void put_hosts(const struct conf *c, struct str *out)
         str_puts(&value, host->name);
         if (!str_eq(host->own_addr, host->name))
             str_printf(&value, "(%s)", host->own_addr);
-        line(out, key, str_cstr(&value));
+        write_line(out, key, str_cstr(&value));
     }
 }
 
@@ -185,7 +185,7 @@ static void put_key(const struct conf *c, size_t id, struct str *out)
     for (const char *at = str_cstr(&value), *end; at; at = end ? end + 1 : NULL) {
         end = strchr(at, '\n');
         _cleanup_free_ char *one = end ? mem_strndup(at, (size_t)(end - at)) : mem_strdup(at);
-        line(out, conf_keys[id].name, one);
+        write_line(out, conf_keys[id].name, one);
     }
 }
 

@@ -50,12 +50,12 @@ static uint32_t frequency_of(const char *text)
 }
 
 /* Of a number and a word only a node knows. */
-static bool rises(uint32_t min, uint32_t max)
+static bool is_range(uint32_t min, uint32_t max)
 {
     return (min ^ max) & CONF_FREQ_WORD || min < max;
 }
 
-static int bad(const char *text, struct err *err)
+static int refuse_text(const char *text, struct err *err)
 {
     return err_set(err, -ERR_PARSE, "'%.64s': " VALID, text);
 }
@@ -70,18 +70,18 @@ int conf_freq_parse(const char *text, struct conf_freq *out, struct err *err)
         f.max = frequency_of(first);
         f.governor = f.max ? CONF_GOVERNOR_NONE : conf_governor_find(first);
         if (!f.max && !f.governor)
-            return bad(text, err);
+            return refuse_text(text, err);
         *out = f;
         return 0;
     }
     if (all < one)
-        return bad(text, err);
+        return refuse_text(text, err);
     _cleanup_free_ char *second = mem_strndup(text + one + 1, all - one - 1);
     f.min = frequency_of(first);
     f.max = frequency_of(second);
     f.governor = text[all] ? conf_governor_find(text + all + 1) : CONF_GOVERNOR_NONE;
-    if (!f.min || !f.max || !rises(f.min, f.max) || (text[all] && !f.governor))
-        return bad(text, err);
+    if (!f.min || !f.max || !is_range(f.min, f.max) || (text[all] && !f.governor))
+        return refuse_text(text, err);
     *out = f;
     return 0;
 }

@@ -6,7 +6,7 @@ struct geometry {
     uint32_t cpus, boards, sockets, per_board, cores, threads;
 };
 
-static uint32_t number(const struct conf_row *row, enum conf_node_key key)
+static uint32_t read_number(const struct conf_row *row, enum conf_node_key key)
 {
     const struct conf_value *v = &row->value[key];
     long long n = 0;
@@ -16,30 +16,31 @@ static uint32_t number(const struct conf_row *row, enum conf_node_key key)
     return (uint32_t)n;
 }
 
-static bool own(const struct conf_row *row, enum conf_node_key key)
+static bool is_own_value(const struct conf_row *row, enum conf_node_key key)
 {
     return row->value[key].text && !row->value[key].inherited;
 }
 
 /* What the line itself says of the shape goes before a count of CPUs from DEFAULT, and the other
  * way round. */
-static struct geometry written(const struct conf_row *row)
+static struct geometry read_geometry(const struct conf_row *row)
 {
-    bool shape = own(row, CONF_NODE_SOCKETS) || own(row, CONF_NODE_SOCKETS_PER_BOARD) ||
-                 own(row, CONF_NODE_CORES) || own(row, CONF_NODE_THREADS) ||
-                 own(row, CONF_NODE_BOARDS);
-    bool cpus = own(row, CONF_NODE_CPUS);
-    struct geometry g = {.cpus = number(row, CONF_NODE_CPUS)};
+    bool shape = is_own_value(row, CONF_NODE_SOCKETS) ||
+                 is_own_value(row, CONF_NODE_SOCKETS_PER_BOARD) ||
+                 is_own_value(row, CONF_NODE_CORES) || is_own_value(row, CONF_NODE_THREADS) ||
+                 is_own_value(row, CONF_NODE_BOARDS);
+    bool cpus = is_own_value(row, CONF_NODE_CPUS);
+    struct geometry g = {.cpus = read_number(row, CONF_NODE_CPUS)};
 
     if (shape && !cpus)
         g.cpus = 0;
     if (cpus && !shape)
         return g;
-    g.boards = number(row, CONF_NODE_BOARDS);
-    g.sockets = number(row, CONF_NODE_SOCKETS);
-    g.per_board = number(row, CONF_NODE_SOCKETS_PER_BOARD);
-    g.cores = number(row, CONF_NODE_CORES);
-    g.threads = number(row, CONF_NODE_THREADS);
+    g.boards = read_number(row, CONF_NODE_BOARDS);
+    g.sockets = read_number(row, CONF_NODE_SOCKETS);
+    g.per_board = read_number(row, CONF_NODE_SOCKETS_PER_BOARD);
+    g.cores = read_number(row, CONF_NODE_CORES);
+    g.threads = read_number(row, CONF_NODE_THREADS);
     return g;
 }
 
@@ -49,7 +50,7 @@ static bool fits_u32(uint64_t n)
 }
 
 /* Fills in the one factor that CPUs and the others determine: sockets first, then cores. */
-static int infer(const struct conf_row *row, struct geometry *g, struct err *err)
+static int infer_factor(const struct conf_row *row, struct geometry *g, struct err *err)
 {
     uint32_t boards = g->boards ? g->boards : 1, threads = g->threads ? g->threads : 1;
     uint32_t cores = g->cores ? g->cores : 1;
@@ -82,11 +83,11 @@ static int infer(const struct conf_row *row, struct geometry *g, struct err *err
 static int sockets_total(const struct conf_row *row, struct geometry *g, struct err *err)
 {
     if (g->sockets && g->per_board) {
-        if (own(row, CONF_NODE_SOCKETS) && own(row, CONF_NODE_SOCKETS_PER_BOARD))
+        if (is_own_value(row, CONF_NODE_SOCKETS) && is_own_value(row, CONF_NODE_SOCKETS_PER_BOARD))
             return conf_fail(row->at, err,
                              "Sockets=%u and SocketsPerBoard=%u exclude each other; give one",
                              g->sockets, g->per_board);
-        if (own(row, CONF_NODE_SOCKETS))
+        if (is_own_value(row, CONF_NODE_SOCKETS))
             g->per_board = 0;
     }
     if (g->per_board)
@@ -103,11 +104,11 @@ static int sockets_total(const struct conf_row *row, struct geometry *g, struct 
 
 int conf_geometry_derive(const struct conf_row *row, struct conf_node_row *out, struct err *err)
 {
-    struct geometry g = written(row);
+    struct geometry g = read_geometry(row);
     int rc = sockets_total(row, &g, err);
 
     if (rc == 0 && g.cpus)
-        rc = infer(row, &g, err);
+        rc = infer_factor(row, &g, err);
     if (rc < 0)
         return rc;
     out->boards = g.boards ? g.boards : 1;

@@ -14,7 +14,7 @@ static const struct {
 #undef HET_LIMIT
 };
 
-static bool equals(const char *word, size_t len, const char *name)
+static bool is_word(const char *word, size_t len, const char *name)
 {
     return strlen(name) == len && !strncasecmp(word, name, len);
 }
@@ -22,14 +22,14 @@ static bool equals(const char *word, size_t len, const char *name)
 /* The bits that the word sets; false: it is unknown. */
 static bool read_word(const char *word, size_t len, uint32_t *bits)
 {
-    if (equals(word, len, "none"))
+    if (is_word(word, len, "none"))
         return true;
-    if (equals(word, len, "documented")) {
+    if (is_word(word, len, "documented")) {
         *bits |= (UINT32_C(1) << CONF_HET_LIMITS) - 1;
         return true;
     }
     for (size_t i = 0; i < CONF_HET_LIMITS; i++)
-        if (equals(word, len, limits[i].name)) {
+        if (is_word(word, len, limits[i].name)) {
             *bits |= UINT32_C(1) << i;
             return true;
         }

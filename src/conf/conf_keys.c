@@ -204,7 +204,7 @@ long conf_key_find(const struct conf_key *keys, size_t count, const char *name)
 }
 
 /* str_distance() minds the case, a configuration does not. */
-static void lower(const char *from, char *to, size_t room)
+static void copy_lower(const char *from, char *to, size_t room)
 {
     size_t i = 0;
 
@@ -219,12 +219,12 @@ const char *conf_key_near(const struct conf_key *keys, size_t count, const char 
     const char *near = NULL;
     char a[80], b[80];
 
-    lower(name, a, sizeof(a));
+    copy_lower(name, a, sizeof(a));
     unsigned third = (unsigned)strlen(a) / 3 + 1; /* of a short word most letters must be right */
     if (*distance > third)
         *distance = third;
     for (size_t i = 0; i < count; i++) {
-        lower(keys[i].name, b, sizeof(b));
+        copy_lower(keys[i].name, b, sizeof(b));
         unsigned d = str_distance(a, b, *distance);
         if (d < *distance) {
             *distance = d;

@@ -215,7 +215,7 @@ static void loader_done(struct conf_loader *l)
 }
 
 /* What needs several lines. */
-static int build(struct conf_loader *l, const char *node_name, struct err *err)
+static int build_conf(struct conf_loader *l, const char *node_name, struct err *err)
 {
     int rc = conf_scalar_finish(l, err);
 
@@ -249,9 +249,9 @@ static int build(struct conf_loader *l, const char *node_name, struct err *err)
 }
 
 /* After all lines are read. */
-static int finish(struct conf_loader *l, const char *node_name, struct err *err)
+static int finish_load(struct conf_loader *l, const char *node_name, struct err *err)
 {
-    int rc = conf_go_on(l, build(l, node_name, err), err);
+    int rc = conf_go_on(l, build_conf(l, node_name, err), err);
 
     if (!l->first.code)
         return rc;
@@ -291,7 +291,7 @@ int conf_load_with(const char *path, const char *made, enum conf_scope scope, co
         rc = take_made(&l, made, err);
     if (rc < 0)
         return rc;
-    rc = finish(&l, node_name, err);
+    rc = finish_load(&l, node_name, err);
     if (rc == 0 || l.first.code)
         *out = take_ptr(l.conf);
     return rc;
@@ -316,7 +316,7 @@ static int load_text(struct conf_loader *l, const char *text, size_t len, const 
     int rc = conf_lines_text(l, copy, len, l->conf->path, err);
     if (rc == 0)
         rc = take_made(l, made, err);
-    return rc == 0 ? finish(l, node_name, err) : rc;
+    return rc == 0 ? finish_load(l, node_name, err) : rc;
 }
 
 int conf_load_text(const char *text, size_t len, const char *file, enum conf_scope scope,

@@ -137,7 +137,7 @@ static int name_check(const struct conf_row *row, const char *name, struct err *
     return 0;
 }
 
-static const char *nth(const struct hostlist *list, size_t i, char buf[HOSTLIST_NAME_MAX + 1])
+static const char *nth_name(const struct hostlist *list, size_t i, char buf[HOSTLIST_NAME_MAX + 1])
 {
     return hostlist_nth(list, hostlist_count(list) == 1 ? 0 : i, buf);
 }
@@ -161,11 +161,11 @@ static int node_add(struct conf_loader *l, const struct conf_row *row, const str
     if (rc < 0)
         return rc;
     node.name = keep_text(l, buf, NULL);
-    node.hostname = n->host ? keep_text(l, nth(n->host, i, buf), node.name) : node.name;
-    node.addr = n->addr ? keep_text(l, nth(n->addr, i, buf), node.hostname) : node.hostname;
-    node.bcast_addr = n->bcast ? keep_text(l, nth(n->bcast, i, buf), node.addr) : node.addr;
+    node.hostname = n->host ? keep_text(l, nth_name(n->host, i, buf), node.name) : node.name;
+    node.addr = n->addr ? keep_text(l, nth_name(n->addr, i, buf), node.hostname) : node.hostname;
+    node.bcast_addr = n->bcast ? keep_text(l, nth_name(n->bcast, i, buf), node.addr) : node.addr;
     if (n->port) {
-        nth(n->port, i, buf);
+        nth_name(n->port, i, buf);
         if (str_parse_i64(buf, 1, 65535, &port) < 0)
             return conf_fail(row->value[CONF_NODE_PORT].at, err,
                              "Port=%s: '%s' is not a port (1 to 65535)",

@@ -58,7 +58,7 @@ static void known_names(size_t key, struct str *out)
 }
 
 /* Each name of the list has a say of its own: those that can be had keep theirs. */
-static bool filters(size_t key)
+static bool is_list_of_plugins(size_t key)
 {
     return key == CONF_KEY_job_submit_plugins || key == CONF_KEY_task_plugin;
 }
@@ -67,7 +67,7 @@ static bool filters(size_t key)
 static const char *name_check(struct conf_loader *l, size_t key, const char *name, size_t len)
 {
     const struct conf_key *k = &conf_keys[key];
-    const char *used = filters(key) ? "those that are" : *k->def ? k->def : "none";
+    const char *used = is_list_of_plugins(key) ? "those that are" : *k->def ? k->def : "none";
     struct conf_place at = l->priv->written[key].at;
     const struct plugin *p = plugin_find(key, name, len);
 
@@ -165,6 +165,6 @@ void conf_plugin_check(struct conf_loader *l)
         if (i > 0 && plugins[i - 1].key == key)
             continue; /* rows of a key stand together */
         if (l->priv->written[key].text && *member)
-            (filters(key) ? filters_check : key_check)(l, key, member);
+            (is_list_of_plugins(key) ? filters_check : key_check)(l, key, member);
     }
 }

@@ -16,7 +16,7 @@
 /* --- lines -------------------------------------------------------------------------------------
  */
 
-static bool given(const struct conf_row *row, enum conf_topo_key key)
+static bool has_value(const struct conf_row *row, enum conf_topo_key key)
 {
     return row->value[key].text && *row->value[key].text;
 }
@@ -86,13 +86,13 @@ static int add_switch(struct conf_loader *l, const struct conf_row *row, struct 
                             .parent = CONF_NO_SWITCH,
                             .file = row->at.file,
                             .line = row->at.line};
-    bool nodes = given(row, CONF_TOPO_NODES), children = given(row, CONF_TOPO_SWITCHES);
+    bool nodes = has_value(row, CONF_TOPO_NODES), children = has_value(row, CONF_TOPO_SWITCHES);
     if (block && (!nodes || children))
         return conf_fail(row->at, err, "BlockName=%s: expected Nodes=", s.name);
     if (nodes == children)
         return conf_fail(row->at, err, "SwitchName=%s: expected Nodes= or Switches=, %s", s.name,
                          nodes ? "not both" : "one of them");
-    if (given(row, CONF_TOPO_SPEED)) {
+    if (has_value(row, CONF_TOPO_SPEED)) {
         long long speed;
         if (str_parse_i64(v[CONF_TOPO_SPEED].text, 0, UINT32_MAX, &speed) < 0)
             return conf_fail(v[CONF_TOPO_SPEED].at, err, "LinkSpeed=%s: expected a number",
@@ -132,8 +132,8 @@ static int take_row(struct conf_loader *l, const struct conf_row *row, struct bi
 {
     struct conf_network *net = &l->conf->network;
     bool block = net->kind == CONF_TOPO_BLOCK;
-    bool sizes = given(row, CONF_TOPO_SIZES), is_block = given(row, CONF_TOPO_BLOCK_NAME);
-    if (sizes + is_block + given(row, CONF_TOPO_SWITCH) != 1)
+    bool sizes = has_value(row, CONF_TOPO_SIZES), is_block = has_value(row, CONF_TOPO_BLOCK_NAME);
+    if (sizes + is_block + has_value(row, CONF_TOPO_SWITCH) != 1)
         return conf_fail(row->at, err, "a line begins with SwitchName=, BlockName= or BlockSizes=");
     if ((sizes || is_block) != block)
         return conf_fail(row->at, err,
@@ -189,7 +189,7 @@ static int join_children(struct conf_loader *l, const struct conf_index *index, 
 }
 
 /* Levels and nodes of all above a leaf; in a circle this would never end. */
-static int climb(struct conf_network *net, const struct conf_switch *leaf, struct err *err)
+static int note_levels(struct conf_network *net, const struct conf_switch *leaf, struct err *err)
 {
     uint32_t level = 0;
     for (uint32_t up = leaf->parent; up != CONF_NO_SWITCH; up = net->switches.data[up].parent) {
@@ -216,7 +216,7 @@ static void warn_unconnected(struct conf_loader *l, const struct bitset *taken)
                   l->conf->nodes.data[first].name);
 }
 
-static int build(struct conf_loader *l, struct err *err)
+static int build_network(struct conf_loader *l, struct err *err)
 {
     struct conf_network *net = &l->conf->network;
     _cleanup_bitset_ struct bitset *taken = bitset_new(l->conf->nodes.len);
@@ -231,7 +231,7 @@ static int build(struct conf_loader *l, struct err *err)
             rc = join_children(l, &index, i, err);
     conf_index_done(&index);
     for (uint32_t i = 0; i < net->switches.len && rc == 0; i++)
-        rc = climb(net, &net->switches.data[i], err);
+        rc = note_levels(net, &net->switches.data[i], err);
     if (rc == 0)
         warn_unconnected(l, taken);
     return rc;
@@ -252,7 +252,7 @@ int conf_topo_build(struct conf_loader *l, struct err *err)
     net->optional = conf_list_has(l->conf->topology_param, "TopoOptional");
     if (net->kind == CONF_TOPO_FLAT)
         return 0;
-    int rc = build(l, err);
+    int rc = build_network(l, err);
     if (rc == 0 && !net->switches.len)
         rc = conf_fail(l->priv->written[CONF_KEY_topology_plugin].at, err,
                        "TopologyPlugin=%s: no lines of %s in topology.conf beside slurm.conf",

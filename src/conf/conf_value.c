@@ -26,8 +26,8 @@ static bool is_unlimited(const char *text)
     return word_in(text, words);
 }
 
-static int wrong(const struct conf_key *key, const struct conf_value *v, struct err *err,
-                 const char *expected)
+static int refuse_value(const struct conf_key *key, const struct conf_value *v, struct err *err,
+                        const char *expected)
 {
     return conf_fail(v->at, err, "%s=%s: expected %s", key->name, v->text, expected);
 }
@@ -43,7 +43,7 @@ static int parse_bool(const struct conf_key *key, const struct conf_value *v, bo
     else if (word_in(v->text, no))
         *out = false;
     else
-        return wrong(key, v, err, "YES or NO");
+        return refuse_value(key, v, err, "YES or NO");
     return 0;
 }
 
@@ -58,7 +58,7 @@ static int parse_number(const struct conf_key *key, const struct conf_value *v, 
         return conf_fail(v->at, err, "%s=%s: out of range, expected %lld to %lld", key->name,
                          v->text, (long long)key->min, max);
     if (rc < 0)
-        return wrong(key, v, err, "a whole number");
+        return refuse_value(key, v, err, "a whole number");
     return 0;
 }
 
@@ -113,7 +113,7 @@ static int parse_minutes(const struct conf_key *key, const struct conf_value *v,
         return 0;
     }
     if (time_parse_limit(v->text, &sec, NULL) < 0)
-        return wrong(key, v, err, "minutes, H:MM:SS, D-HH:MM:SS or UNLIMITED");
+        return refuse_value(key, v, err, "minutes, H:MM:SS, D-HH:MM:SS or UNLIMITED");
     *out = sec;
     return 0;
 }
@@ -128,7 +128,7 @@ static int parse_mib(const struct conf_key *key, const struct conf_value *v, uin
         return 0;
     }
     if (size_parse_mib(v->text, &mib, NULL) < 0)
-        return wrong(key, v, err, "a size in MiB, or with a suffix K, M, G, T");
+        return refuse_value(key, v, err, "a size in MiB, or with a suffix K, M, G, T");
     if (mib < key->min)
         return conf_fail(v->at, err, "%s=%s: must be at least %llu MiB", key->name, v->text,
                          (unsigned long long)key->min);
@@ -165,8 +165,8 @@ static int parse_level(const struct conf_key *key, const struct conf_value *v, u
         return 0;
     }
     if (level < 0)
-        return wrong(key, v, err,
-                     "quiet, fatal, error, info, verbose, debug, debug2, debug3 or a number");
+        return refuse_value(
+            key, v, err, "quiet, fatal, error, info, verbose, debug, debug2, debug3 or a number");
     *out = (uint32_t)level;
     return 0;
 }
@@ -180,7 +180,7 @@ static int parse_percent(const struct conf_key *key, const struct conf_value *v,
     const char *at = v->text;
 
     if (!isdigit((unsigned char)*at))
-        return wrong(key, v, err, "a percentage such as 50, 101.5 or 100%");
+        return refuse_value(key, v, err, "a percentage such as 50, 101.5 or 100%");
     for (; isdigit((unsigned char)*at) && whole <= PERCENT_MAX; at++)
         whole = whole * 10 + (unsigned)(*at - '0');
     if (*at == '.')
@@ -188,7 +188,7 @@ static int parse_percent(const struct conf_key *key, const struct conf_value *v,
             part += (unsigned)(*at - '0') * unit;
     at += *at == '%';
     if (*at || whole > PERCENT_MAX)
-        return wrong(key, v, err, "a percentage such as 50, 101.5 or 100%");
+        return refuse_value(key, v, err, "a percentage such as 50, 101.5 or 100%");
     *out = (uint32_t)whole * 100 + part;
     return 0;
 }

@@ -5,7 +5,7 @@
 
 #define ROOM_FIRST 64
 
-static size_t home(const struct idmap *m, uint64_t key)
+static size_t hash_slot(const struct idmap *m, uint64_t key)
 {
     return (size_t)((key * UINT64_C(0x9e3779b97f4a7c15)) >> 20) & (m->room - 1);
 }
@@ -13,14 +13,14 @@ static size_t home(const struct idmap *m, uint64_t key)
 /* Its slot, or the free one where it would be. */
 static struct idmap_slot *slot_of(const struct idmap *m, uint64_t key)
 {
-    size_t i = home(m, key);
+    size_t i = hash_slot(m, key);
 
     while (m->slots[i].used && m->slots[i].key != key)
         i = (i + 1) & (m->room - 1);
     return &m->slots[i];
 }
 
-static void grow(struct idmap *m)
+static void grow_table(struct idmap *m)
 {
     struct idmap old = *m;
 
@@ -41,7 +41,7 @@ void idmap_done(struct idmap *m)
 void idmap_set(struct idmap *m, uint64_t key, uint32_t value)
 {
     if ((m->count + 1) * 2 > m->room)
-        grow(m);
+        grow_table(m);
     struct idmap_slot *slot = slot_of(m, key);
     if (!slot->used)
         m->count++;
@@ -68,7 +68,7 @@ void idmap_remove(struct idmap *m, uint64_t key)
     m->count--;
     /* Whatever follows and would be found no more because of the hole moves into it. */
     for (size_t i = (hole + 1) & (m->room - 1); m->slots[i].used; i = (i + 1) & (m->room - 1)) {
-        size_t from_home = (i - home(m, m->slots[i].key)) & (m->room - 1);
+        size_t from_home = (i - hash_slot(m, m->slots[i].key)) & (m->room - 1);
         size_t from_hole = (i - hole) & (m->room - 1);
         if (from_home >= from_hole) {
             m->slots[hole] = m->slots[i];

@@ -2,7 +2,7 @@
 /* A treap: a search tree by (key, tie) and a heap by a scattering of the tie. */
 #include "cluster/index/order.h"
 
-static uint64_t rank(const struct order_link *l)
+static uint64_t hash_tie(const struct order_link *l)
 {
     uint64_t x = l->tie + UINT64_C(0x9e3779b97f4a7c15);
 
@@ -11,12 +11,12 @@ static uint64_t rank(const struct order_link *l)
     return x ^ (x >> 31);
 }
 
-static bool before(const struct order_link *a, const struct order_link *b)
+static bool is_before(const struct order_link *a, const struct order_link *b)
 {
     return a->key != b->key ? a->key < b->key : a->tie < b->tie;
 }
 
-static void replace(struct order *o, struct order_link *old, struct order_link *with)
+static void replace_child(struct order *o, struct order_link *old, struct order_link *with)
 {
     if (with)
         with->up = old->up;
@@ -33,7 +33,7 @@ static void rotate_up(struct order *o, struct order_link *l)
 {
     struct order_link *parent = l->up, *inner;
 
-    replace(o, parent, l);
+    replace_child(o, parent, l);
     if (parent->left == l) {
         inner = l->right;
         parent->left = inner;
@@ -53,25 +53,26 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
     struct order_link **at = &o->root, *up = NULL;
 
     *link = (struct order_link){.key = key, .tie = tie, .in = true, .of_request = link->of_request};
-    if (!o->last || before(o->last, link)) { /* most come in order: without a way down to there */
+    if (!o->last ||
+        is_before(o->last, link)) { /* most come in order: without a way down to there */
         up = o->last;
         at = up ? &up->right : &o->root;
         o->last = link;
     }
     while (*at) {
         up = *at;
-        at = before(link, up) ? &up->left : &up->right;
+        at = is_before(link, up) ? &up->left : &up->right;
     }
     *at = link;
     link->up = up;
-    uint64_t own = rank(link);
-    while (link->up && rank(link->up) < own)
+    uint64_t own = hash_tie(link);
+    while (link->up && hash_tie(link->up) < own)
         rotate_up(o, link);
     o->count++;
     o->changes++;
 }
 
-static struct order_link *previous(struct order_link *link)
+static struct order_link *find_previous(struct order_link *link)
 {
     struct order_link *l = link->left;
 
@@ -90,10 +91,10 @@ void order_remove(struct order *o, struct order_link *link)
     if (!link->in)
         return;
     if (o->last == link)
-        o->last = previous(link);
+        o->last = find_previous(link);
     while (link->left && link->right)
-        rotate_up(o, rank(link->left) > rank(link->right) ? link->left : link->right);
-    replace(o, link, link->left ? link->left : link->right);
+        rotate_up(o, hash_tie(link->left) > hash_tie(link->right) ? link->left : link->right);
+    replace_child(o, link, link->left ? link->left : link->right);
     *link = (struct order_link){.of_request = link->of_request};
     o->count--;
     o->changes++;
@@ -136,7 +137,7 @@ struct order_link *order_after(const struct order *o, int64_t key, uint64_t tie)
     struct order_link *found = NULL;
 
     for (struct order_link *l = o->root; l;) {
-        if (before(&place, l)) {
+        if (is_before(&place, l)) {
             found = l;
             l = l->left;
         } else {

@@ -6,8 +6,8 @@
 #include "cluster/job/park.h"
 #include "cluster/resource/gres_bind.h"
 
-static struct alloc_node *append(struct job *j, struct node *n, struct bitset *units,
-                                 uint64_t mem_mib)
+static struct alloc_node *add_alloc_node(struct job *j, struct node *n, struct bitset *units,
+                                         uint64_t mem_mib)
 {
     struct alloc_node a = {.node = n->index, .busy = units, .mem_mib = mem_mib};
     a.units = (uint32_t)bitset_count(units);
@@ -31,8 +31,8 @@ static void find_users(const struct cluster *c, struct node *n)
     }
 }
 
-static void occupy(struct cluster *c, struct node *n, const struct job *j,
-                   const struct alloc_node *a)
+static void take_from_node(struct cluster *c, struct node *n, const struct job *j,
+                           const struct alloc_node *a)
 {
     if (!a->parked)
         park_take_units(n, j, a);
@@ -132,10 +132,10 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
         return err_set(err, -ERR_NODES_BUSY, "%s: %s: sockets", err_text(ERR_NODES_BUSY), n->name);
     }
     share_choose(n, j, want->units - own, set);
-    struct alloc_node *a = append(j, n, set, want->mem_mib);
+    struct alloc_node *a = add_alloc_node(j, n, set, want->mem_mib);
     a->incarnation = mem_strdup(n->incarnation);
     take_gres(n, a, want, devices);
-    occupy(c, n, j, a);
+    take_from_node(c, n, j, a);
     resource_follow_node(c, j, n->index, 1);
     return 0;
 }
@@ -200,7 +200,7 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     struct node *n = cluster_find_node(c, stored->node);
     if (!n)
         return -ERR_NO_NODE;
-    struct alloc_node *a = append(j, n, stored_units(n, stored), stored->mem_mib);
+    struct alloc_node *a = add_alloc_node(j, n, stored_units(n, stored), stored->mem_mib);
     a->cpus = stored->cpus;
     a->incarnation = mem_strdup(stored->incarnation);
     a->released = stored->released;
@@ -210,7 +210,7 @@ int alloc_retake(struct cluster *c, struct job *j, const Pb__NodeAlloc *stored)
     retake_gres(c, n, a, stored);
     if (a->released)
         return 0;
-    occupy(c, n, j, a);
+    take_from_node(c, n, j, a);
     resource_follow_node(c, j, n->index, 1);
     return 0;
 }
@@ -330,7 +330,7 @@ struct sum {                   /* of what the jobs hold of a node */
     uint32_t jobs, completing, completing_units, parked;
 };
 
-static bool holds(const struct node *n, const struct job *j)
+static bool is_holder(const struct node *n, const struct job *j)
 {
     vec_foreach (&n->holders, id)
         if (*id == j->id)
@@ -357,7 +357,7 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
             return err_set(err, -ERR_INTERNAL, "%s was booted and is held by job %u of before",
                            n->name, j->id);
         sum->mem_mib += a->mem_mib;
-        sum->jobs += holds(n, j);
+        sum->jobs += is_holder(n, j);
         sum->completing += attempt_of(j)->completing;
         sum->parked += a->parked && !attempt_of(j)->completing;
         if (a->parked)

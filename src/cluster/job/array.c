@@ -35,14 +35,14 @@ int array_parse(const char *text, uint32_t size, struct idset *tasks, uint32_t *
 /* --- looking ------------------------------------------------------------------------------------
  */
 
-static size_t position(const struct cluster *c, uint32_t id)
+static size_t find_position(const struct cluster *c, uint32_t id)
 {
     return vec_lower(&c->arrays, a, (*a)->id < id);
 }
 
 struct array *array_find(const struct cluster *c, uint32_t id)
 {
-    size_t at = position(c, id);
+    size_t at = find_position(c, id);
     return at < c->arrays.len && c->arrays.data[at]->id == id ? c->arrays.data[at] : NULL;
 }
 
@@ -155,7 +155,7 @@ static void forget_group(struct array *a, uint32_t id)
 }
 
 /* Into the lists of its array; it has its elements. */
-static void enlist(struct cluster *c, struct array *a, struct job *j)
+static void add_record(struct cluster *c, struct array *a, struct job *j)
 {
     j->array = a;
     j->of_array = mem_new(struct array_record);
@@ -169,7 +169,7 @@ static void enlist(struct cluster *c, struct array *a, struct job *j)
     c->folded += array_to_come(j);
 }
 
-static void delist(struct cluster *c, struct job *j)
+static void remove_record(struct cluster *c, struct job *j)
 {
     struct array *a = j->array;
     order_remove(&a->records, &j->of_array->link);
@@ -188,7 +188,7 @@ static void delist(struct cluster *c, struct job *j)
 
 static struct array *add_array(struct cluster *c, uint32_t id)
 {
-    size_t at = position(c, id);
+    size_t at = find_position(c, id);
     struct array *a = mem_new(struct array);
     a->id = id;
     vec_push(&c->arrays, a);
@@ -210,7 +210,7 @@ static void array_free(struct array *a)
 
 static void drop_array(struct cluster *c, struct array *a)
 {
-    vec_remove(&c->arrays, position(c, a->id));
+    vec_remove(&c->arrays, find_position(c, a->id));
     array_free(a);
 }
 
@@ -221,7 +221,7 @@ void array_free_all(struct cluster *c)
     vec_done(&c->arrays);
 }
 
-static void mark(struct cluster *c, struct array *a)
+static void mark_changed(struct cluster *c, struct array *a)
 {
     if (!a->changed)
         vec_push(&c->dirty_arrays, a->id);
@@ -239,10 +239,10 @@ void array_make(struct cluster *c, struct job *j, struct idset *all, uint32_t th
         j->task = idset_first(&j->tasks);
         idset_done(&j->tasks);
     }
-    enlist(c, a, j);
+    add_record(c, a, j);
 }
 
-static bool overlaps(const struct cluster *c, const struct array *a, const struct job *j)
+static bool has_elements_of(const struct cluster *c, const struct array *a, const struct job *j)
 {
     struct idset mine = {0}, both = {0};
     if (!j->tasks.count)
@@ -281,12 +281,12 @@ int array_join(struct cluster *c, struct job *j, uint32_t id, const char *all, s
         why = "does not say which elements it has";
     else if (!has_all(a, j))
         why = "does not have the element";
-    else if (overlaps(c, a, j))
+    else if (has_elements_of(c, a, j))
         why = "has an element in two records";
     if (throttle && !a->stored)
         a->throttle = throttle;
     if (!why) {
-        enlist(c, a, j);
+        add_record(c, a, j);
         return 0;
     }
     if (!a->records.count && !a->stored)
@@ -301,7 +301,7 @@ void array_leave(struct cluster *c, struct job *j)
         return;
     uint32_t n = array_weight(j);
     bool ended = job_is_final(j), well = j->state == PB__JOB_STATE__COMPLETED;
-    delist(c, j);
+    remove_record(c, j);
     if (!a->records.count) {
         drop_array(c, a);
         return;
@@ -316,7 +316,7 @@ void array_leave(struct cluster *c, struct job *j)
         add_tasks(&a->gone_failed, j);
     a->gone_exit =
         attempt_of(j)->exit_status > a->gone_exit ? attempt_of(j)->exit_status : a->gone_exit;
-    mark(c, a);
+    mark_changed(c, a);
 }
 
 uint32_t array_drop_empty(struct cluster *c)
@@ -334,13 +334,13 @@ uint32_t array_drop_empty(struct cluster *c)
 void array_set_begun(struct cluster *c, struct array *a)
 {
     a->begun = true;
-    mark(c, a);
+    mark_changed(c, a);
 }
 
 void array_set_throttle(struct cluster *c, struct array *a, uint32_t throttle)
 {
     a->throttle = throttle;
-    mark(c, a);
+    mark_changed(c, a);
 }
 
 /* --- splitting ----------------------------------------------------------------------------------
@@ -350,10 +350,10 @@ void array_set_throttle(struct cluster *c, struct array *a, uint32_t throttle)
 static void set_tasks(struct cluster *c, struct job *j, struct idset *tasks)
 {
     struct array *a = j->array;
-    delist(c, j);
+    remove_record(c, j);
     idset_move(&j->tasks, tasks);
     array_settle(j);
-    enlist(c, a, j);
+    add_record(c, a, j);
     job_touch(c, j);
 }
 
@@ -391,8 +391,8 @@ static void pack_with(struct cluster *c, struct job *j, struct idset *tasks, str
 }
 
 /* A record as j's is now, of other elements. */
-static struct job *copy(struct cluster *c, struct job *j, uint32_t id, struct idset *tasks,
-                        struct err *err)
+static struct job *copy_record(struct cluster *c, struct job *j, uint32_t id, struct idset *tasks,
+                               struct err *err)
 {
     _cleanup_arena_ struct arena arena;
     _cleanup_str_ struct str packed = STR_INIT;
@@ -418,12 +418,12 @@ struct job *array_split(struct cluster *c, struct job *j, const struct idset *wa
 {
     struct array *a = j->array;
     struct idset both = {0};
-    delist(c, j);
+    remove_record(c, j);
     idset_split(&j->tasks, wanted, &both);
     array_settle(j);
-    enlist(c, a, j);
+    add_record(c, a, j);
     job_touch(c, j);
-    struct job *e = copy(c, j, id, &both, err);
+    struct job *e = copy_record(c, j, id, &both, err);
     if (e) {
         depend_corr_deal(c, j, e);
     } else {
@@ -440,7 +440,7 @@ void array_merge(struct cluster *c, struct job *j, struct job *from)
     add_tasks(&all, j);
     add_tasks(&all, from);
     depend_corr_gather(j, from);
-    delist(c, from); /* it never was: nothing of it is purged */
+    remove_record(c, from); /* it never was: nothing of it is purged */
     cluster_remove_job(c, from);
     set_tasks(c, j, &all);
     if (j->waits.on)
@@ -506,7 +506,7 @@ void array_carry(struct cluster *to, const struct cluster *from)
         b->throttle = a->throttle;
         b->stored = a->stored;
         if (a->changed)
-            mark(to, b);
+            mark_changed(to, b);
         b->ended_well = b->gone_well = a->gone_well;
         b->ended_badly = b->gone_badly = a->gone_badly;
         b->gone_exit = a->gone_exit;
@@ -521,7 +521,7 @@ void array_carry(struct cluster *to, const struct cluster *from)
 /* --- check ---------------------------------------------------------------------------------------
  * Whether no element of an array is lost, or there twice, and its counts are right. */
 
-static uint32_t known(const struct array *a)
+static uint32_t count_known_elements(const struct array *a)
 {
     uint32_t n = a->gone_well + a->gone_badly;
     for (const struct job *j = array_first(a); j; j = array_after(j))
@@ -532,7 +532,7 @@ static uint32_t known(const struct array *a)
 void array_note_missing(struct cluster *c)
 {
     vec_foreach (&c->arrays, at) {
-        uint32_t n = known(*at);
+        uint32_t n = count_known_elements(*at);
         (*at)->missing = n < (*at)->all.count ? (*at)->all.count - n : 0;
     }
 }
@@ -545,9 +545,9 @@ static int check_counts(const struct array *a, struct err *err)
     if (sums.pending != a->pending || sums.running != a->running ||
         sums.ended_well != a->ended_well || sums.ended_badly != a->ended_badly)
         return err_set(err, -ERR_INTERNAL, "array %u: its counts are wrong", a->id);
-    if (known(a) + a->missing != a->all.count)
+    if (count_known_elements(a) + a->missing != a->all.count)
         return err_set(err, -ERR_INTERNAL, "array %u: it has %u elements and knows %u", a->id,
-                       a->all.count, known(a));
+                       a->all.count, count_known_elements(a));
     return 0;
 }
 

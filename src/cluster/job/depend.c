@@ -30,7 +30,7 @@ static const struct {
 /* --- the text ----------------------------------------------------------------------------------
  */
 
-static int no(struct err *err, const char *detail, const char *text)
+static int refuse_text(struct err *err, const char *detail, const char *text)
 {
     return err_set(err, -ERR_DEPENDENCY, "%s: %s: \"%.80s\"", err_text(ERR_DEPENDENCY), detail,
                    text);
@@ -128,7 +128,7 @@ static int read_clause(const char **s, struct depend *d, size_t most, size_t *co
         return unknown_kind(err, start);
     for (;;) {
         if (!read_job(s, &item))
-            return no(err, "not a job id, or a delay where none can be", start);
+            return refuse_text(err, "not a job id, or a delay where none can be", start);
         take_item(d, &item, most, count);
         if (**s != ':')
             return 0;
@@ -148,9 +148,10 @@ int depend_parse(const char *text, size_t most, struct depend *out, struct err *
         if (!*s)
             break;
         if ((*s != ',' && *s != '?') || !s[1])
-            return no(err, "what follows a job must be another one behind ':', ',' or '?'", s);
+            return refuse_text(err, "what follows a job must be another one behind ':', ',' or '?'",
+                               s);
         if (separator && separator != *s)
-            return no(err, "',' and '?' cannot both be used", text);
+            return refuse_text(err, "',' and '?' cannot both be used", text);
         separator = *s++;
     }
     if (count > most)
@@ -228,7 +229,7 @@ void depend_count(struct depend *d)
             count_one(d, item);
 }
 
-static enum depend_state decided(enum depend_kind kind, const struct depend_outcome *o)
+static enum depend_state decide_state(enum depend_kind kind, const struct depend_outcome *o)
 {
     bool good = o->over && o->state == PB__JOB_STATE__COMPLETED;
     switch (kind) {
@@ -251,8 +252,8 @@ static enum depend_state decided(enum depend_kind kind, const struct depend_outc
 }
 
 /* What is fulfilled with a delay stays so: the times of the counts only grow. */
-static void become(struct depend *d, struct depend_item *item, enum depend_state state,
-                   int64_t from_at)
+static void set_item_state(struct depend *d, struct depend_item *item, enum depend_state state,
+                           int64_t from_at)
 {
     d->by_state[item->state]--;
     item->state = (uint8_t)state;
@@ -266,10 +267,10 @@ bool depend_apply(struct depend *d, struct depend_item *item, const struct depen
     uint32_t element = o->of_element ? o->element : DEPEND_WHOLE;
     if (fixed || depend_is_parted(item) || item->job_id != o->job_id || item->element != element)
         return false;
-    enum depend_state state = decided((enum depend_kind)item->kind, o);
+    enum depend_state state = decide_state((enum depend_kind)item->kind, o);
     if (state == item->state || item->state == DEPEND_FAILED)
         return false;
-    become(d, item, state, item->delay_min ? o->begun_at : 0);
+    set_item_state(d, item, state, item->delay_min ? o->begun_at : 0);
     return true;
 }
 
@@ -280,7 +281,7 @@ void depend_apply_unknown(struct depend *d, struct depend_item *item)
         return;
     bool over_is_enough = item->kind == DEPEND_AFTER || item->kind == DEPEND_AFTERANY ||
                           item->kind == DEPEND_AFTERBURSTBUFFER;
-    become(d, item, over_is_enough ? DEPEND_FULFILLED : DEPEND_FAILED, 0);
+    set_item_state(d, item, over_is_enough ? DEPEND_FULFILLED : DEPEND_FAILED, 0);
 }
 
 enum depend_state depend_item_at(const struct depend_item *item, int64_t now_sec)

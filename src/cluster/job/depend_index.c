@@ -19,7 +19,7 @@ static int64_t key_of(uint32_t job_id, uint32_t element)
     return (int64_t)((uint64_t)job_id << 32 | (element == DEPEND_WHOLE ? 0 : element + 1));
 }
 
-static uint32_t named(const struct depend_item *item)
+static uint32_t index_part(const struct depend_item *item)
 {
     return depend_is_parted(item) ? DEPEND_CORR : item->element;
 }
@@ -53,7 +53,7 @@ void depend_reindex_item(struct cluster *c, struct job *j, struct depend_item *i
     item->owed = !open && owed;
     if (pending && item->kind != DEPEND_SINGLETON && (open || owed))
         order_insert(owed && !open ? &c->waiting.owed : &c->waiting.dependents, &item->link,
-                     key_of(item->job_id, named(item)), tie_of(j, at));
+                     key_of(item->job_id, index_part(item)), tie_of(j, at));
 }
 
 void depend_reindex(struct cluster *c, struct job *j)
@@ -270,7 +270,7 @@ static void place_all_names(struct cluster *c)
 }
 
 /* So many items are the user's, more or fewer. */
-static void charge(struct cluster *c, uint32_t uid, int64_t more)
+static void count_items_of_user(struct cluster *c, uint32_t uid, int64_t more)
 {
     int64_t count = (int64_t)depend_count_of_user(c, uid) + more;
     c->waiting.items += (uint64_t)more;
@@ -291,7 +291,7 @@ static void drop_items(struct cluster *c, struct job *j)
     if (!j->waits.on)
         return;
     unlink_all(c, j);
-    charge(c, j->uid, -(int64_t)j->waits.on->items.len);
+    count_items_of_user(c, j->uid, -(int64_t)j->waits.on->items.len);
     depend_free(take_ptr(j->waits.on));
 }
 
@@ -307,7 +307,7 @@ void depend_set(struct cluster *c, struct job *j, struct depend *d)
     }
     j->waits.on = d;
     j->waits.stale = true;
-    charge(c, j->uid, (int64_t)d->items.len);
+    count_items_of_user(c, j->uid, (int64_t)d->items.len);
     if (!c->waiting.names && depend_is_singleton(d))
         place_all_names(c);
     vec_foreach (&d->items, item)

@@ -39,7 +39,7 @@ static void add_holding(struct holding *to, const struct holding *what)
     to->store += what->store;
 }
 
-static void subtract(struct holding *from, const struct holding *what)
+static void subtract_holding(struct holding *from, const struct holding *what)
 {
     from->jobs -= what->jobs;
     from->record -= what->record;
@@ -61,8 +61,8 @@ void holdings_drop(struct cluster *c, struct job *j)
 
     if (!u)
         return;
-    subtract(&c->holdings.all, &what);
-    subtract(&u->has, &what);
+    subtract_holding(&c->holdings.all, &what);
+    subtract_holding(&u->has, &what);
     j->counted = (struct job_counted){0};
     if (u->has.jobs)
         return;

@@ -35,7 +35,7 @@ static bool has_node_twice(const Pb__JobLive *m)
 }
 
 /* NULL: it agrees with itself. */
-static const char *contradiction(const Pb__JobLive *m)
+static const char *find_contradiction(const Pb__JobLive *m)
 {
     bool final = state_is_final(m->state);
     if (SAYS(m, completing) && !final)
@@ -86,7 +86,7 @@ int job_record_check(const Pb__JobRecord *record, uint64_t id, struct err *err)
                        "job %u: its record was written by a newer version, with a field %u of %s "
                        "that this one does not know and could not keep",
                        m->job_id, lost->unknown_fields[0].tag, lost->descriptor->short_name);
-    const char *why = contradiction(m);
+    const char *why = find_contradiction(m);
     return why ? err_set(err, -ERR_STORE_DAMAGED, "job %u: its record contradicts itself: %s",
                          m->job_id, why)
                : 0;

@@ -32,7 +32,7 @@ bool job_state_may_become(enum _Pb__JobState from, enum _Pb__JobState to)
     return (unsigned)from < known && (unsigned)to < known && allowed[from] >> to & 1;
 }
 
-static bool runs(enum _Pb__JobState state)
+static bool is_begun(enum _Pb__JobState state)
 {
     return state == PB__JOB_STATE__RUNNING || state == PB__JOB_STATE__SUSPENDED;
 }
@@ -41,7 +41,7 @@ static void count_state(struct cluster *c, enum _Pb__JobState state, int by)
 {
     if (state == PB__JOB_STATE__PENDING)
         c->pending += (size_t)by;
-    if (runs(state))
+    if (is_begun(state))
         c->running += (size_t)by;
 }
 
@@ -56,7 +56,7 @@ static void count_element(struct cluster *c, const struct job *j, int by)
 
 static void change_state(struct cluster *c, struct job *j, enum _Pb__JobState to)
 {
-    bool begins = runs(to) && !runs(j->state), ends = runs(j->state) && !runs(to);
+    bool begins = is_begun(to) && !is_begun(j->state), ends = is_begun(j->state) && !is_begun(to);
     if (begins) {
         resource_take(c, j);
         begun_add(c, j);
@@ -79,12 +79,12 @@ static enum transition_kind kind_of(enum _Pb__JobState from, enum _Pb__JobState 
     if (to == PB__JOB_STATE__SUSPENDED)
         return TRANSITION_SUSPENDED;
     if (to == PB__JOB_STATE__RUNNING)
-        return runs(from) ? TRANSITION_RESUMED : TRANSITION_STARTED;
-    return runs(from) ? TRANSITION_ENDED : TRANSITION_WITHDRAWN;
+        return is_begun(from) ? TRANSITION_RESUMED : TRANSITION_STARTED;
+    return is_begun(from) ? TRANSITION_ENDED : TRANSITION_WITHDRAWN;
 }
 
-static void emit(struct cluster *c, struct job *j, enum _Pb__JobState from,
-                 enum transition_cause cause, const char *detail)
+static void emit_transition(struct cluster *c, struct job *j, enum _Pb__JobState from,
+                            enum transition_cause cause, const char *detail)
 {
     const struct transition t = {.job = j,
                                  .attempt = j->restarts,
@@ -107,20 +107,20 @@ int job_set_state(struct cluster *c, struct job *j, enum _Pb__JobState to,
     if (!job_is_final(j)) /* else when it is over, with all of its nodes */
         depend_place_name(c, j);
     job_touch(c, j);
-    emit(c, j, from, cause, detail);
+    emit_transition(c, j, from, cause, detail);
     return 0;
 }
 
 void job_announce(struct cluster *c, struct job *j)
 {
     assert(j->state == PB__JOB_STATE__PENDING);
-    emit(c, j, j->state, CAUSE_SUBMISSION, NULL);
+    emit_transition(c, j, j->state, CAUSE_SUBMISSION, NULL);
 }
 
 void job_load_state(struct cluster *c, struct job *j, enum _Pb__JobState state)
 {
     change_state(c, j, state);
-    c->begun.mixed = c->begun.mixed || runs(state);
+    c->begun.mixed = c->begun.mixed || is_begun(state);
 }
 
 bool job_is_final(const struct job *j)

@@ -95,17 +95,18 @@ static uint32_t choose_cpus(const struct node *n, uint32_t count, struct step_cp
     return move_cpus(from, to, 0, from->size, count); /* wherever some are */
 }
 
-static struct bitset *busy(const struct node *n, struct alloc_node *a)
+static struct bitset *busy_cpus(const struct node *n, struct alloc_node *a)
 {
     if (!a->step_busy)
         a->step_busy = bitset_new(n->cpus);
     return a->step_busy;
 }
 
-static void own(const struct node *n, struct alloc_node *a, const struct step_node *s, bool shares)
+static void take_own_cpus(const struct node *n, struct alloc_node *a, const struct step_node *s,
+                          bool shares)
 {
     if (!shares)
-        bitset_or(busy(n, a), s->own);
+        bitset_or(busy_cpus(n, a), s->own);
 }
 
 void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares,
@@ -119,7 +120,7 @@ void step_cpus_take(const struct node *n, struct alloc_node *a, struct step_node
     bitset_andnot(all, s->own);
     choose_cpus(n, left, way, all,
                 s->own); /* it shares, or its job has fewer than when steps were counted */
-    own(n, a, s, shares);
+    take_own_cpus(n, a, s, shares);
 }
 
 void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_node *s, bool shares,
@@ -139,7 +140,7 @@ void step_cpus_retake(const struct node *n, struct alloc_node *a, struct step_no
         step_cpus_take(n, a, s, shares, (struct step_cpus_way){0});
         return;
     }
-    own(n, a, s, shares);
+    take_own_cpus(n, a, s, shares);
 }
 
 void step_cpus_give_back(struct alloc_node *a, struct step_node *s, bool shares)

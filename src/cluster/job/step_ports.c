@@ -24,7 +24,7 @@ static bool is_on(const struct job *j, const struct step *s, const struct bitset
     return false;
 }
 
-static bool holds(const struct job *j, const struct bitset *nodes)
+static bool has_node_of(const struct job *j, const struct bitset *nodes)
 {
     vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && bitset_test(nodes, a->node))
@@ -32,7 +32,7 @@ static bool holds(const struct job *j, const struct bitset *nodes)
     return false;
 }
 
-static void mark(const uint16_t *ports, size_t count, struct bitset *used)
+static void mark_ports(const uint16_t *ports, size_t count, struct bitset *used)
 {
     for (size_t i = 0; i < count; i++)
         if (ports[i] < used->size)
@@ -45,8 +45,8 @@ void step_ports_used(const struct cluster *c, const struct bitset *nodes, struct
         const struct job *j = job_of_end(l);
         vec_foreach (&attempt_of(j)->steps, s)
             if (s->ports.len && is_on(j, s, nodes))
-                mark(s->ports.data, s->ports.len, used);
-        if (j->attempt->late_ports.len && holds(j, nodes))
-            mark(j->attempt->late_ports.data, j->attempt->late_ports.len, used);
+                mark_ports(s->ports.data, s->ports.len, used);
+        if (j->attempt->late_ports.len && has_node_of(j, nodes))
+            mark_ports(j->attempt->late_ports.data, j->attempt->late_ports.len, used);
     }
 }

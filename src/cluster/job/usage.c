@@ -3,7 +3,7 @@
 
 #define KINDS 6
 
-static uint64_t sum(uint64_t a, uint64_t b)
+static uint64_t add_saturated(uint64_t a, uint64_t b)
 {
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
@@ -12,7 +12,7 @@ static uint64_t sum(uint64_t a, uint64_t b)
     do {                                                                                           \
         if (more->has_##field) {                                                                   \
             into->has_##field = true;                                                              \
-            into->field = sum(into->field, more->field);                                           \
+            into->field = add_saturated(into->field, more->field);                                 \
         }                                                                                          \
     } while (0)
 #define RAISE(field)                                                                               \

@@ -65,7 +65,7 @@ struct reader {
     struct err *err;
 };
 
-static int bad(struct reader *r, const char *why)
+static int refuse_constraint(struct reader *r, const char *why)
 {
     const char *text = r->con->text;
     int shown = strlen(text) > SHOWN_MAX ? SHOWN_MAX : (int)strlen(text);
@@ -73,7 +73,7 @@ static int bad(struct reader *r, const char *why)
                    text, why);
 }
 
-static void emit(struct reader *r, struct op op)
+static void emit_op(struct reader *r, struct op op)
 {
     if (r->to)
         vec_push(&r->to->ops, op);
@@ -85,13 +85,14 @@ static int read_name(struct reader *r)
 {
     size_t len = strcspn(r->at, SPECIAL);
     if (len == 0)
-        return bad(r, *r->at == ']' || *r->at == ')' ? "a closing bracket without its beginning, "
-                                                       "or nothing before it"
-                      : *r->at == '[' ? "one group [ ] only, and not inside another or ( )"
-                                      : "a name is missing where & | or * stand, or at the end");
+        return refuse_constraint(
+            r, *r->at == ']' || *r->at == ')' ? "a closing bracket without its beginning, "
+                                                "or nothing before it"
+               : *r->at == '['                ? "one group [ ] only, and not inside another or ( )"
+                               : "a name is missing where & | or * stand, or at the end");
     if (++r->names > CONSTRAINT_NAMES_MAX)
-        return bad(r, "more than 64 names");
-    emit(r, (struct op){OP_NAME, r->at, len});
+        return refuse_constraint(r, "more than 64 names");
+    emit_op(r, (struct op){OP_NAME, r->at, len});
     r->at += len;
     return 0;
 }
@@ -104,12 +105,13 @@ static int read_operand(struct reader *r, unsigned depth)
     if (*r->at != '(')
         return read_name(r);
     if (depth == DEPTH_MAX)
-        return bad(r, "more than 16 levels of parentheses");
+        return refuse_constraint(r, "more than 16 levels of parentheses");
     r->at++;
     int rc = read_joined(r, depth + 1);
     if (rc == 0 && *r->at != ')')
-        return bad(r, *r->at == '*' ? "a count inside parentheses: it belongs behind them"
-                                    : "a parenthesis is not closed");
+        return refuse_constraint(r, *r->at == '*'
+                                        ? "a count inside parentheses: it belongs behind them"
+                                        : "a parenthesis is not closed");
     r->at++;
     return rc;
 }
@@ -127,7 +129,7 @@ static int read_joined(struct reader *r, unsigned depth)
         enum op_kind kind = *r->at == '|' ? OP_OR : OP_AND;
         r->at++;
         rc = read_operand(r, depth);
-        emit(r, (struct op){.kind = kind});
+        emit_op(r, (struct op){.kind = kind});
     }
     return rc;
 }
@@ -140,10 +142,12 @@ static int read_count(struct reader *r, uint32_t *nodes)
         return 0;
     size_t len = strspn(++r->at, "0123456789");
     if (len > DIGITS_MAX)
-        return bad(r, "a count beyond all numbers of nodes");
+        return refuse_constraint(r, "a count beyond all numbers of nodes");
     *nodes = (uint32_t)strtoul(r->at, NULL, 10);
     r->at += len;
-    return *nodes && strchr("&|,[])", *r->at) ? 0 : bad(r, "* takes a number of nodes, from 1");
+    return *nodes && strchr("&|,[])", *r->at)
+               ? 0
+               : refuse_constraint(r, "* takes a number of nodes, from 1");
 }
 
 /* A part of its own: it is taken out of the program. */
@@ -162,9 +166,9 @@ static int read_brackets(struct reader *r)
 {
     struct constraint *con = r->con;
     if (con->brackets)
-        return bad(r, "one group [ ] only, and not inside another or ( )");
+        return refuse_constraint(r, "one group [ ] only, and not inside another or ( )");
     if (con->parts.len)
-        return bad(r, "either [ ] or counts outside of it, not both");
+        return refuse_constraint(r, "either [ ] or counts outside of it, not both");
     con->brackets = true;
     char join = 0;
     do {
@@ -174,23 +178,23 @@ static int read_brackets(struct reader *r)
             return rc;
         char c = is_and(*r->at) ? '&' : *r->at;
         if (c == '[')
-            return bad(r, "one group [ ] only, and not inside another or ( )");
+            return refuse_constraint(r, "one group [ ] only, and not inside another or ( )");
         if (c != ']' && join && c != join)
-            return bad(r, "inside [ ] either | or & joins; ( ) may hold the other");
+            return refuse_constraint(r, "inside [ ] either | or & joins; ( ) may hold the other");
         join = c == ']' ? join : c;
     } while (is_and(*r->at) || *r->at == '|');
     if (*r->at != ']')
-        return bad(r, "[ is not closed");
+        return refuse_constraint(r, "[ is not closed");
     r->at++;
     con->counts = vec_last(&con->parts).nodes > 0;
     vec_foreach (&con->parts, p)
         if ((p->nodes > 0) != con->counts || (join == '&' && !p->nodes))
-            return bad(r, "inside [ ] & joins counts of nodes: [a*1&b*2]");
+            return refuse_constraint(r, "inside [ ] & joins counts of nodes: [a*1&b*2]");
     if (join == '|' && con->counts)
-        return bad(r, "inside [ ] a count goes with &, not with |");
+        return refuse_constraint(r, "inside [ ] a count goes with &, not with |");
     if (con->counts && con->parts.len > CONSTRAINT_COUNTS_MAX)
-        return bad(r, "more than 8 counts of nodes");
-    emit(r, (struct op){.kind = con->counts ? OP_COUNTED : OP_PICK});
+        return refuse_constraint(r, "more than 8 counts of nodes");
+    emit_op(r, (struct op){.kind = con->counts ? OP_COUNTED : OP_PICK});
     return 0;
 }
 
@@ -207,17 +211,17 @@ static int read_outer(struct reader *r)
     struct part_of *part = &vec_last(&con->parts);
     if (!part->nodes) {
         vec_foreach (&part->ops, op)
-            emit(r, *op);
+            emit_op(r, *op);
         vec_done(&part->ops);
         con->parts.len--;
         return 0;
     }
     if (con->brackets)
-        return bad(r, "either [ ] or counts outside of it, not both");
+        return refuse_constraint(r, "either [ ] or counts outside of it, not both");
     if (con->parts.len > FREE_COUNTS_MAX)
-        return bad(r, "more than two counts of nodes outside of [ ]");
+        return refuse_constraint(r, "more than two counts of nodes outside of [ ]");
     con->counts = true;
-    emit(r, (struct op){.kind = OP_ANY});
+    emit_op(r, (struct op){.kind = OP_ANY});
     return 0;
 }
 
@@ -226,17 +230,18 @@ static int read_all(struct reader *r)
     int rc = read_outer(r);
     while (rc == 0 && *r->at) {
         if (!is_and(*r->at) && *r->at != '|')
-            return bad(r, *r->at == '[' || *r->at == '(' ? "& or | is missing before a bracket"
-                                                         : "a closing bracket without its "
-                                                           "beginning, or & or | is missing");
+            return refuse_constraint(r, *r->at == '[' || *r->at == '('
+                                            ? "& or | is missing before a bracket"
+                                            : "a closing bracket without its "
+                                              "beginning, or & or | is missing");
         enum op_kind kind = *r->at == '|' ? OP_OR : OP_AND;
         r->ored = r->ored || kind == OP_OR;
         r->at++;
         rc = read_outer(r);
-        emit(r, (struct op){.kind = kind});
+        emit_op(r, (struct op){.kind = kind});
     }
     if (rc == 0 && r->ored && r->con->counts)
-        return bad(r, "what has a count is joined by & to the rest");
+        return refuse_constraint(r, "what has a count is joined by & to the rest");
     return rc;
 }
 
@@ -381,7 +386,7 @@ static bool has_name(const struct op *ops, size_t count, const struct op *name)
     return false;
 }
 
-static bool names(const struct constraint *con, const struct op *name)
+static bool has_feature(const struct constraint *con, const struct op *name)
 {
     if (!con)
         return false;
@@ -399,7 +404,7 @@ int constraint_check_host(const struct constraint *con, const struct constraint 
                        "%s: --batch=%.*s: it is about one node: no counts and no [ ]",
                        err_text(ERR_FEATURE), SHOWN_MAX, con->text);
     vec_foreach (&con->ops, op)
-        if (op->kind == OP_NAME && !names(all, op))
+        if (op->kind == OP_NAME && !has_feature(all, op))
             return err_set(err, -ERR_FEATURE,
                            "%s: --batch=%.*s: %.*s is not among the features of --constraint",
                            err_text(ERR_FEATURE), SHOWN_MAX, con->text,

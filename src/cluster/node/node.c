@@ -398,7 +398,7 @@ static void pack_live(const struct node *n, Pb__NodeRecord *m)
 
 #define NODE_GRES_USED 56 /* number of the field */
 
-static bool wants(const struct pb_fields *fields, unsigned first, unsigned last)
+static bool wants_fields(const struct pb_fields *fields, unsigned first, unsigned last)
 {
     for (unsigned number = first; number <= last; number++)
         if (pb_fields_have(fields, number))
@@ -409,7 +409,8 @@ static bool wants(const struct pb_fields *fields, unsigned first, unsigned last)
 /* What a registration said, which is unpacked for it: arch to daemon_start_at, real_... */
 static bool wants_registered(const struct pb_fields *fields)
 {
-    return wants(fields, 24, 28) || wants(fields, 37, 38) || wants(fields, 42, 45);
+    return wants_fields(fields, 24, 28) || wants_fields(fields, 37, 38) ||
+           wants_fields(fields, 42, 45);
 }
 
 void node_view_init(struct node_view *v)
@@ -434,7 +435,7 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
     pack_admin(n, m);
     pack_config(n, m);
     pack_live(n, m);
-    if (n->gres.len && wants(fields, NODE_GRES_USED, NODE_GRES_USED)) {
+    if (n->gres.len && wants_fields(fields, NODE_GRES_USED, NODE_GRES_USED)) {
         str_clear(&v->gres);
         gres_held_format_node(c, n, true, &v->gres);
         m->gres_used = (char *)str_cstr(&v->gres);
@@ -450,7 +451,7 @@ void node_view_set(struct node_view *v, const struct cluster *c, const struct no
         arena_reset(&v->arena, 0);
         pack_registered(n, m, &v->arena);
     }
-    if (!wants(fields, 33, 33))
+    if (!wants_fields(fields, 33, 33))
         return;
     str_clear(&v->parts);
     vec_foreach (&c->parts, p) {

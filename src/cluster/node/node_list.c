@@ -83,7 +83,7 @@ static void run_end(struct run *r, struct str *out)
     pb_pack_field(1, bytes->data, bytes->len, out);
 }
 
-static bool is(const char *text, const char *name)
+static bool is_name(const char *text, const char *name)
 {
     return text && strcmp(text, name) == 0;
 }
@@ -93,9 +93,9 @@ static void run_add(struct run *r, const struct cluster *c, const struct node *n
     struct node_view *next = &r->views[!r->first];
     node_view_set(next, c, n, &r->query->fields);
     if (r->query->group) {
-        if (is(next->record.hostname, n->name))
+        if (is_name(next->record.hostname, n->name))
             next->record.hostname = NULL;
-        if (is(next->record.addr, n->name))
+        if (is_name(next->record.addr, n->name))
             next->record.addr = NULL;
     }
     if (!r->query->group || !goes_on(r)) {

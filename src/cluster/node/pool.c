@@ -92,7 +92,7 @@ static uint32_t spare_cpus(const struct node *n)
     return n->exclusive || !node_is_usable(n) ? 0 : n->free_units * n->cpus_per_unit;
 }
 
-static void copy(struct pool *p, const struct node *n)
+static void copy_node(struct pool *p, const struct node *n)
 {
     struct free_view *v = &p->now;
     uint32_t units = n->exclusive ? 0 : n->free_units;
@@ -161,7 +161,7 @@ void pool_init(struct cluster *c)
     spare_init(&p->spare, c->nodes.len);
     vec_foreach (&c->nodes, n) {
         join_kind(c, *n);
-        copy(p, *n);
+        copy_node(p, *n);
     }
 }
 
@@ -187,11 +187,11 @@ void pool_update(struct cluster *c, const struct node *n)
         join_kind(c, n);
         p->freed++;
     }
-    copy(p, n);
+    copy_node(p, n);
 }
 
 /* Whether the 64 nodes from there on are of one kind, as neighbours often are. */
-static bool alike(const uint32_t *kind)
+static bool are_of_one_kind(const uint32_t *kind)
 {
     uint32_t other = 0;
     for (size_t i = 0; i < 64; i++)
@@ -204,7 +204,7 @@ uint32_t *pool_count_kinds(const struct pool *p, const struct bitset *set)
     uint32_t *count = mem_new_array(uint32_t, p->kinds.len + 1);
     for (size_t first = 0; first < set->size; first += 64) {
         uint64_t word = set->word[first / 64];
-        if (set->size - first >= 64 && alike(&p->kind[first])) {
+        if (set->size - first >= 64 && are_of_one_kind(&p->kind[first])) {
             count[p->kind[first]] += (uint32_t)__builtin_popcountll(word);
             continue;
         }
@@ -225,7 +225,7 @@ static bool gres_agrees(const struct pool *p, const struct node *n)
     return true;
 }
 
-static bool agrees(const struct cluster *c, const struct node *n)
+static bool is_up_to_date(const struct cluster *c, const struct node *n)
 {
     const struct pool *p = &c->pool;
     uint32_t i = n->index;
@@ -243,7 +243,7 @@ static bool agrees(const struct cluster *c, const struct node *n)
 int pool_check(const struct cluster *c, struct err *err)
 {
     vec_foreach (&c->nodes, n)
-        if (!agrees(c, *n))
+        if (!is_up_to_date(c, *n))
             return err_set(err, -ERR_INTERNAL, "%s: the pool is not what the node is", (*n)->name);
     return 0;
 }

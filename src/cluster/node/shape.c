@@ -29,7 +29,7 @@ static const ProtobufCFieldDescriptor *find_field(const char *name)
     return protobuf_c_message_descriptor_get_field_by_name(&pb__job_spec__descriptor, name);
 }
 
-static void *at(const Pb__JobSpec *s, size_t offset)
+static void *field_at(const Pb__JobSpec *s, size_t offset)
 {
     return (char *)(uintptr_t)s + offset;
 }
@@ -45,7 +45,7 @@ static bool is_word(const char *text)
 
 static bool format_one(const Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, struct str *out)
 {
-    const void *value = at(s, f->offset);
+    const void *value = field_at(s, f->offset);
     if (f->type == PROTOBUF_C_TYPE_STRING) {
         const char *text = *(char *const *)value;
         if (!text || !*text || !is_word(text))
@@ -53,7 +53,7 @@ static bool format_one(const Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, 
         str_printf(out, " %s=%s", f->name, text);
         return true;
     }
-    if (!*(const protobuf_c_boolean *)at(s, f->quantifier_offset))
+    if (!*(const protobuf_c_boolean *)field_at(s, f->quantifier_offset))
         return false;
     if (f->type == PROTOBUF_C_TYPE_UINT64)
         str_printf(out, " %s=%llu", f->name, (unsigned long long)*(const uint64_t *)value);
@@ -79,7 +79,7 @@ void shape_format(const Pb__JobSpec *s, struct str *out)
 static bool parse_number(Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, const char *text)
 {
     long long n, min = 0, max = UINT32_MAX;
-    void *value = at(s, f->offset);
+    void *value = field_at(s, f->offset);
     if (f->type == PROTOBUF_C_TYPE_UINT64)
         max = INT64_MAX;
     else if (f->type == PROTOBUF_C_TYPE_BOOL)
@@ -88,7 +88,7 @@ static bool parse_number(Pb__JobSpec *s, const ProtobufCFieldDescriptor *f, cons
         min = INT32_MIN, max = INT32_MAX;
     if (str_parse_i64(text, min, max, &n) != 0)
         return false;
-    *(protobuf_c_boolean *)at(s, f->quantifier_offset) = true;
+    *(protobuf_c_boolean *)field_at(s, f->quantifier_offset) = true;
     if (f->type == PROTOBUF_C_TYPE_UINT64)
         *(uint64_t *)value = (uint64_t)n;
     else if (f->type == PROTOBUF_C_TYPE_BOOL)
@@ -120,7 +120,7 @@ int shape_parse(const char *text, struct arena *arena, Pb__JobSpec *s, struct er
             return err_set(err, -ERR_PARSE, "'%.60s' is not a field of a job's shape", w);
         const ProtobufCFieldDescriptor *f = find_field(w);
         if (f->type == PROTOBUF_C_TYPE_STRING)
-            *(char **)at(s, f->offset) = value;
+            *(char **)field_at(s, f->offset) = value;
         else if (!parse_number(s, f, value))
             return err_set(err, -ERR_PARSE, "%s='%.60s' is not a number or too large", w, value);
     }

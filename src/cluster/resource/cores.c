@@ -22,8 +22,8 @@ struct socket {
 };
 
 /* 'busy': of the node, those that are not to be had. */
-static void look(const struct node *n, const struct cores_want *want, const struct bitset *busy,
-                 struct socket *sockets)
+static void count_free_cores(const struct node *n, const struct cores_want *want,
+                             const struct bitset *busy, struct socket *sockets)
 {
     for (long i = bitset_next_clear(busy, 0); i >= 0; i = bitset_next_clear(busy, (size_t)i + 1)) {
         uint32_t at = cores_socket(n, (size_t)i);
@@ -125,13 +125,13 @@ static bool take_sockets(const struct node *n, const struct cores_want *want,
 }
 
 /* Those that per_socket counts first: the others can be anywhere. */
-static bool choose(const struct node *n, const struct cores_want *want, const struct bitset *busy,
-                   struct bitset *out)
+static bool choose_cores(const struct node *n, const struct cores_want *want,
+                         const struct bitset *busy, struct bitset *out)
 {
     size_t count = socket_count(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     _cleanup_bitset_ struct bitset *chosen = bitset_new(n->units);
-    look(n, want, busy, sockets);
+    count_free_cores(n, want, busy, sockets);
     if (!take_sockets(n, want, busy, want->units - want->beyond, sockets, chosen))
         return false;
     for (size_t i = 0; i < count; i++)
@@ -151,10 +151,10 @@ bool cores_choose(const struct node *n, const struct cores_want *want, struct bi
         bitset_fill(busy);
         bitset_andnot(busy, want->only);
         bitset_or(busy, n->busy);
-        return choose(n, want, busy, out);
+        return choose_cores(n, want, busy, out);
     }
     if (!is_plain(n, want))
-        return choose(n, want, n->busy, out);
+        return choose_cores(n, want, n->busy, out);
     take_range(n->busy, want->near, 0, n->units, want->units, out);
     return true;
 }
@@ -165,7 +165,7 @@ bool cores_choose_among(const struct node *n, const struct cores_want *want,
     _cleanup_bitset_ struct bitset *busy = bitset_new(n->units);
     bitset_fill(busy);
     bitset_andnot(busy, among);
-    return bitset_count(among) >= want->units && choose(n, want, busy, out);
+    return bitset_count(among) >= want->units && choose_cores(n, want, busy, out);
 }
 
 uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
@@ -173,7 +173,7 @@ uint32_t cores_tasks(const struct node *n, const struct cores_pack *pack)
     size_t count = socket_count(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     uint32_t sum = 0;
-    look(n, &(struct cores_want){.socket_left = pack->socket_left}, n->busy, sockets);
+    count_free_cores(n, &(struct cores_want){.socket_left = pack->socket_left}, n->busy, sockets);
     for (size_t i = 0; i < count; i++) {
         uint64_t tasks = (uint64_t)sockets[i].room * pack->used / pack->cpus;
         uint64_t by_unit = pack->per_unit ? (uint64_t)sockets[i].room * pack->per_unit : tasks;
@@ -188,8 +188,8 @@ uint32_t cores_room(const struct node *n, uint32_t per_socket, const uint32_t *s
     size_t count = socket_count(n);
     _cleanup_free_ struct socket *sockets = mem_new_array(struct socket, count + 1);
     uint32_t sum = 0;
-    look(n, &(struct cores_want){.per_socket = per_socket, .socket_left = socket_left}, n->busy,
-         sockets);
+    count_free_cores(n, &(struct cores_want){.per_socket = per_socket, .socket_left = socket_left},
+                     n->busy, sockets);
     for (size_t i = 0; i < count; i++)
         sum += sockets[i].room;
     return sum;

@@ -36,7 +36,7 @@ static const char *cores_of(const struct gres_stock *s, size_t device)
 }
 
 /* NULL: its devices lie nowhere, or are not told apart. */
-static const struct gres_stock *located(const struct node *n, uint32_t kind)
+static const struct gres_stock *find_located_stock(const struct node *n, uint32_t kind)
 {
     const struct gres_stock *s = gres_find(n, kind);
     for (size_t i = 0; s && s->busy && i < s->busy->size; i++)
@@ -81,7 +81,7 @@ static void search_init(struct search *f, const struct node *n, const struct gre
     f->have = mem_alloc_array(b->count + 1, sizeof(*f->have));
     f->take = mem_alloc_array(b->count + 1, sizeof(*f->take));
     for (size_t k = 0; k < b->count; k++) {
-        const struct gres_stock *s = located(n, b->amounts[k].kind);
+        const struct gres_stock *s = find_located_stock(n, b->amounts[k].kind);
         f->want[k] = s ? b->amounts[k].count : 0;
         f->wanted += f->want[k];
         for (size_t i = 0; s && i < s->busy->size; i++) {
@@ -115,7 +115,7 @@ static bool take_one(struct search *f, size_t g, uint64_t *left)
 }
 
 /* Devices of these groups, of each at least one. */
-static bool deal(struct search *f, unsigned mask)
+static bool deal_devices(struct search *f, unsigned mask)
 {
     uint64_t left[GRES_KINDS_MAX];
     memset(f->take, 0, (f->b->count + 1) * sizeof(*f->take));
@@ -165,13 +165,13 @@ static unsigned find_groups(struct search *f, struct bitset *all)
     for (unsigned size = 1; size <= most && size <= f->groups && !best; size++)
         for (unsigned mask = (1u << size) - 1; mask < 1u << f->groups; mask = next_set(mask)) {
             size_t units = count_units(f, mask, all);
-            if (units >= f->b->want.units && units < spare && deal(f, mask)) {
+            if (units >= f->b->want.units && units < spare && deal_devices(f, mask)) {
                 best = mask;
                 spare = units;
             }
         }
     if (best) {
-        deal(f, best);
+        deal_devices(f, best);
         count_units(f, best, all);
     }
     return best;
@@ -196,7 +196,7 @@ static long spare_unit(const struct search *f, unsigned mask, struct bitset *cho
 }
 
 /* Each group has one of the units. */
-static bool spread(const struct search *f, unsigned mask, struct bitset *chosen)
+static bool spread_units(const struct search *f, unsigned mask, struct bitset *chosen)
 {
     for (size_t g = 0; g < f->groups; g++) {
         if (!(mask >> g & 1) || bitset_intersects(f->group[g].near, chosen))
@@ -217,7 +217,8 @@ static bool choose_groups(struct search *f, unsigned *mask, struct bitset *chose
     struct cores_want want = f->b->want;
     *mask = f->wanted ? find_groups(f, all) : 0;
     want.only = *mask ? all : NULL;
-    return (*mask || !f->wanted) && cores_choose(f->n, &want, chosen) && spread(f, *mask, chosen);
+    return (*mask || !f->wanted) && cores_choose(f->n, &want, chosen) &&
+           spread_units(f, *mask, chosen);
 }
 
 bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle)
@@ -234,7 +235,7 @@ bool gres_bind_fits(const struct node *n, const struct gres_bind *b, bool idle)
 
 static struct bitset *pick_devices(struct search *f, size_t k)
 {
-    const struct gres_stock *s = located(f->n, f->b->amounts[k].kind);
+    const struct gres_stock *s = find_located_stock(f->n, f->b->amounts[k].kind);
     struct bitset *devices = s ? bitset_new(s->busy->size) : NULL;
     for (size_t i = 0; s && i < s->busy->size; i++) {
         long g = is_free(f, s, i) ? group_of(f, cores_of(s, i)) : -1;

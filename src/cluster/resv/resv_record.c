@@ -98,7 +98,7 @@ static char *text_of(const char *s)
 }
 
 /* What no request could have made; NULL: nothing. */
-static const char *contradiction(const Pb__ResvRecord *m, uint32_t flags)
+static const char *find_contradiction(const Pb__ResvRecord *m, uint32_t flags)
 {
     int64_t length = OR(m, float_length_sec, 0);
     if (!*m->name || !m->has_start_at || !m->has_end_at || m->end_at <= m->start_at)
@@ -116,7 +116,7 @@ struct resv *resv_restore(const struct cluster *c, const Pb__ResvRecord *m, stru
     int64_t purge = 0;
     if (resv_parse_flags(m->flags ? m->flags : "", &flags, &purge, err) != 0)
         return NULL;
-    const char *wrong = contradiction(m, flags);
+    const char *wrong = find_contradiction(m, flags);
     if (wrong) {
         err_set(err, -ERR_STORE_DAMAGED, "the record of reservation %s: %s", m->name, wrong);
         return NULL;

@@ -14,7 +14,7 @@ static bool is_day(const struct resv *r, int week_day)
 }
 
 /* Whole days are skipped at once, a few are tried. */
-static void repeat(const struct resv *r, int64_t at, struct resv_time *out)
+static void skip_repeats(const struct resv *r, int64_t at, struct resv_time *out)
 {
     int64_t length = out->end - out->begin, over = at - out->end;
     int64_t step = r->flags & RESV_WEEKLY ? 7 : 1;
@@ -48,7 +48,7 @@ bool resv_occurs(const struct resv *r, int64_t at, struct resv_time *out)
         return true;
     if (!(r->flags & RESV_REPEATS))
         return false;
-    repeat(r, at, out);
+    skip_repeats(r, at, out);
     return true;
 }
 
