@@ -46,7 +46,7 @@ static void repeat_orders(struct control *c, struct job *j)
         cancel_repeat_steps(c, j);
 }
 
-static void purge(struct control *c, struct job *j)
+static void purge_job(struct control *c, struct job *j)
 {
     c->env->del(c->env->ctx, RECORD_JOB, j->id, NULL);
     if (j->id >= c->given_id && j->id < c->next_id) /* nothing else says that it was given */
@@ -63,7 +63,7 @@ static void job_due(struct control *c, struct job *j)
         (depend_needs(c, j) || set_needs(j) || burst_needs(j)))
         attempt_make(j)->purge_mono_ms = now + PURGE_LATER_MS;
     if (attempt->purge_mono_ms && now >= attempt->purge_mono_ms) {
-        purge(c, j);
+        purge_job(c, j);
         return;
     }
     bool gone = j->gone_mono_ms && now >= j->gone_mono_ms + CONTROL_WAITER_MS;

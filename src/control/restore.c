@@ -117,8 +117,8 @@ static int restore_named(struct control *c, enum record_kind kind, const char *n
              : err_set(err, -ERR_STORE_DAMAGED, "partition %s: its record does not decode", name);
 }
 
-static int restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
-                   const void *data, size_t len, struct err *err)
+static int restore_record(struct control *c, enum record_kind kind, uint64_t number,
+                          const char *name, const void *data, size_t len, struct err *err)
 {
     switch (kind) {
     case RECORD_META:
@@ -157,7 +157,7 @@ static int restore(struct control *c, enum record_kind kind, uint64_t number, co
 int control_restore(struct control *c, enum record_kind kind, uint64_t number, const char *name,
                     const void *data, size_t len, struct err *err)
 {
-    int rc = restore(c, kind, number, name, data, len, err);
+    int rc = restore_record(c, kind, number, name, data, len, err);
     if (rc == 0 && kind == RECORD_META)
         c->meta_read = true;
     else if (rc == 0)

@@ -121,7 +121,7 @@ static uint32_t most_of(const struct top *t, size_t i, const struct job *j)
     return t->after.data[i - 1]->id > j->id && most > 1 ? most - 1 : most;
 }
 
-static void lower(struct top *t)
+static void lower_priorities(struct top *t)
 {
     for (size_t i = 1; i < t->after.len; i++) {
         uint32_t most = most_of(t, i, t->after.data[i]), *to = &t->before.data[i].priority;
@@ -184,7 +184,7 @@ static int collect_jobs(struct candidates *from, const struct kind *kind, size_t
             rc = add_move(t, j, j->priority, moves, err);
     }
     if (rc == 0)
-        lower(t);
+        lower_priorities(t);
     while (rc == 0 && (j = next_candidate(from))) {
         if (!is_of_kind(j, kind, &scratch))
             continue;
@@ -196,7 +196,7 @@ static int collect_jobs(struct candidates *from, const struct kind *kind, size_t
     return rc;
 }
 
-static void shift(struct control *c, struct job *j, uint32_t to)
+static void shift_priority(struct control *c, struct job *j, uint32_t to)
 {
     if (to == j->priority)
         return;
@@ -223,7 +223,7 @@ static void give_places(struct control *c, struct top *t)
         *to = *to > least ? *to : least;
     }
     for (size_t i = 0; i < n; i++)
-        shift(c, t->after.data[i], t->before.data[i].priority);
+        shift_priority(c, t->after.data[i], t->before.data[i].priority);
 }
 
 /* Those that are of the kind of the first one, each once; the others are left where they are.

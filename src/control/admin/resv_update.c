@@ -34,7 +34,7 @@ static bool has_word(const char *list, const char *word)
     return list && node_features_have(list, word, strlen(word));
 }
 
-static void replace(char **text, const char *with)
+static void replace_text(char **text, const char *with)
 {
     char *copy = with && *with ? mem_strdup(with) : NULL;
     free(*text);
@@ -62,7 +62,7 @@ static char *edit_list(const char *list, const char *take, const char *add)
     return str_take(&out);
 }
 
-static char *negated(const char *list)
+static char *negate_list(const char *list)
 {
     struct str out = STR_INIT;
     for (const char *s = list; *s;) {
@@ -100,14 +100,14 @@ static int apply_list(const struct ask *a, const char *field, const char *shown,
     char *made = NULL;
     bool take = has_word(a->m->take, field);
     if (take && !a->self)
-        made = negated(given);
+        made = negate_list(given);
     else if (take)
         made = edit_list(*list, given, NULL);
     else if (has_word(a->m->add, field))
         made = edit_list(*list, NULL, given);
     else
         made = mem_strdup(given);
-    replace(list, made);
+    replace_text(list, made);
     free(made);
     return check_list(a, shown, *list);
 }
@@ -314,7 +314,7 @@ static int apply_named(const struct ask *a)
     r->flags &= ~(all ? 0u : (uint32_t)RESV_ALL_NODES);
     if (!a->set->core_count) {
         vec_clear(&r->cores);
-        replace(&r->core_count, NULL);
+        replace_text(&r->core_count, NULL);
     }
     resv_set_nodes(c, r, set);
     r->node_count = (uint32_t)bitset_count(set);
@@ -331,7 +331,7 @@ static int apply_counts(const struct ask *a)
     }
     if (!s->core_count)
         return 0;
-    replace(&r->core_count, s->core_count);
+    replace_text(&r->core_count, s->core_count);
     if (!resv_parse_cores(s->core_count, r))
         return err_set(a->err, -ERR_RESV_INVALID, "%s: CoreCnt=%s", err_text(ERR_RESV_INVALID),
                        s->core_count);
@@ -349,7 +349,7 @@ static int apply_licenses(const struct ask *a)
         rc = license_pools_possible(c, &needs, a->err);
     license_needs_done(&needs);
     if (rc == 0)
-        replace(&a->r->licenses, a->set->licenses);
+        replace_text(&a->r->licenses, a->set->licenses);
     return rc;
 }
 
@@ -361,10 +361,10 @@ static int apply_nodes(const struct ask *a)
         if (*s->partition && !cluster_find_part(a->c->cluster, s->partition))
             return err_set(a->err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION),
                            s->partition);
-        replace(&r->part, s->partition);
+        replace_text(&r->part, s->partition);
     }
     if (s->features)
-        replace(&r->features, s->features);
+        replace_text(&r->features, s->features);
     int rc = s->licenses ? apply_licenses(a) : 0;
     if (rc == 0 && s->nodes)
         rc = apply_named(a);

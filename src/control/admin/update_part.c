@@ -123,7 +123,8 @@ static void say_overruled(struct control *c, const char *part, const char *field
 }
 
 /* What of 'r' still stands over the present row; fields edited since are left out. */
-static void restore(struct control *c, struct part *p, const Pb__PartChange *r, struct str *report)
+static void restore_change(struct control *c, struct part *p, const Pb__PartChange *r,
+                           struct str *report)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -189,11 +190,11 @@ static void apply_change(struct control *c, const Pb__PartChange *r, struct str 
     } else if (removed && p) {
         say_overruled(c, r->set->name, "name", report);
     } else if (created && !p) {
-        restore(c, cluster_add_part(c->cluster, r->set->name), r, report);
+        restore_change(c, cluster_add_part(c->cluster, r->set->name), r, report);
     } else if (created) {
         say_overruled(c, r->set->name, "name", report);
     } else if (p) {
-        restore(c, p, r, report);
+        restore_change(c, p, r, report);
     }
 }
 

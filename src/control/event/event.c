@@ -265,7 +265,7 @@ static int add_consumer(struct control *c, const struct caller *who, const char 
     return 0;
 }
 
-static void acknowledge(struct control *c, struct event_consumer *k, uint64_t number)
+static void acknowledge_events(struct control *c, struct event_consumer *k, uint64_t number)
 {
     k->seen_mono_ms = control_mono(c);
     if (number <= k->acknowledged)
@@ -352,7 +352,7 @@ static void serve_call(struct control *c, struct event_call *call, struct event_
     call->since = r->has_since ? r->since : k->acknowledged;
     if (call->since > c->events.last)
         call->since = c->events.last; /* of another state, or of the future */
-    acknowledge(c, k, call->since);
+    acknowledge_events(c, k, call->since);
     bool waits = r->has_wait && r->wait && !created;
     if (!reply_events(c, call, !waits, created) && wait_for_events(c, call, &err) != 0)
         control_refuse(c, call->call, &err);

@@ -191,7 +191,7 @@ char *job_event_describe_attempt(const struct control *c, const struct job *j)
 /* --- the completion store ------------------------------------------------------------------------
  */
 
-static char *resources(const struct job *j, struct arena *arena)
+static char *format_resources(const struct job *j, struct arena *arena)
 {
     return arena_printf(arena, "cpu=%u,node=%u", job_alloc_cpus(j),
                         (unsigned)attempt_of(j)->alloc.len);
@@ -216,7 +216,7 @@ void job_event_record(struct control *c, const struct transition *t)
         .start_at = attempt_of(j)->start_at,
         .end_at = attempt_of(j)->end_at,
         .cpus = job_alloc_cpus(j),
-        .tres = resources(j, &arena),
+        .tres = format_resources(j, &arena),
         .exit_status = attempt_of(j)->exit_status,
         .derived_status = attempt_of(j)->derived_status,
     };

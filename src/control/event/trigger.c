@@ -410,7 +410,7 @@ static struct trigger *find_alike(const struct control *c, const struct trigger 
 
 /* What has happened since the one before it fired is its own; so is for whom that one has, and
  * when: a program that sets its trigger anew is not run all the time either. */
-static void succeed(struct control *c, struct trigger *t, struct trigger *before)
+static void inherit_hits(struct control *c, struct trigger *t, struct trigger *before)
 {
     t->told = take_ptr(before->told);
     t->fired_ms = before->fired_ms;
@@ -453,7 +453,7 @@ static void set_trigger(struct control *c, uint64_t call, const struct caller *w
     trigger_add(c, t);
     trigger_watch(c);
     if (before)
-        succeed(c, t, before);
+        inherit_hits(c, t, before);
     control_save_meta(c); /* its id is not given again */
     control_log(c, LOG_LVL_INFO, "trigger %u set by uid %u: %s", t->id, who->uid, t->program);
     reply_set(c, call, t);

@@ -397,7 +397,7 @@ static void run_program(struct control *c, struct trigger *t)
     c->env->run(c->env->ctx, &m);
 }
 
-static void fire(struct control *c, struct trigger *t)
+static void fire_trigger(struct control *c, struct trigger *t)
 {
     free(t->argument);
     t->argument = take_argument(t);
@@ -432,7 +432,7 @@ static bool has_program_room(const struct control *c, const struct trigger *t)
     return all < TRIGGER_RUNS / 2 && own < TRIGGER_RUNS_OF_USER;
 }
 
-static void expire(struct control *c)
+static void drop_spent_triggers(struct control *c)
 {
     for (size_t i = c->triggers.all.len; i-- > 0;) {
         struct trigger *t = c->triggers.all.data[i];
@@ -455,7 +455,7 @@ static void look_at_clock(struct control *c)
         if ((*at)->types & TRIGGER_IDLE && idle_due_ms(c, *at) <= now)
             hit_idle(c, *at);
     }
-    expire(c);
+    drop_spent_triggers(c);
 }
 
 void trigger_turn(struct control *c)
@@ -467,11 +467,11 @@ void trigger_turn(struct control *c)
     look_at_clock(c);
     vec_foreach (&c->triggers.all, t)
         if ((*t)->due_ms && (*t)->due_ms <= now && !(*t)->argument && has_program_room(c, *t))
-            fire(c, *t);
+            fire_trigger(c, *t);
     trigger_save_changed(c);
 }
 
-static void earlier(int64_t *due, int64_t at, int64_t now)
+static void take_earlier(int64_t *due, int64_t at, int64_t now)
 {
     if (at > now && at < *due)
         *due = at;
@@ -489,11 +489,11 @@ int64_t trigger_due_ms(struct control *c)
         s->due_ms = INT64_MAX;
         vec_foreach (&s->all, at) {
             const struct trigger *t = *at;
-            earlier(&s->due_ms, t->due_ms, now);
-            earlier(&s->due_ms, time_due_ms(c, t), now);
-            earlier(&s->due_ms, idle_due_ms(c, t), now);
+            take_earlier(&s->due_ms, t->due_ms, now);
+            take_earlier(&s->due_ms, time_due_ms(c, t), now);
+            take_earlier(&s->due_ms, idle_due_ms(c, t), now);
             if (t->spent)
-                earlier(&s->due_ms, t->fired_ms + TRIGGER_EVERY_MS, now);
+                take_earlier(&s->due_ms, t->fired_ms + TRIGGER_EVERY_MS, now);
         }
     }
     return lead < s->due_ms ? lead : s->due_ms;

@@ -57,7 +57,7 @@ void standby_free(struct standby *s)
     free(s);
 }
 
-static int64_t clamp(int64_t value, int64_t least, int64_t most)
+static int64_t clamp_ms(int64_t value, int64_t least, int64_t most)
 {
     return value < least ? least : value > most ? most : value;
 }
@@ -66,12 +66,12 @@ static int64_t ping_every(const struct standby *s)
 {
     if (s->yielding)
         return PING_HANDOVER_MS;
-    return clamp(s->o.timeout_ms / 4, PING_EVERY_MIN_MS, PING_EVERY_MAX_MS);
+    return clamp_ms(s->o.timeout_ms / 4, PING_EVERY_MIN_MS, PING_EVERY_MAX_MS);
 }
 
 int64_t standby_ping_limit(const struct standby *s)
 {
-    return clamp(s->o.timeout_ms / 2, PING_EVERY_MIN_MS, PING_LIMIT_MAX_MS);
+    return clamp_ms(s->o.timeout_ms / 2, PING_EVERY_MIN_MS, PING_LIMIT_MAX_MS);
 }
 
 /* While this process hung, others may have answered all the time: before their silence counts, they
@@ -231,7 +231,8 @@ static bool is_given_up(const struct standby *s, const struct peer *p, int64_t n
     return now_ms - p->led_ms >= s->o.timeout_ms || (s->ordered && p->missed);
 }
 
-static enum standby_will claim(struct standby *s, int64_t now_ms, size_t *peer, int64_t *again_ms)
+static enum standby_will claim_lead(struct standby *s, int64_t now_ms, size_t *peer,
+                                    int64_t *again_ms)
 {
     long leader = standby_leader(s);
     if (leader < 0)
@@ -251,7 +252,7 @@ enum standby_will standby_next(struct standby *s, int64_t now_ms, size_t *peer, 
     note_awake(s, now_ms);
     *again_ms = next_ping(s, now_ms);
     if (s->o.claims) {
-        enum standby_will will = claim(s, now_ms, peer, again_ms);
+        enum standby_will will = claim_lead(s, now_ms, peer, again_ms);
         if (will == STANDBY_ASK)
             *again_ms = next_ping(s, now_ms); /* sooner */
         return will;

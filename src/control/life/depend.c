@@ -209,7 +209,7 @@ static void find_records(struct search *s, const struct control *c, const struct
 }
 
 /* Whether the item names the job, or an array or an element that it has a part in. */
-static bool names(const struct depend_item *item, const struct job *j)
+static bool names_job(const struct depend_item *item, const struct job *j)
 {
     bool of_array = j->array && j->array->id == item->job_id;
     if (item->element == DEPEND_WHOLE)
@@ -228,7 +228,7 @@ int depend_check_circle(const struct control *c, const struct job *j, const stru
                 s.most = 0;
             if (item->state != DEPEND_UNFULFILLED || item->kind == DEPEND_SINGLETON)
                 continue;
-            if (names(item, j))
+            if (names_job(item, j))
                 rc = refuse_item(err, "would wait for itself", j->id);
             find_records(&s, c, item);
         }
@@ -526,7 +526,7 @@ static void hold_named(struct control *c, struct job *j)
 }
 
 /* 't' is taken. */
-static void announce(struct control *c, struct told t)
+static void announce_outcome(struct control *c, struct told t)
 {
     uint32_t count = 0;
     idmap_get(&c->news.of, t.outcome.job_id, &count);
@@ -546,7 +546,7 @@ static void forget_telling(struct control *c, uint32_t job_id)
 
 static void tell_of(struct control *c, const struct job *j, uint32_t element)
 {
-    announce(c, (struct told){.outcome = depend_outcome_of_element(j, element)});
+    announce_outcome(c, (struct told){.outcome = depend_outcome_of_element(j, element)});
 }
 
 /* Those of the record that are waited for by their numbers. */
@@ -572,7 +572,7 @@ static void tell_of_numbers(struct control *c, const struct job *j)
     idset_copy(&t.elements, &j->tasks);
     if (!j->tasks.count)
         idset_add(&t.elements, j->task);
-    announce(c, t);
+    announce_outcome(c, t);
 }
 
 /* To those that wait for all of it: its records are looked at when the last element has begun, or
@@ -582,7 +582,7 @@ static void tell_of_whole(struct control *c, const struct job *j)
     const struct array *a = j->array;
     bool begins = j->state == PB__JOB_STATE__RUNNING && !a->pending;
     if (begins || (!a->pending && !a->running))
-        announce(c, (struct told){.outcome = depend_outcome_of_array(a)});
+        announce_outcome(c, (struct told){.outcome = depend_outcome_of_array(a)});
 }
 
 /* To those that wait for the leader of a heterogeneous job, which is all of it; NULL: its record is
@@ -590,7 +590,7 @@ static void tell_of_whole(struct control *c, const struct job *j)
 static void tell_of_set(struct control *c, const struct job *leader)
 {
     if (leader && depend_is_awaited(c->cluster, leader->id, DEPEND_WHOLE))
-        announce(c, (struct told){.outcome = depend_outcome_of(leader)});
+        announce_outcome(c, (struct told){.outcome = depend_outcome_of(leader)});
 }
 
 void depend_changed(struct control *c, struct job *j)
@@ -603,7 +603,7 @@ void depend_changed(struct control *c, struct job *j)
         tell_next(c, depend_first_like(c->cluster, j));
     bool of_array = j->array && j->array->id == j->id; /* its number is the array's */
     if (!of_array && depend_is_awaited(c->cluster, j->id, DEPEND_WHOLE))
-        announce(c, (struct told){.outcome = depend_outcome_of(j)});
+        announce_outcome(c, (struct told){.outcome = depend_outcome_of(j)});
     if (!job_set_is_leader(j))
         tell_of_set(c, job_set_component(j, 0));
     if (j->array)
@@ -632,7 +632,7 @@ void depend_renamed(struct control *c, struct job *j, const char *before)
  */
 
 /* Its record and what is shown of it are to follow: now, or with what else it hears meanwhile. */
-static void owe(struct control *c, struct job *j)
+static void note_late(struct control *c, struct job *j)
 {
     if (j->waits.late)
         return;
@@ -653,7 +653,7 @@ static size_t tell_numbers(struct control *c, struct job *j, struct depend_item 
     bool settled = item->state != DEPEND_UNFULFILLED;
     depend_reindex_item(c->cluster, j, item, true);
     if (settled || !well)
-        owe(c, j);
+        note_late(c, j);
     if (j->state != PB__JOB_STATE__PENDING || (!settled && well && job_partitions_is_queued(j)))
         return work;
     enqueue_job(c, j);
@@ -671,7 +671,7 @@ static size_t decide_item(struct control *c, struct job *j, struct depend_item *
     if (now)
         job_touch(c->cluster, j);
     else
-        owe(c, j);
+        note_late(c, j);
     if (j->state != PB__JOB_STATE__PENDING)
         return 1;
     int64_t at = control_wall(c);

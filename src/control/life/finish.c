@@ -331,7 +331,7 @@ static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
 }
 
 /* It waits for all the partitions it was submitted to again, as they are now. */
-static void rejoin(struct control *c, struct job *j)
+static void rejoin_partitions(struct control *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -370,7 +370,7 @@ void finish_requeue(struct control *c, struct job *j)
         return;
     count_auto_requeue(c, j, j->state);
     resv_begin_job(j, NULL);
-    rejoin(c, j);
+    rejoin_partitions(c, j);
     j->restarts = set_find_next_restarts(j);
     attempt_drop(c->cluster, j);
     delay_begin(c, j, c->conf->sched.requeue_delay);
@@ -393,7 +393,7 @@ void finish_requeue(struct control *c, struct job *j)
 }
 
 /* "1-9,18", which the configuration has checked. */
-static bool lists(const char *codes, int code)
+static bool lists_code(const char *codes, int code)
 {
     for (const char *s = codes; s && *s; s += *s == ',') {
         char *end;
@@ -419,8 +419,9 @@ void finish_ran(struct control *c, struct job *j, int status)
 void finish_batch(struct control *c, struct job *j, int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    bool hold = j->may_requeue && lists(c->conf->requeue_exit_hold, code);
-    attempt_make(j)->requeue_after = hold || (j->may_requeue && lists(c->conf->requeue_exit, code));
+    bool hold = j->may_requeue && lists_code(c->conf->requeue_exit_hold, code);
+    attempt_make(j)->requeue_after =
+        hold || (j->may_requeue && lists_code(c->conf->requeue_exit, code));
     j->held = j->held || hold;
     j->special_exit = hold;
     finish_ran(c, j, status);

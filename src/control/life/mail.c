@@ -85,7 +85,7 @@ static char *run_time(const struct control *c, const struct job *j, struct arena
         arena, attempt_of(j)->start_mono_ms ? (until - attempt_of(j)->start_mono_ms) / 1000 : 0);
 }
 
-static char *receiver(const struct control *c, const Pb__JobSpec *spec, struct arena *arena)
+static char *find_receiver(const struct control *c, const Pb__JobSpec *spec, struct arena *arena)
 {
     const char *domain = c->conf->mail_domain;
     if (spec->mail_user && *spec->mail_user)
@@ -96,7 +96,7 @@ static char *receiver(const struct control *c, const Pb__JobSpec *spec, struct a
 }
 
 /* "COMPLETED", of an array whose elements did not all end so "Mixed", and the exit codes. */
-static char *outcome(const struct job *j, bool whole, struct arena *arena)
+static char *format_outcome(const struct job *j, bool whole, struct arena *arena)
 {
     int code = WIFEXITED(attempt_of(j)->exit_status) ? WEXITSTATUS(attempt_of(j)->exit_status) : 0;
     if (!whole)
@@ -134,14 +134,14 @@ static void send_mail(struct control *c, struct job *j, size_t event, bool whole
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
-    char *user = spec ? receiver(c, spec, &arena) : NULL;
+    char *user = spec ? find_receiver(c, spec, &arena) : NULL;
     bool ends = events[event].mail & (JOB_MAIL_END | JOB_MAIL_FAIL);
     bool begins = events[event].mail == JOB_MAIL_BEGIN;
     char *took = begins ? format_time(&arena, attempt_of(j)->start_at - j->submit_at)
                         : run_time(c, j, &arena);
     int code = WIFEXITED(attempt_of(j)->exit_status) ? WEXITSTATUS(attempt_of(j)->exit_status) : 0;
     int signal = WIFSIGNALED(attempt_of(j)->exit_status) ? WTERMSIG(attempt_of(j)->exit_status) : 0;
-    char *end = !ends ? (char *)"" : outcome(j, whole, &arena);
+    char *end = !ends ? (char *)"" : format_outcome(j, whole, &arena);
     char *subject = arena_printf(&arena, "%s Name=%s %s, %s time %s%s",
                                  subject_of(j, whole, &arena), spec && spec->name ? spec->name : "",
                                  events[event].word, begins ? "Queued" : "Run", took, end);

@@ -86,7 +86,7 @@ bool notify_listens(const struct job *j, uint64_t call)
 }
 
 /* To those who have not heard it: each asks again, and gets the next one then. */
-static void deliver(struct control *c, struct job *j)
+static void deliver_notices(struct control *c, struct job *j)
 {
     struct notice_board *b = board_of(j);
     for (size_t i = b->waits.len; i-- > 0;) {
@@ -117,7 +117,7 @@ void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__Job
     vec_push(&board_of(j)->waits, w);
     if (job_is_final(j))
         return;
-    deliver(c, j);
+    deliver_notices(c, j);
     inactive_look(c, j);
     control_schedule(c, j);
 }
@@ -125,12 +125,12 @@ void notify_await(struct control *c, struct job *j, uint64_t call, const Pb__Job
 static void put_up(struct control *c, struct job *j, uint32_t step_id, const char *text)
 {
     notice_add(board_of(j), next_number(c), step_id, text);
-    deliver(c, j);
+    deliver_notices(c, j);
     inactive_look(c, j);
     control_schedule(c, j);
 }
 
-static int notify(struct control *c, struct job *j, const Pb__StepId *id, const char *text)
+static int notify_job(struct control *c, struct job *j, const Pb__StepId *id, const char *text)
 {
     if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
         return ERR_JOB_PENDING;
@@ -160,7 +160,7 @@ static int notify_parts(struct control *c, const Pb__StepId *id, const char *tex
     bool any = false;
     int first = split_targets(c, id, &parts, err) ? ERR_NO_JOB : 0;
     vec_foreach (&parts, part) {
-        int code = notify(c, cluster_find_job(c->cluster, part->job_id), id, text);
+        int code = notify_job(c, cluster_find_job(c->cluster, part->job_id), id, text);
         split_settle(c, part, code == 0);
         any = any || code == 0;
         first = first ? first : code;

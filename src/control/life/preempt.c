@@ -21,7 +21,7 @@ static int64_t grace_sec(const struct job *j)
 }
 
 /* What it is told when it has a time of grace. */
-static void notify(struct control *c, struct job *j)
+static void warn_job(struct control *c, struct job *j)
 {
     bool own = j->warn_signal && preempt_has(c->conf, "send_user_signal");
     cancel_notify(c, j, SIGCONT);
@@ -38,7 +38,7 @@ static void end_preempted(struct control *c, struct job *j)
     }
     attempt_make(j)->grace_mono_ms = control_mono(c) + grace * 1000;
     park_yield(c->cluster, j, true);
-    notify(c, j);
+    warn_job(c, j);
     control_set_end(c, j);
     job_touch(c->cluster, j);
     control_schedule(c, j);
@@ -51,7 +51,7 @@ static void queue_again(struct control *c, struct job *j)
     finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
 }
 
-static void halt(struct control *c, struct job *j)
+static void suspend_for_preemptor(struct control *c, struct job *j)
 {
     control_debug(c, gang, "job %u is suspended for a preemptor", j->id);
     if (suspend_job(c, j, NULL) == 0)
@@ -74,7 +74,7 @@ static void displace_set(struct control *c, struct job *leader, enum preempt_mod
         if (!j)
             continue;
         if (mode == PREEMPT_SUSPEND)
-            halt(c, j);
+            suspend_for_preemptor(c, j);
         else if (mode == PREEMPT_CANCEL && grace_sec(j))
             end_preempted(c, j);
         else
@@ -96,7 +96,7 @@ void preempt_displace(struct control *c, struct job *j, const struct job *by)
     control_log(c, LOG_LVL_INFO, "job %u is %s to make room for job %u", j->id, how, by->id);
     displace_set(c, j, mode);
     if (mode == PREEMPT_SUSPEND)
-        halt(c, j);
+        suspend_for_preemptor(c, j);
     else if (mode == PREEMPT_REQUEUE)
         queue_again(c, j);
     else

@@ -15,7 +15,7 @@
 
 #define JOBS_A_TURN 500
 
-static struct prio_rule *rule(struct control *c)
+static struct prio_rule *find_rule(struct control *c)
 {
     struct ranking *r = &c->ranking;
     if (!r->known) {
@@ -27,16 +27,16 @@ static struct prio_rule *rule(struct control *c)
 }
 
 /* From now on ages are those of now. */
-static void schedule(struct control *c)
+static void schedule_ranking(struct control *c)
 {
-    const struct prio_rule *r = rule(c);
+    const struct prio_rule *r = find_rule(c);
     c->ranking.at_sec = control_wall(c);
     c->ranking.due_ms = r->multifactor ? control_mono(c) + r->period_sec * 1000 : INT64_MAX;
 }
 
 void priority_start(struct control *c)
 {
-    schedule(c);
+    schedule_ranking(c);
 }
 
 void priority_done(struct control *c)
@@ -56,8 +56,8 @@ void priority_forget(struct control *c)
     c->ranking.known = false;
     if (!c->started)
         return;
-    if (rule(c)->multifactor != (c->ranking.due_ms != INT64_MAX))
-        schedule(c);
+    if (find_rule(c)->multifactor != (c->ranking.due_ms != INT64_MAX))
+        schedule_ranking(c);
     begin_ranking(c);
 }
 
@@ -85,7 +85,7 @@ int priority_check(const struct caller *who, const Pb__JobSpec *spec, struct err
 
 void priority_set(struct control *c, struct job *j)
 {
-    const struct prio_rule *r = rule(c);
+    const struct prio_rule *r = find_rule(c);
     struct prio_factors f;
     if (!r->multifactor || j->rank.given) {
         j->priority = j->rank.given && j->priority ? j->priority : prio_by_id(j);
@@ -99,7 +99,7 @@ void priority_set(struct control *c, struct job *j)
 void priority_set_all(struct control *c, struct job *j)
 {
     uint32_t given = j->priority;
-    bool one = !rule(c)->multifactor || j->rank.given; /* the same in all of them */
+    bool one = !find_rule(c)->multifactor || j->rank.given; /* the same in all of them */
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
         j->priority = one ? given : j->priority;
@@ -111,9 +111,9 @@ void priority_set_all(struct control *c, struct job *j)
 int64_t priority_unbounded(struct control *c, const struct job *j)
 {
     struct prio_factors f;
-    if (!rule(c)->multifactor)
+    if (!find_rule(c)->multifactor)
         return prio_unbounded_by_id(j);
-    prio_find(rule(c), j, c->ranking.at_sec, &f);
+    prio_find(find_rule(c), j, c->ranking.at_sec, &f);
     return (int64_t)floor(f.sum);
 }
 
@@ -123,7 +123,7 @@ void priority_give(struct job *j, uint32_t priority)
     j->rank.given = true;
 }
 
-static uint32_t shifted(uint32_t priority, int64_t by)
+static uint32_t shift_priority(uint32_t priority, int64_t by)
 {
     int64_t p = (int64_t)priority + by;
     return p < 1 ? 1 : p > UINT32_MAX ? UINT32_MAX : (uint32_t)p;
@@ -131,13 +131,13 @@ static uint32_t shifted(uint32_t priority, int64_t by)
 
 void priority_nice(struct control *c, struct job *j, int32_t before)
 {
-    if (!rule(c)->multifactor) /* what an administrator made of a priority stays */
-        j->priority = shifted(j->priority, (int64_t)before - j->nice);
+    if (!find_rule(c)->multifactor) /* what an administrator made of a priority stays */
+        j->priority = shift_priority(j->priority, (int64_t)before - j->nice);
 }
 
 void priority_released(struct control *c, struct job *j)
 {
-    if (rule(c)->multifactor)
+    if (find_rule(c)->multifactor)
         j->rank.given = false;
 }
 
@@ -156,7 +156,7 @@ void priority_set_nice(struct job *j, int32_t nice)
 void priority_accrue(struct control *c, struct job *j, bool counts)
 {
     int64_t now = control_wall(c);
-    counts = counts || rule(c)->accrue_always;
+    counts = counts || find_rule(c)->accrue_always;
     if (counts == (j->rank.accrue_at != 0))
         return;
     if (counts) {
@@ -177,7 +177,7 @@ void priority_tick(struct control *c)
     if (r->due_ms > control_mono(c))
         return;
     r->known = false; /* nodes may have come and gone */
-    schedule(c);
+    schedule_ranking(c);
     begin_ranking(c);
 }
 
@@ -240,7 +240,7 @@ void priority_turn(struct control *c)
 
 static void put_rule(struct control *c, struct str *out)
 {
-    const struct prio_rule *r = rule(c);
+    const struct prio_rule *r = find_rule(c);
     const struct conf *conf = c->conf;
     Pb__PrioList m = PB__PRIO_LIST__INIT;
     Pb__PrioWeights w = PB__PRIO_WEIGHTS__INIT;
@@ -292,7 +292,7 @@ static bool is_asked(const struct job *j, const Pb__PrioFilter *f)
 /* As one of the partition that it has. */
 static void put_face(struct control *c, const struct job *j, struct str *packed, struct str *out)
 {
-    const struct prio_rule *r = rule(c);
+    const struct prio_rule *r = find_rule(c);
     struct prio_factors f;
     Pb__PrioJob m = PB__PRIO_JOB__INIT;
     prio_find(r, j, c->ranking.at_sec, &f);

@@ -27,7 +27,7 @@ static bool is_entry(const char *s, size_t len, const char *name)
 }
 
 /* One of a list; with a '-' before its entries: none of it. An empty list has everybody. */
-static bool listed(const char *list, const char *name, const char *number)
+static bool is_listed(const char *list, const char *name, const char *number)
 {
     bool denies = list && *list == '-', found = false;
     for (const char *s = list ? list : ""; *s;) {
@@ -56,12 +56,12 @@ static bool is_for(struct control *c, const struct resv *r, const struct user *u
 {
     char number[16];
     snprintf(number, sizeof number, "%u", u->uid);
-    return listed(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
+    return is_listed(r->users, u->name, number) && (!r->groups || in_groups(c, u, r->groups));
 }
 
 static bool may_use(struct control *c, const struct resv *r, const struct user *u)
 {
-    return listed(r->accounts, u->account, NULL) && is_for(c, r, u);
+    return is_listed(r->accounts, u->account, NULL) && is_for(c, r, u);
 }
 
 bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r)
@@ -169,7 +169,7 @@ static void bind_drawn(struct control *c, struct job *j, const Pb__JobSpec *spec
     }
 }
 
-static bool draws(const struct cluster *c)
+static bool has_drawing_resv(const struct cluster *c)
 {
     vec_foreach (&c->resvs, r)
         if ((*r)->flags & RESV_MAGNETIC || (*r)->delay_sec)
@@ -202,7 +202,7 @@ static void bind_all(struct control *c, struct job *j)
 enum reason resv_bind_job(struct control *c, struct job *j)
 {
     resv_unbind(j);
-    if (j->resv_asked || draws(c->cluster))
+    if (j->resv_asked || has_drawing_resv(c->cluster))
         bind_all(c, j);
     if (!j->resv_asked)
         return REASON_NONE;
@@ -237,7 +237,7 @@ static bool is_bound(const struct job *j, const struct resv *r)
 
 /* The one it asked for is no more: it waits for its owner, unless the reservation said that it need
  * not. */
-static void bereave(struct control *c, struct job *j, const struct resv *r)
+static void lose_resv(struct control *c, struct job *j, const struct resv *r)
 {
     bool asked = j->resv_asked && j->resvs.len == 1;
     for (size_t i = j->resvs.len; i-- > 0;)
@@ -264,7 +264,7 @@ void resv_drop(struct control *c, struct resv *r)
         if (attempt_of(j)->resv == r)
             resv_leave(j);
         if (bound)
-            bereave(c, j, r);
+            lose_resv(c, j, r);
         if (bound && j->state == PB__JOB_STATE__PENDING)
             enqueue_job(c, j);
     }
@@ -284,7 +284,7 @@ static void set_end(struct job *j, const struct resv *r)
 
 void resv_tell_jobs(struct control *c, struct resv *r)
 {
-    bool drawn = draws(c->cluster);
+    bool drawn = has_drawing_resv(c->cluster);
     for (size_t i = 0; i < c->cluster->jobs.len; i++) {
         struct job *j = c->cluster->jobs.data[i];
         if (j->state == PB__JOB_STATE__PENDING && (drawn || j->resv_asked || is_bound(j, r)))

@@ -58,7 +58,7 @@ void control_set_end(struct control *c, struct job *j)
     }
 }
 
-static void earlier(int64_t *due, int64_t at)
+static void take_earlier(int64_t *due, int64_t at)
 {
     if (at > 0 && at < *due)
         *due = at;
@@ -69,38 +69,42 @@ void control_schedule(struct control *c, struct job *j)
     const struct attempt *attempt = attempt_of(j);
     int64_t due = INT64_MAX;
     c->triggers.stale = true; /* one may wait for its limit */
-    earlier(&due, burst_due_ms(j));
+    take_earlier(&due, burst_due_ms(j));
     if (j->state == PB__JOB_STATE__PENDING) {
         int64_t wait = j->begin_at - control_wall(c);
         if (wait > 0) /* a time of the wall clock, which may be set meanwhile */
-            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+            take_earlier(&due,
+                         control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         wait = depend_wait_sec(c, j);
         if (wait > 0)
-            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+            take_earlier(&due,
+                         control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         if (depend_is_doomed(c, j) || depend_has_doomed_part(c, j))
-            earlier(&due, control_mono(c));
-        earlier(&due, deadline_due_ms(c, j));
+            take_earlier(&due, control_mono(c));
+        take_earlier(&due, deadline_due_ms(c, j));
         wait = j->preempt_look_at - control_wall(c);
         if (wait > 0)
-            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+            take_earlier(&due,
+                         control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         wait = plan_switches_until(c->cluster, j) - control_wall(c);
         if (wait > 0)
-            earlier(&due, control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
+            take_earlier(&due,
+                         control_mono(c) + (wait < BEGIN_LOOK_SEC ? wait : BEGIN_LOOK_SEC) * 1000);
         if (j->gone_mono_ms)
-            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+            take_earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
     } else {
         if ((attempt_of(j)->configuring || step_is_awaited(j)) && j->gone_mono_ms)
-            earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
+            take_earlier(&due, j->gone_mono_ms + CONTROL_WAITER_MS);
         if (!job_is_final(j) && !attempt_of(j)->configuring) {
-            earlier(&due, attempt->limit_mono_ms);
-            earlier(&due, attempt->warn_mono_ms);
-            earlier(&due, attempt->mail_mono_ms);
-            earlier(&due, attempt->unlaunched_mono_ms);
-            earlier(&due, inactive_due_ms(c, j));
-            earlier(&due, step_limit_due_ms(j));
+            take_earlier(&due, attempt->limit_mono_ms);
+            take_earlier(&due, attempt->warn_mono_ms);
+            take_earlier(&due, attempt->mail_mono_ms);
+            take_earlier(&due, attempt->unlaunched_mono_ms);
+            take_earlier(&due, inactive_due_ms(c, j));
+            take_earlier(&due, step_limit_due_ms(j));
         }
-        earlier(&due, attempt->repeat_mono_ms);
-        earlier(&due, attempt->purge_mono_ms);
+        take_earlier(&due, attempt->repeat_mono_ms);
+        take_earlier(&due, attempt->purge_mono_ms);
     }
     if (due == INT64_MAX)
         order_remove(&c->cluster->due, &j->due);

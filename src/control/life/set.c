@@ -184,7 +184,7 @@ void set_keep_away(struct control *c, struct job *j, uint32_t cancelled_by)
     }
 }
 
-static void hold(struct control *c, struct job *j, uint32_t missing)
+static void hold_component(struct control *c, struct job *j, uint32_t missing)
 {
     j->admin_hold = true;
     enqueue_job(c, j);
@@ -204,7 +204,7 @@ void set_hold_parted(struct control *c)
             missing++;
         for (uint32_t i = 0; missing < set->count && i < set->count; i++)
             if (set->jobs[i] && set->jobs[i]->state == PB__JOB_STATE__PENDING)
-                hold(c, set->jobs[i], missing);
+                hold_component(c, set->jobs[i], missing);
     }
 }
 

@@ -543,7 +543,7 @@ static void debug_set(struct control *c, const struct job *j, const struct decis
                       d->start_at ? (long long)(d->start_at - c->plan.now_sec) : -1LL);
 }
 
-static void follow(struct control *c, struct decision *d)
+static void follow_decision(struct control *c, struct decision *d)
 {
     struct job *j = cluster_find_job(c->cluster, d->job->id);
     if (d->kind == PLAN_RESUME) {
@@ -669,7 +669,7 @@ void start_plan(struct control *c)
             c->passes_done = c->passes;
             return;
         }
-        follow(c, &d);
+        follow_decision(c, &d);
     }
 }
 

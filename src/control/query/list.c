@@ -333,7 +333,7 @@ bool control_list_resvs(struct control *c, const struct caller *who, const Pb__R
  * The licences of the cluster, to be shown. */
 
 /* By reservations that are active. */
-static uint64_t reserved(const struct control *c, int32_t at)
+static uint64_t count_reserved(const struct control *c, int32_t at)
 {
     uint64_t sum = 0;
     vec_foreach (&c->cluster->resvs, r)
@@ -385,7 +385,7 @@ void control_list_licenses(struct control *c, uint64_t call)
         SET(r, total, l->total);
         SET(r, used, l->used);
         put_layer(c, l, r, &arena);
-        SET(r, reserved, reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
+        SET(r, reserved, count_reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
         list.licenses[list.n_licenses++] = r;
     }
     c->env->reply(c->env->ctx, call, &list.base);

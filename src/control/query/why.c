@@ -159,8 +159,8 @@ static bool is_shown(const struct control *c, const struct caller *who, uint32_t
 }
 
 /* A copy that names no jobs and reservations but those that the caller may see. */
-static const Pb__WhyReply *censor(struct control *c, const struct caller *who,
-                                  const Pb__WhyReply *all, struct arena *arena)
+static const Pb__WhyReply *hide_names(struct control *c, const struct caller *who,
+                                      const Pb__WhyReply *all, struct arena *arena)
 {
     _cleanup_str_ struct str packed = STR_INIT;
     pb_pack(&all->base, &packed);
@@ -203,7 +203,7 @@ static void answer_first(struct control *c)
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     if (reply && (control_hides(c, &who, "jobs") || control_hides(c, &who, "reservations")))
-        reply = censor(c, &who, reply, &arena);
+        reply = hide_names(c, &who, reply, &arena);
     if (reply)
         c->env->reply(c->env->ctx, call, &reply->base);
     else

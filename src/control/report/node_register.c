@@ -44,7 +44,7 @@ static void jobs_on(struct control *c, const struct node *n,
 
 /* It is to end what it has of this attempt, and to begin nothing of it; until it has said that
  * nothing is left it takes no work. A node that is away is told when it registers. */
-static void banish(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
+static void banish_attempt(struct control *c, struct node *n, uint32_t job_id, uint32_t restarts)
 {
     if (node_has_orphan(n, job_id, restarts))
         return;
@@ -69,9 +69,9 @@ void node_clear_orphan(struct control *c, struct node *n, uint32_t job_id, uint3
 }
 
 /* A node that was given up may have it still, or get it from a srun that has the credential. */
-static void lose(struct control *c, struct job *j, struct node *n)
+static void lose_job(struct control *c, struct job *j, struct node *n)
 {
-    banish(c, n, j->id, j->restarts);
+    banish_attempt(c, n, j->id, j->restarts);
     finish_node_failed(c, j, n->index);
 }
 
@@ -93,7 +93,7 @@ void node_fail_silent(struct control *c, struct node *n)
 
 void node_lose_jobs(struct control *c, struct node *n)
 {
-    jobs_on(c, n, lose);
+    jobs_on(c, n, lose_job);
 }
 
 /* --- registration
@@ -128,8 +128,8 @@ static void say_low_gres(const struct control *c, const struct node *n, const ch
 }
 
 /* What the node has less of than configured; empty: nothing (CORE-115, CORE-118). */
-static void shortfall(const struct control *c, const struct node *n, const Pb__NodeRegister *r,
-                      struct str *out)
+static void list_shortfall(const struct control *c, const struct node *n, const Pb__NodeRegister *r,
+                           struct str *out)
 {
     if (c->conf->config_overrides)
         return;
@@ -146,7 +146,7 @@ static void lose_other_incarnation(struct control *c, struct job *j, struct node
 {
     const struct alloc_node *a = alloc_find(j, n->index);
     if (!str_eq(a->incarnation, n->incarnation))
-        lose(c, j, n);
+        lose_job(c, j, n);
 }
 
 static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct job *j)
@@ -158,7 +158,8 @@ static const Pb__Presence *find_present(const Pb__NodeRegister *r, const struct 
 }
 
 /* A job we think is there: its launch may have been lost, or the node may have lost it. */
-static void reconcile(struct control *c, struct job *j, struct node *n, const Pb__NodeRegister *r)
+static void reconcile_job(struct control *c, struct job *j, struct node *n,
+                          const Pb__NodeRegister *r)
 {
     struct alloc_node *a = alloc_find(j, n->index);
     if (!a || a->released)
@@ -174,7 +175,7 @@ static void reconcile(struct control *c, struct job *j, struct node *n, const Pb
         return;
     bool script = j->batch && a == job_host(j);
     if (script && attempt_of(j)->launched && !present) {
-        lose(c, j, n);
+        lose_job(c, j, n);
         return;
     }
     suspend_remind(c, j, a);
@@ -191,7 +192,7 @@ static void reconcile_all(struct control *c, struct node *n, const Pb__NodeRegis
     vec_foreach (&ids.list, id) {
         struct job *j = cluster_find_job(c->cluster, *id);
         if (j)
-            reconcile(c, j, n, r);
+            reconcile_job(c, j, n, r);
     }
     vec_done(&ids.list);
 }
@@ -205,12 +206,12 @@ static void banish_present(struct control *c, struct node *n, const Pb__Presence
     const struct alloc_node *a = j && j->restarts == p->restarts ? alloc_find(j, n->index) : NULL;
     if ((a && !a->released) || (p->has_ended && p->ended))
         return;
-    banish(c, n, p->job_id, p->restarts);
+    banish_attempt(c, n, p->job_id, p->restarts);
 }
 
 /* A node that left the configuration while no controller ran has not been told that its jobs lost
  * it: it ends what it still has of them. Jobs whose records could not be read go on there. */
-static void dismiss(struct control *c, const char *name, const Pb__NodeRegister *r)
+static void dismiss_node(struct control *c, const char *name, const Pb__NodeRegister *r)
 {
     size_t count = 0;
     for (size_t i = 0; i < r->n_present; i++) {
@@ -260,11 +261,11 @@ void control_node_register(struct control *c, const char *name, const Pb__NodeRe
 {
     struct node *n = cluster_find_node(c->cluster, name);
     if (!n) {
-        dismiss(c, name, r);
+        dismiss_node(c, name, r);
         return;
     }
     struct str low = STR_INIT;
-    shortfall(c, n, r, &low);
+    list_shortfall(c, n, r, &low);
     if (node_take_actual(c->cluster, n, r))
         control_save_node(c, n);
     n->connected = n->registered = true;

@@ -673,7 +673,7 @@ static enum lack find_lack(const struct step_layout *l, size_t at)
     return one > left ? LACK_MEMORY : LACK_GRES;
 }
 
-static bool holds(const struct step *s, size_t at, enum lack lack)
+static bool holds_lacking(const struct step *s, size_t at, enum lack lack)
 {
     vec_foreach (&s->nodes, n)
         if (n->at == at)
@@ -686,7 +686,7 @@ static void put_holders(const struct job *j, size_t at, enum lack lack, struct s
     size_t count = 0;
 
     vec_foreach (&attempt_of(j)->steps, s) {
-        if (s->overlap || !holds(s, at, lack))
+        if (s->overlap || !holds_lacking(s, at, lack))
             continue;
         if (count++ < HOLDERS_MOST)
             str_printf(out, "%sStepId=%s", count > 1 ? ", " : "", STEP_ID_TEXT(j->id, s->id));

@@ -91,7 +91,7 @@ static int find_usable(struct control *c, struct step_layout *l, struct err *err
                                     : rc;
 }
 
-static uint32_t bounded(uint64_t n)
+static uint32_t cap_u32(uint64_t n)
 {
     return n < UINT32_MAX ? (uint32_t)n : UINT32_MAX;
 }
@@ -121,7 +121,7 @@ static uint32_t cpus_of_tasks(const struct step_layout *l, const struct node *n,
 {
     uint32_t use = used_threads(l, n);
     uint64_t cpus = (uint64_t)tasks * l->cpus_per_task;
-    return bounded(use ? (cpus + use - 1) / use * n->threads : cpus);
+    return cap_u32(use ? (cpus + use - 1) / use * n->threads : cpus);
 }
 
 /* Of the CPUs of a node those that earlier parts of the step leave. */
@@ -156,7 +156,7 @@ static uint32_t count_filling_tasks(const struct control *c, const struct step_l
         nodes += tasks > 0;
         sum += tasks;
     }
-    return bounded(sum);
+    return cap_u32(sum);
 }
 
 static bool wants_filled_nodes(const struct step_layout *l, uint32_t per_node)
@@ -182,7 +182,7 @@ static int find_counts(const struct control *c, struct step_layout *l, struct er
     else if (filling)
         l->num_tasks = filling;
     else if (nodes_asked || l->nodes_given || per_node)
-        l->num_tasks = bounded((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
+        l->num_tasks = cap_u32((uint64_t)l->wanted_nodes * (per_node ? per_node : 1));
     else
         l->num_tasks = l->j->want.tasks > l->wanted_nodes ? l->j->want.tasks : l->wanted_nodes;
     if (l->num_tasks < l->wanted_nodes)
@@ -249,7 +249,7 @@ static uint32_t memory_fits(const struct step_layout *l, const struct alloc_node
     return free_mib / one < cap ? (uint32_t)(free_mib / one) : cap;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
+static uint32_t min_u32(uint32_t a, uint32_t b)
 {
     return a < b ? a : b;
 }
@@ -266,7 +266,7 @@ struct step_cpus_way step_layout_way(const struct step_layout *l, const struct n
     bool spreads = OR(l->spec, spread, false) && !OR(l->spec, exact, false) && !used_threads(l, n);
     return (struct step_cpus_way){.cyclic = l->dist.sockets ? l->dist.sockets != DIST_BLOCK
                                                             : l->j->want.cyclic,
-                                  .spread = spreads ? least(l->cpus_per_task, n->threads) : 0};
+                                  .spread = spreads ? min_u32(l->cpus_per_task, n->threads) : 0};
 }
 
 static void find_capacity(const struct control *c, struct step_layout *l, uint32_t most_tasks)
@@ -285,8 +285,8 @@ static void find_capacity(const struct control *c, struct step_layout *l, uint32
         l->by_cpus[i] = !l->usable[i] ? 0 : most < per_node ? most : per_node;
         l->most[i] = memory_fits(l, a, leave_memory(l, a, i, a->mem_mib), l->by_cpus[i]);
         l->cap[i] = memory_fits(l, a, left, l->cap[i]);
-        l->by_gres[i] = least(l->most[i], step_gres_fits(c, &l->gres, a, true));
-        l->cap[i] = least(l->cap[i], step_gres_fits(c, &l->gres, a, l->overlap));
+        l->by_gres[i] = min_u32(l->most[i], step_gres_fits(c, &l->gres, a, true));
+        l->cap[i] = min_u32(l->cap[i], step_gres_fits(c, &l->gres, a, l->overlap));
     }
 }
 
@@ -330,14 +330,14 @@ static uint32_t plane_of(const struct step_layout *l)
 
 /* So many a node and round, so that uneven nodes come out even. Packed: one for each node first,
  * then one node is filled before the next. */
-static void deal(struct step_layout *l, const bool *picked)
+static void deal_tasks(struct step_layout *l, const bool *picked)
 {
     uint32_t left = l->num_tasks;
     bool packed = dist_is_packed(&l->dist, l->j->want.pack);
     for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++)
         left -= l->tasks[i] = picked[i] && left;
     for (size_t i = 0; packed && i < attempt_of(l->j)->alloc.len; i++) {
-        uint32_t more = picked[i] ? least(l->cap[i] - l->tasks[i], left) : 0;
+        uint32_t more = picked[i] ? min_u32(l->cap[i] - l->tasks[i], left) : 0;
         l->tasks[i] += more;
         left -= more;
     }
@@ -348,13 +348,13 @@ static void deal(struct step_layout *l, const bool *picked)
         for (size_t i = 0; i < attempt_of(l->j)->alloc.len && left; i++) {
             uint32_t room = picked[i] ? l->cap[i] - l->tasks[i] : 0;
             empty -= picked[i] && !l->tasks[i];
-            uint32_t more = least(least(room, plane_of(l)), left - empty);
+            uint32_t more = min_u32(min_u32(room, plane_of(l)), left - empty);
             l->tasks[i] += more;
             left -= more;
         }
 }
 
-static int place(const struct control *c, struct step_layout *l, struct err *err)
+static int place_tasks(const struct control *c, struct step_layout *l, struct err *err)
 {
     bool *picked = mem_new_array(bool, attempt_of(l->j)->alloc.len);
     int rc = 0;
@@ -368,7 +368,7 @@ static int place(const struct control *c, struct step_layout *l, struct err *err
     else if (!pick_nodes(l, l->cap, picked))
         rc = step_layout_busy(c, l, err);
     else
-        deal(l, picked);
+        deal_tasks(l, picked);
     free(picked);
     if (rc == 0 && !step_gres_total_fits(c, &l->gres, l->j, l->tasks, true))
         return control_set_error(err, ERR_STEP_CONFIG,
@@ -439,7 +439,7 @@ int step_layout_find(struct control *c, struct job *j, const Pb__StepSpec *spec,
     if (rc != 0)
         return rc;
     find_capacity(c, l, c->conf->max_tasks_per_node);
-    return listed ? place_listed(c, l, arena, err) : place(c, l, err);
+    return listed ? place_listed(c, l, arena, err) : place_tasks(c, l, err);
 }
 
 void step_layout_done(struct step_layout *l)

@@ -41,7 +41,7 @@ bool alike_covers(const struct job *a, const struct job *b)
 }
 
 /* Of numbers that differ between most requests; equal for those that cover each other. */
-static uint64_t mix(uint64_t hash, uint64_t with)
+static uint64_t mix_hash(uint64_t hash, uint64_t with)
 {
     hash = (hash ^ with) * UINT64_C(0x9e3779b97f4a7c15);
     return hash ^ hash >> 32;
@@ -50,13 +50,13 @@ static uint64_t mix(uint64_t hash, uint64_t with)
 static uint64_t hash_of(const struct job *j, bool of_user)
 {
     const struct request *r = &j->want;
-    uint64_t hash = mix((uint64_t)r->min_nodes << 32 | r->max_nodes, r->tasks);
-    hash = mix(hash, (uint64_t)r->cpus_per_task << 32 | r->ntasks_per_node);
-    hash = mix(hash, (uint64_t)r->min_cpus << 32 | r->exclusive);
-    hash = mix(mix(hash, r->mem_node_mib), r->mem_cpu_mib);
+    uint64_t hash = mix_hash((uint64_t)r->min_nodes << 32 | r->max_nodes, r->tasks);
+    hash = mix_hash(hash, (uint64_t)r->cpus_per_task << 32 | r->ntasks_per_node);
+    hash = mix_hash(hash, (uint64_t)r->min_cpus << 32 | r->exclusive);
+    hash = mix_hash(mix_hash(hash, r->mem_node_mib), r->mem_cpu_mib);
     if (r->features)
-        hash = mix(hash, str_hash(r->features));
-    return of_user || r->user_alone ? mix(hash, j->uid) : hash;
+        hash = mix_hash(hash, str_hash(r->features));
+    return of_user || r->user_alone ? mix_hash(hash, j->uid) : hash;
 }
 
 static struct alike_entry *find_entry(const struct alike *set, const struct job *j, bool of_user,
@@ -85,7 +85,7 @@ static void link_entry(struct alike *set, size_t at)
     *first = (uint32_t)at + 1;
 }
 
-static void grow(struct alike *set)
+static void grow_table(struct alike *set)
 {
     set->room = set->room ? set->room * 2 : ROOM_LEAST;
     free(set->first);
@@ -103,7 +103,7 @@ void alike_add(struct alike *set, const struct job *j, bool of_user)
         return;
     }
     if (set->list.len == set->room)
-        grow(set);
+        grow_table(set);
     vec_push(&set->list, ((struct alike_entry){.job = j, .hash = hash}));
     link_entry(set, set->list.len - 1);
 }

@@ -3,7 +3,7 @@
 
 #include "sched/plan/planned_start.h"
 
-static const struct conf_sched *rules(const struct plan *p)
+static const struct conf_sched *sched_rules(const struct plan *p)
 {
     return &p->cluster->conf->sched;
 }
@@ -15,14 +15,15 @@ static uint64_t first_of(int64_t a, int64_t b, int64_t otherwise)
 
 static uint64_t most_in_all(const struct plan *p)
 {
-    return first_of(rules(p)->bf_max_job_test, rules(p)->default_queue_depth, INT64_MAX);
+    return first_of(sched_rules(p)->bf_max_job_test, sched_rules(p)->default_queue_depth,
+                    INT64_MAX);
 }
 
 static uint64_t most_in_part(const struct plan *p)
 {
-    int64_t all =
-        rules(p)->bf_max_job_test ? rules(p)->bf_max_job_test : rules(p)->default_queue_depth;
-    return first_of(rules(p)->bf_max_job_part, rules(p)->partition_job_depth,
+    int64_t all = sched_rules(p)->bf_max_job_test ? sched_rules(p)->bf_max_job_test
+                                                  : sched_rules(p)->default_queue_depth;
+    return first_of(sched_rules(p)->bf_max_job_part, sched_rules(p)->partition_job_depth,
                     all ? all : PLAN_DEPTH);
 }
 
@@ -48,14 +49,14 @@ bool depth_takes(struct plan *p, const struct job *j)
 {
     p->depth.part++;
     p->depth.all++;
-    return count_user(&p->depth.part_users, j->uid, rules(p)->bf_max_job_user_part) &&
-           count_user(&p->depth.users, j->uid, rules(p)->bf_max_job_user);
+    return count_user(&p->depth.part_users, j->uid, sched_rules(p)->bf_max_job_user_part) &&
+           count_user(&p->depth.users, j->uid, sched_rules(p)->bf_max_job_user);
 }
 
 bool depth_is_served(const struct plan *p, const struct job *j)
 {
-    return p->now_sec - j->eligible_at >= rules(p)->bf_min_age_reserve &&
-           j->priority >= rules(p)->bf_min_prio_reserve;
+    return p->now_sec - j->eligible_at >= sched_rules(p)->bf_min_age_reserve &&
+           j->priority >= sched_rules(p)->bf_min_prio_reserve;
 }
 
 static bool is_licensed(const struct job *j)
@@ -65,9 +66,9 @@ static bool is_licensed(const struct job *j)
 
 bool depth_has_place(const struct plan *p, const struct job *j, bool first)
 {
-    uint64_t in_part = first_of(rules(p)->bf_job_part_count_reserve, 0, 1);
+    uint64_t in_part = first_of(sched_rules(p)->bf_job_part_count_reserve, 0, 1);
     size_t in_all = in_part > 1 ? PLAN_RESERVATIONS_MOST : PLAN_RESERVATIONS;
-    if (p->heads.len >= in_all || (rules(p)->bf_one_resv_per_job && planned_start_has(p, j)))
+    if (p->heads.len >= in_all || (sched_rules(p)->bf_one_resv_per_job && planned_start_has(p, j)))
         return false;
     if (first)
         return true;
@@ -85,7 +86,7 @@ void depth_count_place(struct plan *p, const struct job *j)
 
 bool depth_is_beyond(const struct plan *p, int64_t at_sec)
 {
-    int64_t window = rules(p)->bf_window * 60;
+    int64_t window = sched_rules(p)->bf_window * 60;
     return window && at_sec > p->now_sec && at_sec - p->now_sec > window;
 }
 

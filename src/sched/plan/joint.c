@@ -202,7 +202,7 @@ static bool may_use(const struct job *j, const struct resv *r)
 }
 
 /* A magnetic reservation attracts a set when all of its components may use it. */
-static bool attracts(const struct joint *s, const struct job *j, const struct resv *r)
+static bool attracts_set(const struct joint *s, const struct job *j, const struct resv *r)
 {
     if (!r || !(r->flags & RESV_MAGNETIC) || j->resv_asked)
         return true;
@@ -220,15 +220,15 @@ static bool fits_in_partition(struct joint *s, const struct space *space, struct
         return false;
     for (size_t i = 0; resv_place(part->job, i, &part->in); i++) {
         select_clear(&part->where);
-        if (attracts(s, part->job, part->in) && fits_in(s, space, part, avoid))
+        if (attracts_set(s, part->job, part->in) && fits_in(s, space, part, avoid))
             return true;
     }
     return false;
 }
 
 /* In one of its partitions. */
-static bool fits(struct joint *s, const struct space *space, struct joint_part *part,
-                 const struct bitset *avoid)
+static bool fits_part(struct joint *s, const struct space *space, struct joint_part *part,
+                      const struct bitset *avoid)
 {
     const struct job *of = job_of(s, part);
     for (uint32_t n = 0; enter_partition(part, n, of); n++)
@@ -238,7 +238,7 @@ static bool fits(struct joint *s, const struct space *space, struct joint_part *
     return false;
 }
 
-static void place(struct joint *s, const struct space *space, const struct joint_part *part)
+static void place_part(struct joint *s, const struct space *space, const struct joint_part *part)
 {
     vec_foreach (&part->where.shares, share)
         bitset_set(s->placed, share->node);
@@ -297,10 +297,10 @@ static size_t place_in_order(struct joint *s, const struct space *space)
         struct joint_part *part = &s->parts.data[s->order.data[i]];
         _cleanup_bitset_ struct bitset *later = find_wanted_later(s, i);
         bool apart = i + 1 < s->order.len && !bitset_contains(later, part->nodes) &&
-                     fits(s, space, part, later);
-        if (!apart && !fits(s, space, part, NULL))
+                     fits_part(s, space, part, later);
+        if (!apart && !fits_part(s, space, part, NULL))
             return i;
-        place(s, space, part);
+        place_part(s, space, part);
     }
     return s->order.len;
 }
@@ -398,7 +398,7 @@ static bool search_in(struct search *search, size_t at, uint32_t partition, stru
     s->most = NULL;
     if (!fits)
         return false;
-    place(s, search->space, part);
+    place_part(s, search->space, part);
     if (at + 1 == s->order.len || search_from(search, at + 1))
         return true;
     ledger_roll_back(ledger, mark);

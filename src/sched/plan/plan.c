@@ -259,7 +259,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
 }
 
 /* What was foreseen for it holds while nothing becomes free before its time. */
-static void reserve(struct plan *p, const struct job *j, struct decision *d)
+static void reserve_place(struct plan *p, const struct job *j, struct decision *d)
 {
     depth_count_place(p, j);
     vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
@@ -293,7 +293,7 @@ static void keep_place(struct plan *p, const struct job *j, struct decision *d)
 {
     bool place = may_have_place(p, j, false);
     if (place)
-        reserve(p, j, d);
+        reserve_place(p, j, d);
     d->start_at = keep_licenses(p, j, place, d->start_at);
 }
 
@@ -438,7 +438,7 @@ static void wait_jointly(struct plan *p, const struct job *leader, const struct 
         p->blocked = p->backfill || (served && !kept_out);
     bool place = may_have_place(p, leader, first);
     if (place)
-        reserve(p, leader, d);
+        reserve_place(p, leader, d);
     if (served && (first || place))
         keep_licenses(p, sum, place, d->start_at);
 }
@@ -467,7 +467,7 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
         d->reason = closed;
         bool place = keeps_place && may_have_place(p, leader, false);
         if (place)
-            reserve(p, leader, d);
+            reserve_place(p, leader, d);
         if (keeps_place)
             d->start_at = keep_licenses(p, sum, place, d->start_at);
         return;
@@ -558,7 +558,7 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
         p->blocked = p->backfill || (served && !kept_out);
     bool place = may_have_place(p, j, first);
     if (place)
-        reserve(p, j, d);
+        reserve_place(p, j, d);
     if (served && (first || place))
         keep_licenses(p, j, place, d->start_at);
     return true;
@@ -597,7 +597,7 @@ static const struct job *view_in(struct plan *p, const struct job *j, const stru
     return job_partitions_view(j, part, p->view);
 }
 
-static bool resumes(struct plan *p, int64_t tier, struct decision *d)
+static bool resumes_job(struct plan *p, int64_t tier, struct decision *d)
 {
     const struct job *j = preempt_next_resumed(p, tier);
     *d = (struct decision){.kind = PLAN_RESUME, .job = j};
@@ -629,7 +629,7 @@ bool plan_next(struct plan *p, struct decision *d)
 {
     discard_stale_timeline(p);
     for (; p->part < p->order.len; p->part++, enter_part(p)) {
-        if (resumes(p, p->order.data[p->part]->conf.priority_tier, d))
+        if (resumes_job(p, p->order.data[p->part]->conf.priority_tier, d))
             return true;
         if (depth_is_reached(p))
             continue;
@@ -647,7 +647,7 @@ bool plan_next(struct plan *p, struct decision *d)
         d->start_at = planned_start_earliest(p, j, d->start_at);
         return decided;
     }
-    if (two_mode_next_start(p, d) || resumes(p, INT64_MIN, d))
+    if (two_mode_next_start(p, d) || resumes_job(p, INT64_MIN, d))
         return true;
     two_mode_complete(p);
     return false;

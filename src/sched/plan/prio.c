@@ -142,7 +142,7 @@ void prio_rule_done(struct prio_rule *r)
 /* --- a job ---------------------------------------------------------------------------------------
  */
 
-static double share(double part, double whole)
+static double find_share(double part, double whole)
 {
     if (whole <= 0 || part <= 0)
         return 0;
@@ -182,12 +182,12 @@ static double size_factor(const struct prio_rule *r, const struct job *j)
 
     if (r->relative_to_time) {
         double minutes = fmax(ceil((double)j->limit_sec / 60), 1);
-        double factor = share(cpus / minutes, r->cpus);
+        double factor = find_share(cpus / minutes, r->cpus);
         return r->favor_small ? 1 - factor : factor;
     }
     if (r->favor_small)
-        return (share(r->nodes - nodes, r->nodes) + share(r->cpus - cpus, r->cpus)) / 2;
-    return (share(nodes, r->nodes) + share(cpus, r->cpus)) / 2;
+        return (find_share(r->nodes - nodes, r->nodes) + find_share(r->cpus - cpus, r->cpus)) / 2;
+    return (find_share(nodes, r->nodes) + find_share(cpus, r->cpus)) / 2;
 }
 
 static double wanted_gres(const struct prio_tres *t, const struct request *w)
@@ -227,7 +227,7 @@ static double tres_factor(const struct prio_rule *r, size_t i, const struct job 
     case PRIO_OTHER:
         break;
     }
-    return r->no_normal_tres ? want : share(want, whole);
+    return r->no_normal_tres ? want : find_share(want, whole);
 }
 
 int64_t prio_age_sec(const struct job *j, int64_t at_sec)
@@ -253,7 +253,7 @@ uint32_t prio_by_id(const struct job *j)
     return p < 1 ? 1 : p > UINT32_MAX ? UINT32_MAX : (uint32_t)p;
 }
 
-static void weigh(const struct prio_rule *r, struct prio_factors *f)
+static void weigh_factors(const struct prio_rule *r, struct prio_factors *f)
 {
     f->sum = r->age * f->age + r->assoc * f->assoc + r->fairshare * f->fairshare +
              r->size * f->size + r->part * f->part + r->qos * f->qos + f->site - (double)f->nice;
@@ -274,8 +274,9 @@ void prio_find(const struct prio_rule *r, const struct job *j, int64_t at_sec,
     out->site = j->rank.site_factor;
     out->nice = j->nice;
     const struct prio_part *p = part_of(r, j);
-    out->age =
-        r->max_age_sec > 0 ? share((double)prio_age_sec(j, at_sec), (double)r->max_age_sec) : 1;
+    out->age = r->max_age_sec > 0
+                   ? find_share((double)prio_age_sec(j, at_sec), (double)r->max_age_sec)
+                   : 1;
     out->assoc = j->rank.assoc;
     out->fairshare = j->rank.fairshare;
     out->qos = j->rank.qos;
@@ -283,5 +284,5 @@ void prio_find(const struct prio_rule *r, const struct job *j, int64_t at_sec,
     out->part = p ? p->factor : 0;
     for (size_t i = 0; i < r->n_tres; i++)
         out->tres[i] = tres_factor(r, i, j, p);
-    weigh(r, out);
+    weigh_factors(r, out);
 }

@@ -83,8 +83,8 @@ static void take_shares(const struct cluster *c, struct free_view *v, const stru
 }
 
 /* It fits then as far as running jobs go. False: reservations keep it from there. */
-static bool place(struct shadow *s, const struct job *j, const struct bitset *allowed,
-                  struct selection *where)
+static bool place_job(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                      struct selection *where)
 {
     const struct cluster *c = s->cluster;
     const struct resv *in = resv_home(j);
@@ -121,7 +121,7 @@ static bool find_only_start(struct shadow *s, const struct job *j, const struct 
             continue;
         if (select_nodes(c, j, allowed, &s->then, where) == 0) {
             s->at_sec = at;
-            return place(s, j, allowed, where);
+            return place_job(s, j, allowed, where);
         }
         select_clear(where);
         if (++tries == TRIES)
@@ -193,7 +193,7 @@ static void end_shadow(struct calendar *cal)
 /* --- jobs beside it ----------------------------------------------------------------------------
  */
 
-static bool touches(const struct shadow *s, const struct job *j, int64_t now_sec)
+static bool touches_plan(const struct shadow *s, const struct job *j, int64_t now_sec)
 {
     return s->at_sec != INT64_MAX && job_ends_at(j, now_sec) > s->at_sec;
 }
@@ -202,7 +202,7 @@ static bool might_fit(const struct calendar *cal, const struct job *j)
 {
     const struct shadow *s = (const struct shadow *)cal;
     struct spare_need need = plan_need(j);
-    return !touches(s, j, cal->now_sec) || spare_might_do(&s->spare, &need);
+    return !touches_plan(s, j, cal->now_sec) || spare_might_do(&s->spare, &need);
 }
 
 static void see_least(struct shadow *s, const struct bitset *allowed)
@@ -229,7 +229,7 @@ static bool fit_now(struct calendar *cal, const struct job *j, const struct resv
                     const struct bitset *allowed, struct selection *where)
 {
     struct shadow *s = (struct shadow *)cal;
-    if (!touches(s, j, cal->now_sec))
+    if (!touches_plan(s, j, cal->now_sec))
         return true;
     see_least(s, allowed);
     select_clear(where);
@@ -240,7 +240,7 @@ static bool fit_now(struct calendar *cal, const struct job *j, const struct resv
 static void begin_job(struct calendar *cal, const struct job *j, const struct selection *where)
 {
     struct shadow *s = (struct shadow *)cal;
-    if (touches(s, j, cal->now_sec))
+    if (touches_plan(s, j, cal->now_sec))
         take_shares(s->cluster, &s->then, where);
     vec_foreach (&where->shares, share)
         count_least(s, share->node, share->units);

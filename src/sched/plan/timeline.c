@@ -406,7 +406,7 @@ static void split_span(struct timeline *t, uint32_t node, int64_t at)
     n->len++;
 }
 
-static uint32_t less(uint32_t from, uint32_t what)
+static uint32_t subtract_units(uint32_t from, uint32_t what)
 {
     return from > what ? from - what : 0; /* units that are shared are nobody's alone */
 }
@@ -495,14 +495,14 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
          s++) {
         if (s->from < from)
             continue;
-        s->units = less(s->units, share->units);
+        s->units = subtract_units(s->units, share->units);
         s->mem_mib -= (int64_t)share->mem_mib;
         take_gres(gres_of(t, s), gres, share->gres_len);
         if (!runs)
             continue;
         if (share->gres_len)
             take_gres(gres_of(t, s) + t->kinds, gres, share->gres_len);
-        s->foreseen_units = less(s->foreseen_units, share->units);
+        s->foreseen_units = subtract_units(s->foreseen_units, share->units);
         s->foreseen_mem_mib -= (int64_t)share->mem_mib;
     }
 }

@@ -129,7 +129,7 @@ static bool may_have_place(struct plan *p, const struct job *j, bool counts)
  */
 
 /* It does not start in this pass, and keeps nothing. */
-static void lose(struct plan *p, struct plan_set *set)
+static void lose_set(struct plan *p, struct plan_set *set)
 {
     size_t left = 0;
     set->lost = true;
@@ -177,7 +177,7 @@ static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
     const struct part *part = find_head(p, set->id)->part;
     struct job_copy room, sum;
     leader = job_partitions_view(leader, part, &room);
-    lose(p, set);
+    lose_set(p, set);
     *d = (struct decision){.kind = PLAN_START,
                            .job = cluster_find_job(p->cluster, set->id),
                            .part = part,
@@ -204,7 +204,7 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
     d->of_component = true;
     d->reason = find_closed_gate(p, j);
     if (d->reason || set->lost || !may_have_place(p, j, counts)) {
-        lose(p, set);
+        lose_set(p, set);
         d->reason = d->reason ? d->reason : REASON_PRIORITY;
         return true;
     }
@@ -218,7 +218,7 @@ bool two_mode_look(struct plan *p, const struct job *j, bool counts, struct deci
     d->reason = REASON_RESOURCES;
     if (!found) {
         if (!j->partitions) /* it may have a start in another partition */
-            lose(p, set);
+            lose_set(p, set);
         select_done(&where);
         return true;
     }

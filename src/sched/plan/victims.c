@@ -130,7 +130,7 @@ static bool has_units(const struct job *v)
 }
 
 /* Whether its memory and devices stay its own when it has made room. */
-static bool keeps(const struct victim_search *h, const struct job *v)
+static bool keeps_memory(const struct victim_search *h, const struct job *v)
 {
     bool halts =
         has_units(v) && !attempt_of(v)->preempted_at && v->part && mode_of(h, v) == PREEMPT_SUSPEND;
@@ -158,7 +158,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
         h->view.whole[a->node] = n->jobs - n->parked == ++h->gone[a->node];
     if (alone)
         free_gres(n, gres);
-    if (keeps(h, v))
+    if (keeps_memory(h, v))
         return;
     h->view.mem_mib[a->node] += (int64_t)a->mem_mib;
     vec_foreach (&a->gres, held)
@@ -441,7 +441,7 @@ static int most_useful(const void *a, const void *b)
     return by_youth(x, y);
 }
 
-static int youngest(const void *a, const void *b)
+static int by_tier_and_youth(const void *a, const void *b)
 {
     return by_tier(a, b) ? by_tier(a, b) : by_youth(a, b);
 }
@@ -462,7 +462,7 @@ static void sort_victims(struct victim_search *h)
     bool strict = preempt_has(conf, "strict_order"), young = preempt_has(conf, "youngest_first");
     qsort(h->victims.data, h->victims.len, sizeof(h->victims.data[0]),
           strict  ? least_priority
-          : young ? youngest
+          : young ? by_tier_and_youth
                   : most_useful);
 }
 

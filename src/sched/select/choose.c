@@ -20,7 +20,7 @@ bool choose_enough(const struct chooser *ch)
 }
 
 /* More would not be taken: -N 2-4 takes four nodes when they are free. */
-static bool full(const struct chooser *ch)
+static bool is_full(const struct chooser *ch)
 {
     return ch->count >= ch->max || (choose_enough(ch) && ch->count >= ch->good);
 }
@@ -100,11 +100,11 @@ static size_t best_run(struct runs *runs, size_t wanted)
 
 static void choose_runs(struct chooser *ch, struct runs *runs)
 {
-    while (!full(ch) && runs->list.len) {
+    while (!is_full(ch) && runs->list.len) {
         size_t wanted = ch->good > ch->count ? ch->good - ch->count : 1;
         size_t best = best_run(runs, wanted);
         struct run run = runs->list.data[best];
-        for (size_t i = run.first; i < run.first + run.len && !full(ch); i++)
+        for (size_t i = run.first; i < run.first + run.len && !is_full(ch); i++)
             choose_add(ch, i);
         vec_remove(&runs->list, best);
     }
@@ -171,7 +171,7 @@ static void choose_ranked(struct chooser *ch, const struct bitset *among)
             list[n++] = (struct ranked){(uint32_t)i, ch->weight[i],
                                         UINT32_MAX - (ch->idle ? ch->idle[i] : (uint32_t)i)};
     qsort(list, n, sizeof *list, by_rank);
-    for (size_t i = 0; i < n && !full(ch); i++)
+    for (size_t i = 0; i < n && !is_full(ch); i++)
         choose_add(ch, list[i].node);
     free(list);
 }
@@ -186,7 +186,7 @@ void choose_light(struct chooser *ch, const struct bitset *among)
     struct weights w = {0};
     struct runs runs = {0};
     list_weights(ch, among, &w);
-    for (size_t i = 0; i < w.list.len && !full(ch); i++) {
+    for (size_t i = 0; i < w.list.len && !is_full(ch); i++) {
         if (i > 0 && w.list.data[i] == w.list.data[i - 1])
             continue;
         of_weight(ch, among, w.list.data[i], w.list.data[0] == vec_last(&w.list), set);
@@ -286,7 +286,7 @@ struct growing { /* a window, and what it holds */
     struct choose_tally tally;
 };
 
-static bool does(const struct chooser *ch, const struct growing *w)
+static bool is_enough(const struct chooser *ch, const struct growing *w)
 {
     return w->end - w->first >= ch->min && w->sum >= ch->need && w->more >= ch->need_more &&
            w->end >= w->need_end && (!ch->counts || choose_tally_does(&w->tally, ch));
@@ -308,9 +308,9 @@ static void try_run(const struct chooser *ch, size_t begin, size_t run, size_t n
     struct growing at = {.end = begin, .need_end = need_end};
     for (size_t first = begin; first < begin + run && first <= need_first; first++) {
         at.first = first;
-        while (at.end < begin + run && !does(ch, &at))
+        while (at.end < begin + run && !is_enough(ch, &at))
             count_growth(ch, &at, at.end++, true);
-        if (!does(ch, &at))
+        if (!is_enough(ch, &at))
             return;
         size_t len = at.end - first;
         if (len <= ch->max) {

@@ -25,7 +25,7 @@ static unsigned sorts_of(const struct choose_counts *counts, size_t node)
     return counts->of[counts->kind[node]];
 }
 
-static uint64_t asked(const struct choose_counts *counts, unsigned set)
+static uint64_t sum_asked(const struct choose_counts *counts, unsigned set)
 {
     uint64_t sum = 0;
     for (unsigned i = 0; i < counts->sorts; i++)
@@ -45,7 +45,7 @@ bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch)
 {
     const struct choose_counts *counts = ch->counts;
     for (unsigned set = 1; set < sort_sets(counts); set++)
-        if ((counts->apart || !(set & (set - 1))) && t->hits[set] < asked(counts, set))
+        if ((counts->apart || !(set & (set - 1))) && t->hits[set] < sum_asked(counts, set))
             return false;
     return true;
 }
@@ -68,7 +68,7 @@ struct trial {
     uint64_t spare; /* so many more may be taken that do not raise the rank */
 };
 
-static bool raises(const struct trial *t, unsigned sorts)
+static bool raises_rank(const struct trial *t, unsigned sorts)
 {
     if (t->rank == t->asked)
         return false;
@@ -81,7 +81,7 @@ static bool raises(const struct trial *t, unsigned sorts)
 static bool take_node(struct trial *t, uint32_t node)
 {
     unsigned sorts = sorts_of(&t->counts, node);
-    bool up = raises(t, sorts);
+    bool up = raises_rank(t, sorts);
     if (!up && t->spare == 0)
         return false;
     t->spare -= !up;
@@ -103,7 +103,7 @@ static bool take_all(struct trial *t, uint64_t size, uint32_t heaviest)
     t->rank = 0;
     t->spare = size - t->asked;
     for (unsigned set = 0; set < sort_sets(&t->counts); set++)
-        t->bound[set] = t->asked - asked(&t->counts, set);
+        t->bound[set] = t->asked - sum_asked(&t->counts, set);
     if (required)
         bitset_foreach (required, i)
             if (!take_node(t, (uint32_t)i))
@@ -169,7 +169,7 @@ static bool take_capable(struct trial *t, bool by_more)
 static bool choose_apart(struct trial *t)
 {
     struct chooser *ch = t->ch;
-    t->asked = asked(&t->counts, sort_sets(&t->counts) - 1);
+    t->asked = sum_asked(&t->counts, sort_sets(&t->counts) - 1);
     if (t->asked > ch->max)
         return false;
     qsort(t->items, t->len, sizeof(*t->items), by_weight);

@@ -112,15 +112,15 @@ struct missing {
     uint64_t nodes, tasks, more;
 };
 
-static uint64_t less(uint64_t from, uint64_t what)
+static uint64_t subtract_floor(uint64_t from, uint64_t what)
 {
     return from > what ? from - what : 0;
 }
 
 static struct missing what_misses(const struct chooser *ch)
 {
-    return (struct missing){less(ch->min, ch->count), less(ch->need, ch->sum),
-                            less(ch->need_more, ch->sum_more)};
+    return (struct missing){subtract_floor(ch->min, ch->count), subtract_floor(ch->need, ch->sum),
+                            subtract_floor(ch->need_more, ch->sum_more)};
 }
 
 static bool is_enough(const struct sums *s, const struct missing *m)
@@ -146,7 +146,8 @@ struct leaves {
 };
 
 /* The one that is enough and has the fewest nodes; CONF_NO_SWITCH: none is. */
-static uint32_t tightest(const struct pick *p, const struct topo_switch *s, const struct missing *m)
+static uint32_t find_tightest(const struct pick *p, const struct topo_switch *s,
+                              const struct missing *m)
 {
     uint32_t best = CONF_NO_SWITCH;
     for (uint32_t i = s->first; i < s->end; i++)
@@ -175,12 +176,13 @@ static void line_up(struct pick *p, const struct topo_switch *s, unsigned by, st
     for (size_t i = 0; i < n && (m.nodes || m.tasks || m.more); i++) {
         const struct sums *sums = &p->leaf[order[i].leaf];
         struct missing one = {by == 0 ? m.nodes : 0, by == 1 ? m.tasks : 0, by == 2 ? m.more : 0};
-        uint32_t last = is_enough(sums, &one) ? tightest(p, s, &m) : CONF_NO_SWITCH;
+        uint32_t last = is_enough(sums, &one) ? find_tightest(p, s, &m) : CONF_NO_SWITCH;
         uint32_t leaf = last != CONF_NO_SWITCH ? last : order[i].leaf;
         vec_push(&out->list, leaf);
         p->used[leaf] = true;
-        m = (struct missing){less(m.nodes, p->leaf[leaf].nodes), less(m.tasks, p->leaf[leaf].tasks),
-                             less(m.more, p->leaf[leaf].more)};
+        m = (struct missing){subtract_floor(m.nodes, p->leaf[leaf].nodes),
+                             subtract_floor(m.tasks, p->leaf[leaf].tasks),
+                             subtract_floor(m.more, p->leaf[leaf].more)};
     }
     vec_foreach (&out->list, leaf)
         p->used[*leaf] = false;

@@ -80,7 +80,7 @@ static void make_times(struct resv_plan *p)
 }
 
 /* How many of them begin before. */
-static size_t begun(const struct resv_plan *p, int64_t until)
+static size_t count_begun(const struct resv_plan *p, int64_t until)
 {
     return vec_lower(&p->begins, b, b->at < until);
 }
@@ -93,7 +93,7 @@ bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare
         return spare_might_do(&pool->spare, need);
     if (!p->made)
         make_times(p);
-    size_t n = begun(p, job_ends_at(j, p->now_sec));
+    size_t n = count_begun(p, job_ends_at(j, p->now_sec));
     if (!n)
         return spare_might_do(&pool->spare, need);
     struct resv_begin *b = &p->begins.data[n - 1];
@@ -144,7 +144,7 @@ bool resv_narrow(struct resv_plan *p, const struct job *j, const struct resv *in
     }
     if (!p->made)
         make_times(p);
-    size_t n = begun(p, until);
+    size_t n = count_begun(p, until);
     if (n)
         bitset_andnot(set, p->begins.data[n - 1].nodes);
     return true;
@@ -174,7 +174,7 @@ static uint32_t units_left(const struct cluster *c, const struct resv *r, uint32
     return r->units[node] > used ? r->units[node] - used : 0;
 }
 
-static void bound(struct resv_plan *p, uint32_t node, uint32_t most)
+static void bound_node(struct resv_plan *p, uint32_t node, uint32_t most)
 {
     if (most < p->most[node])
         p->most[node] = most;
@@ -184,7 +184,7 @@ static void bound(struct resv_plan *p, uint32_t node, uint32_t most)
 static void bound_inside(struct resv_plan *p, const struct resv *r, int64_t from)
 {
     bitset_foreach (r->nodes, i)
-        bound(p, (uint32_t)i, units_left(p->cluster, r, (uint32_t)i, from));
+        bound_node(p, (uint32_t)i, units_left(p->cluster, r, (uint32_t)i, from));
 }
 
 /* A job of another, or of none, leaves it that, and to the others what they keep at the same time.
@@ -201,7 +201,7 @@ static void bound_outside(struct resv_plan *p, const struct resv *r, int64_t fro
         uint32_t node = (uint32_t)i, kept = units_left(p->cluster, r, node, from);
         vec_foreach (&others, other)
             kept += (*other)->units[i] ? units_left(p->cluster, *other, node, from) : 0;
-        bound(p, node, view->units[i] > kept ? view->units[i] - kept : 0);
+        bound_node(p, node, view->units[i] > kept ? view->units[i] - kept : 0);
     }
     vec_done(&others);
 }

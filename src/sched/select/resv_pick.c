@@ -12,7 +12,7 @@
 /* --- others --------------------------------------------------------------------------------------
  */
 
-static bool meets(const struct resv *a, const struct resv *b, int64_t now)
+static bool meets_in_time(const struct resv *a, const struct resv *b, int64_t now)
 {
     struct resv_time t;
     int64_t at = now;
@@ -34,7 +34,7 @@ static bool may_overlap(const struct resv *a, const struct resv *b)
 static bool is_beside(const struct resv_pick *p, const struct resv *r, const struct resv *other)
 {
     return other != p->self && !may_overlap(other, r) &&
-           (meets(r, other, p->now_sec) || meets(other, r, p->now_sec));
+           (meets_in_time(r, other, p->now_sec) || meets_in_time(other, r, p->now_sec));
 }
 
 struct beside { /* others that have some cores of the nodes */
@@ -368,7 +368,7 @@ int resv_pick_licenses(const struct resv_pick *p, struct resv *r, struct err *er
         vec_foreach (&p->cluster->resvs, other) {
             uint64_t theirs = *other == p->self ? 0 : stock_of(*other, s->at);
             if (!theirs || may_overlap(*other, r) ||
-                (!meets(r, *other, p->now_sec) && !meets(*other, r, p->now_sec)))
+                (!meets_in_time(r, *other, p->now_sec) && !meets_in_time(*other, r, p->now_sec)))
                 continue;
             sum += theirs;
             last = *other;

@@ -303,8 +303,8 @@ static void deal_more(const struct chooser *ch, uint64_t *give)
 
 /* Deals the tasks out one node after the other, so that every chosen node gets at least one; where
  * the number of nodes was not asked for, one node is filled before the next. */
-static int deal(const struct chooser *ch, const struct cluster *c, const struct job *j,
-                const struct free_view *view, struct selection *out)
+static int deal_tasks(const struct chooser *ch, const struct cluster *c, const struct job *j,
+                      const struct free_view *view, struct selection *out)
 {
     const struct request *r = &j->want;
     uint32_t left = r->tasks > ch->count ? r->tasks - ch->count : 0;
@@ -425,7 +425,7 @@ static int select_from(const struct cluster *c, const struct job *j, const struc
     }
     int rc = select_choose_layered(c, j, view, &ch) ? 0 : -ERR_NODES_BUSY;
     if (rc == 0)
-        rc = deal(&ch, c, j, view, out);
+        rc = deal_tasks(&ch, c, j, view, out);
     if (rc == 0)
         license_choose_layers(c, j, view, out);
     bitset_free(ch.fits);

@@ -8,8 +8,8 @@
 #include "cluster/resource/gres_bind.h"
 #include "sched/select/select.h"
 
-static bool fits(const struct cluster *c, const struct job *j, const struct node_kind *k,
-                 const struct select_room *room, uint32_t tasks, uint64_t more)
+static bool fits_room(const struct cluster *c, const struct job *j, const struct node_kind *k,
+                      const struct select_room *room, uint32_t tasks, uint64_t more)
 {
     const struct request *r = &j->want;
     size_t kinds = c->pool.gres_kinds;
@@ -43,9 +43,9 @@ uint32_t select_tasks_bound(const struct cluster *c, const struct job *j, const 
     const struct request *r = &j->want;
     uint64_t least = more && *more ? 1 : 0;
     tasks = tasks < r->tasks ? tasks : r->tasks;
-    while (tasks && !fits(c, j, k, room, tasks, least))
+    while (tasks && !fits_room(c, j, k, room, tasks, least))
         tasks--;
-    while (tasks && least && *more > 1 && !fits(c, j, k, room, tasks, *more))
+    while (tasks && least && *more > 1 && !fits_room(c, j, k, room, tasks, *more))
         --*more;
     return tasks;
 }

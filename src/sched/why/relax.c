@@ -133,7 +133,7 @@ bool relax_by_operator(enum relax_kind kind)
 /* --- which there are -----------------------------------------------------------------------------
  */
 
-static void offer(struct relax_list *out, enum relax_kind kind)
+static void offer_change(struct relax_list *out, enum relax_kind kind)
 {
     vec_push(&out->list, ((struct relax){.kind = kind}));
 }
@@ -209,21 +209,21 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
 {
     uint64_t count;
     if (s->contiguous)
-        offer(out, RELAX_CONTIGUOUS);
+        offer_change(out, RELAX_CONTIGUOUS);
     if (s->req_switches)
-        offer(out, RELAX_SWITCHES);
+        offer_change(out, RELAX_SWITCHES);
     if (has_text(s->req_nodes))
-        offer(out, RELAX_NODELIST);
+        offer_change(out, RELAX_NODELIST);
     if (has_text(s->exc_nodes))
-        offer(out, RELAX_EXCLUDE);
+        offer_change(out, RELAX_EXCLUDE);
     if (has_text(s->features))
-        offer(out, RELAX_FEATURES);
+        offer_change(out, RELAX_FEATURES);
     if (has_text(s->licenses))
-        offer(out, RELAX_LICENSES);
+        offer_change(out, RELAX_LICENSES);
     if (s->exclusive && j->want.exclusive)
-        offer(out, RELAX_EXCLUSIVE);
+        offer_change(out, RELAX_EXCLUSIVE);
     if (relax_gres_is_typed(s->gres))
-        offer(out, RELAX_GRES_TYPE);
+        offer_change(out, RELAX_GRES_TYPE);
     if (relax_gres_count(s->gres, &count))
         offer_less(out, RELAX_GRES, 1, count);
     if (relax_gres_count(s->tres_per_job, &count))
@@ -237,11 +237,11 @@ static void find_texts(const struct job *j, const Pb__JobSpec *s, struct relax_l
 static void find_cores(const Pb__JobSpec *s, struct relax_list *out)
 {
     if (s->has_sockets_per_node || s->has_cores_per_socket || s->has_threads_per_core)
-        offer(out, RELAX_SHAPE);
+        offer_change(out, RELAX_SHAPE);
     if (s->has_core_spec || s->has_thread_spec)
-        offer(out, RELAX_CORE_SPEC);
+        offer_change(out, RELAX_CORE_SPEC);
     if (s->has_ntasks_per_node || s->has_ntasks_per_socket || s->has_ntasks_per_core)
-        offer(out, RELAX_TASKS_PER);
+        offer_change(out, RELAX_TASKS_PER);
 }
 
 static bool is_of_rules(enum relax_kind kind)
@@ -256,7 +256,7 @@ void relax_find(const struct cluster *c, const struct job *j, const Pb__JobSpec 
     size_t left = 0;
     for (int kind = 0; kind < RELAX_KINDS; kind++)
         if (is_of_rules((enum relax_kind)kind))
-            offer(out, (enum relax_kind)kind);
+            offer_change(out, (enum relax_kind)kind);
     find_limit(j, out);
     find_texts(j, spec, out);
     find_memory(c, j, spec, out);
@@ -441,7 +441,7 @@ struct fit {
     unsigned makes;
 };
 
-static bool fits(struct fit *f, const struct relax *r, uint64_t number)
+static bool fits_number(struct fit *f, const struct relax *r, uint64_t number)
 {
     struct job_copy as;
     if (f->makes++ >= MAKES_MOST || relax_make(f->c, f->j, f->spec, r, number, &as) != 0)
@@ -454,11 +454,11 @@ static bool fits(struct fit *f, const struct relax *r, uint64_t number)
 static bool find_number(struct fit *f, const struct relax *r, uint64_t *number)
 {
     uint64_t low = r->least, high = r->most;
-    if (!fits(f, r, low))
+    if (!fits_number(f, r, low))
         return false;
     while (low < high) {
         uint64_t middle = low + (high - low + 1) / 2;
-        if (fits(f, r, middle))
+        if (fits_number(f, r, middle))
             low = middle;
         else
             high = middle - 1;

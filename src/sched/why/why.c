@@ -105,7 +105,7 @@ static void pass_by(struct why *w, struct decision *d)
 
 /* The job itself is out of the way: at its own place it is asked about, and elsewhere it leaves its
  * own to those behind it. */
-static bool walk(struct why *w)
+static bool walk_queue(struct why *w)
 {
     const struct why_place *to = &w->places.data[w->place];
     struct decision d;
@@ -210,7 +210,7 @@ static void find_trials(struct why *w, const struct job *j)
 }
 
 /* It has come to the job's own place: all that is to be seen there without a look at nodes. */
-static void arrive(struct why *w, const struct job *leader, const struct job *j)
+static void arrive_at_job(struct why *w, const struct job *leader, const struct job *j)
 {
     if (j != leader)
         w->spec = job_unpack_spec(j, &w->arena);
@@ -224,8 +224,8 @@ static void arrive(struct why *w, const struct job *leader, const struct job *j)
     SET(w->answer, could_ever, w->nodes.could_ever);
 }
 
-static bool starts(struct why *w, const struct job *leader, const struct why_trial *t,
-                   uint64_t number)
+static bool starts_with(struct why *w, const struct job *leader, const struct why_trial *t,
+                        uint64_t number)
 {
     const struct job *j = why_subject(w, leader);
     struct job_copy as;
@@ -246,14 +246,14 @@ static bool starts(struct why *w, const struct job *leader, const struct why_tri
 static void query_planner(struct why *w, const struct job *j, struct why_trial *t)
 {
     if (t->placed) {
-        t->now = starts(w, j, t, t->number);
+        t->now = starts_with(w, j, t, t->number);
         t->done = true;
         return;
     }
     if (!t->begun) {
         t->begun = true;
         t->number = t->r.least;
-        t->now = starts(w, j, t, t->number);
+        t->now = starts_with(w, j, t, t->number);
         t->low = t->r.least + 1;
         t->high = t->r.most;
         t->done = !t->now || t->low > t->high;
@@ -262,7 +262,7 @@ static void query_planner(struct why *w, const struct job *j, struct why_trial *
         return;
     }
     uint64_t middle = t->low + (t->high - t->low) / 2;
-    if (starts(w, j, t, middle)) {
+    if (starts_with(w, j, t, middle)) {
         t->number = middle;
         t->low = middle + 1;
     } else {
@@ -328,13 +328,13 @@ static enum why_phase step_search(struct why *w, const struct job *j)
     const struct job *subject = why_subject(w, j);
     switch (w->phase) {
     case WALK:
-        return walk(w) ? WALK : w->place == 0 ? FIND : ASK;
+        return walk_queue(w) ? WALK : w->place == 0 ? FIND : ASK;
     case FIND:
         return why_set_find(w, j) ? FIND : ARRIVE;
     case ARRIVE:
         if (w->q.guest)
             return why_guest_visit(w, j) ? LAY : LEAVE;
-        arrive(w, j, subject);
+        arrive_at_job(w, j, subject);
         return subject->part ? LOOK : LEAVE;
     case LOOK:
         return why_nodes_step(&w->nodes, w->cluster, subject) ? LOOK : ASK;

@@ -108,7 +108,7 @@ static void put_licence(struct why *w, const struct job *j)
 }
 
 /* What most of the nodes that do not do are short of. */
-static const char *scarce(const struct why_nodes *n)
+static const char *name_scarce(const struct why_nodes *n)
 {
     static const struct {
         enum why_cause cause;
@@ -140,7 +140,7 @@ static void put_scarce(struct why *w, const struct job *j)
     else if (w->rule > WHY_UNUSABLE)
         return;
     else if (have < r->min_nodes)
-        put_short(w, scarce(&w->nodes), have, r->min_nodes);
+        put_short(w, name_scarce(&w->nodes), have, r->min_nodes);
     else if (w->nodes.free_tasks < r->tasks && !r->overcommit)
         put_short(w, "places for tasks", w->nodes.free_tasks, r->tasks);
 }

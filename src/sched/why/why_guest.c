@@ -11,7 +11,7 @@ void why_guest_forget(struct why *w)
     w->found = (struct why_start){0};
 }
 
-static void found(struct why *w, int64_t at_sec, struct selection *where)
+static void keep_found(struct why *w, int64_t at_sec, struct selection *where)
 {
     select_done(&w->found.where);
     w->found.at_sec = at_sec;
@@ -41,7 +41,7 @@ static void take_head(struct why *w, int64_t at_sec)
     if (!own || own->id)
         return;
     if (at_sec && own->where.shares.len)
-        found(w, at_sec, &own->where);
+        keep_found(w, at_sec, &own->where);
     select_done(&own->where);
     p->heads.len--;
 }
@@ -61,9 +61,9 @@ bool why_guest_visit(struct why *w, const struct job *j)
     plan_visit(p, j, &d);
     take_head(w, d.start_at);
     if (d.kind == PLAN_START)
-        found(w, w->now_sec, &d.where);
+        keep_found(w, w->now_sec, &d.where);
     else if (p->room_at.shares.len)
-        found(w, w->now_sec, &p->room_at);
+        keep_found(w, w->now_sec, &p->room_at);
     w->found.makes_room = d.kind == PLAN_WAIT && w->found.at_sec == w->now_sec;
     p->blocked = blocked;
     plan_decision_done(&d);
@@ -78,7 +78,7 @@ void why_guest_found(struct why *w, int64_t at_sec)
     int64_t at = at_sec ? at_sec : w->first_laid ? w->first_laid : w->now_sec;
     w->found.bound = any && (w->too_many || w->partly || !at_sec);
     if (any)
-        found(w, at, &w->where);
+        keep_found(w, at, &w->where);
 }
 
 void why_take_where(struct why *w, struct selection *where)

@@ -43,8 +43,8 @@ static uint32_t tasks_in(const struct cluster *c, const struct job *j, uint32_t 
 }
 
 /* The first thing that the node has too little of. */
-static enum why_cause lack(const struct cluster *c, const struct job *j, uint32_t node,
-                           const struct select_room *room)
+static enum why_cause find_lack(const struct cluster *c, const struct job *j, uint32_t node,
+                                const struct select_room *room)
 {
     const struct node_kind *k = &c->pool.kinds.data[c->pool.kind[node]];
     struct select_room cpus = *room, mem = *room, gres = *room;
@@ -70,7 +70,7 @@ static enum why_cause cause_of(const struct cluster *c, const struct job *j, uin
         return WHY_USER;
     struct select_room room = select_room_of(c, j, now, node, j->want.shared);
     *tasks = tasks_in(c, j, node, &room);
-    return *tasks ? WHY_FREE : lack(c, j, node, &room);
+    return *tasks ? WHY_FREE : find_lack(c, j, node, &room);
 }
 
 static struct why_group *group_of(struct why_nodes *n, enum why_cause cause, const char *reason)

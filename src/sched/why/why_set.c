@@ -53,7 +53,7 @@ void why_ask(struct why *w, const struct job *leader, struct job_copy *as, struc
     ask_set(w, subject == leader ? &as->job : leader, &variant, d);
 }
 
-static bool fit(struct why *w, const struct job *leader, struct plan_variant variant)
+static bool fits_set(struct why *w, const struct job *leader, struct plan_variant variant)
 {
     struct decision d;
     ask_set(w, leader, &variant, &d);
@@ -85,7 +85,7 @@ static bool look_at_whole(struct why *w, const struct job *leader)
     if (set->at < count)
         return false;
     set->at = 0;
-    if (!leader->part || w->q.announced || fit(w, leader, (struct plan_variant){0}))
+    if (!leader->part || w->q.announced || fits_set(w, leader, (struct plan_variant){0}))
         return false;
     set->look = SET_ALONE;
     return true;
@@ -94,7 +94,7 @@ static bool look_at_whole(struct why *w, const struct job *leader)
 static bool look_at_one(struct why *w, const struct job *leader, bool now)
 {
     struct why_set *set = &w->set;
-    if (!fit(w, leader, (struct plan_variant){.first = set->at, .count = 1, .now = now}))
+    if (!fits_set(w, leader, (struct plan_variant){.first = set->at, .count = 1, .now = now}))
         return false;
     set->at++;
     return true;
@@ -109,7 +109,7 @@ static bool look_beside(struct why *w, const struct job *leader, bool now)
         set->at = set->low; /* the component behind these */
         return false;
     }
-    if (fit(w, leader, (struct plan_variant){.count = middle, .now = now}))
+    if (fits_set(w, leader, (struct plan_variant){.count = middle, .now = now}))
         set->low = middle;
     else
         set->high = middle;
@@ -131,7 +131,7 @@ bool why_set_find(struct why *w, const struct job *leader)
         if (set->at < count)
             return true;
         set->at = 0;
-        set->together = !fit(w, leader, (struct plan_variant){.now = true});
+        set->together = !fits_set(w, leader, (struct plan_variant){.now = true});
         set->low = set->together; /* each fits by itself now */
         set->high = count;
         set->look = set->together ? SET_BESIDE : SET_KEPT;

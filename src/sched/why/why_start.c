@@ -114,7 +114,7 @@ static bool begin_search(struct why *w, const struct job *j)
 
 /* One look for its place, as the planner lays it. True: there are more to come; else it has
  * w->where from *at on. */
-static bool search(struct why *w, const struct job *j, int64_t *at)
+static bool search_place(struct why *w, const struct job *j, int64_t *at)
 {
     _cleanup_bitset_ struct bitset *allowed = why_allowed_nodes(w, j);
     *at = 0;
@@ -126,7 +126,7 @@ static bool search(struct why *w, const struct job *j, int64_t *at)
     return w->searching;
 }
 
-static void laid(struct why *w, const struct job *j, int64_t at)
+static void note_laid(struct why *w, const struct job *j, int64_t at)
 {
     if (!w->q.backfill)
         w->not_before = at > w->not_before ? at : w->not_before;
@@ -141,7 +141,7 @@ static bool lay_job(struct why *w, const struct job *j)
 {
     int64_t at;
     uint64_t work = 0;
-    if (search(w, j, &at))
+    if (search_place(w, j, &at))
         return true;
     if (!w->where.shares.len)
         at = 0;
@@ -149,7 +149,7 @@ static bool lay_job(struct why *w, const struct job *j)
         calendar_reserve(&w->timeline->calendar, j, &w->where, at);
     if (at)
         license_keep(&w->plan.claims, w->cluster, j, &w->where, at, &work);
-    laid(w, j, at);
+    note_laid(w, j, at);
     return false;
 }
 
@@ -162,7 +162,7 @@ static bool lay_known(struct why *w, const struct job *j)
     if (!head || !head->placed || !head->where.shares.len)
         return false;
     calendar_reserve(&w->timeline->calendar, j, &head->where, head->at_sec);
-    laid(w, j, head->at_sec);
+    note_laid(w, j, head->at_sec);
     return true;
 }
 
@@ -221,7 +221,7 @@ bool why_start_estimate(struct why *w, const struct job *leader, const struct jo
     if (j->in_set)
         *at = why_set_estimate(w, leader, &as);
     else
-        more = search(w, &as.job, at);
+        more = search_place(w, &as.job, at);
     if (more || (!j->in_set && !w->where.shares.len))
         *at = 0;
     relax_done(&as);
