@@ -97,6 +97,8 @@ static void warned_lines(void **state)
 
 struct place {
     struct conf *conf;
+    struct conf_report report;
+    struct str warnings;
     struct err err;
 };
 
@@ -119,7 +121,9 @@ static int load(struct place *p, const char *nodes, const char *text)
                         *conf = mem_printf(HEAD "NodeName=%s\n", nodes);
     put(dir, "slurm.conf", conf);
     put(dir, "resources.yaml", text);
-    int rc = conf_load(path, CONF_FULL, NULL, &p->conf, NULL, &p->err);
+    int rc = conf_load(path, CONF_FULL, NULL, &p->conf, &p->report, &p->err);
+    conf_report_format(&p->report, &p->warnings);
+    conf_report_done(&p->report);
     unlink(path);
     unlink(other);
     rmdir(dir);
@@ -145,6 +149,7 @@ static void the_sample_is_read_as_it_stands(void **state)
     if (load(&p, "node[01-32]", str_cstr(&text)) != 0)
         fail_msg("%s", p.err.text);
     show(p.conf, &out);
+    str_done(&p.warnings);
     assert_string_equal(str_cstr(&out), FLAT "|" NATURAL "|" POWER);
     conf_free(p.conf);
 }
@@ -175,6 +180,7 @@ static void forms_of_the_file(void **state)
         if (load(&p, "n[1-8]", v[i].text) != 0)
             fail_msg("case %zu: %s", i, p.err.text);
         show(p.conf, &out);
+        str_done(&p.warnings);
         assert_string_equal(str_cstr(&out), v[i].expected);
         conf_free(p.conf);
     }
@@ -215,6 +221,12 @@ static void refused_files(void **state)
         {RM "  variables:\n  - name: a\n    value: -1\n", "resources.yaml:5:12: ", "value '-1'"},
         {RM "  variables:\n  - name: a\n    size: 1\n",
          "resources.yaml:5:5: ", "unknown key 'size' of variables"},
+        {"- resource: r\n  mode: MODE_1\n  mode: MODE_2\n",
+         "resources.yaml:3:3: ", "key 'mode' is given twice, first on line 2"},
+        {RM "  layers:\n  - nodes: n1\n    count: 1\n    count: 2\n",
+         "resources.yaml:6:5: ", "key 'count' is given twice, first on line 5"},
+        {RM "  variables:\n  - name: a\n    name: b\n",
+         "resources.yaml:5:5: ", "key 'name' is given twice, first on line 4"},
         {RM "  layers:\n\t- nodes: n1\n", "resources.yaml:4:", "a tab in the indentation"},
         {"- resource: r\n  mode: MODE_3\n  layers:\n  - nodes: n[1-2]\n    count: 1\n"
          "  - nodes: n[2-4]\n    count: 1\n",
@@ -227,6 +239,28 @@ static void refused_files(void **state)
             fail_msg("case %zu is accepted", i);
         if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
             fail_msg("case %zu: %s", i, p.err.text);
+        str_done(&p.warnings);
+    }
+}
+
+/* A file that defines nothing is perhaps not meant. */
+static void file_without_resources_is_warned_of(void **state)
+{
+    static const struct {
+        const char *text, *says;
+    } v[] = {{"", "resources.yaml:1: the file is empty"},
+             {"# later\n", "resources.yaml:1: the file is empty"},
+             {"---\n", "resources.yaml:1: the file has no resources"},
+             {"[]\n", "resources.yaml:1: the file has no resources"}};
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct place p;
+        assert_int_equal(load(&p, "n[1-8]", v[i].text), 0);
+        const char *found = strstr(str_cstr(&p.warnings), v[i].says);
+        if (!found || strstr(found + 1, "resources.yaml"))
+            fail_msg("case %zu: %s", i, str_cstr(&p.warnings));
+        str_done(&p.warnings);
+        conf_free(p.conf);
     }
 }
 
@@ -258,6 +292,7 @@ int main(void)
         cmocka_unit_test(refused_lines),
         cmocka_unit_test(warned_lines),
         cmocka_unit_test(the_sample_is_read_as_it_stands),
+        cmocka_unit_test(file_without_resources_is_warned_of),
         cmocka_unit_test(forms_of_the_file),
         cmocka_unit_test(refused_files),
         cmocka_unit_test(a_dynamic_node_joins_its_layers),

@@ -234,8 +234,12 @@ static int read_resource(struct conf_yaml *y, void *ctx, const yaml_node_t *node
 
 static int read_root(struct conf_yaml *y, const yaml_node_t *root, struct err *err)
 {
-    if (root->type == YAML_SCALAR_NODE && !*conf_yaml_text(root))
+    bool bare = root->type == YAML_SCALAR_NODE && !*conf_yaml_text(root);
+    if (bare || (root->type == YAML_SEQUENCE_NODE &&
+                 root->data.sequence.items.start == root->data.sequence.items.top)) {
+        conf_warn(y->l, (struct conf_place){y->file, 1}, "the file has no resources");
         return 0;
+    }
     if (root->type != YAML_SEQUENCE_NODE)
         return conf_fail(conf_yaml_place(y, root), err, "expected '- resource: NAME'");
     return conf_yaml_sequence(y, root, read_resource, NULL, err);

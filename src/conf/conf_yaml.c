@@ -135,6 +135,21 @@ static bool is_empty(const yaml_node_t *node)
     return node->type == YAML_SCALAR_NODE && node->data.scalar.length == 0;
 }
 
+/* The key of the pair stands for the first time in its mapping. */
+static int check_new_key(struct conf_yaml *y, const yaml_node_t *node, const yaml_node_pair_t *pair,
+                         struct err *err)
+{
+    const yaml_node_t *key = get_node(y, pair->key);
+    for (yaml_node_pair_t *p = node->data.mapping.pairs.start; p < pair; p++) {
+        const yaml_node_t *before = get_node(y, p->key);
+        if (strcmp(conf_yaml_text(before), conf_yaml_text(key)) == 0)
+            return conf_fail(conf_yaml_place(y, key), err,
+                             "key '%s' is given twice, first on line %zu", conf_yaml_text(key),
+                             before->start_mark.line + 1);
+    }
+    return 0;
+}
+
 int conf_yaml_mapping(struct conf_yaml *y, const yaml_node_t *node, conf_yaml_pair *each, void *ctx,
                       struct err *err)
 {
@@ -148,8 +163,10 @@ int conf_yaml_mapping(struct conf_yaml *y, const yaml_node_t *node, conf_yaml_pa
         const yaml_node_t *key = get_node(y, p->key);
         if (!conf_yaml_text(key))
             return conf_fail(conf_yaml_place(y, key), err, "expected a word as key");
-        int rc =
-            each(y, ctx, conf_yaml_text(key), conf_yaml_place(y, key), get_node(y, p->value), err);
+        int rc = check_new_key(y, node, p, err);
+        if (rc == 0)
+            rc = each(y, ctx, conf_yaml_text(key), conf_yaml_place(y, key), get_node(y, p->value),
+                      err);
         if (rc < 0)
             return rc;
     }
@@ -227,7 +244,10 @@ int conf_yaml_read(struct conf_loader *l, const char *path,
         rc = load_document(&y, err);
     if (rc == 0) {
         const yaml_node_t *node = yaml_document_get_root_node(&y.document);
-        rc = node ? root(&y, node, err) : 0;
+        if (node)
+            rc = root(&y, node, err);
+        else
+            conf_warn(l, (struct conf_place){y.file, 1}, "the file is empty");
         yaml_document_delete(&y.document);
     }
     return rc;
