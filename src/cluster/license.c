@@ -53,18 +53,23 @@ struct license_need license_resolve_item(const struct cluster *c, const struct c
     return need;
 }
 
-static void add_need(struct license_needs *out, struct license_need *new)
+int license_add_need(struct license_needs *out, struct license_need *new, struct err *err)
 {
     vec_foreach (&out->list, need) {
-        if (!str_eq(need->name, new->name))
+        if (need->at != new->at || !str_eq(need->name, new->name))
             continue;
         uint64_t sum = (uint64_t)need->count + new->count;
         need->count = sum < CONF_LICENSE_COUNT_MAX ? (uint32_t)sum : CONF_LICENSE_COUNT_MAX;
         need->by_variable = need->by_variable || new->by_variable;
-        free(new->name);
-        return;
+        free(take_ptr(new->name));
+        if (sum <= CONF_LICENSE_COUNT_MAX)
+            return 0;
+        return err_set(err, -ERR_LICENSE, "%s: %llu of %s in all, at most %u can be counted",
+                       err_text(ERR_LICENSE), (unsigned long long)sum, need->name,
+                       CONF_LICENSE_COUNT_MAX);
     }
     vec_push(&out->list, *new);
+    return 0;
 }
 
 int license_read(const struct cluster *c, const char *text, struct license_needs *out,
@@ -82,7 +87,8 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
                          "decide which layers it uses",
                          err_text(ERR_LICENSE), one->name, one->layer);
         struct license_need need = license_resolve_item(c, one);
-        add_need(out, &need);
+        int failed = license_add_need(out, &need, rc ? NULL : err);
+        rc = rc ? rc : failed;
     }
     conf_licenses_done(&l);
     if (rc != 0) {

@@ -104,6 +104,9 @@ int license_check(const struct cluster *c, struct err *err); /* the sums agree *
 
 /* An item of a request: the first pool of what it names, and its count. */
 struct license_need license_resolve_item(const struct cluster *c, const struct conf_license *one);
+/* Takes over the need, or adds its count to that of the same pool. -ERR_LICENSE: the sum is more
+ * than can be counted, and the largest count is what is left. */
+int license_add_need(struct license_needs *out, struct license_need *need, struct err *err);
 int license_refuse_unknown(const struct cluster *c, const struct license_need *need,
                            struct err *err); /* -ERR_LICENSE, of a need whose 'at' is -1 */
 

@@ -482,17 +482,6 @@ int license_pools_possible(const struct cluster *c, const struct license_needs *
     return 0;
 }
 
-static void add_pool(struct license_needs *out, struct license_need *new)
-{
-    vec_foreach (&out->list, need)
-        if (need->at == new->at) {
-            need->count += new->count;
-            free(new->name);
-            return;
-        }
-    vec_push(&out->list, *new);
-}
-
 /* Those that there are, also when others are refused. */
 int license_read_pools(const struct cluster *c, const char *text, struct license_needs *out,
                        struct err *err)
@@ -506,7 +495,7 @@ int license_read_pools(const struct cluster *c, const char *text, struct license
         struct license_need need;
         int failed = find_pool(c, one, &need, rc ? NULL : err);
         if (failed == 0)
-            add_pool(out, &need);
+            failed = license_add_need(out, &need, rc ? NULL : err);
         else
             free(need.name);
         rc = rc ? rc : failed;

@@ -55,6 +55,28 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, uint
     return j;
 }
 
+/* The sum is not what is left of it at 32 bits. */
+static void sums_that_cannot_be_counted_are_refused(void **state)
+{
+    static const char *const texts[] = {"x:1000000000,x:1000000000",
+                                        "x:1000000000,x:1000000000,x:1000000000,x:1000000000,"
+                                        "x:294967297",
+                                        "x:4000000000"};
+    (void)state;
+    struct cluster *c = make();
+    for (size_t i = 0; i < 3; i++) {
+        struct license_needs needs = {0}, pools = {0};
+        struct err err = {0};
+        assert_int_equal(license_read(c, texts[i], &needs, &err), -ERR_LICENSE);
+        assert_int_equal(license_read_pools(c, texts[i], &pools, &err), -ERR_LICENSE);
+        if (i < 2)
+            assert_non_null(strstr(err.text, "at most 1000000000 can be counted"));
+        license_needs_done(&needs);
+        license_needs_done(&pools);
+    }
+    test_cluster_free(c);
+}
+
 static void layers_stand_from_the_smallest_one_up(void **state)
 {
     (void)state;
@@ -272,6 +294,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(kind_that_is_taken_is_given_back),
+        cmocka_unit_test(sums_that_cannot_be_counted_are_refused),
         cmocka_unit_test(layers_stand_from_the_smallest_one_up),
         cmocka_unit_test(job_draws_from_each_layer_of_its_nodes),
         cmocka_unit_test(per_node_amounts_sum_up),

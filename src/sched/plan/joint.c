@@ -79,14 +79,8 @@ void joint_take(struct joint *s, struct selection *where, struct placements *mor
 static void add_needs(struct license_needs *sum, const struct license_needs *more)
 {
     vec_foreach (&more->list, need) {
-        struct license_need *same = NULL;
-        vec_foreach (&sum->list, has)
-            same = str_eq(has->name, need->name) ? has : same;
-        if (same)
-            same->count += need->count;
-        else
-            vec_push(&sum->list,
-                     ((struct license_need){mem_strdup(need->name), need->count, need->at}));
+        struct license_need copy = {mem_strdup(need->name), need->count, need->at};
+        (void)license_add_need(sum, &copy, NULL);
     }
 }
 
