@@ -132,6 +132,26 @@ def test_reservations(hres):
     end(hres, outside)
 
 
+def test_reservation_of_layers_alone(hres):
+    """HRES-43: the guide's command needs neither times nor flags; what a reservation loses with its layer is said."""
+    name = hres.run("scontrol create reservation account=root licenses=natural(n[1-04]):30,flat(n3):4,flat(n[8]):2").ok().split()[-1]
+    shown = hres.run(f"scontrol -o show reservation {name}").ok()
+    assert "Flags=ANY_NODES" in shown and "Duration=UNLIMITED" in shown and "State=ACTIVE" in shown
+    assert layers(hres, "flat")["n[3-4]"][3] == "4" and layers(hres, "natural")["n[1-4]"][3] == "30"
+    hres.run("scontrol create reservation account=root licenses=matlab:1").fails("needs Flags=LICENSE_ONLY")
+    hres.run("scontrol create reservation account=root nodes=n1 licenses=flat(n3):4").fails("it needs StartTime")
+    (hres.dir / "resources.yaml").write_text(scaled().replace("resource: natural", "resource: wild"))
+    said = f"reservation {name} keeps less: Invalid license specification: the cluster has none of natural"
+    assert said in hres.run("scontrol reconfigure").ok()
+    assert said in (hres.dir / "slurmctld.log").read_text()
+    assert said not in hres.run("scontrol reconfigure").ok()
+    assert layers(hres, "flat")["n[3-4]"][3] == "4"
+    (hres.dir / "resources.yaml").write_text(scaled())
+    hres.run("scontrol reconfigure").ok()
+    assert layers(hres, "natural")["n[1-4]"][3] == "30"
+    hres.run(f"scontrol delete reservation={name}").ok()
+
+
 def test_arrays_sets_and_test_only(hres):
     """HRES-40, HRES-50: elements of an array take turns; one component of a set may use layers; --test-only tells a start."""
     array = job(hres, "-a", "0-3", "-L", "flat:6", "-w", "n1", "-t", "10")

@@ -243,6 +243,15 @@ static int find_duration(const struct ask *a, int64_t length, int64_t *out)
     return 0;
 }
 
+/* A new reservation of layers without nodes: as in the guide of hierarchical resources, it may do
+ * without Flags=LICENSE_ONLY, StartTime and Duration. */
+static bool names_layers_alone(const struct ask *a)
+{
+    const Pb__ResvRecord *s = a->set;
+    return !a->self && s->licenses && strchr(s->licenses, '(') && !s->nodes && !s->has_node_count &&
+           !s->core_count && !s->partition && !s->features;
+}
+
 static int apply_times(const struct ask *a)
 {
     const Pb__ResvRecord *s = a->set;
@@ -255,9 +264,10 @@ static int apply_times(const struct ask *a)
     int wrong = find_duration(a, length, &duration);
     if (wrong != 0)
         return wrong;
-    if (!a->self && !s->has_start_at)
+    bool open = names_layers_alone(a);
+    if (!a->self && !s->has_start_at && !open)
         return refuse_request(a, "it needs StartTime");
-    if (!a->self && !s->has_duration_sec && !s->has_end_at)
+    if (!a->self && !s->has_duration_sec && !s->has_end_at && !open)
         return refuse_request(a, "it needs EndTime or Duration");
     if (a->self && s->has_start_at && resv_is_now(a->self, now) && s->start_at != r->start_at)
         return refuse_request(a, "StartTime of one that is active");
@@ -265,10 +275,12 @@ static int apply_times(const struct ask *a)
         return refuse_request(a, "StartTime");
     if (s->has_end_at && s->end_at > now + TIME_MOST_SEC && s->end_at != RESV_NEVER)
         return refuse_request(a, "EndTime");
-    if (s->has_start_at)
-        r->start_at = s->start_at;
+    if (s->has_start_at || open)
+        r->start_at = s->has_start_at ? s->start_at : now;
     if (s->has_end_at && !s->has_duration_sec)
         r->end_at = s->end_at;
+    else if (open && !s->has_duration_sec)
+        r->end_at = RESV_NEVER;
     else if (s->has_duration_sec || s->has_start_at)
         r->end_at = duration ? duration == RESV_NEVER ? RESV_NEVER : r->start_at + duration
                     : length == RESV_NEVER ? RESV_NEVER
@@ -366,6 +378,8 @@ static int apply_nodes(const struct ask *a)
     if (s->features)
         replace_text(&r->features, s->features);
     int rc = s->licenses ? apply_licenses(a) : 0;
+    if (rc == 0 && names_layers_alone(a))
+        r->flags |= RESV_ANY_NODES;
     if (rc == 0 && s->nodes)
         rc = apply_named(a);
     if (rc == 0)

@@ -74,6 +74,29 @@ void resv_carry(struct control *c, const struct cluster *from)
     str_done(&packed);
 }
 
+static int check_licenses(const struct cluster *c, const char *text, struct err *err)
+{
+    struct license_needs pools;
+    int rc = license_read_pools(c, text, &pools, err);
+    license_needs_done(&pools);
+    return rc;
+}
+
+void resv_report_licenses(struct control *c, const struct cluster *old, struct str *report)
+{
+    vec_foreach (&c->cluster->resvs, at) {
+        const struct resv *r = *at;
+        struct err err = {0};
+        if (!r->licenses || check_licenses(c->cluster, r->licenses, &err) == 0 ||
+            (old && check_licenses(old, r->licenses, NULL) != 0))
+            continue;
+        if (report)
+            str_printf(report, "reservation %s keeps less: %s\n", r->name, err.text);
+        if (!c->preview)
+            control_log(c, LOG_LVL_ERROR, "reservation %s keeps less: %s", r->name, err.text);
+    }
+}
+
 /* --- drafts -----------------------------------------------------------------------------------
  */
 
