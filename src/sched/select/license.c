@@ -556,23 +556,3 @@ bool license_fits_on(const struct cluster *c, const struct job *j, const struct 
     }
     return true;
 }
-
-const struct license *license_find_short(const struct cluster *c, const struct job *j,
-                                         const struct license_need *need, int64_t now_sec,
-                                         uint64_t *have)
-{
-    const struct license *first = NULL;
-    *have = 0;
-    for (int32_t at = need->at; at >= 0 && at < end_of(c, need); at++) {
-        const struct license *l = &c->licenses.list.data[at];
-        uint64_t left = l->total > l->used ? l->total - l->used : 0;
-        uint64_t kept = license_kept(c, at, resv_home(j), now_sec, job_ends_at(j, now_sec));
-        left = left > kept ? left - kept : 0;
-        bool ever = l->total >= need->count, others = first && first->total >= need->count;
-        if (first && (others != ever ? others : left >= *have))
-            continue;
-        first = l;
-        *have = left;
-    }
-    return first;
-}

@@ -72,11 +72,16 @@ void license_choose_layers(const struct cluster *c, const struct job *j,
 /* Whether the cluster has what it needs there now, whoever has a claim. */
 bool license_fits_on(const struct cluster *c, const struct job *j, const struct resv *in,
                      const struct selection *where, int64_t now_sec);
-/* The pool of the need of which the least is free, and how much; NULL: it is not configured. A
- * layer that ever has enough comes before one that never does. */
-const struct license *license_find_short(const struct cluster *c, const struct job *j,
-                                         const struct license_need *need, int64_t now_sec,
-                                         uint64_t *have);
+/* license_short.c: the pool that keeps the job from its start, NULL: it is not configured; how much
+ * it has, and what the job needs of it at least. */
+struct license_short {
+    const struct license *pool;
+    uint64_t have, need;
+};
+/* Of the need. False: none does, and *out is one of the pools. */
+bool license_find_short(const struct cluster *c, const struct job *j,
+                        const struct license_need *need, int64_t now_sec,
+                        struct license_short *out);
 /* Whether it is the first that waits for one of its licences. */
 bool license_is_first(const struct license_claims *l, const struct cluster *c, const struct job *j);
 /* It waits, until 'not_before' (0: nothing said) for other reasons, and claims those of which it is

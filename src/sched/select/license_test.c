@@ -283,33 +283,60 @@ static void reservation_keeps_a_layer(void **state)
     test_cluster_free(c);
 }
 
+static void expect_why(struct cluster *c, uint32_t id, const char *words, const char *resource,
+                       uint64_t have, uint64_t need)
+{
+    struct job *j = test_job(c, id, words);
+    j->limit_sec = 100;
+    job_partitions_queue(j);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec spec = test_spec(&arena, words);
+    job_repack(&j->spec, &spec.base);
+    struct why *w = why_new(c, &(struct why_question){.job_id = id, .backfill = true});
+    while (why_step(w, NOW))
+        ;
+    const Pb__WhyReply *m = why_answer(w);
+    if (!str_eq(m->resource, resource) || m->have != have || m->need != need)
+        fail_msg("%s: %s, have %llu, need %llu", words, m->resource ? m->resource : "(nothing)",
+                 (unsigned long long)m->have, (unsigned long long)m->need);
+    assert_int_equal(m->n_holders, 1);
+    assert_int_equal(m->holders[0]->job_id, 1);
+    assert_int_equal(m->start_at, NOW + 100);
+    why_free(w);
+    job_set_state(c, j, PB__JOB_STATE__CANCELLED, CAUSE_NONE, NULL);
+}
+
+/* HRES-51: the layer that keeps the job from its start, with what the job needs of it. */
 static void why_names_the_layer(void **state)
 {
+    static const struct {
+        const char *words, *resource;
+        uint64_t have, need;
+    } v[] = {
+        {"w=n3 L=once:2", "license:once(n[1-4])", 1, 2},
+        {"w=m1 L=once:5", "license:once(n[1-4],m[1-2])", 4,
+         5}, /* not n[1-4]: it has no node there */
+        {"N=4 L=each:2", "license:each(n[1-4],m[1-2])", 6, 8},
+        {"w=n3,n4 N=2 L=each:2", "license:each(n[1-4])", 2, 4},
+        {"L=one:3", "license:one(n[1-2])", 2, 3}, /* not m[1-2], which lacks more */
+    };
     (void)state;
     struct cluster *c = test_cluster(conf);
     add_layer(c, "once", CONF_HRES_EACH_LAYER, 0, NODES, 8);
     add_layer(c, "once", CONF_HRES_EACH_LAYER, 0, 4, 5);
-    add_layer(c, "once", CONF_HRES_EACH_LAYER, 4, 2, 1);
+    add_layer(c, "once", CONF_HRES_EACH_LAYER, 4, 2, 5);
+    add_layer(c, "each", CONF_HRES_PER_NODE, 0, NODES, 10);
+    add_layer(c, "each", CONF_HRES_PER_NODE, 0, 4, 6);
+    add_layer(c, "each", CONF_HRES_PER_NODE, 4, 2, 9);
+    add_layer(c, "one", CONF_HRES_ONE_LAYER, 0, 2, 4);
+    add_layer(c, "one", CONF_HRES_ONE_LAYER, 4, 2, 1);
     test_up(c);
-    struct job *runs = test_job(c, 1, "N=2 L=once:4"), *waits = test_job(c, 2, "L=once:2");
-    runs->limit_sec = waits->limit_sec = 100;
+    struct job *runs = test_job(c, 1, "N=2 L=once:4,each:2,one:2");
+    runs->limit_sec = 100;
     test_run_job(c, runs, "n1:1 n2:1", NOW + 100);
-    job_partitions_queue(waits);
-    _cleanup_arena_ struct arena arena;
-    arena_init(&arena, 0);
-    const Pb__JobSpec spec = test_spec(&arena, "L=once:2");
-    job_repack(&waits->spec, &spec.base);
-    struct why *w = why_new(c, &(struct why_question){.job_id = 2, .backfill = true});
-    while (why_step(w, NOW))
-        ;
-    const Pb__WhyReply *m = why_answer(w);
-    assert_string_equal(m->resource, "license:once(n[1-4])");
-    assert_int_equal(m->have, 1);
-    assert_int_equal(m->need, 2);
-    assert_int_equal(m->n_holders, 1);
-    assert_int_equal(m->holders[0]->count, 4);
-    assert_int_equal(m->start_at, NOW + 100);
-    why_free(w);
+    for (size_t i = 0; i < COUNT(v); i++)
+        expect_why(c, (uint32_t)i + 2, v[i].words, v[i].resource, v[i].have, v[i].need);
     test_cluster_free(c);
 }
 

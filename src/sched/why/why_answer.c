@@ -96,13 +96,13 @@ static char *name_pool(struct why *w, const struct license_need *need, const str
 static void put_licence(struct why *w, const struct job *j)
 {
     vec_foreach (&j->want.licenses.list, need) {
-        uint64_t have;
-        const struct license *l = license_find_short(w->cluster, j, need, w->now_sec, &have);
-        if (have >= need->count && need != &vec_last(&j->want.licenses.list))
+        struct license_short s;
+        bool is_short = license_find_short(w->cluster, j, need, w->now_sec, &s);
+        if (!is_short && need != &vec_last(&j->want.licenses.list))
             continue;
-        put_short(w, name_pool(w, need, l), have, need->count);
-        if (l)
-            put_holders(w, (int32_t)(l - w->cluster->licenses.list.data));
+        put_short(w, name_pool(w, need, s.pool), s.have, s.need);
+        if (s.pool)
+            put_holders(w, (int32_t)(s.pool - w->cluster->licenses.list.data));
         return;
     }
 }

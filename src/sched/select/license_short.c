@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Of what a job needs as licences, the pool that keeps it from its start. */
+#include "sched/plan.h"
+#include "sched/select/license.h"
+#include "sched/select/resv.h"
+
+/* How far a pool is from what the job needs; the larger the grade, the surer it is the one. */
+enum grade {
+    GRADE_ENOUGH,   /* it does not keep the job */
+    GRADE_NEVER,    /* it does, and never has enough: the job may have other nodes */
+    GRADE_CROWDED,  /* mode 3: it cannot have all of its nodes that the job might have */
+    GRADE_SHORT,    /* it keeps the job from some of the nodes */
+    GRADE_REQUIRED, /* it keeps the job from nodes that the job must have */
+};
+
+struct look {
+    const struct cluster *c;
+    const struct job *j;
+    const struct license_need *need;
+    const struct bitset *candidates;
+    uint64_t nodes; /* that the job needs at least */
+    int64_t now_sec;
+};
+
+static uint64_t count_free(const struct look *k, int32_t at)
+{
+    const struct license *l = &k->c->licenses.list.data[at];
+    uint64_t taken = l->used + license_kept(k->c, at, resv_home(k->j), k->now_sec,
+                                            job_ends_at(k->j, k->now_sec));
+    return l->total > taken ? l->total - taken : 0;
+}
+
+/* Nodes of the layer that the job has wherever it runs. */
+static uint64_t count_certain(const struct look *k, const struct license *l)
+{
+    uint64_t in = bitset_count_and(k->candidates, l->nodes),
+             outside = bitset_count(k->candidates) - in,
+             rest = k->nodes > outside ? k->nodes - outside : 0,
+             required = k->j->want.req ? bitset_count_and(k->j->want.req, l->nodes) : 0;
+    return rest > required ? rest : required;
+}
+
+static enum grade grade_layer(const struct look *k, const struct license *l,
+                              struct license_short *s)
+{
+    uint64_t in = bitset_count_and(k->candidates, l->nodes), certain = count_certain(k, l);
+    if (!in)
+        return GRADE_ENOUGH;
+    if (l->mode == CONF_HRES_PER_NODE && !certain) {
+        uint64_t has = k->need->count ? s->have / k->need->count : in;
+        s->need = (has + 1) * k->need->count;
+        return has < in && has < k->nodes ? GRADE_CROWDED : GRADE_ENOUGH;
+    }
+    if (l->mode == CONF_HRES_PER_NODE)
+        s->need = certain * k->need->count;
+    if (s->have >= s->need)
+        return GRADE_ENOUGH;
+    bool is_required = certain && l->mode != CONF_HRES_ONE_LAYER;
+    return is_required ? GRADE_REQUIRED : l->total < s->need ? GRADE_NEVER : GRADE_SHORT;
+}
+
+/* In mode 1 one layer with enough would do: the one that lacks the least. Otherwise the one that
+ * keeps the job from the most nodes, of several the one that lacks the most. */
+static bool is_nearer(const struct look *k, const struct license *l, const struct license_short *s,
+                      const struct license_short *than)
+{
+    if (l->mode == CONF_HRES_ONE_LAYER || !l->nodes)
+        return s->have > than->have;
+    uint64_t in = bitset_count_and(k->candidates, l->nodes),
+             other = bitset_count_and(k->candidates, than->pool->nodes);
+    return in != other ? in > other : s->need - s->have > than->need - than->have;
+}
+
+bool license_find_short(const struct cluster *c, const struct job *j,
+                        const struct license_need *need, int64_t now_sec, struct license_short *out)
+{
+    _cleanup_bitset_ struct bitset *candidates = select_candidates(c, j);
+    uint32_t least = j->part->conf.min_nodes;
+    least = j->want.min_nodes > least ? j->want.min_nodes : least;
+    struct look k = {c, j, need, candidates, least, now_sec};
+    enum grade best = GRADE_ENOUGH;
+    *out = (struct license_short){.need = need->count};
+    for (int32_t i = 0; need->at >= 0 && i < (int32_t)c->licenses.list.data[need->at].layers; i++) {
+        const struct license *l = &c->licenses.list.data[need->at + i];
+        struct license_short s = {l, count_free(&k, need->at + i), need->count};
+        enum grade grade = l->nodes               ? grade_layer(&k, l, &s)
+                           : s.have < need->count ? GRADE_REQUIRED
+                                                  : GRADE_ENOUGH;
+        if (out->pool && (grade < best || (grade == best && !is_nearer(&k, l, &s, out))))
+            continue;
+        *out = s;
+        best = grade;
+    }
+    return need->at < 0 || best > GRADE_ENOUGH;
+}
