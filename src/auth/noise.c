@@ -41,8 +41,8 @@ static struct nonce nonce_of(uint64_t number)
     return n;
 }
 
-static void encrypt(const uint8_t key[AUTH_HASH_SIZE], uint64_t number, const uint8_t *ad,
-                    size_t ad_len, const uint8_t *in, size_t len, uint8_t *out)
+static void encrypt_bytes(const uint8_t key[AUTH_HASH_SIZE], uint64_t number, const uint8_t *ad,
+                          size_t ad_len, const uint8_t *in, size_t len, uint8_t *out)
 {
     const struct nonce nonce = nonce_of(number);
 
@@ -50,8 +50,8 @@ static void encrypt(const uint8_t key[AUTH_HASH_SIZE], uint64_t number, const ui
                                               key);
 }
 
-static int decrypt(const uint8_t key[AUTH_HASH_SIZE], uint64_t number, const uint8_t *ad,
-                   size_t ad_len, const uint8_t *in, size_t len, uint8_t *out)
+static int decrypt_bytes(const uint8_t key[AUTH_HASH_SIZE], uint64_t number, const uint8_t *ad,
+                         size_t ad_len, const uint8_t *in, size_t len, uint8_t *out)
 {
     const struct nonce nonce = nonce_of(number);
 
@@ -82,8 +82,8 @@ static void mix_hash(struct auth_noise *n, const void *data, size_t len)
     auth_hash2(n->h, sizeof(n->h), data, len, n->h);
 }
 
-static void hmac(const uint8_t key[AUTH_HASH_SIZE], const void *a, size_t a_len, uint8_t last,
-                 bool has_last, uint8_t out[AUTH_HASH_SIZE])
+static void hash_with_key(const uint8_t key[AUTH_HASH_SIZE], const void *a, size_t a_len,
+                          uint8_t last, bool has_last, uint8_t out[AUTH_HASH_SIZE])
 {
     struct auth_key k;
 
@@ -93,29 +93,29 @@ static void hmac(const uint8_t key[AUTH_HASH_SIZE], const void *a, size_t a_len,
 }
 
 /* HKDF of section 4.3: the new chaining key, and one or two more outputs. */
-static void hkdf(struct auth_noise *n, const void *input, size_t len,
-                 uint8_t second[AUTH_HASH_SIZE], uint8_t *third)
+static void derive_keys(struct auth_noise *n, const void *input, size_t len,
+                        uint8_t second[AUTH_HASH_SIZE], uint8_t *third)
 {
     uint8_t temp[AUTH_HASH_SIZE];
 
-    hmac(n->ck, input, len, 0, false, temp);
-    hmac(temp, NULL, 0, 1, true, n->ck);
-    hmac(temp, n->ck, sizeof(n->ck), 2, true, second);
+    hash_with_key(n->ck, input, len, 0, false, temp);
+    hash_with_key(temp, NULL, 0, 1, true, n->ck);
+    hash_with_key(temp, n->ck, sizeof(n->ck), 2, true, second);
     if (third)
-        hmac(temp, second, AUTH_HASH_SIZE, 3, true, third);
+        hash_with_key(temp, second, AUTH_HASH_SIZE, 3, true, third);
     mem_wipe(temp, sizeof(temp));
 }
 
 static void mix_key(struct auth_noise *n, const uint8_t input[32])
 {
-    hkdf(n, input, 32, n->k, NULL);
+    derive_keys(n, input, 32, n->k, NULL);
 }
 
 static void mix_key_and_hash(struct auth_noise *n, const uint8_t psk[AUTH_MAC_SIZE])
 {
     uint8_t temp[AUTH_HASH_SIZE];
 
-    hkdf(n, psk, AUTH_MAC_SIZE, temp, n->k);
+    derive_keys(n, psk, AUTH_MAC_SIZE, temp, n->k);
     mix_hash(n, temp, sizeof(temp));
     mem_wipe(temp, sizeof(temp));
 }
@@ -123,13 +123,13 @@ static void mix_key_and_hash(struct auth_noise *n, const uint8_t psk[AUTH_MAC_SI
 /* EncryptAndHash() of nothing: a tag. Each of the two has a key of its own, so the number is 0. */
 static void put_tag(struct auth_noise *n, uint8_t tag[AUTH_NOISE_TAG_SIZE])
 {
-    encrypt(n->k, 0, n->h, sizeof(n->h), NULL, 0, tag);
+    encrypt_bytes(n->k, 0, n->h, sizeof(n->h), NULL, 0, tag);
     mix_hash(n, tag, AUTH_NOISE_TAG_SIZE);
 }
 
 static int check_tag(struct auth_noise *n, const uint8_t tag[AUTH_NOISE_TAG_SIZE])
 {
-    int rc = decrypt(n->k, 0, n->h, sizeof(n->h), tag, AUTH_NOISE_TAG_SIZE, NULL);
+    int rc = decrypt_bytes(n->k, 0, n->h, sizeof(n->h), tag, AUTH_NOISE_TAG_SIZE, NULL);
 
     mix_hash(n, tag, AUTH_NOISE_TAG_SIZE);
     return rc;
@@ -184,7 +184,7 @@ static void split_keys(struct auth_noise *n, bool begins)
 {
     uint8_t *there = begins ? n->tx_key : n->rx_key, *back = begins ? n->rx_key : n->tx_key;
 
-    hkdf(n, NULL, 0, back, NULL);
+    derive_keys(n, NULL, 0, back, NULL);
     memcpy(there, n->ck, sizeof(n->ck));
     mem_wipe(n->ck, sizeof(n->ck));
     mem_wipe(n->k, sizeof(n->k));
@@ -247,13 +247,14 @@ void auth_noise_free(struct auth_noise *n)
 void auth_noise_seal(struct auth_noise *n, const uint8_t *in, size_t len, uint8_t *out)
 {
     assert(n->tx_number < UINT64_MAX);
-    encrypt(n->tx_key, n->tx_number++, NULL, 0, in, len, out);
+    encrypt_bytes(n->tx_key, n->tx_number++, NULL, 0, in, len, out);
 }
 
 int auth_noise_open(struct auth_noise *n, const uint8_t *in, size_t len, uint8_t *out)
 {
-    int rc = n->rx_number < UINT64_MAX ? decrypt(n->rx_key, n->rx_number, NULL, 0, in, len, out)
-                                       : -ERR_AUTH;
+    int rc = n->rx_number < UINT64_MAX
+                 ? decrypt_bytes(n->rx_key, n->rx_number, NULL, 0, in, len, out)
+                 : -ERR_AUTH;
 
     if (rc == 0)
         n->rx_number++;

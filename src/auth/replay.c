@@ -101,7 +101,7 @@ static struct slot *find_slot(struct slot *slots, size_t room, const uint8_t *no
 }
 
 /* Drops the expired entries; the live ones fill at most a quarter of the new table. */
-static void rebuild(struct auth_replay *r, int64_t now_ms)
+static void rebuild_table(struct auth_replay *r, int64_t now_ms)
 {
     size_t live = 0, room = SLOTS_MIN;
     struct slot *slots;
@@ -144,7 +144,7 @@ static const char *reserve_entry(struct auth_replay *r, uid_t uid, int64_t now_m
     const char *why = why_full(r, uid);
 
     if ((why && now_ms >= r->next_sweep_ms) || r->count >= r->room / 2) {
-        rebuild(r, now_ms);
+        rebuild_table(r, now_ms);
         why = why_full(r, uid);
     }
     return why;

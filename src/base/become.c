@@ -44,7 +44,7 @@ static bool without_capabilities(void)
     return !data[0].effective && !data[1].effective && !data[0].permitted && !data[1].permitted;
 }
 
-static int verify(uid_t uid, gid_t gid, struct err *err)
+static int verify_ids(uid_t uid, gid_t gid, struct err *err)
 {
     uid_t ru, eu, su;
     gid_t rg, eg, sg;
@@ -63,7 +63,7 @@ int become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, struct 
     if (geteuid() != 0) {
         if (uid != geteuid())
             return fail_become(err, "this process does not run as root", uid);
-        return verify(uid, getegid(), err);
+        return verify_ids(uid, getegid(), err);
     }
     if (setgroups(count, groups))
         return fail_become(err, strerror(errno), uid);
@@ -71,7 +71,7 @@ int become_user(uid_t uid, gid_t gid, const gid_t *groups, size_t count, struct 
         return fail_become(err, strerror(errno), uid);
     if (setresuid(uid, uid, uid))
         return fail_become(err, strerror(errno), uid);
-    rc = verify(uid, gid, err);
+    rc = verify_ids(uid, gid, err);
     if (rc)
         return rc;
     if (!groups_hold(gid, groups, count))

@@ -6,7 +6,7 @@
 
 #include "base/mem.h"
 
-static size_t words(const struct bitset *b)
+static size_t count_words(const struct bitset *b)
 {
     return (b->size + 63) / 64;
 }
@@ -47,12 +47,12 @@ void bitset_freep(struct bitset **b)
 
 void bitset_zero(struct bitset *b)
 {
-    memset(b->word, 0, words(b) * sizeof(b->word[0]));
+    memset(b->word, 0, count_words(b) * sizeof(b->word[0]));
 }
 
 void bitset_fill(struct bitset *b)
 {
-    memset(b->word, 0xff, words(b) * sizeof(b->word[0]));
+    memset(b->word, 0xff, count_words(b) * sizeof(b->word[0]));
     mask_tail(b);
 }
 
@@ -76,34 +76,34 @@ void bitset_set_range(struct bitset *b, size_t first, size_t count)
 void bitset_copy(struct bitset *to, const struct bitset *from)
 {
     assert(to->size == from->size);
-    memcpy(to->word, from->word, words(to) * sizeof(to->word[0]));
+    memcpy(to->word, from->word, count_words(to) * sizeof(to->word[0]));
 }
 
 void bitset_and(struct bitset *to, const struct bitset *with)
 {
     assert(to->size == with->size);
-    for (size_t i = 0, n = words(to); i < n; i++)
+    for (size_t i = 0, n = count_words(to); i < n; i++)
         to->word[i] &= with->word[i];
 }
 
 void bitset_or(struct bitset *to, const struct bitset *with)
 {
     assert(to->size == with->size);
-    for (size_t i = 0, n = words(to); i < n; i++)
+    for (size_t i = 0, n = count_words(to); i < n; i++)
         to->word[i] |= with->word[i];
 }
 
 void bitset_andnot(struct bitset *to, const struct bitset *without)
 {
     assert(to->size == without->size);
-    for (size_t i = 0, n = words(to); i < n; i++)
+    for (size_t i = 0, n = count_words(to); i < n; i++)
         to->word[i] &= ~without->word[i];
 }
 
 size_t bitset_count(const struct bitset *b)
 {
     size_t count = 0;
-    for (size_t i = 0, n = words(b); i < n; i++)
+    for (size_t i = 0, n = count_words(b); i < n; i++)
         count += (size_t)__builtin_popcountll(b->word[i]);
     return count;
 }
@@ -112,14 +112,14 @@ size_t bitset_count_and(const struct bitset *a, const struct bitset *b)
 {
     assert(a->size == b->size);
     size_t count = 0;
-    for (size_t i = 0, n = words(a); i < n; i++)
+    for (size_t i = 0, n = count_words(a); i < n; i++)
         count += (size_t)__builtin_popcountll(a->word[i] & b->word[i]);
     return count;
 }
 
 bool bitset_empty(const struct bitset *b)
 {
-    for (size_t i = 0, n = words(b); i < n; i++)
+    for (size_t i = 0, n = count_words(b); i < n; i++)
         if (b->word[i])
             return false;
     return true;
@@ -128,13 +128,13 @@ bool bitset_empty(const struct bitset *b)
 bool bitset_equal(const struct bitset *a, const struct bitset *b)
 {
     assert(a->size == b->size);
-    return memcmp(a->word, b->word, words(a) * sizeof(a->word[0])) == 0;
+    return memcmp(a->word, b->word, count_words(a) * sizeof(a->word[0])) == 0;
 }
 
 bool bitset_intersects(const struct bitset *a, const struct bitset *b)
 {
     assert(a->size == b->size);
-    for (size_t i = 0, n = words(a); i < n; i++)
+    for (size_t i = 0, n = count_words(a); i < n; i++)
         if (a->word[i] & b->word[i])
             return true;
     return false;
@@ -143,7 +143,7 @@ bool bitset_intersects(const struct bitset *a, const struct bitset *b)
 bool bitset_contains(const struct bitset *a, const struct bitset *part)
 {
     assert(a->size == part->size);
-    for (size_t i = 0, n = words(a); i < n; i++)
+    for (size_t i = 0, n = count_words(a); i < n; i++)
         if (part->word[i] & ~a->word[i])
             return false;
     return true;
@@ -156,7 +156,7 @@ static long next_bit(const struct bitset *b, size_t from, uint64_t flip)
         return -1;
     size_t i = from / 64;
     uint64_t word = (b->word[i] ^ flip) & (~UINT64_C(0) << (from % 64));
-    for (size_t n = words(b); !word;) {
+    for (size_t n = count_words(b); !word;) {
         if (++i == n)
             return -1;
         word = b->word[i] ^ flip;
@@ -177,7 +177,7 @@ long bitset_next_clear(const struct bitset *b, size_t from)
 
 long bitset_last(const struct bitset *b)
 {
-    for (size_t i = words(b); i-- > 0;)
+    for (size_t i = count_words(b); i-- > 0;)
         if (b->word[i])
             return (long)(i * 64 + 63 - (size_t)__builtin_clzll(b->word[i]));
     return -1;

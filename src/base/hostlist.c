@@ -226,7 +226,7 @@ static void push_overlapping(struct hostlist *to, const struct host_range *r, si
         hostlist_push_range(to, r->prefix, prefix_len, r->width, numbers[i], 1);
 }
 
-static void sort(struct hostlist *h, bool uniq)
+static void sort_ranges(struct hostlist *h, bool uniq)
 {
     if (h->ranges.len)
         qsort(h->ranges.data, h->ranges.len, sizeof(h->ranges.data[0]), range_compare);
@@ -251,16 +251,16 @@ static void sort(struct hostlist *h, bool uniq)
 
 void hostlist_sort(struct hostlist *h)
 {
-    sort(h, false);
+    sort_ranges(h, false);
 }
 
 void hostlist_uniq(struct hostlist *h)
 {
-    sort(h, true);
+    sort_ranges(h, true);
 }
 
 /* Whether b's numbers go on where a's end and are written alike: 9 then 10, 099 then 100. */
-static bool continues(const struct host_range *a, const struct host_range *b)
+static bool continues_range(const struct host_range *a, const struct host_range *b)
 {
     return b->width == a->width + 1 && a->lo + a->count == power_of_ten(a->width) &&
            b->lo == power_of_ten(a->width) && strcmp(a->prefix, b->prefix) == 0;
@@ -287,7 +287,7 @@ void hostlist_format(const struct hostlist *h, struct str *out)
             str_putc(out, '[');
         while (r < end && r->width && strcmp(r->prefix, group->prefix) == 0) {
             const struct host_range *last = r;
-            while (last + 1 < end && continues(last, last + 1))
+            while (last + 1 < end && continues_range(last, last + 1))
                 last++;
             if (r != group)
                 str_putc(out, ',');

@@ -135,7 +135,7 @@ static int read_item(struct parser *p)
     }
 }
 
-static unsigned digits(uint64_t n)
+static unsigned count_digits(uint64_t n)
 {
     unsigned count = 1;
     while (n /= 10)
@@ -153,7 +153,7 @@ static int check_item(struct parser *p, const char *start)
         unsigned widest = 0;
         for (size_t i = 0; i < piece->range_count; i++) {
             const struct number_range *r = &p->ranges.data[piece->first_range + i];
-            unsigned width = digits(r->hi);
+            unsigned width = count_digits(r->hi);
             sum += r->hi - r->lo + 1; /* at most 10^18: no overflow before the check */
             if (sum > HOSTLIST_COUNT_MAX)
                 return refuse_expression(p, -ERR_LIMIT, start, item_len, "too many names");
@@ -231,7 +231,7 @@ static void push_names(struct parser *p, size_t count, char *name)
 
 /* Every combination, in Slurm's order: the last brackets change fastest, then the first ones, the
  * second ones... left: how many of the others have no number yet. */
-static void expand(struct parser *p, size_t count, size_t left, char *name)
+static void expand_pieces(struct parser *p, size_t count, size_t left, char *name)
 {
     if (left == 0) {
         push_names(p, count, name);
@@ -243,7 +243,7 @@ static void expand(struct parser *p, size_t count, size_t left, char *name)
         piece->width = r->width;
         for (uint64_t n = r->lo; n <= r->hi; n++) {
             piece->number = n;
-            expand(p, count, left - 1, name);
+            expand_pieces(p, count, left - 1, name);
         }
     }
 }
@@ -254,7 +254,7 @@ static void push_item(struct parser *p)
     char name[HOSTLIST_NAME_MAX + 1];
     size_t count = p->pieces.len - 1; /* only the last piece has no brackets */
     if (count) {
-        expand(p, count, count - 1, name);
+        expand_pieces(p, count, count - 1, name);
         return;
     }
     name[put_text(name, 0, &p->pieces.data[0])] = '\0';

@@ -39,7 +39,7 @@ static uint32_t run_count(const struct idset_run *r)
 }
 
 /* Behind all that is in; neighbours become one run. */
-static void append(struct idset *s, struct idset_run r)
+static void append_run(struct idset *s, struct idset_run r)
 {
     struct idset_run *before = s->runs.len ? &vec_last(&s->runs) : NULL;
     s->count += run_count(&r);
@@ -127,7 +127,7 @@ int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err 
         if (set.runs.len && r.first <= vec_last(&set.runs).last)
             vec_push(&across, r);
         else
-            append(&set, r);
+            append_run(&set, r);
         if (!*at)
             break;
     }
@@ -236,7 +236,7 @@ size_t idset_cost(const struct idset *s)
     return s->bits ? s->bits->size / 64 + 1 : s->runs.len;
 }
 
-static void insert(struct idset *s, size_t at, struct idset_run r)
+static void insert_run(struct idset *s, size_t at, struct idset_run r)
 {
     vec_push(&s->runs, r);
     for (size_t i = s->runs.len - 1; i > at; i--)
@@ -244,7 +244,7 @@ static void insert(struct idset *s, size_t at, struct idset_run r)
     s->runs.data[at] = r;
 }
 
-static void tidy(struct idset_run *r)
+static void tidy_run(struct idset_run *r)
 {
     if (r->first == r->last)
         r->step = 1;
@@ -267,16 +267,16 @@ void idset_remove(struct idset *s, uint32_t number)
         vec_remove(&s->runs, at);
     } else if (number == r->first) {
         r->first += r->step;
-        tidy(r);
+        tidy_run(r);
     } else if (number == r->last) {
         r->last -= r->step;
-        tidy(r);
+        tidy_run(r);
     } else {
         struct idset_run behind = {number + r->step, r->last, r->step};
         r->last = number - r->step;
-        tidy(r);
-        tidy(&behind);
-        insert(s, at + 1, behind);
+        tidy_run(r);
+        tidy_run(&behind);
+        insert_run(s, at + 1, behind);
     }
 }
 
@@ -295,7 +295,7 @@ static void put_before(struct idset *s, size_t at, uint32_t number)
     } else if (precedes) {
         next->first = number;
     } else {
-        insert(s, at, (struct idset_run){number, number, 1});
+        insert_run(s, at, (struct idset_run){number, number, 1});
     }
 }
 
@@ -322,7 +322,7 @@ void idset_add(struct idset *s, uint32_t number)
     if (s->bits || (at < s->runs.len && s->runs.data[at].first < number))
         unite_bits(s, &one); /* beyond the bits, or between the numbers of a run */
     else if (at == s->runs.len)
-        append(s, r);
+        append_run(s, r);
     else
         put_before(s, at, number);
     if (s->runs.len % LOOK_EVERY == 0)
@@ -381,7 +381,7 @@ void idset_intersect(struct idset *s, const struct idset *other)
             uint32_t first = x->first > y->first ? x->first : y->first;
             uint32_t last = x->last < y->last ? x->last : y->last;
             if (first <= last)
-                append(&both, (struct idset_run){first, last, 1});
+                append_run(&both, (struct idset_run){first, last, 1});
             if (x->last == last)
                 i++;
             else
@@ -408,7 +408,7 @@ static void append_number(struct idset *s, uint32_t number)
         r->last = number;
         s->count++;
     } else {
-        append(s, (struct idset_run){number, number, 1});
+        append_run(s, (struct idset_run){number, number, 1});
     }
 }
 

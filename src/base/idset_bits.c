@@ -183,7 +183,7 @@ void idset_bits_format(const struct bitset *bits, struct str *out)
     }
 }
 
-static int digit(char c)
+static int hex_digit(char c)
 {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -195,7 +195,7 @@ struct bitset *idset_bits_parse(const char *text, uint32_t limit)
         return NULL;
     struct bitset *bits = bitset_new(len * 4);
     for (size_t i = 0; i < len; i++)
-        bits->word[i / 16] |= (uint64_t)digit(text[2 + len - 1 - i]) << (i % 16 * 4);
+        bits->word[i / 16] |= (uint64_t)hex_digit(text[2 + len - 1 - i]) << (i % 16 * 4);
     if (bitset_last(bits) >= (long)limit)
         bitset_free(take_ptr(bits));
     return bits;

@@ -98,7 +98,7 @@ bool owner_parse_line(const char *line, struct owner_end *local, struct owner_en
     return state == ESTABLISHED && *inode;
 }
 
-static bool same(const struct owner_end *a, const struct owner_end *b)
+static bool is_same_end(const struct owner_end *a, const struct owner_end *b)
 {
     return a->port == b->port && !memcmp(a->addr, b->addr, sizeof(a->addr));
 }
@@ -122,7 +122,7 @@ static bool find_socket(const char *path, struct wanted *w)
         uid_t uid;
 
         found = owner_parse_line(line, &local, &remote, &uid, &inode) && uid == w->uid &&
-                same(&local, w->local) && same(&remote, w->remote);
+                is_same_end(&local, w->local) && is_same_end(&remote, w->remote);
         if (found)
             snprintf(w->link, sizeof(w->link), "socket:[%" PRIu64 "]", inode);
     }

@@ -9,7 +9,7 @@
 #include "base/step_id.h"
 
 /* One %x of a pattern: its letter, its width, and the first byte after it. */
-static const char *scan(const char *at, char *letter, int *width)
+static const char *scan_letter(const char *at, char *letter, int *width)
 {
     int w = 0;
 
@@ -32,7 +32,7 @@ enum pattern_scope pattern_scope(const char *pattern)
         char letter;
         int width;
 
-        at = scan(at, &letter, &width);
+        at = scan_letter(at, &letter, &width);
         if (letter == 't')
             return PATTERN_PER_TASK;
         if (letter == 'n' || letter == 'N')
@@ -128,7 +128,7 @@ int pattern_expand(const char *pattern, const struct pattern_values *v, struct s
                 str_putc(out, *at++);
                 continue;
             }
-            next = scan(at, &letter, &width);
+            next = scan_letter(at, &letter, &width);
             if (!put_pattern(letter, width, v, out))
                 str_append(out, at, (size_t)(next - at));
             at = next;

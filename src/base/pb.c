@@ -79,7 +79,7 @@ static bool is_pointer(const ProtobufCFieldDescriptor *field)
     return field->type == PROTOBUF_C_TYPE_STRING || field->type == PROTOBUF_C_TYPE_MESSAGE;
 }
 
-static const void *value(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field)
+static const void *field_value(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field)
 {
     return (const char *)m + field->offset;
 }
@@ -91,7 +91,7 @@ bool pb_has(const ProtobufCMessage *m, const ProtobufCFieldDescriptor *field)
     if (field->label == PROTOBUF_C_LABEL_REPEATED)
         return *(const size_t *)((const char *)m + field->quantifier_offset) > 0;
     if (is_pointer(field))
-        return *(void *const *)value(m, field) != NULL;
+        return *(void *const *)field_value(m, field) != NULL;
     return *(const protobuf_c_boolean *)((const char *)m + field->quantifier_offset);
 }
 
@@ -101,7 +101,7 @@ void pb_copy_field(ProtobufCMessage *to, const ProtobufCMessage *from,
     if (!is_pointer(field))
         memcpy((char *)to + field->quantifier_offset, (const char *)from + field->quantifier_offset,
                sizeof(protobuf_c_boolean));
-    memcpy((char *)to + field->offset, value(from, field), pb_value_size(field));
+    memcpy((char *)to + field->offset, field_value(from, field), pb_value_size(field));
 }
 
 bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
@@ -110,12 +110,13 @@ bool pb_same_field(const ProtobufCMessage *a, const ProtobufCMessage *b,
     if (!pb_has(a, field) || !pb_has(b, field))
         return pb_has(a, field) == pb_has(b, field);
     if (field->type == PROTOBUF_C_TYPE_STRING)
-        return strcmp(*(char *const *)value(a, field), *(char *const *)value(b, field)) == 0;
+        return strcmp(*(char *const *)field_value(a, field),
+                      *(char *const *)field_value(b, field)) == 0;
     if (field->type == PROTOBUF_C_TYPE_BYTES) {
-        const ProtobufCBinaryData *x = value(a, field), *y = value(b, field);
+        const ProtobufCBinaryData *x = field_value(a, field), *y = field_value(b, field);
         return x->len == y->len && (x->len == 0 || memcmp(x->data, y->data, x->len) == 0);
     }
-    return memcmp(value(a, field), value(b, field), pb_value_size(field)) == 0;
+    return memcmp(field_value(a, field), field_value(b, field), pb_value_size(field)) == 0;
 }
 
 static const ProtobufCFieldDescriptor *oversized_value(const ProtobufCFieldDescriptor *field,
@@ -137,7 +138,7 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
         size_t count = 1, size = pb_value_size(field);
         if (repeated)
             count = *(const size_t *)((const char *)m + field->quantifier_offset);
-        const char *at = repeated ? *(char *const *)value(m, field) : value(m, field);
+        const char *at = repeated ? *(char *const *)field_value(m, field) : field_value(m, field);
         if (repeated && count > items)
             return field;
         bool plain = !is_pointer(field) && field->type != PROTOBUF_C_TYPE_BYTES;
@@ -152,7 +153,7 @@ const ProtobufCFieldDescriptor *pb_find_oversized(const ProtobufCMessage *m, siz
 }
 
 /* The bytes of a varint at 'at', and its value; 0: it does not end. */
-static size_t varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
+static size_t read_varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 {
     *value = 0;
     for (size_t i = 0; i < 10 && at + i < end; i++) {
@@ -167,7 +168,7 @@ static size_t varint(const uint8_t *at, const uint8_t *end, uint64_t *value)
 static size_t wire_size(unsigned kind, const uint8_t *at, const uint8_t *end)
 {
     uint64_t n;
-    size_t head = varint(at, end, &n);
+    size_t head = read_varint(at, end, &n);
     switch (kind) {
     case 0:
         return head;
@@ -190,7 +191,7 @@ void pb_pick_fields(const void *data, size_t len, const struct pb_fields *wanted
     const uint8_t *at = data, *end = at + len;
     while (at < end) {
         uint64_t tag;
-        size_t head = varint(at, end, &tag);
+        size_t head = read_varint(at, end, &tag);
         size_t size = head ? wire_size(tag & 7, at + head, end) : 0;
         if (!size || size > (size_t)(end - at) - head)
             return;
@@ -213,7 +214,7 @@ static bool find_lent(const ProtobufCMessageDescriptor *type, const uint8_t *at,
     for (size_t head, size; at < end; at += head + size) {
         uint64_t tag, n;
 
-        head = varint(at, end, &tag);
+        head = read_varint(at, end, &tag);
         size = head ? wire_size(tag & 7, at + head, end) : 0;
         if (!size || size > (size_t)(end - at) - head || tag >> 3 > UINT32_MAX)
             return false;
@@ -226,7 +227,7 @@ static bool find_lent(const ProtobufCMessageDescriptor *type, const uint8_t *at,
             out->field->label == PROTOBUF_C_LABEL_REPEATED)
             return false;
         out->length = at + head;
-        out->at = out->length + varint(out->length, end, &n);
+        out->at = out->length + read_varint(out->length, end, &n);
         out->len = (size_t)n;
     }
     return out->field;
@@ -279,7 +280,7 @@ const ProtobufCMessage *pb_find_unknown(const ProtobufCMessage *m)
         size_t count = 1;
         if (repeated)
             count = *(const size_t *)((const char *)m + field->quantifier_offset);
-        const void *list = repeated ? *(void *const *)value(m, field) : value(m, field);
+        const void *list = repeated ? *(void *const *)field_value(m, field) : field_value(m, field);
         ProtobufCMessage *const *at = list;
         for (size_t i = 0; i < count; i++) {
             const ProtobufCMessage *found =

@@ -7,7 +7,7 @@
 #define NO_CHARACTER UINT32_MAX
 
 /* The character at the start, NO_CHARACTER when it is no UTF-8; *len is 1 then. */
-static uint32_t decode(const char *text, size_t left, size_t *len)
+static uint32_t decode_utf8(const char *text, size_t left, size_t *len)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
     const unsigned char *s = (const unsigned char *)text;
@@ -41,7 +41,7 @@ size_t text_next(const char *s, size_t left, bool *harmful)
 {
     size_t len;
 
-    *harmful = is_harmful(decode(s, left, &len));
+    *harmful = is_harmful(decode_utf8(s, left, &len));
     return len;
 }
 
@@ -66,7 +66,7 @@ void text_escape_n(const char *s, size_t len, struct str *out)
     const char *end = s + len, *plain = s;
 
     for (size_t n; s < end; s += n) {
-        uint32_t c = decode(s, (size_t)(end - s), &n);
+        uint32_t c = decode_utf8(s, (size_t)(end - s), &n);
         if (!is_harmful(c))
             continue;
         str_append(out, plain, (size_t)(s - plain));
@@ -97,7 +97,7 @@ void text_escape_json(const char *json, struct str *out)
     const char *end = json + strlen(json);
 
     for (size_t n; json < end; json += n) {
-        uint32_t c = decode(json, (size_t)(end - json), &n);
+        uint32_t c = decode_utf8(json, (size_t)(end - json), &n);
         if (c == NO_CHARACTER)
             str_puts(out, "\xef\xbf\xbd");
         else if (is_harmful(c) && c != '\n' && c != '\t')
@@ -113,7 +113,7 @@ void text_blank(char *s)
     size_t left = strlen(s);
 
     for (size_t n; left; s += n, left -= n) {
-        uint32_t c = decode(s, left, &n);
+        uint32_t c = decode_utf8(s, left, &n);
         if (!is_harmful(c)) {
             memmove(to, s, n);
             to += n;

@@ -25,7 +25,7 @@ struct walk {
     unsigned links;
 };
 
-static void cut(struct str *s, size_t len)
+static void cut_text(struct str *s, size_t len)
 {
     s->len = len;
     if (s->data)
@@ -87,7 +87,7 @@ static int judge_path(struct walk *w, const struct stat *st, struct err *err)
 }
 
 /* The link that 'at' names: its text goes before what is left. */
-static int follow(struct walk *w, const struct stat *st, size_t parent_len, struct err *err)
+static int follow_link(struct walk *w, const struct stat *st, size_t parent_len, struct err *err)
 {
     char target[PATH_MAX];
     ssize_t n;
@@ -103,7 +103,7 @@ static int follow(struct walk *w, const struct stat *st, size_t parent_len, stru
     _cleanup_free_ char *rest = mem_strdup(str_cstr(&w->rest));
     str_clear(&w->rest);
     str_printf(&w->rest, "%s/%s", target, rest);
-    cut(&w->at, target[0] == '/' ? 0 : parent_len);
+    cut_text(&w->at, target[0] == '/' ? 0 : parent_len);
     return 0;
 }
 
@@ -129,14 +129,14 @@ static int step_into(struct walk *w, const char *name, struct err *err)
         return 0;
     if (str_eq(name, "..")) {
         const char *slash = w->at.len ? strrchr(str_cstr(&w->at), '/') : NULL;
-        cut(&w->at, slash ? (size_t)(slash - w->at.data) : 0);
+        cut_text(&w->at, slash ? (size_t)(slash - w->at.data) : 0);
         w->loose = false;
         return 0;
     }
     str_printf(&w->at, "/%s", name);
     if (lstat(str_cstr(&w->at), &st) < 0)
         return err_set(err, -errno, "%s: %s", str_cstr(&w->at), err_text(-errno));
-    return S_ISLNK(st.st_mode) ? follow(w, &st, parent_len, err) : judge_path(w, &st, err);
+    return S_ISLNK(st.st_mode) ? follow_link(w, &st, parent_len, err) : judge_path(w, &st, err);
 }
 
 int trust_check(const char *path, const uid_t *owners, size_t count, struct err *err)

@@ -91,7 +91,7 @@ static void mask_parameters(const char *p, struct str *out, bool *hidden)
     }
 }
 
-static bool mask(const char *url, struct str *out)
+static bool mask_password(const char *url, struct str *out)
 {
     const char *rest = rest_of(url);
     const char *at = strrchr(rest, '@'), *colon = strchr(rest, ':');
@@ -116,12 +116,12 @@ char *url_mask(const char *url)
     if (!url)
         return NULL;
     struct str out = STR_INIT;
-    mask(url, &out);
+    mask_password(url, &out);
     return str_take(&out);
 }
 
 bool url_has_secret(const char *url)
 {
     _cleanup_str_ struct str out = STR_INIT;
-    return url && mask(url, &out);
+    return url && mask_password(url, &out);
 }

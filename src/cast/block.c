@@ -58,7 +58,7 @@ static size_t room_for(uint32_t block)
 }
 
 /* The length that it has now; 0: it would not be shorter. */
-static size_t pack(const char *raw, size_t len, char *out, size_t room)
+static size_t compress_block(const char *raw, size_t len, char *out, size_t room)
 {
 #ifdef HAVE_LZ4
     int packed = LZ4_compress_default(raw, out, (int)len, (int)room);
@@ -143,7 +143,7 @@ static int fill_block(struct cast_blocks *b, struct kept *k, uint64_t at, size_t
     if (rc)
         return rc;
     if (b->pack) {
-        packed = pack(b->raw, len, k->data, b->room);
+        packed = compress_block(b->raw, len, k->data, b->room);
         if (!packed)
             memcpy(k->data, b->raw, len);
     }

@@ -60,7 +60,7 @@ int64_t cast_feed_beat_ms(int64_t timeout_ms)
     return timeout_ms / 4 < CAST_BEAT_MS ? timeout_ms / 4 : CAST_BEAT_MS;
 }
 
-static void soon(struct cast_feed *f)
+static void step_soon(struct cast_feed *f)
 {
     loop_timer_set(f->step, 0);
 }
@@ -69,7 +69,7 @@ static void fail_feed(struct cast_feed *f, const struct err *why)
 {
     if (!f->failed.code)
         f->failed = *why;
-    soon(f);
+    step_soon(f);
 }
 
 /* --- what is known ------------------------------------------------------------------------------
@@ -146,7 +146,7 @@ static bool send_piece(struct child *c)
     return true;
 }
 
-static void pump(struct child *c)
+static void send_pieces(struct child *c)
 {
     const struct cast_feed *f = c->feed;
 
@@ -195,7 +195,7 @@ static void adopt_below(struct cast_feed *f, struct cast_range r)
 
     if (below.count && !f->ending)
         vec_push(&f->adopt, below);
-    soon(f);
+    step_soon(f);
 }
 
 static void give_up(struct child *c, Pb__CastPhase phase, int code, const char *text)
@@ -247,7 +247,7 @@ static void on_ready(struct child *c, uint64_t at)
         send_sum(c);
     if (f->commit)
         send_order(c, PB__CAST_VERDICT__CAST_COMMIT, NULL);
-    pump(c);
+    send_pieces(c);
 }
 
 /* NULL: it is not one of those below. */
@@ -315,7 +315,7 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
 
 static void on_drained(void *ctx, struct rpc_session *s)
 {
-    pump(ctx);
+    send_pieces(ctx);
 }
 
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
@@ -473,7 +473,7 @@ void cast_feed_has(struct cast_feed *f, uint64_t bytes)
 {
     f->has = bytes;
     for (struct child *c = f->children; c; c = c->next)
-        pump(c);
+        send_pieces(c);
 }
 
 void cast_feed_piece(struct cast_feed *f, uint64_t at, const void *data, size_t len)
@@ -510,12 +510,12 @@ void cast_feed_end(struct cast_feed *f, const char *why)
             send_order(c, PB__CAST_VERDICT__CAST_OVER, why);
             rpc_session_finish(c->session);
         }
-    soon(f);
+    step_soon(f);
 }
 
 void cast_feed_resume(struct cast_feed *f)
 {
-    soon(f);
+    step_soon(f);
 }
 
 void cast_feed_keep(struct cast_feed *f, uint64_t at, size_t raw_len, const void *data, size_t len)

@@ -172,7 +172,7 @@ static void end_send(struct cast_send *s, const char *why)
         loop_timer_set(s->step, 0);
 }
 
-static void decide(struct cast_send *s)
+static void decide_end(struct cast_send *s)
 {
     if (s->ended || s->answered < s->count)
         return;
@@ -210,7 +210,7 @@ static void set_phase(struct cast_send *s, size_t i, Pb__CastPhase phase, int co
         s->refused |= phase == PB__CAST_PHASE__CAST_REFUSED;
         s->o.on_node(s->o.ctx, r->node.node, code, text && *text ? text : err_text(code));
     }
-    decide(s);
+    decide_end(s);
 }
 
 static void on_state(void *ctx, const Pb__CastState *m)
@@ -278,7 +278,7 @@ static void on_step(void *ctx)
     }
     if (s->failed < s->count)
         feed_receivers(s);
-    decide(s);
+    decide_end(s);
 }
 
 /* What is said of a node goes with its name anyway. */

@@ -25,7 +25,7 @@ enum {
     MINOR = BPF_REG_4
 };
 
-static struct bpf_insn instruction(int code, int dst, int src, int off, int imm)
+static struct bpf_insn make_instruction(int code, int dst, int src, int off, int imm)
 {
     return (struct bpf_insn){.code = (uint8_t)code,
                              .dst_reg = dst & 0xf,
@@ -36,26 +36,28 @@ static struct bpf_insn instruction(int code, int dst, int src, int off, int imm)
 
 static struct bpf_insn load_member(int reg, size_t offset)
 {
-    return instruction(BPF_LDX | BPF_W | BPF_MEM, reg, CONTEXT, (int)offset, 0);
+    return make_instruction(BPF_LDX | BPF_W | BPF_MEM, reg, CONTEXT, (int)offset, 0);
 }
 
 static struct bpf_insn skip_unless(int reg, unsigned value, int skip)
 {
-    return instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, skip, (int)value);
+    return make_instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, skip, (int)value);
 }
 
-static struct bpf_insn give(int value)
+static struct bpf_insn make_result(int value)
 {
-    return instruction(BPF_ALU64 | BPF_MOV | BPF_K, RESULT, 0, 0, value);
+    return make_instruction(BPF_ALU64 | BPF_MOV | BPF_K, RESULT, 0, 0, value);
 }
 
 /* Returns how many instructions there are: as many as 6 + 5 * count. */
-static size_t assemble(const struct cgroup_device *devices, size_t count, struct bpf_insn *out)
+static size_t assemble_program(const struct cgroup_device *devices, size_t count,
+                               struct bpf_insn *out)
 {
     size_t at = 0;
 
     out[at++] = load_member(TYPE, offsetof(struct bpf_cgroup_dev_ctx, access_type));
-    out[at++] = instruction(BPF_ALU | BPF_AND | BPF_K, TYPE, 0, 0, 0xffff); /* above: what for */
+    out[at++] =
+        make_instruction(BPF_ALU | BPF_AND | BPF_K, TYPE, 0, 0, 0xffff); /* above: what for */
     out[at++] = load_member(MAJOR, offsetof(struct bpf_cgroup_dev_ctx, major));
     out[at++] = load_member(MINOR, offsetof(struct bpf_cgroup_dev_ctx, minor));
     for (size_t i = 0; i < count; i++) {
@@ -64,11 +66,11 @@ static size_t assemble(const struct cgroup_device *devices, size_t count, struct
         out[at++] = skip_unless(TYPE, type, 4);
         out[at++] = skip_unless(MAJOR, devices[i].major, 3);
         out[at++] = skip_unless(MINOR, devices[i].minor, 2);
-        out[at++] = give(0);
-        out[at++] = instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+        out[at++] = make_result(0);
+        out[at++] = make_instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
     }
-    out[at++] = give(1);
-    out[at++] = instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
+    out[at++] = make_result(1);
+    out[at++] = make_instruction(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
     return at;
 }
 
@@ -82,14 +84,14 @@ static int load_program(const struct cgroup_device *devices, size_t count)
     memset(&attr, 0, sizeof(attr));
     attr.prog_type = BPF_PROG_TYPE_CGROUP_DEVICE;
     attr.insns = (uint64_t)(uintptr_t)code;
-    attr.insn_cnt = (uint32_t)assemble(devices, count, code);
+    attr.insn_cnt = (uint32_t)assemble_program(devices, count, code);
     attr.license = (uint64_t)(uintptr_t) "GPL";
     fd = (int)syscall(SYS_bpf, BPF_PROG_LOAD, &attr, sizeof(attr));
     return fd < 0 ? -errno : fd;
 }
 
 /* Besides those of the directories above: what one of them denies is denied. */
-static int attach(int dir, int program)
+static int attach_program(int dir, int program)
 {
     union bpf_attr attr;
 
@@ -105,7 +107,7 @@ static int deny_v2(const struct cgroup *c, const struct cgroup_device *devices, 
                    struct err *err)
 {
     _cleanup_close_ int program = load_program(devices, count);
-    int rc = program < 0 ? program : attach(c->fd[CGROUP_PROCS], program);
+    int rc = program < 0 ? program : attach_program(c->fd[CGROUP_PROCS], program);
 
     return rc ? err_set(err, rc, "cannot have the kernel check devices of cgroup %s (bpf): %s",
                         c->path, strerror(-rc))

@@ -110,7 +110,7 @@ int cgroup_enable(int dir, unsigned parts, struct err *err)
 }
 
 /* Down from the mount point; on version 2 with the controllers that are to be had at each level. */
-static int walk(int root, const char *path, unsigned enable)
+static int open_path(int root, const char *path, unsigned enable)
 {
     _cleanup_free_ char *copy = mem_strdup(path);
     int dir = root;
@@ -151,7 +151,7 @@ static int open_v1(const struct cgroup_place *p, enum cgroup_part part, struct c
 
     if (root < 0)
         return root;
-    dir = walk(fcntl(root, F_DUPFD_CLOEXEC, 0), p->base, 0);
+    dir = open_path(fcntl(root, F_DUPFD_CLOEXEC, 0), p->base, 0);
     if (dir >= 0 && part == CGROUP_CPUSET)
         cgroup_fill_cpuset(root, dir);
     close(root);
@@ -182,7 +182,7 @@ static int open_v2(const struct cgroup_place *p, struct cgroup *c, struct err *w
     _cleanup_str_ struct str list = STR_INIT;
     bool beside = !is_there(p->mount, "cgroup.controllers");
     int root = open_root(p->mount, beside ? "unified" : "", err);
-    int dir = root < 0 ? root : walk(root, p->base, p->enable_above ? p->parts : 0);
+    int dir = root < 0 ? root : open_path(root, p->base, p->enable_above ? p->parts : 0);
 
     if (dir < 0)
         return root < 0

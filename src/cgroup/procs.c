@@ -104,7 +104,7 @@ static void add_below(int dir, struct cgroup_pids *out, int depth)
     closedir(d);
 }
 
-static int compare(const void *a, const void *b)
+static int compare_pids(const void *a, const void *b)
 {
     pid_t x = *(const pid_t *)a, y = *(const pid_t *)b;
 
@@ -119,7 +119,7 @@ void cgroup_pids(const struct cgroup *c, struct cgroup_pids *out)
         return;
     add_below(dir, out, 0);
     if (out->list.len)
-        qsort(out->list.data, out->list.len, sizeof(pid_t), compare);
+        qsort(out->list.data, out->list.len, sizeof(pid_t), compare_pids);
 }
 
 bool cgroup_is_empty(const struct cgroup *c)
@@ -158,7 +158,7 @@ static unsigned signal_some(const struct cgroup *c, const pid_t *pids, size_t co
         if (handles[i] < 0)
             continue;
         if (again.list.len &&
-            bsearch(&pids[i], again.list.data, again.list.len, sizeof(pid_t), compare))
+            bsearch(&pids[i], again.list.data, again.list.len, sizeof(pid_t), compare_pids))
             done += !syscall(SYS_pidfd_send_signal, handles[i], signo, NULL, 0);
         close(handles[i]);
     }

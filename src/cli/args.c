@@ -26,7 +26,7 @@ struct args {
     struct str letters;
 };
 
-static void init(struct args *a, const struct args_table *t, int argc, char **argv)
+static void init_args(struct args *a, const struct args_table *t, int argc, char **argv)
 {
     *a = (struct args){.table = t, .argc = argc, .argv = argv};
     a->options = mem_new_array(struct option, t->count + 1);
@@ -140,7 +140,7 @@ int args_parse(const struct args_table *t, int argc, char **argv, args_set_fn *s
     struct args a;
     int status = 0, more;
     *operands = argc;
-    init(&a, t, argc, argv);
+    init_args(&a, t, argc, argv);
     while (status == 0 && !args_is_info(common) && (more = next_option(&a)) != 0) {
         if (more > 0)
             set_common(common, a.row->name, a.value);

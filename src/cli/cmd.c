@@ -72,7 +72,7 @@ static void put_line(const char *text, size_t len, struct str *out)
     str_putc(out, '\n');
 }
 
-static void print(const char *prefix, const char *fmt, va_list ap)
+static void print_message(const char *prefix, const char *fmt, va_list ap)
 {
     _cleanup_str_ struct str raw = STR_INIT, line = STR_INIT;
     str_vprintf(&raw, fmt, ap);
@@ -93,7 +93,7 @@ void cmd_error(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    print("error: ", fmt, ap);
+    print_message("error: ", fmt, ap);
     va_end(ap);
 }
 
@@ -102,7 +102,7 @@ void cmd_say(const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (!cmd.quiet)
-        print("", fmt, ap);
+        print_message("", fmt, ap);
     va_end(ap);
 }
 
@@ -111,7 +111,7 @@ void cmd_detail(unsigned level, const char *fmt, ...)
     va_list ap;
     va_start(ap, fmt);
     if (cmd.verbose >= level && !cmd.quiet)
-        print(level > 1 ? "debug: " : "", fmt, ap);
+        print_message(level > 1 ? "debug: " : "", fmt, ap);
     va_end(ap);
 }
 
@@ -119,7 +119,7 @@ void cmd_line(const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
-    print(NULL, fmt, ap);
+    print_message(NULL, fmt, ap);
     va_end(ap);
 }
 

@@ -45,7 +45,7 @@ static char **find_variable(const struct envlist *e, const char *name, size_t le
     return NULL;
 }
 
-static void give(struct envlist *e, size_t name_len, char *text)
+static void give_variable(struct envlist *e, size_t name_len, char *text)
 {
     char **at = find_variable(e, text, name_len);
 
@@ -69,7 +69,7 @@ void envlist_set(struct envlist *e, const char *name, const char *value)
     char **at;
 
     if (value != NULL) {
-        give(e, strlen(name), mem_printf("%s=%s", name, value));
+        give_variable(e, strlen(name), mem_printf("%s=%s", name, value));
         return;
     }
     at = find_variable(e, name, strlen(name));
@@ -152,7 +152,7 @@ void envlist_export(struct envlist *e, const char *spec, char *const *from)
         const char *eq = strchr(*var, '=');
 
         if (eq != NULL && (all || strncmp(*var, "SLURM_", 6) == 0))
-            give(e, (size_t)(eq - *var), mem_strdup(*var));
+            give_variable(e, (size_t)(eq - *var), mem_strdup(*var));
     }
     list = spec;
     while ((word = next_item(&list, &item)) != NULL) {

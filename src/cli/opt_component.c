@@ -170,8 +170,8 @@ int opt_components_scan(struct opt_components *cs, int argc, char *const argv[],
 /* Applies a source to one component: 0, or -ERR_PARSE. */
 typedef int apply_source_fn(struct opt_component *c, void *ctx, struct err *err);
 
-static int inherit(struct opt *o, enum opt_source source, const struct opt_propagated *from,
-                   struct err *err)
+static int inherit_options(struct opt *o, enum opt_source source, const struct opt_propagated *from,
+                           struct err *err)
 {
     int r = 0;
     o->source = source;
@@ -205,7 +205,7 @@ static int apply_source(struct opt_components *cs, enum opt_source before, apply
     for (size_t i = 0; i < cs->count; i++) {
         struct opt_component *c = cs->list[i];
         copy_told(cs, i);
-        int r = before ? inherit(&c->opt, before, &propagated, err) : 0;
+        int r = before ? inherit_options(&c->opt, before, &propagated, err) : 0;
         c->opt.propagated = before ? &propagated : NULL;
         r = r < 0 ? r : apply(c, ctx, err);
         c->opt.propagated = NULL;
@@ -328,7 +328,7 @@ static bool is_own(const struct opt *o, enum opt_id id)
 }
 
 /* An option of the command in a later component is the leader's. */
-static int promote(struct opt_components *cs, struct err *err)
+static int promote_to_leader(struct opt_components *cs, struct err *err)
 {
     struct opt *leader = opt_components_leader(cs);
     int r = 0;
@@ -375,7 +375,7 @@ static void note_licenses(struct opt_components *cs, size_t offset)
 int opt_components_apply_argv(struct opt_components *cs, struct err *err)
 {
     int r = apply_source(cs, OPT_FROM_ARGV_BEFORE, apply_argv, NULL, err);
-    return r < 0 ? r : promote(cs, err);
+    return r < 0 ? r : promote_to_leader(cs, err);
 }
 
 /* --- groups ------------------------------------------------------------------------------------

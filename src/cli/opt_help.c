@@ -10,7 +10,7 @@
 #define HELP_COLUMN 34
 #define USAGE_WIDTH 78
 
-static const char *operands(enum opt_command command)
+static const char *operands_of(enum opt_command command)
 {
     return command == OPT_SALLOC ? "[ : [OPTIONS...]]... [command [args...]]"
            : command == OPT_SRUN ? "executable [args...] [ : [OPTIONS...] executable [args...]]..."
@@ -22,7 +22,7 @@ static const char *program_name(enum opt_command command)
     return opt_program(&(struct opt){.command = command});
 }
 
-static bool shown(const struct opt_row *row, enum opt_command command)
+static bool is_shown(const struct opt_row *row, enum opt_command command)
 {
     return (row->commands & command) && !(row->commands & (OPT_OLD | OPT_INERT)) &&
            row->type != OPT_T_REFUSED && row->type != OPT_T_PLANNED && row->type != OPT_T_IGNORED;
@@ -54,9 +54,9 @@ static void put_help_line(const struct opt_row *row, struct str *out)
 void opt_format_help(enum opt_command command, struct str *out)
 {
     str_printf(out, "Usage: %s [OPTIONS...] %s\n\nOptions:\n", program_name(command),
-               operands(command));
+               operands_of(command));
     for (size_t i = 0; i < opt_row_count; i++)
-        if (shown(&opt_rows[i], command))
+        if (is_shown(&opt_rows[i], command))
             put_help_line(&opt_rows[i], out);
     str_puts(out, "\nAccepted for compatibility, without effect:");
     size_t column = USAGE_WIDTH;
@@ -100,7 +100,7 @@ void opt_format_usage(enum opt_command command, struct str *out)
     str_printf(out, "Usage: %s", program_name(command));
     size_t column = (size_t)indent;
     for (size_t i = 0; i < opt_row_count; i++) {
-        if (!shown(&opt_rows[i], command))
+        if (!is_shown(&opt_rows[i], command))
             continue;
         struct str name = STR_INIT;
         put_name(&opt_rows[i], &name);
@@ -112,7 +112,7 @@ void opt_format_usage(enum opt_command command, struct str *out)
         column += name.len + 3;
         str_done(&name);
     }
-    str_printf(out, "\n%*s %s\n", indent, "", operands(command));
+    str_printf(out, "\n%*s %s\n", indent, "", operands_of(command));
 }
 
 bool opt_print_info(const struct opt *o)

@@ -51,7 +51,7 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err)
 }
 
 /* The first of the list; an index list ("[0,2]") stays one. */
-static void cut(struct opt *o, struct hostlist *hosts, size_t count)
+static void cut_hosts(struct opt *o, struct hostlist *hosts, size_t count)
 {
     _cleanup_hostlist_ struct hostlist *kept = hostlist_new();
     _cleanup_str_ struct str list = STR_INIT;
@@ -84,7 +84,7 @@ int opt_fit_arbitrary(struct opt *o, struct err *err)
                         "--distribution=arbitrary: %u tasks, and the list names %zu nodes for them",
                         o->ntasks, count);
     if (given && o->ntasks < count)
-        cut(o, hosts, o->ntasks);
+        cut_hosts(o, hosts, o->ntasks);
     o->ntasks = given ? o->ntasks : (uint32_t)count;
     hostlist_free(take_ptr(hosts));
     if (hostlist_parse(o->nodelist, &hosts, err) < 0)
@@ -143,6 +143,6 @@ int opt_fit_nodelist(struct opt *o, struct err *err)
         count = o->ntasks;
     }
     if (count < before)
-        cut(o, hosts, count);
+        cut_hosts(o, hosts, count);
     return 0;
 }

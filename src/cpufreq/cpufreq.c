@@ -37,7 +37,7 @@ static void close_work(struct work *w)
     free(w->path);
 }
 
-static int lock(const char *spool, int *out, struct err *err)
+static int lock_ledger(const char *spool, int *out, struct err *err)
 {
     _cleanup_free_ char *path = mem_printf("%s/cpufreq.lock", spool);
     _cleanup_close_ int fd = open(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -94,7 +94,7 @@ static int open_work(const struct cpufreq_place *place, struct work *w, struct e
         return err_set(err, -errno, "cannot open %s: %s", place->root, strerror(errno));
     w->path = mem_printf("%s/" CPUFREQ_NOTE, place->spool);
     read_boot(w->boot);
-    rc = lock(place->spool, &w->lock, err);
+    rc = lock_ledger(place->spool, &w->lock, err);
     return rc ? rc : read_note(w, err);
 }
 
@@ -142,7 +142,7 @@ static int settle_all(struct work *w, const struct idset *cpus, struct err *err)
     return rc;
 }
 
-static int remember(struct work *w, uint32_t cpu, struct err *err)
+static int note_cpu(struct work *w, uint32_t cpu, struct err *err)
 {
     struct ledger_cpu c = {.cpu = cpu};
     int rc;
@@ -156,14 +156,15 @@ static int remember(struct work *w, uint32_t cpu, struct err *err)
 }
 
 /* The CPUs that stand for these, with what they are noted. */
-static int gather(struct work *w, const struct bitset *cpus, struct idset *out, struct err *err)
+static int gather_cpus(struct work *w, const struct bitset *cpus, struct idset *out,
+                       struct err *err)
 {
     uint32_t first;
 
     bitset_foreach (cpus, cpu) {
         if (cpu >= LEDGER_CPUS || kernel_find(w->root, (uint32_t)cpu, &first))
             continue;
-        int rc = idset_has(out, first) ? 0 : remember(w, first, err);
+        int rc = idset_has(out, first) ? 0 : note_cpu(w, first, err);
         if (rc)
             return rc;
         idset_add(out, first);
@@ -194,7 +195,7 @@ static int begin_step(struct work *w, const struct cpufreq_step *who, const stru
 
     if (before >= 0)
         end_step(w, (size_t)before, NULL);
-    int rc = gather(w, cpus, &s.cpus, err);
+    int rc = gather_cpus(w, cpus, &s.cpus, err);
     if (rc) {
         idset_done(&s.cpus);
         return rc;

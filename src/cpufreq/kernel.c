@@ -220,7 +220,7 @@ static int set_governor(int dir, uint32_t cpu, enum conf_governor g, struct kern
     return 0;
 }
 
-static uint32_t within(uint32_t speed, uint32_t min, uint32_t max)
+static uint32_t clamp_speed(uint32_t speed, uint32_t min, uint32_t max)
 {
     return speed < min ? min : speed > max ? max : speed;
 }
@@ -275,7 +275,8 @@ int kernel_resolve(int root, uint32_t cpu, const struct conf_freq *want,
     if (strcmp(s.governor, "userspace") != 0)
         s.speed = 0;
     else
-        s.speed = within(s.speed ? s.speed : read_number(dir, "scaling_cur_freq"), s.min, s.max);
+        s.speed =
+            clamp_speed(s.speed ? s.speed : read_number(dir, "scaling_cur_freq"), s.min, s.max);
     *out = s;
     return 0;
 }

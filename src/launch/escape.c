@@ -34,7 +34,7 @@ void escape_end(struct escape *e, struct str *out)
 
 /* Behind the escape character: whether it is a command, which on a terminal with lines has to be
  * alone on its own. */
-static bool decide(struct escape *e, char c, struct str *out)
+static bool is_command(struct escape *e, char c, struct str *out)
 {
     if (e->state == ESCAPE_HELD && c == e->key) {
         put_char(e, c, out);
@@ -56,7 +56,7 @@ char escape_take(struct escape *e, const char *data, size_t len, struct str *out
 {
     for (size_t i = 0; i < len; i++) {
         if (e->state >= ESCAPE_HELD) {
-            if (decide(e, data[i], out)) {
+            if (is_command(e, data[i], out)) {
                 e->state = ESCAPE_AT_START;
                 return e->command;
             }

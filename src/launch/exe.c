@@ -102,7 +102,7 @@ static int read_head(struct file *f, struct err *err)
 }
 
 /* Where in the file what is at an address comes from. */
-static int locate(const struct file *f, ElfW(Addr) address, uint64_t *offset, struct err *err)
+static int find_offset(const struct file *f, ElfW(Addr) address, uint64_t *offset, struct err *err)
 {
     for (unsigned i = 0; i < f->head.e_phnum; i++) {
         const ElfW(Phdr) *p = &f->segments[i];
@@ -163,7 +163,7 @@ static int read_dynamic(const struct file *f, const ElfW(Phdr) * p, struct exe *
     if (rc == 0 && size > STRINGS_MAX)
         rc = err_set(err, -ERR_LIMIT, "more than %u bytes of names", STRINGS_MAX);
     if (rc == 0)
-        rc = locate(f, (ElfW(Addr))table, &offset, err);
+        rc = find_offset(f, (ElfW(Addr))table, &offset, err);
     if (rc < 0)
         return rc;
     strings = mem_alloc((size_t)size + 1);

@@ -67,7 +67,7 @@ static void make_nonblocking(struct feed *f)
     f->own_fd = true;
 }
 
-static void arm(struct feed *f)
+static void arm_watch(struct feed *f)
 {
     bool want = !f->ended && !f->paused;
 
@@ -108,7 +108,7 @@ static void read_some(struct feed *f)
         return;
     n = read_input(f, data, sizeof(data));
     if (n < 0 && (errno == EINTR || errno == EAGAIN)) {
-        arm(f);
+        arm_watch(f);
         return;
     }
     if (n < 0 && errno == EIO && isatty(f->fd)) { /* in the background: SIGTTIN is ignored */
@@ -122,7 +122,7 @@ static void read_some(struct feed *f)
         let_go(f);
         n = 0;
     }
-    arm(f);
+    arm_watch(f);
     f->fn(f->ctx, data, (size_t)n);
 }
 
@@ -138,7 +138,7 @@ static void on_timer(void *ctx)
     struct feed *f = ctx;
 
     if (f->watch != NULL)
-        arm(f);
+        arm_watch(f);
     else
         read_some(f);
 }
@@ -165,7 +165,7 @@ void feed_pause(struct feed *f, bool paused)
     if (f->paused == paused)
         return;
     f->paused = paused;
-    arm(f);
+    arm_watch(f);
 }
 
 void feed_free(struct feed *f)

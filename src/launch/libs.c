@@ -68,7 +68,7 @@ static bool try_file(char *path, struct lib *lib)
 }
 
 /* $ORIGIN, $LIB and $PLATFORM in a directory of an object; the caller frees. */
-static char *expand(const struct search *s, const char *dir, size_t len, const char *origin)
+static char *expand_dir(const struct search *s, const char *dir, size_t len, const char *origin)
 {
     struct str out = STR_INIT;
 
@@ -101,7 +101,7 @@ static bool try_list(const struct search *s, const char *list, const char *of, s
 
     while (list != NULL && *list != '\0') {
         size_t len = strcspn(list, ":;");
-        _cleanup_free_ char *dir = expand(s, list, len, origin);
+        _cleanup_free_ char *dir = expand_dir(s, list, len, origin);
 
         if (*dir == '/' && try_file(mem_printf("%s/%s", dir, lib->name), lib))
             return true;

@@ -205,7 +205,7 @@ void plugins_ready(struct plugins *p, size_t component, char *const *environment
     vec_push(&p->parts, part);
 }
 
-static void export(struct plugins *p, char *variable)
+static void export_variable(struct plugins *p, char *variable)
 {
     putenv(variable); /* until plugins_end() */
     vec_push(&p->exported, variable);
@@ -218,8 +218,8 @@ static void export_of_group(struct plugins *p, size_t group)
     for (size_t i = 0; i < part->env_count; i++) {
         size_t name = strcspn(part->env[i], "=");
 
-        export(p, arena_printf(&p->arena, "%.*s_HET_GROUP_%zu%s", (int)name, part->env[i], group,
-                               part->env[i] + name));
+        export_variable(p, arena_printf(&p->arena, "%.*s_HET_GROUP_%zu%s", (int)name, part->env[i],
+                                        group, part->env[i] + name));
     }
 }
 
@@ -228,7 +228,7 @@ void plugins_export(struct plugins *p)
     if (!p)
         return;
     for (size_t i = 0; i < p->parts.data[0].env_count; i++)
-        export(p, p->parts.data[0].env[i]);
+        export_variable(p, p->parts.data[0].env[i]);
     for (size_t k = 0; p->opt->command != OPT_SRUN && p->parts.len > 1 && k < p->parts.len; k++)
         export_of_group(p, k);
 }

@@ -52,7 +52,7 @@ static void reap_watched(struct loop_children *c)
     }
 }
 
-static void reap(void *ctx, int signo)
+static void reap_children(void *ctx, int signo)
 {
     struct loop_children *c = ctx;
     int status;
@@ -65,11 +65,11 @@ static void reap(void *ctx, int signo)
         child_ended(c, pid, status);
 }
 
-static struct loop_children *children(struct loop *l)
+static struct loop_children *get_children(struct loop *l)
 {
     if (!l->children) {
         l->children = mem_new(struct loop_children);
-        loop_signal(l, SIGCHLD, reap, l->children);
+        loop_signal(l, SIGCHLD, reap_children, l->children);
     }
     return l->children;
 }
@@ -83,7 +83,7 @@ void loop_children_free(struct loop_children *c)
 
 void loop_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *ctx)
 {
-    struct loop_children *c = children(l);
+    struct loop_children *c = get_children(l);
     vec_push(&c->watched, ((struct child){.pid = pid, .fn = fn, .ctx = ctx}));
     /* It may have ended before its watcher, or the signal's, was there. */
     raise(SIGCHLD);
@@ -91,7 +91,7 @@ void loop_child(struct loop *l, pid_t pid, loop_child_fn *fn, void *ctx)
 
 void loop_child_other(struct loop *l, loop_child_fn *fn_other, void *ctx)
 {
-    struct loop_children *c = children(l);
+    struct loop_children *c = get_children(l);
     c->other = fn_other;
     c->other_ctx = ctx;
     raise(SIGCHLD); /* for those that ended before */

@@ -97,7 +97,7 @@ static void finish_task(struct loop_workers *w, struct task *t)
     pthread_mutex_lock(&w->mutex);
 }
 
-static void *worker(void *arg)
+static void *run_worker(void *arg)
 {
     struct loop_workers *w = arg;
     pthread_mutex_lock(&w->mutex);
@@ -154,7 +154,7 @@ struct loop_workers *loop_workers_new(struct loop *l, unsigned count)
     pthread_attr_t attr;
     pthread_attr_init(&attr);
     pthread_attr_setstacksize(&attr, 512 << 10);
-    while (w->count < count && pthread_create(&w->threads[w->count], &attr, worker, w) == 0)
+    while (w->count < count && pthread_create(&w->threads[w->count], &attr, run_worker, w) == 0)
         w->count++;
     pthread_attr_destroy(&attr);
     pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -54,7 +54,7 @@ static int parse_arguments(int argc, char **argv, struct ask *a, struct err *err
     return 0;
 }
 
-static const char *given(const char *arg)
+static const char *given_value(const char *arg)
 {
     return strcmp(arg, "-") != 0 ? arg : NULL;
 }
@@ -92,13 +92,13 @@ static int run_request(int argc, char **argv, struct ask *a, struct result *r, s
     struct conf *conf = NULL;
     int rc = parse_arguments(argc, argv, a, err);
 
-    if (!rc && given(argv[6]))
+    if (!rc && given_value(argv[6]))
         setenv("SLURM_CONF", argv[6], 1);
     if (!rc)
         rc = conf_load_own(&conf, err);
     if (!rc) {
         a->conf = conf;
-        rc = ask_find_node(a, given(argv[5]), err);
+        rc = ask_find_node(a, given_value(argv[5]), err);
     }
     if (!rc) {
         copy_text(r->node, sizeof(r->node), a->node);

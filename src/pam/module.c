@@ -52,7 +52,7 @@ __attribute__((format(printf, 3, 4))) static void say(const struct login *l, int
     va_end(ap);
 }
 
-static int deny(const struct login *l, const char *why)
+static int deny_login(const struct login *l, const char *why)
 {
     say(l, LOG_INFO, "access denied for user %s (uid=%u): %s", l->user, (unsigned)l->uid, why);
     if (!l->silent)
@@ -60,10 +60,10 @@ static int deny(const struct login *l, const char *why)
     return PAM_PERM_DENIED;
 }
 
-static int act(const struct login *l, enum action action, const char *why)
+static int act_on_login(const struct login *l, enum action action, const char *why)
 {
     if (action == ACTION_DENY || action == ACTION_NEWEST)
-        return deny(l, why);
+        return deny_login(l, why);
     say(l, LOG_INFO, "user %s (uid=%u) is %s: %s", l->user, (unsigned)l->uid,
         action == ACTION_ALLOW ? "let in without a job" : "left to other modules", why);
     return action == ACTION_ALLOW ? PAM_SUCCESS : PAM_IGNORE;
@@ -167,12 +167,13 @@ static bool is_adopted(const struct login *l)
     return pam_get_data(l->pam, ADOPTED, &pid) == PAM_SUCCESS && (intptr_t)pid == getpid();
 }
 
-static int adopted(const struct login *l, const struct result *r)
+static int finish_adoption(const struct login *l, const struct result *r)
 {
     if (enter_job_namespace(l, r))
-        return act(l, l->options.adopt_failure, "the private directories of the job are missing");
+        return act_on_login(l, l->options.adopt_failure,
+                            "the private directories of the job are missing");
     if (set_environment(l, r) != PAM_SUCCESS)
-        return act(l, l->options.adopt_failure, "there is no memory left");
+        return act_on_login(l, l->options.adopt_failure, "there is no memory left");
     pam_set_data(l->pam, ADOPTED, (void *)(intptr_t)getpid(), NULL);
     say(l, LOG_INFO, "process %d of user %s (uid=%u) was adopted into job %u: %s", (int)getpid(),
         l->user, (unsigned)l->uid, r->job_id, r->how);
@@ -185,18 +186,19 @@ static int with_result(const struct login *l, const struct result *r)
 
     switch (r->outcome) {
     case RESULT_DONE:
-        return adopted(l, r);
+        return finish_adoption(l, r);
     case RESULT_NO_JOB:
-        return act(l, l->options.no_jobs,
-                   *r->text ? r->text : "you have no active jobs on this node");
+        return act_on_login(l, l->options.no_jobs,
+                            *r->text ? r->text : "you have no active jobs on this node");
     case RESULT_UNKNOWN:
-        return act(l, l->options.unknown, "unable to determine source job");
+        return act_on_login(l, l->options.unknown, "unable to determine source job");
     case RESULT_FAILED:
         snprintf(text, sizeof(text), "failed to adopt process into job %u: %s", r->job_id, r->text);
-        return act(l, l->options.adopt_failure, text);
+        return act_on_login(l, l->options.adopt_failure, text);
     default:
         say(l, LOG_ERR, "%s", r->text);
-        return act(l, l->options.generic_failure, "slurmd of this node could not be asked");
+        return act_on_login(l, l->options.generic_failure,
+                            "slurmd of this node could not be asked");
     }
 }
 
@@ -215,7 +217,7 @@ static int handle_login(pam_handle_t *pam, int flags, int argc, const char **arg
     if (l.uid == 0)
         return PAM_IGNORE;
     if (l.options.bad)
-        return deny(&l, "its options are wrong");
+        return deny_login(&l, "its options are wrong");
     if (is_adopted(&l))
         return PAM_SUCCESS;
     r = malloc(sizeof(*r));

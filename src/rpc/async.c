@@ -112,7 +112,7 @@ static bool ran_out(const struct rpc_async *a)
 }
 
 /* What the places have said: in a round without time, or without a word, what they said before. */
-static const char *heard(const struct rpc_async *a)
+static const char *text_of_tries(const struct rpc_async *a)
 {
     return str_cstr((ran_out(a) || !a->tried.len) && a->before.len ? &a->before : &a->tried);
 }
@@ -121,7 +121,7 @@ static void fail_to_find(struct rpc_async *a)
 {
     struct err err;
 
-    err_set(&err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), heard(a));
+    err_set(&err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), text_of_tries(a));
     finish_call(a, err.code, NULL, &err);
 }
 
@@ -136,7 +136,7 @@ static void on_limit(void *ctx)
     }
     if (a->place_text[0])
         err_set(&err, -ERR_TIMEOUT, "%s (%s%s%s)", err_text(ERR_TIMEOUT), a->place_text,
-                *heard(a) ? "; " : "", heard(a));
+                *text_of_tries(a) ? "; " : "", text_of_tries(a));
     else
         err_set(&err, -ERR_TIMEOUT, "%s", err_text(ERR_TIMEOUT));
     finish_call(a, err.code, NULL, &err);

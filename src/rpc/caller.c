@@ -218,8 +218,8 @@ static int on_head(void *owner, const struct rpc_frame *f, struct err *err)
     return 0;
 }
 
-static int identify(struct rpc_caller *c, const struct rpc_frame *f, unsigned *roles,
-                    struct err *err)
+static int identify_caller(struct rpc_caller *c, const struct rpc_frame *f, unsigned *roles,
+                           struct err *err)
 {
     struct rpc_server *s = c->server;
     uint8_t hash[AUTH_HASH_SIZE];
@@ -239,7 +239,8 @@ static int identify(struct rpc_caller *c, const struct rpc_frame *f, unsigned *r
 }
 
 /* Answered, told to the owner, and the connection goes on: the frame was well-formed. */
-static void deny(struct rpc_caller *c, const struct rpc_frame *f, int code, const char *text)
+static void deny_request(struct rpc_caller *c, const struct rpc_frame *f, int code,
+                         const char *text)
 {
     char why[ERR_TEXT_MAX + 64];
 
@@ -312,20 +313,20 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
         return begin_session(c, f, err);
     if (h->flags & RPC_FLAG_MORE)
         return on_more(c, f, err);
-    rc = identify(c, f, &roles, err);
+    rc = identify_caller(c, f, &roles, err);
     if (rc < 0)
         return rc;
     rpc_quota_used(c);
     if (!rpc_allowed(rpc, roles)) {
-        deny(c, f, -ERR_ACCESS, err_text(ERR_ACCESS));
+        deny_request(c, f, -ERR_ACCESS, err_text(ERR_ACCESS));
         return 0;
     }
     if (is_too_often(c->server, rpc, roles, c->who.uid)) {
-        deny(c, f, -ERR_BACKOFF, err_text(ERR_BACKOFF));
+        deny_request(c, f, -ERR_BACKOFF, err_text(ERR_BACKOFF));
         return 0;
     }
     if (c->open >= RPC_CALLS_PER_CONNECTION) {
-        deny(c, f, -ERR_BUSY, "too many open requests on one connection");
+        deny_request(c, f, -ERR_BUSY, "too many open requests on one connection");
         return 0;
     }
     /* Only now: what was refused above takes no entry of the replay memory. */

@@ -65,7 +65,7 @@ struct rpc_channel *rpc_channel_call(const struct auth_noise_key *k, struct str 
     return ch;
 }
 
-static int unproven(struct err *err)
+static int refuse_unproven(struct err *err)
 {
     return err_set(err, -ERR_UNPROVEN, "%s: another program listens there, or slurm.key differs",
                    err_text(ERR_UNPROVEN));
@@ -81,7 +81,7 @@ static int take_refusal(const struct rpc_header *h, const uint8_t *data, size_t 
     if (len < RPC_HEADER_SIZE + (size_t)h->body_len)
         return 0;
     if (!rpc_seal_is_to_a_stranger(h, body))
-        return unproven(err);
+        return refuse_unproven(err);
     rpc_error_unpack(body, h->body_len, err);
     return err_prefix(err, "refused");
 }
@@ -97,15 +97,15 @@ int rpc_channel_answered(struct rpc_channel *ch, const uint8_t *data, size_t len
     if (rc == -ERR_VERSION)
         return rc;
     if (rc < 0 || h.token_len)
-        return unproven(err);
+        return refuse_unproven(err);
     if (h.flags & RPC_FLAG_ERROR)
         return take_refusal(&h, data, len, err);
     if (h.flags != (RPC_FLAG_CHANNEL | RPC_FLAG_REPLY) || h.body_len != AUTH_NOISE_MESSAGE_SIZE)
-        return unproven(err);
+        return refuse_unproven(err);
     if (len < RPC_CHANNEL_REPLY_SIZE)
         return 0;
     if (auth_noise_finish(ch->noise, data + RPC_HEADER_SIZE) < 0)
-        return unproven(err);
+        return refuse_unproven(err);
     return RPC_CHANNEL_REPLY_SIZE;
 }
 

@@ -58,7 +58,7 @@ struct rpc_client *rpc_client_new(const struct conf *conf)
     return c;
 }
 
-static void disconnect(struct rpc_client *c)
+static void drop_connection(struct rpc_client *c)
 {
     rpc_wire_close(&c->wire);
     c->place = PLACE_NONE;
@@ -68,7 +68,7 @@ void rpc_client_free(struct rpc_client *c)
 {
     if (!c)
         return;
-    disconnect(c);
+    drop_connection(c);
     free(c->places);
     free(c);
 }
@@ -84,7 +84,7 @@ static int connect_to(struct rpc_client *c, size_t place, int64_t deadline_ms, s
     const struct conf *conf = c->conf;
     int rc;
 
-    disconnect(c);
+    drop_connection(c);
     if (p->local) {
         _cleanup_free_ char *name = conf_socket_controller(p->host);
         rc = rpc_open_here(conf, name, &c->wire, deadline_ms, err);
@@ -122,7 +122,7 @@ static int send_request(struct call *q, struct err *err)
 }
 
 /* Whether the place says that it leads. Its answer, or why there is none, is noted. */
-static bool leads(struct call *q, const struct rpc_place *p)
+static bool place_leads(struct call *q, const struct rpc_place *p)
 {
     struct rpc_client probe = {.conf = q->client->conf,
                                .wire = {.fd = -1, .first = &q->client->wire}};
@@ -148,7 +148,7 @@ static bool leads(struct call *q, const struct rpc_place *p)
         if (m)
             pb__ping_reply__free_unpacked(m, NULL);
     }
-    disconnect(&probe);
+    drop_connection(&probe);
     str_done(&ping.body);
     rpc_place_text(q->client->conf, p, where);
     if (!primary && rc != -ECANCELED)
@@ -164,12 +164,13 @@ static size_t find_leader(struct call *q)
 
     str_clear(&q->tried);
     for (size_t i = 0; i < c->place_count && !rpc_wire_has_bytes(&c->wire); i++)
-        if (!c->places[i].local && c->places[i].host != here && leads(q, &c->places[i]))
+        if (!c->places[i].local && c->places[i].host != here && place_leads(q, &c->places[i]))
             return rpc_wire_has_bytes(&c->wire) ? PLACE_NONE : i;
     return PLACE_NONE;
 }
 
-static int receive(struct call *q, struct rpc_header *h, const uint8_t **body, struct err *err)
+static int receive_answer(struct call *q, struct rpc_header *h, const uint8_t **body,
+                          struct err *err)
 {
     return rpc_wire_answer(&q->client->wire, &q->sent, h, body, q->deadline_ms, err);
 }
@@ -190,17 +191,18 @@ static int receive_or_move(struct call *q, struct rpc_header *h, const uint8_t *
         if (c->leader != PLACE_NONE)
             return MOVED;
     }
-    return receive(q, h, body, err);
+    return receive_answer(q, h, body, err);
 }
 
-static int exchange(struct call *q, struct rpc_header *h, const uint8_t **body, struct err *err)
+static int exchange_frames(struct call *q, struct rpc_header *h, const uint8_t **body,
+                           struct err *err)
 {
     int rc = send_request(q, err);
 
     return rc ? rc : receive_or_move(q, h, body, err);
 }
 
-static int reach(struct call *q, size_t place, struct err *err)
+static int reach_place(struct call *q, size_t place, struct err *err)
 {
     struct rpc_client *c = q->client;
     int64_t now_ms = rpc_wire_now_ms();
@@ -217,13 +219,13 @@ static int reach(struct call *q, size_t place, struct err *err)
 static int exchange_there(struct call *q, struct rpc_header *h, const uint8_t **body,
                           struct err *err)
 {
-    int rc = exchange(q, h, body, err);
+    int rc = exchange_frames(q, h, body, err);
 
     if (rc == MOVED)
         rc = connect_to(q->client, q->client->leader, q->find_ms, err);
     else
         return rc;
-    return rc ? rc : exchange(q, h, body, err);
+    return rc ? rc : exchange_frames(q, h, body, err);
 }
 
 /* Whether time ended within a later round, in which failures tell of the clock, not of places. */
@@ -240,7 +242,7 @@ static bool is_late(const struct call *q)
 }
 
 /* What the places have said: in a round without time, or without a word, what they said before. */
-static const char *heard(const struct call *q)
+static const char *text_of_tries(const struct call *q)
 {
     return str_cstr((ran_out(q) || !q->tried.len) && q->before.len ? &q->before : &q->tried);
 }
@@ -253,7 +255,7 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
     const struct rpc_place *p = &c->places[place];
     char where[RPC_PLACE_TEXT_MAX];
     struct err why = {0};
-    int rc = kept ? 0 : reach(q, place, &why);
+    int rc = kept ? 0 : reach_place(q, place, &why);
 
     *done = false;
     if (rc < 0 && p->local && (rc == -ENOENT || rc == -ECONNREFUSED))
@@ -266,8 +268,8 @@ static int try_place(struct call *q, size_t place, bool kept, struct rpc_header 
         *done = rc <= 0 && (rc == 0 || !rpc_place_is_passing(c->conf, q->rpc, rc, &q->again));
     }
     if (*done && rc == -ERR_TIMEOUT)
-        err_set(err, rc, "%s (%s%s%s)", err_text(ERR_TIMEOUT), where, *heard(q) ? "; " : "",
-                heard(q));
+        err_set(err, rc, "%s (%s%s%s)", err_text(ERR_TIMEOUT), where, *text_of_tries(q) ? "; " : "",
+                text_of_tries(q));
     else if (*done && rc == -ERR_CLOSED)
         rpc_place_closed(c->conf, p, err);
     else if (*done && rc < 0)
@@ -303,8 +305,8 @@ static int exchange_anywhere(struct call *q, struct rpc_header *h, const uint8_t
         rpc_wire_sleep(pause);
         pause = pause * 2 < RPC_PLACE_PAUSE_MAX_MS ? pause * 2 : RPC_PLACE_PAUSE_MAX_MS;
     }
-    disconnect(c);
-    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), heard(q));
+    drop_connection(c);
+    return err_set(err, -ERR_CONNECT, "%s (tried %s)", err_text(ERR_CONNECT), text_of_tries(q));
 }
 
 static int64_t patience_of(const struct conf *conf)
@@ -372,7 +374,7 @@ int rpc_call(struct rpc_client *c, enum rpc_number number, const ProtobufCMessag
         /* After a refusal the connection is in order, after anything else it may not be. */
         if (rc < 0 &&
             (rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL || rc == -ERR_UNPROVEN))
-            disconnect(c);
+            drop_connection(c);
     }
     if (rc == 0) {
         void *message = arena_unpack(arena, q.rpc->reply, body, h.body_len);
@@ -400,8 +402,9 @@ static int give_part(const struct call *q, const uint8_t *body, size_t len, stru
 }
 
 /* The parts live in 'kept', or without it until the next one. */
-static int stream(struct rpc_client *c, enum rpc_number number, const ProtobufCMessage *request,
-                  struct arena *kept, rpc_part_fn *part, void *ctx, struct err *err)
+static int call_stream(struct rpc_client *c, enum rpc_number number,
+                       const ProtobufCMessage *request, struct arena *kept, rpc_part_fn *part,
+                       void *ctx, struct err *err)
 {
     struct call q;
     struct rpc_header h = {0};
@@ -428,7 +431,7 @@ static int stream(struct rpc_client *c, enum rpc_number number, const ProtobufCM
     }
     if (rc != 0 && (answered || rc == -ERR_TIMEOUT || rc == -ERR_CLOSED || rc == -ERR_PROTOCOL ||
                     rc == -ERR_UNPROVEN))
-        disconnect(c);
+        drop_connection(c);
     str_done(&q.body);
     str_done(&q.tried);
     str_done(&q.before);
@@ -440,7 +443,7 @@ static int stream(struct rpc_client *c, enum rpc_number number, const ProtobufCM
 int rpc_call_stream(struct rpc_client *c, enum rpc_number number, const ProtobufCMessage *request,
                     rpc_part_fn *part, void *ctx, struct err *err)
 {
-    return stream(c, number, request, NULL, part, ctx, err);
+    return call_stream(c, number, request, NULL, part, ctx, err);
 }
 
 int rpc_call_stream_kept(struct rpc_client *c, enum rpc_number number,
@@ -448,7 +451,7 @@ int rpc_call_stream_kept(struct rpc_client *c, enum rpc_number number,
                          void *ctx, struct err *err)
 {
     size_t budget = arena->budget;
-    int rc = stream(c, number, request, arena, part, ctx, err);
+    int rc = call_stream(c, number, request, arena, part, ctx, err);
 
     arena->budget = budget;
     return rc;

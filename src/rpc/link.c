@@ -64,7 +64,7 @@ bool rpc_link_is_hung_up(const struct rpc_link *l)
     return l->closed || (poll(&p, 1, 0) == 1 && p.revents & (POLLHUP | POLLERR));
 }
 
-static void shut(struct rpc_link *l, const struct err *why)
+static void shut_link(struct rpc_link *l, const struct err *why)
 {
     if (l->closed)
         return;
@@ -126,8 +126,8 @@ void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t
     flush_link(l, NULL); /* a broken connection shows itself to the reader */
 }
 
-static int deliver(struct rpc_link *l, const struct rpc_header *h, const uint8_t *body,
-                   struct err *err)
+static int deliver_frame(struct rpc_link *l, const struct rpc_header *h, const uint8_t *body,
+                         struct err *err)
 {
     const struct rpc_info *info = rpc_find(h->rpc);
     _cleanup_arena_ struct arena arena;
@@ -159,7 +159,7 @@ static int parse_frames(struct rpc_link *l, struct err *err)
         rc = rpc_header_unpack(at, RPC_LINK_BODY_MAX, &h, err);
         if (rc || l->in.len - done < RPC_HEADER_SIZE + (size_t)h.body_len)
             break;
-        rc = deliver(l, &h, at + RPC_HEADER_SIZE, err);
+        rc = deliver_frame(l, &h, at + RPC_HEADER_SIZE, err);
         if (freed)
             return 1;
         if (rc)
@@ -206,5 +206,5 @@ static void on_ready(void *ctx, int fd, unsigned ready)
             return;
     }
     if (rc < 0)
-        shut(l, &why);
+        shut_link(l, &why);
 }

@@ -31,7 +31,7 @@ static void on_accept_again(void *ctx)
 }
 
 /* Out of descriptors or memory: the waiting connection would wake us without end. */
-static void rest(struct rpc_server *s, int e)
+static void pause_accepting(struct rpc_server *s, int e)
 {
     struct rpc_listener *l;
     char why[128];
@@ -56,7 +56,7 @@ static void on_acceptable(void *ctx, int fd, unsigned ready)
             if ((errno == EMFILE || errno == ENFILE) && rpc_quota_make_way(l->server))
                 continue;
             if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM)
-                rest(l->server, errno);
+                pause_accepting(l->server, errno);
             if (errno == EINTR || errno == ECONNABORTED)
                 continue;
             return;

@@ -17,7 +17,7 @@
 
 #define DESCRIPTORS_MIN 64 /* what the shares are made of where even less is allowed */
 
-static unsigned least(uint64_t a, uint64_t b)
+static unsigned min_unsigned(uint64_t a, uint64_t b)
 {
     return (unsigned)(a < b ? a : b);
 }
@@ -29,14 +29,14 @@ void rpc_quota_init(struct rpc_server *s)
 
     if (!getrlimit(RLIMIT_NOFILE, &l) && l.rlim_cur != RLIM_INFINITY)
         have = l.rlim_cur > DESCRIPTORS_MIN ? l.rlim_cur : DESCRIPTORS_MIN;
-    s->users_max = least(RPC_CONNECTIONS_MAX, have / 4);
-    s->reserved = least(RPC_CONNECTIONS_RESERVED, have / 16);
-    s->strangers_max = least(RPC_STRANGERS_MAX, have / 8);
+    s->users_max = min_unsigned(RPC_CONNECTIONS_MAX, have / 4);
+    s->reserved = min_unsigned(RPC_CONNECTIONS_RESERVED, have / 16);
+    s->strangers_max = min_unsigned(RPC_STRANGERS_MAX, have / 8);
     if (s->strangers_max < 2 * s->opt.sessions) /* maybe of a single address, which has half */
         s->strangers_max = 2 * s->opt.sessions;
 }
 
-static unsigned left(unsigned max, unsigned taken)
+static unsigned count_left(unsigned max, unsigned taken)
 {
     return max > taken ? max - taken : 0;
 }
@@ -96,7 +96,7 @@ static struct rpc_peer *peer_of_address(struct rpc_server *s, const struct rpc_a
 static const char *too_many(const struct rpc_server *s, const struct rpc_peer *p, unsigned roles)
 {
     static const char all[] = "too many connections to this daemon; try again later";
-    unsigned others = left(s->users_max, s->user_count);
+    unsigned others = count_left(s->users_max, s->user_count);
 
     if (roles & (RPC_WHO_ADMIN | RPC_WHO_DAEMON))
         return s->user_count >= s->users_max + s->reserved ? all : NULL;
@@ -141,7 +141,7 @@ static int count_user(struct rpc_caller *c, unsigned roles, struct err *err)
     return 0;
 }
 
-static void unlist(struct rpc_caller *c)
+static void unlist_caller(struct rpc_caller *c)
 {
     if (c->listed)
         DL_DELETE2(c->user->served, c, served_prev, served_next);
@@ -152,7 +152,7 @@ void rpc_quota_used(struct rpc_caller *c)
 {
     if (!c->counted)
         return;
-    unlist(c);
+    unlist_caller(c);
     DL_APPEND2(c->user->served, c, served_prev, served_next);
     c->listed = true;
 }
@@ -213,7 +213,7 @@ void rpc_quota_stranger(struct rpc_caller *c, const struct rpc_addr *addr)
 {
     struct rpc_server *s = c->server;
     struct rpc_peer *p = peer_of_address(s, addr);
-    unsigned others = left(s->strangers_max, s->stranger_count);
+    unsigned others = count_left(s->strangers_max, s->stranger_count);
 
     if (p->connections && p->connections >= others)
         give_way(p->strangers);
@@ -261,7 +261,7 @@ void rpc_quota_session(struct rpc_caller *c)
 void rpc_quota_leave(struct rpc_caller *c)
 {
     no_stranger(c);
-    unlist(c);
+    unlist_caller(c);
     if (c->counted) {
         c->user->connections--;
         c->server->user_count--;

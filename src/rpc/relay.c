@@ -59,7 +59,7 @@ static void branch_add(struct rpc_relay *r, const uint32_t *members, size_t coun
 }
 
 /* Even parts, neighbours together. */
-static void divide(struct rpc_relay *r, const uint32_t *members, size_t count)
+static void divide_members(struct rpc_relay *r, const uint32_t *members, size_t count)
 {
     size_t parts = r->o.width, least = (count + RPC_TREE_HEAD_MAX - 1) / RPC_TREE_HEAD_MAX;
 
@@ -101,7 +101,7 @@ static void branch_over(struct branch *b)
         loop_timer_set(r->step, 0);
 }
 
-static size_t unanswered(const struct branch *b, size_t from)
+static size_t count_unanswered(const struct branch *b, size_t from)
 {
     size_t found = 0;
 
@@ -112,7 +112,7 @@ static size_t unanswered(const struct branch *b, size_t from)
 
 /* Telling the owner, who may free the relay meanwhile. */
 
-static void destroy(struct rpc_relay *r)
+static void destroy_relay(struct rpc_relay *r)
 {
     loop_timer_free(r->step);
     rpc_io_free(r->io);
@@ -132,7 +132,7 @@ static void enter_relay(struct rpc_relay *r)
 static void leave_relay(struct rpc_relay *r)
 {
     if (--r->telling == 0 && r->dead)
-        destroy(r);
+        destroy_relay(r);
 }
 
 static void note_answer(struct rpc_relay *r, const struct rpc_relay_answer *a)
@@ -175,7 +175,7 @@ static void give_up(struct branch *b, const char *why, bool passed_on)
     if (count && r->o.on_lost)
         r->o.on_lost(r->o.ctx, head, count, why);
     if (count && !passed_on)
-        divide(r, rest, count);
+        divide_members(r, rest, count);
     err_set(&stale, -ERR_REPLAY, "node %s, which was to pass it on, is lost: %s", head, why);
     for (size_t i = 0; passed_on && i < count; i++)
         tell_failure(r, rest[i], &stale);
@@ -202,7 +202,7 @@ static void on_silence(void *ctx)
     loop_timer_free(take_ptr(b->ear));
     enter_relay(r);
     give_up(b, "it says nothing", true);
-    if (!r->dead && !unanswered(b, 0))
+    if (!r->dead && !count_unanswered(b, 0))
         branch_over(b);
     leave_relay(r);
 }
@@ -246,7 +246,7 @@ static void on_answer(void *ctx, const ProtobufCMessage *answer, bool last)
     enter_relay(r);
     for (size_t i = 0; i < m->n_answers && !r->dead; i++)
         take_answer(b, m->answers[i]);
-    if (!r->dead && !unanswered(b, 0)) {
+    if (!r->dead && !count_unanswered(b, 0)) {
         branch_over(b);
     } else if (!r->dead && last) {
         err_set(&early, -ERR_PROTOCOL, "it has ended before all below it had answered");
@@ -357,7 +357,7 @@ struct rpc_relay *rpc_relay_start(const struct rpc_relay_options *options,
         memcpy(g->token, targets[i].token, AUTH_TOKEN_SIZE);
         all[i] = (uint32_t)i;
     }
-    divide(r, all, count);
+    divide_members(r, all, count);
     return r;
 }
 
@@ -374,7 +374,7 @@ void rpc_relay_free(struct rpc_relay *r)
     r->waiting = r->active = NULL;
     r->dead = true;
     if (r->telling == 0)
-        destroy(r);
+        destroy_relay(r);
 }
 
 void rpc_relay_commit(struct rpc_relay *r)

@@ -232,7 +232,7 @@ uint64_t rpc_call_inner(struct rpc_server *s, const struct rpc_inner *inner)
     return rpc_call_find(s, number) ? number : 0;
 }
 
-static void prepared(struct rpc_server *s, uint64_t number)
+static void tell_prepared(struct rpc_server *s, uint64_t number)
 {
     struct rpc_call *call = rpc_call_find(s, number);
 
@@ -245,9 +245,9 @@ void rpc_prepared(struct rpc_server *s, uint64_t number)
     uint64_t others[RPC_SAME_MAX];
     size_t count = rpc_same_list(s, number, others, false);
 
-    prepared(s, number);
+    tell_prepared(s, number);
     for (size_t i = 0; i < count; i++)
-        prepared(s, others[i]);
+        tell_prepared(s, others[i]);
 }
 
 static void reply_error(struct rpc_server *s, uint64_t number, int code, const char *text)

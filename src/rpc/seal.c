@@ -29,8 +29,8 @@ int rpc_hello_check(const struct rpc_hello *hello, struct err *err)
 }
 
 /* MAC over label, version and both hellos. */
-static void derive(const struct auth_key *key, const char *label, const struct rpc_transcript *t,
-                   uint8_t out[AUTH_MAC_SIZE])
+static void derive_key(const struct auth_key *key, const char *label,
+                       const struct rpc_transcript *t, uint8_t out[AUTH_MAC_SIZE])
 {
     struct {
         char label[LABEL_SIZE];
@@ -44,7 +44,7 @@ static void derive(const struct auth_key *key, const char *label, const struct r
 void rpc_seal_proof(const struct auth_key *key, const struct rpc_transcript *t, bool connecting,
                     uint8_t proof[AUTH_MAC_SIZE])
 {
-    derive(key, connecting ? "sluice session caller" : "sluice session server", t, proof);
+    derive_key(key, connecting ? "sluice session caller" : "sluice session server", t, proof);
 }
 
 void rpc_seal_init(struct rpc_seal *s, const struct auth_key *key, const struct rpc_transcript *t,
@@ -52,8 +52,8 @@ void rpc_seal_init(struct rpc_seal *s, const struct auth_key *key, const struct 
 {
     struct auth_key there, back; /* from the connecting side, and to it */
 
-    derive(key, "sluice session key 1", t, there.mac_key);
-    derive(key, "sluice session key 2", t, back.mac_key);
+    derive_key(key, "sluice session key 1", t, there.mac_key);
+    derive_key(key, "sluice session key 2", t, back.mac_key);
     *s = (struct rpc_seal){
         .tx_key = connecting ? there : back,
         .rx_key = connecting ? back : there,

@@ -97,7 +97,7 @@ void rpc_session_free(struct rpc_session *s)
 }
 
 /* The end of a connection or of an attempt. s may be gone afterwards. */
-static void lost(struct rpc_session *s, const struct err *why)
+static void lose_connection(struct rpc_session *s, const struct err *why)
 {
     bool was_open = s->state == ST_OPEN, again = s->retry && !s->finishing;
     const struct rpc_session_events *ev = &s->events;
@@ -141,7 +141,7 @@ static void on_closed(void *owner, const struct err *why)
         err_set(&err, err.code, "node %s refused the connection: its slurm.key differs", s->peer);
     else if (err.code)
         err_prefix(&err, "session with %s", s->peer);
-    lost(s, &err);
+    lose_connection(s, &err);
 }
 
 /* A frame that does not belong: the session ends. Only an accepting side that has not yet seen a
@@ -162,7 +162,7 @@ static void on_refused(void *owner, const struct rpc_frame *f, const struct err 
         return;
     }
     err_prefix(&why, "session with %s", s->peer);
-    lost(s, &why);
+    lose_connection(s, &why);
 }
 
 static void on_handshake_closed(void *owner, const struct err *why)
@@ -303,7 +303,7 @@ static void on_dialled(void *ctx, int fd, size_t target, const struct rpc_addr *
 
     s->dial = NULL;
     if (fd < 0) {
-        lost(s, err);
+        lose_connection(s, err);
         return;
     }
     s->reached = (s->first + target) % s->count;
@@ -326,7 +326,7 @@ static void on_timer(void *ctx)
     struct rpc_target *targets;
 
     if (s->finishing) {
-        lost(s, &(struct err){0});
+        lose_connection(s, &(struct err){0});
         return;
     }
     targets = mem_new_array(struct rpc_target, s->count);

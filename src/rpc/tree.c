@@ -55,7 +55,7 @@ struct rpc_tree {
     bool dead;
 };
 
-static void destroy(struct rpc_tree *t)
+static void destroy_tree(struct rpc_tree *t)
 {
     loop_timer_free(t->step);
     loop_timer_free(t->limit);
@@ -89,13 +89,13 @@ void rpc_tree_free(struct rpc_tree *t)
     }
     t->dead = true;
     if (!t->telling)
-        destroy(t);
+        destroy_tree(t);
 }
 
 static void leave_tree(struct rpc_tree *t)
 {
     if (--t->telling == 0 && t->dead)
-        destroy(t);
+        destroy_tree(t);
 }
 
 /* Once for each; calls done(). */
@@ -149,7 +149,7 @@ static void fail_round(struct round *r, size_t count, const struct err *err)
 
 /* The decision, where it is ours. */
 
-static void agree(struct rpc_tree *t, size_t index)
+static void note_accepted(struct rpc_tree *t, size_t index)
 {
     if (!t->undecided || t->targets[index].accepted)
         return;
@@ -186,7 +186,7 @@ static void on_slow(void *ctx)
     t->waits(t->ctx, str_cstr(&nodes));
 }
 
-static void abandon(struct rpc_tree *t, const char *node, const char *why)
+static void abandon_tree(struct rpc_tree *t, const char *node, const char *why)
 {
     struct err err;
 
@@ -197,7 +197,7 @@ static void abandon(struct rpc_tree *t, const char *node, const char *why)
 void rpc_tree_abandon(struct rpc_tree *t, const char *node, const char *why)
 {
     if (t->undecided)
-        abandon(t, node, why);
+        abandon_tree(t, node, why);
 }
 
 /* Answers. */
@@ -226,7 +226,7 @@ static void finish_with(struct rpc_tree *t, size_t index, const struct rpc_relay
     finish_node(t, index, err.code, reply, &err);
     arena_done(&arena);
     if (err.code && !t->dead && t->undecided)
-        abandon(t, t->targets[index].node, err.text);
+        abandon_tree(t, t->targets[index].node, err.text);
 }
 
 static void on_answer(void *ctx, const struct rpc_relay_answer *a)
@@ -244,7 +244,7 @@ static void on_answer(void *ctx, const struct rpc_relay_answer *a)
     }
     t->telling++;
     if (a->code == 0)
-        agree(t, index);
+        note_accepted(t, index);
     if (!a->prepared)
         finish_with(t, index, a);
     leave_tree(t);
@@ -288,7 +288,8 @@ static void fill_minted(void *ctx, size_t index, struct rpc_minted *minted)
     *minted = ((struct round *)ctx)->minted[index];
 }
 
-static int mint(struct round *r, const struct rpc_header *header, size_t count, struct err *err)
+static int mint_tokens(struct round *r, const struct rpc_header *header, size_t count,
+                       struct err *err)
 {
     struct rpc_tree *t = r->tree;
     _cleanup_free_ const char **audiences = mem_new_array(const char *, count);
@@ -342,7 +343,7 @@ static void start_relay(struct round *r, const struct rpc_header *header, size_t
     free(targets);
 }
 
-static void pack(struct rpc_tree *t, struct str *body, struct rpc_header *header)
+static void pack_request(struct rpc_tree *t, struct str *body, struct rpc_header *header)
 {
     uint8_t id[ID_SIZE];
 
@@ -377,8 +378,9 @@ static void on_step(void *ctx)
     vec_clear(&t->again);
     for (size_t i = 0; i < count; i++)
         t->targets[r->targets[i]].rounds++;
-    pack(t, &r->body, &header);
-    if (mint(r, &header, count, &err) < 0) /* nobody can be asked: everyone's answer is the same */
+    pack_request(t, &r->body, &header);
+    if (mint_tokens(r, &header, count, &err) <
+        0) /* nobody can be asked: everyone's answer is the same */
         fail_round(r, count, &err);
     else
         start_relay(r, &header, count);

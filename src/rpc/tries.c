@@ -6,7 +6,7 @@ void rpc_tries_init(struct rpc_tries *t, int count, int64_t until_ms)
     *t = (struct rpc_tries){.count = count, .at = -1, .until_ms = until_ms};
 }
 
-static int64_t quick(const struct rpc_tries *t, int64_t left_ms)
+static int64_t quick_patience_ms(const struct rpc_tries *t, int64_t left_ms)
 {
     int64_t share = left_ms / (2 * (int64_t)(t->count - t->at));
 
@@ -21,7 +21,7 @@ int rpc_tries_next(struct rpc_tries *t, int64_t now_ms, int64_t *patience_ms)
 
     t->at++;
     if (!t->again && t->at < t->count) {
-        *patience_ms = quick(t, left_ms);
+        *patience_ms = quick_patience_ms(t, left_ms);
         return t->at;
     }
     if (!t->again)

@@ -318,8 +318,8 @@ static int fill_buffer(struct rpc_wire *w, size_t want, int64_t deadline_ms, str
 }
 
 /* The next frame; *body is valid until the next call. */
-static int receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
-                   int64_t deadline_ms, struct err *err)
+static int receive_frame(struct rpc_wire *w, struct rpc_header *h, const uint8_t **body,
+                         int64_t deadline_ms, struct err *err)
 {
     int rc;
 
@@ -340,7 +340,7 @@ static int receive(struct rpc_wire *w, struct rpc_header *h, const uint8_t **bod
 int rpc_wire_answer(struct rpc_wire *w, const struct rpc_header *request, struct rpc_header *h,
                     const uint8_t **body, int64_t deadline_ms, struct err *err)
 {
-    int rc = receive(w, h, body, deadline_ms, err);
+    int rc = receive_frame(w, h, body, deadline_ms, err);
 
     if (rc < 0)
         return rc;

@@ -50,7 +50,7 @@ __attribute__((format(printf, 3, 4))) static int fail(const struct reader *r, st
 }
 
 /* What root believes and runs is nobody else's; a user's own commands load it as that user. */
-static int trust(const struct reader *r, const char *path, struct err *err)
+static int check_trust(const struct reader *r, const char *path, struct err *err)
 {
     int rc = conf_trust_path(r->conf, r->line ? "plugin" : "PlugStackConfig", path, err);
 
@@ -98,7 +98,7 @@ static int add_plugin(struct reader *r, char **words, size_t count, struct err *
         return fail(r, err, "the required plugin %s is not in %s", words[1],
                     strchr(words[1], '/') ? "its place" : dirs);
     }
-    rc = trust(r, path, err);
+    rc = check_trust(r, path, err);
     if (rc < 0)
         return rc;
     p = mem_new(Pb__SpankPlugin);
@@ -115,7 +115,7 @@ static int add_plugin(struct reader *r, char **words, size_t count, struct err *
     return 0;
 }
 
-static int include(struct reader *r, char **words, size_t count, struct err *err)
+static int include_files(struct reader *r, char **words, size_t count, struct err *err)
 {
     const char *slash = strrchr(r->file, '/');
     _cleanup_free_ char *pattern = NULL;
@@ -183,7 +183,7 @@ static int read_line(struct reader *r, char *line, struct err *err)
     if (str_case_eq(words[0], "required") || str_case_eq(words[0], "optional"))
         return add_plugin(r, words, count, err);
     if (str_case_eq(words[0], "include"))
-        return include(r, words, count, err);
+        return include_files(r, words, count, err);
     return fail(r, err, "\"%s\" is neither required, optional nor include", words[0]);
 }
 
@@ -213,7 +213,7 @@ static int read_file(struct reader *outer, const char *path, bool named, struct 
     r.depth = outer->depth + 1;
     if (!named && access(path, F_OK) && errno == ENOENT)
         return 0;
-    rc = trust(outer, path, err);
+    rc = check_trust(outer, path, err);
     if (rc == 0 && (stat(path, &st) || !S_ISREG(st.st_mode)))
         rc = outer->line ? fail(outer, err, "%s is not a regular file", path)
                          : err_set(err, -ERR_CONFIG, "%s is not a regular file", path);

@@ -114,7 +114,7 @@ const struct option_use *stack_option_use(const struct stack *s, const struct op
     return s->component < o->uses.len ? &o->uses.data[s->component] : &none;
 }
 
-static int use(struct option *o, const char *value, int remote, struct err *err)
+static int use_option(struct option *o, const char *value, int remote, struct err *err)
 {
     char *kept = o->has_arg ? mem_strdup(value) : NULL;
     size_t component = o->plugin->stack->component;
@@ -138,7 +138,7 @@ int stack_option_set(struct stack *s, size_t index, const char *value, struct er
     if (value && strlen(value) > STACK_VALUE_MAX)
         return err_set(err, -ERR_TOO_BIG, "--%s: the argument has more than %u bytes", o->name,
                        STACK_VALUE_MAX);
-    return use(o, value, 0, err);
+    return use_option(o, value, 0, err);
 }
 
 /* --- variables ---------------------------------------------------------------------------------
@@ -270,7 +270,7 @@ int stack_option_deliver(struct stack *s, size_t from, struct err *err)
 
         vec_foreach (&s->given, g) {
             if (!str_eq(g->plugin, o->plugin->name) || !str_eq(g->name, o->name) ||
-                use(o, g->value, 1, &why) == 0)
+                use_option(o, g->value, 1, &why) == 0)
                 continue;
             if (o->plugin->must)
                 return err_set(err, -ERR_LAUNCH, "spank: required plugin: %s", why.text);

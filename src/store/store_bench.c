@@ -34,7 +34,7 @@ static struct store_batch *batch_of(uint64_t first, uint64_t count)
     return b;
 }
 
-static void commits(struct store *s, const char *driver, uint64_t records, size_t rounds)
+static void measure_commits(struct store *s, const char *driver, uint64_t records, size_t rounds)
 {
     _cleanup_free_ double *ms = mem_new_array(double, rounds);
     double begin = now_ms();
@@ -58,7 +58,7 @@ static void count_record(void *ctx, uint32_t kind, uint64_t number, const char *
     (*(size_t *)ctx)++;
 }
 
-static void measure(const char *dir, const char *driver)
+static void measure_driver(const char *dir, const char *driver)
 {
     struct store_where where = test_where(dir);
     struct store *s = NULL;
@@ -68,9 +68,9 @@ static void measure(const char *dir, const char *driver)
         fprintf(stderr, "%s\n", err.text);
         exit(1);
     }
-    commits(s, driver, 0, 1000);
-    commits(s, driver, 1, 2000);
-    commits(s, driver, 1000, LOADED / 1000);
+    measure_commits(s, driver, 0, 1000);
+    measure_commits(s, driver, 1, 2000);
+    measure_commits(s, driver, 1000, LOADED / 1000);
     store_close(s);
     double start = now_ms();
     if (store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, NULL) ||
@@ -86,11 +86,11 @@ int main(int argc, char **argv)
     char *place = mem_printf("%s/store-bench-XXXXXX", dir);
     if (!mkdtemp(place))
         return 1;
-    measure(place, "sqlite");
+    measure_driver(place, "sqlite");
     fflush(stdout);
     store_test_pg_start("bench");
     test_url = store_test_pg_url();
-    measure(place, "postgresql");
+    measure_driver(place, "postgresql");
     store_test_pg_stop();
     test_dir_free(place);
     free(dir);

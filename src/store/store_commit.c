@@ -30,8 +30,8 @@ static void commits_end(struct store *s, const struct err *why)
     pthread_mutex_unlock(&s->lock);
 }
 
-/* What rest() and commit() say of a failure that cannot pass. */
-static void fatal(struct store *s, const struct err *why)
+/* What the driver's rest() and commit() say of a failure that cannot pass. */
+static void end_by_failure(struct store *s, const struct err *why)
 {
     commits_end(s, why);
     if (why->code != -ERR_LEAD && s->events.on_fatal)
@@ -110,19 +110,19 @@ static int commit_until_done(struct store *s, const struct store_batch *b, struc
     if (rc == 0)
         tell_over(s, told);
     else
-        fatal(s, err);
+        end_by_failure(s, err);
     return rc;
 }
 
 /* The driver's work that nobody waits for. */
-static void rest(struct store *s)
+static void do_rest(struct store *s)
 {
     struct err err = {0};
     int rc = s->ended ? 0 : s->driver->rest(s, &err);
     if (rc > 0)
         store_trouble(s, &err);
     else if (rc < 0)
-        fatal(s, &err);
+        end_by_failure(s, &err);
 }
 
 /* On the worker, or at once without a loop. */
@@ -131,7 +131,7 @@ static void task_run(void *arg)
     struct task *t = arg;
     struct store *s = t->s;
     if (!t->batch) {
-        rest(s);
+        do_rest(s);
     } else {
         struct err err = {0};
         store_batch_sort(t->batch);
@@ -203,9 +203,9 @@ int store_commit_sync(struct store *s, struct store_batch *b, struct err *err)
     if (rc == 0) {
         rc = s->driver->commit(s, b, number, &why);
         if (rc < 0)
-            fatal(s, &why);
+            end_by_failure(s, &why);
         else if (rc == 0 && s->driver->rest_due && s->driver->rest_due(s))
-            rest(s);
+            do_rest(s);
     }
     store_batch_free(b);
     return rc == 0 ? 0 : err_set(err, why.code, "%s", why.text);

@@ -181,7 +181,8 @@ static int link_again(struct store *s, struct store_pg *pg, struct err *err)
     return rc ? rc : store_link_prepare(&pg->write, err);
 }
 
-static int attempt(struct store *s, const struct store_batch *b, uint64_t number, struct err *err)
+static int attempt_commit(struct store *s, const struct store_batch *b, uint64_t number,
+                          struct err *err)
 {
     struct store_pg *pg = s->own;
     int rc = pg->write.conn ? 0 : link_again(s, pg, err);
@@ -200,10 +201,10 @@ int store_pg_commit(struct store *s, const struct store_batch *b, uint64_t numbe
 {
     struct store_pg *pg = s->own;
     bool was_open = pg->write.conn != NULL;
-    int rc = attempt(s, b, number, err);
+    int rc = attempt_commit(s, b, number, err);
     /* A connection that broke while nothing was asked of it is no trouble yet. */
     if (rc > 0 && was_open && pg->write.lost && !s->closing)
-        rc = attempt(s, b, number, err);
+        rc = attempt_commit(s, b, number, err);
     return rc;
 }
 

@@ -113,8 +113,8 @@ static char *schema_name(const struct store_link *l)
 }
 
 /* While opening nothing is repeated: a failure is a negative code. */
-static int query(struct store_link *l, const char *sql, const char *text, const char *doing,
-                 PGresult **r, struct err *err)
+static int query_schema(struct store_link *l, const char *sql, const char *text, const char *doing,
+                        PGresult **r, struct err *err)
 {
     const struct store_param param = {.data = text};
     int rc = store_link_query(l, sql, &param, text ? 1 : 0, doing, r, err);
@@ -140,7 +140,7 @@ static int script_run(struct store_link *l, const char *sql, struct err *err)
 static int is_there(struct store_link *l, const char *sql, const char *name, struct err *err)
 {
     PGresult *r = NULL;
-    int rc = query(l, sql, name, "look for its tables", &r, err);
+    int rc = query_schema(l, sql, name, "look for its tables", &r, err);
     int there = rc ? rc : pq_of(l)->PQntuples(r) > 0;
     pq_of(l)->PQclear(r);
     return there;
@@ -174,7 +174,7 @@ static int schema_make(struct store_link *l, const char *schema, struct err *err
 static int format_check(struct store_link *l, struct err *err)
 {
     PGresult *r = NULL;
-    int rc = query(l, "SELECT format FROM about", NULL, "read its format", &r, err);
+    int rc = query_schema(l, "SELECT format FROM about", NULL, "read its format", &r, err);
     if (rc)
         return rc;
     long format = pq_of(l)->PQntuples(r) == 1 ? atol(pq_of(l)->PQgetvalue(r, 0, 0)) : 0;
@@ -206,7 +206,7 @@ static int lead_read(struct store_link *l, uint64_t *epoch, char **holder, struc
 {
     const struct store_pq *pq = pq_of(l);
     PGresult *r = NULL;
-    int rc = query(l, "SELECT epoch, holder FROM lead", NULL, "read who leads", &r, err);
+    int rc = query_schema(l, "SELECT epoch, holder FROM lead", NULL, "read who leads", &r, err);
     if (rc)
         return rc;
     bool led = pq->PQntuples(r) == 1 && *pq->PQgetvalue(r, 0, 1);
@@ -266,7 +266,7 @@ void store_pg_lead_give(struct store_link *l)
     struct err ignored;
     snprintf(epoch, sizeof(epoch), "%llu", (unsigned long long)l->s->epoch);
     if (l->conn)
-        query(l, "SELECT lead_give($1)", epoch, "give the lead back", NULL, &ignored);
+        query_schema(l, "SELECT lead_give($1)", epoch, "give the lead back", NULL, &ignored);
 }
 
 int store_pg_lead_look(struct store_link *l, uint64_t *epoch, char **holder, struct err *err)

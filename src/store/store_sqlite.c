@@ -175,7 +175,7 @@ static int on_wal(void *ctx, sqlite3 *db, const char *name, int pages)
     return SQLITE_OK;
 }
 
-static int salvage(struct store *s, struct store_sqlite *q, struct err *err)
+static int salvage_file(struct store *s, struct store_sqlite *q, struct err *err)
 {
     _cleanup_free_ char *aside = NULL;
     size_t saved = 0;
@@ -208,7 +208,7 @@ static int open_files(struct store *s, struct store_sqlite *q, const struct stor
     if (rc == 0)
         rc = format_check(q->path, flags & STORE_IGNORE_DAMAGE, err);
     if (rc == 0 && (flags & STORE_IGNORE_DAMAGE))
-        rc = salvage(s, q, err);
+        rc = salvage_file(s, q, err);
     _cleanup_free_ char *log = mem_printf("%s-wal", q->path);
     struct stat st;
     q->had_log = stat(log, &st) == 0 && st.st_size > 0;

@@ -143,7 +143,7 @@ static void cluster_make(void)
     }
 }
 
-static bool answers(void)
+static bool server_answers(void)
 {
     PGconn *conn =
         server.pq->PQconnectdbParams((const char *const[]){"dbname", "connect_timeout", NULL},
@@ -173,7 +173,7 @@ void store_test_pg_resume(void)
                           NULL};
     server.pid = child_start(argv);
     for (int i = 0; i < START_TRIES; i++) {
-        if (answers())
+        if (server_answers())
             return;
         if (waitpid(server.pid, NULL, WNOHANG) == server.pid)
             break;

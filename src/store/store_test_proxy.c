@@ -33,22 +33,22 @@ static struct {
     size_t left, passed[STORE_PROXY_WAYS], cuts;
 } proxy = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-static void die(const char *what)
+static void die_of(const char *what)
 {
     fprintf(stderr, "test proxy: %s: %s\n", what, strerror(errno));
     abort();
 }
 
-static void address(struct sockaddr_un *out, const char *dir, const char *name)
+static void set_address(struct sockaddr_un *out, const char *dir, const char *name)
 {
     *out = (struct sockaddr_un){.sun_family = AF_UNIX};
     if (snprintf(out->sun_path, sizeof(out->sun_path), "%s/%s", dir, name) >=
         (int)sizeof(out->sun_path))
-        die(dir);
+        die_of(dir);
 }
 
 /* How many of these bytes may pass; *cut: and then no more. */
-static size_t allowed(enum store_proxy_way way, size_t len, bool *cut)
+static size_t count_allowed(enum store_proxy_way way, size_t len, bool *cut)
 {
     pthread_mutex_lock(&proxy.lock);
     if (proxy.armed && proxy.way == way) {
@@ -76,14 +76,14 @@ static bool pass_all(int fd, const char *data, size_t len)
 }
 
 /* False: the pair is at its end. */
-static bool pass(struct pair *p, enum store_proxy_way way)
+static bool pass_data(struct pair *p, enum store_proxy_way way)
 {
     static char data[CHUNK];
     ssize_t n = recv(p->fd[way], data, sizeof(data), 0);
     if (n <= 0)
         return false;
     bool cut = false;
-    size_t len = allowed(way, (size_t)n, &cut);
+    size_t len = count_allowed(way, (size_t)n, &cut);
     return pass_all(p->fd[!way], data, len) && !cut;
 }
 
@@ -99,7 +99,7 @@ static void pair_accept(void)
     int from = accept4(proxy.listener, NULL, NULL, SOCK_CLOEXEC);
     int to = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (from < 0 || to < 0)
-        die("accept");
+        die_of("accept");
     if (proxy.count == PAIRS || connect(to, (struct sockaddr *)&proxy.to, sizeof(proxy.to))) {
         close(from);
         close(to);
@@ -108,7 +108,7 @@ static void pair_accept(void)
     proxy.pairs[proxy.count++] = (struct pair){{from, to}};
 }
 
-static void *serve(void *arg)
+static void *serve_pairs(void *arg)
 {
     for (;;) {
         struct pollfd p[2 + 2 * PAIRS] = {{.fd = proxy.wake[0], .events = POLLIN},
@@ -117,13 +117,13 @@ static void *serve(void *arg)
         for (size_t i = 0; i < 2 * pairs; i++)
             p[2 + i] = (struct pollfd){.fd = proxy.pairs[i / 2].fd[i % 2], .events = POLLIN};
         if (poll(p, 2 + 2 * pairs, -1) < 0)
-            die("poll");
+            die_of("poll");
         if (p[0].revents)
             return NULL;
         /* From the last on, so that closing one moves none that is still to be looked at. */
         for (size_t i = pairs; i-- > 0;)
-            if ((p[2 + 2 * i].revents && !pass(&proxy.pairs[i], STORE_PROXY_UP)) ||
-                (p[3 + 2 * i].revents && !pass(&proxy.pairs[i], STORE_PROXY_DOWN)))
+            if ((p[2 + 2 * i].revents && !pass_data(&proxy.pairs[i], STORE_PROXY_UP)) ||
+                (p[3 + 2 * i].revents && !pass_data(&proxy.pairs[i], STORE_PROXY_DOWN)))
                 pair_close(i);
         if (p[1].revents)
             pair_accept();
@@ -133,20 +133,20 @@ static void *serve(void *arg)
 void store_test_proxy_start(const char *dir, const char *server_dir, const char *name)
 {
     struct sockaddr_un own;
-    address(&proxy.to, server_dir, name);
-    address(&own, dir, name);
+    set_address(&proxy.to, server_dir, name);
+    set_address(&own, dir, name);
     snprintf(proxy.path, sizeof(proxy.path), "%s", own.sun_path);
     proxy.listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (proxy.listener < 0 || pipe(proxy.wake) ||
         bind(proxy.listener, (struct sockaddr *)&own, sizeof(own)) || listen(proxy.listener, 8) ||
-        pthread_create(&proxy.thread, NULL, serve, NULL))
-        die(own.sun_path);
+        pthread_create(&proxy.thread, NULL, serve_pairs, NULL))
+        die_of(own.sun_path);
 }
 
 void store_test_proxy_stop(void)
 {
     if (write(proxy.wake[1], "", 1) != 1)
-        die("stop");
+        die_of("stop");
     pthread_join(proxy.thread, NULL);
     while (proxy.count > 0)
         pair_close(0);

@@ -30,7 +30,7 @@ static int fault_hit(enum test_vfs_op op)
     return SQLITE_OK;
 }
 
-static int trace(int rc, struct test_vfs_event event)
+static int trace_event(int rc, struct test_vfs_event event)
 {
     if (rc == SQLITE_OK && trace_fn && event.path)
         trace_fn(trace_ctx, &event);
@@ -60,7 +60,7 @@ static int on_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
     int rc = fault_hit(TEST_VFS_WRITE);
     if (rc == SQLITE_OK)
         rc = real_of(f)->pMethods->xWrite(real_of(f), p, n, at);
-    return trace(
+    return trace_event(
         rc,
         (struct test_vfs_event){
             .change = TEST_VFS_WROTE, .path = path_of(f), .data = p, .len = (size_t)n, .at = at});
@@ -68,15 +68,16 @@ static int on_write(sqlite3_file *f, const void *p, int n, sqlite3_int64 at)
 static int on_truncate(sqlite3_file *f, sqlite3_int64 size)
 {
     int rc = real_of(f)->pMethods->xTruncate(real_of(f), size);
-    return trace(rc, (struct test_vfs_event){
-                         .change = TEST_VFS_TRUNCATED, .path = path_of(f), .len = (size_t)size});
+    return trace_event(rc, (struct test_vfs_event){.change = TEST_VFS_TRUNCATED,
+                                                   .path = path_of(f),
+                                                   .len = (size_t)size});
 }
 static int on_sync(sqlite3_file *f, int flags)
 {
     int rc = fault_hit(TEST_VFS_SYNC);
     if (rc == SQLITE_OK)
         rc = real_of(f)->pMethods->xSync(real_of(f), flags);
-    return trace(rc, (struct test_vfs_event){.change = TEST_VFS_SYNCED, .path = path_of(f)});
+    return trace_event(rc, (struct test_vfs_event){.change = TEST_VFS_SYNCED, .path = path_of(f)});
 }
 static int on_size(sqlite3_file *f, sqlite3_int64 *size)
 {
@@ -120,8 +121,9 @@ static int on_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flag
 static int on_delete(sqlite3_vfs *vfs, const char *name, int sync_directory)
 {
     int rc = real_vfs->xDelete(real_vfs, name, sync_directory);
-    return trace(rc, (struct test_vfs_event){
-                         .change = TEST_VFS_DELETED, .path = name, .is_durable = sync_directory});
+    return trace_event(rc, (struct test_vfs_event){.change = TEST_VFS_DELETED,
+                                                   .path = name,
+                                                   .is_durable = sync_directory});
 }
 
 void store_test_vfs_install(void)
