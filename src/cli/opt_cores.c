@@ -76,8 +76,8 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
     return 0;
 }
 
-/* What says of cores what --hint says, or -B. Of two sources the higher one counts; on one line
- * --hint gives way, and others contradict each other. */
+/* Options that contradict each other. Of two sources the higher one counts; on one line --hint
+ * gives way, and others are refused. */
 static const struct {
     enum opt_id one, other;
 } exclusive[] = {
@@ -87,6 +87,9 @@ static const struct {
     {OPT_ID_hint, OPT_ID_cpu_bind},
     {OPT_ID_extra_node_info, OPT_ID_threads_per_core},
     {OPT_ID_extra_node_info, OPT_ID_ntasks_per_core},
+    {OPT_ID_cpus_per_gpu, OPT_ID_cpus_per_task},
+    {OPT_ID_ntasks_per_gpu, OPT_ID_gpus_per_socket},
+    {OPT_ID_ntasks_per_gpu, OPT_ID_ntasks_per_node},
 };
 
 /* "verbose" and "quiet" are no binding. */
@@ -122,8 +125,18 @@ static void drop_lower(struct opt *o, enum opt_id one, enum opt_id other)
 
     if (lower == OPT_ID_cpu_bind)
         free(take_ptr(o->cpu_bind));
+    if (lower == OPT_ID_gpus_per_socket)
+        free(take_ptr(o->gpus_per_socket));
     if (lower == OPT_ID_ntasks_per_core)
         o->ntasks_per_core = 0;
+    if (lower == OPT_ID_ntasks_per_gpu)
+        o->ntasks_per_gpu = 0;
+    if (lower == OPT_ID_ntasks_per_node)
+        o->ntasks_per_node = 0;
+    if (lower == OPT_ID_cpus_per_gpu)
+        o->cpus_per_gpu = 0;
+    if (lower == OPT_ID_cpus_per_task)
+        o->cpus_per_task = 0;
     if (lower == OPT_ID_hint)
         drop_hint(o);
     o->from[lower] = OPT_FROM_NONE;

@@ -245,6 +245,12 @@ static void test_cores(void **state)
          "--extra-node-info and --threads-per-core are mutually exclusive."},
         {OPT_SALLOC, NULL, "", "salloc|-B1|--ntasks-per-core=2", OPT_FAIL_ERROR, 1,
          "--extra-node-info and --ntasks-per-core are mutually exclusive."},
+        {OPT_SBATCH, NULL, "", "sbatch|-G1|--cpus-per-gpu=2|-c2", OPT_FAIL_ERROR, 1,
+         "--cpus-per-gpu and --cpus-per-task are mutually exclusive."},
+        {OPT_SBATCH, NULL, "", "sbatch|--ntasks-per-gpu=2|--gpus-per-socket=1", OPT_FAIL_ERROR, 1,
+         "--ntasks-per-gpu and --gpus-per-socket are mutually exclusive."},
+        {OPT_SRUN, NULL, "", "srun|-G1|--ntasks-per-gpu=2|--ntasks-per-node=2", OPT_FAIL_ERROR, 1,
+         "--ntasks-per-gpu and --ntasks-per-node are mutually exclusive."},
         {OPT_SRUN, NULL, "", "srun|-N9|-B65536:65536:2", OPT_FAIL_ERROR, 1,
          "--extra-node-info=65536:65536:2: too many threads"},
     };
@@ -280,6 +286,31 @@ static void test_cores(void **state)
             !str_eq(o.cpu_bind, good[i].cpu_bind))
             fail_msg("%s %s: %u %u %u %u %s", good[i].env, good[i].argv, o.threads_per_core,
                      o.ntasks_per_core, o.ntasks_per_socket, o.ntasks, o.cpu_bind);
+        opt_done(&o);
+    }
+}
+
+/* What a job's environment says gives way to an option of its srun. */
+static void test_option_beside_contrary_variable(void **state)
+{
+    static const struct {
+        const char *env, *argv;
+        uint32_t per_gpu, per_task, tasks_gpu, tasks_node;
+    } v[] = {
+        {"SLURM_CPUS_PER_GPU=2", "srun|-c3", 0, 3, 0, 0},
+        {"SLURM_CPUS_PER_TASK=3", "srun|-G1|--cpus-per-gpu=2", 2, 0, 0, 0},
+        {"SLURM_CPUS_PER_TASK=3|SLURM_CPUS_PER_GPU=2", "srun", 2, 3, 0, 0},
+        {"SLURM_NTASKS_PER_GPU=2", "srun|--ntasks-per-node=3", 0, 0, 0, 3},
+        {"SLURM_NTASKS_PER_NODE=3", "srun|-G1|--ntasks-per-gpu=2", 0, 0, 2, 0},
+        {"SLURM_NTASKS_PER_GPU=2", "srun|--gpus-per-socket=1", 0, 0, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        assert_int_equal(run(&o, OPT_SRUN, NULL, v[i].env, v[i].argv, NULL), 0);
+        assert_int_equal(o.cpus_per_gpu, v[i].per_gpu);
+        assert_int_equal(o.cpus_per_task, v[i].per_task);
+        assert_int_equal(o.ntasks_per_gpu, v[i].tasks_gpu);
+        assert_int_equal(o.ntasks_per_node, v[i].tasks_node);
         opt_done(&o);
     }
 }
@@ -910,6 +941,7 @@ int main(void)
         cmocka_unit_test(test_bad_values),
         cmocka_unit_test(test_distributions),
         cmocka_unit_test(test_cores),
+        cmocka_unit_test(test_option_beside_contrary_variable),
         cmocka_unit_test(test_words_of_a_script_line),
         cmocka_unit_test(test_sources_by_rank),
         cmocka_unit_test(test_operands_end_the_options),
