@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "cmd/srun/option/bind.h"
+#include "cli/bind.h"
 
 #define LINE_WORDS 8
 

@@ -12,9 +12,9 @@
 
 #include "base/mem.h"
 #include "base/vec.h"
+#include "cli/bind.h"
 #include "cli/envlist.h"
 #include "cluster/job/job_env.h"
-#include "cmd/srun/option/bind.h"
 #include "cmd/srun/option/bind_default.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/input.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/option/gpu_bind.h"
+#include "cli/gpu_bind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/option/bind.h"
+#include "cli/bind.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

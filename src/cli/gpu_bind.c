@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/srun/option/gpu_bind.h"
+#include "cli/gpu_bind.h"
 
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "cmd/srun/option/bind.h"
+#include "cli/bind.h"
 
 #define COUNT_MAX 65535
 
