@@ -53,8 +53,8 @@ static const char *help_gpu(void)
            "        closest         those in the locality domains of the task's CPUs\n"
            "        per_task:<n>    <n> of its own for each task\n"
            "        single:<n>      one of the closest for each task, <n> tasks a GPU\n"
-           "        map_gpu:<list>  specify a GPU for each task\n"
-           "        mask_gpu:<list> specify a mask of GPUs for each task\n"
+           "        map:<list>      specify a GPU for each task\n"
+           "        mask:<list>     specify a mask of GPUs for each task\n"
            "                        where <list> is <id1>,<id2>,... or <id1>*<times>,...\n"
            "        help            show this help message\n";
 }

@@ -18,6 +18,8 @@ static const struct word {
     {"closest", PB__GPU_BIND_KIND__GPU_CLOSEST, ALONE},
     {"per_task", PB__GPU_BIND_KIND__GPU_PER_TASK, COUNT},
     {"single", PB__GPU_BIND_KIND__GPU_SINGLE, COUNT},
+    {"map", PB__GPU_BIND_KIND__GPU_MAP, LIST},
+    {"mask", PB__GPU_BIND_KIND__GPU_MASK, LIST},
     {"map_gpu", PB__GPU_BIND_KIND__GPU_MAP, LIST},
     {"mask_gpu", PB__GPU_BIND_KIND__GPU_MASK, LIST},
 };
@@ -27,7 +29,7 @@ static int refuse_gpu_bind(const char *text, const char *why, struct err *err)
     return err_set(
         err, -ERR_BIND,
         "Invalid --gpu-bind argument: %s: %s; it is [verbose,]none, closest, per_task:N, "
-        "single:N, map_gpu:LIST or mask_gpu:LIST",
+        "single:N, map:LIST or mask:LIST",
         text, why);
 }
 

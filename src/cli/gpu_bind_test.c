@@ -22,6 +22,8 @@ static void test_read(void **state)
         {"Single:3", PB__GPU_BIND_KIND__GPU_SINGLE, 3, 0, false},
         {"single", PB__GPU_BIND_KIND__GPU_SINGLE, 1, 0, false},
         {"map_gpu:0*4,1*4", PB__GPU_BIND_KIND__GPU_MAP, 0, 8, false},
+        {"map:0,1", PB__GPU_BIND_KIND__GPU_MAP, 0, 2, false},
+        {"mask:0x3", PB__GPU_BIND_KIND__GPU_MASK, 0, 1, false},
         {"VERBOSE,mask_gpu:0x0f,f0", PB__GPU_BIND_KIND__GPU_MASK, 0, 2, true},
     };
     static const char *const bad[] = {

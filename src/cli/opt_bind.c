@@ -6,6 +6,8 @@
 #include <strings.h>
 
 #include "base/mem.h"
+#include "cli/bind.h"
+#include "cli/gpu_bind.h"
 #include "cli/opt_priv.h"
 
 #define COUNT_MAX 65535
@@ -135,6 +137,29 @@ const char *opt_gpu_bind(const struct opt *o)
     bool rather = o->tres_bind_gpu && o->from[OPT_ID_tres_bind] > o->from[OPT_ID_gpu_bind];
 
     return rather || !o->gpu_bind ? o->tres_bind_gpu : o->gpu_bind;
+}
+
+/* srun reads them for itself. The help that was asked for is printed behind opt_finish(). */
+int opt_check_binding(struct opt *o, struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    const char *gpus = opt_gpu_bind(o);
+    Pb__GpuBind *gpu;
+    Pb__Bind *memory;
+    int rc = 0;
+
+    arena_init(&arena, 0);
+    if (o->command == OPT_SRUN)
+        return 0;
+    if (o->mem_bind)
+        rc = bind_read_memory(o->mem_bind, &arena, &memory, err);
+    if (rc == 0 && gpus && !str_eq(gpus, "help"))
+        rc = gpu_bind_read(gpus, &arena, &gpu, err);
+    if (rc >= 0)
+        return 0;
+    o->failure = OPT_FAIL_ERROR;
+    o->exit_status = OPT_STATUS_BAD_VALUE;
+    return rc;
 }
 
 /* --- --gpu-freq ---------------------------------------------------------------------------------

@@ -132,6 +132,8 @@ void opt_set_string(char **member, const char *value);
 int opt_fit_nodelist(struct opt *o, struct err *err);
 /* What --hint, -B and their like say together (opt_cores.c). */
 int opt_fit_cores(struct opt *o, struct err *err);
+/* --mem-bind and --gpu-bind of sbatch and salloc, which only the srun in the job applies. */
+int opt_check_binding(struct opt *o, struct err *err);
 /* -m arbitrary: tasks in the order of a list of nodes, or of the file that SLURM_HOSTFILE names. */
 int opt_fit_arbitrary(struct opt *o, struct err *err);
 int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);

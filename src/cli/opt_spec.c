@@ -109,7 +109,8 @@ int opt_finish(struct opt *o, struct err *err)
         (o->from[OPT_ID_nodelist] == OPT_FROM_ARGV || o->from[OPT_ID_exclude] == OPT_FROM_ARGV))
         return opt_fail(o, OPT_FAIL_ERROR, 1, err, "--relative and --%s are mutually exclusive.",
                         o->from[OPT_ID_nodelist] == OPT_FROM_ARGV ? "nodelist" : "exclude");
-    if (opt_fit_task_cpus(o, err) < 0 || choose_spec(o, err) < 0 || opt_fit_cores(o, err) < 0)
+    if (opt_fit_task_cpus(o, err) < 0 || choose_spec(o, err) < 0 || opt_fit_cores(o, err) < 0 ||
+        opt_check_binding(o, err) < 0)
         return -ERR_PARSE;
     int r = opt_is_arbitrary(o) ? opt_fit_arbitrary(o, err) : opt_fit_nodelist(o, err);
     if (r < 0)

@@ -251,6 +251,11 @@ static void test_cores(void **state)
          "--ntasks-per-gpu and --gpus-per-socket are mutually exclusive."},
         {OPT_SRUN, NULL, "", "srun|-G1|--ntasks-per-gpu=2|--ntasks-per-node=2", OPT_FAIL_ERROR, 1,
          "--ntasks-per-gpu and --ntasks-per-node are mutually exclusive."},
+        {OPT_SBATCH, NULL, "", "sbatch|--mem-bind=bogus", OPT_FAIL_ERROR, 255,
+         "Invalid --mem-bind argument: bogus: not a type; --mem-bind=help lists what there is"},
+        {OPT_SALLOC, NULL, "SALLOC_GPU_BIND=nearest", "salloc", OPT_FAIL_ERROR, 255,
+         "Invalid --gpu-bind argument: nearest: not a type; it is [verbose,]none, closest, "
+         "per_task:N, single:N, map:LIST or mask:LIST"},
         {OPT_SRUN, NULL, "", "srun|-N9|-B65536:65536:2", OPT_FAIL_ERROR, 1,
          "--extra-node-info=65536:65536:2: too many threads"},
     };
