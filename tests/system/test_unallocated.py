@@ -27,6 +27,7 @@ def test_tasks_run_beside_jobs(cluster):
     cyclic = cluster.run(["srun", "--no-allocate", "-wn[1-2]", "-n3", "-mcyclic", "sh", "-c", TELL]).ok()
     assert sorted(cyclic.splitlines()) == ["0 n1", "1 n2", "2 n1"]
     assert cluster.run("srun -Z -wn1 -n9 true").returncode == 0  # more than it has CPUs
+    assert cluster.run(["srun", "-Z", "-wn1", "printenv", "SLURM_RESTART_COUNT"]).stdout == ""
     assert cluster.run("squeue -h -o %i").ok() == str(blocker)
     cluster.run("scontrol update nodename=n2 state=resume").ok()
     assert cluster.sbatch("--hold", wrap="true") == blocker + 1

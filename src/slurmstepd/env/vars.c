@@ -157,7 +157,8 @@ static void put_allocation(struct envlist *env, const Pb__StepdStart *start, con
     if (cred->facts && cred->facts->has_submit_at)
         envlist_set(env, "SLURM_JOB_SLUID",
                     SLUID_TEXT(step_set_id_of(cred), cred->facts->submit_at));
-    put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0, cred->restarts);
+    /* Without a job the number only makes the run unique. */
+    put_if(env, "SLURM_RESTART_COUNT", cred->restarts > 0 && !cred->unallocated, cred->restarts);
     free_share(&all);
 }
 
