@@ -89,7 +89,7 @@ def test_bad_input(make_cluster):
         "Nodes=n1 StartTime=now Duration=10 Users=root Flags=WHAT": "unknown flag WHAT",
         "NodeCnt=0 StartTime=now Duration=10 Users=root": "not a number of nodes",
         "Nodes=n1 StartTime=now Duration=10 Users=root TRES=bb/cray=4": "TRES of a reservation are cpu, node and license/NAME",
-        "Nodes=n1 StartTime=now Duration=10 Users=root BurstBuffer=4G": "BurstBuffer=4G: burst buffers are not available in this version",
+        "Nodes=n1 StartTime=now Duration=10 Users=root BurstBuffer=4G": "BurstBuffer=4G: a reservation cannot hold space of burst buffers",
         "Nodes=n1 StartTime=now Duration=10 Users=root Colour=red": "Update of this parameter is not supported",
         "Nodes=n1 StartTime=now Duration+=10 Users=root": "Duration+= and Duration-= are for one that is there",
         "Nodes=n1 StartTime=now EndTime+=10 Users=root": "only lists and Duration can be added to or taken from",
