@@ -84,7 +84,7 @@ void control_set_store_free(struct control *c, uint64_t bytes)
 
 size_t fixture_launch_padding;
 
-static void launch(struct control *c, uint32_t job_id)
+static void send_launch(struct control *c, uint32_t job_id)
 {
     _cleanup_free_ char *padding = mem_alloc(fixture_launch_padding + 1);
     memset(padding, 'x', fixture_launch_padding);
@@ -116,7 +116,7 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     reply.has_job_id = true;
     reply.job_id = id;
     c->env->reply(c->env->ctx, call, &reply.base);
-    launch(c, id);
+    send_launch(c, id);
     /* After the reply: the promise is about the turn, not about the order within it. */
     c->env->put(c->env->ctx, RECORD_JOB, id, NULL, "job", 3);
 }

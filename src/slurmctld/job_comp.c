@@ -82,7 +82,7 @@ static void put_status(struct str *out, const char *key, int status)
                WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
-static void format(const struct conf *conf, const struct env_job_end *e, struct str *out)
+static void format_line(const struct conf *conf, const struct env_job_end *e, struct str *out)
 {
     const Pb__JobFacts *f = e->facts;
     str_printf(out, "JobId=%u ", e->job_id);
@@ -118,7 +118,7 @@ void job_comp_ended(void *ctx, const struct env_job_end *e)
     _cleanup_str_ struct str line = STR_INIT;
     if (!c->control)
         return;
-    format(control_conf(c->control), e, &line);
+    format_line(control_conf(c->control), e, &line);
     outbox_add(c->outbox, outbox_item_new(OUTBOX_JOB_ENDED, line.data, line.len));
 }
 

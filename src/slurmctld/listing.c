@@ -21,8 +21,8 @@ struct listing {
     UT_hash_handle hh;
 };
 
-static bool slice(struct ctld *c, uint64_t call, listing_fn *list, const struct caller *who,
-                  const ProtobufCMessage *filter, uint64_t *cursor)
+static bool send_slice(struct ctld *c, uint64_t call, listing_fn *list, const struct caller *who,
+                       const ProtobufCMessage *filter, uint64_t *cursor)
 {
     _cleanup_str_ struct str out = STR_INIT;
     bool more = list(c->control, who, filter, cursor, CTLD_SLICE, &out);
@@ -34,7 +34,7 @@ void listing_start(struct ctld *c, const struct rpc_request *request, const stru
                    listing_fn *list)
 {
     uint64_t cursor = 0;
-    if (!slice(c, request->call, list, who, request->body, &cursor))
+    if (!send_slice(c, request->call, list, who, request->body, &cursor))
         return;
     struct listing *l = mem_new(struct listing);
     l->call = request->call;
@@ -67,7 +67,7 @@ void listing_continue(void *ctx, uint64_t call)
 {
     struct ctld *c = ctx;
     struct listing *l = listing_find(c, call);
-    if (l && !slice(c, call, l->list, &l->who, l->filter, &l->cursor))
+    if (l && !send_slice(c, call, l->list, &l->who, l->filter, &l->cursor))
         listing_end(c, l);
 }
 

@@ -23,7 +23,7 @@
 #define LEAD_LOOK_MS 50
 #define DESCRIPTORS_MAX 65536 /* beyond this a process table only costs memory */
 
-static int failed(const struct err *err)
+static int log_failure(const struct err *err)
 {
     log_write(LOG_LVL_FATAL, LOG_ROOM, "%s", err->text);
     return dump_on_fatal(1);
@@ -39,7 +39,7 @@ static struct conf *conf_read(struct ctld *c, struct conf_report *report, struct
     return conf;
 }
 
-static void warn(const struct ctld *c, const struct conf_report *report)
+static void log_warnings(const struct ctld *c, const struct conf_report *report)
 {
     vec_foreach (&report->warnings, w) {
         log_info("warning: %s:%d: %s", w->file, w->line, w->text);
@@ -137,7 +137,7 @@ static int start_controller(struct ctld *c, int *pid_fd, char **pid_path, struct
         rc = files_prepare(conf, c->options->log_file, err);
     if (rc == 0) {
         logging_open(c, conf, true);
-        warn(c, &report);
+        log_warnings(c, &report);
         log_info("slurmctld %s (slurm %s) of cluster %s starts with %s", SLUICE_VERSION,
                  SLURM_VERSION, conf->cluster_name, conf->path);
         *pid_path = files_pid_path(conf, &conf->controllers.data[me]);
@@ -195,7 +195,7 @@ int main(int argc, char **argv)
     int pid_fd = -1;
     _cleanup_free_ char *pid_path = NULL;
     if (start_controller(&c, &pid_fd, &pid_path, &err)) {
-        status = failed(&err);
+        status = log_failure(&err);
         if (c.loop)
             ctld_close(&c);
         else

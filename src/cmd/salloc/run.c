@@ -237,7 +237,7 @@ static void start_command(struct run *run)
 
 /* --- the allocation --------------------------------------------------------------------------- */
 
-static void ring(const struct run *run)
+static void ring_bell(const struct run *run)
 {
     enum run_bell bell = run->options->bell;
     bool late = run->queued && loop_mono_ms() - run->queued_at_ms >= BELL_AFTER_MS;
@@ -317,7 +317,7 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
     print_message(run, 0, "Nodes %s are ready for job", reply->nodes != NULL ? reply->nodes : "");
     for (size_t i = 0; i < reply->n_components; i++)
         print_message(run, 0, "Nodes %s are ready for job", reply->components[i]->nodes);
-    ring(run);
+    ring_bell(run);
     if (run->options->no_shell) {
         loop_stop(run->loop);
         return;

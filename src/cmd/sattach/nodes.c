@@ -113,7 +113,7 @@ static void drop_guest(struct guest *g)
     free(g);
 }
 
-static void welcome(struct node *n, struct rpc_session *s, const Pb__IoHello *hello)
+static void welcome_node(struct node *n, struct rpc_session *s, const Pb__IoHello *hello)
 {
     const struct rpc_session_events events = {
         .on_message = on_message, .on_drained = on_drained, .on_close = on_close, .ctx = n};
@@ -159,7 +159,7 @@ static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_
     }
     drop_guest(g);
     cmd_detail(2, "Node %s is connected", hello->node);
-    welcome(n, s, hello);
+    welcome_node(n, s, hello);
 }
 
 static void on_guest_close(void *ctx, struct rpc_session *s, const struct err *why)

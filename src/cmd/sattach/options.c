@@ -11,7 +11,7 @@
 
 const struct args_table options_table = ARGS_TABLE("sattach", "job.step");
 
-static int refused(void)
+static int refused_status(void)
 {
     return cmd_exit_error() + 1;
 }
@@ -22,7 +22,7 @@ static int set_filter(struct options *o, int stream, const char *name, const cha
 
     if (str_parse_i64(value, 0, EVERY_TASK - 1, &task) < 0) {
         cmd_error("Invalid numeric value \"%s\" for %s.", value, name);
-        return refused();
+        return refused_status();
     }
     o->filter[stream] = (uint32_t)task;
     return 0;
@@ -72,7 +72,7 @@ static int set_id(struct options *o, int count, char **operands)
                       ? "too few parameters: name a job step as JOB.STEP"
                       : "too many parameters: one job step at a time, \"%s\" is one too many",
                   count == 0 ? "" : operands[1]);
-        return refused();
+        return refused_status();
     }
     o->id_text = operands[0];
     pb__step_id__init(&o->id);
@@ -82,7 +82,7 @@ static int set_id(struct options *o, int count, char **operands)
             "Failed to parse stepid '%s': it is JOB.STEP, JOB_ELEMENT.STEP of a job array, or "
             "JOB+OFFSET.STEP of a heterogeneous job",
             o->id_text);
-        return refused();
+        return refused_status();
     }
     return 0;
 }
@@ -97,7 +97,7 @@ int options_parse(struct options *o, int argc, char **argv)
         return status;
     if (o->pty && (o->filter[0] & o->filter[1] & o->filter[2]) != EVERY_TASK) {
         cmd_error("don't specify both --pty and I/O filtering: --pty is the terminal of task 0");
-        return refused();
+        return refused_status();
     }
     return set_id(o, argc - first, argv + first);
 }

@@ -14,7 +14,7 @@
 #define FIRST_FD 3
 
 /* The descriptor that a text names; -1: it is the name of a file. */
-static int descriptor(const char *where)
+static int parse_descriptor(const char *where)
 {
     size_t len = strlen(where);
     long limit = sysconf(_SC_OPEN_MAX);
@@ -26,7 +26,7 @@ static int descriptor(const char *where)
 
 static int read_where(const char *where, struct str *text, struct err *err)
 {
-    int given = descriptor(where);
+    int given = parse_descriptor(where);
     _cleanup_close_ int opened = given < 0 ? open(where, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
     struct err why = {0};
     if (given < 0 && opened < 0)

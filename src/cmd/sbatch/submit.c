@@ -11,7 +11,7 @@
 
 /* The controller was there, and whether it has acted is not known: it may also have seen our
  * request twice, when it was repeated on its way, and refused the second. */
-static bool lost(int code)
+static bool is_lost(int code)
 {
     return code == -ERR_CLOSED || code == -ERR_TIMEOUT || code == -ERR_REPLAY;
 }
@@ -26,12 +26,12 @@ static int call_submit(const Pb__SubmitRequest *request, Pb__SubmitReply **reply
 int submit_job(const Pb__SubmitRequest *request, Pb__SubmitReply **reply, struct err *err)
 {
     int r = call_submit(request, reply, err);
-    bool again = lost(r);
+    bool again = is_lost(r);
     for (int i = 0; again && i < REPEATS_MAX; i++) {
         cmd_say("Slurm controller not responding, sleeping and retrying.");
         sleep(1);
         r = call_submit(request, reply, err);
-        again = lost(r) || r == -ERR_CONNECT;
+        again = is_lost(r) || r == -ERR_CONNECT;
     }
     return r;
 }
@@ -55,7 +55,7 @@ int submit_wait(uint32_t job_id)
                 return WEXITSTATUS(status);
             return end->state == PB__JOB_STATE__COMPLETED ? 0 : 1;
         }
-        if (!lost(r) && r != -ERR_CONNECT && r != -ERR_SHUTDOWN && r != -ERR_STANDBY) {
+        if (!is_lost(r) && r != -ERR_CONNECT && r != -ERR_SHUTDOWN && r != -ERR_STANDBY) {
             cmd_error("Unable to wait for job %u: %s", job_id, err.text);
             return cmd_exit_error();
         }

@@ -245,8 +245,8 @@ static int report_failure(const Pb__StepId *ids, size_t count, const struct err 
     return 1;
 }
 
-static int send(const struct options *o, Pb__JobSignal *request, const Pb__StepId *ids,
-                size_t count)
+static int send_request(const struct options *o, Pb__JobSignal *request, const Pb__StepId *ids,
+                        size_t count)
 {
     Pb__JobSignalReply *reply = NULL;
     struct err err = {0};
@@ -266,7 +266,7 @@ static int send_targets(const struct options *o, Pb__JobSignal *request)
     for (size_t i = 0; i < count; i += TARGETS_AT_ONCE) {
         request->target = targets + i;
         request->n_target = count - i < TARGETS_AT_ONCE ? count - i : TARGETS_AT_ONCE;
-        if (send(o, request, &o->ids.data[i], request->n_target))
+        if (send_request(o, request, &o->ids.data[i], request->n_target))
             status = 1;
     }
     return status;
@@ -298,7 +298,7 @@ static int cancel_jobs(struct options *o)
     if (!by_filter)
         return send_targets(o, &request);
     request.filter = &f.message;
-    return send(o, &request, o->ids.data, o->ids.len);
+    return send_request(o, &request, o->ids.data, o->ids.len);
 }
 
 /* Nothing was selected: a person is asked, a script is told. */

@@ -199,7 +199,7 @@ bool options_has_filter(const struct options *o)
            o->account || o->qos || o->reservation || o->wckey;
 }
 
-static bool is(const char *wanted, const char *value)
+static bool is_value(const char *wanted, const char *value)
 {
     return !wanted || str_eq(wanted, value);
 }
@@ -211,13 +211,13 @@ static bool has_reservation(const char *wanted, const Pb__JobRecord *job)
     for (const char *s = names ? names : ""; wanted && *s; s += strcspn(s, ","), s += *s != 0)
         if (strcspn(s, ",") == strlen(wanted) && strncmp(s, wanted, strlen(wanted)) == 0)
             return true;
-    return is(wanted, job->live->reservation);
+    return is_value(wanted, job->live->reservation);
 }
 
 bool options_match(const struct options *o, const Pb__JobRecord *job)
 {
     const Pb__JobSpec *spec = job->spec;
-    return !job_state_is_final(job->live) && is(o->account, spec->account) &&
-           is(o->qos, spec->qos) && has_reservation(o->reservation, job) &&
-           is(o->wckey, spec->wckey);
+    return !job_state_is_final(job->live) && is_value(o->account, spec->account) &&
+           is_value(o->qos, spec->qos) && has_reservation(o->reservation, job) &&
+           is_value(o->wckey, spec->wckey);
 }

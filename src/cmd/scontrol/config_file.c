@@ -53,7 +53,7 @@ static const struct key *find_key(const char *name)
 }
 
 /* As it is written in a file: without the unit, the user's number. */
-static void strip(const struct key *key, char *value)
+static void strip_unit(const struct key *key, char *value)
 {
     char *blank = strchr(value, ' '), *bracket = strchr(value, '(');
     if (key->type == CONF_T_USER && bracket)
@@ -99,7 +99,7 @@ void config_file_put_keys(const char *shown, size_t nodes, struct str *out)
         } else if (key && (line.is_null || str_eq(line.value, "(hidden)"))) {
             str_printf(out, "#%s=\n", line.key);
         } else if (key) { /* what is no key is for the eye alone: BOOT_TIME */
-            strip(key, line.value);
+            strip_unit(key, line.value);
             bool unset = !key->effect || *key->def == '-'; /* -1 is shown as another value is */
             if (is_derived(key, line.value, nodes) || (unset && is_default(key, line.value)))
                 str_putc(out, '#');

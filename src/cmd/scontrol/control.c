@@ -226,7 +226,7 @@ int run_notify(int argc, char **argv)
 }
 
 /* One that fails does not spare the others. */
-static int suspend(int argc, char **argv, bool resume)
+static int suspend_jobs(int argc, char **argv, bool resume)
 {
     Pb__JobSuspend request = PB__JOB_SUSPEND__INIT;
     struct jobs jobs;
@@ -256,12 +256,12 @@ static int suspend(int argc, char **argv, bool resume)
 
 int run_suspend(int argc, char **argv)
 {
-    return suspend(argc, argv, false);
+    return suspend_jobs(argc, argv, false);
 }
 
 int run_resume(int argc, char **argv)
 {
-    return suspend(argc, argv, true);
+    return suspend_jobs(argc, argv, true);
 }
 
 /* Their order matters: one request for all of them. */
@@ -333,7 +333,7 @@ static int keep_incomplete(struct jobs *jobs)
 }
 
 /* [Incomplete] [State=...] JOB... */
-static int requeue(int argc, char **argv, bool hold)
+static int requeue_jobs(int argc, char **argv, bool hold)
 {
     Pb__JobUpdate change = PB__JOB_UPDATE__INIT;
     struct jobs jobs;
@@ -366,12 +366,12 @@ static int requeue(int argc, char **argv, bool hold)
 
 int run_requeue(int argc, char **argv)
 {
-    return requeue(argc, argv, false);
+    return requeue_jobs(argc, argv, false);
 }
 
 int run_requeuehold(int argc, char **argv)
 {
-    return requeue(argc, argv, true);
+    return requeue_jobs(argc, argv, true);
 }
 
 int run_check(int argc, char **argv)

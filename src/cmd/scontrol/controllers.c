@@ -49,7 +49,7 @@ static int64_t monotonic_us(void)
     return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
 }
 
-static void *ping(void *arg)
+static void *ping_controller(void *arg)
 {
     struct pinged *p = arg;
     Pb__Empty request = PB__EMPTY__INIT;
@@ -101,8 +101,8 @@ static void ping_all(const struct conf *conf, struct pinged *all)
         alone_init(&all[i].alone, i);
         if (all[i].alone.conf.message_timeout_sec > PING_PATIENCE_SEC)
             all[i].alone.conf.message_timeout_sec = PING_PATIENCE_SEC;
-        if (pthread_create(&all[i].thread, NULL, ping, &all[i])) {
-            ping(&all[i]);
+        if (pthread_create(&all[i].thread, NULL, ping_controller, &all[i])) {
+            ping_controller(&all[i]);
             all[i].thread = pthread_self();
         }
     }

@@ -265,7 +265,7 @@ static int split_words(char *line, char **words)
     return count;
 }
 
-static int dialogue(void)
+static int run_dialogue(void)
 {
     static char line[LINE_BYTES_MAX], last[LINE_BYTES_MAX];
     static char *words[WORDS_MAX];
@@ -329,7 +329,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (first >= argc)
-        return dialogue();
+        return run_dialogue();
     int status = run_command(argc - first, argv + first);
     int written = cmd_flush();
     return status ? status : written;

@@ -24,7 +24,7 @@ struct request {
     int changes;
 };
 
-static bool begins(const char *whole, const char *text, size_t len)
+static bool is_begin_of(const char *whole, const char *text, size_t len)
 {
     return len >= LEAST && len <= strlen(whole) && strncasecmp(whole, text, len) == 0;
 }
@@ -32,10 +32,10 @@ static bool begins(const char *whole, const char *text, size_t len)
 bool resv_is_meant(const char *arg)
 {
     size_t len = strcspn(arg, "=");
-    return arg[len] ? begins(NAME_KEY, arg, len) : begins(ENTITY, arg, len);
+    return arg[len] ? is_begin_of(NAME_KEY, arg, len) : is_begin_of(ENTITY, arg, len);
 }
 
-static int bad(const char *arg, const char *why)
+static int refuse_argument(const char *arg, const char *why)
 {
     cmd_line("%s%s%s\nRequest aborted", arg, why ? ": " : "", why ? why : "");
     return -1;
@@ -50,12 +50,12 @@ static int set_node_count(struct request *r, const char *value)
         _cleanup_free_ char *word = mem_strndup(s, len);
         uint64_t n;
         if (size_parse_count(word, INT32_MAX, &n, NULL) < 0 || n == 0 || sum + n > INT32_MAX)
-            return bad(value, "not a number of nodes");
+            return refuse_argument(value, "not a number of nodes");
         sum += n;
         s += len + (s[len] == ',');
     }
     if (!sum)
-        return bad(value, "not a number of nodes");
+        return refuse_argument(value, "not a number of nodes");
     r->set.has_node_count = true;
     r->set.node_count = (uint32_t)sum;
     return 0;
@@ -81,7 +81,7 @@ static int set_tres(struct request *r, const char *value)
             str_printf(&licenses, "%s%.*s:%s", licenses.len ? "," : "", (int)(name - 8), s + 8,
                        number);
         } else {
-            rc = bad(word, "TRES of a reservation are cpu, node and license/NAME");
+            rc = refuse_argument(word, "TRES of a reservation are cpu, node and license/NAME");
         }
         of_cpu = cpu || (of_cpu && name == len);
         s += len + (s[len] == ',');
@@ -114,7 +114,7 @@ static int set_sign(struct request *r, const char *arg, const struct field *f, c
             note_field(sign == '+' ? &r->add : &r->take, fields[i]);
             return 0;
         }
-    return bad(arg, "only lists and Duration can be added to or taken from");
+    return refuse_argument(arg, "only lists and Duration can be added to or taken from");
 }
 
 static int set_one(struct request *r, const char *arg)
@@ -127,7 +127,7 @@ static int set_one(struct request *r, const char *arg)
         return 0;
     }
     if (!arg[len])
-        return bad(arg, "Key=value is expected");
+        return refuse_argument(arg, "Key=value is expected");
     const char *value = arg + len + 1;
     char sign = len > 1 && (arg[len - 1] == '+' || arg[len - 1] == '-') ? arg[len - 1] : 0;
     size_t key = len - (sign != 0);
@@ -139,11 +139,11 @@ static int set_one(struct request *r, const char *arg)
         return set_tres(r, value);
     const struct field *f = field_find(fields_resv, arg, key);
     if (!f)
-        return bad(arg, "Update of this parameter is not supported");
+        return refuse_argument(arg, "Update of this parameter is not supported");
     if (sign && set_sign(r, arg, f, sign) < 0)
         return -1;
     if (field_set(f, value, &r->set, &r->arena, &err) < 0)
-        return bad(err.text, NULL);
+        return refuse_argument(err.text, NULL);
     return 0;
 }
 
@@ -167,19 +167,19 @@ static int read_arguments(struct request *r, int argc, char **argv, enum resv_ho
 {
     for (int i = 0; i < argc; i++) {
         size_t len = strcspn(argv[i], "=");
-        if (argv[i][len] && begins(NAME_KEY, argv[i], len)) {
+        if (argv[i][len] && is_begin_of(NAME_KEY, argv[i], len)) {
             r->set.name = argv[i] + len + 1;
         } else if (i == 0 && resv_is_meant(argv[i])) {
             if (how != RESV_CREATE && i + 1 < argc && !strchr(argv[i + 1], '='))
                 r->set.name = argv[++i];
         } else if (how == RESV_DELETE) {
-            return bad(argv[i], "delete takes a name and no more");
+            return refuse_argument(argv[i], "delete takes a name and no more");
         } else if (set_one(r, argv[i]) < 0) {
             return -1;
         }
     }
     if (how != RESV_CREATE && !*r->set.name)
-        return bad(ENTITY, "which? ReservationName=NAME");
+        return refuse_argument(ENTITY, "which? ReservationName=NAME");
     if (how == RESV_CHANGE && !r->changes) {
         cmd_line("No changes specified");
         return -1;

@@ -42,7 +42,7 @@ static void set_format(const struct options *o, struct listing *l)
     listing_set_sort(l, o->sort ? o->sort : o->by_node ? "N,#P" : "#P,-t");
 }
 
-static bool listed(const char *list, const char *name)
+static bool is_listed(const char *list, const char *name)
 {
     size_t name_len = strlen(name);
     for (const char *s = list; s && *s;) {
@@ -99,7 +99,7 @@ void table_take_parts(struct table *t, const Pb__PartList *list)
 {
     for (size_t i = 0; i < list->n_parts; i++) {
         const Pb__PartRecord *p = list->parts[i];
-        if (t->options->partitions ? listed(t->options->partitions, p->name)
+        if (t->options->partitions ? is_listed(t->options->partitions, p->name)
                                    : !p->hidden || t->options->all)
             vec_push(&t->parts, p);
     }
@@ -153,7 +153,7 @@ int table_take_nodes(struct table *t, const Pb__NodeList *list, struct err *err)
 static bool is_in_a_partition(const struct table *t, const Pb__NodeRecord *node)
 {
     vec_foreach (&t->parts, p)
-        if (listed(node->partitions, (*p)->name))
+        if (is_listed(node->partitions, (*p)->name))
             return true;
     return false;
 }
@@ -170,7 +170,7 @@ static void make_rows(struct table *t, struct node_rows *r)
     for (size_t p = 0; p < t->parts.len; p++) {
         size_t found = 0;
         vec_foreach (&t->units, u) {
-            if (!listed(u->node->partitions, t->parts.data[p]->name))
+            if (!is_listed(u->node->partitions, t->parts.data[p]->name))
                 continue;
             node_rows_add(r, t->parts.data[p], p, u);
             found++;

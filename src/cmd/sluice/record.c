@@ -223,7 +223,7 @@ static int write_all(struct record *r, const char *path)
 /* --- the verb ----------------------------------------------------------------------------------
  */
 
-static int follow(struct record *r, const char *path, unsigned for_sec)
+static int follow_record(struct record *r, const char *path, unsigned for_sec)
 {
     struct sigaction stop = {.sa_handler = on_stop};
     time_t end = time(NULL) + (time_t)for_sec;
@@ -269,7 +269,7 @@ int sluice_record(const struct sluice_options *o, const char *path)
     sluice_choose(o);
     int rc = read_jobs(&r);
     if (rc == 0 && o->for_sec)
-        rc = follow(&r, path, o->for_sec);
+        rc = follow_record(&r, path, o->for_sec);
     if (rc == 0)
         rc = write_all(&r, path);
     record_done(&r);

@@ -15,7 +15,7 @@
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 
-static int failed(const struct err *err)
+static int say_failure(const struct err *err)
 {
     cmd_error("%s", err->text);
     return 1;
@@ -127,14 +127,14 @@ static int export_to(const struct conf *conf, FILE *out, struct state_count *cou
     return rc;
 }
 
-static int export(const struct conf *conf, const char *path)
+static int export_state(const struct conf *conf, const char *path)
 {
     struct err err = {0};
     struct state_count count = {0};
     bool to_file = path && !str_eq(path, "-");
     FILE *out = to_file ? output_open(path, &err) : stdout;
     if (!out)
-        return failed(&err);
+        return say_failure(&err);
     if (!to_file)
         warn_if_readable();
     int rc = export_to(conf, out, &count, &err);
@@ -145,7 +145,7 @@ static int export(const struct conf *conf, const char *path)
     if (to_file)
         fclose(out);
     if (rc)
-        return failed(&err);
+        return say_failure(&err);
     if (to_file)
         cmd_say("%llu records, %llu set aside, written to %s", (unsigned long long)count.records,
                 (unsigned long long)count.asides, path);
@@ -225,13 +225,13 @@ static int import_from(const struct conf *conf, FILE *in, struct state_count *co
     return rc;
 }
 
-static int import(const struct conf *conf, const char *path, bool edited)
+static int import_state(const struct conf *conf, const char *path, bool edited)
 {
     struct err err = {0};
     struct state_count count = {0};
     FILE *in = input_open(path, &err);
     if (!in)
-        return failed(&err);
+        return say_failure(&err);
     int rc = state_check(in, conf->cluster_name, edited, &err);
     if (rc)
         err_prefix(&err, "%s: nothing was imported", str_eq(path, "-") ? "standard input" : path);
@@ -240,7 +240,7 @@ static int import(const struct conf *conf, const char *path, bool edited)
     if (in != stdin)
         fclose(in);
     if (rc)
-        return failed(&err);
+        return say_failure(&err);
     cmd_say("%llu records, %llu set aside, imported", (unsigned long long)count.records,
             (unsigned long long)count.asides);
     return 0;
@@ -261,6 +261,6 @@ int sluice_state(const struct sluice_options *o, const char *what, const char *p
     sluice_choose(o);
     const struct conf *conf = cmd_conf();
     if (check_user(conf, &err))
-        return failed(&err);
-    return out ? export(conf, path) : import(conf, path, o->edited);
+        return say_failure(&err);
+    return out ? export_state(conf, path) : import_state(conf, path, o->edited);
 }

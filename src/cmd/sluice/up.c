@@ -29,7 +29,7 @@ struct up {
     VEC(struct daemon_start) starts;
 };
 
-static void progress(const char *text)
+static void show_progress(const char *text)
 {
     if (isatty(STDERR_FILENO))
         fprintf(stderr, "\r\033[Ksluice: %s", text);
@@ -69,11 +69,11 @@ static int wait_starts(struct up *u, struct err *err)
 static int start_daemons(struct up *u, struct err *err)
 {
     daemon_list(u->o->dir, &u->running);
-    progress("starting slurmctld");
+    show_progress("starting slurmctld");
     int rc = spawn_missing(u, "slurmctld", NULL, err);
     if (rc == 0)
         rc = wait_starts(u, err);
-    progress("starting the nodes");
+    show_progress("starting the nodes");
     vec_foreach (&u->conf->nodes, n)
         if (rc == 0 && place_expects(u->conf, n))
             rc = spawn_missing(u, "slurmd", n->name, err);
@@ -156,7 +156,7 @@ static int wait_nodes(struct up *u, struct err *err)
         if (rc == 0) {
             char text[64];
             snprintf(text, sizeof(text), "%zu of %zu nodes are up", s.ready, s.expected);
-            progress(text);
+            show_progress(text);
             rc = judge_census(u, &s, loop_mono_ms() - began_ms, err);
         }
         census_done(&s);
@@ -190,10 +190,10 @@ static int bring_up(struct up *u, struct err *err)
     return rc;
 }
 
-static int contradicts(const struct up *u, struct err *err, const char *fmt, ...)
+static int refuse_contradiction(const struct up *u, struct err *err, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 
-static int contradicts(const struct up *u, struct err *err, const char *fmt, ...)
+static int refuse_contradiction(const struct up *u, struct err *err, const char *fmt, ...)
 {
     va_list ap;
     va_start(ap, fmt);
@@ -221,7 +221,7 @@ static int check_lines(const struct up *u, struct err *err)
     int rc = u->o->set.len ? path_read_file(u->conf->path, SLUICE_CONF_MAX, &text, err) : 0;
     vec_foreach (&u->o->set, line)
         if (rc == 0 && !has_line(str_cstr(&text), *line))
-            rc = contradicts(u, err, "has no line '%s'", *line);
+            rc = refuse_contradiction(u, err, "has no line '%s'", *line);
     return rc;
 }
 
@@ -231,23 +231,25 @@ static int check_given(const struct up *u, struct err *err)
     const struct sluice_options *o = u->o;
     const struct conf *conf = u->conf;
     if (o->nodes && o->nodes != conf->nodes.len)
-        return contradicts(u, err, "has %zu nodes, not %u", conf->nodes.len, o->nodes);
+        return refuse_contradiction(u, err, "has %zu nodes, not %u", conf->nodes.len, o->nodes);
     if (o->cluster && !str_eq(o->cluster, conf->cluster_name))
-        return contradicts(u, err, "has ClusterName=%s, not %s", conf->cluster_name, o->cluster);
+        return refuse_contradiction(u, err, "has ClusterName=%s, not %s", conf->cluster_name,
+                                    o->cluster);
     if (o->port_base && o->port_base != conf->slurmctld_port)
-        return contradicts(u, err, "has ports from %u, not %u", conf->slurmctld_port, o->port_base);
+        return refuse_contradiction(u, err, "has ports from %u, not %u", conf->slurmctld_port,
+                                    o->port_base);
     vec_foreach (&conf->node_rows, row) {
         if (o->cpus && o->cpus != row->cpus)
-            return contradicts(u, err, "has nodes of %u CPUs, not %u", row->cpus, o->cpus);
+            return refuse_contradiction(u, err, "has nodes of %u CPUs, not %u", row->cpus, o->cpus);
         if (o->memory_mib && o->memory_mib != row->real_memory_mib)
-            return contradicts(u, err, "has nodes of %llu MiB, not %llu",
-                               (unsigned long long)row->real_memory_mib,
-                               (unsigned long long)o->memory_mib);
+            return refuse_contradiction(u, err, "has nodes of %llu MiB, not %llu",
+                                        (unsigned long long)row->real_memory_mib,
+                                        (unsigned long long)o->memory_mib);
     }
     return check_lines(u, err);
 }
 
-static void warn(const struct conf_report *report)
+static void say_warnings(const struct conf_report *report)
 {
     _cleanup_str_ struct str text = STR_INIT;
     conf_report_format(report, &text);
@@ -269,13 +271,13 @@ static int prepare_place(struct up *u, struct err *err)
     struct conf_report report = {0};
     int rc = place_load(o->dir, &u->conf, &report, err);
     if (rc == 0)
-        warn(&report);
+        say_warnings(&report);
     conf_report_done(&report);
     return rc == 0 && there && !o->renew ? check_given(u, err) : rc;
 }
 
 /* Stops what this call started, and removes what it made. */
-static void undo(struct up *u)
+static void undo_start(struct up *u)
 {
     struct daemon_list now = {0}, ours = {0};
     daemon_list(u->o->dir, &now);
@@ -336,7 +338,7 @@ int sluice_up(const struct sluice_options *o)
             rc = bring_up(&u, &err);
         progress_end();
         if (rc && lock >= 0)
-            undo(&u);
+            undo_start(&u);
     }
     if (rc)
         cmd_error("%s", err.text);

@@ -91,7 +91,7 @@ static bool same_subject(const char *a, const char *b)
 }
 
 /* Of these two slurm.conf takes one. */
-static bool excludes(const char *a, const char *b)
+static bool excludes_line(const char *a, const char *b)
 {
     return same_subject(a, "DefMemPerNode=") && same_subject(b, "DefMemPerCPU=");
 }
@@ -105,7 +105,7 @@ static void put_given(const char *given, struct str *text, bool *titled)
     str_clear(text);
     for (const char *line = str_cstr(&rest); *line;) {
         size_t len = strcspn(line, "\n") + 1;
-        bool replaced = same_subject(given, line) || excludes(given, line);
+        bool replaced = same_subject(given, line) || excludes_line(given, line);
         if (!replaced)
             str_append(text, line, len);
         else if (!placed)

@@ -85,7 +85,7 @@ static bool is_multifactor(const struct list *l)
     return l->weights && str_case_eq(l->weights->type, "priority/multifactor");
 }
 
-static int show(struct list *l)
+static int show_list(struct list *l)
 {
     const struct options *o = l->options;
     if (!is_multifactor(l)) {
@@ -128,7 +128,7 @@ int main(int argc, char **argv)
         cmd_line("Unable to retrieve job priority information: %s", err.text);
         status = 1;
     } else {
-        status = show(&l);
+        status = show_list(&l);
     }
     listing_done(&l.listing);
     arena_done(&l.arena);

@@ -255,7 +255,7 @@ int options_parse(struct options *o, int argc, char **argv)
 }
 
 /* Whether one of the comma list's words is 'value'. */
-static bool listed(const char *list, const char *value)
+static bool is_listed(const char *list, const char *value)
 {
     if (!list)
         return true;
@@ -274,7 +274,7 @@ static bool one_listed(const char *list, const char *names)
 {
     for (const char *s = names ? names : ""; list && *s; s += strcspn(s, ",|;"), s += *s != 0) {
         _cleanup_free_ char *name = mem_strndup(s, strcspn(s, ",|;:"));
-        if (listed(list, name))
+        if (is_listed(list, name))
             return true;
     }
     return !list;
@@ -296,7 +296,7 @@ bool options_match(const struct options *o, const Pb__JobRecord *job)
         return false;
     if (job_states_given(&o->states) && !job_states_match(&o->states, job->live))
         return false;
-    return listed(o->accounts, spec->account) && listed(o->qos, spec->qos) &&
+    return is_listed(o->accounts, spec->account) && is_listed(o->qos, spec->qos) &&
            one_listed(o->licenses, spec->licenses) &&
            (one_listed(o->reservation, spec->reservation) ||
             one_listed(o->reservation, job->live->reservation));

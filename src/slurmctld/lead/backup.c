@@ -47,11 +47,11 @@ struct backup {
     bool settled;
 };
 
-static void tick(struct backup *b);
+static void look_at_peers(struct backup *b);
 
 static void on_timer(void *ctx)
 {
-    tick(ctx);
+    look_at_peers(ctx);
 }
 
 void backup_open(struct ctld *c)
@@ -155,7 +155,7 @@ static void on_beat(void *ctx, int code, const ProtobufCMessage *reply, const st
         log_debug("CTLD_BEAT: %s", err->text);
 }
 
-static void beat(struct other *o)
+static void send_beat(struct other *o)
 {
     int64_t now_ms = loop_mono_ms(), every_ms = o->b->c->conf->slurmctld_timeout_sec * 1000 / 4;
     Pb__CtldBeat m = PB__CTLD_BEAT__INIT;
@@ -179,7 +179,7 @@ static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const st
         standby_heard(b->logic, o->rank, r->primary, loop_mono_ms());
         if (r->primary) {
             shared_look(b->shared, host_of(b, o->rank)->name);
-            beat(o);
+            send_beat(o);
         }
     } else {
         standby_silent(b->logic, o->rank, code == -ERR_CONNECT || code == -ERR_CLOSED,
@@ -187,7 +187,7 @@ static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const st
     }
     if (code)
         log_debug("PING: %s", err->text);
-    tick(b);
+    look_at_peers(b);
 }
 
 static void on_yield(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
@@ -337,7 +337,7 @@ static void check_order(struct backup *b)
 }
 
 /* Nobody is asked to yield before it is seen that its state can be gone on with. */
-static enum standby_will decide(struct backup *b, size_t *peer, int64_t *again_ms)
+static enum standby_will decide_will(struct backup *b, size_t *peer, int64_t *again_ms)
 {
     *again_ms = LOOK_MS;
     if (standby_claims(b->logic) && b->leader >= 0 && !shared_is_good(b->shared))
@@ -354,7 +354,7 @@ static void look_for_signs(struct backup *b)
         standby_looked(b->logic, seen == SHARED_CHANGED, loop_mono_ms());
 }
 
-static void tick(struct backup *b)
+static void look_at_peers(struct backup *b)
 {
     size_t peer = 0;
     int64_t again_ms;
@@ -363,7 +363,7 @@ static void tick(struct backup *b)
     send_pings(b);
     tell_leader(b);
     look_for_signs(b);
-    enum standby_will will = decide(b, &peer, &again_ms);
+    enum standby_will will = decide_will(b, &peer, &again_ms);
     if (will == STANDBY_ASK)
         ask_to_yield(b, peer);
     else if (will == STANDBY_TAKE && take_lead(b))

@@ -9,7 +9,7 @@
 #define SECOND_MAX (64u << 20) /* bytes sent in a second: what is on its way is in memory */
 
 /* Whether there is room for it in this second. */
-static bool admit(struct ctld *c, size_t len)
+static bool has_room(struct ctld *c, size_t len)
 {
     int64_t now = loop_mono_ms();
 
@@ -47,7 +47,7 @@ void configless_answer(struct ctld *c, struct rpc_session *s)
         m.has_code = true;
         m.code = err.code;
         m.error = err.text;
-    } else if (!admit(c, len)) {
+    } else if (!has_room(c, len)) {
         m.has_retry_ms = true;
         m.retry_ms = 1000;
     } else {

@@ -41,7 +41,7 @@ static int find_groups(const char *name, gid_t gid, gid_t **groups)
 }
 
 /* As a login of his would have it. */
-static char **extend(char **env, const struct passwd *p)
+static char **add_login_variables(char **env, const struct passwd *p)
 {
     size_t count = 0;
     while (env[count])
@@ -64,7 +64,7 @@ _Noreturn void asuser_exec(const Pb__ScriptRun *m, char **argv, char **env, pid_
     const struct passwd *p = getpwuid(m->uid);
     if (!p)
         report_failure(report, "its user has no account on this host");
-    env = extend(env, p);
+    env = add_login_variables(env, p);
     int count = find_groups(p->pw_name, m->gid, &groups);
     if (count < 0)
         report_failure(report, "the groups of its user are unknown");

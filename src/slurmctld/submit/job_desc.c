@@ -52,7 +52,7 @@ static bool is_none(enum kind kind, double n)
     return n == none_of(kind) || (kind == MIB64 && n >= JOB_DESC_NO_VAL64);
 }
 
-static double shown(enum kind kind, double n)
+static double to_script(enum kind kind, double n)
 {
     switch (kind) {
     case MINUTES:
@@ -65,7 +65,7 @@ static double shown(enum kind kind, double n)
 }
 
 /* What is kept of a number that a script gives; NAN: it cannot be that. */
-static double kept(enum kind kind, double n)
+static double from_script(enum kind kind, double n)
 {
     switch (kind) {
     case MINUTES: /* INFINITE is 0: without limit */
@@ -93,7 +93,7 @@ static int put_number(enum kind kind, const struct job_desc_value *set, bool *gi
     if (set->is_text)
         return -ERR_RANGE;
     *given = !is_none(kind, set->number);
-    *number = *given ? kept(kind, floor(set->number)) : 0;
+    *number = *given ? from_script(kind, floor(set->number)) : 0;
     return isnan(*number) ? -ERR_RANGE : 0;
 }
 
@@ -101,7 +101,7 @@ static int put_number(enum kind kind, const struct job_desc_value *set, bool *gi
     bool given = s->has_##member;                                                                  \
     double number = (double)s->member;                                                             \
     if (!set) {                                                                                    \
-        *get = (struct job_desc_value){.number = given ? shown(kind, number) : none_of(kind)};     \
+        *get = (struct job_desc_value){.number = given ? to_script(kind, number) : none_of(kind)}; \
         return 0;                                                                                  \
     }                                                                                              \
     int rc = put_number(kind, set, &given, &number);                                               \

@@ -38,7 +38,7 @@ int lua_site_check(const char *path, uid_t owner, struct err *err)
     return script ? 0 : err_set(err, why.code, "%s", why.text);
 }
 
-static int refresh(struct lua_site *l, struct err *err)
+static int refresh_script(struct lua_site *l, struct err *err)
 {
     struct err why = {0};
     if (l->script && !lua_submit_is_stale(l->script))
@@ -62,7 +62,7 @@ static int refresh(struct lua_site *l, struct err *err)
 int lua_site_ask(struct lua_site *l, struct env_submit *ask, struct err *err)
 {
     _cleanup_str_ struct str fault = STR_INIT;
-    int rc = refresh(l, err);
+    int rc = refresh_script(l, err);
     if (rc != 0)
         return rc;
     rc = lua_submit_ask(l->script, ask, &fault, err);

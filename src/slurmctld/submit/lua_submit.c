@@ -28,12 +28,12 @@ struct lua_submit {
     struct env_submit *ask; /* during a question */
 };
 
-static struct lua_submit *self(lua_State *L)
+static struct lua_submit *state_of(lua_State *L)
 {
     return *(struct lua_submit **)lua_getextraspace(L);
 }
 
-static void *allocate(void *ctx, void *old, size_t old_size, size_t size)
+static void *allocate_for_lua(void *ctx, void *old, size_t old_size, size_t size)
 {
     struct lua_submit *l = ctx;
     size_t before = old ? old_size : 0;
@@ -53,7 +53,7 @@ static void *allocate(void *ctx, void *old, size_t old_size, size_t size)
 
 static void limit_steps(lua_State *L, lua_Debug *debug)
 {
-    struct lua_submit *l = self(L);
+    struct lua_submit *l = state_of(L);
 
     l->steps_left -= HOOK_STEPS;
     if (l->steps_left <= 0) { /* from now on at each step: pcall() does not help it */
@@ -66,7 +66,7 @@ static void limit_steps(lua_State *L, lua_Debug *debug)
 /* --- slurm.*: what the script says ---------------------------------------------------------------
  */
 
-static const char *formatted(lua_State *L)
+static const char *format_arguments(lua_State *L)
 {
     lua_getglobal(L, "string");
     lua_getfield(L, -1, "format");
@@ -79,7 +79,7 @@ static const char *formatted(lua_State *L)
 #define LOG(name, level)                                                                           \
     static int say_##name(lua_State *L)                                                            \
     {                                                                                              \
-        log_write(level, LOG_ROOM, "%s", formatted(L));                                            \
+        log_write(level, LOG_ROOM, "%s", format_arguments(L));                                     \
         return 0;                                                                                  \
     }
 LOG(error, LOG_LVL_ERROR)
@@ -90,8 +90,8 @@ LOG(debug2, LOG_LVL_DEBUG2)
 
 static int say_user(lua_State *L)
 {
-    struct env_submit *ask = self(L)->ask;
-    const char *text = formatted(L);
+    struct env_submit *ask = state_of(L)->ask;
+    const char *text = format_arguments(L);
     size_t len = strlen(text);
 
     if (ask && ask->message->len + len + 1 < MESSAGE_MAX) {
@@ -177,7 +177,7 @@ static int push_environment(lua_State *L, const struct env_submit *ask)
 /* The upvalue says whose: the job as it is, or what is asked for. */
 static int get_field(lua_State *L)
 {
-    const struct env_submit *ask = self(L)->ask;
+    const struct env_submit *ask = state_of(L)->ask;
     bool present = lua_toboolean(L, lua_upvalueindex(1));
     const char *name = luaL_checkstring(L, 2);
     struct job_desc_value v;
@@ -202,7 +202,7 @@ static int get_field(lua_State *L)
 
 static int set_field(lua_State *L)
 {
-    const struct env_submit *ask = self(L)->ask;
+    const struct env_submit *ask = state_of(L)->ask;
     const char *name = luaL_checkstring(L, 2);
     struct job_desc_value v = {.is_text = lua_type(L, 3) != LUA_TNUMBER};
     struct err err = {0};
@@ -249,7 +249,7 @@ static void put_number(lua_State *L, const char *name, int64_t number)
     lua_setfield(L, -2, name);
 }
 
-static int64_t minutes(int64_t sec)
+static int64_t to_minutes(int64_t sec)
 {
     return sec == INT64_MAX ? JOB_DESC_INFINITE : sec < 0 ? JOB_DESC_NO_VAL : sec / 60;
 }
@@ -266,8 +266,8 @@ static void push_parts(lua_State *L, const struct env_submit *ask)
         put_number(L, "state_up", p->is_up);
         put_number(L, "priority_tier", p->priority_tier);
         put_number(L, "priority_job_factor", p->priority_job_factor);
-        put_number(L, "max_time", minutes(p->max_time_sec));
-        put_number(L, "default_time", minutes(p->default_time_sec));
+        put_number(L, "max_time", to_minutes(p->max_time_sec));
+        put_number(L, "default_time", to_minutes(p->default_time_sec));
         put_number(L, "max_nodes", p->max_nodes);
         put_number(L, "min_nodes", p->min_nodes);
         lua_setfield(L, -2, p->name);
@@ -327,7 +327,7 @@ static void begin_ask(struct lua_submit *l, struct env_submit *ask)
     lua_sethook(l->L, limit_steps, LUA_MASKCOUNT, HOOK_STEPS);
 }
 
-static const char *said(lua_State *L)
+static const char *error_text(lua_State *L)
 {
     const char *text = lua_tostring(L, -1);
     return text ? text : "it fails, and does not say why";
@@ -343,13 +343,13 @@ static int load_script(struct lua_submit *l, struct err *err)
         return rc;
     lua_pushcfunction(L, prepare_lua);
     if (lua_pcall(L, 0, 0, 0) != LUA_OK)
-        return err_set(err, -ERR_CONFIG, "%s: %s", l->path, said(L));
+        return err_set(err, -ERR_CONFIG, "%s: %s", l->path, error_text(L));
     _cleanup_free_ char *name = mem_printf("@%s", l->path);
     begin_ask(l, NULL);
     /* No bytecode: it could break the interpreter. */
     if (luaL_loadbufferx(L, str_cstr(&text), text.len, name, "t") != LUA_OK ||
         lua_pcall(L, 0, 0, 0) != LUA_OK)
-        return err_set(err, -ERR_CONFIG, "%s", said(L));
+        return err_set(err, -ERR_CONFIG, "%s", error_text(L));
     if (lua_getglobal(L, "slurm_job_submit") != LUA_TFUNCTION)
         return err_set(err, -ERR_CONFIG, "%s: it has no function slurm_job_submit()", l->path);
     lua_settop(L, 0);
@@ -361,7 +361,7 @@ struct lua_submit *lua_submit_open(const char *path, struct err *err)
     struct lua_submit *l = mem_new(struct lua_submit);
 
     l->path = mem_strdup(path);
-    l->L = lua_newstate(allocate, l);
+    l->L = lua_newstate(allocate_for_lua, l);
     lua_submit_seen(l);
     if (l->L) {
         *(struct lua_submit **)lua_getextraspace(l->L) = l;
@@ -402,9 +402,9 @@ void lua_submit_seen(struct lua_submit *l)
 }
 
 /* In protected mode: what is pushed for the script may not fit in its memory. */
-static int call(lua_State *L)
+static int call_hook(lua_State *L)
 {
-    const struct env_submit *ask = self(L)->ask;
+    const struct env_submit *ask = state_of(L)->ask;
 
     lua_getglobal(L, ask->before ? "slurm_job_modify" : "slurm_job_submit");
     if (lua_isnil(L, -1)) {
@@ -433,11 +433,11 @@ int lua_submit_ask(struct lua_submit *l, struct env_submit *ask, struct str *fau
     int is_number = 0, rc = 0;
 
     begin_ask(l, ask);
-    lua_pushcfunction(L, call);
+    lua_pushcfunction(L, call_hook);
     bool fails = lua_pcall(L, 0, 1, 0) != LUA_OK;
     lua_Integer code = fails ? -1 : lua_tointegerx(L, -1, &is_number);
     if (fails)
-        str_printf(fault, "%s", said(L));
+        str_printf(fault, "%s", error_text(L));
     else if (!is_number)
         str_printf(fault, "%s: slurm_job_%s() returns no number, as slurm.SUCCESS is", l->path,
                    ask->before ? "modify" : "submit");

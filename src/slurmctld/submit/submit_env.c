@@ -19,7 +19,7 @@ struct submit_env {
     char *fault;         /* NULL: none */
 };
 
-static bool asks(void *ctx)
+static bool has_plugins(void *ctx)
 {
     return ((const struct ctld *)ctx)->submit != NULL;
 }
@@ -36,7 +36,7 @@ static int ask_plugins(void *ctx, struct env_submit *ask, struct err *err)
 
 void submit_env_init(struct env *env)
 {
-    env->asks_submit = asks;
+    env->asks_submit = has_plugins;
     env->submit = ask_plugins;
     env->ask_burst = submit_wait_ask_burst;
 }

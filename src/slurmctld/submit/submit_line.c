@@ -201,7 +201,7 @@ static void ask_next(struct submit_line *l)
     flush_line(l);
 }
 
-static void begun(struct submit_line *l, const Pb__SubmitAnswer *a)
+static void on_begun(struct submit_line *l, const Pb__SubmitAnswer *a)
 {
     loop_timer_set(l->limit, -1);
     l->ready = a->code == 0;
@@ -214,10 +214,10 @@ static void begun(struct submit_line *l, const Pb__SubmitAnswer *a)
               l->fault);
 }
 
-static void answered(struct submit_line *l, const Pb__SubmitAnswer *a)
+static void on_answered(struct submit_line *l, const Pb__SubmitAnswer *a)
 {
     if (a->number == 0 && !l->ready) {
-        begun(l, a);
+        on_begun(l, a);
         return;
     }
     if (!l->asked || l->all->number != a->number)
@@ -256,7 +256,7 @@ static void on_line(void *ctx, int fd, unsigned ready)
         if (more > 0 && m->note)
             on_note(m->note);
         if (more > 0 && m->answer)
-            answered(l, m->answer);
+            on_answered(l, m->answer);
     }
     if (rc < 0 || more < 0)
         helper_kill(l);

@@ -37,7 +37,7 @@ struct question {
     struct sluice_job_partition part; /* the one that was looked at last */
 };
 
-static const struct question *of(const struct sluice_job *job)
+static const struct question *question_of(const struct sluice_job *job)
 {
     return (const struct question *)(const void *)job;
 }
@@ -48,17 +48,17 @@ static const struct question *of(const struct sluice_job *job)
 static const char *get_text(const struct sluice_job *job, const char *field)
 {
     struct job_desc_value v;
-    int rc = job_desc_get(of(job)->read, field, &v);
+    int rc = job_desc_get(question_of(job)->read, field, &v);
     return rc == 0 && v.is_text ? v.text : NULL;
 }
 
 static int get_number(const struct sluice_job *job, const char *field, int64_t *out)
 {
-    int rc = job_desc_number(of(job)->read, field, out);
+    int rc = job_desc_number(question_of(job)->read, field, out);
     return rc < 0 ? SLUICE_JOB_NO_FIELD : rc > 0 ? SLUICE_JOB_NOT_GIVEN : SLUICE_JOB_OK;
 }
 
-static int result(int rc)
+static int to_result(int rc)
 {
     return rc == 0                    ? SLUICE_JOB_OK
            : rc == -ERR_NOT_SUPPORTED ? SLUICE_JOB_NO_FIELD
@@ -67,36 +67,37 @@ static int result(int rc)
 
 static int set_text(struct sluice_job *job, const char *field, const char *text)
 {
-    const struct question *q = of(job);
+    const struct question *q = question_of(job);
     struct job_desc_value v = {.is_text = true, .text = text};
-    return q->spec ? result(job_desc_set(q->spec, field, &v, q->ask->arena, NULL)) : SLUICE_JOB_BAD;
+    return q->spec ? to_result(job_desc_set(q->spec, field, &v, q->ask->arena, NULL))
+                   : SLUICE_JOB_BAD;
 }
 
 static int set_number(struct sluice_job *job, const char *field, int64_t number)
 {
-    const struct question *q = of(job);
-    return q->spec ? result(job_desc_set_number(q->spec, field, number, NULL)) : SLUICE_JOB_BAD;
+    const struct question *q = question_of(job);
+    return q->spec ? to_result(job_desc_set_number(q->spec, field, number, NULL)) : SLUICE_JOB_BAD;
 }
 
-static int clear(struct sluice_job *job, const char *field)
+static int clear_field(struct sluice_job *job, const char *field)
 {
-    const struct question *q = of(job);
-    return q->spec ? result(job_desc_clear(q->spec, field, NULL)) : SLUICE_JOB_BAD;
+    const struct question *q = question_of(job);
+    return q->spec ? to_result(job_desc_clear(q->spec, field, NULL)) : SLUICE_JOB_BAD;
 }
 
 static uint32_t get_id(const struct sluice_job *job)
 {
-    return of(job)->ask->job_id;
+    return question_of(job)->ask->job_id;
 }
 
 static uint32_t get_caller(const struct sluice_job *job)
 {
-    return of(job)->ask->uid;
+    return question_of(job)->ask->uid;
 }
 
 static const char *get_env(const struct sluice_job *job, const char *name)
 {
-    const Pb__JobPayload *p = of(job)->ask->payload;
+    const Pb__JobPayload *p = question_of(job)->ask->payload;
     size_t len = strlen(name);
     for (size_t i = 0; p && i < p->n_env; i++)
         if (strncmp(p->env[i], name, len) == 0 && p->env[i][len] == '=')
@@ -106,20 +107,21 @@ static const char *get_env(const struct sluice_job *job, const char *name)
 
 static const void *get_script(const struct sluice_job *job, size_t *length)
 {
-    const Pb__JobPayload *p = of(job)->ask->payload;
+    const Pb__JobPayload *p = question_of(job)->ask->payload;
     bool given = p && p->has_script;
     *length = given ? p->script.len : 0;
     return given ? p->script.data : NULL;
 }
 
-static int64_t minutes(int64_t sec)
+static int64_t to_minutes(int64_t sec)
 {
     return sec == INT64_MAX ? SLUICE_JOB_NO_LIMIT : sec < 0 ? -1 : sec / 60;
 }
 
 static const struct sluice_job_partition *get_partition(const struct sluice_job *job, size_t number)
 {
-    struct question *q = (struct question *)(uintptr_t)of(job); /* its own place for the answer */
+    struct question *q =
+        (struct question *)(uintptr_t)question_of(job); /* its own place for the answer */
     if (number >= q->ask->n_parts)
         return NULL;
     const struct env_part *p = &q->ask->parts[number];
@@ -132,15 +134,15 @@ static const struct sluice_job_partition *get_partition(const struct sluice_job 
         .priority_job_factor = p->priority_job_factor,
         .min_nodes = p->min_nodes,
         .max_nodes = p->max_nodes,
-        .max_time = minutes(p->max_time_sec),
-        .default_time = minutes(p->default_time_sec),
+        .max_time = to_minutes(p->max_time_sec),
+        .default_time = to_minutes(p->default_time_sec),
     };
     return &q->part;
 }
 
 static void add_message(struct sluice_job *job, const char *text)
 {
-    struct str *message = of(job)->ask->message;
+    struct str *message = question_of(job)->ask->message;
     size_t len = strlen(text);
     if (message->len + len + 1 >= MESSAGE_MAX)
         return;
@@ -152,7 +154,7 @@ static void add_message(struct sluice_job *job, const char *text)
 static void log_message(const struct sluice_job *job, int level, const char *text)
 {
     if (level >= SLUICE_LOG_ERROR && level <= SLUICE_LOG_DEBUG)
-        log_write((enum log_level)level, of(job)->plugin->room, "%s", text);
+        log_write((enum log_level)level, question_of(job)->plugin->room, "%s", text);
 }
 
 static const struct sluice_job_calls calls = {
@@ -161,7 +163,7 @@ static const struct sluice_job_calls calls = {
     .number = get_number,
     .set_text = set_text,
     .set_number = set_number,
-    .clear = clear,
+    .clear = clear_field,
     .id = get_id,
     .caller = get_caller,
     .env = get_env,

@@ -44,7 +44,7 @@ struct submit_waits {
     uint64_t last;
 };
 
-static struct submit_waits *waits(struct ctld *c)
+static struct submit_waits *get_waits(struct ctld *c)
 {
     if (!c->submit_waits)
         c->submit_waits = mem_new(struct submit_waits);
@@ -100,7 +100,7 @@ static struct submit_wait *find_or_make(struct ctld *c, uint64_t call)
         return w;
     w = mem_new(struct submit_wait);
     w->call = call;
-    HASH_ADD(hh, waits(c)->by_call, call, sizeof w->call, w);
+    HASH_ADD(hh, get_waits(c)->by_call, call, sizeof w->call, w);
     return w;
 }
 

@@ -49,7 +49,7 @@ static void round_of(struct tally *t, struct snapshot *s, const char *path, doub
     out[READ] = read - begin;
 }
 
-static void measure(const char *path)
+static void measure_rounds(const char *path)
 {
     static const char *const names[PARTS] = {"read", "count", "save"};
     double ms[PARTS][ROUNDS], one[PARTS];
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
                 pause();
         }
     }
-    measure(path);
+    measure_rounds(path);
     for (size_t i = 0; i < count; i++) {
         if (pids[i] > 0)
             kill(pids[i], SIGKILL);

@@ -98,7 +98,7 @@ static int check_part(const struct gather *g, const struct group *m, uint32_t no
     return 0;
 }
 
-static void complete(struct gather *g, struct group *m)
+static void complete_group(struct gather *g, struct group *m)
 {
     HASH_DEL(g->groups, m);
     group_free(g->over);
@@ -133,7 +133,7 @@ int gather_part(struct gather *g, uint32_t node, const struct Pb__PmixFence *par
     g->bytes += part->data.len;
     if (++m->arrived < m->node_count)
         return 0;
-    complete(g, m);
+    complete_group(g, m);
     *all = &g->all;
     return 1;
 }

@@ -80,7 +80,7 @@ static void put_pair(struct kvs *k, const struct Pb__KvsEntry *entry)
     p->entry.value = mem_strdup(entry->value);
 }
 
-static void gather(struct kvs *k)
+static void gather_pairs(struct kvs *k)
 {
     size_t n = 0;
 
@@ -116,7 +116,7 @@ int kvs_fence(struct kvs *k, uint32_t node, const struct Pb__KvsFence *part,
     bitset_set(k->here, node);
     if (++k->arrived < k->nodes)
         return 0;
-    gather(k);
+    gather_pairs(k);
     k->complete = true;
     *all = &k->all;
     return 1;

@@ -12,7 +12,7 @@
 #include "cmd/srun/option/say.h"
 
 /* That of our own installation, or whatever there is. */
-static _Noreturn void become(const char *name, char *const *words)
+static _Noreturn void become_program(const char *name, char *const *words)
 {
     _cleanup_free_ char *prefix = path_prefix();
     _cleanup_free_ char *program = mem_printf("%s/bin/%s", prefix != NULL ? prefix : "", name);
@@ -33,7 +33,7 @@ _Noreturn void become_salloc(struct opt *o, int argc, char **argv)
     opt_print_notes(o);
     unsetenv("SLURM_JOB_ID");
     unsetenv("SLURM_JOBID");
-    become("salloc", words);
+    become_program("salloc", words);
 }
 
 struct words {
@@ -83,5 +83,5 @@ _Noreturn void become_sattach(const struct opt *o, int operands)
     add_word(&w, "--");
     add_word(&w, o->attach);
     vec_push(&w.list, NULL);
-    become("sattach", w.list.data);
+    become_program("sattach", w.list.data);
 }

@@ -31,7 +31,7 @@ static Pb__BindKind of_hint(const char *hint)
     return PB__BIND_KIND__BIND_AUTO;
 }
 
-static Pb__BindKind implied(const struct opt *o)
+static Pb__BindKind implied_kind(const struct opt *o)
 {
     if (opt_given(o, OPT_ID_hint))
         return of_hint(o->given[OPT_ID_hint]);
@@ -49,7 +49,7 @@ static Pb__BindKind implied(const struct opt *o)
 
 void bind_imply(const struct opt *o, struct arena *arena, Pb__Bind **bind)
 {
-    set_kind(implied(o), arena, bind);
+    set_kind(implied_kind(o), arena, bind);
     if (!o->threads_per_core)
         return;
     get_bind(arena, bind)->has_threads_per_core = 1;

@@ -28,7 +28,7 @@ static const struct whole_option {
     {OPT_ID_time, "time", .of_job = true},
 };
 
-static bool differs(const struct opt *o, const struct opt *first, enum opt_id id)
+static bool differs_from_first(const struct opt *o, const struct opt *first, enum opt_id id)
 {
     return o->from[id] == OPT_FROM_ARGV &&
            !(opt_given(first, id) && str_eq(o->given[id], first->given[id]));
@@ -40,7 +40,8 @@ void whole_warn(const struct opt_components *all, bool in_job)
         for (size_t k = 0; k < sizeof(options) / sizeof(options[0]); k++) {
             const struct whole_option *w = &options[k];
 
-            if ((!w->of_job || in_job) && differs(&all->list[i]->opt, &all->list[0]->opt, w->id))
+            if ((!w->of_job || in_job) &&
+                differs_from_first(&all->list[i]->opt, &all->list[0]->opt, w->id))
                 say_info("warning: --%s of component %zu has no effect: it is of the whole step, "
                          "use it in component 0",
                          w->name, i);

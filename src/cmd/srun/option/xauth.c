@@ -188,7 +188,7 @@ bool xauth_find(const void *text, size_t len, const struct xauth_display *d, con
 
 #define HEAD 12
 
-static size_t padded(size_t len)
+static size_t pad_length(size_t len)
 {
     return (len + 3) & ~(size_t)3;
 }
@@ -217,7 +217,7 @@ static bool is_same(const uint8_t *a, const uint8_t *b, size_t len)
 static void put_padded(struct str *out, const void *data, size_t len)
 {
     str_append(out, data, len);
-    str_append(out, "\0\0\0", padded(len) - len);
+    str_append(out, "\0\0\0", pad_length(len) - len);
 }
 
 enum xauth_check xauth_replace(struct str *head, const uint8_t *shown, size_t shown_len,
@@ -233,13 +233,13 @@ enum xauth_check xauth_replace(struct str *head, const uint8_t *shown, size_t sh
     big = at[0] == 'B';
     name_len = get_u16(at + 6, big);
     data_len = get_u16(at + 8, big);
-    whole = HEAD + padded(name_len) + padded(data_len);
+    whole = HEAD + pad_length(name_len) + pad_length(data_len);
     if ((!big && at[0] != 'l') || name_len != strlen(XAUTH_NAME) || data_len != shown_len)
         return XAUTH_BAD;
     if (head->len < whole)
         return XAUTH_MORE;
     if (memcmp(at + HEAD, XAUTH_NAME, name_len) != 0 ||
-        !is_same(at + HEAD + padded(name_len), shown, shown_len))
+        !is_same(at + HEAD + pad_length(name_len), shown, shown_len))
         return XAUTH_BAD;
     str_append(&made, at, HEAD);
     put_u16((uint8_t *)made.data + 6, big, name_out);

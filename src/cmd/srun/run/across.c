@@ -101,7 +101,7 @@ Pb__PmixJob *across_job(struct across *a)
 
 /* --- ways ------------------------------------------------------------------------------------- */
 
-static void learn(struct across *a, uint32_t step, uint32_t link)
+static void learn_route(struct across *a, uint32_t step, uint32_t link)
 {
     for (size_t i = 0; i < a->routes.len; i++)
         if (a->routes.data[i].step == step)
@@ -276,6 +276,6 @@ void across_on_fence(struct across *a, uint32_t link, const Pb__PmixFence *m)
         send_fence(a, m);
         return;
     }
-    learn(a, m->from, link);
+    learn_route(a, m->from, link);
     pass_up(a, m);
 }

@@ -63,7 +63,7 @@ static void on_tell_timer(void *ctx)
     report_ends(e->run);
 }
 
-static void terminate(struct run *run)
+static void terminate_step(struct run *run)
 {
     say_info("Terminating %s", run->step_name);
     run_abort(run);
@@ -77,7 +77,7 @@ static void on_wait_timer(void *ctx)
              (long long)((loop_mono_ms() - e->first_ms + 500) / 1000));
     ends_tell_states(e);
     if (e->run->options->wait_sec != 0)
-        terminate(e->run);
+        terminate_step(e->run);
 }
 
 struct ends *ends_new(struct run *run)
@@ -116,7 +116,7 @@ void ends_task(struct ends *e, bool bad)
         loop_timer_set(e->wait_timer, -1);
     } else if (bad && o->kill_on_bad_exit && !o->no_kill && !run->aborting) {
         report_ends(run);
-        terminate(run);
+        terminate_step(run);
     }
     if (!e->telling) {
         e->telling = true;

@@ -227,7 +227,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     set_patience(p->peers);
 }
 
-static void welcome(struct peers *p, struct rpc_session *s, const struct Pb__IoHello *hello)
+static void welcome_node(struct peers *p, struct rpc_session *s, const struct Pb__IoHello *hello)
 {
     uint32_t node = hello->node_index, rows, columns;
     Pb__IoHello answer = *hello;
@@ -287,7 +287,7 @@ static void on_guest_message(void *ctx, struct rpc_session *s, const struct rpc_
     }
     drop_guest(g);
     say_debug("Node %s is connected", hello->node);
-    welcome(p, s, hello);
+    welcome_node(p, s, hello);
 }
 
 static void on_guest_close(void *ctx, struct rpc_session *s, const struct err *why)

@@ -47,7 +47,7 @@ static int exit_of(const char *variable, int otherwise)
     return text != NULL && str_parse_i64(text, 0, 255, &code) == 0 ? (int)code : otherwise;
 }
 
-static void refused(struct request *r, const struct err *why)
+static void on_refused(struct request *r, const struct err *why)
 {
     int code = exit_of("SLURM_EXIT_ERROR", 1);
 
@@ -125,7 +125,7 @@ static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
         if (r->configuring)
             say_info("Force Terminated job %u", job_id);
     }
-    refused(r, why);
+    on_refused(r, why);
 }
 
 static void on_lost(void *ctx, const struct err *why)
@@ -168,7 +168,7 @@ static void step_refused(struct request *r, const struct err *err)
         say_error("%s", err->text);
     else
         say_error("Unable to create step for job %u: %s", r->run->job_id, err->text);
-    refused(r, err);
+    on_refused(r, err);
 }
 
 /* Nothing more is told of waiting. */
@@ -289,7 +289,7 @@ static void on_nodes(void *ctx, int code, const ProtobufCMessage *reply, const s
     r->step = NULL;
     if (code < 0) {
         say_error("Unable to run without an allocation: %s", err->text);
-        refused(r, err);
+        on_refused(r, err);
         return;
     }
     run->step = copy_message(run, reply);
