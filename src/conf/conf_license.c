@@ -80,6 +80,11 @@ static size_t item_length(const char *s)
 static int parse_list(const char *text, bool item, struct conf_licenses *out, struct err *err)
 {
     *out = (struct conf_licenses){0};
+    if (text && strchr(text, '|'))
+        return err_set(err, -ERR_LICENSE,
+                       "%s: \"%.80s\": alternatives with | are not supported, separate licenses by "
+                       "commas",
+                       err_text(ERR_LICENSE), text);
     for (const char *s = text; s && *s;) {
         size_t len = item ? item_length(s) : strcspn(s, ",");
         _cleanup_free_ char *word = mem_strndup(s, len);

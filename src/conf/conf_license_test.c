@@ -21,6 +21,8 @@ static void bad_texts_are_refused(void **state)
         assert_int_equal(conf_licenses_parse(texts[i], &l, &err), -ERR_LICENSE);
         assert_non_null(strstr(err.text, "Invalid license specification: "));
         assert_int_equal(l.list.len, 0);
+        assert_int_equal(strstr(err.text, "alternatives with | are not supported") != NULL,
+                         strchr(texts[i], '|') != NULL);
     }
 }
 
