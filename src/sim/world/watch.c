@@ -410,7 +410,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     if (known && !w->stood_from_ms && w->view.state == PB__JOB_STATE__SUSPENDED)
         w->stood_from_ms = s->now_ms;
     bool stands = w->view.state == PB__JOB_STATE__SUSPENDED; /* it begins so, by gang scheduling */
-    if ((w->view.state != PB__JOB_STATE__RUNNING && (known || !stands)) || (known && !begins))
+    if ((w->view.state != PB__JOB_STATE__RUNNING && !stands) || (known && !begins))
         return;
     w->ran_configuring = w->view.configuring;
     w->ran = key;
