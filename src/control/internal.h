@@ -100,9 +100,13 @@ static inline bool control_is_on_trial(const struct job *j)
     return j->trial && j->state == PB__JOB_STATE__PENDING;
 }
 
+static inline int64_t control_wall_ms(const struct control *c)
+{
+    return c->env->wall_ms(c->env->ctx);
+}
 static inline int64_t control_wall(const struct control *c)
 {
-    return c->env->wall_ms(c->env->ctx) / 1000;
+    return control_wall_ms(c) / 1000;
 }
 static inline int64_t control_mono(const struct control *c)
 {

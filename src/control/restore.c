@@ -168,9 +168,9 @@ int control_restore(struct control *c, enum record_kind kind, uint64_t number, c
 /* How long ago something of a job's record was: by the clock that cannot be set, unless the machine
  * was booted since, or is another one. */
 static int64_t since_ms(const struct control *c, const struct job *j, int64_t mono_ms,
-                        int64_t wall_sec)
+                        int64_t wall_ms)
 {
-    int64_t ms = (control_wall(c) - wall_sec) * 1000;
+    int64_t ms = control_wall_ms(c) - wall_ms;
     if (mono_ms && attempt_of(j)->boot && attempt_of(j)->boot == control_boot(c))
         ms = control_mono(c) - mono_ms;
     return ms > 0 ? ms : 0;
@@ -180,13 +180,12 @@ static int64_t since_ms(const struct control *c, const struct job *j, int64_t mo
  * wall clock may be set before the next start. */
 static void resume_clock(struct control *c, struct job *j)
 {
-    struct attempt *attempt = attempt_make(j);
-    int64_t ran_ms =
-        since_ms(c, j, attempt->start_mono_ms, attempt_of(j)->start_at + attempt->suspended_sec);
+    const struct attempt *attempt = attempt_of(j);
+    int64_t wall_ms = attempt->start_wall_ms ? attempt->start_wall_ms
+                                             : (attempt->start_at + attempt->suspended_sec) * 1000;
     if (attempt->boot != control_boot(c))
         job_touch(c->cluster, j);
-    attempt->start_mono_ms = control_mono(c) - ran_ms;
-    attempt->boot = control_boot(c);
+    control_start_clock(c, j, since_ms(c, j, attempt->start_mono_ms, wall_ms));
 }
 
 /* The clocks of a job go on where they were. */
@@ -233,7 +232,7 @@ static void resume_job(struct control *c, struct job *j)
         finish_clean(c, j); /* its last node may not be in the configuration any more */
     } else {
         int64_t age_ms = c->conf->min_job_age_sec * 1000,
-                over_ms = since_ms(c, j, attempt_of(j)->end_mono_ms, attempt_of(j)->end_at);
+                over_ms = since_ms(c, j, attempt_of(j)->end_mono_ms, attempt_of(j)->end_at * 1000);
         attempt_make(j)->purge_mono_ms = now + (over_ms < age_ms ? age_ms - over_ms : 0);
     }
     control_schedule(c, j);

@@ -280,12 +280,6 @@ static int64_t step_rank(const Pb__StepRecord *step)
     return (int64_t)((uint64_t)(step->job_id & INT32_MAX) << 32 | step->step_id);
 }
 
-static int64_t step_used_sec(const Pb__StepRecord *step, int64_t now)
-{
-    int64_t end = step->has_end_at ? step->end_at : now;
-    return step->start_at && end > step->start_at ? end - step->start_at : 0;
-}
-
 static const char *step_tres(const Pb__StepRecord *step, struct str *out)
 {
     return job_state_put_step_tres(step, out) ? str_cstr(out) : NULL;

@@ -237,6 +237,15 @@ int64_t job_state_eligible_at(const Pb__JobRecord *job)
     return begins ? live->eligible_at : job_state_accrue_at(live);
 }
 
+int64_t job_state_step_used_sec(const Pb__StepRecord *step, int64_t now)
+{
+    int64_t end_at = step->has_end_at ? step->end_at : now;
+    int64_t begun_ms = step->has_begun_run_ms ? step->begun_run_ms : 0;
+    if (step->has_job_run_ms && !step->has_end_at)
+        return step->job_run_ms > begun_ms ? (step->job_run_ms - begun_ms) / 1000 : 0;
+    return step->start_at && end_at > step->start_at ? end_at - step->start_at : 0;
+}
+
 int64_t job_state_step_limit_sec(const Pb__StepRecord *step)
 {
     bool own = step->has_time_limit_sec && step->step_id < STEP_ID_INTERACTIVE;
@@ -387,6 +396,7 @@ bool job_state_put_step_tres(const Pb__StepRecord *step, struct str *out)
 const char *job_state_of_step(const Pb__StepRecord *step)
 {
     return step->state == PB__STEP_STATE__STEP_ENDED     ? "COMPLETED"
+           : step->suspended                             ? "SUSPENDED"
            : step->state == PB__STEP_STATE__STEP_RUNNING ? "RUNNING"
                                                          : "PENDING";
 }

@@ -48,6 +48,8 @@ int64_t job_state_start_at(const Pb__JobRecord *job);
 int64_t job_state_accrue_at(const Pb__JobLive *live); /* 0: it is held, or was until it ended */
 /* The same, but a held job with a begin time has that. */
 int64_t job_state_eligible_at(const Pb__JobRecord *job);
+/* Of its record in a listing, without the time in which its job was suspended. */
+int64_t job_state_step_used_sec(const Pb__StepRecord *step, int64_t now);
 /* The step's own limit: TIME_UNLIMITED where it has the job's. */
 int64_t job_state_step_limit_sec(const Pb__StepRecord *step);
 

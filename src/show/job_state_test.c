@@ -146,6 +146,25 @@ static void test_step_limit(void **state)
     assert_true(job_state_step_limit_sec(&step) == TIME_UNLIMITED);
 }
 
+/* GANG-39: TIME of a step is what it has run. */
+static void test_step_time(void **state)
+{
+    Pb__StepRecord step = PB__STEP_RECORD__INIT;
+    (void)state;
+    step.start_at = 900;
+    step.has_state = true;
+    step.state = PB__STEP_STATE__STEP_RUNNING;
+    assert_int_equal(job_state_step_used_sec(&step, 1000), 100);
+    assert_string_equal(job_state_of_step(&step), "RUNNING");
+    step.has_job_run_ms = step.has_begun_run_ms = step.suspended = true;
+    step.job_run_ms = 45000;
+    step.begun_run_ms = 5000;
+    assert_int_equal(job_state_step_used_sec(&step, 1000), 40);
+    assert_string_equal(job_state_of_step(&step), "SUSPENDED");
+    step.begun_run_ms = 46000;
+    assert_int_equal(job_state_step_used_sec(&step, 1000), 0);
+}
+
 static void test_paths(void **state)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -211,8 +230,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ids),        cmocka_unit_test(test_states),
         cmocka_unit_test(test_words),      cmocka_unit_test(test_times),
-        cmocka_unit_test(test_step_limit), cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_step_limit), cmocka_unit_test(test_step_time),
+        cmocka_unit_test(test_paths),      cmocka_unit_test(test_exit_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

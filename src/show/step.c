@@ -93,13 +93,15 @@ static json_t *step_time(const Pb__StepRecord *step, int64_t now)
     uint64_t user_usec = usage ? usage->user_usec : 0, sys_usec = usage ? usage->sys_usec : 0;
     int64_t end_at = step->has_end_at ? step->end_at : now;
     int64_t limit_sec = job_state_step_limit_sec(step);
-    int64_t elapsed_sec = step->start_at && end_at > step->start_at ? end_at - step->start_at : 0;
-    return json_pack("{s:I, s:o, s:o, s:o, s:i, s:o, s:o, s:o}", "elapsed", (json_int_t)elapsed_sec,
-                     "end", json_out_number(true, false, step->end_at), "start",
-                     json_out_number(true, false, step->start_at), "limit",
-                     json_out_number(true, limit_sec >= TIME_UNLIMITED, limit_sec / 60),
-                     "suspended", 0, "system", cpu_time(sys_usec), "total",
-                     cpu_time(sys_usec + user_usec), "user", cpu_time(user_usec));
+    int64_t elapsed_sec = job_state_step_used_sec(step, now);
+    int64_t since_sec = step->start_at && end_at > step->start_at ? end_at - step->start_at : 0;
+    return json_pack(
+        "{s:I, s:o, s:o, s:o, s:I, s:o, s:o, s:o}", "elapsed", (json_int_t)elapsed_sec, "end",
+        json_out_number(true, false, step->end_at), "start",
+        json_out_number(true, false, step->start_at), "limit",
+        json_out_number(true, limit_sec >= TIME_UNLIMITED, limit_sec / 60), "suspended",
+        (json_int_t)(since_sec > elapsed_sec ? since_sec - elapsed_sec : 0), "system",
+        cpu_time(sys_usec), "total", cpu_time(sys_usec + user_usec), "user", cpu_time(user_usec));
 }
 
 static json_t *step_nodes(const Pb__StepRecord *step)

@@ -50,6 +50,7 @@ struct step {
     bool asked;           /* its nodes were asked whether they have the step */
     int64_t made_mono_ms; /* when it was created, or its record was restored */
     int64_t limit_run_ms; /* the run time of its job at which the controller ends it; 0: never */
+    bool limit_by_srun;   /* its srun enforces its limit */
     bool timed_out;       /* it was ended because of that limit */
     int exit_status;
     uint8_t request_id[16];
@@ -89,6 +90,7 @@ struct attempt {
     bool epilog_due;        /* EpilogSlurmctld has not ended yet; completing until then */
     struct order_link ends; /* in cluster.ends */
     int64_t start_mono_ms, end_mono_ms;  /* by the monotonic clock; 0: not yet */
+    int64_t start_wall_ms;               /* what the wall clock showed at start_mono_ms */
     uint64_t boot;                       /* the boot that this clock belongs to */
     int64_t suspended_sec, suspended_at; /* in all, up to now; the last suspend or resume */
     int64_t ran_ms;                      /* run time until it was last suspended */

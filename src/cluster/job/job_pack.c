@@ -130,6 +130,8 @@ static void pack_attempt(const struct attempt *r, Pb__JobLive *m)
         SET(m, preempted_at, r->preempted_at);
     if (r->start_mono_ms)
         SET(m, start_mono_ms, r->start_mono_ms);
+    if (r->start_wall_ms)
+        SET(m, start_wall_ms, r->start_wall_ms);
     if (r->end_mono_ms)
         SET(m, end_mono_ms, r->end_mono_ms);
     if (r->boot && (r->start_mono_ms || r->end_mono_ms))

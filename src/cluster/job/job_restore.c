@@ -91,6 +91,7 @@ static void restore_attempt(struct job *j, const Pb__JobLive *m)
     r->gang_suspended = OR(m, gang_suspended, 0);
     r->preempted_at = bounded_time(OR(m, preempted_at, 0));
     r->start_mono_ms = OR(m, start_mono_ms, 0);
+    r->start_wall_ms = OR(m, start_wall_ms, 0);
     r->end_mono_ms = OR(m, end_mono_ms, 0);
     r->boot = OR(m, boot, 0);
     for (size_t i = 0; i < m->n_late_ports; i++)

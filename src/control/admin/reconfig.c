@@ -95,6 +95,7 @@ static void carry_steps(struct job *to, const struct job *from)
         attempt_of(to)->steps.data[i].asked = attempt_of(from)->steps.data[i].asked;
         attempt_of(to)->steps.data[i].made_mono_ms = attempt_of(from)->steps.data[i].made_mono_ms;
         attempt_of(to)->steps.data[i].limit_run_ms = attempt_of(from)->steps.data[i].limit_run_ms;
+        attempt_of(to)->steps.data[i].limit_by_srun = attempt_of(from)->steps.data[i].limit_by_srun;
         attempt_of(to)->steps.data[i].timed_out = attempt_of(from)->steps.data[i].timed_out;
     }
 }

@@ -418,7 +418,7 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
  */
 static int64_t find_limit_until(const struct control *c, const struct job *j, int64_t end_at)
 {
-    int64_t used = (control_mono(c) - attempt_of(j)->start_mono_ms) / 1000;
+    int64_t used = control_ran_ms(c, j) / 1000;
     int64_t limit = used + (end_at - control_wall(c));
     return limit < 60 ? 60 : limit - limit % 60 + (limit % 60 ? 60 : 0);
 }

@@ -17,14 +17,26 @@ static int64_t over_limit_sec(const struct control *c, const struct job *j)
     return of_part >= 0 ? of_part : c->conf->over_time_limit_sec;
 }
 
-int64_t control_left_sec(const struct control *c, const struct job *j)
+int64_t control_ran_ms(const struct control *c, const struct job *j)
 {
     bool stands = j->state == PB__JOB_STATE__SUSPENDED;
-    if (stands && !attempt_of(j)->gang_suspended) /* nobody knows when it goes on */
+    return stands ? attempt_of(j)->ran_ms : control_mono(c) - attempt_of(j)->start_mono_ms;
+}
+
+void control_start_clock(struct control *c, struct job *j, int64_t ran_ms)
+{
+    struct attempt *attempt = attempt_make(j);
+    attempt->start_mono_ms = control_mono(c) - ran_ms;
+    attempt->start_wall_ms = control_wall_ms(c) - ran_ms;
+    attempt->boot = control_boot(c);
+}
+
+int64_t control_left_sec(const struct control *c, const struct job *j)
+{
+    if (j->state == PB__JOB_STATE__SUSPENDED &&
+        !attempt_of(j)->gang_suspended) /* nobody knows when it goes on */
         return CLUSTER_NO_LIMIT_SEC;
-    int64_t ran_ms =
-        stands ? attempt_of(j)->ran_ms : control_mono(c) - attempt_of(j)->start_mono_ms;
-    int64_t left = job_limit_sec(j) - ran_ms / 1000;
+    int64_t left = job_limit_sec(j) - control_ran_ms(c, j) / 1000;
     return left > 0 ? left : 0;
 }
 

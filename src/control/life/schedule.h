@@ -9,5 +9,9 @@ struct control;
 void control_schedule(struct control *c, struct job *j); /* its next deadline, from its state */
 /* Its end by the clock: its limit, and OverTimeLimit after that. */
 void control_set_end(struct control *c, struct job *j);
+/* What it has run: the time of a suspension does not count. */
+int64_t control_ran_ms(const struct control *c, const struct job *j);
+/* Its clock runs from now on; it has run so long. */
+void control_start_clock(struct control *c, struct job *j, int64_t ran_ms);
 /* Of its time limit, by the clock that cannot be set. */
 int64_t control_left_sec(const struct control *c, const struct job *j);

@@ -169,8 +169,7 @@ static void start_clocks(struct control *c, struct job *j)
     struct attempt *attempt = attempt_make(j);
     deadline_limit(c, j);
     attempt->start_at = j->sched_at = control_wall(c);
-    attempt->start_mono_ms = control_mono(c);
-    attempt->boot = control_boot(c);
+    control_start_clock(c, j, 0);
     attempt->end_at = attempt->end_mono_ms = j->expected_at = 0;
     j->gone_mono_ms = 0;
     j->reason = REASON_NONE;

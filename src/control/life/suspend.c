@@ -103,15 +103,14 @@ void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e
     c->plan_wanted = true;
 }
 
-/* Its clock goes on from where it stood. Not the sum of what it stood, in full seconds each time:
- * another machine goes by this. */
+/* Its clock goes on from where it stood. Not the sum of what it stood, in full seconds each time.
+ */
 static void start_clock(struct control *c, struct job *j)
 {
     struct attempt *attempt = attempt_make(j);
     int64_t stood_sec = control_wall(c) - attempt_of(j)->start_at - attempt->ran_ms / 1000;
     attempt->suspended_sec = stood_sec > 0 ? stood_sec : 0;
-    attempt->start_mono_ms = control_mono(c) - attempt->ran_ms;
-    attempt->boot = control_boot(c);
+    control_start_clock(c, j, attempt->ran_ms);
     park_yield(c->cluster, j, false);
 }
 
@@ -164,6 +163,7 @@ static int check_resume(const struct control *c, const struct job *j, struct err
 static void stop_job(struct control *c, struct job *j)
 {
     struct attempt *attempt = attempt_make(j);
+    step_limit_take_over(j);
     attempt->ran_ms = control_mono(c) - attempt->start_mono_ms;
     attempt->suspended_at = control_wall(c);
     job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED, CAUSE_SUSPENSION, NULL);

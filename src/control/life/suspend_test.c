@@ -171,6 +171,27 @@ static void it_is_stopped_again_and_again(void **state)
     fixture_free(f);
 }
 
+/* Nor do those that each of many machines has counted. */
+static void many_takeovers_keep_its_time(void **state)
+{
+    struct fixture *f = make_fixture();
+    (void)state;
+    int64_t id = start_job(f, 1, 100);
+    for (uint32_t i = 0; i < 20; i++) {
+        fixture_pass(f, 1900);
+        f->boot++;
+        fixture_restart(f);
+        assert_int_equal(fixture_suspend(f, id, false), 0);
+        fixture_pass(f, 1150);
+        assert_int_equal(fixture_suspend(f, id, true), 0);
+    }
+    fixture_pass(f, (600 - 38) * 1000 - 100);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__RUNNING);
+    fixture_pass(f, 1100);
+    assert_int_equal(fixture_state(f, (uint32_t)id), PB__JOB_STATE__TIMEOUT);
+    fixture_free(f);
+}
+
 /* What suspended jobs keep of a node is not for who takes the rest of it. */
 static void a_whole_node_beside_a_suspended_job(void **state)
 {
@@ -377,6 +398,7 @@ int main(void)
         cmocka_unit_test(cores_are_free_when_the_node_says_so),
         cmocka_unit_test(clocks_stand_still),
         cmocka_unit_test(it_is_stopped_again_and_again),
+        cmocka_unit_test(many_takeovers_keep_its_time),
         cmocka_unit_test(a_whole_node_beside_a_suspended_job),
         cmocka_unit_test(a_user_alone_beside_a_suspended_job),
         cmocka_unit_test(its_partition_has_a_lower_limit),

@@ -3,6 +3,7 @@
 #include "base/pb.h"
 #include "control/core/private.h"
 #include "control/internal.h"
+#include "control/life/schedule.h"
 #include "sched/gang/rotation.h"
 
 #define SLOTS_MOST 64 /* that are foreseen */
@@ -16,9 +17,7 @@ static Pb__GangMember *describe_member(struct control *c, const struct rotation_
     pb__gang_member__init(out);
     out->job_id = m->id;
     out->partition = j->part ? (char *)j->part->conf.name : NULL;
-    bool stands = j->state == PB__JOB_STATE__SUSPENDED;
-    int64_t ran_ms =
-        stands ? attempt_of(j)->ran_ms : control_mono(c) - attempt_of(j)->start_mono_ms;
+    int64_t ran_ms = control_ran_ms(c, j);
     int64_t since_sec = control_wall(c) - attempt_of(j)->start_at;
     if (m->runs)
         SET(out, runs, true);

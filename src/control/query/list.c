@@ -13,6 +13,7 @@
 #include "control/core/private.h"
 #include "control/internal.h"
 #include "control/life/resv.h"
+#include "control/life/schedule.h"
 
 #define EPOCH_SHIFT 40
 #define RESV_FIELD 63 /* of a NodeRecord: the reservation it is in */
@@ -128,9 +129,10 @@ static bool step_matches(const struct job *j, uint32_t step_id, const Pb__StepFi
     return found;
 }
 
-/* Appends what the step's record does not have of its job: when it was submitted, and which element
- * of an array or component of a heterogeneous job it is. */
-static void put_job_of_step(const struct job *j, uint32_t step_id, struct str *out)
+/* Appends what the step's record does not have of its job: when it was submitted, what it has run,
+ * and which element of an array or component of a heterogeneous job it is. */
+static void put_job_of_step(const struct control *c, const struct job *j, uint32_t step_id,
+                            struct str *out)
 {
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
     const struct job *element = job_set_component(j, 0);
@@ -138,6 +140,9 @@ static void put_job_of_step(const struct job *j, uint32_t step_id, struct str *o
     r.job_id = j->id;
     r.step_id = step_id;
     SET(&r, submit_at, j->submit_at);
+    SET(&r, job_run_ms, control_ran_ms(c, j));
+    if (j->state == PB__JOB_STATE__SUSPENDED)
+        SET(&r, suspended, true);
     if (j->set) {
         SET(&r, het_job_id, job_set_id(j));
         SET(&r, het_job_offset, j->set_offset);
@@ -191,7 +196,7 @@ static void add_implied_step(struct control *c, const struct job *j, uint32_t st
     SET(&r, time_limit_sec, j->limit_sec);
     r.partition = j->part ? (char *)j->part->conf.name : NULL;
     pb_pack(&r.base, &packed);
-    put_job_of_step(j, step_id, &packed);
+    put_job_of_step(c, j, step_id, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
 }
 
@@ -201,11 +206,12 @@ static bool has_extern(const struct control *c, const struct job *j)
     return c->conf->prolog_contain && !attempt_of(j)->configuring && attempt_of(j)->alloc.len;
 }
 
-static void add_step(const struct job *j, const struct step *s, struct str *out)
+static void add_step(const struct control *c, const struct job *j, const struct step *s,
+                     struct str *out)
 {
     _cleanup_str_ struct str packed = STR_INIT;
     job_pack_step(s, &packed);
-    put_job_of_step(j, s->id, &packed);
+    put_job_of_step(c, j, s->id, &packed);
     pb_pack_field(1, packed.data, packed.len, out);
 }
 
@@ -229,7 +235,7 @@ bool control_list_steps(struct control *c, const struct caller *who, const Pb__S
             add_implied_step(c, j, STEP_ID_EXTERN, out);
         vec_foreach (&attempt_of(j)->steps, s)
             if (step_matches(j, s->id, f))
-                add_step(j, s, out);
+                add_step(c, j, s, out);
     }
     bitset_free(nodes);
     if (i < c->cluster->jobs.len)

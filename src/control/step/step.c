@@ -283,6 +283,7 @@ static void add_step(struct control *c, const struct step_parts *parts, size_t f
     if (spec->request_id.len == sizeof s.request_id)
         memcpy(s.request_id, spec->request_id.data, sizeof s.request_id);
     build_record(c, parts, first, &s);
+    step_limit_restore(j, &s);
     if (number != STEP_ID_INTERACTIVE)
         attempt_make(j)->next_step = number + 1;
     vec_push(&attempt_make(j)->steps, s);

@@ -46,8 +46,10 @@ void step_ask_unlaunched(struct control *c, struct job *j);
 void step_ask_again(struct control *c, struct job *j, const struct alloc_node *a,
                     const Pb__Presence *present);
 
-/* step_limit.c: time limits that were changed. */
+/* step_limit.c: time limits that the controller enforces. */
 int step_limit_update(struct control *c, struct job *j, const Pb__StepLimit *m, struct err *err);
+/* The job is about to be suspended: its sruns would count that time. */
+void step_limit_take_over(struct job *j);
 void step_limit_restore(const struct job *j, struct step *s);
 int64_t step_limit_due_ms(const struct job *j); /* INT64_MAX: none */
 void step_limit_enforce(struct control *c, struct job *j);

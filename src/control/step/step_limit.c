@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * scontrol update StepId=: a step whose time limit was changed. Its srun knows the older limit
- * alone, so the controller ends the step. The limit counts the milliseconds that the job has run:
- * the time of a suspension does not count.
+ * Time limits of steps that the controller enforces. The srun of a step does so itself by the wall
+ * clock, until the limit is changed by scontrol update StepId=, or the job is suspended. The limit
+ * counts the milliseconds that the job has run: the time of a suspension does not count.
  */
 #include "base/pb.h"
 #include "base/size.h"
@@ -13,14 +13,14 @@
 
 #define OR(m, field, otherwise) ((m)->has_##field ? (m)->field : (otherwise))
 
-/* 0: the step has no limit that the controller enforces. */
-static int64_t find_limit_run_ms(const struct job *j, const Pb__StepRecord *r)
+/* The limit of a step that began with its job is the limit of the job. */
+static void read_limit(const struct job *j, struct step *s, const Pb__StepRecord *r)
 {
     int64_t limit = OR(r, time_limit_sec, INT64_MAX);
-    if (!OR(r, limit_changed, 0) || limit >= CLUSTER_TIME_MAX_SEC)
-        return 0;
     int64_t begun_ms = OR(r, begun_run_ms, (OR(r, start_at, 0) - attempt_of(j)->start_at) * 1000);
-    return (begun_ms > 0 ? begun_ms : 0) + limit * 1000;
+    bool changed = OR(r, limit_changed, 0), is_limited = limit < CLUSTER_TIME_MAX_SEC;
+    s->limit_by_srun = is_limited && !changed && !(j->alloc_step && s->id == 0);
+    s->limit_run_ms = is_limited && changed ? (begun_ms > 0 ? begun_ms : 0) + limit * 1000 : 0;
 }
 
 void step_limit_restore(const struct job *j, struct step *s)
@@ -29,7 +29,8 @@ void step_limit_restore(const struct job *j, struct step *s)
     arena_init(&arena, 0);
     const Pb__StepRecord *r =
         arena_unpack(&arena, &pb__step_record__descriptor, s->record.data, s->record.len);
-    s->limit_run_ms = r ? find_limit_run_ms(j, r) : 0;
+    if (r)
+        read_limit(j, s, r);
 }
 
 int64_t step_limit_due_ms(const struct job *j)
@@ -77,6 +78,13 @@ static int find_new_limit(const Pb__StepRecord *r, const Pb__StepLimit *m, int64
     return 0;
 }
 
+static void store_record(const struct job *j, struct step *s, const Pb__StepRecord *r)
+{
+    str_clear(&s->record);
+    pb_pack(&r->base, &s->record);
+    read_limit(j, s, r);
+}
+
 /* No limit is changed before all of them can be. */
 static int set_limit(struct control *c, struct job *j, struct step *s, const Pb__StepLimit *m,
                      bool apply, struct err *err)
@@ -91,12 +99,27 @@ static int set_limit(struct control *c, struct job *j, struct step *s, const Pb_
         return rc;
     SET(r, time_limit_sec, sec);
     SET(r, limit_changed, true);
-    str_clear(&s->record);
-    pb_pack(&r->base, &s->record);
-    s->limit_run_ms = find_limit_run_ms(j, r);
+    store_record(j, s, r);
     control_log(c, LOG_LVL_INFO, "step %u.%u has a new time limit of %lld minutes", j->id, s->id,
                 sec >= CLUSTER_TIME_MAX_SEC ? -1LL : (long long)sec / 60);
     return 0;
+}
+
+static void take_over_limit(const struct job *j, struct step *s)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    Pb__StepRecord *r =
+        arena_unpack(&arena, &pb__step_record__descriptor, s->record.data, s->record.len);
+    SET(r, limit_changed, true);
+    store_record(j, s, r);
+}
+
+void step_limit_take_over(struct job *j)
+{
+    vec_foreach (&attempt_of(j)->steps, s)
+        if (s->limit_by_srun)
+            take_over_limit(j, s);
 }
 
 static bool is_meant(const struct step *s, const Pb__StepLimit *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time limits of steps that were changed. */
+/* Time limits of steps that the controller enforces: GANG-39. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -143,12 +143,67 @@ static void suspended_step_keeps_its_time(void **state)
     fixture_free(f);
 }
 
+/* The step 1.0 as squeue -s gets it. */
+static const Pb__StepRecord *list_step(struct fixture *f, struct arena *arena)
+{
+    static const struct caller root = {.is_operator = true, .is_admin = true};
+    _cleanup_str_ struct str out = STR_INIT;
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    uint64_t cursor = 0;
+    assert_false(control_list_steps(f->control, &root, &filter, &cursor, 1 << 20, &out));
+    const Pb__StepList *m = arena_unpack(arena, &pb__step_list__descriptor, out.data, out.len);
+    for (size_t i = 0; i < m->n_steps; i++)
+        if (m->steps[i]->step_id == 0)
+            return m->steps[i];
+    fail();
+    return NULL;
+}
+
+/* srun counts the time of a suspension, so that the controller enforces the limit from then on. The
+ * time of the step is what it has run. */
+static void limit_that_srun_enforces_spares_a_suspension(void **state)
+{
+    (void)state;
+    for (int restart = 0; restart <= 1; restart++) {
+        struct fixture *f = make_fixture(5);
+        struct caller root = FIXTURE_ROOT;
+        Pb__JobSuspend m = PB__JOB_SUSPEND__INIT;
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        assert_false(list_step(f, &arena)->limit_changed);
+        fixture_pass(f, 2 * MINUTE_MS);
+        m.job_id = 1;
+        control_job_suspend(f->control, ++f->last_call, &root, &m);
+        fixture_turn(f);
+        assert_true(list_step(f, &arena)->limit_changed);
+        assert_true(list_step(f, &arena)->suspended);
+        if (restart) {
+            fixture_restart(f);
+            fixture_register_job(f, "n1", 1, false);
+        }
+        fixture_pass(f, 20 * MINUTE_MS);
+        assert_int_equal(list_step(f, &arena)->job_run_ms, 2 * MINUTE_MS);
+        m.has_resume = m.resume = true;
+        control_job_suspend(f->control, ++f->last_call, &root, &m);
+        fixture_turn(f);
+        fixture_pass(f, 2 * MINUTE_MS);
+        assert_int_equal(list_step(f, &arena)->job_run_ms, 4 * MINUTE_MS);
+        assert_false(list_step(f, &arena)->suspended);
+        assert_int_equal(ends(f, 0), 0);
+        fixture_pass(f, MINUTE_MS + 1000);
+        assert_true(ends(f, 0) > 0);
+        assert_true(ends(f, 1) > 0);
+        fixture_free(f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(changed_limit_ends_the_steps_it_names),
         cmocka_unit_test(others_may_not_change_it),
         cmocka_unit_test(suspended_step_keeps_its_time),
+        cmocka_unit_test(limit_that_srun_enforces_spares_a_suspension),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
