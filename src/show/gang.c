@@ -73,6 +73,29 @@ bool show_gang_text(const Pb__GangReply *r, const char *part, struct str *out)
     return any;
 }
 
+static bool has_slot(const Pb__GangSlot *slot, uint32_t job)
+{
+    for (size_t i = 0; i < slot->n_job_id; i++)
+        if (slot->job_id[i] == job)
+            return true;
+    return false;
+}
+
+void show_gang_turn(const Pb__GangReply *r, uint32_t job, struct str *out)
+{
+    char text[TIME_TEXT_MAX];
+    for (size_t i = 1; i < r->n_slots; i++) {
+        if (!has_slot(r->slots[i], job))
+            continue;
+        int64_t sec = (r->switch_ms + 999) / 1000 + (int64_t)(i - 1) * r->slice_sec;
+        str_printf(out,
+                   "  Its turn comes in %s, in slot %zu of the rotation; scontrol show gang "
+                   "prints all slots.\n",
+                   time_format_short(sec, text), i);
+        return;
+    }
+}
+
 json_t *show_gang_json(const Pb__GangReply *r, const char *part)
 {
     json_t *members = json_array(), *slots = json_array();

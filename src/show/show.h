@@ -56,6 +56,8 @@ void show_resv_list(const Pb__ResvRecord *const *resvs, size_t count, bool title
 
 /* Of all partitions, or of one. False: no job of it takes part. */
 bool show_gang_text(const Pb__GangReply *gang, const char *partition, struct str *out);
+/* Of a suspended job, or of the heterogeneous job with this leader: when its turn comes. */
+void show_gang_turn(const Pb__GangReply *gang, uint32_t job, struct str *out);
 json_t *show_gang_json(const Pb__GangReply *gang, const char *partition);
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);

@@ -47,6 +47,23 @@ static void put_title(const Pb__JobRecord *job, struct str *out)
 /* --- a job that does not wait --------------------------------------------------------------------
  */
 
+static void put_suspended(const Pb__JobRecord *job, int64_t now, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    char left[TIME_TEXT_MAX];
+    put_date("\n  It began ", live->start_at, out);
+    str_printf(out, " on %s.\n  ", live->nodes ? live->nodes : "no node");
+    if (live->gang_suspended)
+        str_puts(out, "It waits for its turn in gang scheduling: other jobs have its resources.\n");
+    else if (live->yielded)
+        str_puts(out, "It is suspended for a job of a higher tier, and goes on behind it.\n");
+    else
+        str_printf(out, "It is suspended until: scontrol resume %u\n", live->job_id);
+    int64_t sec = job_state_left_sec(live, now);
+    if (sec != TIME_UNLIMITED)
+        str_printf(out, "  Of its time limit %s is left.\n", time_format_short(sec, left));
+}
+
 static void put_running(const Pb__JobRecord *job, int64_t now, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -274,6 +291,8 @@ static void explain(const Pb__JobRecord *job, const Pb__JobRecord *component,
         put_waiting(component, why, out);
     else if (job_state_is_final(job->live))
         put_ended(job, out);
+    else if (job->live->state == PB__JOB_STATE__SUSPENDED)
+        put_suspended(job, now, out);
     else
         put_running(job, now, out);
     if (!why && job->live->held_up && *job->live->held_up)

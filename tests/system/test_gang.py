@@ -73,6 +73,8 @@ def test_examples_with_whole_nodes(make_cluster):
     ran = seconds(c)
     assert abs(ran[5] - ran[4] - ran[6]) <= 2  # GANG-47: always running
     assert abs(ran[7] - ran[8]) <= SLICE + 2
+    steps = dict(line.split("|") for line in c.look("squeue -s -h -p simple -o %i|%M").ok().splitlines())
+    assert max(int(time.split(":")[1]) for time in steps.values()) <= max(seconds(c)[job] for job in (7, 8))
 
     shown = c.run("scontrol show gang simple").ok()
     assert re.match(r"Partition=simple SchedulerTimeSlice=5 NextSwitch=[0-5]\n   Slot=0 \(now\) Jobs=[78]\n   Slot=1 Jobs=[78]\n", shown), shown
@@ -96,6 +98,49 @@ def test_examples_with_whole_nodes(make_cluster):
     eventually(lambda: c.state(7) == "RUNNING", "the other one runs")
     done = c.run("salloc -p simple -N2 srun -N1 echo done")  # GANG-45, GANG-46
     assert done.ok() == "done" and re.search("step creation temporarily disabled, retrying.*\n(.*\n)*.*Step created", done.stderr), done.stderr
+
+
+# Writes down each signal, and that it goes on behind a SIGTSTP: a look a moment.
+SIGNALS = """exec python3 -uc '
+import os, signal, time
+seen = []
+for name in ("TSTP", "CONT", "USR1"):
+    signal.signal(getattr(signal, "SIG" + name), lambda number, frame, name=name: seen.append(name))
+print(os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+while True:
+    time.sleep(0.05)
+    print("runs", *seen)
+    seen.clear()
+'"""
+
+
+def test_signals_of_a_turn(make_cluster):
+    """GANG-61: a job is told that its turn ends, runs on for the grace time, stands still with its devices, and goes on with SIGCONT. A signal of
+    its user meanwhile is kept for it; sluice why tells when its turn comes."""
+    c = make_cluster(nodes=1, start=False, conf=GANG + "GangDevices=yes\nGresTypes=gpu\n", node_conf="Gres=gpu:2", partitions=[shared("main", "ALL") + " Default=YES"])
+    (c.dir / "dev").mkdir()
+    for number in range(2):
+        (c.dir / f"dev/nvidia{number}").touch()
+    (c.dir / "gres.conf").write_text(f"Name=gpu File={c.dir}/dev/nvidia[0-1]\n")
+    c.start()
+    one, two = (submit(c, "main", "-n4", "--gres=gpu:1", wrap=SIGNALS) for _ in range(2))
+    third = submit(c, "main", "-n4", "--gres=gpu:1")
+    why = c.run(f"sluice why {two}").ok()
+    assert "It waits for its turn in gang scheduling" in why and re.search(r"Its turn comes in 0:0[0-5], in slot 1 of the rotation", why), why
+    c.wait_state(one, "SUSPENDED")
+    pid = c.output(one, "out-{}").split()[0]
+    eventually(lambda: pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "T", "it stands")
+    assert c.state(third) == "PENDING"
+    c.run(f"scancel -s STOP {one}").fails("The record is in a state that does not allow this")
+    c.run(f"scancel --full -s USR1 {one}").ok()
+    c.wait_state(one, "RUNNING")
+    eventually(lambda: "USR1" in c.output(one, "out-{}"), "it gets the signal")
+    said = c.output(one, "out-{}").splitlines()
+    stop = next(i for i, line in enumerate(said) if "TSTP" in line)
+    assert said[stop + 1] == "runs"  # for the grace time
+    assert any("CONT" in line for line in said[stop + 2:]) and not any("USR1" in line for line in said[:stop])
+    devices = [c.output(job, "out-{}").split()[1] for job in (one, two)]
+    assert sorted(devices) == ["0", "1"], devices
 
 
 @pytest.mark.slow

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Memory as the gang scheduling guide has it: consumable, with defaults and limits, shared by nobody: GANG-10 to GANG-14."""
+"""Memory as the gang scheduling guide has it: consumable, with defaults and limits, enforced, shared by nobody: GANG-10 to GANG-16."""
 import re
 
 import pytest
 
+import cgroups
 from harness import eventually
 
 SHARED = ["PartitionName=main Nodes=ALL Default=YES OverSubscribe=FORCE:4"]
@@ -104,3 +105,36 @@ def test_of_a_job(make_cluster):
         assert (got, fields[key]) == (mib, value), options
     c.run("sbatch --mem=100 --mem-per-cpu=50 --wrap true").fails("mutually exclusive")
     c.run("sbatch --mem=lots --wrap true").fails("--mem")
+
+
+SLICED = "PreemptMode=GANG\nSchedulerTimeSlice=5\nPreemptParameters=suspend_grace_time=0\n"
+HOG = "python3 -c 'b = bytearray(300 << 20); import signal; signal.pause()'"
+
+
+def check_hog_beside_another_job(c):
+    """Both have all CPUs of the node, and take turns; the one that takes more memory than it has ends alone."""
+    other = c.sbatch("-n2", "--mem=400", "-o", "/dev/null", wrap="while :; do sleep 0.1; done")
+    hog = c.sbatch("-n2", "--mem=100", "-o", "/dev/null", wrap=f"{HOG}; exit 0")
+    c.wait(hog)
+    fields = c.job(hog)
+    assert (fields["JobState"], fields["Reason"]) == ("OUT_OF_MEMORY", "OutOfMemory")
+    runs(c, other)
+    assert c.job(other)["SecsPreSuspend"] != "0"  # it has stood while the other one ran
+    c.run(f"scancel {other}").ok()
+    assert c.wait(other)["JobState"] == "CANCELLED"
+
+
+def test_memory_by_accounting_of_jobs_that_take_turns(make_cluster):
+    """GANG-15, GANG-16: what node daemons see."""
+    accounting = "JobAcctGatherType=jobacct_gather/linux\nJobAcctGatherFrequency=1\nJobAcctGatherParams=OverMemoryKill\n"
+    check_hog_beside_another_job(make_cluster(nodes=1, cpus=2, conf=SLICED + accounting, partitions=SHARED))
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_memory_by_control_groups_of_jobs_that_take_turns(version):
+    """GANG-15, GANG-16: what the kernel enforces."""
+    if why := cgroups.lacks(version, "memory", *(["freezer"] if version == 1 else [])):
+        pytest.skip(why)
+    conf = f"{SLICED}ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup\n"
+    with cgroups.cluster(version, "ConstrainRAMSpace=yes\nConstrainSwapSpace=yes\n", nodes=1, cpus=2, conf=conf, partitions=SHARED) as c:
+        check_hog_beside_another_job(c)

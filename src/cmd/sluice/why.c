@@ -5,6 +5,7 @@
 #include "cli/component.h"
 #include "cli/no_job.h"
 #include "cmd/sluice/sluice.h"
+#include "proto/gang.pb-c.h"
 #include "rpc/client.h"
 #include "show/job_ids.h"
 #include "show/json_out.h"
@@ -85,6 +86,20 @@ static int find_component(struct found *f, const Pb__WhyReply *why, const Pb__Jo
     return rc;
 }
 
+/* A job that gang scheduling has suspended: the controller knows when its turn comes. */
+static int put_turn(const Pb__JobRecord *job, struct err *err)
+{
+    const Pb__JobLive *live = job->live;
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__GangReply *reply = NULL;
+    if (live->state != PB__JOB_STATE__SUSPENDED || !live->gang_suspended)
+        return 0;
+    int rc = cmd_call(RPC_GANG_LIST, &request.base, &reply, err);
+    if (rc == 0)
+        show_gang_turn(reply, live->has_het_job_id ? live->het_job_id : live->job_id, cmd_out());
+    return rc;
+}
+
 int sluice_why(const struct sluice_options *o, const char *text)
 {
     struct found f = {0};
@@ -102,13 +117,15 @@ int sluice_why(const struct sluice_options *o, const char *text)
     int rc = ask_why(&f, &id, &why, &err);
     if (rc == 0)
         rc = find_component(&f, why, &component, &err);
-    if (rc != 0)
-        cmd_error("why %s: %s", text, err.text);
-    else if (o->json)
+    if (rc == 0 && o->json)
         json_out_print(cmd_source(), "why", json_pack("[o]", show_why_json(f.job, why, f.now)),
                        false, cmd_out());
-    else
+    else if (rc == 0)
         show_why_text(f.job, component, why, f.now, cmd_out());
+    if (rc == 0 && !o->json)
+        rc = put_turn(f.job, &err);
+    if (rc != 0)
+        cmd_error("why %s: %s", text, err.text);
     arena_done(&f.arena);
     int status = cmd_flush();
     return rc == 0 ? status : 1;

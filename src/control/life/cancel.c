@@ -172,6 +172,16 @@ static void cancel_script(struct control *c, struct job *j)
     repeat_soon(c, j);
 }
 
+/* The processes of a job that waits for its turn in gang scheduling get a signal when it goes on.
+ * SIGCONT would end what was ordered, and the next turn would end a stop. */
+static bool may_signal(const struct job *j, uint32_t signo)
+{
+    bool stops_or_continues = signo == SIGCONT || signo == SIGSTOP || signo == SIGTSTP ||
+                              signo == SIGTTIN || signo == SIGTTOU;
+    return j->state != PB__JOB_STATE__SUSPENDED ||
+           (attempt_of(j)->gang_suspended && !stops_or_continues);
+}
+
 /* A step that the request names, or the batch script. */
 static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
                       const Pb__StepId *id, struct hostlist *missed)
@@ -181,7 +191,7 @@ static int touch_step(struct control *c, struct job *j, const Pb__JobSignal *r,
     if (job_is_final(j))
         return ERR_JOB_DONE;
     bool ends = !r->has_signal || r->signal == SIGKILL;
-    if (j->state == PB__JOB_STATE__SUSPENDED && !ends)
+    if (!ends && !may_signal(j, r->signal))
         return ERR_TRANSITION;
     if (id->step_id == STEP_ID_BATCH) {
         if (!j->batch)
@@ -251,7 +261,7 @@ static int touch_job(struct control *c, const struct caller *who, struct job *j,
     }
     if (j->state == PB__JOB_STATE__PENDING || attempt_of(j)->configuring)
         return ERR_JOB_PENDING;
-    if (j->state == PB__JOB_STATE__SUSPENDED) /* SIGCONT would end what was ordered */
+    if (!may_signal(j, r->signal))
         return ERR_TRANSITION;
     int code = signal_job(c, j, r, missed);
     bool stopped = r->signal == SIGSTOP || (attempt_of(j)->stopped && r->signal != SIGCONT);
