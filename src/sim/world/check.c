@@ -132,6 +132,31 @@ void sim_check_start(struct sim *s, unsigned node, struct sim_key key, bool batc
     sim_check_node(s, node);
 }
 
+static bool runs_here(const struct sim_node_job *j)
+{
+    return !j->gone && !j->halted && !j->was_halted;
+}
+
+static uint32_t set_of(const struct sim *s, const struct sim_node_job *j)
+{
+    const struct sim_watch *w = sim_watch_find(s, j->key.job_id);
+    return w ? w->set_id : 0;
+}
+
+/* Components of a heterogeneous job may share cores: the largest one here counts. The others have
+ * 0. */
+static uint32_t count_cpus(const struct sim *s, const struct sim_node *n,
+                           const struct sim_node_job *j)
+{
+    uint32_t set = s->gang ? set_of(s, j) : 0;
+    vec_foreach (&n->jobs, other) {
+        bool counts = set && other != j && runs_here(other) && set_of(s, other) == set;
+        if (counts && (other->cpus > j->cpus || (other->cpus == j->cpus && other < j)))
+            return 0;
+    }
+    return j->cpus;
+}
+
 /* By what the credentials gave to those that are not gone from here. */
 void sim_check_node(struct sim *s, unsigned node)
 {
@@ -139,7 +164,7 @@ void sim_check_node(struct sim *s, unsigned node)
     uint64_t mem_mib = 0;
     uint32_t cpus = 0;
     vec_foreach (&n->jobs, j) {
-        cpus += j->gone || j->halted || j->was_halted ? 0 : j->cpus;
+        cpus += runs_here(j) ? count_cpus(s, n, j) : 0;
         mem_mib += j->gone ? 0 : j->mem_mib;
     }
     bool exclusive = s->gang && !s->gang_loose; /* in a slot one job has a core */

@@ -236,8 +236,8 @@ struct sim {
     bool shares_change; /* what partitions share, by another file or by request */
     bool gang;          /* jobs that share take turns, */
     bool gang_apart;    /* those of each partition among themselves */
-    bool gang_loose;  /* CPUs are counted, or components of a set may share a core in their slot */
-    int64_t slice_ms; /* 0: of 30 s */
+    bool gang_loose; /* CPUs are counted: jobs that share with nobody begin beside one that stops */
+    int64_t slice_ms;    /* 0: of 30 s */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */
     VEC(struct sim_load *) loads;
     int64_t slow_disk_until_ms, slow_disk_ms;
