@@ -63,7 +63,8 @@ static void usage(FILE *to)
           to);
 }
 
-static int number(const char *name, const char *text, long long min, long long max, unsigned *out)
+static int parse_number(const char *name, const char *text, long long min, long long max,
+                        unsigned *out)
 {
     long long n;
     if (str_parse_i64(text, min, max, &n) != 0) {
@@ -146,17 +147,17 @@ static int take_option(struct command *c, int option, const char *text)
         c->plan_path = text;
         return 0;
     case 's':
-        return number("seed", text, 0, UINT32_MAX, &c->seed);
+        return parse_number("seed", text, 0, UINT32_MAX, &c->seed);
     case 'S':
-        return number("seeds", text, 1, 1000000000, &c->seeds);
+        return parse_number("seeds", text, 1, 1000000000, &c->seeds);
     case 'n':
-        return number("nodes", text, 1, SIM_NODES, &c->size.nodes);
+        return parse_number("nodes", text, 1, SIM_NODES, &c->size.nodes);
     case 'c':
-        return number("cpus", text, 1, 256, &c->size.cpus);
+        return parse_number("cpus", text, 1, 256, &c->size.cpus);
     case 'j':
-        return number("jobs", text, 1, 1000000, &c->size.jobs);
+        return parse_number("jobs", text, 1, 1000000, &c->size.jobs);
     case 'f':
-        return number("faults", text, 0, 1000, &c->size.fault_per_mille);
+        return parse_number("faults", text, 0, 1000, &c->size.fault_per_mille);
     case 'v':
         c->options.verbose = true;
         return 0;

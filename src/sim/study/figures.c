@@ -46,13 +46,13 @@ static int by_value(const void *a, const void *b)
 }
 
 /* The smallest value that so many per cent are not above. */
-static double quantile(const double *sorted, size_t n, unsigned per_cent)
+static double find_quantile(const double *sorted, size_t n, unsigned per_cent)
 {
     size_t at = (n * per_cent + 99) / 100;
     return sorted[at ? at - 1 : 0];
 }
 
-static double mean(const double *values, size_t n)
+static double find_mean(const double *values, size_t n)
 {
     double sum = 0;
     for (size_t i = 0; i < n; i++)
@@ -66,13 +66,13 @@ static void make_set(struct sample *s, struct figures_set *set)
     if (n) {
         qsort(s->waits.data, n, sizeof(double), by_value);
         qsort(s->slows.data, n, sizeof(double), by_value);
-        set->wait_mean_sec = mean(s->waits.data, n);
-        set->wait_median_sec = quantile(s->waits.data, n, 50);
-        set->wait_p95_sec = quantile(s->waits.data, n, 95);
+        set->wait_mean_sec = find_mean(s->waits.data, n);
+        set->wait_median_sec = find_quantile(s->waits.data, n, 50);
+        set->wait_p95_sec = find_quantile(s->waits.data, n, 95);
         set->wait_max_sec = s->waits.data[n - 1];
-        set->slow_mean = mean(s->slows.data, n);
-        set->slow_median = quantile(s->slows.data, n, 50);
-        set->slow_p95 = quantile(s->slows.data, n, 95);
+        set->slow_mean = find_mean(s->slows.data, n);
+        set->slow_median = find_quantile(s->slows.data, n, 50);
+        set->slow_p95 = find_quantile(s->slows.data, n, 95);
         set->slow_max = s->slows.data[n - 1];
     }
     vec_done(&s->waits);

@@ -117,7 +117,7 @@ struct lanes { /* when each CPU of each node is free */
     size_t *first; /* by node */
 };
 
-static void title(const struct frame *fr, const struct replay_attempt *a, struct str *out)
+static void put_title(const struct frame *fr, const struct replay_attempt *a, struct str *out)
 {
     const struct trace_job *t = &fr->r->trace->jobs.data[a->job];
     const struct replay_job *j = &fr->r->jobs[a->job];
@@ -128,8 +128,8 @@ static void title(const struct frame *fr, const struct replay_attempt *a, struct
                time_format_short(a->end_sec - a->start_sec, ran));
 }
 
-static void box(const struct frame *fr, const struct replay_attempt *a, double y, double high,
-                bool titled, struct str *out)
+static void draw_box(const struct frame *fr, const struct replay_attempt *a, double y, double high,
+                     bool titled, struct str *out)
 {
     double x = x_of(fr, a->start_sec), wide = x_of(fr, a->end_sec) - x;
     const char *colour = colours[figures_class(a->nodes)];
@@ -137,7 +137,7 @@ static void box(const struct frame *fr, const struct replay_attempt *a, double y
                wide > 0.3 ? wide : 0.3, high, colour);
     if (titled) {
         str_putc(out, '>');
-        title(fr, a, out);
+        put_title(fr, a, out);
         str_puts(out, "</rect>\n");
     } else {
         str_puts(out, "/>\n");
@@ -158,7 +158,7 @@ static void share_of_node(const struct frame *fr, const struct lanes *l,
             run++;
             left--;
         } else if (run) {
-            box(fr, a, TOP + node * fr->node_high + (i - run) * high, run * high, titled, out);
+            draw_box(fr, a, TOP + node * fr->node_high + (i - run) * high, run * high, titled, out);
             run = 0;
         }
     }
@@ -178,7 +178,7 @@ static void draw_attempt(const struct frame *fr, const struct lanes *l,
     for (size_t i = 0; i < a->spans; i++) {
         const struct replay_span *s = &fr->r->spans.data[a->first_span + i];
         if (is_whole(fr->r, s))
-            box(fr, a, TOP + s->first * fr->node_high, s->count * fr->node_high, titled, out);
+            draw_box(fr, a, TOP + s->first * fr->node_high, s->count * fr->node_high, titled, out);
         else
             for (uint32_t k = 0; k < s->count; k++)
                 share_of_node(fr, l, a, s->first + k, s->cpus, titled, out);
@@ -213,8 +213,8 @@ static size_t count_pieces(const struct replay *r)
 /* --- curves ------------------------------------------------------------------------------------
  */
 
-static void curve(const struct frame *fr, const double *values, double most, double top,
-                  const char *class, struct str *out)
+static void draw_curve(const struct frame *fr, const double *values, double most, double top,
+                       const char *class, struct str *out)
 {
     double bottom = top + CURVE_HIGH;
     str_printf(out, "<path class=\"%s\" d=\"M%d %.1f", class, LEFT, bottom);
@@ -247,7 +247,7 @@ static void add_between(const struct frame *fr, double *columns, int64_t from, i
     }
 }
 
-static double highest(const double *values)
+static double find_highest(const double *values)
 {
     double most = 1;
     for (int i = 0; i < PLOT; i++)
@@ -269,18 +269,18 @@ static void draw_curves(const struct frame *fr, struct str *out)
                         j->fate == REPLAY_WAITS ? fr->to_sec : j->start_sec, 1);
     }
     curve_frame(top, "utilisation", "100 %", out);
-    curve(fr, used, 1, top, "used", out);
+    draw_curve(fr, used, 1, top, "used", out);
     top += CURVE_HIGH + GAP;
-    snprintf(most, sizeof most, "%.0f", highest(waiting));
+    snprintf(most, sizeof most, "%.0f", find_highest(waiting));
     curve_frame(top, "jobs that wait", most, out);
-    curve(fr, waiting, highest(waiting), top, "waiting", out);
+    draw_curve(fr, waiting, find_highest(waiting), top, "waiting", out);
     time_axis(fr, top + CURVE_HIGH, top + CURVE_HIGH, true, out);
 }
 
 /* --- the whole ---------------------------------------------------------------------------------
  */
 
-static void head(const struct frame *fr, struct str *out)
+static void put_head(const struct frame *fr, struct str *out)
 {
     const struct figures *f = fr->f;
     char mean[TIME_TEXT_MAX], span[TIME_TEXT_MAX];
@@ -298,7 +298,7 @@ static void head(const struct frame *fr, struct str *out)
                f->all.slow_mean);
 }
 
-static void legend(bool raster, struct str *out)
+static void put_legend(bool raster, struct str *out)
 {
     int x = LEFT;
     str_printf(out, "<text x=\"%d\" y=\"76\" text-anchor=\"end\">nodes</text>\n", LEFT - 6);
@@ -311,7 +311,7 @@ static void legend(bool raster, struct str *out)
         str_printf(out, "<text x=\"%d\" y=\"76\">paler: only partly in use</text>\n", x);
 }
 
-static void style(struct str *out)
+static void put_style(struct str *out)
 {
     str_puts(out, "<style>text{font:12px sans-serif;fill:#333}.title{font-size:16px;font-weight:"
                   "bold}.grid{stroke:#888;stroke-opacity:.25;fill:none}.frame{fill:none;stroke:"
@@ -330,10 +330,10 @@ void picture_svg(const struct figures *f, struct str *out)
                "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" "
                "height=\"%d\">\n",
                WIDTH, high, WIDTH, high);
-    style(out);
+    put_style(out);
     str_printf(out, "<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", WIDTH, high);
-    head(&fr, out);
-    legend(raster, out);
+    put_head(&fr, out);
+    put_legend(raster, out);
     struct raster_area area = {LEFT, TOP, PLOT, HIGH, fr.from_sec, fr.to_sec};
     if (raster)
         draw_raster(r, &area, colours, out);
@@ -379,7 +379,7 @@ static double column_of(const struct raster *m, int64_t sec)
     return (double)m->columns * (double)(sec - a->from_sec) / (double)(a->to_sec - a->from_sec);
 }
 
-static double overlap(double from, double to, uint32_t cell)
+static double find_overlap(double from, double to, uint32_t cell)
 {
     double low = from > cell ? from : cell, high = to < cell + 1.0 ? to : cell + 1.0;
     return high > low ? high - low : 0;
@@ -390,7 +390,7 @@ static void add_row(struct raster *m, uint32_t row, double from, double to, unsi
 {
     float *cell = &m->cells[(size_t)row * m->columns * FIGURES_CLASSES];
     for (uint32_t x = (uint32_t)from; x < m->columns && x < to; x++)
-        cell[x * FIGURES_CLASSES + class] += (float)(share * overlap(from, to, x));
+        cell[x * FIGURES_CLASSES + class] += (float)(share * find_overlap(from, to, x));
 }
 
 static void add_span(struct raster *m, const struct replay_attempt *a, const struct replay_span *s)
@@ -400,7 +400,7 @@ static void add_span(struct raster *m, const struct replay_attempt *a, const str
     double top = s->first * rows_per_node, bottom = (s->first + s->count) * rows_per_node;
     double part = (double)s->cpus / m->r->node_cpus[s->first];
     for (uint32_t y = (uint32_t)top; y < m->rows && y < bottom; y++)
-        add_row(m, y, from, to, figures_class(a->nodes), part * overlap(top, bottom, y));
+        add_row(m, y, from, to, figures_class(a->nodes), part * find_overlap(top, bottom, y));
 }
 
 /* What a cell is drawn as: 0 nothing, else 1 + class * LEVELS + level. */

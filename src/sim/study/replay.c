@@ -262,7 +262,7 @@ static bool wakes_now(const struct world *w)
     return w->wake_ms <= FIRST_MONO_MS + w->now_sec * 1000;
 }
 
-static void tick(struct world *w)
+static void run_tick(struct world *w)
 {
     w->wake_ms = INT64_MAX;
     control_tick(w->control);
@@ -274,7 +274,7 @@ static void settle_second(struct world *w)
     double from = real_ms();
     do {
         if (wakes_now(w))
-            tick(w);
+            run_tick(w);
         control_turn(w->control);
         for (size_t i = 0; i < w->answers.len; i++) {
             struct answer a = w->answers.data[i];
@@ -288,7 +288,7 @@ static void settle_second(struct world *w)
     vec_push(&w->r->turn_ms, (float)(real_ms() - from));
 }
 
-static void happen(struct world *w)
+static void run_due_events(struct world *w)
 {
     struct order_link *l;
     while ((l = order_first(&w->events)) && event_sec(l) <= w->now_sec) {
@@ -318,7 +318,7 @@ static void run_trace(struct world *w)
         w->now_sec = at > w->now_sec ? at : w->now_sec;
         if (w->events.count)
             last_sec = w->now_sec;
-        happen(w);
+        run_due_events(w);
         settle_second(w);
     }
 }

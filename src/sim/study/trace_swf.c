@@ -188,7 +188,7 @@ static char *read_fields(struct trace *t, char *text, double v[SWF_FIELDS])
     return NULL;
 }
 
-static enum trace_left usable(const double v[SWF_FIELDS])
+static enum trace_left find_use(const double v[SWF_FIELDS])
 {
     bool cancelled = v[SWF_STATUS] == STATUS_CANCELLED;
     if (v[SWF_STATUS] >= STATUS_PARTIAL && !cancelled)
@@ -200,7 +200,7 @@ static enum trace_left usable(const double v[SWF_FIELDS])
     return v[SWF_PROCS] > 0 || v[SWF_WANT_PROCS] > 0 ? TRACE_USED : TRACE_NO_PROCS;
 }
 
-static uint32_t known(double value)
+static uint32_t known_or_zero(double value)
 {
     return value < 0 ? 0 : (uint32_t)value;
 }
@@ -213,7 +213,7 @@ static int64_t round_up(double value)
 
 static void add_job(struct trace *t, uint32_t line, const double v[SWF_FIELDS])
 {
-    enum trace_left why = usable(v);
+    enum trace_left why = find_use(v);
     t->left[why]++;
     if (why != TRACE_USED)
         return;
@@ -226,11 +226,11 @@ static void add_job(struct trace *t, uint32_t line, const double v[SWF_FIELDS])
                  .run_sec = round_up(v[SWF_RUN]),
                  .limit_sec = v[SWF_WANT_TIME] > 0 ? round_up(v[SWF_WANT_TIME]) : 0,
                  .after = v[SWF_AFTER] > 0 ? (int64_t)v[SWF_AFTER] : 0,
-                 .think_sec = known(v[SWF_THINK]),
+                 .think_sec = known_or_zero(v[SWF_THINK]),
                  .mem_kib = mem > 0 ? (uint64_t)mem : 0,
                  .procs = (uint32_t)procs,
-                 .user = known(v[SWF_USER]),
-                 .group = known(v[SWF_GROUP]),
+                 .user = known_or_zero(v[SWF_USER]),
+                 .group = known_or_zero(v[SWF_GROUP]),
                  .exe = (int32_t)v[SWF_EXE],
                  .queue = (int32_t)v[SWF_QUEUE],
                  .part = (int32_t)v[SWF_PART],

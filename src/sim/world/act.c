@@ -64,7 +64,7 @@ static int64_t claimed_value(const struct sim_item *a)
     }
 }
 
-static bool requeues(const struct sim_item *a)
+static bool is_requeue(const struct sim_item *a)
 {
     return a->what == SIM_DO_REQUEUE || a->what == SIM_DO_REQUEUE_HOLD;
 }
@@ -82,7 +82,7 @@ static void ask_one(struct sim_client *c, const struct sim_item *a, unsigned act
         c->claims[SIM_CLAIM_HELD].made = false;
     }
     c->shrinks = c->shrinks || a->what == SIM_DO_SHRINK;
-    if (requeues(a)) {
+    if (is_requeue(a)) {
         c->requeues_asked += a->again_ms > 0 ? 2 : 1;
         c->cancelled = false;
         c->cancel_last = 0;
@@ -104,7 +104,7 @@ static void ask_about_job(struct sim *s, const struct sim_item *a, unsigned act)
         ask_one(sim_set_component(s, c, i), a, act);
 }
 
-static bool announces(const struct sim_item *a)
+static bool is_announcement(const struct sim_item *a)
 {
     return a->what == SIM_DO_ANNOUNCE || a->what == SIM_DO_CALL_OFF;
 }
@@ -130,7 +130,7 @@ static void ask_made(struct sim *s, const struct sim_item *a, unsigned act)
  */
 
 /* A job, or a whole array. */
-static uint32_t target(const struct sim *s, const struct sim_item *a)
+static uint32_t target_job(const struct sim *s, const struct sim_item *a)
 {
     long index = sim_client_find(s, a->id);
     return index >= 0 ? s->clients.data[index].job_id : 0;
@@ -159,7 +159,7 @@ static void send_signal(struct sim *s, unsigned index, const struct sim_item *a)
 {
     Pb__StepId id = PB__STEP_ID__INIT, *ids[] = {&id};
     Pb__JobSignal r = PB__JOB_SIGNAL__INIT;
-    id.job_id = target(s, a);
+    id.job_id = target_job(s, a);
     if (a->what == SIM_DO_CANCEL_USER) {
         send_cancel_user(s, index, a);
         return;
@@ -176,7 +176,7 @@ static void send_signal(struct sim *s, unsigned index, const struct sim_item *a)
 static void send_suspend(struct sim *s, unsigned index, const struct sim_item *a)
 {
     Pb__JobSuspend r = PB__JOB_SUSPEND__INIT;
-    r.job_id = target(s, a);
+    r.job_id = target_job(s, a);
     SET(&r, resume, a->what == SIM_DO_CONTINUE);
     sim_call(s, SIM_OF_ACT, SIM_JOB_SUSPEND, index, &s->rng, &r.base);
 }
@@ -186,7 +186,7 @@ static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
     Pb__JobSpec set = PB__JOB_SPEC__INIT;
     char text[SIM_NAME];
-    r.job_id = target(s, a);
+    r.job_id = target_job(s, a);
     switch (a->what) {
     case SIM_DO_HOLD:
         SET(&r, hold, true);
@@ -336,12 +336,12 @@ void sim_act(struct sim *s, unsigned index)
 {
     const struct sim_item *a = s->acts.data[index];
     bool of_job = a->what <= SIM_DO_SHRINK;
-    if (of_job && !target(s, a))
+    if (of_job && !target_job(s, a))
         return; /* nobody knows its id yet */
     s->result->acts++;
     ask_about_job(s, a, index);
     ask_made(s, a, index);
-    if (announces(a))
+    if (is_announcement(a))
         sim_announce_ask(s, a, index);
     if (a->what >= SIM_DO_RECONFIGURE)
         s->file = (unsigned)a->value % SIM_FILES;
@@ -392,8 +392,9 @@ static void on_cancelled(struct sim *s, const struct sim_item *a, unsigned act,
     const Pb__JobSignalReply *r =
         arena_unpack(&arena, &pb__job_signal_reply__descriptor, e->body.data, e->body.len);
     bool one = a->what == SIM_DO_CANCEL;
-    if (!r || (one && (r->n_results != 1 || r->results[0]->job_id != target(s, a)))) {
-        sim_break(s, "an answer about another job", "to the cancellation of job %u", target(s, a));
+    if (!r || (one && (r->n_results != 1 || r->results[0]->job_id != target_job(s, a)))) {
+        sim_break(s, "an answer about another job", "to the cancellation of job %u",
+                  target_job(s, a));
         return;
     }
     for (size_t i = 0; i < r->n_results; i++)
@@ -493,10 +494,10 @@ void sim_act_reply(struct sim *s, const struct sim_call *call, const struct sim_
 {
     const struct sim_item *a = s->acts.data[call->index];
     long index = a->id ? sim_client_find(s, a->id) : -1;
-    if (index >= 0 && requeues(a))
+    if (index >= 0 && is_requeue(a))
         note_requeue_answered(s, &s->clients.data[index]);
     on_made(s, a, call->index, e->code == 0);
-    if (announces(a))
+    if (is_announcement(a))
         sim_announce_reply(s, a, call->index, e->code == 0);
     if (e->code) {
         sim_say(s, "act %u is refused: %s", call->index, str_cstr(&e->body));

@@ -10,7 +10,7 @@
 #define EARLY_MS 1000
 #define OFF_MS 20000 /* at the most, until somebody starts all daemons again */
 
-static void resolve(struct sim *s)
+static void resolve_one(struct sim *s)
 {
     s->announced.resolved++;
 }
@@ -51,7 +51,7 @@ void sim_announce_take(struct sim *s, uint64_t call, const Pb__ShutdownRequest *
 void sim_announce_reply(struct sim *s, const struct sim_item *a, unsigned act, bool done)
 {
     struct sim_announced *n = &s->announced;
-    resolve(s);
+    resolve_one(s);
     if (n->last != act + 1 || n->resolved != n->asked) /* its repeat may still be under way */
         return;
     n->is = done && a->what == SIM_DO_ANNOUNCE ? SIM_ANNOUNCED : SIM_NOT_ANNOUNCED;
@@ -63,7 +63,7 @@ void sim_announce_reply(struct sim *s, const struct sim_item *a, unsigned act, b
 /* Its command does not know what came of it. */
 void sim_announce_lost(struct sim *s)
 {
-    resolve(s);
+    resolve_one(s);
 }
 
 /* --- promises -----------------------------------------------------------------------------------

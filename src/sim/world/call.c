@@ -21,7 +21,7 @@ uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request,
     return s->calls.len;
 }
 
-static void lost(struct sim *s, struct sim_call *call)
+static void lose_call(struct sim *s, struct sim_call *call)
 {
     struct sim_call copy = *call;
     call->open = false;
@@ -47,7 +47,7 @@ void sim_calls_lost(struct sim *s, uint64_t life)
 {
     for (size_t i = 0; i < s->calls.len; i++)
         if (s->calls.data[i].open && s->calls.data[i].arrived && s->calls.data[i].life == life)
-            lost(s, &s->calls.data[i]);
+            lose_call(s, &s->calls.data[i]);
 }
 
 void sim_call_give_up(struct sim *s, uint64_t number)
@@ -56,7 +56,7 @@ void sim_call_give_up(struct sim *s, uint64_t number)
     bool held = call->arrived && !call->answered;
     if (!call->open)
         return;
-    lost(s, call);
+    lose_call(s, call);
     if (held)
         sim_push(s, 0, (struct sim_event){.kind = SIM_GONE, .ctl = call->ctl + 1, .value = number});
 }
@@ -159,7 +159,7 @@ void sim_call_arrives(struct sim *s, struct sim_event *e)
     if (s->count > 1 && !sim_lead_serves(s, e))
         return;
     if (!s->c->control || s->c->stopping) {
-        lost(s, call);
+        lose_call(s, call);
         return;
     }
     call->arrived = true;
@@ -180,7 +180,7 @@ void sim_call_answered(struct sim *s, struct sim_event *e)
     if (!call->open)
         return;
     if (e->code == SIM_CODE_LOST) {
-        lost(s, call);
+        lose_call(s, call);
         return;
     }
     call->open = false;

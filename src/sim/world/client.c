@@ -9,7 +9,7 @@
 
 #include "sim/world/parts.h"
 
-static void later(struct sim *s, unsigned index, int64_t after_ms)
+static void act_later(struct sim *s, unsigned index, int64_t after_ms)
 {
     sim_push(s, after_ms, (struct sim_event){.kind = SIM_CLIENT, .index = index});
 }
@@ -213,7 +213,7 @@ static void watch_end(struct sim *s, unsigned index)
 }
 
 /* salloc's shell: its steps one after the other, then some more time. */
-static void hold(struct sim *s, unsigned index)
+static void hold_allocation(struct sim *s, unsigned index)
 {
     struct sim_client *c = &s->clients.data[index];
     if (c->next_step < (unsigned)c->item->steps) {
@@ -221,7 +221,7 @@ static void hold(struct sim *s, unsigned index)
         return;
     }
     c->state = SIM_RELEASING;
-    later(s, index, c->item->run_ms);
+    act_later(s, index, c->item->run_ms);
 }
 
 void sim_client_act(struct sim *s, unsigned index)
@@ -243,7 +243,7 @@ void sim_client_act(struct sim *s, unsigned index)
         wait_for_grant(s, index);
         break;
     case SIM_HOLDING:
-        hold(s, index);
+        hold_allocation(s, index);
         break;
     case SIM_RELEASING:
         release_allocation(s, index);
@@ -268,7 +268,7 @@ static bool find_record(const struct sim *s, uint32_t job_id, struct sim_view *v
 }
 
 /* A repeated submission must have found the same job; an id belongs to one. */
-static void promised(struct sim *s, unsigned index, uint32_t job_id)
+static void on_promised(struct sim *s, unsigned index, uint32_t job_id)
 {
     struct sim_client *c = &s->clients.data[index];
     struct sim_view v;
@@ -289,13 +289,13 @@ static void promised(struct sim *s, unsigned index, uint32_t job_id)
         c->watching = true;
 }
 
-static void granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
+static void on_granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
 {
     struct sim_client *c = &s->clients.data[index];
     if (!r->granted || r->configuring) {
         c->configuring = c->configuring || r->configuring;
         c->state = SIM_WAITING;
-        later(s, index, 0);
+        act_later(s, index, 0);
         return;
     }
     if (c->item->dies_ms)
@@ -306,10 +306,10 @@ static void granted(struct sim *s, unsigned index, const Pb__AllocReply *r)
         sim_srun_begin_launched(s, index, (struct sim_key){c->job_id, 0}, r->step);
     else if (c->item->what == SIM_JOB_SRUN)
         sim_srun_begin_owner(s, index, (struct sim_key){c->job_id, 0});
-    later(s, index, 0);
+    act_later(s, index, 0);
 }
 
-static void allocated(struct sim *s, unsigned index, const struct sim_event *e)
+static void on_allocated(struct sim *s, unsigned index, const struct sim_event *e)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -319,11 +319,11 @@ static void allocated(struct sim *s, unsigned index, const struct sim_event *e)
         sim_break(s, "a reply that does not decode", "to an allocation");
         return;
     }
-    promised(s, index, r->job_id);
-    granted(s, index, r);
+    on_promised(s, index, r->job_id);
+    on_granted(s, index, r);
 }
 
-static void submitted(struct sim *s, unsigned index, const struct sim_event *e)
+static void on_submitted(struct sim *s, unsigned index, const struct sim_event *e)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -333,13 +333,13 @@ static void submitted(struct sim *s, unsigned index, const struct sim_event *e)
         sim_break(s, "a reply that does not decode", "to a submission");
         return;
     }
-    promised(s, index, r->job_id);
+    on_promised(s, index, r->job_id);
     s->clients.data[index].state = SIM_OVER;
-    later(s, index, 0);
+    act_later(s, index, 0);
 }
 
 /* Who waited for the end is told one, and the record says the same. */
-static void ended(struct sim *s, unsigned index, const struct sim_event *e)
+static void on_ended(struct sim *s, unsigned index, const struct sim_event *e)
 {
     struct sim_client *c = &s->clients.data[index];
     struct sim_view v;
@@ -362,8 +362,8 @@ static void ended(struct sim *s, unsigned index, const struct sim_event *e)
                   c->job_id, (int)r->state, v.state, v.requeue_after ? ", to be requeued" : "");
 }
 
-static void failed(struct sim *s, unsigned index, const struct sim_call *call,
-                   const struct sim_event *e)
+static void on_failed(struct sim *s, unsigned index, const struct sim_call *call,
+                      const struct sim_event *e)
 {
     struct sim_client *c = &s->clients.data[index];
     if (call->request == SIM_SUBMIT || (call->request == SIM_ALLOC && !c->job_id)) {
@@ -380,21 +380,21 @@ void sim_client_reply(struct sim *s, const struct sim_call *call, const struct s
     if (call->owner == SIM_OF_WATCH) {
         c->watch = 0;
         if (!e->code)
-            ended(s, call->index, e);
+            on_ended(s, call->index, e);
         return;
     }
     if (call->owner == SIM_OF_NOBODY) { /* the repeat of a submission */
         if (!e->code && call->request == SIM_SUBMIT)
-            submitted(s, call->index, e);
+            on_submitted(s, call->index, e);
         return;
     }
     c->call = 0;
     if (e->code)
-        failed(s, call->index, call, e);
+        on_failed(s, call->index, call, e);
     else if (call->request == SIM_SUBMIT)
-        submitted(s, call->index, e);
+        on_submitted(s, call->index, e);
     else if (call->request == SIM_ALLOC || call->request == SIM_ALLOC_WAIT)
-        allocated(s, call->index, e);
+        on_allocated(s, call->index, e);
     else {
         sim_check_over(s, c->job_id, "its owner said that it is over");
         c->state = SIM_OVER;
@@ -410,7 +410,7 @@ void sim_client_lost(struct sim *s, const struct sim_call *call)
     else
         c->call = 0;
     if (!c->dead)
-        later(s, call->index, rng_between(&c->rng, 100, 3000));
+        act_later(s, call->index, rng_between(&c->rng, 100, 3000));
 }
 
 void sim_client_break(struct sim *s, unsigned index, bool dies)
@@ -425,11 +425,11 @@ void sim_client_break(struct sim *s, unsigned index, bool dies)
     if (dies && c->state != SIM_OVER)
         c->state = SIM_OVER;
     else if (!dies)
-        later(s, index, rng_between(&c->rng, 10, 40000));
+        act_later(s, index, rng_between(&c->rng, 10, 40000));
 }
 
 void sim_client_step_over(struct sim *s, unsigned index)
 {
     if (s->clients.data[index].state == SIM_HOLDING)
-        later(s, index, 0);
+        act_later(s, index, 0);
 }

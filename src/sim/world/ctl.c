@@ -60,7 +60,7 @@ static void add_event(struct sim *s, struct sim_event event)
 }
 
 /* Each call has one answer. */
-static void answered(struct sim *s, uint64_t number)
+static void check_answer(struct sim *s, uint64_t number)
 {
     struct sim_call *call = number && number <= s->calls.len ? &s->calls.data[number - 1] : NULL;
     if (!call || !call->arrived || call->life != s->c->life)
@@ -78,7 +78,7 @@ static void env_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
     struct sim_event event = {.kind = SIM_REPLY, .value = call};
     if (call == SIM_NO_CALL)
         return;
-    answered(ctx, call);
+    check_answer(ctx, call);
     pb_pack(reply, &event.body);
     add_event(ctx, event);
 }
@@ -86,7 +86,7 @@ static void env_reply(void *ctx, uint64_t call, const ProtobufCMessage *reply)
 static void env_reply_error(void *ctx, uint64_t call, int code, const char *text)
 {
     struct sim_event event = {.kind = SIM_REPLY, .value = call, .code = code < 0 ? -code : code};
-    answered(ctx, call);
+    check_answer(ctx, call);
     str_puts(&event.body, text);
     add_event(ctx, event);
 }
@@ -281,7 +281,7 @@ static void close_session(struct sim *s, unsigned index)
 }
 
 /* A node that is not configured registers. */
-static void dismiss(struct sim *s, unsigned index, const Pb__NodeRegister *r)
+static void dismiss_node(struct sim *s, unsigned index, const Pb__NodeRegister *r)
 {
     struct sim_node *n = &s->nodes.data[index];
     if (r->dynamic) {
@@ -319,7 +319,7 @@ void sim_ctl_receive(struct sim *s, struct sim_event *e)
         &arena, registers ? &pb__node_register__descriptor : &pb__node_report__descriptor,
         e->body.data, e->body.len);
     if (!known)
-        dismiss(s, e->index, body);
+        dismiss_node(s, e->index, body);
     if (registers && n->registered != n->incarnation) { /* a boot is heard of only now */
         n->registered = n->incarnation;
         sim_end_node_lost(s, e->index);
@@ -397,7 +397,7 @@ void sim_ctl_learn(struct sim *s)
 /* --- life and death -----------------------------------------------------------------------------
  */
 
-static int restore(struct sim *s, struct err *err)
+static int restore_records(struct sim *s, struct err *err)
 {
     /* As store_load() does: the store's own record, then what has a name, then what has a number.
      */
@@ -435,7 +435,7 @@ int sim_ctl_start(struct sim *s, struct err *err)
     if (s->plan->share)
         control_set_plan_work(s->c->control, (uint64_t)s->plan->share);
     learn_nodes(s);
-    if (restore(s, err) != 0) {
+    if (restore_records(s, err) != 0) {
         sim_break(s, "a record that is not taken back", "%s", err->text);
         return 0;
     }

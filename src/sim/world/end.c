@@ -160,7 +160,8 @@ static bool may_be_missing_node(const struct sim *s, const struct sim_watch *w,
 
 /* --- of a heterogeneous job, of which one end may be the end of all */
 
-static const struct sim_watch *component(const struct sim *s, const struct sim_watch *w, uint32_t n)
+static const struct sim_watch *find_component(const struct sim *s, const struct sim_watch *w,
+                                              uint32_t n)
 {
     if (!w->set_id)
         return n ? NULL : w;
@@ -170,7 +171,7 @@ static const struct sim_watch *component(const struct sim *s, const struct sim_w
 static bool any_lost_node(const struct sim *s, const struct sim_watch *w)
 {
     const struct sim_watch *o;
-    for (uint32_t n = 0; (o = component(s, w, n)); n++)
+    for (uint32_t n = 0; (o = find_component(s, w, n)); n++)
         if (!is_known(o) || has_lost_node(s, o))
             return true;
     return false;
@@ -179,7 +180,7 @@ static bool any_lost_node(const struct sim *s, const struct sim_watch *w)
 static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w)
 {
     const struct sim_watch *o;
-    for (uint32_t n = 0; (o = component(s, w, n)); n++)
+    for (uint32_t n = 0; (o = find_component(s, w, n)); n++)
         if (o->client != UINT32_MAX &&
             may_be_missing_node(s, o, &s->clients.data[o->client], w->view.exit_status))
             return true;
@@ -190,7 +191,7 @@ static bool is_of_missing_node(const struct sim *s, const struct sim_watch *w)
 static void add_reports(struct sim *s, const struct sim_watch *w, struct sim_attempt *all)
 {
     const struct sim_watch *o;
-    for (uint32_t n = 0; (o = component(s, w, n)); n++) {
+    for (uint32_t n = 0; (o = find_component(s, w, n)); n++) {
         const struct sim_attempt *e =
             find_end(s, (struct sim_key){o->job_id, w->view.restarts}, false);
         if (!e)

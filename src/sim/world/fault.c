@@ -99,7 +99,7 @@ void sim_fault(struct sim *s, unsigned index)
 /* --- the end of all faults ----------------------------------------------------------------------
  */
 
-static void act(struct sim *s, const struct sim_item *item)
+static void do_item(struct sim *s, const struct sim_item *item)
 {
     vec_push(&s->acts, item);
     sim_act(s, (unsigned)s->acts.len - 1);
@@ -114,7 +114,7 @@ static const struct sim_item all_on = {.kind = SIM_ITEM_DO, .what = SIM_DO_CALL_
 static void call_off(struct sim *s)
 {
     if (control_is_announced(s->c->control))
-        act(s, &all_on);
+        do_item(s, &all_on);
 }
 
 void sim_fault_heal(struct sim *s)
@@ -250,7 +250,7 @@ void sim_fault_settle(struct sim *s)
         return;
     call_off(s);             /* an announcement may have been under way for long */
     if (s->settled++ == 0) { /* those that were given up are back: first they get into service */
-        act(s, &resume_all);
+        do_item(s, &resume_all);
         return;
     }
     sim_resv_settle(s, new_call);

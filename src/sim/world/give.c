@@ -201,7 +201,7 @@ void sim_give_check(struct sim *s, const struct sim_watch *w)
     sim_wish_check(s, w);
 }
 
-static bool names(const char *parts, const char *part)
+static bool names_part(const char *parts, const char *part)
 {
     size_t len = strlen(part);
     for (const char *at = parts; *at; at += strcspn(at, ","), at += *at == ',')
@@ -215,7 +215,7 @@ static int64_t tier_of(const Pb__PartList *list, const char *parts)
 {
     int64_t tier = -1;
     for (size_t i = 0; list && i < list->n_parts; i++)
-        if (names(parts, list->parts[i]->name) && list->parts[i]->priority_tier > tier)
+        if (names_part(parts, list->parts[i]->name) && list->parts[i]->priority_tier > tier)
             tier = list->parts[i]->priority_tier;
     return tier;
 }

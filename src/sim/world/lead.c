@@ -44,7 +44,7 @@ static bool is_stuck(const struct sim *s)
 /* --- a process ----------------------------------------------------------------------------------
  */
 
-static void arm(struct sim *s, int64_t after_ms)
+static void arm_standby(struct sim *s, int64_t after_ms)
 {
     sim_push(
         s, after_ms,
@@ -66,7 +66,7 @@ void sim_lead_begin(struct sim *s)
     c->standby = standby_new(&o, s->now_ms);
     memset(c->ping, 0, sizeof c->ping);
     sim_say(s, "controller %u begins in standby%s", c->index + 1, o.claims ? ", and claims" : "");
-    arm(s, 0);
+    arm_standby(s, 0);
 }
 
 /* It is not there any more, or not for a moment. */
@@ -143,7 +143,7 @@ bool sim_lead_pongs(struct sim *s, const struct sim_event *pong)
     return !are_apart(s, s->c, &s->ctls[pong->ctl - 1]);
 }
 
-static void tick(struct sim *s);
+static void run_standby(struct sim *s);
 
 void sim_lead_ponged(struct sim *s, const struct sim_event *e)
 {
@@ -155,13 +155,13 @@ void sim_lead_ponged(struct sim *s, const struct sim_event *e)
         standby_heard(c->standby, e->index, e->code == PONG_LEADS, s->now_ms);
     else
         standby_silent(c->standby, e->index, e->kind == SIM_PONG, s->now_ms);
-    tick(s);
+    run_standby(s);
 }
 
 /* --- taking the lead ----------------------------------------------------------------------------
  */
 
-static int64_t later(int64_t a, int64_t b)
+static int64_t max_time(int64_t a, int64_t b)
 {
     return a > b ? a : b;
 }
@@ -172,14 +172,14 @@ static void check_take(struct sim *s)
     const struct sim_ctl *c = s->c, *of = s->lead;
     if (of == c || !of->control || of->stopping)
         return;
-    int64_t steady = later(later(of->trouble_until_ms, c->cut_until_ms),
-                           later(of->up_since_ms, s->slow_disk_until_ms));
+    int64_t steady = max_time(max_time(of->trouble_until_ms, c->cut_until_ms),
+                              max_time(of->up_since_ms, s->slow_disk_until_ms));
     if (s->now_ms - steady > s->timeout_ms + STEADY_MS)
         sim_break(s, "the lead was taken from one who leads", "controller %u from %u", c->index + 1,
                   of->index + 1);
 }
 
-static void summon(struct sim *s, unsigned rounds)
+static void summon_nodes(struct sim *s, unsigned rounds)
 {
     for (unsigned i = 0; i < s->nodes.len; i++) {
         struct sim_node *n = &s->nodes.data[i];
@@ -200,7 +200,7 @@ static void summon(struct sim *s, unsigned rounds)
 void sim_lead_summon(struct sim *s, const struct sim_event *e)
 {
     if (s->c->control && e->generation == s->c->life)
-        summon(s, (unsigned)e->value);
+        summon_nodes(s, (unsigned)e->value);
 }
 
 /* The lead is lost for all others from now on, whether they know it or not. */
@@ -244,7 +244,7 @@ static bool take_lead(struct sim *s)
     if (!c->control)
         return true;
     sim_push(s, WATCH_MS, (struct sim_event){.kind = SIM_PROVE, .generation = c->life});
-    summon(s, SUMMON_ROUNDS);
+    summon_nodes(s, SUMMON_ROUNDS);
     return true;
 }
 
@@ -262,7 +262,7 @@ void sim_lead_prove(struct sim *s, const struct sim_event *e)
         sim_push(s, WATCH_MS, (struct sim_event){.kind = SIM_PROVE, .generation = life});
 }
 
-static void tick(struct sim *s)
+static void run_standby(struct sim *s)
 {
     struct sim_ctl *c = s->c;
     int64_t again_ms;
@@ -280,13 +280,13 @@ static void tick(struct sim *s)
                  (struct sim_event){.kind = SIM_YIELD, .ctl = (unsigned)peer + 1});
     if (will == STANDBY_TAKE && take_lead(s))
         return;
-    arm(s, again_ms);
+    arm_standby(s, again_ms);
 }
 
 void sim_lead_tick(struct sim *s, const struct sim_event *e)
 {
     if (s->c->standby && e->generation == s->c->life && e->value == s->c->ticks)
-        tick(s);
+        run_standby(s);
 }
 
 void sim_lead_yield(struct sim *s)
@@ -371,7 +371,7 @@ void sim_lead_give_up(struct sim *s, const struct sim_event *e)
 /* --- faults -------------------------------------------------------------------------------------
  */
 
-static void strike(struct sim *s, const struct sim_item *f)
+static void strike_controller(struct sim *s, const struct sim_item *f)
 {
     struct sim_ctl *c = s->c;
     int64_t until_ms = s->now_ms + f->for_ms;
@@ -383,13 +383,13 @@ static void strike(struct sim *s, const struct sim_item *f)
     if (f->what == SIM_FAULT_ORDER) {
         if (c->standby && !sim_lead_is_paused(s, c)) {
             standby_order(c->standby, true);
-            arm(s, 0);
+            arm_standby(s, 0);
         }
         return;
     }
-    c->trouble_until_ms = later(c->trouble_until_ms, until_ms);
+    c->trouble_until_ms = max_time(c->trouble_until_ms, until_ms);
     if (f->what == SIM_FAULT_PAUSE) {
-        c->paused_until_ms = later(c->paused_until_ms, until_ms);
+        c->paused_until_ms = max_time(c->paused_until_ms, until_ms);
         c->up_since_ms = c->paused_until_ms; /* for what it is late with */
     } else {
         c->cut = (unsigned)f->keep;
@@ -417,6 +417,6 @@ void sim_lead_fault(struct sim *s, const struct sim_item *f)
     if (s->count == 1 || f->value < 0 || f->value > (int64_t)s->count)
         return;
     s->c = f->value ? &s->ctls[f->value - 1] : s->lead;
-    strike(s, f);
+    strike_controller(s, f);
     s->c = s->lead;
 }

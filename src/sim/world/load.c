@@ -153,7 +153,7 @@ static void answer_load(struct sim *s, const struct sim_load *l)
         sim_ctl_hang_up(s, l->node);
 }
 
-static void preview(struct sim *s, struct sim_load *l)
+static void preview_conf(struct sim *s, struct sim_load *l)
 {
     size_t before = s->c->next ? s->c->next->changes.len : 0;
     control_reconfigure_preview(s->c->control, l->call, take_ptr(l->conf), NULL);
@@ -195,7 +195,7 @@ static void apply_load(struct sim *s, struct sim_load *l)
         }
         answer_load(s, l);
     } else if (l->preview) {
-        preview(s, l);
+        preview_conf(s, l);
     } else {
         control_reconfigure(s->c->control, l->call, take_ptr(l->conf), NULL);
         in_force(s, "after a reconfiguration");

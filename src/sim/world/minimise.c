@@ -26,7 +26,8 @@ static bool still_breaks(struct minimiser *h, const struct sim_plan *plan)
            strcmp(result.promise, h->promise) == 0;
 }
 
-static void without(const struct sim_plan *from, size_t first, size_t count, struct sim_plan *to)
+static void copy_without(const struct sim_plan *from, size_t first, size_t count,
+                         struct sim_plan *to)
 {
     to->seed = from->seed;
     to->share = from->share;
@@ -36,7 +37,7 @@ static void without(const struct sim_plan *from, size_t first, size_t count, str
             vec_push(&to->items, from->items.data[i]);
 }
 
-static void swap(struct sim_plan *a, struct sim_plan *b)
+static void swap_plans(struct sim_plan *a, struct sim_plan *b)
 {
     struct sim_plan c = *a;
     *a = *b;
@@ -50,9 +51,9 @@ static bool drop_items(struct minimiser *h, struct sim_plan *plan)
     for (size_t count = (plan->items.len + 1) / 2; count > 0; count /= 2) {
         for (size_t at = plan->items.len; at > 0;) {
             size_t first = at > count ? at - count : 0;
-            without(plan, first, at - first, &smaller);
+            copy_without(plan, first, at - first, &smaller);
             if (still_breaks(h, &smaller)) {
-                swap(plan, &smaller);
+                swap_plans(plan, &smaller);
                 dropped = true;
             }
             at = first < plan->items.len ? first : plan->items.len;

@@ -102,7 +102,7 @@ void sim_node_acknowledged(struct sim *s, unsigned index, uint64_t seq)
 /* --- sessions -----------------------------------------------------------------------------------
  */
 
-static Pb__Presence *presence(struct arena *arena, const struct sim_node_job *j)
+static Pb__Presence *make_presence(struct arena *arena, const struct sim_node_job *j)
 {
     Pb__Presence *p = arena_alloc(arena, sizeof *p);
     pb__presence__init(p);
@@ -151,7 +151,7 @@ void sim_node_register(struct sim *s, unsigned index)
     r.real_memory_mib = lies && n->lie_mem_mib ? n->lie_mem_mib : n->mem_mib;
     r.present = arena_alloc(&arena, sizeof(*r.present) * (n->jobs.len + 1));
     vec_foreach (&n->jobs, j)
-        r.present[r.n_present++] = presence(&arena, j);
+        r.present[r.n_present++] = make_presence(&arena, j);
     to_control(s, index, SIM_REGISTER, &r.base);
 }
 

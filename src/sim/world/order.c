@@ -22,7 +22,7 @@ enum { KILLED_STATUS = 15 }; /* wait status of SIGTERM */
 #define REVOKED_MOST 4096
 #define STANDING_LOOK_MS 500 /* whether a step of a suspended job may end now */
 
-static bool same(struct sim_key a, struct sim_key b)
+static bool is_same_key(struct sim_key a, struct sim_key b)
 {
     return a.job_id == b.job_id && a.restarts == b.restarts;
 }
@@ -30,7 +30,7 @@ static bool same(struct sim_key a, struct sim_key b)
 struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key)
 {
     vec_foreach (&n->jobs, j)
-        if (same(j->key, key))
+        if (is_same_key(j->key, key))
             return j;
     return NULL;
 }
@@ -38,7 +38,7 @@ struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key)
 static bool is_revoked(const struct sim_node *n, struct sim_key key)
 {
     vec_foreach (&n->revoked, k)
-        if (same(*k, key))
+        if (is_same_key(*k, key))
             return true;
     return false;
 }
@@ -174,7 +174,7 @@ static void patience_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     set_gone(s, index, j, false);
 }
 
-static bool fails(const struct sim *s, const struct sim_node_job *j)
+static bool has_bad_prolog(const struct sim *s, const struct sim_node_job *j)
 {
     const struct sim_item *item = item_of(s, j);
     return item && item->prolog_fails && j->key.restarts == 0 && !s->quiet;
@@ -193,9 +193,9 @@ static void prolog_ends(struct sim *s, unsigned index, struct sim_node_job *j)
     Pb__NodeEvent event = PB__NODE_EVENT__INIT;
     Pb__PrologFailed m = PB__PROLOG_FAILED__INIT;
     j->prolog_running = false;
-    if (!j->terminating && !fails(s, j))
+    if (!j->terminating && !has_bad_prolog(s, j))
         sim_report_prepared(s, index, j);
-    if (j->terminating || !fails(s, j))
+    if (j->terminating || !has_bad_prolog(s, j))
         return;
     expect_hold(s, j);
     m.job_id = j->key.job_id;
@@ -367,7 +367,7 @@ static void launch_batch(struct sim *s, unsigned index, const Pb__LaunchBatch *o
     if (item && item->launch_fails && key.restarts == 0) {
         j->batch_started = j->batch_ended = true;
         sim_report_launched(s, index, key, ERR_CHDIR, false);
-    } else if (fails(s, j)) {
+    } else if (has_bad_prolog(s, j)) {
         j->batch_started = j->batch_ended = true;
         sim_report_launched(s, index, key, ERR_LAUNCH, true);
         expect_hold(s, j);
@@ -386,7 +386,7 @@ static void prepare_node(struct sim *s, unsigned index, const Pb__Prepare *order
         return;
     j = j ? j : add_job(s, index, key);
     j->tells_prepared = order->has_report && order->report;
-    if (again && !fails(s, j))
+    if (again && !has_bad_prolog(s, j))
         sim_report_prepared(s, index, j);
     if (j->prepared)
         return;
@@ -405,7 +405,7 @@ static void cancel_absent(struct sim *s, unsigned index, struct sim_key key, uin
     if ((j && j->gone) || (!j && is_revoked(n, key)))
         return;
     vec_foreach (&n->cancelled, k)
-        if (same(*k, step))
+        if (is_same_key(*k, step))
             return;
     vec_push(&n->cancelled, step);
     sim_report_step_ended(s, index, key, step_id, KILLED_STATUS);
@@ -444,7 +444,7 @@ static void look_at_step(struct sim *s, unsigned index, const Pb__StepLook *orde
     cancel_absent(s, index, key, order->step_id);
 }
 
-static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
+static void terminate_job(struct sim *s, unsigned index, const Pb__Terminate *order)
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
@@ -464,7 +464,7 @@ static void terminate(struct sim *s, unsigned index, const Pb__Terminate *order)
     begin_ending(s, index, j, order->has_grace_sec ? order->grace_sec : 30);
 }
 
-static void halt(struct sim *s, unsigned index, const Pb__Halt *order)
+static void halt_job(struct sim *s, unsigned index, const Pb__Halt *order)
 {
     struct sim_node *n = &s->nodes.data[index];
     struct sim_key key = {order->job_id, order->restarts};
@@ -496,13 +496,13 @@ static void take_order(struct sim *s, unsigned index, const Pb__NodeOrder *o, bo
     if (o->has_epoch && o->epoch > n->epoch)
         sim_break(s, "an order of an epoch that the node was not told", "%s", n->name);
     if (o->halt)
-        halt(s, index, o->halt);
+        halt_job(s, index, o->halt);
     if (o->launch && !closed)
         launch_batch(s, index, o->launch);
     if (o->prepare && !closed)
         prepare_node(s, index, o->prepare);
     if (o->terminate)
-        terminate(s, index, o->terminate);
+        terminate_job(s, index, o->terminate);
     if (o->look)
         look_at_step(s, index, o->look);
     if (o->reconfigure || o->report)

@@ -92,7 +92,7 @@ static bool has_node(const struct sim *s, const Pb__ResvRecord *r, unsigned node
 }
 
 /* The first time from then on at which it is; of one that comes every hour too. */
-static void occurs(const Pb__ResvRecord *r, int64_t at, int64_t *begin, int64_t *end)
+static void find_occurrence(const Pb__ResvRecord *r, int64_t at, int64_t *begin, int64_t *end)
 {
     *begin = r->start_at;
     *end = r->end_at;
@@ -121,7 +121,7 @@ static void check_other(struct sim *s, const struct sim_watch *w, const Pb__Resv
                         const Pb__ResvRecord *own, int64_t until)
 {
     int64_t from = w->view.start_at, begin, end;
-    occurs(other, from, &begin, &end);
+    find_occurrence(other, from, &begin, &end);
     bool over = !own || (is_first(other) && !is_first(own));
     if (other->n_cores || begin >= until || end <= from || end <= begin ||
         (!over && !reaches_out(own)))
@@ -137,7 +137,7 @@ static void check_own(struct sim *s, const struct sim_watch *w, const Pb__ResvRe
 {
     int64_t from = w->view.start_at, begin, end;
     const struct sim_client *c = w->client != UINT32_MAX ? &s->clients.data[w->client] : NULL;
-    occurs(r, from, &begin, &end);
+    find_occurrence(r, from, &begin, &end);
     if (c && !has_uid(r->users, c->item->uid))
         sim_break(s, "a job is in a reservation of others", "job %u in %s", w->job_id, r->name);
     if (!has_word(r->flags, "FLEX") && (from < begin || from >= end))

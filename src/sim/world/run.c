@@ -57,7 +57,7 @@ static bool is_for_controller(enum sim_event_kind kind)
 
 /* While a controller is paused, all that is for it waits; but not what it has asked of the store,
  * or of its helper. */
-static bool waits(struct sim *s, struct sim_event *e)
+static bool must_wait(struct sim *s, struct sim_event *e)
 {
     struct sim_event later = *e;
     if (!sim_lead_is_paused(s, s->c) || e->kind == SIM_APPLY || e->kind == SIM_HOOK ||
@@ -119,10 +119,10 @@ static int restart_controller(struct sim *s, struct err *err)
     return 0;
 }
 
-static int happen(struct sim *s, struct sim_event *e, struct err *err)
+static int run_event(struct sim *s, struct sim_event *e, struct err *err)
 {
     s->c = is_for_controller(e->kind) ? &s->ctls[e->ctl - 1] : s->lead;
-    if (is_for_controller(e->kind) && waits(s, e))
+    if (is_for_controller(e->kind) && must_wait(s, e))
         return 0;
     switch (e->kind) {
     case SIM_TICK:
@@ -203,7 +203,7 @@ static int happen(struct sim *s, struct sim_event *e, struct err *err)
     return 0;
 }
 
-static struct rng stream(const struct sim *s, uint64_t kind, uint64_t number)
+static struct rng make_stream(const struct sim *s, uint64_t kind, uint64_t number)
 {
     struct rng r = {s->plan->seed * UINT64_C(0x9e3779b97f4a7c15) + kind * 1000003 + number};
     rng_next(&r);
@@ -229,7 +229,7 @@ static void make_nodes(struct sim *s)
         if (item->kind == SIM_ITEM_NODE && item->id + item->count - 1 > most)
             most = item->id + item->count - 1;
     for (unsigned i = 0; i < most; i++) {
-        struct sim_node node = {.up = true, .rng = stream(s, 1, i)};
+        struct sim_node node = {.up = true, .rng = make_stream(s, 1, i)};
         snprintf(node.name, sizeof node.name, "n%u", i + 1);
         describe_node(s, i + 1, &node);
         vec_push(&s->nodes, node);
@@ -241,7 +241,7 @@ static void make_nodes(struct sim *s)
 
 static void make_client(struct sim *s, const struct sim_item *item)
 {
-    struct sim_client c = {.item = item, .rng = stream(s, 2, (uint64_t)item->id)};
+    struct sim_client c = {.item = item, .rng = make_stream(s, 2, (uint64_t)item->id)};
     if (item->component_of) /* it is submitted by its leader */
         c.state = SIM_OVER;
     vec_push(&s->clients, c);
@@ -299,7 +299,7 @@ static void make_world(struct sim *s)
     sim_push(s, last_ms + HEAL_AFTER_MS, (struct sim_event){.kind = SIM_HEAL});
 }
 
-static int play(struct sim *s, struct err *err)
+static int run_events(struct sim *s, struct err *err)
 {
     struct sim_event e;
     uint64_t at_once = 0;
@@ -309,7 +309,7 @@ static int play(struct sim *s, struct err *err)
             sim_break(s, "time stands still", "%llu events", (unsigned long long)at_once);
         s->now_ms = e.at_ms;
         s->result->events++;
-        int rc = happen(s, &e, err);
+        int rc = run_event(s, &e, err);
         sim_event_done(&e);
         s->c = s->lead;
         if (rc != 0)
@@ -376,7 +376,7 @@ int sim_run(const struct sim_plan *plan, const struct sim_options *options,
             struct sim_result *result, struct err *err)
 {
     struct sim s = {.plan = plan, .options = *options, .result = result, .now_ms = SIM_START_MS};
-    s.rng = stream(&s, 0, 0);
+    s.rng = make_stream(&s, 0, 0);
     s.count = 1;
     s.c = s.lead = s.ctls;
     for (unsigned i = 0; i < SIM_CTLS; i++) {
@@ -388,7 +388,7 @@ int sim_run(const struct sim_plan *plan, const struct sim_options *options,
     make_world(&s);
     int rc = begin_leads(&s, err);
     if (rc == 0)
-        rc = play(&s, err);
+        rc = run_events(&s, err);
     if (rc == 0 && !s.broken.code)
         sim_check_end(&s);
     result->virtual_ms = s.now_ms - SIM_START_MS;

@@ -8,12 +8,12 @@
 
 #include "sim/world/parts.h"
 
-static void later(struct sim *s, unsigned index, int64_t after_ms)
+static void act_later(struct sim *s, unsigned index, int64_t after_ms)
 {
     sim_push(s, after_ms, (struct sim_event){.kind = SIM_SRUN, .index = index});
 }
 
-static struct rng *chance(struct sim *s, unsigned index)
+static struct rng *chance_of(struct sim *s, unsigned index)
 {
     return &s->clients.data[s->sruns.data[index].client].rng;
 }
@@ -24,7 +24,7 @@ void sim_srun_begin(struct sim *s, unsigned client, unsigned number, struct sim_
         .client = client, .number = number, .node = node, .key = key, .script = key};
     const struct sim_item *item = s->clients.data[client].item;
     vec_push(&s->sruns, srun);
-    later(s, (unsigned)s->sruns.len - 1, node < 0 ? 0 : (int64_t)number * item->step_ms / 2);
+    act_later(s, (unsigned)s->sruns.len - 1, node < 0 ? 0 : (int64_t)number * item->step_ms / 2);
 }
 
 void sim_srun_begin_for(struct sim *s, struct sim_key script, unsigned number, uint32_t offset,
@@ -66,7 +66,7 @@ static void create_step(struct sim *s, unsigned index)
     step.job_id = r->key.job_id;
     step.has_request_id = true;
     step.request_id = (ProtobufCBinaryData){sizeof id, id};
-    r->call = sim_call(s, SIM_OF_SRUN, SIM_STEP_CREATE, index, chance(s, index), &step.base);
+    r->call = sim_call(s, SIM_OF_SRUN, SIM_STEP_CREATE, index, chance_of(s, index), &step.base);
 }
 
 static void report_end(struct sim *s, unsigned index)
@@ -85,8 +85,8 @@ static void report_end(struct sim *s, unsigned index)
     job.step = &step;
     r->call =
         r->owns_job
-            ? sim_call(s, SIM_OF_SRUN, SIM_JOB_COMPLETE, index, chance(s, index), &job.base)
-            : sim_call(s, SIM_OF_SRUN, SIM_STEP_COMPLETE, index, chance(s, index), &step.base);
+            ? sim_call(s, SIM_OF_SRUN, SIM_JOB_COMPLETE, index, chance_of(s, index), &job.base)
+            : sim_call(s, SIM_OF_SRUN, SIM_STEP_COMPLETE, index, chance_of(s, index), &step.base);
 }
 
 void sim_srun_act(struct sim *s, unsigned index)
@@ -125,7 +125,7 @@ static void launch_step(struct sim *s, unsigned index, const Pb__StepReply *step
         struct sim_event event = {.kind = SIM_STEP, .index = (unsigned)node, .value = index};
         if (!sim_net_loses(s)) /* without it, it is known not to have been launched */
             pb_pack(&step->base, &event.body);
-        sim_push(s, rng_between(chance(s, index), 0, 5) + sim_net_late_ms(s), event);
+        sim_push(s, rng_between(chance_of(s, index), 0, 5) + sim_net_late_ms(s), event);
     }
 }
 
@@ -147,7 +147,7 @@ void sim_srun_reply(struct sim *s, const struct sim_call *call, const struct sim
         return;
     if (e->code && r->owns_job && r->state == SIM_SRUN_CREATING) { /* no step, no job */
         r->state = SIM_SRUN_TELLING;
-        later(s, index, 0);
+        act_later(s, index, 0);
         return;
     }
     if (e->code || r->state == SIM_SRUN_TELLING) {
@@ -173,7 +173,7 @@ void sim_srun_part_over(struct sim *s, unsigned index)
     if (r->state != SIM_SRUN_RUNNING || r->left == 0 || --r->left > 0)
         return;
     r->state = SIM_SRUN_TELLING;
-    later(s, index, rng_between(chance(s, index), 0, 5));
+    act_later(s, index, rng_between(chance_of(s, index), 0, 5));
 }
 
 void sim_srun_end_all(struct sim *s, struct sim_key key, long node)

@@ -24,7 +24,7 @@ struct cursor {
     size_t len;
 };
 
-static uint64_t varint(struct cursor *c)
+static uint64_t read_varint(struct cursor *c)
 {
     uint64_t value = 0;
     for (unsigned shift = 0; c->at < c->end && shift < 64; shift += 7) {
@@ -40,15 +40,15 @@ static bool next_field(struct cursor *c)
 {
     if (c->at >= c->end)
         return false;
-    uint64_t tag = varint(c);
+    uint64_t tag = read_varint(c);
     c->field = (unsigned)(tag >> 3);
     c->data = NULL;
     c->len = 0;
     c->number = 0;
     if ((tag & 7) == 0) {
-        c->number = varint(c);
+        c->number = read_varint(c);
     } else if ((tag & 7) == 2) {
-        c->len = (size_t)varint(c);
+        c->len = (size_t)read_varint(c);
         if (c->len > (size_t)(c->end - c->at))
             c->len = (size_t)(c->end - c->at);
         c->data = c->at;
@@ -59,7 +59,7 @@ static bool next_field(struct cursor *c)
     return true;
 }
 
-static struct cursor over(const void *data, size_t len)
+static struct cursor cursor_over(const void *data, size_t len)
 {
     return (struct cursor){.at = data, .end = data ? (const uint8_t *)data + len : NULL};
 }
@@ -205,13 +205,13 @@ static void scan_live(struct cursor c, struct sim_view *v)
 
 void sim_watch_scan(const void *data, size_t len, struct sim_view *v)
 {
-    struct cursor c = over(data, len);
+    struct cursor c = cursor_over(data, len);
     *v = (struct sim_view){.there = true};
     while (next_field(&c)) {
         if (c.field == 1)
-            scan_spec(over(c.data, c.len), v);
+            scan_spec(cursor_over(c.data, c.len), v);
         else if (c.field == 2)
-            scan_live(over(c.data, c.len), v);
+            scan_live(cursor_over(c.data, c.len), v);
     }
 }
 
@@ -224,8 +224,8 @@ static void scan_gres(struct cursor c, struct sim_gres *g)
             copy_text(g->type, sizeof g->type, &c);
         else if (c.field == 3)
             g->count = c.number;
-        for (struct cursor d = over(c.data, c.len); c.field == 4 && d.at < d.end;)
-            g->devices |= UINT64_C(1) << (varint(&d) % 64);
+        for (struct cursor d = cursor_over(c.data, c.len); c.field == 4 && d.at < d.end;)
+            g->devices |= UINT64_C(1) << (read_varint(&d) % 64);
     }
 }
 
@@ -246,7 +246,7 @@ static void scan_share(const struct sim *s, struct cursor c, struct sim_share *s
         } else if (c.field == 5) {
             share->released = c.number;
         } else if (c.field == 8 && share->n_gres < SIM_GRES) {
-            scan_gres(over(c.data, c.len), &share->gres[share->n_gres++]);
+            scan_gres(cursor_over(c.data, c.len), &share->gres[share->n_gres++]);
         } else if (c.field == 9) {
             share->parked = c.number;
         }
@@ -255,17 +255,17 @@ static void scan_share(const struct sim *s, struct cursor c, struct sim_share *s
 
 static void scan_shares(const struct sim *s, const void *data, size_t len, struct sim_watch *w)
 {
-    struct cursor c = over(data, len);
+    struct cursor c = cursor_over(data, len);
     vec_clear(&w->shares);
     while (next_field(&c)) {
         if (c.field != 2)
             continue;
-        struct cursor live = over(c.data, c.len);
+        struct cursor live = cursor_over(c.data, c.len);
         while (next_field(&live)) {
             struct sim_share share = {0};
             if (live.field != 21)
                 continue;
-            scan_share(s, over(live.data, live.len), &share);
+            scan_share(s, cursor_over(live.data, live.len), &share);
             vec_push(&w->shares, share);
         }
     }
@@ -273,7 +273,7 @@ static void scan_shares(const struct sim *s, const void *data, size_t len, struc
 
 void sim_watch_node(const struct sim_record *r, struct sim_node_view *v)
 {
-    struct cursor c = over(r->data, r->len);
+    struct cursor c = cursor_over(r->data, r->len);
     *v = (struct sim_node_view){0};
     while (next_field(&c)) {
         if (c.field == 2)
@@ -294,10 +294,10 @@ void sim_watch_node(const struct sim_record *r, struct sim_node_view *v)
 bool sim_watch_made(const struct sim *s, const char *node)
 {
     const struct sim_record *r = sim_store_find(s, RECORD_MADE, 0, NULL);
-    struct cursor all = over(r ? r->data : NULL, r ? r->len : 0);
+    struct cursor all = cursor_over(r ? r->data : NULL, r ? r->len : 0);
     char name[SIM_NAME];
     while (next_field(&all)) {
-        struct cursor one = over(all.data, all.len);
+        struct cursor one = cursor_over(all.data, all.len);
         while (next_field(&one)) {
             if (one.field != 1)
                 continue;
@@ -536,7 +536,7 @@ static void purge_job(struct sim *s, const struct sim_record *r)
 
 static void put_meta(struct sim *s, const struct sim_record *r)
 {
-    struct cursor c = over(r->data, r->len);
+    struct cursor c = cursor_over(r->data, r->len);
     while (next_field(&c)) {
         if (c.field == 1)
             s->next_id = (uint32_t)c.number;

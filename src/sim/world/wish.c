@@ -53,14 +53,14 @@ static bool has_feature(const char *list, const char *name, size_t len)
 }
 
 /* "a&(b|c)", for one node. */
-static bool eval(const char **at, const char *features)
+static bool eval_features(const char **at, const char *features)
 {
     bool any = false, all = true;
     for (;;) {
         bool one;
         if (**at == '(') {
             (*at)++;
-            one = eval(at, features);
+            one = eval_features(at, features);
             *at += **at == ')';
         } else {
             size_t len = strcspn(*at, "&|()[]*");
@@ -117,7 +117,7 @@ static bool is_met(const struct sim *s, const struct sim_watch *w, const char *t
         return eval_sets(s, w, text);
     vec_foreach (&w->shares, share) {
         const char *at = text;
-        if (*text && !eval(&at, features_on(s, share)))
+        if (*text && !eval_features(&at, features_on(s, share)))
             return false;
     }
     return true;
