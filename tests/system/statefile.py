@@ -41,6 +41,31 @@ def field(number, value):
     return varint(number << 3 | 2) + varint(len(value)) + value
 
 
+def fields_in(data):
+    """The last value of each field of a packed message, by number: of varints and of bytes."""
+    found, at = {}, 0
+
+    def number():
+        nonlocal at
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 0x7F) << shift
+            shift += 7
+            if byte < 0x80:
+                return value
+    while at < len(data):
+        key = number()
+        if key & 7 == 0:
+            found[key >> 3] = number()
+        else:
+            size = number() if key & 7 == 2 else 8 if key & 7 == 1 else 4
+            found[key >> 3] = data[at:at + size]
+            at += size
+    return found
+
+
 class State:
     """Records by (kind, number or name) of a controller that does not run."""
 

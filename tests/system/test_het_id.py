@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""How components of heterogeneous jobs are named, shown, signalled and changed: HET-30 to 46, 48 to 56, 77, 101, 129."""
+"""How components of heterogeneous jobs are named, shown, signalled and changed: HET-30 to 46, 48 to 56, 61, 77, 101, 129."""
 import re
+import signal
 
 import pytest
 
 from harness import Cluster, eventually, fields_of, many
+from statefile import JOB, State, fields_in
 from test_completions import offered
 
 CONF = """SelectTypeParameters=CR_Core_Memory
@@ -418,3 +420,18 @@ def test_names(het):
         het.run(["sbatch", f"--component={bad}", "-n1", ":", "-n1", "--wrap=true"]).fails(f"Invalid component name '{bad}'")
     het.run(["sbatch", "--component=a", "-n1", ":", "--component=A", "-n1", "--wrap=true"]).fails("Duplicate component name 'A': components 0 and 1 have it")
     het.run("sbatch", stdin="#!/bin/sh\n#SBATCH hetjob name=0\ntrue\n").fails("Invalid component name '0'", "(component 1)")
+
+
+def test_stored_record_of_an_ended_component(make):
+    """HET-61: leader and offset, start, end and wait status of each component are in the store once the job is over."""
+    c = make(nodes=2, cpus=2, conf=CONF)
+    job = c.sbatch("-n1", ":", "-n1", wrap="srun --het-group=1 true; exit 3")
+    c.wait(job)
+    c.wait(job + 1)
+    c.kill("slurmctld", signal.SIGTERM)
+    leader_id, offset, count, start, end, status = 117, 118, 119, 12, 13, 22  # of JobLive, which is field 2 of a record
+    stored = [fields_in(fields_in(State(c).get(JOB, job + i))[2]) for i in range(2)]
+    assert [(live.get(leader_id), live.get(offset, 0), live.get(count)) for live in stored] == [(job, 0, 2), (job, 1, 2)]
+    assert all(0 < live[start] <= live[end] for live in stored)
+    assert stored[0][status] == 3 << 8
+    c.start_controller()
