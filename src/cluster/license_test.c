@@ -58,10 +58,9 @@ static struct job *start(struct cluster *c, uint32_t id, const char *words, uint
 /* The sum is not what is left of it at 32 bits. */
 static void sums_that_cannot_be_counted_are_refused(void **state)
 {
-    static const char *const texts[] = {"x:1000000000,x:1000000000",
-                                        "x:1000000000,x:1000000000,x:1000000000,x:1000000000,"
-                                        "x:294967297",
-                                        "x:4000000000"};
+    static const char *const texts[] = {
+        "x:1000000000,x:1000000000",
+        "x:1000000000,x:1000000000,x:1000000000,x:1000000000,x:294967297", "x:4000000000"};
     (void)state;
     struct cluster *c = make();
     for (size_t i = 0; i < 3; i++) {

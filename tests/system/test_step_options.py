@@ -72,7 +72,7 @@ def test_what_is_asked_of_the_network(make_cluster):
     assert c.output(job) == "sn_all\n"  # told at the submission, and not again
     assert c.job(job)["Network"] == "sn_all"
     step = c.popen(f"srun --jobid={job} --overlap --network=ip sleep 1000")
-    shown = eventually(lambda: c.run(f"scontrol show step -o {job}.1").stdout, "its step")
+    shown = eventually(lambda: (said := c.run(f"scontrol show step -o {job}.1")).returncode == 0 and said.stdout, "its step")
     assert fields_of(shown)["Network"] == "ip"
     c.run(f"scancel {job}").ok()
     assert note.format("ip") not in step.communicate(timeout=60)[1]
