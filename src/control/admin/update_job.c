@@ -457,16 +457,6 @@ static void apply_times(struct control *c, struct job *j, const Pb__JobUpdate *r
 }
 
 /* Of a heterogeneous job: one component would end the others in the queue. */
-static bool has_missed_deadline(const struct job *j)
-{
-    for (uint32_t i = 0; i < job_set_count(j); i++) {
-        const struct job *component = job_set_component(j, i);
-        if (component && component->state == PB__JOB_STATE__DEADLINE)
-            return true;
-    }
-    return false;
-}
-
 static int requeue_job(struct control *c, const struct caller *who, struct job *j,
                        const Pb__JobUpdate *r, struct err *err)
 {
@@ -477,7 +467,7 @@ static int requeue_job(struct control *c, const struct caller *who, struct job *
                                  "it was submitted with --no-requeue, or JobRequeue=0");
     if (j->state == PB__JOB_STATE__PENDING)
         return control_set_error(err, ERR_JOB_PENDING, NULL);
-    if (has_missed_deadline(j))
+    if (set_missed_deadline(j))
         return control_set_error(err, ERR_DEADLINE, "it could not end before it");
     int rc = job_is_final(j) ? submit_check_count(c, array_weight(j) - 1, err) : 0;
     if (rc != 0)

@@ -419,9 +419,8 @@ void finish_ran(struct control *c, struct job *j, int status)
 void finish_batch(struct control *c, struct job *j, int status)
 {
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    bool hold = j->may_requeue && lists_code(c->conf->requeue_exit_hold, code);
-    attempt_make(j)->requeue_after =
-        hold || (j->may_requeue && lists_code(c->conf->requeue_exit, code));
+    bool may = set_may_requeue(j), hold = may && lists_code(c->conf->requeue_exit_hold, code);
+    attempt_make(j)->requeue_after = hold || (may && lists_code(c->conf->requeue_exit, code));
     j->held = j->held || hold;
     j->special_exit = hold;
     finish_ran(c, j, status);

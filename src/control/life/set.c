@@ -29,10 +29,20 @@ int set_check_settled(const struct job *leader, struct err *err)
     return 0;
 }
 
+bool set_missed_deadline(const struct job *j)
+{
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        const struct job *component = job_set_component(j, i);
+        if (component && component->state == PB__JOB_STATE__DEADLINE)
+            return true;
+    }
+    return false;
+}
+
 bool set_may_requeue(const struct job *j)
 {
     const struct job *leader = job_set_component(j, 0);
-    return leader && leader->may_requeue;
+    return leader && leader->may_requeue && !set_missed_deadline(j);
 }
 
 uint32_t set_find_next_restarts(const struct job *j)

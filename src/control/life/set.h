@@ -30,7 +30,10 @@ bool set_needs(const struct job *j);
 /* Whether none of its components is on its way back to the queue, where others are already:
  * -ERR_FINISHED, as for one that is. */
 int set_check_settled(const struct job *leader, struct err *err);
-/* Whether the job may return to the queue: as its leader may, which has the script. */
+/* Whether a component has been ended by its deadline: it does not return to the queue. */
+bool set_missed_deadline(const struct job *j);
+/* Whether the job may return to the queue: as its leader may, which has the script, unless one of
+ * its components cannot. */
 bool set_may_requeue(const struct job *j);
 /* How often the job has been queued again when it is once more. A component may be queued several
  * times, and be cancelled, before its leader's nodes are clean: they begin with the same number. */

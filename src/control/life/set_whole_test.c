@@ -57,6 +57,30 @@ static void the_deadline_of_one_is_the_end_of_all(void **state)
     fixture_free(f);
 }
 
+/* The one that is over does not return to the queue, so the others do not either. */
+static void a_set_past_its_deadline_is_not_requeued(void **state)
+{
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "PrologSlurmctld=/p\n");
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
+    (void)state;
+    specs[0].has_requeue = specs[0].requeue = true;
+    specs[1].has_deadline_at_sec = specs[1].has_time_limit_sec = true;
+    specs[1].deadline_at_sec = f->wall_ms / 1000 + 10;
+    specs[1].time_limit_sec = 10;
+    int64_t id = fixture_submit_set(f, &user, specs, 3);
+    fixture_pass(f, 20000);
+    assert_int_equal(f->scripts.len, 3);
+    struct fixture_script of_leader = vec_pop(&f->scripts); /* it ends last */
+    vec_push(&f->scripts, f->scripts.data[0]);
+    f->scripts.data[0] = of_leader;
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, (uint32_t)id + 1, 0);
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, (uint32_t)id + 2, 0);
+    fixture_script_ended(f, PB__SCRIPT_KIND__SCRIPT_PROLOG, (uint32_t)id, 1 << 8);
+    fixture_expect_set(f, id, "CA DL CA");
+    fixture_free(f);
+}
+
 static void cancel_matching(struct fixture *f, const struct caller *who, const char *name)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
@@ -385,6 +409,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shutdown_ends_a_set_once),
         cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
+        cmocka_unit_test(a_set_past_its_deadline_is_not_requeued),
         cmocka_unit_test(a_filter_does_not_part_a_set_that_waits),
         cmocka_unit_test(components_stand_still_together),
         cmocka_unit_test(what_does_not_fit_together_stands_still),
