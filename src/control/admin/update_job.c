@@ -469,7 +469,9 @@ static int requeue_job(struct control *c, const struct caller *who, struct job *
         return control_set_error(err, ERR_JOB_PENDING, NULL);
     if (set_missed_deadline(j))
         return control_set_error(err, ERR_DEADLINE, "it could not end before it");
-    int rc = job_is_final(j) ? submit_check_count(c, array_weight(j) - 1, err) : 0;
+    int rc = set_check_complete(j, err);
+    if (rc == 0 && job_is_final(j))
+        rc = submit_check_count(c, array_weight(j) - 1, err);
     if (rc != 0)
         return rc;
     job_event_requeue_requested(c, j, who->uid);

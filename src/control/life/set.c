@@ -29,6 +29,15 @@ int set_check_settled(const struct job *leader, struct err *err)
     return 0;
 }
 
+int set_check_complete(const struct job *leader, struct err *err)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++)
+        if (!job_set_component(leader, i))
+            return err_set(err, -ERR_FINISHED, "%s: the record of component %u is gone",
+                           err_text(ERR_FINISHED), i);
+    return 0;
+}
+
 bool set_missed_deadline(const struct job *j)
 {
     for (uint32_t i = 0; i < job_set_count(j); i++) {

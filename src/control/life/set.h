@@ -30,6 +30,9 @@ bool set_needs(const struct job *j);
 /* Whether none of its components is on its way back to the queue, where others are already:
  * -ERR_FINISHED, as for one that is. */
 int set_check_settled(const struct job *leader, struct err *err);
+/* Before a set returns to the queue: -ERR_FINISHED where a component, which may have ended long
+ * before the others, has been purged. */
+int set_check_complete(const struct job *leader, struct err *err);
 /* Whether a component has been ended by its deadline: it does not return to the queue. */
 bool set_missed_deadline(const struct job *j);
 /* Whether the job may return to the queue: as its leader may, which has the script, unless one of

@@ -81,6 +81,30 @@ static void a_set_past_its_deadline_is_not_requeued(void **state)
     fixture_free(f);
 }
 
+static void a_set_with_a_purged_component_is_not_requeued(void **state)
+{
+    struct fixture *f = make_fixture(FIXTURE_SET_CONF "MinJobAge=300\nSlurmdTimeout=0\n");
+    struct caller root = FIXTURE_ROOT;
+    Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4)};
+    Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
+    (void)state;
+    specs[0].has_requeue = specs[0].requeue = true;
+    int64_t id = fixture_submit_set(f, &root, specs, 2);
+    fixture_launched(f, "n1", (uint32_t)id, 0);
+    assert_int_equal(fixture_cancel(f, &root, id + 1, NULL, 0), 0);
+    fixture_gone(f, "n2", (uint32_t)id + 1, 0);
+    fixture_pass(f, 1000 * 1000);
+    fixture_batch_ended(f, "n1", (uint32_t)id, 0, 0);
+    fixture_gone(f, "n1", (uint32_t)id, 0);
+    fixture_pass(f, 10 * 1000);
+    fixture_expect_set(f, id, "CD");
+    requeue.has_requeue = requeue.requeue = true;
+    requeue.job_id = (uint32_t)id;
+    assert_int_equal(fixture_update_job(f, &root, &requeue), ERR_FINISHED);
+    fixture_expect_set(f, id, "CD");
+    fixture_free(f);
+}
+
 static void cancel_matching(struct fixture *f, const struct caller *who, const char *name)
 {
     Pb__JobFilter filter = PB__JOB_FILTER__INIT;
@@ -410,6 +434,7 @@ int main(void)
         cmocka_unit_test(a_shutdown_ends_a_set_once),
         cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
         cmocka_unit_test(a_set_past_its_deadline_is_not_requeued),
+        cmocka_unit_test(a_set_with_a_purged_component_is_not_requeued),
         cmocka_unit_test(a_filter_does_not_part_a_set_that_waits),
         cmocka_unit_test(components_stand_still_together),
         cmocka_unit_test(what_does_not_fit_together_stands_still),
