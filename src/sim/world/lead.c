@@ -137,7 +137,7 @@ void sim_lead_pinged(struct sim *s, const struct sim_event *e)
 /* It was said in the outbox, and leaves. False: not to there. */
 bool sim_lead_pongs(struct sim *s, const struct sim_event *pong)
 {
-    if ((int64_t)pong->session >= s->c->deposed_ms)
+    if ((int64_t)pong->session > s->c->deposed_ms) /* at the same time: perhaps before */
         sim_break(s, "a controller says that it leads, and had lost the lead", "controller %u",
                   s->c->index + 1);
     return !are_apart(s, s->c, &s->ctls[pong->ctl - 1]);

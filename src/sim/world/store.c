@@ -79,7 +79,7 @@ struct sim_batch *sim_store_batch(struct sim *s)
 static void check_reply(struct sim *s, struct sim_event *event)
 {
     const struct sim_call *call = &s->calls.data[event->value - 1];
-    if (call->arrived_ms >= s->c->deposed_ms)
+    if (call->arrived_ms > s->c->deposed_ms)
         sim_break(s, "an answer of one who had lost the lead", "controller %u, request %d",
                   s->c->index + 1, (int)call->request);
     if (sim_lead_is_cut(s, s->c, SIM_CUT_COMMANDS)) {
