@@ -165,7 +165,7 @@ static bool has_unit(const Pb__NodeAlloc *a, size_t unit)
     return !a->cores.len || (a->cores.data[unit / 8] >> (unit % 8) & 1);
 }
 
-/* "0-3,8": the CPUs of its units, which may be cores or sockets. */
+/* Writes the CPUs of the allocated units as "0-3,8". Units are cores or sockets. */
 static void put_cpu_ids(const Pb__NodeAlloc *a, struct str *out)
 {
     size_t each = a->has_cpus_per_core && a->cpus_per_core ? a->cpus_per_core : 1;
@@ -181,7 +181,7 @@ static void put_cpu_ids(const Pb__NodeAlloc *a, struct str *out)
     }
 }
 
-/* Nodes that got the same share are one entry, as in "Nodes=n[1-2] CPU_IDs=0-1 Mem=100 GRES=". */
+/* Nodes with equal shares are one entry, as in "Nodes=n[1-2] CPU_IDs=0-1 Mem=100 GRES=". */
 static void put_shares(const struct job_view *v)
 {
     const Pb__JobLive *l = v->live;
@@ -207,7 +207,7 @@ static void put_shares(const struct job_view *v)
     }
 }
 
-/* Of all nodes together, kind by kind in the order of their first node. */
+/* Writes the sum over all nodes for each kind, in the order of first occurrence. */
 static void put_job_gres(const struct job_view *v)
 {
     const Pb__JobLive *l = v->live;
@@ -337,14 +337,14 @@ static void put_switches(const struct job_view *v)
                time_format_limit(v->spec->wait_switch_sec, wait));
 }
 
-/* --gres-flags, as far as it is about CPUs. */
+/* Writes the part of --gres-flags that concerns the binding of CPUs. */
 static void put_binding(const struct job_view *v)
 {
     const char *flags = v->spec->gres_flags ? v->spec->gres_flags : "";
     const char *yes = strcasestr(flags, "enforce-binding"),
                *no = strcasestr(flags, "disable-binding");
     if (yes || no)
-        put_optional(v, "GresEnforceBind", yes > no ? "Yes" : "No"); /* the last one holds */
+        put_optional(v, "GresEnforceBind", yes > no ? "Yes" : "No"); /* the last flag wins */
 }
 
 static void put_command(const struct job_view *v)
@@ -396,7 +396,7 @@ void show_job_text(const Pb__JobRecord *job, int64_t now, struct show_style styl
     record_end(style, out);
 }
 
-/* The state, and behind it the flags that job_state_word() puts in its place. */
+/* The base state comes first. The flags follow that job_state_word() shows instead of the state. */
 static json_t *job_states(const Pb__JobLive *live)
 {
     Pb__JobLive base = *live;
@@ -420,7 +420,7 @@ static json_t *job_states(const Pb__JobLive *live)
     return states;
 }
 
-/* The sockets of the node are not known here. */
+/* The record of the job does not tell which sockets the node has. */
 static json_t *allocated_node(const Pb__NodeAlloc *a, size_t index)
 {
     return json_pack("{s:i, s:o, s:{s:i, s:i}, s:{s:i, s:I}, s:[]}", "index", (int)index, "name",
@@ -480,7 +480,7 @@ static json_t *job_flags(const Pb__JobRecord *job)
     return all;
 }
 
-/* "TIME_LIMIT_80" is "TIME=80%" there. */
+/* JSON has "TIME=80%" where the option has "TIME_LIMIT_80". */
 static json_t *mail_types(const char *list)
 {
     static const char limit[] = "TIME_LIMIT";
@@ -501,7 +501,7 @@ static json_t *mail_types(const char *list)
     return all;
 }
 
-static json_t *shared(const Pb__JobSpec *spec)
+static json_t *pack_sharing(const Pb__JobSpec *spec)
 {
     const char *word = spec->exclusive        ? "none"
                        : spec->exclusive_user ? "user"
@@ -518,7 +518,7 @@ static json_t *per_gpu(uint64_t count)
     return json_out_text(str_cstr(&text));
 }
 
-/* One text for each node: "gpu:a100:2(IDX:0-1)". */
+/* The array has one text for each node, as "gpu:a100:2(IDX:0-1)". */
 static json_t *gres_detail(const Pb__JobLive *live)
 {
     json_t *all = json_array();
@@ -534,7 +534,7 @@ static json_t *gres_detail(const Pb__JobLive *live)
     return all;
 }
 
-/* Only while a job waits in several partitions it has a priority in each of them. */
+/* A job has a priority for each partition only while it waits in several partitions. */
 static json_t *part_priorities(const Pb__JobRecord *job)
 {
     json_t *names = json_out_list(job->spec->partition), *all = json_array(), *name;
@@ -549,7 +549,7 @@ static json_t *part_priorities(const Pb__JobRecord *job)
     return all;
 }
 
-static json_t *stream(const Pb__JobRecord *job, int which, enum job_path how)
+static json_t *pack_stream_path(const Pb__JobRecord *job, int which, enum job_path how)
 {
     _cleanup_str_ struct str path = STR_INIT;
     job_state_put_path(job, which, how, &path);

@@ -30,7 +30,7 @@
         .kind = LISTING_SHORT, .number = (value), .whole = (value) < TIME_UNLIMITED                \
     }
 #define LIMIT(known, value) ((known) ? ELAPSED(value) : RANKED("NOT_SET", 0))
-#define HOSTS(value) hosts(value)
+#define HOSTS(value) make_hosts_value(value)
 #define EXPECTED(value)                                                                            \
     (struct listing_value)                                                                         \
     {                                                                                              \
@@ -38,28 +38,28 @@
     }
 #define OR_NA(value) TEXT((value) ? (value) : "N/A")
 
-/* By these squeue chooses what it lists, whatever it shows. */
+/* squeue filters by these fields, even if it does not show them. */
 #define SPEC_NEEDS "uid account qos licenses reservation"
 #define LIVE_NEEDS                                                                                 \
     "state completing configuring special_exit stopped array_job_id array_task_id array_tasks "    \
     "array_throttle burst"
 
-#define NONE_AFTER_SEC (365 * 86400) /* where an end without limit is sorted in */
+#define NONE_AFTER_SEC (365 * 86400) /* sort key of an end without limit, after the start */
 
-static struct listing_value hosts(const char *list)
+static struct listing_value make_hosts_value(const char *list)
 {
     bool none = !list || !*list;
     return (struct listing_value){
         .kind = LISTING_BLANK, .text = list, .key = none ? "" : list, .last = none, .whole = true};
 }
 
-static struct listing_value start(const Pb__JobRecord *job)
+static struct listing_value make_start_value(const Pb__JobRecord *job)
 {
     int64_t at = job_state_start_at(job);
     return (struct listing_value){.kind = LISTING_DATE, .number = at, .last = at == 0};
 }
 
-static struct listing_value end(const Pb__JobRecord *job)
+static struct listing_value make_end_value(const Pb__JobRecord *job)
 {
     int64_t start_at = job_state_start_at(job), end_at = job_state_end_at(job);
     if (!end_at && start_at)
@@ -67,7 +67,7 @@ static struct listing_value end(const Pb__JobRecord *job)
     return DATE(end_at);
 }
 
-/* As far as the request says it; else the number of nodes, which is all that is known. */
+/* The most nodes that the request allows. Without such a limit, the number of nodes of the job. */
 static uint32_t max_nodes(const Pb__JobRecord *job)
 {
     const Pb__JobSpec *spec = job->spec;
@@ -84,7 +84,7 @@ void job_columns_keep_units(void)
     keeps_units = true;
 }
 
-static const char *size(uint64_t mib, struct str *out)
+static const char *format_mib(uint64_t mib, struct str *out)
 {
     char buf[SIZE_TEXT_MAX];
     if (mib && keeps_units)
@@ -94,9 +94,10 @@ static const char *size(uint64_t mib, struct str *out)
     return str_cstr(out);
 }
 
-static const char *memory(const Pb__JobSpec *spec, struct str *out)
+static const char *format_memory(const Pb__JobSpec *spec, struct str *out)
 {
-    return size(spec->has_mem_per_node_mib ? spec->mem_per_node_mib : spec->mem_per_cpu_mib, out);
+    return format_mib(spec->has_mem_per_node_mib ? spec->mem_per_node_mib : spec->mem_per_cpu_mib,
+                      out);
 }
 
 static const char *count_or_star(uint32_t count, struct str *out)
@@ -115,26 +116,26 @@ static const char *count_or_na(uint32_t count, struct str *out)
     return str_cstr(out);
 }
 
-static const char *fraction(uint32_t priority, struct str *out)
+static const char *format_priority_fraction(uint32_t priority, struct str *out)
 {
     str_printf(out, "%.14f", (double)priority / (double)UINT32_MAX);
     return str_cstr(out);
 }
 
-/* Sorted as jobs are considered: by their partitions' tiers, where these are known, and then by
- * themselves. */
-static int64_t precedence(const struct job_columns_view *view)
+/* The sort key is the order in which the planner considers jobs: first the tier of the partition,
+ * if known, then the priority of the job. */
+static int64_t rank_job(const struct job_columns_view *view)
 {
     return (int64_t)((uint64_t)(view->tier & INT32_MAX) << 32 | view->job->live->priority);
 }
 
-static const char *decimal(uint32_t number, struct str *out)
+static const char *format_decimal(uint32_t number, struct str *out)
 {
     str_printf(out, "%u", number);
     return str_cstr(out);
 }
 
-static const char *partition(const Pb__JobRecord *job)
+static const char *get_partition_name(const Pb__JobRecord *job)
 {
     return job->live->partition ? job->live->partition : job->spec->partition;
 }
@@ -170,7 +171,7 @@ static struct listing_value reason_list(const Pb__JobRecord *job, struct str *ou
     return BLANK(str_cstr(out));
 }
 
-/* Of an interactive job, where its command runs. */
+/* The node of the batch script; for an interactive job, the host where the command runs. */
 static const char *executing_host(const Pb__JobRecord *job)
 {
     if (!job->spec->batch && job->live->start_at)
@@ -178,7 +179,7 @@ static const char *executing_host(const Pb__JobRecord *job)
     return job->live->batch_host ? job->live->batch_host : "n/a";
 }
 
-static const char *sct(const Pb__JobSpec *spec, struct str *out)
+static const char *format_sockets_cores_threads(const Pb__JobSpec *spec, struct str *out)
 {
     const uint32_t counts[] = {spec->sockets_per_node, spec->cores_per_socket,
                                spec->threads_per_core};
@@ -203,7 +204,7 @@ static const char *core_spec(const Pb__JobSpec *spec, struct str *out)
     return str_cstr(out);
 }
 
-static const char *exclusive(const Pb__JobSpec *spec)
+static const char *get_exclusive_word(const Pb__JobSpec *spec)
 {
     return spec->exclusive ? "NODE" : spec->exclusive_user ? "USER" : "NO";
 }
@@ -214,7 +215,8 @@ static int64_t pending_sec(const Pb__JobLive *live, int64_t now)
     return until > live->submit_at ? until - live->submit_at : 0;
 }
 
-static const char *path(const struct job_columns_view *view, int stream, struct str *out)
+static const char *format_stream_path(const struct job_columns_view *view, int stream,
+                                      struct str *out)
 {
     enum job_path how = view->expand_patterns ? JOB_PATH_FIRST : JOB_PATH_GIVEN;
     job_state_put_path(view->job, stream, how, out);
@@ -235,7 +237,7 @@ static const char *per_gpu(uint64_t count, struct str *out)
     return str_cstr(out);
 }
 
-static const char *tres(const Pb__JobRecord *job, struct str *out)
+static const char *format_tres(const Pb__JobRecord *job, struct str *out)
 {
     if (!job_state_put_tres(job, true, out))
         job_state_put_tres(job, false, out);

@@ -11,7 +11,7 @@
 #include "base/vec.h"
 #include "show/job_state.h"
 
-#define TASKS_BELOW 4000001u /* MaxArraySize at most */
+#define TASKS_BELOW 4000001u /* the largest MaxArraySize */
 #define BITSTR_LEN 64
 
 size_t job_ids_word(const char *list)
@@ -22,10 +22,10 @@ size_t job_ids_word(const char *list)
     return len;
 }
 
-/* "4" or "[1-5,7]", without brackets; NULL: it is neither. */
+/* Accepts "4" or "[1-5,7]" and returns the text without brackets; NULL if the text is neither. */
 static char *check_tasks(char *text)
 {
-    static struct arena kept; /* until the end */
+    static struct arena kept; /* lives until the process ends */
     struct idset tasks = {0};
     size_t len = strlen(text);
     bool list = *text == '[';
@@ -67,16 +67,16 @@ int job_ids_parse(const char *text, Pb__StepId *id, struct err *err)
     return 0;
 }
 
-/* Bytes that numbers of elements may take; 0: any. */
-static size_t room(void)
+/* The number of bytes that the list of element numbers may take; 0: no limit. */
+static size_t read_bitstr_len(void)
 {
     const char *text = getenv("SLURM_BITSTR_LEN");
     long long n;
     return text && str_parse_i64(text, 0, INT32_MAX, &n) == 0 ? (size_t)n : BITSTR_LEN;
 }
 
-/* Evenly spaced numbers as "0-12:4", others one by one or as ranges; no more than 'most' bytes by
- * much. */
+/* Writes evenly spaced numbers as "0-12:4", others one by one or as ranges. Stops soon after 'most'
+ * bytes; the caller cuts the rest. */
 static void put_set(const struct idset *s, size_t most, struct str *out)
 {
     struct idset_run r;
@@ -106,7 +106,7 @@ bool job_ids_put_tasks(const Pb__JobLive *live, struct str *out)
         str_printf(out, "%u", live->array_task_id);
         return true;
     }
-    size_t start = out->len, most = room();
+    size_t start = out->len, most = read_bitstr_len();
     put_set(&tasks, most, out);
     idset_done(&tasks);
     if (most && out->len - start > most) {
@@ -187,7 +187,7 @@ int64_t job_ids_rank(const Pb__JobLive *live)
         return (int64_t)((uint64_t)live->het_job_id << 32 | live->het_job_offset);
     uint32_t id = live->has_array_job_id ? live->array_job_id : live->job_id;
     uint64_t task = live->array_tasks ? strtoul(live->array_tasks, NULL, 10) : live->array_task_id;
-    struct idset bits = {0}; /* "0x1f" */
+    struct idset bits = {0}; /* from a mask as "0x1f" */
     if (live->array_tasks && str_starts(live->array_tasks, "0x") &&
         idset_parse(live->array_tasks, TASKS_BELOW, &bits, NULL) == 0)
         task = idset_first(&bits);
@@ -282,7 +282,7 @@ static bool is_named(const Pb__StepId *id, const Pb__JobLive *live)
     return named;
 }
 
-/* The id names all components: that of the leader, of an element of an array, or of the array. */
+/* Whether the id names all components: that of the leader, an array element or the array. */
 static bool names_whole_set(const Pb__StepId *id, const Pb__JobLive *live)
 {
     bool by_array = live->has_array_job_id && (id->array_tasks || id->job_id == live->array_job_id);
@@ -290,7 +290,7 @@ static bool names_whole_set(const Pb__StepId *id, const Pb__JobLive *live)
            (id->job_id == live->het_job_id || by_array);
 }
 
-/* Such a step is that of all components: the leader's record stands for them. */
+/* The leader's record reports a step of all components, and the records of the others do not. */
 static bool is_told_by_leader(const Pb__StepId *id, const Pb__JobLive *live)
 {
     return names_whole_set(id, live) && live->het_job_offset;
@@ -324,7 +324,7 @@ size_t job_ids_targets(const Pb__StepId *ids, size_t count, Pb__JobLive *live, s
         else if (!is_told_by_leader(&ids[i], live))
             vec_push(&found, step_target(&ids[i], live, arena));
     }
-    if (count == 0 || whole.len) { /* the steps are of it */
+    if (count == 0 || whole.len) { /* the steps belong to the job */
         Pb__StepId id;
         job_ids_trim(whole.data, whole.len, live, arena);
         job_ids_of(live, &id, arena);

@@ -33,7 +33,7 @@ static const struct {
 };
 #define STATE_COUNT (sizeof(states) / sizeof(states[0]))
 
-/* States of Slurm that no job of ours is ever in: asking for them finds nothing. */
+/* Slurm's states that Sluice never sets. Filters accept them and match no job. */
 static const char *const empty_states[] = {
     "RESIZING",      "RS",        "RESV_DEL_HOLD", "RD",
     "REQUEUED",      "RQ",        "REQUEUE_FED",   "RF",
@@ -42,7 +42,7 @@ static const char *const empty_states[] = {
     "POWER_UP_NODE", "UPDATE_DB", "EXPEDITING",
 };
 
-static const char *nth(size_t state, bool abbreviated)
+static const char *get_state_word(size_t state, bool abbreviated)
 {
     if (state >= STATE_COUNT)
         return abbreviated ? "?" : "UNKNOWN";
@@ -61,8 +61,9 @@ const char *job_state_word(const Pb__JobLive *live)
            : live->completing                                            ? "COMPLETING"
            : live->configuring                                           ? "CONFIGURING"
            : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SPECIAL_EXIT"
-           : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "STOPPED"
-                                                                         : nth(live->state, false);
+           : live->stopped && live->state == PB__JOB_STATE__RUNNING
+               ? "STOPPED"
+               : get_state_word(live->state, false);
 }
 
 const char *job_state_short(const Pb__JobLive *live)
@@ -71,8 +72,9 @@ const char *job_state_short(const Pb__JobLive *live)
            : live->completing                                            ? "CG"
            : live->configuring                                           ? "CF"
            : live->special_exit && live->state == PB__JOB_STATE__PENDING ? "SE"
-           : live->stopped && live->state == PB__JOB_STATE__RUNNING      ? "ST"
-                                                                         : nth(live->state, true);
+           : live->stopped && live->state == PB__JOB_STATE__RUNNING
+               ? "ST"
+               : get_state_word(live->state, true);
 }
 
 bool job_state_is_final(const Pb__JobLive *live)
@@ -258,7 +260,7 @@ void job_state_put_exit(int32_t status, struct str *out)
                WIFSIGNALED(status) ? WTERMSIG(status) : 0);
 }
 
-/* Of the one where a script runs, or NULL; 'name' has room for it. */
+/* The node where the batch script runs, or NULL. 'name' is a buffer for the result. */
 static const char *first_node(const Pb__JobLive *live, char *name)
 {
     _cleanup_hostlist_ struct hostlist *nodes = NULL;
@@ -280,8 +282,8 @@ static uint32_t first_task(const Pb__JobLive *live)
     return first;
 }
 
-/* As its script's shepherd has it. Of several elements each has its own: their letters stay, or are
- * those of the first one. */
+/* Expands the pattern as slurmstepd does for the batch script. A record of several array elements
+ * has several paths: the letters stay, or JOB_PATH_FIRST expands them for the first element. */
 static void put_pattern(const Pb__JobRecord *job, const char *pattern, enum job_path how,
                         struct str *out)
 {
@@ -336,7 +338,7 @@ static uint64_t memory_of(const Pb__JobRecord *job, uint32_t nodes, uint32_t cpu
 
 #define SUMS_MAX 16
 
-struct sums { /* of generic resources, by name */
+struct sums { /* counts of generic resources by name */
     char name[SUMS_MAX][64];
     uint64_t count[SUMS_MAX];
     size_t len;
@@ -423,7 +425,7 @@ void job_state_put_node_gres(const Pb__NodeAlloc *a, bool devices, struct str *o
     }
 }
 
-/* "gres:gpu:a100:2,gres:nic", so many times. */
+/* Adds the counts of a list as "gres:gpu:a100:2,gres:nic", each multiplied by 'times'. */
 static void sum_list(const char *list, uint64_t times, struct sums *s)
 {
     for (const char *at = list ? list : ""; *at;) {

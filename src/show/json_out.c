@@ -20,7 +20,7 @@ json_t *json_out_text(const char *s)
     for (size_t left = strlen(s), n; left; s += n, left -= n) {
         bool harmful;
         n = text_next(s, left, &harmful);
-        if (harmful && n == 1 && (unsigned char)*s >= 0x80) /* no UTF-8 */
+        if (harmful && n == 1 && (unsigned char)*s >= 0x80) /* invalid UTF-8 */
             str_puts(&clean, "\xef\xbf\xbd");
         else
             str_append(&clean, s, n);
@@ -55,7 +55,7 @@ void json_out_stamp(int64_t last_update, int64_t last_backfill)
     stamp_backfill = last_backfill;
 }
 
-static json_t *meta(const struct json_out_source *source)
+static json_t *pack_meta(const struct json_out_source *source)
 {
     const char *terminal = isatty(STDIN_FILENO) ? ttyname(STDIN_FILENO) : NULL;
     return json_pack("{s:{s:s, s:s, s:s, s:s}, s:{s:s, s:s, s:s}, s:[s],"
@@ -80,7 +80,8 @@ static int to_str(void *ctx, unsigned char *data, size_t len)
     return 1;
 }
 
-/* A plain scalar that a reader would take for something else than text has to be quoted. */
+/* Whether readers would take the plain scalar for a number, a boolean or null, or the text needs
+ * escapes. */
 static bool must_quote(const char *s)
 {
     static const char *const words[] = {"",    "~",  "null", "true", "false", "on", "off",
@@ -91,7 +92,7 @@ static bool must_quote(const char *s)
     for (size_t left = strlen(s), at = 0, n; at < left; at += n) {
         bool harmful;
         n = text_next(s + at, left - at, &harmful);
-        if (harmful) /* it is written as \u202e */
+        if (harmful) /* quoted text has escapes as \u202e */
             return true;
     }
     /* Numbers of any base, times, dates and ".inf". */
@@ -153,7 +154,7 @@ static void emit_value(yaml_emitter_t *e, const json_t *value)
         break;
     case JSON_REAL:
         snprintf(number, sizeof(number), "%.17g", json_real_value(value));
-        if (!strpbrk(number, ".e")) /* it would be read as an integer */
+        if (!strpbrk(number, ".e")) /* otherwise readers take the number for an integer */
             snprintf(number, sizeof(number), "%.1f", json_real_value(value));
         emit_text(e, number, true);
         break;
@@ -206,7 +207,7 @@ void json_out_print_all(const struct json_out_source *source, json_t *top, bool 
         json_object_set_new(top, "last_backfill", json_out_number(true, false, stamp_backfill));
     if (stamp_update >= 0)
         json_object_set_new(top, "last_update", json_out_number(true, false, stamp_update));
-    json_object_set_new(top, "meta", meta(source));
+    json_object_set_new(top, "meta", pack_meta(source));
     json_object_set_new(top, "errors", json_array());
     json_object_set_new(top, "warnings", json_array());
     if (yaml) {

@@ -12,7 +12,7 @@ static bool is_layer(const Pb__LicenseRecord *l)
     return l->nodes != NULL;
 }
 
-/* What the configuration calls the count: what jobs may have, and what is in use without them. */
+/* The configured count: what jobs may use, plus what is in use outside of jobs. */
 static uint64_t count_total(const Pb__LicenseRecord *l)
 {
     return is_layer(l) ? l->count : l->total;
@@ -42,29 +42,30 @@ void show_license_text(const Pb__LicenseRecord *l, struct show_style style, stru
         if (l->has_file_count) {
             str_puts(out, " ");
             put_count(out, "FileTotal", l->file_count);
-            out->data[--out->len] = '\0'; /* the blank */
+            out->data[--out->len] = '\0'; /* removes the blank after the number */
         }
     }
     str_puts(out, "\n");
 }
 
-static json_t *number(uint64_t count)
+static json_t *pack_count(uint64_t count)
 {
     return count == UINT64_MAX ? json_integer(-1) : json_integer((json_int_t)count);
 }
 
 json_t *show_license_json(const Pb__LicenseRecord *l)
 {
-    json_t *out = json_pack("{s:s, s:o, s:I, s:o, s:b, s:I}", "LicenseName", l->name, "Total",
-                            number(count_total(l)), "Used", (json_int_t)l->used, "Free",
-                            l->total == UINT64_MAX ? number(l->total) : json_integer(count_free(l)),
-                            "Remote", 0, "Reserved", (json_int_t)l->reserved);
+    json_t *out =
+        json_pack("{s:s, s:o, s:I, s:o, s:b, s:I}", "LicenseName", l->name, "Total",
+                  pack_count(count_total(l)), "Used", (json_int_t)l->used, "Free",
+                  l->total == UINT64_MAX ? pack_count(l->total) : json_integer(count_free(l)),
+                  "Remote", 0, "Reserved", (json_int_t)l->reserved);
     if (!is_layer(l))
         return out;
     json_object_set_new(out, "Nodes", json_string(l->nodes));
     json_object_set_new(out, "Mode", json_sprintf("MODE_%u", l->mode));
-    json_object_set_new(out, "Base", number(l->base_use));
+    json_object_set_new(out, "Base", pack_count(l->base_use));
     if (l->has_file_count)
-        json_object_set_new(out, "FileTotal", number(l->file_count));
+        json_object_set_new(out, "FileTotal", pack_count(l->file_count));
     return out;
 }

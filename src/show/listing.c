@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Formats and sort keys; rows: values to text, widths, sorting. */
+/* Listings: parses formats and sort keys, turns records into rows of text, and sorts the rows. */
 #include "show/listing.h"
 
 #include <ctype.h>
@@ -12,7 +12,7 @@
 #include "base/timefmt.h"
 
 struct listing_row {
-    char *text; /* with its newline; the keys' texts follow it */
+    char *text; /* the line with its newline, followed by the texts of the sort keys */
     size_t len;
     struct listing_sort_value {
         int64_t number;
@@ -158,7 +158,8 @@ void listing_set_names(struct listing *l, const char *format)
             if (s[name_len] == ':')
                 c.width = at < s + len ? parse_width(&at) : 0;
             if (c.field &&
-                at < s + len) /* "JobID:.10|": what follows the width follows the value */
+                at <
+                    s + len) /* in "JobID:.10|" the text after the width is a suffix of the value */
                 c.suffix = mem_strndup(at, (size_t)(s + len - at));
             if (c.field)
                 add_column(l, c, &before);
@@ -186,7 +187,7 @@ bool listing_set_sort(struct listing *l, const char *keys)
             name++;
             name_len--;
         }
-        /* "#P": the controller's order, when the table has a field for it. */
+        /* "#P" sorts in the controller's order if the table has a field for that order. */
         key.field = natural ? listing_find_letter(l->table, '#') : NULL;
         if (!key.field)
             key.field = name_len == 1 ? listing_find_letter(l->table, *name)
@@ -221,7 +222,7 @@ static size_t measure_text(const char *s, size_t len)
     return width;
 }
 
-/* The bytes that the first 'width' columns take. */
+/* The number of bytes that the first 'width' columns take. */
 static size_t bytes_of(const char *s, size_t len, size_t width)
 {
     size_t i = 0;
@@ -257,7 +258,7 @@ static void put_cell(const struct listing_column *c, const char *text, size_t le
         put_spaces(out, pad);
 }
 
-/* Titles of host lists are whole as their values are. */
+/* Titles of host lists are not cut, as their values are not. */
 static bool is_whole_title(const char *title)
 {
     static const char *const titles[] = {"NODELIST", "NODELIST(REASON)", "SCHEDNODES", "HOSTNAMES",
@@ -280,7 +281,7 @@ static void put_number(struct str *out, int64_t n)
     str_append(out, at, (size_t)(digits + sizeof(digits) - at));
 }
 
-/* What comes from a job's owner must not drive the terminal. */
+/* Escapes text that the owner of a job chose: control characters would change the terminal. */
 static void put_value(const struct listing_value *v, struct str *out)
 {
     char buf[TIME_TEXT_MAX];
@@ -314,7 +315,7 @@ void listing_put_value(struct listing *l, const struct listing_field *field, con
         str_putc(out, v.mark);
 }
 
-/* As printf() does it: of "(null)" a narrow column that is justified left shows nothing. */
+/* As with printf(), a narrow column that is justified left shows nothing instead of "(null)". */
 static bool is_hidden_null(const struct listing_column *c, const struct listing_value *v)
 {
     return v->kind == LISTING_TEXT && !v->text && !c->right && c->width &&
@@ -367,7 +368,7 @@ static void put_line(struct listing *l, const void *record, struct str *out)
     str_putc(out, '\n');
 }
 
-/* The row's line, and behind it the texts of its keys. */
+/* The text of the row is the printed line, followed by the texts of the sort keys. */
 void listing_add(struct listing *l, const void *record)
 {
     struct str *line = &l->line;
@@ -408,8 +409,8 @@ void listing_print_header(struct listing *l, struct str *out)
     put_line(l, NULL, out);
 }
 
-static int compare(const struct listing *l, const struct listing_row *a,
-                   const struct listing_row *b)
+static int compare_rows(const struct listing *l, const struct listing_row *a,
+                        const struct listing_row *b)
 {
     for (size_t i = 0; i < l->keys.len; i++) {
         const struct listing_sort_value *x = &a->key[i], *y = &b->key[i];
@@ -426,21 +427,21 @@ static int compare(const struct listing *l, const struct listing_row *a,
     return 0;
 }
 
-/* Merge sort: stable, so that rows that are equal keep the controller's order; what comes in order,
- * as most does, is only looked at once. */
-static void sort(const struct listing *l, struct listing_row **rows, struct listing_row **spare,
-                 size_t count)
+/* A stable merge sort: equal rows keep the controller's order. Halves that are in order already, as
+ * most are, need a single comparison to join. */
+static void sort_rows(const struct listing *l, struct listing_row **rows,
+                      struct listing_row **spare, size_t count)
 {
     if (count < 2)
         return;
     size_t half = count / 2, i = 0, k = half, n = 0;
-    sort(l, rows, spare, half);
-    sort(l, rows + half, spare, count - half);
-    if (compare(l, rows[half - 1], rows[half]) <= 0)
+    sort_rows(l, rows, spare, half);
+    sort_rows(l, rows + half, spare, count - half);
+    if (compare_rows(l, rows[half - 1], rows[half]) <= 0)
         return;
     memcpy(spare, rows, half * sizeof(*rows));
     while (i < half && k < count)
-        rows[n++] = compare(l, rows[k], spare[i]) < 0 ? rows[k++] : spare[i++];
+        rows[n++] = compare_rows(l, rows[k], spare[i]) < 0 ? rows[k++] : spare[i++];
     while (i < half)
         rows[n++] = spare[i++];
 }
@@ -449,7 +450,7 @@ void listing_print_rows(struct listing *l, struct str *out)
 {
     if (l->keys.len && l->rows.len > 1) {
         struct listing_row **spare = mem_new_array(struct listing_row *, l->rows.len);
-        sort(l, l->rows.data, spare, l->rows.len);
+        sort_rows(l, l->rows.data, spare, l->rows.len);
         free(spare);
     }
     size_t total = 0;

@@ -13,7 +13,7 @@
 
 enum field_class { OF_PART, OF_NODE, OF_NAME, OF_RANGE, OF_SUM };
 
-/* By these sinfo chooses and groups, whatever it shows. */
+/* sinfo filters and groups by these fields, even if it does not show them. */
 #define ROWS_NEEDS                                                                                 \
     "state drain completing reboot_requested reboot_issued no_respond fail reason partitions "     \
     "reserved maint"
@@ -24,7 +24,7 @@ struct node_row_index {
     UT_hash_handle hh;
 };
 
-static const char *availability(const Pb__PartRecord *part)
+static const char *get_availability(const Pb__PartRecord *part)
 {
     if (!part->state || str_case_eq(part->state, "UP"))
         return "up";
@@ -63,8 +63,8 @@ static void put_least(const struct node_row *row, enum node_range which, struct 
                row->most[which] > row->least[which] ? "+" : "");
 }
 
-static struct listing_value ranged(const struct node_row *row, enum node_range which,
-                                   struct str *out)
+static struct listing_value make_range_value(const struct node_row *row, enum node_range which,
+                                             struct str *out)
 {
     put_least(row, which, out);
     return (struct listing_value){
@@ -117,7 +117,7 @@ static const char *free_memory(const struct node_row *row, struct str *out)
     return str_cstr(out);
 }
 
-static const char *reason(const Pb__NodeRecord *node)
+static const char *get_node_reason(const Pb__NodeRecord *node)
 {
     return node && node->reason && *node->reason ? node->reason : "none";
 }
@@ -132,14 +132,14 @@ static const char *reason_user(const Pb__NodeRecord *node, bool with_number, str
     return str_cstr(out);
 }
 
-static const char *date(int64_t at, struct str *out)
+static const char *format_date(int64_t at, struct str *out)
 {
     char buf[TIME_TEXT_MAX];
     str_puts(out, time_format_date(at, "Unknown", buf));
     return str_cstr(out);
 }
 
-static const char *limit(int64_t sec, struct str *out)
+static const char *format_time_limit(int64_t sec, struct str *out)
 {
     char buf[TIME_TEXT_MAX];
     if (sec >= TIME_UNLIMITED)
@@ -153,7 +153,7 @@ static const char *all_or(const char *list)
     return !list || str_case_eq(list, "ALL") ? "all" : list;
 }
 
-static struct listing_value starred(const Pb__PartRecord *part)
+static struct listing_value make_partition_value(const Pb__PartRecord *part)
 {
     return (struct listing_value){
         .kind = LISTING_TEXT, .text = part->name, .mark = part->is_default ? '*' : 0};
@@ -171,8 +171,8 @@ static const char *job_size(const Pb__PartRecord *part, struct str *out)
     return str_cstr(out);
 }
 
-static const char *state(const Pb__NodeRecord *node,
-                         void (*put)(const Pb__NodeRecord *, struct str *), struct str *out)
+static const char *format_state(const Pb__NodeRecord *node,
+                                void (*put)(const Pb__NodeRecord *, struct str *), struct str *out)
 {
     if (!node)
         return "n/a";
@@ -183,8 +183,8 @@ static const char *state(const Pb__NodeRecord *node,
     return str_cstr(out);
 }
 
-/* The hosts of a line; of a node by itself its own. */
-static const char *hosts(struct hostlist *list, const char *one, struct str *out)
+/* The hosts of a line. A line of a single node has no list: the result is 'one'. */
+static const char *format_hosts(struct hostlist *list, const char *one, struct str *out)
 {
     if (!list)
         return one ? one : "";
@@ -197,7 +197,7 @@ static struct listing_value node_list(const struct node_row *row, struct str *ou
 {
     const char *first = row->node ? row->node->name : "";
     return (struct listing_value){
-        .kind = LISTING_TEXT, .text = hosts(row->names, first, out), .key = first};
+        .kind = LISTING_TEXT, .text = format_hosts(row->names, first, out), .key = first};
 }
 
 static const char *host_of(const Pb__NodeRecord *n)
@@ -210,7 +210,7 @@ static const char *address_of(const Pb__NodeRecord *n)
     return n && n->addr ? n->addr : n ? n->name : NULL;
 }
 
-#define RANGED(which) ranged(row, which, out)
+#define RANGED(which) make_range_value(row, which, out)
 
 #define FIELD(id, name, letter, title, status, class, needs, value, help)                          \
     static struct listing_value get_##id(const void *record, struct str *out)                      \
@@ -283,8 +283,8 @@ struct pb_fields node_rows_needs(const struct listing *l)
     return needs;
 }
 
-/* The ranges of one node. */
-static void measure(const Pb__NodeRecord *n, int64_t value[RANGE_COUNT])
+/* Fills in what a single node contributes to each range. */
+static void measure_node(const Pb__NodeRecord *n, int64_t value[RANGE_COUNT])
 {
     value[RANGE_CPUS] = n->cpus;
     value[RANGE_SOCKETS] = n->sockets;
@@ -312,7 +312,7 @@ static void put_key_value(const struct node_rows *r, const struct listing_field 
         str_puts(key, v.text);
 }
 
-/* Nodes with the same key share a line: what is shown is the same, whatever they are sorted by. */
+/* Nodes with equal keys share a line. The key has the values of all columns, and no sort keys. */
 static void put_key(const struct node_rows *r, const struct node_row *single, struct str *key)
 {
     vec_foreach (&r->listing->columns, c)
@@ -335,7 +335,7 @@ static void count_unit(const struct node_rows *r, struct node_row *row,
     const Pb__NodeRecord *n = u->node;
     int64_t value[RANGE_COUNT];
     uint32_t busy = n->alloc_cpus < n->cpus ? n->alloc_cpus : n->cpus;
-    measure(n, value);
+    measure_node(n, value);
     for (int i = 0; i < RANGE_COUNT; i++) {
         if (!row->nodes || value[i] < row->least[i])
             row->least[i] = value[i];
@@ -373,15 +373,15 @@ static struct node_row *new_unit_row(struct node_rows *r, const Pb__PartRecord *
     return row;
 }
 
-/* The line whose columns show the same, or a new one. */
+/* Finds the line whose columns show the same values as the node, or makes a new line. */
 static struct node_row *find_row(struct node_rows *r, const Pb__PartRecord *part, size_t part_index,
                                  const Pb__NodeRecord *node)
 {
     struct node_row single = {.part = part, .part_index = part_index, .node = node, .nodes = 1};
     struct node_row_index *found = NULL;
     _cleanup_str_ struct str key = STR_INIT;
-    measure(node, single.least);
-    measure(node, single.most);
+    measure_node(node, single.least);
+    measure_node(node, single.most);
     put_key(r, &single, &key);
     HASH_FIND(hh, r->by_key, str_cstr(&key), key.len, found);
     if (!found) {

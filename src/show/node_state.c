@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "base/size.h"
 
-/* Weights of the flags in the order of listings: Slurm's state numbers. */
+/* Flags rank in listings as Slurm's state numbers do. */
 #define RANK_MAINT 0x100
 #define RANK_DRAIN 0x200
 #define RANK_COMPLETING 0x400
@@ -45,7 +45,7 @@ bool node_state_is_usable(const Pb__NodeRecord *n)
     return !n->drain && (n->state == PB__NODE_BASE__NODE_IDLE || node_state_is_allocated(n));
 }
 
-/* One word hides what is reserved: that of a node that nobody else has, or has lost. */
+/* Only an idle node without other flags shows "maint": any other state hides the word. */
 static bool is_maint(const Pb__NodeRecord *n)
 {
     return n->maint && !n->drain && !n->fail && !n->completing &&
@@ -58,19 +58,19 @@ static bool is_reserved(const Pb__NodeRecord *n)
            n->state == PB__NODE_BASE__NODE_IDLE;
 }
 
-static bool busy(const Pb__NodeRecord *n)
+static bool is_busy(const Pb__NodeRecord *n)
 {
     return node_state_is_allocated(n) || n->completing;
 }
 
-/* Slurm says so of a node that is in use as a whole, and not of one in parts. */
+/* As in Slurm, a failing node is allocated as a whole or completing. Mixed nodes are not. */
 static bool is_failing(const Pb__NodeRecord *n)
 {
     return n->state == PB__NODE_BASE__NODE_ALLOCATED || n->completing;
 }
 
-/* The state as one word of each length. */
-static void words(const Pb__NodeRecord *n, const char **full, const char **brief)
+/* Gets the long and the short word for the state. */
+static void get_state_words(const Pb__NodeRecord *n, const char **full, const char **brief)
 {
     if (is_maint(n)) {
         *full = *brief = "maint";
@@ -78,8 +78,8 @@ static void words(const Pb__NodeRecord *n, const char **full, const char **brief
         *full = "reserved";
         *brief = "resv";
     } else if (n->drain) {
-        *full = busy(n) ? "draining" : "drained";
-        *brief = busy(n) ? "drng" : "drain";
+        *full = is_busy(n) ? "draining" : "drained";
+        *brief = is_busy(n) ? "drng" : "drain";
     } else if (n->fail) {
         *full = is_failing(n) ? "failing" : "fail";
         *brief = is_failing(n) ? "failg" : "fail";
@@ -127,14 +127,14 @@ static const char *suffix_of(const Pb__NodeRecord *n)
 void node_state_put_long(const Pb__NodeRecord *n, struct str *out)
 {
     const char *full, *brief;
-    words(n, &full, &brief);
+    get_state_words(n, &full, &brief);
     str_printf(out, "%s%s", full, suffix_of(n));
 }
 
 void node_state_put_short(const Pb__NodeRecord *n, struct str *out)
 {
     const char *full, *brief;
-    words(n, &full, &brief);
+    get_state_words(n, &full, &brief);
     str_printf(out, "%s%s", brief, suffix_of(n));
 }
 
@@ -172,9 +172,9 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
         [PB__NODE_BASE__NODE_FUTURE] = 6,
     };
     int base = n->state < sizeof(order) / sizeof(order[0]) ? order[n->state] : 0;
-    /* One word whatever is behind it. */
+    /* A flag that replaces the word of the state hides the base state. */
     if (n->drain)
-        base = busy(n) ? 3 : 2;
+        base = is_busy(n) ? 3 : 2;
     else if (n->fail)
         base = is_failing(n) ? 3 : 2;
     else if (n->completing && base != order[PB__NODE_BASE__NODE_ALLOCATED])
@@ -186,7 +186,7 @@ int64_t node_state_rank(const Pb__NodeRecord *n)
            (n->reboot_issued ? RANK_REBOOT_ISSUED : 0) + (n->fail && !n->drain ? RANK_FAIL : 0);
 }
 
-/* "gpu:a100:4(S:0),nic:2" and "gpu:a100:1(IDX:0)" as sums by name: ",gres/gpu=4,gres/nic=2". */
+/* Writes the sums by name: "gpu:a100:4(S:0),nic:2" becomes ",gres/gpu=4,gres/nic=2". */
 static void put_gres_tres(const char *list, struct str *out)
 {
     char last[64] = "";
@@ -260,7 +260,7 @@ enum wanted {
     WANT_CLOUD = 1 << 17,
     WANT_REBOOT_REQUESTED = 1 << 18,
     WANT_REBOOT_ISSUED = 1 << 19,
-    WANT_NOTHING = 1 << 14, /* states no node of ours is ever in */
+    WANT_NOTHING = 1 << 14, /* states that nodes of Sluice never have */
 };
 
 static const struct {
@@ -333,8 +333,8 @@ int node_states_parse(const char *list, struct node_states *states, struct err *
     return 0;
 }
 
-/* As Slurm takes the words: base states whatever flags there are, so that a drained node is idle
- * too; a node in use in parts is allocated as well, and mixed unless it is drained. */
+/* Words match as in Slurm. Base states match despite flags, so that a drained node may be idle too.
+ * A mixed node matches "allocated", and "mixed" unless it is drained. */
 bool node_states_match(const struct node_states *states, const Pb__NodeRecord *n)
 {
     uint32_t is = WANT_ALL;

@@ -6,32 +6,33 @@
 #include "show/names.h"
 
 #define WEIGHT(value) NUMBER(value)
-#define FACTOR(value) factor((value), out)
-#define WEIGHTED(value, weight) weighted((value) * (weight), out)
+#define FACTOR(value) make_factor_value((value), out)
+#define WEIGHTED(value, weight) make_weighted_value((value) * (weight), out)
 
-#define SORT_SCALE 1e9 /* of factors, to whole numbers */
+#define SORT_SCALE 1e9 /* turns factors into whole numbers as sort keys */
 
-static struct listing_value factor(double value, struct str *out)
+static struct listing_value make_factor_value(double value, struct str *out)
 {
     str_printf(out, "%.7f", value);
     return RANKED(str_cstr(out), value * SORT_SCALE);
 }
 
-static struct listing_value weighted(double value, struct str *out)
+static struct listing_value make_weighted_value(double value, struct str *out)
 {
     str_printf(out, "%.0f", value);
     return RANKED(str_cstr(out), value);
 }
 
-/* Of the priority before it was made a whole number, where it is made of factors. */
-static const char *fraction(const Pb__PrioJob *job, struct str *out)
+/* Uses the sum of the factors before rounding if the priority has such a sum. */
+static const char *format_priority_fraction(const Pb__PrioJob *job, struct str *out)
 {
     str_printf(out, "%.14f", (job->has_sum ? job->sum : job->priority) / (double)UINT32_MAX);
     return str_cstr(out);
 }
 
-/* "cpu=1000,mem=25" */
-static const char *tres(const struct prio_columns_view *view, bool times_weight, struct str *out)
+/* Writes "cpu=1000,mem=25". */
+static const char *format_tres_factors(const struct prio_columns_view *view, bool times_weight,
+                                       struct str *out)
 {
     const Pb__PrioWeights *w = view->weights;
     for (size_t i = 0; i < view->job->n_tres; i++) {

@@ -27,16 +27,16 @@ enum { MOST, LEAST };
 
 /* --- values ---------------------------------------------------------------------------------- */
 
-static uint32_t tasks(const struct usage_columns_view *v)
+static uint32_t count_tasks(const struct usage_columns_view *v)
 {
     if (v->usage->tasks)
         return v->usage->tasks;
     return v->step->num_tasks ? v->step->num_tasks : 1;
 }
 
-static uint64_t average(const struct usage_columns_view *v, uint64_t sum)
+static uint64_t divide_by_tasks(const struct usage_columns_view *v, uint64_t sum)
 {
-    return sum / tasks(v);
+    return sum / count_tasks(v);
 }
 
 static uint64_t total_cpu(const struct usage_columns_view *v)
@@ -56,7 +56,7 @@ static void put_number(uint64_t number, struct str *out)
     str_printf(out, "%" PRIu64, number);
 }
 
-/* In the largest unit in which it is a whole number. */
+/* Writes the size in the largest unit in which the size is a whole number. */
 static void put_size(const struct usage_columns_view *v, uint64_t size, struct str *out)
 {
     static const char units[] = "KMGTPE";
@@ -169,7 +169,7 @@ static uint64_t tres_total(const struct usage_columns_view *v, enum _Pb__UsageKi
 
 static uint64_t tres_average(const struct usage_columns_view *v, enum _Pb__UsageKind kind)
 {
-    return average(v, tres_total(v, kind));
+    return divide_by_tasks(v, tres_total(v, kind));
 }
 
 static uint64_t tres_most(const struct usage_columns_view *v, enum _Pb__UsageKind kind)
@@ -251,7 +251,7 @@ static const struct usage_field fields[] = {
 };
 #define FIELDS (sizeof(fields) / sizeof(fields[0]))
 
-/* The first that begins so. */
+/* Finds the first field whose name begins with the text. */
 static const struct usage_field *find_usage_field(const char *name, size_t len)
 {
     for (size_t i = 0; len && i < FIELDS; i++)
@@ -287,7 +287,7 @@ void usage_columns_done(struct usage_columns *f)
     vec_done(&f->columns);
 }
 
-/* Of a value that is cut the last place is a '+'; of a title it is not. */
+/* A value that does not fit ends with '+' in the last place. A title is only cut. */
 static void put_cell(const struct usage_columns *f, size_t i, const char *text, bool title,
                      struct str *out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What is known of a job and of why it waits, as text and as JSON. */
+/* Explains as text and as JSON what a job does and why the job waits. */
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/text.h"
@@ -20,7 +20,7 @@ static const struct {
 #undef WHY
 };
 
-/* NULL: unknown. */
+/* NULL if the rule is unknown. */
 static const char *find_sentence(const char *rule)
 {
     for (size_t i = 0; i < sizeof rules / sizeof rules[0]; i++)
@@ -95,7 +95,7 @@ static const char *size_text(uint64_t mib, char buf[SIZE_TEXT_MAX])
     return size_format_mib(mib, buf);
 }
 
-/* What the record knows of the rule. */
+/* Writes what the record of the job has about the rule. */
 static void put_facts(const Pb__JobRecord *job, const Pb__WhyReply *why, struct str *out)
 {
     const Pb__JobLive *live = job->live;
@@ -233,8 +233,8 @@ static void put_changes(const Pb__WhyReply *why, struct str *out)
     }
 }
 
-/* A job that could not be started is held as if its user had asked for that, with the cause as the
- * detail of its reason. */
+/* The controller holds a job whose launch failed, as a hold by the user. The cause is in the detail
+ * of the reason. */
 static const char *sentence_of(const Pb__JobRecord *job, const Pb__WhyReply *why)
 {
     const char *detail = job->live->reason_detail;
@@ -243,14 +243,15 @@ static const char *sentence_of(const Pb__JobRecord *job, const Pb__WhyReply *why
     return find_sentence(why->rule);
 }
 
-/* What of the prediction is missing, where the resources are the reason. */
+/* Whether the job waits for what other jobs use: jobs without a time limit hide when it becomes
+ * free. */
 static bool waits_for_resources(const Pb__WhyReply *why)
 {
     return str_eq(why->rule, "resources") || str_eq(why->rule, "behind") ||
            str_eq(why->rule, "licenses");
 }
 
-/* Of a heterogeneous job the rest is about this component. */
+/* The lines that follow concern this component of the heterogeneous job. */
 static void put_component(const Pb__JobRecord *component, const Pb__WhyReply *why, struct str *out)
 {
     if (!why->has_het_job_count)
@@ -283,8 +284,8 @@ static void put_waiting(const Pb__JobRecord *job, const Pb__WhyReply *why, struc
     put_changes(why, out);
 }
 
-static void explain(const Pb__JobRecord *job, const Pb__JobRecord *component,
-                    const Pb__WhyReply *why, int64_t now, struct str *out)
+static void put_explanation(const Pb__JobRecord *job, const Pb__JobRecord *component,
+                            const Pb__WhyReply *why, int64_t now, struct str *out)
 {
     put_title(job, out);
     if (why)
@@ -303,7 +304,7 @@ void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
                    const Pb__WhyReply *why, int64_t now, struct str *out)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    explain(job, component, why, now, &text);
+    put_explanation(job, component, why, now, &text);
     text_escape_lines(str_cstr(&text), out);
 }
 
@@ -315,17 +316,17 @@ static void put_member(json_t *o, const char *key, json_t *value)
     json_object_set_new(o, key, value);
 }
 
-static json_t *number(bool known, int64_t value)
+static json_t *pack_number(bool known, int64_t value)
 {
     return known ? json_integer(value) : json_null();
 }
 
-static json_t *text(const char *s)
+static json_t *pack_text(const char *s)
 {
     return s && *s ? json_out_text(s) : json_null();
 }
 
-static json_t *groups(const Pb__WhyReply *why)
+static json_t *pack_groups(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < why->n_groups; i++) {
@@ -335,32 +336,32 @@ static json_t *groups(const Pb__WhyReply *why)
             json_array_append_new(
                 holders,
                 json_pack("{s:I, s:o}", "job_id", (json_int_t)g->holders[k]->job_id, "end_at",
-                          number(g->holders[k]->has_end_at, g->holders[k]->end_at)));
+                          pack_number(g->holders[k]->has_end_at, g->holders[k]->end_at)));
         put_member(o, "cause", json_out_text(g->cause));
         put_member(o, "count", json_integer(g->count));
-        put_member(o, "nodes", text(g->nodes));
-        put_member(o, "reason", text(g->reason));
+        put_member(o, "nodes", pack_text(g->nodes));
+        put_member(o, "reason", pack_text(g->reason));
         put_member(o, "jobs", holders);
         json_array_append_new(all, o);
     }
     return all;
 }
 
-static json_t *ahead(const Pb__WhyReply *why)
+static json_t *pack_jobs_ahead(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < why->n_ahead; i++) {
         const Pb__WhyAhead *a = why->ahead[i];
-        json_array_append_new(all, json_pack("{s:I, s:o, s:I, s:I, s:o}", "job_id",
-                                             (json_int_t)a->job_id, "partition", text(a->partition),
-                                             "priority", (json_int_t)a->priority, "nodes",
-                                             (json_int_t)a->nodes, "start_at",
-                                             number(a->has_start_at, a->start_at)));
+        json_array_append_new(
+            all,
+            json_pack("{s:I, s:o, s:I, s:I, s:o}", "job_id", (json_int_t)a->job_id, "partition",
+                      pack_text(a->partition), "priority", (json_int_t)a->priority, "nodes",
+                      (json_int_t)a->nodes, "start_at", pack_number(a->has_start_at, a->start_at)));
     }
     return all;
 }
 
-static json_t *holders(const Pb__WhyReply *why)
+static json_t *pack_holders(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < why->n_holders; i++) {
@@ -368,25 +369,25 @@ static json_t *holders(const Pb__WhyReply *why)
         json_array_append_new(all,
                               json_pack("{s:I, s:I, s:I, s:o}", "job_id", (json_int_t)h->job_id,
                                         "uid", (json_int_t)h->uid, "count", (json_int_t)h->count,
-                                        "end_at", number(h->has_end_at, h->end_at)));
+                                        "end_at", pack_number(h->has_end_at, h->end_at)));
     }
     return all;
 }
 
-static json_t *reservations(const Pb__WhyReply *why)
+static json_t *pack_reservations(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < why->n_reservations; i++) {
         const Pb__WhyResv *r = why->reservations[i];
         json_array_append_new(all, json_pack("{s:o, s:o, s:o, s:o}", "name", json_out_text(r->name),
-                                             "nodes", text(r->nodes), "start_at",
-                                             number(r->has_start_at, r->start_at), "end_at",
-                                             number(r->has_end_at, r->end_at)));
+                                             "nodes", pack_text(r->nodes), "start_at",
+                                             pack_number(r->has_start_at, r->start_at), "end_at",
+                                             pack_number(r->has_end_at, r->end_at)));
     }
     return all;
 }
 
-static json_t *changes(const Pb__WhyReply *why)
+static json_t *pack_changes(const Pb__WhyReply *why)
 {
     json_t *all = json_array();
     for (size_t i = 0; i < why->n_changes; i++) {
@@ -394,13 +395,13 @@ static json_t *changes(const Pb__WhyReply *why)
         json_array_append_new(all, json_pack("{s:o, s:o, s:o, s:b, s:o, s:b}", "kind",
                                              json_out_text(c->kind), "what", json_out_text(c->what),
                                              "command", json_out_text(c->command), "now", c->now,
-                                             "start_at", number(c->has_start_at, c->start_at),
+                                             "start_at", pack_number(c->has_start_at, c->start_at),
                                              "by_operator", c->by_operator));
     }
     return all;
 }
 
-static json_t *component(const Pb__WhyReply *why)
+static json_t *pack_component(const Pb__WhyReply *why)
 {
     if (!why->has_het_job_count)
         return json_null();
@@ -411,22 +412,22 @@ static json_t *component(const Pb__WhyReply *why)
 
 static void put_why(const Pb__WhyReply *why, json_t *o)
 {
-    put_member(o, "component", component(why));
+    put_member(o, "component", pack_component(why));
     put_member(o, "rule", json_out_text(why->rule));
-    put_member(o, "sentence", text(find_sentence(why->rule)));
-    put_member(o, "resource", text(why->resource));
-    put_member(o, "have", number(why->has_have, (int64_t)why->have));
-    put_member(o, "need", number(why->has_need, (int64_t)why->need));
+    put_member(o, "sentence", pack_text(find_sentence(why->rule)));
+    put_member(o, "resource", pack_text(why->resource));
+    put_member(o, "have", pack_number(why->has_have, (int64_t)why->have));
+    put_member(o, "need", pack_number(why->has_need, (int64_t)why->need));
     put_member(o, "could_ever", json_integer(why->could_ever));
-    put_member(o, "nodes", groups(why));
-    put_member(o, "reservations", reservations(why));
-    put_member(o, "holders", holders(why));
+    put_member(o, "nodes", pack_groups(why));
+    put_member(o, "reservations", pack_reservations(why));
+    put_member(o, "holders", pack_holders(why));
     put_member(o, "before", json_integer(why->before));
     put_member(o, "before_more", json_boolean(why->before_more));
-    put_member(o, "ahead", ahead(why));
+    put_member(o, "ahead", pack_jobs_ahead(why));
     put_member(o, "starts_now", json_boolean(why->starts_now));
-    put_member(o, "start_at", number(why->has_start_at, why->start_at));
-    put_member(o, "changes", changes(why));
+    put_member(o, "start_at", pack_number(why->has_start_at, why->start_at));
+    put_member(o, "changes", pack_changes(why));
 }
 
 json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now)
@@ -439,15 +440,15 @@ json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t
     put_member(o, "job", json_out_text(str_cstr(&id)));
     put_member(o, "job_id", json_integer(live->job_id));
     put_member(o, "user", json_out_text(names_user(job->spec->uid)));
-    put_member(o, "partition", text(live->partition));
+    put_member(o, "partition", pack_text(live->partition));
     put_member(o, "state", json_out_text(job_state_word(live)));
-    put_member(o, "reason", text(why ? why->reason : NULL));
-    put_member(o, "detail", text(live->held_up ? live->held_up : live->reason_detail));
+    put_member(o, "reason", pack_text(why ? why->reason : NULL));
+    put_member(o, "detail", pack_text(live->held_up ? live->held_up : live->reason_detail));
     put_member(o, "now", json_integer(why ? why->now : now));
     put_why(why ? why : &none, o);
     if (!why)
         put_member(o, "rule", json_null());
     if (!why)
-        put_member(o, "start_at", number(live->start_at > 0, live->start_at));
+        put_member(o, "start_at", pack_number(live->start_at > 0, live->start_at));
     return o;
 }
