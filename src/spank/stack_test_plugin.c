@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* What stack_test loads. Its first argument says which callback fails. */
+/* A plugin that stack_test loads. The first argument names the callback that fails. */
 #include <slurm/spank.h>
 #include <string.h>
 
 SPANK_PLUGIN(a_plugin, 1)
 
-static int refuse(int val, const char *arg, int remote)
+static int check_argument(int val, const char *arg, int remote)
 {
     return arg && strcmp(arg, "no") == 0 ? val + remote : 0;
 }
 
-struct spank_option spank_options[] = {{"of-table", "x", "of the table", 1, 5, refuse},
+struct spank_option spank_options[] = {{"of-table", "x", "of the table", 1, 5, check_argument},
                                        SPANK_OPTIONS_TABLE_END};
 
-static int run(const char *name, int argc, char *argv[])
+static int fail_callback(const char *name, int argc, char *argv[])
 {
     return argc > 0 && strcmp(argv[0], name) == 0 ? 7 : 0;
 }
 
 int slurm_spank_init(spank_t spank, int argc, char *argv[])
 {
-    static struct spank_option good = {"of-init", "y", "made by init", 2, 1, refuse};
+    static struct spank_option good = {"of-init", "y", "made by init", 2, 1, check_argument};
     struct spank_option bad[] = {{"", NULL, NULL, 0, 0, NULL},
                                  {"a b", NULL, NULL, 0, 0, NULL},
                                  {"of-init", NULL, NULL, 0, 0, NULL},
@@ -32,7 +32,7 @@ int slurm_spank_init(spank_t spank, int argc, char *argv[])
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
         if (spank_option_register(spank, &bad[i]) != ESPANK_BAD_ARG)
             return 101;
-    return run("init", argc, argv);
+    return fail_callback("init", argc, argv);
 }
 
 int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
@@ -41,5 +41,5 @@ int slurm_spank_init_post_opt(spank_t spank, int argc, char *argv[])
 
     if (spank_option_register(spank, &late) != ESPANK_BAD_ARG)
         return 102;
-    return run("init_post_opt", argc, argv);
+    return fail_callback("init_post_opt", argc, argv);
 }

@@ -17,12 +17,12 @@
 struct layer {
     const Pb__LicenseRecord *record;
     struct hostlist *nodes;
-    size_t around; /* the smallest layer that has all of its nodes; NONE: none has */
+    size_t around; /* index of the smallest layer that contains this one, or NONE */
 };
 
 struct resource {
     const char *name;
-    VEC(struct layer) layers; /* those with the fewest nodes first, as the controller lists them */
+    VEC(struct layer) layers; /* in the controller's order: the fewest nodes first */
 };
 
 static bool is_within(const struct layer *small, const struct layer *large)
@@ -52,7 +52,7 @@ static void free_resource(struct resource *r)
     vec_done(&r->layers);
 }
 
-/* The layers from *at on that have the name of the first of them. */
+/* Takes the layers that follow *at and have the same name, and advances *at. */
 static void take_resource(const Pb__LicenseList *list, size_t *at, struct resource *r)
 {
     *r = (struct resource){.name = list->licenses[*at]->name};
@@ -107,7 +107,7 @@ static size_t find_width(const struct resource *r)
     return width;
 }
 
-/* The layers within that one, each with those within it. 'before': what stands left of them. */
+/* Draws the layers within layer 'around' as a tree. 'before' is the text left of their lines. */
 static void put_layers(const struct resource *r, size_t around, const char *before, size_t width,
                        struct str *out)
 {
@@ -143,7 +143,7 @@ static void put_text(const struct resource *r, struct str *out)
 /* --- all of it ---------------------------------------------------------------------------------
  */
 
-static json_t *describe(const struct resource *r)
+static json_t *pack_resource(const struct resource *r)
 {
     json_t *layers = json_array();
     vec_foreach (&r->layers, layer) {
@@ -178,7 +178,7 @@ int sluice_hres(const struct sluice_options *o, const char *name)
         }
         take_resource(reply, &i, &r);
         if (all)
-            json_array_append_new(all, describe(&r));
+            json_array_append_new(all, pack_resource(&r));
         else if (r.layers.len) {
             str_puts(cmd_out(), seen ? "\n" : "");
             put_text(&r, cmd_out());

@@ -44,8 +44,8 @@ static void put_step_name(const Pb__StepRecord *step, struct str *out)
 
 /* --- lines ----------------------------------------------------------------------------------- */
 
-static void print(const struct asked *a, const Pb__Usage *usage, const char *nodes,
-                  const char *pids)
+static void print_usage(const struct asked *a, const Pb__Usage *usage, const char *nodes,
+                        const char *pids)
 {
     struct usage_columns_view view = {.step = a->step,
                                       .usage = usage,
@@ -70,7 +70,7 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
     _cleanup_str_ struct str bytes = STR_INIT;
 
     if (code == 0) {
-        pb_pack(reply, &bytes); /* it is gone when we return */
+        pb_pack(reply, &bytes); /* the reply is freed after this callback */
         a->replies[index] =
             arena_unpack(&a->arena, &pb__step_usage_reply__descriptor, bytes.data, bytes.len);
     } else {
@@ -82,7 +82,7 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
         loop_stop(a->loop);
 }
 
-/* In the step's order of nodes, whichever was faster. */
+/* Takes the replies in the order of the step's nodes, not in the order of arrival. */
 static void take_replies(struct asked *a)
 {
     for (size_t i = 0; i < a->step->n_layout; i++) {
@@ -100,7 +100,7 @@ static void take_replies(struct asked *a)
                 continue;
             put_pids(one, a->options->pids ? &pids : &a->pids);
             if (a->options->pids)
-                print(a, one->usage, node, str_cstr(&pids));
+                print_usage(a, one->usage, node, str_cstr(&pids));
             usage_merge(&a->usage, one->usage, node, &a->arena);
         }
     }
@@ -127,10 +127,10 @@ static void ask_nodes(struct asked *a)
     free(targets);
 }
 
-/* What is over is no failure of anybody's; to be refused, or not answered, is. */
+/* A step that has ended is not a failure. A refusal or a missing answer is. */
 static int say_none(const struct asked *a, const char *name)
 {
-    if (!a->last.code || a->last.code == -ERR_NO_JOB) { /* it ended meanwhile */
+    if (!a->last.code || a->last.code == -ERR_NO_JOB) { /* the step ended meanwhile */
         cmd_error("%s not found running.", name);
         return 0;
     }
@@ -138,7 +138,8 @@ static int say_none(const struct asked *a, const char *name)
     return 1;
 }
 
-/* 1: a node did not tell; it is said why. Without options that is all that is said. */
+/* Returns 1 after an error message if a node did not answer. Without options nothing else is
+ * printed. */
 static int show_step(const struct options *o, struct loop *loop, const Pb__StepRecord *step)
 {
     int status;
@@ -154,7 +155,8 @@ static int show_step(const struct options *o, struct loop *loop, const Pb__StepR
     put_step_name(step, &name);
     status = a.answered ? a.last.code != 0 : say_none(&a, str_cstr(&name));
     if (a.answered && o && !o->pids)
-        print(&a, &a.usage, step->nodes ? step->nodes : step->layout[0]->node, str_cstr(&a.pids));
+        print_usage(&a, &a.usage, step->nodes ? step->nodes : step->layout[0]->node,
+                    str_cstr(&a.pids));
     str_done(&a.pids);
     arena_done(&a.arena);
     return status;
@@ -177,7 +179,8 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     return 0;
 }
 
-/* A step that was not asked for is not shown, but who may not see it is to hear of that. */
+/* The step was not requested and is not shown. The nodes are asked nevertheless, so that a user
+ * without permission sees the refusal. */
 static int say_no_step(struct loop *loop, const Pb__StepRecord *other)
 {
     _cleanup_str_ struct str name = STR_INIT;
@@ -190,8 +193,7 @@ static int say_no_step(struct loop *loop, const Pb__StepRecord *other)
     return 0;
 }
 
-/* The one of the job's, the element's or the component's, with the lowest number; NULL: there is
- * none such. */
+/* Finds the step with the lowest number of the same job, array element or component, or NULL. */
 static const Pb__StepRecord *lowest_step(const struct found *f, const Pb__StepRecord *of)
 {
     const Pb__StepRecord *lowest = NULL;
@@ -202,8 +204,8 @@ static const Pb__StepRecord *lowest_step(const struct found *f, const Pb__StepRe
     return lowest;
 }
 
-/* Of several the one with the lowest number, of each component of a heterogeneous job; the batch
- * script only when asked for, or with all. */
+/* Shows the step with the lowest number, for each component of a heterogeneous job. The batch
+ * script is shown only if requested or with --allsteps. */
 static int show_steps(const struct options *o, struct loop *loop, const struct found *f,
                       const Pb__StepId *id)
 {
@@ -224,8 +226,8 @@ static int show_steps(const struct options *o, struct loop *loop, const struct f
     return any ? status : say_no_step(loop, f->steps.data[0]);
 }
 
-/* 1: something could not be shown; below 0: no controller tells anything. */
-static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
+/* Returns 1 if something could not be shown, and a negative code if no controller answers. */
+static int show_job_id(const struct options *o, struct loop *loop, Pb__StepId *id)
 {
     _cleanup_arena_ struct arena arena;
     _cleanup_str_ struct str name = STR_INIT;
@@ -253,7 +255,7 @@ static int show(const struct options *o, struct loop *loop, Pb__StepId *id)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     struct loop *loop;
     int status;
 
@@ -270,7 +272,7 @@ int main(int argc, char **argv)
     if (!o.no_header)
         usage_columns_print_header(&o.fields, cmd_out());
     for (size_t i = 0; i < o.ids.len && status >= 0; i++) {
-        int one = show(&o, loop, &o.ids.data[i]);
+        int one = show_job_id(&o, loop, &o.ids.data[i]);
         status = one < 0 ? one : status | one;
     }
     loop_free(loop);

@@ -15,12 +15,12 @@
 #include "show/names.h"
 
 #define REQUEST_ID_SIZE 16
-#define COLUMNS 7 /* in front of the program, which has no width */
+#define COLUMNS 7 /* columns with a width; the program, the last column, has none */
 
 /* --- set ---------------------------------------------------------------------------------------
  */
 
-/* Whether --quiet has nothing to say of it. */
+/* Whether --quiet suppresses the error. */
 static bool is_no_matter(const struct options *o, int code)
 {
     if (o->clear)
@@ -74,7 +74,7 @@ static void make_filter(struct options *o, Pb__TriggerFilter *f)
     f->nodes = o->ask.nodes;
 }
 
-static int clear(struct options *o)
+static int clear_triggers(struct options *o)
 {
     Pb__TriggerFilter filter;
     Pb__TriggerReply *reply = NULL;
@@ -97,7 +97,7 @@ struct table {
     VEC(struct line) lines;
 };
 
-/* As Slurm has them: widths that more text exceeds, negative where it stands on the left. */
+/* Slurm's widths: negative for left-justified columns. Longer text is not cut. */
 static const struct {
     const char *title;
     int width;
@@ -171,13 +171,13 @@ static int list_triggers(struct options *o)
 
 int main(int argc, char **argv)
 {
-    static struct options o; /* also of an early exit: in use until the process ends */
+    static struct options o; /* static: lives until the process ends, also after an early return */
     cmd_start("strigger");
     int status = options_parse(&o, argc, argv);
     if (args_leave(&options_table, &o.common, &status))
         return status;
     cmd_set_level(o.quiet, o.common.verbose);
-    status = o.set ? set_trigger(&o) : o.clear ? clear(&o) : list_triggers(&o);
+    status = o.set ? set_trigger(&o) : o.clear ? clear_triggers(&o) : list_triggers(&o);
     int written = cmd_flush();
     return status ? status : written;
 }

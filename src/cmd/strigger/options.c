@@ -14,7 +14,7 @@
 #define ARGS_DEF "cmd/strigger/strigger.def"
 #include "cli/args_rows.h"
 
-#define BAD 2 /* 1, to exit with, plus 1 */
+#define BAD 2 /* the exit status 1, plus 1 */
 
 const struct args_table options_table = ARGS_TABLE("strigger", "");
 
@@ -126,7 +126,7 @@ static int set_option(void *ctx, int id, const char *value)
     return 0;
 }
 
-static int complain(const char *text)
+static int report_misuse(const char *text)
 {
     cmd_error("%s", text);
     return BAD;
@@ -136,28 +136,29 @@ static int check_set(const struct options *o)
 {
     struct err err = {0};
     if (o->has_id || o->has_user)
-        return complain("--id and --user go with --get and --clear");
+        return report_misuse("--id and --user go with --get and --clear");
     if (!o->ask.types)
-        return complain("You must specify a trigger (--down, --up, --reconfig, --time, --fini, "
-                        "...): --help lists all of them");
+        return report_misuse(
+            "You must specify a trigger (--down, --up, --reconfig, --time, --fini, "
+            "...): --help lists all of them");
     if (!o->ask.program)
-        return complain("You must specify a --program value: --program=PATH");
-    return trigger_check(&o->ask, &err) == 0 ? 0 : complain(err.text);
+        return report_misuse("You must specify a --program value: --program=PATH");
+    return trigger_check(&o->ask, &err) == 0 ? 0 : report_misuse(err.text);
 }
 
 static int check_options(const struct options *o)
 {
     if (o->set + o->get + o->clear != 1)
-        return complain(
+        return report_misuse(
             "You must use exactly one of the following options: --set, --get or --clear");
     if (o->set)
         return check_set(o);
     if (o->ask.program || o->ask.has_offset_sec || o->ask.flags & TRIGGER_PERM)
-        return complain("--program, --offset and --flags go with --set");
+        return report_misuse("--program, --offset and --flags go with --set");
     if (o->clear && !o->has_id && !o->has_user && !o->ask.has_job_id)
-        return complain("You must specify a --id, --jobid, or --user to clear");
+        return report_misuse("You must specify a --id, --jobid, or --user to clear");
     if (o->clear && (o->ask.types || o->ask.nodes || o->ask.flags))
-        return complain("--clear goes by --id, --jobid and --user alone");
+        return report_misuse("--clear goes by --id, --jobid and --user alone");
     return 0;
 }
 

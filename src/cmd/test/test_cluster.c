@@ -40,9 +40,9 @@ struct shepherd {
     uint32_t node, next_word;
     struct Pb__LaunchTasks *launch;
     struct arena arena;
-    uint64_t late_call; /* the launch, not answered; 0: answered */
+    uint64_t late_call; /* the unanswered launch call; 0: answered */
     uint64_t shy_call, held_call;
-    bool shy;     /* its first connection is still to end */
+    bool shy;     /* the first connection has not ended yet */
     char waiting; /* the first letter of the word that waits for srun, or 0 */
 };
 
@@ -51,7 +51,7 @@ struct leaf {
     uint64_t call;
     struct Pb__TreeRequest *request;
     struct arena arena;
-    struct shepherd *held; /* prepared */
+    struct shepherd *held; /* the prepared launch */
 };
 
 static struct {
@@ -66,7 +66,7 @@ static struct {
     struct Pb__JobSpec asked; /* num_tasks, min_nodes only */
     struct shepherd *stalled;
     bool with_step, deaf;
-    Pb__JobState end; /* RUNNING: it does not end by itself */
+    Pb__JobState end; /* RUNNING: the job does not end by itself */
 } c;
 
 static void send_data(struct shepherd *s, uint32_t task, uint32_t stream, const void *data,
@@ -117,8 +117,8 @@ static void send_fence(struct shepherd *s)
     rpc_session_send(s->session, RPC_KVS_FENCE, &m.base);
 }
 
-/* One word. False: stop here for now. */
-static bool act(struct shepherd *s, char *word)
+/* Runs one word of the script. False if the script has to wait. */
+static bool run_word(struct shepherd *s, char *word)
 {
     uint32_t task = 0;
     char *rest = strchr(word, ':');
@@ -178,7 +178,7 @@ static void go_on(struct shepherd *s)
 
         if (word[1] == '.' && (uint32_t)(word[0] - '0') != s->node)
             continue;
-        if (!act(s, word[1] == '.' ? word + 2 : word))
+        if (!run_word(s, word[1] == '.' ? word + 2 : word))
             return;
     }
 }
@@ -367,7 +367,7 @@ static void on_tree(const struct rpc_request *request, uint32_t node)
     rpc_request_take(request, &leaf->arena);
 }
 
-/* Who is below is nobody; or the word to do what was prepared. */
+/* Leaves have no nodes below. The message asks for the call, or to commit a prepared launch. */
 static void on_more(void *ctx, const struct rpc_more *more)
 {
     uint32_t node = (uint32_t)(uintptr_t)ctx;
@@ -632,7 +632,7 @@ void test_play_start(struct test_play *p, const char *program, const char *line)
     p->err = err[0];
 }
 
-static void take(int *fd, struct str *text)
+static void read_output(int *fd, struct str *text)
 {
     char data[4096];
     ssize_t n = read(*fd, data, sizeof(data));
@@ -650,7 +650,7 @@ bool test_play_has(const struct str *text, const char *what)
     return strstr(str_cstr(text), what) != NULL;
 }
 
-/* Reads until both streams end, or until one has this. */
+/* Reads until both streams end, or until one of them contains 'until'. */
 void test_play_follow(struct test_play *p, const char *until)
 {
     while (p->out >= 0 || p->err >= 0) {
@@ -661,9 +661,9 @@ void test_play_follow(struct test_play *p, const char *until)
             return;
         poll(fds, 2, -1);
         if (fds[0].revents != 0)
-            take(&p->out, &p->out_text);
+            read_output(&p->out, &p->out_text);
         if (fds[1].revents != 0)
-            take(&p->err, &p->err_text);
+            read_output(&p->err, &p->err_text);
     }
     if (until != NULL)
         fail_msg("the command has ended without: %s\n%s", until, str_cstr(&p->err_text));

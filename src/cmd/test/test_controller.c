@@ -41,7 +41,7 @@ static struct {
     Pb__StepRecord step[2];
     Pb__NodeRecord node[NODES];
     Pb__PartRecord part[PARTS];
-    int lost; /* submissions whose answer does not come */
+    int lost; /* submissions that get no answer */
 } c;
 
 static void make_job(int i, uint32_t id, const char *name, Pb__JobState state, const char *reason)
@@ -123,8 +123,8 @@ static void make_state(void)
     }
 }
 
-static void note(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
-static void note(const char *fmt, ...)
+static void record_request(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+static void record_request(const char *fmt, ...)
 {
     char path[128];
     _cleanup_str_ struct str text = STR_INIT;
@@ -136,12 +136,12 @@ static void note(const char *fmt, ...)
     path_write_file(path, text.data, text.len, 0644, NULL);
 }
 
-static void refuse(const struct rpc_request *r, int code)
+static void refuse_request(const struct rpc_request *r, int code)
 {
     rpc_reply_error(c.server, r->call, code, err_text(code));
 }
 
-static void done(const struct rpc_request *r)
+static void reply_empty(const struct rpc_request *r)
 {
     Pb__Empty empty = PB__EMPTY__INIT;
     rpc_reply(c.server, r->call, &empty.base);
@@ -168,7 +168,7 @@ static bool wants_job(const Pb__JobFilter *f, int i)
     return ok && listed && named && owned;
 }
 
-/* A part per job, so that streams of several parts are what is tested. */
+/* Sends a part for each job, so that tests see streams of several parts. */
 static void list_jobs(const struct rpc_request *r)
 {
     const Pb__JobFilter *f = (const Pb__JobFilter *)r->body;
@@ -233,14 +233,14 @@ static void update_resv(const struct rpc_request *r)
 {
     const Pb__ResvUpdate *m = (const Pb__ResvUpdate *)r->body;
     Pb__ResvReply reply = PB__RESV_REPLY__INIT;
-    note("resv=%s create=%d skip=%d nodes=%s count=%u cores=%s flags=%s users=%s add=%s "
-         "take=%s length=%lld licenses=%s",
-         m->set->name, m->create, m->skip, text_or(m->set->nodes), m->set->node_count,
-         text_or(m->set->core_count), text_or(m->set->flags), text_or(m->set->users),
-         text_or(m->add), text_or(m->take), (long long)m->set->duration_sec,
-         text_or(m->set->licenses));
+    record_request("resv=%s create=%d skip=%d nodes=%s count=%u cores=%s flags=%s users=%s add=%s "
+                   "take=%s length=%lld licenses=%s",
+                   m->set->name, m->create, m->skip, text_or(m->set->nodes), m->set->node_count,
+                   text_or(m->set->core_count), text_or(m->set->flags), text_or(m->set->users),
+                   text_or(m->add), text_or(m->take), (long long)m->set->duration_sec,
+                   text_or(m->set->licenses));
     if (str_eq(m->set->name, "ghost")) {
-        refuse(r, ERR_RESV_INVALID);
+        refuse_request(r, ERR_RESV_INVALID);
         return;
     }
     reply.name = *m->set->name ? m->set->name : (char *)"root_1";
@@ -251,15 +251,15 @@ static void delete_resv(const struct rpc_request *r)
 {
     const Pb__ResvDelete *m = (const Pb__ResvDelete *)r->body;
     Pb__ResvReply reply = PB__RESV_REPLY__INIT;
-    note("resv=%s delete", m->name);
+    record_request("resv=%s delete", m->name);
     reply.name = m->name;
     if (str_eq(m->name, "ghost"))
-        refuse(r, ERR_RESV_INVALID);
+        refuse_request(r, ERR_RESV_INVALID);
     else
         rpc_reply(c.server, r->call, &reply.base);
 }
 
-static void submit(const struct rpc_request *r)
+static void answer_submit(const struct rpc_request *r)
 {
     const Pb__SubmitRequest *m = (const Pb__SubmitRequest *)r->body;
     Pb__SubmitReply reply = PB__SUBMIT_REPLY__INIT;
@@ -270,14 +270,15 @@ static void submit(const struct rpc_request *r)
         return;
     }
     if (m->spec->request_id.len != 16) {
-        refuse(r, ERR_PROTOCOL);
+        refuse_request(r, ERR_PROTOCOL);
         return;
     }
-    note("name=%s partition=%s tasks=%u args=%zu umask=%03o rlimits=%d env=%d command=%s "
-         "script=%.*s",
-         m->spec->name, m->spec->partition ? m->spec->partition : "-", m->spec->num_tasks,
-         p->n_argv, p->umask, p->n_rlimits > 5, p->n_env > 0,
-         m->spec->command ? m->spec->command : "-", (int)p->script.len, (char *)p->script.data);
+    record_request("name=%s partition=%s tasks=%u args=%zu umask=%03o rlimits=%d env=%d command=%s "
+                   "script=%.*s",
+                   m->spec->name, m->spec->partition ? m->spec->partition : "-", m->spec->num_tasks,
+                   p->n_argv, p->umask, p->n_rlimits > 5, p->n_env > 0,
+                   m->spec->command ? m->spec->command : "-", (int)p->script.len,
+                   (char *)p->script.data);
     reply.has_job_id = 1;
     reply.job_id = 42;
     reply.has_start_at = m->test_only && !m->spec->hold;
@@ -289,16 +290,16 @@ static void submit(const struct rpc_request *r)
     rpc_reply(c.server, r->call, &reply.base);
 }
 
-/* Job 1 can be ended, 3 has ended, the rest is not there. */
+/* Job 1 can be signalled, job 3 has ended, other jobs do not exist. */
 static void signal_jobs(const struct rpc_request *r)
 {
     const Pb__JobSignal *m = (const Pb__JobSignal *)r->body;
     Pb__JobSignalReply reply = PB__JOB_SIGNAL_REPLY__INIT;
     Pb__JobSignalReply__Result result[16], *results[16];
-    note("targets=%zu signal=%d batch=%d full=%d filter=%d uids=%zu names=%zu states=%zu",
-         m->n_target, m->has_signal ? m->signal : -1, m->batch_only, m->full, m->filter != NULL,
-         m->filter ? m->filter->n_uid : 0, m->filter ? m->filter->n_name : 0,
-         m->filter ? m->filter->n_state : 0);
+    record_request("targets=%zu signal=%d batch=%d full=%d filter=%d uids=%zu names=%zu states=%zu",
+                   m->n_target, m->has_signal ? m->signal : -1, m->batch_only, m->full,
+                   m->filter != NULL, m->filter ? m->filter->n_uid : 0,
+                   m->filter ? m->filter->n_name : 0, m->filter ? m->filter->n_state : 0);
     for (size_t i = 0; i < m->n_target && i < 16; i++) {
         uint32_t id = m->target[i]->job_id;
         pb__job_signal_reply__result__init(&result[i]);
@@ -316,34 +317,35 @@ static void update_job(const struct rpc_request *r)
 {
     const Pb__JobUpdate *m = (const Pb__JobUpdate *)r->body;
     if (m->job_id > JOBS) {
-        refuse(r, ERR_NO_JOB);
+        refuse_request(r, ERR_NO_JOB);
         return;
     }
-    note("job=%u hold=%d/%d user_hold=%d requeue=%d priority=%d/%u name=%s limit=%lld nice=%d",
-         m->job_id, m->has_hold, m->hold, m->user_hold, m->requeue, m->has_priority, m->priority,
-         m->set && m->set->name ? m->set->name : "-",
-         m->set ? (long long)m->set->time_limit_sec : 0, m->set ? m->set->nice : 0);
-    done(r);
+    record_request(
+        "job=%u hold=%d/%d user_hold=%d requeue=%d priority=%d/%u name=%s limit=%lld nice=%d",
+        m->job_id, m->has_hold, m->hold, m->user_hold, m->requeue, m->has_priority, m->priority,
+        m->set && m->set->name ? m->set->name : "-", m->set ? (long long)m->set->time_limit_sec : 0,
+        m->set ? m->set->nice : 0);
+    reply_empty(r);
 }
 
 static void update_node(const struct rpc_request *r)
 {
     const Pb__NodeUpdate *m = (const Pb__NodeUpdate *)r->body;
     if (str_eq(m->nodes, "ghost")) {
-        refuse(r, ERR_NO_NODE);
+        refuse_request(r, ERR_NO_NODE);
         return;
     }
-    note("nodes=%s state=%s reason=%s", m->nodes, m->state ? m->state : "-",
-         m->reason ? m->reason : "-");
-    done(r);
+    record_request("nodes=%s state=%s reason=%s", m->nodes, m->state ? m->state : "-",
+                   m->reason ? m->reason : "-");
+    reply_empty(r);
 }
 
 static void update_part(const struct rpc_request *r)
 {
     const Pb__PartRecord *m = ((const Pb__PartUpdate *)r->body)->set;
-    note("part=%s state=%s max=%lld", m->name, m->state ? m->state : "-",
-         (long long)m->max_time_sec);
-    done(r);
+    record_request("part=%s state=%s max=%lld", m->name, m->state ? m->state : "-",
+                   (long long)m->max_time_sec);
+    reply_empty(r);
 }
 
 static void on_request(void *ctx, const struct rpc_request *r)
@@ -364,7 +366,7 @@ static void on_request(void *ctx, const struct rpc_request *r)
         rpc_reply(c.server, r->call, &ping.base);
         break;
     case RPC_SUBMIT:
-        submit(r);
+        answer_submit(r);
         break;
     case RPC_JOB_LIST:
         list_jobs(r);
@@ -408,17 +410,18 @@ static void on_request(void *ctx, const struct rpc_request *r)
         rpc_reply(c.server, r->call, &changes.base);
         break;
     case RPC_SET_DEBUG:
-        note("level=%u", ((const Pb__DebugRequest *)r->body)->level);
-        done(r);
+        record_request("level=%u", ((const Pb__DebugRequest *)r->body)->level);
+        reply_empty(r);
         break;
     case RPC_SET_DEBUG_FLAGS:
-        note("flags=%s,%s", ((const Pb__DebugFlagsRequest *)r->body)->change[0],
-             ((const Pb__DebugFlagsRequest *)r->body)->change[1]);
-        done(r);
+        record_request("flags=%s,%s", ((const Pb__DebugFlagsRequest *)r->body)->change[0],
+                       ((const Pb__DebugFlagsRequest *)r->body)->change[1]);
+        reply_empty(r);
         break;
     case RPC_SHUTDOWN:
-        note("controller_only=%d", ((const Pb__ShutdownRequest *)r->body)->controller_only);
-        done(r);
+        record_request("controller_only=%d",
+                       ((const Pb__ShutdownRequest *)r->body)->controller_only);
+        reply_empty(r);
         break;
     case RPC_JOB_WAIT_END:
         end.job_id = 42;
@@ -429,7 +432,7 @@ static void on_request(void *ctx, const struct rpc_request *r)
         break;
     case RPC_JOB_SCRIPT:
         if (((const Pb__JobIdRequest *)r->body)->job_id != 1) {
-            refuse(r, ERR_ACCESS);
+            refuse_request(r, ERR_ACCESS);
             break;
         }
         script.has_script = 1;
@@ -438,12 +441,12 @@ static void on_request(void *ctx, const struct rpc_request *r)
         rpc_reply(c.server, r->call, &script.base);
         break;
     default:
-        refuse(r, ERR_NOT_SUPPORTED);
+        refuse_request(r, ERR_NOT_SUPPORTED);
         break;
     }
 }
 
-static void serve(int ready)
+static void serve_requests(int ready)
 {
     struct rpc_server_events events = {.on_request = on_request};
     struct rpc_server_options options = {.key = &c.key, .audience = "slurmctld"};
@@ -483,7 +486,7 @@ int test_controller_start(void **state)
     assert_int_equal(pipe(ready), 0);
     controller_pid = fork();
     if (controller_pid == 0)
-        serve(ready[1]);
+        serve_requests(ready[1]);
     close(ready[1]);
     assert_int_equal(read(ready[0], &byte, 1), 1);
     close(ready[0]);

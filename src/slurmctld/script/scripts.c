@@ -21,30 +21,30 @@
 #include "slurmctld/script/scriptd.h"
 #include "slurmctld/script/scriptwire.h"
 
-#define SELF "/proc/self/exe" /* the same build, whatever is installed meanwhile */
+#define SELF "/proc/self/exe" /* the running build, even after an upgrade on disk */
 #define FD_ABOVE 16           /* descriptors on their way to their places in the helper */
 #define RENEW_EVERY_MS 200
 #define STOP_WAIT_MS (SCRIPTD_GRACE_MS + 2000)
 
 struct script {
     struct script *next, *prev;
-    uint64_t number; /* rises with each time it is sent */
+    uint64_t number; /* increases each time the script is sent */
     Pb__ScriptKind kind;
     uint32_t job_id, restarts;
-    bool sent, stopped; /* stopped before it was sent: it is only told */
-    struct str packed;  /* ScriptRun without its number */
+    bool sent, stopped; /* stopped before sending: only the end is reported */
+    struct str packed;  /* ScriptRun without the number */
 };
 
 struct scripts {
     struct scripts_options options;
     char *dir;
-    pid_t pid; /* 0: there is none */
+    pid_t pid; /* 0: no helper */
     int fd;
     struct loop_fd *line;
     struct loop_timer *again, *tell, *hold;
     int64_t started_ms, lease_until_ms, hold_until_ms;
     struct str in, out;
-    struct script *all; /* in order of being asked for */
+    struct script *all; /* in the order of requests */
     uint64_t last;
     unsigned running, mails, triggers, calls, questions, mails_waiting;
 };
@@ -113,7 +113,7 @@ static void count_script(struct scripts *s, const struct script *one, int by)
     *get_count(s, one->kind) += (unsigned)by;
 }
 
-static void ended(struct scripts *s, const Pb__ScriptEnded *m)
+static void take_script_end(struct scripts *s, const Pb__ScriptEnded *m)
 {
     struct script *one;
     DL_FOREACH(s->all, one)
@@ -147,7 +147,7 @@ static void on_line(void *ctx, int fd, unsigned ready)
         Pb__ScriptMessage *m = NULL;
         more = scriptwire_take(&s->in, &arena, &m);
         if (more > 0 && m->ended)
-            ended(s, m->ended);
+            take_script_end(s, m->ended);
     }
     if (rc < 0 || more < 0)
         line_broken(s);
@@ -250,7 +250,8 @@ void scripts_hold(struct scripts *s)
 /* --- the helper
  * ----------------------------------------------------------------------------------- */
 
-/* What it ran has ended with it: mail that may have been sent is not sent twice. */
+/* The scripts of the helper ended together with the helper. Mail is not repeated, since the mail
+ * may have been sent. */
 static void take_back(struct scripts *s)
 {
     struct script *one, *next;
@@ -325,7 +326,7 @@ static int lock_open(const struct scripts *s)
         return memfd_create("scripts.lock", MFD_CLOEXEC);
     _cleanup_free_ char *path = mem_printf("%s/scripts.lock", s->dir);
     int lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NOCTTY, 0600);
-    /* Without it, scripts of a controller that was just killed may still be ending. */
+    /* Without the lock, scripts of a killed controller may still be running. */
     return lock < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : lock;
 }
 
@@ -361,7 +362,7 @@ static void helper_start(struct scripts *s)
 /* --- for the owner
  * -------------------------------------------------------------------------------- */
 
-/* Later, and not from within the caller's turn: it leads to another one. */
+/* Runs in a turn of its own, not in the caller's: reports lead to further turns. */
 static void on_tell(void *ctx)
 {
     struct scripts *s = ctx;

@@ -19,9 +19,9 @@ struct request {
     struct Pb__AllocRequest ask;
     struct alloc *alloc;
     struct rpc_async *step;
-    struct rpc_async *probe;  /* what keeps us waiting */
-    struct loop_timer *tell;  /* a step that is not granted at once */
-    struct loop_timer *retry; /* the controller is away */
+    struct rpc_async *probe;  /* asks what the step waits for */
+    struct loop_timer *tell;  /* runs out when a step is not granted at once */
+    struct loop_timer *retry; /* repeats the request while the controller does not answer */
     struct loop_timer *limit; /* --immediate=SECONDS */
     int64_t give_up_at_ms;    /* when to stop asking a controller that does not answer */
     bool told, told_lost, queued, configuring, interrupted;
@@ -171,7 +171,7 @@ static void step_refused(struct request *r, const struct err *err)
     on_refused(r, err);
 }
 
-/* Nothing more is told of waiting. */
+/* Stops the messages about waiting. */
 static void stop_telling(struct request *r)
 {
     loop_timer_set(r->tell, -1);
@@ -180,7 +180,7 @@ static void stop_telling(struct request *r)
     r->probe = NULL;
 }
 
-static void granted(struct request *r, const ProtobufCMessage *reply)
+static void take_step(struct request *r, const ProtobufCMessage *reply)
 {
     struct run *run = r->run;
 
@@ -192,8 +192,8 @@ static void granted(struct request *r, const ProtobufCMessage *reply)
     run_on_step(run);
 }
 
-/* What it waits for: the same request, that does not wait, says so; should it be granted just now,
- * that is the step. */
+/* The probe is the same request without waiting: the error says what the step waits for. If the
+ * controller grants the probe, the granted step is used. */
 static void on_probe(void *ctx, int code, const ProtobufCMessage *reply, const struct err *err)
 {
     struct request *r = ctx;
@@ -206,7 +206,7 @@ static void on_probe(void *ctx, int code, const ProtobufCMessage *reply, const s
         loop_timer_set(r->tell, TELL_AFTER_MS);
         return;
     }
-    if (code < 0) { /* what else it may be, the request that waits is told */
+    if (code < 0) { /* the waiting request reports permanent errors */
         r->told_lost = false;
         r->told = true;
         say_info("Job %u step creation temporarily disabled, retrying (%s)", r->run->job_id,
@@ -216,7 +216,7 @@ static void on_probe(void *ctx, int code, const ProtobufCMessage *reply, const s
     if (r->step != NULL)
         rpc_async_drop(r->step);
     r->step = NULL;
-    granted(r, reply);
+    take_step(r, reply);
 }
 
 static void on_tell(void *ctx)
@@ -225,7 +225,7 @@ static void on_tell(void *ctx)
     struct Pb__StepSpec now = *r->run->options->step;
 
     now.has_immediate = now.immediate = 1;
-    if (r->step == NULL) /* away, which was told; the request is about to be repeated */
+    if (r->step == NULL) /* the controller is away, and the request will be repeated */
         loop_timer_set(r->tell, TELL_AFTER_MS);
     else
         r->probe = rpc_async_controller(r->run->loop, r->run->conf, RPC_STEP_CREATE, &now.base,
@@ -245,7 +245,7 @@ static void on_step(void *ctx, int code, const ProtobufCMessage *reply, const st
         return;
     }
     if (code >= 0) {
-        granted(r, reply);
+        take_step(r, reply);
         return;
     }
     stop_telling(r);
@@ -297,7 +297,7 @@ static void on_nodes(void *ctx, int code, const ProtobufCMessage *reply, const s
     run_on_step(run);
 }
 
-/* A step of no job: it is granted at once, or never. */
+/* Asks for a step without a job. The controller grants such a step at once or refuses it. */
 static void ask_for_nodes(struct request *r)
 {
     const struct run_options *o = r->run->options;

@@ -18,22 +18,22 @@
 
 #define AUTHORITY_MOST (1u << 20)
 
-struct node { /* of the step */
+struct node { /* a node of the step */
     struct x11 *x11;
-    struct tunnel *tunnel; /* NULL: nothing has come from there yet */
+    struct tunnel *tunnel; /* NULL until the node sends something */
 };
 
 struct x11 {
     struct run *run;
     struct xauth_display display;
     struct xauth_cookie real;
-    uint8_t shown[16]; /* to the nodes */
+    uint8_t shown[16]; /* the cookie that the nodes get */
     Pb__X11 request;
     struct node *nodes; /* by index */
     bool warned;
 };
 
-/* The display's own cookie; a display without one lets in whom it likes. */
+/* Reads the cookie of the display. A display without a cookie decides by other means. */
 static void read_cookie(struct x11 *x)
 {
     const char *given = getenv("XAUTHORITY"), *home = getenv("HOME");
@@ -115,7 +115,7 @@ static void send_data(void *ctx, const Pb__TunnelData *m)
     peers_send(n->x11->run->peers, (uint32_t)(n - n->x11->nodes), RPC_TUNNEL_DATA, &m->base);
 }
 
-/* Whoever listens is shown the display's cookie: on this host only the system, or the user. */
+/* The peer receives the display's cookie. On this host only root and the user are trusted peers. */
 static bool is_trusted(int fd, int family)
 {
     struct ucred peer;
@@ -127,8 +127,8 @@ static bool is_trusted(int fd, int family)
            (peer.uid == 0 || peer.uid == geteuid());
 }
 
-/* -1 with errno. */
-static int dial(const struct sockaddr_storage *to, socklen_t len)
+/* Returns -1 with errno on failure. */
+static int connect_display(const struct sockaddr_storage *to, socklen_t len)
 {
     int fd = socket(to->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), why = 0;
 
@@ -137,7 +137,7 @@ static int dial(const struct sockaddr_storage *to, socklen_t len)
     if (connect(fd, (const struct sockaddr *)to, len) < 0 && errno != EINPROGRESS)
         why = errno;
     else if (!is_trusted(fd, to->ss_family))
-        why = EPERM; /* somebody else's */
+        why = EPERM; /* the socket belongs to another user */
     if (why == 0)
         return fd;
     close(fd);
@@ -151,7 +151,7 @@ static int open_display(void *ctx)
     int fd = -1;
 
     for (unsigned i = 0; i < x->display.addr_count && fd < 0; i++)
-        fd = dial(&x->display.addr[i], x->display.addr_len[i]);
+        fd = connect_display(&x->display.addr[i], x->display.addr_len[i]);
     if (fd < 0 && !x->warned) {
         x->warned = true;
         say_error("X11: display %s cannot be reached: %s", getenv("DISPLAY"), strerror(errno));
