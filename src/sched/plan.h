@@ -146,10 +146,10 @@ struct plan {
     struct shadow *shadow;       /* of the first alone; NULL: not made, or not of use */
     bool gave_up; /* a started job had planned starts elsewhere: pool.freed rises after the pass */
     size_t laid;  /* the number of heads whose starts are reserved on: */
-    struct timeline *timeline;    /* NULL: none is made */
-    bool found;                   /* one of the heads was found anew, and those behind it are */
-    uint64_t taken;               /* pool.taken when the pass began */
-    uint64_t returned;            /* pool.returned when the timeline and the shadow were made */
+    struct timeline *timeline; /* NULL: none is made */
+    bool found;        /* a planned start was searched in this pass: all after it are, too */
+    uint64_t taken;    /* pool.taken when the pass began */
+    uint64_t returned; /* pool.returned when the timeline and the shadow were made */
     struct license_claims claims; /* on licences */
     int64_t head_at;              /* the first start that is planned for one of the heads */
     /* preempt.c: */

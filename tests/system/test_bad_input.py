@@ -15,8 +15,8 @@ NEVER = [
     (["--mem", "16777216T"], "Memory specification can not be satisfied", "17592186044416M asked, at most 4000M"),
     (["-c", "5"], "Requested node configuration is not available: CPU count per node can not be satisfied", "5 asked"),
     (["--tmp", "99T"], "Requested node configuration is not available: Temporary disk specification", "main"),
-    (["-w", "ghost"], "Invalid node name specified", "ghost"),
-    (["-x", "ghost"], "Invalid node name specified", "ghost"),
+    (["-w", "nosuch"], "Invalid node name specified", "nosuch"),
+    (["-x", "nosuch"], "Invalid node name specified", "nosuch"),
     (["-C", "golden"], "Invalid feature specification", "golden"),
 ]
 
@@ -99,20 +99,20 @@ def test_another_users_job(cluster):
 def test_unknown_job_node_partition(cluster):
     cluster.run("scancel -s USR1 999999").fails("scancel: error: Kill job error on job id 999999: Invalid job id specified")
     cluster.run("scontrol show job 999999").fails("slurm_load_jobs error: Invalid job id specified")
-    cluster.run("scontrol show node ghost").finds_none("Node ghost not found")
-    cluster.run("scontrol show partition ghost").finds_none("Partition ghost not found")
+    cluster.run("scontrol show node nosuch").finds_none("Node nosuch not found")
+    cluster.run("scontrol show partition nosuch").finds_none("Partition nosuch not found")
     cluster.run("scontrol update JobId=999999 Nice=1").fails("Invalid job id specified")
 
 
 def test_squeue_of_what_is_unknown(cluster):
     """As Slurm's: a node must exist, a user may be misspelt, of partitions nothing is said."""
-    for line in ("squeue -w ghost", "squeue -w n1,ghost", "squeue -s -w ghost", "squeue --json -w ghost"):
+    for line in ("squeue -w nosuch", "squeue -w n1,nosuch", "squeue -s -w nosuch", "squeue --json -w nosuch"):
         done = cluster.run(line)
-        assert (done.returncode, done.stdout, done.stderr) == (1, "", "squeue: error: Invalid node name ghost\n")
+        assert (done.returncode, done.stdout, done.stderr) == (1, "", "squeue: error: Invalid node name nosuch\n")
     header = cluster.run("squeue -t PD -n nosuch").ok()
     done = cluster.run("squeue -u nosuchuser")
     assert (done.ok(), done.stderr) == (header, "squeue: error: Invalid user: nosuchuser\n")
-    done = cluster.run("squeue -p ghost")
+    done = cluster.run("squeue -p nosuch")
     assert (done.ok(), done.stderr) == (header, "")
 
 

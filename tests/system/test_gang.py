@@ -100,15 +100,17 @@ def test_examples_with_whole_nodes(make_cluster):
     assert done.ok() == "done" and re.search("step creation temporarily disabled, retrying.*\n(.*\n)*.*Step created", done.stderr), done.stderr
 
 
-# Writes down each signal, and that it goes on behind a SIGTSTP: a look a moment.
+# The program prints its pid and its GPU, and then a line at each tick of a timer: "runs" and the signals that came since the line before.
 SIGNALS = """exec python3 -uc '
-import os, signal, time
+import os, signal
 seen = []
 for name in ("TSTP", "CONT", "USR1"):
     signal.signal(getattr(signal, "SIG" + name), lambda number, frame, name=name: seen.append(name))
 print(os.getpid(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGALRM])
+signal.setitimer(signal.ITIMER_REAL, 0.05, 0.05)
 while True:
-    time.sleep(0.05)
+    signal.sigwait([signal.SIGALRM])
     print("runs", *seen)
     seen.clear()
 '"""

@@ -239,7 +239,7 @@ static void update_resv(const struct rpc_request *r)
                    text_or(m->set->core_count), text_or(m->set->flags), text_or(m->set->users),
                    text_or(m->add), text_or(m->take), (long long)m->set->duration_sec,
                    text_or(m->set->licenses));
-    if (str_eq(m->set->name, "ghost")) {
+    if (str_eq(m->set->name, "nosuch")) {
         refuse_request(r, ERR_RESV_INVALID);
         return;
     }
@@ -253,7 +253,7 @@ static void delete_resv(const struct rpc_request *r)
     Pb__ResvReply reply = PB__RESV_REPLY__INIT;
     record_request("resv=%s delete", m->name);
     reply.name = m->name;
-    if (str_eq(m->name, "ghost"))
+    if (str_eq(m->name, "nosuch"))
         refuse_request(r, ERR_RESV_INVALID);
     else
         rpc_reply(c.server, r->call, &reply.base);
@@ -331,7 +331,7 @@ static void update_job(const struct rpc_request *r)
 static void update_node(const struct rpc_request *r)
 {
     const Pb__NodeUpdate *m = (const Pb__NodeUpdate *)r->body;
-    if (str_eq(m->nodes, "ghost")) {
+    if (str_eq(m->nodes, "nosuch")) {
         refuse_request(r, ERR_NO_NODE);
         return;
     }

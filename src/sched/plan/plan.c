@@ -639,7 +639,7 @@ bool plan_next(struct plan *p, struct decision *d)
         if (!j)
             continue;
         p->work += LOOK_WORK;
-        size_t place = p->heads.len; /* if it gets one */
+        size_t place = p->heads.len; /* index of its planned start, if it gets one */
         j = view_in(p, j, part);
         bool decided = look_at(p, j, !more && p->blocked, d);
         if (d->kind == PLAN_WAIT)

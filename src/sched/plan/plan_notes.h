@@ -27,18 +27,18 @@ struct plan_note {
     uint32_t job_id;
     uint32_t request_version; /* job.request_version; another one: the note says nothing */
     int64_t start_at;         /* expected; 0: cannot be foreseen */
-    uint64_t before;          /* which places there were before its own, as a hash */
+    uint64_t before;          /* hash of the planned starts before it in its pass */
     bool unfit;               /* it does not fit on what is free */
     bool has_start;           /* start_at was looked for */
     bool has_no_victim;       /* no preemption makes room for it */
 };
 
-/* The nodes of a planned start of a job whose licences have layers: they decide what it takes. */
+/* The nodes of a planned start, for a job that needs layers: they decide which layers it uses. */
 struct plan_note_place {
     const struct part *part;
     uint32_t job_id;
     uint64_t taken;          /* pool.taken when the pass began that found it */
-    struct selection *where; /* the place's own */
+    struct selection *where; /* owned */
 };
 
 /* Of passes in two modes (two_mode.h): when the last component of a set is to start. Holds from a
@@ -67,8 +67,8 @@ struct plan_note plan_note_read(const struct plan_notes *n, const struct cluster
 /* The same, of the job in another partition. */
 struct plan_note plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
                                    const struct job *j, const struct part *part);
-/* Where the job is to start when it is to start as noted; NULL: that was not noted, or something
- * has been taken since the pass began that found it, beside the places before it. */
+/* The nodes of the planned start that is noted for the job. NULL: none are noted, or nodes were
+ * allocated since the pass began that noted them, so that others may be better now. */
 const struct selection *plan_note_read_place(const struct plan_notes *n, const struct cluster *c,
                                              const struct job *j);
 void plan_note_write_place(struct plan_notes *n, const struct cluster *c, const struct job *j,

@@ -91,8 +91,9 @@ static void clear_place(struct plan_head *h)
     h->more = (struct placements){0};
 }
 
-/* The nodes that are in the place already: its licences are kept there. False: they do not do any
- * more, the place is empty, and so are its claims on layers. */
+/* Searches the planned start among the nodes that an earlier pass noted, where the licenses of the
+ * job are claimed. False: it cannot start there at the noted time; the nodes and the claims are
+ * removed. */
 static bool find_recalled(struct plan *p, struct timeline *t, const struct job *j,
                           const struct bitset *allowed, int64_t due, struct plan_head *h)
 {

@@ -44,14 +44,14 @@ void planned_start_remove(struct plan *p, const struct job *j); /* the places of
 int64_t planned_start_shorten(struct plan *p, const struct job *j, const struct resv *in,
                               const struct bitset *allowed, struct selection *where);
 
-/* Which places there are before that one: others can make it earlier or later. */
+/* A hash of the planned starts before this index: when they change, those after them do. */
 uint64_t planned_start_hash_before(const struct plan *p, size_t place);
 /* Whether the start found last for this partition, whose place is the last one, is still valid. */
 bool planned_start_is_known(const struct plan *p, const struct job *j, int64_t *start_at);
-/* What a job takes of layers depends on its nodes. Puts those that were found with its known start
- * into its place, which is the last one. True: it does not need them, or they are there. */
+/* Copies the nodes that are noted for a known planned start, the last of the pass, because they
+ * decide which layers the job uses. False: it needs layers, and no nodes are noted. */
 bool planned_start_recall(struct plan *p, const struct job *j, int64_t start_at);
-/* The job of the last place has all its licences kept from then on. */
+/* Claims the licenses of the job whose planned start is the last of the pass. */
 void planned_start_keep_licenses(struct plan *p, const struct job *j, int64_t start_at);
 /* The earliest start over all partitions; 0: none is known. 'found' is that of the selected one. */
 int64_t planned_start_earliest(const struct plan *p, const struct job *j, int64_t found);

@@ -92,7 +92,8 @@ int64_t license_claim(struct license_claims *l, const struct cluster *c, const s
 /* It has a place there from then on, with all its licences. */
 void license_keep(struct license_claims *l, const struct cluster *c, const struct job *j,
                   const struct selection *where, int64_t from, uint64_t *work);
-/* The job loses its claims; what others may take beside them stays as little as it was. */
+/* Removes the claims of the job. What other jobs may take beside claims is not counted again: it
+ * can be too little until the next pass. */
 void license_drop_claims(struct license_claims *l, const struct job *j);
 /* When running jobs will have given back as many, by their limits, and neither reservations keep
  * them nor (NULL: nobody has any) others have a claim; 0: not foreseeable. */
