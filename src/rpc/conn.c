@@ -16,7 +16,8 @@
 #include "rpc/rpc.h"
 #include "rpc/session.h"
 
-#define OUT_KEEP (16u << 10) /* an empty output buffer up to this size is kept */
+#define OUT_KEEP (16u << 10) /* an empty output buffer up to this size is kept; */
+#define SPARE_MAX (2u << 20) /* one up to this size serves the next connection that needs one */
 
 static void on_flush(void *ctx);
 
@@ -40,6 +41,7 @@ void rpc_io_unref(struct rpc_io *io)
         return;
     loop_timer_free(io->flush_timer);
     loop_timer_free(io->sweep_timer);
+    str_done(&io->spare);
     free(io->scratch);
     free(io);
 }
@@ -243,6 +245,30 @@ void rpc_conn_report_closed(struct rpc_conn *c, int code, const char *text)
     c->ops->on_closed(c->owner, &why);
 }
 
+/* A stream fills and empties a large buffer many thousand times in a second. Given back to the
+ * kernel each time, its pages would cost a tenth of the CPU time that the stream takes. */
+static void drop_buffer(struct rpc_io *io, struct str *s)
+{
+    if (s->room <= io->spare.room || s->room > SPARE_MAX) {
+        str_done(s);
+        return;
+    }
+    str_done(&io->spare);
+    str_clear(s);
+    io->spare = *s;
+    *s = (struct str){0};
+    rpc_conn_sweep_arm(io);
+}
+
+static void reserve_buffer(struct rpc_io *io, struct str *s, size_t more)
+{
+    if (!s->room && more > OUT_KEEP && io->spare.room) {
+        *s = io->spare;
+        io->spare = (struct str){0};
+    }
+    str_reserve(s, more);
+}
+
 static void out_sent(struct rpc_conn *c, size_t n)
 {
     c->out_pos += n;
@@ -250,7 +276,7 @@ static void out_sent(struct rpc_conn *c, size_t n)
     if (c->out_pos == c->out.len) {
         c->out_pos = 0;
         if (c->out.room > OUT_KEEP)
-            str_done(&c->out);
+            drop_buffer(c->io, &c->out);
         else
             str_clear(&c->out);
     }
@@ -271,7 +297,7 @@ static ssize_t send_sealed(struct rpc_conn *c)
         c->io->queued -= (size_t)n;
     }
     if (!sealed_backlog(c)) {
-        str_done(&c->sealed_out);
+        drop_buffer(c->io, &c->sealed_out);
         c->sealed_pos = 0;
     }
     return n;
@@ -292,6 +318,7 @@ static ssize_t send_records(struct rpc_conn *c)
     n = send(c->fd, c->io->scratch, sealed, MSG_NOSIGNAL);
     e = errno;
     sent = n > 0 ? (size_t)n : 0;
+    reserve_buffer(c->io, &c->sealed_out, sealed - sent);
     str_append(&c->sealed_out, c->io->scratch + sent, sealed - sent);
     c->io->queued += sealed - sent;
     errno = e;
@@ -319,7 +346,7 @@ static void out_reserve(struct rpc_conn *c, size_t more)
         str_consume(&c->out, c->out_pos);
         c->out_pos = 0;
     }
-    str_reserve(&c->out, more);
+    reserve_buffer(c->io, &c->out, more);
 }
 
 /* Everything that was queued is with the kernel: say so to the other side, and wait for its end. */

@@ -3,8 +3,9 @@
  * A connection on the loop, cut into frames; inside this room. Server, sessions and asynchronous
  * calls stand on it. It knows lengths and deadlines, and nothing about identity.
  *
- * What is queued in one turn goes out with one write. An idle connection keeps no buffer. Every
- * function here may be called from every callback, rpc_conn_free() included.
+ * What is queued in one turn goes out with one write. An idle connection keeps no buffer, and all
+ * connections of an owner keep one for half a second. Every function here may be called from every
+ * callback, rpc_conn_free() included.
  */
 #pragma once
 

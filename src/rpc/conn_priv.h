@@ -24,6 +24,7 @@ struct rpc_io {
     struct rpc_conn *timed;   /* have some deadline */
     struct rpc_conn *cursor;  /* the next one of a sweep */
     bool flush_armed, sweep_armed;
+    struct str spare;    /* the last large output buffer that became empty; until the next sweep */
     unsigned refs;       /* its owner, its connections, and the functions at work on it */
     size_t held, queued; /* bytes of all incomplete frames in shares; of all outputs */
 };
@@ -102,5 +103,6 @@ void rpc_conn_read_drop(struct rpc_conn *c);
 
 /* conn_sweep.c: a connection with a deadline is on its list until it has none. */
 void rpc_conn_sweep_add(struct rpc_conn *c);
+void rpc_conn_sweep_arm(struct rpc_io *io);
 void rpc_conn_sweep_remove(struct rpc_conn *c);
 void rpc_conn_sweep(void *io); /* on its timer */

@@ -8,18 +8,21 @@
 
 #define SWEEP_MS 500
 
+void rpc_conn_sweep_arm(struct rpc_io *io)
+{
+    if (io->sweep_armed)
+        return;
+    io->sweep_armed = true;
+    loop_timer_set(io->sweep_timer, SWEEP_MS);
+}
+
 void rpc_conn_sweep_add(struct rpc_conn *c)
 {
-    struct rpc_io *io = c->io;
-
     if (c->is_timed || c->dead)
         return;
     c->is_timed = true;
-    DL_APPEND2(io->timed, c, timed_prev, timed_next);
-    if (!io->sweep_armed) {
-        io->sweep_armed = true;
-        loop_timer_set(io->sweep_timer, SWEEP_MS);
-    }
+    DL_APPEND2(c->io->timed, c, timed_prev, timed_next);
+    rpc_conn_sweep_arm(c->io);
 }
 
 void rpc_conn_sweep_remove(struct rpc_conn *c)
@@ -83,6 +86,7 @@ void rpc_conn_sweep(void *ctx)
 
     io->refs++;
     io->sweep_armed = false;
+    str_done(&io->spare);
     io->cursor = io->timed;
     while (io->cursor) {
         struct rpc_conn *c = io->cursor;
@@ -91,9 +95,7 @@ void rpc_conn_sweep(void *ctx)
         sweep_one(c, now);
         rpc_conn_leave(c);
     }
-    if (io->timed && !io->sweep_armed) {
-        io->sweep_armed = true;
-        loop_timer_set(io->sweep_timer, SWEEP_MS);
-    }
+    if (io->timed)
+        rpc_conn_sweep_arm(io);
     rpc_io_unref(io);
 }
