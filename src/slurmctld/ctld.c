@@ -350,8 +350,9 @@ void ctld_close(struct ctld *c)
     nodes_forget(c);
     scripts_free(c->scripts);
     scripts_free(c->programs);
+    store_close(
+        take_ptr(c->store)); /* before the port is closed, at which a successor takes the lead */
     rpc_server_free(c->server);
-    store_close(c->store);
     control_free(c->control);
     conf_free(c->conf);
     answers_free(c->answers);

@@ -145,6 +145,16 @@ uint64_t store_epoch(const struct store *s)
     return s->epoch;
 }
 
+bool store_lead_is_settled(const struct store *s)
+{
+    return s->settled;
+}
+
+void store_lead_settle(struct store *s)
+{
+    s->settled = true;
+}
+
 const char *store_name(const struct store *s)
 {
     return s->name;

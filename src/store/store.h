@@ -75,7 +75,14 @@ enum store_open_flags {
  * (tools, tests). -ERR_LEAD: another process holds the directory. */
 int store_open(const struct store_where *where, unsigned flags, struct loop *loop,
                const struct store_events *events, struct store **out, struct err *err);
-void store_close(struct store *s); /* waits for commits under way; gives the lead back */
+void store_close(struct store *s); /* waits for commits under way; gives a settled lead back */
+
+/* PostgreSQL remembers whether a lead was given back. If it was, what that leader started has
+ * ended, and the next lead is settled from its beginning. If it was taken away, the next leader
+ * settles its own once that has ended; until then its store_close() gives nothing back, so that the
+ * leader after it knows. A directory's lead is always settled. */
+bool store_lead_is_settled(const struct store *s);
+void store_lead_settle(struct store *s);
 
 /* Who leads, without taking it: epoch 0 and holder NULL when nobody does. The caller frees
  * *holder. Waits for the server, a few seconds at most: not for the loop's thread. SQLite does not

@@ -66,6 +66,7 @@ struct store {
     struct store_events events;
     uint64_t epoch; /* 0: it does not lead */
     bool was_damaged;
+    bool settled; /* see store_lead_is_settled() */
     atomic_bool stuck, closing;
     _Atomic uint64_t under_way; /* bytes of the batches that were posted and are not durable */
     unsigned refs;              /* the owner's, and one per posted task; of the owner's thread */

@@ -100,7 +100,7 @@ static int pg_open_links(struct store *s, unsigned flags, struct err *err)
 static void pg_close(struct store *s)
 {
     struct store_pg *pg = s->own;
-    if (s->epoch && s->why.code != -ERR_LEAD)
+    if (s->epoch && s->settled && s->why.code != -ERR_LEAD)
         store_pg_lead_give(&pg->write);
     store_link_close(&pg->write);
     store_link_close(&pg->read);

@@ -232,11 +232,16 @@ static int lead_try(struct store_link *l, bool clean, struct err *err)
     const struct store_pg *pg = l->s->own;
     const struct store_param params[] = {{.data = pg->holder}, {.data = clean ? "true" : "false"}};
     PGresult *r = NULL;
+    _cleanup_free_ char *last_holder = NULL;
+    uint64_t last_epoch = 0;
+    if (lead_read(l, &last_epoch, &last_holder, err))
+        return err->code;
     int rc = store_link_query(l, "SELECT lead_take($1::text, $2::boolean)", params, 2,
                               "take the lead", &r, err);
     if (rc == 0)
         l->s->epoch = strtoull(pq->PQgetvalue(r, 0, 0), NULL, 10);
     pq->PQclear(r);
+    l->s->settled = !last_holder && l->s->epoch == last_epoch + 1; /* nobody came in between */
     return rc ? err->code : 0;
 }
 

@@ -263,10 +263,45 @@ static void lost_lead_is_told(void **state)
     }
     assert_int_equal(store_lead_sign(&p->where, &sign, NULL), 0);
     assert_int_equal(sign, before);
+    store_lead_settle(now);
     store_close(now);
     assert_int_equal(store_lead_sign(&p->where, &sign, NULL), 0);
     assert_int_equal(sign, 0);
     assert_records(p->dir, "2/1=old\n2/2=new\n");
+}
+
+static struct store *take_from(const struct place *p, const char *holder)
+{
+    struct store *s = NULL;
+    struct store_where where = p->where;
+    where.holder = holder;
+    assert_int_equal(store_open(&where, STORE_TAKE_LEAD, NULL, NULL, &s, NULL), 0);
+    return s;
+}
+
+/* What a leader started has ended when it gave the lead back, and may run on when the lead was
+ * taken away: also during the next lead, until that one is settled, and after it. */
+static void a_lead_that_was_taken_away_is_not_settled(void **state)
+{
+    struct place *p = *state;
+    struct store *first = take_from(p, "first");
+    assert_true(store_lead_is_settled(first)); /* nobody led before */
+    store_close(first);
+    first = take_from(p, "first");
+    assert_true(store_lead_is_settled(first)); /* the lead was given back */
+
+    struct store *second = take_from(p, "second");
+    assert_false(store_lead_is_settled(second));
+    store_close(second);
+    assert_sql("second", "SELECT holder FROM \"%s\".lead", p->schema);
+    struct store *third = take_from(p, "third");
+    assert_false(store_lead_is_settled(third));
+    store_lead_settle(third);
+    store_close(first); /* has nothing to give */
+    store_close(third);
+    struct store *fourth = take_from(p, "fourth");
+    assert_true(store_lead_is_settled(fourth));
+    store_close(fourth);
 }
 
 /* A leader that froze or was cut off in the middle of a commit holds the row: its session is
@@ -436,6 +471,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(wrong_checksum_is_set_aside, setup, teardown),
         cmocka_unit_test_setup_teardown(clean_start_keeps_the_old_records, setup, teardown),
         cmocka_unit_test_setup_teardown(lost_lead_is_told, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_lead_that_was_taken_away_is_not_settled, setup, teardown),
         cmocka_unit_test_setup_teardown(frozen_leader_is_ended, setup, teardown),
         cmocka_unit_test_setup_teardown(stopped_server_is_waited_for, setup, teardown),
         cmocka_unit_test_setup_teardown(close_does_not_wait_for_the_server, setup, teardown),

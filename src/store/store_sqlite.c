@@ -262,6 +262,7 @@ static int sqlite_open(struct store *s, const struct store_where *where, unsigne
     }
     s->own = q;
     s->epoch = flags & STORE_TAKE_LEAD ? 1 : 0;
+    s->settled = true;
     return 0;
 }
 

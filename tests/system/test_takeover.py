@@ -493,7 +493,11 @@ def test_scripts_of_a_controller_that_hangs_are_fenced(server, make_pair):
     before = p.log("slurmctld").count(held)
     c.run("scontrol takeover 0").ok()  # the other one yields: nothing is waited for
     p.leads("localhost")
-    assert p.log("slurmctld").count(held) == before
+    ended = c.daemons.pop("slurmctld")
+    ended.send_signal(signal.SIGTERM)  # it gives the lead back: nothing is waited for either
+    assert ended.wait(DEADLINE) == 0, c.tail("slurmctld")
+    p.leads("backup")
+    assert p.log("slurmctld").count(held) == before and p.log("backup").count(held) == 1
 
 
 @pytest.mark.slow

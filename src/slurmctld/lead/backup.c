@@ -25,8 +25,7 @@ struct other {
     struct backup *b;
     size_t rank;
     struct rpc_keyed *ping, *yield, *beat;
-    bool waits;      /* it does not lead: its last answer, or it has yielded and closed its port */
-    bool yields;     /* it has accepted to yield, and has not been in standby since */
+    bool waits;      /* its last answer said that it does not lead */
     int64_t beat_ms; /* when it was told last that this one is there */
 };
 
@@ -172,9 +171,7 @@ static void on_ping(void *ctx, int code, const ProtobufCMessage *reply, const st
     struct backup *b = o->b;
     const Pb__PingReply *r = (const Pb__PingReply *)reply;
     o->ping = NULL;
-    o->waits = code == 0 ? is_other(o, r) && !r->primary
-                         : o->yields && (code == -ERR_CONNECT || code == -ERR_CLOSED);
-    o->yields = o->yields && !(code == 0 && o->waits);
+    o->waits = code == 0 && is_other(o, r) && !r->primary;
     if (code == 0 && is_other(o, r)) {
         standby_heard(b->logic, o->rank, r->primary, loop_mono_ms());
         if (r->primary) {
@@ -194,7 +191,6 @@ static void on_yield(void *ctx, int code, const ProtobufCMessage *reply, const s
 {
     struct other *o = ctx;
     o->yield = NULL;
-    o->yields = code == 0;
     if (code && code != -ERR_STANDBY)
         log_error("%s does not yield: %s", host_of(o->b, o->rank)->name, err->text);
 }
@@ -239,7 +235,7 @@ static void end_order(struct backup *b, int code, const char *text)
         ctld_reply(b->c, order, &done.base); /* once it is durable that it leads */
 }
 
-/* No other controller led when it was heard last: what it ran has ended. */
+/* No other controller leads by its own last answer: what it ran has ended. */
 static bool all_others_wait(const struct backup *b)
 {
     const struct conf_host *me = ctld_me(b->c);
@@ -260,7 +256,9 @@ static void begin_lead(struct backup *b, int64_t begin_ms)
              (long long)(silent_ms % 1000 / 100));
     rpc_server_distrust_tokens(c->server);
     rpc_server_refuse_sessions(c->server, 0, NULL);
-    if (c->scripts && !all_others_wait(b))
+    if (all_others_wait(b) || !c->scripts)
+        store_lead_settle(c->store);
+    if (!store_lead_is_settled(c->store))
         scripts_hold(c->scripts);
     end_order(b, 0, NULL);
     settle_backup(b);

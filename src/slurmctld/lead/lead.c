@@ -178,6 +178,12 @@ static void on_script_ended(void *ctx, const Pb__ScriptEnded *m)
         control_script_ended(c->control, m);
 }
 
+static void on_hold_over(void *ctx)
+{
+    struct ctld *c = ctx;
+    store_lead_settle(c->store);
+}
+
 /* Before there is any state, so that it holds none of it. */
 static void helper_open(struct ctld *c)
 {
@@ -185,6 +191,7 @@ static void helper_open(struct ctld *c)
                                       .leased = !ctld_is_alone(c) && c->conf->state_save_store,
                                       .dir = c->conf->state_save_location,
                                       .on_ended = on_script_ended,
+                                      .on_hold_over = on_hold_over,
                                       .ctx = c};
     if (c->runs_scripts)
         c->scripts = scripts_new(&options);
@@ -232,6 +239,8 @@ int lead_take(struct ctld *c, bool *taken, struct err *err)
     *taken = true;
     if (!ctld_is_alone(c))
         read_again(c);
+    else
+        store_lead_settle(c->store); /* nobody else has run anything */
     helper_open(c);
     return state_restore(c, err);
 }

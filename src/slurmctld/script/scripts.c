@@ -233,7 +233,9 @@ void scripts_renew(struct scripts *s, int64_t proven_ms)
 
 static void on_hold_over(void *ctx)
 {
-    send_more(ctx);
+    struct scripts *s = ctx;
+    s->options.on_hold_over(s->options.ctx);
+    send_more(s);
 }
 
 void scripts_hold(struct scripts *s)

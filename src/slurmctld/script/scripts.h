@@ -26,6 +26,7 @@ struct scripts_options {
     bool leased;     /* nothing runs without a lease, see scripts_renew() */
     const char *dir; /* for the lock that keeps two helpers apart; NULL: it runs beside others */
     void (*on_ended)(void *ctx, const Pb__ScriptEnded *m); /* not of mail */
+    void (*on_hold_over)(void *ctx); /* of scripts_hold(): those of the other one have ended */
     void *ctx;
 };
 
