@@ -10,12 +10,13 @@
 #define PING_HANDOVER_MS 50 /* while the leader stops for us */
 #define PING_LIMIT_MAX_MS 2000
 #define ASK_AGAIN_MS 2000
+#define YIELD_GRACE_MS 12000 /* of a leader that has agreed to yield, for an orderly end */
 #define TAKE_AGAIN_MS 500
 #define TAKE_AGAIN_CLAIMED_MS 100 /* the one who yields may be a moment behind its word */
 
 struct peer {
     int64_t heard_ms, led_ms; /* its last answer, and the last that said it leads */
-    int64_t asked_ms;
+    int64_t asked_ms, accepted_ms;
     bool asked, known; /* a ping is under way; one has ended */
     bool leads;
     bool missed; /* the last ping had no answer */
@@ -45,7 +46,10 @@ struct standby *standby_new(const struct standby_options *o, int64_t now_ms)
     s->looked_ms = s->sign_ms = now_ms - o->timeout_ms;
     s->take_ms = now_ms;
     for (size_t i = 0; i < o->count; i++)
-        s->peers[i].heard_ms = s->peers[i].led_ms = s->peers[i].asked_ms = INT64_MIN;
+        s->peers[i] = (struct peer){.heard_ms = INT64_MIN,
+                                    .led_ms = INT64_MIN,
+                                    .asked_ms = INT64_MIN,
+                                    .accepted_ms = INT64_MIN};
     return s;
 }
 
@@ -116,6 +120,11 @@ void standby_silent(struct standby *s, size_t peer, bool gone, int64_t now_ms)
     p->known = p->missed = true;
     if (gone)
         p->leads = false;
+}
+
+void standby_accepted(struct standby *s, size_t peer, int64_t now_ms)
+{
+    s->peers[peer].accepted_ms = now_ms;
 }
 
 void standby_order(struct standby *s, bool claims)
@@ -228,7 +237,8 @@ static enum standby_will decide_takeover(struct standby *s, int64_t now_ms, int6
 /* Of one who has said that it leads. */
 static bool is_given_up(const struct standby *s, const struct peer *p, int64_t now_ms)
 {
-    return now_ms - p->led_ms >= s->o.timeout_ms || (s->ordered && p->missed);
+    bool yields = p->accepted_ms != INT64_MIN && now_ms - p->accepted_ms < YIELD_GRACE_MS;
+    return now_ms - p->led_ms >= s->o.timeout_ms || (s->ordered && p->missed && !yields);
 }
 
 static enum standby_will claim_lead(struct standby *s, int64_t now_ms, size_t *peer,

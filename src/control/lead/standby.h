@@ -47,8 +47,11 @@ void standby_heard(struct standby *s, size_t peer, bool leads, int64_t now_ms);
 /* gone: nobody is there; else nothing is known. */
 void standby_silent(struct standby *s, size_t peer, bool gone, int64_t now_ms);
 
-/* By order of an administrator: a leader that does not answer at once is not waited for. Not
- * claims: back to waiting. */
+/* It has agreed to yield, and needs a moment for that. */
+void standby_accepted(struct standby *s, size_t peer, int64_t now_ms);
+
+/* By order of an administrator: a leader that does not answer at once is not waited for, unless it
+ * has agreed to yield. Not claims: back to waiting. */
 void standby_order(struct standby *s, bool claims);
 bool standby_claims(const struct standby *s);
 void standby_could_not_take(struct standby *s, int64_t now_ms);

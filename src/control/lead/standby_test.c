@@ -337,6 +337,36 @@ static void by_order(void **state)
     teardown(&w);
 }
 
+/* An order takes the lead from a leader that misses a ping. One that has agreed to yield is left
+ * the time for an orderly end, and no more. */
+static void a_leader_that_yields_may_miss_a_ping(void **state)
+{
+    for (int accepts = 0; accepts < 2; accepts++) {
+        struct standby_options o = {.me = 0, .count = 2, .timeout_ms = 300000};
+        struct standby *s = standby_new(&o, 0);
+        size_t peer = 0;
+        int64_t again_ms, now_ms = 1000;
+        standby_order(s, true);
+        assert_true(standby_ping(s, 1, now_ms));
+        standby_heard(s, 1, true, now_ms);
+        assert_int_equal(standby_next(s, now_ms, &peer, &again_ms), STANDBY_ASK);
+        assert_int_equal(peer, 1);
+        if (accepts)
+            standby_accepted(s, 1, now_ms);
+        standby_silent(s, 1, false, now_ms);
+        enum standby_will will = STANDBY_ASK;
+        for (; will != STANDBY_TAKE && now_ms < 60000; now_ms += 100)
+            will = standby_next(s, now_ms, &peer, &again_ms);
+        assert_int_equal(now_ms, 1000 + (accepts ? 12000 : 0) + 100);
+        /* It has closed its port: at once. */
+        standby_accepted(s, 1, now_ms);
+        standby_silent(s, 1, true, now_ms);
+        now_ms += 500;
+        assert_int_equal(standby_next(s, now_ms, &peer, &again_ms), STANDBY_TAKE);
+        standby_free(s);
+    }
+}
+
 /* Random deaths, hangs and returns, with and without the lock: check_one() at every tick, and after
  * some quiet one leads. */
 static void random_lives(void **state)
@@ -462,6 +492,7 @@ int main(void)
         cmocka_unit_test(primary_returns),
         cmocka_unit_test(primary_hangs),
         cmocka_unit_test(by_order),
+        cmocka_unit_test(a_leader_that_yields_may_miss_a_ping),
         cmocka_unit_test(random_lives),
         cmocka_unit_test(a_backup_hangs),
         cmocka_unit_test(the_lead_is_not_taken_back_from_one_at_work),

@@ -275,9 +275,12 @@ static void run_standby(struct sim *s)
         c->sign = s->commits;
     }
     enum standby_will will = standby_next(c->standby, s->now_ms, &peer, &again_ms);
-    if (will == STANDBY_ASK && !are_apart(s, c, &s->ctls[peer]))
+    if (will == STANDBY_ASK && !are_apart(s, c, &s->ctls[peer])) {
         sim_push(s, rng_between(&s->rng, 0, 2),
                  (struct sim_event){.kind = SIM_YIELD, .ctl = (unsigned)peer + 1});
+        if (s->ctls[peer].control && !sim_lead_is_paused(s, &s->ctls[peer]))
+            standby_accepted(c->standby, peer, s->now_ms);
+    }
     if (will == STANDBY_TAKE && take_lead(s))
         return;
     arm_standby(s, again_ms);

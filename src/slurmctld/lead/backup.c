@@ -191,6 +191,8 @@ static void on_yield(void *ctx, int code, const ProtobufCMessage *reply, const s
 {
     struct other *o = ctx;
     o->yield = NULL;
+    if (code == 0)
+        standby_accepted(o->b->logic, o->rank, loop_mono_ms());
     if (code && code != -ERR_STANDBY)
         log_error("%s does not yield: %s", host_of(o->b, o->rank)->name, err->text);
 }
