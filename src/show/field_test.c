@@ -14,16 +14,19 @@
 
 #include "base/arena.h"
 #include "base/pb.h"
+#include "base/pb_test_util.h"
 #include "base/vec.h"
 #include "show/job_columns.h"
 #include "show/node_rows.h"
 #include "show/show.h"
+#include "show/usage_columns.h"
 
 #define NOW 2000000
 
 struct row {
     const char *name, *text, *json, *columns, *why;
     bool is_seen;
+    const char *sstat; /* of steps alone */
 };
 struct name { /* of a member or a column */
     const char *name;
@@ -59,6 +62,21 @@ static struct row resv_rows[] = {
 #include "proto/resv_field.def"
     {0}};
 #undef FIELD
+#define USAGE(member, json, sstat, why)
+#define STEP(member, text, json, columns, sstat, why)                                              \
+    {#member, text, json, columns, why, false, sstat},
+static struct row step_rows[] = {
+#include "proto/step_field.def"
+    {0}};
+#undef USAGE
+#undef STEP
+#define STEP(member, text, json, columns, sstat, why)
+#define USAGE(member, json, sstat, why) {#member, "", json, "", why, false, sstat},
+static struct row usage_rows[] = {
+#include "proto/step_field.def"
+    {0}};
+#undef USAGE
+#undef STEP
 
 #define MEMBER(name, status, value) {name, status == WORKS},
 #define FIELD(id, name, letter, title, status, a, b, value, help) {name, status == WORKS},
@@ -85,9 +103,26 @@ static const struct name job_members[] =
                              {
 #include "show/part_members.def"
                                  {0}},
-                         resv_members[] = {
+                         resv_members[] =
+                             {
 #include "show/resv_members.def"
+                                 {0}},
+                         step_members[] =
+                             {
+#include "show/step_members.def"
+                                 {0}},
+                         step_names[] =
+                             {
+#undef FIELD
+#define FIELD(id, name, letter, title, status, value, help) {name, status == WORKS},
+#include "show/step_columns.def"
+                                 {0}},
+                         usage_names[] = {
+#undef FIELD
+#define FIELD(id, name, letter, width, value, help) {name, true},
+#include "show/usage_columns.def"
                              {0}};
+#undef FIELD
 
 /* --- what is printed of a record, as an object -------------------------------------------------
  */
@@ -204,79 +239,47 @@ static json_t *print_resv(const void *record)
     return out;
 }
 
+/* A step, and the usage that its nodes report. */
+struct step_view {
+    const Pb__StepRecord *step;
+    const Pb__Usage *usage;
+};
+
+static void add_sstat(json_t *out, const struct step_view *v)
+{
+    const struct usage_columns_view view = {
+        .step = v->step, .usage = v->usage, .nodes = "", .pids = "", .first_node = "n1"};
+    for (const struct name *n = usage_names; n->name; n++) {
+        _cleanup_str_ struct str value = STR_INIT;
+        struct usage_columns column = {.divided = true};
+        char key[128];
+        snprintf(key, sizeof key, "sstat %s", n->name);
+        assert_int_equal(usage_columns_add(&column, n->name, NULL), 0);
+        usage_columns_print(&column, &view, &value);
+        json_object_set_new(out, key, json_string(str_cstr(&value)));
+        usage_columns_done(&column);
+    }
+}
+
+static json_t *print_step(const void *record)
+{
+    const struct step_view *v = record;
+    _cleanup_str_ struct str text = STR_INIT;
+    struct job_columns_view view = {.step = v->step, .now = NOW, .cluster = "c"};
+    struct listing l;
+    json_t *out = json_object();
+    show_step_text(v->step, (struct show_style){.details = true}, &text);
+    add_text(out, &text);
+    add_json(out, show_step_json(v->step, "c", NOW));
+    listing_init(&l, &step_columns);
+    add_columns(out, &step_columns, &l, &view);
+    listing_done(&l);
+    add_sstat(out, v);
+    return out;
+}
+
 /* --- fields -------------------------------------------------------------------------------------
  */
-
-static const char *const texts[] = {"word",
-                                    "n[1-2]",
-                                    "1,3",
-                                    "BEGIN,FAIL",
-                                    "gpu:2",
-                                    "0-5:2,7%3",
-                                    "/d/%j",
-                                    "1000000-2000000:performance",
-                                    "enforce-binding",
-                                    "YES:2",
-                                    "DRAIN",
-                                    "Resources",
-                                    "EXCLUSIVE"};
-static const int64_t numbers[] = {0, 1, 2, 3, 100, 4000, 1999000, 2001000, 2};
-
-static void *new_message(const ProtobufCMessageDescriptor *type, struct arena *a);
-
-/* The candidate of this number; false: there is no such. */
-static bool set_field(ProtobufCMessage *m, const ProtobufCFieldDescriptor *f, size_t i,
-                      struct arena *a)
-{
-    size_t size = pb_value_size(f);
-    union {
-        char *text;
-        void *message;
-        int64_t number;
-        ProtobufCBinaryData data;
-    } value = {0};
-    if (f->type == PROTOBUF_C_TYPE_MESSAGE) {
-        value.message = new_message(f->descriptor, a);
-        if (i)
-            return false;
-    } else if (f->type == PROTOBUF_C_TYPE_BYTES) {
-        value.data = (ProtobufCBinaryData){.len = 1, .data = (uint8_t *)arena_strdup(a, "\3")};
-        if (i)
-            return false;
-    } else if (f->type == PROTOBUF_C_TYPE_STRING) {
-        if (i >= sizeof texts / sizeof texts[0])
-            return false;
-        value.text = arena_strdup(a, texts[i]);
-    } else {
-        if (i >= (f->type == PROTOBUF_C_TYPE_BOOL ? 2 : sizeof numbers / sizeof numbers[0]))
-            return false;
-        value.number = numbers[i]; /* little endian: the low bytes come first */
-    }
-    void *at = (char *)m + f->offset;
-    if (f->label == PROTOBUF_C_LABEL_REPEATED) {
-        char *list = arena_alloc(a, 2 * size);
-        memcpy(list, &value, size);
-        memcpy(list + size, &value, size);
-        *(void **)at = list;
-        *(size_t *)((char *)m + f->quantifier_offset) = 2;
-        return true;
-    }
-    memcpy(at, &value, size);
-    if (f->label == PROTOBUF_C_LABEL_OPTIONAL && f->quantifier_offset)
-        *(protobuf_c_boolean *)((char *)m + f->quantifier_offset) = 1;
-    return true;
-}
-
-/* With a value in each field. */
-static void *new_message(const ProtobufCMessageDescriptor *type, struct arena *a)
-{
-    ProtobufCMessage *m = arena_alloc(a, type->sizeof_message);
-    type->message_init(m);
-    pb_each_field (type, f)
-        if (!set_field(m, f, 1, a))
-            set_field(m, f, 0, a);
-    return m;
-}
 
 /* Notes in 'found' what differs. */
 static void compare(json_t *before, json_t *after, json_t *found)
@@ -311,7 +314,7 @@ static json_t *find_changes(const struct record *records, size_t count,
         void *kept = arena_alloc(a, m->descriptor->sizeof_message);
         memcpy(kept, m, m->descriptor->sizeof_message);
         json_t *before = records[r].print(records[r].whole);
-        for (size_t i = 0; set_field(m, f, i, a); i++) {
+        for (size_t i = 0; pb_test_set(m, f, i, a); i++) {
             json_t *after = records[r].print(records[r].whole);
             compare(before, after, found);
             json_decref(after);
@@ -365,13 +368,16 @@ static int check_fields(struct row *rows, const char *table, const struct record
         json_t *found = find_changes(records, count, f, &a);
         sort_changes(&found);
         const char *text = list_names(found, "text ", &a), *json = list_names(found, "json ", &a),
-                   *columns = list_names(found, "column ", &a);
+                   *columns = list_names(found, "column ", &a),
+                   *sstat = list_names(found, "sstat ", &a);
         struct row *row = find_row(rows, f->name);
-        bool is_shown = *text || *json || *columns;
+        bool is_shown = *text || *json || *columns || *sstat;
         if (!row || strcmp(row->text, text) || strcmp(row->json, json) ||
-            strcmp(row->columns, columns) || (!is_shown && !*row->why)) {
-            print_error("%s: %s: the row must have \"%s\", \"%s\", \"%s\"%s\n", table, f->name,
-                        text, json, columns, is_shown ? "" : ", and say why it is not shown");
+            strcmp(row->columns, columns) || (row->sstat && strcmp(row->sstat, sstat)) ||
+            (!is_shown && !*row->why)) {
+            print_error("%s: %s: the row must have \"%s\", \"%s\", \"%s\"%s%s%s%s\n", table,
+                        f->name, text, json, columns, *sstat ? ", \"" : "", sstat,
+                        *sstat ? "\"" : "", is_shown ? "" : ", and say why it is not shown");
             wrong++;
         }
         if (row)
@@ -501,13 +507,72 @@ static void test_resvs(void **state)
     assert_int_equal(check_names(resv_members, "json", ""), 0);
 }
 
+/* A mark of each kind. */
+static void set_marks(Pb__Usage *usage, struct arena *a)
+{
+    size_t count = pb__usage_kind__descriptor.n_values;
+    Pb__UsageMark **marks = arena_alloc(a, count * sizeof *marks);
+    for (size_t i = 0; i < count; i++) {
+        marks[i] = arena_alloc(a, sizeof *marks[i]);
+        pb__usage_mark__init(marks[i]);
+        marks[i]->kind = (Pb__UsageKind)i;
+        marks[i]->value = 5000000;
+        SET(marks[i], task, 7);
+        marks[i]->node = (char *)"n9";
+    }
+    usage->most = usage->least = marks;
+    usage->n_most = usage->n_least = count;
+}
+
+static void test_steps(void **state)
+{
+    static const Pb__Usage none = PB__USAGE__INIT;
+    Pb__StepRecord steps[3];
+    Pb__Usage usages[2] = {none, none};
+    struct step_view of_step[3], of_usage[2];
+    struct record records[3], parts[2];
+    _cleanup_arena_ struct arena a;
+    arena_init(&a, 0);
+    json_object_clear(seen); /* names of other records are no names of steps */
+    for (size_t i = 0; i < 3; i++) {
+        pb__step_record__init(&steps[i]);
+        steps[i].job_id = 7;
+        of_step[i] = (struct step_view){&steps[i], &none};
+        records[i] = (struct record){&of_step[i], &steps[i].base, print_step};
+        if (!i)
+            continue;
+        SET(&steps[i], state, PB__STEP_STATE__STEP_RUNNING);
+        SET(&steps[i], start_at, 1900000);
+        SET(&steps[i], srun_pid, 5);
+        SET(&steps[i], num_nodes, 1);
+        SET(&steps[i], num_cpus, 4);
+        SET(&steps[i], num_tasks, 2);
+        if (i < 2)
+            continue;
+        SET(&steps[i], end_at, 1999990);
+        SET(&steps[i], array_job_id, 7);
+        SET(&steps[i], array_task_id, 1);
+        SET(&steps[i], het_job_id, 7);
+    }
+    int wrong = check_fields(step_rows, "proto/step_field.def: STEP", records, 3);
+    set_marks(&usages[1], &a);
+    for (size_t i = 0; i < 2; i++) {
+        SET(&usages[i], tasks, 2);
+        steps[i].usage = &usages[i];
+        of_usage[i] = (struct step_view){&steps[i], &usages[i]};
+        parts[i] = (struct record){&of_usage[i], &usages[i].base, print_step};
+    }
+    wrong += check_fields(usage_rows, "proto/step_field.def: USAGE", parts, 2) +
+             check_names(step_members, "json", "cluster") +
+             check_names(step_names, "column", "Cluster");
+    assert_int_equal(wrong, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_jobs),
-        cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_parts),
-        cmocka_unit_test(test_resvs),
+        cmocka_unit_test(test_jobs),  cmocka_unit_test(test_nodes), cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_resvs), cmocka_unit_test(test_steps),
     };
     return cmocka_run_group_tests(tests, make_seen, free_seen);
 }
