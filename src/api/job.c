@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "api/api.h"
+#include "api/record.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "base/pb.h"
@@ -14,11 +15,6 @@
 
 #define ID_SIZE 16
 #define BATCH_UMASK 022
-
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
 
 /* --- submission ------------------------------------------------------------------------------ */
 
@@ -29,37 +25,6 @@ static size_t count_words(const char *const *list)
     while (list && list[n])
         n++;
     return n;
-}
-
-static void fill_spec(const struct sluice_submit *r, const char *cwd, Pb__JobSpec *m)
-{
-    m->name = (char *)(r->name ? r->name : "api");
-    m->command = m->name;
-    m->partition = (char *)r->partition;
-    m->work_dir = (char *)(r->work_dir ? r->work_dir : cwd);
-    m->std_out = (char *)r->output;
-    m->std_err = (char *)r->error;
-    m->features = (char *)r->constraint;
-    m->req_nodes = (char *)r->node_list;
-    SET(m, batch, true);
-    if (r->nodes) {
-        SET(m, min_nodes, r->nodes);
-        SET(m, max_nodes, r->nodes);
-    }
-    if (r->tasks)
-        SET(m, num_tasks, r->tasks);
-    if (r->cpus_per_task)
-        SET(m, cpus_per_task, r->cpus_per_task);
-    if (r->memory_mib)
-        SET(m, mem_per_node_mib, r->memory_mib);
-    if (r->time_limit_sec)
-        SET(m, time_limit_sec, r->time_limit_sec);
-    m->partition_key = (char *)r->partition_key;
-    m->array_inx = (char *)r->array;
-    if (r->as_user) {
-        SET(m, uid, r->uid);
-        SET(m, gid, r->gid);
-    }
 }
 
 static int check_request(const struct sluice_submit *r, const char *cwd, struct err *err)
@@ -92,7 +57,7 @@ API int sluice_submit(struct sluice *s, const struct sluice_submit *r, uint32_t 
         rc = err_set(&err, -EIO, "getrandom: %s", strerror(errno));
     if (rc < 0)
         return api_fail(e, rc, &err);
-    fill_spec(r, cwd, &spec);
+    api_fill_spec(r, cwd, &spec);
     SET(&spec, request_id, ((ProtobufCBinaryData){sizeof(id), id}));
     SET(&payload, script, ((ProtobufCBinaryData){strlen(r->script), (uint8_t *)r->script}));
     payload.argv = (char **)r->args;
@@ -110,67 +75,18 @@ API int sluice_submit(struct sluice *s, const struct sluice_submit *r, uint32_t 
 
 /* --- lists ----------------------------------------------------------------------------------- */
 
-static const char *state_name(enum _Pb__JobState state)
-{
-    const ProtobufCEnumValue *v =
-        protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, (int)state);
-
-    return v ? v->name : "UNKNOWN";
-}
-
 struct each_job {
     sluice_job_fn *fn;
     void *ctx;
     struct api_stamp stamp;
 };
 
-/* "123", "123_4", "123_[5-9]" or "123+4". */
-static void format_id(const Pb__JobLive *live, struct str *out)
-{
-    if (live->has_het_job_id)
-        str_printf(out, "%u+%u", live->het_job_id, live->het_job_offset);
-    else if (!live->has_array_job_id)
-        str_printf(out, "%u", live->job_id);
-    else if (live->array_tasks)
-        str_printf(out, "%u_[%s]", live->array_job_id, live->array_tasks);
-    else
-        str_printf(out, "%u_%u", live->array_job_id, live->array_task_id);
-}
-
 static void give_job(const struct each_job *each, const Pb__JobSpec *spec, const Pb__JobLive *live)
 {
     _cleanup_str_ struct str full_id = STR_INIT;
-    format_id(live, &full_id);
-    struct sluice_job job = {
-        .id = live->job_id,
-        .uid = spec->uid,
-        .restarts = live->restarts,
-        .state = live->configuring ? "CONFIGURING" : state_name(live->state),
-        .reason = live->reason ? live->reason : "None",
-        .name = or_empty(spec->name),
-        .user = or_empty(spec->user_name),
-        .partition = or_empty(live->partition),
-        .node_list = or_empty(live->nodes),
-        .work_dir = or_empty(spec->work_dir),
-        .completing = live->completing,
-        .nodes = live->num_nodes,
-        .cpus = live->num_cpus,
-        .tasks = live->num_tasks,
-        .submit_time = live->submit_at,
-        .start_time = live->start_at,
-        .end_time = live->end_at,
-        .time_limit_sec = live->time_limit_sec,
-        .exit_status = live->exit_status,
-        .priority = live->priority,
-        .held = live->user_hold || live->admin_hold,
-        .eligible_time = live->eligible_at,
-        .array_job_id = live->array_job_id,
-        .array_task_id =
-            live->has_array_job_id && !live->array_tasks ? live->array_task_id : SLUICE_NO_TASK,
-        .elements = or_empty(live->array_tasks),
-        .full_id = str_cstr(&full_id),
-    };
+    struct sluice_job job;
 
+    api_fill_job(spec, live, &full_id, &job);
     each->fn(each->ctx, &job);
 }
 
@@ -215,19 +131,9 @@ static int on_steps(void *ctx, const ProtobufCMessage *message, struct err *err)
     const struct each_step *each = ctx;
 
     for (size_t i = 0; i < part->n_steps; i++) {
-        const Pb__StepRecord *r = part->steps[i];
-        struct sluice_step step = {
-            .job_id = r->job_id,
-            .step_id = r->step_id,
-            .name = or_empty(r->name),
-            .node_list = or_empty(r->nodes),
-            .nodes = r->num_nodes,
-            .tasks = r->num_tasks,
-            .cpus = r->num_cpus,
-            .start_time = r->start_at,
-            .array_job_id = r->array_job_id,
-            .array_task_id = r->has_array_job_id ? r->array_task_id : SLUICE_NO_TASK,
-        };
+        struct sluice_step step;
+
+        api_fill_step(part->steps[i], &step);
         each->fn(each->ctx, &step);
     }
     return 0;
@@ -282,7 +188,8 @@ static int send_signal(struct sluice *s, uint32_t job_id, const char *elements, 
         SET(&request, signal, signal ? signal : SIGTERM);
     int rc = rpc_call(s->client, RPC_JOB_SIGNAL, &request.base, 0, &arena, &reply, &err);
     if (rc == 0 && reply->n_results && reply->results[0]->code)
-        rc = err_set(&err, -reply->results[0]->code, "%s", or_empty(reply->results[0]->text));
+        rc = err_set(&err, -reply->results[0]->code, "%s",
+                     reply->results[0]->text ? reply->results[0]->text : "");
     else if (rc == 0 && reply->n_results && reply->results[0]->unreached)
         rc = err_set(&err, -ERR_NODES_DOWN, "%s: %s; the other nodes have the signal",
                      err_text(ERR_NODES_DOWN), reply->results[0]->unreached);

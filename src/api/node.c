@@ -1,20 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "api/api.h"
+#include "api/record.h"
 #include "proto/common.pb-c.h"
 #include "proto/node.pb-c.h"
-
-static const char *or_empty(const char *text)
-{
-    return text ? text : "";
-}
-
-static const char *base_name(enum _Pb__NodeBase base)
-{
-    static const char *const names[] = {"UNKNOWN", "DOWN",   "IDLE", "ALLOCATED",
-                                        "MIXED",   "FUTURE", "ERROR"};
-
-    return (size_t)base < sizeof(names) / sizeof(names[0]) ? names[base] : "UNKNOWN";
-}
 
 struct each_node {
     sluice_node_fn *fn;
@@ -29,26 +17,9 @@ static int on_nodes(void *ctx, const ProtobufCMessage *message, struct err *err)
 
     api_stamp_take(&each->stamp, part->has_stamp, part->stamp);
     for (size_t i = 0; i < part->n_nodes; i++) {
-        const Pb__NodeRecord *r = part->nodes[i];
-        struct sluice_node node = {
-            .name = r->name,
-            .state = base_name(r->state),
-            .flags = (r->drain ? SLUICE_DRAIN : 0u) | (r->fail ? SLUICE_FAIL : 0u) |
-                     (r->completing ? SLUICE_COMPLETING : 0u) |
-                     (r->no_respond ? SLUICE_SILENT : 0u),
-            .reason = or_empty(r->reason),
-            .features = or_empty(r->active_features),
-            .partitions = or_empty(r->partitions),
-            .cpus = r->cpus,
-            .cpus_in_use = r->alloc_cpus,
-            .weight = r->weight,
-            .memory_mib = r->real_memory_mib - r->mem_spec_mib,
-            .memory_in_use_mib = r->alloc_mem_mib,
-            .tmp_disk_mib = r->tmp_disk_mib,
-            .real_cpus = r->real_cpus,
-            .real_memory_mib = r->real_mem_registered_mib,
-            .real_tmp_disk_mib = r->real_tmp_mib,
-        };
+        struct sluice_node node;
+
+        api_fill_node(part->nodes[i], &node);
         each->fn(each->ctx, &node);
     }
     return 0;
