@@ -12,8 +12,11 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/str.h"
+#include "proto/burst.pb-c.h"
+#include "proto/ctl.pb-c.h"
 #include "proto/event.pb-c.h"
 #include "proto/gang.pb-c.h"
 #include "proto/job.pb-c.h"
@@ -22,6 +25,7 @@
 #include "proto/part.pb-c.h"
 #include "proto/resv.pb-c.h"
 #include "proto/step.pb-c.h"
+#include "proto/usage.pb-c.h"
 #include "proto/why.pb-c.h"
 
 struct show_style {
@@ -61,6 +65,14 @@ void show_gang_turn(const Pb__GangReply *gang, uint32_t job, struct str *out);
 json_t *show_gang_json(const Pb__GangReply *gang, const char *partition);
 void show_license_text(const Pb__LicenseRecord *license, struct show_style style, struct str *out);
 json_t *show_license_json(const Pb__LicenseRecord *license);
+/* The layers of each hierarchical resource of a list as a tree; name: of that resource; NULL: of
+ * all. False: no resource has that name. */
+bool show_license_trees_text(const Pb__LicenseList *list, const char *name, struct str *out);
+json_t *show_license_trees_json(const Pb__LicenseList *list, const char *name);
+/* The hierarchical resources of a list as the text of resources.yaml. */
+void show_license_file(const Pb__LicenseList *list, struct str *out);
+
+void show_burst_text(const Pb__BurstList *list, struct str *out);
 
 /* What is known of a job. why: of a pending job; NULL: it is not pending. component: the job that
  * the answer is about; 'job' itself, or another component of its set. */
@@ -73,3 +85,51 @@ void show_event_text(const Pb__Event *event, struct str *out);
 void show_event_json(const Pb__Event *event, struct str *out);
 
 json_t *show_exit_code_json(int32_t wait_status);
+
+/* What all processes of a node use: a line for each user and each job, below the titles, and a line
+ * about the node's CPUs. Puts the rows in order. period: the line ends with the number of the
+ * period. */
+void show_node_usage_titles(struct str *out);
+void show_node_usage_text(Pb__NodeUsage *usage, bool period, struct str *out);
+
+/* A line for each process of a step on a node, below the titles. */
+void show_pids_titles(struct str *out);
+void show_pids_text(const Pb__StepPids *step, struct str *out);
+/* A node daemon; steps: a comma list of those that run on the node. */
+void show_node_status_text(const Pb__NodeStatus *status, const char *steps, struct str *out);
+
+/* --- the controllers ----------------------------------------------------------------------------
+ */
+
+enum show_diag_order {
+    SHOW_DIAG_BY_COUNT,
+    SHOW_DIAG_BY_NUMBER,
+    SHOW_DIAG_BY_TOTAL,
+    SHOW_DIAG_BY_AVERAGE
+};
+/* Replaces the numbers and names of RPCs that Slurm has by Slurm's, and puts the lists of RPCs and
+ * of users in order. The reply keeps the memory. counters and stats are there. */
+void show_diag_sort(Pb__DiagReply *reply, enum show_diag_order order);
+void show_diag_text(const Pb__DiagReply *reply, struct str *out);
+json_t *show_diag_json(const Pb__DiagReply *reply);
+
+/* The answer of one of the configured controllers. Borrowed. */
+struct show_ping {
+    const char *host;
+    size_t rank, count; /* its place among all controllers; 0: the primary */
+    bool is_up;
+    int64_t latency_us; /* until it answered, or until it was given up */
+};
+void show_ping_text(const struct show_ping *ping, struct str *out);
+json_t *show_ping_json(const struct show_ping *ping);
+
+/* A cluster and the daemons on this machine. Borrowed. */
+struct show_status {
+    const char *cluster, *place;
+    pid_t controller; /* 0: it does not run */
+    unsigned port;
+    const Pb__CtlStats *stats; /* NULL: it does not run, or does not answer: */
+    const char *fault;
+    size_t daemons, nodes; /* node daemons that run, and nodes that should have one */
+};
+void show_status_text(const struct show_status *status, struct str *out);

@@ -13,6 +13,7 @@
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "show/json_out.h"
+#include "show/show.h"
 
 #define PING_PATIENCE_SEC 1
 #define TAKEOVER_MS 20000 /* the controller gives up before */
@@ -67,32 +68,6 @@ static void *ping_controller(void *arg)
     return NULL;
 }
 
-/* "primary", "backup", or "backup2" of several; valid until the next call. */
-static const char *mode_of(const struct conf *conf, size_t rank)
-{
-    static char mode[32];
-    if (rank == 0)
-        return "primary";
-    if (conf->controllers.len == 2)
-        return "backup";
-    snprintf(mode, sizeof(mode), "backup%zu", rank);
-    return mode;
-}
-
-static void put_line(const struct conf *conf, size_t rank, bool up)
-{
-    str_printf(cmd_out(), "Slurmctld(%s) at %s is %s\n", mode_of(conf, rank),
-               conf->controllers.data[rank].name, up ? "UP" : "DOWN");
-}
-
-static json_t *json_ping(const struct conf *conf, size_t rank, const struct pinged *p)
-{
-    return json_pack("{s:o, s:s, s:b, s:I, s:s, s:b}", "hostname",
-                     json_out_text(conf->controllers.data[rank].name), "pinged",
-                     p->up ? "UP" : "DOWN", "responding", p->up, "latency",
-                     (json_int_t)p->latency_us, "mode", mode_of(conf, rank), "primary", rank == 0);
-}
-
 /* Asks all controllers; the caller frees the leaders. */
 static void ping_all(const struct conf *conf, struct pinged *all)
 {
@@ -111,15 +86,6 @@ static void ping_all(const struct conf *conf, struct pinged *all)
             pthread_join(all[i].thread, NULL);
 }
 
-static void put_leader(const struct pinged *all, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (all[i].leader) {
-            str_printf(cmd_out(), "Leader: %s\n", all[i].leader);
-            return;
-        }
-}
-
 int ping_print(bool full)
 {
     const struct conf *conf = cmd_conf();
@@ -127,18 +93,25 @@ int ping_print(bool full)
     _cleanup_free_ struct pinged *all = mem_new_array(struct pinged, count);
     json_t *json = full && (scontrol.json || scontrol.yaml) ? json_array() : NULL;
     bool one_up = false;
+    const char *leader = NULL;
     ping_all(conf, all);
     for (size_t i = 0; i < count; i++) {
+        const struct show_ping ping = {.host = conf->controllers.data[i].name,
+                                       .rank = i,
+                                       .count = count,
+                                       .is_up = all[i].up,
+                                       .latency_us = all[i].latency_us};
         one_up = one_up || all[i].up;
+        leader = leader ? leader : all[i].leader;
         if (json)
-            json_array_append_new(json, json_ping(conf, i, &all[i]));
+            json_array_append_new(json, show_ping_json(&ping));
         else
-            put_line(conf, i, all[i].up);
+            show_ping_text(&ping, cmd_out());
     }
     if (json)
         json_out_print(cmd_source(), "pings", json, scontrol.yaml, cmd_out());
-    else if (full && count > 1)
-        put_leader(all, count);
+    else if (full && count > 1 && leader)
+        str_printf(cmd_out(), "Leader: %s\n", leader);
     for (size_t i = 0; i < count; i++)
         free(all[i].leader);
     return one_up ? 0 : 1;

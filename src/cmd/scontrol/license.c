@@ -9,6 +9,7 @@
 #include "cmd/scontrol/license.h"
 #include "proto/common.pb-c.h"
 #include "proto/license.pb-c.h"
+#include "show/show.h"
 
 /* "flat(n[1-8])" */
 static int set_layer(struct update *u, const char *text, Pb__LicenseUpdate *r)
@@ -71,50 +72,6 @@ int license_update(struct update *u, const char *layer)
     return 0;
 }
 
-/* --- as a file ---------------------------------------------------------------------------------
- */
-
-/* "NAME:VALUE,..." as a list. */
-static void put_amounts(const char *key, const char *text, const char *indent, struct str *out)
-{
-    if (!text || !*text)
-        return;
-    str_printf(out, "%s%s:\n", indent, key);
-    for (const char *at = text; *at; at += strcspn(at, ","), at += *at == ',') {
-        size_t name = strcspn(at, ":"), all = strcspn(at, ",");
-        str_printf(out, "%s- name: %.*s\n%s  value: %.*s\n", indent, (int)name, at, indent,
-                   (int)(all - name - 1), at + name + 1);
-    }
-}
-
-static void put_layer(const Pb__LicenseRecord *l, struct str *out)
-{
-    if (l->count == UINT64_MAX)
-        str_printf(out, "  - nodes: \"%s\"\n    count: -1\n", l->nodes);
-    else
-        str_printf(out, "  - nodes: \"%s\"\n    count: %llu\n", l->nodes,
-                   (unsigned long long)l->count);
-    put_amounts("base", l->bases, "    ", out);
-}
-
-static void format_resources(const Pb__LicenseList *list, struct str *out)
-{
-    str_puts(out, "---\n");
-    for (size_t i = 0; i < list->n_licenses; i++) {
-        const Pb__LicenseRecord *l = list->licenses[i];
-        if (!l->nodes)
-            continue;
-        if (i == 0 || !str_eq(list->licenses[i - 1]->name, l->name)) {
-            str_printf(out, "- resource: %s\n  mode: MODE_%u\n", l->name, l->mode);
-            if (l->topology)
-                str_printf(out, "  topology: %s\n", l->topology);
-            put_amounts("variables", l->variables, "  ", out);
-            str_puts(out, "  layers:\n");
-        }
-        put_layer(l, out);
-    }
-}
-
 int license_write(const char *file)
 {
     Pb__Empty request = PB__EMPTY__INIT;
@@ -123,7 +80,7 @@ int license_write(const char *file)
     _cleanup_str_ struct str text = STR_INIT;
     int rc = cmd_call(RPC_LICENSE_LIST, &request.base, &reply, &err);
     if (rc == 0) {
-        format_resources(reply, &text);
+        show_license_file(reply, &text);
         if (!file || str_eq(file, "-")) {
             str_append(cmd_out(), text.data, text.len);
             return 0;

@@ -21,6 +21,7 @@
 #include "proto/usage.pb-c.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
+#include "show/show.h"
 
 #define STATUS_MAX 65536                /* of /proc/PID/status */
 #define YEAR_SEC (INT64_C(365) * 86400) /* how long a job without a limit is said to take */
@@ -51,30 +52,6 @@ static int ask_node(const char *node, const Pb__NodePidsRequest *request, struct
     return rc;
 }
 
-static void put_number(struct str *out, int width, bool has, uint32_t number)
-{
-    if (has)
-        str_printf(out, "%-*u", width, number);
-    else
-        str_printf(out, "%-*s", width, "-");
-}
-
-static void put_step(const Pb__StepPids *s)
-{
-    char id[STEP_ID_TEXT_MAX];
-    const char *step = strchr(step_id_text(s->job_id, s->step_id, id), '.') + 1;
-    struct str *out = cmd_out();
-
-    for (size_t i = 0; i < s->n_processes; i++) {
-        const Pb__StepProcess *p = s->processes[i];
-        str_printf(out, "%-8u %-8u %-8s ", p->pid, s->job_id, step);
-        put_number(out, 7, p->has_local, p->local);
-        str_putc(out, ' ');
-        put_number(out, 8, p->has_task, p->task);
-        str_putc(out, '\n');
-    }
-}
-
 /* How many steps there were. */
 static size_t list_on(const struct rpc_names *nodes, const Pb__NodePidsRequest *request)
 {
@@ -87,7 +64,7 @@ static size_t list_on(const struct rpc_names *nodes, const Pb__NodePidsRequest *
         if (ask_node(*node, request, &arena, &reply) < 0)
             continue;
         for (size_t i = 0; i < reply->n_steps; i++)
-            put_step(reply->steps[i]);
+            show_pids_text(reply->steps[i], cmd_out());
         steps += reply->n_steps;
     }
     return steps;
@@ -171,7 +148,7 @@ int run_listpids(int argc, char **argv)
 
     if (argc > 0 && parse_target(argv[0], &request))
         return 1;
-    str_puts(cmd_out(), "PID      JOBID    STEPID   LOCALID GLOBALID\n");
+    show_pids_titles(cmd_out());
     nodes_here(argc > 1 ? argv[1] : NULL, &nodes);
     size_t steps = list_on(&nodes, &request);
     if (!steps)
@@ -305,43 +282,6 @@ int run_getent(int argc, char **argv)
     return visit_steps(argc > 0 ? argv[0] : NULL, false, put_entities) ? 0 : 1;
 }
 
-static void put_line(const char *key, const char *value)
-{
-    str_printf(cmd_out(), "%-24s = %s\n", key, value);
-}
-
-static void put_count(const char *key, uint64_t number, const char *unit)
-{
-    str_printf(cmd_out(), "%-24s = %llu%s\n", key, (unsigned long long)number, unit);
-}
-
-static void put_status(const Pb__NodeStatus *m, const char *steps)
-{
-    const Pb__NodeRegister *found = m->found;
-    char date[TIME_TEXT_MAX];
-    put_line("Active Steps", *steps ? steps : "NONE");
-    if (found) {
-        put_count("Actual CPUs", found->cpus, "");
-        put_count("Actual Boards", found->boards, "");
-        put_count("Actual sockets", found->sockets, "");
-        put_count("Actual cores", found->cores, "");
-        put_count("Actual threads per core", found->threads, "");
-        put_count("Actual real memory", found->real_memory_mib, " MB");
-        put_count("Actual temp disk space", found->tmp_disk_mib, " MB");
-        put_line("Boot time", time_format_date(found->boot_at, "Unknown", date));
-        put_line("Hostname", found->hostname ? found->hostname : "");
-    }
-    put_line("NodeName", m->name);
-    put_line("Slurmd start time", time_format_date(m->started_at, "Unknown", date));
-    put_line("Controller", m->connected && m->controller ? m->controller : "not connected");
-    put_count("Slurmd PID", m->pid, "");
-    put_count("Slurmd Debug", m->debug, "");
-    put_line("Slurmd Logfile", m->log_file ? m->log_file : "NONE");
-    if (found)
-        put_line("Version", found->version);
-    str_putc(cmd_out(), '\n');
-}
-
 static int show_daemon(const char *node)
 {
     Pb__NodePidsRequest all = PB__NODE_PIDS_REQUEST__INIT;
@@ -363,7 +303,7 @@ static int show_daemon(const char *node)
     for (size_t i = 0; i < pids->n_steps; i++)
         str_printf(&steps, "%s%s", i ? "," : "",
                    step_id_text(pids->steps[i]->job_id, pids->steps[i]->step_id, id));
-    put_status(status, str_cstr(&steps));
+    show_node_status_text(status, str_cstr(&steps), cmd_out());
     return 0;
 }
 

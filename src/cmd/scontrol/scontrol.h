@@ -30,10 +30,6 @@ scontrol_run run_cancel_reboot, run_completing, run_reboot, run_resume, run_susp
 
 /* "scontrol show slurmd": the node daemons of this host, or that of a node. */
 int show_slurmd(const char *node);
-/* show_burst.c: burst buffers; and what the site says of them, with these arguments of its
- * function. */
-int show_burst(const char *id);
-int show_burst_status(const char *arguments);
 
 /* Whether the controllers answer, a line each; full: with the leader of several, or all as JSON or
  * YAML. 0: at least one controller answers; 1: none does. */

@@ -16,12 +16,13 @@
 #include "cli/component.h"
 #include "cli/no_job.h"
 #include "cli/node_names.h"
-#include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/scontrol.h"
+#include "proto/burst.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "proto/license.pb-c.h"
 #include "proto/part.pb-c.h"
 #include "proto/why.pb-c.h"
+#include "show/config_file.h"
 #include "show/job_ids.h"
 #include "show/json_out.h"
 #include "show/show.h"
@@ -29,6 +30,7 @@
 #define HOST_FILE_MAX (16u << 20)
 #define ENTITY_LEAST 2 /* letters of an abbreviated entity */
 
+#define STATUS_ARGS_MOST 64
 #define PLANS_MOST 200 /* pending jobs whose planned nodes are asked for */
 
 struct plan {
@@ -360,19 +362,6 @@ static int show_partition(const char *name)
     return status;
 }
 
-/* {"KillWait": "30 sec"} of the lines "KillWait   = 30 sec"; what is unset is null. */
-static json_t *json_config(const char *text)
-{
-    json_t *config = json_object();
-    struct config_line line;
-    while (config_line_next(&text, &line)) {
-        json_object_set_new(config, line.key,
-                            line.is_null ? json_null() : json_out_text(line.value));
-        config_line_done(&line);
-    }
-    return config;
-}
-
 static int show_config(const char *key)
 {
     Pb__ConfigRequest request = PB__CONFIG_REQUEST__INIT;
@@ -384,7 +373,8 @@ static int show_config(const char *key)
         return 1;
     }
     if (scontrol.json || scontrol.yaml) {
-        json_out_print_all(cmd_source(), json_pack("{s:o}", "config", json_config(reply->text)),
+        json_out_print_all(cmd_source(),
+                           json_pack("{s:o}", "config", config_file_json(reply->text)),
                            scontrol.yaml, cmd_out());
         return 0;
     }
@@ -681,6 +671,40 @@ static int show_aliases(const char *id)
     else
         cmd_error("no node has the name of this host as its NodeHostname");
     return count ? 0 : 1;
+}
+
+static int show_burst(const char *id)
+{
+    Pb__Empty request = PB__EMPTY__INIT;
+    Pb__BurstList *l = NULL;
+    struct err err = {0};
+    if (cmd_call(RPC_BURST_LIST, &request.base, &l, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    show_burst_text(l, cmd_out());
+    return 0;
+}
+
+/* The words behind it are arguments of slurm_bb_get_status. */
+static int show_burst_status(const char *id)
+{
+    char *args[STATUS_ARGS_MOST], *save = NULL;
+    _cleanup_free_ char *words = mem_strdup(id ? id : "");
+    Pb__BurstStatusRequest request = PB__BURST_STATUS_REQUEST__INIT;
+    Pb__TextReply *reply = NULL;
+    struct err err = {0};
+    request.args = args;
+    for (char *word = strtok_r(words, " ", &save); word && request.n_args < STATUS_ARGS_MOST;
+         word = strtok_r(NULL, " ", &save))
+        args[request.n_args++] = word;
+    if (cmd_call_long(RPC_BURST_STATUS, &request.base, &reply, &err) < 0) {
+        cmd_error("%s", err.text);
+        return 1;
+    }
+    size_t len = strlen(reply->text);
+    str_printf(cmd_out(), "%s%s", reply->text, len && reply->text[len - 1] != '\n' ? "\n" : "");
+    return 0;
 }
 
 /* There is no accounting yet: what Slurm prints without it. */

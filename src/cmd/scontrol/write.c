@@ -7,10 +7,10 @@
 #include "base/path.h"
 #include "cli/cmd.h"
 #include "cli/component.h"
-#include "cmd/scontrol/config_file.h"
 #include "cmd/scontrol/license.h"
 #include "cmd/scontrol/scontrol.h"
 #include "proto/ctl.pb-c.h"
+#include "show/config_file.h"
 
 static int write_script(const char *job, const char *file)
 {

@@ -4,8 +4,8 @@
  */
 #include "cli/cmd.h"
 #include "cmd/sdiag/options.h"
-#include "cmd/sdiag/report.h"
 #include "proto/common.pb-c.h"
+#include "show/json_out.h"
 
 static int reset_counters(struct err *err)
 {
@@ -22,11 +22,12 @@ static int print_report(const struct options *o, struct err *err)
         r = err_set(err, -ERR_PROTOCOL, "%s", err_text(ERR_PROTOCOL));
     if (r)
         return r;
-    report_sort(reply, o->order);
+    show_diag_sort(reply, o->order);
     if (o->json || o->yaml)
-        report_json(reply, o->yaml, cmd_out());
+        json_out_print_all(cmd_source(), json_pack("{s:o}", "statistics", show_diag_json(reply)),
+                           o->yaml, cmd_out());
     else
-        report_text(reply, cmd_out());
+        show_diag_text(reply, cmd_out());
     return 0;
 }
 

@@ -25,13 +25,13 @@ static int set_option(void *ctx, int id, const char *value)
         o->yaml = true;
         break;
     case ID_sort_by_id:
-        o->order = SDIAG_BY_NUMBER;
+        o->order = SHOW_DIAG_BY_NUMBER;
         break;
     case ID_sort_by_time:
-        o->order = SDIAG_BY_TOTAL;
+        o->order = SHOW_DIAG_BY_TOTAL;
         break;
     case ID_sort_by_time2:
-        o->order = SDIAG_BY_AVERAGE;
+        o->order = SHOW_DIAG_BY_AVERAGE;
         break;
     default:
         break;

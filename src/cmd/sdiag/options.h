@@ -3,12 +3,11 @@
 #pragma once
 
 #include "cli/args.h"
-
-enum sdiag_order { SDIAG_BY_COUNT, SDIAG_BY_NUMBER, SDIAG_BY_TOTAL, SDIAG_BY_AVERAGE };
+#include "show/show.h"
 
 struct options {
     struct args_common common;
-    enum sdiag_order order;
+    enum show_diag_order order;
     bool reset, json, yaml;
 };
 

@@ -11,6 +11,7 @@
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "rpc/client.h"
+#include "show/show.h"
 
 #define CALL_MS 5000
 
@@ -28,30 +29,24 @@ static bool print_status(const struct sluice_options *o, const struct conf *conf
                          const struct daemon_list *running)
 {
     _cleanup_arena_ struct arena a;
+    _cleanup_str_ struct str out = STR_INIT;
     arena_init(&a, 0);
-    Pb__CtlStats *s = NULL;
+    Pb__CtlStats *stats = NULL;
     struct err err = {0};
     pid_t controller = daemon_find(running, "slurmctld");
-    size_t nodes = place_count(conf);
-    size_t daemons = running->all.len - (controller ? 1 : 0);
-    int rc = controller ? stats_get(conf, &a, &s, &err) : -1;
-    printf("cluster     %s in %s\n", conf->cluster_name, o->dir);
-    if (!controller)
-        puts("slurmctld   down");
-    else if (rc)
-        printf("slurmctld   process %d does not answer: %s\n", (int)controller, err.text);
+    struct show_status status = {.cluster = conf->cluster_name,
+                                 .place = o->dir,
+                                 .controller = controller,
+                                 .port = conf->slurmctld_port,
+                                 .daemons = running->all.len - (controller ? 1 : 0),
+                                 .nodes = place_count(conf)};
+    if (controller && stats_get(conf, &a, &stats, &err))
+        status.fault = err.text;
     else
-        printf("slurmctld   up, process %d, port %u, %llu MiB resident, %.2f s of CPU\n",
-               (int)controller, conf->slurmctld_port,
-               (unsigned long long)(s->rss_kib + 1023) / 1024, (double)s->cpu_usec / 1e6);
-    printf("slurmd      %zu of %zu run", daemons, nodes);
-    if (rc == 0)
-        printf(", %llu nodes are up", (unsigned long long)s->nodes_up);
-    putchar('\n');
-    if (rc == 0)
-        printf("jobs        %llu running, %llu pending\n", (unsigned long long)s->running,
-               (unsigned long long)s->pending);
-    return rc == 0 && daemons == nodes && s->nodes_up == nodes;
+        status.stats = stats;
+    show_status_text(&status, &out);
+    fputs(str_cstr(&out), stdout);
+    return status.stats && status.daemons == status.nodes && stats->nodes_up == status.nodes;
 }
 
 int sluice_status(const struct sluice_options *o)

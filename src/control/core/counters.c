@@ -15,7 +15,7 @@ void counters_begin(struct control *c)
 #define COUNTER(name, kind, help)                                                                  \
     if (kind == SINCE_RESET)                                                                       \
         c->counters.name = 0;
-#include "control/core/counters.def"
+#include "proto/counter.def"
 #undef COUNTER
     c->counters.since_sec = control_wall(c);
 }
@@ -134,7 +134,7 @@ void control_diag(const struct control *c, Pb__DiagCounters *out)
 #define COUNTER(name, kind, help)                                                                  \
     out->has_##name = true;                                                                        \
     out->name = c->counters.name;
-#include "control/core/counters.def"
+#include "proto/counter.def"
 #undef COUNTER
     out->has_since_sec = true;
     out->since_sec = c->counters.since_sec;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What the controller counts for sdiag: a row of counters.def each. Counting changes nothing that
- * the machine does. Run times come from env.work_usec; without that clock they are 0.
+ * What the controller counts for sdiag: a row of proto/counter.def each. Counting changes nothing
+ * that the machine does. Run times come from env.work_usec; without that clock they are 0.
  */
 #pragma once
 
@@ -16,7 +16,7 @@ struct job;
 
 struct counters {
 #define COUNTER(name, kind, help) uint64_t name;
-#include "control/core/counters.def"
+#include "proto/counter.def"
 #undef COUNTER
     int64_t since_sec; /* wall time of the last reset */
     /* Of the scheduling pass that is under way: */

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <jansson.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -22,6 +23,10 @@ struct config_line {
 /* The next one, *text being moved behind it; false: there is none. The caller ends the line. */
 bool config_line_next(const char **text, struct config_line *line);
 void config_line_done(struct config_line *line);
+
+/* {"KillWait": "30 sec"} of the lines "KillWait   = 30 sec"; what is unset is null. The caller owns
+ * it. */
+json_t *config_file_json(const char *shown);
 
 /* The keys, of a cluster of so many nodes. A key at its default that has no effect is a comment: to
  * give it would be warned of. */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/sdiag/report.h"
-
+/* Statistics of the controller: the order of their lists, text and JSON. */
 #include <stdlib.h>
 #include <time.h>
 
-#include "cli/cmd.h"
 #include "rpc/rpc.h"
 #include "show/json_out.h"
 #include "show/names.h"
+#include "show/show.h"
 
 #define STARS "*******************************************************\n"
 
@@ -16,7 +15,7 @@ static const struct slurm_rpc {
     const char *name;
 } slurm_rpcs[] = {
 #define SLURM_RPC(own, name, number) {RPC_##own, number, name},
-#include "cmd/sdiag/slurm_rpc.def"
+#include "show/slurm_rpc.def"
 #undef SLURM_RPC
 };
 
@@ -28,17 +27,18 @@ struct sort_key {
     uint32_t number;
 };
 
-static int compare_keys(const struct sort_key *a, const struct sort_key *b, enum sdiag_order order)
+static int compare_keys(const struct sort_key *a, const struct sort_key *b,
+                        enum show_diag_order order)
 {
     uint64_t x = a->count, y = b->count;
-    if (order == SDIAG_BY_TOTAL) {
+    if (order == SHOW_DIAG_BY_TOTAL) {
         x = a->total;
         y = b->total;
-    } else if (order == SDIAG_BY_AVERAGE) {
+    } else if (order == SHOW_DIAG_BY_AVERAGE) {
         x = a->total / a->count;
         y = b->total / b->count;
     }
-    if (order != SDIAG_BY_NUMBER && x != y)
+    if (order != SHOW_DIAG_BY_NUMBER && x != y)
         return x > y ? -1 : 1;
     return (a->number > b->number) - (a->number < b->number);
 }
@@ -48,7 +48,7 @@ static int compare_rpcs(const void *a, const void *b, void *order)
     const Pb__DiagRpc *x = *(Pb__DiagRpc *const *)a, *y = *(Pb__DiagRpc *const *)b;
     struct sort_key p = {x->count, x->total_usec, x->number};
     struct sort_key q = {y->count, y->total_usec, y->number};
-    return compare_keys(&p, &q, *(enum sdiag_order *)order);
+    return compare_keys(&p, &q, *(enum show_diag_order *)order);
 }
 
 static int compare_users(const void *a, const void *b, void *order)
@@ -56,10 +56,10 @@ static int compare_users(const void *a, const void *b, void *order)
     const Pb__DiagUser *x = *(Pb__DiagUser *const *)a, *y = *(Pb__DiagUser *const *)b;
     struct sort_key p = {x->count, x->total_usec, x->uid};
     struct sort_key q = {y->count, y->total_usec, y->uid};
-    return compare_keys(&p, &q, *(enum sdiag_order *)order);
+    return compare_keys(&p, &q, *(enum show_diag_order *)order);
 }
 
-void report_sort(Pb__DiagReply *reply, enum sdiag_order order)
+void show_diag_sort(Pb__DiagReply *reply, enum show_diag_order order)
 {
     for (size_t i = 0; i < reply->n_rpcs; i++)
         for (size_t k = 0; k < sizeof(slurm_rpcs) / sizeof(slurm_rpcs[0]); k++)
@@ -223,7 +223,7 @@ static void put_own(const Pb__DiagReply *r, struct str *out)
     put_line("\tRequests refused by rate limit: ", s->rate_refused, out);
 }
 
-void report_text(const Pb__DiagReply *reply, struct str *out)
+void show_diag_text(const Pb__DiagReply *reply, struct str *out)
 {
     put_threads(reply, out);
     put_jobs(reply, out);
@@ -339,11 +339,11 @@ static void put_json_process(json_t *o, const Pb__DiagReply *r)
                          "rate_refused", (json_int_t)r->stats->rate_refused));
 }
 
-void report_json(const Pb__DiagReply *reply, bool yaml, struct str *out)
+json_t *show_diag_json(const Pb__DiagReply *reply)
 {
     json_t *o = json_object();
 #define COUNTER(name, kind, help) put_int(o, #name, reply->counters->name);
-#include "control/core/counters.def"
+#include "proto/counter.def"
 #undef COUNTER
     put_json_means(o, reply);
     put_json_process(o, reply);
@@ -351,5 +351,5 @@ void report_json(const Pb__DiagReply *reply, bool yaml, struct str *out)
     put_member(o, "rpcs_by_user", json_users(reply));
     put_member(o, "pending_rpcs", json_array());
     put_member(o, "pending_rpcs_by_hostlist", json_array());
-    json_out_print_all(cmd_source(), json_pack("{s:o}", "statistics", o), yaml, out);
+    return o;
 }

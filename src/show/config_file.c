@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "cmd/scontrol/config_file.h"
+#include "show/config_file.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/timefmt.h"
 #include "conf/conf.h"
+#include "show/json_out.h"
 
 static const struct key {
     const char *name, *def;
@@ -42,6 +43,18 @@ void config_line_done(struct config_line *line)
 {
     free(line->key);
     free(line->value);
+}
+
+json_t *config_file_json(const char *shown)
+{
+    json_t *config = json_object();
+    struct config_line line;
+    while (config_line_next(&shown, &line)) {
+        json_object_set_new(config, line.key,
+                            line.is_null ? json_null() : json_out_text(line.value));
+        config_line_done(&line);
+    }
+    return config;
 }
 
 static const struct key *find_key(const char *name)

@@ -11,8 +11,8 @@
 
 #include "base/path.h"
 #include "base/timefmt.h"
-#include "cmd/scontrol/config_file.h"
 #include "conf/conf.h"
+#include "show/config_file.h"
 
 #define RECORDS "NodeName=n1\nPartitionName=p Nodes=n1\n"
 
