@@ -2,8 +2,8 @@
 /* Watching a step until it ends or its watcher leaves. */
 #pragma once
 
+#include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
-#include "cmd/sattach/whole.h"
 
 /* Returns the exit status: that of the step, as srun has it, when it has ended; 0 when the watcher
  * left. */

@@ -31,3 +31,46 @@ void layout_format(const Pb__StepRecord *step, struct str *out)
         str_putc(out, '\n');
     }
 }
+
+/* Ranks count the tasks of all parts, be they watched or not. */
+static uint32_t count_tasks(const Pb__StepRecord *r)
+{
+    uint32_t all = 0;
+    for (size_t i = 0; i < r->n_part_tasks; i++)
+        all += r->part_tasks[i];
+    return r->n_part_tasks ? all : r->num_tasks;
+}
+
+static uint32_t count_parts(Pb__StepRecord *const *records, size_t count)
+{
+    uint32_t parts = 1;
+    for (size_t i = 0; i < count; i++)
+        if (records[i]->n_part_offsets > parts)
+            parts = (uint32_t)records[i]->n_part_offsets;
+    return parts;
+}
+
+void whole_join(Pb__StepRecord *const *records, size_t count, struct arena *arena,
+                struct whole *out)
+{
+    uint32_t parts = count_parts(records, count);
+    size_t nodes = 0, placed = 0;
+    for (size_t i = 0; i < count; i++)
+        nodes += records[i]->n_layout;
+    Pb__StepNode **layout = arena_alloc(arena, (nodes + 1) * sizeof(*layout));
+    uint32_t *jobs = arena_alloc(arena, (nodes + 1) * sizeof(*jobs));
+    for (uint32_t part = 0; part < parts; part++)
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 0; k < records[i]->n_layout; k++) {
+                Pb__StepNode *n = records[i]->layout[k];
+                if ((n->has_part ? n->part : 0) != part)
+                    continue;
+                jobs[placed] = records[i]->job_id;
+                layout[placed++] = n;
+            }
+    out->step = *records[0];
+    out->step.layout = layout;
+    out->step.n_layout = placed;
+    out->step.num_tasks = count_tasks(records[0]);
+    out->jobs = jobs;
+}

@@ -10,7 +10,6 @@
 #include "cmd/sattach/attach.h"
 #include "cmd/sattach/layout.h"
 #include "cmd/sattach/options.h"
-#include "cmd/sattach/whole.h"
 #include "conf/conf_het.h"
 #include "show/job_state.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "cmd/sattach/whole.h"
+#include "cmd/sattach/layout.h"
 #include "loop/loop.h"
 #include "proto/io.pb-c.h"
 #include "proto/step.pb-c.h"

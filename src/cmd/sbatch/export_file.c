@@ -9,7 +9,7 @@
 
 #include "base/mem.h"
 #include "cmd/sbatch/environment.h"
-#include "cmd/sbatch/input.h"
+#include "cmd/sbatch/script.h"
 
 #define FIRST_FD 3
 
@@ -33,7 +33,7 @@ static int read_where(const char *where, struct str *text, struct err *err)
         return err_set(err, -errno, "--export-file: cannot open %s: %s", where, strerror(errno));
     _cleanup_free_ char *name =
         given < 0 ? mem_strdup(where) : mem_printf("file descriptor %s", where);
-    int r = input_read(given < 0 ? opened : given, name, EXPORT_FILE_BYTES_MAX, text, &why);
+    int r = script_read_fd(given < 0 ? opened : given, name, EXPORT_FILE_BYTES_MAX, text, &why);
     if (r < 0)
         return err_set(err, r, "--export-file: %s", why.text);
     if (text->len > EXPORT_FILE_BYTES_MAX)

@@ -11,7 +11,24 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "cli/opt.h"
-#include "cmd/sbatch/input.h"
+
+#define CHUNK 65536
+
+int script_read_fd(int fd, const char *name, size_t max, struct str *text, struct err *err)
+{
+    for (;;) {
+        str_reserve(text, CHUNK);
+        ssize_t n = read(fd, text->data + text->len, CHUNK - 1);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return err_set(err, -errno, "Unable to read %s: %s", name, strerror(errno));
+        if (n == 0 || text->len > max)
+            return 0;
+        text->len += (size_t)n;
+        text->data[text->len] = 0;
+    }
+}
 
 static bool is_file(const char *path)
 {
@@ -38,7 +55,7 @@ static char *find_in_path(const char *file)
 int script_read(const char *file, struct str *text, char **path, struct err *err)
 {
     if (!file)
-        return input_read(STDIN_FILENO, "standard input", OPT_SCRIPT_MAX, text, err);
+        return script_read_fd(STDIN_FILENO, "standard input", OPT_SCRIPT_MAX, text, err);
     _cleanup_free_ char *found = NULL;
     if (!strchr(file, '/') && !is_file(file))
         found = find_in_path(file);
@@ -46,7 +63,7 @@ int script_read(const char *file, struct str *text, char **path, struct err *err
     _cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return err_set(err, -errno, "Unable to open file %s: %s", name, strerror(errno));
-    int r = input_read(fd, name, OPT_SCRIPT_MAX, text, err);
+    int r = script_read_fd(fd, name, OPT_SCRIPT_MAX, text, err);
     if (r == 0)
         *path = path_absolute(name, NULL);
     return r;

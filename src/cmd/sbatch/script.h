@@ -15,3 +15,7 @@ void script_wrap(const char *command, struct str *text);
 /* Refuses what no node could run: empty, without "#!", with NULs, with DOS line ends, too long. The
  * text of err may have several lines, each to be printed as an error. */
 int script_check(const struct str *text, struct err *err);
+
+/* Appends all that can be read from fd; of what is longer than 'max' a little more than that, so
+ * that the caller sees it. 'name' is for messages. */
+int script_read_fd(int fd, const char *name, size_t max, struct str *text, struct err *err);

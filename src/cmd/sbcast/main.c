@@ -3,11 +3,149 @@
  * sbcast: a file to all nodes of a job. The controller says that we may, and who the nodes are; the
  * file goes from here to some of them, and from there to the others.
  */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "base/mem.h"
+#include "base/path.h"
+#include "cli/args.h"
 #include "cli/cmd.h"
-#include "cmd/sbcast/options.h"
+#include "cli/component.h"
+#include "launch/bcast.h"
 #include "loop/loop.h"
+#include "proto/step.pb-c.h"
 #include "show/job_ids.h"
+
+struct options {
+    struct args_common common;
+    struct bcast_settings settings;
+    bool no_allocation; /* to 'nodes', of no job */
+    Pb__StepId id;
+    const char *source;
+    char *dest;        /* absolute */
+    const char *nodes; /* of the job; NULL: all */
+};
+
+#define ARGS_DEF "cmd/sbcast/sbcast.def"
+#include "cli/args_rows.h"
+
+static const struct args_table options_table = ARGS_TABLE("sbcast", "SOURCE DEST");
+
+/* Options are looked at in two rounds: what they set comes after the configuration, which is not
+ * read for --help. */
+struct given {
+    const char *value[sizeof(rows) / sizeof(rows[0])];
+    bool has[sizeof(rows) / sizeof(rows[0])];
+};
+
+static int set_option(void *ctx, int id, const char *value)
+{
+    struct given *g = ctx;
+
+    g->has[id] = true;
+    g->value[id] = value;
+    return 0;
+}
+
+static void apply_given(struct options *o, const struct given *g)
+{
+    struct bcast_settings *b = &o->settings;
+
+    if (g->has[ID_compress])
+        bcast_set_compress(b, g->value[ID_compress]);
+    if (g->has[ID_exclude])
+        bcast_set_exclude(b, g->value[ID_exclude]);
+    if (g->has[ID_fanout])
+        bcast_set_width(b, g->value[ID_fanout]);
+    if (g->has[ID_treewidth])
+        bcast_set_width(b, g->value[ID_treewidth]);
+    if (g->has[ID_send_libs])
+        bcast_set_libs(b, g->value[ID_send_libs]);
+    if (g->has[ID_size])
+        bcast_set_block(b, g->value[ID_size]);
+    if (g->has[ID_timeout])
+        bcast_set_timeout(b, g->value[ID_timeout]);
+    b->force = g->has[ID_force];
+    b->preserve = g->has[ID_preserve];
+}
+
+static int find_job(struct options *o, const char *given)
+{
+    const char *text = given ? given : getenv("SLURM_JOB_ID");
+
+    if (!text)
+        text = getenv("SLURM_JOBID");
+    if (!text) {
+        cmd_error("Need a job id to run this command.  Run from within a Slurm job or use the "
+                  "--jobid option.");
+        return 2;
+    }
+    pb__step_id__init(&o->id);
+    if (component_parse_id(text, &o->id, NULL)) {
+        cmd_error("Invalid job id specified: %s", text);
+        return 2;
+    }
+    return 0;
+}
+
+/* Of the job that it is started in, --no-allocation knows nothing. */
+static int find_target(struct options *o, const struct given *g)
+{
+    o->nodes = g->value[ID_nodelist];
+    o->no_allocation = g->has[ID_no_allocation];
+    if (!o->no_allocation)
+        return find_job(o, g->value[ID_jobid]);
+    pb__step_id__init(&o->id);
+    if (o->nodes)
+        return 0;
+    cmd_error("--no-allocation: no nodes are named: use --nodelist");
+    return 2;
+}
+
+/* "DIR/" is the directory to put it in. */
+static char *find_dest(const struct options *o, const char *dest)
+{
+    const char *base = strrchr(o->source, '/');
+    size_t len = strlen(dest);
+    _cleanup_free_ char *full = len && dest[len - 1] == '/'
+                                    ? mem_printf("%s%s", dest, base ? base + 1 : o->source)
+                                    : mem_strdup(dest);
+
+    return path_absolute(full, *full == '/' ? NULL : o->settings.dest_dir);
+}
+
+/* 0; or the status to exit with, plus 1, after a message. */
+static int options_parse(struct options *o, int argc, char **argv)
+{
+    struct given given = {0};
+    int first, status;
+
+    *o = (struct options){0};
+    status = args_parse(&options_table, argc, argv, set_option, &given, &o->common, &first);
+    if (status || args_is_info(&o->common))
+        return status;
+    if (argc - first != 2) {
+        fprintf(stderr,
+                "Need two file names, have %d names\nTry \"sbcast --help\" for more information\n",
+                argc - first);
+        return 2;
+    }
+    bcast_settings_init(&o->settings, cmd_conf());
+    apply_given(o, &given);
+    status = find_target(o, &given);
+    if (status)
+        return status;
+    o->source = argv[first];
+    o->dest = find_dest(o, argv[first + 1]);
+    return 0;
+}
+
+static void options_done(struct options *o)
+{
+    bcast_settings_done(&o->settings);
+    free(o->dest);
+}
 
 #define STATUS_SOURCE 255 /* as Slurm's */
 

@@ -1,22 +1,110 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* "scontrol update JobId=" and "JobName=": one change for each job that is named. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "base/arena.h"
+#include "base/err.h"
 #include "base/mem.h"
 #include "base/size.h"
 #include "base/timefmt.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
 #include "cli/no_job.h"
-#include "cmd/scontrol/resize.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/update.h"
+#include "launch/jobenv.h"
 #include "proto/job.pb-c.h"
 #include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/names.h"
+
+static void put_job_variable(struct str *out, bool csh, const char *name, const char *value)
+{
+    str_printf(out, csh ? "setenv %s \"%s\"\n" : "export %s=\"%s\"\n", name, value);
+}
+
+static void unset_job_variable(struct str *out, bool csh, const char *name)
+{
+    str_printf(out, csh ? "unsetenv %s\n" : "unset %s\n", name);
+}
+
+/* What a step takes its size from; that the job asked for so many tasks is no longer so. */
+static void write_script(const Pb__JobLive *live, bool csh, struct str *out)
+{
+    _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, live->n_alloc + 1);
+    _cleanup_str_ struct str counts = STR_INIT;
+    char number[16];
+    for (size_t i = 0; i < live->n_alloc; i++)
+        cpus[i] = live->alloc[i]->cpus;
+    jobenv_counts(cpus, live->n_alloc, &counts);
+    snprintf(number, sizeof number, "%zu", live->n_alloc);
+    put_job_variable(out, csh, "SLURM_NODELIST", live->nodes);
+    put_job_variable(out, csh, "SLURM_JOB_NODELIST", live->nodes);
+    put_job_variable(out, csh, "SLURM_NNODES", number);
+    put_job_variable(out, csh, "SLURM_JOB_NUM_NODES", number);
+    put_job_variable(out, csh, "SLURM_JOB_CPUS_PER_NODE", str_cstr(&counts));
+    unset_job_variable(out, csh, "SLURM_NPROCS");
+    unset_job_variable(out, csh, "SLURM_NTASKS");
+    unset_job_variable(out, csh, "SLURM_TASKS_PER_NODE");
+}
+
+static int save_script(const char *name, const struct str *text, struct err *err)
+{
+    int fd = open(name, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0700);
+    bool done = fd >= 0 && write(fd, str_cstr(text), text->len) == (ssize_t)text->len;
+    if (fd >= 0 && close(fd) != 0)
+        done = false;
+    return done ? 0 : err_set(err, -errno, "%s cannot be written: %s", name, strerror(errno));
+}
+
+static int write_scripts(uint32_t id, const Pb__JobLive *live, struct err *err)
+{
+    for (int csh = 0; csh < 2; csh++) {
+        _cleanup_str_ struct str text = STR_INIT;
+        char name[64];
+        snprintf(name, sizeof name, "slurm_job_%u_resize.%s", id, csh ? "csh" : "sh");
+        write_script(live, csh, &text);
+        int rc = save_script(name, &text, err);
+        if (rc != 0)
+            return rc;
+    }
+    printf("To reset Slurm environment variables, execute\n"
+           "  For bash or sh shells:  . ./slurm_job_%u_resize.sh\n"
+           "  For csh shells:         source ./slurm_job_%u_resize.csh\n",
+           id, id);
+    return 0;
+}
+
+static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    const Pb__JobList *list = (const Pb__JobList *)message;
+    for (size_t i = 0; i < list->n_jobs; i++) {
+        const Pb__JobLive *live = list->jobs[i]->live;
+        int rc = live && live->state == PB__JOB_STATE__RUNNING && live->nodes
+                     ? write_scripts(live->job_id, live, err)
+                     : 0;
+        if (rc != 0)
+            return rc;
+    }
+    return 0;
+}
+
+/* Writes slurm_job_<id>_resize.sh and .csh into the working directory and says on standard output
+ * how a shell of the job reads them; of a job that does not run, nothing. 0, or -errno. */
+static int resize_tell(const Pb__StepId *job, struct err *err)
+{
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    job_ids_filter(job, 1, &filter, &arena);
+    return rpc_call_stream(cmd_client(), RPC_JOB_LIST, &filter.base, on_jobs, NULL, err);
+}
 
 #define PRIORITY_TOP 0xfffffffdu
 #define NICE_DEFAULT 100 /* of Nice= without a value */

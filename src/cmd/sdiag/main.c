@@ -2,10 +2,66 @@
 /*
  * sdiag: statistics of the controller: jobs, scheduling, requests.
  */
+#include "cli/args.h"
 #include "cli/cmd.h"
-#include "cmd/sdiag/options.h"
 #include "proto/common.pb-c.h"
 #include "show/json_out.h"
+#include "show/show.h"
+
+struct options {
+    struct args_common common;
+    enum show_diag_order order;
+    bool reset, json, yaml;
+};
+
+#define ARGS_DEF "cmd/sdiag/sdiag.def"
+#include "cli/args_rows.h"
+
+static const struct args_table options_table = ARGS_TABLE("sdiag", "");
+
+static int set_option(void *ctx, int id, const char *value)
+{
+    struct options *o = ctx;
+    switch (id) {
+    case ID_all:
+        o->reset = false;
+        break;
+    case ID_reset:
+        o->reset = true;
+        break;
+    case ID_json:
+        o->json = true;
+        break;
+    case ID_yaml:
+        o->yaml = true;
+        break;
+    case ID_sort_by_id:
+        o->order = SHOW_DIAG_BY_NUMBER;
+        break;
+    case ID_sort_by_time:
+        o->order = SHOW_DIAG_BY_TOTAL;
+        break;
+    case ID_sort_by_time2:
+        o->order = SHOW_DIAG_BY_AVERAGE;
+        break;
+    default:
+        break;
+    }
+    return 0;
+}
+
+/* 0, or the status to exit with, plus 1, after a message. */
+static int options_parse(struct options *o, int argc, char **argv)
+{
+    int first;
+    *o = (struct options){0};
+    int status = args_parse(&options_table, argc, argv, set_option, o, &o->common, &first);
+    if (status == 0 && first < argc) {
+        cmd_error("Unrecognized option: %s", argv[first]);
+        status = 2;
+    }
+    return status;
+}
 
 static int reset_counters(struct err *err)
 {

@@ -97,13 +97,6 @@ char *place_first_missing(const char *dir);
  */
 void place_remove(const char *dir, const char *made_from);
 
-/* machine.c */
-unsigned machine_cpus(void);
-uint64_t machine_memory_mib(void);
-/* The first of 'count' ports in a row that are free; base 0: anywhere. -ERR_BUSY names the taken
- * one. */
-int machine_ports(unsigned base, unsigned count, unsigned *first, struct err *err);
-
 /* write.c: slurm.conf and slurm.key, and the directories beside them. */
 int write_cluster(const struct sluice_options *o, struct err *err);
 

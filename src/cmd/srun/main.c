@@ -18,11 +18,9 @@
 #include "cli/gpu_bind.h"
 #include "cli/opt.h"
 #include "cli/opt_component.h"
-#include "cmd/srun/option/batch.h"
 #include "cmd/srun/option/become.h"
 #include "cmd/srun/option/bind_default.h"
 #include "cmd/srun/option/doctor.h"
-#include "cmd/srun/option/estimate.h"
 #include "cmd/srun/option/het_env.h"
 #include "cmd/srun/option/mpi.h"
 #include "cmd/srun/option/multi.h"
@@ -592,10 +590,10 @@ static void check_program(const struct part *p)
 static int submit_batch(struct setup *s)
 {
     struct part *p = s->parts[0];
-    struct batch_command command = {.argc = p->argc, .argv = p->argv};
+    struct become_command command = {.argc = p->argc, .argv = p->argv};
 
     command.spank_options = plugins_options(s->plugins, 0, &command.spank_option_count);
-    return batch_submit(s->conf, p->opt, &p->job, &command);
+    return become_sbatch(s->conf, p->opt, &p->job, &command);
 }
 
 /* The file of --multi-prog has the programs of all ranks. */
@@ -684,7 +682,7 @@ static int run_srun(struct setup *s, int argc, char **argv)
     name_groups(s);
     whole_warn(&s->options, s->parts[0]->step.has_job_id);
     if (s->opt->test_only && s->order == NULL)
-        return estimate_tell(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
+        return become_estimate(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
     consult_plugins(s);
     if (s->opt->batch)
         return submit_batch(s);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -10,6 +11,7 @@
 #include "base/step_id.h"
 #include "base/timefmt.h"
 #include "cmd/srun/option/multi.h"
+#include "cmd/srun/option/program.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/across.h"
 #include "cmd/srun/run/background.h"
@@ -20,7 +22,6 @@
 #include "cmd/srun/run/hook.h"
 #include "cmd/srun/run/input.h"
 #include "cmd/srun/run/launch.h"
-#include "cmd/srun/run/mpir.h"
 #include "cmd/srun/run/output.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/report.h"
@@ -34,7 +35,32 @@
 #include "launch/jobenv.h"
 #include "launch/proctable.h"
 #include "launch/tasks.h"
+#include "proto/io.pb-c.h"
 #include "rpc/client.h"
+
+static void begin_debugger(const struct run *run)
+{
+    /* As the tasks will find it, when this host has the same programs. */
+    _cleanup_free_ char *program = program_find(run->commands[0].argv[0], run->options->work_dir);
+    _cleanup_free_ char *step = mem_printf("%u.%u", run->job_id, run->step_id);
+
+    proctable_open(run->step->num_tasks, program, step);
+}
+
+/* Of the tasks of a node, once for each; returns true when the table is whole, and the debugger has
+ * let it go on: the tasks may. */
+static bool mpir_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+    bool by_address = conf_list_has(run->conf->launch_parameters, "mpir_use_nodeaddr");
+
+    if (!proctable_is_open())
+        begin_debugger(run);
+    for (size_t i = 0; i < started->n_task && i < started->n_pid && i < n->n_task_ids; i++)
+        if (started->task[i] == n->task_ids[i]) /* shepherds keep the order */
+            proctable_put(started->task[i], by_address ? n->addr : n->node, started->pid[i]);
+    return proctable_check();
+}
 
 #define PATIENCE_MORE_SEC 2 /* beyond KillWait */
 

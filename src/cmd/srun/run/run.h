@@ -192,3 +192,5 @@ void run_abort(struct run *run); /* SIGTERM, a while, SIGKILL; says so once */
 void run_abort_with(struct run *run, int exit_code);
 void run_at_least(struct run *run, int exit_code); /* srun's own, at the end */
 void run_force(struct run *run);                   /* do not wait any longer */
+
+struct run;
