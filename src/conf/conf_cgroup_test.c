@@ -48,7 +48,9 @@ static void taken(void **state)
                                     "ConstrainCores = yes\n" LINE "ConstrainDevices=no\n" LINE
                                     "AllowedRAMSpace=101.5%\n" LINE "AllowedSwapSpace=0.25\n" LINE
                                     "MinRAMSpace=64\n" LINE "CgroupPlugin=Cgroup/V2\n" LINE
-                                    "MemorySwappiness=0\n",
+                                    "MemorySwappiness=0\n" LINE "ConstrainSwapSpace=yes\n" LINE
+                                    "EnableControllers=yes\n" LINE "IgnoreSystemd=yes\n" LINE
+                                    "MaxRAMPercent=80\n" LINE "MaxSwapPercent=70.5\n",
                                NULL);
     const struct conf_cgroup *g = &c->cgroup;
 
@@ -59,12 +61,16 @@ static void taken(void **state)
     assert_int_equal(g->allowed_swap_space_bp, 25);
     assert_int_equal(g->min_ram_space_mib, 64);
     assert_int_equal(g->memory_swappiness, 0);
-    assert_int_equal(g->max_ram_percent_bp, 10000);
+    assert_int_equal(g->max_ram_percent_bp, 8000);
+    assert_int_equal(g->max_swap_percent_bp, 7050);
+    assert_true(g->constrain_swap_space && g->enable_controllers && g->ignore_systemd);
     assert_string_equal(g->cgroup_mountpoint, "/sys/fs/cgroup");
     conf_free(c);
     c = test_load(HEAD, NULL);
     assert_false(c->cgroup.given || c->cgroup.track || c->cgroup.limit || c->cgroup.gather);
     assert_int_equal(c->cgroup.memory_swappiness, UINT32_MAX);
+    assert_int_equal(c->cgroup.max_ram_percent_bp, 10000);
+    assert_int_equal(c->cgroup.max_swap_percent_bp, 10000);
     conf_free(c);
 }
 

@@ -70,6 +70,51 @@ static void single_keys(void **state)
     shows(HEAD "DefMemPerNode=1G\n", "DefMemPerNode", "DefMemPerNode           = 1024\n");
 }
 
+/* Keys that daemons and commands read, which no other test sets. */
+static void keys_are_shown_as_given(void **state)
+{
+    static const struct {
+        const char *line, *key, *value;
+    } rows[] = {
+        {"BatchStartTimeout=7", "BatchStartTimeout", "7 sec"},
+        {"CredType=cred/slurm", "CredType", "cred/slurm"},
+        {"EpilogTimeout=9", "EpilogTimeout", "9"},
+        {"HealthCheckTimeout=11", "HealthCheckTimeout", "11 sec"},
+        {"MaxTasksPerNode=12", "MaxTasksPerNode", "12"},
+        {"SlurmdSyslogDebug=debug2", "SlurmdSyslogDebug", "debug2"},
+        {"SrunPortRange=60001-60100", "SrunPortRange", "60001-60100"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        _cleanup_free_ char *text = mem_printf(HEAD "%s\n", rows[i].line);
+        _cleanup_free_ char *line = mem_printf("%-23s = %s\n", rows[i].key, rows[i].value);
+        shows(text, rows[i].key, line);
+    }
+}
+
+/* Names of earlier releases set the key of today, with a warning. */
+static void old_names_set_the_key_of_today(void **state)
+{
+    static const struct {
+        const char *line, *key, *value;
+    } rows[] = {
+        {"AcctGatherInfinibandType=none", "AcctGatherInterconnectType",
+         "acct_gather_interconnect/none"},
+        {"CryptoType=cred/slurm", "CredType", "cred/slurm"},
+        {"DefaultStorageHost=db", "AccountingStorageHost", "db"},
+        {"DefaultStorageType=none", "AccountingStorageType", "accounting_storage/none"},
+        {"SlurmctldSyslogLevel=debug", "SlurmctldSyslogDebug", "debug"},
+    };
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        _cleanup_free_ char *text = mem_printf(HEAD "%s\n", rows[i].line);
+        _cleanup_free_ char *line = mem_printf("%-23s = %s\n", rows[i].key, rows[i].value);
+        struct conf_report report = {0};
+        conf_free(test_load(text, &report));
+        assert_true(report.warnings.len > 0);
+        conf_report_done(&report);
+        shows(text, rows[i].key, line);
+    }
+}
+
 static void everything(void **state)
 {
     struct conf *c = test_load(HEAD "DefMemPerCPU=100\n", NULL);
@@ -144,6 +189,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(unknown_key),
         cmocka_unit_test(single_keys),
+        cmocka_unit_test(keys_are_shown_as_given),
+        cmocka_unit_test(old_names_set_the_key_of_today),
         cmocka_unit_test(everything),
         cmocka_unit_test(diff),
     };

@@ -128,6 +128,15 @@ static void values(void **state)
     conf_free(c);
 }
 
+/* As AllocNodes. */
+static void nodes_to_submit_from_have_an_older_name(void **state)
+{
+    struct conf *c =
+        test_load(HEAD "NodeName=n[1-2]\nPartitionName=p Nodes=ALL AllowAllocNodes=n1\n", NULL);
+    assert_string_equal(c->parts.data[0].allow_alloc_nodes, "n1");
+    conf_free(c);
+}
+
 static void last_default_holds(void **state)
 {
     struct conf *c = test_load(NODES "PartitionName=a Default=YES\nPartitionName=b Default=YES\n"
@@ -178,9 +187,13 @@ static void exclusive_words(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_rows),           cmocka_unit_test(warnings),
-        cmocka_unit_test(defaults),           cmocka_unit_test(values),
-        cmocka_unit_test(last_default_holds), cmocka_unit_test(node_sets),
+        cmocka_unit_test(bad_rows),
+        cmocka_unit_test(warnings),
+        cmocka_unit_test(defaults),
+        cmocka_unit_test(values),
+        cmocka_unit_test(nodes_to_submit_from_have_an_older_name),
+        cmocka_unit_test(last_default_holds),
+        cmocka_unit_test(node_sets),
         cmocka_unit_test(exclusive_words),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -104,6 +104,13 @@ static void read_as_given(void **state)
     assert_int_equal(conf->sched.max_switch_wait, 0);
     assert_int_equal(conf->sched.bf_min_prio_reserve, INT64_MAX);
     assert_int_equal(report.warnings.len, 0);
+    conf_free(conf);
+    conf = load("preempt_strict_order,preempt_youngest_first,preempt_send_user_signal,"
+                "max_depend_depth=4",
+                &report, &err);
+    assert_true(conf->sched.preempt_strict_order && conf->sched.preempt_youngest_first &&
+                conf->sched.preempt_send_user_signal);
+    assert_int_equal(conf->sched.max_depend_depth, 4);
     conf_report_done(&report);
     conf_free(conf);
 }

@@ -231,6 +231,7 @@ static const struct title long_names[] = {
     {"StartTime", "START_TIME"},
     {"StateCompact", "ST"},
     {"SubmitTime", "SUBMIT_TIME"},
+    {"SystemComment", "SYSTEM_COMMENT"},
     {"system_comment", "SYSTEM_COMMENT"},
     {"Threads", "THREADS_PER_CORE"},
     {"TimeLeft", "TIME_LEFT"},

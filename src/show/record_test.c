@@ -246,6 +246,25 @@ static void test_partition(void **state)
         "\n");
 }
 
+/* Members that no line of text has, or that the text has as another one. */
+static void test_members(void **state)
+{
+    Pb__NodeRecord node = PB__NODE_RECORD__INIT;
+    Pb__PartRecord part = PB__PART_RECORD__INIT;
+    node.name = "n1";
+    node.cpus = 8;
+    node.alloc_cpus = 3;
+    node.version = "26.05";
+    part.name = "p";
+    part.req_resv = true;
+    json_t *n = show_node_json(&node, "c"), *p = show_part_json(&part, "c");
+    assert_int_equal(json_integer_value(json_object_get(n, "idle_cpus")), 5);
+    assert_string_equal(json_string_value(json_object_get(n, "slurmd_version")), "26.05");
+    assert_true(json_is_true(json_object_get(p, "req_resv")));
+    json_decref(n);
+    json_decref(p);
+}
+
 static void test_step(void **state)
 {
     Pb__StepRecord s = PB__STEP_RECORD__INIT;
@@ -293,6 +312,7 @@ int main(void)
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_node),
         cmocka_unit_test(test_partition),
+        cmocka_unit_test(test_members),
         cmocka_unit_test(test_step),
     };
     setenv("TZ", "UTC", 1);

@@ -202,6 +202,14 @@ static void test_nothing_is_known(void **state)
     usage_columns_done(&f);
 }
 
+static void test_columns_beyond_the_default(void **state)
+{
+    expect("AveDiskWrite,ConsumedEnergyRaw,MaxDiskReadNode,TRESUsageInMin", true, false,
+           "AveDiskWrite|ConsumedEnergyRaw|MaxDiskReadNode|TRESUsageInMin\n",
+           "31457375|0|n1|cpu=00:00:02,energy=0,fs/disk=31540949,mem=4792K,pages=0,vmem=8112K\n",
+           false);
+}
+
 static void test_names(void **state)
 {
     _cleanup_str_ struct str out = STR_INIT;
@@ -217,9 +225,13 @@ static void test_names(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_unknown_fields),   cmocka_unit_test(test_everything),
-        cmocka_unit_test(test_columns),          cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_nothing_is_known), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_unknown_fields),
+        cmocka_unit_test(test_everything),
+        cmocka_unit_test(test_columns),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_nothing_is_known),
+        cmocka_unit_test(test_columns_beyond_the_default),
+        cmocka_unit_test(test_names),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -37,6 +37,7 @@ static void flags_there_and_back(void **state)
         {"License_Only", "ANY_NODES"},
         {"static_alloc,no_hold_jobs_after", "STATIC,NO_HOLD_JOBS_AFTER_END"},
         {"DAILY,,FLEX", "FLEX,DAILY"},
+        {"replace_down", "REPLACE_DOWN"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct resv r = {0};

@@ -105,6 +105,8 @@ static void grace_is_told_to_the_node(void **state)
     struct fixture *f = make_fixture();
     uint32_t id = run(f, false, NULL);
     size_t found = 0;
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
     (void)state;
     fixture_clear(f);
     control_announce(f->control, 0);
@@ -121,6 +123,7 @@ static void grace_is_told_to_the_node(void **state)
             assert_string_equal(t->why, "SYSTEM SHUTDOWN");
         }
     assert_int_equal(found, 1);
+    assert_string_equal(fixture_job(f, &arena, id)->live->reason, "SystemShutdown");
     fixture_free(f);
 }
 
