@@ -84,6 +84,24 @@ def test_the_guide_of_the_planner_names_every_reason():
     assert named <= set(rows.values())
 
 
+def test_every_reason_code_has_a_row_and_the_limits_have_gates():
+    """HET-125: limits of associations, of the job's QOS and of the partition's QOS are gates of their own, which are open for now.
+    tests/golden/reason_codes.txt has the words of Slurm's page on job reason codes."""
+    table = (TOP / "src/cluster/job/reason.def").read_text()
+    planned = dict(re.findall(r'^PLANNED\(\w+, "(\w+)", (\w+)\)', table, re.M))
+    words = set(re.findall(r'^REASON\(\w+, "(\w+)"\)', table, re.M)) | set(planned) | {"None"}
+    codes = set((TOP / "tests/golden/reason_codes.txt").read_text().split())
+    assert len(codes) == 194 and codes - words == set() and words - codes == {"SystemShutdown"}
+    gates = re.findall(r"^GATE_PLANNED\((\w+), (\w+)\)", (TOP / "src/sched/plan/gate.def").read_text(), re.M)
+    assert [name for name, _ in gates if name.endswith("_limits")] == ["association_limits", "job_qos_limits", "partition_qos_limits"]
+    assert {group for _, group in gates} == set(planned.values()) - {"NONE"}
+    for word, group in planned.items():
+        if re.match("AssocGrp|AssocMax", word):
+            assert group == "ASSOCIATION", word
+        if re.match("QOSGrp|QOSMax|QOSMin|Max.*PerAccount", word):
+            assert group == "QOS", word
+
+
 BATTERY = {"A": 6, "B": 5, "C": 5, "D": 5, "E": 2, "F": 4, "G": 15, "H": 7, "I": 6, "J": 2, "K": 4, "L": 1, "M": 1}  # rows of each letter
 
 
