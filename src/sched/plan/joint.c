@@ -34,6 +34,13 @@ const struct job *joint_component(const struct plan *p, const struct job *leader
     return offset && j && as && as->id == j->id ? as : j;
 }
 
+enum reason joint_reason_of_absent(const struct job *component)
+{
+    if (component->state != PB__JOB_STATE__PENDING)
+        return REASON_CLEANING;
+    return component->reason ? component->reason : REASON_PRIORITY;
+}
+
 void joint_begin(struct joint *s, struct plan *p, const struct job *leader)
 {
     const struct plan_variant *v = &p->variant;

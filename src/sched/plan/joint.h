@@ -34,6 +34,9 @@ struct joint {
 /* The component with this offset, or what stands for it in a question. NULL: its record is gone. */
 const struct job *joint_component(const struct plan *p, const struct job *leader, uint32_t offset);
 
+/* Why a component that is there is not queued: one that is still ending keeps the others. */
+enum reason joint_reason_of_absent(const struct job *component);
+
 /* 'leader': as it is in the partition whose queue is looked at. Every component is there and
  * queued. */
 void joint_begin(struct joint *s, struct plan *p, const struct job *leader);

@@ -387,7 +387,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *sum,
         if (!j)
             return REASON_BAD_CONSTRAINTS;
         if (i && j != p->variant.as && !job_partitions_is_queued(j))
-            return j->reason ? j->reason : REASON_PRIORITY;
+            return joint_reason_of_absent(j);
         enum reason closed = i ? gate_of_start(p, j, keeps_place) : REASON_NONE;
         if (closed)
             return closed;

@@ -113,7 +113,7 @@ static enum reason find_closed_gate(const struct plan *p, const struct job *j)
         if (!component)
             return REASON_BAD_CONSTRAINTS;
         if (!job_partitions_is_queued(component))
-            return component->reason ? component->reason : REASON_PRIORITY;
+            return joint_reason_of_absent(component);
     }
     return gate_of_start(p, j, &keeps_place);
 }

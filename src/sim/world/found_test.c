@@ -445,6 +445,31 @@ static const struct {
      "do at=269447 what=requeue job=83\n"
      "fault at=245484 what=stop node=2 for=25845\n"
      "do at=247885 what=requeue job=83\n"},
+    {"a component that waits for one that a shutdown ended shows the reason of that end",
+     "run seed=13448\n"
+     "conf set=SlurmdTimeout=2\n"
+     "node id=1 features=red,blue count=12\n"
+     "part part=p1 options=Default=YES;OverTimeLimit=1 nodes=ALL\n"
+     "part part=p2 options=Default=NO;MaxTime=10;OverTimeLimit=0 nodes=n[7-18]\n"
+     "job at=1 kind=alloc id=1 part=p1,p1 licenses=a:3\n"
+     "job at=1 kind=batch id=2 licenses=a:2\n"
+     "job at=8785 kind=batch id=9 part=p1,p2\n"
+     "job at=1 kind=batch id=10 component-of=9\n"
+     "job at=14642 kind=srun id=15 part=p1,p1 constraint=red licenses=a:3\n"
+     "job at=1 kind=batch id=19 component-of=9\n"
+     "job at=21476 kind=srun id=22 part=p2\n"
+     "job at=12690 kind=batch id=26 part=p1 run=1 steps=1 depend=aftercorr licenses=b,a:1\n"
+     "fault at=11562 what=crash for=1490 point=kept\n"
+     "fault at=5047 what=crash point=input\n"
+     "fault at=2554 what=net value=103 for=9318\n"
+     "fault at=8147 what=crash for=14120 point=turn\n"
+     "fault at=11074 what=disk value=1646 for=19551\n"
+     "conf set=EpilogSlurmctld=/bin/true\n"
+     "do at=28045 what=announce\n"
+     "do at=30337 what=call-off\n"
+     "do at=12558 what=announce\n"
+     "conf set=Licenses=a:1,b:3\n"
+     "do at=33744 what=part-socket part=p2\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
