@@ -53,6 +53,7 @@ void control_free(struct control *c)
     why_done(c);
     trigger_done(&c->triggers);
     event_done(&c->events);
+    event_done(&c->attempts);
     burst_desk_done(&c->burst);
     cluster_free(c->cluster);
     conf_free(c->conf);

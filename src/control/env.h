@@ -32,7 +32,7 @@
  * field that an older version must not overlook, or one within Presence or NodeAlloc, another
  * meaning, a new kind of record or state of a job.
  */
-#define RECORD_FORMAT 7
+#define RECORD_FORMAT 8
 
 enum record_kind {                       /* stored; numbers are for ever */
                    RECORD_META = 1,      /* number 0: StoreMeta */
@@ -50,6 +50,7 @@ enum record_kind {                       /* stored; numbers are for ever */
                    RECORD_EVENT = 12,    /* number its number: Event, until it is acknowledged */
                    RECORD_CONSUMER = 13, /* name UID/NAME: EventConsumer */
                    RECORD_LICENSE = 14,  /* name NAME(NODES): LicenseCount */
+                   RECORD_ATTEMPT = 15,  /* number its number: Event, a row of the archive */
 };
 
 struct env_part { /* a partition that the user of a job may use */

@@ -86,12 +86,12 @@ struct control {
     struct triggers triggers;
     struct burst_desk burst;
     struct gang gang;
-    struct event_log events;
-    bool meta_read, lost;         /* RECORD_META was restored; unknown records were lost */
-    size_t records;               /* other records that were restored */
-    struct log_limits log_limits; /* see control_log_limited() */
-    struct str newer;             /* fields of StoreMeta that only a newer version knows */
-    struct arena restored;        /* of the stored job being read; kept from one to the next */
+    struct event_log events, attempts; /* attempts: the archive */
+    bool meta_read, lost;              /* RECORD_META was restored; unknown records were lost */
+    size_t records;                    /* other records that were restored */
+    struct log_limits log_limits;      /* see control_log_limited() */
+    struct str newer;                  /* fields of StoreMeta that only a newer version knows */
+    struct arena restored;             /* of the stored job being read; kept from one to the next */
 };
 
 /* A job with --immediate that has not started: it is neither stored nor shown. */

@@ -87,6 +87,7 @@ static int restore_meta(struct control *c, const void *data, size_t len, struct 
     c->epoch = m->epoch;
     trigger_lead_restore(c, m);
     c->events.last = m->last_event;
+    c->attempts.last = m->last_attempt;
     str_clear(&c->newer);
     pb_pick_unknown(&m->base, &c->newer);
     return 0;
@@ -143,6 +144,8 @@ static int restore_record(struct control *c, enum record_kind kind, uint64_t num
         return trigger_restore(c, number, data, len, err);
     case RECORD_EVENT:
         return event_restore(c, number, data, len, err);
+    case RECORD_ATTEMPT:
+        return event_restore_row(c, number, data, len, err);
     case RECORD_CONSUMER:
         return event_restore_consumer(c, data, len, err);
     case RECORD_LICENSE:

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "base/timefmt.h"
 #include "cluster/job/transition.h"
+#include "show/job_ids.h"
 #include "show/job_state.h"
 #include "show/json_out.h"
 #include "show/names.h"
@@ -106,12 +107,68 @@ static void put_job(const Pb__JobTransition *j, struct str *out)
     put_value("detail", j->detail, out);
 }
 
+static void put_date(const char *key, int64_t at, struct str *out)
+{
+    char date[TIME_TEXT_MAX];
+    if (at)
+        str_printf(out, " %s=%s", key, time_format_date(at, "", date));
+}
+
+static void put_exit(const char *key, int32_t status, struct str *out)
+{
+    str_printf(out, " %s=", key);
+    job_state_put_exit(status, out);
+}
+
+static void put_attempt(const Pb__JobRecord *job, struct str *out)
+{
+    const Pb__JobLive *live = job->live;
+    str_puts(out, " attempt ");
+    job_ids_put(live, out);
+    str_printf(out, " %s", state_word(live->state));
+    put_value("user", names_user(job->spec->uid), out);
+    put_value("account", job->spec->account, out);
+    if (live->restarts)
+        str_printf(out, " attempt=%u", live->restarts);
+    put_value("partition", live->partition, out);
+    put_value("nodes", live->nodes, out);
+    if (live->n_alloc)
+        str_printf(out, " cpus=%u", live->num_cpus);
+    put_date("start", live->start_at, out);
+    put_date("end", live->end_at, out);
+    if (live->suspended_sec)
+        str_printf(out, " suspended=%" PRId64, live->suspended_sec);
+    put_exit("exit", live->exit_status, out);
+    put_exit("derived", live->derived_status, out);
+    put_value("reason", live->reason, out);
+}
+
+static void put_step(const Pb__StepRecord *step, struct str *out)
+{
+    str_puts(out, " step ");
+    show_put_step_id(step, out);
+    if (step->restarts)
+        str_printf(out, " attempt=%u", step->restarts);
+    put_value("name", step->name, out);
+    put_value("nodes", step->nodes, out);
+    str_printf(out, " tasks=%u cpus=%u", step->num_tasks, step->num_cpus);
+    put_date("start", step->start_at, out);
+    put_date("end", step->end_at, out);
+    put_exit("exit", step->exit_status, out);
+    if (step->has_ended_with_job)
+        put_value("ended_with_job", state_word(step->ended_with_job), out);
+}
+
 void show_event_text(const Pb__Event *e, struct str *out)
 {
     char date[TIME_TEXT_MAX];
     str_printf(out, "%" PRIu64 " %s", e->number, time_format_date(e->at_ms / 1000, "", date));
     if (e->job) {
         put_job(e->job, out);
+    } else if (e->attempt) {
+        put_attempt(e->attempt, out);
+    } else if (e->step) {
+        put_step(e->step, out);
     } else {
         str_printf(out, " node %s ", e->node->name);
         put_flags(e->node->from, out);
@@ -168,12 +225,56 @@ static json_t *node_object(const Pb__NodeTransition *n)
                      text_or_null(n->reason));
 }
 
+/* Of all that a job's attempt used on its nodes, as far as they told. */
+static json_t *usage_object(const Pb__Usage *u)
+{
+    return json_pack("{s:I, s:I, s:I}", "user_usec", (json_int_t)(u ? u->user_usec : 0),
+                     "system_usec", (json_int_t)(u ? u->sys_usec : 0), "max_rss_kib",
+                     (json_int_t)(u ? u->max_rss_kib : 0));
+}
+
+/* The members of a job in a listing, and those that only a row of the archive has. */
+static json_t *attempt_object(const Pb__JobRecord *job)
+{
+    const Pb__JobLive *live = job->live;
+    json_t *o = show_job_json(job, NULL);
+    json_object_set_new(o, "requeued",
+                        json_boolean(live->has_requeue_after && live->requeue_after));
+    json_object_set_new(o, "suspended_sec", json_integer(live->suspended_sec));
+    json_object_set_new(o, "cancelled_by",
+                        json_out_number(live->has_cancelled_by, false, live->cancelled_by));
+    json_object_set_new(o, "usage", usage_object(live->usage));
+    return o;
+}
+
+static json_t *step_object(const Pb__StepRecord *step)
+{
+    json_t *o = show_step_json(step, NULL, step->end_at);
+    json_object_set_new(o, "restart_cnt", json_integer(step->restarts));
+    json_object_set_new(o, "het_job_id",
+                        json_out_number(step->has_het_job_id, false, step->het_job_id));
+    json_object_set_new(o, "het_job_offset",
+                        json_out_number(step->has_het_job_id, false, step->het_job_offset));
+    json_object_set_new(o, "ended_with_job",
+                        step->has_ended_with_job ? json_string(state_word(step->ended_with_job))
+                                                 : json_null());
+    json_object_set_new(o, "usage", usage_object(step->usage));
+    return o;
+}
+
 /* An object in a line. */
 void show_event_json(const Pb__Event *e, struct str *out)
 {
-    json_t *o = json_pack("{s:I, s:I, s:o}", "number", (json_int_t)e->number, "time_ms",
-                          (json_int_t)e->at_ms, e->job ? "job" : "node",
-                          e->job ? job_object(e->job) : node_object(e->node));
+    json_t *o =
+        json_pack("{s:I, s:I}", "number", (json_int_t)e->number, "time_ms", (json_int_t)e->at_ms);
+    if (e->job)
+        json_object_set_new(o, "job", job_object(e->job));
+    else if (e->attempt)
+        json_object_set_new(o, "attempt", attempt_object(e->attempt));
+    else if (e->step)
+        json_object_set_new(o, "step", step_object(e->step));
+    else
+        json_object_set_new(o, "node", node_object(e->node));
     _cleanup_free_ char *line = json_dumps(o, JSON_COMPACT);
     str_printf(out, "%s\n", line ? line : "");
     json_decref(o);

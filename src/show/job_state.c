@@ -243,7 +243,7 @@ int64_t job_state_step_used_sec(const Pb__StepRecord *step, int64_t now)
 {
     int64_t end_at = step->has_end_at ? step->end_at : now;
     int64_t begun_ms = step->has_begun_run_ms ? step->begun_run_ms : 0;
-    if (step->has_job_run_ms && !step->has_end_at)
+    if (step->has_job_run_ms)
         return step->job_run_ms > begun_ms ? (step->job_run_ms - begun_ms) / 1000 : 0;
     return step->start_at && end_at > step->start_at ? end_at - step->start_at : 0;
 }

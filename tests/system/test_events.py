@@ -96,3 +96,39 @@ def test_bad_input(cluster):
     cluster.run("sluice events --consumer=c4", user="nobody").fails("you have 4 consumers")
     for i in range(4):
         cluster.run(f"sluice events --consumer=c{i} --forget", user="nobody").ok()
+
+
+def test_the_archive_has_each_ended_attempt(make_cluster):
+    """HET-61: what sacct will need of heterogeneous jobs, steps and attempts is stored with each attempt: across requeues, kill -9 and the purge."""
+    cluster = make_cluster(nodes=2, conf="MinJobAge=2\nSchedulerParameters=requeue_delay=0\n")
+    script = ("#!/bin/sh\n#SBATCH --requeue -A acct -n1\n#SBATCH hetjob\n#SBATCH -n2\n"
+              "srun --het-group=0,1 true\n[ $SLURM_RESTART_COUNT ] && exit 3\ntouch ready; sleep 1000\n")
+    job = cluster.sbatch("-o", "/dev/null", script=script)
+    eventually(lambda: (cluster.work / "ready").exists(), "the first attempt has run a step")
+    cluster.run(f"scontrol suspend {job}").ok()
+    cluster.run(f"scontrol resume {job}").ok()
+    cluster.run(f"scontrol requeue {job}").ok()
+    cluster.wait(job)
+    cluster.kill("slurmctld")
+    cluster.start_controller()
+    eventually(lambda: not cluster.run(f"scontrol show job {job}").stdout, "it is purged")
+    rows = events(cluster, "--attempts")
+    attempts = [row["attempt"] for row in rows if "attempt" in row]
+    assert sorted((a["restart_cnt"], a["het_job_id"]["number"], a["het_job_offset"]["number"], a["job_state"][0], a["requeued"]) for a in attempts) == [
+        (0, job, 0, "CANCELLED", True), (0, job, 1, "CANCELLED", True), (1, job, 0, "FAILED", False), (1, job, 1, "FAILED", False)]
+    last = next(a for a in attempts if a["restart_cnt"] == 1 and a["job_id"] == job)
+    assert (last["exit_code"]["return_code"]["number"], last["derived_exit_code"]["return_code"]["number"], last["account"]) == (3, 0, "acct")
+    assert last["state_reason"] == "NonZeroExitCode" and last["nodes"] == "n1" and last["partition"] == "main" and last["cpus"]["number"] == 1
+    assert "cpu=1" in last["tres_alloc_str"] and "node=1" in last["tres_alloc_str"]
+    assert all(0 < a["submit_time"]["number"] <= a["start_time"]["number"] <= a["end_time"]["number"] and a["suspended_sec"] >= 0 for a in attempts)
+    steps = [row["step"] for row in rows if "step" in row]
+    assert sorted((s["restart_cnt"], s["het_job_id"]["number"], s["het_job_offset"]["number"], s["step"]["id"]["step_id"], s["tasks"]["count"]) for s in steps) == [
+        (0, job, 0, "0", 1), (0, job, 1, "0", 2), (1, job, 0, "0", 1), (1, job, 1, "0", 2)]
+    assert all(s["state"] == ["COMPLETED"] and s["time"]["end"]["number"] >= s["time"]["start"]["number"] > 0 for s in steps)
+    cluster.run("sluice events --attempts --since 0").fails(f"events 1 to {len(rows)} are not there any more: acknowledged")
+    assert cluster.run("sluice events --attempts").ok() == ""
+    single = cluster.sbatch("-H", "-o", "/dev/null", wrap="true")
+    cluster.run(f"scancel {single}").ok()
+    line, = cluster.run("sluice events --attempts").ok().splitlines()
+    assert re.match(rf"{len(rows) + 1} \S+ attempt {single} CANCELLED user=root partition=main start=\S+ end=\S+ exit=0:0 derived=0:0$", line), line
+    cluster.run("sluice events --attempts --forget").ok()

@@ -17,6 +17,13 @@ struct attempt *attempt_make(struct job *j)
     return j->attempt;
 }
 
+int64_t attempt_ran_ms(const struct job *j, int64_t now_mono_ms)
+{
+    const struct attempt *t = attempt_of(j);
+    bool stands = j->state == PB__JOB_STATE__SUSPENDED;
+    return stands ? t->ran_ms : now_mono_ms - t->start_mono_ms;
+}
+
 void attempt_drop(struct cluster *c, struct job *j)
 {
     struct attempt *t = take_ptr(j->attempt);

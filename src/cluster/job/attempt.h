@@ -119,4 +119,6 @@ struct attempt {
 /* Of a job without an attempt: all of it is 0. */
 extern const struct attempt attempt_none;
 struct attempt *attempt_make(struct job *j); /* for changes of it; made when there is none */
+/* Its run time without suspensions, by the monotonic clock of this boot. */
+int64_t attempt_ran_ms(const struct job *j, int64_t now_mono_ms);
 void attempt_drop(struct cluster *c, struct job *j);

@@ -163,6 +163,8 @@ void job_set_sharing(const struct cluster *c, struct job *j);
 void job_pack_live(const struct cluster *c, struct job *j); /* rebuilds j->live */
 /* StepRecord bytes. */
 void job_pack_step(const struct step *s, struct str *out);
+/* Sets in the record of a step which job, element of an array and component it is of. */
+void job_name_step(const struct job *j, Pb__StepRecord *r);
 void job_pack_record(const struct job *j, struct str *out); /* JobRecord bytes */
 /* As its record says. One that names nodes which are not configured is changed: to be written. */
 int job_restore(struct cluster *c, struct job *j, const Pb__JobRecord *record, struct err *err);

@@ -355,6 +355,21 @@ void job_pack_step(const struct step *s, struct str *out)
         pb_pack_field(STEP_USAGE, s->usage.data, s->usage.len, out);
 }
 
+void job_name_step(const struct job *j, Pb__StepRecord *r)
+{
+    const struct job *element = job_set_component(j, 0);
+    r->job_id = j->id;
+    SET(r, submit_at, j->submit_at);
+    if (j->set) {
+        SET(r, het_job_id, job_set_id(j));
+        SET(r, het_job_offset, j->set_offset);
+    }
+    if (element && element->array && !element->tasks.count) {
+        SET(r, array_job_id, element->array->id);
+        SET(r, array_task_id, element->task);
+    }
+}
+
 /* What is not shown of it. */
 static void pack_submission(const struct job *j, struct str *out)
 {

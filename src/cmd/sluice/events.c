@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * sluice events: transitions of jobs and nodes, a line each. What was printed is acknowledged with
+ * sluice events: transitions of jobs and nodes, a line each, or with --attempts rows of the
+ * archive. What was printed is acknowledged with
  * the next request, so that an event comes twice rather than never.
  */
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #include "base/arena.h"
 #include "base/path.h"
+#include "base/pb.h"
 #include "cli/cmd.h"
 #include "cmd/sluice/sluice.h"
 #include "control/event/event.h"
@@ -53,7 +55,7 @@ static int print_part(struct stream *s, const Pb__EventList *list, struct arena 
     for (size_t i = 0; i < list->n_events; i++) {
         const Pb__Event *e =
             arena_unpack(arena, &pb__event__descriptor, list->events[i].data, list->events[i].len);
-        if (!e || !e->job == !e->node) {
+        if (!e || !e->job + !e->node + !e->attempt + !e->step != 3) {
             cmd_error("the controller's answer is malformed");
             return -1;
         }
@@ -88,6 +90,7 @@ static int request_events(struct stream *s, bool wait)
     struct err err = {0};
     arena_init(&arena, 0);
     request.consumer = (char *)o->consumer;
+    SET(&request, attempts, o->attempts);
     request.has_wait = request.wait = wait;
     request.has_since = s->placed;
     request.since = s->since;
@@ -105,7 +108,10 @@ static int request_events(struct stream *s, bool wait)
     }
     s->unreachable = false;
     if (list->created && !o->follow)
-        cmd_say("events are recorded from now on; 'sluice events --forget' ends it");
+        cmd_say("%s; 'sluice events%s --forget' ends it",
+                o->attempts ? "ended attempts are kept until they are acknowledged"
+                            : "events are recorded from now on",
+                o->attempts ? " --attempts" : "");
     if (print_part(s, list, &arena))
         return -1;
     s->since = list->next;
@@ -119,6 +125,7 @@ static int forget_consumer(const struct sluice_options *o)
     Pb__EventList *list = NULL;
     struct err err = {0};
     request.consumer = (char *)o->consumer;
+    SET(&request, attempts, o->attempts);
     request.has_forget = request.forget = true;
     int rc = cmd_call(RPC_EVENTS, &request.base, &list, &err);
     if (rc)

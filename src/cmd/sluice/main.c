@@ -81,6 +81,8 @@ static const char help[] =
     "that\n"
     "                        follows has a name of its own\n"
     "      --forget          record no more for this consumer\n"
+    "      --attempts        rows of attempts and steps that have ended, with what accounting "
+    "stores\n"
     "      --json            an object in each line\n\n"
     "Of 'state import':\n"
     "      --edited          accept a file that was edited on purpose\n";
@@ -100,10 +102,12 @@ enum {
     OPT_SINCE,
     OPT_CONSUMER,
     OPT_FORGET,
+    OPT_ATTEMPTS,
     OPT_VERSION
 };
 
 static const struct option long_options[] = {
+    {"attempts", no_argument, NULL, OPT_ATTEMPTS},
     {"clean", no_argument, NULL, OPT_CLEAN},
     {"clear", no_argument, NULL, OPT_USAGE_CLEAR},
     {"consumer", required_argument, NULL, OPT_CONSUMER},
@@ -227,6 +231,9 @@ static int parse_one(int opt, struct sluice_options *o)
         return 0;
     case OPT_FORGET:
         o->forget = true;
+        return 0;
+    case OPT_ATTEMPTS:
+        o->attempts = true;
         return 0;
     case OPT_CONSUMER:
         o->consumer = optarg;

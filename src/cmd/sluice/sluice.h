@@ -43,6 +43,7 @@ struct sluice_options {
     bool names;            /* record: users by their names, too */
     unsigned for_sec;      /* record: go on for so long; 0: what is there now */
     const char *consumer;  /* events; NULL: the default one */
+    bool attempts;         /* events: rows of the archive */
     uint64_t since;        /* events: behind this number, when since_given */
     bool since_given, follow, forget;
     bool edited; /* state import: of a file that is not as it was written */

@@ -35,6 +35,7 @@ static const struct {
     {RECORD_EVENT, "event", &pb__event__descriptor},
     {RECORD_CONSUMER, "event_consumer", &pb__event_consumer__descriptor},
     {RECORD_LICENSE, "license_count", &pb__license_count__descriptor},
+    {RECORD_ATTEMPT, "attempt", &pb__event__descriptor},
 };
 enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
 

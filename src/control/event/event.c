@@ -19,49 +19,84 @@ static bool is_recording(const struct control *c)
     return c->events.consumers.len > 0 && !c->preview;
 }
 
-static void drop_first(struct control *c, size_t count)
+static enum record_kind kind_of(const struct control *c, const struct event_log *log)
 {
-    struct event_log *log = &c->events;
+    return log == &c->attempts ? RECORD_ATTEMPT : RECORD_EVENT;
+}
+
+static const char *name_of(const struct control *c, const struct event_log *log)
+{
+    return log == &c->attempts ? "ended attempts and steps" : "events";
+}
+
+static void drop_first(struct control *c, struct event_log *log, size_t count)
+{
     for (size_t i = 0; i < count; i++) {
         struct event *e = &log->kept.data[i];
-        c->env->del(c->env->ctx, RECORD_EVENT, e->number, NULL);
+        c->env->del(c->env->ctx, kind_of(c, log), e->number, NULL);
+        log->bytes -= e->packed.len;
         str_done(&e->packed);
     }
     vec_drop(&log->kept, count);
 }
 
-/* The oldest tenth, so that the next event does not find the log full again. */
-static void make_room(struct control *c)
+/* The oldest tenth, so that the next event does not find the log full again. Without a consumer
+ * nobody misses them. */
+static void make_room(struct control *c, struct event_log *log)
 {
-    struct event_log *log = &c->events;
-    if (log->kept.len < EVENT_KEEP_MAX)
+    bool is_awaited = log->consumers.len > 0;
+    size_t most = is_awaited ? EVENT_KEEP_MAX : EVENT_KEEP_UNREAD;
+    if (log->kept.len < most && log->bytes < EVENT_KEEP_BYTES)
         return;
-    if (!log->was_full)
+    if (is_awaited && !log->was_full)
         control_log(c, LOG_LVL_ERROR,
-                    "more than %d events are kept for 'sluice events': the oldest ones are dropped",
-                    EVENT_KEEP_MAX);
-    log->was_full = true;
-    drop_first(c, EVENT_KEEP_MAX / 10);
+                    "more than %d %s (or %d MiB) are kept for 'sluice events': the oldest ones are "
+                    "dropped",
+                    EVENT_KEEP_MAX, name_of(c, log), EVENT_KEEP_BYTES >> 20);
+    log->was_full = is_awaited;
+    drop_first(c, log, log->kept.len / 10 + 1);
 }
 
 /* A number is given in any case: a consumer sees that an event is missing. */
+static bool begin_event(struct control *c, struct event_log *log, Pb__Event *m)
+{
+    m->number = ++log->last;
+    if (c->store_low && !log->was_low_space)
+        control_log(c, LOG_LVL_ERROR, "%s are not recorded: the state volume is full",
+                    name_of(c, log));
+    log->was_low_space = c->store_low;
+    if (!c->store_low)
+        make_room(c, log);
+    return !c->store_low;
+}
+
+static void keep_event(struct control *c, struct event_log *log, struct event e)
+{
+    vec_push(&log->kept, e);
+    log->bytes += e.packed.len;
+    c->env->put(c->env->ctx, kind_of(c, log), e.number, NULL, e.packed.data, e.packed.len);
+}
+
 static void record_event(struct control *c, Pb__Event *m, uint32_t uid)
 {
-    struct event_log *log = &c->events;
-    m->number = ++log->last;
-    if (c->store_low) {
-        if (!log->was_low_space)
-            control_log(c, LOG_LVL_ERROR, "events are not recorded: the state volume is full");
-        log->was_low_space = true;
+    if (!begin_event(c, &c->events, m))
         return;
-    }
-    log->was_low_space = false;
-    make_room(c);
     struct event e = {
         .number = m->number, .uid = uid, .of_job = m->job != NULL, .packed = STR_INIT};
     pb_pack(&m->base, &e.packed);
-    vec_push(&log->kept, e);
-    c->env->put(c->env->ctx, RECORD_EVENT, e.number, NULL, e.packed.data, e.packed.len);
+    keep_event(c, &c->events, e);
+}
+
+void event_keep_row(struct control *c, uint32_t uid, enum event_row row, const struct str *record)
+{
+    Pb__Event m = PB__EVENT__INIT;
+    m.at_ms = c->env->wall_ms(c->env->ctx);
+    if (!begin_event(c, &c->attempts, &m))
+        return;
+    struct event e = {.number = m.number, .uid = uid, .of_job = true, .packed = STR_INIT};
+    pb_pack(&m.base, &e.packed);
+    pb_pack_field(row, record->data, record->len, &e.packed);
+    keep_event(c, &c->attempts, e);
 }
 
 static const char *state_name(enum _Pb__JobState state)
@@ -154,67 +189,72 @@ static void note_nodes(struct control *c)
 /* --- consumers ---------------------------------------------------------------------------------
  */
 
-static struct event_consumer *find_consumer(struct control *c, uint32_t uid, const char *name)
+static struct event_consumer *find_consumer(struct event_log *log, uint32_t uid, const char *name)
 {
-    vec_foreach (&c->events.consumers, k)
+    vec_foreach (&log->consumers, k)
         if (k->uid == uid && str_eq(k->name, name))
             return k;
     return NULL;
 }
 
-static void format_key(const struct event_consumer *k, struct str *out)
+static void format_key(const struct control *c, const struct event_log *log,
+                       const struct event_consumer *k, struct str *out)
 {
-    str_printf(out, "%u/%s", k->uid, k->name);
+    str_printf(out, "%u/%s%s", k->uid, k->name, log == &c->attempts ? "/attempts" : "");
 }
 
-static void save_consumer(struct control *c, struct event_consumer *k)
+static void save_consumer(struct control *c, const struct event_log *log,
+                          const struct event_consumer *k)
 {
     _cleanup_str_ struct str key = STR_INIT, packed = STR_INIT;
     Pb__EventConsumer m = PB__EVENT_CONSUMER__INIT;
     m.name = k->name;
     m.uid = k->uid;
     m.acknowledged = k->acknowledged;
+    if (log == &c->attempts)
+        SET(&m, attempts, true);
     pb_pack(&m.base, &packed);
-    format_key(k, &key);
+    format_key(c, log, k, &key);
     c->env->put(c->env->ctx, RECORD_CONSUMER, 0, str_cstr(&key), packed.data, packed.len);
 }
 
-static void drop_acknowledged(struct control *c)
+/* Without a consumer, what was kept for none stays. */
+static void drop_acknowledged(struct control *c, struct event_log *log)
 {
-    struct event_log *log = &c->events;
+    if (log == &c->attempts && !log->consumers.len)
+        return;
     uint64_t upto = log->last;
     vec_foreach (&log->consumers, k)
         if (k->acknowledged < upto)
             upto = k->acknowledged;
-    drop_first(c, vec_lower(&log->kept, e, e->number <= upto));
+    drop_first(c, log, vec_lower(&log->kept, e, e->number <= upto));
     if (log->kept.len < EVENT_KEEP_MAX / 2)
         log->was_full = false;
 }
 
-static void forget_consumer(struct control *c, struct event_consumer *k)
+static void forget_consumer(struct control *c, struct event_log *log, struct event_consumer *k)
 {
-    struct event_log *log = &c->events;
     _cleanup_str_ struct str key = STR_INIT;
-    format_key(k, &key);
+    format_key(c, log, k, &key);
     c->env->del(c->env->ctx, RECORD_CONSUMER, 0, str_cstr(&key));
     free(k->name);
     vec_remove(&log->consumers, (size_t)(k - log->consumers.data));
-    drop_acknowledged(c);
+    drop_acknowledged(c, log);
     if (!log->consumers.len)
         control_save_meta(c); /* no other record has the last number */
 }
 
 /* By the clock that cannot be set, and counted anew by each controller. */
-static void forget_silent(struct control *c)
+static void forget_silent(struct control *c, struct event_log *log)
 {
-    for (size_t i = c->events.consumers.len; i-- > 0;) {
-        struct event_consumer *k = &c->events.consumers.data[i];
+    for (size_t i = log->consumers.len; i-- > 0;) {
+        struct event_consumer *k = &log->consumers.data[i];
         if (control_mono(c) - k->seen_mono_ms <= EVENT_FORGET_SEC * INT64_C(1000))
             continue;
         control_log(c, LOG_LVL_INFO,
-                    "consumer %s of events, of uid %u, is forgotten: it was silent for %d days",
-                    k->name, k->uid, EVENT_FORGET_SEC / 86400);
-        forget_consumer(c, k);
+                    "consumer %s of %s, of uid %u, is forgotten: it was silent for %d days",
+                    k->name, name_of(c, log), k->uid, EVENT_FORGET_SEC / 86400);
+        forget_consumer(c, log, k);
     }
 }
 
@@ -230,14 +270,15 @@ static int check_name(const char *name, struct err *err)
     return 0;
 }
 
-static int check_room(const struct control *c, const struct caller *who, struct err *err)
+static int check_room(const struct control *c, const struct event_log *log,
+                      const struct caller *who, struct err *err)
 {
     size_t own = 0;
-    vec_foreach (&c->events.consumers, k)
+    vec_foreach (&log->consumers, k)
         own += k->uid == who->uid;
-    if (c->events.consumers.len >= EVENT_CONSUMERS_MAX)
-        return err_set(err, -ERR_LIMIT, "%s: events have %d consumers", err_text(ERR_LIMIT),
-                       EVENT_CONSUMERS_MAX);
+    if (log->consumers.len >= EVENT_CONSUMERS_MAX)
+        return err_set(err, -ERR_LIMIT, "%s: %s have %d consumers", err_text(ERR_LIMIT),
+                       name_of(c, log), EVENT_CONSUMERS_MAX);
     if (own >= EVENT_CONSUMERS_USER && !who->is_operator && !who->is_admin)
         return err_set(err, -ERR_LIMIT,
                        "%s: you have %d consumers: end one with 'sluice events --consumer=NAME "
@@ -246,33 +287,36 @@ static int check_room(const struct control *c, const struct caller *who, struct 
     return 0;
 }
 
-static int add_consumer(struct control *c, const struct caller *who, const char *name,
-                        struct event_consumer **out, struct err *err)
+static int add_consumer(struct control *c, struct event_log *log, const struct caller *who,
+                        const char *name, struct event_consumer **out, struct err *err)
 {
-    struct event_log *log = &c->events;
-    int rc = check_room(c, who, err);
+    int rc = check_room(c, log, who, err);
     if (rc)
         return rc;
-    if (!log->consumers.len)
+    if (log == &c->events && !log->consumers.len)
         note_nodes(c);
-    struct event_consumer k = {
-        .uid = who->uid, .name = mem_strdup(name), .acknowledged = log->last};
+    uint64_t before = log->kept.len ? log->kept.data[0].number - 1 : log->last;
+    struct event_consumer k = {.uid = who->uid,
+                               .name = mem_strdup(name),
+                               .acknowledged = log == &c->attempts ? before : log->last};
     k.seen_mono_ms = control_mono(c);
     vec_push(&log->consumers, k);
     *out = &vec_last(&log->consumers);
-    save_consumer(c, *out);
-    control_log(c, LOG_LVL_INFO, "events are recorded for consumer %s of uid %u", name, who->uid);
+    save_consumer(c, log, *out);
+    control_log(c, LOG_LVL_INFO, "%s are recorded for consumer %s of uid %u", name_of(c, log), name,
+                who->uid);
     return 0;
 }
 
-static void acknowledge_events(struct control *c, struct event_consumer *k, uint64_t number)
+static void acknowledge_events(struct control *c, struct event_log *log, struct event_consumer *k,
+                               uint64_t number)
 {
     k->seen_mono_ms = control_mono(c);
     if (number <= k->acknowledged)
         return;
     k->acknowledged = number;
-    save_consumer(c, k);
-    drop_acknowledged(c);
+    save_consumer(c, log, k);
+    drop_acknowledged(c, log);
 }
 
 /* --- answers -----------------------------------------------------------------------------------
@@ -295,10 +339,9 @@ static bool may_see(const struct control *c, const struct event_call *call, cons
 
 /* Replies with the events after call->since that the caller may see. False: there are none, and no
  * reply was sent. */
-static bool reply_events(struct control *c, const struct event_call *call, bool even_empty,
-                         bool created)
+static bool reply_events(struct control *c, const struct event_log *log,
+                         const struct event_call *call, bool even_empty, bool created)
 {
-    const struct event_log *log = &c->events;
     Pb__EventList reply = PB__EVENT_LIST__INIT;
     VEC(ProtobufCBinaryData) found = {0};
     size_t bytes = 0, i = vec_lower(&log->kept, e, e->number <= call->since);
@@ -332,107 +375,142 @@ static bool reply_events(struct control *c, const struct event_call *call, bool 
     return answers;
 }
 
-static int wait_for_events(struct control *c, struct event_call *call, struct err *err)
+static int wait_for_events(struct control *c, struct event_log *log, struct event_call *call,
+                           struct err *err)
 {
     size_t own = 0;
-    vec_foreach (&c->events.calls, other)
+    vec_foreach (&log->calls, other)
         own += other->uid == call->uid;
     if (own >= EVENT_CALLS_USER)
         return err_set(err, -ERR_LIMIT, "%s: %d programs of yours wait for events",
                        err_text(ERR_LIMIT), EVENT_CALLS_USER);
     call->until_ms = control_mono(c) + EVENT_WAIT_MS;
-    vec_push(&c->events.calls, *call);
+    vec_push(&log->calls, *call);
     return 0;
 }
 
-static void serve_call(struct control *c, struct event_call *call, struct event_consumer *k,
-                       const Pb__EventRequest *r, bool created)
+static void serve_call(struct control *c, struct event_log *log, struct event_call *call,
+                       struct event_consumer *k, const Pb__EventRequest *r, bool created)
 {
     struct err err = {0};
     call->since = r->has_since ? r->since : k->acknowledged;
-    if (call->since > c->events.last)
-        call->since = c->events.last; /* of another state, or of the future */
-    acknowledge_events(c, k, call->since);
+    if (call->since > log->last)
+        call->since = log->last; /* of another state, or of the future */
+    acknowledge_events(c, log, k, call->since);
     bool waits = r->has_wait && r->wait && !created;
-    if (!reply_events(c, call, !waits, created) && wait_for_events(c, call, &err) != 0)
+    if (!reply_events(c, log, call, !waits, created) && wait_for_events(c, log, call, &err) != 0)
         control_refuse(c, call->call, &err);
+}
+
+static void end_consumer(struct control *c, struct event_log *log, uint64_t call,
+                         const struct caller *who, const char *name)
+{
+    struct event_consumer *k = find_consumer(log, who->uid, name);
+    struct err err = {0};
+    if (!k) {
+        err_set(&err, -ERR_RANGE, "no consumer '%s' of yours is registered", name);
+        control_refuse(c, call, &err);
+        return;
+    }
+    control_log(c, LOG_LVL_INFO, "%s are no longer recorded for consumer %s of uid %u",
+                name_of(c, log), name, who->uid);
+    Pb__EventList done = PB__EVENT_LIST__INIT;
+    done.since = done.next = k->acknowledged;
+    forget_consumer(c, log, k);
+    c->env->reply(c->env->ctx, call, &done.base);
 }
 
 void control_events(struct control *c, uint64_t call, const struct caller *who,
                     const Pb__EventRequest *r)
 {
+    struct event_log *log = r->has_attempts && r->attempts ? &c->attempts : &c->events;
     struct err err = {0};
     const char *name = r->consumer ? r->consumer : "default";
     struct event_call asked = {
         .call = call, .uid = who->uid, .is_operator = who->is_operator, .is_admin = who->is_admin};
     int rc = check_name(name, &err);
-    struct event_consumer *k = rc ? NULL : find_consumer(c, who->uid, name);
-    bool created = !k;
     if (rc == 0 && r->has_forget && r->forget) {
-        if (!k) {
-            err_set(&err, -ERR_RANGE, "no consumer '%s' of yours is registered", name);
-            control_refuse(c, call, &err);
-            return;
-        }
-        control_log(c, LOG_LVL_INFO, "events are not recorded any more for consumer %s of uid %u",
-                    name, who->uid);
-        Pb__EventList done = PB__EVENT_LIST__INIT;
-        done.since = done.next = k->acknowledged;
-        forget_consumer(c, k);
-        c->env->reply(c->env->ctx, call, &done.base);
+        end_consumer(c, log, call, who, name);
         return;
     }
+    struct event_consumer *k = rc ? NULL : find_consumer(log, who->uid, name);
+    bool created = !k;
     if (rc == 0 && !k)
-        rc = add_consumer(c, who, name, &k, &err);
+        rc = add_consumer(c, log, who, name, &k, &err);
     if (rc == 0)
-        serve_call(c, &asked, k, r, created);
+        serve_call(c, log, &asked, k, r, created);
     else
         control_refuse(c, call, &err);
 }
 
-bool event_call_gone(struct control *c, uint64_t call)
+static bool drop_call(struct event_log *log, uint64_t call)
 {
-    for (size_t i = 0; i < c->events.calls.len; i++)
-        if (c->events.calls.data[i].call == call) {
-            vec_remove(&c->events.calls, i);
+    for (size_t i = 0; i < log->calls.len; i++)
+        if (log->calls.data[i].call == call) {
+            vec_remove(&log->calls, i);
             return true;
         }
     return false;
 }
 
-void event_turn(struct control *c)
+bool event_call_gone(struct control *c, uint64_t call)
 {
-    struct event_log *log = &c->events;
+    return drop_call(&c->events, call) || drop_call(&c->attempts, call);
+}
+
+static void answer_calls(struct control *c, struct event_log *log)
+{
     int64_t now = log->calls.len ? control_mono(c) : 0;
     size_t left = 0;
     for (size_t i = 0; i < log->calls.len; i++) {
         struct event_call call = log->calls.data[i];
         bool late = now >= call.until_ms;
-        if ((!late && log->seen_by_calls == log->last) || !reply_events(c, &call, late, false))
+        if ((!late && log->seen_by_calls == log->last) || !reply_events(c, log, &call, late, false))
             log->calls.data[left++] = call;
     }
     log->calls.len = left;
     log->seen_by_calls = log->last;
     if (log->consumers.len)
-        forget_silent(c);
+        forget_silent(c, log);
 }
 
-int64_t event_due_ms(const struct control *c)
+void event_turn(struct control *c)
+{
+    answer_calls(c, &c->events);
+    answer_calls(c, &c->attempts);
+}
+
+static int64_t first_due_ms(const struct event_log *log)
 {
     int64_t due = INT64_MAX;
-    vec_foreach (&c->events.calls, call)
+    vec_foreach (&log->calls, call)
         if (call->until_ms < due)
             due = call->until_ms;
     return due;
 }
 
+int64_t event_due_ms(const struct control *c)
+{
+    int64_t events = first_due_ms(&c->events), attempts = first_due_ms(&c->attempts);
+    return events < attempts ? events : attempts;
+}
+
 /* --- records -----------------------------------------------------------------------------------
  */
 
-static void raise_last(struct control *c, uint64_t number)
+static void raise_last(struct event_log *log, uint64_t number)
 {
-    if (number > c->events.last)
-        c->events.last = number;
+    if (number > log->last)
+        log->last = number;
+}
+
+static void restore_event(struct event_log *log, struct event e, const void *data, size_t len)
+{
+    str_append(&e.packed, data, len);
+    assert(!log->kept.len || vec_last(&log->kept).number < e.number);
+    vec_push(&log->kept, e);
+    log->bytes += len;
+    raise_last(log, e.number);
 }
 
 int event_restore(struct control *c, uint64_t number, const void *data, size_t len, struct err *err)
@@ -447,10 +525,26 @@ int event_restore(struct control *c, uint64_t number, const void *data, size_t l
                       .uid = m->job ? m->job->uid : 0,
                       .of_job = m->job != NULL,
                       .packed = STR_INIT};
-    str_append(&e.packed, data, len);
-    assert(!c->events.kept.len || vec_last(&c->events.kept).number < number);
-    vec_push(&c->events.kept, e);
-    raise_last(c, number);
+    restore_event(&c->events, e, data, len);
+    return 0;
+}
+
+int event_restore_row(struct control *c, uint64_t number, const void *data, size_t len,
+                      struct err *err)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__Event *m = arena_unpack(&arena, &pb__event__descriptor, data, len);
+    bool is_whole = m && m->number == number && !m->attempt != !m->step &&
+                    (m->step || (m->attempt->spec && m->attempt->live));
+    if (!is_whole)
+        return err_set(err, -ERR_STORE_DAMAGED,
+                       "ended attempt %" PRIu64 ": its record does not decode", number);
+    struct event e = {.number = number,
+                      .uid = m->step ? m->step->uid : m->attempt->spec->uid,
+                      .of_job = true,
+                      .packed = STR_INIT};
+    restore_event(&c->attempts, e, data, len);
     return 0;
 }
 
@@ -461,21 +555,23 @@ int event_restore_consumer(struct control *c, const void *data, size_t len, stru
     const Pb__EventConsumer *m = arena_unpack(&arena, &pb__event_consumer__descriptor, data, len);
     if (!m)
         return err_set(err, -ERR_STORE_DAMAGED, "a consumer of events: its record does not decode");
+    struct event_log *log = m->has_attempts && m->attempts ? &c->attempts : &c->events;
     struct event_consumer k = {.uid = m->uid,
                                .name = mem_strdup(m->name),
                                .acknowledged = m->acknowledged,
                                .seen_mono_ms = control_mono(c)};
-    vec_push(&c->events.consumers, k);
-    raise_last(c, m->acknowledged);
+    vec_push(&log->consumers, k);
+    raise_last(log, m->acknowledged);
     return 0;
 }
 
 void event_start(struct control *c)
 {
-    struct event_log *log = &c->events;
-    log->seen_by_calls = log->last;
+    c->events.seen_by_calls = c->events.last;
+    c->attempts.seen_by_calls = c->attempts.last;
     note_nodes(c);
-    drop_acknowledged(c);
+    drop_acknowledged(c, &c->events);
+    drop_acknowledged(c, &c->attempts);
 }
 
 void event_done(struct event_log *log)

@@ -11,10 +11,11 @@
     "NodeName=n[1-2] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
     "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core\nSlurmdTimeout=0\n"
 
-static uint64_t request_events(struct fixture *f, struct caller who, const char *consumer,
-                               int64_t since, bool wait)
+static uint64_t request_log(struct fixture *f, struct caller who, const char *consumer,
+                            int64_t since, bool wait, bool attempts)
 {
     Pb__EventRequest r = PB__EVENT_REQUEST__INIT;
+    r.has_attempts = r.attempts = attempts;
     r.consumer = (char *)consumer;
     r.has_since = since >= 0;
     r.since = since >= 0 ? (uint64_t)since : 0;
@@ -22,6 +23,17 @@ static uint64_t request_events(struct fixture *f, struct caller who, const char 
     control_events(f->control, ++f->last_call, &who, &r);
     fixture_turn(f);
     return f->last_call;
+}
+
+static uint64_t request_events(struct fixture *f, struct caller who, const char *consumer,
+                               int64_t since, bool wait)
+{
+    return request_log(f, who, consumer, since, wait, false);
+}
+
+static uint64_t request_rows(struct fixture *f, struct caller who, int64_t since)
+{
+    return request_log(f, who, NULL, since, false, true);
 }
 
 static int forget_consumer(struct fixture *f, struct caller who, const char *consumer)
@@ -65,7 +77,12 @@ static void expect(struct fixture *f, uint64_t call, const char *wanted)
         assert_non_null(e);
         assert_true(e->number > last && e->number <= list->next);
         last = e->number;
-        if (e->job)
+        if (e->attempt)
+            str_printf(&out, "%u/%u:%d ", e->attempt->live->job_id, e->attempt->live->restarts,
+                       (int)e->attempt->live->state);
+        else if (e->step)
+            str_printf(&out, "%u.%u/%u ", e->step->job_id, e->step->step_id, e->step->restarts);
+        else if (e->job)
             str_printf(&out, "%u:%d>%d ", e->job->job_id, (int)e->job->from, (int)e->job->to);
         else
             str_printf(&out, "%s:%u>%u ", e->node->name, e->node->from, e->node->to);
@@ -199,6 +216,84 @@ static void a_full_disk_leaves_a_gap(void **state)
     fixture_free(f);
 }
 
+static void a_requeue_leaves_the_row_of_the_attempt_before(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF "SchedulerParameters=requeue_delay=0\n", 2);
+    Pb__JobSpec spec = fixture_spec(1, 4);
+    spec.has_requeue = spec.requeue = true;
+    uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, &spec);
+    fixture_launched(f, "n1", id, 0);
+    fixture_update_node(f, "n1", "DOWN", "smoke");
+    assert_int_equal(stored(f, RECORD_ATTEMPT), 1); /* in the commit of the requeue */
+    fixture_restart(f);
+    fixture_register(f, "n2", "i1");
+    fixture_launched(f, "n2", id, 1);
+    fixture_batch_ended(f, "n2", id, 1, 0);
+    fixture_gone(f, "n2", id, 1);
+    assert_int_equal(stored(f, RECORD_ATTEMPT), 2);
+    fixture_pass(f, 400000); /* the job is purged */
+    assert_int_equal(stored(f, RECORD_JOB), 0);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    uint64_t call = request_rows(f, FIXTURE_ROOT, -1);
+    expect(f, call, "1/0:7 1/1:3 ");
+    const Pb__EventList *list = find_reply(f, call, &arena);
+    assert_true(list->created && !list->has_first);
+    const Pb__Event *e =
+        arena_unpack(&arena, &pb__event__descriptor, list->events[0].data, list->events[0].len);
+    assert_string_equal(e->attempt->live->nodes, "n1");
+    assert_string_equal(e->attempt->live->reason, "NodeDown");
+    assert_int_equal(e->attempt->live->num_cpus, 4);
+    assert_true(e->attempt->live->start_at && e->attempt->live->end_at);
+    expect(f, request_rows(f, FIXTURE_ROOT, 2), "");
+    assert_int_equal(stored(f, RECORD_ATTEMPT), 0); /* acknowledged */
+    fixture_restart(f);
+    expect(f, request_rows(f, FIXTURE_ROOT, -1), "");
+    fixture_free(f);
+}
+
+static void each_component_has_its_row(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 2)};
+    uint32_t id = (uint32_t)fixture_submit_set(f, &FIXTURE_USER, specs, 2);
+    fixture_cancel(f, &FIXTURE_USER, id, NULL, 0);
+    fixture_gone(f, "n1", id, 0);
+    fixture_gone(f, "n1", id + 1, 0);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__EventList *list = find_reply(f, request_rows(f, FIXTURE_ROOT, -1), &arena);
+    assert_int_equal(list->n_events, 2);
+    for (size_t i = 0; i < list->n_events; i++) {
+        const Pb__Event *e =
+            arena_unpack(&arena, &pb__event__descriptor, list->events[i].data, list->events[i].len);
+        const Pb__JobLive *live = e->attempt->live;
+        assert_int_equal(live->het_job_id, id);
+        assert_int_equal(live->het_job_offset, live->job_id - id);
+        assert_int_equal(live->state, PB__JOB_STATE__CANCELLED);
+        assert_int_equal(live->cancelled_by, FIXTURE_USER.uid);
+    }
+    fixture_free(f);
+}
+
+static void without_a_consumer_the_archive_is_bounded(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    _cleanup_str_ struct str record = STR_INIT;
+    Pb__StepRecord step = PB__STEP_RECORD__INIT;
+    step.job_id = 1;
+    pb_pack(&step.base, &record);
+    for (int i = 0; i <= EVENT_KEEP_UNREAD; i++)
+        event_keep_row(f->control, 0, EVENT_ROW_STEP, &record);
+    size_t kept = stored(f, RECORD_ATTEMPT);
+    assert_true(kept <= EVENT_KEEP_UNREAD && kept > EVENT_KEEP_UNREAD / 2);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__EventList *list = find_reply(f, request_rows(f, FIXTURE_ROOT, -1), &arena);
+    assert_true(list && list->since == EVENT_KEEP_UNREAD + 1 - kept && !list->has_first);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +302,9 @@ int main(void)
         cmocka_unit_test(a_call_waits_for_what_it_may_see),
         cmocka_unit_test(consumers_are_bounded),
         cmocka_unit_test(a_full_disk_leaves_a_gap),
+        cmocka_unit_test(a_requeue_leaves_the_row_of_the_attempt_before),
+        cmocka_unit_test(each_component_has_its_row),
+        cmocka_unit_test(without_a_consumer_the_archive_is_bounded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

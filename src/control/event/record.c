@@ -22,6 +22,8 @@ void control_save_meta(struct control *c)
     trigger_lead_fill(c, &m);
     m.has_last_event = true;
     m.last_event = c->events.last;
+    m.has_last_attempt = true;
+    m.last_attempt = c->attempts.last;
     pb_pack(&m.base, &packed);
     str_append(&packed, c->newer.data, c->newer.len);
     c->env->put(c->env->ctx, RECORD_META, 0, NULL, packed.data, packed.len);

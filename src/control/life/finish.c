@@ -14,6 +14,7 @@
 #include "control/core/named.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
+#include "control/event/archive.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
@@ -150,6 +151,8 @@ void finish_clean(struct control *c, struct job *j)
         return;
     struct attempt *attempt = attempt_make(j);
     attempt->completing = false;
+    if (!attempt->purge_mono_ms)
+        archive_attempt(c, j);
     resv_leave(j);
     step_ports_job_clean(c, j);
     free(take_ptr(attempt->held_up));

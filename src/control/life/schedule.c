@@ -19,8 +19,7 @@ static int64_t over_limit_sec(const struct control *c, const struct job *j)
 
 int64_t control_ran_ms(const struct control *c, const struct job *j)
 {
-    bool stands = j->state == PB__JOB_STATE__SUSPENDED;
-    return stands ? attempt_of(j)->ran_ms : control_mono(c) - attempt_of(j)->start_mono_ms;
+    return attempt_ran_ms(j, control_mono(c));
 }
 
 void control_start_clock(struct control *c, struct job *j, int64_t ran_ms)

@@ -135,22 +135,11 @@ static void put_job_of_step(const struct control *c, const struct job *j, uint32
                             struct str *out)
 {
     Pb__StepRecord r = PB__STEP_RECORD__INIT;
-    const struct job *element = job_set_component(j, 0);
-    bool of_array = element && element->array && !element->tasks.count;
-    r.job_id = j->id;
+    job_name_step(j, &r);
     r.step_id = step_id;
-    SET(&r, submit_at, j->submit_at);
     SET(&r, job_run_ms, control_ran_ms(c, j));
     if (j->state == PB__JOB_STATE__SUSPENDED)
         SET(&r, suspended, true);
-    if (j->set) {
-        SET(&r, het_job_id, job_set_id(j));
-        SET(&r, het_job_offset, j->set_offset);
-    }
-    if (of_array) {
-        SET(&r, array_job_id, element->array->id);
-        SET(&r, array_task_id, element->task);
-    }
     pb_pack(&r.base, out);
 }
 

@@ -12,6 +12,7 @@
 #include "control/core/facts.h"
 #include "control/core/private.h"
 #include "control/core/reply.h"
+#include "control/event/archive.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
 #include "control/step/step.h"
@@ -501,6 +502,7 @@ void step_remove(struct control *c, struct job *j, struct step *s)
     if (s->exit_status > attempt_of(j)->derived_status)
         attempt_make(j)->derived_status = s->exit_status;
     step_ports_over(c, j, s);
+    archive_step(c, j, s);
     job_step_done(s);
     vec_remove(&attempt_make(j)->steps, (size_t)(s - attempt_of(j)->steps.data));
     job_touch(c->cluster, j);

@@ -402,8 +402,9 @@ static int restore_records(struct sim *s, struct err *err)
     /* As store_load() does: the store's own record, then what has a name, then what has a number.
      */
     static const enum record_kind order[] = {
-        RECORD_META, RECORD_NODE,     RECORD_PART, RECORD_LICENSE, RECORD_MADE,    RECORD_SHUTDOWN,
-        RECORD_RESV, RECORD_CONSUMER, RECORD_JOB,  RECORD_ARRAY,   RECORD_TRIGGER, RECORD_EVENT};
+        RECORD_META,     RECORD_NODE,  RECORD_PART,     RECORD_LICENSE, RECORD_MADE,
+        RECORD_SHUTDOWN, RECORD_RESV,  RECORD_CONSUMER, RECORD_JOB,     RECORD_ARRAY,
+        RECORD_TRIGGER,  RECORD_EVENT, RECORD_ATTEMPT};
     for (size_t i = 0; i < sizeof order / sizeof order[0]; i++)
         for (struct sim_stored *at = s->store; at; at = at->hh.next) {
             struct sim_record *r = &at->record;

@@ -2,7 +2,8 @@
 /*
  * The event log: a consumer that never acknowledges anything has all transitions recorded. At the
  * end the records must be a history without gaps: each event of a job goes on from the one before
- * it, and the last one led to the state that the job's record has.
+ * it, and the last one led to the state that the job's record has. The archive must have one row of
+ * each attempt that has ended.
  */
 #include <stdlib.h>
 
@@ -66,6 +67,67 @@ static void check_states(struct sim *s, const struct history *all)
     }
 }
 
+/* --- the archive -------------------------------------------------------------------------------
+ */
+
+struct archived {
+    struct {
+        uint32_t job_id, attempt;
+    } key;
+    UT_hash_handle hh;
+};
+
+static void add_archived(struct sim *s, struct archived **all, const Pb__JobLive *live)
+{
+    struct archived *row = mem_new(struct archived), *found;
+    row->key.job_id = live->job_id;
+    row->key.attempt = live->restarts;
+    HASH_FIND(hh, *all, &row->key, sizeof row->key, found);
+    if (found || live->completing)
+        sim_break(s, "an attempt is in the archive twice, or before its end", "job %u attempt %u",
+                  live->job_id, live->restarts);
+    HASH_ADD(hh, *all, key, sizeof row->key, row);
+}
+
+static void check_attempts(struct sim *s, const struct archived *all)
+{
+    for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
+        const struct sim_view *v = &w->view;
+        const struct archived *row;
+        struct archived wanted = {.key = {w->job_id, v->restarts}};
+        bool is_over = v->state > PB__JOB_STATE__SUSPENDED && !v->completing && !v->requeue_after;
+        HASH_FIND(hh, all, &wanted.key, sizeof wanted.key, row);
+        if (v->there && is_over && !row)
+            sim_break(s, "an ended attempt is not in the archive", "job %u attempt %u", w->job_id,
+                      v->restarts);
+    }
+}
+
+/* A full disk leaves gaps: rows are missing then. */
+static void check_archive(struct sim *s)
+{
+    struct archived *all = NULL, *row, *next;
+    uint64_t last = 0;
+    bool is_whole = true;
+    for (struct sim_stored *at = s->store; at; at = at->hh.next) {
+        const struct sim_record *r = &at->record;
+        if (r->kind != RECORD_ATTEMPT)
+            continue;
+        Pb__Event *e = pb_unpack(&pb__event__descriptor, r->data, r->len);
+        is_whole = is_whole && e && e->number == last + 1;
+        last = e ? e->number : last + 1;
+        if (e && e->attempt)
+            add_archived(s, &all, e->attempt->live);
+        pb__event__free_unpacked(e, NULL);
+    }
+    if (is_whole)
+        check_attempts(s, all);
+    HASH_ITER (hh, all, row, next) {
+        HASH_DEL(all, row);
+        free(row);
+    }
+}
+
 void sim_events_check(struct sim *s)
 {
     struct history *all = NULL, *h, *next;
@@ -83,6 +145,7 @@ void sim_events_check(struct sim *s)
         pb__event__free_unpacked(e, NULL);
     }
     check_states(s, all);
+    check_archive(s);
     HASH_ITER (hh, all, h, next) {
         HASH_DEL(all, h);
         free(h);

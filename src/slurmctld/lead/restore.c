@@ -37,7 +37,8 @@ static void format_key(uint32_t kind, uint64_t number, const char *name, struct 
                                         [RECORD_RESV] = "reservation",
                                         [RECORD_TRIGGER] = "trigger",
                                         [RECORD_EVENT] = "event",
-                                        [RECORD_CONSUMER] = "event consumer"};
+                                        [RECORD_CONSUMER] = "event consumer",
+                                        [RECORD_ATTEMPT] = "ended attempt"};
     if (kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind])
         str_puts(out, kinds[kind]);
     else
