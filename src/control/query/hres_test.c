@@ -340,6 +340,29 @@ static void use_returns(void **state)
 /* HRES-48: what a job has of layers is free as soon as it is requeued, and its request is as it
  * was.
  */
+/* The node of the layer is full, others are free: a job that is alike but for the layer starts
+ * there, and so does one with another resource. */
+static void who_waits_for_a_layer_stands_in_nobodys_way(void **state)
+{
+    struct fixture *f = make(HEAD "HresConf=x Mode=MODE_2\nHresConf=x Nodes=node01 Count=4\n"
+                                  "HresConf=y Mode=MODE_2\nHresConf=y Nodes=node02 Count=4\n");
+    Pb__JobSpec fill = PB__JOB_SPEC__INIT;
+    (void)state;
+    fill.req_nodes = (char *)"node01";
+    fill.has_exclusive = fill.exclusive = true;
+    fill.has_time_limit_sec = true;
+    fill.time_limit_sec = 600;
+    int64_t a = fixture_submit(f, &FIXTURE_USER, &fill), b = submit(f, "x:1", 1, NULL);
+    assert_runs(f, a);
+    assert_int_equal(fixture_state(f, (uint32_t)b), PB__JOB_STATE__PENDING);
+    assert_runs(f, submit(f, NULL, 1, NULL));
+    assert_runs(f, submit(f, "y:1", 1, NULL));
+    end_script(f, a);
+    fixture_gone(f, "node01", (uint32_t)a, 0);
+    assert_runs(f, b);
+    fixture_free(f);
+}
+
 static void requeued_job_gives_back_and_asks_again(void **state)
 {
     static const char all[] = "node[01-08]:12 node[01-16]:12 node[01-32]:12";
@@ -673,6 +696,7 @@ int main(void)
         cmocka_unit_test(the_arithmetic_of_the_sample),
         cmocka_unit_test(zero_and_unlimited_layers),
         cmocka_unit_test(use_returns),
+        cmocka_unit_test(who_waits_for_a_layer_stands_in_nobodys_way),
         cmocka_unit_test(requeued_job_gives_back_and_asks_again),
         cmocka_unit_test(payer_stays_across_restart_and_reconfigure),
         cmocka_unit_test(counts_of_another_file),

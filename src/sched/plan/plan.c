@@ -522,8 +522,10 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
         start = can_start(p, j, d);
         if (!start) {
             select_done(&d->where);
-            /* In each partition, and by the licences of each reservation, it is another one. */
-            if (!j->partitions && !(j->want.licenses.list.len && p->cluster->resvs.len))
+            /* In each partition, with layers, and by the licences of each reservation, it is another
+             * one. */
+            if (!j->partitions && !license_needs_layers(p->cluster, j) &&
+                !(j->want.licenses.list.len && p->cluster->resvs.len))
                 alike_add(&p->failed, j, p->cluster->pool.locked);
         }
         j = p->changed ? &p->changed->job : j;
