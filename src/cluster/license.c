@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/license.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,9 +88,14 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
                          "decide which layers it uses",
                          err_text(ERR_LICENSE), one->name, one->layer);
         struct license_need need = license_resolve_item(c, one);
+        if (l.any) {
+            vec_push(&out->list, need);
+            continue;
+        }
         int failed = license_add_need(out, &need, rc ? NULL : err);
         rc = rc ? rc : failed;
     }
+    out->any = l.any;
     conf_licenses_done(&l);
     if (rc != 0) {
         license_needs_done(out);
@@ -100,12 +106,12 @@ int license_read(const struct cluster *c, const char *text, struct license_needs
 
 bool license_format_counted(const struct job *j, struct str *out)
 {
-    bool by_variable = false;
+    bool differs = j->want.licenses.chosen;
     vec_foreach (&j->want.licenses.list, need) {
-        by_variable = by_variable || need->by_variable;
+        differs = differs || need->by_variable;
         str_printf(out, "%s%s:%u", out->len ? "," : "", need->name, need->count);
     }
-    return by_variable;
+    return differs;
 }
 
 void license_restore_counted(const struct cluster *c, struct job *j, const char *text)
@@ -115,6 +121,7 @@ void license_restore_counted(const struct cluster *c, struct job *j, const char 
         return;
     vec_foreach (&needs.list, need)
         need->by_variable = true;
+    needs.chosen = j->want.licenses.any;
     license_needs_done(&j->want.licenses);
     j->want.licenses = needs;
 }
@@ -128,12 +135,52 @@ void license_needs_done(struct license_needs *n)
 
 void license_needs_copy(const struct license_needs *from, struct license_needs *to)
 {
-    *to = (struct license_needs){0};
+    *to = (struct license_needs){.any = from->any, .chosen = from->chosen};
     vec_foreach (&from->list, need)
         vec_push(&to->list, ((struct license_need){mem_strdup(need->name), need->count, need->at}));
 }
 
-int license_possible(const struct cluster *c, const struct job *j, struct err *err)
+uint32_t license_count_alternatives(const struct job *j)
+{
+    return j->want.licenses.any ? j->want.licenses.list.len : 1;
+}
+
+const struct job *license_view_alternative(const struct job *j, uint32_t n, struct job_copy *room)
+{
+    const struct license_needs *all = &j->want.licenses;
+    if (!all->any)
+        return j;
+    assert(n < all->list.len);
+    struct license_needs one = {.list = {.data = all->list.data + n, .len = 1}};
+    if (j != &room->job)
+        room->job = *j;
+    room->job.want.licenses = one;
+    return &room->job;
+}
+
+void license_choose_alternative(struct job *j, uint32_t n)
+{
+    struct license_needs *all = &j->want.licenses;
+    if (!all->any)
+        return;
+    assert(n < all->list.len);
+    struct license_need one = all->list.data[n];
+    all->list.data[n].name = NULL;
+    license_needs_done(all);
+    *all = (struct license_needs){.chosen = true};
+    vec_push(&all->list, one);
+}
+
+void license_reopen_alternatives(const struct cluster *c, struct job *j, const char *text)
+{
+    struct license_needs all;
+    if (!j->want.licenses.chosen || license_read(c, text, &all, NULL) != 0)
+        return;
+    license_needs_done(&j->want.licenses);
+    j->want.licenses = all;
+}
+
+static int is_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     int rc = license_needs_possible(c, &j->want.licenses, err);
     if (rc != 0 || !license_needs_layers(c, j))
@@ -147,6 +194,24 @@ int license_possible(const struct cluster *c, const struct job *j, struct err *e
     vec_foreach (&j->want.licenses.list, need)
         if (rc == 0 && license_is_layered(c, need))
             rc = license_layers_possible(c, need, j->want.min_nodes, among, j->want.req, err);
+    return rc;
+}
+
+/* A name that is unknown is an error, also where an alternative is known. Else the first error. */
+int license_possible(const struct cluster *c, const struct job *j, struct err *err)
+{
+    int rc = 0;
+    if (j->want.licenses.any)
+        vec_foreach (&j->want.licenses.list, need)
+            if (need->at < 0)
+                return license_refuse_unknown(c, need, err);
+    for (uint32_t n = 0; n < license_count_alternatives(j); n++) {
+        struct job_copy room;
+        int failed = is_possible(c, license_view_alternative(j, n, &room), rc ? NULL : err);
+        if (!failed)
+            return 0;
+        rc = rc ? rc : failed;
+    }
     return rc;
 }
 

@@ -23,6 +23,7 @@
 struct cluster;
 struct conf_license;
 struct job;
+struct job_copy;
 struct resv;
 struct str;
 
@@ -66,6 +67,8 @@ struct license_hold { /* of a layer, by a job that runs */
 
 struct license_needs {
     VEC32(struct license_need) list;
+    bool any;    /* alternatives, in the order of preference: the job starts with one of them */
+    bool chosen; /* it has started with the one in the list */
 };
 
 void license_init(struct cluster *c); /* from its configuration */
@@ -83,8 +86,17 @@ int license_pools_possible(const struct cluster *c, const struct license_needs *
 void license_needs_done(struct license_needs *n);
 /* 'to' is overwritten. */
 void license_needs_copy(const struct license_needs *from, struct license_needs *to);
-/* Whether there are ever as many; -ERR_LICENSE. */
+/* Whether there are ever as many, or of alternatives as many of one; -ERR_LICENSE. */
 int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err);
+/* The number of requests among which the planner chooses; 1: there is nothing to choose. */
+uint32_t license_count_alternatives(const struct job *j);
+/* The job with one of them alone: the job itself, or 'room', which borrows all that the job points
+ * to. 'room' may be where the job is. */
+const struct job *license_view_alternative(const struct job *j, uint32_t n, struct job_copy *room);
+/* The job starts with that one; until its request is read again it has no others. */
+void license_choose_alternative(struct job *j, uint32_t n);
+/* It is requeued: all of this text, its request, are open to it again. */
+void license_reopen_alternatives(const struct cluster *c, struct job *j, const char *text);
 int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 
 /* What reservations keep of a licence from a job in 'in' (NULL: outside of all) that would have it

@@ -491,6 +491,9 @@ int license_read_pools(const struct cluster *c, const char *text, struct license
     int rc = conf_license_items_parse(text, &l, err);
     if (rc != 0)
         return rc;
+    if (l.any)
+        rc = err_set(err, -ERR_LICENSE, "%s: \"%.80s\" has a |, which is for the requests of jobs",
+                     err_text(ERR_LICENSE), text);
     vec_foreach (&l.list, one) {
         struct license_need need;
         int failed = find_pool(c, one, &need, rc ? NULL : err);

@@ -68,32 +68,42 @@ static bool read_one(struct conf_licenses *l, char *word, bool item)
     return true;
 }
 
-/* Up to the next comma that is not within brackets. */
+/* Up to the next comma or | that is not within brackets. */
 static size_t item_length(const char *s)
 {
     size_t len = 0;
-    for (int depth = 0; s[len] && (depth > 0 || s[len] != ','); len++)
+    for (int depth = 0; s[len] && (depth > 0 || !strchr(",|", s[len])); len++)
         depth += s[len] == '(' || s[len] == '[' ? 1 : s[len] == ')' || s[len] == ']' ? -1 : 0;
     return len;
 }
 
+static int refuse_list(struct conf_licenses *out, struct err *err, const char *what, const char *of)
+{
+    conf_licenses_done(out);
+    *out = (struct conf_licenses){0};
+    return err_set(err, -ERR_LICENSE, "%s: \"%.80s\" %s", err_text(ERR_LICENSE), of, what);
+}
+
 static int parse_list(const char *text, bool item, struct conf_licenses *out, struct err *err)
 {
+    char between = '\0';
     *out = (struct conf_licenses){0};
-    if (text && strchr(text, '|'))
-        return err_set(err, -ERR_LICENSE,
-                       "%s: \"%.80s\": alternatives with | are not supported, separate licenses by "
-                       "commas",
-                       err_text(ERR_LICENSE), text);
+    if (!item && text && strchr(text, '|'))
+        return refuse_list(out, err, "has a |, which is for the requests of jobs", text);
     for (const char *s = text; s && *s;) {
         size_t len = item ? item_length(s) : strcspn(s, ",");
         _cleanup_free_ char *word = mem_strndup(s, len);
-        if (!read_one(out, str_trim(word), item) || (s[len] && !s[len + 1])) {
-            conf_licenses_done(out);
-            return err_set(err, -ERR_LICENSE, "%s: \"%.80s\" is not NAME or NAME:COUNT",
-                           err_text(ERR_LICENSE), s[len] && !s[len + 1] ? text : word);
-        }
-        s += len + (s[len] == ',');
+        bool is_last = !s[len];
+        if (!read_one(out, str_trim(word), item) || (!is_last && !s[len + 1]))
+            return refuse_list(out, err, "is not NAME or NAME:COUNT", is_last ? word : text);
+        if (!is_last && between && s[len] != between)
+            return refuse_list(out, err,
+                               "has both a comma, for licenses that are all needed, and a |, for "
+                               "alternatives",
+                               text);
+        between = s[len];
+        out->any = out->any || between == '|';
+        s += len + !is_last;
     }
     return 0;
 }

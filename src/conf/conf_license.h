@@ -3,6 +3,7 @@
  * "flat(n[1-4]):2" of hierarchical resources. */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/err.h"
@@ -19,10 +20,11 @@ struct conf_license {
 
 struct conf_licenses {
     VEC(struct conf_license) list; /* each name once: what is said of it again is added */
+    bool any; /* of a request, "a|b": one of them is enough; the first is preferred */
 };
 
 /* An empty text, or NULL: none. -ERR_LICENSE names what is wrong, and *out stays empty. */
 int conf_licenses_parse(const char *text, struct conf_licenses *out, struct err *err);
-/* The same with variables and layers, each item by itself. */
+/* The same with variables and layers, each item by itself; and "a|b". */
 int conf_license_items_parse(const char *text, struct conf_licenses *out, struct err *err);
 void conf_licenses_done(struct conf_licenses *l);

@@ -21,9 +21,37 @@ static void bad_texts_are_refused(void **state)
         assert_int_equal(conf_licenses_parse(texts[i], &l, &err), -ERR_LICENSE);
         assert_non_null(strstr(err.text, "Invalid license specification: "));
         assert_int_equal(l.list.len, 0);
-        assert_int_equal(strstr(err.text, "alternatives with | are not supported") != NULL,
+        assert_int_equal(strstr(err.text, "which is for the requests of jobs") != NULL,
                          strchr(texts[i], '|') != NULL);
     }
+}
+
+static void alternatives_are_for_requests(void **state)
+{
+    static const char *const bad[] = {"a|", "|a", "a||b", "a|b,c", "a,b|c", "a|b,", "a:0|b"};
+    struct conf_licenses l;
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(conf_license_items_parse("a:4|b | a:2|power:whole", &l, NULL), 0);
+    assert_true(l.any);
+    assert_int_equal(l.list.len, 4);
+    assert_string_equal(l.list.data[0].name, "a");
+    assert_int_equal(l.list.data[0].count, 4);
+    assert_string_equal(l.list.data[1].name, "b");
+    assert_int_equal(l.list.data[2].count, 2);
+    assert_string_equal(l.list.data[3].variable, "whole");
+    conf_licenses_done(&l);
+    assert_int_equal(conf_license_items_parse("a,b", &l, NULL), 0);
+    assert_false(l.any);
+    conf_licenses_done(&l);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        print_message("%s\n", bad[i]);
+        assert_int_equal(conf_license_items_parse(bad[i], &l, &err), -ERR_LICENSE);
+        assert_int_equal(l.list.len, 0);
+    }
+    assert_int_equal(conf_license_items_parse("a,b|c", &l, &err), -ERR_LICENSE);
+    assert_string_equal(err.text, "Invalid license specification: \"a,b|c\" has both a comma, for "
+                                  "licenses that are all needed, and a |, for alternatives");
 }
 
 static void names_and_counts(void **state)
@@ -50,6 +78,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(bad_texts_are_refused),
+        cmocka_unit_test(alternatives_are_for_requests),
         cmocka_unit_test(names_and_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,6 +72,7 @@ struct decision {
     const struct part *part; /* PLAN_START, PLAN_WAIT: the partition that the decision is for */
     struct selection where;  /* PLAN_START */
     const struct resv *in;   /* PLAN_START: the reservation it runs in; NULL: none */
+    uint32_t license;        /* of alternative licences, the one it starts with, or waits for */
     struct placements more;  /* PLAN_START of a job set, of which 'job' is the leader: its other
                                 components start with it, all or none */
     bool of_component;       /* PLAN_WAIT: it is about this component alone, not about its set */
@@ -90,7 +91,9 @@ struct decision {
 struct plan_head { /* a planned start, see planned_start.c */
     uint32_t id;
     const struct part *part;
-    bool placed; /* it was searched, with this result: */
+    uint32_t license; /* of alternatives, the one that it starts with; found with the start */
+    bool is_known;    /* an earlier pass found it */
+    bool placed;      /* it was searched, with this result: */
     int64_t at_sec;
     struct selection where; /* empty: no start can be foreseen */
     struct placements more; /* of the other components of a job set */
@@ -137,6 +140,7 @@ struct plan {
     const struct job *guest;     /* in no queue, plan_visit(); NULL: none */
     struct job_copy
         *view; /* the job that is being looked at, in another than its first partition */
+    struct job_copy *either;  /* the same, with one of its alternative licences */
     struct job_copy *changed; /* the same, with switches_since and switches_waived as decided; NULL:
                                 they are as in the job */
     const struct job *changed_of; /* the job itself */
@@ -179,6 +183,9 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
 /* A pass may rest between two decisions while the cluster goes on: jobs end, come and change. It
  * must not while partitions come or go, nor over a change of the configuration. */
 void plan_resume(struct plan *p, int64_t now_sec);
+/* The alternative licence that the job waits for: the first that is free, so that the job waits for
+ * nodes; else the one that is free first. 0 when it has no alternatives. */
+uint32_t plan_choose_awaited(struct plan *p, const struct job *j);
 bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
 
 /* Whether a job is to be looked at before one of this place in the part's queue (which may have no

@@ -50,8 +50,10 @@ static inline struct job *test_follow(const struct cluster *c, const struct deci
     j->switches_waived = d->switches_waived;
     j->preempt_look_at = d->preempt_look_at;
     j->expected_at = d->kind == PLAN_WAIT ? d->start_at : 0;
-    if (d->kind == PLAN_START)
-        assert_true(job_partitions_select_part(j, d->part));
+    if (d->kind != PLAN_START)
+        return j;
+    assert_true(job_partitions_select_part(j, d->part));
+    license_choose_alternative(j, d->license);
     return j;
 }
 

@@ -36,7 +36,8 @@ def test_what_is_shown(licensed):
     assert first == {"LicenseName": "matlab", "Total": 3, "Used": 0, "Free": 3, "Remote": False, "Reserved": 0}
 
 
-@pytest.mark.parametrize("asked", ["other", "matlab:4", "matlab:0", "matlab:x", "ansys,", "matlab|ansys"])
+@pytest.mark.parametrize("asked", ["other", "matlab:4", "matlab:0", "matlab:x", "ansys,", "matlab|other", "matlab:9|ansys:2", "matlab|ansys,matlab",
+                                   "matlab|"])
 def test_bad_requests(licensed, asked):
     for line in (["sbatch", "-L", asked, "--wrap", "true"], ["srun", "-L", asked, "true"], ["salloc", "-L", asked, "true"]):
         licensed.run(line).fails("Invalid license specification")
@@ -77,6 +78,38 @@ def test_who_waits_and_who_does_not(licensed):
     for number in (b, waits):
         licensed.wait(number)
     assert used(licensed, "matlab") == 0
+
+
+def test_alternatives(licensed):
+    """-L a|b: one is enough, and the first that is free in the order of the request is taken (sbatch(1))."""
+    def shown(number):
+        fields = licensed.job(number)
+        return fields["Licenses"], fields.get("LicensesAlloc")
+
+    first, second, third = (job(licensed, "-L", "ansys|matlab:2") for _ in range(3))
+    licensed.wait_state(second, "RUNNING")
+    assert shown(first) == ("ansys|matlab:2", "ansys:1") and shown(second) == ("ansys|matlab:2", "matlab:2")
+    assert licensed.run(["squeue", "-h", "-j", f"{first},{second}", "-S", "i", "-O", "LicensesAlloc:10,Licenses:20"]).ok().split() == \
+        ["ansys:1", "ansys|matlab:2", "matlab:2", "ansys|matlab:2"]
+    fields = licensed.job(third)
+    assert (fields["JobState"], fields["Reason"], "LicensesAlloc" in fields) == ("PENDING", "Licenses", False)
+    assert "license:ansys" in licensed.run(f"sluice why {third}").ok()
+    licensed.run(f"scancel {second}").ok()
+    licensed.wait_state(third, "RUNNING")
+    licensed.kill("slurmctld")
+    licensed.start_controller()
+    licensed.wait_ready(("idle", "alloc", "mix"))
+    assert shown(third)[1] == "matlab:2" and (used(licensed, "matlab"), used(licensed, "ansys")) == (2, 1)
+    licensed.run(f"scontrol update JobId={third} NumTasks=1 Licenses=matlab").fails("Job is no longer pending execution")
+    licensed.run(f"scancel {first} {third}").ok()
+    for number in (first, second, third):
+        licensed.wait(number)
+    licensed.run(["sbatch", "-L", "ansys,matlab|ansys", "--wrap=true"]).fails(
+        'Invalid license specification: "ansys,matlab|ansys" has both a comma, for licenses that are all needed, and a |, for alternatives')
+    licensed.run(["sbatch", "-L", "ansys|matlab", "--wrap=true", ":", "-n1"]).fails(
+        "component 0 asks for alternatives (|), which heterogeneous jobs cannot have")
+    licensed.run(["scontrol", "create", "reservation=r", "starttime=now", "duration=5", "users=root", "flags=license_only",
+                  "licenses=ansys|matlab"]).fails("has a |, which is for the requests of jobs")
 
 
 def test_steps_of_an_allocation(licensed):

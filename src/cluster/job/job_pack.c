@@ -215,18 +215,20 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
-/* The layers that a job draws from, for people; in mode 1 for a restart, too. */
+/* The layers that a job draws from, and its alternative, for people; in mode 1 for a restart, too.
+ */
 static void pack_layers(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                         struct arena *arena)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    if (!attempt_of(j)->holds.len || !license_held(j))
+    if ((!attempt_of(j)->holds.len && !j->want.licenses.chosen) || !license_held(j))
         return;
     license_format_held(c, j, &text);
     m->licenses_alloc = arena_strdup(arena, str_cstr(&text));
 }
 
-/* Variables of hierarchical resources may have other values tomorrow. */
+/* Variables of hierarchical resources may have other values tomorrow, and one alternative was
+ * chosen. */
 static void pack_license_request(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
     _cleanup_str_ struct str text = STR_INIT;

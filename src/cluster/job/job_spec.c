@@ -43,7 +43,8 @@ void job_set_sharing(const struct cluster *c, struct job *j)
         j->partitions->of[0].judged = false;
 }
 
-/* As a job of the partition it has. */
+/* As a job of the partition it has. A job that runs keeps the licences that it has: the alternative
+ * that it started with, and the counts that variables had then. */
 static void set_request(const struct cluster *c, struct job *j, const Pb__JobSpec *s,
                         struct parsed_request *p, bool last)
 {
@@ -52,6 +53,11 @@ static void set_request(const struct cluster *c, struct job *j, const Pb__JobSpe
     r.shared = j->want.shared;
     r.exclusive = j->want.exclusive;
     r.user_alone = j->want.user_alone;
+    if (license_held(j) && j->want.licenses.list.len) {
+        license_needs_done(&r.licenses);
+        r.licenses = j->want.licenses;
+        j->want.licenses = (struct license_needs){0};
+    }
     request_done(&j->want);
     j->want = r;
     set_sharing(c, j);

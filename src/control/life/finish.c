@@ -333,14 +333,16 @@ static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
     return p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
 }
 
-/* It waits for all the partitions it was submitted to again, as they are now. */
-static void rejoin_partitions(struct control *c, struct job *j)
+/* It waits for all the partitions that it was submitted to again, as they are now, and for any of
+ * its alternative licences. */
+static void reopen_choices(struct control *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     struct err err = {0};
     job_set_sharing(c->cluster, j);
+    license_reopen_alternatives(c->cluster, j, spec->licenses);
     if (j->time_min_sec)
         j->limit_sec = limit_asked(j, spec);
     if (!spec->partition || !strchr(spec->partition, ',') ||
@@ -373,7 +375,7 @@ void finish_requeue(struct control *c, struct job *j)
         return;
     count_auto_requeue(c, j, j->state);
     resv_begin_job(j, NULL);
-    rejoin_partitions(c, j);
+    reopen_choices(c, j);
     j->restarts = set_find_next_restarts(j);
     attempt_drop(c->cluster, j);
     delay_begin(c, j, c->conf->sched.requeue_delay);

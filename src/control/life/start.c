@@ -347,6 +347,8 @@ static struct placement part_of(const struct decision *d, size_t n)
 static bool is_licensed(struct control *c, const struct job *j, const struct decision *d)
 {
     struct resv *in = d->in ? resv_find(c->cluster, d->in->name) : NULL;
+    struct job_copy room;
+    j = license_view_alternative(j, d->license, &room);
     if (!license_fits_on(c->cluster, j, in, &d->where, control_wall(c)))
         return false;
     if (!j->set)
@@ -411,6 +413,7 @@ static void begin_part(struct control *c, struct job *j, const struct placement 
     job_partitions_end(j);
     resv_unbind(j);
     resv_begin_job(j, part->in ? resv_find(c->cluster, part->in->name) : NULL);
+    license_choose_alternative(j, d->license);
     vec_foreach (&part->where.layers, layer)
         license_set_layer(j, *layer);
     vec_foreach (&j->want.licenses.list, need)

@@ -82,7 +82,8 @@ static void assert_used(struct fixture *f, uint64_t lic, uint64_t one)
 
 static void what_there_never_is_is_refused(void **state)
 {
-    static const char *const bad[] = {"lic:5", "other", "lic:0", "lic|one", "lic:3,lic:2", "one:2"};
+    static const char *const bad[] = {"lic:5", "other",     "lic:0",       "lic:3,lic:2",
+                                      "one:2", "lic|other", "lic:5|one:2", "lic,one|lic"};
     struct fixture *f = make_fixture();
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
@@ -186,6 +187,88 @@ static void a_pending_job_may_ask_for_others(void **state)
     fixture_free(f);
 }
 
+static void assert_has(struct fixture *f, int64_t id, const char *licenses)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_runs(f, id);
+    assert_string_equal(live(f, &arena, id)->licenses_alloc, licenses);
+}
+
+/* In the order in which they are named. What a job has is known after a restart and with another
+ * configuration, and it has nothing else. */
+static void one_of_several_is_enough(void **state)
+{
+    struct fixture *f = make_fixture();
+    (void)state;
+    int64_t a = submit(f, "one|lic:3", 600), b = submit(f, "one|lic:3", 600),
+            c = submit(f, "one|lic:3", 600);
+    assert_has(f, a, "one:1");
+    assert_has(f, b, "lic:3");
+    assert_waits(f, c, "Licenses");
+    assert_used(f, 3, 1);
+    script_ends(f, a);
+    assert_has(f, c, "one:1");
+    int64_t d = submit(f, "lic:9|lic:1", 60); /* the first is more than there ever are */
+    assert_has(f, d, "lic:1");
+    fixture_reconfigure(f, CONF "KillWait=40\n");
+    assert_has(f, b, "lic:3");
+    assert_used(f, 4, 1);
+    fixture_restart(f);
+    assert_used(f, 4, 1);
+    assert_has(f, c, "one:1");
+    script_ends(f, b);
+    assert_used(f, 1, 1);
+    fixture_free(f);
+}
+
+/* The start that is told is that of the alternative which is free first, and others keep off it. */
+static void who_waits_claims_what_is_free_first(void **state)
+{
+    struct fixture *f = make_fixture();
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    int64_t a = submit(f, "lic:4", 600), b = submit(f, "one", 300), c = submit(f, "lic:4|one", 60);
+    assert_runs(f, a);
+    assert_runs(f, b);
+    assert_waits(f, c, "Licenses");
+    assert_int_equal(live(f, &arena, c)->start_at, f->wall_ms / 1000 + 300);
+    assert_waits(f, submit(f, "one", 60), "Licenses"); /* behind it */
+    script_ends(f, a);
+    assert_has(f, c, "lic:4"); /* sooner than told */
+    fixture_free(f);
+}
+
+static void a_requeued_job_chooses_anew(void **state)
+{
+    struct fixture *f = make_fixture();
+    (void)state;
+    int64_t a = submit(f, "one", 60), b = submit(f, "one|lic", 60);
+    assert_has(f, b, "lic:1");
+    script_ends(f, a);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    r.job_id = (uint32_t)b;
+    r.has_requeue = r.requeue = true;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
+    fixture_gone(f, "n1", (uint32_t)b, 0);
+    assert_has(f, b, "one:1");
+    assert_used(f, 0, 1);
+    fixture_free(f);
+}
+
+/* Each element of an array by itself. */
+static void elements_choose_each_for_itself(void **state)
+{
+    struct fixture *f = make_fixture();
+    Pb__JobSpec s = wanting("one|lic:2", 60);
+    (void)state;
+    s.array_inx = (char *)"0-4";
+    assert_true(fixture_submit(f, &FIXTURE_USER, &s) > 0);
+    assert_used(f, 4, 1);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -195,6 +278,10 @@ int main(void)
         cmocka_unit_test(who_waits_for_nodes_keeps_a_claim),
         cmocka_unit_test(a_reconfiguration_changes_how_many),
         cmocka_unit_test(a_pending_job_may_ask_for_others),
+        cmocka_unit_test(one_of_several_is_enough),
+        cmocka_unit_test(who_waits_claims_what_is_free_first),
+        cmocka_unit_test(a_requeued_job_chooses_anew),
+        cmocka_unit_test(elements_choose_each_for_itself),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -622,6 +622,12 @@ static int join_set(struct control *c, struct job *const *jobs, size_t count, st
                      "only one component of a heterogeneous job may ask for a resource that is "
                      "tied to nodes");
     for (size_t i = 0; rc == 0 && i < count; i++)
+        if (jobs[i]->want.licenses.any)
+            rc = err_set(err, -ERR_LICENSE,
+                         "%s: component %zu asks for alternatives (|), which heterogeneous jobs "
+                         "cannot have: the licenses of all components are needed together",
+                         err_text(ERR_LICENSE), i);
+    for (size_t i = 0; rc == 0 && i < count; i++)
         rc = depend_check_set(c, jobs[i], err);
     return rc ? rc : submit_check_set_licenses(c, jobs[0], err);
 }

@@ -75,6 +75,7 @@ void plan_end(struct plan *p)
     preempt_end(p);
     plan_notes_done(&p->own_notes);
     free(p->view);
+    free(p->either);
     free(p->changed);
 }
 
@@ -258,15 +259,28 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
     return false;
 }
 
+/* The job with one of its alternative licences. Another call ends that. */
+static const struct job *view_alternative(struct plan *p, const struct job *j, uint32_t n)
+{
+    if (!j->want.licenses.any)
+        return j;
+    p->either = p->either ? p->either : mem_new(struct job_copy);
+    return license_view_alternative(j, n, p->either);
+}
+
 /* What was foreseen for it holds while nothing becomes free before its time. */
 static void reserve_place(struct plan *p, const struct job *j, struct decision *d)
 {
     depth_count_place(p, j);
-    vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part}));
-    if (!planned_start_is_known(p, j, &d->start_at) || !planned_start_recall(p, j, d->start_at)) {
+    vec_push(&p->heads, ((struct plan_head){.id = j->id, .part = j->part, .license = d->license}));
+    bool is_known = planned_start_is_known(p, j, &d->start_at);
+    uint32_t license = vec_last(&p->heads).license;
+    if (!is_known || !planned_start_recall(p, view_alternative(p, j, license), d->start_at)) {
+        vec_last(&p->heads).is_known = false;
         d->start_at = planned_start_lay_out_or_shadow(p);
         p->found = true;
     }
+    d->license = vec_last(&p->heads).license;
     if (d->start_at && d->start_at < p->head_at)
         p->head_at = d->start_at;
 }
@@ -294,7 +308,7 @@ static void keep_place(struct plan *p, const struct job *j, struct decision *d)
     bool place = may_have_place(p, j, false);
     if (place)
         reserve_place(p, j, d);
-    d->start_at = keep_licenses(p, j, place, d->start_at);
+    d->start_at = keep_licenses(p, view_alternative(p, j, d->license), place, d->start_at);
 }
 
 /* "ReqNodeNotAvail, UnavailableNodes:n[1-2]" */
@@ -495,6 +509,93 @@ static void look_at_set(struct plan *p, const struct job *leader, bool counts, s
     joint_licenses_done(&sum);
 }
 
+uint32_t plan_choose_awaited(struct plan *p, const struct job *j)
+{
+    uint32_t best = 0;
+    int64_t first = 0;
+    bool keeps_place;
+    for (uint32_t n = 0; j->want.licenses.any && n < license_count_alternatives(j); n++) {
+        const struct job *as = view_alternative(p, j, n);
+        if (!gate_of_start(p, as, &keeps_place))
+            return n;
+        int64_t at = planned_start_license_time(p, as);
+        if (!at || (first && at >= first))
+            continue;
+        first = at;
+        best = n;
+    }
+    return best;
+}
+
+/* What does not fit is in vain for those that are alike, too. In each partition, with layers, and
+ * by the licences of each reservation, it is another one. */
+static void note_failure(struct plan *p, const struct job *j)
+{
+    if (!j->partitions && !license_needs_layers(p->cluster, j) &&
+        !(j->want.licenses.list.len && p->cluster->resvs.len))
+        alike_add(&p->failed, j, p->cluster->pool.locked);
+}
+
+/* Whether it starts now; with alternative licences, with the first with which it can (d->license).
+ */
+static bool try_start(struct plan *p, const struct job *j, struct decision *d)
+{
+    uint32_t count = license_count_alternatives(j);
+    if ((!p->backfill && resv_is_blocked(p->resv, j)) || has_failed(p, j))
+        return false;
+    for (uint32_t n = 0; n < count; n++) {
+        bool keeps_place;
+        const struct job *as = view_alternative(p, j, n);
+        if (count > 1 && gate_of_start(p, as, &keeps_place))
+            continue;
+        d->license = n;
+        if (can_start(p, as, d))
+            return true;
+        select_done(&d->where);
+    }
+    note_failure(p, j);
+    return false;
+}
+
+static void decide_start(struct plan *p, const struct job *j, struct decision *d)
+{
+    planned_start_remove(p, j);
+    license_begin(&p->claims, p->cluster, j, d->in, &d->where, p->now_sec);
+    d->kind = PLAN_START;
+    d->reason = REASON_NONE;
+    d->backfilled = p->blocked || d->limit_sec;
+    p->again = j->tasks.count ? j->id : 0;
+}
+
+static void decide_wait(struct plan *p, const struct job *j, struct decision *d)
+{
+    const struct job *as = view_alternative(p, j, d->license);
+    bool served = depth_is_served(p, as);
+    if (!p->asks && served && preempt_look(p, as, &d->preempt_look_at)) {
+        d->reason = REASON_RESOURCES;
+        d->victims = p->victims.data;
+        d->n_victims = p->victims.len;
+        license_claim(&p->claims, p->cluster, as, p->now_sec, p->now_sec, &p->work);
+        p->blocked = p->blocked || !p->backfill;
+        p->again = preempt_goes_on(p, as) ? as->id : 0;
+        return;
+    }
+    bool first = as->resv_asked ? !p->asks && resv_block(p->resv, as) : !p->blocked;
+    bool kept_out = first && explain_blocked(p, as, d);
+    if (first &&
+        d->reason == REASON_BAD_CONSTRAINTS) /* till another configuration: in nobody's way */
+        return;
+    if (!first)
+        explain_required(p, as, d);
+    if (first && !as->resv_asked)
+        p->blocked = p->backfill || (served && !kept_out);
+    bool place = may_have_place(p, as, first);
+    if (place)
+        reserve_place(p, j, d);
+    if (served && (first || place))
+        keep_licenses(p, view_alternative(p, j, d->license), place, d->start_at);
+}
+
 /* Looks at one job. True: there is a decision about it. 'counts': it is behind one that waits, and
  * another one than that before it. */
 static bool look_at(struct plan *p, const struct job *j, bool counts, struct decision *d)
@@ -507,7 +608,8 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
         return true;
     }
     bool keeps_place;
-    enum reason closed = gate_of_start(p, j, &keeps_place);
+    uint32_t awaited = d->license = plan_choose_awaited(p, j);
+    enum reason closed = gate_of_start(p, view_alternative(p, j, awaited), &keeps_place);
     if (closed) {
         d->reason = closed;
         if (keeps_place)
@@ -516,53 +618,17 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     }
     if (counts && !depth_takes(p, j))
         return true;
-    bool start = false;
-    bool behind = !p->backfill && resv_is_blocked(p->resv, j);
-    if (!behind && !has_failed(p, j)) {
-        start = can_start(p, j, d);
-        if (!start) {
-            select_done(&d->where);
-            /* In each partition, with layers, and by the licences of each reservation, it is another
-             * one. */
-            if (!j->partitions && !license_needs_layers(p->cluster, j) &&
-                !(j->want.licenses.list.len && p->cluster->resvs.len))
-                alike_add(&p->failed, j, p->cluster->pool.locked);
-        }
-        j = p->changed ? &p->changed->job : j;
+    bool starts = try_start(p, j, d);
+    if (p->changed) {
+        p->changed->job.want.licenses = j->want.licenses; /* all alternatives again */
+        j = &p->changed->job;
     }
-    if (start) {
-        planned_start_remove(p, j);
-        license_begin(&p->claims, p->cluster, j, d->in, &d->where, p->now_sec);
-        d->kind = PLAN_START;
-        d->reason = REASON_NONE;
-        d->backfilled = p->blocked || d->limit_sec;
-        p->again = j->tasks.count ? j->id : 0;
-        return true;
+    if (starts) {
+        decide_start(p, view_alternative(p, j, d->license), d);
+    } else {
+        d->license = awaited;
+        decide_wait(p, j, d);
     }
-    bool served = depth_is_served(p, j);
-    if (!p->asks && served && preempt_look(p, j, &d->preempt_look_at)) {
-        d->reason = REASON_RESOURCES;
-        d->victims = p->victims.data;
-        d->n_victims = p->victims.len;
-        license_claim(&p->claims, p->cluster, j, p->now_sec, p->now_sec, &p->work);
-        p->blocked = p->blocked || !p->backfill;
-        p->again = preempt_goes_on(p, j) ? j->id : 0;
-        return true;
-    }
-    bool first = j->resv_asked ? !p->asks && resv_block(p->resv, j) : !p->blocked;
-    bool kept_out = first && explain_blocked(p, j, d);
-    if (first &&
-        d->reason == REASON_BAD_CONSTRAINTS) /* till another configuration: in nobody's way */
-        return true;
-    if (!first)
-        explain_required(p, j, d);
-    if (first && !j->resv_asked)
-        p->blocked = p->backfill || (served && !kept_out);
-    bool place = may_have_place(p, j, first);
-    if (place)
-        reserve_place(p, j, d);
-    if (served && (first || place))
-        keep_licenses(p, j, place, d->start_at);
     return true;
 }
 
@@ -623,6 +689,7 @@ static void note_start(struct plan *p, const struct job *j, size_t place, int64_
         return;
     struct plan_note *note = plan_note_change(p, j);
     note->has_start = has_place;
+    note->license = has_place ? p->heads.data[place].license : 0;
     note->start_at = has_place ? start_at : 0;
     note->before = has_place ? planned_start_hash_before(p, place) : 0;
 }
@@ -734,7 +801,13 @@ void plan_visit(struct plan *p, const struct job *guest, struct decision *d)
 
 void plan_suppose(struct plan *p, struct decision *d)
 {
-    struct plan_head started = {d->job->id, d->part, true, p->now_sec, d->where, d->more};
+    struct plan_head started = {.id = d->job->id,
+                                .part = d->part,
+                                .license = d->license,
+                                .placed = true,
+                                .at_sec = p->now_sec,
+                                .where = d->where,
+                                .more = d->more};
     vec_push(&p->heads, started);
     d->where = (struct selection){0};
     d->more = (struct placements){0};

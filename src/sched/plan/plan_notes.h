@@ -25,6 +25,7 @@ struct selection;
 struct plan_note {
     const struct part *part; /* NULL: a free slot of the table */
     uint32_t job_id;
+    uint32_t license;         /* the alternative that start_at is about */
     uint32_t request_version; /* job.request_version; another one: the note says nothing */
     int64_t start_at;         /* expected; 0: cannot be foreseen */
     uint64_t before;          /* hash of the planned starts before it in its pass */

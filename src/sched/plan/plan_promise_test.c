@@ -24,7 +24,9 @@ struct life {
     bool shorter;                  /* some may be shorter than they ask to be */
     bool licensed;                 /* some need licences */
     bool layered;                  /* some need resources that are tied to nodes */
+    bool either;                   /* some need one of several licences, or of these */
     size_t parts, backfilled, shortened, ended;
+    size_t second;              /* started with another than the first of their alternatives */
     int64_t promised[JOBS + 1]; /* to job i; 0: nothing yet */
     struct order_link last[3];  /* the last that was started, by partition */
 };
@@ -83,7 +85,11 @@ static void add_job(struct life *l, uint64_t *chance, uint32_t id)
     static const char *const needs[] = {NULL, "x:1", NULL, "x:2", "y:1", "x:1,y:1", "x:3"};
     static const char *const layers[] = {NULL,      "flat:1",  "flat:2",         "power:10",  NULL,
                                          "power:5", "power:7", "flat:1,power:6", "x:1,flat:3"};
-    const char *layer = l->layered ? layers[id % COUNT(layers)] : NULL;
+    static const char *const either[] = {NULL,      "x:2|y:1",        "y:1|x:1", "flat:1|power:10",
+                                         "x:3|x:1", "power:7|flat:2", NULL,      "y:1|flat:3"};
+    const char *layer = l->either    ? either[id % COUNT(either)]
+                        : l->layered ? layers[id % COUNT(layers)]
+                                     : NULL;
     struct job *j;
     const char *words;
 
@@ -138,6 +144,7 @@ static void start(struct life *l, struct decision *d)
         l->shortened++;
     }
     int64_t limit = job_limit_sec(j);
+    l->second += d->license > 0;
     _cleanup_free_ char *where = test_selection(l->c, &d->where);
 
     if (!l->backfill && !l->layered) /* who waits for licences is passed */
@@ -171,18 +178,25 @@ static int64_t earliest(struct life *l, struct job *j)
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
         _cleanup_bitset_ struct bitset *allowed = select_candidates(l->c, j);
-        struct selection s = {0};
-        int64_t at = test_earliest(l->c, j, allowed, l->now_sec, &s);
-        first = at < first ? at : first;
-        select_done(&s);
+        for (uint32_t n = 0; n < license_count_alternatives(j); n++) {
+            struct job_copy room;
+            struct selection s = {0};
+            const struct job *as = license_view_alternative(j, n, &room);
+            int64_t at = test_earliest(l->c, as, allowed, l->now_sec, &s);
+            first = at < first ? at : first;
+            select_done(&s);
+        }
     }
     job_partitions_select_first(j);
     return first;
 }
 
-/* One whose licences are due in a year has none. */
+/* One whose licences are due in a year has none, and so has one of many that wait for licences: it
+ * is told when it is to have these. */
 static bool has_place(const struct life *l, const struct decision *d)
 {
+    if (l->either && d->reason == REASON_LICENSES)
+        return false;
     bool far = l->licensed && d->start_at - l->now_sec >= CLUSTER_NO_LIMIT_SEC / 2;
     return d->start_at && !far;
 }
@@ -388,6 +402,26 @@ static void with_layers(void **state)
     assert_true(backfilled > TEST_DRAWN(600) * JOBS / 40);
 }
 
+/* And where one of several is enough. */
+static void with_alternatives(void **state)
+{
+    size_t second = 0;
+
+    (void)state;
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(200); seed++) {
+        struct life l = {.seed = seed,
+                         .parts = seed % 3 ? 1 : 3,
+                         .backfill = true,
+                         .rests = seed % 2,
+                         .several = seed % 6 == 0,
+                         .layered = true,
+                         .either = true};
+        live(&l);
+        second += l.second;
+    }
+    assert_true(second > TEST_DRAWN(200) * JOBS / 20);
+}
+
 static void in_order(void **state)
 {
     (void)state;
@@ -401,13 +435,10 @@ static void in_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(one_partition),
-        cmocka_unit_test(three_partitions),
-        cmocka_unit_test(of_several_partitions),
-        cmocka_unit_test(shorter),
-        cmocka_unit_test(with_licenses),
-        cmocka_unit_test(with_layers),
-        cmocka_unit_test(in_order),
+        cmocka_unit_test(one_partition),         cmocka_unit_test(three_partitions),
+        cmocka_unit_test(of_several_partitions), cmocka_unit_test(shorter),
+        cmocka_unit_test(with_licenses),         cmocka_unit_test(with_layers),
+        cmocka_unit_test(with_alternatives),     cmocka_unit_test(in_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,8 +18,10 @@ const struct job *planned_start_job(const struct plan *p, const struct plan_head
     if (!j || j->state != PB__JOB_STATE__PENDING || !j->part)
         return NULL;
     if (p->changed && p->changed_of == j && p->changed->job.part == h->part)
-        return &p->changed->job;
-    return job_partitions_view(j, h->part, room);
+        j = &p->changed->job;
+    else
+        j = job_partitions_view(j, h->part, room);
+    return j && (h->placed || h->is_known) ? license_view_alternative(j, h->license, room) : j;
 }
 
 static void reserve_place(struct calendar *cal, const struct plan *p, const struct plan_head *h)
@@ -133,6 +135,27 @@ static void find_job(struct plan *p, struct timeline *t, const struct job *j, st
         keep_licenses(p, j, h, h->at_sec);
 }
 
+/* With the alternative with which it starts first. */
+static void find_either(struct plan *p, struct timeline *t, const struct job *j,
+                        struct plan_head *h)
+{
+    for (uint32_t n = 0; n < license_count_alternatives(j); n++) {
+        struct job_copy room;
+        struct plan_head found = {.license = n};
+        find_job(p, t, license_view_alternative(j, n, &room), &found);
+        bool is_first =
+            found.where.shares.len && (!h->where.shares.len || found.at_sec < h->at_sec);
+        if (!is_first) {
+            select_done(&found.where);
+            continue;
+        }
+        select_done(&h->where);
+        h->where = found.where;
+        h->at_sec = found.at_sec;
+        h->license = n;
+    }
+}
+
 static void find_place(struct plan *p, struct plan_head *h)
 {
     struct timeline without, *t = p->timeline;
@@ -147,6 +170,8 @@ static void find_place(struct plan *p, struct plan_head *h)
     p->work += LAY_WORK * p->cluster->nodes.len;
     if (j->set)
         find_set(p, t, j, h);
+    else if (j->want.licenses.any)
+        find_either(p, t, j, h);
     else
         find_job(p, t, j, h);
     if (depth_is_beyond(p, h->at_sec))
@@ -216,8 +241,8 @@ int64_t planned_start_lay_out_or_shadow(struct plan *p)
     struct job_copy room;
     const struct job *j =
         p->heads.len == 1 && !p->timeline ? planned_start_job(p, p->heads.data, &room) : NULL;
-    if (!p->shadow && j && !j->set && shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
-        license_is_alone(&p->claims, p->cluster, j))
+    if (!p->shadow && j && !j->set && !j->want.licenses.any && shadow_serves(p->cluster, j) &&
+        !waits_for_switches(p, j) && license_is_alone(&p->claims, p->cluster, j))
         make_shadow(p, j);
     if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
         return p->shadow->at_sec == CALENDAR_NEVER ? 0 : p->shadow->at_sec;
@@ -356,18 +381,24 @@ uint64_t planned_start_hash_before(const struct plan *p, size_t place)
     uint64_t hash = 0;
     for (size_t i = 0; i < place; i++) {
         const struct plan_head *h = &p->heads.data[i];
-        hash = (hash ^ h->id ^ (uint64_t)(uintptr_t)h->part) * UINT64_C(0x9e3779b97f4a7c15) + 1;
+        hash = (hash ^ h->id ^ (uint64_t)(uintptr_t)h->part ^ (uint64_t)h->license << 32) *
+                   UINT64_C(0x9e3779b97f4a7c15) +
+               1;
     }
     return hash;
 }
 
-bool planned_start_is_known(const struct plan *p, const struct job *j, int64_t *start_at)
+bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_at)
 {
     struct plan_note note = plan_note(p, j);
+    struct plan_head *h = &vec_last(&p->heads);
     *start_at = note.start_at;
-    return !p->afresh && !p->found && note.has_start &&
-           (note.start_at == 0 || note.start_at > p->now_sec) &&
-           note.before == planned_start_hash_before(p, p->heads.len - 1);
+    h->is_known = !p->afresh && !p->found && note.has_start &&
+                  (note.start_at == 0 || note.start_at > p->now_sec) &&
+                  note.before == planned_start_hash_before(p, p->heads.len - 1);
+    if (h->is_known)
+        h->license = note.license;
+    return h->is_known;
 }
 
 bool planned_start_recall(struct plan *p, const struct job *j, int64_t start_at)

@@ -46,8 +46,9 @@ int64_t planned_start_shorten(struct plan *p, const struct job *j, const struct 
 
 /* A hash of the planned starts before this index: when they change, those after them do. */
 uint64_t planned_start_hash_before(const struct plan *p, size_t place);
-/* Whether the start found last for this partition, whose place is the last one, is still valid. */
-bool planned_start_is_known(const struct plan *p, const struct job *j, int64_t *start_at);
+/* Whether the start found last for this partition, whose place is the last one, is still valid.
+ * Then the place is for the alternative licence of that start. */
+bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_at);
 /* Copies the nodes that are noted for a known planned start, the last of the pass, because they
  * decide which layers the job uses. False: it needs layers, and no nodes are noted. */
 bool planned_start_recall(struct plan *p, const struct job *j, int64_t start_at);

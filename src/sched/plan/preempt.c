@@ -197,6 +197,12 @@ bool preempt_goes_on(struct plan *p, const struct job *j)
     return p->room_for == j->id && p->room < may_start(j);
 }
 
+/* A copy that the next look overwrites. */
+static bool is_copy(const struct plan *p, const struct job *j)
+{
+    return (p->changed && j == &p->changed->job) || (p->either && j == &p->either->job);
+}
+
 bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
 {
     struct selection where = {0};
@@ -213,7 +219,7 @@ bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
         plan_note_change(p, j)->has_no_victim =
             !found && !*look_at && !p->kept && !j->partitions && !p->cluster->resvs.len;
     if (!found && !j->partitions) /* it is another one in each partition */
-        vec_push(&p->preempted_in_vain, p->changed && j == &p->changed->job ? p->changed_of : j);
+        vec_push(&p->preempted_in_vain, is_copy(p, j) ? p->changed_of : j);
     for (size_t i = 0; found && i < where.shares.len; i++)
         keep_node(p, where.shares.data[i].node);
     if (found)

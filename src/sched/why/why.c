@@ -55,6 +55,7 @@ void why_free(struct why *w)
     forget_search(w);
     plan_notes_done(&w->notes);
     free(w->view);
+    free(w->either);
     arena_done(&w->arena);
     vec_done(&w->places);
     vec_done(&w->trials);
@@ -367,10 +368,24 @@ static const struct job *view_queued(struct why *w, const struct job *j)
     return job_partitions_view(j, j->partitions->of[i].part, w->view);
 }
 
+/* From when the pass has come to the job: with the alternative that it waits for. */
+static const struct job *view_awaited(struct why *w, const struct job *j)
+{
+    if (!j->want.licenses.any || w->phase < ARRIVE)
+        return j;
+    struct plan_note note = plan_note_read(&w->notes, w->cluster, j);
+    if (w->phase == ARRIVE)
+        w->license =
+            note.has_start && note.start_at ? note.license : plan_choose_awaited(&w->plan, j);
+    w->either = w->either ? w->either : mem_new(struct job_copy);
+    return license_view_alternative(j, w->license, w->either);
+}
+
 static bool continue_search(struct why *w, const struct job *j)
 {
     if (!w->begun)
         begin_answer(w, j);
+    j = view_awaited(w, j);
     w->phase = step_search(w, j);
     if (w->phase != OVER)
         return true;

@@ -46,7 +46,7 @@ static void list_job(struct why *w, const struct job *j, const struct part *part
     for (uint32_t i = known; i < n && !w->too_many; i++) {
         w->too_many = w->lay.len >= lay_most(w);
         if (!w->too_many)
-            vec_push(&w->lay, ((struct why_laid){j->id, part}));
+            vec_push(&w->lay, ((struct why_laid){j->id, part, plan_choose_awaited(&w->plan, j)}));
     }
     w->partly |= n < j->tasks.count;
 }
@@ -55,7 +55,7 @@ static void list_before(struct why *w)
 {
     const struct why_place *at = &w->places.data[w->place];
     vec_foreach (&w->plan.heads, head)
-        vec_push(&w->lay, ((struct why_laid){head->id, head->part}));
+        vec_push(&w->lay, ((struct why_laid){head->id, head->part, head->license}));
     size_t heads = w->lay.len;
     if (!w->plan.blocked) /* it is the first there, and those that wait otherwise block nobody */
         return;
@@ -192,6 +192,7 @@ bool why_start_lay(struct why *w)
         j = job_partitions_view(j, next->part, &room);
     else
         j = NULL;
+    j = j ? license_view_alternative(j, next->license, &room) : NULL;
     if (j)
         more = !lay_known(w, j) && lay_job(w, j);
     w->searching = more;
@@ -218,6 +219,7 @@ bool why_start_estimate(struct why *w, const struct job *leader, const struct jo
     *at = 0;
     if (relax_make(w->cluster, j, w->spec, r, number, &as) != 0)
         return w->searching = false;
+    license_choose_alternative(&as.job, w->license);
     if (j->in_set)
         *at = why_set_estimate(w, leader, &as);
     else

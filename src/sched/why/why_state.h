@@ -22,9 +22,10 @@ struct why_place { /* in a queue: the first one is the job's own */
     int64_t key;
 };
 
-struct why_laid { /* a job, in one of its partitions */
+struct why_laid { /* a job, in one of its partitions, with one of its alternative licences */
     uint32_t id;
     const struct part *part;
+    uint32_t license;
 };
 
 /* Of a job set: which of its components keeps all of them. Found one look after the other. */
@@ -56,6 +57,8 @@ struct why {
     bool walking;
     struct job_copy
         *view; /* the job in another than its first partition; NULL: it was not needed */
+    struct job_copy *either; /* the same, with the alternative licence that it waits for, */
+    uint32_t license;        /* this one */
     struct why_set set;
     struct why_nodes nodes;
     struct timeline *timeline; /* with those before it; NULL: not made */

@@ -112,7 +112,7 @@ void sim_draw_licenses(struct draw *d)
         if (chance(d, 70))
             PUT(j->licenses, "a:%lld", (long long)between(d, 1, 4));
         else
-            PUT(j->licenses, "b,a:%lld", (long long)between(d, 1, 2));
+            PUT(j->licenses, j->id % 2 ? "b,a:%lld" : "b|a:%lld", (long long)between(d, 1, 2));
     }
 }
 

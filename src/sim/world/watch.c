@@ -129,6 +129,9 @@ static void scan_live(struct cursor c, struct sim_view *v)
         case 5:
             copy_text(v->reason, sizeof v->reason, &c);
             break;
+        case 470:
+            copy_text(v->licenses, sizeof v->licenses, &c);
+            break;
         case 7:
             v->priority = (uint32_t)c.number;
             break;

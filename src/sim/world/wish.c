@@ -262,6 +262,29 @@ static uint64_t licenses_of(const char *list, char name)
     return 0;
 }
 
+/* Of "a:2|b" its record names the one that it has. */
+static const char *licenses_held(const struct sim_item *j, const struct sim_watch *w)
+{
+    return strchr(j->licenses, '|') ? w->view.licenses : j->licenses;
+}
+
+/* It has one of its alternatives, whole. */
+static void check_alternative(struct sim *s, const struct sim_watch *w, const struct sim_item *j)
+{
+    const char *held = w->view.licenses;
+    bool is_one = false;
+    if (!strchr(j->licenses, '|'))
+        return;
+    for (const char *one = j->licenses; *one; one += strcspn(one, "|"), one += *one == '|') {
+        size_t len = strcspn(one, "|");
+        is_one = is_one || (strncmp(one, held, len) == 0 &&
+                            (!held[len] || (one[1] != ':' && strcmp(held + len, ":1") == 0)));
+    }
+    if (!is_one)
+        sim_break(s, "a job has none of its alternative licences, or several",
+                  "job %u: %s, and it has %s", w->job_id, j->licenses, held);
+}
+
 static void check_licenses(struct sim *s, const struct sim_watch *by, const char *wanted)
 {
     static const char key[] = "Licenses=";
@@ -274,7 +297,7 @@ static void check_licenses(struct sim *s, const struct sim_watch *by, const char
         for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
             const struct sim_item *j = asked_by(s, w);
             if (j && w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
-                used += licenses_of(j->licenses, name);
+                used += licenses_of(licenses_held(j, w), name);
         }
         if (licenses_of(wanted, name) && used > licenses_of(there, name))
             sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, name,
@@ -348,7 +371,8 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w)
                   w->shares.len);
     check_switches(s, w, j);
     check_gres(s, w, j);
-    check_licenses(s, w, j->licenses);
+    check_alternative(s, w, j);
+    check_licenses(s, w, licenses_held(j, w));
     check_layers(s, j->licenses);
 }
 
