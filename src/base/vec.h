@@ -46,6 +46,16 @@ size_t vec_grow(void **data, size_t len, size_t size, size_t most);
             (v)->room = (typeof((v)->room))count_;                                                 \
         }                                                                                          \
     })
+/* Gives memory back when there is room for four times as many elements as there are. Room for
+ * twice as many stays, and for VEC_KEPT at least. */
+#define VEC_KEPT 1024
+#define vec_trim(v)                                                                                \
+    ({                                                                                             \
+        if ((v)->room > VEC_KEPT && (v)->len < (v)->room / 4) {                                    \
+            (v)->room = (v)->len * 2 > VEC_KEPT ? (v)->len * 2 : VEC_KEPT;                         \
+            (v)->data = mem_realloc((v)->data, (v)->room * sizeof(*(v)->data));                    \
+        }                                                                                          \
+    })
 #define vec_pop(v) ((v)->data[--(v)->len])
 #define vec_last(v) ((v)->data[(v)->len - 1])
 #define vec_clear(v) ((void)((v)->len = 0))

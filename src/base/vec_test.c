@@ -65,6 +65,29 @@ static void reserve(void **state)
     vec_done(&v);
 }
 
+static void trim(void **state)
+{
+    VEC(int) v = {0};
+    vec_trim(&v);
+    assert_null(v.data);
+    for (int i = 0; i < 100000; i++)
+        vec_push(&v, i);
+    size_t room = v.room;
+    v.len = room / 4;
+    vec_trim(&v);
+    assert_int_equal(v.room, room);
+    v.len = 10000;
+    vec_trim(&v);
+    assert_int_equal(v.room, 20000);
+    assert_int_equal(v.data[9999], 9999);
+    vec_clear(&v);
+    vec_trim(&v);
+    assert_int_equal(v.room, VEC_KEPT);
+    vec_trim(&v);
+    assert_int_equal(v.room, VEC_KEPT);
+    vec_done(&v);
+}
+
 static void lower(void **state)
 {
     static const struct {
@@ -99,7 +122,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(empty), cmocka_unit_test(push_pop_remove), cmocka_unit_test(reserve),
-        cmocka_unit_test(lower), cmocka_unit_test(small_lengths),
+        cmocka_unit_test(trim),  cmocka_unit_test(lower),           cmocka_unit_test(small_lengths),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -191,6 +191,8 @@ void control_turn(struct control *c)
         write_dirty(c);
     if (c->cluster->dirty_arrays.len)
         split_write(c);
+    vec_trim(&c->cluster->dirty);
+    vec_trim(&c->cluster->jobs); /* at a turn's end nobody goes through them */
     set_wake(c);
 }
 

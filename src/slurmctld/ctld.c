@@ -74,6 +74,10 @@ static void on_durable(void *ctx)
         scripts_renew(c->scripts, c->commit_began_ms);
     outbox_durable(c->outbox);
     send_queue_read(c);
+    if (c->trims > 0) {
+        c->trims--;
+        malloc_trim(0);
+    }
 }
 
 static bool is_changed(void *ctx)
@@ -105,8 +109,10 @@ static void on_defer_over(void *ctx)
 }
 
 /* Records of jobs lie among others: the C library keeps what very many of them had. Fewer than
- * TRIM_JOBS are not worth a look at its heap, nor is less than a quarter of all. */
+ * TRIM_JOBS are not worth a look at its heap, nor is less than a quarter of all. The batch that
+ * deletes the records is as large: it is the one that gathers, behind the one under way. */
 #define TRIM_JOBS 500
+#define TRIM_COMMITS 2
 
 static void give_back_memory(struct ctld *c)
 {
@@ -118,6 +124,7 @@ static void give_back_memory(struct ctld *c)
     if (c->jobs_peak - jobs < TRIM_JOBS || c->jobs_peak - jobs < c->jobs_peak / 4)
         return;
     malloc_trim(0);
+    c->trims = TRIM_COMMITS;
     c->jobs_peak = jobs;
 }
 

@@ -99,6 +99,7 @@ struct ctld {
     int64_t boot_at_sec;
     uint64_t turns, commits;
     size_t jobs_peak; /* the most jobs since memory was given back to the system */
+    unsigned trims;   /* commits after which memory is to be given back */
     bool debug_given; /* by setdebug, until the configuration is read again: */
     unsigned debug;   /* the log's level */
     bool low;         /* what control/ was last told */

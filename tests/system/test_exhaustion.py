@@ -76,7 +76,7 @@ def flood(c, count):
 @pytest.mark.allocator
 @pytest.mark.slow
 def test_one_user_submits_as_fast_as_possible(make_cluster):
-    """H4: others submit meanwhile, and most of the memory is given back."""
+    """H4: others submit meanwhile, and the memory is given back."""
     c, count = make_cluster(nodes=1, conf="MaxJobCount=200000\nMinJobAge=2\nSlurmctldDebug=error\nSlurmdDebug=error"), amount(3000, 100000)
     pid = c.daemons["slurmctld"].pid
     with Others(c, *HOLD) as quiet:  # the same, when nobody floods
@@ -84,13 +84,13 @@ def test_one_user_submits_as_fast_as_possible(make_cluster):
     flood(c, count // 10)
     before = memory_mib(pid)
     others = flood(c, count)
-    after = memory_mib(pid)
+    most = max(before * 1.1, before + 0.5)
+    eventually(lambda: memory_mib(pid) <= most,  # once it is on disk that the records are gone
+               lambda: f"memory of {memory_mib(pid):.1f} MiB, {before:.1f} before")
     print(f"{count} jobs; {len(others.took)} submissions of another user, 99 in 100 within {others.slow() * 1000:.0f} ms "
           f"({quiet.slow() * 1000:.0f} ms when nobody floods); "
-          f"memory {before:.1f} MiB, afterwards {after:.1f} MiB")
+          f"memory {before:.1f} MiB, afterwards {memory_mib(pid):.1f} MiB")
     assert others.slow() < quiet.slow() + (0.2 if count >= 10000 else 1)  # of so few one is the slowest
-    # The battery wants 10 % more at the most: 300 bytes for each job are what is still kept, 22 MiB of 100,000 jobs.
-    assert after <= before * 1.1 + 3.5 + count * 300 / (1 << 20)
     assert c.wait(c.sbatch("-o", "/dev/null", wrap="true"))["JobState"] == "COMPLETED"
 
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #define ROOM_FIRST 64
+#define EMPTY 16 /* a table that has so many slots for each key is halved */
 
 static size_t hash_slot(const struct idmap *m, uint64_t key)
 {
@@ -20,11 +21,11 @@ static struct idmap_slot *slot_of(const struct idmap *m, uint64_t key)
     return &m->slots[i];
 }
 
-static void grow_table(struct idmap *m)
+static void resize_table(struct idmap *m, size_t room)
 {
     struct idmap old = *m;
 
-    m->room = old.room ? old.room * 2 : ROOM_FIRST;
+    m->room = room;
     m->slots = mem_alloc_array(m->room, sizeof(*m->slots));
     for (size_t i = 0; i < old.room; i++)
         if (old.slots[i].used)
@@ -41,7 +42,7 @@ void idmap_done(struct idmap *m)
 void idmap_set(struct idmap *m, uint64_t key, uint32_t value)
 {
     if ((m->count + 1) * 2 > m->room)
-        grow_table(m);
+        resize_table(m, m->room ? m->room * 2 : ROOM_FIRST);
     struct idmap_slot *slot = slot_of(m, key);
     if (!slot->used)
         m->count++;
@@ -76,4 +77,6 @@ void idmap_remove(struct idmap *m, uint64_t key)
         }
     }
     m->slots[hole].used = false;
+    if (m->room > ROOM_FIRST && m->count * EMPTY < m->room)
+        resize_table(m, m->room / 2);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * A map of 64-bit keys to 32-bit numbers: requests to their jobs, open calls to theirs. Open
- * addressing, at most half full. Zero is a key like any other. A zeroed struct is an empty map.
+ * addressing, at most half full; a table that is nearly empty is halved. Zero is a key like any
+ * other. A zeroed struct is an empty map.
  */
 #pragma once
 

@@ -78,6 +78,24 @@ static void growth(void **state)
     idmap_done(&m);
 }
 
+/* What is removed takes its memory with it, a key at a time. */
+static void shrinking(void **state)
+{
+    struct idmap m = {0};
+    uint32_t value;
+
+    (void)state;
+    for (uint32_t i = 0; i < 100000; i++)
+        idmap_set(&m, i * UINT64_C(4096), i);
+    for (uint32_t i = 0; i < 100000; i++) {
+        idmap_remove(&m, i * UINT64_C(4096));
+        assert_true(m.room <= 64 || m.room <= m.count * 16);
+        assert_true(idmap_get(&m, 99999 * UINT64_C(4096), &value) == (i < 99999));
+    }
+    assert_int_equal(m.room, 64);
+    idmap_done(&m);
+}
+
 /* A naive map: few keys, so that runs of slots form, break and wrap around. */
 enum { KEYS = 300 };
 
@@ -137,11 +155,9 @@ static void follows_the_model(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(empty),
-        cmocka_unit_test(every_key_is_a_key),
-        cmocka_unit_test(set_replaces),
-        cmocka_unit_test(growth),
-        cmocka_unit_test(follows_the_model),
+        cmocka_unit_test(empty),        cmocka_unit_test(every_key_is_a_key),
+        cmocka_unit_test(set_replaces), cmocka_unit_test(growth),
+        cmocka_unit_test(shrinking),    cmocka_unit_test(follows_the_model),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
