@@ -188,6 +188,15 @@ void gang_collect(const struct control *c, struct rotation *r)
     }
 }
 
+/* Whether the members have to be settled. Where CPUs are counted, those that a job gets which does
+ * not share are no longer among them. */
+static bool is_stale(const struct control *c)
+{
+    const struct pool *pool = &c->cluster->pool;
+    return c->gang.changed || c->gang.cluster != c->cluster || c->gang.released != pool->released ||
+           (c->conf->gang_counts && c->gang.taken != pool->taken);
+}
+
 /* --- a job that starts, or has its units again ---------------------------------------------------
  */
 
@@ -280,9 +289,9 @@ static bool takes_part(const struct control *c, const struct job *j)
     return shares && !job_is_final(j);
 }
 
-void gang_admit(struct control *c, struct job *j)
+static void start_member(struct control *c, struct job *j)
 {
-    if (!takes_part(c, j) || j->state != PB__JOB_STATE__RUNNING || !must_wait(c, j))
+    if (!must_wait(c, j))
         return;
     control_debug(c, gang, "job %u starts suspended, and waits for its turn", j->id);
     c->gang.changed = true; /* what it waits for may be about to stop */
@@ -325,20 +334,56 @@ void gang_stopped(struct control *c)
     c->gang.changed = true;
 }
 
+/* With CPUs that are counted, a job that shares with nobody takes CPUs that others used in turn. */
+static bool displaces_members(const struct control *c, const struct job *j)
+{
+    return c->conf->gang_counts && !j->want.shared;
+}
+
+/* Whether the other job runs where j is to run. Members that lose their turn to j do so when the
+ * members are settled next. */
+static bool is_in_the_way(const struct control *c, const struct job *j, const struct alloc_node *a,
+                          struct job *other)
+{
+    const struct alloc_node *b = alloc_find(other, a->node);
+    if (still_runs(other, b))
+        return c->conf->gang_counts || bitset_intersects(a->busy, b->busy);
+    return displaces_members(c, j) && is_stale(c) && attempt_of(other)->gang_place &&
+           !b->released && !b->parked && is_member_active(other);
+}
+
 bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a)
 {
     const struct node *n = c->cluster->nodes.data[a->node];
-    if (!attempt_of(j)->gang_place || j->state != PB__JOB_STATE__RUNNING)
+    bool may_wait = attempt_of(j)->gang_place || displaces_members(c, j);
+    if (!may_wait || j->state != PB__JOB_STATE__RUNNING)
         return false;
     vec_foreach (&n->holders, id) {
         struct job *other = cluster_find_job(c->cluster, *id);
-        if (id_of_member(other) == id_of_member(j))
-            continue;
-        const struct alloc_node *b = alloc_find(other, a->node);
-        if (still_runs(other, b) && (c->conf->gang_counts || bitset_intersects(a->busy, b->busy)))
+        if (id_of_member(other) != id_of_member(j) && is_in_the_way(c, j, a, other))
             return true;
     }
     return false;
+}
+
+/* A job that shares with nobody has started where members are to stop. */
+static void hold_displacing(struct control *c, struct job *j)
+{
+    bool held = false;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        held = held || gang_holds_back(c, j, a);
+    if (held)
+        suspend_begin_held(c, j);
+}
+
+void gang_admit(struct control *c, struct job *j)
+{
+    if (j->state != PB__JOB_STATE__RUNNING)
+        return;
+    if (takes_part(c, j))
+        start_member(c, j);
+    else
+        hold_displacing(c, j);
 }
 
 /* --- decisions ---------------------------------------------------------------------------------
@@ -382,6 +427,15 @@ static void give_held_orders(struct control *c, const struct rotation *r)
             if (job_set_component(first, i))
                 suspend_give_held(c, job_set_component(first, i));
     }
+}
+
+/* The same for jobs that share with nobody. */
+static void give_held_displacing(struct control *c)
+{
+    struct order_link *l = c->conf->gang_counts ? order_first(&c->cluster->ends) : NULL;
+    for (; l; l = order_next(l))
+        if (displaces_members(c, job_of_end(l)) && !attempt_of(job_of_end(l))->gang_place)
+            suspend_give_held(c, job_of_end(l));
 }
 
 /* Jobs are suspended before others go on. */
@@ -453,15 +507,6 @@ static void dissolve(struct control *c)
     c->gang.changed = false;
 }
 
-/* Whether the members have to be settled. Where CPUs are counted, those that a job gets which does
- * not share are no longer among them. */
-static bool is_stale(const struct control *c)
-{
-    const struct pool *pool = &c->cluster->pool;
-    return c->gang.changed || c->gang.cluster != c->cluster || c->gang.released != pool->released ||
-           (c->conf->gang_counts && c->gang.taken != pool->taken);
-}
-
 void gang_turn(struct control *c)
 {
     bool begins = c->gang.cluster != c->cluster;
@@ -478,6 +523,7 @@ void gang_turn(struct control *c)
     c->gang.taken = c->cluster->pool.taken;
     c->gang.changed = false;
     bool waits = decide_all(c, due);
+    give_held_displacing(c);
     if (due || !waits)
         c->gang.switch_ms = 0;
     if (waits)

@@ -27,7 +27,7 @@ struct gang {
 };
 
 /* A job has started, and nothing of it has been ordered yet. It joins the rotation, and is
- * suspended when its resources are in use. */
+ * suspended when its resources are in use. A job that shares with nobody is held back. */
 void gang_admit(struct control *c, struct job *j);
 /* A job that was suspended in another way has its units again: whether it has to wait for its turn.
  * Then it stays suspended, as one of the rotation. */
@@ -36,7 +36,8 @@ bool gang_keeps_suspended(struct control *c, struct job *j);
 void gang_leave(struct control *c, struct job *j);
 /* A node has said that a job of the rotation has stopped there. */
 void gang_stopped(struct control *c);
-/* Whether the order to go on has to wait there, because a job whose turn is over still runs. */
+/* Whether the order to go on has to wait there, because a job whose turn is over still runs. With
+ * CPUs that are counted, also of a job that shares with nobody. */
 bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a);
 
 void gang_turn(struct control *c); /* of the controller: what has changed, what is due */

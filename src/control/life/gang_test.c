@@ -256,6 +256,69 @@ static void counted_cpus_are_shared_by_all(void **state)
     fixture_free(f);
 }
 
+static int64_t submit_on(struct fixture *f, const char *part, const char *node, uint32_t tasks)
+{
+    Pb__JobSpec s = request(1, tasks);
+    s.partition = (char *)part;
+    s.req_nodes = (char *)node;
+    return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
+/* Whether the node hears of an order to stop before it hears of the launch. */
+static bool stops_before_launch(const struct fixture *f, const char *node, int64_t id)
+{
+    bool stops = false, launched = false;
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; strcmp((*at)->node, node) == 0 && i < (*at)->orders->n_orders; i++) {
+            const Pb__NodeOrder *o = (*at)->orders->orders[i];
+            launched = launched || (o->launch && o->launch->job_id == id);
+            stops = stops || (!launched && o->halt && o->halt->job_id == id && o->halt->stop);
+        }
+    return stops && launched;
+}
+
+/* A job that shares with nobody takes CPUs that jobs used in turn: it stands still until one of
+ * these has stopped. */
+static void job_that_shares_with_nobody_waits_for_those_that_stop(void **state)
+{
+    struct fixture *f = make("SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory\n"
+                             "TaskPlugin=task/none\n" GANG NODES ACTIVE
+                             "PartitionName=alone Nodes=ALL DefMemPerNode=100\n");
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        submit_on(f, "active", "n12", 4);
+    expect(f, 1, 3, "1 2|3|");
+    obey(f);
+    end(f, 2);
+    obey(f);
+    expect(f, 1, 3, "1 3||");
+    fixture_pass(f, 1000);
+    submit_on(f, "alone", "n12", 4);
+    assert_true(stops_before_launch(f, "n12", 4));
+    fixture_turn(f);
+    expect(f, 1, 4, "1 4|3|");
+    assert_int_equal(ordered(f, "n12", 3), 1);
+    assert_int_equal(ordered(f, "n12", 4), 1);
+    fixture_clear(f);
+    fixture_register(f, "n12", "i1"); /* it may not have been told: it is, and not to go on */
+    fixture_turn(f);
+    assert_int_equal(ordered(f, "n12", 4), 1);
+    obey(f);
+    expect(f, 1, 4, "1 4|3|");
+    fixture_clear(f);
+    fixture_register(f, "n12", "i1");
+    fixture_turn(f);
+    assert_int_equal(ordered(f, "n12", 4), 0);
+    obey(f);
+    fixture_pass(f, 10000);
+    assert_int_equal(ordered(f, "n12", 4), -1); /* it was told, and goes on */
+    slice(f, 1, 4, "3 4|1|");
+    submit_on(f, "alone", "n13", 4); /* nobody has to stop there: no orders */
+    assert_int_equal(ordered(f, "n13", 5), -1);
+    assert_int_equal(fixture_launches(f, "n13", 5), 1);
+    fixture_free(f);
+}
+
 /* GANG-22, GANG-23, GANG-50: no more jobs than FORCE says; those suspended count. */
 static void no_more_jobs_than_the_partition_says_share(void **state)
 {
@@ -542,6 +605,7 @@ int main(void)
         cmocka_unit_test(guide_examples_with_whole_nodes),
         cmocka_unit_test(cores_of_their_own_are_never_suspended),
         cmocka_unit_test(counted_cpus_are_shared_by_all),
+        cmocka_unit_test(job_that_shares_with_nobody_waits_for_those_that_stop),
         cmocka_unit_test(no_more_jobs_than_the_partition_says_share),
         cmocka_unit_test(rotation_goes_on_after_a_restart),
         cmocka_unit_test(users_suspend_and_resume),

@@ -18,7 +18,8 @@
 #include "control/node/node.h"
 #include "control/step/step.h"
 
-static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
+static void send_halt_number(struct control *c, struct job *j, struct alloc_node *a,
+                             uint32_t number, bool stop)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
@@ -26,13 +27,18 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
     Pb__NodeOrder order = PB__NODE_ORDER__INIT;
     m.job_id = j->id;
     m.restarts = j->restarts;
-    m.number = attempt_of(j)->halts;
-    m.stop = j->state == PB__JOB_STATE__SUSPENDED;
+    m.number = number;
+    m.stop = stop;
     m.uid = j->uid;
     m.gid = j->gid;
     order.halt = &m;
     order.attempt = facts_make_attempt(c, j, a, &arena);
     node_send_orders(c, c->cluster->nodes.data[a->node], &order);
+}
+
+static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
+{
+    send_halt_number(c, j, a, attempt_of(j)->halts, j->state == PB__JOB_STATE__SUSPENDED);
 }
 
 /* Where nothing of it can be, nobody need be asked. */
@@ -83,8 +89,25 @@ void suspend_give_held(struct control *c, struct job *j)
 
 void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
 {
-    if (attempt_of(j)->halts && a->touched && !gang_holds_back(c, j, a))
+    uint32_t number = attempt_of(j)->halts;
+    if (!number || !a->touched)
+        return;
+    if (gang_holds_back(c, j, a)) /* the order before it was to stop */
+        send_halt_number(c, j, a, number - 1, true);
+    else
         send_halt(c, j, a);
+}
+
+void suspend_begin_held(struct control *c, struct job *j)
+{
+    attempt_make(j)->halts = 2; /* to stop, and to go on */
+    attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
+    vec_foreach (&attempt_of(j)->alloc, a) {
+        a->touched = true; /* nodes hear of the orders before they hear of a launch */
+        a->halt_told = false;
+        suspend_remind(c, j, a);
+    }
+    job_touch(c->cluster, j);
 }
 
 void suspend_halted(struct control *c, const struct node *n, const Pb__Halted *e)

@@ -167,8 +167,8 @@ void sim_check_node(struct sim *s, unsigned node)
         cpus += runs_here(j) ? count_cpus(s, n, j) : 0;
         mem_mib += j->gone ? 0 : j->mem_mib;
     }
-    bool exclusive = s->gang && !s->gang_loose; /* in a slot one job has a core */
-    uint32_t most = s->share_most && !exclusive ? s->share_most : 1;
+    uint32_t most =
+        s->share_most && !s->gang ? s->share_most : 1; /* in a slot a core has one job */
     if (cpus > n->cpus * most || mem_mib > n->mem_mib)
         sim_break(s, "a node has more to run than it has room for", "%s: %u CPUs, %llu MiB",
                   n->name, cpus, (unsigned long long)mem_mib);

@@ -261,8 +261,6 @@ static void note_sharing(struct sim *s, const struct sim_item *item)
         s->gang = s->gang || strstr(item->text, "GANG");
     if (item->kind == SIM_ITEM_CONF && strcmp(item->text, "GangOverlap=no") == 0)
         s->gang_apart = true;
-    if (item->kind == SIM_ITEM_CONF && strstr(item->text, "CR_CPU"))
-        s->gang_loose = true;
     if (item->kind == SIM_ITEM_CONF && strncmp(item->text, "SchedulerTimeSlice=", 19) == 0)
         s->slice_ms = strtoll(item->text + 19, NULL, 10) * 1000;
     s->shares_change = s->shares_change || asks ||

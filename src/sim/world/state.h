@@ -233,10 +233,9 @@ struct sim {
     uint64_t counted_life; /* the last lead that has committed */
     unsigned file;         /* the version of slurm.conf on disk */
     unsigned listings;
-    bool shares_change; /* what partitions share, by another file or by request */
-    bool gang;          /* jobs that share take turns, */
-    bool gang_apart;    /* those of each partition among themselves */
-    bool gang_loose; /* CPUs are counted: jobs that share with nobody begin beside one that stops */
+    bool shares_change;  /* what partitions share, by another file or by request */
+    bool gang;           /* jobs that share take turns, */
+    bool gang_apart;     /* those of each partition among themselves */
     int64_t slice_ms;    /* 0: of 30 s */
     uint32_t share_most; /* jobs to a core, at the most; 0: none is shared */
     VEC(struct sim_load *) loads;
