@@ -29,6 +29,7 @@ struct rotation_member {
     uint64_t place; /* in the queue: the lowest is the first */
     bool runs;      /* it is in the active set */
     bool pinned; /* its resources are in use whatever is decided: it is ending, or still stopping */
+    int64_t left_ms, ends_ms; /* see forecast_ends() */
     VEC(struct rotation_use) uses;
 };
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The ends that are foreseen are those at which a plain rotation arrives, second by second. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+/* cmocka needs those above */
+#include <cmocka.h>
+
+#include "base/mem.h"
+#include "base/test_drawn.h"
+#include "sched/gang/forecast.h"
+
+#define NODES 6
+#define UNITS 4
+#define MEMBERS 12
+#define ENOUGH SIZE_MAX
+
+struct bench {
+    struct rotation r;
+    VEC(struct bitset *) sets;
+};
+
+static void bench_done(struct bench *b)
+{
+    rotation_done(&b->r);
+    vec_foreach (&b->sets, set)
+        bitset_free(*set);
+    vec_done(&b->sets);
+}
+
+/* A job has units [first, first + count) of the nodes [from, from + nodes). */
+static void add(struct bench *b, uint32_t from, uint32_t nodes, uint32_t first, uint32_t count,
+                int64_t left_sec)
+{
+    struct bitset *set = bitset_new(UNITS);
+    bitset_set_range(set, first, count);
+    vec_push(&b->sets, set);
+    b->r.nodes = NODES;
+    struct rotation_member *m = rotation_add(&b->r, (uint32_t)b->r.members.len, ++b->r.last, false);
+    m->left_ms = left_sec * 1000;
+    for (uint32_t i = 0; i < nodes; i++)
+        rotation_use_node(m, &(struct rotation_use){from + i, set, count, UNITS});
+}
+
+static int64_t end_sec(const struct bench *b, uint32_t id)
+{
+    vec_foreach (&b->r.members, m)
+        if (m->id == id)
+            return m->ends_ms / 1000;
+    fail();
+    return 0;
+}
+
+/* The others wait while one runs: the short one ends first, the long one after all. */
+static void jobs_on_the_same_nodes_end_later(void **state)
+{
+    struct bench b = {0};
+    (void)state;
+    add(&b, 0, 2, 0, UNITS, 100);
+    add(&b, 0, 2, 0, UNITS, 40);
+    add(&b, 3, 1, 0, UNITS, 50); /* alone */
+    rotation_settle(&b.r);
+    forecast_ends(&b.r, 10000, 30000, ENOUGH);
+    assert_int_equal(end_sec(&b, 0), 140);
+    assert_int_equal(end_sec(&b, 1), 10 + 30 + 30 + 10);
+    assert_int_equal(end_sec(&b, 2), 50);
+    bench_done(&b);
+}
+
+/* Without a limit, that is 365 days: after few looks. */
+static void long_jobs_are_foreseen_without_many_looks(void **state)
+{
+    struct bench b = {0};
+    int64_t year_sec = 365 * 86400;
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        add(&b, 0, 2, 0, UNITS, year_sec);
+    add(&b, 0, 2, 0, UNITS, 3600);
+    rotation_settle(&b.r);
+    forecast_ends(&b.r, 30000, 30000, 200);
+    assert_int_equal(end_sec(&b, 3), 4 * 3600);
+    assert_int_equal(end_sec(&b, 2), 3 * year_sec + 3600);
+    assert_int_equal(end_sec(&b, 1), 3 * year_sec + 3600 - 30);
+    assert_int_equal(end_sec(&b, 0), 3 * year_sec + 3600 - 60);
+    bench_done(&b);
+}
+
+/* What is pinned ends soon, and takes no turns. */
+static void pinned_members_are_left_out(void **state)
+{
+    struct bench b = {0};
+    (void)state;
+    add(&b, 0, 2, 0, UNITS, 100);
+    add(&b, 0, 2, 0, UNITS, 40);
+    b.r.members.data[0].runs = b.r.members.data[0].pinned = true;
+    forecast_ends(&b.r, 10000, 30000, ENOUGH);
+    assert_int_equal(end_sec(&b, 1), 40);
+    bench_done(&b);
+}
+
+/* --- drawn rotations -----------------------------------------------------------------------------
+ */
+
+static uint64_t draw(uint64_t *chance, uint64_t below)
+{
+    *chance = *chance * 6364136223846793005u + 1442695040888963407u;
+    return (*chance >> 33) % below;
+}
+
+static void draw_members(struct bench *b, uint64_t *chance, int64_t most_sec)
+{
+    for (uint32_t id = 0, count = 1 + (uint32_t)draw(chance, MEMBERS); id < count; id++) {
+        uint32_t from = (uint32_t)draw(chance, NODES), first = (uint32_t)draw(chance, UNITS);
+        uint32_t nodes = 1 + (uint32_t)draw(chance, NODES - from);
+        uint32_t units = 1 + (uint32_t)draw(chance, UNITS - first);
+        add(b, from, nodes, first, units, (int64_t)draw(chance, (uint64_t)most_sec));
+    }
+    rotation_settle(&b->r);
+}
+
+/* Removes what has nothing left; returns whether there was such. */
+static bool end_members(struct rotation *r, int64_t at_sec, int64_t *ends)
+{
+    bool ended = false;
+    for (size_t i = r->members.len; i-- > 0;) {
+        struct rotation_member *m = &r->members.data[i];
+        if (!m->runs || m->left_ms > 0)
+            continue;
+        ends[m->id] = at_sec;
+        vec_done(&m->uses);
+        vec_remove(&r->members, i);
+        ended = true;
+    }
+    return ended;
+}
+
+/* The ends of all members, by running the rotation. */
+static void run_plainly(struct rotation *r, int64_t switch_sec, int64_t slice_sec, int64_t *ends)
+{
+    for (int64_t at_sec = 0; r->members.len; at_sec++) {
+        bool ended = end_members(r, at_sec, ends);
+        if (at_sec == switch_sec) {
+            rotation_turn(r);
+            switch_sec += slice_sec;
+        } else if (ended) {
+            rotation_settle(r);
+        }
+        while (end_members(r, at_sec, ends)) /* those that had nothing left from the start */
+            rotation_settle(r);
+        vec_foreach (&r->members, m)
+            m->left_ms -= m->runs ? 1000 : 0;
+    }
+}
+
+/* The forecast is neither too early nor too late. With few looks it is too late at most. */
+static void drawn_forecast_is_what_comes(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < TEST_DRAWN(3000); seed++) {
+        uint64_t chance = seed;
+        struct bench b = {.r.counts = seed % 3 == 0};
+        int64_t most_sec = seed % 5 ? 200 : 3000;
+        int64_t slice_sec = 5 + (int64_t)draw(&chance, 30);
+        int64_t switch_sec = 1 + (int64_t)draw(&chance, (uint64_t)slice_sec);
+        int64_t ends[MEMBERS], foreseen[MEMBERS], roughly[MEMBERS];
+        draw_members(&b, &chance, most_sec);
+        size_t count = b.r.members.len;
+        forecast_ends(&b.r, switch_sec * 1000, slice_sec * 1000, draw(&chance, 200));
+        for (uint32_t id = 0; id < count; id++)
+            roughly[id] = end_sec(&b, id);
+        forecast_ends(&b.r, switch_sec * 1000, slice_sec * 1000, ENOUGH);
+        for (uint32_t id = 0; id < count; id++)
+            foreseen[id] = end_sec(&b, id);
+        run_plainly(&b.r, switch_sec, slice_sec, ends);
+        for (uint32_t id = 0; id < count; id++) {
+            assert_int_equal(foreseen[id], ends[id]);
+            assert_true(roughly[id] >= ends[id]);
+        }
+        bench_done(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(jobs_on_the_same_nodes_end_later),
+        cmocka_unit_test(long_jobs_are_foreseen_without_many_looks),
+        cmocka_unit_test(pinned_members_are_left_out),
+        cmocka_unit_test(drawn_forecast_is_what_comes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
