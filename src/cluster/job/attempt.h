@@ -27,6 +27,7 @@ struct alloc_node {
     bool ready;                     /* it said so, see control/life/ready.c */
     bool parked;                    /* suspended: its units are for others */
     bool halt_told;                 /* the last suspend or resume order was confirmed */
+    bool held;                      /* the resume order waits for others: gang_holds_back() */
     VEC(struct gres_held) gres;
     uint64_t usage_seq; /* the last event of the node whose usage was added */
     char *incarnation;

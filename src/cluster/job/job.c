@@ -43,6 +43,14 @@ void job_choose_host(const struct cluster *c, struct job *j)
     constraint_free(con);
 }
 
+bool job_is_held_back(const struct job *j)
+{
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (a->held && !a->released)
+            return true;
+    return false;
+}
+
 uint32_t job_nodes_left(const struct job *j)
 {
     uint32_t left = 0;

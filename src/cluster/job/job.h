@@ -124,6 +124,7 @@ int64_t job_ends_at(const struct job *j, int64_t from);
 void job_format_nodes(const struct cluster *c, const struct job *j, struct str *out);
 uint32_t job_alloc_cpus(const struct job *j);
 uint32_t job_nodes_left(const struct job *j); /* nodes that are not released yet */
+bool job_is_held_back(const struct job *j);   /* on a node; nothing of it may begin there */
 void job_step_node_done(struct step_node *n);
 void job_step_done(struct step *s);
 void job_forget_past(struct job *j);

@@ -74,18 +74,23 @@ static bool is_stopping(const struct job *j)
     return false;
 }
 
-/* The units of the node that jobs which do not share leave to those that do. */
-static uint32_t count_shareable(const struct node *n)
+/* The units of the node that are left to the rotation of the job: others are used by jobs that do
+ * not share, or by another rotation. */
+static uint32_t count_shareable(const struct control *c, const struct node *n, const struct job *j)
 {
     uint32_t count = n->units;
-    for (uint32_t i = 0; n->use && i < n->units; i++)
-        count -= n->use[i].jobs && !n->use[i].part;
+    for (uint32_t i = 0; n->use && i < n->units; i++) {
+        const struct part *part = n->use[i].part;
+        count -= n->use[i].jobs && (!part || (!c->conf->gang_overlap && part != j->part));
+    }
     return count;
 }
 
-static void add_use(const struct control *c, struct rotation_member *m, const struct alloc_node *a)
+static void add_use(const struct control *c, struct rotation_member *m, const struct job *j,
+                    const struct alloc_node *a)
 {
-    uint32_t of = c->conf->gang_counts ? count_shareable(c->cluster->nodes.data[a->node]) : 0;
+    const struct node *n = c->cluster->nodes.data[a->node];
+    uint32_t of = c->conf->gang_counts ? count_shareable(c, n, j) : 0;
     rotation_use_node(m, &(struct rotation_use){a->node, a->busy, a->units, of});
 }
 
@@ -94,7 +99,7 @@ static void add_uses(const struct control *c, struct rotation_member *m, const s
 {
     vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->parked)
-            add_use(c, m, a);
+            add_use(c, m, j, a);
 }
 
 static bool has_part(const struct job *j)
@@ -200,6 +205,12 @@ static bool is_stale(const struct control *c)
 /* --- a job that starts, or has its units again ---------------------------------------------------
  */
 
+/* Whether the rotation of j is that of the other job, if both share. */
+static bool is_of_rotation(const struct control *c, const struct job *other, const struct job *j)
+{
+    return c->conf->gang_overlap || other->part == j->part;
+}
+
 /* What others have of its nodes in the present slot, as one member; those as well whose turn is
  * over and that still run. */
 static void add_others(const struct control *c, struct rotation *r, const struct job *j)
@@ -215,8 +226,8 @@ static void add_others(const struct control *c, struct rotation *r, const struct
             const struct alloc_node *a = alloc_find(other, own->node);
             bool has_units = attempt_of(other)->gang_place && !a->released && !a->parked &&
                              is_member_active(other);
-            if (has_units || still_runs(other, a))
-                add_use(c, m, a);
+            if (is_of_rotation(c, other, j) && (has_units || still_runs(other, a)))
+                add_use(c, m, other, a);
         }
     }
 }
@@ -289,10 +300,8 @@ static bool takes_part(const struct control *c, const struct job *j)
     return shares && !job_is_final(j);
 }
 
-static void start_member(struct control *c, struct job *j)
+static void start_suspended(struct control *c, struct job *j)
 {
-    if (!must_wait(c, j))
-        return;
     control_debug(c, gang, "job %u starts suspended, and waits for its turn", j->id);
     c->gang.changed = true; /* what it waits for may be about to stop */
     vec_foreach (&attempt_of(j)->alloc, a)
@@ -334,10 +343,11 @@ void gang_stopped(struct control *c)
     c->gang.changed = true;
 }
 
-/* With CPUs that are counted, a job that shares with nobody takes CPUs that others used in turn. */
+/* With CPUs that are counted, a job that shares with nobody, or only with jobs of its partition,
+ * takes CPUs that others used in turn. */
 static bool displaces_members(const struct control *c, const struct job *j)
 {
-    return c->conf->gang_counts && !j->want.shared;
+    return c->conf->gang_counts && (!j->want.shared || !c->conf->gang_overlap);
 }
 
 /* Whether the other job runs where j is to run. Members that lose their turn to j do so when the
@@ -348,15 +358,20 @@ static bool is_in_the_way(const struct control *c, const struct job *j, const st
     const struct alloc_node *b = alloc_find(other, a->node);
     if (still_runs(other, b))
         return c->conf->gang_counts || bitset_intersects(a->busy, b->busy);
-    return displaces_members(c, j) && is_stale(c) && attempt_of(other)->gang_place &&
+    bool is_apart = !j->want.shared || !is_of_rotation(c, other, j);
+    return displaces_members(c, j) && is_apart && is_stale(c) && attempt_of(other)->gang_place &&
            !b->released && !b->parked && is_member_active(other);
+}
+
+bool gang_may_hold_back(const struct control *c, const struct job *j)
+{
+    return c->conf->gang && (attempt_of(j)->gang_place || displaces_members(c, j));
 }
 
 bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a)
 {
     const struct node *n = c->cluster->nodes.data[a->node];
-    bool may_wait = attempt_of(j)->gang_place || displaces_members(c, j);
-    if (!may_wait || j->state != PB__JOB_STATE__RUNNING)
+    if (!gang_may_hold_back(c, j) || j->state != PB__JOB_STATE__RUNNING)
         return false;
     vec_foreach (&n->holders, id) {
         struct job *other = cluster_find_job(c->cluster, *id);
@@ -366,12 +381,12 @@ bool gang_holds_back(const struct control *c, const struct job *j, const struct 
     return false;
 }
 
-/* A job that shares with nobody has started where members are to stop. */
+/* A job has started on CPUs of members that are to stop. */
 static void hold_displacing(struct control *c, struct job *j)
 {
     bool held = false;
     vec_foreach (&attempt_of(j)->alloc, a)
-        held = held || gang_holds_back(c, j, a);
+        held = held || (displaces_members(c, j) && gang_holds_back(c, j, a));
     if (held)
         suspend_begin_held(c, j);
 }
@@ -380,8 +395,8 @@ void gang_admit(struct control *c, struct job *j)
 {
     if (j->state != PB__JOB_STATE__RUNNING)
         return;
-    if (takes_part(c, j))
-        start_member(c, j);
+    if (takes_part(c, j) && must_wait(c, j))
+        start_suspended(c, j);
     else
         hold_displacing(c, j);
 }
@@ -418,24 +433,17 @@ static void store_places(struct control *c, const struct rotation *r)
     }
 }
 
-/* Orders to go on that were held back are given where the others have stopped. */
-static void give_held_orders(struct control *c, const struct rotation *r)
+/* Orders to go on that were held back are given where the others have stopped. A job may end when
+ * its steps begin. */
+static void give_held_orders(struct control *c)
 {
-    vec_foreach (&r->members, m) {
-        const struct job *first = cluster_find_job(c->cluster, m->id);
-        for (uint32_t i = 0; m->runs && i < job_set_count(first); i++)
-            if (job_set_component(first, i))
-                suspend_give_held(c, job_set_component(first, i));
-    }
-}
-
-/* The same for jobs that share with nobody. */
-static void give_held_displacing(struct control *c)
-{
-    struct order_link *l = c->conf->gang_counts ? order_first(&c->cluster->ends) : NULL;
-    for (; l; l = order_next(l))
-        if (displaces_members(c, job_of_end(l)) && !attempt_of(job_of_end(l))->gang_place)
-            suspend_give_held(c, job_of_end(l));
+    VEC(uint32_t) ids = {0};
+    for (struct order_link *l = order_first(&c->cluster->ends); l; l = order_next(l))
+        if (job_is_held_back(job_of_end(l)))
+            vec_push(&ids, job_of_end(l)->id);
+    vec_foreach (&ids, id)
+        suspend_give_held(c, cluster_find_job(c->cluster, *id));
+    vec_done(&ids);
 }
 
 /* Jobs are suspended before others go on. */
@@ -450,7 +458,6 @@ static bool decide(struct control *c, struct rotation *r, bool turns)
         vec_foreach (&r->members, m)
             if (m->runs == resumes && !m->pinned)
                 follow_member(c, m, resumes);
-    give_held_orders(c, r);
     return rotation_waits(r);
 }
 
@@ -504,7 +511,23 @@ static void dissolve(struct control *c)
         job_touch(c->cluster, j);
     }
     vec_done(&ids);
+    give_held_orders(c);
     c->gang.changed = false;
+}
+
+/* Until all have been decided, members are about to stop: see is_in_the_way(). */
+static void follow_rotations(struct control *c, bool due)
+{
+    uint64_t released = c->cluster->pool.released, taken = c->cluster->pool.taken;
+    bool waits = decide_all(c, due);
+    c->gang.released = released;
+    c->gang.taken = taken;
+    c->gang.changed = false;
+    give_held_orders(c);
+    if (due || !waits)
+        c->gang.switch_ms = 0;
+    if (waits)
+        arm(c);
 }
 
 void gang_turn(struct control *c)
@@ -517,17 +540,8 @@ void gang_turn(struct control *c)
     if (!c->conf->gang)
         return;
     bool due = c->gang.switch_ms && control_mono(c) >= c->gang.switch_ms;
-    if (!due && !is_stale(c))
-        return;
-    c->gang.released = c->cluster->pool.released;
-    c->gang.taken = c->cluster->pool.taken;
-    c->gang.changed = false;
-    bool waits = decide_all(c, due);
-    give_held_displacing(c);
-    if (due || !waits)
-        c->gang.switch_ms = 0;
-    if (waits)
-        arm(c);
+    if (due || is_stale(c))
+        follow_rotations(c, due);
 }
 
 int64_t gang_due_ms(const struct control *c)

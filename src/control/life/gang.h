@@ -37,8 +37,9 @@ void gang_leave(struct control *c, struct job *j);
 /* A node has said that a job of the rotation has stopped there. */
 void gang_stopped(struct control *c);
 /* Whether the order to go on has to wait there, because a job whose turn is over still runs. With
- * CPUs that are counted, also of a job that shares with nobody. */
+ * CPUs that are counted, also of a job that takes CPUs from the members of a rotation. */
 bool gang_holds_back(const struct control *c, const struct job *j, const struct alloc_node *a);
+bool gang_may_hold_back(const struct control *c, const struct job *j); /* on any node */
 
 void gang_turn(struct control *c); /* of the controller: what has changed, what is due */
 struct rotation;

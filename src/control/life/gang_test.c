@@ -12,17 +12,24 @@
 #define NODES "NodeName=n[12-16] Sockets=2 CoresPerSocket=4 ThreadsPerCore=1 RealMemory=8000\n"
 #define GANG "PreemptMode=GANG\nSlurmdTimeout=0\n"
 #define CORES "SelectType=select/cons_tres\nSelectTypeParameters=CR_Core_Memory\n"
+#define COUNTED                                                                                    \
+    "SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory\nTaskPlugin=task/none\n"
 #define LINEAR                                                                                     \
     "SelectType=select/linear\nSelectTypeParameters=CR_Memory\nSchedulerType=sched/builtin\n"
 #define ACTIVE "PartitionName=active Nodes=ALL Default=YES OverSubscribe=FORCE DefMemPerNode=100\n"
 
-static struct fixture *make(const char *conf)
+static void register_nodes(struct fixture *f)
 {
-    struct fixture *f = fixture_new(conf);
     static const char *const names[] = {"n12", "n13", "n14", "n15", "n16"};
     for (size_t i = 0; i < 5; i++)
         fixture_register(f, names[i], "i1");
     fixture_turn(f);
+}
+
+static struct fixture *make(const char *conf)
+{
+    struct fixture *f = fixture_new(conf);
+    register_nodes(f);
     return f;
 }
 
@@ -44,6 +51,17 @@ static int64_t submit(struct fixture *f, uint32_t nodes, uint32_t tasks)
     return id;
 }
 
+/* The node has carried out this order to stop or to go on. */
+static void say_halted(struct fixture *f, const char *node, uint32_t job, uint32_t number)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Halted m = PB__HALTED__INIT;
+    m.job_id = job;
+    m.number = number;
+    event.halted = &m;
+    fixture_event(f, node, &event);
+}
+
 /* The nodes carry out the orders that they were given since this was last called. */
 static void obey(struct fixture *f)
 {
@@ -53,7 +71,6 @@ static void obey(struct fixture *f)
     } told[200];
     for (bool more = true; more;) {
         size_t n = 0;
-        more = false;
         vec_foreach (&f->orders, at)
             for (size_t i = 0; i < (*at)->orders->n_orders && n < 200; i++) {
                 const Pb__Halt *m = (*at)->orders->orders[i]->halt;
@@ -64,15 +81,9 @@ static void obey(struct fixture *f)
                 told[n++].number = m->number;
             }
         fixture_clear(f);
-        for (size_t i = 0; i < n; i++) {
-            Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-            Pb__Halted m = PB__HALTED__INIT;
-            m.job_id = told[i].job;
-            m.number = told[i].number;
-            event.halted = &m;
-            fixture_event(f, told[i].node, &event);
-            more = true;
-        }
+        for (size_t i = 0; i < n; i++)
+            say_halted(f, told[i].node, told[i].job, told[i].number);
+        more = n > 0;
         fixture_turn(f);
     }
 }
@@ -192,11 +203,7 @@ static void orders_are_in_time(void **state)
     assert_int_equal(ordered(f, "n13", 2), 0); /* the other job has not begun anything there */
     fixture_pass(f, 10000); /* the order to stop is repeated, the other one is not given */
     assert_int_equal(ordered(f, "n12", 2), -1);
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__Halted m = PB__HALTED__INIT;
-    m.job_id = m.number = 1;
-    event.halted = &m;
-    fixture_event(f, "n12", &event);
+    say_halted(f, "n12", 1, 1);
     fixture_turn(f);
     assert_int_equal(ordered(f, "n12", 2), 0);
     fixture_free(f);
@@ -242,8 +249,7 @@ static void cores_of_their_own_are_never_suspended(void **state)
 /* GANG-56, GANG-57. */
 static void counted_cpus_are_shared_by_all(void **state)
 {
-    struct fixture *f = make("SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory\n"
-                             "TaskPlugin=task/none\n" GANG NODES ACTIVE);
+    struct fixture *f = make(COUNTED GANG NODES ACTIVE);
     (void)state;
     for (int i = 0; i < 6; i++)
         submit(f, 5, 10);
@@ -277,14 +283,10 @@ static bool stops_before_launch(const struct fixture *f, const char *node, int64
     return stops && launched;
 }
 
-/* A job that shares with nobody takes CPUs that jobs used in turn: it stands still until one of
- * these has stopped. */
-static void job_that_shares_with_nobody_waits_for_those_that_stop(void **state)
+/* A job takes CPUs that others used in turn: it stands still until one of these has stopped. */
+static void expect_wait_for_those_that_stop(const char *conf)
 {
-    struct fixture *f = make("SelectType=select/cons_tres\nSelectTypeParameters=CR_CPU_Memory\n"
-                             "TaskPlugin=task/none\n" GANG NODES ACTIVE
-                             "PartitionName=alone Nodes=ALL DefMemPerNode=100\n");
-    (void)state;
+    struct fixture *f = make(conf);
     for (int i = 0; i < 3; i++)
         submit_on(f, "active", "n12", 4);
     expect(f, 1, 3, "1 2|3|");
@@ -316,6 +318,47 @@ static void job_that_shares_with_nobody_waits_for_those_that_stop(void **state)
     submit_on(f, "alone", "n13", 4); /* nobody has to stop there: no orders */
     assert_int_equal(ordered(f, "n13", 5), -1);
     assert_int_equal(fixture_launches(f, "n13", 5), 1);
+    fixture_free(f);
+}
+
+/* GANG-07: with GangOverlap=no, jobs of another partition are as those that share with nobody. */
+static void job_that_takes_cpus_waits_for_those_that_stop(void **state)
+{
+    (void)state;
+    expect_wait_for_those_that_stop(COUNTED GANG NODES ACTIVE
+                                    "PartitionName=alone Nodes=ALL DefMemPerNode=100\n");
+    expect_wait_for_those_that_stop(
+        COUNTED GANG "GangOverlap=no\n" NODES ACTIVE
+                     "PartitionName=alone Nodes=ALL DefMemPerNode=100 OverSubscribe=FORCE:2\n");
+}
+
+/* The node has not been told of the job: a step is created when the former job has stopped, since
+ * its srun, and not the controller, launches it. */
+static void step_waits_for_those_that_stop(void **state)
+{
+    struct fixture *f = make(LINEAR GANG NODES ACTIVE);
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec job = request(5, 0);
+    Pb__AllocRequest alloc = PB__ALLOC_REQUEST__INIT;
+    Pb__StepSpec step = PB__STEP_SPEC__INIT;
+    (void)state;
+    submit(f, 5, 0);
+    obey(f);
+    alloc.spec = &job;
+    control_alloc(f->control, ++f->last_call, &user, &alloc);
+    fixture_turn(f);
+    expect(f, 1, 2, "1|2|");
+    fixture_pass(f, SLICE_MS);
+    expect(f, 1, 2, "2|1|");
+    step.has_job_id = step.has_num_tasks = true;
+    step.job_id = 2;
+    step.num_tasks = 5;
+    control_step_create(f->control, ++f->last_call, &user, &step);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), -1);
+    say_halted(f, "n12", 1, 1);
+    fixture_turn(f);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
     fixture_free(f);
 }
 
@@ -355,11 +398,7 @@ static void rotation_goes_on_after_a_restart(void **state)
         for (int64_t id = 1; id <= 4; id++)
             ran[id] = ran_sec(f, id);
         fixture_restart(f);
-        for (const char *const *node =
-                 (const char *const[]){"n12", "n13", "n14", "n15", "n16", NULL};
-             *node; node++)
-            fixture_register(f, *node, "i1");
-        fixture_turn(f);
+        register_nodes(f);
         for (int64_t id = 1; id <= 4; id++)
             assert_int_equal(ran_sec(f, id), ran[id]);
         slice(f, 1, 4, then[i]);
@@ -605,7 +644,8 @@ int main(void)
         cmocka_unit_test(guide_examples_with_whole_nodes),
         cmocka_unit_test(cores_of_their_own_are_never_suspended),
         cmocka_unit_test(counted_cpus_are_shared_by_all),
-        cmocka_unit_test(job_that_shares_with_nobody_waits_for_those_that_stop),
+        cmocka_unit_test(job_that_takes_cpus_waits_for_those_that_stop),
+        cmocka_unit_test(step_waits_for_those_that_stop),
         cmocka_unit_test(no_more_jobs_than_the_partition_says_share),
         cmocka_unit_test(rotation_goes_on_after_a_restart),
         cmocka_unit_test(users_suspend_and_resume),

@@ -197,7 +197,7 @@ bool start_step(struct control *c, struct job *j)
 {
     if (!j->alloc_step || attempt_of(j)->interactive_step || attempt_of(j)->next_step)
         return true;
-    if (j->state == PB__JOB_STATE__SUSPENDED) { /* its CPUs may be another job's */
+    if (j->state == PB__JOB_STATE__SUSPENDED || job_is_held_back(j)) { /* others have its CPUs */
         defer_step(c, j);
         return true;
     }

@@ -41,6 +41,13 @@ static void send_halt(struct control *c, struct job *j, struct alloc_node *a)
     send_halt_number(c, j, a, attempt_of(j)->halts, j->state == PB__JOB_STATE__SUSPENDED);
 }
 
+static void give_order(struct control *c, struct job *j, struct alloc_node *a)
+{
+    a->held = gang_holds_back(c, j, a);
+    if (a->touched && !a->held)
+        send_halt(c, j, a);
+}
+
 /* Where nothing of it can be, nobody need be asked. */
 static void order_nodes(struct control *c, struct job *j)
 {
@@ -48,10 +55,8 @@ static void order_nodes(struct control *c, struct job *j)
         if (a->released)
             continue;
         a->halt_told = !a->touched;
-        if (a->touched && !gang_holds_back(c, j, a))
-            send_halt(c, j, a);
-        else if (!a->touched && j->state == PB__JOB_STATE__SUSPENDED &&
-                 !attempt_of(j)->gang_suspended)
+        give_order(c, j, a);
+        if (!a->touched && j->state == PB__JOB_STATE__SUSPENDED && !attempt_of(j)->gang_suspended)
             park_leave(c->cluster, j, a);
     }
     attempt_make(j)->repeat_mono_ms = control_mono(c) + CONTROL_REPEAT_MS;
@@ -74,8 +79,7 @@ bool suspend_repeat(struct control *c, struct job *j)
         return false;
     vec_foreach (&attempt_of(j)->alloc, a)
         if (!a->released && !a->halt_told) {
-            if (!gang_holds_back(c, j, a))
-                send_halt(c, j, a);
+            give_order(c, j, a);
             more = true;
         }
     return more;
@@ -83,8 +87,13 @@ bool suspend_repeat(struct control *c, struct job *j)
 
 void suspend_give_held(struct control *c, struct job *j)
 {
-    if (j->state == PB__JOB_STATE__RUNNING)
-        suspend_repeat(c, j);
+    if (j->state != PB__JOB_STATE__RUNNING || !job_is_held_back(j))
+        return;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        if (a->held && !a->released)
+            give_order(c, j, a);
+    if (!job_is_held_back(j))
+        step_retry_waiting(c, j);
 }
 
 void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
@@ -92,10 +101,9 @@ void suspend_remind(struct control *c, struct job *j, struct alloc_node *a)
     uint32_t number = attempt_of(j)->halts;
     if (!number || !a->touched)
         return;
-    if (gang_holds_back(c, j, a)) /* the order before it was to stop */
+    give_order(c, j, a);
+    if (a->held) /* the order before it was to stop */
         send_halt_number(c, j, a, number - 1, true);
-    else
-        send_halt(c, j, a);
 }
 
 void suspend_begin_held(struct control *c, struct job *j)
@@ -150,6 +158,8 @@ void suspend_restored(struct control *c, struct job *j)
         return;
     vec_foreach (&attempt_of(j)->alloc, a)
         a->halt_told = a->parked;
+    vec_foreach (&attempt_of(j)->alloc, a)
+        a->held = j->state == PB__JOB_STATE__RUNNING && gang_may_hold_back(c, j);
     if (!attempt_of(j)->repeat_mono_ms || attempt_of(j)->repeat_mono_ms > now + CONTROL_REPEAT_MS)
         attempt_make(j)->repeat_mono_ms = now + CONTROL_REPEAT_MS;
 }
