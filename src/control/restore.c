@@ -210,7 +210,7 @@ static void resume_job(struct control *c, struct job *j)
             step_watch(c, j, s);
         }
         control_set_end(c, j);
-        order_move(&c->cluster->ends, &attempt_make(j)->ends, wall + control_left_sec(c, j), j->id);
+        control_move_end(c, j);
         attempt_make(j)->repeat_mono_ms =
             j->batch && !attempt_of(j)->launched && !attempt_of(j)->configuring
                 ? now + CONTROL_REPEAT_MS

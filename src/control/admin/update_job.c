@@ -409,8 +409,7 @@ static void set_limit(struct control *c, struct job *j, int64_t limit_sec)
     if (j->state == PB__JOB_STATE__PENDING || job_is_final(j))
         return;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &attempt_make(j)->ends, control_wall(c) + control_left_sec(c, j),
-               j->id);
+    control_move_end(c, j);
     c->cluster->pool.freed++; /* starts that were foreseen no longer hold */
 }
 

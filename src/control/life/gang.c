@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/life/gang.h"
 
+#include <stdlib.h>
+
 #include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/schedule.h"
 #include "control/life/suspend.h"
-#include "sched/gang/rotation.h"
+#include "sched/gang/forecast.h"
 
 /* --- members -----------------------------------------------------------------------------------
  */
@@ -122,14 +125,18 @@ static bool stands_for_member(const struct job *j)
 static void add_member(const struct control *c, struct rotation *r, const struct job *first)
 {
     bool runs = false, waits = false;
+    int64_t left_ms = 0;
     for (uint32_t i = first->set_offset; i < job_set_count(first); i++) {
         const struct job *j = job_set_component(first, i);
         runs = runs || (j && has_part(j) && is_active(j));
         waits = waits || (j && has_part(j) && attempt_of(j)->gang_suspended);
+        if (j && has_part(j) && control_left_ms(c, j) > left_ms)
+            left_ms = control_left_ms(c, j);
     }
     if (!runs && !waits)
         return;
     struct rotation_member *m = rotation_add(r, first->id, attempt_of(first)->gang_place, runs);
+    m->left_ms = left_ms;
     for (uint32_t i = 0; i < job_set_count(first); i++) {
         const struct job *j = job_set_component(first, i);
         if (j && attempt_of(j)->gang_place)
@@ -181,6 +188,18 @@ static void collect_members(const struct control *c, struct rotation *r, const s
         else if (takes_part && stands_for_member(j))
             add_member(c, r, j);
     }
+}
+
+/* The rotations one after the other, by a number that begins with 0; the caller calls
+ * rotation_done(). False: there are no more. */
+static bool collect_next(const struct control *c, size_t *number, struct rotation *r)
+{
+    size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
+    if (*number > parts)
+        return false;
+    collect_members(c, r, *number < parts ? c->cluster->parts.data[*number] : NULL);
+    (*number)++;
+    return true;
 }
 
 void gang_collect(const struct control *c, struct rotation *r)
@@ -265,6 +284,7 @@ static void give_place(struct control *c, struct job *j, uint64_t place)
         if (!component || job_is_final(component))
             continue;
         attempt_make(component)->gang_place = place;
+        gang_end_moved(c, component);
         job_touch(c->cluster, component);
     }
 }
@@ -465,15 +485,69 @@ static bool decide(struct control *c, struct rotation *r, bool turns)
 static bool decide_all(struct control *c, bool turns)
 {
     bool waits = false;
-    size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
-    for (size_t i = 0; i <= parts; i++) {
-        struct rotation r;
-        collect_members(c, &r, i < parts ? c->cluster->parts.data[i] : NULL);
+    struct rotation r;
+    for (size_t number = 0; collect_next(c, &number, &r);) {
         waits = decide(c, &r, turns) || waits;
         rotation_done(&r);
     }
     return waits;
 }
+
+/* --- ends that are expected ----------------------------------------------------------------------
+ */
+
+#define FORECAST_LOOKS 50000 /* at members; a few milliseconds */
+
+void gang_end_moved(struct control *c, const struct job *j)
+{
+    c->gang.ends_moved = c->gang.ends_moved || attempt_of(j)->gang_place;
+}
+
+/* Components of a set are foreseen together: to end with the last of them. Returns whether an end
+ * is another one by more than a slice. */
+static bool move_ends(struct control *c, const struct rotation_member *m)
+{
+    const struct job *first = cluster_find_job(c->cluster, m->id);
+    int64_t ends_at = control_wall(c) + (m->ends_ms + 999) / 1000;
+    bool moved = false;
+    for (uint32_t i = 0; i < job_set_count(first); i++) {
+        struct job *j = job_set_component(first, i);
+        if (!j || !has_part(j))
+            continue;
+        int64_t by_sec = ends_at - attempt_of(j)->ends.key;
+        moved = moved || llabs(by_sec) > c->conf->scheduler_time_slice_sec;
+        if (by_sec)
+            order_move(&c->cluster->ends, &attempt_make(j)->ends, ends_at, j->id);
+    }
+    return moved;
+}
+
+/* Jobs that take turns end later than they would alone. Planned starts behind them are found
+ * again. */
+static void foresee_ends(struct control *c)
+{
+    int64_t switch_ms = c->gang.switch_ms - control_mono(c);
+    bool moved = false;
+    struct rotation r;
+    for (size_t number = 0; collect_next(c, &number, &r);) {
+        forecast_ends(&r, switch_ms, c->conf->scheduler_time_slice_sec * 1000, FORECAST_LOOKS);
+        vec_foreach (&r.members, m)
+            moved = (!m->pinned && move_ends(c, m)) || moved;
+        rotation_done(&r);
+    }
+    c->gang.ends_moved = false;
+    c->cluster->pool.freed += moved;
+    c->plan_wanted = c->plan_wanted || moved;
+}
+
+/* A pass of the planner has read them already. */
+static bool may_foresee(const struct control *c)
+{
+    return c->gang.ends_moved && !c->planning;
+}
+
+/* --- turns of the controller ---------------------------------------------------------------------
+ */
 
 /* Of a controller that has begun, or has another configuration: jobs that share take part when jobs
  * are to take turns, and no longer when not. */
@@ -508,6 +582,8 @@ static void dissolve(struct control *c)
         if (attempt_of(j)->gang_suspended && !job_is_final(j))
             suspend_end_wait(c, j);
         attempt_make(j)->gang_place = 0;
+        if (!job_is_final(j))
+            control_move_end(c, j);
         job_touch(c->cluster, j);
     }
     vec_done(&ids);
@@ -528,6 +604,7 @@ static void follow_rotations(struct control *c, bool due)
         c->gang.switch_ms = 0;
     if (waits)
         arm(c);
+    c->gang.ends_moved = true;
 }
 
 void gang_turn(struct control *c)
@@ -542,11 +619,13 @@ void gang_turn(struct control *c)
     bool due = c->gang.switch_ms && control_mono(c) >= c->gang.switch_ms;
     if (due || is_stale(c))
         follow_rotations(c, due);
+    if (may_foresee(c))
+        foresee_ends(c);
 }
 
 int64_t gang_due_ms(const struct control *c)
 {
-    if (c->conf->gang && is_stale(c))
+    if (c->conf->gang && (is_stale(c) || may_foresee(c)))
         return control_mono(c);
     return c->gang.switch_ms ? c->gang.switch_ms : INT64_MAX;
 }
@@ -579,10 +658,8 @@ int gang_check(const struct control *c, struct err *err)
     int rc = 0;
     if (!c->conf->gang || is_stale(c))
         return 0;
-    size_t parts = c->conf->gang_overlap ? 0 : c->cluster->parts.len;
-    for (size_t i = 0; rc == 0 && i <= parts; i++) {
-        struct rotation r;
-        collect_members(c, &r, i < parts ? c->cluster->parts.data[i] : NULL);
+    struct rotation r;
+    for (size_t number = 0; rc == 0 && collect_next(c, &number, &r);) {
         rc = check_rotation(&r, err);
         rotation_done(&r);
     }

@@ -24,6 +24,7 @@ struct gang {
     uint64_t taken, released; /* of the pool, when the members were last settled */
     const struct cluster *cluster; /* that they belonged to: a reconfiguration makes another one */
     bool changed;                  /* the members have to be settled */
+    bool ends_moved;               /* the ends of members have to be foreseen again */
 };
 
 /* A job has started, and nothing of it has been ordered yet. It joins the rotation, and is
@@ -34,6 +35,8 @@ void gang_admit(struct control *c, struct job *j);
 bool gang_keeps_suspended(struct control *c, struct job *j);
 /* It is to leave the rotation: a user or a preemptor suspends it. */
 void gang_leave(struct control *c, struct job *j);
+/* The job is expected to end at another time than before, if it runs alone. */
+void gang_end_moved(struct control *c, const struct job *j);
 /* A node has said that a job of the rotation has stopped there. */
 void gang_stopped(struct control *c);
 /* Whether the order to go on has to wait there, because a job whose turn is over still runs. With

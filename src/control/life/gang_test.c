@@ -384,6 +384,50 @@ static void no_more_jobs_than_the_partition_says_share(void **state)
     fixture_free(f);
 }
 
+/* When the job is planned to start, in seconds from now. */
+static int64_t planned_in_sec(struct fixture *f, uint32_t id)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobLive *l = fixture_job(f, &arena, id)->live;
+    return l->start_at - f->wall_ms / 1000;
+}
+
+/* Jobs that take turns end later than their limits say, and later jobs are planned behind that. */
+static void planned_starts_know_the_rotation(void **state)
+{
+    struct fixture *f = make(CORES "SchedulerType=sched/backfill\n" GANG NODES
+                                   "PartitionName=p Nodes=ALL Default=YES OverSubscribe=FORCE:2 "
+                                   "DefMemPerNode=100 MaxTime=20\n"
+                                   "PartitionName=alone Nodes=ALL DefMemPerNode=100\n");
+    Pb__JobSpec s = request(5, 40);
+    (void)state;
+    s.has_time_limit_sec = true;
+    for (int i = 0; i < 3; i++) {
+        s.time_limit_sec = 600;
+        fixture_submit(f, &FIXTURE_USER, &s);
+    }
+    s.partition = (char *)"alone";
+    fixture_submit(f, &FIXTURE_USER, &s);
+    fixture_turn(f);
+    expect(f, 1, 4, "1|2|3 4");
+    assert_int_equal(planned_in_sec(f, 3), 1170); /* the last slice of job 1 ends */
+    slice(f, 1, 4, "2|1|3 4");
+    fixture_pass(f, 10000);
+    fixture_restart(f);
+    register_nodes(f);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_USER, 3, NULL, 0), 0);
+    fixture_turn(f);
+    fixture_turn(f);
+    assert_int_equal(planned_in_sec(f, 4), 1200 - 40);
+    end(f, 2);
+    obey(f);
+    expect(f, 1, 1, "1||");
+    fixture_turn(f);
+    assert_int_equal(planned_in_sec(f, 4), 570); /* it runs alone from now on */
+    fixture_free(f);
+}
+
 static void rotation_goes_on_after_a_restart(void **state)
 {
     struct fixture *f = make(LINEAR GANG NODES ACTIVE);
@@ -647,6 +691,7 @@ int main(void)
         cmocka_unit_test(job_that_takes_cpus_waits_for_those_that_stop),
         cmocka_unit_test(step_waits_for_those_that_stop),
         cmocka_unit_test(no_more_jobs_than_the_partition_says_share),
+        cmocka_unit_test(planned_starts_know_the_rotation),
         cmocka_unit_test(rotation_goes_on_after_a_restart),
         cmocka_unit_test(users_suspend_and_resume),
         cmocka_unit_test(preemptor_has_the_nodes_until_it_ends),

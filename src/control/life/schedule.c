@@ -3,6 +3,7 @@
 
 #include "control/internal.h"
 #include "control/life/deadline.h"
+#include "control/life/gang.h"
 #include "control/life/inactive.h"
 #include "control/life/mail.h"
 #include "control/life/resv.h"
@@ -30,13 +31,25 @@ void control_start_clock(struct control *c, struct job *j, int64_t ran_ms)
     attempt->boot = control_boot(c);
 }
 
-int64_t control_left_sec(const struct control *c, const struct job *j)
+int64_t control_left_ms(const struct control *c, const struct job *j)
 {
     if (j->state == PB__JOB_STATE__SUSPENDED &&
         !attempt_of(j)->gang_suspended) /* nobody knows when it goes on */
-        return CLUSTER_NO_LIMIT_SEC;
-    int64_t left = job_limit_sec(j) - control_ran_ms(c, j) / 1000;
-    return left > 0 ? left : 0;
+        return CLUSTER_NO_LIMIT_SEC * 1000;
+    int64_t left_ms = job_limit_sec(j) * 1000 - control_ran_ms(c, j);
+    return left_ms > 0 ? left_ms : 0;
+}
+
+/* When the job ends if it runs from now on. */
+static int64_t ends_at(const struct control *c, const struct job *j)
+{
+    return control_wall(c) + (control_left_ms(c, j) + 999) / 1000;
+}
+
+void control_move_end(struct control *c, struct job *j)
+{
+    order_move(&c->cluster->ends, &attempt_make(j)->ends, ends_at(c, j), j->id);
+    gang_end_moved(c, j);
 }
 
 void control_set_end(struct control *c, struct job *j)

@@ -202,7 +202,6 @@ static void stop_job(struct control *c, struct job *j)
     job_set_state(c->cluster, j, PB__JOB_STATE__SUSPENDED, CAUSE_SUSPENSION, NULL);
     attempt->halts++;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
     order_nodes(c, j);
     control_schedule(c, j);
 }
@@ -215,7 +214,6 @@ static void continue_job(struct control *c, struct job *j)
     job_set_state(c->cluster, j, PB__JOB_STATE__RUNNING, CAUSE_RESUMPTION, NULL);
     attempt->halts++;
     control_set_end(c, j);
-    order_move(&c->cluster->ends, &attempt->ends, control_wall(c) + control_left_sec(c, j), j->id);
     order_nodes(c, j);
     step_retry_waiting(c, j);
     control_schedule(c, j);
@@ -229,6 +227,7 @@ int suspend_job(struct control *c, struct job *j, struct err *err)
     gang_leave(c, j);
     if (j->state == PB__JOB_STATE__RUNNING)
         stop_job(c, j);
+    control_move_end(c, j);
     return 0;
 }
 
@@ -241,6 +240,7 @@ int suspend_resume(struct control *c, struct job *j, struct err *err)
     park_yield(c->cluster, j, false);
     if (!gang_keeps_suspended(c, j))
         continue_job(c, j);
+    control_move_end(c, j);
     return 0;
 }
 
