@@ -20,8 +20,9 @@ struct sim_view { /* what a job's record says */
     uint32_t job_id, restarts;
     uint32_t array_id, task, tasks; /* 0: of no array; its element, or of how many it is */
     int state, exit_status;
-    int64_t limit_sec, begin_at, start_at;
-    uint32_t priority, nice;
+    int64_t limit_sec, begin_at, start_at, end_at;
+    int64_t ran_ms, suspended_sec;
+    uint32_t priority, nice, halts; /* halts: how often it was suspended and resumed */
     int64_t comment;
     uint64_t mem_node_mib;
     int64_t deadline_at;
@@ -69,6 +70,8 @@ struct sim_watch { /* of a job's records */
     int64_t turn_from_ms;                     /* it waits for its turn since; 0: it does not */
     int64_t stood_from_ms;                    /* it is suspended since; 0: it is not */
     int64_t stood_ms;                         /* of its attempt: before that, in all */
+    int64_t stop_ran_ms;                      /* what it had run when it was suspended last */
+    uint32_t halts;                           /* by its last record */
     unsigned ran_boot;                        /* of the machine by whose clock that is, */
     int64_t ran_offset_ms;                    /* and its wall clock when it began */
     bool untimed;                      /* which was set, and there was nothing else across a boot */

@@ -109,10 +109,24 @@ static uint32_t count_of(const struct cursor *c)
     return count;
 }
 
+/* What it has run, and what it was suspended. */
+static void scan_run_time(const struct cursor *c, struct sim_view *v)
+{
+    if (c->field == 13)
+        v->end_at = (int64_t)c->number;
+    else if (c->field == 31)
+        v->suspended_sec = (int64_t)c->number;
+    else if (c->field == 40)
+        v->ran_ms = (int64_t)c->number;
+    else if (c->field == 102)
+        v->halts = (uint32_t)c->number;
+}
+
 static void scan_live(struct cursor c, struct sim_view *v)
 {
     char text[SIM_TEXT];
     while (next_field(&c)) {
+        scan_run_time(&c, v);
         switch (c.field) {
         case 1:
             v->job_id = (uint32_t)c.number;
@@ -402,6 +416,7 @@ static void time_turn(struct sim *s, struct sim_watch *w)
 static void time_attempt(struct sim *s, struct sim_watch *w)
 {
     time_turn(s, w);
+    w->halts = w->view.halts;
     struct sim_key key = {w->job_id, w->view.restarts};
     bool known = w->ran_from_ms && w->ran.restarts == key.restarts;
     bool begins = w->ran_configuring && !w->view.configuring; /* its time does, only now */
@@ -410,8 +425,10 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
         w->stood_ms += s->now_ms - w->stood_from_ms;
         w->stood_from_ms = 0;
     }
-    if (known && !w->stood_from_ms && w->view.state == PB__JOB_STATE__SUSPENDED)
+    if (known && !w->stood_from_ms && w->view.state == PB__JOB_STATE__SUSPENDED) {
         w->stood_from_ms = s->now_ms;
+        w->stop_ran_ms = s->now_ms - w->ran_from_ms;
+    }
     bool stands = w->view.state == PB__JOB_STATE__SUSPENDED; /* it begins so, by gang scheduling */
     if ((w->view.state != PB__JOB_STATE__RUNNING && !stands) || (known && !begins))
         return;
@@ -419,7 +436,7 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
     w->ran = key;
     w->ran_from_ms = s->now_ms;
     w->stood_from_ms = stands ? s->now_ms : 0;
-    w->stood_ms = 0;
+    w->stood_ms = w->stop_ran_ms = 0;
     w->untimed = false;
     w->ran_boot = s->c->boot;
     w->ran_offset_ms = s->wall_offset_ms;
@@ -428,6 +445,29 @@ static void time_attempt(struct sim *s, struct sim_watch *w)
         sim_end_begins(w, s->now_ms);
         s->result->set_starts += w->view.set_count && w->view.set_offset == 0;
     }
+}
+
+/* The record of a suspended or resumed job says what it has run, without the time in which it was
+ * suspended: in milliseconds, and in the seconds that users see. */
+static void check_run_time(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
+{
+    const struct sim_view *now = &w->view;
+    if (w->untimed || !now->halts || w->ran.restarts != now->restarts || !w->ran_from_ms ||
+        s->facts.clock_set)
+        return;
+    bool stands = now->state == PB__JOB_STATE__SUSPENDED;
+    bool stood = before->there && before->state == PB__JOB_STATE__SUSPENDED;
+    int64_t until = now->state == PB__JOB_STATE__RUNNING ? sim_wall_ms(s) / 1000 : now->end_at;
+    int64_t ran_sec = until - now->start_at - now->suspended_sec;
+    if (stands && now->ran_ms != w->stop_ran_ms)
+        sim_break(s, "suspended time counts as run time", "job %u ran %lld ms, not %lld", w->job_id,
+                  (long long)w->stop_ran_ms, (long long)now->ran_ms);
+    if (stood && !stands && ran_sec != w->stop_ran_ms / 1000)
+        sim_break(s, "suspended time is not what it was", "job %u ran %lld ms, not %lld s",
+                  w->job_id, (long long)w->stop_ran_ms, (long long)ran_sec);
+    if (!stood && !stands && before->there && now->suspended_sec != before->suspended_sec)
+        sim_break(s, "suspended time changes while a job runs", "job %u: %lld s, then %lld s",
+                  w->job_id, (long long)before->suspended_sec, (long long)now->suspended_sec);
 }
 
 void sim_watch_turn(struct sim *s)
@@ -518,6 +558,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     if (strcmp(now.reason, "SystemShutdown") == 0 && strcmp(before.reason, now.reason) != 0)
         sim_announce_check_end(s, w->job_id);
     time_attempt(s, w);
+    check_run_time(s, w, &before);
     if (!before.there || !is_final(before.state))
         check_limit(s, w);
     if (is_final(now.state))
@@ -569,6 +610,22 @@ void sim_watch_put(struct sim *s, const struct sim_record *r)
     }
 }
 
+/* The last time that it was suspended or resumed was in a turn that is lost: so it ran, or stood,
+ * all the time. */
+static void undo_halt(struct sim *s, struct sim_watch *w)
+{
+    const struct sim_view *v = &w->view;
+    bool stands = v->state == PB__JOB_STATE__SUSPENDED;
+    w->untimed = w->untimed || w->halts > v->halts + 1;
+    if (stands && !w->stood_from_ms) {
+        w->ran_from_ms = s->now_ms - w->stop_ran_ms;
+        w->stood_from_ms = s->now_ms;
+    } else if (!stands) {
+        w->stood_from_ms = 0;
+    }
+    w->halts = v->halts;
+}
+
 static void restore_job(struct sim *s, const struct sim_record *r)
 {
     struct sim_view v;
@@ -580,10 +637,7 @@ static void restore_job(struct sim *s, const struct sim_record *r)
     w->stored = true;
     w->untimed = w->untimed || (w->ran_boot != s->c->boot && w->ran_offset_ms != s->wall_offset_ms);
     w->ran_configuring = v.configuring;
-    if ((v.state == PB__JOB_STATE__SUSPENDED) != (w->stood_from_ms != 0)) { /* that turn is lost */
-        w->stood_from_ms = w->stood_from_ms ? 0 : s->now_ms;
-        w->untimed = true;
-    }
+    undo_halt(s, w);
     scan_shares(s, r->data, r->len, w);
     if (v.state == PB__JOB_STATE__PENDING) {
         w->ran_from_ms = 0; /* it was started in a turn that is lost */
