@@ -3,6 +3,7 @@
  * users and preemptors, changes of the configuration: GANG-02 to GANG-09, GANG-22, GANG-24,
  * GANG-27, GANG-39, GANG-43, GANG-47, GANG-48, GANG-50, GANG-54 to GANG-57, GANG-59, GANG-62,
  * HET-104. */
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -510,6 +511,78 @@ static void preemptor_has_the_nodes_until_it_ends(void **state)
     fixture_free(f);
 }
 
+/* The signal that the node was ordered to give the job; 0: none. */
+static int signalled(const struct fixture *f, const char *node, int64_t id)
+{
+    int signo = 0;
+    vec_foreach (&f->orders, at)
+        for (size_t i = 0; strcmp((*at)->node, node) == 0 && i < (*at)->orders->n_orders; i++) {
+            const Pb__SignalJob *m = (*at)->orders->orders[i]->signal;
+            if (m && m->job_id == id)
+                signo = signo * 100 + (int)m->signal;
+        }
+    return signo;
+}
+
+#define CANCELS                                                                                    \
+    "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL,GANG\nSlurmdTimeout=0\n" NODES         \
+    "PartitionName=high Nodes=ALL PriorityTier=2 DefMemPerNode=100\n"                              \
+    "PartitionName=low Nodes=ALL Default=YES OverSubscribe=FORCE DefMemPerNode=100 "
+
+/* A cancelled job that waits for its turn has its time of grace. It is not continued for that,
+ * takes turns, and ends with those that ran. A restart changes nothing. */
+static void grace_time_of_a_job_that_waits_for_its_turn(void **state)
+{
+    (void)state;
+    for (int restart = 0; restart < 2; restart++) {
+        struct fixture *f = make(CORES CANCELS "GraceTime=75\n");
+        Pb__JobSpec s = request(5, 40);
+        submit(f, 5, 40);
+        submit(f, 5, 40);
+        obey(f);
+        fixture_pass(f, 10000);
+        s.partition = (char *)"high";
+        assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
+        assert_int_equal(signalled(f, "n12", 1), SIGCONT * 100 + SIGTERM);
+        assert_int_equal(signalled(f, "n12", 2), SIGTERM);
+        obey(f);
+        expect(f, 1, 3, "1|2|3");
+        fixture_pass(f, 20000);
+        obey(f);
+        expect(f, 1, 3, "2|1|3"); /* and no pass resumes the other one */
+        if (restart) {
+            fixture_restart(f);
+            register_nodes(f);
+            obey(f);
+        }
+        fixture_pass(f, 30000);
+        obey(f);
+        expect(f, 1, 3, "1|2|3");
+        fixture_pass(f, 24000);
+        expect(f, 1, 3, "1|2|3");
+        fixture_pass(f, 1000);
+        for (uint32_t id = 1; id <= 2; id++)
+            assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PREEMPTED);
+        fixture_free(f);
+    }
+}
+
+/* Without GraceTime all of them end at once. */
+static void job_that_waits_for_its_turn_is_cancelled_at_once(void **state)
+{
+    struct fixture *f = make(CORES CANCELS "\n");
+    Pb__JobSpec s = request(5, 40);
+    (void)state;
+    submit(f, 5, 40);
+    submit(f, 5, 40);
+    obey(f);
+    s.partition = (char *)"high";
+    assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
+    for (uint32_t id = 1; id <= 2; id++)
+        assert_int_equal(fixture_state(f, id), PB__JOB_STATE__PREEMPTED);
+    fixture_free(f);
+}
+
 /* GANG-27: any of it changes by reconfigure. */
 static void configuration_changes(void **state)
 {
@@ -695,6 +768,8 @@ int main(void)
         cmocka_unit_test(rotation_goes_on_after_a_restart),
         cmocka_unit_test(users_suspend_and_resume),
         cmocka_unit_test(preemptor_has_the_nodes_until_it_ends),
+        cmocka_unit_test(grace_time_of_a_job_that_waits_for_its_turn),
+        cmocka_unit_test(job_that_waits_for_its_turn_is_cancelled_at_once),
         cmocka_unit_test(configuration_changes),
         cmocka_unit_test(overlapping_partitions_share_one_rotation),
         cmocka_unit_test(devices_are_shared_if_configured),

@@ -20,19 +20,22 @@ static int64_t grace_sec(const struct job *j)
     return j->part && j->part->conf.grace_time_sec > 0 ? j->part->conf.grace_time_sec : 0;
 }
 
-/* What it is told when it has a time of grace. */
+/* What it is told when it has a time of grace. A job that waits for its turn is told when it goes
+ * on; SIGCONT would have it run beside the job whose turn it is. */
 static void warn_job(struct control *c, struct job *j)
 {
     bool own = j->warn_signal && preempt_has(c->conf, "send_user_signal");
-    cancel_notify(c, j, SIGCONT);
+    if (!attempt_of(j)->gang_suspended)
+        cancel_notify(c, j, SIGCONT);
     cancel_notify(c, j, own ? (int)j->warn_signal : SIGTERM);
 }
 
 static void end_preempted(struct control *c, struct job *j)
 {
     int64_t grace = grace_sec(j);
+    bool stands = j->state == PB__JOB_STATE__SUSPENDED && !attempt_of(j)->gang_suspended;
     attempt_make(j)->preempted_at = control_wall(c);
-    if (!grace || attempt_of(j)->configuring || j->state == PB__JOB_STATE__SUSPENDED) {
+    if (!grace || attempt_of(j)->configuring || stands) {
         finish_job(c, j, PB__JOB_STATE__PREEMPTED, SIGTERM, REASON_NONE, "PREEMPTION");
         return;
     }

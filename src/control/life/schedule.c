@@ -57,7 +57,7 @@ void control_set_end(struct control *c, struct job *j)
     struct attempt *attempt = attempt_make(j);
     int64_t over = over_limit_sec(c, j), now = control_mono(c);
     if (j->state == PB__JOB_STATE__SUSPENDED) {
-        attempt->limit_mono_ms = INT64_MAX;
+        attempt->limit_mono_ms = attempt->grace_mono_ms ? attempt->grace_mono_ms : INT64_MAX;
         attempt->warn_mono_ms = attempt->mail_mono_ms = 0;
         return;
     }

@@ -317,9 +317,11 @@ static void keep_nodes_of(struct plan *p, const struct job *j)
             keep_node(p, a->node);
 }
 
+/* Not one that waits for its turn until its time of grace is over. */
 static bool is_suspended(const struct job *j)
 {
-    return j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED;
+    return j && j->yielded && j->state == PB__JOB_STATE__SUSPENDED &&
+           !attempt_of(j)->gang_suspended;
 }
 
 /* A heterogeneous job goes on as a whole. */
