@@ -176,6 +176,7 @@ void control_turn(struct control *c)
     counters_turn(c);
     begun_sort(c->cluster);
     depend_turn(c);
+    burst_turn(c);
     priority_turn(c);
     step_ports_turn(c);
     gang_turn(c);

@@ -172,6 +172,46 @@ def test_check_and_nothing_without_a_type(make_cluster):
     c.run(check).ok()
 
 
+def test_arrays_and_changes(make_cluster):
+    """HET-25: each element, and each component of each element, has a buffer of its own; kill -9 of the controller between them loses none."""
+    c = make(make_cluster, nodes=2)
+    with open(c.conf_file, "a") as file:
+        file.write("SchedulerParameters=bb_array_stage_cnt=2\n")
+    c.run("scontrol reconfigure").ok()
+    (c.dir / "hang-data_in").touch()
+    script = "#!/bin/sh\n#BB_LUA from %A_%a %j\necho $SLURM_ARRAY_TASK_ID\n"
+    job = c.sbatch("--array=1-5", "-o", f"{c.work}/out.%a", script=script)
+    eventually(lambda: (c.dir / "calls").exists() and (c.dir / "calls").read_text().count("data_in") == 2, "two are staged in")
+    states = c.run(f"squeue -h -r -j {job} -O ArrayTaskID,Reason:30,BurstBufferState").ok().split()
+    assert states[1::3] == ["BurstBufferStageIn"] * 5 and sorted(states[2::3]) == ["pending"] * 3 + ["staging-in"] * 2
+    c.kill("slurmctld", signal.SIGKILL)
+    (c.dir / "hang-data_in").unlink()
+    c.start_controller()
+    c.wait(job)
+    eventually(lambda: (c.dir / "calls").read_text().count("teardown") == 7, lambda: (c.dir / "calls").read_text())  # two began anew
+    assert [(c.work / f"out.{i}").read_text() for i in range(1, 6)] == [f"{i}\n" for i in range(1, 6)]
+    scripts = sorted(path.read_text().splitlines()[1] for path in c.dir.glob("script-*"))
+    assert [line.split()[2] for line in scripts] == [f"{job}_{i}" for i in range(1, 6)]
+    assert {line.split()[3] for line in scripts} == {path.name.split("-")[1] for path in c.dir.glob("script-*")}
+    het = "#!/bin/sh\n#BB_LUA a %a\n#SBATCH hetjob\n#BB_LUA b %a\ntrue\n"
+    job = c.sbatch("--array=7-8", "-o", "/dev/null", script=het)
+    c.wait(job)
+    for i, text in enumerate(["a 7", "b 7", "a 8", "b 8"]):
+        eventually(lambda: calls(c, job + i) == WHOLE, lambda: calls(c, job + i))
+        lines = (c.dir / f"script-{job + i}").read_text().splitlines()
+        assert [line for line in lines if line.startswith("#BB_LUA")] == [f"#BB_LUA {text}"]
+    changed = c.sbatch("-H", script="#!/bin/sh\n#BB_LUA old\ntrue\n")
+    if ROOT:
+        c.run(["scontrol", "update", f"JobId={changed}", "BurstBuffer=#BB_LUA new"], user="nobody").fails("Access/permission denied")
+    c.run(["scontrol", "update", f"JobId={changed}", "BurstBuffer=new"]).fails("no line begins with '#BB_LUA'")
+    c.run(["scontrol", "update", f"JobId={changed}", "BurstBuffer=#BB_LUA new"]).ok()
+    c.run(f"scontrol release {changed}").ok()
+    c.wait(changed)
+    eventually(lambda: calls(c, changed) == WHOLE, lambda: calls(c, changed))
+    assert (c.dir / f"script-{changed}").read_text() == "#!/bin/sh\n#BB_LUA new\n#EXCLUDED BB_LUA old\ntrue\n"
+    c.run(["scontrol", "update", f"JobId={changed}", "BurstBuffer="]).fails("already")
+
+
 @pytest.mark.slow
 def test_transcript_of_the_guide(make_cluster):
     """HET-26, 30: docs/burst-buffers.md with the script in examples/."""

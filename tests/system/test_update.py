@@ -70,7 +70,7 @@ REFUSED = [
     ("Priority=77", "Job is in held state; pending scheduler release"),
     ("EndTime=now+1hour", "Job is not running: EndTime"),
     ("EndTime=soon", "Invalid value: EndTime=soon"),
-    ("BurstBuffer=1", "Update of this parameter is not supported: BurstBuffer=1: the burst buffer of a job cannot be changed"),
+    ("BurstBuffer=1", "BurstBufferType is not set"),
     ("Clusters=x", "Clusters=x: federations are not available"),
     ("ClusterFeatures=x", "ClusterFeatures=x: federations are not available"),
     ("MCSLabel=x", "MCSLabel=x: MCS plugins are not available"),

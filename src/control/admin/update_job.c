@@ -14,6 +14,7 @@
 #include "control/core/user_share.h"
 #include "control/event/job_event.h"
 #include "control/internal.h"
+#include "control/life/burst.h"
 #include "control/life/deadline.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
@@ -81,6 +82,7 @@ static int check_settable(const struct job *j, const Pb__JobSpec *set, struct er
 static int check_privileged(const struct caller *who, const Pb__JobSpec *set, struct err *err)
 {
     const char *what = set->admin_comment                       ? "AdminComment"
+                       : set->burst_buffer                      ? "BurstBuffer"
                        : set->has_deadline_at_sec               ? "Deadline"
                        : set->has_core_spec                     ? "CoreSpec"
                        : set->has_thread_spec                   ? "ThreadSpec"
@@ -268,6 +270,8 @@ static int check_changed(struct control *c, struct job *j, const Pb__JobSpec *se
     bool cut = j->state != PB__JOB_STATE__PENDING && j->deadline_at > control_wall(c);
     if (rc == 0 && set->has_deadline_at_sec && !cut) /* it ends a running job earlier */
         rc = deadline_check(c, j, err);
+    if (rc == 0 && set->burst_buffer)
+        rc = burst_check(c, j, spec, err);
     if (rc == 0 && set->reservation)
         rc = resv_check_job(c, j, spec, err);
     if (rc == 0 && set->licenses && j->set && job_set_is_whole(j))
@@ -299,6 +303,8 @@ static void settle_request(struct control *c, struct job *j, struct applied *a, 
         depend_begin(c, j, a->depend);
     }
     job_repack(&j->spec, &a->spec->base);
+    if (a->set.burst_buffer)
+        burst_change(c, j);
     if (!str_eq(a->old.name, a->spec->name))
         depend_renamed(c, j, a->old.name);
 }

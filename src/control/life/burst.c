@@ -19,6 +19,7 @@
 #include "control/life/mail.h"
 #include "control/life/schedule.h"
 #include "control/life/set.h"
+#include "control/life/split.h"
 #include "control/life/start.h"
 
 #define TEARDOWN_TRIES 3
@@ -55,7 +56,18 @@ static int check_pool(struct control *c, const char *name, size_t len, uint64_t 
     return 0;
 }
 
-int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
+/* One line at least begins with '#' and the directive. */
+static bool has_directive(const struct control *c, const char *lines)
+{
+    const char *word = c->conf->burst.directive;
+    size_t len = strlen(word);
+    for (const char *at = lines; at && *at; at = strchr(at, '\n'), at += at != NULL)
+        if (*at == '#' && !strncmp(at + 1, word, len))
+            return true;
+    return false;
+}
+
+int burst_check(struct control *c, const struct job *j, const Pb__JobSpec *spec, struct err *err)
 {
     const char *pool = NULL;
     uint64_t size = 0;
@@ -69,24 +81,122 @@ int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, s
     if (!conf_burst_may_use(&c->conf->burst, j->uid))
         return err_set(err, -ERR_BURST_ACCESS, "%s: see AllowUsers and DenyUsers of %s",
                        err_text(ERR_BURST_ACCESS), "burst_buffer.conf");
-    if (j->array)
-        return err_set(err, -ERR_BURST, "%s: an array of jobs with burst buffers is not supported",
-                       err_text(ERR_BURST));
+    if (!has_directive(c, spec->burst_buffer))
+        return err_set(err, -ERR_BURST, "%s: no line begins with '#%s'", err_text(ERR_BURST),
+                       c->conf->burst.directive);
     int rc = burst_parse(spec->burst_buffer, &pool, &len, &size, err);
-    if (rc == 0 && len)
-        rc = check_pool(c, pool, len, size, err);
-    if (rc != 0)
-        return rc;
-    j->burst = mem_new(struct job_burst);
-    j->burst->pool = len ? mem_strndup(pool, len) : NULL;
-    j->burst->size = size;
-    return 0;
+    return rc == 0 && len ? check_pool(c, pool, len, size, err) : rc;
+}
+
+/* The buffer that the lines ask for, which were checked; NULL: none. */
+static struct job_burst *make_buffer(const char *lines)
+{
+    const char *pool = NULL;
+    size_t len = 0;
+    if (!lines || !*lines)
+        return NULL;
+    struct job_burst *b = mem_new(struct job_burst);
+    (void)burst_parse(lines, &pool, &len, &b->size, NULL);
+    b->pool = len ? mem_strndup(pool, len) : NULL;
+    return b;
+}
+
+int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err)
+{
+    int rc = burst_check(c, j, spec, err);
+    if (rc == 0)
+        j->burst = make_buffer(spec->burst_buffer);
+    return rc;
 }
 
 void burst_admit(struct control *c, struct job *j)
 {
     if (j->burst)
         vec_push(&c->burst.jobs, j->id);
+}
+
+/* --- arrays ------------------------------------------------------------------------------------
+ *
+ * A buffer belongs to one element, which therefore has a record of its own before its data are
+ * staged in: so many elements at a time as bb_array_stage_cnt says, in their order. The others wait
+ * in the records that they share.
+ */
+
+static struct array *array_of(const struct job *j)
+{
+    const struct job *leader = job_set_component(j, 0);
+    return leader ? leader->array : NULL;
+}
+
+/* Its data are staged in, or are next when its pool has room. */
+static bool is_staged(const struct job *j)
+{
+    const struct job_burst *b = j->burst;
+    if (!b || b->failed || j->state != PB__JOB_STATE__PENDING || j->tasks.count)
+        return false;
+    return b->phase != BURST_PENDING || j->reason == REASON_BURST_BUFFER_RESOURCES;
+}
+
+/* Another element of its array may have its data staged in; of a heterogeneous job each component
+ * is counted with those of the same offset. */
+static bool array_may_stage(const struct control *c, const struct job *j)
+{
+    const struct array *a = array_of(j);
+    int64_t left = c->conf->sched.bb_array_stage_cnt;
+    for (const struct job *r = a ? array_first(a) : NULL; r && left > 0; r = array_after(r)) {
+        const struct job *element = job_set_component(r, j->set_offset);
+        left -= element && element != j && is_staged(element);
+    }
+    return left > 0;
+}
+
+/* An element that is alone in its record waits only when enough others are before it. */
+static bool waits_for_elements(const struct control *c, const struct job *j)
+{
+    return j->burst->phase == BURST_PENDING && array_of(j) &&
+           (j->tasks.count || !array_may_stage(c, j));
+}
+
+void burst_join_split(struct control *c, const struct job *from, const struct job *element)
+{
+    size_t at = 0;
+    if (!element->burst)
+        return;
+    vec_push(&c->burst.jobs, element->id);
+    while (c->burst.jobs.data[at] != from->id && c->burst.jobs.data[at] != element->id)
+        at++;
+    for (size_t i = c->burst.jobs.len - 1; i > at; i--)
+        c->burst.jobs.data[i] = c->burst.jobs.data[i - 1];
+    c->burst.jobs.data[at] = element->id;
+}
+
+static void stage_elements(struct control *c, struct job *j)
+{
+    while (j->tasks.count && array_may_stage(c, j)) {
+        struct job *element = split_first(c, j);
+        if (!element)
+            return;
+        enqueue_job(c, element);
+    }
+    if (!j->tasks.count)
+        enqueue_job(c, j);
+}
+
+void burst_turn(struct control *c)
+{
+    VEC(uint32_t) ids = {0};
+    if (!c->burst.elements_due)
+        return;
+    c->burst.elements_due = false;
+    vec_foreach (&c->burst.jobs, id)
+        vec_push(&ids, *id);
+    vec_foreach (&ids, id) {
+        struct job *j = cluster_find_job(c->cluster, *id);
+        if (j && j->burst && j->burst->phase == BURST_PENDING && array_of(j) &&
+            j->state == PB__JOB_STATE__PENDING && j->reason == REASON_BURST_BUFFER_STAGE_IN)
+            stage_elements(c, j);
+    }
+    vec_done(&ids);
 }
 
 /* --- what follows from the end of a function ---------------------------------------------------
@@ -154,6 +264,7 @@ static void fail_phase(struct control *c, struct job *j, const char *what, bool 
     _cleanup_free_ char *text =
         mem_printf(PLUGIN ": %s: %s", row_of(j)->function, what && *what ? what : "it failed");
     control_log_limited(c, j->uid, LOG_LVL_ERROR, "job %u: %s", j->id, text);
+    c->burst.elements_due = true;
     if (b->phase == BURST_TEARDOWN) {
         retry_teardown(c, j);
     } else if (burst_stages_out(b)) {
@@ -240,6 +351,19 @@ void burst_due(struct control *c, struct job *j)
 /* --- phases ------------------------------------------------------------------------------------
  */
 
+/* Of a job that waits, as its request says now: it may have been changed meanwhile. */
+static void renew_buffer(struct job *j)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+    struct job_burst *next = make_buffer(spec ? spec->burst_buffer : NULL);
+    if (next)
+        next->failed = j->burst->failed;
+    burst_free(j->burst);
+    j->burst = next;
+}
+
 /* The buffer is gone. One of a job that runs again is set up again. */
 static void end_buffer(struct control *c, struct job *j)
 {
@@ -253,7 +377,9 @@ static void end_buffer(struct control *c, struct job *j)
     b->create_at = 0;
     free(take_ptr(b->env));
     job_touch(c->cluster, j);
-    if (j->state == PB__JOB_STATE__PENDING && !b->failed)
+    if (j->state == PB__JOB_STATE__PENDING)
+        renew_buffer(j);
+    if (j->state == PB__JOB_STATE__PENDING && !(j->burst && j->burst->failed))
         enqueue_job(c, j);
     else
         control_schedule(c, j);
@@ -300,6 +426,7 @@ static bool may_call(const struct control *c, enum burst_phase phase)
 static void enter_phase(struct control *c, struct job *j, enum burst_phase phase)
 {
     struct job_burst *b = j->burst;
+    c->burst.elements_due = true;
     if (phase == BURST_COMPLETE) {
         end_buffer(c, j);
         return;
@@ -318,7 +445,7 @@ static void enter_phase(struct control *c, struct job *j, enum burst_phase phase
     if (calls)
         burst_call(c, j);
     tell_job(c, j);
-    if (!calls && *burst_rows[phase].function && b->phase == phase)
+    if (!calls && *burst_rows[phase].function && j->burst && j->burst->phase == phase)
         enter_phase(c, j, burst_rows[phase].done);
 }
 
@@ -354,6 +481,34 @@ void burst_job_over(struct control *c, const struct transition *t)
         enter_phase(c, j, BURST_TEARDOWN);
     } else {
         enter_phase(c, j, row_of(j)->ended);
+    }
+}
+
+void burst_change(struct control *c, struct job *j)
+{
+    struct job_burst *b = j->burst;
+    job_touch(c->cluster, j);
+    if (!burst_exists(b)) {
+        bool is_new = !b;
+        burst_free(b);
+        j->burst = NULL;
+        _cleanup_arena_ struct arena arena;
+        arena_init(&arena, 0);
+        const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
+        j->burst = make_buffer(spec ? spec->burst_buffer : NULL);
+        if (is_new)
+            burst_admit(c, j);
+        return;
+    }
+    b->failed = false;
+    b->due_mono_ms = 0;
+    if (b->phase == BURST_TEARDOWN)
+        return;
+    if (b->run) {
+        b->ending = true;
+        burst_stop_call(c, j);
+    } else {
+        enter_phase(c, j, BURST_TEARDOWN);
     }
 }
 
@@ -446,9 +601,23 @@ static bool has_room(struct control *c, struct job *j)
     return true;
 }
 
+/* The job had ended, with its buffer, and was requeued. */
+static void begin_again(struct control *c, struct job *j)
+{
+    bool is_listed = false;
+    vec_foreach (&c->burst.jobs, id)
+        is_listed = is_listed || *id == j->id;
+    renew_buffer(j);
+    job_touch(c->cluster, j);
+    if (!is_listed)
+        burst_admit(c, j);
+}
+
 /* Nothing else keeps the job from being queued: its data are staged in. */
 enum reason burst_gate(struct control *c, struct job *j)
 {
+    if (j->burst && j->burst->phase == BURST_COMPLETE)
+        begin_again(c, j);
     struct job_burst *b = j->burst;
     if (!b || b->phase == BURST_STAGED_IN)
         return REASON_NONE;
@@ -456,6 +625,10 @@ enum reason burst_gate(struct control *c, struct job *j)
         return REASON_NONE;
     if (j->trial) /* --immediate */
         return REASON_BURST_BUFFER_STAGE_IN;
+    if (waits_for_elements(c, j)) {
+        c->burst.elements_due = c->burst.elements_due || array_may_stage(c, j);
+        return REASON_BURST_BUFFER_STAGE_IN;
+    }
     if (b->phase == BURST_PENDING && !has_room(c, j))
         return REASON_BURST_BUFFER_RESOURCES;
     if (b->phase == BURST_PENDING)

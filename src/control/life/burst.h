@@ -30,6 +30,7 @@ struct burst_desk {
     uint32_t runs;                 /* the number of the last call of a function */
     uint32_t pools_run;            /* of slurm_bb_pools; 0: it does not run */
     bool pools_known;              /* since the controller started */
+    bool elements_due;             /* elements of arrays may be next to have their data staged in */
     int64_t pools_due_mono_ms;     /* 0: never */
     VEC(struct burst_pool) pools;  /* in the order of the script */
     VEC(uint32_t) jobs;            /* ids of jobs with buffers, in order of submission */
@@ -41,6 +42,13 @@ struct burst_desk {
 
 /* A new job, with its request: what it asks for. -ERR_BURST, -ERR_BURST_ACCESS. */
 int burst_begin_job(struct control *c, struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* The same, and nothing is begun. */
+int burst_check(struct control *c, const struct job *j, const Pb__JobSpec *spec, struct err *err);
+/* The lines of a pending job have changed, and were checked: what there is is torn down before. */
+void burst_change(struct control *c, struct job *j);
+/* The element has left the record of several. Its place in a queue for a pool is before these. */
+void burst_join_split(struct control *c, const struct job *from, const struct job *element);
+void burst_turn(struct control *c);                  /* elements of arrays that are next */
 void burst_admit(struct control *c, struct job *j);  /* the job is stored, and about to be queued */
 void burst_resume(struct control *c, struct job *j); /* after a restart, before anything else */
 /* At the job's start; true: the job is configuring until slurm_bb_pre_run has ended. */

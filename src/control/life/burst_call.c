@@ -8,6 +8,7 @@
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/burst.h"
+#include "control/life/split.h"
 
 #define POOLS_EVERY_MS 30000 /* they are asked for again, while there are buffers */
 #define STATUS_MOST 16       /* scontrol show bbstat at a time */
@@ -67,7 +68,12 @@ static void put_request(struct texts *t, const struct control *c, const struct j
 
 static void put_state(struct texts *t, const struct control *c, const struct job *j)
 {
+    const struct job *element = job_set_component(j, 0);
     put_number(t, "job_id", j->id);
+    if (element && element->array) {
+        put_number(t, "array_job_id", element->array->id);
+        put_number(t, "array_task_id", element->task);
+    }
     put_number(t, "restart_cnt", j->restarts);
     put_number(t, "priority", j->priority);
     put_number(t, "submit_time", j->submit_at);
@@ -162,7 +168,7 @@ void burst_call(struct control *c, struct job *j)
     m->n_info = info.count;
     put_args(m, j, &arena);
     if (j->payload_bytes && strchr(row->args, 's'))
-        SET(m, payload_job_id, j->id);
+        SET(m, payload_job_id, split_payload_id(j));
     c->env->run(c->env->ctx, m);
 }
 

@@ -194,19 +194,13 @@ static void what_cannot_be_had_is_refused(void **state)
         {"#BB_LUA capacity=99999999999999999999", "invalid capacity"},
         {"#BB_LUA pool=q", "pool 'q' does not exist"},
         {"#BB_LUA pool=p capacity=1K", "pool 'p' has 100, 1024 requested"},
+        {"pool=p capacity=1", "no line begins with '#BB_LUA'"},
+        {"echo #BB_LUA\n#BB", "no line begins with '#BB_LUA'"},
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
         spec.burst_buffer = (char *)bad[i][0];
         expect_refusal(f, &spec, ERR_BURST, bad[i][1]);
     }
-    spec.burst_buffer = (char *)"#BB_LUA";
-    spec.array_inx = (char *)"1-2";
-    expect_refusal(f, &spec, ERR_BURST, "array");
-    struct caller user = FIXTURE_USER;
-    Pb__JobSpec set[] = {PB__JOB_SPEC__INIT, PB__JOB_SPEC__INIT};
-    set[0].array_inx = (char *)"1-2";
-    set[1].burst_buffer = (char *)"#BB_LUA";
-    assert_int_equal(fixture_submit_set(f, &user, set, 2), -ERR_BURST);
     assert_string_equal(function_of(f, 1), "");
     fixture_free(f);
 }
@@ -271,6 +265,162 @@ static void a_buffer_goes_through_all_phases(void **state)
 }
 
 /* Functions go on; without the type what there is is torn down. */
+/* --- arrays, and changes -----------------------------------------------------------------------
+ */
+
+static uint32_t submit_array(struct fixture *f, const char *lines)
+{
+    struct caller user = FIXTURE_USER;
+    Pb__JobSpec spec = fixture_spec(1, 1);
+    spec.array_inx = (char *)"1-5";
+    spec.burst_buffer = (char *)lines;
+    return (uint32_t)fixture_submit(f, &user, &spec);
+}
+
+/* The functions that run now: "2:setup 3:data_in " by job id. */
+static void expect_calls(struct fixture *f, const char *wanted)
+{
+    _cleanup_str_ struct str out = STR_INIT;
+    for (uint32_t id = 1; id < 100; id++)
+        if (*function_of(f, id))
+            str_printf(&out, "%u:%s ", id, function_of(f, id));
+    assert_string_equal(str_cstr(&out), wanted);
+}
+
+static void each_element_has_a_buffer_of_its_own(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF "SchedulerParameters=bb_array_stage_cnt=2\n", 2);
+    uint32_t id = submit_array(f, "#BB_LUA");
+    assert_int_equal(id, 1);
+    expect_calls(f, "2:setup 3:setup ");
+    expect(f, id, "pending", "BurstBufferStageIn"); /* elements 3 to 5 */
+    fixture_restart(f);
+    fixture_register(f, "n1", "i1");
+    fixture_register(f, "n2", "i1");
+    fixture_pass(f, 1);
+    give_pools(f, "");
+    expect_calls(f, "2:job_teardown 3:job_teardown "); /* stage-in begins anew */
+    answer(f, 2, "job_teardown", 0, NULL);
+    answer(f, 3, "job_teardown", 0, NULL);
+    answer_stage_in(f, 2);
+    answer_start(f, 2);
+    expect(f, 2, "running", "None");
+    expect_calls(f, "3:setup 4:setup ");
+    answer(f, 3, "setup", FAILS, "no"); /* a failure keeps the others from nothing */
+    expect(f, 3, "staging-in", "BurstBufferOperation");
+    expect_calls(f, "4:setup 5:setup ");
+    fixture_cancel(f, &FIXTURE_USER, id, "5", 0);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_USER, id, NULL, 0), 0);
+    fixture_free(f);
+}
+
+static void elements_wait_for_their_pool_in_order(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    fixture_pass(f, 1);
+    give_pools(f, "p 3 1\n");
+    uint32_t id = submit_array(f, "#BB_LUA pool=p capacity=1");
+    uint32_t after = submit_lines(f, "#BB_LUA pool=p capacity=1");
+    uint32_t elements[] = {id + 1, id + 2, id + 3, id + 4};
+    for (size_t i = 0; i < 3; i++)
+        assert_string_equal(function_of(f, elements[i]), "setup");
+    expect(f, elements[3], "pending", "BurstBufferResources");
+    expect(f, after, "pending", "BurstBufferResources");
+    assert_int_equal(fixture_cancel(f, &FIXTURE_USER, elements[0], NULL, 0), 0);
+    answer(f, elements[0], "setup", SIGKILL, "killed");
+    answer(f, elements[0], "job_teardown", 0, NULL);
+    assert_string_equal(function_of(f, elements[3]), "setup"); /* not the later job */
+    expect(f, after, "pending", "BurstBufferResources");
+    fixture_free(f);
+}
+
+static void each_component_of_each_element_has_a_buffer(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF "SchedulerParameters=bb_array_stage_cnt=1\n", 2);
+    Pb__JobSpec set[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
+    set[0].array_inx = (char *)"1-2";
+    set[0].burst_buffer = set[1].burst_buffer = (char *)"#BB_LUA";
+    uint32_t id = (uint32_t)fixture_submit_set(f, &FIXTURE_USER, set, 2);
+    expect_calls(f, "1:setup 2:setup ");
+    expect(f, id + 2, "pending", "BurstBufferStageIn");
+    answer_stage_in(f, 1);
+    answer_stage_in(f, 2);
+    answer_start(f, 1);
+    answer_start(f, 2);
+    expect_calls(f, "3:setup 4:setup ");
+    fixture_free(f);
+}
+
+static int change_lines(struct fixture *f, struct caller who, uint32_t id, const char *lines)
+{
+    Pb__JobUpdate m = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    set.burst_buffer = (char *)lines;
+    m.job_id = id;
+    m.set = &set;
+    return fixture_update_job(f, &who, &m);
+}
+
+static void a_changed_buffer_is_set_up_anew(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    fixture_pass(f, 1);
+    give_pools(f, "p 4 1\n");
+    Pb__JobSpec spec = fixture_spec(2, 4); /* keeps the others waiting */
+    fixture_submit(f, &FIXTURE_USER, &spec);
+    uint32_t id = submit_lines(f, "#BB_LUA pool=p capacity=1");
+    answer_stage_in(f, id);
+    expect(f, id, "staged-in", "Resources");
+    assert_int_equal(change_lines(f, FIXTURE_USER, id, "#BB_LUA"), ERR_ACCESS);
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA pool=q"), ERR_BURST);
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA pool=p capacity=4"), 0);
+    answer(f, id, "job_teardown", 0, NULL);
+    assert_string_equal(function_of(f, id), "setup");
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    assert_int_equal(live_of(f, &arena, id)->burst->size, 4);
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id, ""), 0); /* while its function runs */
+    answer(f, id, "setup", SIGKILL, "killed");
+    fixture_restart(f);
+    answer(f, id, "job_teardown", 0, NULL);
+    assert_null(live_of(f, &arena, id)->burst);
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id, "#BB_LUA"), 0); /* it has none */
+    assert_string_equal(function_of(f, id), "setup");
+    answer_stage_in(f, id);
+    fixture_free(f);
+}
+
+static void a_job_that_is_requeued_after_its_end_has_another_buffer(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    Pb__JobUpdate requeue = PB__JOB_UPDATE__INIT;
+    uint32_t id = submit_lines(f, "#BB_LUA");
+    answer_until_launch(f, id);
+    fixture_launched(f, "n1", id, 0);
+    end_job(f, id, 0, 0);
+    run_stage_out(f, id);
+    uint32_t other = submit_lines(f, "#BB_LUA"); /* buffers that are complete are forgotten */
+    requeue.job_id = id;
+    requeue.has_requeue = requeue.requeue = true;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &requeue), 0);
+    fixture_pass(f, 150000); /* requeue_delay */
+    expect(f, id, "staging-in", "BurstBufferStageIn");
+    answer_until_launch(f, id);
+    expect(f, id, "running", "None");
+    assert_string_equal(function_of(f, other), "setup");
+    fixture_free(f);
+}
+
+static void a_running_job_keeps_its_buffer(void **state)
+{
+    struct fixture *f = fixture_new_up(CONF, 2);
+    uint32_t id = submit_lines(f, "#BB_LUA");
+    answer_until_launch(f, id);
+    assert_int_equal(change_lines(f, FIXTURE_ROOT, id, ""), ERR_NOT_PENDING);
+    expect(f, id, "running", "None");
+    fixture_free(f);
+}
+
 /* How many mails are asked for, of this type. */
 static unsigned count_mails(const struct fixture *f, const char *type)
 {
@@ -376,7 +526,7 @@ static void a_crash_at_any_point_loses_nothing(void **state)
         fixture_clear(f);
         fixture_restart(f);
         fixture_register(f, "n1", "i1");
-        fixture_register(f, "n2", "i2");
+        fixture_register(f, "n2", "i1");
         fixture_turn(f);
         /* What was ended with the controller runs again, or staging begins anew. */
         const char *again = count < 4    ? "job_teardown"
@@ -627,6 +777,12 @@ int main(void)
         cmocka_unit_test(sizes_have_units_of_both_kinds),
         cmocka_unit_test(a_buffer_goes_through_all_phases),
         cmocka_unit_test(mail_tells_that_data_are_out),
+        cmocka_unit_test(each_element_has_a_buffer_of_its_own),
+        cmocka_unit_test(elements_wait_for_their_pool_in_order),
+        cmocka_unit_test(each_component_of_each_element_has_a_buffer),
+        cmocka_unit_test(a_changed_buffer_is_set_up_anew),
+        cmocka_unit_test(a_running_job_keeps_its_buffer),
+        cmocka_unit_test(a_job_that_is_requeued_after_its_end_has_another_buffer),
         cmocka_unit_test(another_configuration_loses_no_call),
         cmocka_unit_test(a_crash_at_any_point_loses_nothing),
         cmocka_unit_test(a_cancelled_job_is_torn_down),

@@ -400,6 +400,7 @@ void depend_part(struct control *c, struct job *j)
     idset_copy(&doomed, depend_corr_doomed(j->waits.on));
     struct job *e = array_split(c->cluster, j, &doomed, record_next_job_id(c), &err);
     if (e) {
+        burst_join_split(c, j, e);
         enqueue_job(c, e);
     } else { /* they stay, until more is known */
         control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);

@@ -108,7 +108,7 @@ static void answer_end_calls(struct control *c, struct job *j)
     end.detail = j->reason == REASON_JOB_LAUNCH_FAILURE ? j->reason_detail : NULL;
     for (size_t i = 0; i < j->end_calls.len;) {
         uint64_t call = j->end_calls.data[i];
-        bool waits = burst_stages_out(j->burst) || (attempt_of(j)->completing && end.why);
+        bool waits = set_stages_out(j) || (attempt_of(j)->completing && end.why);
         if (waits && !notify_listens(j, call)) {
             i++;
             continue;
@@ -168,7 +168,11 @@ void finish_clean(struct control *c, struct job *j)
         finish_requeue(c, j);
         return;
     }
-    answer_end_calls(c, j);
+    struct job *leader = job_set_component(j, 0); /* whose waiters wait for its components, too */
+    if (leader && job_is_final(leader) && !attempt_of(leader)->requeue_after)
+        answer_end_calls(c, leader);
+    if (leader && leader->array)
+        split_answer_waiters(c, leader->array);
     control_schedule(c, j);
 }
 

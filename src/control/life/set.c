@@ -48,6 +48,16 @@ bool set_missed_deadline(const struct job *j)
     return false;
 }
 
+bool set_stages_out(const struct job *leader)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *component = job_set_component(leader, i);
+        if (component && burst_stages_out(component->burst))
+            return true;
+    }
+    return false;
+}
+
 bool set_may_requeue(const struct job *j)
 {
     const struct job *leader = job_set_component(j, 0);

@@ -35,6 +35,8 @@ int set_check_settled(const struct job *leader, struct err *err);
 int set_check_complete(const struct job *leader, struct err *err);
 /* Whether a component has been ended by its deadline: it does not return to the queue. */
 bool set_missed_deadline(const struct job *j);
+/* The data of one of its components are being staged out. */
+bool set_stages_out(const struct job *leader);
 /* Whether the job may return to the queue: as its leader may, which has the script, unless one of
  * its components cannot. */
 bool set_may_requeue(const struct job *j);

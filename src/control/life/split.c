@@ -12,6 +12,7 @@
 #include "control/event/record.h"
 #include "control/internal.h"
 #include "control/life/enqueue.h"
+#include "control/life/set.h"
 #include "control/life/split.h"
 
 #define LOOKED_UP 10000 /* looks into records of several, for elements that are looked up */
@@ -24,7 +25,9 @@ struct job *split_first(struct control *c, struct job *j)
     struct idset first = {0};
     idset_add(&first, depend_first_ready(j));
     struct job *e = array_split(c->cluster, j, &first, record_next_job_id(c), &err);
-    if (!e)
+    if (e)
+        burst_join_split(c, j, e);
+    else
         control_log(c, LOG_LVL_ERROR, "job %u: its element %u cannot be started: %s", j->id,
                     idset_first(&first), err.text);
     idset_done(&first);
@@ -59,10 +62,12 @@ static void choose_of_record(struct control *c, struct job *j, struct idset *nam
         vec_push(out, ((struct split_part){j->id, 0}));
     } else if (both.count) {
         struct job *e = array_split(c->cluster, j, &both, record_next_job_id(c), &err);
-        if (e)
+        if (e) {
+            burst_join_split(c, j, e);
             vec_push(out, ((struct split_part){e->id, j->id}));
-        else
+        } else {
             control_log(c, LOG_LVL_ERROR, "job %u: %s", j->id, err.text);
+        }
     }
     idset_done(&both);
 }
@@ -158,6 +163,9 @@ void split_answer_waiters(struct control *c, struct array *a)
     Pb__JobEnd end = PB__JOB_END__INIT;
     if (!a->end_calls.len || !array_is_over(a))
         return;
+    for (const struct job *j = array_first(a); j; j = array_after(j))
+        if (set_stages_out(j))
+            return;
     end.job_id = a->id;
     end.state = a->ended_badly ? PB__JOB_STATE__FAILED : PB__JOB_STATE__COMPLETED;
     SET(&end, exit_status, array_worst_exit(a));

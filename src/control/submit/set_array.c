@@ -55,11 +55,6 @@ static int make_element(struct control *c, const struct caller *who, const struc
     if (rc != 0)
         return rc;
     vec_push(&sets->leaders, leader);
-    for (uint32_t i = 0; i < job_set_count(leader); i++)
-        if (job_set_component(leader, i)->burst)
-            return err_set(err, -ERR_BURST,
-                           "%s: an array of jobs with burst buffers is not supported",
-                           err_text(ERR_BURST));
     return join_array(c, leader, sets->leaders.data[0]->id, task, r->leader->array_inx, err);
 }
 

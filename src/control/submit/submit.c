@@ -646,7 +646,7 @@ const Pb__JobPayload *submit_component_payload(const struct control *c, const st
                                                size_t offset, struct arena *arena)
 {
     _cleanup_str_ struct str script = STR_INIT;
-    bool is_rebuilt = r->n_components && c->conf->burst.enabled && !r->leader->array_inx;
+    bool is_rebuilt = r->n_components && c->conf->burst.enabled;
     if (!is_rebuilt || !r->payload || !r->payload->has_script)
         return offset ? NULL : r->payload;
     burst_script_rebuild((const char *)r->payload->script.data, r->payload->script.len,
@@ -784,10 +784,12 @@ struct job *submit_find_repeated(struct control *c, const struct caller *who, bo
     return NULL;
 }
 
-/* Of the leader, and with burst buffers of the other components. */
+/* Of the leader, and with burst buffers of the other components. Elements of an array have the
+ * script of their leaders in common. */
 static void store_payloads(struct control *c, const struct set_request *set, struct job *leader)
 {
-    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+    bool is_first = !leader->array || leader->array->id == leader->id;
+    for (uint32_t i = is_first ? 0 : 1; i < job_set_count(leader); i++) {
         _cleanup_arena_ struct arena arena;
         _cleanup_str_ struct str packed = STR_INIT;
         arena_init(&arena, 0);
@@ -826,6 +828,8 @@ void submit_batch(struct control *c, uint64_t call, const struct caller *who,
         if (rc != 0)
             return;
         store_payloads(c, &set, j);
+        for (struct job *next = of_sets ? array_after(j) : NULL; next; next = array_after(next))
+            store_payloads(c, &set, next);
         if (of_sets)
             set_array_admit(c, j, key);
         else

@@ -122,7 +122,9 @@ void sim_draw_bursts(struct draw *d)
         return;
     conf(d, "BurstBufferType=burst_buffer/lua");
     vec_foreach (&d->plan->items, j)
-        if (j->kind == SIM_ITEM_JOB && !j->array && !j->immediate && chance(d, 40))
+        if (j->kind == SIM_ITEM_JOB && j->array && !j->immediate && j->id % 3 == 0)
+            PUT(j->burst, "%s", j->id % 2 ? "any" : "pool");
+        else if (j->kind == SIM_ITEM_JOB && !j->array && !j->immediate && chance(d, 40))
             PUT(j->burst, "%s", WORD(d, "any", "pool"));
 }
 

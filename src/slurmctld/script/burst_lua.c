@@ -167,7 +167,10 @@ static void format_script(const Pb__ScriptRun *m, struct str *out)
     for (const char *at = text, *end = text + len; at < end; is_first = false) {
         const char *eol = memchr(at, '\n', (size_t)(end - at));
         size_t n = (size_t)((eol ? eol : end) - at);
-        if (is_directive(m, at, n))
+        size_t bytes = n - (n && at[n - 1] == '\r');
+        if (is_directive(m, at, n) && m->lines && !has_line(m->lines, strlen(m->lines), at, bytes))
+            str_printf(out, "#EXCLUDED %.*s", (int)n - 1, at + 1); /* scontrol has changed them */
+        else if (is_directive(m, at, n))
             put_symbols(m, at, n, out);
         else
             str_append(out, at, n);
