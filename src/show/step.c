@@ -149,8 +149,8 @@ static json_t *step_id(const Pb__StepRecord *step)
     return json_pack("{s:{s:s, s:o, s:o, s:s}, s:o}", "id", "sluid",
                      job_ids_sluid(step->job_id, step->submit_at, &sluid), "job_id",
                      json_out_number(true, false, step->job_id), "step_het_component",
-                     json_out_number(false, false, 0), "step_id", dot ? dot + 1 : id, "name",
-                     json_out_text(step->name));
+                     json_out_number(step->has_het_job_id, false, step->het_job_offset), "step_id",
+                     dot ? dot + 1 : id, "name", json_out_text(step->name));
 }
 
 static json_t *step_distribution(const Pb__StepRecord *step)

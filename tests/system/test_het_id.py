@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """How components of heterogeneous jobs are named, shown, signalled and changed: HET-30 to 46, 48 to 56, 61, 77, 101, 129."""
+import json
 import re
 import signal
 
@@ -206,6 +207,9 @@ def test_signals_reach_all_components_or_one(het, running):
     shown = het.run(f"scontrol show step {running}+1.0").ok()
     assert shown.startswith(f"StepId={running + 1}.0 ")
     assert het.run(f"scontrol show step {running}.0").ok().count("StepId=") == 3
+    ids = [step["step"]["id"] for step in json.loads(het.run(f"squeue -s --json -j {running}").ok())["steps"]]
+    assert {(i["job_id"]["number"], i["step_het_component"]["number"], i["step_id"]) for i in ids} == {
+        (running, 0, "0"), (running, 0, "batch"), (running + 1, 1, "0"), (running + 2, 2, "0")}
     # sstat and sattach
     usage = het.run(f"sstat -n -P -o jobid -j {running}").ok().splitlines()
     assert usage == [f"{running + i}.0" for i in range(3)]
