@@ -298,6 +298,7 @@ static void expect_wait_for_those_that_stop(const char *conf)
     fixture_pass(f, 1000);
     submit_on(f, "alone", "n12", 4);
     assert_true(stops_before_launch(f, "n12", 4));
+    expect(f, 1, 4, "1 3 4||"); /* its own turn need not come */
     fixture_turn(f);
     expect(f, 1, 4, "1 4|3|");
     assert_int_equal(ordered(f, "n12", 3), 1);
@@ -385,6 +386,20 @@ static void no_more_jobs_than_the_partition_says_share(void **state)
     fixture_free(f);
 }
 
+#define BACKFILL                                                                                   \
+    CORES "SchedulerType=sched/backfill\n" GANG NODES                                              \
+          "PartitionName=p Nodes=ALL Default=YES OverSubscribe=FORCE:2 DefMemPerNode=100\n"        \
+          "PartitionName=alone Nodes=ALL DefMemPerNode=100\n"
+
+static int64_t submit_for(struct fixture *f, const char *part, int64_t limit_sec)
+{
+    Pb__JobSpec s = request(5, 40);
+    s.partition = (char *)part;
+    s.has_time_limit_sec = true;
+    s.time_limit_sec = limit_sec;
+    return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
 /* When the job is planned to start, in seconds from now. */
 static int64_t planned_in_sec(struct fixture *f, uint32_t id)
 {
@@ -397,19 +412,11 @@ static int64_t planned_in_sec(struct fixture *f, uint32_t id)
 /* Jobs that take turns end later than their limits say, and later jobs are planned behind that. */
 static void planned_starts_know_the_rotation(void **state)
 {
-    struct fixture *f = make(CORES "SchedulerType=sched/backfill\n" GANG NODES
-                                   "PartitionName=p Nodes=ALL Default=YES OverSubscribe=FORCE:2 "
-                                   "DefMemPerNode=100 MaxTime=20\n"
-                                   "PartitionName=alone Nodes=ALL DefMemPerNode=100\n");
-    Pb__JobSpec s = request(5, 40);
+    struct fixture *f = make(BACKFILL);
     (void)state;
-    s.has_time_limit_sec = true;
-    for (int i = 0; i < 3; i++) {
-        s.time_limit_sec = 600;
-        fixture_submit(f, &FIXTURE_USER, &s);
-    }
-    s.partition = (char *)"alone";
-    fixture_submit(f, &FIXTURE_USER, &s);
+    for (int i = 0; i < 3; i++)
+        submit_for(f, "p", 600);
+    submit_for(f, "alone", 600);
     fixture_turn(f);
     expect(f, 1, 4, "1|2|3 4");
     assert_int_equal(planned_in_sec(f, 3), 1170); /* the last slice of job 1 ends */
@@ -426,6 +433,70 @@ static void planned_starts_know_the_rotation(void **state)
     expect(f, 1, 1, "1||");
     fixture_turn(f);
     assert_int_equal(planned_in_sec(f, 4), 570); /* it runs alone from now on */
+    fixture_free(f);
+}
+
+/* All are looked at in the pass that starts the first two, and again when their ends are foreseen.
+ */
+static void start_that_was_planned_too_early_is_planned_again(void **state)
+{
+    struct fixture *f = fixture_new(BACKFILL);
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        submit_for(f, "p", 600);
+    submit_for(f, "alone", 600);
+    expect(f, 1, 3, "||1 2 3");
+    register_nodes(f);
+    fixture_turn(f);
+    expect(f, 1, 3, "1|2|3");
+    assert_int_equal(planned_in_sec(f, 3), 1200);
+    fixture_free(f);
+}
+
+/* A limit that is changed is foreseen as well. */
+static void planned_start_follows_a_changed_limit(void **state)
+{
+    struct fixture *f = make(BACKFILL);
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    (void)state;
+    for (int i = 0; i < 2; i++)
+        submit_for(f, "p", 600);
+    submit_for(f, "alone", 600);
+    fixture_turn(f);
+    assert_int_equal(planned_in_sec(f, 3), 1200);
+    r.job_id = 2;
+    r.set = &set;
+    set.has_time_limit_sec = true;
+    set.time_limit_sec = 300;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
+    fixture_turn(f);
+    assert_int_equal(planned_in_sec(f, 3), 900);
+    r.job_id = 1;
+    set.time_limit_sec = 60;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &r), 0);
+    fixture_turn(f);
+    assert_int_equal(planned_in_sec(f, 3), 360);
+    fixture_free(f);
+}
+
+/* A heterogeneous job is foreseen to take turns until its last component ends. */
+static void planned_start_knows_all_components(void **state)
+{
+    struct fixture *f = make("GangHet=yes\n" BACKFILL);
+    Pb__JobSpec specs[] = {request(2, 16), request(3, 24)};
+    (void)state;
+    submit_for(f, "p", 600);
+    for (int i = 0; i < 2; i++) {
+        specs[i].has_time_limit_sec = true;
+        specs[i].time_limit_sec = i ? 300 : 600;
+    }
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 2), 2);
+    submit_for(f, "alone", 600);
+    fixture_turn(f);
+    fixture_turn(f);
+    expect(f, 1, 4, "1|2 3|4");
+    assert_int_equal(planned_in_sec(f, 4), 1200);
     fixture_free(f);
 }
 
@@ -765,6 +836,9 @@ int main(void)
         cmocka_unit_test(step_waits_for_those_that_stop),
         cmocka_unit_test(no_more_jobs_than_the_partition_says_share),
         cmocka_unit_test(planned_starts_know_the_rotation),
+        cmocka_unit_test(start_that_was_planned_too_early_is_planned_again),
+        cmocka_unit_test(planned_start_follows_a_changed_limit),
+        cmocka_unit_test(planned_start_knows_all_components),
         cmocka_unit_test(rotation_goes_on_after_a_restart),
         cmocka_unit_test(users_suspend_and_resume),
         cmocka_unit_test(preemptor_has_the_nodes_until_it_ends),

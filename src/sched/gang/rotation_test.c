@@ -150,6 +150,52 @@ static void counted_cpus_are_shared_by_all(void **state)
     bench_done(&b);
 }
 
+/* A job has more CPUs than others have left to the rotation: it takes its turn alone. */
+static void job_with_more_cpus_than_are_left_runs_alone(void **state)
+{
+    struct bench b = {.r.counts = true};
+    add(&b, 1, 0, 1, 0, 6);
+    add(&b, 2, 0, 1, 0, 2);
+    add(&b, 3, 0, 1, 2, 2);
+    vec_foreach (&b.r.members, m)
+        vec_foreach (&m->uses, use)
+            use->of = 4;
+    rotation_settle(&b.r);
+    expect(&b, "1 | 2 3");
+    turn(&b, "2 3 | 1");
+    turn(&b, "1 | 2 3");
+    bench_done(&b);
+}
+
+/* Components of a heterogeneous job have CPUs of the same node: all of them count. */
+static void components_on_a_node_count_together(void **state)
+{
+    struct bench b = {.r.counts = true};
+    add(&b, 1, 0, 1, 0, 3);
+    struct rotation_use more = b.r.members.data[0].uses.data[0];
+    more.count = 4;
+    rotation_use_node(&b.r.members.data[0], &more);
+    add(&b, 2, 0, 1, 0, 2);
+    add(&b, 3, 1, 1, 0, 2);
+    rotation_settle(&b.r);
+    expect(&b, "1 3 | 2");
+    turn(&b, "2 3 | 1");
+    turn(&b, "1 3 | 2");
+    bench_done(&b);
+}
+
+/* GANG-32: a job that is still stopping does not wait: no slice is needed for it. */
+static void pinned_member_does_not_wait(void **state)
+{
+    struct bench b = {0};
+    start(&b, 1, 0, 5);
+    start(&b, 2, 0, 5);
+    assert_true(rotation_waits(&b.r));
+    b.r.members.data[1].pinned = true;
+    assert_false(rotation_waits(&b.r));
+    bench_done(&b);
+}
+
 /* GANG-06: and a pinned member, whose job is ending, keeps its resources until it is removed. */
 static void waiting_job_runs_when_the_other_one_is_gone(void **state)
 {
@@ -330,6 +376,9 @@ int main(void)
         cmocka_unit_test(small_job_runs_beside_the_first_one_at_once),
         cmocka_unit_test(cores_of_their_own_are_never_suspended),
         cmocka_unit_test(counted_cpus_are_shared_by_all),
+        cmocka_unit_test(job_with_more_cpus_than_are_left_runs_alone),
+        cmocka_unit_test(components_on_a_node_count_together),
+        cmocka_unit_test(pinned_member_does_not_wait),
         cmocka_unit_test(waiting_job_runs_when_the_other_one_is_gone),
         cmocka_unit_test(of_too_many_running_jobs_the_first_goes_on),
         cmocka_unit_test(time_is_divided_evenly),
