@@ -57,9 +57,12 @@ def seconds(c):
 
 
 def test_examples_with_whole_nodes(make_cluster):
-    """GANG-01, GANG-03 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-29, GANG-30, GANG-37, GANG-39, GANG-43, GANG-44, GANG-47, GANG-48: the
+    """GANG-01, GANG-03 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44, GANG-47, GANG-48: the
     three simple examples at once, each in a partition of its own; and the processes of a suspended job stand still."""
     c = make_cluster(nodes=12, conf=LINEAR, partitions=[shared("local", "n[1-5]"), shared("busy", "n[6-10]"), shared("simple", "n[11-12]")])
+    config = c.run("scontrol show config").ok()
+    for key, value in ("PreemptMode", "GANG"), ("SchedulerTimeSlice", f"{SLICE} sec"), ("SchedulerType", "sched/builtin"):
+        assert re.search(rf"^{key}\s+= {value}$", config, re.M), key
     watch, count = Watch(c, "local", "busy", "simple"), "i=0; while :; do i=$((i+1)); echo $i > %s; sleep 0.05; done"
     files = {job: c.work / f"count-{job}" for job in (7, 8)}
     for part, sizes in ("local", (3, 5, 2)), ("busy", (3, 2, 3)):
@@ -172,7 +175,7 @@ def test_configuration_is_checked(make_cluster):
 
 
 def test_examples_with_cores_and_cpus(make_cluster):
-    """GANG-52 to GANG-58: six jobs with two CPUs of each node, first with cores, and then with CPUs that are counted."""
+    """GANG-40, GANG-42, GANG-52 to GANG-57: six jobs with two CPUs of each node, first with cores, and then with CPUs that are counted."""
     part = [shared("active", "ALL") + " Default=YES"]
     clusters = {word: make_cluster(nodes=2, cpus=8, node_conf="Sockets=2 CoresPerSocket=4 ThreadsPerCore=1", partitions=part,
                                    conf=f"SelectType=select/cons_res\nSelectTypeParameters={word}\nTaskPlugin=task/none\n{GANG}")
@@ -183,8 +186,10 @@ def test_examples_with_cores_and_cpus(make_cluster):
     for word, c in clusters.items():
         assert "PreemptMode             = GANG" in c.run("scontrol show config").ok()
         assert re.search(rf"^SelectTypeParameters\s+= {word}$", c.run("scontrol show config").ok(), re.M | re.I)
-        assert c.run(["sinfo", "-h", "-o", "%5D %5c %5z"]).ok().split() == ["2", "8", "2:4:1"]
-        for _ in range(6):
+        assert c.run("sinfo").ok().split() == "PARTITION AVAIL TIMELIMIT NODES STATE NODELIST active* up infinite 2 idle n[1-2]".split()
+        assert c.run(["sinfo", "-o", "%20N %5D %5c %5z"]).ok().split() == "NODELIST NODES CPUS S:C:T n[1-2] 2 8 2:4:1".split()
+        assert c.run(["sbatch", "-pactive", "-o/dev/null", "-n4", "-N2", "--wrap=sleep 1000"]).ok() == "Submitted batch job 1"
+        for _ in range(5):
             submit(c, "active", "-n4", "-N2")
     eventually(lambda: all([watch.has({"active": expected[word]}) for word, watch in watches.items()]), "all switches")
     for word, watch in watches.items():

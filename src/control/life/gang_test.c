@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Gang scheduling in the controller: the guide's examples, orders to nodes, restarts, suspension by
  * users and preemptors, changes of the configuration: GANG-02 to GANG-09, GANG-22, GANG-24,
- * GANG-27, GANG-39, GANG-43, GANG-47, GANG-48, GANG-50, GANG-54 to GANG-57, GANG-59, GANG-62,
+ * GANG-27, GANG-39, GANG-43, GANG-47 to GANG-51, GANG-54 to GANG-57, GANG-59, GANG-62,
  * HET-104. */
 #include <signal.h>
 #include <stdio.h>
@@ -230,6 +230,37 @@ static void guide_examples_with_whole_nodes(void **state)
     slice(f, 1, 3, "2|1 3|");
     slice(f, 1, 3, "1 3|2|");
     fixture_free(f);
+}
+
+/* GANG-49, GANG-51: without time slices the small job waits behind the large one; backfill starts
+ * it when it ends before the large one can begin. */
+static void small_job_without_time_slices(void **state)
+{
+    static const struct {
+        const char *scheduler;
+        int64_t limit_sec;
+        const char *states;
+    } v[] = {{"sched/builtin", 600, "1||2 3"},
+             {"sched/backfill", 600, "1 3||2"},
+             {"sched/backfill", 1200, "1||2 3"}};
+    (void)state;
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        _cleanup_free_ char *conf =
+            mem_printf("SelectType=select/linear\nSchedulerType=%s\nSlurmdTimeout=0\n" NODES
+                       "PartitionName=p Nodes=ALL Default=YES OverSubscribe=NO\n",
+                       v[i].scheduler);
+        struct fixture *f = make(conf);
+        const uint32_t nodes[] = {3, 5, 2};
+        for (size_t k = 0; k < 3; k++) {
+            Pb__JobSpec s = request(nodes[k], 0);
+            s.has_time_limit_sec = true;
+            s.time_limit_sec = k < 2 ? 900 : v[i].limit_sec;
+            fixture_submit(f, &FIXTURE_USER, &s);
+        }
+        fixture_turn(f);
+        expect(f, 1, 3, v[i].states);
+        fixture_free(f);
+    }
 }
 
 /* GANG-54, GANG-55. */
@@ -830,6 +861,7 @@ int main(void)
         cmocka_unit_test(two_jobs_on_all_nodes_take_turns),
         cmocka_unit_test(orders_are_in_time),
         cmocka_unit_test(guide_examples_with_whole_nodes),
+        cmocka_unit_test(small_job_without_time_slices),
         cmocka_unit_test(cores_of_their_own_are_never_suspended),
         cmocka_unit_test(counted_cpus_are_shared_by_all),
         cmocka_unit_test(job_that_takes_cpus_waits_for_those_that_stop),
