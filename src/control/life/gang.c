@@ -62,7 +62,8 @@ static bool still_runs(const struct job *j, const struct alloc_node *a)
     const struct attempt *attempt = attempt_of(j);
     bool stops = j->state == PB__JOB_STATE__SUSPENDED || is_ending(j);
     bool has_no_turn = attempt->gang_suspended || !attempt->gang_place;
-    return stops && has_no_turn && attempt->ran_ms && !a->released && !a->parked && a->touched &&
+    bool has_begun = attempt->ran_ms || attempt->halts > 1; /* it did not start suspended */
+    return stops && has_no_turn && has_begun && !a->released && !a->parked && a->touched &&
            !a->halt_told;
 }
 

@@ -326,8 +326,7 @@ static void expect_wait_for_those_that_stop(const char *conf)
     end(f, 2);
     obey(f);
     expect(f, 1, 3, "1 3||");
-    fixture_pass(f, 1000);
-    submit_on(f, "alone", "n12", 4);
+    submit_on(f, "alone", "n12", 4); /* in the moment in which job 3 was resumed */
     assert_true(stops_before_launch(f, "n12", 4));
     expect(f, 1, 4, "1 3 4||"); /* its own turn need not come */
     fixture_turn(f);
