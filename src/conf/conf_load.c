@@ -7,7 +7,6 @@
 #include "base/path.h"
 #include "conf/conf_burst_file.h"
 #include "conf/conf_extra.h"
-#include "conf/conf_gang.h"
 #include "conf/conf_hres_file.h"
 #include "conf/conf_internal.h"
 

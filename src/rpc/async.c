@@ -10,7 +10,6 @@
 #include "rpc/dial.h"
 #include "rpc/mint.h"
 #include "rpc/once.h"
-#include "rpc/patience.h"
 #include "rpc/place.h"
 #include "rpc/probe.h"
 

@@ -11,7 +11,6 @@
 #include "proto/common.pb-c.h"
 #include "proto/ctl.pb-c.h"
 #include "rpc/mint.h"
-#include "rpc/patience.h"
 #include "rpc/place.h"
 
 #define PLACE_NONE SIZE_MAX

@@ -2,8 +2,11 @@
 #include "rpc/place.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/mem.h"
 #include "rpc/client.h"
@@ -95,4 +98,27 @@ int64_t rpc_place_patience(int64_t remaining_ms, size_t left, size_t count, unsi
         return remaining_ms;
     share = remaining_ms / (int64_t)(left * 2);
     return share < quick ? share : quick;
+}
+
+#define FIRST_MS 100
+#define LONGEST_MS 2000
+
+static rpc_backoff_fn *tell;
+
+void rpc_on_backoff(rpc_backoff_fn *fn)
+{
+    tell = fn;
+}
+
+int64_t rpc_patience_next(struct rpc_patience *p, const char *why)
+{
+    int64_t ms = p->times < 5 ? FIRST_MS << p->times : LONGEST_MS;
+    struct timespec now;
+
+    ms = ms < LONGEST_MS ? ms : LONGEST_MS;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    p->times++;
+    if (tell)
+        tell(why);
+    return ms / 2 + (now.tv_nsec / 1000 + (int64_t)getpid() * 7919) % ms;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Where the controllers of a cluster can be reached from here, in the order of trying, and how long
- * one of them is waited for; inside this room.
+ * one of them is waited for, also when it asks for patience (ERR_BACKOFF); inside this room.
  *
  * Local sockets come first: there the kernel names the caller and no token is needed. Then the
  * addresses, each once (with SlurmctldAddr there is one).
@@ -52,3 +52,11 @@ bool rpc_place_is_passing(const struct conf *conf, const struct rpc_info *rpc, i
  * n-th round (from 0): a place alone has all of it; of several all are tried once quickly, and what
  * is left then is shared. */
 int64_t rpc_place_patience(int64_t remaining_ms, size_t left, size_t count, unsigned round);
+
+struct rpc_patience {
+    unsigned times; /* it was asked for */
+};
+
+/* Tells who wants to know, and how long to wait: longer each time, up to 2 s, and not as long as
+ * others who were told the same at the same time. */
+int64_t rpc_patience_next(struct rpc_patience *p, const char *why);

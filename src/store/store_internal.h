@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Inside of store/: what the drivers share. store.c opens and closes, store_commit.c orders and
- * repeats commits, store_read.c reads for the loop, store_batch.c gathers changes; a driver does
- * one attempt at one thing.
+ * Inside of store/: what the drivers share. store.c opens, closes and reads for the loop,
+ * store_commit.c orders and repeats commits, store_batch.c gathers changes; a driver does one
+ * attempt at one thing.
  *
  * Threads. A driver's commit() and rest() never run at the same time as one another or close(), on
  * a worker or (without a loop, or synchronous) on the owner's thread. load() and get() never run at

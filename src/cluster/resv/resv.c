@@ -3,8 +3,10 @@
 #include "cluster/resv/resv.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/hostlist.h"
+#include "base/timefmt.h"
 #include "cluster/cluster.h"
 
 struct resv *resv_find(const struct cluster *c, const char *name)
@@ -199,4 +201,170 @@ void resv_count_licenses(const struct cluster *c, struct resv *r)
         if (attempt_of(j)->resv == r && license_held(j))
             resv_use_licenses(r, j, 1);
     }
+}
+
+#define DAY_SEC INT64_C(86400)
+#define HOUR_SEC INT64_C(3600)
+
+static bool is_day(const struct resv *r, int week_day)
+{
+    bool weekend = week_day == 0 || week_day == 6;
+    return !(r->flags & (weekend ? RESV_WEEKDAY : RESV_WEEKEND));
+}
+
+/* Whole days are skipped at once, a few are tried. */
+static void skip_repeats(const struct resv *r, int64_t at, struct resv_time *out)
+{
+    int64_t length = out->end - out->begin, over = at - out->end;
+    int64_t step = r->flags & RESV_WEEKLY ? 7 : 1;
+    int week_day;
+    if (over < 0)
+        return;
+    if (r->flags & RESV_HOURLY) {
+        out->begin += (over / HOUR_SEC + 1) * HOUR_SEC;
+        out->end = out->begin + length;
+        return;
+    }
+    int64_t days = over / DAY_SEC / step * step;
+    do {
+        out->begin = time_shift_days(r->start_at, (int)days, &week_day);
+        out->end = out->begin + length;
+        days += step;
+    } while (out->end <= at || !is_day(r, week_day));
+}
+
+bool resv_occurs(const struct resv *r, int64_t at, struct resv_time *out)
+{
+    *out = (struct resv_time){r->start_at, r->end_at};
+    if (r->flags & RESV_TIME_FLOAT) {
+        out->begin = at + r->float_sec;
+        if (r->float_length_sec)
+            out->end =
+                r->float_length_sec == RESV_NEVER ? RESV_NEVER : out->begin + r->float_length_sec;
+        return out->end > out->begin;
+    }
+    if (out->end > at)
+        return true;
+    if (!(r->flags & RESV_REPEATS))
+        return false;
+    skip_repeats(r, at, out);
+    return true;
+}
+
+bool resv_overlaps(const struct resv *r, int64_t from, int64_t until)
+{
+    struct resv_time t;
+    return resv_occurs(r, from, &t) && t.begin < until;
+}
+
+bool resv_is_at(const struct resv *r, int64_t from, int64_t at)
+{
+    struct resv_time t;
+    return resv_occurs(r, r->flags & RESV_TIME_FLOAT ? from : at, &t) && t.begin <= at &&
+           at < t.end;
+}
+
+bool resv_advance(struct resv *r, int64_t now)
+{
+    struct resv_time t;
+    if (r->flags & RESV_TIME_FLOAT)
+        return r->float_length_sec || r->end_at > now;
+    if (!resv_occurs(r, now, &t))
+        return false;
+    r->start_at = t.begin;
+    r->end_at = t.end;
+    return true;
+}
+
+int64_t resv_period(const struct resv *r)
+{
+    return r->flags & RESV_HOURLY    ? HOUR_SEC
+           : r->flags & RESV_WEEKLY  ? 7 * DAY_SEC
+           : r->flags & RESV_REPEATS ? DAY_SEC
+                                     : RESV_NEVER;
+}
+
+static const struct {
+    uint32_t flag;
+    const char *shown, *other;
+    enum resv_change change;
+} rows[] = {
+#define RESV_FLAG(id, bit, shown, other, change) {RESV_##id, shown, other, RESV_CHANGE_##change},
+#include "cluster/resv/resv_flag.def"
+#undef RESV_FLAG
+};
+#define ROWS (sizeof rows / sizeof rows[0])
+
+static bool is_word(const char *word, const char *text, size_t len)
+{
+    return *word && strlen(word) == len && strncasecmp(word, text, len) == 0;
+}
+
+static uint32_t find_flag(const char *text, size_t len)
+{
+    for (size_t i = 0; i < ROWS; i++)
+        if (is_word(rows[i].shown, text, len) || is_word(rows[i].other, text, len))
+            return rows[i].flag;
+    return 0;
+}
+
+static int parse_purge(const char *value, size_t len, int64_t *sec, struct err *err)
+{
+    _cleanup_free_ char *text = mem_strndup(value, len);
+    int64_t got;
+    int rc = time_parse_limit(text, &got, err);
+    if (rc == 0 && (got <= 0 || got == TIME_UNLIMITED))
+        rc = err_set(err, -ERR_PARSE, "PURGE_COMP=%s: not a time", text);
+    if (rc == 0)
+        *sec = (got + 59) / 60 * 60;
+    return rc;
+}
+
+int resv_parse_flags(const char *list, uint32_t *flags, int64_t *purge_sec, struct err *err)
+{
+    uint32_t got = 0;
+    int64_t purge = *purge_sec;
+    for (const char *s = list; *s;) {
+        size_t len = strcspn(s, ","), word = strcspn(s, ",=");
+        uint32_t flag = find_flag(s, word);
+        if (len && (!flag || (word < len && flag != RESV_PURGE_COMP)))
+            return err_set(err, -ERR_PARSE, "Flags: unknown flag %.*s", (int)len, s);
+        if (flag == RESV_PURGE_COMP) {
+            purge = RESV_PURGE_SEC;
+            int rc = word < len ? parse_purge(s + word + 1, len - word - 1, &purge, err) : 0;
+            if (rc)
+                return rc;
+        }
+        got |= flag;
+        s += len + (s[len] == ',');
+    }
+    *flags = got;
+    *purge_sec = purge;
+    return 0;
+}
+
+void resv_format_flags(const struct resv *r, struct str *out)
+{
+    char text[TIME_TEXT_MAX];
+    const char *comma = "";
+    for (size_t i = 0; i < ROWS; i++) {
+        if (!(r->flags & rows[i].flag))
+            continue;
+        str_printf(out, "%s%s", comma, rows[i].shown);
+        if (rows[i].flag == RESV_PURGE_COMP)
+            str_printf(out, "=%s", time_format_limit(r->purge_sec, text));
+        comma = ",";
+    }
+}
+
+int resv_check_change(uint32_t flags, bool added, struct err *err)
+{
+    for (size_t i = 0; i < ROWS; i++) {
+        if (!(flags & rows[i].flag) || rows[i].change == RESV_CHANGE_ALWAYS ||
+            (added && rows[i].change == RESV_CHANGE_ADDED))
+            continue;
+        return err_set(err, -ERR_CANNOT_UPDATE, "%s: Flags%s=%s of a reservation that is there",
+                       err_text(ERR_CANNOT_UPDATE), added ? "+" : "-", rows[i].shown);
+    }
+    return 0;
 }

@@ -3,8 +3,8 @@
  * Several controllers over one store that has the fence of PostgreSQL: a row says who took the lead
  * last, and each commit looks there. When one takes the lead is decided by control/lead/standby.c,
  * what may leave it by control/lead/outbox.c; here are their pings, takeovers and losses, as
- * slurmctld/lead/backup.c, lead.c, yield.c and summon.c do them. A controller that is paused finds
- * all that came meanwhile in its sockets.
+ * slurmctld/lead/backup.c, lead.c and summon.c do them. A controller that is paused finds all that
+ * came meanwhile in its sockets.
  */
 #include <string.h>
 

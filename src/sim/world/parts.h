@@ -98,15 +98,6 @@ void sim_order_step(struct sim *s, struct sim_event *e);
 void sim_order_forget(struct sim *s, unsigned index, struct sim_key key);
 struct sim_node_job *sim_order_find(struct sim_node *n, struct sim_key key);
 
-/* tell.c */
-void sim_report_launched(struct sim *s, unsigned index, struct sim_key key, int code, bool drain);
-void sim_report_prepared(struct sim *s, unsigned index, struct sim_node_job *j);
-void sim_report_halted(struct sim *s, unsigned index, const struct sim_node_job *j);
-void sim_report_step_ended(struct sim *s, unsigned index, struct sim_key key, uint32_t step_id,
-                           int status);
-void sim_report_batch_ended(struct sim *s, unsigned index, const struct sim_node_job *j, bool gone);
-void sim_report_gone(struct sim *s, unsigned index, struct sim_key key);
-
 /* call.c */
 #define SIM_NO_CALL 0 /* the number of a call whose answer is for nobody */
 uint64_t sim_call(struct sim *s, enum sim_owner owner, enum sim_request request, unsigned index,
