@@ -19,7 +19,6 @@
 #include "slurmstepd/life/finish.h"
 #include "slurmstepd/life/start.h"
 #include "slurmstepd/stream/journal.h"
-#include "slurmstepd/stream/say.h"
 #include "slurmstepd/stream/watch.h"
 #include "slurmstepd/task/adopt.h"
 #include "slurmstepd/task/contain.h"
@@ -100,7 +99,7 @@ static void on_say(struct step *step, const Pb__StepdSignal *m)
 {
     if ((step_is_running(step) || step->phase == STEP_KILLING) &&
         !(m->has_nonce && has_seen_delivery(step, m->nonce)))
-        say_to_step(step, m->say);
+        journal_say(step, m->say);
 }
 
 static void on_signal(struct step *step, const Pb__StepdSignal *m)

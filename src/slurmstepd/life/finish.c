@@ -18,7 +18,6 @@
 #include "slurmstepd/life/start.h"
 #include "slurmstepd/pmix/pmix.h"
 #include "slurmstepd/stream/journal.h"
-#include "slurmstepd/stream/say.h"
 #include "slurmstepd/stream/srun.h"
 #include "slurmstepd/stream/stream.h"
 #include "slurmstepd/stream/watch.h"
@@ -307,7 +306,7 @@ static void say_step_cancelled(struct step *step, const char *why)
     if (step->cancel_unsaid)
         return;
     format_why(step, why, &line);
-    say_to_step(step, str_cstr(&line));
+    journal_say(step, str_cstr(&line));
 }
 
 /* "slurmstepd: error: " stands before what an srun without a connection to us gets in an answer. */
@@ -413,7 +412,7 @@ void finish_over_memory(struct step *step, const Pb__OverMemory *m)
 
     finish_format_memory(step, m, &text);
     if (running && !step->out_of_memory)
-        say_to_step(step, str_cstr(&text));
+        journal_say(step, str_cstr(&text));
     if (step->phase == STEP_RUNNING)
         step->out_of_memory = true;
     finish_terminate(step, 0, "");

@@ -17,3 +17,7 @@ void journal_tell(struct step *step, enum log_level level, const char *fmt, ...)
     __attribute__((format(printf, 3, 4)));
 bool journal_tells(const struct step *step, enum log_level level);
 void journal_begin(struct step *step); /* the tasks run */
+
+/* A line of our own, on the standard error of tasks, wherever that goes. */
+void journal_say(struct step *step, const char *line);
+void journal_say_to_task(struct task *t, const char *line); /* into that of one task */

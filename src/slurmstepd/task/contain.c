@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "cgroup/cgroup.h"
 #include "cgroup/oom.h"
-#include "slurmstepd/stream/say.h"
+#include "slurmstepd/stream/journal.h"
 #include "slurmstepd/task/adopt.h"
 #include "slurmstepd/task/reap.h"
 #include "slurmstepd/task/task.h"
@@ -315,7 +315,7 @@ static void report_oom(struct step *step, const struct cgroup_memory *own)
                "tasks have been OOM Killed.\n",
                (unsigned long long)own->oom_kills, own->oom_kills == 1 ? "" : "s", step->name);
     format_hit(step, own, &hit, &line);
-    say_to_step(step, str_cstr(&line));
+    journal_say(step, str_cstr(&line));
 }
 
 /* Counts those that were ended since; says so the first time, while there is somebody to tell. */

@@ -20,7 +20,6 @@
 #include "slurmstepd/env/directive.h"
 #include "slurmstepd/mpi/mpi.h"
 #include "slurmstepd/stream/journal.h"
-#include "slurmstepd/stream/say.h"
 #include "slurmstepd/task/plan.h"
 #include "slurmstepd/task/task.h"
 
@@ -218,7 +217,7 @@ static void on_epilog_exit(void *ctx, pid_t pid, int wait_status)
         } else {
             _cleanup_free_ char *line = mem_printf("slurmstepd: error: %s\n", str_cstr(&text));
 
-            say_to_task(t, line);
+            journal_say_to_task(t, line);
         }
     }
     run_next(t);

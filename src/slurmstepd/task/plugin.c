@@ -10,7 +10,6 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "slurmstepd/stream/journal.h"
-#include "slurmstepd/stream/say.h"
 #include "slurmstepd/stream/srun.h"
 #include "slurmstepd/task/task.h"
 #include "spank/stack.h"
@@ -144,7 +143,7 @@ static void report_to_user(struct step *step, const char *line)
     if (p->in_child && p->has_streams)
         path_write_all(STDERR_FILENO, line, strlen(line));
     else if (!p->in_child && p->has_streams)
-        say_to_step(step, line);
+        journal_say(step, line);
     else if (!p->in_child && by_srun && step->task_count)
         srun_send_data(step, step->tasks[0].id, 2, line, strlen(line));
     else if (p->pending.len < PENDING_MAX)
