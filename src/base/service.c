@@ -2,11 +2,14 @@
 #include "base/service.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -60,4 +63,56 @@ char *service_change_dir(const char *log_file, const char *dir)
         if (choices[i] && *choices[i] == '/' && chdir(choices[i]) == 0)
             return mem_strdup(choices[i]);
     return NULL;
+}
+
+/* The starter's process: waits for the daemon's word. What went wrong the daemon has said itself,
+ * unless it could not. */
+static _Noreturn void await_ready(const char *program, int fd, pid_t daemon)
+{
+    char word;
+    int status = 0;
+    ssize_t n;
+
+    while ((n = read(fd, &word, 1)) < 0 && errno == EINTR)
+        ;
+    if (n == 1)
+        _exit(0);
+    while (waitpid(daemon, &status, 0) < 0 && errno == EINTR)
+        ;
+    if (WIFSIGNALED(status))
+        fprintf(stderr, "%s: error: ended by signal %d (%s) while starting\n", program,
+                WTERMSIG(status), strsignal(WTERMSIG(status)));
+    _exit(1);
+}
+
+int service_detach(const char *program)
+{
+    int ends[2];
+    pid_t pid = -1;
+
+    fflush(NULL);
+    if (pipe2(ends, O_CLOEXEC) || (pid = fork()) < 0) {
+        fprintf(stderr, "%s: error: cannot start another process: %s\n", program, strerror(errno));
+        exit(1);
+    }
+    if (pid > 0) {
+        close(ends[1]);
+        await_ready(program, ends[0], pid);
+    }
+    close(ends[0]);
+    setsid();
+    return ends[1];
+}
+
+void service_ready(int starter)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (int fd = 0; fd <= STDERR_FILENO && null >= 0; fd++)
+        dup2(null, fd);
+    if (null > STDERR_FILENO)
+        close(null);
+    while (write(starter, "r", 1) < 0 && errno == EINTR)
+        ; /* a starter that has gone needs no word */
+    close(starter);
 }
