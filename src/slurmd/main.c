@@ -32,14 +32,12 @@
 #include "slurmd/job/health.h"
 #include "slurmd/job/jobtmp.h"
 #include "slurmd/job/spool.h"
-#include "slurmd/node/detach.h"
 #include "slurmd/node/dynamic.h"
 #include "slurmd/node/logfile.h"
 #include "slurmd/node/options.h"
 #include "slurmd/node/plugins.h"
 #include "slurmd/node/script.h"
 #include "slurmd/node/slurmd.h"
-#include "slurmd/node/trust.h"
 #include "slurmd/node/users.h"
 #include "slurmd/step/contain.h"
 #include "slurmd/step/freq.h"
@@ -127,7 +125,7 @@ static int load_conf(struct slurmd *d, const struct slurmd_options *o, const cha
     if (d->conf->slurmd_uid != geteuid())
         return err_set(err, -EPERM, "SlurmdUser is %s (uid %u), but slurmd was started by uid %u",
                        d->conf->slurmd_user, (unsigned)d->conf->slurmd_uid, (unsigned)geteuid());
-    rc = trust_conf(d->conf, err);
+    rc = script_check_conf(d->conf, err);
     if (rc)
         return rc;
     d->node = &d->conf->nodes.data[0];
@@ -377,15 +375,30 @@ static void apply_options(const struct slurmd *d, const struct slurmd_options *o
     }
 }
 
+static int write_pid_file(const char *path, struct err *err)
+{
+    char text[16];
+    struct err why = {0};
+
+    snprintf(text, sizeof(text), "%d\n", (int)getpid());
+    int rc = path_write_file(path, text, strlen(text), 0644, &why);
+    if (rc)
+        err_set(err, rc,
+                "SlurmdPidFile '%s': %s: create its directory, writable for the user of slurmd, or "
+                "set another file",
+                path, why.text);
+    return rc;
+}
+
 static int run_daemon(struct slurmd *d, const struct slurmd_options *o)
 {
     _cleanup_free_ char *pid_file = path_expand(d->conf->slurmd_pid_file, d->host, d->name);
-    int terminal = o->foreground ? -1 : detach_begin("slurmd");
+    int terminal = o->foreground ? -1 : service_detach("slurmd");
     struct err err = {0};
     int rc = set_up(d, o, &err);
 
     if (!rc)
-        rc = detach_write_pid(pid_file, &err);
+        rc = write_pid_file(pid_file, &err);
     if (rc) {
         fprintf(stderr, "slurmd: error: %s\n", err.text);
         tear_down(d);
@@ -394,7 +407,7 @@ static int run_daemon(struct slurmd *d, const struct slurmd_options *o)
     log_info("slurmd version " SLUICE_VERSION " is node %s, port %u", d->name, d->node->port);
     if (terminal >= 0) {
         logfile_detach(d);
-        detach_ready(terminal, d->null_fd);
+        service_ready(terminal);
     }
     apply_options(d, o);
     rc = o->systemd ? service_notify("READY=1") : 0;

@@ -13,7 +13,7 @@
 #include "base/str.h"
 #include "base/timefmt.h"
 #include "slurmd/io/uplink.h"
-#include "slurmd/node/trust.h"
+#include "slurmd/node/script.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
@@ -229,7 +229,7 @@ static int read_sent(const struct slurmd *d, const char *node, const Pb__NodeCon
     if (!rc && m->has_hash && (*out)->hash != m->hash)
         rc = err_set(err, -ERR_PROTOCOL, "the controller's slurm.conf has come garbled");
     if (!rc)
-        rc = trust_conf(*out, err);
+        rc = script_check_conf(*out, err);
     if (rc)
         conf_free(take_ptr(*out));
     return rc;

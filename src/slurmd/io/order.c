@@ -13,11 +13,37 @@
 #include "slurmd/job/halt.h"
 #include "slurmd/job/launch.h"
 #include "slurmd/job/prolog.h"
-#include "slurmd/node/reboot.h"
+#include "slurmd/node/script.h"
+#include "slurmd/node/scriptenv.h"
 #include "slurmd/step/step.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"
+
+static void on_end(void *ctx, uint32_t job_id, uint32_t restarts, int wait_status, const char *text)
+{
+    struct slurmd *d = ctx;
+
+    d->rebooting = false;
+    if (text)
+        log_error("%s: this node does not reboot", text);
+}
+
+static void run_reboot_program(struct slurmd *d)
+{
+    struct script script = {.what = "RebootProgram", .path = d->conf->reboot_program};
+
+    if (d->rebooting)
+        return;
+    if (!d->conf->reboot_program) {
+        log_error(
+            "the controller orders a reboot, and RebootProgram is not set in slurm.conf here");
+        return;
+    }
+    log_info("the controller orders a reboot: running %s", d->conf->reboot_program);
+    d->rebooting = true;
+    script_run(d, &script, scriptenv_health(d), on_end, d);
+}
 #include "base/step_id.h"
 
 static void end_ordered_step(struct slurmd *d, const Pb__Terminate *m)
@@ -247,7 +273,7 @@ static void handle_order(struct slurmd *d, const Pb__NodeOrder *o, bool closed)
     if (o->report)
         uplink_register(d);
     if (o->reboot)
-        reboot_run(d);
+        run_reboot_program(d);
     if (o->shutdown) {
         log_info("the controller orders this daemon to stop");
         loop_stop(d->loop);

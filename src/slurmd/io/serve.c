@@ -12,10 +12,9 @@
 #include "slurmd/job/launch.h"
 #include "slurmd/job/prepare.h"
 #include "slurmd/job/receive.h"
-#include "slurmd/node/debug.h"
 #include "slurmd/node/logfile.h"
 #include "slurmd/step/attach.h"
-#include "slurmd/usage/origin.h"
+#include "slurmd/usage/pids.h"
 #include "slurmd/usage/usage.h"
 
 #define LOG_ROOM "slurmd"
@@ -118,7 +117,7 @@ static void on_request(void *ctx, const struct rpc_request *r)
         adopt_request(d, r);
         break;
     case RPC_ORIGIN:
-        origin_answer(d, r);
+        pids_answer_origin(d, r);
         break;
     case RPC_STEP_ATTACH:
         attach_step(d, r);
@@ -139,7 +138,7 @@ static void on_request(void *ctx, const struct rpc_request *r)
         set_debug(d, r);
         break;
     case RPC_SET_DEBUG_FLAGS:
-        debug_set_flags(d, r);
+        logfile_set_flags(d, r);
         break;
     case RPC_STEP_USAGE:
         usage_answer_step(d, r);

@@ -13,7 +13,7 @@
 #include "slurmd/job/cred.h"
 #include "slurmd/job/launch.h"
 #include "slurmd/job/prepare.h"
-#include "slurmd/node/debug.h"
+#include "slurmd/node/logfile.h"
 
 #define LOG_ROOM "slurmd"
 #include "base/log.h"

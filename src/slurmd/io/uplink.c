@@ -17,10 +17,9 @@
 #include "slurmd/job/ending.h"
 #include "slurmd/job/health.h"
 #include "slurmd/job/launch.h"
-#include "slurmd/node/debug.h"
 #include "slurmd/node/devices.h"
 #include "slurmd/node/logfile.h"
-#include "slurmd/node/trust.h"
+#include "slurmd/node/script.h"
 #include "slurmd/step/contain.h"
 #include "slurmd/step/step.h"
 #include "slurmd/usage/usage.h"
@@ -447,7 +446,7 @@ void uplink_reconfigure(struct slurmd *d)
     struct conf *fresh = NULL;
 
     if (conf_load_with(d->conf->path, d->own_line, CONF_NODE, d->name, &fresh, &report, &err) ||
-        trust_conf(fresh, &err)) {
+        script_check_conf(fresh, &err)) {
         uplink_refuse_conf(d, err.text);
         conf_free(fresh);
     } else {
@@ -456,7 +455,7 @@ void uplink_reconfigure(struct slurmd *d)
         d->conf = fresh;
         d->node = &d->conf->nodes.data[0];
         d->debug_given = false;
-        debug_forget_flags(d);
+        logfile_forget_flags(d);
         if (logfile_open(d, &err))
             log_error("%s", err.text);
         log_info("read %s again", d->conf->path);

@@ -17,7 +17,7 @@
 #include "slurmd/job/oldscript.h"
 #include "slurmd/job/prolog.h"
 #include "slurmd/job/receive.h"
-#include "slurmd/node/debug.h"
+#include "slurmd/node/logfile.h"
 #include "slurmd/node/script.h"
 #include "slurmd/node/scriptenv.h"
 #include "slurmd/step/step.h"

@@ -9,14 +9,14 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
 #include <utlist.h>
 
 #include "base/child.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "base/timefmt.h"
-#include "slurmd/node/debug.h"
+#include "conf/conf.h"
+#include "slurmd/node/logfile.h"
 #include "slurmd/node/scriptenv.h"
 
 #define LOG_ROOM "slurmd"
@@ -390,4 +390,32 @@ int64_t script_limit_sec(const struct conf *c, bool is_epilog)
     int64_t sec = own == UNLIMITED ? c->prolog_epilog_timeout_sec : own;
 
     return sec == UNLIMITED ? 0 : sec;
+}
+
+int script_check_conf(const struct conf *c, struct err *err)
+{
+    const struct {
+        const char *key, *path;
+    } programs[] = {
+        {"Prolog", c->prolog},
+        {"Epilog", c->epilog},
+        {"TaskProlog", c->task_prolog},
+        {"TaskEpilog", c->task_epilog},
+        {"UnkillableStepProgram", c->unkillable_step_program},
+        {"HealthCheckProgram", c->health_check_program},
+        {"RebootProgram", c->reboot_program},
+    };
+    int rc = conf_trust_files(c, err);
+
+    for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]) && rc == 0; i++) {
+        const char *rest = programs[i].path;
+        char *path;
+        while (rc == 0 && (path = conf_script_next(&rest)) != NULL) {
+            rc = conf_trust_path(c, programs[i].key, path, err);
+            if (rc < 0 && rc != -ERR_ACCESS)
+                rc = 0;
+            free(path);
+        }
+    }
+    return rc;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "conf/conf.h"
 #include "loop/loop.h"
 #include "slurmd/node/slurmd.h"
 
@@ -57,3 +58,7 @@ int64_t script_limit_sec(const struct conf *c, bool is_epilog);
 int64_t script_patience_ms(const struct script *s);
 char *script_say_runs(const struct script *s, pid_t pid, int64_t since);
 char *script_say_late(const struct script *s);
+
+/* Refuses one that others can change, or that names programs that others can change. Programs that
+ * are not there are no matter yet: they are looked at again when they run. */
+int script_check_conf(const struct conf *c, struct err *err);

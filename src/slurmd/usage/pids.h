@@ -7,6 +7,7 @@
 
 #include "base/arena.h"
 #include "proto/usage.pb-c.h"
+#include "rpc/server.h"
 #include "slurmd/node/slurmd.h"
 #include "slurmd/usage/tally.h"
 
@@ -22,3 +23,6 @@ void pids_hide(const struct slurmd *d, uid_t uid, Pb__NodePids *m);
 typedef pid_t pids_parent_fn(pid_t pid); /* 0: not known */
 const struct tally_step *pids_find(const struct tally *t, pid_t pid, pids_parent_fn *parent_of);
 pid_t pids_parent(pid_t pid); /* as the kernel says */
+
+/* RPC ORIGIN: which job the process belongs to that has made a connection. */
+void pids_answer_origin(struct slurmd *d, const struct rpc_request *r);
