@@ -139,6 +139,12 @@ int restore_state(struct ctld *c, struct err *err); /* out of c->store, into c->
 int lead_take(struct ctld *c, bool *taken, struct err *err);
 void lead_watch(struct ctld *c); /* when there may be others: looks for a lead that was lost */
 struct store_where lead_where(const struct conf *conf); /* borrows from it */
+/* Its end, for another controller's; and what a controller says of itself. */
+void lead_yield(struct ctld *c, const struct rpc_request *request);
+void lead_answer_ping(struct ctld *c, const struct rpc_request *request, bool leads,
+                      const char *leader);
+/* SlurmctldPrimaryOnProg or ...OffProg, where there is one. */
+void lead_run_program(struct ctld *c, bool leads);
 
 /* shared.c: whether the store that a backup would take over with is the leader's: while the leader
  * answers, somebody must lead in it. Looks at once and then now and again, in a worker. */
@@ -160,10 +166,6 @@ void backup_call_gone(struct ctld *c, uint64_t call);
 /* Begins anew with the configuration as it is now, unless that has an error. */
 int backup_reload(struct ctld *c, struct err *err);
 
-/* yield.c: the end of a lead, for another one's; and what a controller says of itself. */
-void yield_ping(struct ctld *c, const struct rpc_request *request, bool leads, const char *leader);
-void yield_request(struct ctld *c, const struct rpc_request *request);
-
 /* peers.c: the same request to every other controller, once; done() when all have answered or it
  * has taken too long, also at once when there is none. */
 void peers_tell(struct ctld *c, enum rpc_number rpc, const ProtobufCMessage *request,
@@ -172,9 +174,6 @@ void peers_end(struct ctld *c);
 
 /* summon.c: every node daemon that has no session here is told, for a while, who leads. */
 void summon_nodes(struct ctld *c);
-
-/* program.c: SlurmctldPrimaryOnProg or ...OffProg, where there is one. */
-void program_run(struct ctld *c, bool leads);
 
 void summon_end(struct ctld *c);
 
@@ -192,8 +191,8 @@ void answers_send(struct answers *a, uint64_t number); /* its turn in the outbox
 void answers_forget(struct answers *a, uint64_t call); /* the caller has gone */
 void ctld_reply_error(struct ctld *c, uint64_t call, int code, const char *text);
 
-/* logging.c: opens, or opens again. While starting, errors go to the caller's terminal too. */
-void logging_open(struct ctld *c, const struct conf *conf, bool starting);
+/* files.c: opens, or opens again. While starting, errors go to the caller's terminal too. */
+void files_open_log(struct ctld *c, const struct conf *conf, bool starting);
 
 /* env.c */
 void env_init(struct env *env, struct ctld *c);

@@ -145,12 +145,12 @@ static void on_node_list(struct ctld *c, const struct rpc_request *r, const stru
 
 static void on_ping(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
-    yield_ping(c, r, true, c->name);
+    lead_answer_ping(c, r, true, c->name);
 }
 
 static void on_yield(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
-    yield_request(c, r);
+    lead_yield(c, r);
 }
 
 static void on_beat(struct ctld *c, const struct rpc_request *r, const struct caller *who)
@@ -316,7 +316,7 @@ static void on_set_debug(struct ctld *c, const struct rpc_request *r, const stru
     c->debug_given = true;
     c->debug = ask->level;
     log_info("detail of the log set to %u by uid %u (%s)", c->debug, who->uid, r->peer);
-    logging_open(c, control_conf(c->control), false);
+    files_open_log(c, control_conf(c->control), false);
     rpc_reply(c->server, r->call, &reply.base); /* nothing of it is saved */
 }
 

@@ -48,6 +48,8 @@ static void log_warnings(const struct ctld *c, const struct conf_report *report)
     }
 }
 
+static int starter = -1; /* for service_ready() */
+
 /* It lets go of the terminal, and its starter. */
 static void on_settled(struct ctld *c)
 {
@@ -62,7 +64,9 @@ static void on_settled(struct ctld *c)
     }
     if (!o->foreground)
         log_set_stderr(LOG_LVL_QUIET);
-    daemon_ready();
+    if (starter >= 0)
+        service_ready(starter);
+    starter = -1;
     int rc = o->systemd ? service_notify("READY=1") : 0;
     if (rc)
         log_error("cannot notify the service manager: %s", strerror(-rc));
@@ -111,7 +115,7 @@ static int open_controller(struct ctld *c, struct conf *conf, size_t me, struct 
     else
         backup_open(c);
     if (c->options->yielded && !c->control)
-        program_run(c, false);
+        lead_run_program(c, false);
     return 0;
 }
 
@@ -136,7 +140,7 @@ static int start_controller(struct ctld *c, int *pid_fd, char **pid_path, struct
     if (rc == 0)
         rc = files_prepare(conf, c->options->log_file, err);
     if (rc == 0) {
-        logging_open(c, conf, true);
+        files_open_log(c, conf, true);
         log_warnings(c, &report);
         log_info("slurmctld %s (slurm %s) of cluster %s starts with %s", SLUICE_VERSION,
                  SLURM_VERSION, conf->cluster_name, conf->path);
@@ -187,7 +191,7 @@ int main(int argc, char **argv)
     log_open(&(struct log_options){.program = "slurmctld", .stderr_level = LOG_LVL_INFO});
     set_nice(&options);
     if (!options.foreground && !options.is_reexec)
-        daemon_detach();
+        starter = service_detach("slurmctld");
     fd_raise_limit(DESCRIPTORS_MAX);
 
     struct ctld c = {.options = &options, .runs_scripts = true};

@@ -108,7 +108,7 @@ static int controller_open(const struct world *w, struct ctld *c, struct err *er
     int rc = conf_load(w->conf_file, CONF_FULL, NULL, &conf, &report, err);
     conf_report_done(&report);
     if (rc == 0) {
-        logging_open(c, conf, false);
+        files_open_log(c, conf, false);
         rc = files_load_keys(c, conf, err);
     }
     return rc ? rc : ctld_open(c, conf, 0, err);

@@ -89,7 +89,7 @@ static void apply_reload(struct reload *r)
     c->debug_given = false;
     control_set_debug(c->control, control_conf(c->control)->debug);
     job_comp_close(c);
-    logging_open(c, control_conf(c->control), false);
+    files_open_log(c, control_conf(c->control), false);
     log_info("the configuration was read again");
     lead_watch(c);
     Pb__ReconfigureRequest same = PB__RECONFIGURE_REQUEST__INIT;

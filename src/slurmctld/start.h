@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* From a command line to a process that is ready to serve: options, the daemon's detachment, its
- * files and its user. */
+/* From a command line to a process that is ready to serve: options, files and the user. */
 #pragma once
 
 #include <stdbool.h>
@@ -17,14 +16,6 @@ int check_run(const struct ctld_options *o);
 /* Which of the controllers this process is: the one named 'as', or with NULL the first whose
  * SlurmctldHost is this host. */
 int check_host(const struct conf *conf, const char *as, size_t *me, struct err *err);
-
-/*
- * daemon.c. daemon_detach() goes on in a child and keeps the caller's process waiting for
- * daemon_ready(), which ends it with status 0, or for the child's end, which ends it with status 1.
- * Until then standard error is the caller's terminal. To be called before any thread is made.
- */
-void daemon_detach(void);
-void daemon_ready(void);
 
 /* files.c. */
 /* As root, for SlurmUser. log_file: in the place of SlurmctldLogFile; may be NULL. */

@@ -266,7 +266,7 @@ static void begin_lead(struct backup *b, int64_t begin_ms)
     settle_backup(b);
     backup_close(c);
     summon_nodes(c);
-    program_run(c, true);
+    lead_run_program(c, true);
 }
 
 static bool take_lead(struct backup *b)
@@ -450,7 +450,7 @@ void backup_request(struct ctld *c, const struct rpc_request *r)
     struct backup *b = c->backup;
     long leader = b ? standby_heard_leader(b->logic, loop_mono_ms()) : -1;
     if (r->rpc->number == RPC_PING)
-        yield_ping(c, r, false, leader < 0 ? NULL : host_of(b, (size_t)leader)->name);
+        lead_answer_ping(c, r, false, leader < 0 ? NULL : host_of(b, (size_t)leader)->name);
     else if (r->rpc->number == RPC_MINT) /* who calls has nothing to do with who leads */
         rpc_answer_mint(c->server, r, AUTH_TTL_MS);
     else if (r->rpc->number == RPC_CTLD_TAKEOVER && b)

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* The beginning of a lead: the store, and the state that is in it. */
+/*
+ * A lead: its beginning with the store and the state that is in it; the site's programs that follow
+ * it (SlurmctldPrimaryOnProg and SlurmctldPrimaryOffProg), to move an address for example; and its
+ * end for another controller's: what was acknowledged is durable, open calls are told to go on to
+ * the successor, and the process begins anew in standby. The order of that is stop.c's.
+ */
 #define LOG_ROOM "slurmctld"
 #include <errno.h>
 #include <stdlib.h>
@@ -243,4 +248,122 @@ int lead_take(struct ctld *c, bool *taken, struct err *err)
         store_lead_settle(c->store); /* nobody else has run anything */
     helper_open(c);
     return state_restore(c, err);
+}
+
+/*
+ * SlurmctldPrimaryOnProg and SlurmctldPrimaryOffProg: a site's programs that follow the lead, to
+ * move an address for example. Nothing waits for them. They have a helper of their own: what the
+ * controller before is still ending must not keep them.
+ */
+#include <sys/wait.h>
+
+#include "base/arena.h"
+#include "slurmctld/ctld.h"
+#include "slurmctld/script/scripts.h"
+
+/* Nothing waits for the site's programs. They have a helper of their own: what the controller
+ * before is still ending must not keep them. */
+#define PATH_VARIABLE "PATH=/usr/sbin:/usr/bin:/sbin:/bin"
+
+static const char *key_of(Pb__ScriptKind kind)
+{
+    return kind == PB__SCRIPT_KIND__SCRIPT_LEAD_ON ? "SlurmctldPrimaryOnProg"
+                                                   : "SlurmctldPrimaryOffProg";
+}
+
+static void on_ended(void *ctx, const Pb__ScriptEnded *m)
+{
+    if (m->wait_status || m->text)
+        log_error("%s: %s", key_of(m->kind), m->text ? m->text : "it failed");
+    else
+        log_info("%s has ended well", key_of(m->kind));
+}
+
+void lead_run_program(struct ctld *c, bool leads)
+{
+    const struct conf *conf = ctld_conf(c);
+    const char *path = leads ? conf->slurmctld_primary_on_prog : conf->slurmctld_primary_off_prog;
+    Pb__ScriptRun m = PB__SCRIPT_RUN__INIT;
+    uint32_t owners[] = {conf->slurm_uid, conf->slurmd_uid};
+    struct scripts_options options = {.loop = c->loop, .on_ended = on_ended, .ctx = c};
+    _cleanup_arena_ struct arena arena;
+
+    arena_init(&arena, 0);
+    if (!path || !*path || !c->runs_scripts)
+        return;
+    char *env[] = {(char *)PATH_VARIABLE, arena_printf(&arena, "SLURM_CONF=%s", conf->path),
+                   arena_printf(&arena, "SLURM_CLUSTER_NAME=%s", conf->cluster_name),
+                   arena_printf(&arena, "SLURMCTLD_HOST=%s", c->name)};
+    m.kind = leads ? PB__SCRIPT_KIND__SCRIPT_LEAD_ON : PB__SCRIPT_KIND__SCRIPT_LEAD_OFF;
+    m.path = (char *)path;
+    m.env = env;
+    m.n_env = sizeof(env) / sizeof(env[0]);
+    m.owner = owners;
+    m.n_owner = 2;
+    log_info("running %s: %s", key_of(m.kind), path);
+    if (!c->programs)
+        c->programs = scripts_new(&options);
+    scripts_run(c->programs, &m);
+}
+
+/*
+ * The end of a lead for another controller's: what was acknowledged is durable, open calls are told
+ * to go on to the successor, and the process begins anew in standby. The order is stop.c's.
+ */
+#include <string.h>
+#include <unistd.h>
+
+#include "base/mem.h"
+#include "base/str.h"
+#include "slurmctld/ctld.h"
+
+void lead_answer_ping(struct ctld *c, const struct rpc_request *r, bool leads, const char *leader)
+{
+    Pb__PingReply reply = PB__PING_REPLY__INIT;
+    reply.host = c->host ? c->host : (char *)"localhost";
+    reply.primary = leads;
+    reply.has_pid = true;
+    reply.pid = (uint32_t)getpid();
+    reply.has_now_ms = true;
+    reply.now_ms = loop_wall_ms();
+    reply.has_boot_at = true;
+    reply.boot_at = c->boot_at_sec;
+    reply.name = c->name;
+    reply.leader = (char *)leader;
+    /* That one leads is as good as the last look into the store, unless that is away for all. */
+    if (c->watch && !store_is_stuck(c->store))
+        ctld_reply(c, r->call, &reply.base);
+    else
+        rpc_reply(c->server, r->call, &reply.base);
+}
+
+static int check_leader(const struct ctld *c, const Pb__CtldYield *ask, struct err *err)
+{
+    if (!str_case_eq(ask->leader, c->name))
+        return err_set(err, -ERR_CONFIG, "this is controller %s, not %s", c->name, ask->leader);
+    if (str_case_eq(ask->successor, c->name) || !conf_find_controller(ctld_conf(c), ask->successor))
+        return err_set(err, -ERR_CONFIG, "%s on %s names no other SlurmctldHost=%s",
+                       ctld_conf(c)->path, c->host, ask->successor);
+    if (!c->control || (c->stopping && !c->successor))
+        return err_set(err, -ERR_STANDBY, "%s", err_text(ERR_STANDBY));
+    return 0;
+}
+
+void lead_yield(struct ctld *c, const struct rpc_request *r)
+{
+    const Pb__CtldYield *ask = (const Pb__CtldYield *)r->body;
+    Pb__Empty reply = PB__EMPTY__INIT;
+    struct err err = {0};
+    if (check_leader(c, ask, &err)) {
+        rpc_reply_error(c->server, r->call, err.code, err.text);
+        return;
+    }
+    rpc_reply(c->server, r->call, &reply.base);
+    if (c->successor)
+        return; /* a repeat */
+    log_info("%s takes the lead (%s, uid %u): going back to standby", ask->successor, r->peer,
+             r->who.uid);
+    c->successor = mem_strdup(ask->successor);
+    rpc_server_refuse_sessions(c->server, -ERR_STANDBY, err_text(ERR_STANDBY));
+    stop_to_begin_anew(c, true);
 }
