@@ -4,7 +4,7 @@
 #pragma once
 
 #include "cluster/cluster.h"
-#include "sched/plan/plan_notes.h"
+#include "sched/plan_notes.h"
 
 #define WORLD_NOW INT64_C(1000000000)
 

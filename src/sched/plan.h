@@ -12,9 +12,9 @@
 #pragma once
 
 #include "cluster/cluster.h"
-#include "sched/plan/alike.h"
-#include "sched/plan/plan_notes.h"
-#include "sched/select/license.h"
+#include "sched/alike.h"
+#include "sched/license.h"
+#include "sched/plan_notes.h"
 
 #define PLAN_RESERVATIONS 16        /* planned starts in one pass */
 #define PLAN_RESERVATIONS_MOST 1000 /* the same, where SchedulerParameters asks for more */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/plan/alike.h"
+#include "sched/alike.h"
 
 #include "sched/select/resv.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/plan/plan_notes.h"
+#include "sched/plan_notes.h"
 
 #include <assert.h>
 #include <string.h>

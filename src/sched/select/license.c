@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-#include "sched/select/license.h"
+#include "sched/license.h"
 
 #include "sched/plan.h"
 #include "sched/select/resv.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Of what a job needs as licences, the pool that keeps it from its start. */
+#include "sched/license.h"
 #include "sched/plan.h"
-#include "sched/select/license.h"
 #include "sched/select/resv.h"
 
 /* How far a pool is from what the job needs; the larger the grade, the surer it is the one. */

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sched/select/license.h"
+#include "sched/license.h"
 #include "sched/select/select.h"
 
 #define BUDGET 200000 /* nodes that all choices of a search look at */
