@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -59,8 +60,10 @@ static struct store *store_new(const struct store_where *where, struct loop *loo
 
 void store_unref(struct store *s)
 {
+    assert(s->refs > 0);
     if (--s->refs > 0)
         return;
+    assert(!s->running); /* each task that is posted has a reference */
     pthread_mutex_destroy(&s->lock);
     pthread_cond_destroy(&s->wake);
     free(s->name);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of commits, their repetition and their end, whatever the driver. */
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -141,6 +142,7 @@ static void task_run(void *arg)
         t->rest_due = rc == 0 && s->driver->rest_due && s->driver->rest_due(s);
         if (t->lost)
             commits_end(s, &err);
+        assert(s->under_way >= store_batch_bytes(t->batch));
         s->under_way -= store_batch_bytes(t->batch);
         store_batch_free(take_ptr(t->batch));
     }

@@ -2,6 +2,8 @@
 /* A treap: a search tree by (key, tie) and a heap by a scattering of the tie. */
 #include "cluster/index/order.h"
 
+#include <assert.h>
+
 static uint64_t hash_tie(const struct order_link *l)
 {
     uint64_t x = l->tie + UINT64_C(0x9e3779b97f4a7c15);
@@ -52,6 +54,7 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
 {
     struct order_link **at = &o->root, *up = NULL;
 
+    assert(!link->in); /* a link is in one tree */
     *link = (struct order_link){.key = key, .tie = tie, .in = true, .of_request = link->of_request};
     if (!o->last ||
         is_before(o->last, link)) { /* most come in order: without a way down to there */

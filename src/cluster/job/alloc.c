@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The ledger: which units and how much memory of each node belong to which job. */
+#include <assert.h>
 #include <string.h>
 
 #include "cluster/cluster.h"
@@ -229,6 +230,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
     if (a->released)
         return;
     struct node *n = c->nodes.data[a->node];
+    assert(n->jobs > 0 && n->used_mem_mib >= a->mem_mib);
     a->released = true;
     if (!a->parked)
         park_give_units(n, j, a);
@@ -252,6 +254,7 @@ void alloc_release(struct cluster *c, struct job *j, struct alloc_node *a)
 
 void alloc_begin_completing(struct cluster *c, struct job *j)
 {
+    assert(!attempt_of(j)->completing); /* its nodes are counted once */
     attempt_make(j)->completing = true;
     vec_foreach (&attempt_of(j)->alloc, a) {
         struct node *n = c->nodes.data[a->node];

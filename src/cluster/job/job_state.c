@@ -39,6 +39,8 @@ static bool is_begun(enum _Pb__JobState state)
 
 static void count_state(struct cluster *c, enum _Pb__JobState state, int by)
 {
+    assert(by > 0 || state != PB__JOB_STATE__PENDING || c->pending > 0);
+    assert(by > 0 || !is_begun(state) || c->running > 0);
     if (state == PB__JOB_STATE__PENDING)
         c->pending += (size_t)by;
     if (is_begun(state))
@@ -63,6 +65,7 @@ static void change_state(struct cluster *c, struct job *j, enum _Pb__JobState to
     } else if (ends) {
         resource_give_back(c, j);
     }
+    assert(!ends || !j->part || j->part->running > 0);
     if (j->part)
         j->part->running += (uint32_t)begins - (uint32_t)ends;
     count_state(c, j->state, -1);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/node/pool.h"
 
+#include <assert.h>
+
 #include "cluster/cluster.h"
 
 static bool is_of(const struct cluster *c, const struct node_kind *k, const struct node *n)
@@ -29,6 +31,7 @@ static uint32_t find_kind(const struct cluster *c, const struct node *n)
 static void leave_kind(struct pool *p, uint32_t kind)
 {
     struct node_kind *k = &p->kinds.data[kind];
+    assert(k->nodes > 0);
     if (--k->nodes > 0)
         return;
     free(take_ptr(k->features));

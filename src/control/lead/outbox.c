@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/lead/outbox.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ static bool may_be_deferred(const struct outbox_item *item)
 
 static void begin_commit(struct outbox *o)
 {
+    assert(!o->under_way); /* batches become durable in their order */
     o->wanted = o->is_urgent = o->is_deferred = false;
     o->under_way = o->gathering++;
     o->ops.commit(o->ops.ctx);
@@ -129,6 +131,7 @@ void outbox_turn(struct outbox *o)
 
 void outbox_durable(struct outbox *o)
 {
+    assert(o->under_way > o->durable);
     o->durable = o->under_way;
     o->under_way = 0;
     release_items(o);

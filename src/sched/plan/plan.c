@@ -711,6 +711,7 @@ bool plan_next(struct plan *p, struct decision *d)
         size_t place = p->heads.len; /* index of its planned start, if it gets one */
         j = view_in(p, j, part);
         bool decided = look_at(p, j, !more && p->blocked, d);
+        assert(!decided || d->kind != PLAN_START || d->where.shares.len); /* a start has nodes */
         if (d->kind == PLAN_WAIT)
             note_start(p, j, place, d->start_at);
         d->start_at = planned_start_earliest(p, j, d->start_at);
@@ -801,6 +802,7 @@ void plan_visit(struct plan *p, const struct job *guest, struct decision *d)
 
 void plan_suppose(struct plan *p, struct decision *d)
 {
+    assert(d->kind == PLAN_START && d->where.shares.len);
     struct plan_head started = {.id = d->job->id,
                                 .part = d->part,
                                 .license = d->license,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/attempt/events.h"
 
+#include <assert.h>
 #include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -193,6 +194,7 @@ int events_flush(struct events *e, struct err *err)
 
 size_t events_take_unsent(struct events *e, Pb__NodeEvent ***list)
 {
+    assert(e->sent <= e->flushed && e->flushed <= e->queue.len); /* on disk before it is sent */
     vec_clear(&e->report);
     while (e->sent < e->flushed && e->report.len < EVENTS_REPORT_MAX)
         vec_push(&e->report, e->queue.data[e->sent++]);
@@ -250,6 +252,7 @@ void events_ack(struct events *e, uint64_t seq, events_fn *forget, void *ctx)
     e->queue.len -= count;
     e->flushed -= count;
     e->sent -= count < e->sent ? count : e->sent;
+    assert(e->queue.len || !e->live);
     if ((!e->queue.len && e->file_size > sizeof(struct header)) ||
         (e->file_size > COMPACT_SIZE && e->file_size / 2 > e->live))
         compact_file(e);
