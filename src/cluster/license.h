@@ -112,6 +112,18 @@ bool license_held(const struct job *j); /* it has begun, and not ended */
 /* The job's are in use from now on, or not any more. */
 void license_take(struct cluster *c, struct job *j);
 void license_give_back(struct cluster *c, struct job *j);
+/* What a job that runs had of licences before it was given others. */
+struct license_swap {
+    struct license_needs needs;
+    VEC(int32_t) layers; /* that it held */
+    bool made;
+};
+/* The job holds what the text (NULL: nothing) names, with the first alternative that is free,
+ * instead of what it has. -ERR_LICENSE: that is not free beside other jobs and reservations, and
+ * nothing is changed. */
+int license_swap(struct cluster *c, struct job *j, const char *text, int64_t now_sec,
+                 struct license_swap *before, struct err *err);
+void license_swap_settle(struct cluster *c, struct job *j, struct license_swap *before, bool stays);
 int license_check(const struct cluster *c, struct err *err); /* the sums agree */
 
 /* An item of a request: the first pool of what it names, and its count. */

@@ -101,6 +101,9 @@ def test_alternatives(licensed):
     licensed.wait_ready(("idle", "alloc", "mix"))
     assert shown(third)[1] == "matlab:2" and (used(licensed, "matlab"), used(licensed, "ansys")) == (2, 1)
     licensed.run(f"scontrol update JobId={third} NumTasks=1 Licenses=matlab").fails("Job is no longer pending execution")
+    licensed.run(f"scontrol update JobId={third} Licenses=matlab:4").fails("matlab, 3 are free")
+    licensed.run(f"scontrol update JobId={third} Licenses=matlab:3").ok()
+    assert shown(third) == ("matlab:3", None) and used(licensed, "matlab") == 3
     licensed.run(f"scancel {first} {third}").ok()
     for number in (first, second, third):
         licensed.wait(number)

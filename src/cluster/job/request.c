@@ -49,6 +49,12 @@ static void copy_request(const struct request *from, struct request *to)
     license_needs_copy(&from->licenses, &to->licenses);
 }
 
+void request_drop_licenses(struct parsed_request *p)
+{
+    license_needs_done(&p->request.licenses);
+    p->request.licenses = (struct license_needs){0};
+}
+
 void request_parsed_done(struct parsed_request *p)
 {
     request_done(&p->request);

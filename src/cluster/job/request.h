@@ -94,6 +94,7 @@ struct parsed_request {
  * untouched then. */
 int request_parse(const struct cluster *c, const Pb__JobSpec *s, struct parsed_request *out,
                   struct err *err);
+void request_drop_licenses(struct parsed_request *p);
 void request_parsed_done(struct parsed_request *p);
 /* The request of a job in that partition (NULL: in none), with its defaults and the cluster's.
  * 'last': it is not needed for another partition, and nothing is copied. */

@@ -99,6 +99,9 @@ static int authorise_change(const struct caller *who, const struct job *j, const
         rc = check_settable(j, set, err);
     if (rc == 0)
         rc = check_privileged(who, set, err);
+    if (rc == 0 && set->licenses && j->state != PB__JOB_STATE__PENDING &&
+        !(who->is_operator && j->state == PB__JOB_STATE__RUNNING))
+        rc = control_set_error(err, ERR_NOT_PENDING, "Licenses");
     if (rc != 0)
         return rc;
     unsigned mail;
@@ -284,6 +287,7 @@ struct applied { /* a changed request, which can be taken back until it is settl
     Pb__JobSpec set, old, *spec; /* in the arena */
     struct moved before;
     struct depend *depend;
+    struct license_swap licenses; /* of a job that runs */
 };
 
 /* Takes back what does not stay. */
@@ -293,6 +297,7 @@ static void settle_request(struct control *c, struct job *j, struct applied *a, 
         return;
     a->is_applied = false;
     settle_move(j, &a->before, stays);
+    license_swap_settle(c->cluster, j, &a->licenses, stays);
     if (!stays) {
         job_read_spec(c->cluster, j, &a->old, NULL);
         depend_free(a->depend);
@@ -333,9 +338,13 @@ static int apply_request(struct control *c, const struct caller *who, struct job
     a->is_applied = true;
     rc = request_parse(c->cluster, a->spec, &parsed, err);
     if (rc == 0) {
+        if (license_held(j)) /* what it holds changes with license_swap() alone */
+            request_drop_licenses(&parsed);
         job_set_request(c->cluster, j, a->spec, &parsed, false);
         rc = check_changed(c, j, &a->set, a->spec, err);
     }
+    if (rc == 0 && a->set.licenses && license_held(j))
+        rc = license_swap(c->cluster, j, a->spec->licenses, control_wall(c), &a->licenses, err);
     if (a->set.reservation && !*a->set.reservation)
         a->spec->reservation = NULL;
     if (rc != 0)

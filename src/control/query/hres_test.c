@@ -690,6 +690,62 @@ static void placements_are_those_of_exhaustive_search(void **state)
     }
 }
 
+static int update_licenses(struct fixture *f, int64_t id, const char *licenses)
+{
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    set.licenses = (char *)licenses;
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    return fixture_update_job(f, &FIXTURE_ROOT, &r);
+}
+
+/* scontrol update job Licenses= of a running job, on the nodes that it has. */
+static void layers_of_a_running_job_change(void **state)
+{
+    struct fixture *f = make(CONF);
+    (void)state;
+    int64_t a = submit(f, "natural:60", 1, "node01"), b = submit(f, "natural:50", 1, "node02");
+    assert_used(f, "natural", "node[01-16]:60 node[01-32]:50");
+    assert_int_equal(update_licenses(f, b, "natural:40"), 0); /* it stays in its layer */
+    assert_used(f, "natural", "node[01-16]:60 node[01-32]:40");
+    assert_int_equal(update_licenses(f, a, "natural:101"), ERR_LICENSE);
+    assert_used(f, "natural", "node[01-16]:60 node[01-32]:40");
+    assert_int_equal(update_licenses(f, a, "natural:100,flat:12"), 0);
+    assert_used(f, "natural", "node[01-16]:100 node[01-32]:40");
+    assert_used(f, "flat", "node[01-08]:12 node[01-16]:12 node[01-32]:12");
+    assert_int_equal(update_licenses(f, b, "flat:1"), ERR_LICENSE); /* node[01-08] is full */
+    assert_int_equal(update_licenses(f, b, "power:full_node"), 0);
+    assert_used(f, "natural", "node[01-16]:100");
+    assert_used(f, "power", "node[01-08]:1000 node[01-16]:1000 node[01-32]:1000");
+    fixture_restart(f);
+    register_all(f);
+    assert_used(f, "natural", "node[01-16]:100");
+    assert_used(f, "power", "node[01-08]:1000 node[01-16]:1000 node[01-32]:1000");
+    end_script(f, a);
+    end_script(f, b);
+    assert_used(f, "natural", "");
+    assert_used(f, "flat", "");
+    assert_used(f, "power", "");
+    fixture_free(f);
+}
+
+/* A refused change leaves a job the value that a variable had when it began. */
+static void refused_change_of_licenses_changes_nothing(void **state)
+{
+    struct fixture *f = make(CONF);
+    (void)state;
+    int64_t a = submit(f, "power:full_node", 1, "node01");
+    assert_int_equal(update_licenses(f, a, "power:90000"), ERR_LICENSE);
+    assert_int_equal(update_licenses(f, a, "power:none"), ERR_LICENSE);
+    fixture_reconfigure(f, HEAD "HresConf=power Mode=MODE_3 Variables=full_node:7\n"
+                                "HresConf=power Nodes=node[01-32] Count=3000\n");
+    fixture_restart(f);
+    register_all(f);
+    assert_used(f, "power", "node[01-32]:1000");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -703,6 +759,8 @@ int main(void)
         cmocka_unit_test(counts_change_live),
         cmocka_unit_test(large_request_has_a_planned_start),
         cmocka_unit_test(arrays_and_devices_of_a_job),
+        cmocka_unit_test(layers_of_a_running_job_change),
+        cmocka_unit_test(refused_change_of_licenses_changes_nothing),
         cmocka_unit_test(placements_are_those_of_exhaustive_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -269,6 +269,67 @@ static void elements_choose_each_for_itself(void **state)
     fixture_free(f);
 }
 
+static int update(struct fixture *f, const struct caller *who, int64_t id, const char *licenses)
+{
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    set.licenses = (char *)licenses;
+    r.job_id = (uint32_t)id;
+    r.set = &set;
+    return fixture_update_job(f, who, &r);
+}
+
+/* scontrol(1): a privileged user can modify the licenses of pending or running jobs. */
+static void an_operator_changes_the_licenses_of_a_running_job(void **state)
+{
+    struct fixture *f = make_fixture();
+    (void)state;
+    int64_t a = submit(f, "lic:2", 600), b = submit(f, "lic:1", 600), bare = submit(f, NULL, 600);
+    assert_int_equal(update(f, &FIXTURE_USER, a, "lic:1"), ERR_NOT_PENDING);
+    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:4"), ERR_LICENSE); /* b has one */
+    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:3,other"), ERR_LICENSE);
+    assert_used(f, 3, 0);
+    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:3,one"), 0);
+    assert_used(f, 4, 1);
+    assert_int_equal(update(f, &FIXTURE_ROOT, bare, "lic"), ERR_LICENSE);
+    assert_int_equal(update(f, &FIXTURE_ROOT, b, ""), 0);
+    assert_used(f, 3, 1);
+    assert_int_equal(update(f, &FIXTURE_ROOT, bare, "one|lic"), 0); /* the first that is free */
+    assert_has(f, bare, "lic:1");
+    fixture_restart(f);
+    assert_has(f, bare, "lic:1");
+    assert_used(f, 4, 1);
+    script_ends(f, a);
+    assert_used(f, 1, 0);
+    fixture_free(f);
+}
+
+/* What running jobs give up is there for those that wait. */
+static void licenses_given_up_start_who_waits(void **state)
+{
+    struct fixture *f = make_fixture();
+    (void)state;
+    int64_t a = submit(f, "lic:4", 600), b = submit(f, "lic:2", 60);
+    assert_waits(f, b, "Licenses");
+    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:2"), 0);
+    fixture_turn(f);
+    assert_runs(f, b);
+    assert_used(f, 4, 0);
+    fixture_free(f);
+}
+
+/* With fewer than are in use after a reconfiguration, a job may still have less. */
+static void less_than_before_is_always_possible(void **state)
+{
+    struct fixture *f = make_fixture();
+    (void)state;
+    int64_t a = submit(f, "lic:4", 600);
+    fixture_reconfigure(f, NODES "Licenses=lic:1,one\n");
+    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:3"), 0);
+    assert_int_equal(update(f, &FIXTURE_ROOT, a, "lic:4"), ERR_LICENSE);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -282,6 +343,9 @@ int main(void)
         cmocka_unit_test(who_waits_claims_what_is_free_first),
         cmocka_unit_test(a_requeued_job_chooses_anew),
         cmocka_unit_test(elements_choose_each_for_itself),
+        cmocka_unit_test(an_operator_changes_the_licenses_of_a_running_job),
+        cmocka_unit_test(licenses_given_up_start_who_waits),
+        cmocka_unit_test(less_than_before_is_always_possible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
