@@ -96,7 +96,8 @@ static const struct {
      "batch_step_set_cpu_freq mpir_use_nodeaddr slurmstepd_memlock srun_exclusive_allocation "
      "slurmstepd_memlock_all test_exec use_interactive_step"},
     {CONF_KEY_preempt_parameters,
-     "min_exempt_priority send_user_signal strict_order suspend_grace_time youngest_first"},
+     "min_exempt_priority reclaim_licenses send_user_signal strict_order suspend_grace_time "
+     "youngest_first"},
     {CONF_KEY_topology_param, "TopoOptional"},
     {CONF_KEY_slurmctld_parameters,
      "allow_user_triggers enable_configless rl_enable rl_bucket_size rl_refill_rate "

@@ -171,6 +171,8 @@ struct plan {
     VEC(const struct job *)
     preempted_in_vain;            /* requests for which preemption did not help in this pass */
     uint32_t set_victim_searches; /* for job sets in vain, in this pass */
+    bool reclaims_licenses;       /* PreemptParameters=reclaim_licenses */
+    uint32_t reclaim_searches;    /* for licences in vain, in this pass */
     struct resv_plan *resv;       /* resv.h */
     uint64_t joint_choices;       /* that were searched one by one, joint.c */
     uint64_t work;                /* done so far, in looks at a node; who asks for decisions may

@@ -49,7 +49,8 @@ struct free_view {
     const uint32_t *limit;  /* the same, with units that others have, too; NULL: none */
     const uint64_t *layers; /* by pool of cluster.licenses: what a job may take of those that are
                                layers; NULL: layers are not asked */
-    bool present;           /* it is the present one: what a partition's jobs use counts, too */
+    const uint64_t *returned; /* by pool: what victims of preemption give back; NULL: nothing */
+    bool present;             /* it is the present one: what a partition's jobs use counts, too */
 };
 
 struct pool {

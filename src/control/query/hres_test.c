@@ -746,6 +746,33 @@ static void refused_change_of_licenses_changes_nothing(void **state)
     fixture_free(f);
 }
 
+/* slurm.conf(5), reclaim_licenses: also layers, and of the layers that are short. */
+static void layers_are_reclaimed(void **state)
+{
+    struct fixture *f = make("NodeName=node[01-32] CPUs=8 RealMemory=4000\nSlurmdTimeout=0\n"
+                             "PartitionName=a Nodes=ALL Default=YES\n"
+                             "PartitionName=top Nodes=node[01-16] PriorityTier=2\n"
+                             "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\n"
+                             "PreemptParameters=reclaim_licenses\n" FLAT);
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+    (void)state;
+    int64_t a = submit(f, "flat:12", 1, "node01"), b = submit(f, "flat:4", 1, "node09");
+    int64_t c = submit(f, "flat:1", 1, "node17");
+    s.licenses = (char *)"flat:9";
+    s.partition = (char *)"top";
+    s.req_nodes = (char *)"node02";
+    int64_t top = fixture_submit(f, &FIXTURE_USER, &s);
+    assert_int_equal(fixture_state(f, (uint32_t)a), PB__JOB_STATE__PREEMPTED);
+    fixture_gone(f, "node01", (uint32_t)a, 0);
+    assert_runs(f, b);
+    assert_runs(f, c);
+    assert_runs(f, top);
+    assert_used(f, "flat",
+                "node[01-08]:9 node[09-16]:4 node[17-24]:1 node[01-16]:13 node[17-32]:1 "
+                "node[01-32]:14");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -761,6 +788,7 @@ int main(void)
         cmocka_unit_test(arrays_and_devices_of_a_job),
         cmocka_unit_test(layers_of_a_running_job_change),
         cmocka_unit_test(refused_change_of_licenses_changes_nothing),
+        cmocka_unit_test(layers_are_reclaimed),
         cmocka_unit_test(placements_are_those_of_exhaustive_search),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -330,6 +330,63 @@ static void less_than_before_is_always_possible(void **state)
     fixture_free(f);
 }
 
+#define TIERS(parameters)                                                                          \
+    "NodeName=n[1-4] CPUs=4 RealMemory=4000\nPartitionName=a Nodes=ALL Default=YES\n"              \
+    "PartitionName=top Nodes=n[3-4] PriorityTier=2\n"                                              \
+    "PartitionName=kept Nodes=ALL PreemptMode=SUSPEND\n"                                           \
+    "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL,GANG\n" parameters                     \
+    "SlurmdTimeout=0\nLicenses=lic:4,one\n"
+
+static int64_t submit_in(struct fixture *f, const char *part, const char *licenses,
+                         const char *node)
+{
+    Pb__JobSpec s = wanting(licenses, 600);
+    s.partition = (char *)part;
+    s.req_nodes = (char *)node;
+    return fixture_submit(f, &FIXTURE_USER, &s);
+}
+
+/* slurm.conf(5), PreemptParameters=reclaim_licenses. */
+static void licenses_are_reclaimed_where_that_is_configured(void **state)
+{
+    struct fixture *f = fixture_new_up(TIERS("PreemptParameters=reclaim_licenses\n"), 4);
+    (void)state;
+    int64_t a = submit_in(f, "a", "lic:3", "n1"), b = submit_in(f, "a", "lic:1", "n2");
+    int64_t bare = submit_in(f, "a", NULL, "n3");
+    int64_t top = submit_in(f, "top", "lic:3", NULL); /* it cannot have n1 */
+    assert_int_equal(fixture_state(f, (uint32_t)a), PB__JOB_STATE__PREEMPTED);
+    fixture_gone(f, "n1", (uint32_t)a, 0);
+    assert_runs(f, b);
+    assert_runs(f, bare);
+    assert_runs(f, top);
+    assert_used(f, 4, 0);
+    fixture_free(f);
+}
+
+static void licenses_are_not_reclaimed_otherwise(void **state)
+{
+    struct fixture *f = fixture_new_up(TIERS(""), 4);
+    (void)state;
+    int64_t a = submit_in(f, "a", "lic:3", "n1"), top = submit_in(f, "top", "lic:3", NULL);
+    assert_runs(f, a);
+    assert_waits(f, top, "Licenses");
+    fixture_free(f);
+}
+
+/* A job with alternatives is not eligible, and a suspended one would keep its licences. */
+static void some_licenses_cannot_be_reclaimed(void **state)
+{
+    struct fixture *f = fixture_new_up(TIERS("PreemptParameters=reclaim_licenses\n"), 4);
+    (void)state;
+    int64_t a = submit_in(f, "a", "lic:4", "n1"), one = submit_in(f, "kept", "one", "n2");
+    int64_t either = submit_in(f, "top", "lic|one", NULL), top = submit_in(f, "top", "one", NULL);
+    assert_runs(f, a);
+    assert_runs(f, one);
+    assert_waits(f, either, "Licenses");
+    assert_waits(f, top, "Licenses");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -346,6 +403,9 @@ int main(void)
         cmocka_unit_test(an_operator_changes_the_licenses_of_a_running_job),
         cmocka_unit_test(licenses_given_up_start_who_waits),
         cmocka_unit_test(less_than_before_is_always_possible),
+        cmocka_unit_test(licenses_are_reclaimed_where_that_is_configured),
+        cmocka_unit_test(licenses_are_not_reclaimed_otherwise),
+        cmocka_unit_test(some_licenses_cannot_be_reclaimed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

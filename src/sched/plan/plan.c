@@ -567,19 +567,30 @@ static void decide_start(struct plan *p, const struct job *j, struct decision *d
     p->again = j->tasks.count ? j->id : 0;
 }
 
+/* Whether victims make room for it, or have begun to. */
+static bool decide_preempt(struct plan *p, const struct job *j, enum reason reason,
+                           struct decision *d)
+{
+    if (p->asks || !depth_is_served(p, j) || !preempt_look(p, j, &d->preempt_look_at))
+        return false;
+    d->reason = reason;
+    d->victims = p->victims.data;
+    d->n_victims = p->victims.len;
+    if (preempt_may_reclaim(p, j)) /* nobody who comes later takes what the victims return */
+        license_keep(&p->claims, p->cluster, j, &p->room_at, p->now_sec, &p->work);
+    else
+        license_claim(&p->claims, p->cluster, j, p->now_sec, p->now_sec, &p->work);
+    p->blocked = p->blocked || !p->backfill;
+    p->again = reason != REASON_LICENSES && preempt_goes_on(p, j) ? j->id : 0;
+    return true;
+}
+
 static void decide_wait(struct plan *p, const struct job *j, struct decision *d)
 {
     const struct job *as = view_alternative(p, j, d->license);
     bool served = depth_is_served(p, as);
-    if (!p->asks && served && preempt_look(p, as, &d->preempt_look_at)) {
-        d->reason = REASON_RESOURCES;
-        d->victims = p->victims.data;
-        d->n_victims = p->victims.len;
-        license_claim(&p->claims, p->cluster, as, p->now_sec, p->now_sec, &p->work);
-        p->blocked = p->blocked || !p->backfill;
-        p->again = preempt_goes_on(p, as) ? as->id : 0;
+    if (decide_preempt(p, as, REASON_RESOURCES, d))
         return;
-    }
     bool first = as->resv_asked ? !p->asks && resv_block(p->resv, as) : !p->blocked;
     bool kept_out = first && explain_blocked(p, as, d);
     if (first &&
@@ -612,6 +623,9 @@ static bool look_at(struct plan *p, const struct job *j, bool counts, struct dec
     enum reason closed = gate_of_start(p, view_alternative(p, j, awaited), &keeps_place);
     if (closed) {
         d->reason = closed;
+        if (closed == REASON_LICENSES && preempt_may_reclaim(p, j) &&
+            decide_preempt(p, j, closed, d))
+            return true;
         if (keeps_place)
             keep_place(p, j, d);
         return true;

@@ -114,6 +114,7 @@ void preempt_begin(struct plan *p)
     bool any = false;
     p->head_at = p->victim_tier = p->room_tier = INT64_MAX;
     p->exempt_priority = exempt_priority(conf);
+    p->reclaims_licenses = conf_list_has(conf->preempt_parameters, "reclaim_licenses");
     vec_foreach (&p->cluster->parts, at) {
         const struct part *part = *at;
         enum preempt_mode mode = preempt_mode_of(conf, &part->conf);
@@ -203,22 +204,31 @@ static bool is_copy(const struct plan *p, const struct job *j)
     return (p->changed && j == &p->changed->job) || (p->either && j == &p->either->job);
 }
 
+bool preempt_may_reclaim(const struct plan *p, const struct job *j)
+{
+    return p->reclaims_licenses && j->want.licenses.list.len && !j->want.licenses.any &&
+           !(p->either && j == &p->either->job) && p->reclaim_searches < VICTIM_SEARCHES_MOST;
+}
+
 bool preempt_look(struct plan *p, const struct job *j, int64_t *look_at)
 {
     struct selection where = {0};
+    bool reclaims = preempt_may_reclaim(p, j);
     vec_clear(&p->victims);
     if (!may_look(p, j))
         return false;
     *look_at = 0;
     const struct resv *in = resv_home(j);
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, in);
-    bool found = license_may_start(&p->claims, p->cluster, j, in, p->now_sec) &&
+    bool found = (reclaims || license_may_start(&p->claims, p->cluster, j, in, p->now_sec)) &&
                  resv_narrow(p->resv, j, in, p->now_sec, allowed) &&
-                 victims_find(p, j, allowed, &where, look_at);
+                 victims_find(p, j, allowed, reclaims, &where, look_at);
+    /* A job that starts meanwhile may hold licences that this one lacks. */
     if (!p->asks)
-        plan_note_change(p, j)->has_no_victim =
-            !found && !*look_at && !p->kept && !j->partitions && !p->cluster->resvs.len;
-    if (!found && !j->partitions) /* it is another one in each partition */
+        plan_note_change(p, j)->has_no_victim = !found && !*look_at && !p->kept && !j->partitions &&
+                                                !reclaims && !p->cluster->resvs.len;
+    p->reclaim_searches += reclaims && !found;
+    if (!found && !j->partitions && !reclaims) /* it is another one in each partition */
         vec_push(&p->preempted_in_vain, is_copy(p, j) ? p->changed_of : j);
     for (size_t i = 0; found && i < where.shares.len; i++)
         keep_node(p, where.shares.data[i].node);

@@ -28,6 +28,18 @@ struct world {
     uint32_t last; /* the jobs from 1 on run */
 };
 
+/* Where the cluster has licences, some jobs need them. */
+static void draw_licenses(struct cluster *c, uint64_t *chance, struct job *j)
+{
+    static const char *const needs[] = {NULL,    "lic:1",  "lic:2", "lic:1,other:1",
+                                        "lic:3", "other:1"};
+    const char *text = NULL;
+    if (c->licenses.list.len)
+        text = needs[test_between(chance, 0, COUNT(needs) - 1)];
+    if (text)
+        assert_int_equal(license_read(c, text, &j->want.licenses, NULL), 0);
+}
+
 /* Runs where there is room for it, or is not there. */
 static void place(struct world *w, uint64_t *chance, uint32_t id)
 {
@@ -37,9 +49,10 @@ static void place(struct world *w, uint64_t *chance, uint32_t id)
     attempt_make(j)->start_at = NOW - test_between(chance, 0, 3) * 30;
     j->priority = test_between(chance, 0, 3);
     j->may_requeue = true;
+    draw_licenses(w->c, chance, j);
     _cleanup_bitset_ struct bitset *set = select_candidates(w->c, j);
     bitset_and(set, w->c->pool.usable);
-    if (select_nodes(w->c, j, set, NULL, &where) == 0) {
+    if (license_fits(w->c, j, NULL, NOW) && select_nodes(w->c, j, set, NULL, &where) == 0) {
         vec_foreach (&where.shares, share) {
             struct alloc_want want = share_want(&where, share);
             assert_int_equal(alloc_place(w->c, j, &want, NULL), 0);
@@ -64,6 +77,7 @@ static struct world make_world(uint64_t seed, const char *more)
     w.j = test_job(w.c, 1000, specs[test_between(&chance, 0, COUNT(specs) - 1)]);
     w.j->part = w.c->parts.data[test_between(&chance, 0, (uint32_t)w.c->parts.len - 1)];
     w.j->limit_sec = 600;
+    draw_licenses(w.c, &chance, w.j);
     order_insert(&w.j->part->queue, &w.j->queued, 0, w.j->id);
     return w;
 }
@@ -95,7 +109,7 @@ static bool fits_without(uint64_t seed, const char *more, const uint32_t *ids, s
             leave(w.c, ids[i]);
     _cleanup_bitset_ struct bitset *set = select_candidates(w.c, w.j);
     bitset_and(set, w.c->pool.usable);
-    bool fits = select_nodes(w.c, w.j, set, NULL, &where) == 0;
+    bool fits = license_fits(w.c, w.j, NULL, NOW) && select_nodes(w.c, w.j, set, NULL, &where) == 0;
     select_done(&where);
     test_cluster_free(w.c);
     return fits;
@@ -111,7 +125,8 @@ static void check_victim(uint64_t seed, const struct world *w, uint32_t id)
         fail_msg("seed %llu: job %u must not be displaced", (unsigned long long)seed, id);
 }
 
-static size_t try_seed(uint64_t seed, const char *more)
+/* 'licensed': counts those who had to go for their licences alone. */
+static size_t try_seed(uint64_t seed, const char *more, size_t *licensed)
 {
     struct world w = make_world(seed, more);
     struct decision d;
@@ -121,6 +136,7 @@ static size_t try_seed(uint64_t seed, const char *more)
     assert_true(plan_next(&p, &d));
     assert_ptr_equal(d.job, w.j);
     victims = d.n_victims;
+    *licensed += victims && d.reason == REASON_LICENSES;
     if (victims)
         assert_int_equal(d.kind, PLAN_WAIT);
     for (size_t i = 0; i < victims; i++)
@@ -141,15 +157,19 @@ static size_t try_seed(uint64_t seed, const char *more)
 static void only_who_must(void **state)
 {
     static const char *const more[] = {"", "PreemptParameters=youngest_first\n",
-                                       "PreemptParameters=strict_order\n"};
-    size_t displaced[3] = {0};
+                                       "PreemptParameters=strict_order\n",
+                                       "PreemptParameters=reclaim_licenses\n"
+                                       "Licenses=lic:3,other:2\n"};
+    size_t displaced[4] = {0}, licensed = 0;
     (void)state;
-    for (uint64_t seed = 1; seed <= 3000; seed++)
-        displaced[seed % 3] += try_seed(seed, more[seed % 3]);
-    for (int i = 0; i < 3; i++) {
+    for (uint64_t seed = 1; seed <= 4000; seed++)
+        displaced[seed % 4] += try_seed(seed, more[seed % 4], &licensed);
+    for (int i = 0; i < 4; i++) {
         print_message("%zu displaced\n", displaced[i]);
-        assert_true(displaced[i] > 100);
+        assert_true(displaced[i] > 60);
     }
+    print_message("%zu for licences\n", licensed);
+    assert_true(licensed > 30);
 }
 
 /* --- passes ------------------------------------------------------------------------------------

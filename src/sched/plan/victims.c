@@ -24,6 +24,7 @@ struct victim {
     uint32_t priority;
     uint64_t useful; /* CPUs that are there for the other job when it has gone */
     uint32_t cpus;   /* that it began with */
+    bool licensed;   /* it returns licences that the other job lacks */
     bool spared;
 };
 
@@ -37,6 +38,7 @@ struct victim_search {
     struct free_view view; /* what is free when some have gone */
     struct unit_use **use; /* by node: what view.use holds of its own */
     uint32_t *gone;        /* by node: so many of its jobs have */
+    uint64_t *returned;    /* by pool: licences that those have; NULL: these are not reclaimed */
     VEC(uint32_t) touched; /* nodes where the view is not the present; of all others, */
     struct bitset *useful; /* those where a task of the job fits; NULL: not looked at */
     VEC(const struct job *) leaving;
@@ -79,6 +81,8 @@ static void reset_view(struct victim_search *h)
         h->gone[i] = 0;
     }
     vec_clear(&h->touched);
+    if (h->returned)
+        memset(h->returned, 0, h->c->licenses.list.len * sizeof(*h->returned));
 }
 
 static void end_victim_search(struct victim_search *h)
@@ -91,6 +95,7 @@ static void end_victim_search(struct victim_search *h)
     pool_view_done(&h->view);
     free(h->use);
     free(h->gone);
+    free(h->returned);
 }
 
 /* A unit that several jobs have is free when the last of them has gone. */
@@ -167,8 +172,16 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
         h->view.users[a->node] = (struct node_users){0};
 }
 
+/* Whether the job can have licences of it when it has made room: who is suspended keeps them. */
+static bool add_licenses(const struct victim_search *h, const struct job *v, uint64_t *returned)
+{
+    return h->returned && has_units(v) && v->part && mode_of(h, v) != PREEMPT_SUSPEND &&
+           license_add_returned(h->c, h->j, v, h->p->now_sec, returned);
+}
+
 static void give_back_all(struct victim_search *h, const struct job *v)
 {
+    add_licenses(h, v, h->returned);
     vec_foreach (&attempt_of(v)->alloc, a)
         if (!a->released && bitset_test(h->allowed, a->node))
             give_back(h, v, a);
@@ -225,6 +238,9 @@ static bool fits_without(struct victim_search *h, size_t count, struct selection
             return_resources_of_set(h, h->victims.data[i].job);
     if (h->joint)
         return fits_jointly(h, where);
+    if (h->returned && !license_may_start_after(&h->p->claims, h->c, h->j, resv_home(h->j),
+                                                h->p->now_sec, h->returned))
+        return false;
     if (!h->useful)
         h->useful = useful_nodes(h);
     _cleanup_bitset_ struct bitset *set = bitset_dup(h->useful);
@@ -293,10 +309,19 @@ static bool is_set_on(const struct job *leader, const struct bitset *nodes)
     return false;
 }
 
+static bool is_set_licensed(const struct victim_search *h, const struct job *leader)
+{
+    for (uint32_t i = 0; h->returned && i < job_set_count(leader); i++)
+        if (find_component(leader, i) && add_licenses(h, find_component(leader, i), NULL))
+            return true;
+    return false;
+}
+
 /* A heterogeneous job is considered with its leader, and when all of its components may be. */
 static bool may_be_victim(struct victim_search *h, const struct job *v)
 {
-    if (!job_set_is_leader(v) || job_is_final(v) || !is_set_on(v, h->allowed))
+    if (!job_set_is_leader(v) || job_is_final(v) ||
+        !(is_set_on(v, h->allowed) || is_set_licensed(h, v)))
         return false;
     for (uint32_t i = 0; i < job_set_count(v); i++)
         if (find_component(v, i) && !may_be_displaced(h, find_component(v, i)))
@@ -362,7 +387,8 @@ static void consider_victim(struct victim_search *h, const struct job *v, uint32
                             .tier = preempt_tier(v),
                             .start_at = attempt_of(v)->start_at,
                             .priority = v->priority,
-                            .cpus = cpus};
+                            .cpus = cpus,
+                            .licensed = is_set_licensed(h, v)};
     compute_gain(h, &victim);
     h->ideal += is_ideal(h, &victim);
     vec_push(&h->victims, victim);
@@ -427,13 +453,15 @@ static int by_youth(const struct victim *x, const struct victim *y)
     return x->job->id > y->job->id ? -1 : x->job->id < y->job->id;
 }
 
-/* In a tier the most useful ones, so that few are needed; of those the ones that lose least, and
- * then the youngest. */
+/* In a tier those whose licences are needed come first, then the most useful ones, so that few are
+ * needed; of those the ones that lose least, and then the youngest. */
 static int most_useful(const void *a, const void *b)
 {
     const struct victim *x = a, *y = b;
     if (by_tier(x, y))
         return by_tier(x, y);
+    if (x->licensed != y->licensed)
+        return x->licensed ? -1 : 1;
     if (x->useful != y->useful)
         return x->useful > y->useful ? -1 : 1;
     if (x->cpus != y->cpus)
@@ -515,7 +543,8 @@ static void spare_victims(struct victim_search *h, size_t count, struct selectio
     vec_foreach (&where->shares, share)
         bitset_set(nodes, share->node);
     for (size_t i = 0; i < count; i++)
-        h->victims.data[i].spared = !is_set_on(h->victims.data[i].job, nodes);
+        h->victims.data[i].spared =
+            !h->victims.data[i].licensed && !is_set_on(h->victims.data[i].job, nodes);
     for (size_t i = count; i-- > 0;) {
         struct victim *victim = &h->victims.data[i];
         if (victim->spared || tries++ >= SPARED_MOST)
@@ -558,8 +587,8 @@ static bool find_room(struct victim_search *h, struct selection *where)
     gather_leaving(h);
     if (h->leaving.len && fits_without(h, 0, where))
         return true;
-    size_t count = 0;
-    for (uint32_t few = FEW; !count; few *= FEW) {
+    size_t count = h->returned ? choose_victims_among(h, SIZE_MAX, where) : 0;
+    for (uint32_t few = FEW; !count && !h->returned; few *= FEW) {
         h->least_cpus = share_of(h, few);
         count = choose_victims_among(h, IDEAL_MOST, where);
         if (!h->least_cpus)
@@ -572,11 +601,14 @@ static bool find_room(struct victim_search *h, struct selection *where)
     return count;
 }
 
-bool victims_find(struct plan *p, const struct job *j, const struct bitset *allowed,
+bool victims_find(struct plan *p, const struct job *j, const struct bitset *allowed, bool reclaims,
                   struct selection *where, int64_t *look_at)
 {
     struct victim_search h;
     init_victim_search(&h, p, j, allowed);
+    if (reclaims && (license_needs_layers(p->cluster, j) ||
+                     !license_may_start(&p->claims, p->cluster, j, resv_home(j), p->now_sec)))
+        h.view.returned = h.returned = mem_new_array(uint64_t, p->cluster->licenses.list.len + 1);
     bool found = find_room(&h, where);
     *look_at = found ? 0 : h.look_at;
     end_victim_search(&h);

@@ -33,10 +33,18 @@ static bool is_free(const struct cluster *c, const struct job *j, const struct r
 bool license_may_start(const struct license_claims *l, const struct cluster *c, const struct job *j,
                        const struct resv *in, int64_t now_sec)
 {
+    return license_may_start_after(l, c, j, in, now_sec, NULL);
+}
+
+bool license_may_start_after(const struct license_claims *l, const struct cluster *c,
+                             const struct job *j, const struct resv *in, int64_t now_sec,
+                             const uint64_t *returned)
+{
     vec_foreach (&j->want.licenses.list, need) {
         if (license_is_layered(c, need))
             continue;
-        if (!is_free(c, j, in, need, 0, now_sec))
+        uint64_t back = returned && need->at >= 0 ? returned[need->at] : 0;
+        if (!is_free(c, j, in, need, back, now_sec))
             return false;
         vec_foreach (&l->list, claim)
             if (claim->at == need->at && claim->by != j->id &&
@@ -63,6 +71,36 @@ bool license_may_start_somewhere(const struct license_claims *l, const struct cl
 static int32_t end_of(const struct cluster *c, const struct license_need *need)
 {
     return need->at < 0 ? need->at : need->at + (int32_t)c->licenses.list.data[need->at].layers;
+}
+
+/* Whether units of the pool that a job of 'from' returns can be had by a job of 'in': those of a
+ * reservation return to it. */
+static bool returns_to(const struct resv *from, const struct resv *in, int32_t at)
+{
+    if (from && from != in)
+        vec_foreach (&from->stock, s)
+            if (s->at == at)
+                return false;
+    return true;
+}
+
+bool license_add_returned(const struct cluster *c, const struct job *j, const struct job *victim,
+                          int64_t now_sec, uint64_t *returned)
+{
+    bool any = false;
+    vec_foreach (&j->want.licenses.list, need) {
+        if (!license_is_layered(c, need) && is_free(c, j, resv_home(j), need, 0, now_sec))
+            continue;
+        for (int32_t at = need->at; at < end_of(c, need); at++) {
+            uint64_t count = license_of_job(c, victim, at);
+            if (!count || !returns_to(attempt_of(victim)->resv, resv_home(j), at))
+                continue;
+            any = true;
+            if (returned)
+                returned[at] += count;
+        }
+    }
+    return any;
 }
 
 /* What a job takes of the pool on the nodes that are chosen for it. */
@@ -410,8 +448,9 @@ const struct free_view *license_view_init(struct license_view *v, const struct l
     vec_foreach (&j->want.licenses.list, need) {
         if (!license_is_layered(c, need))
             continue;
-        _cleanup_free_ uint64_t *back = view->present ? NULL : count_given_back(c, need, at);
-        find_rooms(l, c, j, in, need, back, at, v->room);
+        _cleanup_free_ uint64_t *ended = view->present ? NULL : count_given_back(c, need, at);
+        const uint64_t *returned = view->returned ? view->returned + need->at : NULL;
+        find_rooms(l, c, j, in, need, ended ? ended : returned, at, v->room);
     }
     v->view = *view;
     v->view.layers = v->room;
