@@ -53,6 +53,10 @@ static int conf_gang_check(struct conf_loader *l, struct err *err)
         warn_of_idle_keys(l);
         return 0;
     }
+    if (c->gang_het && !c->gang_overlap)
+        return conf_fail(l->priv->written[CONF_KEY_gang_het].at, err,
+                         "GangHet=yes: components in several partitions need one rotation, and "
+                         "GangOverlap=no gives each partition its own: take one of the two out");
     if (!(c->cr & CONF_CR_MEMORY))
         conf_warn(l, l->priv->written[CONF_KEY_preempt_mode].at,
                   "PreemptMode=%s: suspended jobs stay in memory, which SelectTypeParameters "

@@ -165,6 +165,7 @@ def test_configuration_is_checked(make_cluster):
     for old, new, text in [(f"SchedulerTimeSlice={SLICE}", "SchedulerTimeSlice=4", "SchedulerTimeSlice=4"),
                            ("PreemptMode=GANG", "PreemptMode=SUSPEND", "SUSPEND needs GANG"),
                            ("PreemptMode=GANG", "PreemptMode=GANG\nGangHet=maybe", "GangHet=maybe"),
+                           ("PreemptMode=GANG", "PreemptMode=GANG\nGangOverlap=no\nGangHet=yes", "GangHet=yes: components in several partitions"),
                            ("PreemptMode=GANG", "PreemptMode=GANG\nPreemptParameters=suspend_grace_time=5", "suspend_grace_time=5 is not shorter than"),
                            ("PartitionName=two", "PartitionName=two PreemptMode=GANG", "GANG is of the whole cluster only")]:
         bad = good.replace(old, new)

@@ -122,10 +122,11 @@ static bool stands_for_member(const struct job *j)
     return false;
 }
 
-/* Components that are not configured yet do as the others. */
+/* Components that are not configured yet do as the others, also as those that have ended and still
+ * have their units. */
 static void add_member(const struct control *c, struct rotation *r, const struct job *first)
 {
-    bool runs = false, waits = false;
+    bool runs = false, waits = false, ends = false;
     int64_t left_ms = 0;
     for (uint32_t i = first->set_offset; i < job_set_count(first); i++) {
         const struct job *j = job_set_component(first, i);
@@ -134,8 +135,13 @@ static void add_member(const struct control *c, struct rotation *r, const struct
         if (j && has_part(j) && control_left_ms(c, j) > left_ms)
             left_ms = control_left_ms(c, j);
     }
-    if (!runs && !waits)
+    for (uint32_t i = 0; i < job_set_count(first); i++) {
+        const struct job *j = job_set_component(first, i);
+        ends = ends || (j && attempt_of(j)->gang_place && is_ending(j) && is_active(j));
+    }
+    if (!runs && !waits && !ends)
         return;
+    runs = runs || (ends && !waits);
     struct rotation_member *m = rotation_add(r, first->id, attempt_of(first)->gang_place, runs);
     m->left_ms = left_ms;
     for (uint32_t i = 0; i < job_set_count(first); i++) {
@@ -291,7 +297,7 @@ static void give_place(struct control *c, struct job *j, uint64_t place)
 }
 
 /* Gives the job a place, and returns whether it has to wait for its turn. Components of a set do
- * what the first of them did. */
+ * what the first of them did that has not ended. */
 static bool must_wait(struct control *c, struct job *j)
 {
     bool waits = false, follows = false;
@@ -300,7 +306,8 @@ static bool must_wait(struct control *c, struct job *j)
         const struct job *other = job_set_component(j, i);
         const struct attempt *attempt = other && other != j ? attempt_of(other) : &attempt_none;
         waits = waits || attempt->gang_suspended;
-        follows = follows || waits || (attempt->gang_place && is_active(other));
+        follows =
+            follows || waits || (attempt->gang_place && is_active(other) && !job_is_final(other));
     }
     if (!follows)
         waits = !fits_now(c, j);

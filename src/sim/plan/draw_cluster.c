@@ -48,11 +48,12 @@ static void draw_gang(struct draw *d)
     d->gang = true;
     conf(d, "PreemptMode=GANG");
     conf(d, "SchedulerTimeSlice=%lld", (long long)ONE_OF(d, 5, 5, 7, 30));
-    if (chance(d, 50))
+    bool het = chance(d, 50);
+    if (het)
         conf(d, "GangHet=yes");
     if (chance(d, 50))
         conf(d, "GangDevices=yes");
-    if (chance(d, 30))
+    if (chance(d, 30) && !het)
         conf(d, "GangOverlap=no");
 }
 

@@ -470,6 +470,34 @@ static const struct {
      "do at=12558 what=announce\n"
      "conf set=Licenses=a:1,b:3\n"
      "do at=33744 what=part-socket part=p2\n"},
+    {"a component that is ending beside one that is not configured has its units in the rotation",
+     "run seed=20999 share=301\n"
+     "conf set=PreemptMode=GANG\n"
+     "conf set=GangHet=yes\n"
+     "node id=1 features=blue count=4 weight=2\n"
+     "node id=5 features=red,blue count=2 cores=2\n"
+     "part part=p1 options=Default=YES;OverSubscribe=FORCE:2 nodes=ALL\n"
+     "part part=p3 options=Default=NO;MaxTime=10;OverSubscribe=FORCE:2 nodes=n[5-6]\n"
+     "job at=3 kind=batch id=1 licenses=p:2\n"
+     "job at=1472 kind=batch id=3 part=p3\n"
+     "job at=3927 kind=alloc id=4 licenses=h:1,p:1 burst=any\n"
+     "job at=4909 kind=batch id=5\n"
+     "job at=1 kind=batch id=6 component-of=5\n"
+     "job at=1 kind=batch id=7 limit=1 component-of=5\n"
+     "job at=10800 kind=batch id=11 nodelist=n[3-6]\n"
+     "job at=8836 kind=srun id=36 constraint=red*1 prefer=red\n"
+     "do at=4820 what=requeue job=4\n"
+     "do at=1666 what=cancel job=1\n"
+     "do at=11210 what=cancel job=6\n"
+     "do at=5225 what=requeue job=5\n"
+     "conf set=PrologSlurmctld=/bin/true\n"
+     "conf set=BurstBufferType=burst_buffer/lua\n"
+     "conf set=HresConf=h;Mode=MODE_2\n"
+     "conf set=HresConf=h;Nodes=n[1-2];Count=2\n"
+     "conf set=HresConf=p;Mode=MODE_3\n"
+     "conf set=HresConf=p;Nodes=n[1-6];Count=14\n"
+     "do at=18 what=limit job=1\n"
+     "do at=10 what=comment job=1 again=1\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
