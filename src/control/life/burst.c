@@ -530,7 +530,8 @@ bool burst_hurry(struct control *c, struct job *j)
     return true;
 }
 
-/* What ran was ended with the controller before. */
+/* What ran was ended with the controller before. What runs already was begun because another job
+ * was resumed: a component, say, whose leader has lost its nodes. */
 void burst_resume(struct control *c, struct job *j)
 {
     struct job_burst *b = j->burst;
@@ -539,6 +540,8 @@ void burst_resume(struct control *c, struct job *j)
     if (b->phase == BURST_COMPLETE && job_is_final(j))
         return;
     vec_push(&c->burst.jobs, j->id);
+    if (b->run)
+        return;
     bool ending = b->ending;
     b->ending = false;
     if (b->failed && !ending && b->phase != BURST_TEARDOWN)

@@ -498,6 +498,18 @@ static const struct {
      "conf set=HresConf=p;Nodes=n[1-6];Count=14\n"
      "do at=18 what=limit job=1\n"
      "do at=10 what=comment job=1 again=1\n"},
+    {"a buffer that was torn down because the leader lost its nodes, and again when the job was resumed",
+     "run seed=202926\n"
+     "node id=1 count=4\n"
+     "node id=6 files=4\n"
+     "part part=p1 options=Default=YES nodes=ALL\n"
+     "job at=74 kind=batch id=1 max-nodes=5\n"
+     "job at=1 kind=batch id=2 component-of=1 burst=pool\n"
+     "do at=9511 what=preview\n"
+     "do at=1579 what=preview value=2\n"
+     "fault at=18086 what=crash point=lost\n"
+     "fault at=5616 what=crash point=input\n"
+     "conf set=BurstBufferType=burst_buffer/lua\n"},
 };
 
 static void what_was_found_stays_mended(void **state)
