@@ -498,7 +498,7 @@ static const struct {
      "conf set=HresConf=p;Nodes=n[1-6];Count=14\n"
      "do at=18 what=limit job=1\n"
      "do at=10 what=comment job=1 again=1\n"},
-    {"a buffer that was torn down because the leader lost its nodes, and again when the job was resumed",
+    {"a buffer that is torn down twice when the leader has lost its nodes in a restart",
      "run seed=202926\n"
      "node id=1 count=4\n"
      "node id=6 files=4\n"
