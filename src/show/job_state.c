@@ -444,13 +444,29 @@ static void sum_list(const char *list, uint64_t times, struct sums *s)
     }
 }
 
+static bool has_sum(const struct sums *s, const char *name)
+{
+    for (size_t i = 0; i < s->len; i++)
+        if (str_eq(s->name[i], name))
+            return true;
+    return false;
+}
+
+/* A total counts where nothing else says how many there are. A job that asks for no GPUs has as
+ * many as
+ * --ntasks-per-gpu makes of its tasks. */
 static void sum_wanted(const Pb__JobSpec *spec, uint32_t nodes, uint32_t tasks, struct sums *s)
 {
+    struct sums total = {0};
     sum_list(spec->gres, nodes, s);
     sum_list(spec->tres_per_task, tasks, s);
     sum_list(spec->tres_per_socket, (uint64_t)nodes * spec->sockets_per_node, s);
-    if (!s->len)
-        sum_list(spec->tres_per_job, 1, s);
+    sum_list(spec->tres_per_job, 1, &total);
+    for (size_t i = 0; i < total.len; i++)
+        if (!has_sum(s, total.name[i]))
+            add_sum(s, total.name[i], strlen(total.name[i]), total.count[i]);
+    if (spec->ntasks_per_gpu && !has_sum(s, "gpu"))
+        add_sum(s, "gpu", strlen("gpu"), (tasks + spec->ntasks_per_gpu - 1) / spec->ntasks_per_gpu);
 }
 
 bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *out)

@@ -74,6 +74,40 @@ static void test_states(void **state)
     }
 }
 
+/* GPUs that a job asks for, by the options of its request. */
+static void test_gpus_that_a_request_asks_for(void **state)
+{
+    static const struct {
+        uint32_t tasks, per_gpu;
+        const char *gres, *per_job, *text;
+    } v[] = {
+        {4, 0, NULL, NULL, "cpu=4,node=1,billing=4"},
+        {4, 2, NULL, NULL, "cpu=4,node=1,billing=4,gres/gpu=2"},
+        {5, 2, NULL, NULL, "cpu=4,node=1,billing=4,gres/gpu=3"},
+        {4, 2, NULL, "gres:gpu:4", "cpu=4,node=1,billing=4,gres/gpu=4"},
+        {4, 2, "gres:gpu:1", NULL, "cpu=4,node=1,billing=4,gres/gpu=1"},
+        {4, 2, "gres:nic:1", NULL, "cpu=4,node=1,billing=4,gres/nic=1,gres/gpu=2"},
+        {4, 2, "gres:nic:1", "gres:gpu:4", "cpu=4,node=1,billing=4,gres/nic=1,gres/gpu=4"},
+    };
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        Pb__JobLive live = PB__JOB_LIVE__INIT;
+        Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        Pb__JobRecord job = PB__JOB_RECORD__INIT;
+        _cleanup_str_ struct str out = STR_INIT;
+        job.live = &live;
+        job.spec = &spec;
+        live.state = PB__JOB_STATE__PENDING;
+        live.num_nodes = 1;
+        live.num_cpus = 4;
+        spec.num_tasks = v[i].tasks;
+        spec.ntasks_per_gpu = v[i].per_gpu;
+        spec.gres = (char *)v[i].gres;
+        spec.tres_per_job = (char *)v[i].per_job;
+        assert_true(job_state_put_tres(&job, false, &out));
+        assert_string_equal(str_cstr(&out), v[i].text);
+    }
+}
+
 static void test_words(void **state)
 {
     Pb__JobLive live = PB__JOB_LIVE__INIT;
@@ -228,10 +262,15 @@ static void test_exit_codes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ids),        cmocka_unit_test(test_states),
-        cmocka_unit_test(test_words),      cmocka_unit_test(test_times),
-        cmocka_unit_test(test_step_limit), cmocka_unit_test(test_step_time),
-        cmocka_unit_test(test_paths),      cmocka_unit_test(test_exit_codes),
+        cmocka_unit_test(test_ids),
+        cmocka_unit_test(test_states),
+        cmocka_unit_test(test_gpus_that_a_request_asks_for),
+        cmocka_unit_test(test_words),
+        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_step_limit),
+        cmocka_unit_test(test_step_time),
+        cmocka_unit_test(test_paths),
+        cmocka_unit_test(test_exit_codes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
