@@ -171,9 +171,12 @@ static struct listing_value reason_list(const Pb__JobRecord *job, struct str *ou
     return BLANK(str_cstr(out));
 }
 
-/* The node of the batch script; for an interactive job, the host where the command runs. */
+/* The node of the batch script, also in the other components of the job; for an interactive job,
+ * the host where the command runs. */
 static const char *executing_host(const Pb__JobRecord *job)
 {
+    if (job->live->script_host)
+        return job->live->script_host;
     if (!job->spec->batch && job->live->start_at)
         return job->spec->alloc_host;
     return job->live->batch_host ? job->live->batch_host : "n/a";

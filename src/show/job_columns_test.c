@@ -300,6 +300,9 @@ static void test_interactive(void **state)
     live.state = PB__JOB_STATE__RUNNING;
     live.batch_host = "n1";
     expect("%B", "login1\n");
+    live.script_host = "n2"; /* a component of a batch job */
+    expect("%B", "n2\n");
+    live.script_host = NULL;
     spec.batch = 1;
     expect("%B", "n1\n");
 }

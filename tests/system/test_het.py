@@ -135,6 +135,7 @@ def test_the_script_runs_once_in_the_first_component(het):
     nodes = components(het, leader)
     assert (nodes[0]["NodeList"], nodes[1]["NodeList"]) == ("n2", "n[3-4]")
     assert nodes[0]["BatchHost"] == "n2"
+    assert het.run(f"squeue -h -j {leader} -o %i|%B").ok().splitlines() == [f"{leader}+0|n2", f"{leader}+1|n2"]
     (het.work / f"go-{leader}").touch()
     gone(het, leader)
     assert het.output(leader) == f"{leader} n2\n"

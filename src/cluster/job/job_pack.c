@@ -237,7 +237,20 @@ static void pack_license_request(const struct job *j, Pb__JobLive *m, struct are
     m->licenses_counted = arena_strdup(arena, str_cstr(&text));
 }
 
-static void pack_set(const struct job *j, Pb__JobLive *m, struct arena *arena)
+/* Of a component that runs: the node of its leader's batch script; NULL: the leader has none. */
+static char *find_script_host(const struct cluster *c, const struct job *j)
+{
+    const struct job *leader = j->set_offset ? job_set_component(j, 0) : NULL;
+    if (!leader || !leader->batch)
+        return NULL;
+    if (leader->past)
+        return leader->past->batch_host;
+    return attempt_of(leader)->alloc.len ? (char *)c->nodes.data[job_host(leader)->node]->name
+                                         : NULL;
+}
+
+static void pack_set(const struct cluster *c, const struct job *j, Pb__JobLive *m,
+                     struct arena *arena)
 {
     _cleanup_str_ struct str ids = STR_INIT;
     if (!j->set)
@@ -247,6 +260,7 @@ static void pack_set(const struct job *j, Pb__JobLive *m, struct arena *arena)
     SET(m, het_job_id, j->set->leader_id);
     SET(m, het_job_offset, j->set_offset);
     SET(m, het_job_count, j->set->count);
+    m->script_host = find_script_host(c, j);
 }
 
 void job_pack_live(const struct cluster *c, struct job *j)
@@ -321,7 +335,7 @@ void job_pack_live(const struct cluster *c, struct job *j)
     pack_license_request(j, &m, &arena);
     pack_late_ports(j, &m, &arena);
     m.burst = burst_pack(j->burst, &arena);
-    pack_set(j, &m, &arena);
+    pack_set(c, j, &m, &arena);
     struct str tasks = STR_INIT;
     pack_array(j, &m, &tasks);
     j->shown_sched_at = j->sched_at;
