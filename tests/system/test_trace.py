@@ -150,6 +150,9 @@ def test_debug_flags(make_cluster):
     assert "Backfill" not in re.search("^DebugFlags += (.*)$", c.run("scontrol show config").stdout, re.M)[1]
     c.run("scontrol reconfigure").ok()
     assert re.search(r"^DebugFlags +=.*\(null\)$", c.run("scontrol show config").stdout, re.M)
+    for word, flags in ("enable", "Backfill,SelectType"), ("disable", "(null)"), ("1", "Backfill,SelectType"), ("0", "(null)"):
+        c.run(f"scontrol schedloglevel {word}").ok()
+        assert re.search("^DebugFlags += (.*)$", c.run("scontrol show config").stdout, re.M)[1] == flags
     c.run("scontrol setdebugflags +magic").fails("invalid debug flag: +magic")
     if ROOT:
         c.run("scontrol setdebugflags +Gang", user=OTHER).fails("Access/permission denied")

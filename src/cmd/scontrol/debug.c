@@ -145,3 +145,16 @@ int run_setdebugflags(int argc, char **argv)
     }
     return 0;
 }
+
+/* Scheduler logging goes to the log of the controller. */
+int run_schedloglevel(int argc, char **argv)
+{
+    static char *const on[] = {"+Backfill", "+SelectType"}, *const off[] = {"-Backfill",
+                                                                            "-SelectType"};
+    bool is_on = str_eq(argv[0], "1") || str_case_eq(argv[0], "enable");
+    if (!is_on && !str_eq(argv[0], "0") && !str_case_eq(argv[0], "disable")) {
+        cmd_line("invalid schedlog level: %s", argv[0]);
+        return 1;
+    }
+    return run_setdebugflags(2, (char **)(is_on ? on : off));
+}

@@ -21,8 +21,8 @@ extern struct scontrol scontrol;
 typedef int scontrol_run(int argc, char **argv);
 scontrol_run run_check, run_create, run_delete, run_errnumstr, run_help, run_hold, run_ping,
     run_quit, run_reconfigure;
-scontrol_run run_release, run_requeue, run_requeuehold, run_setdebug, run_setdebugflags, run_show,
-    run_shutdown;
+scontrol_run run_release, run_requeue, run_requeuehold, run_schedloglevel, run_setdebug,
+    run_setdebugflags, run_show, run_shutdown;
 scontrol_run run_getaddrs, run_getent, run_listjobs, run_listpids, run_liststeps, run_notify,
     run_pidinfo;
 scontrol_run run_cancel_reboot, run_completing, run_reboot, run_resume, run_suspend, run_takeover,
