@@ -43,6 +43,17 @@ def test_a_job_starts_where_there_is_room(cluster):
     assert c.run(f"squeue -h -j {job} -o %P").ok() == "b"
 
 
+def test_memory_that_all_partitions_give_is_part_of_the_request():
+    with many(Cluster) as make:
+        c = make(nodes=3, conf="DefMemPerCPU=50\n", partitions=[*PARTITIONS[:3], "PartitionName=own Nodes=n3 DefMemPerCPU=70"])
+        asked = {parts: show(c, submit(c, "-H", "-n2", "-p", parts), "ReqTRES")[0] for parts in ("a", "a,b", "a,own")}
+        assert asked["a"] == asked["a,b"] == "cpu=2,mem=100M,node=1,billing=2"
+        assert ",mem=" not in asked["a,own"]  # it depends on where the job starts
+        job = submit(c, "-n2", "-p", "a,b")
+        eventually(lambda: c.state(job) == "RUNNING", "it runs")
+        assert show(c, job, "ReqTRES", "AllocTRES") == (asked["a"], asked["a"])
+
+
 def test_one_that_waits_is_in_all_of_them(cluster):
     c = cluster
     running = {p: fill(c, p) for p in "abc"}

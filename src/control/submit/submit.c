@@ -317,10 +317,22 @@ void submit_fill_switches(const struct control *c, Pb__JobSpec *spec)
     spec->wait_switch_sec = most;
 }
 
+/* Whether all partitions of a job give it the same memory. */
+static bool has_one_memory(const struct job *j)
+{
+    const struct job_partitions *s = j->partitions;
+    for (uint32_t i = 0; s && i < s->count; i++) {
+        const struct request *r = i == s->at ? &j->want : &s->of[i].want;
+        if (r->mem_cpu_mib != j->want.mem_cpu_mib || r->mem_node_mib != j->want.mem_node_mib)
+            return false;
+    }
+    return true;
+}
+
 /* A default of the partition or the cluster becomes part of the spec, and is shown. */
 static void fill_memory(const struct control *c, const struct job *j, Pb__JobSpec *spec)
 {
-    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || j->partitions ||
+    if (spec->has_mem_per_node_mib || spec->has_mem_per_cpu_mib || !has_one_memory(j) ||
         !(c->conf->cr & CONF_CR_MEMORY))
         return;
     const struct request *r = &j->want;
