@@ -376,8 +376,10 @@ static void flush_conn(struct rpc_conn *c)
                                    strerror(e));
             return;
         }
-        if (n < 0)
+        if (n < 0) { /* what waits is memory enough */
+            str_done(&c->io->spare);
             break;
+        }
         moved = true;
     }
     if (!may_send(c)) {

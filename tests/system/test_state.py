@@ -91,7 +91,7 @@ def test_older_state_is_read(stopped):
     assert c.run("squeue -h -o %j").ok() == "kept" and c.node("n2")["Reason"].startswith("broken")
     assert c.sbatch("-H", "-o", "/dev/null", wrap="true") == 4711
     c.kill("slurmctld", signal.SIGTERM)
-    assert field(4, 7) in state.get(META, 0)
+    assert field(4, 8) in state.get(META, 0)
 
 
 def test_what_a_newer_version_added_is_kept(stopped):

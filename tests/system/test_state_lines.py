@@ -61,7 +61,7 @@ def test_there_and_back(filled):
     c, one, two = filled, filled.dir / "one", filled.dir / "two"
     c.run(f"sluice state export {one}").ok()
     assert one.stat().st_mode & 0o777 == 0o600
-    assert {line["kind"] for line in lines(one)[1:-1]} == {"meta", "job", "payload", "node", "partition", "made"}
+    assert {line["kind"] for line in lines(one)[1:-1]} == {"meta", "job", "attempt", "payload", "node", "partition", "made"}
     assert c.run("sluice state export").ok() + "\n" == one.read_text() == c.run("sluice state export -").ok() + "\n"
     (c.dir / "state").rename(c.dir / "was")
     c.run(f"sluice state import {one}").ok()

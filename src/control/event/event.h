@@ -23,8 +23,8 @@
 struct control;
 struct node;
 
-#define EVENT_KEEP_MAX 250000   /* events; the oldest ones are dropped */
-#define EVENT_KEEP_UNREAD 10000 /* rows of the archive while it has no consumer */
+#define EVENT_KEEP_MAX 250000 /* events; the oldest ones are dropped */
+#define EVENT_KEEP_UNREAD 100 /* rows of the archive while it has no consumer */
 #define EVENT_KEEP_BYTES (256 << 20)
 #define EVENT_CONSUMERS_MAX 64  /* of all users */
 #define EVENT_CONSUMERS_USER 4  /* of one who is no operator */

@@ -154,12 +154,12 @@ static size_t try_seed(uint64_t seed, const char *more, size_t *licensed)
     return victims;
 }
 
+#define RECLAIM "PreemptParameters=reclaim_licenses\nLicenses=lic:3,other:2\n"
+
 static void only_who_must(void **state)
 {
     static const char *const more[] = {"", "PreemptParameters=youngest_first\n",
-                                       "PreemptParameters=strict_order\n",
-                                       "PreemptParameters=reclaim_licenses\n"
-                                       "Licenses=lic:3,other:2\n"};
+                                       "PreemptParameters=strict_order\n", RECLAIM};
     size_t displaced[4] = {0}, licensed = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= 4000; seed++)
