@@ -84,7 +84,7 @@ def test_one_user_submits_as_fast_as_possible(make_cluster):
     flood(c, count // 10)
     before = memory_mib(pid)
     others = flood(c, count)
-    most = max(before * 1.1, before + 0.5)
+    most = max(before * 1.1, before + 1)  # the last 100 rows of the archive may lie on as many pages
     eventually(lambda: memory_mib(pid) <= most,  # once it is on disk that the records are gone
                lambda: f"memory of {memory_mib(pid):.1f} MiB, {before:.1f} before")
     print(f"{count} jobs; {len(others.took)} submissions of another user, 99 in 100 within {others.slow() * 1000:.0f} ms "
