@@ -61,7 +61,7 @@ static bool has_directive(const struct control *c, const char *lines)
 {
     const char *word = c->conf->burst.directive;
     size_t len = strlen(word);
-    for (const char *at = lines; at && *at; at = strchr(at, '\n'), at += at != NULL)
+    for (const char *at = lines; at && *at; at += strcspn(at, "\n"), at += *at == '\n')
         if (*at == '#' && !strncmp(at + 1, word, len))
             return true;
     return false;
