@@ -67,8 +67,8 @@ struct license_hold { /* of a layer, by a job that runs */
 
 struct license_needs {
     VEC32(struct license_need) list;
-    bool any;    /* alternatives, in the order of preference: the job starts with one of them */
-    bool chosen; /* it has started with the one in the list */
+    bool any;    /* the list has alternatives ("a|b"), in the order of preference */
+    bool chosen; /* the job has started, and the list is the alternative that it was given */
 };
 
 void license_init(struct cluster *c); /* from its configuration */
@@ -86,17 +86,18 @@ int license_pools_possible(const struct cluster *c, const struct license_needs *
 void license_needs_done(struct license_needs *n);
 /* 'to' is overwritten. */
 void license_needs_copy(const struct license_needs *from, struct license_needs *to);
-/* Whether there are ever as many, or of alternatives as many of one; -ERR_LICENSE. */
+/* Whether the cluster has as many of each of them in total; -ERR_LICENSE. */
 int license_needs_possible(const struct cluster *c, const struct license_needs *n, struct err *err);
-/* The number of requests among which the planner chooses; 1: there is nothing to choose. */
+/* How many alternatives "-L a|b" names; 1 for a job without alternatives. */
 uint32_t license_count_alternatives(const struct job *j);
-/* The job with one of them alone: the job itself, or 'room', which borrows all that the job points
- * to. 'room' may be where the job is. */
+/* A view of the job that requests only alternative n. Returns j itself when it has no alternatives,
+ * otherwise 'room', filled with a shallow copy; j may be that copy already. */
 const struct job *license_view_alternative(const struct job *j, uint32_t n, struct job_copy *room);
-/* The job starts with that one; until its request is read again it has no others. */
+/* Reduces the request of a job that starts to alternative n. */
 void license_choose_alternative(struct job *j, uint32_t n);
-/* It is requeued: all of this text, its request, are open to it again. */
+/* The job is requeued: it requests all alternatives of 'text' (--licenses) again. */
 void license_reopen_alternatives(const struct cluster *c, struct job *j, const char *text);
+/* The same for a job and its nodes; with alternatives, one of them is enough. */
 int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 
 /* What reservations keep of a licence from a job in 'in' (NULL: outside of all) that would have it

@@ -376,7 +376,7 @@ static void flush_conn(struct rpc_conn *c)
                                    strerror(e));
             return;
         }
-        if (n < 0) { /* what waits is memory enough */
+        if (n < 0) { /* the peer does not read: keep no memory beyond its backlog */
             str_done(&c->io->spare);
             break;
         }

@@ -24,7 +24,7 @@ struct rpc_io {
     struct rpc_conn *timed;   /* have some deadline */
     struct rpc_conn *cursor;  /* the next one of a sweep */
     bool flush_armed, sweep_armed;
-    struct str spare;    /* the last large output buffer that became empty; until the next sweep */
+    struct str spare;    /* an empty output buffer to reuse; freed by the next sweep */
     unsigned refs;       /* its owner, its connections, and the functions at work on it */
     size_t held, queued; /* bytes of all incomplete frames in shares; of all outputs */
 };

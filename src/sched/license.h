@@ -35,12 +35,13 @@ bool license_may_start(const struct license_claims *l, const struct cluster *c, 
 /* The same, in one of those it may run in, or outside. */
 bool license_may_start_somewhere(const struct license_claims *l, const struct cluster *c,
                                  const struct job *j, int64_t now_sec);
-/* As license_may_start(), when jobs have returned so many of each pool (NULL: none). */
+/* As license_may_start(), after preempted jobs have returned their licences: returned[i] of pool i
+ * (NULL: none). */
 bool license_may_start_after(const struct license_claims *l, const struct cluster *c,
                              const struct job *j, const struct resv *in, int64_t now_sec,
                              const uint64_t *returned);
-/* Adds what the job can have of the pools that it needs and that are short, or are layers, when the
- * victim ends. 'returned': by pool; NULL: nothing is added. False: nothing. */
+/* Adds to returned[i] what the victim holds of pool i, for the pools that the job needs and that
+ * have too few free, and for layers. NULL: only asks. Returns whether there is anything to add. */
 bool license_add_returned(const struct cluster *c, const struct job *j, const struct job *victim,
                           int64_t now_sec, uint64_t *returned);
 /* It has begun; 'l' only: the cluster counts when its state changes. */

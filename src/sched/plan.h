@@ -72,7 +72,7 @@ struct decision {
     const struct part *part; /* PLAN_START, PLAN_WAIT: the partition that the decision is for */
     struct selection where;  /* PLAN_START */
     const struct resv *in;   /* PLAN_START: the reservation it runs in; NULL: none */
-    uint32_t license;        /* of alternative licences, the one it starts with, or waits for */
+    uint32_t license;        /* index of the alternative licence that it starts with or waits for */
     struct placements more;  /* PLAN_START of a job set, of which 'job' is the leader: its other
                                 components start with it, all or none */
     bool of_component;       /* PLAN_WAIT: it is about this component alone, not about its set */
@@ -185,8 +185,8 @@ void plan_begin(struct plan *p, const struct cluster *c, struct plan_notes *note
 /* A pass may rest between two decisions while the cluster goes on: jobs end, come and change. It
  * must not while partitions come or go, nor over a change of the configuration. */
 void plan_resume(struct plan *p, int64_t now_sec);
-/* The alternative licence that the job waits for: the first that is free, so that the job waits for
- * nodes; else the one that is free first. 0 when it has no alternatives. */
+/* The index of the alternative licence that the job waits for: the first one that is free now, else
+ * the one that is expected to be free earliest. 0 when the job has no alternatives. */
 uint32_t plan_choose_awaited(struct plan *p, const struct job *j);
 bool plan_next(struct plan *p, struct decision *d); /* false: the pass is over */
 

@@ -215,8 +215,8 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
-/* The layers that a job draws from, and its alternative, for people; in mode 1 for a restart, too.
- */
+/* LicensesAlloc: the alternative and the layers that a running job holds. A restart reads the
+ * layers of mode 1 from it. */
 static void pack_layers(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                         struct arena *arena)
 {
@@ -227,8 +227,8 @@ static void pack_layers(const struct cluster *c, const struct job *j, Pb__JobLiv
     m->licenses_alloc = arena_strdup(arena, str_cstr(&text));
 }
 
-/* Variables of hierarchical resources may have other values tomorrow, and one alternative was
- * chosen. */
+/* What a restart could not tell from --licenses: the values that variables had at the start, and
+ * the alternative that was chosen. */
 static void pack_license_request(const struct job *j, Pb__JobLive *m, struct arena *arena)
 {
     _cleanup_str_ struct str text = STR_INIT;

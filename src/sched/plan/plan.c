@@ -259,7 +259,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
     return false;
 }
 
-/* The job with one of its alternative licences. Another call ends that. */
+/* The job with alternative licence n only; valid until the next call. */
 static const struct job *view_alternative(struct plan *p, const struct job *j, uint32_t n)
 {
     if (!j->want.licenses.any)

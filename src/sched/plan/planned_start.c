@@ -135,7 +135,7 @@ static void find_job(struct plan *p, struct timeline *t, const struct job *j, st
         keep_licenses(p, j, h, h->at_sec);
 }
 
-/* With the alternative with which it starts first. */
+/* Plans the job with each alternative licence, and keeps the earliest start. */
 static void find_either(struct plan *p, struct timeline *t, const struct job *j,
                         struct plan_head *h)
 {

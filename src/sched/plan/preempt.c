@@ -198,7 +198,7 @@ bool preempt_goes_on(struct plan *p, const struct job *j)
     return p->room_for == j->id && p->room < may_start(j);
 }
 
-/* A copy that the next look overwrites. */
+/* Whether j is one of the copies in the plan, which are overwritten for the next job. */
 static bool is_copy(const struct plan *p, const struct job *j)
 {
     return (p->changed && j == &p->changed->job) || (p->either && j == &p->either->job);

@@ -368,7 +368,8 @@ static const struct job *view_queued(struct why *w, const struct job *j)
     return job_partitions_view(j, j->partitions->of[i].part, w->view);
 }
 
-/* From when the pass has come to the job: with the alternative that it waits for. */
+/* The job with the alternative licence that it waits for, which is known once the pass has reached
+ * the job. */
 static const struct job *view_awaited(struct why *w, const struct job *j)
 {
     if (!j->want.licenses.any || w->phase < ARRIVE)
