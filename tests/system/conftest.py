@@ -108,14 +108,18 @@ def settled():
 
 
 @pytest.fixture(autouse=True)
-def on_failure_show_logs(request):
+def on_failure(request):
+    """Shows the logs of the test's clusters, and cancels its jobs: the next tests of the file find the nodes free."""
     yield
     report = getattr(request.node, "report_call", None)
-    if report is not None and report.failed and "cluster" in request.fixturenames:
-        c = request.getfixturevalue("cluster")
+    if report is None or not report.failed:
+        return
+    for c in [value for value in request.node.funcargs.values() if isinstance(value, Cluster)]:
         print(c.tail("slurmctld", 60))
         for node in c.names[:2]:
             print(c.tail(node, 30))
+        if "slurmctld" in c.daemons and c.daemons["slurmctld"].poll() is None:
+            c.cancel_all()
 
 
 @pytest.hookimpl(hookwrapper=True)

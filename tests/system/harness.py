@@ -73,10 +73,14 @@ def free_ports(count, first=None, last=None):
 
 
 def eventually(check, what, deadline=DEADLINE):
-    """Asks until the answer is true; returns it. Less often the longer it takes: who only asks takes the CPUs from who is waited for."""
+    """Asks until the answer is true; returns it. A file that does not exist yet is no answer. Asks less often the longer it takes:
+    who only asks takes the CPUs from who is waited for."""
     begin = time.monotonic()
     while True:
-        answer = check()
+        try:
+            answer = check()
+        except FileNotFoundError:
+            answer = None
         if answer:
             return answer
         waited = time.monotonic() - begin
@@ -290,6 +294,11 @@ class Cluster:
             shepherds = [pid for pid, line in processes_of(self.dir).items() if line.startswith(f"slurmstepd: [{job}.batch]")]
             return any(pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text() for pid in shepherds)
         eventually(runs, f"the script of job {job} runs")
+
+    def cancel_all(self):
+        """Every job that has not ended, where the controller still answers."""
+        for state in "PENDING", "SUSPENDED", "RUNNING":
+            self.run(f"scancel -t {state}")
 
     def settle(self):
         """Until the nodes of all that has ended are free: they are so some time after the command has."""
