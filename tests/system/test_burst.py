@@ -36,7 +36,7 @@ function slurm_bb_data_in(id, script, uid, gid, info) return note("data_in", id)
 function slurm_bb_test_data_in(id, uid, gid, info) return note("test_data_in", id) end
 function slurm_bb_real_size(id, uid, gid, info) return note("real_size", id) end
 function slurm_bb_paths(id, script, file, uid, gid, info)
-    local f = io.open(file, "w"); f:write("BB_NODES=", info.nodes, "\\n"); f:close()
+    local f = io.open(file, "w"); f:write("BB_NODES=", info.nodes, "\\n")  -- and stays open
     return note("paths", id)
 end
 function slurm_bb_pre_run(id, script, uid, gid, info) return note("pre_run", id) end

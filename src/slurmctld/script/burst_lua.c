@@ -253,41 +253,21 @@ static int push_args(lua_State *L, const Pb__ScriptRun *m, const struct files *f
     return (int)i;
 }
 
-static int fail_with(const char *text)
-{
-    burst_report_put(report_fd, BURST_REPORT_ERROR, text && *text ? text : "it failed");
-    return 1;
-}
-
-/* On the stack: what the function returned. */
-static int report_result(lua_State *L, const Pb__ScriptRun *m, const struct files *f)
-{
-    bool good = lua_isinteger(L, -2) && lua_tointeger(L, -2) == 0;
-    const char *text = lua_tostring(L, -1);
-    if (!good)
-        return fail_with(text);
-    if (f->paths >= 0) {
-        char variables[65536];
-        ssize_t n = pread(f->paths, variables, sizeof variables - 1, 0);
-        variables[n > 0 ? n : 0] = '\0';
-        burst_report_put(report_fd, BURST_REPORT_OUTPUT, variables);
-    } else if (text && str_eq(m->function, "slurm_bb_pools")) {
-        if (luaL_loadstring(L, pools_of_json) != LUA_OK)
-            return fail_with(lua_tostring(L, -1));
-        lua_pushstring(L, text);
-        if (lua_pcall(L, 1, 1, 0) != LUA_OK)
-            return fail_with(lua_tostring(L, -1));
-        burst_report_put(report_fd, BURST_REPORT_OUTPUT, lua_tostring(L, -1));
-    } else if (text) {
-        burst_report_put(report_fd, BURST_REPORT_OUTPUT, text);
-    }
-    return 0;
-}
-
 static const char *error_of(lua_State *L)
 {
     const char *text = lua_tostring(L, -1);
     return text ? text : "an error without a message";
+}
+
+static char *parse_pools(lua_State *L, const char *text, bool *failed)
+{
+    if (luaL_loadstring(L, pools_of_json) == LUA_OK) {
+        lua_pushstring(L, text);
+        *failed = lua_pcall(L, 1, 1, 0) != LUA_OK;
+    } else {
+        *failed = true;
+    }
+    return mem_strdup(error_of(L));
 }
 
 static lua_State *open_script(const char *path)
@@ -300,22 +280,48 @@ static lua_State *open_script(const char *path)
     return L;
 }
 
+/* The text that the function returns, or why it failed; NULL: none. */
+static char *call_function(lua_State *L, const Pb__ScriptRun *m, struct files *f, bool *failed)
+{
+    *failed = true;
+    if (lua_gettop(L) > 0)
+        return mem_strdup(error_of(L));
+    lua_getglobal(L, m->function);
+    if (!lua_isfunction(L, -1))
+        return mem_printf("%s has no function %s", m->path, m->function);
+    make_files(m, f);
+    if (lua_pcall(L, push_args(L, m, f), 2, 0) != LUA_OK)
+        return mem_strdup(error_of(L));
+    const char *text = lua_tostring(L, -1);
+    *failed = !lua_isinteger(L, -2) || lua_tointeger(L, -2) != 0;
+    if (!*failed && text && str_eq(m->function, "slurm_bb_pools"))
+        return parse_pools(L, text, failed);
+    return text ? mem_strdup(text) : NULL;
+}
+
+/* Closing the state completes the files that the function has left open: its variables are read
+ * after that. */
 int burst_lua_run(const Pb__ScriptRun *m, int report)
 {
-    struct files f;
+    struct files f = {.script = -1, .paths = -1};
+    bool failed;
     report_fd = report;
     lua_State *L = open_script(m->path);
-    if (lua_gettop(L) > 0)
-        return fail_with(error_of(L));
-    lua_getglobal(L, m->function);
-    if (!lua_isfunction(L, -1)) {
-        _cleanup_free_ char *text = mem_printf("%s has no function %s", m->path, m->function);
-        return fail_with(text);
+    _cleanup_free_ char *text = call_function(L, m, &f, &failed);
+    lua_close(L);
+    if (failed) {
+        burst_report_put(report_fd, BURST_REPORT_ERROR, text && *text ? text : "it failed");
+        return 1;
     }
-    make_files(m, &f);
-    if (lua_pcall(L, push_args(L, m, &f), 2, 0) != LUA_OK)
-        return fail_with(error_of(L));
-    return report_result(L, m, &f);
+    if (f.paths >= 0) {
+        char variables[65536];
+        ssize_t n = pread(f.paths, variables, sizeof variables - 1, 0);
+        variables[n > 0 ? n : 0] = '\0';
+        burst_report_put(report_fd, BURST_REPORT_OUTPUT, variables);
+    } else if (text) {
+        burst_report_put(report_fd, BURST_REPORT_OUTPUT, text);
+    }
+    return 0;
 }
 
 int burst_lua_check(const char *path, struct err *err)
