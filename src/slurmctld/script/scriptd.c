@@ -115,7 +115,7 @@ struct scriptd {
     struct run *runs;
     unsigned count;
     int null_fd;
-    bool ending;
+    bool ending, has_expired; /* the controller is gone, or its last lease has expired */
 };
 
 struct run {
@@ -143,7 +143,7 @@ static void flush_line(struct scriptd *d)
     if (scriptwire_write(SCRIPTD_LINE_FD, &d->out))
         str_clear(
             &d->out); /* nobody is there to read it; the line's end is noticed where it is read */
-    loop_fd_events(d->line, LOOP_READ | (d->out.len ? LOOP_WRITE : 0));
+    loop_fd_events(d->line, (d->ending ? 0 : LOOP_READ) | (d->out.len ? LOOP_WRITE : 0));
 }
 
 static void report_end(struct scriptd *d, const struct run *r, int wait_status, const char *text)
@@ -158,7 +158,7 @@ static void report_end(struct scriptd *d, const struct run *r, int wait_status, 
     e.has_number = true;
     e.number = r->number;
     m.ended = &e;
-    if (r->ended) { /* by a function */
+    if (r->ended && !d->ending) { /* by a function */
         e.output = r->ended->output;
         e.log = r->ended->log;
         e.n_log = r->ended->n_log;
@@ -167,7 +167,7 @@ static void report_end(struct scriptd *d, const struct run *r, int wait_status, 
         e.has_timed_out = true;
         e.timed_out = true;
     }
-    if (d->ending)
+    if (d->has_expired) /* the controller runs it again */
         return;
     scriptwire_put(&d->out, &m);
     flush_line(d);
@@ -431,9 +431,15 @@ static void end_runs(struct scriptd *d)
         loop_stop(d->loop);
 }
 
+static void end_expired(struct scriptd *d)
+{
+    d->has_expired = true;
+    end_runs(d);
+}
+
 static void on_lease_expired(void *ctx)
 {
-    end_runs(ctx);
+    end_expired(ctx);
 }
 
 static void renew_lease(struct scriptd *d, const Pb__ScriptLease *m)
@@ -461,7 +467,7 @@ static void take_all(struct scriptd *d)
         if (rc > 0 && m->lease)
             renew_lease(d, m->lease);
         if (rc > 0 && m->run && lease_has_expired(d))
-            end_runs(d);
+            end_expired(d);
         else if (rc > 0 && m->run && !d->ending)
             start_run(d, m->run);
         if (rc > 0 && m->stop)

@@ -4,7 +4,8 @@
  * state, that runs the site's programs for a controller that never forks. It holds nothing but
  * what it was told to run, and ends when the controller's end of the line is closed: what it runs
  * then is ended before it (SIGTERM, SIGKILL 2 s later), so that the next controller can run it
- * again. What it runs ends with it, too, when it is killed.
+ * again; the ends are reported to a controller that still reads. What it runs ends with it, too,
+ * when it is killed.
  *
  * A controller that may lose the lead while it hangs sends leases. When the last one has expired,
  * the helper ends as if the controller were gone.

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -396,24 +395,64 @@ struct scripts *scripts_new(const struct scripts_options *options)
     return s;
 }
 
-static void wait_for_end(pid_t pid)
+static bool is_of_job(Pb__ScriptKind kind)
 {
-    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
-    struct pollfd p = {.fd = fd, .events = POLLIN};
-    if (fd < 0 || poll(&p, 1, STOP_WAIT_MS) <= 0)
-        kill(pid, SIGKILL);
-    if (fd >= 0)
-        close(fd);
-    waitpid(pid, NULL, 0);
+    return kind == PB__SCRIPT_KIND__SCRIPT_PROLOG || kind == PB__SCRIPT_KIND__SCRIPT_EPILOG ||
+           kind == PB__SCRIPT_KIND__SCRIPT_MAIL || kind == PB__SCRIPT_KIND__SCRIPT_BURST;
+}
+
+static void log_last_end(const Pb__ScriptEnded *m)
+{
+    _cleanup_free_ char *job = is_of_job(m->kind) ? mem_printf("job %u: ", m->job_id) : NULL;
+    bool is_call =
+        m->kind == PB__SCRIPT_KIND__SCRIPT_BURST || m->kind == PB__SCRIPT_KIND__SCRIPT_BURST_ASK;
+    if (m->text)
+        log_error("%s%s%s when this controller stopped", job ? job : "",
+                  is_call ? "a function of burst_buffer.lua: " : "", m->text);
+}
+
+/* Reports of ends, which nothing follows from, until the helper has closed its end of the line. */
+static bool read_last_reports(struct scripts *s)
+{
+    int64_t until_ms = loop_mono_ms() + STOP_WAIT_MS, left_ms = STOP_WAIT_MS;
+    struct pollfd p = {.fd = s->fd, .events = POLLIN};
+    int rc = 0, more = 1;
+    while (rc >= 0 && more >= 0 && left_ms > 0) {
+        poll(&p, 1, (int)left_ms);
+        rc = scriptwire_read(s->fd, &s->in);
+        do {
+            _cleanup_arena_ struct arena arena;
+            arena_init(&arena, 4 * SCRIPTWIRE_MAX);
+            Pb__ScriptMessage *m = NULL;
+            more = scriptwire_take(&s->in, &arena, &m);
+            if (more > 0 && m->ended)
+                log_last_end(m->ended);
+        } while (more > 0);
+        left_ms = until_ms - loop_mono_ms();
+    }
+    return rc < 0;
+}
+
+static void end_helper(struct scripts *s)
+{
+    if (s->fd >= 0)
+        shutdown(s->fd, SHUT_WR);
+    if (s->fd >= 0 && !read_last_reports(s)) {
+        log_error("the helper that runs scripts did not end within %d s and is killed, with "
+                  "what it runs",
+                  STOP_WAIT_MS / 1000);
+        kill(s->pid, SIGKILL);
+    }
+    waitpid(s->pid, NULL, 0);
 }
 
 void scripts_free(struct scripts *s)
 {
     if (!s)
         return;
-    line_close(s);
     if (s->pid > 0)
-        wait_for_end(s->pid);
+        end_helper(s);
+    line_close(s);
     while (s->all)
         script_free(s, s->all);
     loop_timer_free(s->again);

@@ -15,7 +15,9 @@
 
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "slurmctld/script/scriptd.h"
 #include "slurmctld/script/scripts.h"
 #include "slurmctld/script/scriptwire.h"
@@ -33,6 +35,14 @@ struct world {
     int last_status;
     char last_text[200];
 };
+
+static char logged[2000];
+
+static void on_log(enum log_level level, const char *room, const char *text)
+{
+    size_t len = strlen(logged);
+    snprintf(logged + len, sizeof logged - len, "%s\n", text);
+}
 
 static void on_ended(void *ctx, const Pb__ScriptEnded *m)
 {
@@ -53,6 +63,7 @@ static void on_deadline(void *ctx)
 static void setup_leased(struct world *w, bool leased)
 {
     *w = (struct world){.loop = loop_new(0)};
+    logged[0] = '\0';
     snprintf(w->dir, sizeof w->dir, "/tmp/scripts-test-XXXXXX");
     assert_non_null(mkdtemp(w->dir));
     w->deadline = loop_timer_new(w->loop, on_deadline, w);
@@ -289,36 +300,75 @@ static void mail_does_not_keep_prologs_waiting(void **state)
     teardown(&w); /* what runs ends with it */
 }
 
-/* Nothing that it started lives on. */
-static void it_ends_with_the_controller(void **state)
+/* Runs a program that ignores SIGTERM; returns its pid when it does so. */
+static int run_stubborn(struct world *w)
 {
     char path[96], shell[400];
-    struct world w;
-    setup(&w);
-    snprintf(path, sizeof path, "%s/there", w.dir);
+    snprintf(path, sizeof path, "%s/there", w->dir);
     assert_int_equal(mkfifo(path, 0600), 0);
     snprintf(shell, sizeof shell, "trap '' TERM; echo $$ > %s; while :; do sleep 1; done", path);
-    run_script(&w, PROLOG, 1, "/bin/sh", shell, 0);
-    run_script(&w, PROLOG, 2, "/bin/true", NULL, 0); /* begun after the first */
-    until(&w, 1);
+    run_script(w, PROLOG, 1, "/bin/sh", shell, 0);
+    run_script(w, PROLOG, 2, "/bin/true", NULL, 0); /* begun after the first */
+    until(w, 1);
     FILE *f = fopen(path, "r"); /* until it writes there */
     int pid = 0;
     assert_non_null(f);
     assert_int_equal(fscanf(f, "%d", &pid), 1);
     fclose(f);
     unlink(path);
-    teardown(&w);
+    return pid;
+}
+
+static void assert_gone(int pid)
+{
+    char path[96];
     snprintf(path, sizeof path, "/proc/%d/cmdline", pid);
-    f = fopen(path, "r");
+    FILE *f = fopen(path, "r");
     assert_true(f == NULL || fgetc(f) == EOF); /* gone, or not yet reaped */
     if (f)
         fclose(f);
+}
+
+/* Nothing that it started lives on, and the log says what was killed. */
+static void it_ends_with_the_controller(void **state)
+{
+    struct world w;
+    setup(&w);
+    int pid = run_stubborn(&w);
+    teardown(&w);
+    assert_gone(pid);
+    assert_non_null(strstr(logged, "job 1: PrologSlurmctld /bin/sh was ended by signal 9 when "
+                                   "this controller stopped\n"));
+    assert_null(strstr(logged, "job 2"));
+    assert_int_equal(w.ended, 1); /* nothing follows from the end */
+}
+
+static int pid_of_helper(void)
+{
+    char path[64];
+    _cleanup_str_ struct str text = STR_INIT;
+    snprintf(path, sizeof path, "/proc/self/task/%d/children", (int)getpid());
+    assert_int_equal(path_read_file(path, 1000, &text, NULL), 0);
+    return atoi(str_cstr(&text));
+}
+
+static void a_helper_that_stands_still_is_killed(void **state)
+{
+    struct world w;
+    setup(&w);
+    int pid = run_stubborn(&w);
+    assert_int_equal(kill(pid_of_helper(), SIGSTOP), 0);
+    teardown(&w);
+    assert_gone(pid);
+    assert_string_equal(logged, "the helper that runs scripts did not end within 4 s and is "
+                                "killed, with what it runs\n");
 }
 
 int main(int argc, char **argv)
 {
     if (scriptd_is_wanted(argv[0]))
         return scriptd_main();
+    log_open(&(struct log_options){.program = "test", .sink = on_log, .sink_level = LOG_LVL_ERROR});
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_out_of_bounds_is_none),
         cmocka_unit_test(how_it_ends_is_told),
@@ -328,6 +378,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(one_that_waits_or_runs_can_be_ended),
         cmocka_unit_test(mail_does_not_keep_prologs_waiting),
         cmocka_unit_test(it_ends_with_the_controller),
+        cmocka_unit_test(a_helper_that_stands_still_is_killed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
