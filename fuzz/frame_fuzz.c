@@ -104,13 +104,20 @@ static void on_refused(void *ctx, const char *peer, const char *why)
     require(peer[0] && why[0]);
 }
 
+static void on_http(void *ctx, const struct rpc_http *request, struct rpc_http_answer *a)
+{
+    require(request->path[0] == '/' && !request->is_admin == !request->who);
+    a->status = 200;
+}
+
 static void begin(void)
 {
     struct rpc_server_options o = {.audience = "slurmctld"};
     struct rpc_server_events e = {.on_request = on_request,
                                   .on_gone = on_gone,
                                   .on_session = on_session,
-                                  .on_refused = on_refused};
+                                  .on_refused = on_refused,
+                                  .on_http = on_http};
 
     auth_key_from_bytes("fuzz", 4, &key);
     loop = loop_new(0);

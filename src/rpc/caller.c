@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* A caller's way in: connection, identity, rights, request. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -8,6 +9,8 @@
 
 #include "base/mem.h"
 #include "rpc/server_priv.h"
+
+#define HTTP_QUEUED_MAX (32u << 20) /* of all output: then HTTP waits for better times */
 
 static const struct rpc_conn_ops caller_ops;
 
@@ -47,6 +50,8 @@ static struct rpc_caller *add_caller(const struct rpc_caller *who, int fd)
 
     DL_APPEND(c->server->callers, c);
     c->conn = rpc_conn_new(c->server->io, fd, RPC_BODY_MAX, &caller_ops, c);
+    if (c->server->events.on_http)
+        rpc_conn_take_http(c->conn);
     return c;
 }
 
@@ -340,6 +345,26 @@ static int on_frame(void *owner, const struct rpc_frame *f, struct err *err)
     return body ? 0 : err->code;
 }
 
+static void on_http(void *owner, struct rpc_http *request, int status)
+{
+    struct rpc_caller *c = owner;
+    const struct rpc_server *s = c->server;
+    struct rpc_http_answer a = {.status = status == RPC_HTTP_OK ? 404 : status};
+    _cleanup_str_ struct str text = STR_INIT;
+
+    request->who = c->local ? &c->who : NULL;
+    request->is_admin = c->local && c->roles & RPC_WHO_ADMIN;
+    if (status == RPC_HTTP_OK && rpc_io_queued(s->io) > HTTP_QUEUED_MAX)
+        a.status = 503;
+    else if (status == RPC_HTTP_OK)
+        s->events.on_http(s->events.ctx, request, &a);
+    rpc_http_format(request, &a, &text);
+    rpc_conn_send_bytes(c->conn, text.data, text.len);
+    rpc_conn_finish(c->conn);
+    str_done(&a.body);
+    free(a.location);
+}
+
 /* A frame that does not fit the protocol: answered, told, and nothing more is read here. */
 static void on_refused(void *owner, const struct rpc_frame *f, const struct err *err)
 {
@@ -383,5 +408,6 @@ static const struct rpc_conn_ops caller_ops = {
     .on_refused = on_refused,
     .on_drained = on_drained,
     .on_ended = on_ended,
+    .on_http = on_http,
     .on_closed = on_closed,
 };

@@ -168,6 +168,11 @@ void rpc_conn_accept(struct rpc_conn *c, const struct auth_key *key)
     c->accept_key = key;
 }
 
+void rpc_conn_take_http(struct rpc_conn *c)
+{
+    c->takes_http = true;
+}
+
 void rpc_conn_set_records(struct rpc_conn *c, const uint8_t *reply, size_t len)
 {
     c->form = FORM_RECORDS;
@@ -416,6 +421,17 @@ void rpc_conn_filled(struct rpc_conn *c, const struct rpc_header *h, const void 
     c->out.len += all;
     c->out.data[c->out.len] = '\0';
     c->io->queued += all;
+    if (!c->stalled_since)
+        set_pending(c);
+}
+
+void rpc_conn_send_bytes(struct rpc_conn *c, const void *data, size_t len)
+{
+    if (c->dead || c->fd < 0 || c->finishing)
+        return;
+    out_reserve(c, len);
+    str_append(&c->out, data, len);
+    c->io->queued += len;
     if (!c->stalled_since)
         set_pending(c);
 }

@@ -16,6 +16,7 @@
 #include "base/str.h"
 #include "loop/loop.h"
 #include "rpc/frame.h"
+#include "rpc/http.h"
 #include "rpc/net.h"
 
 struct auth_noise_key;
@@ -48,6 +49,10 @@ struct rpc_conn_ops {
      * the connection for what is still to be answered, and the owner calls rpc_conn_finish() when
      * that is done. False, or NULL: it is closed. */
     bool (*on_ended)(void *owner);
+    /* In the place of frames, where rpc_conn_take_http() lets it: a request, with what
+     * rpc_http_parse() says of it. Nothing more is read; the owner answers and calls
+     * rpc_conn_finish(). May be NULL. */
+    void (*on_http)(void *owner, struct rpc_http *request, int status);
     /* It is closed: by the other side (-ERR_CLOSED), a deadline (-ERR_TIMEOUT), an error, or
      * rpc_conn_finish() is done (code 0). The owner frees it. */
     void (*on_closed)(void *owner, const struct err *why);
@@ -65,6 +70,9 @@ void rpc_conn_free(struct rpc_conn *c);
 void rpc_conn_call(struct rpc_conn *c, const struct auth_noise_key *k);
 void rpc_conn_accept(struct rpc_conn *c, const struct auth_key *key);
 
+/* An HTTP request in the place of the first frame is handed on; not in an encrypted channel. */
+void rpc_conn_take_http(struct rpc_conn *c);
+
 /* Another owner (a session is born from a plain connection). */
 void rpc_conn_give(struct rpc_conn *c, uint32_t body_max, const struct rpc_conn_ops *ops,
                    void *owner);
@@ -80,6 +88,7 @@ void rpc_conn_send(struct rpc_conn *c, const struct rpc_header *h, const void *t
  * sent any more; and, when that is filled, what goes before it. The lengths are the same. */
 uint8_t *rpc_conn_room(struct rpc_conn *c, size_t token_len, size_t body_len);
 void rpc_conn_filled(struct rpc_conn *c, const struct rpc_header *h, const void *token);
+void rpc_conn_send_bytes(struct rpc_conn *c, const void *data, size_t len); /* not a frame */
 size_t rpc_conn_backlog(const struct rpc_conn *c);
 size_t
 rpc_conn_unread(const struct rpc_conn *c); /* and what the kernel has, but not the other host */

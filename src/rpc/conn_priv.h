@@ -56,6 +56,7 @@ struct rpc_conn {
     size_t held; /* of 'in' and 'records', as counted in share and io */
     struct rpc_header header;
     bool header_ok, token_ok;
+    bool takes_http; /* no frame has come yet, and an HTTP request may come instead */
     int64_t frame_deadline, expire_at, stalled_since, linger_until; /* mono ms; 0: none */
 
     struct str out;

@@ -59,6 +59,23 @@ static void refuse_frame(struct rpc_conn *c, const struct rpc_frame *f, const st
     c->ops->on_refused(c->owner, f, err);
 }
 
+/* What came before any frame begins as an HTTP request does. */
+static bool is_http(const struct rpc_conn *c, const void *data, size_t len)
+{
+    return c->takes_http && c->form != FORM_RECORDS && rpc_http_begins(data, len);
+}
+
+static void feed_http(struct rpc_conn *c, const void *data, size_t len)
+{
+    struct rpc_http request;
+    int status = rpc_http_parse(data, len, &request);
+
+    if (status == RPC_HTTP_MORE)
+        return;
+    c->refused = true;
+    c->ops->on_http(c->owner, &request, status);
+}
+
 /* One frame of the bytes: how many it took; 0: it is not complete, or was refused. */
 static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
 {
@@ -66,8 +83,13 @@ static size_t feed_one(struct rpc_conn *c, const uint8_t *data, size_t len)
     struct rpc_frame f = {.header = &c->header, .head = data, .token = data + RPC_HEADER_SIZE};
     size_t with_token, all;
 
+    if (is_http(c, data, len)) {
+        feed_http(c, data, len);
+        return 0;
+    }
     if (len < RPC_HEADER_SIZE)
         return 0;
+    c->takes_http = false;
     if (!c->header_ok && rpc_header_unpack(data, c->body_max, &c->header, &err) < 0) {
         refuse_frame(c, NULL, &err);
         return 0;
@@ -186,6 +208,10 @@ static size_t take_hello(struct rpc_conn *c)
             return (size_t)rc;
         }
     } else {
+        if (is_http(c, data, c->records.len)) {
+            c->form = FORM_PLAIN;
+            return 0;
+        }
         rc = rpc_channel_accept(c->accept_key, data, c->records.len, &c->channel, reply, &err);
         if (rc == RPC_CHANNEL_PLAIN)
             c->form = FORM_PLAIN;

@@ -18,6 +18,7 @@
 #include "base/arena.h"
 #include "conf/conf.h"
 #include "loop/loop.h"
+#include "rpc/http.h"
 #include "rpc/rate.h"
 #include "rpc/rpc.h"
 #include "rpc/session.h"
@@ -54,6 +55,8 @@ struct rpc_server_events {
     void (*on_session)(void *ctx, struct rpc_session *s,
                        const char *peer_name); /* accepted; set its events now */
     void (*on_refused)(void *ctx, const char *peer, const char *why);
+    /* Fills the answer, whose status is 404. NULL: HTTP is refused as any other protocol. */
+    void (*on_http)(void *ctx, const struct rpc_http *request, struct rpc_http_answer *a);
     void *ctx;
 };
 
