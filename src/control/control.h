@@ -259,6 +259,8 @@ bool control_unchanged_since(const struct control *c, int64_t stamp);
 void control_list_gang(struct control *c, uint64_t call, const struct caller *who);
 /* Those of the cluster: replies with a LicenseList. */
 void control_list_licenses(struct control *c, uint64_t call);
+/* The same; borrows from the controller and the arena. */
+void control_fill_licenses(const struct control *c, struct arena *arena, Pb__LicenseList *list);
 
 /* Those of the cluster, or the one of this name; sends the reply. */
 void control_list_licenses(struct control *c, uint64_t call);

@@ -366,22 +366,27 @@ static void put_layer(const struct control *c, const struct license *l, Pb__Lice
         SET(r, file_count, l->conf->count);
 }
 
+void control_fill_licenses(const struct control *c, struct arena *arena, Pb__LicenseList *list)
+{
+    list->licenses =
+        arena_alloc(arena, sizeof(*list->licenses) * (c->cluster->licenses.list.len + 1));
+    vec_foreach (&c->cluster->licenses.list, l) {
+        Pb__LicenseRecord *r = arena_alloc(arena, sizeof(*r));
+        pb__license_record__init(r);
+        r->name = l->name;
+        SET(r, total, l->total);
+        SET(r, used, l->used);
+        put_layer(c, l, r, arena);
+        SET(r, reserved, count_reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
+        list->licenses[list->n_licenses++] = r;
+    }
+}
+
 void control_list_licenses(struct control *c, uint64_t call)
 {
     _cleanup_arena_ struct arena arena;
     arena_init(&arena, 0);
     Pb__LicenseList list = PB__LICENSE_LIST__INIT;
-    list.licenses =
-        arena_alloc(&arena, sizeof(*list.licenses) * (c->cluster->licenses.list.len + 1));
-    vec_foreach (&c->cluster->licenses.list, l) {
-        Pb__LicenseRecord *r = arena_alloc(&arena, sizeof(*r));
-        pb__license_record__init(r);
-        r->name = l->name;
-        SET(r, total, l->total);
-        SET(r, used, l->used);
-        put_layer(c, l, r, &arena);
-        SET(r, reserved, count_reserved(c, (int32_t)(l - c->cluster->licenses.list.data)));
-        list.licenses[list.n_licenses++] = r;
-    }
+    control_fill_licenses(c, &arena, &list);
     c->env->reply(c->env->ctx, call, &list.base);
 }

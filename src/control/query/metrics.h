@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* What the controller tells monitoring systems; the families are rows of metric.def. */
+#pragma once
+
+struct control;
+struct str;
+
+enum control_metrics {
+    METRICS_JOBS,
+    METRICS_USERS, /* and accounts */
+    METRICS_NODES,
+    METRICS_PARTITIONS,
+    METRICS_SCHEDULER,
+    METRICS_LICENSES, /* and the layers of hierarchical resources */
+};
+
+/* Appends the text of OpenMetrics. */
+void control_metrics(const struct control *c, enum control_metrics what, struct str *out);
