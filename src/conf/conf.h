@@ -238,9 +238,11 @@ int conf_gather_parse(const char *text, int64_t *sec, struct err *err);
 /* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"
  * (caller frees). */
 bool conf_list_has(const char *list, const char *word);
+bool conf_offers_http(const struct conf *c); /* CommunicationParameters=disable_http is not set */
 char *conf_list_value(const char *list, const char *word);
 /* PrivateData: whether ordinary users are not to see this of others: "jobs", "usage"... */
 bool conf_is_private(const struct conf *c, const char *what);
+bool conf_hides_anything(const struct conf *c);
 
 /* Whether connections between hosts are encrypted (TLSType). */
 bool conf_encrypts(const struct conf *c);

@@ -48,6 +48,11 @@ bool conf_is_private(const struct conf *c, const char *what)
     return conf_list_has(c->private_data, what) || conf_list_has(c->private_data, "all");
 }
 
+bool conf_hides_anything(const struct conf *c)
+{
+    return c->private_data && *c->private_data && !str_case_eq(c->private_data, "none");
+}
+
 long conf_count_numbers(const char *list)
 {
     long count = 0;
@@ -95,4 +100,9 @@ int conf_gather_parse(const char *text, int64_t *sec, struct err *err)
         text += *text == ',';
     }
     return 0;
+}
+
+bool conf_offers_http(const struct conf *c)
+{
+    return !conf_list_has(c->communication_parameters, "disable_http");
 }

@@ -31,6 +31,7 @@ static const struct {
      "DisableGPUAcct NoShared UsePss"},
     {CONF_KEY_log_time_format, true,
      "iso8601 iso8601_ms rfc5424 rfc5424_ms rfc3339 clock short thread_id format_stderr", NULL},
+    {CONF_KEY_metrics_type, false, "metrics/none metrics/openmetrics", NULL},
     {CONF_KEY_task_plugin_param, true,
      "Cores None Sockets Threads Verbose Autobind=Cores Autobind=Sockets Autobind=Threads "
      "SlurmdOffSpec SlurmdSpecOverride OOMKillStep",
@@ -91,10 +92,12 @@ static const struct {
     const char *words;
 } option_keys[] = {
     {CONF_KEY_auth_info, "cred_expire socketdir ttl"},
+    {CONF_KEY_communication_parameters, "disable_http"},
     {CONF_KEY_dependency_parameters, "kill_invalid_depend max_depend_depth"},
     {CONF_KEY_launch_parameters,
      "batch_step_set_cpu_freq mpir_use_nodeaddr slurmstepd_memlock srun_exclusive_allocation "
      "slurmstepd_memlock_all test_exec use_interactive_step"},
+    {CONF_KEY_metrics_parameters, "ignore_private_data"},
     {CONF_KEY_preempt_parameters,
      "min_exempt_priority reclaim_licenses send_user_signal strict_order suspend_grace_time "
      "youngest_first"},

@@ -6,6 +6,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "control/query/metrics.h"
 #include "slurmctld/ctld.h"
 
 struct control {
@@ -433,6 +434,10 @@ bool control_unchanged_since(const struct control *c, int64_t stamp)
 }
 
 void control_diag(const struct control *c, Pb__DiagCounters *out)
+{
+}
+
+void control_metrics(const struct control *c, enum control_metrics what, struct str *out)
 {
 }
 

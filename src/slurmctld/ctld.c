@@ -318,6 +318,7 @@ int ctld_listen(struct ctld *c, struct err *err)
         .on_drained = listing_continue,
         .on_session = nodes_accept,
         .on_refused = on_refused,
+        .on_http = conf_offers_http(conf) ? http_answer : NULL,
         .ctx = c,
     };
     rpc_set_encryption(conf_encrypts(conf));
@@ -360,6 +361,7 @@ void ctld_close(struct ctld *c)
     store_close(
         take_ptr(c->store)); /* before the port is closed, at which a successor takes the lead */
     rpc_server_free(c->server);
+    http_done(c);
     control_free(c->control);
     conf_free(c->conf);
     answers_free(c->answers);

@@ -82,8 +82,9 @@ struct ctld {
     size_t conf_sent;
     struct listing *listings;
     struct diag *diag;
-    struct submit_env *submit;       /* the site's job_submit plugins; NULL: there are none */
-    struct submit_line *submit_line; /* to their helper; NULL: they need none */
+    struct http_metrics *http_metrics; /* see http.c */
+    struct submit_env *submit;         /* the site's job_submit plugins; NULL: there are none */
+    struct submit_line *submit_line;   /* to their helper; NULL: they need none */
     struct submit_waits *submit_waits;
     int job_comp_fd;       /* 0: not open */
     uint64_t conf_changes; /* how often the configuration in force was replaced */
@@ -235,6 +236,10 @@ void submit_wait_answer(void *ctx, const Pb__SubmitAnswer *a);
 void submit_wait_again(struct ctld *c); /* those who are to answer are others now */
 void submit_wait_drop(struct ctld *c, uint64_t call);
 void submit_wait_done(struct ctld *c);
+
+/* http.c: probes and metrics, to anybody. */
+void http_answer(void *ctx, const struct rpc_http *request, struct rpc_http_answer *a);
+void http_done(struct ctld *c);
 
 /* listing.c: answers that go out in slices. */
 typedef bool listing_fn(struct control *c, const struct caller *who, const ProtobufCMessage *filter,

@@ -258,7 +258,7 @@ def test_hostile_bytes_before_encryption(make_cluster):
         "a request in clear": (frame(0, b"", rpc=1), b"must be encrypted"),
         "a session in clear": (frame(8, bytes(96)), b"must be encrypted"),
         "an older version": (frame(32, bytes(80), version=0), b"version"),
-        "no hello": (b"GET / HTTP/1.1\r\nHost: slurmctld\r\n\r\n", b"not a message of this protocol"),
+        "no hello": (b"BREW / HTTP/1.1\r\nHost: slurmctld\r\n\r\n", b"not a message of this protocol"),
         "a hello of another length": (frame(32, bytes(81)), b"malformed"),
         "an endless hello": (frame(32, b"", length=1 << 31), b"at most"),
         "the second message": (frame(33, bytes(48)), b"malformed"),

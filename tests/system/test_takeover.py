@@ -4,6 +4,7 @@
 With SQLite the lock of StateSaveLocation is the fence: who hangs keeps it, and nobody takes over. With PostgreSQL it is the epoch
 in the database: who hangs has lost the lead as soon as another one takes it, and must find out before it says anything."""
 import contextlib
+import http.client
 import os
 import pathlib
 import pwd
@@ -183,13 +184,21 @@ def finish(pair, load):
 
 def test_standby(make_pair):
     """CORE-044, 163: both answer, one leads; the backup's own files."""
-    p = make_pair(nodes=1)
+    p = make_pair(nodes=1, conf="MetricsType=metrics/openmetrics\n")
     c = p.c
     assert c.run("scontrol ping").ok().splitlines() == ["Slurmctld(primary) at localhost is UP",
                                                        "Slurmctld(backup) at backup is UP", "Leader: localhost"]
     assert {"slurmctld", "slurmctld-1"} <= set(os.listdir(c.dir / "run"))
     assert int((c.dir / "slurmctld-backup.pid").read_text()) == c.daemons["backup"].pid
     assert int((c.dir / "slurmctld.pid").read_text()) == c.daemons["slurmctld"].pid
+    # Metrics are the leader's; a monitoring system is sent to the first controller.
+    connection = http.client.HTTPConnection("127.0.0.2", c.port, timeout=30)
+    connection.request("GET", "/metrics/jobs?x=1")
+    answer = connection.getresponse()
+    assert answer.status == 303 and answer.headers["Location"] == f"http://127.0.0.1:{c.port}/metrics/jobs?x=1" and answer.read() == b"See Other\n"
+    connection.request("GET", "/readyz")
+    answer = connection.getresponse()
+    assert answer.status == 503 and answer.read() == b"slurmctld is not ready: it is in standby\n"
     # An order that makes no sense, or comes from a user.
     c.run("scontrol takeover 2").fails("invalid backup controller index:2")
     c.run("scontrol takeover x").fails("invalid backup controller index:x")

@@ -181,6 +181,19 @@ static void report_port_in_use(const char *why)
     log_error("%s", why);
 }
 
+static void answer_http(void *ctx, const struct rpc_http *request, struct rpc_http_answer *a)
+{
+    const struct slurmd *d = ctx;
+    struct rpc_http_probes probes = {
+        .daemon = "slurmd",
+        .is_ready = d->welcome,
+        .check = "registration",
+        .why = "it is not registered with a controller",
+    };
+
+    rpc_http_answer_probe(request, &probes, a);
+}
+
 int serve_open(struct slurmd *d, struct err *err)
 {
     struct rpc_server_options options = {.loop = d->loop,
@@ -193,6 +206,7 @@ int serve_open(struct slurmd *d, struct err *err)
         .on_more = on_more,
         .on_gone = on_gone,
         .on_refused = on_refused,
+        .on_http = conf_offers_http(d->conf) ? answer_http : NULL,
         .ctx = d,
     };
     _cleanup_free_ char *name = conf_socket_node(d->name);
