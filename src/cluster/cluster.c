@@ -277,6 +277,11 @@ int cluster_node_set(const struct cluster *c, const char *expr, struct bitset **
     for (size_t i = 0; i < hostlist_count(list); i++) {
         char name[HOSTLIST_NAME_MAX + 1];
         long index = conf_find_node(c->conf, hostlist_nth(list, i, name));
+        const struct bitset *named = index < 0 ? conf_find_node_set(c->conf, name) : NULL;
+        if (named) {
+            bitset_or(set, named);
+            continue;
+        }
         if (index < 0) {
             bitset_free(set);
             return err_set(err, -ERR_NO_NODE, "%s: %s", err_text(ERR_NO_NODE), name);

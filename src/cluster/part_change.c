@@ -67,9 +67,10 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(key)
     TAKE(key_number)
     TAKE(disable_root)
+    TAKE(exclusive_user)
+    TAKE(lln)
     TAKE(max_time_sec)
     TAKE(default_time_sec)
-    TAKE(over_time_limit_sec)
     TAKE(max_nodes)
     TAKE(min_nodes)
     TAKE(max_cpus_per_node)
@@ -83,6 +84,9 @@ static void take_numbers(struct conf_part *to, const Pb__PartRecord *m)
     TAKE(def_mem_per_gpu_mib)
     TAKE(max_mem_per_cpu_mib)
     TAKE(max_mem_per_node_mib)
+    if (m->has_over_time_limit_sec)
+        to->over_time_limit_sec =
+            m->over_time_limit_sec == INT64_MAX ? CONF_PART_OVER_UNSET : m->over_time_limit_sec;
     if (to->max_cpus_per_node == 0)
         to->max_cpus_per_node = UINT32_MAX;
     if (to->max_cpus_per_socket == 0)
@@ -107,6 +111,9 @@ static int check_numbers(const struct conf_part *p, struct err *err)
         return err_set(err, -ERR_RANGE, "DefaultTime is more than MaxTime");
     if (p->max_time_sec <= 0)
         return err_set(err, -ERR_RANGE, "MaxTime must be more than 0");
+    if (p->over_time_limit_sec > CONF_PART_OVER_MAX_SEC)
+        return err_set(err, -ERR_RANGE, "OverTimeLimit is at most %d minutes",
+                       CONF_PART_OVER_MAX_SEC / 60);
     if (p->priority_tier > PRIORITY_MAX || p->priority_job_factor > PRIORITY_MAX)
         return err_set(err, -ERR_RANGE, "PriorityTier and PriorityJobFactor are 0 to %d",
                        PRIORITY_MAX);
@@ -164,6 +171,11 @@ static int check_weights(const char *list, struct err *err)
     return rc;
 }
 
+static bool is_none(const char *word)
+{
+    return !*word || str_case_eq(word, "none");
+}
+
 /* Keeps the changes, and their texts where nobody frees them. */
 static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct conf_part *next)
 {
@@ -179,6 +191,9 @@ static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct c
         next->allow_alloc_nodes = arena_strdup(&p->strings, changes->alloc_nodes);
     if (changes->preempt_mode)
         next->preempt_mode = arena_strdup(&p->strings, changes->preempt_mode);
+    if (changes->alternate)
+        next->alternate =
+            is_none(changes->alternate) ? NULL : arena_strdup(&p->strings, changes->alternate);
     if (changes->cpu_bind)
         next->cpu_bind =
             is_off(changes->cpu_bind) ? NULL : arena_strdup(&p->strings, changes->cpu_bind);

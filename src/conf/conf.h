@@ -57,6 +57,11 @@ struct conf_host {
     unsigned rank;           /* place in conf.controllers; 0: the primary */
 };
 
+struct conf_node_set { /* NodeSet: a name for nodes */
+    const char *name;
+    struct bitset *nodes;
+};
+
 enum conf_value_type {
     CONF_T_STR,
     CONF_T_PATH,
@@ -129,6 +134,7 @@ struct conf {
 
     VEC(struct conf_node_row) node_rows;
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
+    VEC(struct conf_node_set) node_sets;
     VEC(struct conf_part) parts;
     struct conf_sched sched; /* SchedulerParameters */
     struct conf_network network;
@@ -224,6 +230,7 @@ const struct conf_gres_set *conf_gres_of(const struct conf *c, uint32_t node);
 long conf_find_part(const struct conf *c, const char *name);
 
 /* NULL: SlurmctldHost does not name it. */
+const struct bitset *conf_find_node_set(const struct conf *c, const char *name); /* or NULL */
 const struct conf_host *conf_find_controller(const struct conf *c, const char *name);
 
 /* PluginDir; unset, the directory "sluice" among the libraries of the running program's prefix. The
@@ -238,6 +245,8 @@ int conf_gather_parse(const char *text, int64_t *sec, struct err *err);
 /* Whether a comma list such as SchedulerParameters holds the word, and the value of "word=value"
  * (caller frees). */
 bool conf_list_has(const char *list, const char *word);
+#define CONF_PART_OVER_UNSET (-1) /* OverTimeLimit of a partition: that of the cluster */
+#define CONF_PART_OVER_MAX_SEC (65533 * 60)
 bool conf_offers_http(const struct conf *c); /* CommunicationParameters=disable_http is not set */
 char *conf_list_value(const char *list, const char *word);
 /* PrivateData: whether ordinary users are not to see this of others: "jobs", "usage"... */

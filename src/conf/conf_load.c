@@ -351,6 +351,9 @@ void conf_free(struct conf *c)
     vec_foreach (&c->parts, p)
         bitset_free(p->node_set);
     vec_done(&c->parts);
+    vec_foreach (&c->node_sets, set)
+        bitset_free(set->nodes);
+    vec_done(&c->node_sets);
     vec_done(&c->nodes);
     vec_done(&c->node_rows);
     vec_done(&c->gres_sets);

@@ -68,33 +68,16 @@ static int share_parse(const struct conf_value *v, struct conf_part *p, struct e
     return conf_fail(v->at, err, "%s", why.text);
 }
 
-/* A NodeSet: a name for nodes, for the use of Nodes= of partitions. */
-struct node_set {
-    const char *name;
-    struct bitset *nodes;
-};
-
-struct sets {
-    VEC(struct node_set) set;
-};
-
-static void sets_done(struct sets *s)
+const struct bitset *conf_find_node_set(const struct conf *c, const char *name)
 {
-    vec_foreach (&s->set, one)
-        bitset_free(one->nodes);
-    vec_done(&s->set);
-}
-
-static const struct bitset *set_find(const struct sets *s, const char *name)
-{
-    vec_foreach (&s->set, one)
+    vec_foreach (&c->node_sets, one)
         if (!strcmp(one->name, name))
             return one->nodes;
     return NULL;
 }
 
 /* Adds the nodes of an expression to the set. 'what' is the key, for messages. */
-static int nodes_add(struct conf_loader *l, const struct sets *sets, const char *what,
+static int nodes_add(struct conf_loader *l, bool with_sets, const char *what,
                      const struct conf_value *v, struct bitset *out, struct err *err)
 {
     _cleanup_hostlist_ struct hostlist *list = NULL;
@@ -110,7 +93,7 @@ static int nodes_add(struct conf_loader *l, const struct sets *sets, const char 
     size_t count = hostlist_count(list);
     for (size_t i = 0; i < count; i++) {
         long found = conf_find_node(l->conf, hostlist_nth(list, i, buf));
-        const struct bitset *set = found < 0 && sets ? set_find(sets, buf) : NULL;
+        const struct bitset *set = found < 0 && with_sets ? conf_find_node_set(l->conf, buf) : NULL;
         if (found >= 0)
             bitset_set(out, (size_t)found);
         else if (set)
@@ -133,23 +116,23 @@ static void feature_add(const struct conf *c, const char *feature, struct bitset
     }
 }
 
-static int sets_build(struct conf_loader *l, struct sets *sets, struct err *err)
+static int sets_build(struct conf_loader *l, struct err *err)
 {
     vec_foreach (&l->sets.row, row) {
-        struct node_set one = {.name = row->value[CONF_SET_NAME].text};
+        struct conf_node_set one = {.name = row->value[CONF_SET_NAME].text};
         const struct conf_value *nodes = &row->value[CONF_SET_NODES];
         const char *feature = row->value[CONF_SET_FEATURE].text;
         if (conf_find_node(l->conf, one.name) >= 0)
             return conf_fail(row->at, err, "NodeSet=%s is the name of a node, too", one.name);
-        if (set_find(sets, one.name))
+        if (conf_find_node_set(l->conf, one.name))
             return conf_fail(row->at, err, "NodeSet=%s is defined twice", one.name);
         if (!nodes->text && !feature)
             return conf_fail(row->at, err, "NodeSet=%s: give Nodes or Feature", one.name);
         one.nodes = bitset_new(l->conf->nodes.len);
-        vec_push(&sets->set, one);
+        vec_push(&l->conf->node_sets, one);
         if (feature)
             feature_add(l->conf, feature, one.nodes);
-        int rc = nodes->text ? nodes_add(l, NULL, "Nodes", nodes, one.nodes, err) : 0;
+        int rc = nodes->text ? nodes_add(l, false, "Nodes", nodes, one.nodes, err) : 0;
         if (rc < 0)
             return rc;
     }
@@ -171,7 +154,7 @@ static void lists_normalize(struct conf_part *p)
 static int exclusive_parse(struct conf_loader *l, const struct conf_value *v, struct conf_part *p,
                            struct err *err)
 {
-    if (!v->text || !*v->text || !strcasecmp(v->text, "NO"))
+    if (!v->text || !*v->text || !strcasecmp(v->text, "NO") || !strcasecmp(v->text, "NONE"))
         return 0;
     if (!strcasecmp(v->text, "NODE"))
         p->share = CONF_SHARE_EXCLUSIVE;
@@ -180,7 +163,8 @@ static int exclusive_parse(struct conf_loader *l, const struct conf_value *v, st
     else if (!strcasecmp(v->text, "TOPO"))
         conf_warn(l, v->at, "Exclusive=TOPO has no effect");
     else
-        return conf_fail(v->at, err, "Exclusive=%s: expected NO, NODE, USER or TOPO", v->text);
+        return conf_fail(v->at, err, "Exclusive=%s: expected NO, NONE, NODE, USER or TOPO",
+                         v->text);
     return 0;
 }
 
@@ -201,6 +185,11 @@ static int members_parse(struct conf_loader *l, const struct conf_row *row, stru
         if (rc < 0)
             return rc;
     }
+    if (p->over_time_limit_sec == INT64_MAX) /* UNLIMITED: none of its own */
+        p->over_time_limit_sec = CONF_PART_OVER_UNSET;
+    if (p->over_time_limit_sec > CONF_PART_OVER_MAX_SEC)
+        return conf_fail(row->value[CONF_PART_KEY_over_time_limit_sec].at, err,
+                         "OverTimeLimit is at most %d minutes", CONF_PART_OVER_MAX_SEC / 60);
     int rc = state_parse(&row->value[CONF_PART_STATE], p, err);
     if (rc == 0)
         rc = share_parse(&row->value[CONF_PART_SHARE], p, err);
@@ -279,8 +268,7 @@ static int part_check(struct conf_loader *l, const struct conf_row *row, struct 
     return 0;
 }
 
-static int part_add(struct conf_loader *l, const struct sets *sets, const struct conf_row *row,
-                    struct err *err)
+static int part_add(struct conf_loader *l, const struct conf_row *row, struct err *err)
 {
     const struct conf_value *nodes = &row->value[CONF_PART_NODES];
     struct conf_part p = {.name = row->value[CONF_PART_NAME].text,
@@ -298,7 +286,7 @@ static int part_add(struct conf_loader *l, const struct sets *sets, const struct
     lists_normalize(&p);
     p.node_set = bitset_new(l->conf->nodes.len);
     vec_push(&l->conf->parts, p); /* now conf_free() frees the set */
-    return *p.nodes ? nodes_add(l, sets, "Nodes", nodes, p.node_set, err) : 0;
+    return *p.nodes ? nodes_add(l, true, "Nodes", nodes, p.node_set, err) : 0;
 }
 
 /* At most one default: the last. */
@@ -348,15 +336,14 @@ static int index_build(struct conf_loader *l, struct err *err)
 
 int conf_part_build(struct conf_loader *l, struct err *err)
 {
-    _cleanup_(sets_done) struct sets sets = {0};
-    int rc = sets_build(l, &sets, err);
+    int rc = sets_build(l, err);
 
     bool complete = true;
 
     vec_foreach (&l->parts.row, row) {
         if (rc < 0)
             return rc;
-        rc = conf_go_on(l, part_add(l, &sets, row, err), err);
+        rc = conf_go_on(l, part_add(l, row, err), err);
         complete = complete && rc == 0;
     }
     if (rc >= 0 && !complete)

@@ -23,7 +23,7 @@ static void bad_rows(void **state)
         {NODES "PartitionName=p Shared=NO:2\n", "t.conf:4: ", "OverSubscribe=NO:2"},
         {NODES "PartitionName=p OverSubscribe=YES:0\n", "t.conf:4: ", "1 to 65533"},
         {NODES "PartitionName=p OverSubscribe=YES:\n", "t.conf:4: ", "1 to 65533"},
-        {NODES "PartitionName=p Exclusive=SOME\n", "t.conf:4: ", "NO, NODE, USER or TOPO"},
+        {NODES "PartitionName=p Exclusive=SOME\n", "t.conf:4: ", "NO, NONE, NODE, USER or TOPO"},
         {NODES "PartitionName=p PriorityTier=65534\n", "t.conf:4: ", "PriorityTier=65534"},
         {NODES "PartitionName=p MaxCPUsPerNode=0\n", "t.conf:4: ", "MaxCPUsPerNode=0"},
         {NODES "PartitionName=p ReqResv=x\n", "t.conf:4: ", "ReqResv=x"},

@@ -44,9 +44,12 @@ static void put_part_limits(const Pb__PartRecord *p, struct show_style style, st
 {
     char limit[TIME_TEXT_MAX];
     int64_t max_time = p->has_max_time_sec ? p->max_time_sec : TIME_UNLIMITED;
-    str_printf(out, "DefaultTime=%s DisableRootJobs=%s ExclusiveUser=%s GraceTime=%lld Hidden=%s",
+    const char *exclusive = str_eq(p->share, "EXCLUSIVE") ? "NODE"
+                            : p->exclusive_user           ? "USER"
+                                                          : "NO";
+    str_printf(out, "DefaultTime=%s DisableRootJobs=%s Exclusive=%s GraceTime=%lld Hidden=%s",
                p->default_time_sec ? time_format_limit(p->default_time_sec, limit) : "NONE",
-               yes_no(p->disable_root), yes_no(p->exclusive_user),
+               yes_no(p->disable_root), exclusive,
                (long long)(p->grace_time_sec > 0 ? p->grace_time_sec : 0), yes_no(p->hidden));
     record_break(style, out);
     put_count(out, "MaxNodes", p->has_max_nodes, p->max_nodes);

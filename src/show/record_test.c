@@ -233,7 +233,7 @@ static void test_partition(void **state)
         "PartitionName=debug\n"
         "   AllowGroups=ALL AllowAccounts=ALL AllowQos=ALL\n"
         "   AllocNodes=ALL Default=YES QoS=N/A\n"
-        "   DefaultTime=NONE DisableRootJobs=NO ExclusiveUser=NO GraceTime=0 Hidden=NO\n"
+        "   DefaultTime=NONE DisableRootJobs=NO Exclusive=NO GraceTime=0 Hidden=NO\n"
         "   MaxNodes=UNLIMITED MaxTime=01:00:00 MinNodes=0 LLN=NO MaxCPUsPerNode=UNLIMITED "
         "MaxCPUsPerSocket=UNLIMITED\n"
         "   Nodes=n[1-4]\n"

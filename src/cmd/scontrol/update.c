@@ -156,14 +156,16 @@ static int set_job_defaults(struct update *u, const char *value, Pb__PartRecord 
 
 static int set_exclusive(struct update *u, const char *value, Pb__PartRecord *set)
 {
-    if (str_case_eq(value, "NODE"))
-        return update_apply(u, fields_part, "OverSubscribe=EXCLUSIVE", set);
-    if (str_case_eq(value, "NO") || str_case_eq(value, "NONE"))
-        return update_apply(u, fields_part, "OverSubscribe=NO", set);
-    cmd_line("Update of this parameter is not supported: Exclusive=%s: NO, NONE and NODE are; set "
-             "the others in slurm.conf\nRequest aborted",
-             value);
-    return -1;
+    bool node = str_case_eq(value, "NODE"), user = str_case_eq(value, "USER");
+    if (!node && !user && !str_case_eq(value, "NO") && !str_case_eq(value, "NONE")) {
+        cmd_line("Update of this parameter is not supported: Exclusive=%s: NO, NONE, NODE and USER "
+                 "are\nRequest aborted",
+                 value);
+        return -1;
+    }
+    if (update_apply(u, fields_part, user ? "ExclusiveUser=YES" : "ExclusiveUser=NO", set) < 0)
+        return -1;
+    return update_apply(u, fields_part, node ? "OverSubscribe=EXCLUSIVE" : "OverSubscribe=NO", set);
 }
 
 /* One Key=VALUE; keys that are not simply a member of the record first. */

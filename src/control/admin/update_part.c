@@ -303,7 +303,21 @@ static int remove_part(struct control *c, struct part *p, struct err *err)
     return 0;
 }
 
-static int check_fields(const Pb__PartUpdate *r, struct err *err)
+/* Not when a stored change is restored: the other partition may come after it. */
+static int check_alternate(const struct control *c, const Pb__PartRecord *set, struct err *err)
+{
+    const char *name = set->alternate;
+    if (!name || !*name || str_case_eq(name, "none"))
+        return 0;
+    if (!cluster_find_part(c->cluster, name))
+        return err_set(err, -ERR_NO_PARTITION, "%s: Alternate=%s", err_text(ERR_NO_PARTITION),
+                       name);
+    if (str_eq(name, set->name))
+        return err_set(err, -ERR_RANGE, "Alternate=%s is the partition itself", name);
+    return 0;
+}
+
+static int check_fields(const struct control *c, const Pb__PartUpdate *r, struct err *err)
 {
     const char *shown;
     if (r->n_refused_field)
@@ -313,7 +327,7 @@ static int check_fields(const Pb__PartUpdate *r, struct err *err)
         if (pb_has(&r->set->base, field) && !part_may_change(field->name, &shown))
             return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
                            shown ? shown : field->name);
-    return 0;
+    return check_alternate(c, r->set, err);
 }
 
 /* What it means for the jobs that wait in it. */
@@ -371,7 +385,7 @@ void control_part_update(struct control *c, uint64_t call, const struct caller *
     struct err err = {0};
     bool adds = r->has_create && r->create, removes = r->has_remove && r->remove;
     struct part *p = adds ? NULL : cluster_find_part(c->cluster, r->set->name);
-    int rc = p || adds ? check_fields(r, &err)
+    int rc = p || adds ? check_fields(c, r, &err)
                        : err_set(&err, -ERR_NO_PARTITION, "%s: %s", err_text(ERR_NO_PARTITION),
                                  r->set->name);
     _cleanup_arena_ struct arena arena;

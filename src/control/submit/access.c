@@ -110,6 +110,18 @@ static int check_part(struct control *c, const struct caller *who, const struct 
     return rc == 0 ? access_check_resv(p, spec->reservation, err) : rc;
 }
 
+/* The partition itself, or where it takes no jobs its Alternate, and so on. */
+static struct part *find_alternate(const struct control *c, struct part *p)
+{
+    for (size_t i = 0; p->conf.alternate && i < c->cluster->parts.len; i++) {
+        struct part *other = cluster_find_part(c->cluster, p->conf.alternate);
+        if (!other || (p->conf.state != CONF_PART_DRAIN && p->conf.state != CONF_PART_INACTIVE))
+            break;
+        p = other;
+    }
+    return p;
+}
+
 int access_find_part(struct control *c, const struct caller *who, const struct caller *as,
                      const Pb__JobSpec *spec, struct part **out, struct err *err)
 {
@@ -208,14 +220,18 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
     const char *name = *names ? find_next_name(&names, arena) : "";
     _cleanup_str_ struct str said = STR_INIT;
     struct err first = {0};
-    bool twice = false;
+    bool other = false; /* they are not the named ones, each once */
     int rc = name ? 0 : control_set_error(err, ERR_NO_PARTITION, spec->partition);
     for (; name && rc == 0; name = find_next_name(&names, arena)) {
         struct part *p;
         struct err why = {0};
         rc = find_partition(c, name, &p, err);
-        twice = twice || is_listed(out, p);
-        if (rc != 0 || is_listed(out, p))
+        if (rc != 0)
+            continue;
+        struct part *named = p;
+        p = find_alternate(c, p);
+        other = other || p != named || is_listed(out, p);
+        if (is_listed(out, p))
             continue;
         bool takes = check_part(c, who, as, spec, p, &why) == 0 &&
                      (!keys || check_key(c, p, spec->partition_key, &why) == 0);
@@ -224,14 +240,14 @@ int access_find_parts(struct control *c, const struct caller *who, const struct 
         else if (!first.code)
             first = why;
         if (!takes)
-            str_printf(&said, "Without partition %s: %s\n", name, why.text);
+            str_printf(&said, "Without partition %s: %s\n", p->conf.name, why.text);
     }
     bool all = submit_enforce_limits(c->conf) == SUBMIT_ENFORCE_ALL;
     if (rc == 0 && first.code && (all || !out->len)) {
         *err = first;
         rc = first.code;
     }
-    if (rc == 0 && (first.code || twice))
+    if (rc == 0 && (first.code || other))
         spec->partition = join_names(out, arena);
     if (rc == 0 && first.code) {
         str_printf(&c->said, "%s%.*s", c->said.len ? "\n" : "", (int)said.len - 1, said.data);
