@@ -120,6 +120,7 @@ struct conf {
     bool schedule_actual;                 /* FastSchedule=0: by what nodes report */
     bool enable_configless;               /* SlurmctldParameters=enable_configless */
     bool allow_user_triggers;             /* SlurmctldParameters=allow_user_triggers */
+    double node_reg_mem_percent;          /* SlurmctldParameters=node_reg_mem_percent=; 100 */
     int64_t job_acct_gather_sec;          /* of tasks, in JobAcctGatherFrequency; 0: none */
     uint32_t mpi_port_low, mpi_port_high; /* MpiParams=ports=LOW-HIGH; 0: none */
     bool gang;                            /* PreemptMode has GANG: jobs that share take turns */

@@ -636,6 +636,23 @@ static int job_comp_check(struct conf_loader *l, struct err *err)
     return 0;
 }
 
+/* node_reg_mem_percent=90 */
+static int reg_mem_check(struct conf_loader *l, struct err *err)
+{
+    _cleanup_free_ char *text =
+        conf_list_value(l->conf->slurmctld_parameters, "node_reg_mem_percent");
+    char *end = text;
+    double percent = text ? strtod(text, &end) : 100;
+
+    if (text && (end == text || *end || !(percent > 0 && percent <= 100)))
+        return conf_fail(written_value(l, CONF_KEY_slurmctld_parameters)->at, err,
+                         "SlurmctldParameters: node_reg_mem_percent=%s: it is more than 0, and at "
+                         "most 100",
+                         text);
+    l->conf->node_reg_mem_percent = percent;
+    return 0;
+}
+
 int conf_check(struct conf_loader *l, struct err *err)
 {
     static int (*const checks[])(struct conf_loader *, struct err *) = {
@@ -644,6 +661,7 @@ int conf_check(struct conf_loader *l, struct err *err)
         exit_codes_check, licenses_check, gather_check,       mpi_params_check, rate_check,
         conf_tres_check,  sched_check,    conf_preempt_check, freq_check,       debug_check,
         health_check,     job_comp_check, propagation_check,  defaults_check,   conf_het_check,
+        reg_mem_check,
     };
 
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {

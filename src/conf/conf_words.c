@@ -103,7 +103,8 @@ static const struct {
      "youngest_first"},
     {CONF_KEY_topology_param, "TopoOptional"},
     {CONF_KEY_slurmctld_parameters,
-     "allow_user_triggers enable_configless rl_enable rl_bucket_size rl_refill_rate "
+     "allow_user_triggers disable_triggers enable_configless node_reg_mem_percent user_resv_delete "
+     "rl_enable rl_bucket_size rl_refill_rate "
      "rl_refill_period rl_table_size"},
     {CONF_KEY_slurmd_parameters, "config_overrides cpufreq_path"},
 };

@@ -144,6 +144,8 @@ static int check_flags(const struct ask *a)
     uint32_t f = r->flags;
     if (more_than_one(f & RESV_REPEATS))
         return refuse_request(a, "it repeats in one way only");
+    if (f & RESV_FORCE_START && !(f & RESV_REPEATS))
+        return refuse_request(a, "FORCE_START is for one that repeats");
     if (f & RESV_TIME_FLOAT && f & RESV_REPEATS)
         return refuse_request(a, "one with TIME_FLOAT does not repeat");
     if (f & RESV_PART_NODES && (!r->part || !(f & RESV_ALL_NODES)))
@@ -561,7 +563,9 @@ void control_resv_update(struct control *c, uint64_t call, const struct caller *
 
 static bool may_delete_resv(struct control *c, const struct caller *who, const struct resv *r)
 {
-    return who->is_operator || (r->flags & RESV_USER_DELETE && resv_is_for(c, who, r));
+    bool users_may = r->flags & RESV_USER_DELETE ||
+                     conf_list_has(c->conf->slurmctld_parameters, "user_resv_delete");
+    return who->is_operator || (users_may && resv_is_for(c, who, r));
 }
 
 void control_resv_delete(struct control *c, uint64_t call, const struct caller *who,

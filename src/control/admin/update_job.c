@@ -531,6 +531,9 @@ static int find_dropped(struct control *c, struct job *j, const Pb__JobUpdate *r
     bool counted = set && set->has_min_nodes && j->state != PB__JOB_STATE__PENDING;
     if (!counted && !r->keep_nodes)
         return 0;
+    if (c->conf->sched.disable_job_shrink)
+        return err_set(err, -ERR_CANNOT_UPDATE, "%s: SchedulerParameters=disable_job_shrink is set",
+                       err_text(ERR_CANNOT_UPDATE));
     int rc = shrink_find(c, j, r->keep_nodes, counted ? set->min_nodes : 0, dropped, err);
     if (counted)
         set->has_min_nodes = set->has_max_nodes = false;

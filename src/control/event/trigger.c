@@ -344,7 +344,9 @@ static bool is_trusted(const struct control *c, uint32_t uid)
 static int check_who(const struct control *c, const struct caller *who, struct err *err)
 {
     const char *why = NULL;
-    if (c->conf->slurm_uid != 0 && who->uid != c->conf->slurm_uid)
+    if (conf_list_has(c->conf->slurmctld_parameters, "disable_triggers"))
+        why = "SlurmctldParameters=disable_triggers is set";
+    else if (c->conf->slurm_uid != 0 && who->uid != c->conf->slurm_uid)
         why = "slurmctld does not run as root, so that triggers are for SlurmUser alone";
     else if (!is_trusted(c, who->uid) && !c->conf->allow_user_triggers)
         why = "triggers are for SlurmUser and root, unless SlurmctldParameters has "

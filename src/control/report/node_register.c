@@ -136,7 +136,8 @@ static void list_shortfall(const struct control *c, const struct node *n, const 
     if (r->has_cpus)
         say_low(out, "Low CPUs", r->cpus, n->row->cpus);
     if (r->has_real_memory_mib)
-        say_low(out, "Low RealMemory", r->real_memory_mib, n->row->real_memory_mib);
+        say_low(out, "Low RealMemory", r->real_memory_mib,
+                (uint64_t)((double)n->row->real_memory_mib * c->conf->node_reg_mem_percent / 100));
     if (r->has_tmp_disk_mib)
         say_low(out, "Low TmpDisk", r->tmp_disk_mib, n->row->tmp_disk_mib);
     say_low_gres(c, n, r->gres, out);
