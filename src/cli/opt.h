@@ -27,6 +27,8 @@
 
 #define OPT_SCRIPT_MAX (4u << 20) /* bytes of a batch script */
 #define OPT_WORDS_MAX 4096        /* words of one #SBATCH line */
+/* --kill-command without a signal: SIGHUP in a terminal, else SIGTERM. */
+#define OPT_KILL_AS_FITS -1
 
 enum opt_command {
     OPT_SRUN = 1,
@@ -148,7 +150,7 @@ struct opt {
     uint32_t ignored_signals; /* 1 << number, ORed */
     uint32_t tree_width;      /* the same */
     uint32_t resv_ports;      /* STEP_PORTS_EACH: one for each task of a node; 0: none */
-    int kill_signal;          /* salloc --kill-command; 0: none asked for */
+    int kill_signal;          /* salloc --kill-command; 0: none asked for, or OPT_KILL_AS_FITS */
     bool allocate, batch, bell, no_bell, no_shell, disable_status, exact, whole, overlap,
         interactive, label;
     bool multi_prog, parsable, preserve_env, pty, quit_on_interrupt, test_only, unbuffered;

@@ -125,8 +125,8 @@ int opt_set_wait_all_nodes(struct opt *o, const char *arg, struct err *err)
 
 int opt_set_kill_command(struct opt *o, const char *arg, struct err *err)
 {
-    int number = arg && *arg ? signame_parse(arg) : SIGTERM;
-    if (number <= 0)
+    int number = arg && *arg ? signame_parse(arg) : OPT_KILL_AS_FITS;
+    if (number <= 0 && number != OPT_KILL_AS_FITS)
         return opt_bad_spec(o, "kill-command", arg, err);
     o->kill_signal = number;
     return 0;

@@ -146,7 +146,7 @@ def test_contain_begins_on_every_node(make):
     """Of an allocation in which nothing was started, too."""
     site = make(nodes=2, conf=CONTAIN)
     c = site.c
-    alloc = c.popen(["salloc", "-N2", "sleep", "100000"], user=USERS[0])
+    alloc = c.popen(["salloc", "-K", "-N2", "sleep", "100000"], user=USERS[0])
     eventually(lambda: c.run("squeue -h -t r -o %i").ok(), "it runs")
     job = int(c.run("squeue -h -t r -o %i").ok())
     eventually(lambda: len(site.of_extern(job)) == 2, lambda: site.of_extern(job))
@@ -472,7 +472,7 @@ def test_an_extern_step_that_was_to_begin_does(make):
     with c.conf_file.open("a") as f:
         f.write(f"Prolog={prolog}\n")
     c.start()
-    alloc = c.popen(["salloc", "-w", "n1", "sleep", "100000"], user=USERS[0])
+    alloc = c.popen(["salloc", "-K", "-w", "n1", "sleep", "100000"], user=USERS[0])
     eventually((c.dir / "begun").exists, "the prolog runs")
     c.kill("n1")
     (c.dir / "go").touch()

@@ -99,7 +99,7 @@ def test_to_a_step(make_cluster):
 def test_a_step_that_never_runs_gives_its_places_back(make_cluster):
     """So many are kept of a job; those of a launch that was cancelled are none of them."""
     c = with_prolog(make_cluster)
-    alloc = c.popen(["salloc", "-Q", "-n1", "sh", "-c", "echo $SLURM_JOB_ID; exec sleep 300000"])
+    alloc = c.popen(["salloc", "-Q", "-K", "-n1", "sh", "-c", "echo $SLURM_JOB_ID; exec sleep 300000"])
     job = int(alloc.stdout.readline())
     step = c.popen(["srun", f"--jobid={job}", "-n1", "true"])
     in_prolog(c)

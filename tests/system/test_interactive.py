@@ -81,6 +81,7 @@ def test_a_program_that_is_not_there_is_not_launched(cluster):
 def test_a_job_has_one_shell_and_its_steps_count_from_0(cluster):
     """Slurm's number of the interactive step; whatever asks to be one as well is an ordinary step."""
     job = re.search(r"job allocation (\d+)", cluster.run("salloc --no-shell -N2").stderr)[1]
+    assert cluster.run(["squeue", "-h", "-j", job, "-o", "%j"]).ok() == "no-shell"
     show = [f"--jobid={job}", "printenv", "SLURM_STEP_ID"]
     assert cluster.run(["srun", "--interactive", *show]).ok() == "4294967290"
     assert set(cluster.run(["srun", *show]).ok().split()) == {"0"}

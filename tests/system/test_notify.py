@@ -54,6 +54,7 @@ def test_a_salloc_and_its_steps(cluster):
     assert "srun:" not in t.until("salloc: again\r\n")
     cluster.run(f"scancel {job}").ok()
     t.until("has been revoked")
+    t.type("exit\n")
     t.close()
 
 

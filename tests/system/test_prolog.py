@@ -251,7 +251,7 @@ def test_failing_prolog_at_allocation_ends_or_requeues(make_cluster, flag):
     eventually(lambda: c.state(job) == "PENDING", "requeued")
     eventually(lambda: c.node("n2")["State"] == "IDLE+DRAIN", "n2 is drained")
     c.run("scontrol update NodeName=n2 State=RESUME").ok()
-    c.popen("salloc -N2 sleep 1000").communicate()
+    c.popen("salloc -K -N2 sleep 1000").communicate()
     assert c.wait(job + 1)["JobState"] == "FAILED"
     assert c.node("n2")["State"].startswith("IDLE+DRAIN")
 

@@ -168,7 +168,9 @@ int main(int argc, char **argv)
     job->has_unattended = job->unattended = o->no_shell;
     run.verbose = o->quiet ? -1 : (int)o->verbose;
     if (job->name == NULL)
-        job->name = has_command ? leader->command_argv[0] : "interactive";
+        job->name = o->no_shell   ? "no-shell"
+                    : has_command ? leader->command_argv[0]
+                                  : "interactive";
     if (o->immediate) {
         run.immediate_ms = o->immediate_sec > 1 ? o->immediate_sec * INT64_C(1000) : 0;
         job->immediate = job->has_immediate = run.immediate_ms == 0;

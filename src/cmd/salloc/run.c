@@ -15,6 +15,7 @@
 #include "base/path.h"
 #include "base/text.h"
 #include "base/timefmt.h"
+#include "cli/opt.h"
 #include "cmd/salloc/session.h"
 #include "launch/alloc.h"
 #include "launch/jobenv.h"
@@ -199,9 +200,10 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
                       run->job_id);
     else
         print_message(run, 0, "Job allocation %u has been revoked.", run->job_id);
-    if (signo == 0)
+    if (signo == OPT_KILL_AS_FITS)
         signo = isatty(STDIN_FILENO) ? SIGHUP : SIGTERM;
-    session_signal(run->session, signo);
+    if (signo != 0)
+        session_signal(run->session, signo);
 }
 
 static void send_watch(void *ctx)

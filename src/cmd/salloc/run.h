@@ -19,7 +19,7 @@ struct run_options {
     char **argv;          /* the command */
     const char *work_dir; /* --chdir, or NULL */
     int64_t immediate_ms; /* -1: wait; 0: at once or not at all */
-    int kill_signal;      /* for the command when the allocation is revoked; 0: as fits */
+    int kill_signal;      /* for the command when the allocation is revoked, as in cli/opt.h */
     enum run_bell bell;
     bool no_shell; /* run nothing, keep the allocation */
     int verbose;   /* -1 with --quiet */

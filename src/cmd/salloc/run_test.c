@@ -46,8 +46,9 @@ static const struct vector {
     {"-N2 printenv SLURM_JOB_NODELIST SLURM_JOB_CPUS_PER_NODE SLURM_TASKS_PER_NODE SLURM_JOBID", 0,
      "n[1-2]\n4(x2)\n4(x2)\n7\n",
      "salloc: Granted job allocation 7\nsalloc: Nodes n[1-2] are ready for job\n" RELEASED},
-    {"-J timeout sleep 1000", 1, "",
+    {"-J timeout -K sleep 1000", 1, "",
      GRANTED "salloc: Job 7 has exceeded its time limit and its allocation has been revoked.\n"},
+    {"-J cancel -KUSR1 sleep 1000", 1, "", GRANTED "salloc: Job allocation 7 has been revoked.\n"},
     {"-J cancel -KKILL sleep 1000", 0, "", GRANTED "salloc: Job allocation 7 has been revoked.\n"},
 };
 
@@ -80,6 +81,21 @@ static void test_shell(void **state)
     test_play_finish(&p);
     assert_string_equal(str_cstr(&p.err_text), GRANTED RELEASED);
     assert_int_equal(p.status, 5);
+    test_play_done(&p);
+}
+
+/* Without --kill-command the command outlives its allocation, and its status is salloc's. */
+static void test_command_outlives_allocation(void **state)
+{
+    struct test_play p;
+
+    (void)state;
+    test_play_start(&p, program, "-J timeout cat");
+    test_play_follow(&p, "its allocation has been revoked.\n");
+    assert_int_equal(write(p.in, "on", 2), 2);
+    test_play_finish(&p);
+    assert_string_equal(str_cstr(&p.out_text), "on");
+    assert_int_equal(p.status, 0);
     test_play_done(&p);
 }
 
@@ -168,6 +184,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_vectors),
         cmocka_unit_test(test_shell),
+        cmocka_unit_test(test_command_outlives_allocation),
         cmocka_unit_test(test_interrupt_in_the_queue),
         cmocka_unit_test(test_signals),
         cmocka_unit_test(test_release_waits),
