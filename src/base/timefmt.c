@@ -33,14 +33,19 @@ static bool take_char(const char **p, char c)
     return there;
 }
 
-/* A word at *p that no letter follows. */
-static bool take_word(const char **p, const char *word)
+static bool take_prefix(const char **p, const char *word)
 {
     size_t len = strlen(word);
-    if (strncasecmp(*p, word, len) != 0 || isalpha((unsigned char)(*p)[len]))
+    if (strncasecmp(*p, word, len) != 0)
         return false;
     *p += len;
     return true;
+}
+
+/* A word at *p that no letter follows. */
+static bool take_word(const char **p, const char *word)
+{
+    return !isalpha((unsigned char)(*p)[strnlen(*p, strlen(word))]) && take_prefix(p, word);
 }
 
 int time_parse_limit(const char *text, int64_t *sec, struct err *err)
@@ -159,9 +164,10 @@ const char *time_format_date(int64_t at_sec, const char *when_zero, char buf[TIM
     return buf;
 }
 
-/* What a text says about a moment, before the present fills in the rest. */
+/* What a text says about a moment, before the present fills in the rest. Of two days or times of
+ * day the last counts. */
 struct date_parts {
-    bool has_day, has_year, has_time;
+    bool has_day, has_year;
     int year, month, day; /* month 1 to 12 */
     int hour, minute, second;
 };
@@ -169,7 +175,7 @@ struct date_parts {
 static bool parts_day(struct date_parts *d, bool has_year, int64_t year, int64_t month, int64_t day)
 {
     static const int month_days[] = {31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    if (d->has_day || month < 1 || month > 12 || day < 1 || day > month_days[month - 1] ||
+    if (month < 1 || month > 12 || day < 1 || day > month_days[month - 1] ||
         (has_year && (year < 1970 || year > 9999)))
         return false;
     d->has_day = true;
@@ -182,9 +188,8 @@ static bool parts_day(struct date_parts *d, bool has_year, int64_t year, int64_t
 
 static bool parts_time(struct date_parts *d, int64_t hour, int64_t minute, int64_t second)
 {
-    if (d->has_time || hour > 23 || minute > 59 || second > 59)
+    if (hour > 23 || minute > 59 || second > 59)
         return false;
-    d->has_time = true;
     d->hour = (int)hour;
     d->minute = (int)minute;
     d->second = (int)second;
@@ -246,20 +251,21 @@ static bool take_digits_part(const char **p, struct date_parts *d)
     return false;
 }
 
+/* Another part may follow without a blank, as in "noontomorrow" and "tomorrow18:00". */
 static bool take_word_part(const char **p, struct date_parts *d, const struct tm *today)
 {
-    if (take_word(p, "midnight"))
+    if (take_prefix(p, "midnight"))
         return parts_time(d, 0, 0, 0);
-    if (take_word(p, "noon"))
+    if (take_prefix(p, "noon"))
         return parts_time(d, 12, 0, 0);
-    if (take_word(p, "elevenses"))
+    if (take_prefix(p, "elevenses"))
         return parts_time(d, 11, 0, 0);
-    if (take_word(p, "fika"))
+    if (take_prefix(p, "fika"))
         return parts_time(d, 15, 0, 0);
-    if (take_word(p, "teatime"))
+    if (take_prefix(p, "teatime"))
         return parts_time(d, 16, 0, 0);
-    bool tomorrow = take_word(p, "tomorrow");
-    if (!tomorrow && !take_word(p, "today"))
+    bool tomorrow = take_prefix(p, "tomorrow");
+    if (!tomorrow && !take_prefix(p, "today"))
         return false;
     struct tm tm = *today;
     tm.tm_mday += tomorrow;
@@ -297,11 +303,13 @@ static bool parse_parts(const char *p, int64_t now_sec, int64_t *at_sec)
     if (!*p || !localtime_r(&now, &today))
         return false;
     while (*p) {
-        bool digit = *p >= '0' && *p <= '9';
+        bool digit = isdigit((unsigned char)*p);
         if (!(digit ? take_digits_part(&p, &d) : take_word_part(&p, &d, &today)))
             return false;
-        bool joined = take_char(&p, 'T') || take_char(&p, '-');
-        if (joined ? !*p : *p && *p != ' ')
+        bool joined =
+            take_char(&p, '-') || (isdigit((unsigned char)p[*p != 0]) && take_char(&p, 'T'));
+        bool apart = *p == ' ' || isalpha((unsigned char)*p) || !digit;
+        if (joined ? !*p : *p && !apart)
             return false;
         p += strspn(p, " ");
     }
