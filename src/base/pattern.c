@@ -70,8 +70,9 @@ static bool put_pattern(char letter, int width, const struct pattern_values *v, 
         str_printf(out, "%0*u", width, letter == 'a' ? v->array_task : v->array_task % 10);
         break;
     case 'J':
-        str_printf(out, "%0*u.", width, v->job_id);
-        put_step(v, 0, out);
+        str_printf(out, "%0*u", width, v->job_id);
+        if (v->step_id < STEP_ID_FIRST_SPECIAL)
+            str_printf(out, ".%u", v->step_id);
         break;
     case 'S':
         if (!v->submit_at_sec)

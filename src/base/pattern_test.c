@@ -50,7 +50,7 @@ static void test_expand(void **state)
         {"%A_%a", &batch, "42_4294967294"},
         {"%5j", &batch, "00042"},
         {"%0j", &batch, "42"},
-        {"%J", &batch, "42.batch"},
+        {"%J-%5J", &batch, "42-00042"},
         {"%s", &batch, "batch"},
         {"%r-%2r", &batch, "3-03"},
         {"%r", &task, "%r"},

@@ -206,7 +206,7 @@ def test_the_path_is_told_as_it_is(cluster):
     """Before, during and after: whatever letters are in it, the file is where scontrol and the hooks say."""
     pattern = "%x-%t-%n-%3s-%J-%b-%4A-%N-%q.txt"
     job = cluster.sbatch("-J", "told", "-w", "n2", "-o", pattern, "--hold", wrap="scontrol show job $SLURM_JOB_ID")
-    name = f"{cluster.work}/told-0-0-batch-{job}.batch-4-{job:04}-%N-%q.txt"
+    name = f"{cluster.work}/told-0-0-batch-{job}-4-{job:04}-%N-%q.txt"
     assert cluster.job(job)["StdOut"] == name
     cluster.run(f"scontrol release {job}").ok()
     cluster.wait(job)
