@@ -39,7 +39,7 @@ def ended(cluster, job, count):
 @pytest.mark.parametrize("indexes, text", [
     ("", '"": a number, FIRST-LAST or FIRST-LAST:STEP, of numbers from 0 to 1999 (MaxArraySize=2000)'),
     ("1-", '"1-": a number'), ("0-2000", '"0-2000": a number'), ("5-3", '"5-3"'), ("1-4:0", '"1-4:0"'), ("x", '"x"'),
-    ("1%0", '"%0": behind % belongs how many may run at a time, from 1 on'), ("1%", '"%": behind'),
+    ("1%-1", '"%-1": behind % belongs how many may run at a time, 0 for all'), ("1%", '"%": behind'),
 ])
 def test_bad_indexes(arrays, indexes, text):
     answer = arrays.run(["sbatch", f"--array={indexes}", "--wrap=true"])

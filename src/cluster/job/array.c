@@ -20,10 +20,10 @@ int array_parse(const char *text, uint32_t size, struct idset *tasks, uint32_t *
         return err_set(err, -ERR_ARRAY, "%s: --array: MaxArraySize=0 switches job arrays off",
                        err_text(ERR_ARRAY));
     if (percent && (!isdigit((unsigned char)percent[1]) ||
-                    str_parse_i64(percent + 1, 1, UINT32_MAX - 1, &most) != 0))
+                    str_parse_i64(percent + 1, 0, UINT32_MAX - 1, &most) != 0))
         return err_set(err, -ERR_ARRAY,
-                       "%s: --array: \"%.20s\": behind %% belongs how many may run at a time, from "
-                       "1 on",
+                       "%s: --array: \"%.20s\": behind %% belongs how many may run at a time, 0 "
+                       "for all",
                        err_text(ERR_ARRAY), percent);
     if (idset_parse(list ? list : text, size, tasks, &why) != 0)
         return err_set(err, -ERR_ARRAY, "%s: --array: %s (MaxArraySize=%u)", err_text(ERR_ARRAY),
