@@ -78,7 +78,11 @@ def test_squeue_shows_groups_and_elements(arrays):
     assert lines(arrays, "-r", "-j", str(job), "-o", "%i|%K") == [f"{job}_{i}|{i}" for i in (0, 4, 8, 12, 20)]
     assert lines(arrays, "-j", f"{job}_[4-12]", "-o", "%i") == [f"{job}_[4-12:4%3]"]
     assert lines(arrays, "-j", f"{job}_8", "-o", "%i") == [f"{job}_8"]
-    arrays.run(["squeue", "-h", "-j", f"{job}_9"]).fails("Invalid job id specified")
+    assert arrays.run(["squeue", "-h", "-j", f"{job}_9"]).ok() == ""  # as of an element that is purged before the others
+    arrays.run(["squeue", "-h", "-j", f"{job + 1000}_9"]).fails("Invalid job id specified")
+    every = submit(arrays, "--array=1-3%0", "-H", "-o", "/dev/null", wrap="true")  # as without %
+    assert lines(arrays, "-j", str(every), "-o", "%i") == [f"{every}_[1-3]"]
+    arrays.run(["scancel", str(every)]).ok()
     arrays.run(["scontrol", "release", str(job)]).ok()
     eventually(lambda: len(lines(arrays, "-j", str(job), "-t", "R", "-o", "%i")) == 3)
     rows = lines(arrays, "-j", str(job), "-o", "%i|%A|%T|%r")

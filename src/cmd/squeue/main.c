@@ -311,8 +311,11 @@ static int list_jobs(struct list *l, struct err *err)
         Pb__JobFilter exists = PB__JOB_FILTER__INIT;
         struct options any = {.states.wanted = 1u << 31};
         struct list nothing = {.options = &any};
+        Pb__StepId whole = o->ids.data[0];
+
+        whole.array_tasks = NULL; /* of an array that is known every element may be asked for */
         fold_init(&nothing.fold);
-        job_ids_filter(o->ids.data, 1, &exists, &arena);
+        job_ids_filter(&whole, 1, &exists, &arena);
         exists.has_all_states = exists.all_states = 1;
         r = rpc_call_stream(cmd_client(), RPC_JOB_LIST, &exists.base, on_jobs, &nothing, err);
         fold_done(&nothing.fold);
