@@ -167,6 +167,7 @@ def test_drain_and_resume(cluster):
     assert cluster.run("sinfo -h -n n4 -o %t").ok() == "drain"
     cluster.run("srun -w n4 -I true").fails()
     assert "test it" in cluster.run("sinfo -h -R").ok()
+    assert cluster.run("sinfo -R -N").ok().split() == "NODELIST NODES PARTITION STATE n4 1 main* drain".split()
     cluster.run("scontrol update NodeName=n4 State=RESUME").ok()
     assert cluster.node("n4")["State"] == "IDLE"
     assert cluster.run("srun -w n4 -n1 echo ok").ok() == "ok"

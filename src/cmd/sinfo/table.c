@@ -21,12 +21,12 @@ static const char *format_of(const struct options *o)
 {
     if (o->format)
         return o->format;
-    if (o->reasons)
-        return o->long_format ? FORMAT_REASONS_LONG : FORMAT_REASONS;
-    if (o->by_node)
-        return o->long_format ? FORMAT_NODE_LONG : FORMAT_NODE;
     if (o->summarize)
         return FORMAT_SUMMARY;
+    if (o->by_node)
+        return o->long_format ? FORMAT_NODE_LONG : FORMAT_NODE;
+    if (o->reasons)
+        return o->long_format ? FORMAT_REASONS_LONG : FORMAT_REASONS;
     return o->long_format ? FORMAT_LONG : FORMAT_DEFAULT;
 }
 
