@@ -192,6 +192,22 @@ def test_output_patterns(cluster):
     assert (cluster.work / f"{job}-%.err").read_text() == "e\n"
 
 
+def test_the_script_is_looked_for_in_the_directory_of_the_job(cluster):
+    """sbatch(1), SCRIPT PATH RESOLUTION: --chdir, the working directory, PATH."""
+    for place in ("one", "two"):
+        (cluster.work / place).mkdir()
+        for name in ("both.sh", f"{place}.sh"):
+            (cluster.work / place / name).write_text(f"#!/bin/sh\necho from {place}\n")
+    (cluster.work / "both.sh").write_text("#!/bin/sh\necho from here\n")
+    path = {"PATH": f"{cluster.work}/two:{cluster.environment()['PATH']}"}
+    for line, place in (("-D one one.sh", "one"), ("-D one both.sh", "one"), ("-D one ./both.sh", "one"), ("-D one two/two.sh", "two"),
+                        ("-D one two.sh", "two"), ("both.sh", "here"), ("two.sh", "two")):
+        options, name = line.rsplit(" ", 1) if " " in line else ("", line)
+        done = cluster.run(f"sbatch -W -o {cluster.work}/from.txt {options} {name}", env=path)
+        assert done.returncode == 0 and (cluster.work / "from.txt").read_text() == f"from {place}\n", (line, done.stderr)
+    cluster.run("sbatch -D one ./two.sh", env=path).fails("Unable to open file ./two.sh")
+
+
 def test_each_run_of_a_requeued_job_has_a_file(cluster):
     job = cluster.sbatch("--requeue", "-o", "run-%r.txt", script='#!/bin/sh\ntest "$SLURM_RESTART_COUNT" || sleep 60\n')
     eventually(lambda: (cluster.work / "run-0.txt").exists(), "the first run has its file")

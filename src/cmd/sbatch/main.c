@@ -94,8 +94,9 @@ struct setup {
     struct plugins *plugins; /* of the site; NULL: none */
     struct arena arena;
     struct str script;
-    char *path; /* of the script; NULL: none */
-    int argc;   /* its arguments */
+    char *script_dir; /* of --chdir, where the script is looked for; NULL: none */
+    char *path;       /* of the script; NULL: none */
+    int argc;         /* its arguments */
     char **argv;
     struct envlist env;
     struct origin_limits limits;
@@ -119,7 +120,7 @@ static void read_script(struct setup *s, int operands)
     if (o->wrap)
         script_wrap(o->wrap, &s->script);
     else
-        r = script_read(name, &s->script, &s->path, &err);
+        r = script_read(name, s->script_dir, &s->script, &s->path, &err);
     if (r == 0)
         r = script_check(&s->script, &err);
     if (r < 0) {
@@ -150,8 +151,8 @@ static void print_help_of_values(const struct opt_components *options)
             exit(0);
 }
 
-/* The options that say whether there is a script to read; they are read once more, with the rank
- * that they have. Exits when there is nothing to submit. */
+/* The options that say whether there is a script to read, and where; they are read once more, with
+ * the rank that they have. Exits when there is nothing to submit. */
 static void read_options_of_script(struct setup *s, int argc, char **argv, bool *ignore_pbs)
 {
     struct opt_components first;
@@ -168,6 +169,7 @@ static void read_options_of_script(struct setup *s, int argc, char **argv, bool 
         exit(opt_components_print_failure(&first, &err));
     print_help_of_values(&first);
     s->opt->wrap = take_ptr(opt_components_leader(&first)->wrap);
+    s->script_dir = take_ptr(opt_components_leader(&first)->chdir);
     *ignore_pbs = opt_components_leader(&first)->ignore_pbs;
     opt_components_done(&first);
 }

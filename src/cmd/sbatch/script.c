@@ -52,13 +52,23 @@ static char *find_in_path(const char *file)
     return NULL;
 }
 
-int script_read(const char *file, struct str *text, char **path, struct err *err)
+/* NULL: where 'file' says. */
+static char *find_script(const char *file, const char *dir)
+{
+    if (dir && *file != '/') {
+        char *inside = mem_printf("%s/%s", dir, file);
+        if (is_file(inside))
+            return inside;
+        free(inside);
+    }
+    return strchr(file, '/') || is_file(file) ? NULL : find_in_path(file);
+}
+
+int script_read(const char *file, const char *dir, struct str *text, char **path, struct err *err)
 {
     if (!file)
         return script_read_fd(STDIN_FILENO, "standard input", OPT_SCRIPT_MAX, text, err);
-    _cleanup_free_ char *found = NULL;
-    if (!strchr(file, '/') && !is_file(file))
-        found = find_in_path(file);
+    _cleanup_free_ char *found = find_script(file, dir);
     const char *name = found ? found : file;
     _cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
     if (fd < 0)

@@ -5,9 +5,10 @@
 #include "base/err.h"
 #include "base/str.h"
 
-/* The script 'file' (looked for in PATH when it has no slash and is not here), standard input when
- * NULL. *path becomes its absolute path, NULL for standard input; the caller frees. */
-int script_read(const char *file, struct str *text, char **path, struct err *err);
+/* The script 'file', standard input when NULL. It is looked for in 'dir' (NULL: nowhere but here),
+ * then here, then in PATH when it has no slash. *path becomes its absolute path, NULL for standard
+ * input; the caller frees. */
+int script_read(const char *file, const char *dir, struct str *text, char **path, struct err *err);
 
 /* The script that runs a command line. */
 void script_wrap(const char *command, struct str *text);

@@ -62,7 +62,7 @@ static void test_missing_file_is_named(void **state)
     _cleanup_str_ struct str text = STR_INIT;
     char *path = NULL;
     struct err err = {0};
-    assert_true(script_read("/nonexistent/job.sh", &text, &path, &err) < 0);
+    assert_true(script_read("/nonexistent/job.sh", NULL, &text, &path, &err) < 0);
     assert_non_null(strstr(err.text, "Unable to open file /nonexistent/job.sh"));
     assert_null(path);
 }
