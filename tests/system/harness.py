@@ -30,6 +30,7 @@ SOAK = int(os.environ.get("SLUICE_SOAK") or 0)  # percent of the amounts of a re
 PORTS, WORKERS_MAX = (10000, 32000), 8  # as many as tools/test has at most
 DAY = int(os.environ.get("SLUICE_DAY") or time.time() // 86400)  # what is drawn, and which half sanitizers run, changes every day
 SEED = int(os.environ.get("SLUICE_SEED") or DAY)
+SANITIZED = bool({"ASAN_OPTIONS", "TSAN_OPTIONS"} & os.environ.keys())  # daemons are slower
 REPORT = re.compile(rb"(?:Address|Leak|Thread|Memory)Sanitizer|runtime error: ")  # of a sanitizer
 
 
@@ -182,8 +183,10 @@ class Cluster:
         self.dir.chmod(0o755)
         self.work = self.dir / "work"  # where jobs run
         self.groups = None  # control groups that its steps are in
-        self.work.mkdir()
-        self.work.chmod(0o1777)
+        self.reports = self.dir / "reports"  # of the thread sanitizer, also in processes of users, whose standard error nobody keeps
+        for directory in self.work, self.reports:
+            directory.mkdir()
+            directory.chmod(0o1777)
         self.count, self.cpus, self.memory = nodes, cpus, memory
         ports = ports or free_ports(nodes + 1)
         self.port = ports[0]
@@ -243,6 +246,8 @@ class Cluster:
         env["SLURM_CONF"] = str(self.conf_file)
         env["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + env.get("PATH", "/usr/bin:/bin")
         env["TZ"] = "UTC"
+        if "TSAN_OPTIONS" in env:
+            env["TSAN_OPTIONS"] += f" log_path={self.reports}/thread"
         env.update(more)
         return env
 
@@ -425,7 +430,7 @@ class Cluster:
 
     def check_reports(self):
         """No daemon, shepherd or script of root has written the report of a sanitizer; a killed one must not have, either."""
-        for file in (*self.dir.glob("*.stderr"), *self.dir.glob("*.log")):
+        for file in (*self.dir.glob("*.stderr"), *self.dir.glob("*.log"), *self.reports.iterdir()):
             report = REPORT.search(text := file.read_bytes())
             assert not report, f"{file.name}: {text[report.start():][:4000].decode(errors='replace')}"
 

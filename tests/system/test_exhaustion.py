@@ -10,10 +10,10 @@ import time
 
 import pytest
 
-from harness import DEADLINE, PREFIX, ROOT, amount, eventually, processes_of
+from harness import DEADLINE, ROOT, SANITIZED, amount, eventually, processes_of
 
 pytestmark = pytest.mark.skipif(not ROOT, reason="needs several users")
-SLOW = 5 if "asan" in str(PREFIX) else 1
+SLOW = 5 if SANITIZED else 1
 SUBMIT = (pathlib.Path(__file__).parent / "bulk.py").read_text() + """
 import sys, types
 c = types.SimpleNamespace(dir=sys.argv[1], work=sys.argv[2])

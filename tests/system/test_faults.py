@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from harness import DEADLINE, PREFIX, ROOT, alive, eventually, processes_of
+from harness import DEADLINE, ROOT, SANITIZED, alive, eventually, processes_of
 
 STUBBORN = "trap '' TERM INT; setsid sh -c 'trap \"\" TERM; echo deep >>{work}/up; sleep 1000' & echo up >>{work}/up; sleep 1000"
 
@@ -22,7 +22,7 @@ def shepherds(c):
     return {args.partition("[")[2].partition("]")[0]: pid for pid, args in processes_of(c.dir).items() if args.startswith("slurmstepd: [")}
 
 
-SOON = 20 if "asan" in str(PREFIX) else 5  # seconds until a killed process is known and cleaned up after
+SOON = 20 if SANITIZED else 5  # seconds until a killed process is known and cleaned up after
 MOMENT = 0.2  # seconds: up to so much later than it could
 
 

@@ -232,16 +232,15 @@ def test_idle_daemons_use_no_cpu(cluster):
     assert all(ticks(n) - before[n] <= 1 for n in cluster.names)
 
 
+@pytest.mark.allocator  # measures memory
 def test_memory_of_an_idle_node_daemon(make_cluster):
     """Before its first job, and after the first of each kind: it has checked credentials and looked up a user then."""
     c = make_cluster(nodes=1)
-    small = "libasan" not in pathlib.Path(f"/proc/{c.daemons['n1'].pid}/maps").read_text() and \
-        b"__asan_init" not in (PREFIX / "sbin/slurmd").read_bytes()
 
     def held(most_kib):
         status = pathlib.Path(f"/proc/{c.daemons['n1'].pid}/status").read_text()
         own, shared = (int(re.search(name + r":\s+(\d+)", status).group(1)) for name in ("RssAnon", "RssFile"))
-        assert not small or own < most_kib and shared < 6000, status  # the latter is the program itself, as much as the kernel maps
+        assert own < most_kib and shared < 6000, status  # the latter is the program itself, as much as the kernel maps
     held(1000)
     c.run("srun true").ok()
     c.wait(c.sbatch(wrap="true"))

@@ -19,11 +19,11 @@ import time
 import pytest
 
 import test_ctldprolog
-from harness import DEADLINE, PREFIX, ROOT, alive, check_ledger, eventually, ledger_wrap
+from harness import DEADLINE, PREFIX, ROOT, SANITIZED, alive, check_ledger, eventually, ledger_wrap
 
 TIMEOUT = 2  # SlurmctldTimeout
 SWITCHES = int(os.environ.get("SLUICE_SWITCHES", "5"))  # tools/soak asks for more
-LOADED = 10 if "asan" in str(PREFIX) else 4  # seconds a machine under load may add
+LOADED = 10 if SANITIZED else 4  # seconds a machine under load may add
 
 
 class Pair:
