@@ -170,6 +170,16 @@ def test_controller_under_valgrind(make_cluster):
     assert not reports(c, "slurmctld"), "\n".join(reports(c, "slurmctld")[:60])
 
 
+def await_plugins(c):
+    """The helper may begin later than slurmctld waits for it, which a reconfiguration asks to begin anew."""
+    def asked():
+        done = c.run(["sbatch", "-H", "-o", "/dev/null", "--wrap=true"], timeout=300)
+        if done.returncode != 0:
+            c.run("scontrol reconfigure", timeout=300)
+        return done.returncode == 0
+    eventually(asked, "plugins are asked", 300)
+
+
 def test_helpers_of_the_controller_under_valgrind(make_cluster):
     """I3: the process that runs scripts, mail and the functions of burst_buffer.lua, and the one that asks job_submit plugins in C and Lua."""
     c = make_cluster(nodes=2, start=False, conf=SLOW)
@@ -185,6 +195,7 @@ def test_helpers_of_the_controller_under_valgrind(make_cluster):
     with c.conf_file.open("a") as f:
         f.write(f"BurstBufferType=burst_buffer/lua\nPrologSlurmctld={c.dir}/script\nEpilogSlurmctld={c.dir}/script\nMailProg={c.dir}/mail\n")
     c.start()
+    await_plugins(c)
     jobs = [c.sbatch("-N2", "-o", "/dev/null", "--mail-type=END", wrap=f"srun true; exit {i % 3}") for i in range(10)]
     buffered = c.sbatch("-o", "/dev/null", "-t1", script="#!/bin/sh\n#BB_LUA pool=p capacity=3 %j\necho $BB_NODES\n")
     c.run(["sbatch", "-J", "denied", "-o", "/dev/null", "--wrap=true"], timeout=300).fails("lua was asked")
@@ -199,7 +210,8 @@ def test_helpers_of_the_controller_under_valgrind(make_cluster):
     eventually(lambda: (c.dir / "scripts").read_text().count("mail") == len(jobs), "the mail", 300)
     eventually(lambda: [(c.dir / "scripts").read_text().count(f"{name}_slurmctld") for name in ("prolog", "epilog")] == [11, 11], "the scripts", 300)
     c.conf_file.write_text(c.conf_file.read_text().replace(f"EpilogSlurmctld={c.dir}/script", f"EpilogSlurmctld={c.dir}/fails"))
-    c.run("scontrol reconfigure", timeout=300).ok()
+    c.run("scontrol reconfigure", timeout=300)
+    await_plugins(c)
     c.wait(c.sbatch("-o", "/dev/null", wrap="true"), 300)
     c.stop()
     wrapped.check(["slurmscriptd", "slurmsubmitd"])
