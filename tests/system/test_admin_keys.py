@@ -153,3 +153,26 @@ def test_memory_that_a_node_may_lack(make_cluster):
     assert "Low RealMemory" in node["Reason"]
     c.conf_file.write_text(text.replace("node_reg_mem_percent=95.5", "node_reg_mem_percent=101"))
     assert "node_reg_mem_percent=101: it is more than 0, and at most 100" in c.run("slurmctld --check").stderr
+
+
+DAEMON, WORSE = 3, 6  # above the nice value of the test
+
+
+@pytest.mark.parametrize("propagate, same_root, same_user, worse", [
+    (0, DAEMON, DAEMON, DAEMON), (1, 0, DAEMON, WORSE), (2, DAEMON + 1, DAEMON + 1, WORSE)])
+def test_priority_of_processes_is_propagated(make_cluster, propagate, same_root, same_user, worse):
+    """slurm.conf(5), PropagatePrioProcess: what is submitted at a better and at a worse nice value than that of slurmd."""
+    c = make_cluster(nodes=1, conf=f"PropagatePrioProcess={propagate}\n", start=False)
+    own = int(c.run("nice").ok())
+    c.start_controller()
+    c.start_node("n1", "-n", str(own + DAEMON))
+    c.wait_ready()
+    same = same_root if ROOT else same_user
+    assert int(c.run("srun nice").ok()) == own + same
+    assert c.run(["nice", "-n", str(WORSE), "srun", "sh", "-c", "nice; echo $SLURM_PRIO_PROCESS"]).ok().split() == [str(own + worse), str(own + WORSE)]
+    if ROOT:
+        assert int(c.run("srun nice", user="nobody").ok()) == own + same_user
+    job = int(c.run(["nice", "-n", str(WORSE), "sbatch", "--parsable", "--wrap", "nice; srun nice"]).ok())
+    c.wait(job)
+    # srun in the script has the nice value of the script, which is what it submits its tasks at.
+    assert c.output(job).split() == [str(own + worse), str(own + worse)]

@@ -603,6 +603,8 @@ static void fill_start(struct slurmd *d, const struct launch *l, const struct us
     m->memlock = conf_list_has(d->conf->launch_parameters, "slurmstepd_memlock_all") ? 2
                  : conf_list_has(d->conf->launch_parameters, "slurmstepd_memlock")   ? 1
                                                                                      : 0;
+    m->has_propagate_prio = true;
+    m->propagate_prio = d->conf->propagate_prio_process;
     m->task_prolog = (char *)d->conf->task_prolog;
     m->task_epilog = (char *)d->conf->task_epilog;
 }

@@ -447,5 +447,5 @@ void vars_task(struct envlist *env, uint32_t rank, uint32_t local, int pid, cons
     put_number(env, "SLURM_LOCALID", local);
     put_number(env, "SLURM_TASK_PID", (uint64_t)pid);
     envlist_set(env, "SLURM_GTIDS", str_cstr(&all));
-    put_number(env, "SLURM_PRIO_PROCESS", 0);
+    envlist_default(env, "SLURM_PRIO_PROCESS", "0");
 }

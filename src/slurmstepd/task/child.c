@@ -138,6 +138,23 @@ static void set_limits(const struct step *step, const struct child_plan *plan)
     }
 }
 
+/* PropagatePrioProcess: the nice value of the command that has submitted this. Only root's may be
+ * better than that of the node's daemon, which is the own one. */
+static void set_priority(const struct step *step)
+{
+    const char *text = envlist_get(&step->env, "SLURM_PRIO_PROCESS");
+    int own = getpriority(PRIO_PROCESS, 0);
+    long long wanted;
+
+    if (!step->start->propagate_prio || !text || str_parse_i64(text, -20, 19, &wanted) < 0)
+        return;
+    if (step->start->propagate_prio == 2)
+        own++;
+    if (wanted < own && (step->start->propagate_prio == 2 || geteuid() != 0))
+        wanted = own;
+    setpriority(PRIO_PROCESS, 0, (int)wanted);
+}
+
 static int open_file(const struct child_plan *plan, int number, struct err *err)
 {
     const char *path = plan->path[number];
@@ -410,6 +427,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     finish_environment(t, plan);
     bind_task(t);
     set_limits(step, plan);
+    set_priority(step);
     code = hook_prologs(t, plan);
     if (code)
         _exit(code);
