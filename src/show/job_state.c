@@ -478,7 +478,8 @@ bool job_state_put_tres(const Pb__JobRecord *job, bool allocated, struct str *ou
         return false;
     uint32_t nodes = allocated || !spec->min_nodes ? live->num_nodes : spec->min_nodes;
     uint32_t tasks = spec->num_tasks ? spec->num_tasks : nodes;
-    uint64_t wanted = (uint64_t)tasks * (spec->cpus_per_task ? spec->cpus_per_task : 1);
+    uint64_t wanted = (uint64_t)(spec->overcommit ? nodes : tasks) *
+                      (spec->cpus_per_task ? spec->cpus_per_task : 1);
     wanted = spec->min_cpus ? spec->min_cpus : wanted;
     uint32_t cpus =
         allocated || live->state == PB__JOB_STATE__PENDING ? live->num_cpus : (uint32_t)wanted;

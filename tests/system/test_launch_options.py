@@ -41,6 +41,16 @@ def test_tasks_that_share_a_file_of_their_node_do_not_mix_lines(cluster):
     assert sorted(lines) == sorted(f"{task:2}: ab" for task in range(12) for _ in range(9))
 
 
+def test_overcommit_takes_the_cpus_of_one_task_of_each_node(cluster):
+    """sbatch(1): CPUs per task are allocated per node, rather than multiplied by the number of tasks."""
+    show = ["sh", "-c", "echo $SLURM_JOB_CPUS_PER_NODE $SLURM_NTASKS"]
+    assert cluster.run(["salloc", "-Q", "-O", "-n8", "-c2", "-N2", *show]).ok() == "2(x2) 8"
+    job = cluster.sbatch("-H", "-O", "-n8", "-c2", "-N2", wrap="true")
+    fields = cluster.job(job)
+    assert fields["NumCPUs"] == "4" and fields["ReqTRES"].startswith("cpu=4,mem=400M,node=2,"), fields
+    cluster.run(f"scancel {job}").ok()
+
+
 def test_a_labelled_file_may_be_a_pipe_that_is_read_late(cluster):
     os.mkfifo(cluster.work / "fifo.0")
     srun = cluster.popen("srun -l -o fifo.%t seq 100000")

@@ -73,7 +73,8 @@ static void pack_where(const struct cluster *c, const struct job *j, Pb__JobLive
         pack_alloc(c, j, m, arena);
     } else {
         SET(m, num_nodes, j->want.min_nodes);
-        uint32_t cpus = j->want.cpus ? j->want.cpus : j->want.tasks * j->want.cpus_per_task;
+        uint32_t tasks = j->want.overcommit ? j->want.min_nodes : j->want.tasks;
+        uint32_t cpus = j->want.cpus ? j->want.cpus : tasks * j->want.cpus_per_task;
         SET(m, num_cpus, cpus > j->want.min_nodes ? cpus : j->want.min_nodes);
     }
     SET(m, num_tasks, j->want.tasks);

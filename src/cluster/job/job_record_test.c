@@ -437,6 +437,8 @@ static void shown_while_pending(void **state)
     assert_true(attempt_of(restore(c, r))->start_at == 0); /* it was only expected */
     m = live_of(c, job_of(c, 2, "N=4 n=2"), &arena);
     assert_int_equal(m->num_cpus, 4); /* no node without one */
+    m = live_of(c, job_of(c, 3, "N=2 n=8 c=2 overcommit"), &arena);
+    assert_int_equal(m->num_cpus, 4); /* those of one task on each node */
     test_cluster_free(c);
 }
 

@@ -42,11 +42,13 @@ static uint64_t node_mem_wanted(const struct request *r, const struct node_kind 
     return r->mem_node_mib ? r->mem_node_mib : r->mem_cpu_mib * cpus;
 }
 
-/* The fewest CPUs the request takes of any node. With --ntasks, --ntasks-per-node is a maximum. */
+/* The fewest CPUs the request takes of any node. With --ntasks, --ntasks-per-node is a maximum;
+ * with
+ * --overcommit a node has the CPUs of one task. */
 static uint32_t least_cpus(const struct request *r)
 {
     uint32_t tasks = r->ntasks_per_node && !r->tasks_given ? r->ntasks_per_node : 1;
-    uint32_t cpus = r->overcommit ? 1 : tasks * r->cpus_per_task;
+    uint32_t cpus = (r->overcommit ? 1 : tasks) * r->cpus_per_task;
     return cpus > r->min_cpus ? cpus : r->min_cpus;
 }
 
@@ -168,7 +170,9 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     uint32_t cpus = cpus_fit(r, k, room);
     if (cpus == 0 || cpus < r->min_cpus)
         return 0;
-    uint32_t tasks = r->overcommit ? r->tasks : cpus / r->cpus_per_task;
+    uint32_t tasks = cpus / r->cpus_per_task;
+    if (r->overcommit && tasks)
+        tasks = r->tasks;
     uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
     tasks = by_gres < tasks ? by_gres : tasks;
     if (r->tasks_per_core || r->tasks_per_socket) {

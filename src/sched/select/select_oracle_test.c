@@ -147,7 +147,7 @@ static struct space space_now(const struct cluster *c, const struct node *n)
 
 static uint32_t units_of(const struct request *r, const struct node *n, uint32_t tasks)
 {
-    uint32_t cpus = r->overcommit ? 1 : tasks * r->cpus_per_task;
+    uint32_t cpus = (r->overcommit ? 1 : tasks) * r->cpus_per_task;
 
     if (r->exclusive)
         return n->units;
@@ -188,7 +188,7 @@ static uint32_t capacity(const struct job *j, const struct node *n, struct space
         most = r->ntasks_per_node;
     for (uint32_t t = 1; t <= most; t++) {
         uint32_t units = units_of(r, n, t), cpus = units * n->cpus_per_unit;
-        uint32_t least = r->overcommit ? 1 : t * r->cpus_per_task;
+        uint32_t least = (r->overcommit ? 1 : t) * r->cpus_per_task;
         least = least > r->min_cpus ? least : r->min_cpus;
         bool room = units <= s.units && cpus <= s.cpus_of_part && cpus >= least &&
                     memory_of(r, n, cpus) <= s.mem && least * r->mem_cpu_mib <= s.mem &&

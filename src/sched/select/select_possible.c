@@ -50,7 +50,7 @@ static int no_node(struct err *err, const char *what, uint64_t asked, const char
 static int check_one_node(const struct job *j, const struct most *most, struct err *err)
 {
     const struct request *r = &j->want;
-    uint64_t cpus = r->overcommit ? 1 : r->cpus_per_task; /* at least 1 */
+    uint64_t cpus = r->cpus_per_task; /* at least 1 */
     if (r->ntasks_per_node && !r->tasks_given && !r->overcommit)
         cpus *= r->ntasks_per_node;
     cpus = cpus > r->min_cpus ? cpus : r->min_cpus;

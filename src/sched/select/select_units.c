@@ -42,7 +42,7 @@ static uint32_t units_per_socket(const struct request *r, const struct node_kind
 static uint64_t units_of(const struct request *r, const struct node_kind *k, uint64_t tasks)
 {
     if (!r->tasks_per_socket)
-        return units_together(r, k, tasks, r->overcommit ? 1 : tasks * r->cpus_per_task);
+        return units_together(r, k, tasks, (r->overcommit ? 1 : tasks) * r->cpus_per_task);
     uint64_t rest = tasks % r->tasks_per_socket;
     return tasks / r->tasks_per_socket * units_per_socket(r, k) +
            (rest ? units_together(r, k, rest, rest * r->cpus_per_task) : 0);
