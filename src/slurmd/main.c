@@ -36,6 +36,7 @@
 #include "slurmd/node/logfile.h"
 #include "slurmd/node/options.h"
 #include "slurmd/node/plugins.h"
+#include "slurmd/node/rights.h"
 #include "slurmd/node/script.h"
 #include "slurmd/node/slurmd.h"
 #include "slurmd/node/users.h"
@@ -395,8 +396,10 @@ static int run_daemon(struct slurmd *d, const struct slurmd_options *o)
     _cleanup_free_ char *pid_file = path_expand(d->conf->slurmd_pid_file, d->host, d->name);
     int terminal = o->foreground ? -1 : service_detach("slurmd");
     struct err err = {0};
-    int rc = set_up(d, o, &err);
+    int rc = rights_reduce(&err);
 
+    if (!rc)
+        rc = set_up(d, o, &err);
     if (!rc)
         rc = write_pid_file(pid_file, &err);
     if (rc) {

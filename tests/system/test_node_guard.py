@@ -43,6 +43,11 @@ def test_daemons_leave_no_core_and_tasks_may(own_limit, make_cluster):
         p.communicate()
 
 
+# CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE, IPC_LOCK, SYS_CHROOT, SYS_PTRACE,
+# SYS_ADMIN, SYS_NICE, SYS_RESOURCE
+SLURMD_CAPABILITIES = [0, 1, 2, 3, 4, 5, 6, 7, 10, 14, 18, 19, 21, 23, 24]
+
+
 def rights(pid):
     """(the ids, the effective and permitted capabilities, whether setuid programs have no effect)"""
     fields = dict(line.split(":\t", 1) for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines() if ":\t" in line)
@@ -64,6 +69,8 @@ def test_capabilities_of_every_process(make_cluster):
             assert rights(found[name])[:2] == ({str(uid)}, {0}), name
         assert rights(task)[:2] == ({str(NOBODY)}, {0})
         others = {args.split()[0].rpartition("/")[2].rstrip(":") for pid, args in processes_of(c.dir).items() if rights(pid)[1] != {0}}
+        few = sum(1 << bit for bit in SLURMD_CAPABILITIES)
+        assert rights(found["slurmd"])[1] == {few & rights("self")[1].pop()}
         assert others <= {"slurmd", "slurmstepd"} and {rights(pid)[0] == {"0"} for pid in (found["slurmd"], shepherd)} == {True}
         p.terminate()
         p.communicate()
@@ -71,6 +78,17 @@ def test_capabilities_of_every_process(make_cluster):
         if path.is_file() and not path.is_symlink():
             assert not path.stat().st_mode & 0o6000, path
             assert "security.capability" not in os.listxattr(path), path
+
+
+def test_scripts_of_the_site_have_all_rights_of_root(make_cluster, tmp_path):
+    """slurmd gives capabilities up for itself: a prolog and a shepherd have what whoever starts slurmd has."""
+    prolog, seen = tmp_path / "prolog", tmp_path / "seen"
+    prolog.write_text(f"#!/bin/sh\ngrep CapEff /proc/self/status >{seen}\n")
+    prolog.chmod(0o755)
+    c = make_cluster(nodes=1, conf=f"Prolog={prolog}\n")
+    mine = f"{rights('self')[1].pop():016x}"
+    assert c.run(["srun", "-n1", "grep", "CapEff", "/proc/self/status"]).ok().split()[1] == mine
+    assert seen.read_text().split()[1] == mine
 
 
 def test_a_job_cannot_change_its_script(cluster):
