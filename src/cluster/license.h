@@ -146,6 +146,8 @@ void license_add_layer(struct cluster *c, const char *name, enum conf_hres_mode 
 void license_add_layers(struct cluster *c);
 /* What jobs may have of the layer follows. */
 void license_set_count(struct license *l, uint64_t count);
+size_t license_count_in_layer(const struct license *l, const struct bitset *set);
+bool license_drop_layer(const struct license *l, struct bitset *set); /* true: the set had some */
 /* "flat(n[1-8])"; of a licence its name. */
 void license_format_pool(const struct license *l, struct str *out);
 bool license_is_layered(const struct cluster *c, const struct license_need *need);

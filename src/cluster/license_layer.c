@@ -178,7 +178,7 @@ static int compare_keys(const void *a, const void *b)
     return (one > other) - (one < other);
 }
 
-static size_t count_in_layer(const struct license *l, const struct bitset *set)
+size_t license_count_in_layer(const struct license *l, const struct bitset *set)
 {
     size_t count = 0;
     for (uint32_t i = l->first_word; i < l->first_word + l->words; i++)
@@ -186,8 +186,7 @@ static size_t count_in_layer(const struct license *l, const struct bitset *set)
     return count;
 }
 
-/* True: there were some. */
-static bool drop_layer(const struct license *l, struct bitset *set)
+bool license_drop_layer(const struct license *l, struct bitset *set)
 {
     uint64_t dropped = 0;
     for (uint32_t i = l->first_word; i < l->first_word + l->words; i++) {
@@ -197,21 +196,29 @@ static bool drop_layer(const struct license *l, struct bitset *set)
     return dropped != 0;
 }
 
+static bool has_node_of(const struct license *l, const struct bitset *set)
+{
+    for (uint32_t i = l->first_word; i < l->first_word + l->words; i++)
+        if (set->word[i] & l->nodes->word[i])
+            return true;
+    return false;
+}
+
 /* Of the set's nodes in the scope, so many: what license_trim() wants to stay comes first. */
 static bool keep_best(const struct license *l, uint64_t most, const struct bitset *keep,
                       const uint32_t *weight, struct bitset *set)
 {
-    size_t count = count_in_layer(l, set), len = 0;
+    size_t count = license_count_in_layer(l, set), len = 0;
     if (count <= most)
         return false;
     _cleanup_free_ uint64_t *keys = mem_new_array(uint64_t, count);
-    bitset_foreach (l->nodes, i) {
-        if (!bitset_test(set, (size_t)i))
-            continue;
-        bool first = keep && bitset_test(keep, (size_t)i);
-        uint64_t light = UINT32_MAX - (weight ? weight[i] : 0);
-        keys[len++] = (uint64_t)!first << 63 | light << 31 | (uint64_t)i;
-    }
+    for (size_t word = l->first_word; len < count; word++)
+        for (uint64_t left = set->word[word] & l->nodes->word[word]; left; left &= left - 1) {
+            size_t i = word * 64 + (size_t)__builtin_ctzll(left);
+            bool first = keep && bitset_test(keep, i);
+            uint64_t light = UINT32_MAX - (weight ? weight[i] : 0);
+            keys[len++] = (uint64_t)!first << 63 | light << 31 | i;
+        }
     qsort(keys, len, sizeof(*keys), compare_keys);
     for (size_t i = most; i < len; i++)
         bitset_unset(set, keys[i] & ((UINT64_C(1) << 31) - 1));
@@ -234,7 +241,7 @@ bool license_trim(const struct cluster *c, const struct license_need *need, cons
         if (l->mode == CONF_HRES_PER_NODE) {
             trimmed |= keep_best(&l[i], most, keep, weight, set);
         } else if (!most) {
-            trimmed |= drop_layer(&l[i], set);
+            trimmed |= license_drop_layer(&l[i], set);
         }
     }
     return trimmed;
@@ -249,7 +256,7 @@ static size_t count_in_tree(const struct license *l, uint32_t count, const uint6
     _cleanup_free_ size_t *in_below = mem_new_array(size_t, l->layers);
     uint64_t sum = 0;
     for (uint32_t i = 0; i < l->layers; i++) {
-        size_t in = count_in_layer(&l[i], set);
+        size_t in = license_count_in_layer(&l[i], set);
         uint64_t most = below[i] + in - in_below[i], has = room[i] / count;
         most = has < most ? has : most;
         if (l[i].parent < 0) {
@@ -266,7 +273,7 @@ static bool layers_have(const struct license *l, uint32_t count, const uint64_t 
                         const struct bitset *required)
 {
     for (uint32_t i = 0; i < l->layers; i++)
-        if (count_in_layer(&l[i], required) > room[i] / count)
+        if (license_count_in_layer(&l[i], required) > room[i] / count)
             return false;
     return bitset_contains(l->scope, required);
 }
@@ -360,7 +367,7 @@ int32_t license_choose_layer(const struct cluster *c, const struct license_need 
     const struct license *l = &c->licenses.list.data[need->at];
     int32_t lowest = -1;
     for (uint32_t i = 0; i < l->layers; i++) {
-        if (!bitset_intersects(l[i].nodes, set))
+        if (!has_node_of(&l[i], set))
             continue;
         if (room && room[i] >= need->count)
             return need->at + (int32_t)i;

@@ -484,8 +484,8 @@ static void leave_out_full(const struct cluster *c, const struct job *j,
             continue;
         for (uint32_t i = 0; i < l->layers; i++) {
             uint64_t most = view->layers[need->at + (int32_t)i] / need->count;
-            if (most <= (j->want.req ? bitset_count_and(j->want.req, l[i].nodes) : 0))
-                bitset_andnot(set, l[i].nodes);
+            if (most <= (j->want.req ? license_count_in_layer(&l[i], j->want.req) : 0))
+                license_drop_layer(&l[i], set);
         }
     }
 }
