@@ -49,7 +49,7 @@ def shorten(cluster, job):
 
 def test_the_limit_is_said_by_every_step(make_cluster):
     """By the script and by steps, of whose tasks the first has ended; also when the node was away as the limit passed."""
-    c = make_cluster(nodes=2)
+    c = make_cluster(nodes=2, conf="KillWait=30")  # time for each srun to write, also on a busy machine
     step = "[ $SLURM_PROCID = 0 ] && exit; echo up; exec sleep 100"
     for away in (False, True):
         job = c.sbatch("-N2", "-n4", "-t", "1", "-o", c.work / "out", script="#!/bin/sh\n" + "".join(
@@ -67,8 +67,8 @@ def test_the_limit_is_said_by_every_step(make_cluster):
         assert (c.work / "out").read_text().count(f"*** JOB {job} ON n1 CANCELLED AT ") == 1
         assert "DUE TO TIME LIMIT ***" in (c.work / "out").read_text()
         for wait in (0, 30):
-            text = (c.work / f"s{wait}.err").read_text()
-            assert re.search(rf"STEP {job}\.\d ON n1 CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*", text), text
+            told = rf"STEP {job}\.\d ON n1 CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*"
+            eventually(lambda: re.search(told, (c.work / f"s{wait}.err").read_text()), f"the srun that waits {wait} s has told")
             (c.work / f"s{wait}.out").unlink()
 
 
