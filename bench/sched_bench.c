@@ -70,14 +70,14 @@ static void row(const char *what, double *took, size_t n, double median_aim, dou
     double median = took[n / 2], high = took[n * 99 / 100];
     printf("  %-44s median %9.0f us, 99%% %9.0f us, most %9.0f us", what, median, high,
            took[n - 1]);
-    if (median_aim || high_aim) {
-        bool kept = (!median_aim || median < median_aim) && (!high_aim || high < high_aim);
+    if (median_aim > 0 || high_aim > 0) {
+        bool kept = (median_aim <= 0 || median < median_aim) && (high_aim <= 0 || high < high_aim);
         missed = missed || !kept;
         printf("   aim:");
-        if (median_aim)
+        if (median_aim > 0)
             printf(" median < %.0f us", median_aim);
-        if (high_aim)
-            printf("%s 99%% < %.0f us", median_aim ? "," : "", high_aim);
+        if (high_aim > 0)
+            printf("%s 99%% < %.0f us", median_aim > 0 ? "," : "", high_aim);
         printf(": %s", kept ? "kept" : "MISSED");
     }
     printf("\n");

@@ -163,7 +163,7 @@ static inline void sluice_job_tell(struct sluice_job *job, const char *text)
 static inline void sluice_job_log(const struct sluice_job *job, enum sluice_log_level level,
                                   const char *text)
 {
-    job->calls->log(job, level, text);
+    job->calls->log(job, (int)level, text);
 }
 
 extern const struct sluice_job_submit sluice_job_submit;

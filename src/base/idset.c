@@ -133,7 +133,7 @@ int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err 
     }
     if (rc == 0 && across.len) {
         struct bitset *bits = bitset_new(limit);
-        struct idset behind = {.runs = {across.data, across.len, across.room}};
+        struct idset behind = {.runs = {across.data, (uint32_t)across.len, (uint32_t)across.room}};
         idset_bits_put(&set, bits);
         idset_bits_put(&behind, bits);
         idset_bits_give(&set, bits);

@@ -107,12 +107,12 @@ int log_open(const struct log_options *options)
     snprintf(sinks.program, sizeof(sinks.program), "%s", options->program ? options->program : "");
     replace_fd(&sinks.file_fd, fd);
     replace_fd(&sinks.syslog_fd, options->syslog_level > LOG_LVL_QUIET ? syslog_connect() : -1);
-    atomic_store(&sinks.file_level, options->file ? options->file_level : LOG_LVL_QUIET);
+    atomic_store(&sinks.file_level, (int)(options->file ? options->file_level : LOG_LVL_QUIET));
     atomic_store(&sinks.journal, is_journal());
     atomic_store(&sinks.stderr_level, options->stderr_level);
     atomic_store(&sinks.syslog_level, options->syslog_level);
     atomic_store(&sinks.sink, options->sink);
-    atomic_store(&sinks.sink_level, options->sink ? options->sink_level : LOG_LVL_QUIET);
+    atomic_store(&sinks.sink_level, (int)(options->sink ? options->sink_level : LOG_LVL_QUIET));
     return 0;
 }
 

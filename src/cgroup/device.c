@@ -25,7 +25,7 @@ enum {
     MINOR = BPF_REG_4
 };
 
-static struct bpf_insn make_instruction(int code, int dst, int src, int off, int imm)
+static struct bpf_insn make_instruction(int code, unsigned dst, unsigned src, int off, int imm)
 {
     return (struct bpf_insn){.code = (uint8_t)code,
                              .dst_reg = dst & 0xf,
@@ -34,12 +34,12 @@ static struct bpf_insn make_instruction(int code, int dst, int src, int off, int
                              .imm = imm};
 }
 
-static struct bpf_insn load_member(int reg, size_t offset)
+static struct bpf_insn load_member(unsigned reg, size_t offset)
 {
     return make_instruction(BPF_LDX | BPF_W | BPF_MEM, reg, CONTEXT, (int)offset, 0);
 }
 
-static struct bpf_insn skip_unless(int reg, unsigned value, int skip)
+static struct bpf_insn skip_unless(unsigned reg, unsigned value, int skip)
 {
     return make_instruction(BPF_JMP | BPF_JNE | BPF_K, reg, 0, skip, (int)value);
 }

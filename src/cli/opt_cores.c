@@ -71,7 +71,7 @@ int opt_set_hint(struct opt *o, const char *arg, struct err *err)
         o->threads_per_core = 1;
     if (memory && !opt_given(o, OPT_ID_ntasks_per_socket)) {
         o->ntasks_per_socket = 1;
-        o->from[OPT_ID_ntasks_per_socket] = o->source;
+        o->from[OPT_ID_ntasks_per_socket] = (uint8_t)o->source;
     }
     return 0;
 }

@@ -114,7 +114,8 @@ static int check_resource(const Pb__TriggerRecord *m, struct err *err)
                        "--jobid goes with --time, --fini, --up, --down, --drained and --fail only");
     if (m->nodes && m->types & ~trigger_types_of(TRIGGER_OF_NODES))
         return err_set(err, -ERR_PARSE, "--node goes with events of nodes only");
-    if (m->flags & TRIGGER_FRONT_END && (m->types & ~(TRIGGER_UP | TRIGGER_DOWN) || of_job))
+    if (m->flags & TRIGGER_FRONT_END &&
+        (m->types & ~(uint32_t)(TRIGGER_UP | TRIGGER_DOWN) || of_job))
         return err_set(err, -ERR_PARSE, "--front_end goes with --up and --down only");
     return 0;
 }
@@ -123,7 +124,7 @@ int trigger_check(const Pb__TriggerRecord *m, struct err *err)
 {
     if (!m->types || m->types & ~trigger_types_of(~0u))
         return err_set(err, -ERR_PARSE, "no event was specified: --down, --fini, ...");
-    if (m->flags & ~(TRIGGER_PERM | TRIGGER_FRONT_END))
+    if (m->flags & ~(uint32_t)(TRIGGER_PERM | TRIGGER_FRONT_END))
         return err_set(err, -ERR_PARSE, "--flags: PERM is all there is");
     if (!is_of_one(m->types))
         return err_set(err, -ERR_PARSE, "one trigger is of one kind of thing: set several");

@@ -145,7 +145,7 @@ static uint64_t on_boot(void *ctx)
 static void on_run(void *ctx, const Pb__ScriptRun *m)
 {
     struct fixture *f = ctx;
-    struct fixture_script s = {.kind = m->kind, .job_id = m->job_id, .restarts = m->restarts};
+    struct fixture_script s = {.kind = (int)m->kind, .job_id = m->job_id, .restarts = m->restarts};
     s.limit_sec = m->has_limit_sec ? m->limit_sec : -1;
     s.uid = m->has_uid ? (int64_t)m->uid : -1;
     s.path = mem_strdup(m->path);

@@ -160,7 +160,7 @@ void origin_forget_mask(struct envlist *e)
 
 static const struct {
     const char *name;
-    int resource;
+    __rlimit_resource_t resource;
 } limits[] = {
     {"AS", RLIMIT_AS},         {"CORE", RLIMIT_CORE},   {"CPU", RLIMIT_CPU},
     {"DATA", RLIMIT_DATA},     {"FSIZE", RLIMIT_FSIZE}, {"MEMLOCK", RLIMIT_MEMLOCK},

@@ -78,7 +78,7 @@ static void take_reply(const Pb__AdoptReply *m, struct result *r)
                                                    RESULT_FAILED};
 
     if (m->outcome < sizeof(outcomes) / sizeof(outcomes[0]))
-        r->outcome = outcomes[m->outcome];
+        r->outcome = (int32_t)outcomes[m->outcome];
     r->job_id = m->job_id;
     copy_text(r->how, sizeof(r->how), how_text(m));
     copy_text(r->conf, sizeof(r->conf), m->conf_path);

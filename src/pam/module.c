@@ -204,7 +204,7 @@ static int with_result(const struct login *l, const struct result *r)
 
 static int handle_login(pam_handle_t *pam, int flags, int argc, const char **argv)
 {
-    struct login l = {.pam = pam, .silent = flags & PAM_SILENT};
+    struct login l = {.pam = pam, .silent = ((unsigned)flags & PAM_SILENT) != 0};
     struct result *r;
     int rc;
 

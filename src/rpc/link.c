@@ -112,8 +112,10 @@ static int flush_link(struct rpc_link *l, struct err *err)
 void rpc_link_send(struct rpc_link *l, enum rpc_number rpc, bool reply, uint64_t id,
                    const ProtobufCMessage *body)
 {
-    struct rpc_header h = {
-        .version = RPC_VERSION, .rpc = rpc, .flags = reply ? RPC_FLAG_REPLY : 0, .id = id};
+    struct rpc_header h = {.version = RPC_VERSION,
+                           .rpc = (uint16_t)rpc,
+                           .flags = reply ? RPC_FLAG_REPLY : 0,
+                           .id = id};
     size_t len = protobuf_c_message_get_packed_size(body);
     uint8_t header[RPC_HEADER_SIZE];
 

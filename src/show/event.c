@@ -46,14 +46,14 @@ static const char *kind_word(uint32_t kind)
 static const char *state_word(enum _Pb__JobState state)
 {
     const ProtobufCEnumValue *value =
-        protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, state);
+        protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, (int)state);
     return value ? value->name : "UNKNOWN";
 }
 
 static void put_lower(const char *word, struct str *out)
 {
     for (; *word; word++)
-        str_putc(out, *word == '_' ? '-' : tolower((unsigned char)*word));
+        str_putc(out, *word == '_' ? '-' : (char)tolower((unsigned char)*word));
 }
 
 /* "UP", "DOWN+DRAIN" */

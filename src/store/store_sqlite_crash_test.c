@@ -20,7 +20,7 @@ enum { FILES = 3, SECTOR = 512, SUBSETS = 12, SUBSETS_RELEASE = 150, AGAIN_EVERY
 static const char *const suffixes[FILES] = {"", "-wal", "-journal"};
 
 struct change {
-    enum { CHANGE, BEGUN, ACKNOWLEDGED, DIRECTORY_SYNCED } what;
+    enum change_kind { CHANGE, BEGUN, ACKNOWLEDGED, DIRECTORY_SYNCED } what;
     struct test_vfs_event event;
     int file;
     char *data;
@@ -68,7 +68,7 @@ static void on_change(void *ctx, const struct test_vfs_event *event)
     vec_push(&t->changes, c);
 }
 
-static void note(struct trace *t, int what)
+static void note(struct trace *t, enum change_kind what)
 {
     vec_push(&t->changes, (struct change){.what = what});
 }

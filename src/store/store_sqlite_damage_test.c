@@ -244,7 +244,7 @@ static void cut_log_is_a_prefix(void **state)
     assert_int_equal(path_read_file(path, 16 << 20, &db, NULL), 0);
     assert_int_equal(path_read_file(log, 16 << 20, &wal, NULL), 0);
     store_close(s);
-    size_t last = 0, step = wal.len / amount(wal.len / 211, wal.len);
+    size_t last = 0, step = wal.len / amount((unsigned)(wal.len / 211), (unsigned)wal.len);
     for (size_t len = 0; len <= wal.len;
          len = len < wal.len && len + step > wal.len ? wal.len : len + step) {
         assert_int_equal(path_write_file(path, db.data, db.len, 0600, NULL), 0);

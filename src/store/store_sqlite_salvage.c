@@ -78,8 +78,8 @@ static bool next_readable(struct salvage *v, uint32_t kind, sqlite3_int64 from, 
     if (sqlite3_prepare_v2(v->from, sql, -1, &st, NULL) != SQLITE_OK)
         return false;
     bool found = false;
-    for (int i = 0; i < 62 && from <= INT64_MAX - (INT64_C(1) << i) && !found; i++) {
-        sqlite3_bind_int64(st, 1, from + (INT64_C(1) << i));
+    for (int i = 0; i < 62 && from <= INT64_MAX - (sqlite3_int64)(INT64_C(1) << i) && !found; i++) {
+        sqlite3_bind_int64(st, 1, from + (sqlite3_int64)(INT64_C(1) << i));
         int rc = sqlite3_step(st);
         if (rc == SQLITE_ROW) { /* of a damaged tree any row may come */
             *next = sqlite3_column_int64(st, 0);

@@ -4,6 +4,8 @@
 
 #include <assert.h>
 
+#define TIE_MAX ((UINT64_C(1) << 62) - 1) /* of struct order_link */
+
 static uint64_t hash_tie(const struct order_link *l)
 {
     uint64_t x = l->tie + UINT64_C(0x9e3779b97f4a7c15);
@@ -55,7 +57,8 @@ void order_insert(struct order *o, struct order_link *link, int64_t key, uint64_
     struct order_link **at = &o->root, *up = NULL;
 
     assert(!link->in); /* a link is in one tree */
-    *link = (struct order_link){.key = key, .tie = tie, .in = true, .of_request = link->of_request};
+    *link = (struct order_link){
+        .key = key, .tie = tie & TIE_MAX, .in = true, .of_request = link->of_request};
     if (!o->last ||
         is_before(o->last, link)) { /* most come in order: without a way down to there */
         up = o->last;
@@ -136,7 +139,7 @@ struct order_link *order_next(const struct order_link *link)
 
 struct order_link *order_after(const struct order *o, int64_t key, uint64_t tie)
 {
-    const struct order_link place = {.key = key, .tie = tie};
+    const struct order_link place = {.key = key, .tie = tie & TIE_MAX};
     struct order_link *found = NULL;
 
     for (struct order_link *l = o->root; l;) {

@@ -369,7 +369,7 @@ static int check_job(const struct cluster *c, const struct job *j, struct sum *s
         if (!j->want.shared)
             bitset_or(sum->own, a->busy);
         bitset_foreach (a->busy, i)
-            if (sum->uses[i]++ && bitset_test(sum->own, i) && !n->squeezed)
+            if (sum->uses[i]++ && bitset_test(sum->own, (size_t)i) && !n->squeezed)
                 return err_set(err, -ERR_INTERNAL, "%s: a core is allocated twice, to job %u",
                                n->name, j->id);
         bitset_or(sum->busy, a->busy);

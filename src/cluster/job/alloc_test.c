@@ -96,7 +96,7 @@ static void units_in_turn(void **state)
         _cleanup_bitset_ struct bitset *near = bitset_new(n->units), *got = bitset_new(n->units),
                                        *expect = bitset_new(n->units);
         cores_of_list(n, v[i].busy, n->busy);
-        n->free_units -= bitset_count(n->busy);
+        n->free_units -= (uint32_t)bitset_count(n->busy);
         cores_of_list(n, v[i].near, near);
         cores_of_list(n, v[i].expect, expect);
         const struct cores_want want = {.units = v[i].units,

@@ -176,7 +176,7 @@ static const char *const sort_words[] = {"sort", NULL};
     put_tres(put, ctx, name, s->member, s->has_cpus_per_task ? s->cpus_per_task : 0);
 #define PUT_TRES_BIND(name, member) put_tres_bind(put, ctx, name, s->member, s->gpu_bind);
 #define PUT_GPUS(name, member) put_gpus(put, ctx, name, s->member);
-#define PUT_NUMBER(name, member) put_number(put, ctx, name, s->has_##member, s->member);
+#define PUT_NUMBER(name, member) put_number(put, ctx, name, s->has_##member, (uint64_t)s->member);
 #define PUT_FLAG(name, member) put_number(put, ctx, name, s->has_##member && s->member, 1);
 #define PUT_CPU(name, member)                                                                      \
     put_number(put, ctx, name, s->has_##member && !s->has_mem_per_node_mib, s->member);

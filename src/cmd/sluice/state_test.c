@@ -273,7 +273,7 @@ static void drawn_messages_come_back(void **state)
         &pb__part_change__descriptor, &pb__store_meta__descriptor,  &pb__nodes_made__descriptor};
     uint64_t random = UINT64_C(88172645463325252);
     (void)state;
-    for (int round = 0; round < 600; round++) {
+    for (unsigned round = 0; round < 600; round++) {
         _cleanup_arena_ struct arena arena;
         _cleanup_str_ struct str packed = STR_INIT;
         arena_init(&arena, 0);
@@ -281,7 +281,7 @@ static void drawn_messages_come_back(void **state)
         const ProtobufCMessage *m =
             arena_unpack(&arena, types[round % COUNT(types)], packed.data, packed.len);
         if (!m)
-            fail_msg("round %d: a %s of %zu bytes", round, types[round % COUNT(types)]->name,
+            fail_msg("round %u: a %s of %zu bytes", round, types[round % COUNT(types)]->name,
                      packed.len);
         assert_comes_back(m);
     }

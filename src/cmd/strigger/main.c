@@ -66,7 +66,7 @@ static void make_filter(struct options *o, Pb__TriggerFilter *f)
     f->uid = &o->user;
     f->n_uid = o->has_user;
     f->job_id = &o->ask.job_id;
-    f->n_job_id = o->ask.has_job_id;
+    f->n_job_id = o->ask.has_job_id ? 1 : 0;
     f->has_het_offset = o->ask.has_het_offset;
     f->het_offset = o->ask.het_offset;
     f->has_types = o->ask.types != 0;

@@ -286,7 +286,8 @@ static void answer_submit(const struct rpc_request *r)
     reply.start_at = 1000000000;
     reply.nodes = "n3";
     reply.partition = "main";
-    reply.has_num_cpus = reply.num_cpus = 1;
+    reply.has_num_cpus = true;
+    reply.num_cpus = 1;
     rpc_reply(c.server, r->call, &reply.base);
 }
 

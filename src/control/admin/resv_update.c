@@ -13,6 +13,7 @@
 #define TIME_MOST_SEC (CLUSTER_NO_LIMIT_SEC * 100)
 #define NODES_ALL "ALL"
 
+#define FLAGS_OF_NODES ((uint32_t)(RESV_SPEC_NODES | RESV_ALL_NODES))
 #define RESVS_MOST 1000
 
 struct ask {
@@ -174,14 +175,12 @@ static int apply_flags(const struct ask *a)
     if (rc == 0 && a->self)
         rc = resv_check_change(take ? flags : flags & ~now, !take, a->err);
     if (rc == 0 && !a->self)
-        rc = flags & (RESV_SPEC_NODES | RESV_ALL_NODES)
-                 ? refuse_request(a, "SPEC_NODES and ALL_NODES follow "
-                                     "from Nodes")
-                 : 0;
+        rc = flags & FLAGS_OF_NODES ? refuse_request(a, "SPEC_NODES and ALL_NODES follow "
+                                                        "from Nodes")
+                                    : 0;
     if (rc != 0)
         return rc;
-    uint32_t gone =
-        a->self && !take && !add ? now & ~flags & ~(RESV_SPEC_NODES | RESV_ALL_NODES) : 0;
+    uint32_t gone = a->self && !take && !add ? now & ~flags & ~FLAGS_OF_NODES : 0;
     for (uint32_t bit = 1; gone && bit; bit <<= 1) /* those that cannot be taken away stay */
         if (gone & bit && resv_check_change(bit, false, NULL) != 0)
             gone &= ~bit;
@@ -306,7 +305,7 @@ static int apply_named(const struct ask *a)
     const struct part *p = all && r->part ? cluster_find_part(c, r->part) : NULL;
     _cleanup_bitset_ struct bitset *set = NULL;
     if (!*a->set->nodes) { /* others, as many as there were */
-        r->flags &= ~(RESV_SPEC_NODES | RESV_ALL_NODES);
+        r->flags &= ~FLAGS_OF_NODES;
         if (!a->set->has_node_count)
             r->node_count = a->self ? (uint32_t)bitset_count(r->nodes) : r->node_count;
         return 0;
@@ -341,7 +340,7 @@ static int apply_counts(const struct ask *a)
     const Pb__ResvRecord *s = a->set;
     if (s->has_node_count && !(s->nodes && *s->nodes)) {
         r->node_count = s->node_count;
-        r->flags &= ~(RESV_SPEC_NODES | RESV_ALL_NODES);
+        r->flags &= ~FLAGS_OF_NODES;
     }
     if (!s->core_count)
         return 0;

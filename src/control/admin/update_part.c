@@ -354,7 +354,10 @@ static int change_nodes(struct control *c, const struct part *p, Pb__PartRecord 
     for (const char *at = set->nodes; *at;) {
         size_t len = 0, depth = 0;
         for (; at[len] && (at[len] != ',' || depth); len++)
-            depth += (at[len] == '[') - (at[len] == ']' && depth);
+            if (at[len] == '[')
+                depth++;
+            else if (at[len] == ']' && depth)
+                depth--;
         bool is_signed = *at == '+' || *at == '-';
         sign = is_signed ? *at : sign;
         _cleanup_free_ char *word = mem_strndup(at + is_signed, len - is_signed);
@@ -364,9 +367,9 @@ static int change_nodes(struct control *c, const struct part *p, Pb__PartRecord 
             return rc;
         bitset_foreach (some, i) {
             if (sign == '+')
-                bitset_set(nodes, i);
+                bitset_set(nodes, (size_t)i);
             else
-                bitset_unset(nodes, i);
+                bitset_unset(nodes, (size_t)i);
         }
         at += len + (at[len] == ',');
     }

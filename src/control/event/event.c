@@ -101,7 +101,7 @@ void event_keep_row(struct control *c, uint32_t uid, enum event_row row, const s
 
 static const char *state_name(enum _Pb__JobState state)
 {
-    return protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, state)->name;
+    return protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, (int)state)->name;
 }
 
 static void record_job(struct control *c, const struct transition *t, enum transition_kind kind,

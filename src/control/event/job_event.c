@@ -32,7 +32,7 @@ static const struct {
 
 static const char *state_name(enum _Pb__JobState state)
 {
-    return protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, state)->name;
+    return protobuf_c_enum_descriptor_get_value(&pb__job_state__descriptor, (int)state)->name;
 }
 
 /* A user chose it: a line of the log stays one line. */

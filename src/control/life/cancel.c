@@ -174,7 +174,7 @@ static void cancel_script(struct control *c, struct job *j)
 
 /* The processes of a job that waits for its turn in gang scheduling get a signal when it goes on.
  * SIGCONT would end what was ordered, and the next turn would end a stop. */
-static bool may_signal(const struct job *j, uint32_t signo)
+static bool may_signal(const struct job *j, int32_t signo)
 {
     bool stops_or_continues = signo == SIGCONT || signo == SIGSTOP || signo == SIGTSTP ||
                               signo == SIGTTIN || signo == SIGTTOU;

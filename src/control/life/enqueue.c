@@ -22,7 +22,7 @@ void enqueue_job(struct control *c, struct job *j)
         reason = j->set ? set_find_reason(j) : REASON_PRIORITY;
     if (ready && c->announced) /* no pass before the shutdown would set the reason */
         reason = REASON_REQ_NODE_NOT_AVAIL;
-    job_set_rank(j, c->conf->sched.bf_hetjob_prio);
+    job_set_rank(j, (enum conf_hetjob_prio)c->conf->sched.bf_hetjob_prio);
     job_set_changed(j);
     priority_accrue(c, j, ready);
     if (j->reason != reason) {

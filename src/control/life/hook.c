@@ -47,7 +47,7 @@ static void run_hook(struct control *c, struct job *j, enum _Pb__ScriptKind kind
         m.has_limit_sec = true;
         m.limit_sec = c->conf->prolog_epilog_timeout_sec;
     }
-    attempt_make(j)->script = kind;
+    attempt_make(j)->script = (uint8_t)kind;
     c->env->run(c->env->ctx, &m);
 }
 

@@ -213,7 +213,7 @@ static bool move_job(struct control *c, struct order_link *link)
     job_partitions_select_first(j);
     if (!moves)
         return false;
-    job_set_rank(j, c->conf->sched.bf_hetjob_prio);
+    job_set_rank(j, (enum conf_hetjob_prio)c->conf->sched.bf_hetjob_prio);
     j->stamp = ++c->cluster->stamp;
     if (!j->dirty)
         job_pack_live(c->cluster, j);

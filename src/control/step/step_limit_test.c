@@ -19,7 +19,8 @@ static struct fixture *make_fixture(int64_t minutes)
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
     spec.has_num_tasks = step.has_num_tasks = step.has_job_id = step.has_overlap = true;
-    spec.num_tasks = step.num_tasks = step.job_id = step.overlap = 1;
+    step.overlap = true;
+    spec.num_tasks = step.num_tasks = step.job_id = 1;
     step.has_time_limit_sec = minutes > 0;
     step.time_limit_sec = minutes * 60;
     r.spec = &spec;

@@ -144,8 +144,8 @@ static bool search_with(const struct need *need, uint32_t left, uint32_t at, uin
         uint32_t size = (uint32_t)__builtin_popcount(set);
         if (set & ~part_nodes[part] || size > n->tasks || (n->nodes && size != n->nodes))
             continue;
-        uint32_t ways = count_ways(n, set);
-        for (uint32_t way = 0; way < ways * (1 + (part == SHARED)); way++) {
+        uint32_t ways = count_ways(n, set), rounds = part == SHARED ? 2 : 1;
+        for (uint32_t way = 0; way < ways * rounds; way++) {
             struct host then[NODES];
             memcpy(then, hosts, sizeof then);
             if (place(n, part, set, way >= ways, way % ways, then) &&

@@ -265,8 +265,10 @@ static void keep_word(struct life *l, struct job *j, const Pb__WhyChange *change
         wrong(l, j->id, change->command, "it starts it, and a later start is told");
     if (!change->now && is_head(&d) && d.start_at != change->start_at)
         wrong(l, j->id, change->command, "another start is told than the planner tells");
-    l->begun += change->now;
-    l->moved += !change->now;
+    if (change->now)
+        l->begun++;
+    else
+        l->moved++;
     order_remove(&j->part->queue, &j->queued);
     j->part = before.part;
     j->limit_sec = before.limit_sec;

@@ -25,7 +25,8 @@ long sim_client_find(const struct sim *s, int64_t id)
 
 static void spec_counts(const struct sim_item *item, Pb__JobSpec *spec)
 {
-#define COUNT(field, value) (spec->has_##field = (value) > 0, spec->field = (uint32_t)(value))
+#define COUNT(field, value)                                                                        \
+    (spec->has_##field = (value) > 0, spec->field = (typeof(spec->field))(value))
     COUNT(num_tasks, item->tasks);
     COUNT(min_nodes, item->min_nodes);
     COUNT(max_nodes, item->max_nodes);

@@ -121,7 +121,7 @@ static bool is_known(const struct sim_watch *w)
     return !w->untimed && w->ran_from_ms && w->ran.restarts == w->view.restarts && w->given.len;
 }
 
-static const char *wrong_completion(const struct sim_attempt *e, int what, int status)
+static const char *wrong_completion(const struct sim_attempt *e, int64_t what, int status)
 {
     if (status != 0)
         return "it is COMPLETED with a status";
@@ -133,7 +133,8 @@ static const char *wrong_completion(const struct sim_attempt *e, int what, int s
 }
 
 /* The step that a srun asks for with its job may be one that cannot be laid out. */
-static const char *wrong_failure(const struct sim_attempt *e, const struct sim_view *v, int what)
+static const char *wrong_failure(const struct sim_attempt *e, const struct sim_view *v,
+                                 int64_t what)
 {
     bool launch = has_reason(v, "JobLaunchFailure");
     bool may_fail = (e && e->not_launched) || what == SIM_JOB_SRUN;

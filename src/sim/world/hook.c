@@ -70,7 +70,7 @@ static void end_after(struct sim *s, const struct sim_hook *h, int64_t ms, int s
 static void begin_hook(struct sim *s, const Pb__ScriptRun *m)
 {
     struct sim_hook *h = find_hook(s, (struct sim_key){m->job_id, m->restarts}, true);
-    check_run(s, h, m->kind);
+    check_run(s, h, (int)m->kind);
     h->begun = true;
     h->running = (int)m->kind;
     h->run = ++s->hook_runs;

@@ -156,7 +156,12 @@ static void sets_are_drawn_from_a_stream_of_their_own(void **state)
 static void simple_worlds_under_many_faults(void **state)
 {
     for (uint64_t seed = 1; seed <= TEST_DRAWN(60); seed++) {
-        struct sim_size size = {1 + seed % 6, 1 + seed % 4, 40, 50 + seed % 10 * 20};
+        struct sim_size size = {
+            .nodes = (unsigned)(1 + seed % 6),
+            .cpus = (unsigned)(1 + seed % 4),
+            .jobs = 40,
+            .fault_per_mille = (unsigned)(50 + seed % 10 * 20),
+        };
         struct sim_plan plan = {0};
         struct sim_result r;
         struct err err;

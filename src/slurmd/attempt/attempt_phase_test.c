@@ -14,7 +14,7 @@ static bool reaches(enum attempt_phase from, enum attempt_phase to, unsigned see
 
     if (from == to)
         return true;
-    for (int event = 0; event < ATTEMPT_EVENTS; event++)
+    for (unsigned event = 0; event < ATTEMPT_EVENTS; event++)
         if (attempt_phase_next(from, event, &next) && !(seen >> next & 1) &&
             reaches(next, to, seen | 1u << next))
             return true;
@@ -23,7 +23,7 @@ static bool reaches(enum attempt_phase from, enum attempt_phase to, unsigned see
 
 static void every_phase_is_reached_and_leads_to_the_end(void **state)
 {
-    for (int phase = 0; phase < ATTEMPT_PHASES; phase++) {
+    for (unsigned phase = 0; phase < ATTEMPT_PHASES; phase++) {
         assert_true(reaches(ATTEMPT_NEW, phase, 1u << ATTEMPT_NEW));
         assert_true(reaches(phase, ATTEMPT_GONE, 1u << phase));
         assert_non_null(attempt_phase_text(phase));
@@ -35,7 +35,7 @@ static void an_order_to_end_is_legal_until_the_attempt_is_gone(void **state)
 {
     enum attempt_phase next;
 
-    for (int phase = 0; phase < ATTEMPT_GONE; phase++) {
+    for (unsigned phase = 0; phase < ATTEMPT_GONE; phase++) {
         assert_true(attempt_phase_next(phase, ATTEMPT_ON_END_ORDERED, &next));
         assert_true(attempt_phase_is_ending(next));
     }
@@ -43,8 +43,8 @@ static void an_order_to_end_is_legal_until_the_attempt_is_gone(void **state)
 
 static void an_attempt_that_ends_starts_nothing(void **state)
 {
-    for (int phase = 0; phase < ATTEMPT_PHASES; phase++)
-        for (int event = 0; event < ATTEMPT_EVENTS; event++) {
+    for (unsigned phase = 0; phase < ATTEMPT_PHASES; phase++)
+        for (unsigned event = 0; event < ATTEMPT_EVENTS; event++) {
             enum attempt_phase next = ATTEMPT_NEW;
 
             if (attempt_phase_is_ending(phase) && attempt_phase_next(phase, event, &next))
@@ -57,8 +57,8 @@ static void the_epilog_begins_in_one_phase_alone(void **state)
 {
     enum attempt_phase next;
 
-    for (int phase = 0; phase < ATTEMPT_PHASES; phase++)
-        for (int event = 0; event < ATTEMPT_EVENTS; event++)
+    for (unsigned phase = 0; phase < ATTEMPT_PHASES; phase++)
+        for (unsigned event = 0; event < ATTEMPT_EVENTS; event++)
             if (attempt_phase_next(phase, event, &next) && next == ATTEMPT_EPILOG &&
                 phase != ATTEMPT_EPILOG)
                 assert_true(phase == ATTEMPT_ENDING && event == ATTEMPT_ON_EMPTIED);
@@ -66,7 +66,7 @@ static void the_epilog_begins_in_one_phase_alone(void **state)
 
 static void an_event_without_a_row_changes_nothing(void **state)
 {
-    for (int event = 0; event < ATTEMPT_EVENTS; event++) {
+    for (unsigned event = 0; event < ATTEMPT_EVENTS; event++) {
         enum attempt_phase next = ATTEMPT_PROLOG;
 
         assert_false(attempt_phase_next(ATTEMPT_GONE, event, &next));

@@ -313,7 +313,7 @@ static void test_counted_memory(void **state)
     s->counted_kib = 30 << 10;
     put(&w, SHEPHERD, 1, 0, 0, 0, 1);
     put(&w, TASK, SHEPHERD, ALICE, 0, 0, 16);
-    put(&w, more, SHEPHERD, ALICE, 0, 0, 24);
+    put(&w, (pid_t)more, SHEPHERD, ALICE, 0, 0, 24);
     look(&w, 110);
     assert_int_equal(s->tasks.data[0].use.rss_kib, 16 << 10);
     assert_int_equal(s->tasks.data[1].use.rss_kib, 24 << 10);

@@ -16,7 +16,7 @@ static bool reaches(enum step_phase from, enum step_phase to, unsigned seen)
 
     if (from == to)
         return true;
-    for (int event = 0; event < STEP_EVENTS; event++)
+    for (unsigned event = 0; event < STEP_EVENTS; event++)
         if (step_phase_next(from, event, &next) && !(seen >> next & 1) &&
             reaches(next, to, seen | 1u << next))
             return true;
@@ -25,7 +25,7 @@ static bool reaches(enum step_phase from, enum step_phase to, unsigned seen)
 
 static void every_phase_is_reached_and_leads_to_an_end(void **state)
 {
-    for (int phase = 0; phase < STEP_PHASES; phase++) {
+    for (unsigned phase = 0; phase < STEP_PHASES; phase++) {
         assert_true(reaches(STEP_STARTING, phase, 1u << STEP_STARTING));
         assert_true(reaches(phase, STEP_LEAVING, 1u << phase) ||
                     reaches(phase, STEP_OVER, 1u << phase));
@@ -39,7 +39,7 @@ static bool lives(const struct step *s)
 
 static void a_step_that_runs_can_be_ordered_to_end_and_killed_at_any_time(void **state)
 {
-    for (int phase = 0; phase < STEP_PHASES; phase++) {
+    for (unsigned phase = 0; phase < STEP_PHASES; phase++) {
         struct step s = {.phase = phase};
         enum step_phase next;
 
@@ -55,8 +55,8 @@ static void a_step_that_runs_can_be_ordered_to_end_and_killed_at_any_time(void *
 /* And no step that has ended, or was killed, runs again. */
 static void a_step_never_goes_back(void **state)
 {
-    for (int phase = 0; phase < STEP_PHASES; phase++)
-        for (int event = 0; event < STEP_EVENTS; event++) {
+    for (unsigned phase = 0; phase < STEP_PHASES; phase++)
+        for (unsigned event = 0; event < STEP_EVENTS; event++) {
             struct step before = {.phase = phase}, after = before;
 
             if (!step_phase_next(phase, event, &after.phase))

@@ -84,7 +84,8 @@ static void test_model(void **state)
         for (unsigned i = 0, n = tail_get(&t, pieces); i < n; i++)
             got += pieces[i].len;
         assert_int_equal(got, all.len < LIMIT ? all.len : LIMIT);
-        for (unsigned i = 0, n = tail_get(&t, pieces), at = 0; i < n; at += pieces[i++].len)
+        size_t at = 0;
+        for (unsigned i = 0, n = tail_get(&t, pieces); i < n; at += pieces[i++].len)
             assert_memory_equal(pieces[i].data, all.data + all.len - got + at, pieces[i].len);
         assert_true(t.room <= LIMIT);
     }

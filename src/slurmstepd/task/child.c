@@ -131,10 +131,11 @@ static void set_limits(const struct step *step, const struct child_plan *plan)
         const Pb__Rlimit *want = plan->rlimits[i];
         struct rlimit limit;
 
-        if (want->resource >= RLIM_NLIMITS || getrlimit((int)want->resource, &limit))
+        if (want->resource >= RLIM_NLIMITS ||
+            getrlimit((__rlimit_resource_t)want->resource, &limit))
             continue;
         limit.rlim_cur = want->soft < limit.rlim_max ? want->soft : limit.rlim_max;
-        setrlimit((int)want->resource, &limit);
+        setrlimit((__rlimit_resource_t)want->resource, &limit);
     }
 }
 

@@ -83,7 +83,7 @@ static void use_output(const char *name, const char *path, const struct str *tex
  * limits are set. */
 static const struct {
     const char *name;
-    int resource;
+    __rlimit_resource_t resource;
 } limit_names[] = {
     {"SLURM_RLIMIT_AS", RLIMIT_AS},         {"SLURM_RLIMIT_CORE", RLIMIT_CORE},
     {"SLURM_RLIMIT_CPU", RLIMIT_CPU},       {"SLURM_RLIMIT_DATA", RLIMIT_DATA},

@@ -124,7 +124,7 @@ static void take_variables(struct step *step)
 static void read_limits(struct rlimit limits[RLIM_NLIMITS])
 {
     memset(limits, 0, sizeof(limits[0]) * RLIM_NLIMITS);
-    for (int i = 0; i < (int)RLIM_NLIMITS; i++)
+    for (__rlimit_resource_t i = 0; i < RLIM_NLIMITS; i++)
         getrlimit(i, &limits[i]);
 }
 
@@ -134,7 +134,7 @@ static void take_limits(struct step *step, const struct rlimit before[RLIM_NLIMI
     struct session *s = step->session;
 
     read_limits(s->limit);
-    for (int i = 0; i < (int)RLIM_NLIMITS; i++) {
+    for (__rlimit_resource_t i = 0; i < RLIM_NLIMITS; i++) {
         s->set[i] = s->limit[i].rlim_cur != before[i].rlim_cur ||
                     s->limit[i].rlim_max != before[i].rlim_max;
         if (s->set[i])
@@ -169,7 +169,7 @@ void session_limit(const struct step *step)
 {
     const struct session *s = step->session;
 
-    for (int i = 0; s && i < (int)RLIM_NLIMITS; i++)
+    for (__rlimit_resource_t i = 0; s && i < RLIM_NLIMITS; i++)
         if (s->set[i])
             setrlimit(i, &s->limit[i]);
 }
