@@ -8,6 +8,7 @@
  */
 #include "base/hostlist.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -237,6 +238,7 @@ static void expand_pieces(struct parser *p, size_t count, size_t left, char *nam
         push_names(p, count, name);
         return;
     }
+    assert(p->pieces.data);
     struct piece *piece = &p->pieces.data[left - 1];
     for (size_t k = 0; k < piece->range_count; k++) {
         const struct number_range *r = &p->ranges.data[piece->first_range + k];

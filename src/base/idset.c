@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "base/idset.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 
@@ -35,16 +36,17 @@ void idset_move(struct idset *to, struct idset *from)
 
 static uint32_t run_count(const struct idset_run *r)
 {
+    assert(r->step);
     return (r->last - r->first) / r->step + 1;
 }
 
 /* Behind all that is in; neighbours become one run. */
 static void append_run(struct idset *s, struct idset_run r)
 {
-    struct idset_run *before = s->runs.len ? &vec_last(&s->runs) : NULL;
     s->count += run_count(&r);
-    if (before && before->step == 1 && r.step == 1 && before->last + 1 == r.first)
-        before->last = r.last;
+    if (s->runs.len && vec_last(&s->runs).step == 1 && r.step == 1 &&
+        vec_last(&s->runs).last + 1 == r.first)
+        vec_last(&s->runs).last = r.last;
     else
         vec_push(&s->runs, r);
 }
@@ -117,7 +119,7 @@ int idset_parse(const char *text, uint32_t limit, struct idset *out, struct err 
                  ? err_set(err, -ERR_PARSE, "more than %u bytes", IDSET_TEXT_MAX)
                  : 0;
     for (const char *at = text, *word = at; rc == 0; word = ++at) {
-        struct idset_run r;
+        struct idset_run r = {0};
         if (!read_run(&at, limit, &r) || (*at && *at != ','))
             rc = refuse_word(word, limit, err);
         else
@@ -209,6 +211,7 @@ int64_t idset_next(const struct idset *s, int64_t from)
     if (at == s->runs.len)
         return -1;
     const struct idset_run *r = &s->runs.data[at];
+    assert(r);
     if (from <= r->first)
         return r->first;
     return r->first + ((from - r->first) + r->step - 1) / r->step * r->step;
@@ -283,6 +286,7 @@ void idset_remove(struct idset *s, uint32_t number)
 /* Runs of neighbours become longer. */
 static void put_before(struct idset *s, size_t at, uint32_t number)
 {
+    assert(at < s->runs.len && s->runs.data);
     struct idset_run *next = &s->runs.data[at], *before = at ? next - 1 : NULL;
     bool follows = before && before->step == 1 && before->last + 1 == number;
     bool precedes = next->step == 1 && number + 1 == next->first;

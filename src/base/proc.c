@@ -104,7 +104,7 @@ static uint64_t number_of(const char *text, const char *name)
     size_t len = strlen(name);
 
     for (const char *line = text; line;) {
-        if (!strncmp(line, name, len) && isdigit((unsigned char)line[len]))
+        if (!strncmp(line, name, len) && strspn(line + len, "0123456789"))
             return strtoull(line + len, NULL, 10);
         const char *end = strchr(line, '\n');
         line = end ? end + 1 : NULL;

@@ -177,6 +177,12 @@ static void send_order(struct child *c, Pb__CastVerdict verdict, const char *why
 /* --- children -----------------------------------------------------------------------------------
  */
 
+static void free_child(struct child *c)
+{
+    rpc_session_free(c->session);
+    free(c);
+}
+
 static void drop_child(struct child *c)
 {
     struct child **at = &c->feed->children;
@@ -184,8 +190,7 @@ static void drop_child(struct child *c)
     while (*at != c)
         at = &(*at)->next;
     *at = c->next;
-    rpc_session_free(c->session);
-    free(c);
+    free_child(c);
 }
 
 /* Those below one that is gone, from the next turn on. */
@@ -452,8 +457,11 @@ void cast_feed_free(struct cast_feed *f)
 {
     if (!f)
         return;
-    while (f->children)
-        drop_child(f->children);
+    while (f->children) {
+        struct child *c = f->children;
+        f->children = c->next;
+        free_child(c);
+    }
     for (size_t i = 0; i < f->count; i++) {
         free(f->list[i].node.node);
         free(f->list[i].node.addr);

@@ -56,13 +56,12 @@ int cgroup_detect(const char *mount, enum cgroup_version wanted, enum cgroup_ver
 {
     bool two = is_there(mount, "cgroup.controllers");
     bool beside = is_there(mount, "unified/cgroup.controllers");
+    bool one = wanted != CGROUP_V2 && has_v1(mount);
 
-    if (wanted != CGROUP_V1 && (two || (beside && wanted == CGROUP_V2)))
+    if (wanted != CGROUP_V1 && (two || (beside && (wanted == CGROUP_V2 || !one))))
         *found = CGROUP_V2;
-    else if (wanted != CGROUP_V2 && has_v1(mount))
+    else if (one)
         *found = CGROUP_V1;
-    else if (wanted == CGROUP_NONE && beside)
-        *found = CGROUP_V2;
     else
         return err_set(err, -ENOENT, "no cgroup file system%s is mounted at %s",
                        wanted == CGROUP_V1   ? " of version 1"
@@ -211,8 +210,10 @@ int cgroup_open(const struct cgroup_place *place, struct cgroup *out, struct err
     }
     for (int i = 0; i < CGROUP_PARTS; i++)
         c.fd[i] = -1;
-    if (!p.base)
-        p.base = base = cgroup_base(c.version, NULL);
+    if (!p.base) {
+        base = cgroup_base(c.version, NULL);
+        p.base = base;
+    }
     c.path = mem_strdup(p.base);
     if (c.version == CGROUP_V2)
         rc = open_v2(&p, &c, why, err);

@@ -84,9 +84,10 @@ static int next_option(struct args *a)
     if (c == -1)
         return 0;
     a->row = c >= FIRST_VALUE ? &a->table->rows[c - FIRST_VALUE] : NULL;
-    for (size_t i = 0; !a->row && i < a->table->count; i++)
-        if (a->table->rows[i].letter == c && c != '?')
-            a->row = &a->table->rows[i];
+    const struct args_row *rows = a->table->rows;
+    for (size_t i = 0; rows && !a->row && i < a->table->count; i++)
+        if (rows[i].letter == c && c != '?')
+            a->row = &rows[i];
     if (a->row)
         return 1;
     fprintf(stderr, "Try \"%s --help\" for more information\n", cmd_name());

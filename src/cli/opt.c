@@ -155,7 +155,8 @@ int opt_fail(struct opt *o, enum opt_failure how, int status, struct err *err, c
 /* A syntax failure has the form of getopt_long()'s. */
 static int bad_syntax(struct opt *o, struct err *err, const char *fmt, const char *a, const char *b)
 {
-    return opt_fail(o, OPT_FAIL_SYNTAX, 255, err, fmt, a, b);
+    opt_fail(o, OPT_FAIL_SYNTAX, 255, err, fmt, a, b);
+    return -ERR_PARSE;
 }
 
 static const struct opt_row *find_letter(const struct opt *o, char letter)
@@ -206,7 +207,7 @@ static int find_name(struct opt *o, const char *name, size_t len, const struct o
     bool ambiguous = false;
     _cleanup_str_ struct str possible = STR_INIT;
     for (size_t i = 0; (candidate = nth_name(o, i, &row)); i++) {
-        if (!*candidate || strncmp(candidate, name, len))
+        if (!*candidate || strncmp(candidate, name, len) != 0)
             continue;
         if (!candidate[len]) {
             *found = row;

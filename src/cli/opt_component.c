@@ -449,7 +449,7 @@ static int read_groups(struct opt *o, bool taken[], struct err *err)
 {
     const char *at = o->het_group;
     for (;; at++) {
-        uint32_t first, last;
+        uint32_t first = 0, last = 0;
         int r = read_range(o, &at, &first, &last, err);
         if (r < 0)
             return r;

@@ -96,7 +96,7 @@ static void join_resources(struct opt *o)
 int opt_count_licenses(struct opt *o, struct err *err)
 {
     _cleanup_str_ struct str all = STR_INIT;
-    uint64_t tasks = count_tasks(o), count;
+    unsigned long long tasks = count_tasks(o), count;
 
     join_resources(o);
     if (!o->task_licenses || opt_given(o, OPT_ID_jobid))
@@ -109,9 +109,8 @@ int opt_count_licenses(struct opt *o, struct err *err)
         if (count * tasks > INT32_MAX)
             return opt_fail(o, OPT_FAIL_ERROR, 1, err,
                             "--tres-per-task=license/%.*s=%llu: %llu tasks need too many", (int)len,
-                            at, (unsigned long long)count, (unsigned long long)tasks);
-        str_printf(&all, "%s%.*s:%llu", all.len ? "," : "", (int)len, at,
-                   (unsigned long long)(count * tasks));
+                            at, count, tasks);
+        str_printf(&all, "%s%.*s:%llu", all.len ? "," : "", (int)len, at, count * tasks);
     }
     opt_set_string(&o->licenses, str_cstr(&all));
     return 0;

@@ -306,7 +306,7 @@ static int apply_letter(struct opt *o, char letter, const char *arg, struct err 
     case 'V': /* all variables come along anyway */
         return 0;
     default:
-        note_without_effect(o, word, arg);
+        note_without_effect(o, word, *arg ? arg : NULL);
         return 0;
     }
 }
@@ -315,13 +315,14 @@ static int apply_pbs_words(struct opt *o, int argc, char *const *argv, struct er
 {
     int r = 0;
     for (int i = 0; i < argc && r == 0; i++) {
-        const char *word = argv[i], *arg = NULL;
+        const char *word = argv[i], *arg = "";
         if (word[0] != '-' || !isalpha((unsigned char)word[1]))
             return opt_fail(o, OPT_FAIL_ERROR, 255, err,
                             "Invalid #PBS directive found in batch script: %s", word);
-        if (!strchr(NO_ARGUMENT, word[1]))
+        bool alone = strchr(NO_ARGUMENT, word[1]);
+        if (!alone)
             arg = word[2] ? word + 2 : i + 1 < argc ? argv[++i] : NULL;
-        if (!arg && !strchr(NO_ARGUMENT, word[1]))
+        if (!arg)
             return opt_fail(o, OPT_FAIL_ERROR, 255, err, "#PBS -%c needs an argument", word[1]);
         r = apply_letter(o, word[1], arg, err);
     }

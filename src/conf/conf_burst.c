@@ -67,7 +67,7 @@ static int take_flags(struct conf_burst *b, const struct conf_value *v, struct e
     while (list && *list) {
         size_t len = strcspn(list, ","), i = 0;
 
-        while (i < FLAGS && (strncasecmp(flags[i].word, list, len) || flags[i].word[len]))
+        while (i < FLAGS && (strncasecmp(flags[i].word, list, len) != 0 || flags[i].word[len]))
             i++;
         if (i == FLAGS)
             return conf_fail(v->at, err,

@@ -55,6 +55,7 @@ static int host_add(struct conf_loader *l, const char *key, const struct conf_va
 
     if (rc < 0)
         return rc;
+    assert(host.name);
     if (addr && *addr) {
         host.own_addr = addr;
         host.in_brackets = true;

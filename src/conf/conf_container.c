@@ -66,7 +66,8 @@ static int take_flag(const struct reader *r, const char *key, const char *value,
 {
     bool yes = !strcasecmp(value, "true") || !strcasecmp(value, "yes") || str_eq(value, "1");
 
-    if (!yes && strcasecmp(value, "false") && strcasecmp(value, "no") && !str_eq(value, "0"))
+    if (!yes && strcasecmp(value, "false") != 0 && strcasecmp(value, "no") != 0 &&
+        !str_eq(value, "0"))
         return fail(r, err, "%s=%s: expected true or false", key, value);
     *out = yes;
     return 0;

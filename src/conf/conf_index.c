@@ -23,7 +23,7 @@ static size_t slot_of(const struct conf_index *index, const void *base, size_t s
 {
     size_t i = hash_name(name) & index->mask;
 
-    while (index->slot[i] && strcmp(name_of(base, size, index->slot[i] - 1), name))
+    while (index->slot[i] && strcmp(name_of(base, size, index->slot[i] - 1), name) != 0)
         i = (i + 1) & index->mask;
     return i;
 }

@@ -127,7 +127,7 @@ static struct conf_rows *rows_of(struct conf_loader *l, const char *line, bool *
     *skip = false;
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         const char *name = all[i]->kind->keys[0].name;
-        if (strlen(name) != len || strncasecmp(name, line, len))
+        if (strlen(name) != len || strncasecmp(name, line, len) != 0)
             continue;
         *skip = l->scope == CONF_CLIENT || (l->scope == CONF_NODE && i > 2);
         return all[i];

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
+#include <assert.h>
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -84,6 +85,7 @@ static int nodes_add(struct conf_loader *l, bool with_sets, const char *what,
     char buf[HOSTLIST_NAME_MAX + 1];
     struct err inner = {0};
 
+    assert(v->text);
     if (!strcasecmp(v->text, "ALL")) {
         bitset_fill(out);
         return 0;

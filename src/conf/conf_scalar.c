@@ -38,7 +38,7 @@ static bool take_host(struct conf_loader *l, const char *key, struct conf_value 
         return true;
     }
     for (size_t i = 0; i < sizeof(old) / sizeof(old[0]); i++) {
-        if (strcasecmp(key, old[i].name))
+        if (strcasecmp(key, old[i].name) != 0)
             continue;
         if (old[i].to->text)
             conf_warn(l, v.at, "%s is given again (first on line %d); this one holds", old[i].name,

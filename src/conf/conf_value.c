@@ -66,7 +66,7 @@ static int parse_u32(const struct conf_key *key, const struct conf_value *v, uin
                      struct err *err)
 {
     long long n = 0;
-    bool flag;
+    bool flag = false;
 
     if (key->max == 1 && key->min == 0) { /* a switch that Slurm writes as a number */
         int rc = parse_bool(key, v, &flag, err);

@@ -32,9 +32,9 @@ static int read_text(int dir, const char *file, char text[TEXT_MAX])
     _cleanup_close_ int fd = openat(dir, file, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
     ssize_t n = fd < 0 ? -1 : read(fd, text, TEXT_MAX - 1);
 
+    text[n > 0 ? n : 0] = '\0';
     if (n < 0)
         return -errno;
-    text[n] = '\0';
     text[strcspn(text, "\n")] = '\0';
     return 0;
 }

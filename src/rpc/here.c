@@ -79,7 +79,7 @@ static int exchange_frames(struct rpc_wire *w, const struct rpc_info *info,
     rc = rpc_wire_send(w, &h, NULL, body.data, deadline_ms, err);
     if (rc == 0)
         rc = rpc_wire_answer(w, &h, &answer, &bytes, deadline_ms, err);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     ProtobufCMessage *m = arena_unpack(arena, info->reply, bytes, answer.body_len);
     if (!m)

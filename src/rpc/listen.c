@@ -113,13 +113,16 @@ static int listen_on(const struct rpc_addr *a)
 
 static uint16_t port_of(int fd)
 {
-    struct sockaddr_storage ss;
-    socklen_t len = sizeof(ss);
+    union {
+        struct sockaddr any;
+        struct sockaddr_in v4;
+        struct sockaddr_in6 v6;
+    } own = {0};
+    socklen_t len = sizeof(own);
 
-    if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+    if (getsockname(fd, &own.any, &len) < 0)
         return 0;
-    return ntohs(ss.ss_family == AF_INET6 ? ((struct sockaddr_in6 *)&ss)->sin6_port
-                                          : ((struct sockaddr_in *)&ss)->sin_port);
+    return ntohs(own.any.sa_family == AF_INET6 ? own.v6.sin6_port : own.v4.sin_port);
 }
 
 static int listen_error(int rc, const char *addr, uint16_t port, struct err *err)

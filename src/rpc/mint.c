@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "rpc/mint.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
@@ -73,7 +74,7 @@ static int mint_batch(struct rpc_wire *w, const uint8_t hash[AUTH_HASH_SIZE],
     rc = rpc_wire_send(w, &h, NULL, body.data, deadline_ms, err);
     if (rc == 0)
         rc = rpc_wire_answer(w, &h, &answer, &bytes, deadline_ms, err);
-    if (rc < 0)
+    if (rc != 0)
         return rc;
     arena_init(&arena, (size_t)answer.body_len * RPC_ARENA_FACTOR + RPC_ARENA_EXTRA);
     reply = arena_unpack(&arena, &pb__mint_reply__descriptor, bytes, answer.body_len);
@@ -170,6 +171,7 @@ static int64_t share_of(int64_t deadline_ms, size_t left)
 {
     int64_t now_ms = rpc_wire_now_ms();
 
+    assert(left > 0);
     return deadline_ms > now_ms ? now_ms + (deadline_ms - now_ms) / (int64_t)left : now_ms;
 }
 

@@ -115,15 +115,20 @@ static void finish_node(struct rpc_tree *t, size_t index, int code, const Protob
 }
 
 /* Whoever has not answered: what they prepare is not wanted. */
-static void fail_rest(struct rpc_tree *t, const struct err *err)
+static void fail_targets(struct rpc_tree *t, const struct err *err)
 {
-    t->telling++;
     t->undecided = false;
     for (struct round *r = t->rounds; r; r = r->next)
         rpc_relay_free(take_ptr(r->relay));
     vec_clear(&t->again);
     for (size_t i = 0; i < t->count && !t->dead; i++)
         finish_node(t, i, err->code, NULL, err);
+}
+
+static void fail_rest(struct rpc_tree *t, const struct err *err)
+{
+    t->telling++;
+    fail_targets(t, err);
     leave_tree(t);
 }
 
@@ -141,7 +146,7 @@ static void fail_round(struct round *r, size_t count, const struct err *err)
 
     t->telling++;
     if (t->undecided)
-        fail_rest(t, err);
+        fail_targets(t, err);
     for (size_t i = 0; i < count && !t->dead; i++)
         finish_node(t, r->targets[i], err->code, NULL, err);
     leave_tree(t);

@@ -53,6 +53,7 @@ static void on_unknown_child(void *ctx, pid_t pid, int wait_status)
 
 static void step_init(struct step *step, rlim_t core_limit)
 {
+    const char *core = getenv("CORE_LIMIT"), *descriptors = getenv("DESCRIPTORS");
     long long given;
 
     mallopt(M_MMAP_THRESHOLD, 64 << 10); /* what output was held in goes back when it is taken */
@@ -61,8 +62,8 @@ static void step_init(struct step *step, rlim_t core_limit)
     step->pid = getpid();
     step->listen_fd = step->go_fd = step->tmp_fd = -1;
     step->descriptors = fd_raise_limit(DESCRIPTORS_MAX);
-    step->core_limit = getenv("CORE_LIMIT") ? strtoull(getenv("CORE_LIMIT"), NULL, 10) : core_limit;
-    if (getenv("DESCRIPTORS") && !str_parse_i64(getenv("DESCRIPTORS"), 1, UINT_MAX, &given))
+    step->core_limit = core ? strtoull(core, NULL, 10) : core_limit;
+    if (descriptors && !str_parse_i64(descriptors, 1, UINT_MAX, &given))
         step->descriptors = (unsigned)given; /* the daemon has raised its own */
 }
 

@@ -144,7 +144,9 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
 /* The units that have the CPUs which unit number 'at' of 'was' CPUs had. Whether all are there. */
 static bool set_same_cpus(const struct node *n, struct bitset *set, uint64_t at, uint64_t was)
 {
-    uint64_t now = n->cpus_per_unit, first = at * was / now, end = (at * was + was + now - 1) / now;
+    uint64_t now = n->cpus_per_unit;
+    assert(now);
+    uint64_t first = at * was / now, end = (at * was + was + now - 1) / now;
     for (uint64_t i = first; i < end && i < n->units; i++)
         bitset_set(set, i);
     return end <= n->units;
@@ -171,8 +173,10 @@ static struct bitset *stored_units(struct node *n, const Pb__NodeAlloc *stored)
     uint64_t was = stored->has_cpus_per_core ? stored->cpus_per_core : n->cpus_per_unit;
     bool all = true;
     was = was && was <= stored->cpus ? was : n->cpus_per_unit;
-    if (!stored->has_cores)
+    if (!stored->has_cores) {
+        assert(n->cpus_per_unit);
         bitset_set_range(set, 0, ((size_t)stored->cpus + n->cpus_per_unit - 1) / n->cpus_per_unit);
+    }
     for (size_t i = 0; i / 8 < stored->cores.len; i++)
         if (stored->cores.data[i / 8] >> (i % 8) & 1)
             all = set_same_cpus(n, set, i, was) && all;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "cluster/node/constraint.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -270,10 +271,11 @@ static bool has_counted(const struct constraint *con, const char *features)
 static bool evaluate_ops(const struct constraint *con, const struct op *ops, size_t n,
                          const char *features, uint32_t which)
 {
-    bool stack[CONSTRAINT_NAMES_MAX + 1];
+    bool stack[CONSTRAINT_NAMES_MAX + 1] = {false};
     size_t top = 0;
     for (const struct op *op = ops; op < ops + n; op++) {
         if (op->kind == OP_AND || op->kind == OP_OR) {
+            assert(top >= 2);
             bool b = stack[--top], a = stack[top - 1];
             stack[top - 1] = op->kind == OP_AND ? a && b : a || b;
             continue;
@@ -319,6 +321,7 @@ uint8_t constraint_counted(const struct constraint *con, const char *features)
     uint8_t mask = 0;
     for (uint32_t i = 0; i < constraint_counts(con); i++) {
         const struct part_of *p = &con->parts.data[i];
+        assert(p);
         if (evaluate_ops(con, p->ops.data, p->ops.len, features, 0))
             mask |= (uint8_t)(1u << i);
     }

@@ -340,8 +340,11 @@ void nodes_free(struct nodes *all)
     vec_done(&all->requests);
     vec_done(&all->again);
     rpc_server_free(all->server); /* its sessions too */
-    while (all->guests)
-        drop_guest(all->guests);
+    while (all->guests) {
+        struct guest *g = all->guests;
+        all->guests = g->next;
+        free(g);
+    }
     loop_timer_free(all->retry);
     loop_timer_free(all->patience);
     auth_key_done(&all->key);

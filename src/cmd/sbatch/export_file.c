@@ -81,7 +81,7 @@ static void add_slurm(struct envlist *e, char *const *from)
 {
     for (; *from; from++) {
         size_t len = strcspn(*from, "=");
-        if (strncmp(*from, "SLURM_", 6) || !(*from)[len])
+        if (strncmp(*from, "SLURM_", 6) != 0 || !(*from)[len])
             continue;
         _cleanup_free_ char *name = mem_strndup(*from, len);
         envlist_default(e, name, *from + len + 1);

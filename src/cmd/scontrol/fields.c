@@ -63,7 +63,7 @@ const struct field *field_find(const struct field *table, const char *key, size_
 {
     const struct field *near = NULL;
     for (; table->key; table++) {
-        if (strncasecmp(table->key, key, len))
+        if (strncasecmp(table->key, key, len) != 0)
             continue;
         if (!table->key[len])
             return table;

@@ -156,7 +156,7 @@ static const struct command *find_command(const char *word)
     for (size_t i = 0; i < COMMAND_COUNT; i++) {
         if (commands[i].is_session && !scontrol.is_session)
             continue;
-        if (strncasecmp(commands[i].word, word, len))
+        if (strncasecmp(commands[i].word, word, len) != 0)
             continue;
         if (!commands[i].word[len])
             return &commands[i];

@@ -23,7 +23,7 @@
 const char *update_value(const char *arg, const char *key, size_t least)
 {
     size_t len = strcspn(arg, "=");
-    if (!arg[len] || len < least || strncasecmp(arg, key, len) || len > strlen(key))
+    if (!arg[len] || len < least || strncasecmp(arg, key, len) != 0 || len > strlen(key))
         return NULL;
     return arg + len + 1;
 }
@@ -394,7 +394,7 @@ static int read_argument(struct update *u, const char *arg, Pb__StepLimit *limit
     size_t len = strcspn(arg, "="), word = len;
     bool is_signed = len > 1 && arg[len] && strchr("+-", arg[len - 1]);
     word -= is_signed;
-    if (!arg[len] || word < 3 || word > strlen(key) || strncasecmp(arg, key, word))
+    if (!arg[len] || word < 3 || word > strlen(key) || strncasecmp(arg, key, word) != 0)
         return update_refuse(arg);
     *limit = (Pb__StepLimit)PB__STEP_LIMIT__INIT;
     u->changes++;

@@ -142,7 +142,7 @@ int run_write(int argc, char **argv)
     bool script = !strncasecmp(argv[0], "batch_script", len);
     if (!strncasecmp(argv[0], "resources", len) && argc <= 2)
         return license_write(argc > 1 ? argv[1] : NULL);
-    if (!script && strncasecmp(argv[0], "config", len)) {
+    if (!script && strncasecmp(argv[0], "config", len) != 0) {
         cmd_line("invalid write argument:%s", argv[0]);
         return 1;
     }

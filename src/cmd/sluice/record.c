@@ -4,6 +4,7 @@
  * Standard Workload Format, so that others read it too; what a job asked beyond that is in a
  * comment before it. Who asked is a number, and what was run is not in it.
  */
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -192,6 +193,7 @@ static void put_all(struct record *r, struct str *out)
     struct kept *jobs = mem_dup(r->jobs.data, r->jobs.len * sizeof *jobs);
     if (jobs)
         qsort(jobs, r->jobs.len, sizeof *jobs, by_submission);
+    assert(jobs || !r->jobs.len);
     int64_t first = r->jobs.len ? jobs[0].submit_at : 0;
     str_printf(out, "; Version: 2.2\n; Computer: cluster %s\n; UnixStartTime: %lld\n",
                cmd_conf()->cluster_name, (long long)first);

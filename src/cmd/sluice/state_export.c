@@ -25,7 +25,7 @@ static void write_state_line(struct writer *w, const struct state_line *line)
     str_clear(&w->text);
     state_line_format(line, &w->text);
     w->sum = crc32c(w->sum, w->text.data, w->text.len);
-    fwrite(w->text.data, 1, w->text.len, w->out);
+    (void)fwrite(w->text.data, 1, w->text.len, w->out); /* ferror() at the end */
 }
 
 static void on_record(void *ctx, uint32_t kind, uint64_t number, const char *name, const void *data,

@@ -2,6 +2,7 @@
 /*
  * sstat: what running steps use. The controller knows where a step runs; the nodes know the rest.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,6 +147,7 @@ static int show_step(const struct options *o, struct loop *loop, const Pb__StepR
     struct asked a = {
         .options = o, .step = step, .loop = loop, .usage = PB__USAGE__INIT, .pids = STR_INIT};
     _cleanup_str_ struct str name = STR_INIT;
+    assert(step);
 
     if (!step->n_layout)
         return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The order of jobs changed from outside: scontrol top, and external schedulers. */
+#include <assert.h>
 #include <string.h>
 
 #include "base/pb.h"
@@ -117,6 +118,7 @@ static int add_move(struct top *t, struct job *j, uint32_t priority, bool moves,
  * is first. */
 static uint32_t most_of(const struct top *t, size_t i, const struct job *j)
 {
+    assert(i && t->before.data && t->after.data);
     uint32_t most = t->before.data[i - 1].priority;
     return t->after.data[i - 1]->id > j->id && most > 1 ? most - 1 : most;
 }
@@ -216,6 +218,7 @@ static void shift_priority(struct control *c, struct job *j, uint32_t to)
 static void give_places(struct control *c, struct top *t)
 {
     size_t n = t->after.len;
+    assert(n && t->before.data && t->after.data);
     for (size_t i = n - 1; i > 0; i--) {
         uint32_t least = t->before.data[i].priority, *to = &t->before.data[i - 1].priority;
         if (t->after.data[i - 1]->id > t->after.data[i]->id)
@@ -245,6 +248,7 @@ static bool choose_jobs(struct top *t, struct job *const *jobs, size_t count,
 
 static int put_on_top(struct control *c, struct job **jobs, size_t count, struct err *err)
 {
+    assert(jobs && count);
     struct kind kind = {jobs[0]->uid, jobs[0]->part, jobs[0]->resv_asked, STR_INIT};
     struct top t = {0};
     pick_account(jobs[0], &kind.account);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/internal.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -551,6 +552,7 @@ void control_resv_update(struct control *c, uint64_t call, const struct caller *
         return;
     }
     Pb__ResvReply reply = PB__RESV_REPLY__INIT;
+    assert(r);
     reply.name = r->name;
     control_log(c, LOG_LVL_INFO, "reservation %s %s by uid %u", r->name,
                 m->has_create && m->create ? "created" : "changed", who->uid);

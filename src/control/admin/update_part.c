@@ -5,6 +5,9 @@
  * since. Then the file is newer, and wins.
  */
 #include "control/admin/update_part.h"
+
+#include <assert.h>
+
 #include "base/hostlist.h"
 #include "base/mem.h"
 #include "base/pb.h"
@@ -79,6 +82,7 @@ static int change_partition(struct control *c, struct part *p, const Pb__PartRec
     none.name = (char *)p->conf.name;
     if (p->changes.len)
         all = arena_unpack(&arena, type, p->changes.data, p->changes.len);
+    assert(all); /* of our own bytes */
     pb_each_field (type, field)
         if (field->label != PROTOBUF_C_LABEL_REQUIRED && pb_has(&set->base, field))
             pb_copy_field(&all->base, &set->base, field);
@@ -187,11 +191,9 @@ static void apply_change(struct control *c, const Pb__PartChange *r, struct str 
     if (removed && p && line_unchanged(p, r)) {
         cluster_remove_part(c->cluster, p);
         remember_removed(c, r);
-    } else if (removed && p) {
-        say_overruled(c, r->set->name, "name", report);
     } else if (created && !p) {
         restore_change(c, cluster_add_part(c->cluster, r->set->name), r, report);
-    } else if (created) {
+    } else if (p && (removed || created)) {
         say_overruled(c, r->set->name, "name", report);
     } else if (p) {
         restore_change(c, p, r, report);

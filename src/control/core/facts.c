@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/core/facts.h"
 
+#include <assert.h>
+
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/job/job_set.h"
@@ -198,8 +200,13 @@ Pb__AllocReply **facts_make_components(const struct control *c, const struct job
                                        size_t *count, struct arena *arena)
 {
     uint32_t end = j->set ? job_set_count(j) : 0;
-    *count = end > first ? end - first : 0;
-    Pb__AllocReply **list = *count ? arena_alloc(arena, sizeof(*list) * *count) : NULL;
+    if (end <= first) {
+        *count = 0;
+        return NULL;
+    }
+    *count = end - first;
+    Pb__AllocReply **list = arena_alloc(arena, sizeof(*list) * (end - first));
+    assert(list); /* the arena has no budget */
     for (uint32_t i = first; i < end; i++) {
         struct job *component = job_set_component(j, i);
         list[i - first] = component ? facts_make_alloc(c, component, has_nodes(component), arena)

@@ -120,8 +120,12 @@ static void read_share(struct note *n, const char *hex)
 {
     _cleanup_str_ struct str bytes = STR_INIT;
 
-    for (; hex_digit(hex[0]) >= 0 && hex_digit(hex[1]) >= 0; hex += 2)
-        str_putc(&bytes, (char)(hex_digit(hex[0]) << 4 | hex_digit(hex[1])));
+    for (; *hex; hex += 2) {
+        int high = hex_digit(hex[0]), low = hex_digit(hex[1]);
+        if (high < 0 || low < 0)
+            break;
+        str_putc(&bytes, (char)(high << 4 | low));
+    }
     if (!*hex && bytes.len && !n->about->share)
         n->about->share = pb_unpack(&pb__node_share__descriptor, str_cstr(&bytes), bytes.len);
 }

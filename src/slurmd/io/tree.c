@@ -88,9 +88,11 @@ void tree_gone(struct slurmd *d, uint64_t call)
 
 void tree_free_all(struct slurmd *d)
 {
-    while (d->trees) {
-        d->trees->own = 0; /* goes with the server, and nobody is to act on that */
-        tree_free(d->trees);
+    struct tree *t, *next;
+
+    HASH_ITER (hh, d->trees, t, next) {
+        t->own = 0; /* goes with the server, and nobody is to act on that */
+        tree_free(t);
     }
 }
 
@@ -434,7 +436,7 @@ static void handle_part(struct tree *t, const Pb__TreePart *list)
     }
     m = (const Pb__TreeRequest *)rpc_unpack(rpc_find(RPC_TREE), t->frame.data, t->header.body_len,
                                             RPC_ARENA_FACTOR, &arena, &err);
-    rc = m ? 0 : err.code;
+    rc = m ? 0 : -ERR_PROTOCOL;
     if (!rc)
         rc = count_bytes(t, list->n_targets * sizeof(struct rpc_relay_target), &err);
     if (!rc)

@@ -262,7 +262,7 @@ static void adopt_process(struct attempt *a, uint64_t call, pid_t pid, Pb__Adopt
     struct adoption adoption = {.call = call, .how = how, .who = {.pid = pid}};
     struct err err = {0};
     struct step *s;
-    struct proc p;
+    struct proc p = {0};
 
     if (a->adoptions.len >= ADOPTIONS_MAX)
         err_set(&err, -ERR_BUSY, "too many processes are being adopted");

@@ -289,7 +289,6 @@ static void finish_lost_step(struct lost *l, char *stuck)
 {
     Pb__StepdEnded m = PB__STEPD_ENDED__INIT, *said = take_ptr(l->said);
     Pb__Usage usage = PB__USAGE__INIT;
-    _cleanup_free_ char *text = NULL; /* m.text, once l is freed */
     struct attempt *a = l->attempt;
 
     if (said)
@@ -303,9 +302,10 @@ static void finish_lost_step(struct lost *l, char *stuck)
     contain_step_over(a, l->step_id);
     remove_leftovers(a->d, a->key.id, a->key.restarts, l->step_id);
     freq_step_over(a, l->step_id);
-    text = take_ptr(l->for_memory);
+    char *text = take_ptr(l->for_memory); /* m.text, once l is freed */
     ending_lost_free(l);
     attempt_step_ended(a, &m, NULL);
+    free(text);
     if (said)
         pb__stepd_ended__free_unpacked(said, NULL);
 }

@@ -116,7 +116,7 @@ static bool read_letter(struct slurmd_options *o, int letter, char *value)
             continue;
         if (rows[i].flag)
             *rows[i].flag = true;
-        else
+        else if (rows[i].text)
             *rows[i].text = value;
         return true;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/env/gpus.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -219,6 +220,7 @@ static void put_variables(const struct task *t, const struct gpus_want *w,
     _cleanup_str_ struct str visible = STR_INIT, own = STR_INIT;
 
     bitset_foreach (chosen, i) {
+        assert(w->numbers);
         add_number(&visible, counts_anew(start) ? (unsigned long)i : w->numbers[i]);
         add_number(&own, w->numbers[i]);
     }

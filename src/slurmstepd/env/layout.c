@@ -53,7 +53,7 @@ static bool has_period(const struct block *b, size_t count, size_t period)
     if (count % period)
         return false;
     for (size_t i = period; i < count; i++)
-        if (memcmp(&b[i], &b[i - period], sizeof(b[i])))
+        if (memcmp(&b[i], &b[i - period], sizeof(b[i])) != 0)
             return false;
     return true;
 }

@@ -67,7 +67,7 @@ static int on_init(struct pmi *p, uint32_t local, const struct line *l, struct e
         pmi2_welcome(p, local);
         return 0;
     }
-    if (!version || strcmp(version, "1")) {
+    if (!version || strcmp(version, "1") != 0) {
         say(p, local, "cmd=response_to_init pmi_version=1 pmi_subversion=1 rc=-1");
         return 0;
     }
@@ -277,10 +277,10 @@ int pmi1_handle(struct pmi *p, uint32_t local, char *text, struct err *err)
     rc = split_pairs(text, &l, err);
     if (rc)
         return rc;
-    if (strcmp(l.words[0].name, "cmd"))
+    if (strcmp(l.words[0].name, "cmd") != 0)
         return err_set(err, -ERR_PROTOCOL, "PMI: a line that does not begin with cmd=");
     for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
-        if (strcmp(l.words[0].value, commands[i].name))
+        if (strcmp(l.words[0].value, commands[i].name) != 0)
             continue;
         if (!commands[i].before_init && !p->peers[local].initialised)
             return err_set(err, -ERR_PROTOCOL, "PMI: %s before init", commands[i].name);

@@ -18,7 +18,7 @@
 /* Seen from the caller's side; one that has gone already is nobody's. */
 static bool is_of_our_user(int fd)
 {
-    struct sockaddr_storage theirs, ours;
+    struct sockaddr_storage theirs = {0}, ours = {0};
     socklen_t theirs_len = sizeof(theirs), ours_len = sizeof(ours), cred_len;
     struct owner_end local, remote;
     struct ucred cred;

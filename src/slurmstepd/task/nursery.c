@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmstepd/task/nursery.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <poll.h>
 #include <sched.h>
@@ -55,6 +56,7 @@ static struct room title_room(char **argv)
  * knows that it is one text now. Behind a shorter one are NULs, which nobody shows. */
 static void title_set(const struct room *r, const char *title)
 {
+    assert(r->at && r->len);
     size_t len = strlen(title) < r->len ? strlen(title) : r->len - 1;
 
     memcpy(r->at, title, len);

@@ -2,6 +2,7 @@
 #include "cmd/srun/option/xauth.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stddef.h>
@@ -85,6 +86,7 @@ int xauth_parse_display(const char *name, struct xauth_display *out, struct err 
     }
     if (colon == NULL || !parse_numbers(colon + 1, out))
         return err_set(err, -ERR_PARSE, "DISPLAY=%s is not of the form HOST:NUMBER.SCREEN", name);
+    assert(host != NULL);
     if (*host == '/') {
         out->local = true;
         add_path(out, false, name); /* some have the number in the file's name */

@@ -82,7 +82,7 @@ static bool same_address(const struct sockaddr *to, const struct sockaddr_storag
 /* The address this host would use to reach another: a UDP socket knows it without sending. */
 static bool local_towards(const struct sockaddr *to, socklen_t to_len, char out[46], bool *here)
 {
-    struct sockaddr_storage own;
+    struct sockaddr_storage own = {0};
     socklen_t len = sizeof(own);
     int fd = socket(to->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     bool found = false;

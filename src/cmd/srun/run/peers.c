@@ -387,8 +387,11 @@ void peers_free(struct peers *p)
     if (p == NULL)
         return;
     rpc_server_free(p->server);
-    while (p->guests != NULL)
-        drop_guest(p->guests);
+    while (p->guests != NULL) {
+        struct guest *g = p->guests;
+        p->guests = g->next;
+        free(g);
+    }
     loop_timer_free(p->patience);
     auth_key_done(&p->auth_key);
     for (uint32_t i = 0; i < p->count; i++)
