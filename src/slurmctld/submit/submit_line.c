@@ -67,7 +67,7 @@ struct submit_line {
     size_t count, bytes;
     bool ready, asked, timed_out;
     char *inside; /* whose code the helper runs */
-    char *fault;  /* it cannot be used until the configuration is read again, and why */
+    char *fault;  /* why it cannot be used: until the configuration is read again, or on_again() */
 };
 
 static void helper_start(struct submit_line *l);
@@ -301,7 +301,9 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
         log_error("%s; the plugins are loaded again", what);
     } else if (!l->fault) {
         l->fault = mem_printf("%s while it began", what);
-        log_error("%s; no job is taken before 'scontrol reconfigure' is run", l->fault);
+        log_error("%s; it is started again in %d s, and no job is taken before it has begun",
+                  l->fault, SUBMIT_LINE_RETRY_MS / 1000);
+        loop_timer_set(l->again, SUBMIT_LINE_RETRY_MS);
     }
     l->ready = l->timed_out = false;
     if (l->asked)
@@ -314,7 +316,9 @@ static void on_exit_of(void *ctx, pid_t pid, int status)
 
 static void on_again(void *ctx)
 {
-    helper_start(ctx);
+    struct submit_line *l = ctx;
+    free(take_ptr(l->fault)); /* that it did not begin */
+    helper_start(l);
 }
 
 static int spawn_helper(pid_t *pid, int line)

@@ -12,6 +12,7 @@
 
 #define SUBMIT_LINE_LIMIT_MS 5000      /* SLUICE_JOB_SUBMIT_SECONDS */
 #define SUBMIT_LINE_AGAIN_MS 1000      /* before a helper that did not live long is replaced */
+#define SUBMIT_LINE_RETRY_MS 10000     /* after one that crashed or hung while it began */
 #define SUBMIT_LINE_MOST 10000         /* questions, */
 #define SUBMIT_LINE_BYTES (128u << 20) /* and bytes of them; of one caller no more than */
 #define SUBMIT_LINE_SHARE 4            /* the fourth part of either, but for a single one */
