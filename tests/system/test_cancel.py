@@ -53,8 +53,8 @@ def test_the_limit_is_said_by_every_step(make_cluster):
     step = "[ $SLURM_PROCID = 0 ] && exit; echo up; exec sleep 100"
     for away in (False, True):
         job = c.sbatch("-N2", "-n4", "-t", "1", "-o", c.work / "out", script="#!/bin/sh\n" + "".join(
-            f"srun -N2 -n4 --overlap --wait={wait} -o s{wait}.out -e s{wait}.err sh -c '{step}' &\n" for wait in (0, 30)) + "wait\nsleep 100\n")
-        for wait in (0, 30):
+            f"srun -N2 -n4 --overlap --wait={wait} -o s{wait}.out -e s{wait}.err sh -c '{step}' &\n" for wait in (0, 600)) + "wait\nsleep 100\n")
+        for wait in (0, 600):
             out = c.work / f"s{wait}.out"
             eventually(lambda: out.exists() and out.read_text().count("up\n") == 3, "the tasks run")
         if away:
@@ -66,9 +66,10 @@ def test_the_limit_is_said_by_every_step(make_cluster):
         c.wait(job)
         assert (c.work / "out").read_text().count(f"*** JOB {job} ON n1 CANCELLED AT ") == 1
         assert "DUE TO TIME LIMIT ***" in (c.work / "out").read_text()
-        for wait in (0, 30):
+        for wait in (0, 600):
             told = rf"STEP {job}\.\d ON n1 CANCELLED AT \S+ DUE TO TIME LIMIT \*\*\*"
-            eventually(lambda: re.search(told, (c.work / f"s{wait}.err").read_text()), f"the srun that waits {wait} s has told")
+            eventually(lambda: re.search(told, (c.work / f"s{wait}.err").read_text()),
+                       lambda: f"the srun that waits {wait} s has told: " + (c.work / f"s{wait}.err").read_text())
             (c.work / f"s{wait}.out").unlink()
 
 

@@ -99,3 +99,12 @@ def test_who_may_to_whom(cluster):
     cluster.run(f"scontrol notify {job} x", user="daemon").fails("Access/permission denied")
     eventually(lambda: cluster.run(f"scontrol notify {job} x", user="nobody").returncode == 0, "its owner may")
     cluster.run(f"scancel {job}").ok()
+
+
+def test_a_script_is_told_what_was_said_before_it_ran(cluster):
+    """The job runs for the controller before its script does: what is said in between is written once there is an output."""
+    for _ in range(20):
+        job = cluster.sbatch("-o", "early-%j", wrap="sleep 1000")
+        eventually(lambda: cluster.run(["scontrol", "notify", str(job), "early"]).returncode == 0, "the job runs")
+        eventually(lambda: "error: early" in cluster.output(job, "early-{}"), "the script's output has it")
+        cluster.run(f"scancel {job}").ok()

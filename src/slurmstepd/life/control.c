@@ -25,6 +25,7 @@
 #include "slurmstepd/task/task.h"
 
 #define ADOPTERS_MAX 8 /* daemons connected at a time */
+#define TOLD_MAX 65536 /* bytes that are said to a step before it has an output */
 
 char *control_file(const char *dir, uint32_t job_id, uint32_t restarts, uint32_t step_id,
                    const char *suffix)
@@ -95,10 +96,16 @@ static bool has_seen_delivery(struct step *step, uint64_t nonce)
     return false;
 }
 
+/* What is said before there is an output is written when there is one. */
 static void on_say(struct step *step, const Pb__StepdSignal *m)
 {
-    if ((step_is_running(step) || step->phase == STEP_KILLING) &&
-        !(m->has_nonce && has_seen_delivery(step, m->nonce)))
+    bool early = step_is_starting(step) && step->told.len + strlen(m->say) <= TOLD_MAX;
+    bool late = step_is_running(step) || step->phase == STEP_KILLING;
+    if ((!early && !late) || (m->has_nonce && has_seen_delivery(step, m->nonce)))
+        return;
+    if (early)
+        str_puts(&step->told, m->say);
+    else
         journal_say(step, m->say);
 }
 
