@@ -109,12 +109,12 @@ def settled():
 
 @pytest.fixture(autouse=True)
 def on_failure(request):
-    """Shows the logs of the test's clusters, and cancels its jobs: the next tests of the file find the nodes free."""
+    """Shows the logs of all clusters, and cancels their jobs: the next tests of the file find the nodes free."""
     yield
     report = getattr(request.node, "report_call", None)
     if report is None or not report.failed:
         return
-    for c in [value for value in request.node.funcargs.values() if isinstance(value, Cluster)]:
+    for c in list(Cluster.living):
         print(c.tail("slurmctld", 60))
         for node in c.names[:2]:
             print(c.tail(node, 30))

@@ -85,8 +85,7 @@ def test_metrics_are_what_squeue_and_sinfo_show(metered):
         c.wait_state(job, "RUNNING")
     c.sbatch("-N3-4", "--exclusive", "-p", "main,half", wrap="true")
     c.sbatch("-H", "-N2", "--array=1-5", "-p", "half", wrap="true")
-    failed = c.sbatch(wrap="exit 3")
-    c.wait(failed)
+    c.wait(c.sbatch("-t", "1", wrap="exit 3"))  # short enough to be backfilled
     eventually(lambda: read(c, "jobs")["slurm_jobs_failed"][""] == 1 and read(c, "jobs")["slurm_jobs_completing"][""] == 0, "fresh figures")
     jobs = {name: value[""] for name, value in read(c, "jobs").items()}
     assert jobs["slurm_jobs"] == count(c, "squeue -h -r -t all") == 9
@@ -125,7 +124,7 @@ def test_metrics_are_what_squeue_and_sinfo_show(metered):
     assert owners["slurm_user_jobs"] == {'username="root"': 9} and owners["slurm_user_jobs_hold"] == {'username="root"': 5}
     assert owners["slurm_account_jobs_running"] == {'account="physics"': 1}
 
-    scheduler = read(c, "scheduler")
+    scheduler = eventually(lambda: (now := read(c, "scheduler"))["slurm_bf_cycle_cnt"][""] > 0 and now, "a job is planned")
     said = c.json("sdiag")["statistics"]
     assert scheduler["slurm_sched_jobs_submitted"][""] == said["jobs_submitted"] == 9
     assert scheduler["slurm_sched_jobs_running"][""] == said["jobs_running"] and scheduler["slurm_sched_jobs_pending"][""] == said["jobs_pending"]

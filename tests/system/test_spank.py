@@ -137,6 +137,9 @@ class Site:
         self.conf = cluster.dir / "plugstack.conf"
 
     def write(self, *lines):
+        """The lines of plugstack.conf from now on. A node that still ends a job reads the former ones: with bad ones it is drained."""
+        if self.c.daemons:
+            self.c.settle()
         text = "# the site's plugins\n" + "".join(line + "\n" for line in lines)
         new = self.conf.with_suffix(".new")
         new.write_text(text)
@@ -479,6 +482,7 @@ def test_included_files_in_order(site):
     (parts / "20-none.conf").write_text("\n")
     site.write("include plugstack.conf.d/*.conf", "include nothing.d/*")
     assert sorted(c.run(["srun", "-N1", "-n2", "printenv", "TASK_PORTS"], user=USER).ok().splitlines()) == ["30000-30009", "30010-30019"]
+    c.settle()
     shutil.rmtree(parts)
 
 
