@@ -40,9 +40,15 @@ class Terminal:
         while text not in self.seen:
             assert time.monotonic() < end, self.seen
             if select.select([self.master], [], [], 1)[0]:
-                self.seen += os.read(self.master, 65536).decode(errors="replace")
+                self.seen += self.read(text)
         before, _, self.seen = self.seen.partition(text)
         return before + text
+
+    def read(self, text):
+        try:
+            return os.read(self.master, 65536).decode(errors="replace")
+        except OSError as gone:  # EIO: no process has the terminal open any more
+            raise AssertionError(f"the command ended before {text!r} was seen: {self.seen!r}") from gone
 
     def hang_up(self):
         os.close(self.master)

@@ -48,6 +48,39 @@ def watch(step, *options, user=None, program=("sattach",), **more):
     return w
 
 
+@pytest.fixture
+def early(cluster):
+    """A step that the controller lists, and no node has: its srun runs --prolog. srun, the step's id, what ends the prolog."""
+    gate, prolog = cluster.work / "prolog.gate", cluster.work / "prolog.sh"
+    os.mkfifo(gate)
+    prolog.write_text(f"#!/bin/sh\nread x < {gate}\n")
+    prolog.chmod(0o755)
+    srun = cluster.popen(["srun", "-n1", f"--prolog={prolog}", "-J", "early", "sh", "-c", "echo here; exec sleep 1000"])
+    step = eventually(lambda: re.search(r"(\S+) early", cluster.run(["squeue", "-s", "-h", "-o", "%i %j"]).ok()), "the step is listed")[1]
+    yield srun, step, gate
+    gate.unlink()
+
+
+def test_a_step_that_its_nodes_do_not_have_yet_is_waited_for(cluster, early):
+    srun, step, gate = early
+    watcher = cluster.popen(["sattach", "-vv", step])
+    read_until(watcher.stderr, "is asked again")
+    gate.write_text("\n")
+    assert read_until(watcher.stdout, "here\n") == "here\n"
+    cluster.run(["scancel", step]).ok()
+    assert srun.wait(DEADLINE) == watcher.wait(DEADLINE) != 0
+
+
+def test_a_step_that_ends_before_its_nodes_have_it_is_waited_for_no_more(cluster, early):
+    srun, step, gate = early
+    watcher = cluster.popen(["sattach", "-vv", step])
+    read_until(watcher.stderr, "is asked again")
+    cluster.run(["scancel", step.partition(".")[0]]).ok()
+    assert read_until(watcher.stderr, "has ended\n").splitlines()[-1] == f"sattach: error: step {step} has ended"
+    gate.write_text("\n")
+    assert watcher.wait(DEADLINE) == 1 and srun.wait(DEADLINE) != 0
+
+
 def test_two_watchers_see_what_srun_sees(cluster):
     """CORE-204: also what was written before they came, and the exit status."""
     step = Step(cluster, "echo out; echo err >&2; exit 3")

@@ -327,6 +327,30 @@ static void on_over(void *ctx, uint32_t node, const struct err *why)
     check_over(a);
 }
 
+static int on_listed(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    *(bool *)ctx |= ((const Pb__StepList *)message)->n_steps > 0;
+    return 0;
+}
+
+/* A step that ended before its nodes were asked is not waited for. */
+static bool is_listed(void *ctx)
+{
+    const struct attach *a = ctx;
+    Pb__StepFilter filter = PB__STEP_FILTER__INIT;
+    Pb__StepId id = PB__STEP_ID__INIT, *ids = &id;
+    struct err err = {0};
+    bool any = false;
+
+    id.job_id = a->step->job_id;
+    id.has_step_id = true;
+    id.step_id = a->step->step_id;
+    filter.ids = &ids;
+    filter.n_ids = 1;
+    return rpc_call_stream(cmd_client(), RPC_STEP_LIST, &filter.base, on_listed, &any, &err) < 0 ||
+           any;
+}
+
 /* --- signals ---------------------------------------------------------------------------------- */
 
 static void say_state(void *ctx, bool failed, const char *text)
@@ -401,6 +425,7 @@ int attach_run(const struct options *o, const struct whole *whole)
                                         .on_message = on_message,
                                         .on_over = on_over,
                                         .on_drained = on_room,
+                                        .is_listed = is_listed,
                                         .ctx = &a};
     struct err err = {0};
     int status;

@@ -4,6 +4,7 @@
 #include "auth/auth.h"
 #include "base/fd.h"
 #include "base/mem.h"
+#include "base/step_id.h"
 #include "base/vec.h"
 #include "cli/cmd.h"
 #include "cmd/sattach/options.h"
@@ -201,6 +202,14 @@ static void on_patience(void *ctx)
             end_node(&all->list[i], &why);
 }
 
+/* The controller lists a step before its nodes have it: they have not heard of it while its srun
+ * runs --prolog. */
+static bool may_come_soon(int code)
+{
+    return code == -ERR_NO_STEP || code == -ERR_NO_JOB || code == -ERR_TRANSITION ||
+           alloc_is_transient(code);
+}
+
 static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage *reply,
                       const struct err *err)
 {
@@ -215,8 +224,8 @@ static void on_answer(void *ctx, size_t index, int code, const ProtobufCMessage 
         loop_timer_set(all->patience, cmd_conf()->message_timeout_sec * 1000);
         return;
     }
-    if ((code == -ERR_TRANSITION || alloc_is_transient(code)) &&
-        loop_mono_ms() < all->give_up_at_ms) {
+    if (may_come_soon(code) && loop_mono_ms() < all->give_up_at_ms) {
+        cmd_detail(2, "Node %s: %s; it is asked again", name_of(n), err->text);
         vec_push(&all->again, index_of(n));
         loop_timer_set(all->retry, RETRY_MS);
         return;
@@ -263,11 +272,24 @@ static void request_nodes(struct nodes *all, const uint32_t *index, size_t count
     }
 }
 
+static void end_asked(struct nodes *all)
+{
+    struct err why = {0};
+
+    err_set(&why, -ERR_JOB_DONE, "step %s has ended",
+            STEP_ID_TEXT(all->step->job_id, all->step->step_id));
+    vec_foreach (&all->again, index)
+        end_node(&all->list[*index], &why);
+}
+
 static void on_retry(void *ctx)
 {
     struct nodes *all = ctx;
 
-    request_nodes(all, all->again.data, all->again.len);
+    if (!all->events.is_listed(all->events.ctx))
+        end_asked(all);
+    else
+        request_nodes(all, all->again.data, all->again.len);
     vec_clear(&all->again);
 }
 

@@ -25,6 +25,8 @@ struct nodes_events {
      * -ERR_JOB_DONE: it was over before. */
     void (*on_over)(void *ctx, uint32_t node, const struct err *why);
     void (*on_drained)(void *ctx); /* nodes_has_room() again, perhaps */
+    /* Does the controller have the step still? It may be asked for, and waited for. */
+    bool (*is_listed)(void *ctx);
     void *ctx;
 };
 
