@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measures Sluice, and Debian's Slurm beside it in the same run, pair by pair: medians, CPU per operation and memory.
 
-usage: bench.py --prefix PREFIX [--quick] [--alone] [--nodes N] [--pending N] [--jobs N]
---alone leaves Slurm out; it is left out, with the reason, where its packages can not be fetched or started.
+usage: bench.py --prefix PREFIX [--quick] [--alone | --before PREFIX] [--nodes N] [--pending N] [--jobs N]
+Slurm is left out, with the reason, where its packages cannot be fetched or started, and with --alone. With --before an
+earlier version that is installed under another prefix is measured beside this one.
 """
 import argparse
 import statistics
@@ -11,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from systems import Pair, Table, commands, cpu_of, cpu_of_machine, drain, rss_kib, shepherds
+from systems import Pair, Table, add_options, commands, cpu_of, cpu_of_machine, drain, rss_kib, shepherds
 
 
 def throughput(table, jobs):
@@ -99,16 +100,14 @@ def idle(table, seconds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prefix", required=True)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--alone", action="store_true")
+    add_options(parser)
     parser.add_argument("--nodes", type=int, default=16)
     parser.add_argument("--pending", type=int, default=10000)
     parser.add_argument("--jobs", type=int, default=1000)
     options = parser.parse_args()
     if options.quick:
         options.pending, options.jobs = min(options.pending, 1000), min(options.jobs, 200)
-    with Pair(options.prefix, options.nodes, 4, 4000, options.alone) as systems:
+    with Pair(options.prefix, options.nodes, 4, 4000, options.alone, options.before) as systems:
         rounds = 5 if options.quick else 25
         table = Table(systems)
         memory(table)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Measures starts of parallel tasks and what they write, and Debian's Slurm beside it in the same run, pair by pair.
 
-usage: launch.py --prefix PREFIX [--quick] [--alone] [--wide N]
+usage: launch.py --prefix PREFIX [--quick] [--alone | --before PREFIX] [--wide N]
 --wide N   node daemons for the wide step (64), which is measured without Slurm; 0: none
 """
 import argparse
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import time
 
-from systems import Ours, Pair, Table, commands, cpu_of_machine, drain, shepherds, timed
+from systems import Ours, Pair, Table, add_options, commands, cpu_of_machine, drain, shepherds, timed
 
 MANY_LOOPS = 8  # sruns at a time
 WIDTHS = ("off", "64", "16", "8", "2")  # of the tree
@@ -132,13 +132,11 @@ def components(system, rounds):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--prefix", required=True)
-    parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--alone", action="store_true")
+    add_options(parser)
     parser.add_argument("--wide", type=int, default=64)
     options = parser.parse_args()
     rounds, few, many, megabytes = (5, 20, 400, 10) if options.quick else (21, 100, 10000, 100)
-    with Pair(options.prefix, 16, 4, 4000, options.alone) as systems:
+    with Pair(options.prefix, 16, 4, 4000, options.alone, options.before) as systems:
         table = Table(systems)
         commands(table, "srun -N16 -n64 true, fresh", ["srun", "-N16", "-n64", "true"], rounds)
         commands(table, "srun -N1 -n1 true, fresh", ["srun", "-N1", "-n1", "true"], rounds)

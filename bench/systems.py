@@ -11,11 +11,10 @@ import time
 
 
 class Ours:
-    name = "sluice"
-
-    def __init__(self, nodes, cpus, memory, debug="info"):
+    def __init__(self, nodes, cpus, memory, debug="info", prefix=None, name="sluice"):
         import harness
-        self.cluster = harness.Cluster(nodes=nodes, cpus=cpus, memory=memory,
+        self.name = name
+        self.cluster = harness.Cluster(nodes=nodes, cpus=cpus, memory=memory, prefix=prefix or harness.PREFIX,
                                        conf=f"MaxJobCount=1000000\nSlurmctldDebug={debug}\nSlurmdDebug={debug}")
         self.work, self.nodes = self.cluster.work, nodes
 
@@ -105,27 +104,36 @@ def drain(system):
         time.sleep(0.05)
 
 
-class Pair:
-    """Ours, and Slurm beside it unless it is to be left out or cannot be had, which is said."""
+def add_options(parser):
+    parser.add_argument("--prefix", required=True)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--alone", action="store_true", help="without Slurm")
+    parser.add_argument("--before", type=pathlib.Path, metavar="PREFIX", help="an earlier version in Slurm's place")
 
-    def __init__(self, prefix, nodes, cpus, memory, alone=False):
+
+class Pair:
+    """Ours, and beside it an earlier version, or Slurm unless it is to be left out or cannot be had, which is said."""
+
+    def __init__(self, prefix, nodes, cpus, memory, alone=False, before=None):
         os.environ["SLUICE_PREFIX"] = str(prefix)
         sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "tests/system"))
         self.place = tempfile.TemporaryDirectory(prefix="sluice-bench.", ignore_cleanup_errors=True)
         self.systems = []
         self.shape = (nodes, cpus, memory)
-        self.alone = alone
+        self.alone, self.before = alone, before and before.resolve()
 
     def __enter__(self):
         import peer
         self.systems.append(Ours(*self.shape))
-        if not self.alone:
+        if self.before:
+            self.systems.append(Ours(*self.shape, prefix=self.before, name="before"))
+        elif not self.alone:
             try:
                 self.systems.append(peer.Slurm(pathlib.Path(self.place.name), *self.shape))
             except (peer.Unavailable, OSError, subprocess.CalledProcessError) as reason:
                 print(f"bench: without Slurm: {reason}", file=sys.stderr)
         print(f"{os.cpu_count()} CPUs, {self.shape[0]} node daemons each, load {os.getloadavg()[0]:.2f}; "
-              "ratio: how many times better than Slurm")
+              f"ratio: how many times better than {self.systems[-1].name}")
         return self.systems
 
     def __exit__(self, *_):

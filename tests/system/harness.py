@@ -178,7 +178,8 @@ class Result(subprocess.CompletedProcess):
 
 class Cluster:
     living = weakref.WeakSet()  # those not destroyed
-    def __init__(self, nodes=4, cpus=4, memory=4000, conf="", node_conf="", partitions=None, name="test", start=True, ports=None):
+    def __init__(self, nodes=4, cpus=4, memory=4000, conf="", node_conf="", partitions=None, name="test", start=True, ports=None,
+                 prefix=PREFIX):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test."))
         self.dir.chmod(0o755)
         self.work = self.dir / "work"  # where jobs run
@@ -187,7 +188,7 @@ class Cluster:
         for directory in self.work, self.reports:
             directory.mkdir()
             directory.chmod(0o1777)
-        self.count, self.cpus, self.memory = nodes, cpus, memory
+        self.count, self.cpus, self.memory, self.prefix = nodes, cpus, memory, prefix
         ports = ports or free_ports(nodes + 1)
         self.port = ports[0]
         self.conf_file = self.dir / "slurm.conf"
@@ -244,7 +245,7 @@ class Cluster:
         env = {k: v for k, v in os.environ.items()
                if not k.startswith(("SLURM", "SBATCH", "SALLOC", "SQUEUE", "SINFO", "SCANCEL", "PYTHON"))}
         env["SLURM_CONF"] = str(self.conf_file)
-        env["PATH"] = f"{PREFIX}/bin:{PREFIX}/sbin:" + env.get("PATH", "/usr/bin:/bin")
+        env["PATH"] = f"{self.prefix}/bin:{self.prefix}/sbin:" + env.get("PATH", "/usr/bin:/bin")
         env["TZ"] = "UTC"
         if "TSAN_OPTIONS" in env:
             env["TSAN_OPTIONS"] += f" log_path={self.reports}/thread"
@@ -339,12 +340,12 @@ class Cluster:
         self.wait_ready()
 
     def start_controller(self, *options, wait=True):
-        self.spawn("slurmctld", [PREFIX / "sbin/slurmctld", "-D", *options])
+        self.spawn("slurmctld", [self.prefix / "sbin/slurmctld", "-D", *options])
         if wait:
             eventually(lambda: self.running("slurmctld") and self.run("scontrol ping").returncode == 0, "scontrol ping")
 
     def start_node(self, node, *options):
-        self.spawn(node, [PREFIX / "sbin/slurmd", "-D", "-N", node, *options])
+        self.spawn(node, [self.prefix / "sbin/slurmd", "-D", "-N", node, *options])
 
     def running(self, name):
         assert self.daemons[name].poll() is None, f"{name} has ended:\n{self.tail(name)}"
