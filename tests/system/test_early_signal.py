@@ -38,6 +38,17 @@ def test_to_the_script(make_cluster, how):
     assert (fields["JobState"], fields["ExitCode"]) == ("FAILED", "0:10")
 
 
+def test_a_message_to_the_script(make_cluster):
+    """It is written when the script has an output."""
+    c = with_prolog(make_cluster)
+    job = c.sbatch("-o", "said.out", wrap="echo on")
+    in_prolog(c)
+    c.run(["scontrol", "notify", str(job), "early"]).ok()
+    (c.dir / "go").touch()
+    assert c.wait(job)["JobState"] == "COMPLETED"
+    assert sorted((c.work / "said.out").read_text().splitlines()) == ["on", "slurmstepd: error: early"]
+
+
 def test_a_kept_one_comes_once(make_cluster):
     """The shepherd remembers a few deliveries; a daemon that starts anew after more of them repeats none that was kept."""
     c = with_prolog(make_cluster)

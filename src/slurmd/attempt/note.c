@@ -33,6 +33,8 @@ void note_done(struct note *n)
     n->about = NULL;
     vec_done(&n->steps);
     vec_done(&n->adopted);
+    vec_foreach (&n->early, signal)
+        free(signal->say);
     vec_done(&n->early);
     free(take_ptr(n->why));
 }
@@ -179,7 +181,7 @@ static void read_note_line(struct note *n, const char *line)
         vec_push(&n->adopted, ((struct note_adopted){.pid = value, .started_ticks = key}));
         n->ever_adopted = true;
     } else if (sscanf(line, "k %d %u %llu", &value, &number, &key) == 3) {
-        vec_push(&n->early, ((struct note_signal){STEP_ID_BATCH, value, number != 0, key}));
+        vec_push(&n->early, ((struct note_signal){STEP_ID_BATCH, value, number != 0, key, NULL}));
     } else if (sscanf(line, "s %u", &number) == 1 && note_find_step(n, number))
         note_find_step(n, number)->over = true;
     else if (sscanf(line, "H %u %d", &number, &value) == 2) {

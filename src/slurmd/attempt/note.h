@@ -34,6 +34,7 @@ struct note_signal { /* for a step that does not run yet, see early.h */
     int signo;
     bool leader_only;
     uint64_t nonce;
+    char *say; /* a line for its standard error, and no signal; in memory alone */
 };
 
 enum note_batch {                     /* of the batch script */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "slurmd/job/early.h"
 
+#include "base/mem.h"
 #include "base/step_id.h"
 #include "slurmd/job/launch.h"
 #include "slurmd/step/step.h"
@@ -35,12 +36,23 @@ static bool keep_early_signal(struct attempt *a, const Pb__SignalJob *m, uint32_
         *code = ERR_BUSY;
         return true;
     }
+    s.say = m->say ? mem_strdup(m->say) : NULL;
     vec_push(&a->note.early, s);
+    if (s.say) {
+        log_verbose("step %s: a message is kept until it runs", STEP_ID_TEXT(a->key.id, step_id));
+        return true;
+    }
     if (step_id == STEP_ID_BATCH)
         attempt_note(a, NOTE_SIGNAL, s.signo, s.leader_only, (unsigned long long)s.nonce);
     log_verbose("step %s: signal %d is kept until it runs", STEP_ID_TEXT(a->key.id, step_id),
                 m->signal);
     return true;
+}
+
+static void drop_early_signal(struct attempt *a, size_t i)
+{
+    free(a->note.early.data[i].say);
+    vec_remove(&a->note.early, i);
 }
 
 /* The launch of the script waits, or comes after the prolog. */
@@ -53,7 +65,7 @@ bool early_keep(struct attempt *a, const Pb__SignalJob *m, int *code)
 {
     bool kept = false;
 
-    if (attempt_is_ending(a) || m->say)
+    if (attempt_is_ending(a))
         return false;
     if (may_script_follow(a))
         kept = keep_early_signal(a, m, STEP_ID_BATCH, code);
@@ -67,15 +79,33 @@ void early_forget(struct attempt *a, uint32_t step_id)
 {
     for (size_t i = a->note.early.len; i-- > 0;)
         if (a->note.early.data[i].step_id == step_id && step_id != STEP_ID_BATCH)
-            vec_remove(&a->note.early, i);
+            drop_early_signal(a, i);
+}
+
+void early_say(struct step *s)
+{
+    struct attempt *a = s->attempt;
+
+    for (size_t i = 0; i < a->note.early.len;) {
+        const struct note_signal *kept = &a->note.early.data[i];
+
+        if (kept->step_id != s->id || !kept->say) {
+            i++;
+            continue;
+        }
+        step_say(s, kept->say, kept->nonce);
+        drop_early_signal(a, i);
+    }
 }
 
 /* slurmstepd remembers only the last signals, so a restarted daemon must not repeat them. */
 void early_deliver(struct step *s)
 {
     struct attempt *a = s->attempt;
-    size_t before = a->note.early.len;
+    size_t before;
 
+    early_say(s);
+    before = a->note.early.len;
     for (size_t i = 0; i < a->note.early.len;) {
         const struct note_signal *kept = &a->note.early.data[i];
 
@@ -84,7 +114,7 @@ void early_deliver(struct step *s)
             continue;
         }
         step_signal(s, kept->signo, kept->leader_only, kept->nonce);
-        vec_remove(&a->note.early, i);
+        drop_early_signal(a, i);
     }
     if (s->id == STEP_ID_BATCH && a->note.early.len < before)
         attempt_note(a, NOTE_SIGNALLED);

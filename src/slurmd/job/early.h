@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Signals for steps that are not there yet: the prolog runs, or their user is looked up. They are
- * kept, and delivered when the tasks run. Those for the batch script outlive a restart of this
- * daemon, as the order to launch it does, by a line in the job's note; steps are launched anew by
- * those who wait for them.
+ * Signals and messages for steps that are not there yet: the prolog runs, or their user is looked
+ * up. They are kept, and delivered when the tasks run. Those for the batch script outlive a restart
+ * of this daemon, as the order to launch it does, by a line in the job's note; steps are launched
+ * anew by those who wait for them.
  */
 #pragma once
 
@@ -21,7 +21,9 @@ bool early_keep(struct attempt *a, const Pb__SignalJob *m, int *code);
  * others. That for the script stays, as does its order. */
 void early_forget(struct attempt *a, uint32_t step_id);
 
-/* Its tasks run: what was kept for it. A shepherd that had it already knows the numbers. */
+/* Its shepherd is starting it: the messages, which it writes when there is an output. */
+void early_say(struct step *s);
+/* Its tasks run: the signals. A shepherd that had them already knows the numbers. */
 void early_deliver(struct step *s);
 
 /* Which of a job's steps a signal is for: one; the script alone; all; or, as Slurm does, all but

@@ -235,6 +235,7 @@ int step_start(struct attempt *a, uint32_t id, const Pb__StepdStart *start, stru
     s = step_new(a, id, pair[0], &observer);
     s->pid = pid;
     rpc_link_send(s->link, RPC_STEPD_START, false, 1, &start->base);
+    early_say(s);
     halt_step_begins(s);
     *out = s;
     return 0;
