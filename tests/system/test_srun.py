@@ -23,6 +23,18 @@ def test_output_comes_back(cluster):
     assert (done.returncode, done.stdout, done.stderr) == (0, "out\n", "err\n")
 
 
+@pytest.mark.parametrize("label, prefix", [([], ""), (["-l"], "0: "), (["-l", "-o", "unbuffered-%j-%t"], "0: ")])
+def test_unbuffered_output_is_written_to_a_terminal(cluster, label, prefix):
+    """--unbuffered: programs see a terminal as their standard output alone, and no byte is changed on the way."""
+    program = "for i in 0 1 2; do test ! -t $i || echo tty $i; done; seq 30000; printf 'last\tline'"
+    out = cluster.run(["srun", "-u", *label, "sh", "-c", program]).ok()
+    if "-o" in label:
+        (file,) = cluster.work.glob("unbuffered-*-0")
+        out = file.read_text()
+    assert out.replace("\r", "CR").splitlines() == [prefix + row for row in ["tty 1", *map(str, range(1, 30001)), "last\tline"]]
+    assert cluster.run("srun tty").stdout == "not a tty\n"
+
+
 def test_tasks_and_nodes(cluster):
     out = cluster.run(["srun", "-N2", "-n4", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME $SLURM_LOCALID "
                        "$SLURM_NODEID $SLURM_NTASKS $SLURM_STEP_NUM_NODES"]).ok()

@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/mem.h"
@@ -164,21 +165,31 @@ static void on_task_exit(void *ctx, pid_t pid, int wait_status)
     step->life->check(step);
 }
 
-/* The terminal of a task: its slave end becomes the child's, the master is read and written. */
-static int open_terminal(struct task *t, struct child_plan *plan, struct err *err)
+/* A new terminal that is the user's: returns the master end. */
+static int make_terminal(const struct step *step, int *slave, struct err *err)
 {
-    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC), slave;
+    int master = posix_openpt(O_RDWR | O_NOCTTY | O_CLOEXEC);
     char name[64];
 
     if (master < 0 || grantpt(master) || unlockpt(master) ||
         ptsname_r(master, name, sizeof(name)) ||
-        (slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
+        (*slave = open(name, O_RDWR | O_NOCTTY | O_CLOEXEC)) < 0) {
         if (master >= 0)
             close(master);
         return err_set(err, -errno, "cannot make a terminal: %s", strerror(errno));
     }
-    if (fchown(slave, t->step->uid, (gid_t)-1) == 0)
-        fchmod(slave, 0620);
+    if (fchown(*slave, step->uid, (gid_t)-1) == 0)
+        fchmod(*slave, 0620);
+    return master;
+}
+
+/* The terminal of a task: its slave end becomes the child's, the master is read and written. */
+static int open_terminal(struct task *t, struct child_plan *plan, struct err *err)
+{
+    int slave, master = make_terminal(t->step, &slave, err);
+
+    if (master < 0)
+        return master;
     plan->fd[0] = plan->fd[1] = plan->fd[2] = slave;
     plan->is_pty = t->is_pty = true;
     stream_input_open(t, fcntl(master, F_DUPFD_CLOEXEC, 3));
@@ -218,6 +229,31 @@ static int open_pipe(struct task *t, int number, struct child_plan *plan, struct
     return 0;
 }
 
+/* Standard output of --unbuffered: the C library does not collect what is written to a terminal.
+ * The terminal changes no byte. */
+static int open_output_terminal(struct task *t, struct child_plan *plan, struct err *err)
+{
+    int slave, master = make_terminal(t->step, &slave, err);
+    struct termios mode;
+
+    if (master < 0)
+        return master;
+    if (!tcgetattr(slave, &mode)) {
+        mode.c_oflag &= ~(tcflag_t)OPOST;
+        tcsetattr(slave, TCSANOW, &mode);
+    }
+    plan->fd[1] = slave;
+    stream_open(&t->out, t, 1, master);
+    if (plan->is_labelled[1])
+        label_stream(&t->out);
+    return 0;
+}
+
+static bool is_unbuffered(const struct step *step)
+{
+    return step->launch && step->launch->has_unbuffered && step->launch->unbuffered;
+}
+
 static int open_streams(struct task *t, struct child_plan *plan, struct err *err)
 {
     int rc = 0;
@@ -226,7 +262,8 @@ static int open_streams(struct task *t, struct child_plan *plan, struct err *err
         return open_terminal(t, plan, err);
     for (int i = 0; i < 3 && !rc; i++)
         if (!plan->path[i] || plan->is_labelled[i])
-            rc = open_pipe(t, i, plan, err);
+            rc = i == 1 && is_unbuffered(t->step) ? open_output_terminal(t, plan, err)
+                                                  : open_pipe(t, i, plan, err);
     return rc;
 }
 

@@ -432,6 +432,8 @@ static void fill_request(struct run *run, uint32_t number, struct Pb__LaunchTask
     m->task_epilog = (char *)o->task_epilog;
     m->has_pty = 1;
     m->pty = run->options->pty;
+    m->has_unbuffered = 1;
+    m->unbuffered = run->options->unbuffered;
     m->has_label = 1;
     m->label = run->options->label;
     if (run->alloc != NULL)
