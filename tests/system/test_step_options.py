@@ -125,6 +125,8 @@ def threaded():
     ("", "srun -c1", 2, 2),
     ("", "srun -c2", 1, 2),
     ("", "srun -N1 --exclusive -c2", 4, 8),
+    ("", "srun --exclusive", 1, 8),
+    ("", "srun -N1 --exclusive --ntasks-per-node=2", 2, 2),
     ("", "srun -n2 --exclusive", 2, 2),
     ("", "srun -n2 --exclusive=allocation", 2, 8),
     ("", "srun -n2 --ntasks-per-core=1", 2, 4),
@@ -144,7 +146,7 @@ def threaded():
     ("-n4 --threads-per-core=1", "srun -n2", 2, 8),
 ])
 def test_cpus_of_a_step(threaded, job, step, tasks, cpus):
-    """All of its job's on its nodes unless it is exact; -c without -n fills them. Variables and records tell the same."""
+    """All of its job's on its nodes unless it is exact, which --exclusive is with a number of tasks; -c without -n fills them. Variables and records tell the same."""
     line = [*step.split(), "sh", "-c", "echo $SLURM_CPUS_ON_NODE; test $SLURM_PROCID != 0 || "
             "scontrol show step $SLURM_JOB_ID.$SLURM_STEP_ID | grep -o 'CPUs=[0-9]* Tasks=[0-9]*\\|TRES=cpu=[0-9]*'"]
     out = threaded.run([*(["salloc", "-Q", *job.split()] if job else []), *line]).ok().splitlines()

@@ -208,6 +208,14 @@ static void name_specs(struct part *p)
     p->job.command = p->argv[0];
 }
 
+/* Without a number of tasks --exclusive is for the job alone: its one task gets all CPUs. */
+static bool asks_for_tasks(const struct opt *o)
+{
+    return opt_given(o, OPT_ID_ntasks) || opt_given(o, OPT_ID_ntasks_per_node) ||
+           opt_given(o, OPT_ID_ntasks_per_core) || opt_given(o, OPT_ID_ntasks_per_socket) ||
+           opt_given(o, OPT_ID_ntasks_per_gpu);
+}
+
 static void fill_step(struct part *p)
 {
     const struct setup *s = p->setup;
@@ -237,9 +245,10 @@ static void fill_step(struct part *p)
         if (!opt_is_arbitrary(p->opt) && !p->opt->no_allocate)
             p->step.nodes = NULL; /* the job may get more than these, the step has them all */
         p->step.has_exact = 1;
-        p->step.exact = p->opt->exact || opt_given(p->opt, OPT_ID_cpus_per_task) ||
-                        (p->opt->exclusive && p->opt->exclusive_is_exact &&
-                         !conf_list_has(s->conf->launch_parameters, "srun_exclusive_allocation"));
+        p->step.exact =
+            p->opt->exact || opt_given(p->opt, OPT_ID_cpus_per_task) ||
+            (p->opt->exclusive && p->opt->exclusive_is_exact && asks_for_tasks(p->opt) &&
+             !conf_list_has(s->conf->launch_parameters, "srun_exclusive_allocation"));
     }
     if (s->order != NULL && spawned_fill_step(s->order, &p->setup->arena, &p->step, &err) < 0)
         exit_with_error(err.text);
