@@ -4,6 +4,7 @@
 
 #include "base/hostlist.h"
 #include "base/mem.h"
+#include "base/size.h"
 #include "cli/node_names.h"
 #include "cli/opt_priv.h"
 
@@ -104,11 +105,50 @@ int opt_set_exclude(struct opt *o, const char *arg, struct err *err)
     return set_hosts(o, "exclude", arg, &o->exclude, err);
 }
 
+#define REPEATS_MAX 65535 /* of one name */
+
+/* The length of the first piece of a host list, up to a comma outside brackets. */
+static size_t piece_length(const char *text)
+{
+    size_t len = 0;
+    for (int depth = 0; text[len] && (depth > 0 || text[len] != ','); len++)
+        depth += (text[len] == '[') - (text[len] == ']');
+    return len;
+}
+
+/* "n1*2,n3" is "n1,n1,n3". False: a count is invalid. */
+static bool repeat_hosts(const char *arg, struct str *out)
+{
+    while (*arg) {
+        size_t len = piece_length(arg);
+        _cleanup_free_ char *piece = mem_strndup(arg, len);
+        char *star = strchr(piece, '*');
+        uint64_t count = 1;
+        struct err why = {0};
+        if (star && (size_parse_count(star + 1, REPEATS_MAX, &count, &why) < 0 || count == 0))
+            return false;
+        if (star)
+            *star = '\0';
+        for (uint64_t i = 0; i < count; i++)
+            str_printf(out, "%s%s", out->len ? "," : "", piece);
+        arg += len + (arg[len] == ',');
+    }
+    return true;
+}
+
 int opt_set_nodelist(struct opt *o, const char *arg, struct err *err)
 {
+    _cleanup_str_ struct str hosts = STR_INIT;
     if (strchr(arg, '/'))
         return set_hosts_file(o, "--nodelist specification", arg, &o->nodelist, err);
-    return set_hosts(o, "nodelist", arg, &o->nodelist, err);
+    if (!strchr(arg, '*'))
+        return set_hosts(o, "nodelist", arg, &o->nodelist, err);
+    if (!repeat_hosts(arg, &hosts))
+        return opt_fail(o, OPT_FAIL_ERROR, OPT_STATUS_BAD_VALUE, err,
+                        "Invalid --nodelist specification: '%s': a count after '*' is a number "
+                        "from 1 to %d",
+                        arg, REPEATS_MAX);
+    return set_hosts(o, "nodelist", str_cstr(&hosts), &o->nodelist, err);
 }
 
 int opt_set_nodefile(struct opt *o, const char *arg, struct err *err)

@@ -96,6 +96,28 @@ static void test_bad_files(void **state)
     }
 }
 
+static void test_repeated_names(void **state)
+{
+    static const struct {
+        const char *line, *list;
+    } v[] = {
+        {"-w n1*2,n3", "n1,n1,n3"},
+        {"-w n[1-2]*2,x[1,3]", "n[1-2],n[1-2],x[1,3]"},
+        {"-w n1,n2*1", "n1,n2"},
+    };
+    char *const nothing[] = {NULL};
+    for (size_t i = 0; i < sizeof(v) / sizeof(v[0]); i++) {
+        struct opt o;
+        assert_int_equal(run(&o, OPT_SRUN, v[i].line, nothing, NULL), 0);
+        assert_string_equal(o.nodelist, v[i].list);
+        opt_done(&o);
+    }
+    expect_bad(OPT_SRUN, "-w n1*0", 255, "a count after '*' is a number from 1 to 65535");
+    expect_bad(OPT_SRUN, "-w n1*", 255, "Invalid --nodelist specification: 'n1*'");
+    expect_bad(OPT_SRUN, "-w n1*2*2", 255, "Invalid --nodelist specification: 'n1*2*2'");
+    expect_bad(OPT_SRUN, "-w n1*65536", 255, "Invalid --nodelist specification: 'n1*65536'");
+}
+
 static void test_files(void **state)
 {
     static const struct {
@@ -201,9 +223,8 @@ static int stop(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bad_files),
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_bad_files), cmocka_unit_test(test_repeated_names),
+        cmocka_unit_test(test_files),     cmocka_unit_test(test_counts),
         cmocka_unit_test(test_arbitrary),
     };
     return cmocka_run_group_tests(tests, start, stop);

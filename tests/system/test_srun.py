@@ -60,6 +60,14 @@ def test_cyclic_distribution(cluster):
     assert lines(out) == ["0 n1", "1 n2", "2 n1", "3 n2"]
 
 
+def test_nodes_of_an_arbitrary_distribution_are_repeated_by_a_count(cluster):
+    """--nodelist: n2*2 is n2,n2."""
+    line = ["-m", "arbitrary", "-n3", "sh", "-c", "echo $SLURM_PROCID $SLURMD_NODENAME"]
+    assert lines(cluster.run(["srun", "-w", "n2*2,n1", *line]).ok()) == ["0 n2", "1 n2", "2 n1"]
+    assert lines(cluster.run(["salloc", "-Q", "-w", "n1,n2", "-n4", "srun", "-w", "n2,n1*2", *line]).ok()) == ["0 n2", "1 n1", "2 n1"]
+    cluster.run("srun -w n1*0 true").fails("Invalid --nodelist specification: 'n1*0'")
+
+
 @pytest.mark.parametrize("size, expected", [
     (4, [[0, 1, 2, 3, 16, 17, 18, 19], [4, 5, 6, 7, 20], [8, 9, 10, 11], [12, 13, 14, 15]]),
     (2, [[0, 1, 8, 9, 16, 17], [2, 3, 10, 11, 18, 19], [4, 5, 12, 13, 20], [6, 7, 14, 15]]),
