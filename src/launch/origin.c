@@ -192,3 +192,16 @@ void origin_limits_init(struct origin_limits *l, const char *given, const struct
         l->list[l->count++] = item;
     }
 }
+
+void origin_put_limits(struct envlist *e)
+{
+    for (size_t i = 0; i < ORIGIN_LIMITS_MAX; i++) {
+        _cleanup_free_ char *name = mem_printf("SLURM_RLIMIT_%s", limits[i].name);
+        struct rlimit now;
+
+        if (getrlimit(limits[i].resource, &now) < 0)
+            continue;
+        envlist_setf(e, name, "%lld",
+                     now.rlim_cur == RLIM_INFINITY ? -1LL : (long long)now.rlim_cur);
+    }
+}

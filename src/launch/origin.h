@@ -52,3 +52,6 @@ struct origin_limits {
 
 /* Those that --propagate names; without it (NULL) those of the configuration. */
 void origin_limits_init(struct origin_limits *l, const char *given, const struct conf *conf);
+
+/* SLURM_RLIMIT_AS and its like: the soft limits of this process, -1 for none. */
+void origin_put_limits(struct envlist *e);

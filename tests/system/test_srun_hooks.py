@@ -33,6 +33,30 @@ def test_hooks_of_srun_get_the_command_of_the_step(cluster, options, calls):
     assert len(lines) == calls and all(line.startswith("x ") and line.endswith(".0: sh -c true") for line in lines), lines
 
 
+def test_a_failing_prolog_of_srun_cancels_the_step(cluster):
+    """A failing epilog is only told."""
+    for prolog, says in ("false", "false: exited with exit code 1"), ("/nonexistent", "/nonexistent: No such file or directory"):
+        done = cluster.run(f"srun -n1 --prolog={prolog} --epilog=none echo ran")
+        assert (done.returncode, done.stdout) == (1, "") and says in done.stderr.lower().replace("no such", "No such"), done
+        assert ".0 is cancelled: its prolog failed" in done.stderr
+    cluster.settle()
+    assert cluster.run("squeue -h").ok() == ""
+    done = cluster.run("srun -n1 --prolog=none --epilog=false echo ran")
+    assert (done.returncode, done.stdout) == (0, "ran\n") and "false" in done.stderr
+
+
+def test_hooks_of_srun_know_their_context_and_limits(cluster):
+    """SLURM_SCRIPT_CONTEXT, SLURM_RLIMIT_ and SLURM_PRIO_PROCESS of the guide to prologs; tasks have none of the first two."""
+    show = cluster.work / "show"
+    show.write_text('#!/bin/sh\necho $SLURM_SCRIPT_CONTEXT $SLURM_RLIMIT_CORE $SLURM_RLIMIT_STACK $SLURM_PRIO_PROCESS\n')
+    show.chmod(0o755)
+    line = ["sh", "-c", 'ulimit -Sc 0; ulimit -Ss 4321; exec "$@"', "sh", "srun", "-n1", f"--prolog={show}", f"--epilog={show}",
+            "sh", "-c", "echo task${SLURM_SCRIPT_CONTEXT-}${SLURM_RLIMIT_CORE-}"]
+    nice = cluster.run("nice").ok()
+    limits = f"0 {4321 * 1024} {nice}"
+    assert cluster.run(line).ok().splitlines() == [f"prolog_srun {limits}", "task", f"epilog_srun {limits}"]
+
+
 @pytest.mark.parametrize("command", ("srun -n1 {}sh -c", "sbatch -W -o limits {}--wrap"))
 def test_excepted_limits_are_those_of_the_node(cluster, command):
     """The limits that Except names are the daemon's, the others those of the caller; --propagate overrides the key."""

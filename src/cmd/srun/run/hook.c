@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "base/mem.h"
@@ -12,13 +13,17 @@
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/run.h"
 #include "launch/jobenv.h"
+#include "launch/origin.h"
 #include "launch/tasks.h"
 
 extern char **environ;
 
-static void make_env(const struct run *run, struct envlist *env)
+static void make_env(const struct run *run, const char *context, struct envlist *env)
 {
     envlist_init(env, environ);
+    envlist_set(env, "SLURM_SCRIPT_CONTEXT", context);
+    envlist_setf(env, "SLURM_PRIO_PROCESS", "%d", getpriority(PRIO_PROCESS, 0));
+    origin_put_limits(env);
     if (run->alloc != NULL)
         jobenv_alloc(env, run->alloc, run->conf);
     jobenv_step(env, run->step);
@@ -56,7 +61,7 @@ static int spawn_program(const char *program, char **argv, char **env, pid_t *pi
     return code;
 }
 
-void hook_run(const struct run *run, const char *program)
+bool hook_run(const struct run *run, const char *program, const char *context)
 {
     struct envlist env;
     struct str text = STR_INIT;
@@ -64,14 +69,14 @@ void hook_run(const struct run *run, const char *program)
     pid_t pid;
 
     if (program == NULL || *program == '\0' || strcmp(program, "none") == 0)
-        return;
-    make_env(run, &env);
+        return true;
+    make_env(run, context, &env);
     _cleanup_free_ char **argv = make_argv(run, program);
     code = spawn_program(program, argv, env.vars, &pid);
     envlist_done(&env);
     if (code != 0) {
         say_error("%s: %s", program, strerror(code));
-        return;
+        return false;
     }
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
@@ -80,4 +85,5 @@ void hook_run(const struct run *run, const char *program)
         say_error("%s: %s", program, str_cstr(&text));
         str_done(&text);
     }
+    return status == 0;
 }

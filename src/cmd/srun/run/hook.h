@@ -5,7 +5,10 @@
  */
 #pragma once
 
+#include <stdbool.h>
+
 struct run;
 
-/* Waits for it. Its failure is told and changes nothing. program NULL: nothing to do. */
-void hook_run(const struct run *run, const char *program);
+/* Waits for the program, and tells its failure. SLURM_SCRIPT_CONTEXT is 'context'. False: the
+ * program failed or cannot be run. program NULL: nothing to do. */
+bool hook_run(const struct run *run, const char *program, const char *context);

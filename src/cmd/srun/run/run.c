@@ -108,7 +108,7 @@ static void begin_end(struct run *run)
     run->terminal = NULL;
     ends_all(run->ends);
     if (run->launch != NULL)
-        hook_run(run, run->options->epilog);
+        hook_run(run, run->options->epilog, "epilog_srun");
     report_run_end(run);
 }
 
@@ -521,7 +521,11 @@ static void launch_run(struct run *run)
     }
     if (run->options->pty)
         run->terminal = terminal_start(run);
-    hook_run(run, run->options->prolog);
+    if (!hook_run(run, run->options->prolog, "prolog_srun")) {
+        err_set(&err, -ERR_LAUNCH, "%s is cancelled: its prolog failed", run->step_name);
+        give_up(run, &err);
+        return;
+    }
     run->launch = launch_start(run);
     start_limit(run);
 }
