@@ -327,6 +327,14 @@ static void put_counted(const struct job_view *v, const char *key, uint64_t coun
     str_printf(v->out, "%s=gres:gpu:%llu", key, (unsigned long long)count);
 }
 
+static void put_segments(const struct job_view *v)
+{
+    if (!v->spec->segment_size)
+        return;
+    record_break(v->style, v->out);
+    str_printf(v->out, "SegmentSize=%u", v->spec->segment_size);
+}
+
 static void put_switches(const struct job_view *v)
 {
     char wait[TIME_TEXT_MAX];
@@ -368,6 +376,7 @@ static void put_command(const struct job_view *v)
         record_break(v->style, v->out);
         record_pair(v->out, streams[i].key, str_cstr(&path));
     }
+    put_segments(v);
     put_switches(v);
     put_optional(v, "BurstBuffer", v->spec->burst_buffer);
     put_optional(v, "BurstBufferState", v->live->burst ? v->live->burst->state : NULL);
@@ -467,6 +476,8 @@ static json_t *job_flags(const Pb__JobRecord *job)
         {spec->gres_flags && strstr(spec->gres_flags, "enforce-binding"), "GRES_BINDING_ENFORCED"},
         {spec->gres_flags && strstr(spec->gres_flags, "disable-binding"), "GRES_BINDING_DISABLED"},
         {spec->spread > 0, "SPREAD_JOB"},
+        {spec->spread_segments, "SPREAD_SEGMENTS"},
+        {spec->consolidate_segments, "CONSOLIDATE_SEGMENTS"},
         {spec->use_min_nodes, "PREFER_MINIMUM_NODE_COUNT"},
         {job->live->scheduled_by_backfill, "BACKFILL_ATTEMPTED"},
         {job->live->last_sched_at > 0, "SCHEDULING_ATTEMPTED"},

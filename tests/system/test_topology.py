@@ -125,6 +125,15 @@ def test_blocks():
         assert nodes(c, "-N2", "-w", "n4") == ["n3", "n4"]
         assert c.run(["srun", "-w", "n4", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR $SLURM_TOPOLOGY_ADDR_PATTERN"]).ok() == (
             "b2.n4 block.node")
+        assert nodes(c, "-N3", "--segment=1", "--spread-segments") == ["n1", "n3", "n5"]
+        c.run("srun -N6 --segment=2 --consolidate-segments true").fails("Requested node configuration is not available")
+        c.run("srun -N3 --segment=2 true").fails("3 nodes are not a whole number of segments of 2 (--segment)")
+        job = c.sbatch("-N4", "--segment=2", "-w", "n2,n6", "-o", "segments.out", wrap="echo $SLURM_JOB_SEGMENT_SIZE")
+        fields = c.wait(job)
+        assert (fields["NodeList"], fields["SegmentSize"]) == ("n[1-2,5-6]", "2")
+        assert (c.work / "segments.out").read_text() == "2\n"
+        assert c.run(f"squeue -h -t all -j {job} -O SegmentSize").ok().split() == ["2"]
+        assert c.json(f"squeue -t all -j {job}")["jobs"][0]["segment_size"] == 2
         c.stop()
     finally:
         c.destroy()

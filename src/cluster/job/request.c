@@ -110,6 +110,12 @@ static int parse_host(struct request *r, const char *text, struct err *err)
     return rc;
 }
 
+/* More than any network has is as good. */
+static uint16_t small_count(uint32_t count)
+{
+    return count < UINT16_MAX ? (uint16_t)count : UINT16_MAX;
+}
+
 /* Of what kind its nodes are and where they lie. */
 static int parse_place(struct request *r, const Pb__JobSpec *s, struct err *err)
 {
@@ -122,9 +128,12 @@ static int parse_place(struct request *r, const Pb__JobSpec *s, struct err *err)
     if (rc == 0 && s->has_max_nodes && s->max_nodes && least > s->max_nodes)
         rc = err_set(err, -ERR_FEATURE, "%s: %s asks for %u nodes, the job has %u at most",
                      err_text(ERR_FEATURE), r->features, least, s->max_nodes);
-    r->switches = s->has_req_switches ? s->req_switches : 0;
+    r->switches = small_count(s->req_switches);
     r->switches_sec = s->has_wait_switch_sec ? s->wait_switch_sec : INT64_MAX;
     r->spread = s->has_spread && s->spread;
+    r->segment = small_count(s->segment_size);
+    r->segments_apart = s->spread_segments;
+    r->segments_together = s->consolidate_segments;
     r->unattended = s->has_unattended && s->unattended;
     r->use_min_nodes = s->has_use_min_nodes && s->use_min_nodes;
     return rc;

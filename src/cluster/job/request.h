@@ -36,7 +36,8 @@ struct request {
     uint32_t tasks_per_socket, tasks_per_core; /* at most; 0: any number */
     uint32_t spec;                             /* cores of each node that no task gets */
     uint32_t cpus_per_gpu;
-    uint32_t switches; /* so many leaves of the network at most; 0: any number */
+    uint16_t switches; /* so many leaves of the network at most; 0: any number */
+    uint16_t segment;  /* nodes that are in one block, each so many; 0: any */
     uint64_t mem_node_mib, mem_cpu_mib, mem_gpu_mib, tmp_mib;
     int64_t switches_sec;     /* after waiting that long for so few switches, any number, too */
     struct bitset *req, *exc; /* NULL: none */
@@ -59,9 +60,11 @@ struct request {
     bool cyclic : 1;   /* its CPUs are of all sockets of a node in turn */
     bool spread : 1, use_min_nodes : 1; /* of a range of node counts: as many as possible, or as
                                            few */
-    bool unattended : 1;                /* salloc --no-shell: nobody stays with it */
-    bool chooses_host : 1;              /* --batch was given */
-    uint32_t cpus;                      /* in all, of NumCPUs; 0: what the tasks need */
+    bool segments_apart : 1, segments_together : 1; /* at most one in a block; all in one block of
+                                                       blocks */
+    bool unattended : 1;                            /* salloc --no-shell: nobody stays with it */
+    bool chooses_host : 1;                          /* --batch was given */
+    uint32_t cpus;                                  /* in all, of NumCPUs; 0: what the tasks need */
 };
 
 void request_done(struct request *r);

@@ -369,6 +369,8 @@ static bool choose_some(struct chooser *ch)
         return false;
     if (!ch->topo)
         return choose_flat(ch);
+    if (ch->segment)
+        return choose_segments(ch);
     bool in_row = ch->contiguous || ch->counts || ch->spread;
     return in_row ? choose_in_fabric(ch) : choose_by_topo(ch);
 }

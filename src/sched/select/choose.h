@@ -25,10 +25,12 @@ struct choose_counts {
 struct topo;
 
 struct chooser {
-    const struct bitset *required; /* NULL: none */
-    const struct topo *topo;       /* the network to choose by; NULL: nodes in a row */
-    uint32_t max_leaves;           /* of it; 0: any number */
-    bool spread;                   /* over many nodes: within a fabric it does not count */
+    const struct bitset *required;          /* NULL: none */
+    const struct topo *topo;                /* the network to choose by; NULL: nodes in a row */
+    uint32_t max_leaves;                    /* of it; 0: any number */
+    uint32_t segment;                       /* nodes of a segment, in a network of blocks; 0: any */
+    bool segments_apart, segments_together; /* one of a block; all in one block of blocks */
+    bool spread;                            /* over many nodes: within a fabric it does not count */
     const uint32_t *idle; /* by node: those with the most idle CPUs first; NULL: runs of nodes */
     bool from_end;        /* the last ones first, in the place of runs */
     const struct choose_counts *counts; /* NULL: none */
@@ -67,6 +69,8 @@ bool choose_tally_does(const struct choose_tally *t, const struct chooser *ch);
 /* --- choose_topo.c: by the network, for choose_nodes() -----------------------------------------
  */
 bool choose_by_topo(struct chooser *ch);
+/* choose_segments.c: the same in whole segments. */
+bool choose_segments(struct chooser *ch);
 /* Without a look at switches, and yet all within one fabric. */
 bool choose_in_fabric(struct chooser *ch);
 

@@ -7,7 +7,7 @@
 
 const struct topo *select_topo(const struct cluster *c, const struct job *j)
 {
-    bool wanted = !c->conf->network.optional || j->want.switches;
+    bool wanted = !c->conf->network.optional || j->want.switches || j->want.segment;
     return wanted ? c->topo : NULL;
 }
 
@@ -21,6 +21,16 @@ static bool is_serial(const struct request *r)
     return r->tasks == 1 && r->cpus_per_task == 1 && r->min_nodes == 1 && !r->exclusive;
 }
 
+/* Other networks than topology/block have none. */
+void select_place_segments(const struct cluster *c, const struct job *j, struct chooser *ch)
+{
+    if (!ch->topo || c->conf->network.kind != CONF_TOPO_BLOCK)
+        return;
+    ch->segment = j->want.segment;
+    ch->segments_apart = j->want.segments_apart;
+    ch->segments_together = j->want.segments_together;
+}
+
 void select_place_init(struct select_place *p, const struct cluster *c, const struct job *j,
                        const struct free_view *view, struct chooser *ch)
 {
@@ -28,6 +38,7 @@ void select_place_init(struct select_place *p, const struct cluster *c, const st
     ch->topo = select_topo(c, j);
     ch->max_leaves = j->switches_waived || !ch->topo ? 0 : j->want.switches;
     ch->spread = j->want.spread;
+    select_place_segments(c, j, ch);
     ch->from_end = c->conf->sched.pack_serial_at_end && is_serial(&j->want);
     if (!least_loaded(c, j))
         return;

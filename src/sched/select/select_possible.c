@@ -240,8 +240,9 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
         look_idle(c, j, con, i, idle);
         ch.topo = select_topo(c, j);
         ch.spread = j->want.spread;
+        select_place_segments(c, j, &ch);
         bool fabrics = ch.topo && ch.topo->roots > 1;
-        bool placed = ch.contiguous || ch.counts || fabrics;
+        bool placed = ch.contiguous || ch.counts || ch.segment || fabrics;
         fits = !placed &&
                (layered ? fits_counted(c, j, &ch, set, idle) : fits_somewhere(c, &ch, set, idle));
         if (!fits && (placed || layered))
@@ -284,6 +285,22 @@ static int check_excluded(const struct cluster *c, const struct request *r, stru
                      : 0;
 }
 
+static int check_segments(const struct cluster *c, const struct request *r, struct err *err)
+{
+    uint32_t size = r->segment;
+    if (!size || c->conf->network.kind != CONF_TOPO_BLOCK)
+        return 0;
+    if (r->contiguous || constraint_least_nodes(r->constraint))
+        return err_set(err, -ERR_NODE_CONFIG,
+                       "%s: --segment, and --contiguous or --constraint with counts",
+                       err_text(ERR_NODE_CONFIG));
+    if (r->min_nodes > size && (r->min_nodes - 1) / size == r->max_nodes / size)
+        return err_set(err, -ERR_NODE_CONFIG,
+                       "%s: %u nodes are not a whole number of segments of %u (--segment)",
+                       err_text(ERR_NODE_CONFIG), r->min_nodes, size);
+    return 0;
+}
+
 int select_possible(const struct cluster *c, const struct job *j, struct err *err)
 {
     const struct request *r = &j->want;
@@ -299,6 +316,7 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
                        err_text(ERR_NODE_COUNT), r->min_nodes, (unsigned long long)most.nodes,
                        p->conf.name);
     rc = check_excluded(c, r, err);
+    rc = rc == 0 ? check_segments(c, r, err) : rc;
     if (rc != 0)
         return rc;
     if (r->req && !bitset_contains(p->nodes, r->req))

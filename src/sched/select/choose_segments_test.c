@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/*
+ * Jobs with --segment in a network of blocks: by a table, and against an oracle that tries every
+ * set of nodes on small clusters.
+ */
+#include "sched/sched_test_util.h"
+
+enum { NODES = 12, BLOCK = 4, BLOCKS = NODES / BLOCK, CASES = 3000 };
+
+#define T "TopologyConf=1 "
+#define BLOCKS_OF_4                                                                                \
+    CONS "TopologyPlugin=topology/block\nNodeName=n[1-16] CPUs=4\nPartitionName=p Nodes=ALL\n" T   \
+         "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T                           \
+         "BlockName=b3 Nodes=n[9-12]\n" T "BlockName=b4 Nodes=n[13-16]\n" T
+
+/* The names of the chosen nodes; "": it waits. */
+static char *choose(struct cluster *c, struct job *j)
+{
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+    _cleanup_hostlist_ struct hostlist *names = hostlist_new();
+    _cleanup_str_ struct str text = STR_INIT;
+    struct selection s = {0};
+    bitset_and(allowed, c->pool.usable);
+    select_nodes(c, j, allowed, NULL, &s);
+    vec_foreach (&s.shares, share)
+        hostlist_push(names, c->nodes.data[share->node]->name);
+    select_done(&s);
+    hostlist_format(names, &text);
+    return mem_strdup(str_cstr(&text));
+}
+
+struct row {
+    const char *words, *where;
+};
+
+static void try_all(const char *conf, const char *busy, const struct row *v, size_t n)
+{
+    struct cluster *c = test_cluster(conf);
+    test_up(c);
+    test_run(c, 1000, busy, 2000);
+    for (size_t i = 0; i < n; i++) {
+        _cleanup_free_ char *text = choose(c, test_job(c, (uint32_t)i + 1, v[i].words));
+        if (!str_eq(text, v[i].where))
+            fail_msg("'%s': '%s'", v[i].words, text);
+    }
+    test_cluster_free(c);
+}
+
+/* Two nodes of the first block are busy, and a core of n12. */
+static void table(void **state)
+{
+    static const struct row v[] = {
+        {"N=6", "n[1-2,5-8]"}, /* without segments: two blocks of the first pair */
+        {"N=6 segment=2", "n[1-2,5-8]"},
+        {"N=6 segment=3", "n[9-11,13-15]"},
+        {"N=4 segment=2", "n[5-8]"},
+        {"N=4 segment=2 apart", "n[1-2,5-6]"},
+        {"N=8 segment=4", "n[9-16]"},
+        {"N=12 segment=4", "n[5-16]"},
+        {"N=12 segment=4 together", ""},
+        {"N=6 segment=2 together", "n[1-2,5-8]"},
+        {"N=8 segment=2 apart", "n[1-2,5-6,9-10,13-14]"},
+        {"N=3 segment=4", "n[5-7]"}, /* all in one segment: as without it */
+        {"N=4 segment=2 w=n2,n12", "n[1-2,9,12]"},
+        {"N=4 segment=2 w=n1,n5", "n[1-2,5-6]"},
+        {"N=2-5 segment=2", "n[1-2]"},
+        {"N=4-8 n=24 segment=2", "n[9-16]"},
+        {"N=10 segment=5", ""},
+        {"N=4 segment=2 w=n1,n5,n9", ""},
+    };
+    (void)state;
+    try_all(BLOCKS_OF_4 "BlockSizes=4,8\n", "n3:4 n4:4 n12:1", v, COUNT(v));
+}
+
+static void other_networks(void **state)
+{
+    static const struct row v[] = {{"N=3 segment=2", "n[1-3]"}};
+    (void)state;
+    try_all(CONS "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n", "n4:4", v, COUNT(v));
+}
+
+static void refused(void **state)
+{
+    static const struct {
+        const char *words, *why; /* NULL: possible */
+    } v[] = {
+        {"N=6 segment=4", "6 nodes are not a whole number of segments of 4 (--segment)"},
+        {"N=5-7 segment=4", "5 nodes are not a whole number of segments of 4 (--segment)"},
+        {"N=5-8 segment=4", NULL},
+        {"N=3 segment=4", NULL},
+        {"N=8 segment=4 contiguous", "--segment, and --contiguous or --constraint with counts"},
+        {"N=10 segment=5", "Requested node configuration is not available"},
+        {"N=10 segment=2 apart", "Requested node configuration is not available"},
+        {"N=8 segment=4 together", NULL},
+        {"N=16 segment=4 together", "Requested node configuration is not available"},
+        {"N=16 segment=4", NULL},
+    };
+    struct cluster *c = test_cluster(BLOCKS_OF_4 "BlockSizes=4,8\n");
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct err err = {0};
+        int rc = select_possible(c, test_job(c, (uint32_t)i + 1, v[i].words), &err);
+        if (rc != (v[i].why ? -ERR_NODE_CONFIG : 0) || (v[i].why && !strstr(err.text, v[i].why)))
+            fail_msg("'%s': %d, %s", v[i].words, rc, err.text);
+    }
+    test_cluster_free(c);
+}
+
+/* --- the oracle --- */
+
+struct wish {
+    uint32_t nodes, segment, required; /* required: a set */
+    bool apart, together;
+};
+
+static bool holds(const struct wish *w, uint32_t fits, uint32_t set)
+{
+    uint32_t pairs = 0; /* of blocks */
+    if ((uint32_t)__builtin_popcount(set) != w->nodes || (set & fits) != set ||
+        (set & w->required) != w->required)
+        return false;
+    for (uint32_t b = 0; b < BLOCKS; b++) {
+        uint32_t count = (uint32_t)__builtin_popcount(set >> b * BLOCK & 15);
+        pairs |= count ? 1u << b / 2 : 0;
+        if (count % w->segment || (w->apart && count > w->segment))
+            return false;
+    }
+    return !w->together || (pairs & (pairs - 1)) == 0;
+}
+
+static bool some_set_holds(const struct wish *w, uint32_t fits)
+{
+    for (uint32_t set = 1; set < 1u << NODES; set++)
+        if (holds(w, fits, set))
+            return true;
+    return false;
+}
+
+static void one_trial(uint64_t seed, uint32_t counts[2])
+{
+    struct cluster *c = test_cluster(
+        CONS "TopologyPlugin=topology/block\nNodeName=n[1-12] CPUs=1\n"
+             "PartitionName=p Nodes=ALL\n" T "BlockName=b1 Nodes=n[1-4]\n" T
+             "BlockName=b2 Nodes=n[5-8]\n" T "BlockName=b3 Nodes=n[9-12]\n" T "BlockSizes=4,8\n");
+    _cleanup_str_ struct str words = STR_INIT;
+    uint32_t fits = 0, set = 0;
+    uint64_t at = seed;
+    struct wish w = {.segment = test_between(&at, 1, 4)};
+    w.nodes = w.segment * test_between(&at, 2, NODES / w.segment);
+    w.apart = test_between(&at, 0, 3) == 0;
+    w.together = test_between(&at, 0, 3) == 0;
+    test_up(c);
+    for (uint32_t i = 0; i < NODES; i++) {
+        char busy[16];
+        snprintf(busy, sizeof(busy), "n%u:1", i + 1);
+        if (test_between(&at, 0, 4) == 0)
+            test_run(c, 1000 + i, busy, 2000);
+        else
+            fits |= 1u << i;
+    }
+    str_printf(&words, "N=%u segment=%u%s%s", w.nodes, w.segment, w.apart ? " apart" : "",
+               w.together ? " together" : "");
+    if (test_between(&at, 0, 2) == 0) {
+        uint32_t one = test_between(&at, 1, NODES), other = test_between(&at, 1, NODES);
+        w.required = 1u << (one - 1) | 1u << (other - 1);
+        str_printf(&words, " w=n%u,n%u", one, other);
+    }
+    struct job *j = test_job(c, 1, str_cstr(&words));
+    _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
+    struct selection s = {0};
+    bitset_and(allowed, c->pool.usable);
+    bool found = select_nodes(c, j, allowed, NULL, &s) == 0;
+    vec_foreach (&s.shares, share)
+        set |= 1u << share->node;
+    if (found && !holds(&w, fits, set))
+        fail_msg("seed %llu, '%s': %x of %x does not hold it", (unsigned long long)seed,
+                 str_cstr(&words), set, fits);
+    if (!found && some_set_holds(&w, fits))
+        fail_msg("seed %llu, '%s': waits, and could run on %x", (unsigned long long)seed,
+                 str_cstr(&words), fits);
+    counts[found]++;
+    select_done(&s);
+    test_cluster_free(c);
+}
+
+static void oracle(void **state)
+{
+    uint32_t counts[2] = {0};
+    (void)state;
+    for (uint64_t seed = 1; seed <= CASES; seed++)
+        one_trial(seed, counts);
+    assert_in_range(counts[true], CASES / 10, CASES * 9 / 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(table),
+        cmocka_unit_test(other_networks),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(oracle),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
