@@ -21,6 +21,7 @@
 #define MEMBER(kind, ctype, member)                                                                \
     kind, offsetof(struct opt, member) + 0 * sizeof((ctype *)0 == &((struct opt *)0)->member), NULL
 #define FLAG(member) MEMBER(OPT_T_FLAG, bool, member)
+#define TRUE(member) MEMBER(OPT_T_TRUE, protobuf_c_boolean, member)
 #define COUNT(member) MEMBER(OPT_T_COUNT, uint32_t, member)
 #define NUMBER(member) MEMBER(OPT_T_NUMBER, uint32_t, member)
 #define STRING(member) MEMBER(OPT_T_STRING, char *, member)

@@ -132,9 +132,8 @@ struct opt {
     uint32_t uid, gid_of_uid, gid; /* of another user, when given */
     uint32_t switches;             /* leaf switches at most */
     int64_t switches_sec;          /* how long to wait for so few; negative: not said */
-    bool contiguous, exclusive, oversubscribe, overcommit, hold, no_kill, open_append, spread;
-    bool spread_segments, consolidate_segments;
-    bool use_min_nodes, requeue, kill_invalid_dep;
+    bool exclusive, oversubscribe, overcommit, hold, no_kill, open_append, spread;
+    bool requeue, kill_invalid_dep;
     bool immediate;
     uint32_t immediate_sec; /* 0: at once */
 

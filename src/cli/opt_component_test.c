@@ -277,6 +277,8 @@ static void check_inherited(enum opt_command command, const struct opt_row *row)
         assert_string_equal(component(&r, 1)->given[row->id], value);
     if (is_inherited && row->type == OPT_T_FLAG)
         assert_true(*(const bool *)((const char *)component(&r, 1) + row->offset));
+    if (is_inherited && row->type == OPT_T_TRUE)
+        assert_true(*(const protobuf_c_boolean *)((const char *)component(&r, 1) + row->offset));
     if (is_inherited && row->type == OPT_T_STRING)
         assert_string_equal(*(char *const *)((const char *)component(&r, 1) + row->offset), value);
     assert_int_equal(component(&r, 1)->cpus_per_task, 3);

@@ -126,6 +126,7 @@ static void put_value(const struct opt *o, const struct opt_row *row, struct str
         return;
     switch (row->type) {
     case OPT_T_FLAG:
+    case OPT_T_TRUE:
         str_puts(out, "set");
         break;
     case OPT_T_COUNT:

@@ -9,6 +9,7 @@
 enum opt_argument { OPT_ARG_NO, OPT_ARG_REQ, OPT_ARG_MAY };
 enum opt_type {
     OPT_T_FLAG,
+    OPT_T_TRUE,
     OPT_T_COUNT,
     OPT_T_NUMBER,
     OPT_T_STRING,
@@ -140,6 +141,7 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);
 
 /* The functions of CALL rows. */
 #define FLAG(member)
+#define TRUE(member)
 #define COUNT(member)
 #define NUMBER(member)
 #define STRING(member)
@@ -153,6 +155,7 @@ int opt_apply_hostfile(struct opt *o, const char *path, struct err *err);
 #define OPT_ALIAS(name, id, commands)
 #include "cli/opt.def"
 #undef FLAG
+#undef TRUE
 #undef COUNT
 #undef NUMBER
 #undef STRING

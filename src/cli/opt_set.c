@@ -111,6 +111,9 @@ static int set_member(struct opt *o, const struct opt_row *row, const char *arg,
     case OPT_T_FLAG:
         *(bool *)member = true;
         return 0;
+    case OPT_T_TRUE:
+        *(protobuf_c_boolean *)member = true;
+        return 0;
     case OPT_T_COUNT:
         return set_number(o, row, 1, arg, member, err);
     case OPT_T_NUMBER:

@@ -252,7 +252,6 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT(deadline_at_sec, deadline, o->deadline_at_sec);
     PUT(nice, nice, o->nice);
     PUT(priority, priority, o->priority);
-    PUT_TRUE(contiguous);
     PUT_TRUE(exclusive);
     PUT_TRUE(oversubscribe);
     PUT_TRUE(overcommit);
@@ -262,9 +261,6 @@ void opt_to_job_spec(const struct opt *o, Pb__JobSpec *spec)
     PUT_NUMBER(req_switches, o->switches);
     PUT_NUMBER(wait_switch_sec, o->switches_sec);
     PUT_TRUE(spread);
-    PUT_TRUE(spread_segments);
-    PUT_TRUE(consolidate_segments);
-    PUT_TRUE(use_min_nodes);
     if (o->from[OPT_ID_uid]) {
         spec->has_uid = spec->has_gid = 1;
         spec->uid = o->uid;
