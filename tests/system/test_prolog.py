@@ -66,7 +66,7 @@ def test_scripts_see_the_job_and_nothing_of_its_environment(watched, how):
     env = {**HOSTILE, "PATH": "/evil:" + c.environment()["PATH"]}
     if how == "sbatch":
         wrapped = "export LD_PRELOAD=/evil.so PATH=/evil:$PATH; SLURM_JOB_NAME=evil srun -J evil -p evil true"
-        job = c.sbatch(*options, "-o", "/dev/null", "--export=ALL", wrap=wrapped, user=USER, env=env)
+        job = c.sbatch(*options, "-o", "out-%j", "-e", "/dev/null", "--export=ALL", wrap=wrapped, user=USER, env=env)
         c.wait(job)
     else:
         done = c.run(["srun", *options, "/bin/sh", "-c", "echo $SLURM_JOB_ID"], user=USER,
@@ -89,6 +89,8 @@ def test_scripts_see_the_job_and_nothing_of_its_environment(watched, how):
                     "SLURM_JOB_WORK_DIR": str(c.work), "SLURM_JOB_NODELIST": nodes, "SLURM_NODELIST": nodes,
                     "SLURM_JOB_COMMENT": "LD_PRELOAD=x", "SLURM_CLUSTER_NAME": "test", "SLURM_CONF": str(c.conf_file),
                     "SLURM_JOB_NUM_NODES": "2", "SLURM_NTASKS": "3", "SLURM_JOB_RESTART_COUNT": "0"}
+            streams = {"SLURM_JOB_STDIN": "/dev/null", "SLURM_JOB_STDOUT": f"{c.work}/out-{job}", "SLURM_JOB_STDERR": "/dev/null"}
+            want.update(streams if how == "sbatch" else {"SLURM_JOB_STDIN": "/dev/null"})
             assert {k: e.get(k) for k in want} == want
             assert e["SLURM_JOB_CPUS_PER_NODE"] in ("2,1", "1,2", "2(x2)", "1(x2)", "2", "3,1"), e
     assert told(c, "epilog", node, job)["env"]["SLURM_JOB_EXIT_CODE"] in ("0", "256")

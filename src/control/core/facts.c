@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "base/pattern.h"
 #include "base/pb.h"
 #include "base/step_id.h"
 #include "cluster/job/job_set.h"
@@ -59,6 +60,46 @@ static void put_set(const struct job *j, Pb__JobFacts *m)
     SET(m, het_job_count, job_set_count(j));
 }
 
+/* As the script's shepherd has it; NULL: its script will not begin. */
+static char *expand_path(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
+                         const char *pattern, struct arena *arena)
+{
+    const struct pattern_values v = {
+        .job_id = j->id,
+        .submit_at_sec = j->submit_at,
+        .step_id = STEP_ID_BATCH,
+        .array_id = j->array ? j->array->id : j->id,
+        .array_task = j->array ? j->task : PATTERN_NO_ARRAY,
+        .has_restarts = true,
+        .restarts = j->restarts,
+        .node = attempt_of(j)->alloc.len ? c->cluster->nodes.data[job_host(j)->node]->name : NULL,
+        .user = spec->user_name,
+        .job_name = spec->name,
+    };
+    _cleanup_str_ struct str out = STR_INIT, path = STR_INIT;
+    if (pattern_expand(pattern, &v, &out, NULL))
+        return NULL;
+    if (*str_cstr(&out) != '/' && spec->work_dir)
+        str_printf(&path, "%s/", spec->work_dir);
+    str_puts(&path, str_cstr(&out));
+    return arena_strdup(arena, str_cstr(&path));
+}
+
+void facts_put_streams(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
+                       Pb__JobFacts *m, struct arena *arena)
+{
+    const char *out = spec->std_out ? spec->std_out
+                      : !j->batch   ? NULL
+                      : j->array    ? "slurm-%A_%a.out"
+                                    : "slurm-%j.out";
+    const char *errors = spec->std_err ? spec->std_err : out;
+    if (errors)
+        m->std_err = expand_path(c, j, spec, errors, arena);
+    m->std_in = expand_path(c, j, spec, spec->std_in ? spec->std_in : "/dev/null", arena);
+    if (out)
+        m->std_out = expand_path(c, j, spec, out, arena);
+}
+
 Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena)
 {
     struct str nodes = STR_INIT, cpus = STR_INIT;
@@ -67,6 +108,8 @@ Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *a
     pb__job_facts__init(m);
     if (spec)
         take_spec(spec, m);
+    if (spec && (c->conf->prolog || c->conf->epilog))
+        facts_put_streams(c, j, spec, m, arena);
     job_format_nodes(c->cluster, j, &nodes);
     format_cpus(j, &cpus);
     m->nodes = arena_strdup(arena, str_cstr(&nodes));

@@ -7,6 +7,9 @@
 
 /* Of a job that has its nodes; lives in the arena, its texts partly in the job. */
 Pb__JobFacts *facts_make(struct control *c, const struct job *j, struct arena *arena);
+/* The paths of its streams, which facts_make() leaves out where nodes have no scripts. */
+void facts_put_streams(const struct control *c, const struct job *j, const Pb__JobSpec *spec,
+                       Pb__JobFacts *m, struct arena *arena);
 /* What the node of 'a' is to know of the attempt. NULL: what it has there is not said. */
 Pb__NodeAttempt *facts_make_attempt(struct control *c, const struct job *j,
                                     const struct alloc_node *a, struct arena *arena);

@@ -11,7 +11,6 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "base/pattern.h"
 #include "base/sluid.h"
 #include "base/step_id.h"
 #include "control/core/facts.h"
@@ -196,50 +195,6 @@ static void put_number(struct list *l, const char *name, long long value)
     l->at[l->count++] = arena_printf(l->arena, "%s=%lld", name, value);
 }
 
-/* --- the paths of its streams --------------------------------------------------------------------
- */
-
-/* As the script's shepherd has it. */
-static void put_path(struct list *l, const char *name, const struct control *c, const struct job *j,
-                     const Pb__JobSpec *spec, const char *pattern)
-{
-    const struct pattern_values v = {
-        .job_id = j->id,
-        .submit_at_sec = j->submit_at,
-        .step_id = STEP_ID_BATCH,
-        .array_id = j->array ? j->array->id : j->id,
-        .array_task = j->array ? j->task : PATTERN_NO_ARRAY,
-        .has_restarts = true,
-        .restarts = j->restarts,
-        .node = attempt_of(j)->alloc.len ? c->cluster->nodes.data[job_host(j)->node]->name : NULL,
-        .user = spec->user_name,
-        .job_name = spec->name,
-    };
-    _cleanup_str_ struct str out = STR_INIT, path = STR_INIT;
-
-    if (pattern_expand(pattern, &v, &out, NULL))
-        return; /* its script will not begin */
-    if (*str_cstr(&out) != '/' && spec->work_dir)
-        str_printf(&path, "%s/", spec->work_dir);
-    str_puts(&path, str_cstr(&out));
-    put_variable(l, name, str_cstr(&path));
-}
-
-static void put_streams(struct list *l, const struct control *c, const struct job *j,
-                        const Pb__JobSpec *spec)
-{
-    const char *out = spec->std_out ? spec->std_out
-                      : !j->batch   ? NULL
-                      : j->array    ? "slurm-%A_%a.out"
-                                    : "slurm-%j.out";
-    const char *errors = spec->std_err ? spec->std_err : out;
-    if (errors)
-        put_path(l, "SLURM_JOB_STDERR", c, j, spec, errors);
-    put_path(l, "SLURM_JOB_STDIN", c, j, spec, spec->std_in ? spec->std_in : "/dev/null");
-    if (out)
-        put_path(l, "SLURM_JOB_STDOUT", c, j, spec, out);
-}
-
 /* --- the rest ------------------------------------------------------------------------------------
  */
 
@@ -272,6 +227,9 @@ static void put_facts(struct list *l, const Pb__JobFacts *f)
     put_variable(l, "SLURM_JOB_RESERVATION", f->reservation);
     if (f->has_start_at)
         put_number(l, "SLURM_JOB_START_TIME", f->start_at);
+    put_variable(l, "SLURM_JOB_STDERR", f->std_err);
+    put_variable(l, "SLURM_JOB_STDIN", f->std_in);
+    put_variable(l, "SLURM_JOB_STDOUT", f->std_out);
     put_variable(l, "SLURM_JOB_USER", f->user_name);
     put_variable(l, "SLURM_JOB_WORK_DIR", f->work_dir);
 }
@@ -306,10 +264,12 @@ size_t hook_env_make(struct control *c, struct job *j, enum _Pb__ScriptKind kind
     put_number(&l, "SLURM_JOB_UID", j->uid);
     put_number(&l, "SLURM_JOB_GID", j->gid);
     put_variable(&l, "SLURM_JOB_SLUID", SLUID_TEXT(j->id, j->submit_at));
-    put_facts(&l, facts_make(c, j, arena));
+    Pb__JobFacts *facts = facts_make(c, j, arena);
+    if (spec)
+        facts_put_streams(c, j, spec, facts, arena);
+    put_facts(&l, facts);
     if (spec) {
         put_variable(&l, "SLURM_WCKEY", spec->wckey);
-        put_streams(&l, c, j, spec);
         for (size_t i = 0; i < plugins; i++)
             l.at[l.count++] = arena_printf(arena, "SPANK_%s", spec->spank_env[i]);
     }

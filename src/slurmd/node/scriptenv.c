@@ -63,6 +63,9 @@ static void put_facts(struct names *n, const Pb__JobFacts *f)
     put_variable(n, "SLURM_JOB_LICENSES", f->licenses);
     put_variable(n, "SLURM_JOB_OVERSUBSCRIBE", f->oversubscribe);
     put_variable(n, "SLURM_JOB_EXCLUSIVE", f->exclusive);
+    put_variable(n, "SLURM_JOB_STDERR", f->std_err);
+    put_variable(n, "SLURM_JOB_STDIN", f->std_in);
+    put_variable(n, "SLURM_JOB_STDOUT", f->std_out);
     if (f->has_start_at)
         put_number(n, "SLURM_JOB_START_TIME", f->start_at);
     if (f->has_end_at)

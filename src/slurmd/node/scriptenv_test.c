@@ -88,6 +88,9 @@ static void test_all_there_is(void **state)
         "SLURM_JOB_WORK_DIR=/home/ann",
         "SLURM_JOB_COMMENT=c",
         "SLURM_JOB_CONSTRAINTS=gpu",
+        "SLURM_JOB_STDIN=/dev/null",
+        "SLURM_JOB_STDOUT=/home/ann/out",
+        "SLURM_JOB_STDERR=/home/ann/err",
         "SLURM_JOB_CPUS_PER_NODE=4(x2),2",
         "SLURM_JOB_NUM_NODES=3",
         "SLURM_NTASKS=10",
@@ -107,7 +110,10 @@ static void test_all_there_is(void **state)
                           .account = "phys",
                           .work_dir = "/home/ann",
                           .comment = "c",
-                          .constraints = "gpu"};
+                          .constraints = "gpu",
+                          .std_in = "/dev/null",
+                          .std_out = "/home/ann/out",
+                          .std_err = "/home/ann/err"};
     char **prolog, **epilog;
 
     about.job_id = 42;
