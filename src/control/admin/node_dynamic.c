@@ -265,6 +265,14 @@ static const char *find_naming_partition(const struct control *c, const char *na
     return NULL;
 }
 
+static const struct resv *find_reservation(const struct control *c, const struct node *n)
+{
+    vec_foreach (&c->cluster->resvs, r)
+        if ((*r)->nodes && n->index < (*r)->nodes->size && bitset_test((*r)->nodes, n->index))
+            return *r;
+    return NULL;
+}
+
 static int check_removal(const struct control *c, const char *name, struct err *err)
 {
     const struct node *n = cluster_find_node(c->cluster, name);
@@ -276,6 +284,10 @@ static int check_removal(const struct control *c, const char *name, struct err *
                        name);
     if (n->jobs || n->orphans.len)
         return err_set(err, -ERR_NODES_BUSY, "%s: %s has jobs", err_text(ERR_NODES_BUSY), name);
+    const struct resv *resv = find_reservation(c, n);
+    if (resv)
+        return err_set(err, -ERR_NODES_BUSY, "%s: %s is in reservation %s",
+                       err_text(ERR_NODES_BUSY), name, resv->name);
     if (part)
         return err_set(err, -ERR_TRANSITION, "partition %s names node %s: change its Nodes first",
                        part, name);
