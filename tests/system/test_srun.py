@@ -48,6 +48,22 @@ def test_a_program_is_looked_for_first(cluster):
     assert "nothing was launched" not in cluster.run("srun no-such-program").fails("no-such-program")
 
 
+def test_the_start_of_a_pending_job_is_estimated(cluster):
+    """--test-only with --jobid; inside an allocation --test-only is of a new job."""
+    blocker = cluster.sbatch("-N4", "--exclusive", "-t10", "-o", "/dev/null", wrap="sleep 1000")
+    cluster.wait_state(blocker, "RUNNING")
+    pending = cluster.sbatch("-N2", "-n6", "-t1", "-o", "/dev/null", wrap="true")
+    end = cluster.job(blocker)["EndTime"]
+    said = cluster.run(f"srun --test-only --jobid={pending} true")
+    assert (said.returncode, said.stderr) == (0, f"srun: Job {pending} to start at {end} using 6 processors on nodes n[1-2] in partition main\n")
+    cluster.run(f"scontrol hold {pending}").ok()
+    held = cluster.run(f"srun --test-only --jobid={pending} true")
+    assert (held.returncode, held.stderr) == (0, f"srun: Job {pending}: no start can be foreseen: JobHeldUser\n")
+    inside = cluster.run("srun --test-only -n1 true", env={"SLURM_JOB_ID": str(blocker)})
+    assert inside.returncode == 0 and f"to start at {end} using 1 processors" in inside.stderr and f"Job {pending} " not in inside.stderr
+    cluster.cancel_all()
+
+
 def test_the_time_for_messages(cluster):
     """--msg-timeout in the place of MessageTimeout: a controller that says nothing is given up after that."""
     assert cluster.run("srun --msg-timeout=30 echo x").ok() == "x"

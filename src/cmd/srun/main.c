@@ -664,6 +664,17 @@ static void consult_plugins(struct setup *s)
     plugins_export(s->plugins);
 }
 
+/* Of the pending job that --jobid names; in an allocation, of a new job. */
+static int estimate_start(struct setup *s)
+{
+    const struct Pb__StepSpec *step = &s->parts[0]->step;
+    int status = step->has_job_id ? become_estimate_pending(s->conf, step->job_id) : -1;
+
+    if (status >= 0)
+        return status;
+    return become_estimate(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
+}
+
 static int run_srun(struct setup *s, int argc, char **argv)
 {
     struct err err = {0};
@@ -691,7 +702,7 @@ static int run_srun(struct setup *s, int argc, char **argv)
     name_groups(s);
     whole_warn(&s->options, s->parts[0]->step.has_job_id);
     if (s->opt->test_only && s->order == NULL)
-        return become_estimate(s->conf, &s->parts[0]->job, list_jobs(s) + 1, s->part_count - 1);
+        return estimate_start(s);
     consult_plugins(s);
     if (s->opt->batch)
         return submit_batch(s);

@@ -17,6 +17,7 @@
 #include "conf/conf.h"
 #include "launch/origin.h"
 #include "proto/job.pb-c.h"
+#include "proto/why.pb-c.h"
 #include "rpc/client.h"
 #include "show/show.h"
 
@@ -279,4 +280,74 @@ int become_estimate(const struct conf *conf, struct Pb__JobSpec *spec,
         show_start_text(reply, "(null)", say_info);
     arena_done(&arena);
     return code < 0 ? 1 : 0;
+}
+
+struct pending_job {
+    Pb__SubmitReply reply; /* texts in the arena */
+    struct arena *arena;
+    bool is_pending;
+};
+
+static int on_listed(void *ctx, const ProtobufCMessage *message, struct err *err)
+{
+    const Pb__JobList *part = (const Pb__JobList *)message;
+    struct pending_job *p = ctx;
+
+    for (size_t i = 0; i < part->n_jobs && !p->is_pending; i++) {
+        const Pb__JobLive *live = part->jobs[i]->live;
+
+        if (live == NULL || live->state != PB__JOB_STATE__PENDING)
+            continue;
+        p->is_pending = true;
+        p->reply.job_id = live->job_id;
+        p->reply.num_cpus = live->num_cpus;
+        p->reply.partition = arena_strdup(p->arena, live->partition);
+    }
+    return 0;
+}
+
+/* When and where it is expected to start, or its reason. */
+static int ask_start(struct rpc_client *client, struct pending_job *p, struct err *err)
+{
+    Pb__WhyRequest request = PB__WHY_REQUEST__INIT;
+    Pb__WhyReply *why;
+    int code;
+
+    request.job_id = p->reply.job_id;
+    code = rpc_call(client, RPC_JOB_WHY, &request.base, RPC_WAIT_FOREVER, p->arena, &why, err);
+    if (code < 0)
+        return code;
+    p->reply.has_start_at = why->has_start_at || why->starts_now;
+    p->reply.start_at = why->has_start_at ? why->start_at : why->now;
+    p->reply.nodes = why->sched_nodes;
+    if (!p->reply.has_start_at)
+        p->reply.start_note = why->reason;
+    return 0;
+}
+
+int become_estimate_pending(const struct conf *conf, uint32_t job_id)
+{
+    struct pending_job p = {.reply = PB__SUBMIT_REPLY__INIT};
+    Pb__JobFilter filter = PB__JOB_FILTER__INIT;
+    struct rpc_client *client = rpc_client_new(conf);
+    _cleanup_arena_ struct arena arena;
+    struct err err = {0};
+    int code;
+
+    arena_init(&arena, 0);
+    p.arena = &arena;
+    filter.job_id = &job_id;
+    filter.n_job_id = 1;
+    filter.has_all_states = filter.all_states = 1;
+    code = rpc_call_stream(client, RPC_JOB_LIST, &filter.base, on_listed, &p, &err);
+    if (code == 0 && p.is_pending)
+        code = ask_start(client, &p, &err);
+    rpc_client_free(client);
+    if (code < 0) {
+        say_error("allocation failure: %s", err.text);
+        return 1;
+    }
+    if (p.is_pending)
+        show_start_text(&p.reply, "(null)", say_info);
+    return p.is_pending ? 0 : -1;
 }

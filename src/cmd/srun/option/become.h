@@ -32,3 +32,6 @@ int become_sbatch(const struct conf *conf, const struct opt *o, struct Pb__JobSp
  * components behind the first. Returns srun's exit status. */
 int become_estimate(const struct conf *conf, struct Pb__JobSpec *spec,
                     struct Pb__JobSpec **components, size_t count);
+
+/* The same of a job that was submitted before (--jobid). -1: the job does not wait. */
+int become_estimate_pending(const struct conf *conf, uint32_t job_id);
