@@ -349,7 +349,7 @@ static const char *choose_note(const struct control *c, const struct trial *t,
         return "as soon as jobs of a lower tier have made room for it";
     if (t->next < t->parts.len && at > control_wall(c))
         return "or sooner, in another of its partitions";
-    if (at - control_wall(c) > FAR_SEC)
+    if (at - control_wall(c) > FAR_SEC && !(spec->has_begin_at_sec && at <= spec->begin_at_sec))
         return "or sooner: jobs before it have no time limit";
     return NULL;
 }

@@ -391,6 +391,10 @@ static void from_a_time_on(void **state)
         spec.begin_at_sec = now + begins[i][0];
         assert_int_equal(estimate(f, &arena, &spec)->start_at, now + begins[i][1]);
     }
+    spec.begin_at_sec = now + INT64_C(10) * 365 * 86400;
+    const Pb__SubmitReply *far = estimate(f, &arena, &spec);
+    assert_int_equal(far->start_at, spec.begin_at_sec);
+    assert_null(far->start_note); /* it cannot start sooner */
     spec.has_begin_at_sec = false;
     spec.has_deadline_at_sec = true;
     spec.deadline_at_sec = now + 1500;
