@@ -267,7 +267,8 @@ class Cluster:
 
     def look(self, line):
         """As run(), by the commands of another build where the tested ones take long to start."""
-        return self.run(line, env={"PATH": f"{LOOK_PREFIX}/bin:{os.environ['PATH']}"})
+        look = LOOK_PREFIX if self.prefix == PREFIX else self.prefix
+        return self.run(line, env={"PATH": f"{look}/bin:{os.environ['PATH']}"})
 
     def popen(self, line, user=None, env=None, cwd=None, **more):
         more.setdefault("stdin", subprocess.DEVNULL)
