@@ -144,6 +144,9 @@ struct plan {
     struct job_copy *changed; /* the same, with switches_since and switches_waived as decided; NULL:
                                 they are as in the job */
     const struct job *changed_of; /* the job itself */
+    struct plan_note note;        /* what is noted of the job that is being looked at, */
+    uint32_t note_of;             /* its id; 0: that was not read, or has changed since, */
+    uint64_t note_freed;          /* and pool.freed when it was read */
     struct plan_depth depth;
     struct alike failed;         /* what did not fit in this pass */
     VEC(struct plan_head) heads; /* in their order */
@@ -221,7 +224,7 @@ bool plan_leaves_room(struct plan *p, const struct job *j, const struct resv *in
 struct bitset *plan_allowed(const struct plan *p, const struct job *j, const struct resv *in);
 
 /* What is remembered of a job in the partition it has; a question is told nothing. */
-struct plan_note plan_note(const struct plan *p, const struct job *j);
+const struct plan_note *plan_note(const struct plan *p, const struct job *j);
 struct plan_note *plan_note_change(struct plan *p, const struct job *j); /* not of a question */
 
 /* What the choice of nodes needs at least. */

@@ -62,12 +62,12 @@ struct plan_notes {                 /* zeroed: empty */
 void plan_notes_clear(struct plan_notes *n); /* what is under them stays */
 void plan_notes_done(struct plan_notes *n);
 
-/* Of the job in job.part; all false when there is none that holds. */
-struct plan_note plan_note_read(const struct plan_notes *n, const struct cluster *c,
-                                const struct job *j);
+/* Of the job in job.part; all false when there is none that holds. Valid until the next change. */
+const struct plan_note *plan_note_read(const struct plan_notes *n, const struct cluster *c,
+                                       const struct job *j);
 /* The same, of the job in another partition. */
-struct plan_note plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
-                                   const struct job *j, const struct part *part);
+const struct plan_note *plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
+                                          const struct job *j, const struct part *part);
 /* The nodes of the planned start that is noted for the job. NULL: none are noted, or nodes were
  * allocated since the pass began that noted them, so that others may be better now. */
 const struct selection *plan_note_read_place(const struct plan_notes *n, const struct cluster *c,

@@ -54,7 +54,7 @@ static enum reason gate_licenses(const struct plan *p, const struct job *j)
     bool licensed = license_may_start_somewhere(&p->claims, p->cluster, j, p->now_sec);
     if (licensed && license_needs_layers(p->cluster, j))
         licensed = might_have_layers(p, j) &&
-                   (plan_note(p, j).unfit || !plan_might_fit(p, j) || has_layers_somewhere(p, j));
+                   (plan_note(p, j)->unfit || !plan_might_fit(p, j) || has_layers_somewhere(p, j));
     return licensed ? REASON_NONE : REASON_LICENSES;
 }
 

@@ -559,7 +559,7 @@ static void note_unfit(struct plan *p, const struct job *leader, const struct jo
 bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d)
 {
     struct joint joint;
-    if (plan_note(p, leader).unfit || !all_might_fit(p, leader))
+    if (plan_note(p, leader)->unfit || !all_might_fit(p, leader))
         return false;
     joint_begin(&joint, p, leader);
     bool fits = joint_fits_now(&joint);

@@ -93,14 +93,36 @@ void plan_decision_done(struct decision *d)
     plan_placements_done(&d->more);
 }
 
-struct plan_note plan_note(const struct plan *p, const struct job *j)
+static bool is_note_read(const struct plan *p, const struct job *j)
 {
-    return p->asks ? (struct plan_note){0} : plan_note_read(p->notes, p->cluster, j);
+    return p->note_of && p->note_of == j->id && p->note.part == j->part && !p->asks &&
+           p->note_freed == p->cluster->pool.freed;
+}
+
+const struct plan_note *plan_note(const struct plan *p, const struct job *j)
+{
+    static const struct plan_note none;
+    if (is_note_read(p, j))
+        return &p->note;
+    return p->asks ? &none : plan_note_read(p->notes, p->cluster, j);
+}
+
+/* It is asked for several times in a look. */
+static void read_note(struct plan *p, const struct job *j)
+{
+    p->note_of = 0;
+    if (p->asks)
+        return;
+    p->note = *plan_note(p, j);
+    p->note.part = j->part;
+    p->note_of = j->id;
+    p->note_freed = p->cluster->pool.freed;
 }
 
 struct plan_note *plan_note_change(struct plan *p, const struct job *j)
 {
     assert(!p->asks);
+    p->note_of = 0;
     return plan_note_write(p->notes, p->cluster, j);
 }
 
@@ -232,7 +254,7 @@ static bool can_start(struct plan *p, const struct job *j, struct decision *d)
 {
     const struct resv *in;
     bool fits = false;
-    if (plan_note(p, j).unfit)
+    if (plan_note(p, j)->unfit)
         return false;
     bool might = plan_might_fit(p, j);
     if (might && planned_start_others(p, j) && !might_leave_room(p, j))
@@ -385,6 +407,7 @@ static void begin_look(struct plan *p, const struct job *j, struct decision *d)
                            .preempt_look_at = j->preempt_look_at};
     free(take_ptr(p->changed));
     p->changed_of = d->job;
+    read_note(p, j);
 }
 
 /* --- a job set ----------------------------------------------------------------------------------
@@ -699,7 +722,7 @@ static void discard_stale_timeline(struct plan *p)
 static void note_start(struct plan *p, const struct job *j, size_t place, int64_t start_at)
 {
     bool has_place = p->heads.len > place;
-    if (!has_place && !plan_note(p, j).has_start)
+    if (!has_place && !plan_note(p, j)->has_start)
         return;
     struct plan_note *note = plan_note_change(p, j);
     note->has_start = has_place;

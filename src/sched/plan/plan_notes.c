@@ -10,10 +10,11 @@
 #define ROOM_FIRST 64
 #define PLACES_MOST (2 * PLAN_RESERVATIONS_MOST)
 
+/* By the golden ratio: successive ids lie far from one another, and evenly. */
 static size_t first_slot(const struct plan_notes *n, uint32_t job_id, const struct part *part)
 {
-    uint64_t key = (uint64_t)(uintptr_t)part ^ ((uint64_t)job_id << 32 | job_id);
-    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 20) & (n->room - 1);
+    uint64_t key = (uint64_t)(uintptr_t)part / sizeof(*part) + job_id;
+    return (size_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> (__builtin_clzll(n->room) + 1));
 }
 
 /* The note, or the free slot where it would be. */
@@ -72,21 +73,22 @@ void plan_notes_done(struct plan_notes *n)
     *n = (struct plan_notes){0};
 }
 
-struct plan_note plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
-                                   const struct job *j, const struct part *part)
+const struct plan_note *plan_note_read_in(const struct plan_notes *n, const struct cluster *c,
+                                          const struct job *j, const struct part *part)
 {
+    static const struct plan_note none;
     for (; n; n = n->under) {
         if (n->freed != c->pool.freed || !n->count)
             continue;
         const struct plan_note *note = find_slot(n, j->id, part);
         if (note->part && note->request_version == j->request_version)
-            return *note;
+            return note;
     }
-    return (struct plan_note){0};
+    return &none;
 }
 
-struct plan_note plan_note_read(const struct plan_notes *n, const struct cluster *c,
-                                const struct job *j)
+const struct plan_note *plan_note_read(const struct plan_notes *n, const struct cluster *c,
+                                       const struct job *j)
 {
     return plan_note_read_in(n, c, j, j->part);
 }
@@ -102,7 +104,7 @@ struct plan_note *plan_note_write(struct plan_notes *n, const struct cluster *c,
                                   const struct job *j)
 {
     assert(j->part);
-    struct plan_note old = plan_note_read(n, c, j);
+    struct plan_note old = *plan_note_read(n, c, j);
     drop_old_notes(n, c);
     if ((n->count + 1) * 2 > n->room)
         grow_table(n);

@@ -390,14 +390,14 @@ uint64_t planned_start_hash_before(const struct plan *p, size_t place)
 
 bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_at)
 {
-    struct plan_note note = plan_note(p, j);
+    const struct plan_note *note = plan_note(p, j);
     struct plan_head *h = &vec_last(&p->heads);
-    *start_at = note.start_at;
-    h->is_known = !p->afresh && !p->found && note.has_start &&
-                  (note.start_at == 0 || note.start_at > p->now_sec) &&
-                  note.before == planned_start_hash_before(p, p->heads.len - 1);
+    *start_at = note->start_at;
+    h->is_known = !p->afresh && !p->found && note->has_start &&
+                  (note->start_at == 0 || note->start_at > p->now_sec) &&
+                  note->before == planned_start_hash_before(p, p->heads.len - 1);
     if (h->is_known)
-        h->license = note.license;
+        h->license = note->license;
     return h->is_known;
 }
 
@@ -424,10 +424,10 @@ int64_t planned_start_earliest(const struct plan *p, const struct job *j, int64_
     const struct job_partitions *s = j->partitions;
     int64_t first = found;
     for (uint32_t i = 0; s && i < s->count; i++) {
-        struct plan_note note = plan_note_read_in(p->notes, p->cluster, j, s->of[i].part);
-        if (s->of[i].part != j->part && note.has_start && note.start_at &&
-            (!first || note.start_at < first))
-            first = note.start_at;
+        const struct plan_note *note = plan_note_read_in(p->notes, p->cluster, j, s->of[i].part);
+        if (s->of[i].part != j->part && note->has_start && note->start_at &&
+            (!first || note->start_at < first))
+            first = note->start_at;
     }
     return first;
 }

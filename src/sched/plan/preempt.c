@@ -167,7 +167,7 @@ static bool has_none(const struct plan *p, const struct job *j)
  * does not wait for that. */
 static bool may_look(const struct plan *p, const struct job *j)
 {
-    return preempt_tier(j) > p->room_tier && !plan_note(p, j).has_no_victim &&
+    return preempt_tier(j) > p->room_tier && !plan_note(p, j)->has_no_victim &&
            p->preempted_in_vain.len < VICTIM_SEARCHES_MOST && !j->want.tasks_per_socket &&
            !j->trial && is_over_before(p, j) && !has_none(p, j);
 }
@@ -257,7 +257,7 @@ bool preempt_look_set(struct plan *p, const struct job *leader, const struct job
     struct selection where = {0};
     struct joint joint;
     vec_clear(&p->victims);
-    if (plan_note(p, leader).has_no_victim)
+    if (plan_note(p, leader)->has_no_victim)
         return false;
     joint_begin(&joint, p, leader);
     *look_at = 0;

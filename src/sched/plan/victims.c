@@ -579,7 +579,7 @@ static size_t choose_victims_among(struct victim_search *h, size_t ideal, struct
 static bool find_room(struct victim_search *h, struct selection *where)
 {
     const struct job *j = h->j;
-    bool known = plan_note(h->p, j).unfit;
+    bool known = plan_note(h->p, j)->unfit;
     h->p->work += h->c->nodes.len;
     if (!known &&
         fits_without(h, 0, where)) /* nobody has left in it yet: something else keeps it */

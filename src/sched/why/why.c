@@ -374,10 +374,10 @@ static const struct job *view_awaited(struct why *w, const struct job *j)
 {
     if (!j->want.licenses.any || w->phase < ARRIVE)
         return j;
-    struct plan_note note = plan_note_read(&w->notes, w->cluster, j);
+    const struct plan_note *note = plan_note_read(&w->notes, w->cluster, j);
     if (w->phase == ARRIVE)
         w->license =
-            note.has_start && note.start_at ? note.license : plan_choose_awaited(&w->plan, j);
+            note->has_start && note->start_at ? note->license : plan_choose_awaited(&w->plan, j);
     w->either = w->either ? w->either : mem_new(struct job_copy);
     return license_view_alternative(j, w->license, w->either);
 }

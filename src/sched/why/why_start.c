@@ -252,7 +252,7 @@ bool why_start_own(struct why *w, const struct job *leader, const struct job *j)
 {
     Pb__WhyReply *m = w->answer;
     int64_t at = leader->expected_at, found = 0;
-    bool told = plan_note_read(&w->notes, w->cluster, leader).has_start && at > w->now_sec;
+    bool told = plan_note_read(&w->notes, w->cluster, leader)->has_start && at > w->now_sec;
     bool is_planned = told && w->rule != WHY_BEGIN;
     if ((!is_planned || !w->q.guest) && why_start_estimate(w, leader, j, NULL, 0, &found))
         return true;
