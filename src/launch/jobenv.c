@@ -64,8 +64,21 @@ static void put_variable(void *ctx, const char *name, const char *value)
     envlist_set(ctx, name, value);
 }
 
+/* Memory is requested in one way. The other two of the job around this command do not stay. */
+static void drop_other_memory(struct envlist *e, const struct Pb__JobSpec *spec)
+{
+    static const char *const names[] = {"SLURM_MEM_PER_CPU", "SLURM_MEM_PER_GPU",
+                                        "SLURM_MEM_PER_NODE"};
+
+    if (!spec->has_mem_per_cpu_mib && !spec->has_mem_per_gpu_mib && !spec->has_mem_per_node_mib)
+        return;
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        envlist_set(e, names[i], NULL);
+}
+
 static void set_requested(struct envlist *e, const struct Pb__JobSpec *spec)
 {
+    drop_other_memory(e, spec);
     job_env_each(spec, put_variable, e);
     if (spec->alloc_host != NULL)
         envlist_set(e, "SLURM_SUBMIT_HOST", spec->alloc_host);

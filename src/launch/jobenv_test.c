@@ -143,6 +143,42 @@ static void test_alloc(void **state)
     envlist_done(&e);
 }
 
+/* --mem and its like exclude each other: the variable of another way is not inherited. */
+static void memory_is_told_in_one_way(void **state)
+{
+    static const char *const names[] = {"SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU",
+                                        "SLURM_MEM_PER_GPU"};
+    struct conf conf = {.cluster_name = "c", .path = "/etc/c.conf"};
+
+    (void)state;
+    for (size_t way = 0; way <= 3; way++) {
+        struct Pb__AllocReply reply = PB__ALLOC_REPLY__INIT;
+        struct Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+        struct envlist e;
+
+        reply.spec = &spec;
+        spec.has_mem_per_node_mib = way == 0;
+        spec.has_mem_per_cpu_mib = way == 1;
+        spec.has_mem_per_gpu_mib = way == 2;
+        spec.mem_per_node_mib = spec.mem_per_cpu_mib = spec.mem_per_gpu_mib = 300;
+        envlist_init(&e, NULL);
+        for (size_t i = 0; i < 3; i++)
+            envlist_set(&e, names[i], "7");
+        jobenv_alloc(&e, &reply, &conf);
+        for (size_t i = 0; i < 3; i++) {
+            const char *value = envlist_get(&e, names[i]);
+
+            if (way == 3) /* none is requested: they stay */
+                assert_string_equal(value, "7");
+            else if (i == way)
+                assert_string_equal(value, "300");
+            else
+                assert_null(value);
+        }
+        envlist_done(&e);
+    }
+}
+
 /* A job of two components. */
 static struct Pb__NodeAlloc node_rows[3];
 static struct Pb__NodeAlloc *node_lists[] = {&node_rows[0], &node_rows[1], &node_rows[2]};
@@ -359,6 +395,7 @@ int main(void)
         cmocka_unit_test(test_counts),
         cmocka_unit_test(test_spread),
         cmocka_unit_test(test_alloc),
+        cmocka_unit_test(memory_is_told_in_one_way),
         cmocka_unit_test(test_step),
         cmocka_unit_test(test_cluster),
         cmocka_unit_test(each_component_has_variables_of_its_own),
