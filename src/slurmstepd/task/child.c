@@ -490,6 +490,7 @@ _Noreturn void child_run_epilog(struct task *t, const char *name, const char *pa
     fd_set_limit(step->descriptors);
     dump_set_limit(step->core_limit);
     add_task(t, t->last_pid, &step->hook.env);
+    envlist_set(&step->hook.env, "SLURM_GTID", envlist_get(&step->hook.env, "SLURM_GTIDS"));
     envlist_set(&step->hook.env, "SLURM_SCRIPT_CONTEXT", "epilog_task");
     execve(path, argv, envlist_argv(&step->hook.env));
     say("%s %s cannot be run: %s", name, path, strerror(errno));

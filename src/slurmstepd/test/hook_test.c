@@ -145,7 +145,7 @@ static void test_epilogs(void **state)
     struct bench b;
     struct fake f;
 
-    begin(&b, &f, NULL, "echo site $SLURM_PROCID $A $SLURM_SCRIPT_CONTEXT; exit 7\n");
+    begin(&b, &f, NULL, "echo site $SLURM_PROCID $A $SLURM_SCRIPT_CONTEXT $SLURM_GTID; exit 7\n");
     write_script(&b, "own",
                  "read x; echo own $SLURM_LOCALID $SLURM_TASK_PID >&2; echo ran; exit 6\n");
     m.task_epilog = "./own";
@@ -158,7 +158,7 @@ static void test_epilogs(void **state)
         _cleanup_free_ char *want = NULL;
 
         assert_int_equal(sscanf(str_cstr(&f.out[i]), "%d", &pid), 1);
-        want = mem_printf("%d\nran\nsite %d b epilog_task\n", pid, i);
+        want = mem_printf("%d\nran\nsite %d b epilog_task 0,1\n", pid, i);
         assert_string_equal(str_cstr(&f.out[i]), want);
         assert_int_equal(sscanf(str_cstr(&f.err[i]), "own %d %d", &local, &of), 2);
         assert_true(local == i && of == pid);
