@@ -14,7 +14,7 @@ class Ours:
     def __init__(self, nodes, cpus, memory, debug="info", prefix=None, name="sluice"):
         import harness
         self.name = name
-        self.cluster = harness.Cluster(nodes=nodes, cpus=cpus, memory=memory, prefix=prefix or harness.PREFIX,
+        self.cluster = harness.Cluster(nodes=nodes, cpus=cpus, memory=memory, prefix=prefix,
                                        conf=f"MaxJobCount=1000000\nSlurmctldDebug={debug}\nSlurmdDebug={debug}")
         self.work, self.nodes = self.cluster.work, nodes
 

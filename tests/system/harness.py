@@ -179,7 +179,7 @@ class Result(subprocess.CompletedProcess):
 class Cluster:
     living = weakref.WeakSet()  # those not destroyed
     def __init__(self, nodes=4, cpus=4, memory=4000, conf="", node_conf="", partitions=None, name="test", start=True, ports=None,
-                 prefix=PREFIX):
+                 prefix=None):
         self.dir = pathlib.Path(tempfile.mkdtemp(prefix="sluice-test."))
         self.dir.chmod(0o755)
         self.work = self.dir / "work"  # where jobs run
@@ -188,7 +188,7 @@ class Cluster:
         for directory in self.work, self.reports:
             directory.mkdir()
             directory.chmod(0o1777)
-        self.count, self.cpus, self.memory, self.prefix = nodes, cpus, memory, prefix
+        self.count, self.cpus, self.memory, self.prefix = nodes, cpus, memory, prefix or PREFIX
         ports = ports or free_ports(nodes + 1)
         self.port = ports[0]
         self.conf_file = self.dir / "slurm.conf"
