@@ -17,7 +17,7 @@ rlim_t dump_forbid(void)
         setrlimit(RLIMIT_CORE, &limit);
     }
     if (geteuid() == 0)
-        prctl(PR_SET_DUMPABLE, 0);
+        prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     return before;
 }
 
@@ -39,7 +39,7 @@ int dump_on_fatal(int status)
         return status;
     if (getrlimit(RLIMIT_CORE, &limit) == 0)
         dump_set_limit(limit.rlim_max);
-    prctl(PR_SET_DUMPABLE, 1);
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     fflush(NULL);
     abort();
 }

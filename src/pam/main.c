@@ -117,7 +117,7 @@ int main(int argc, char **argv)
     struct err err = {0};
     struct ask a = {0};
 
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     setrlimit(RLIMIT_AS, &memory);
     setrlimit(RLIMIT_CORE, &no_core);
     arena_init(&a.arena, ARENA_MAX);

@@ -278,7 +278,7 @@ static int set_up(struct slurmd *d, const struct slurmd_options *o, struct err *
     int rc;
 
     umask(0022);
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     d->null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
     if (d->null_fd < 0)
         return err_set(err, -errno, "cannot open /dev/null: %s", strerror(errno));

@@ -88,7 +88,7 @@ static _Noreturn void exec_as_user(const Pb__ScriptRun *m, char **argv, char **e
         report_failure(report, "the groups of its user are unknown");
     if (become_user(m->uid, m->gid, groups, (size_t)count, &err) != 0)
         report_failure(report, err.text);
-    prctl(PR_SET_PDEATHSIG, SIGKILL); /* another user's process has lost it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0); /* another user's process has lost it */
     if (getppid() != parent)
         _exit(127);
     umask(022);
@@ -266,7 +266,7 @@ static void __attribute__((noreturn)) run_child(const struct scriptd *d, const P
         signal(signo, SIG_DFL);
     sigprocmask(SIG_SETMASK, &none, NULL);
     setsid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != parent)
         _exit(127);
     for (int fd = 0; fd < 3; fd++)
@@ -519,7 +519,7 @@ int scriptd_main(void)
     signal(SIGHUP, SIG_IGN); /* and what a terminal sends to its whole group: */
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_IGN); /* the controller decides */
-    prctl(PR_SET_NAME, SCRIPTD_NAME);
+    prctl(PR_SET_NAME, SCRIPTD_NAME, 0, 0, 0);
     if (chdir("/"))
         return 1;
     d.null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);

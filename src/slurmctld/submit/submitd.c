@@ -224,13 +224,13 @@ int submitd_main(void)
         fputs(SUBMITD_NAME " is a part of slurmctld, which starts it\n", stderr);
         return 1;
     }
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    prctl(PR_SET_CHILD_SUBREAPER, 1); /* what its plugins start is found below it */
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); /* what its plugins start is found below it */
     signal(SIGPIPE, on_nothing);
     signal(SIGHUP, on_nothing); /* and what a terminal sends to its whole group: */
     signal(SIGINT, on_nothing);
     signal(SIGTERM, on_nothing); /* the controller decides */
-    prctl(PR_SET_NAME, SUBMITD_NAME);
+    prctl(PR_SET_NAME, SUBMITD_NAME, 0, 0, 0);
     fcntl(SUBMITD_LINE_FD, F_SETFD, FD_CLOEXEC);
     if (chdir("/"))
         return 1;

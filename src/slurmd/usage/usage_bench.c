@@ -85,7 +85,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < count; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {
-            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
             for (;;)
                 pause();
         }

@@ -399,7 +399,7 @@ _Noreturn void child_run(struct task *t, struct child_plan *plan)
     if (plugin_task_privileged(t, plan, &err) ||
         become_user(step->uid, step->gid, step->groups, step->group_count, &err))
         report_failure(plan, &err);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != step->pid)
         _exit(1); /* it died before the request above */
     umask(plan->umask & 0777);
@@ -450,7 +450,7 @@ static void become_child(const struct step *step, const int *keep, size_t count)
     setsid();
     if (become_user(step->uid, step->gid, step->groups, step->group_count, NULL))
         _exit(126);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != step->pid)
         _exit(126); /* it died before the request above */
 }

@@ -51,7 +51,7 @@ static _Noreturn void trace_tasks(const struct step *step)
         signal(signo, SIG_DFL);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (getppid() != step->pid || dup2(step->go_fd, STDIN_FILENO) < 0)
         _exit(1);
     syscall(SYS_close_range, STDIN_FILENO + 1, ~0u, 0);

@@ -152,7 +152,7 @@ void nursery_serve(char **argv, int fd)
 
     if (!may_fork() || send(fd, "", 1, MSG_NOSIGNAL) != 1)
         _exit(1);
-    prctl(PR_SET_NAME, "stepd-nursery");
+    prctl(PR_SET_NAME, "stepd-nursery", 0, 0, 0);
     do {
         step_fd = receive_order(fd, title, &entry);
         if (step_fd < 0)
@@ -173,6 +173,6 @@ void nursery_serve(char **argv, int fd)
     dup2(step_fd, fd);
     close(step_fd);
     setsid();
-    prctl(PR_SET_NAME, "slurmstepd");
+    prctl(PR_SET_NAME, "slurmstepd", 0, 0, 0);
     title_set(&room, title);
 }

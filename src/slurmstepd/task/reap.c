@@ -19,7 +19,7 @@
 
 void reap_become_subreaper(void)
 {
-    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
 }
 
 bool reap_have_children(void)
