@@ -103,6 +103,12 @@ static bool is_type(const struct conf *c, const char *name)
     return name && *name && conf_list_has(c->gres_types, name);
 }
 
+/* Parts of GPUs. */
+static bool is_shared(const struct gres_line *g)
+{
+    return str_eq(g->name, "mps") || str_eq(g->name, "shard");
+}
+
 static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *err)
 {
     const struct conf_value *v = g->row->value;
@@ -118,6 +124,11 @@ static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *e
         g->n_also = g->n_files - 1, g->n_files = 1; /* together they are one device */
     if (g->count == UINT64_MAX)
         g->count = g->n_files ? g->n_files : 1;
+    if (g->n_files && is_shared(g)) {
+        conf_warn(l, files->at, "Name=%s File=%s: its entries are counted, and not tied to a GPU",
+                  g->name, files->text);
+        g->n_files = g->n_also = 0;
+    }
     if (g->n_files && g->count != g->n_files)
         return conf_fail(v[CONF_GRES_COUNT].at, err,
                          "Count=%s of Name=%s: File names %u; give as many, or leave Count out",

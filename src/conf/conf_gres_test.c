@@ -60,6 +60,19 @@ static void with_files(void **state)
          "gpu=1[/dev/x0 -]");
 }
 
+/* The first example of gres.conf(5): entries of mps and shard are more than the GPUs of their
+ * files, and no devices. */
+static void parts_of_gpus(void **state)
+{
+    (void)state;
+    says(HEAD "GresTypes=gpu,mps,shard\nNodeName=n1 Gres=gpu:2,mps:300,shard:8\n"
+              "GresConf=1 Name=gpu File=/dev/nvidia[0-1]\n"
+              "GresConf=1 Name=mps Count=200 File=/dev/nvidia0\n"
+              "GresConf=1 Name=mps Count=100 File=/dev/nvidia1\n"
+              "GresConf=1 Name=shard Count=8 File=/dev/nvidia[0-1]\n",
+         "n1", "gpu=2[/dev/nvidia0 -,/dev/nvidia1 -] mps=300 shard=8");
+}
+
 static void alike_share_a_set(void **state)
 {
     (void)state;
@@ -97,9 +110,8 @@ static void wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_nodes),
-        cmocka_unit_test(with_files),
-        cmocka_unit_test(alike_share_a_set),
+        cmocka_unit_test(of_nodes),      cmocka_unit_test(with_files),
+        cmocka_unit_test(parts_of_gpus), cmocka_unit_test(alike_share_a_set),
         cmocka_unit_test(wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
