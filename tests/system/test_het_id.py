@@ -306,6 +306,9 @@ def test_suspend_resume_and_requeue_are_for_the_whole(het):
     all_are(het, leader, "R")
     het.run(f"scontrol requeuehold {leader}").ok()
     all_are(het, leader, "PD")
+    assert which(het, leader, "Priority", "0") == [0, 1, 2]
+    het.run(f"scontrol release {leader}+1").ok()
+    assert which(het, leader, "Priority", "0") == [0, 2]
     over(het, leader)
 
 

@@ -470,6 +470,18 @@ static void apply_times(struct control *c, struct job *j, const Pb__JobUpdate *r
     }
 }
 
+/* All components return to the queue, so all of them are held there. */
+static void hold_requeued(struct control *c, const struct caller *who, struct job *leader,
+                          const Pb__JobUpdate *r)
+{
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        struct job *j = job_set_component(leader, i);
+        apply_hold(c, who, j, r);
+        j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
+        job_touch(c->cluster, j);
+    }
+}
+
 /* Of a heterogeneous job: one component would end the others in the queue. */
 static int requeue_job(struct control *c, const struct caller *who, struct job *j,
                        const Pb__JobUpdate *r, struct err *err)
@@ -493,8 +505,7 @@ static int requeue_job(struct control *c, const struct caller *who, struct job *
     if (j->state == PB__JOB_STATE__SUSPENDED) /* as in Slurm: somebody did not want it to run */
         held.has_hold = held.hold = true;
     j->auto_requeues = 0;
-    apply_hold(c, who, j, &held);
-    j->special_exit = r->has_special_exit && r->special_exit && (j->held || j->admin_hold);
+    hold_requeued(c, who, j, &held);
     if (!job_is_final(j)) {
         attempt_make(j)->requeue_after = true;
         finish_job(c, j, PB__JOB_STATE__CANCELLED, 0, REASON_NONE, "REQUEUE");

@@ -430,8 +430,13 @@ void finish_batch(struct control *c, struct job *j, int status)
     int code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
     bool may = set_may_requeue(j), hold = may && lists_code(c->conf->requeue_exit_hold, code);
     attempt_make(j)->requeue_after = hold || (may && lists_code(c->conf->requeue_exit, code));
-    j->held = j->held || hold;
-    j->special_exit = hold;
+    for (uint32_t i = 0; i < job_set_count(j); i++) {
+        struct job *component = job_set_component(j, i);
+        if (!component)
+            continue;
+        component->held = component->held || hold;
+        component->special_exit = hold;
+    }
     finish_ran(c, j, status);
 }
 

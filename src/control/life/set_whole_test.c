@@ -57,6 +57,50 @@ static void the_deadline_of_one_is_the_end_of_all(void **state)
     fixture_free(f);
 }
 
+static void expect_held(struct fixture *f, int64_t id, bool held)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    fixture_expect_set(f, id, "PD PD PD");
+    for (uint32_t i = 0; i < 3; i++) {
+        const Pb__JobLive *l = fixture_job(f, &arena, (uint32_t)id + i)->live;
+        assert_int_equal(l->priority == 0, held);
+        assert_int_equal(l->special_exit, held);
+    }
+}
+
+/* By requeuehold or the exit status of the script (HET-50), also after a restart of the controller.
+ */
+static void all_components_that_return_are_held(void **state)
+{
+    (void)state;
+    for (int by_status = 0; by_status < 2; by_status++) {
+        struct fixture *f = make_fixture(FIXTURE_SET_CONF "RequeueExitHold=7\n");
+        struct caller root = FIXTURE_ROOT, user = FIXTURE_USER;
+        Pb__JobSpec specs[] = {fixture_spec(1, 4), fixture_spec(1, 4), fixture_spec(1, 4)};
+        Pb__JobUpdate hold = PB__JOB_UPDATE__INIT, release = PB__JOB_UPDATE__INIT;
+        specs[0].has_requeue = specs[0].requeue = true;
+        int64_t id = fixture_submit_set(f, &user, specs, 3);
+        fixture_launched(f, "n1", (uint32_t)id, 0);
+        hold.job_id = release.job_id = (uint32_t)id;
+        SET(&hold, requeue, true);
+        SET(&hold, hold, true);
+        SET(&hold, special_exit, true);
+        SET(&release, hold, false);
+        if (by_status)
+            fixture_batch_ended(f, "n1", (uint32_t)id, 0, 7 << 8);
+        else
+            assert_int_equal(fixture_update_job(f, &root, &hold), 0);
+        fixture_gone(f, "n1", (uint32_t)id, 0);
+        expect_held(f, id, true);
+        fixture_restart(f);
+        expect_held(f, id, true);
+        assert_int_equal(fixture_update_job(f, &root, &release), 0);
+        expect_held(f, id, false);
+        fixture_free(f);
+    }
+}
+
 /* The one that is over does not return to the queue, so the others do not either. */
 static void a_set_past_its_deadline_is_not_requeued(void **state)
 {
@@ -433,6 +477,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shutdown_ends_a_set_once),
         cmocka_unit_test(the_deadline_of_one_is_the_end_of_all),
+        cmocka_unit_test(all_components_that_return_are_held),
         cmocka_unit_test(a_set_past_its_deadline_is_not_requeued),
         cmocka_unit_test(a_set_with_a_purged_component_is_not_requeued),
         cmocka_unit_test(a_filter_does_not_part_a_set_that_waits),
