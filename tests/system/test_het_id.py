@@ -429,6 +429,20 @@ def test_names(het):
     het.run("sbatch", stdin="#!/bin/sh\n#SBATCH hetjob name=0\ntrue\n").fails("Invalid component name '0'", "(component 1)")
 
 
+def test_a_component_gives_nodes_back(het):
+    """HET-48: the script for the shell sets the variables of that component, under each of their names, so that steps have its size."""
+    said = het.run(["salloc", "-Q", "-n1", "-w", "n1", ":", "-n2", "-N2", "-w", "n[2-3]", "--component=io", "sh", "-c",
+                    "scontrol update jobid=$SLURM_JOB_ID+1 numnodes=1 >/dev/null; . ./slurm_job_$((SLURM_JOB_ID + 1))_resize.sh; "
+                    "env | grep -E '^SLURM_(NNODES|JOB_NODELIST|NTASKS)' | sort; srun -l --het-group=0,1 printenv SLURMD_NODENAME | sort; "
+                    "scontrol update jobid=$SLURM_JOB_ID numnodes=1 >/dev/null; . ./slurm_job_${SLURM_JOB_ID}_resize.sh; "
+                    "echo $SLURM_NNODES $SLURM_JOB_NODELIST_HET_GROUP_0 ${SLURM_NTASKS-none} ${SLURM_NTASKS_HET_GROUP_0-none}"]).ok()
+    assert said.splitlines() == [
+        "SLURM_JOB_NODELIST=n1", "SLURM_JOB_NODELIST_HET_GROUP_0=n1", "SLURM_JOB_NODELIST_HET_GROUP_1=n2", "SLURM_JOB_NODELIST_HET_GROUP_IO=n2",
+        "SLURM_JOB_NODELIST_PACK_GROUP_0=n1", "SLURM_JOB_NODELIST_PACK_GROUP_1=n2", "SLURM_NNODES=1", "SLURM_NNODES_HET_GROUP_0=1",
+        "SLURM_NNODES_HET_GROUP_1=1", "SLURM_NNODES_HET_GROUP_IO=1", "SLURM_NNODES_PACK_GROUP_0=1", "SLURM_NNODES_PACK_GROUP_1=1",
+        "SLURM_NTASKS=1", "SLURM_NTASKS_HET_GROUP_0=1", "SLURM_NTASKS_PACK_GROUP_0=1", "0: n1", "1: n2", "1 n1 none none"]
+
+
 def test_stored_record_of_an_ended_component(make):
     """HET-61: leader and offset, start, end and wait status of each component are in the store once the job is over."""
     c = make(nodes=2, cpus=2, conf=CONF)

@@ -19,6 +19,7 @@ static const struct {
 } spellings[] = {{"SLURM_HET_SIZE", "_HET_GROUP_", IDS, false},
                  {NULL, "_HET_GROUP_", NAMES, true},
                  {"SLURM_PACK_SIZE", "_PACK_GROUP_", FORMER, false}};
+#define SUFFIX_MAX (16 + JOB_SET_NAME_MAX)
 #define SPELLINGS (sizeof spellings / sizeof spellings[0])
 
 static const struct {
@@ -49,7 +50,7 @@ static enum extent extent_of(const char *var, size_t name_len)
 struct renamed {
     const char *var; /* "NAME=value" */
     size_t name_len;
-    char suffix[16 + JOB_SET_NAME_MAX];
+    char suffix[SUFFIX_MAX];
 };
 
 static size_t bytes_of(const struct renamed *r)
@@ -57,14 +58,14 @@ static size_t bytes_of(const struct renamed *r)
     return strlen(r->var) + strlen(r->suffix) + 1;
 }
 
-static void put_suffix(const struct job_set_env *component, size_t offset, size_t spelling,
-                       char *out, size_t size)
+static void put_suffix(const char *component, size_t offset, size_t spelling, char *out,
+                       size_t size)
 {
     if (!spellings[spelling].by_name) {
         snprintf(out, size, "%s%zu", spellings[spelling].group, offset);
         return;
     }
-    snprintf(out, size, "%s%s", spellings[spelling].group, component->name);
+    snprintf(out, size, "%s%s", spellings[spelling].group, component);
     for (; *out; out++)
         *out = (char)toupper((unsigned char)*out);
 }
@@ -76,7 +77,7 @@ static bool rename_variable(const struct job_set_env *component, size_t at, size
     const char *var = component->vars[at];
     out->var = var;
     out->name_len = strcspn(var, "=");
-    put_suffix(component, offset, spelling, out->suffix, sizeof out->suffix);
+    put_suffix(component->name, offset, spelling, out->suffix, sizeof out->suffix);
     return str_starts(var, "SLURM_") && var[out->name_len] &&
            extent_of(var, out->name_len) <= extent && bytes_of(out) <= JOB_SET_ENV_ONE;
 }
@@ -155,6 +156,19 @@ size_t job_set_env_each(const struct job_set_env *components, size_t count, job_
     each_renamed(components, count, extent, hand_over, &to);
     return count_all(components, count) -
            sum_up(components, count, extent < ALL ? extent : ALL).variables;
+}
+
+void job_set_env_each_name(const char *var, const char *component, size_t offset,
+                           job_set_env_name_fn *put, void *ctx)
+{
+    for (size_t s = 0; s < SPELLINGS; s++) {
+        char suffix[SUFFIX_MAX];
+        if (spellings[s].by_name && !component)
+            continue;
+        put_suffix(component, offset, s, suffix, sizeof suffix);
+        _cleanup_free_ char *name = mem_printf("%s%s", var, suffix);
+        put(ctx, name);
+    }
 }
 
 /* "_HET_GROUP_" and a number, or a component's name, at the end. */

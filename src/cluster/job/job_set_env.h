@@ -31,5 +31,10 @@ struct job_set_env {   /* of one component */
 /* Hands each to put(). Returns how many were left out, the former names not counted. */
 size_t job_set_env_each(const struct job_set_env *components, size_t count, job_env_fn *put,
                         void *ctx);
+/* Hands over each name that such a variable ("SLURM_NNODES") of one component has. 'component': its
+ * name; NULL: it has none. */
+typedef void job_set_env_name_fn(void *ctx, const char *name);
+void job_set_env_each_name(const char *var, const char *component, size_t offset,
+                           job_set_env_name_fn *put, void *ctx);
 /* Whether it is the name of such a variable, of any heterogeneous job. */
 bool job_set_env_has(const char *name, size_t len);

@@ -148,6 +148,22 @@ static void names_are_recognized(void **state)
             fail_msg("%s", rows[i].name);
 }
 
+static void add_name(void *ctx, const char *name)
+{
+    str_printf(ctx, "%s\n", name);
+}
+
+static void a_variable_of_a_component_has_a_name_in_each_spelling(void **state)
+{
+    _cleanup_str_ struct str names = STR_INIT;
+    (void)state;
+    job_set_env_each_name("SLURM_NNODES", NULL, 0, add_name, &names);
+    job_set_env_each_name("SLURM_NTASKS", "io", 12, add_name, &names);
+    assert_string_equal(str_cstr(&names), "SLURM_NNODES_HET_GROUP_0\nSLURM_NNODES_PACK_GROUP_0\n"
+                                          "SLURM_NTASKS_HET_GROUP_12\nSLURM_NTASKS_HET_GROUP_IO\n"
+                                          "SLURM_NTASKS_PACK_GROUP_12\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -155,6 +171,7 @@ int main(void)
         cmocka_unit_test(large_sets_tell_less),
         cmocka_unit_test(one_that_is_too_long_is_left_out),
         cmocka_unit_test(names_are_recognized),
+        cmocka_unit_test(a_variable_of_a_component_has_a_name_in_each_spelling),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,6 +16,7 @@
 #include "base/vec.h"
 #include "cli/cmd.h"
 #include "cli/no_job.h"
+#include "cluster/job/job_set_env.h"
 #include "cmd/scontrol/scontrol.h"
 #include "cmd/scontrol/update.h"
 #include "launch/jobenv.h"
@@ -24,19 +25,26 @@
 #include "show/job_state.h"
 #include "show/names.h"
 
-static void put_job_variable(struct str *out, bool csh, const char *name, const char *value)
+struct job_variable { /* a line of a script for shells */
+    struct str *out;
+    bool csh;
+    const char *value; /* NULL: it is unset */
+};
+
+static void put_job_variable(void *ctx, const char *name)
 {
-    str_printf(out, csh ? "setenv %s \"%s\"\n" : "export %s=\"%s\"\n", name, value);
+    const struct job_variable *v = ctx;
+    if (v->value)
+        str_printf(v->out, v->csh ? "setenv %s \"%s\"\n" : "export %s=\"%s\"\n", name, v->value);
+    else
+        str_printf(v->out, v->csh ? "unsetenv %s\n" : "unset %s\n", name);
 }
 
-static void unset_job_variable(struct str *out, bool csh, const char *name)
+/* What a step takes its size from; that the job asked for so many tasks is no longer so. In a
+ * heterogeneous job the plain names are those of component 0. */
+static void write_script(const Pb__JobRecord *job, bool csh, struct str *out)
 {
-    str_printf(out, csh ? "unsetenv %s\n" : "unset %s\n", name);
-}
-
-/* What a step takes its size from; that the job asked for so many tasks is no longer so. */
-static void write_script(const Pb__JobLive *live, bool csh, struct str *out)
-{
+    const Pb__JobLive *live = job->live;
     _cleanup_free_ uint32_t *cpus = mem_new_array(uint32_t, live->n_alloc + 1);
     _cleanup_str_ struct str counts = STR_INIT;
     char number[16];
@@ -44,14 +52,22 @@ static void write_script(const Pb__JobLive *live, bool csh, struct str *out)
         cpus[i] = live->alloc[i]->cpus;
     jobenv_counts(cpus, live->n_alloc, &counts);
     snprintf(number, sizeof number, "%zu", live->n_alloc);
-    put_job_variable(out, csh, "SLURM_NODELIST", live->nodes);
-    put_job_variable(out, csh, "SLURM_JOB_NODELIST", live->nodes);
-    put_job_variable(out, csh, "SLURM_NNODES", number);
-    put_job_variable(out, csh, "SLURM_JOB_NUM_NODES", number);
-    put_job_variable(out, csh, "SLURM_JOB_CPUS_PER_NODE", str_cstr(&counts));
-    unset_job_variable(out, csh, "SLURM_NPROCS");
-    unset_job_variable(out, csh, "SLURM_NTASKS");
-    unset_job_variable(out, csh, "SLURM_TASKS_PER_NODE");
+    const char *const variables[][2] = {{"SLURM_NODELIST", live->nodes},
+                                        {"SLURM_JOB_NODELIST", live->nodes},
+                                        {"SLURM_NNODES", number},
+                                        {"SLURM_JOB_NUM_NODES", number},
+                                        {"SLURM_JOB_CPUS_PER_NODE", str_cstr(&counts)},
+                                        {"SLURM_NPROCS", NULL},
+                                        {"SLURM_NTASKS", NULL},
+                                        {"SLURM_TASKS_PER_NODE", NULL}};
+    for (size_t i = 0; i < sizeof variables / sizeof variables[0]; i++) {
+        struct job_variable v = {out, csh, variables[i][1]};
+        if (!live->het_job_id || live->het_job_offset == 0)
+            put_job_variable(&v, variables[i][0]);
+        if (live->het_job_id)
+            job_set_env_each_name(variables[i][0], job->spec ? job->spec->component : NULL,
+                                  live->het_job_offset, put_job_variable, &v);
+    }
 }
 
 static int save_script(const char *name, const struct str *text, struct err *err)
@@ -63,13 +79,14 @@ static int save_script(const char *name, const struct str *text, struct err *err
     return done ? 0 : err_set(err, -errno, "%s cannot be written: %s", name, strerror(errno));
 }
 
-static int write_scripts(uint32_t id, const Pb__JobLive *live, struct err *err)
+static int write_scripts(const Pb__JobRecord *job, struct err *err)
 {
+    uint32_t id = job->live->job_id;
     for (int csh = 0; csh < 2; csh++) {
         _cleanup_str_ struct str text = STR_INIT;
         char name[64];
         snprintf(name, sizeof name, "slurm_job_%u_resize.%s", id, csh ? "csh" : "sh");
-        write_script(live, csh, &text);
+        write_script(job, csh, &text);
         int rc = save_script(name, &text, err);
         if (rc != 0)
             return rc;
@@ -87,7 +104,7 @@ static int on_jobs(void *ctx, const ProtobufCMessage *message, struct err *err)
     for (size_t i = 0; i < list->n_jobs; i++) {
         const Pb__JobLive *live = list->jobs[i]->live;
         int rc = live && live->state == PB__JOB_STATE__RUNNING && live->nodes
-                     ? write_scripts(live->job_id, live, err)
+                     ? write_scripts(list->jobs[i], err)
                      : 0;
         if (rc != 0)
             return rc;
