@@ -103,10 +103,10 @@ static bool is_type(const struct conf *c, const char *name)
     return name && *name && conf_list_has(c->gres_types, name);
 }
 
-/* Parts of GPUs. */
-static bool is_shared(const struct gres_line *g)
+/* Resources whose entries are parts of GPUs. */
+static bool is_shared(const char *name)
 {
-    return str_eq(g->name, "mps") || str_eq(g->name, "shard");
+    return strcasecmp(name, "mps") == 0 || strcasecmp(name, "shard") == 0;
 }
 
 static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *err)
@@ -124,12 +124,10 @@ static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *e
         g->n_also = g->n_files - 1, g->n_files = 1; /* together they are one device */
     if (g->count == UINT64_MAX)
         g->count = g->n_files ? g->n_files : 1;
-    if (g->n_files && is_shared(g)) {
+    if (g->n_files && is_shared(g->name))
         conf_warn(l, files->at, "Name=%s File=%s: its entries are counted, and not tied to a GPU",
                   g->name, files->text);
-        g->n_files = g->n_also = 0;
-    }
-    if (g->n_files && g->count != g->n_files)
+    else if (g->n_files && g->count != g->n_files)
         return conf_fail(v[CONF_GRES_COUNT].at, err,
                          "Count=%s of Name=%s: File names %u; give as many, or leave Count out",
                          v[CONF_GRES_COUNT].text, g->name, g->n_files);
@@ -174,8 +172,11 @@ static int line_read(struct conf_loader *l, const struct conf_row *row, struct g
     if (!is_type(l->conf, g->name))
         return conf_fail(v[CONF_GRES_NAME].at, err, "Name=%s is not in GresTypes of slurm.conf",
                          g->name);
-    g->type = v[CONF_GRES_TYPE].text && *v[CONF_GRES_TYPE].text ? v[CONF_GRES_TYPE].text : NULL;
-    g->cores = v[CONF_GRES_CORES].text && *v[CONF_GRES_CORES].text ? v[CONF_GRES_CORES].text : NULL;
+    if (!is_shared(g->name)) { /* parts of a GPU have its type and its cores */
+        g->type = v[CONF_GRES_TYPE].text && *v[CONF_GRES_TYPE].text ? v[CONF_GRES_TYPE].text : NULL;
+        g->cores =
+            v[CONF_GRES_CORES].text && *v[CONF_GRES_CORES].text ? v[CONF_GRES_CORES].text : NULL;
+    }
     int rc = line_counts(l, g, err);
     rc = rc == 0 ? check_cores(&v[CONF_GRES_CORES], err) : rc;
     rc = rc == 0 ? parse_flags(&v[CONF_GRES_FLAGS], &g->env, err) : rc;
@@ -279,7 +280,7 @@ static void join_line(struct conf_loader *l, struct items *items, const struct g
         return;
     }
     item->flags |= g->env;
-    if (!g->n_files && !g->cores)
+    if (is_shared(g->name) || (!g->n_files && !g->cores))
         return;
     size_t n = g->n_files ? g->n_files : g->count < FILES_MAX ? (size_t)g->count : FILES_MAX;
     size_t room = item->n_devices + n;
@@ -296,6 +297,110 @@ struct lines {
     VEC(struct gres_line) list;
 };
 
+/* --- parts of GPUs -----------------------------------------------------------------------------
+ */
+
+static bool is_of_node(const struct gres_line *g, size_t node)
+{
+    return !g->nodes || bitset_test(g->nodes, node);
+}
+
+static bool is_gpu(const char *name)
+{
+    return strcasecmp(name, "gpu") == 0;
+}
+
+/* A line that describes GPUs of the node names this file. The node may have fewer GPUs. */
+static bool is_gpu_file(const struct lines *lines, size_t node, const char *file)
+{
+    vec_foreach (&lines->list, g)
+        for (size_t i = 0; i < g->n_files && is_gpu(g->name) && is_of_node(g, node); i++)
+            if (str_eq(g->files[i], file))
+                return true;
+    return false;
+}
+
+/* Index of the file's device among the GPUs of the node; -1: no GPU of the node has this file. */
+static long find_gpu(const struct items *items, const char *file)
+{
+    uint64_t first = 0;
+    vec_foreach (&items->list, g) {
+        if (!is_gpu(g->name))
+            continue;
+        for (size_t i = 0; i < g->n_devices; i++)
+            if (str_eq(g->devices[i].file, file))
+                return (long)(first + i);
+        first += g->count;
+    }
+    return -1;
+}
+
+/* The share of the i-th of n GPUs: equal shares, and the remainder goes to the first GPUs. */
+static uint64_t part_of(uint64_t count, size_t n, size_t i)
+{
+    return count / n + (i < count % n);
+}
+
+static void spread_line(struct conf_loader *l, const struct items *items, const struct lines *lines,
+                        const struct gres_line *g, size_t node, struct conf_gres *item)
+{
+    for (size_t i = 0; i < item->n_parts && !g->n_files; i++)
+        item->parts[i] += part_of(g->count, item->n_parts, i);
+    for (size_t i = 0; i < g->n_files; i++) {
+        long at = find_gpu(items, g->files[i]);
+        if (at >= 0 && (size_t)at < item->n_parts)
+            item->parts[at] += part_of(g->count, g->n_files, i);
+        else if (!is_gpu_file(lines, node, g->files[i]))
+            conf_fault(l, g->row->at,
+                       "Name=%s File=%s: no line with Name=gpu gives node %s this file", g->name,
+                       g->files[i], l->conf->nodes.data[node].name);
+    }
+}
+
+/* The last GPUs lose what Gres= does not have. */
+static void trim_parts(struct conf_gres *item)
+{
+    uint64_t left = item->count;
+    for (size_t i = 0; i < item->n_parts; i++) {
+        item->parts[i] = item->parts[i] < left ? item->parts[i] : left;
+        left -= item->parts[i];
+    }
+}
+
+/* Spreads the entries over the GPUs of the node: as the lines say, without lines evenly. */
+static void spread_item(struct conf_loader *l, const struct items *items, const struct lines *lines,
+                        size_t node, struct conf_place at, struct conf_gres *item)
+{
+    const char *name = l->conf->nodes.data[node].name;
+    const struct gres_line *last = NULL;
+    uint64_t gpus = 0, sum = 0;
+    vec_foreach (&items->list, g)
+        gpus += is_gpu(g->name) ? g->count : 0;
+    if (!gpus) {
+        conf_warn(l, at, "Gres=%s: node %s has no GPU that could be shared", item->name, name);
+        return;
+    }
+    item->n_parts = gpus < FILES_MAX ? (size_t)gpus : FILES_MAX;
+    item->parts = arena_alloc(&l->priv->arena, item->n_parts * sizeof(*item->parts));
+    memset(item->parts, 0, item->n_parts * sizeof(*item->parts));
+    vec_foreach (&lines->list, g) {
+        if (strcasecmp(g->name, item->name) != 0 || !is_of_node(g, node))
+            continue;
+        spread_line(l, items, lines, g, node, item);
+        last = g;
+    }
+    for (size_t i = 0; i < item->n_parts && !last; i++)
+        item->parts[i] = part_of(item->count, item->n_parts, i);
+    for (size_t i = 0; i < item->n_parts; i++)
+        sum += item->parts[i];
+    if (last && sum != item->count)
+        conf_fault(l, last->row->at,
+                   "Name=%s: the GPUs of node %s are given %llu, and its Gres= has %llu: make both "
+                   "the same",
+                   item->name, name, (unsigned long long)sum, (unsigned long long)item->count);
+    trim_parts(item);
+}
+
 static int build_set(struct conf_loader *l, struct lines *lines, size_t node, struct err *err)
 {
     struct conf *c = l->conf;
@@ -305,8 +410,11 @@ static int build_set(struct conf_loader *l, struct lines *lines, size_t node, st
     int rc = take_text(l, &items, row->gres, at, err);
     if (rc == 0)
         vec_foreach (&lines->list, g)
-            if (!g->nodes || bitset_test(g->nodes, node))
+            if (is_of_node(g, node))
                 join_line(l, &items, g);
+    vec_foreach (&items.list, item)
+        if (rc == 0 && item->count && is_shared(item->name))
+            spread_item(l, &items, lines, node, at, item);
     struct conf_gres_set set = {0};
     set.items = arena_alloc(&l->priv->arena, (items.list.len + 1) * sizeof(*set.items));
     vec_foreach (&items.list, g)
@@ -324,7 +432,7 @@ static uint64_t *sign_nodes(const struct conf *c, const struct lines *lines)
     vec_foreach (&lines->list, g) {
         number = number * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
         for (size_t i = 0; i < c->nodes.len; i++)
-            if (!g->nodes || bitset_test(g->nodes, i))
+            if (is_of_node(g, i))
                 sign[i] = (sign[i] ^ number) * UINT64_C(0x9e3779b97f4a7c15);
     }
     return sign;

@@ -2,7 +2,7 @@
 /* What nodes have of generic resources, by Gres= and gres.conf. */
 #include "conf/conf_test_util.h"
 
-/* "gpu:a100=2[/dev/nvidia0 0-3,/dev/nvidia1 0-3] nic=2" */
+/* "gpu:a100=2[/dev/nvidia0 0-3,/dev/nvidia1 0-3] shard=8{4,4}" */
 static void show(const struct conf *c, const char *node, struct str *out)
 {
     const struct conf_gres_set *set = conf_gres_of(c, (uint32_t)conf_find_node(c, node));
@@ -14,6 +14,9 @@ static void show(const struct conf *c, const char *node, struct str *out)
             str_printf(
                 out, "%s%s %s%s", k ? "," : "[", g->devices[k].file ? g->devices[k].file : "-",
                 g->devices[k].cores ? g->devices[k].cores : "-", k + 1 == g->n_devices ? "]" : "");
+        for (size_t k = 0; k < g->n_parts; k++)
+            str_printf(out, "%s%llu%s", k ? "," : "{", (unsigned long long)g->parts[k],
+                       k + 1 == g->n_parts ? "}" : "");
     }
 }
 
@@ -60,17 +63,100 @@ static void with_files(void **state)
          "gpu=1[/dev/x0 -]");
 }
 
-/* The first example of gres.conf(5): entries of mps and shard are more than the GPUs of their
- * files, and no devices. */
+#define PARTS HEAD "GresTypes=gpu,mps,shard\n"
+#define GPU_PAIR "GresConf=1 Name=gpu File=/dev/g[0-1]\n"
+
+/* The examples of gres.conf(5) and of the guide to generic resources. */
 static void parts_of_gpus(void **state)
 {
     (void)state;
-    says(HEAD "GresTypes=gpu,mps,shard\nNodeName=n1 Gres=gpu:2,mps:300,shard:8\n"
-              "GresConf=1 Name=gpu File=/dev/nvidia[0-1]\n"
-              "GresConf=1 Name=mps Count=200 File=/dev/nvidia0\n"
-              "GresConf=1 Name=mps Count=100 File=/dev/nvidia1\n"
-              "GresConf=1 Name=shard Count=8 File=/dev/nvidia[0-1]\n",
-         "n1", "gpu=2[/dev/nvidia0 -,/dev/nvidia1 -] mps=300 shard=8");
+    static const struct {
+        const char *gres, *lines, *parts;
+    } cases[] = {
+        {"mps:400", "", "mps=400{100,100,100,100}"},
+        {"mps:400", "GresConf=1 Name=mps Count=400\n", "mps=400{100,100,100,100}"},
+        {"mps:600",
+         "GresConf=1 Name=mps Count=200 File=/dev/g0\nGresConf=1 Name=mps Count=200 File=/dev/g1\n"
+         "GresConf=1 Name=mps Count=100 File=/dev/g2\nGresConf=1 Name=mps Count=100 File=/dev/g3\n",
+         "mps=600{200,200,100,100}"},
+        /* the type and the cores of such a line are those of its GPU */
+        {"mps:200",
+         "GresConf=1 Name=mps Type=x Count=100 File=/dev/g0 Cores=0,1\n"
+         "GresConf=1 Name=mps Count=100 File=/dev/g1 COREs=2,3\n",
+         "mps=200{100,100,0,0}"},
+        {"shard:16", "", "shard=16{4,4,4,4}"},
+        {"shard:32", "GresConf=1 Name=shard Count=32\n", "shard=32{8,8,8,8}"},
+        {"shard:12", "GresConf=1 Name=shard Count=12 File=/dev/g[1-3]\n", "shard=12{0,4,4,4}"},
+        {"shard:2", "GresConf=1 Name=shard File=/dev/g[2-3]\n", "shard=2{0,0,1,1}"},
+        {"shard:8",
+         "GresConf=1 Name=shard Count=8 File=/dev/g0\nGresConf=1 Name=shard Count=0 File=/dev/g1\n",
+         "shard=8{8,0,0,0}"},
+        {"shard:7", "", "shard=7{2,2,2,1}"},
+        {"mps:400,shard:4", "GresConf=1 Name=shard Count=4 File=/dev/g3\n",
+         "mps=400{100,100,100,100} shard=4{0,0,0,4}"},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct str text = STR_INIT, expected = STR_INIT;
+        /* lines of parts may stand before those of the GPUs */
+        str_printf(&text,
+                   PARTS "NodeName=n1 Gres=gpu:a:2,gpu:b:2,%s\n%s"
+                         "GresConf=1 Name=gpu Type=a File=/dev/g[0-1] Cores=0-1\n"
+                         "GresConf=1 Name=gpu Type=b File=/dev/g[2-3] Cores=2-3\n",
+                   cases[i].gres, cases[i].lines);
+        str_printf(&expected,
+                   "gpu:a=2[/dev/g0 0-1,/dev/g1 0-1] gpu:b=2[/dev/g2 2-3,/dev/g3 2-3] %s",
+                   cases[i].parts);
+        says(str_cstr(&text), "n1", str_cstr(&expected));
+        str_done(&text);
+        str_done(&expected);
+    }
+}
+
+static void parts_that_do_not_agree(void **state)
+{
+    (void)state;
+    /* Gres= decides how many there are, and the last GPUs lose the rest */
+    says(PARTS "NodeName=n1 Gres=gpu:2,shard:6\n" GPU_PAIR
+               "GresConf=1 Name=shard Count=8 File=/dev/g[0-1]\n",
+         "n1", "gpu=2[/dev/g0 -,/dev/g1 -] shard=6{4,2}");
+    says(PARTS "NodeName=n1 Gres=shard:4\n", "n1", "shard=4");
+    static const struct test_refusal warned[] = {
+        {PARTS "NodeName=n1 Gres=shard:4\n", "t.conf:3: ", "node n1 has no GPU"},
+        {PARTS "NodeName=n1 Gres=gpu:2,shard:6\nGresConf=1 Name=shard Count=8\n",
+         "t.conf:4: ", "the GPUs of node n1 are given 8, and its Gres= has 6"},
+        {PARTS "NodeName=n1 Gres=gpu:2,mps:300\nGresConf=1 Name=mps Count=100\n",
+         "t.conf:4: ", "the GPUs of node n1 are given 100, and its Gres= has 300"},
+        {PARTS "NodeName=n1 Gres=gpu:2\nGresConf=1 Name=mps Count=100\n",
+         "t.conf:4: ", "no node of the line has it"},
+    };
+    test_warned(warned, COUNT(warned));
+}
+
+/* A check of the file fails. */
+static void file_of_parts_is_that_of_a_gpu(void **state)
+{
+    (void)state;
+    struct conf_report report = {0};
+    struct conf *c = test_load(PARTS "NodeName=n1 Gres=gpu:2,shard:8\n" GPU_PAIR
+                                     "GresConf=1 Name=shard Count=8 File=/dev/g[1-2]\n",
+                               &report);
+    bool found = false;
+    vec_foreach (&report.warnings, w)
+        found |= w->fault && w->line == 5 &&
+                 strstr(w->text, "Name=shard File=/dev/g2: no line with Name=gpu gives node n1");
+    assert_true(found);
+    assert_true(conf_report_fails(&report));
+    conf_free(c);
+    conf_report_done(&report);
+    /* the file of a GPU that the node does not have is no mistake: lines are of many nodes */
+    struct conf_report silent = {0};
+    c = test_load(PARTS "NodeName=n1 Gres=gpu:1,shard:4\n" GPU_PAIR
+                        "GresConf=1 Name=shard Count=4 File=/dev/g0\n"
+                        "GresConf=1 Name=shard Count=4 File=/dev/g1\n",
+                  &silent);
+    assert_false(conf_report_fails(&silent));
+    conf_free(c);
+    conf_report_done(&silent);
 }
 
 static void alike_share_a_set(void **state)
@@ -110,8 +196,12 @@ static void wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(of_nodes),      cmocka_unit_test(with_files),
-        cmocka_unit_test(parts_of_gpus), cmocka_unit_test(alike_share_a_set),
+        cmocka_unit_test(of_nodes),
+        cmocka_unit_test(with_files),
+        cmocka_unit_test(parts_of_gpus),
+        cmocka_unit_test(parts_that_do_not_agree),
+        cmocka_unit_test(file_of_parts_is_that_of_a_gpu),
+        cmocka_unit_test(alike_share_a_set),
         cmocka_unit_test(wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

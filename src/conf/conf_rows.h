@@ -62,6 +62,8 @@ struct conf_gres {           /* so many of a kind of generic resource */
     unsigned flags;                   /* CONF_GRES_* */
     struct conf_gres_device *devices; /* of gres.conf, the first ones of the count */
     size_t n_devices;
+    uint64_t *parts; /* of mps and shard: the entries on each GPU of the node, in the set's order */
+    size_t n_parts;  /* 0: the entries are of no GPU */
 };
 
 struct conf_gres_set {
