@@ -193,7 +193,7 @@ static void put_shares(const struct job_view *v)
             const Pb__NodeAlloc *a = l->alloc[i];
             if (a->cpus != first->cpus || a->mem_mib != first->mem_mib ||
                 a->cores.len != first->cores.len || !same_gres(a, first) ||
-                (a->cores.len && memcmp(a->cores.data, first->cores.data, a->cores.len)))
+                (a->cores.len && memcmp(a->cores.data, first->cores.data, a->cores.len) != 0))
                 break;
             hostlist_push(nodes, a->node);
         }

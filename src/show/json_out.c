@@ -14,7 +14,7 @@
 json_t *json_out_text(const char *s)
 {
     json_t *text = json_string(s ? s : "");
-    if (text)
+    if (text || !s)
         return text;
     _cleanup_str_ struct str clean = STR_INIT;
     for (size_t left = strlen(s), n; left; s += n, left -= n) {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Licences as text and as JSON, hierarchical resources as trees, and both as a file. */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -220,6 +221,7 @@ static void put_resource(const struct resource *r, struct str *out)
 static json_t *pack_resource(const struct resource *r)
 {
     json_t *layers = json_array();
+    assert(r->layers.len);
     vec_foreach (&r->layers, layer) {
         json_t *one = show_license_json(layer->record);
         json_object_del(one, "LicenseName");

@@ -388,10 +388,9 @@ static struct node_row *find_row(struct node_rows *r, const Pb__PartRecord *part
     HASH_FIND(hh, r->by_key, str_cstr(&key), key.len, found);
     if (!found) {
         found = mem_new(struct node_row_index);
-        size_t len = key.len;
-        found->key = str_take(&key);
+        found->key = mem_strndup(str_cstr(&key), key.len);
         found->row = new_unit_row(r, part, part_index, node);
-        HASH_ADD_KEYPTR(hh, r->by_key, found->key, len, found);
+        HASH_ADD_KEYPTR(hh, r->by_key, found->key, key.len, found);
     }
     return found->row;
 }

@@ -3,6 +3,7 @@
  * Jobs that wait for others (--dependency): what is asked for, and what it has come to.
  * depend_tell.c has how they hear of it.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "control/core/aside.h"
@@ -260,6 +261,7 @@ static bool find_outcome(const struct control *c, const struct depend_item *item
     uint32_t at;
     bool whole = item->of_array && item->element == DEPEND_WHOLE;
     if (whole && idmap_get(&before->at, item->job_id, &at)) {
+        assert(at < before->of.len);
         *out = before->of.data[at];
         return true;
     }

@@ -304,10 +304,11 @@ static bool must_wait(struct control *c, struct job *j)
     uint64_t place = place_of(j);
     for (uint32_t i = 0; i < job_set_count(j); i++) {
         const struct job *other = job_set_component(j, i);
-        const struct attempt *attempt = other && other != j ? attempt_of(other) : &attempt_none;
-        waits = waits || attempt->gang_suspended;
-        follows =
-            follows || waits || (attempt->gang_place && is_active(other) && !job_is_final(other));
+        if (!other || other == j)
+            continue;
+        waits = waits || attempt_of(other)->gang_suspended;
+        follows = follows || waits ||
+                  (attempt_of(other)->gang_place && is_active(other) && !job_is_final(other));
     }
     if (!follows)
         waits = !fits_now(c, j);

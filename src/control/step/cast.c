@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Files to the nodes of a job: who may, and where to. The data never comes here. */
+#include <assert.h>
+
 #include "base/pb.h"
 #include "control/internal.h"
 
@@ -117,6 +119,7 @@ static void grant_jobs(struct control *c, uint64_t call, const struct cast_jobs 
     arena_init(&arena, 0);
     vec_foreach (&jobs->list, part)
         most += attempt_of(part->job)->alloc.len;
+    assert(jobs->list.len);
     record.step_id = STEP_ID_EXTERN;
     record.layout = arena_alloc(&arena, sizeof(*record.layout) * (most + 1));
     parts = arena_alloc(&arena, sizeof(*parts) * (jobs->list.len + 1));
@@ -198,6 +201,7 @@ static int find_cast_jobs(struct control *c, const struct caller *who, const Pb_
     int rc = find_job(c, r->id, &j, err);
     if (rc)
         return rc;
+    assert(j);
     if (who->uid != j->uid && !who->is_admin) /* the files are written as the owner */
         return control_set_error(err, private_denial(c, who, j), NULL);
     Pb__StepId id = read_component(j, r);

@@ -444,12 +444,10 @@ void control_step_create(struct control *c, uint64_t call, const struct caller *
         control_refuse_code(c, call, ERR_NO_JOB, NULL);
     else if (who->uid != j->uid && !who->is_admin)
         control_refuse_code(c, call, private_denial(c, who, j), NULL);
-    else if (step_is_stale(j, r->has_restarts, r->restarts))
+    else if (step_is_stale(j, r->has_restarts, r->restarts) || job_is_final(j))
         control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     else if (j->state == PB__JOB_STATE__PENDING)
         control_refuse_code(c, call, ERR_JOB_PENDING, NULL);
-    else if (job_is_final(j))
-        control_refuse_code(c, call, ERR_JOB_DONE, NULL);
     else
         create_in_set(c, j, call, r);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/submit/set_array.h"
 
+#include <assert.h>
+
 #include "base/pb.h"
 #include "conf/conf_het.h"
 #include "control/core/user_share.h"
@@ -71,6 +73,7 @@ int set_array_make(struct control *c, const struct caller *who, const struct set
     }
     while (rc != 0 && sets.leaders.len)
         submit_forget_set(c, vec_pop(&sets.leaders));
+    assert(rc != 0 || sets.leaders.len);
     *out = rc == 0 ? sets.leaders.data[0] : NULL;
     vec_done(&sets.leaders);
     idset_done(&tasks);

@@ -18,6 +18,7 @@
  * --test-only goes through the same stages, but for the last one (test_only.h). A change of a job
  * does so from 'plugins' on, and is authorised field by field (update_job.c).
  */
+#include <assert.h>
 #include <string.h>
 
 #include "base/args.h"
@@ -732,6 +733,7 @@ int submit_make_set(struct control *c, const struct caller *who, const struct se
         rc = join_set(c, jobs, count, err);
     while (rc != 0 && made > 0)
         submit_forget(c, jobs[--made]);
+    assert(rc != 0 || made);
     *out = rc == 0 ? jobs[0] : NULL;
     return rc;
 }

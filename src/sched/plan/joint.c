@@ -612,6 +612,7 @@ static int64_t find_next_moment(const struct timeline *t, int64_t after)
 int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due)
 {
     int64_t now = s->plan->now_sec, at = due > now ? due : now;
+    assert(t);
     for (int round = 0; at && round < ROUNDS_MOST; round++) {
         at = find_latest(s, t, at);
         bool alone;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* What could never run is refused at once, and told why (CORE-084). */
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -54,6 +55,7 @@ static int check_one_node(const struct job *j, const struct most *most, struct e
     if (r->ntasks_per_node && !r->tasks_given && !r->overcommit)
         cpus *= r->ntasks_per_node;
     cpus = cpus > r->min_cpus ? cpus : r->min_cpus;
+    assert(cpus);
     if (r->sockets > most->sockets)
         return no_node(err, "Socket count per node", r->sockets, "", most->sockets, j->part);
     if (r->cores > most->cores)

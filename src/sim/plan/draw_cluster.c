@@ -109,7 +109,7 @@ static int64_t draw_made_nodes(struct draw *d, int64_t first)
         vec_last(&d->plan->items).dynamic = chance(d, 40);
         last += count;
     }
-    conf(d, "MaxNodeCount=%lld", (long long)(last - 1 + between(d, -1, 2)));
+    conf(d, "MaxNodeCount=%lld", (long long)last + (long long)between(d, -2, 1));
     vec_last(&d->plan->items).files = some_files(d, 90);
     return last;
 }

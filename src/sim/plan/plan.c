@@ -179,6 +179,19 @@ int64_t *sim_plan_number(struct sim_item *item, size_t *at, int64_t *fallback)
     return NULL;
 }
 
+bool sim_plan_items_equal(const struct sim_item *a, const struct sim_item *b)
+{
+    bool equal = a->kind == b->kind;
+    for (size_t i = 0; equal && i < FIELDS; i++) {
+        const struct field *f = &fields[i];
+        const char *one = (const char *)a + f->offset, *other = (const char *)b + f->offset;
+        if (has_field(f, a))
+            equal = f->text_size ? strcmp(one, other) == 0
+                                 : *(const int64_t *)one == *(const int64_t *)other;
+    }
+    return equal;
+}
+
 static size_t word_count(const char *const *words)
 {
     size_t n = 0;

@@ -175,6 +175,8 @@ void sim_plan_item(struct sim_item *item, enum sim_item_kind kind); /* all at it
 void sim_plan_done(struct sim_plan *p);
 void sim_plan_copy(struct sim_plan *to, const struct sim_plan *from); /* 'to' must be empty */
 
+bool sim_plan_items_equal(const struct sim_item *a, const struct sim_item *b);
+
 /* A line an item. */
 void sim_plan_format(const struct sim_plan *p, struct str *out);
 int sim_plan_parse(struct sim_plan *p, const char *text, struct err *err);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "sim/study/study.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
@@ -72,6 +73,7 @@ static int write_pictures(const struct study *s, const struct figures *f, unsign
 static int write_schedule(const struct study *s, const struct replay *r)
 {
     struct str out = STR_INIT;
+    assert(r);
     str_printf(&out, "; Computer: %s\n; UnixStartTime: %lld\n; MaxNodes: %u\n; MaxProcs: %u\n",
                r->cluster, (long long)r->trace->begins_at, r->nodes, r->cpus);
     for (size_t i = 0; i < r->trace->jobs.len; i++) {

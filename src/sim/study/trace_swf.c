@@ -242,7 +242,7 @@ static void add_job(struct trace *t, uint32_t line, const double v[SWF_FIELDS])
 
 static void read_job(struct trace *t, uint32_t line, char *text, struct idmap *seen)
 {
-    double v[SWF_FIELDS];
+    double v[SWF_FIELDS] = {0};
     uint32_t before;
     const char *fault = read_fields(t, text, v);
     if (!fault && idmap_get(seen, (uint64_t)v[SWF_NUMBER] + 1, &before))

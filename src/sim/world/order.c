@@ -559,15 +559,13 @@ static void halt_job(struct sim *s, unsigned index, const Pb__Halt *order)
         return;
     bool again = order->number == j->halt_number;
     j->halt_number = order->number;
-    if (again && !j->halting)
-        sim_report_halted(s, index, j);
-    else if (!again && !order->stop)
+    if (!again && !order->stop)
         continue_node_job(s, index, j);
-    else if (!again && !j->halted) {
+    else if (again ? !j->halting : j->halted)
+        sim_report_halted(s, index, j);
+    else if (!again) {
         j->halting = true;
         push_work(s, index, key, WORK_HALT_ENDS, order->number, rng_between(&n->rng, 0, 2500));
-    } else if (!again) {
-        sim_report_halted(s, index, j);
     }
 }
 

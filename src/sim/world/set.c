@@ -75,7 +75,7 @@ static bool asks_for_little(const struct sim_client *c)
     little.tasks = j->tasks < 2 ? j->tasks : 0;
     little.exit_code = j->exit_code;
     little.begin_sec = j->begin_sec;
-    return memcmp(&little, j, sizeof little) == 0;
+    return sim_plan_items_equal(&little, j);
 }
 
 /* So there is room for all of it when nothing else runs: each has a node. */

@@ -67,7 +67,8 @@ static struct cursor cursor_over(const void *data, size_t len)
 static void copy_text(char *to, size_t size, const struct cursor *c)
 {
     size_t len = c->len < size - 1 ? c->len : size - 1;
-    memcpy(to, c->data, len);
+    if (len)
+        memcpy(to, c->data, len);
     to[len] = 0;
 }
 

@@ -296,14 +296,14 @@ static const char *find_unreachable(const struct addrinfo *to, uint32_t port)
     int fd = socket(to->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return strerror(errno);
-    if (connect(fd, (struct sockaddr *)&addr, to->ai_addrlen) == 0)
-        code = 0;
-    else if (errno != EINPROGRESS)
+    if (connect(fd, (struct sockaddr *)&addr, to->ai_addrlen) != 0)
         code = errno;
-    else if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, REACH_MS) != 1)
-        code = ETIMEDOUT;
-    else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len))
-        code = errno;
+    if (code == EINPROGRESS) {
+        if (poll(&(struct pollfd){.fd = fd, .events = POLLOUT}, 1, REACH_MS) != 1)
+            code = ETIMEDOUT;
+        else if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &code, &len))
+            code = errno;
+    }
     close(fd);
     return code ? strerror(code) : NULL;
 }

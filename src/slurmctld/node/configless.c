@@ -29,7 +29,7 @@ void configless_answer(struct ctld *c, struct rpc_session *s)
     const struct conf *conf = control_conf(c->control);
     Pb__NodeConfig m = PB__NODE_CONFIG__INIT;
     struct err err = {0};
-    size_t len;
+    size_t len = 0;
     const char *text = conf->enable_configless ? conf_flat_text(conf, &len) : NULL;
 
     if (!text)

@@ -25,9 +25,8 @@ static struct node_session *by_name(struct ctld *c, const char *name)
     return n;
 }
 
-static void forget_session(struct node_session *n)
+static void forget_session(struct ctld *c, struct node_session *n)
 {
-    struct ctld *c = n->c;
     HASH_DELETE(hh, c->sessions_by_name, n);
     HASH_DELETE(hh_id, c->sessions_by_id, n);
     free(n);
@@ -57,14 +56,14 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
     struct node_session *n = ctx;
     struct ctld *c = n->c;
     if (c->stopping) {
-        forget_session(n);
+        forget_session(c, n);
         stop_session_closed(c);
         return;
     }
     log_verbose("the connection to node %s ended: %s", n->name,
                 why && why->code ? why->text : "it hung up");
     control_node_lost(c->control, n->name);
-    forget_session(n);
+    forget_session(c, n);
 }
 
 static struct node_session *adopt_session(struct ctld *c, struct rpc_session *s, const char *name)
@@ -73,7 +72,7 @@ static struct node_session *adopt_session(struct ctld *c, struct rpc_session *s,
     if (old) {
         /* It was restarted, or its connection broke without our noticing. */
         rpc_session_free(old->s);
-        forget_session(old);
+        forget_session(c, old);
     }
     size_t len = strlen(name);
     struct node_session *n = mem_alloc(sizeof(*n) + len + 1);
@@ -145,7 +144,7 @@ void nodes_close(struct ctld *c, const char *node)
         return;
     log_verbose("the session of %s is closed", rpc_session_peer(n->s));
     rpc_session_free(n->s);
-    forget_session(n);
+    forget_session(c, n);
 }
 
 void nodes_close_unknown(struct ctld *c, const struct conf *conf)
@@ -168,5 +167,5 @@ void nodes_finish(struct ctld *c)
 void nodes_forget(struct ctld *c)
 {
     while (c->sessions_by_name)
-        forget_session(c->sessions_by_name);
+        forget_session(c, c->sessions_by_name);
 }

@@ -2,6 +2,7 @@
 #define LOG_ROOM "job_submit"
 #include "slurmctld/submit/submit_line.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -172,6 +173,7 @@ static void choose_next(struct submit_line *l)
             best = w;
         }
     }
+    assert(best);
     if (best != l->all) {
         DL_DELETE(l->all, best);
         DL_PREPEND(l->all, best);

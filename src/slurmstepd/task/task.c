@@ -186,7 +186,7 @@ static int make_terminal(const struct step *step, int *slave, struct err *err)
 /* The terminal of a task: its slave end becomes the child's, the master is read and written. */
 static int open_terminal(struct task *t, struct child_plan *plan, struct err *err)
 {
-    int slave, master = make_terminal(t->step, &slave, err);
+    int slave = -1, master = make_terminal(t->step, &slave, err);
 
     if (master < 0)
         return master;
@@ -233,7 +233,7 @@ static int open_pipe(struct task *t, int number, struct child_plan *plan, struct
  * The terminal changes no byte. */
 static int open_output_terminal(struct task *t, struct child_plan *plan, struct err *err)
 {
-    int slave, master = make_terminal(t->step, &slave, err);
+    int slave = -1, master = make_terminal(t->step, &slave, err);
     struct termios mode;
 
     if (master < 0)
