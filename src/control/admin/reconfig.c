@@ -14,6 +14,7 @@
 #include "control/internal.h"
 #include "control/life/enqueue.h"
 #include "control/life/finish.h"
+#include "control/life/gate.h"
 #include "control/life/resv.h"
 #include "control/life/schedule.h"
 #include "control/life/start.h"
@@ -356,15 +357,13 @@ static bool say_pending(struct control *c, struct job *j, struct str *out)
                    j->part_name ? j->part_name : "");
         return true;
     }
-    enum reason reason = j->reason;
     bool never = submit_check_possible(c, j, &err) != 0;
-    bool beyond = !never && submit_check_limits(c, j, false, NULL) != 0;
+    enum reason beyond = never ? REASON_NONE : gate_beyond_limits(c, j);
     if (never)
         str_printf(out, "JobId=%u: can no longer run: %s\n", j->id, err.text);
     else if (beyond)
         str_printf(out, "JobId=%u: waits beyond the limits of its partition (%s)\n", j->id,
-                   job_reason_word(j));
-    j->reason = reason;
+                   reason_word(beyond));
     return never || beyond;
 }
 
@@ -376,11 +375,9 @@ static bool waited_before(struct control *c, struct cluster *old, uint32_t id)
     struct err err = {0};
     if (!j->part)
         return true;
-    enum reason reason = j->reason;
     c->cluster = old;
-    bool before = select_possible(old, j, &err) != 0 || submit_check_limits(c, j, false, NULL) != 0;
+    bool before = gate_refuse(c, j, GATE_REFUSES | GATE_ENFORCED, &err) != GATE_WAITS;
     c->cluster = next;
-    j->reason = reason;
     return before;
 }
 

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/deadline.h"
 #include "control/life/resv.h"
@@ -50,6 +51,13 @@ static enum reason gate_partition_limits(struct control *c, struct job *j)
     return reason;
 }
 
+static int refuse_beyond_limits(struct control *c, struct job *j, struct err *err)
+{
+    enum reason reason;
+    int code = bounds_breach(c->conf, j, &reason);
+    return code ? control_set_error(err, code, j->part->conf.name) : 0;
+}
+
 /* Of a job that no node could serve when it was accepted. */
 static enum reason unfit_reason(const struct control *c, const struct job *j)
 {
@@ -78,6 +86,11 @@ static enum reason gate_fit(struct control *c, struct job *j)
     return f && f->never ? REASON_BAD_CONSTRAINTS : REASON_NONE;
 }
 
+static int refuse_unfit(struct control *c, struct job *j, struct err *err)
+{
+    return select_possible(c->cluster, j, err);
+}
+
 /* --- the table ----------------------------------------------------------------------------------
  */
 
@@ -89,12 +102,16 @@ static const struct {
     enum scope scope;
     enum reason (*find)(struct control *c, struct job *j);
     bool always;
+    int (*refuse)(struct control *c, struct job *j, struct err *err);
+    enum gate_refusal refusal;
     enum reason reasons[REASONS_MOST]; /* REASON_NONE behind the last one */
 } gates[] = {
-#define GATE_JOB(function, always, ...) {JOB, function, always, {__VA_ARGS__}},
-#define GATE_PARTITION(function, ...) {PARTITION, function, false, {__VA_ARGS__}},
+#define GATE_JOB(function, always, ...) {JOB, function, always, NULL, GATE_WAITS, {__VA_ARGS__}},
+#define GATE_PARTITION(function, refuse, refusal, ...)                                             \
+    {PARTITION, function, false, refuse, refusal, {__VA_ARGS__}},
 #include "sched/plan/gate.def"
 };
+#define GATES (sizeof(gates) / sizeof(gates[0]))
 
 static bool can_give(size_t gate, enum reason reason)
 {
@@ -107,7 +124,7 @@ static bool can_give(size_t gate, enum reason reason)
 static enum reason find_closed(struct control *c, struct job *j, enum scope scope)
 {
     enum reason found = REASON_NONE;
-    for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++) {
+    for (size_t i = 0; i < GATES; i++) {
         if (gates[i].scope != scope || (found && !gates[i].always))
             continue;
         enum reason reason = gates[i].find(c, j);
@@ -136,4 +153,20 @@ enum reason gate_queue(struct control *c, struct job *j)
     }
     job_partitions_select_first(j);
     return any ? REASON_NONE : last;
+}
+
+enum gate_refusal gate_refuse(struct control *c, struct job *j, unsigned refusals, struct err *err)
+{
+    for (size_t i = GATES; i-- > 0;)
+        if (gates[i].refusal & refusals && gates[i].refuse(c, j, err) != 0)
+            return gates[i].refusal;
+    return GATE_WAITS;
+}
+
+enum reason gate_beyond_limits(struct control *c, struct job *j)
+{
+    enum reason reason = REASON_NONE;
+    for (size_t i = 0; i < GATES && !reason; i++)
+        reason = gates[i].refusal == GATE_ENFORCED ? gates[i].find(c, j) : REASON_NONE;
+    return reason;
 }

@@ -9,6 +9,7 @@
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/deadline.h"
+#include "control/life/gate.h"
 #include "control/life/resv.h"
 #include "control/life/start.h"
 #include "control/submit/submit.h"
@@ -230,9 +231,9 @@ static int make_guest(struct control *c, struct trial *t, struct part *p, const 
         return rc;
     t->is_parsed = true;
     submit_complete_job(c, j, spec, &t->parsed, true);
-    rc = submit_check_limits(c, j, true, err);
-    if (rc == 0)
-        rc = resv_check_job(c, j, spec, err);
+    if (gate_refuse(c, j, GATE_ENFORCED, err))
+        return err->code;
+    rc = resv_check_job(c, j, spec, err);
     if (rc != 0)
         return rc;
     priority_set(c, j);

@@ -31,6 +31,7 @@
 #include "control/internal.h"
 #include "control/life/deadline.h"
 #include "control/life/enqueue.h"
+#include "control/life/gate.h"
 #include "control/life/mail.h"
 #include "control/life/resv.h"
 #include "control/step/step.h"
@@ -39,7 +40,6 @@
 #include "control/submit/set_array.h"
 #include "control/submit/submit.h"
 #include "sched/plan/joint.h"
-#include "sched/why/bounds.h"
 #include "sched/why/relax.h"
 
 #define SCRIPT_ENV_MAX (128u << 10) /* bytes of variables that plugins make for scripts */
@@ -418,19 +418,10 @@ enum submit_enforce submit_enforce_limits(const struct conf *conf)
     return str_case_eq(conf->enforce_part_limits, "ANY") ? SUBMIT_ENFORCE_ANY : SUBMIT_ENFORCE_NO;
 }
 
-int submit_check_limits(struct control *c, struct job *j, bool refuse, struct err *err)
-{
-    enum reason reason = j->reason;
-    int code = bounds_breach(c->conf, j, &reason);
-    if (code && refuse)
-        return control_set_error(err, code, j->part->conf.name);
-    j->reason = reason;
-    return code != 0;
-}
-
 int submit_check_possible(struct control *c, struct job *j, struct err *err)
 {
     enum submit_enforce enforce = submit_enforce_limits(c->conf);
+    unsigned refusals = GATE_REFUSES | (enforce != SUBMIT_ENFORCE_NO ? GATE_ENFORCED : 0);
     struct err why;
     int wrong =
         c->conf->sched.allow_zero_lic
@@ -441,15 +432,13 @@ int submit_check_possible(struct control *c, struct job *j, struct err *err)
         return wrong;
     for (uint32_t i = 0; i < job_partitions_count(j); i++) {
         job_partitions_select(j, i);
-        int rc = select_possible(c->cluster, j, &why);
-        int limits =
-            rc == 0 && enforce != SUBMIT_ENFORCE_NO ? submit_check_limits(c, j, true, &why) : 0;
-        possible = possible || (rc == 0 && limits == 0);
-        if (wrong == 0 && (rc != 0 || limits != 0)) {
-            wrong = rc ? rc : limits;
+        enum gate_refusal refusal = gate_refuse(c, j, refusals, &why);
+        possible = possible || !refusal;
+        if (refusal && wrong == 0) {
+            wrong = why.code;
             *err = why;
         }
-        if (limits != 0 && enforce == SUBMIT_ENFORCE_ALL) {
+        if (refusal == GATE_ENFORCED && enforce == SUBMIT_ENFORCE_ALL) {
             possible = false;
             break;
         }

@@ -405,7 +405,7 @@ static void in_several_partitions(void **state)
 static void reasons_of_gates(void **state)
 {
 #define GATE_JOB(function, always, ...) __VA_ARGS__,
-#define GATE_PARTITION(function, ...) __VA_ARGS__,
+#define GATE_PARTITION(function, refuse, refusal, ...) __VA_ARGS__,
 #define GATE_START(function, keeps_place, ...) __VA_ARGS__,
     static const enum reason reasons[] = {
 #include "sched/plan/gate.def"
