@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* Each row of gate.def: what closes it, the reason that the job gets, and what a submission is told
+ * under EnforcePartLimits. */
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "cluster/job/burst.h"
+#include "control/fixture.h"
+#include "control/internal.h"
+#include "control/life/enqueue.h"
+
+#define CONF                                                                                       \
+    "SelectTypeParameters=CR_Core_Memory\nNodeName=n[1-2] CPUs=4 RealMemory=4000\n"                \
+    "Licenses=a:1\nMaxBatchRequeue=2\nBurstBufferType=burst_buffer/lua\n"                          \
+    "PartitionName=a Nodes=ALL Default=YES MaxTime=60 MaxNodes=1 MaxMemPerNode=2000\n"             \
+    "PartitionName=b Nodes=ALL\n"
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static const struct {
+    const char *gate;
+    enum reason reasons[5]; /* REASON_NONE behind the last one */
+} rows[] = {
+#define GATE_JOB(function, always, ...) {#function, {__VA_ARGS__}},
+#define GATE_PARTITION(function, refuse, refusal, ...) {#function, {__VA_ARGS__}},
+#define GATE_START(function, keeps_place, ...) {#function, {__VA_ARGS__}},
+#include "sched/plan/gate.def"
+};
+
+/* --- before the submission ----------------------------------------------------------------------
+ */
+
+static void ask_for_hold(struct fixture *f, Pb__JobSpec *s)
+{
+    (void)f;
+    s->has_hold = s->hold = true;
+}
+
+static void depend_on_held(struct fixture *f, Pb__JobSpec *s)
+{
+    Pb__JobSpec first = *s;
+    ask_for_hold(f, &first);
+    assert_int_equal(fixture_submit(f, &FIXTURE_ROOT, &first), 1);
+    s->dependency = (char *)"afterok:1";
+}
+
+static void depend_on_cancelled(struct fixture *f, Pb__JobSpec *s)
+{
+    depend_on_held(f, s);
+    assert_int_equal(fixture_cancel(f, &FIXTURE_ROOT, 1, NULL, 0), 0);
+}
+
+static void begin_later(struct fixture *f, Pb__JobSpec *s)
+{
+    s->has_begin_at_sec = true;
+    s->begin_at_sec = f->wall_ms / 1000 + 100;
+}
+
+static void exceed_time(struct fixture *f, Pb__JobSpec *s)
+{
+    (void)f;
+    s->has_time_limit_sec = true;
+    s->time_limit_sec = 7200;
+}
+
+static void exceed_nodes(struct fixture *f, Pb__JobSpec *s)
+{
+    (void)f;
+    *s = fixture_spec(2, 1);
+}
+
+static void exceed_memory(struct fixture *f, Pb__JobSpec *s)
+{
+    (void)f;
+    s->has_mem_per_node_mib = true;
+    s->mem_per_node_mib = 3000;
+}
+
+static void miss_nodes(struct fixture *f, Pb__JobSpec *s)
+{
+    (void)f;
+    *s = fixture_spec(3, 1);
+    s->partition = (char *)"b";
+}
+
+static void miss_cpus(struct fixture *f, Pb__JobSpec *s)
+{
+    (void)f;
+    *s = fixture_spec(1, 9);
+    s->partition = (char *)"b";
+}
+
+static void miss_memory(struct fixture *f, Pb__JobSpec *s)
+{
+    ask_for_hold(f, s);
+    s->partition = (char *)"b";
+    s->has_mem_per_node_mib = true;
+    s->mem_per_node_mib = 9000;
+}
+
+static void throttle_array(struct fixture *f, Pb__JobSpec *s)
+{
+    fixture_register(f, "n1", "i");
+    s->array_inx = (char *)"0-1%1";
+}
+
+static void take_license(struct fixture *f, Pb__JobSpec *s)
+{
+    fixture_register(f, "n1", "i");
+    s->licenses = (char *)"a:1";
+    assert_int_equal(fixture_submit(f, &FIXTURE_ROOT, s), 1);
+}
+
+/* --- after it -----------------------------------------------------------------------------------
+ */
+
+static void hold_as_admin(struct control *c, struct job *j)
+{
+    (void)c;
+    j->admin_hold = true;
+}
+
+static void hold_requeued(struct control *c, struct job *j)
+{
+    j->admin_hold = true;
+    j->auto_requeues = c->conf->max_batch_requeue;
+}
+
+static void release(struct control *c, struct job *j)
+{
+    (void)c;
+    j->held = false;
+}
+
+static void lose_reservation(struct control *c, struct job *j)
+{
+    (void)c;
+    j->held = j->resv_gone = true;
+}
+
+static void ask_for_reservation(struct control *c, struct job *j)
+{
+    (void)c;
+    j->resv_asked = true;
+}
+
+static void miss_deadline(struct control *c, struct job *j)
+{
+    j->deadline_at = control_wall(c) - 1;
+}
+
+static void add_burst(struct job *j, enum burst_phase phase)
+{
+    j->burst = mem_new(struct job_burst);
+    j->burst->phase = phase;
+}
+
+static void fail_burst(struct control *c, struct job *j)
+{
+    (void)c;
+    add_burst(j, BURST_SETUP);
+    j->burst->failed = j->admin_hold = true;
+}
+
+static void stage_in(struct control *c, struct job *j)
+{
+    (void)c;
+    add_burst(j, BURST_DATA_IN);
+}
+
+static void want_pool(struct control *c, struct job *j)
+{
+    (void)c;
+    add_burst(j, BURST_PENDING);
+    j->burst->pool = mem_strdup("unknown");
+}
+
+static void stop_partition(struct control *c, struct job *j)
+{
+    (void)c;
+    j->part->conf.state = CONF_PART_DOWN;
+}
+
+static void idle_partition(struct control *c, struct job *j)
+{
+    (void)c;
+    j->part->conf.state = CONF_PART_INACTIVE;
+}
+
+static void lose_node(struct control *c, struct job *j)
+{
+    (void)c;
+    j->want.req_gone = true;
+}
+
+/* --- the cases ----------------------------------------------------------------------------------
+ */
+
+static const struct gate_case {
+    const char *gate;
+    enum reason reason;
+    void (*ask)(struct fixture *f, Pb__JobSpec *s);
+    void (*change)(struct control *c, struct job *j);
+    int refused; /* under EnforcePartLimits=ALL; 0: the job is accepted */
+} cases[] = {
+    {"burst_gate_failed", REASON_BURST_BUFFER_OPERATION, NULL, fail_burst, 0},
+    {"gate_hold", REASON_JOB_HOLD_MAX_REQUEUE, NULL, hold_requeued, 0},
+    {"gate_hold", REASON_JOB_HELD_ADMIN, NULL, hold_as_admin, 0},
+    {"gate_hold", REASON_RESERVATION_DELETED, NULL, lose_reservation, 0},
+    {"gate_hold", REASON_JOB_HELD_USER, ask_for_hold, NULL, 0},
+    {"depend_reason", REASON_DEPENDENCY, depend_on_held, NULL, 0},
+    {"depend_reason", REASON_DEPENDENCY_NEVER_SATISFIED, depend_on_cancelled, NULL, 0},
+    {"gate_begin_time", REASON_BEGIN_TIME, begin_later, NULL, 0},
+    {"gate_deadline", REASON_DEADLINE, NULL, miss_deadline, 0},
+    {"resv_bind_job", REASON_RESERVATION, NULL, ask_for_reservation, 0},
+    {"burst_gate", REASON_BURST_BUFFER_RESOURCES, NULL, want_pool, 0},
+    {"burst_gate", REASON_BURST_BUFFER_STAGE_IN, NULL, stage_in, 0},
+    {"gate_partition_state", REASON_PARTITION_DOWN, NULL, stop_partition, 0},
+    {"gate_partition_state", REASON_PARTITION_INACTIVE, NULL, idle_partition, 0},
+    {"gate_partition_limits", REASON_PARTITION_TIME_LIMIT, exceed_time, NULL, ERR_TIME_LIMIT},
+    {"gate_partition_limits", REASON_PARTITION_NODE_LIMIT, exceed_nodes, NULL, ERR_NODE_COUNT},
+    {"gate_partition_limits", REASON_MAX_MEM_PER_LIMIT, exceed_memory, NULL, ERR_MEMORY},
+    {"gate_fit", REASON_PARTITION_NODE_LIMIT, miss_nodes, NULL, ERR_NODE_COUNT},
+    {"gate_fit", REASON_PARTITION_CONFIG, miss_cpus, NULL, ERR_TOO_MANY_CPUS},
+    {"gate_fit", REASON_BAD_CONSTRAINTS, miss_memory, release, ERR_NODE_CONFIG},
+    {"gate_required_nodes", REASON_REQ_NODE_NOT_AVAIL, NULL, lose_node, 0},
+    {"gate_array_throttle", REASON_JOB_ARRAY_TASK_LIMIT, throttle_array, NULL, 0},
+    {"gate_licenses", REASON_LICENSES, take_license, NULL, 0},
+};
+
+static int64_t submit_case(struct fixture *f, const struct gate_case *t)
+{
+    Pb__JobSpec s = fixture_spec(1, 1);
+    if (t->ask)
+        t->ask(f, &s);
+    return fixture_submit(f, &FIXTURE_ROOT, &s);
+}
+
+static bool row_gives(size_t row, const char *gate, enum reason reason)
+{
+    for (size_t i = 0; i < COUNT(rows[row].reasons); i++)
+        if (rows[row].reasons[i] == reason)
+            return str_eq(rows[row].gate, gate);
+    return false;
+}
+
+static void each_reason_of_each_gate_has_a_case(void **state)
+{
+    (void)state;
+    size_t reasons = 0;
+    for (size_t r = 0; r < COUNT(rows); r++)
+        for (size_t i = 0; rows[r].reasons[i]; i++)
+            reasons++;
+    assert_int_equal(reasons, COUNT(cases));
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        size_t found = 0;
+        for (size_t r = 0; r < COUNT(rows); r++)
+            found += row_gives(r, cases[i].gate, cases[i].reason);
+        if (found != 1)
+            fail_msg("%s gives %s in %zu rows", cases[i].gate, reason_word(cases[i].reason), found);
+    }
+}
+
+static void a_closed_gate_gives_the_job_its_reason(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct fixture *f = fixture_new(CONF);
+        int64_t id = submit_case(f, &cases[i]);
+        assert_true(id > 0);
+        struct job *j = cluster_find_job(f->control->cluster, (uint32_t)id);
+        if (cases[i].change) {
+            cases[i].change(f->control, j);
+            enqueue_job(f->control, j);
+        }
+        if (j->reason == REASON_PRIORITY) /* open until the planner comes to it */
+            fixture_turn(f);
+        if (j->reason != cases[i].reason)
+            fail_msg("%s: %s, not %s", cases[i].gate, reason_word(j->reason),
+                     reason_word(cases[i].reason));
+        fixture_free(f);
+    }
+}
+
+static void enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct fixture *f = fixture_new(CONF "EnforcePartLimits=ALL\n");
+        int64_t id = submit_case(f, &cases[i]);
+        if (cases[i].refused ? id != -cases[i].refused : id <= 0)
+            fail_msg("%s: %s: %d", cases[i].gate, reason_word(cases[i].reason), (int)id);
+        fixture_free(f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_reason_of_each_gate_has_a_case),
+        cmocka_unit_test(a_closed_gate_gives_the_job_its_reason),
+        cmocka_unit_test(enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
