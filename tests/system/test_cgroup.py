@@ -521,7 +521,7 @@ def test_memory_of_step_daemons(cluster_of):
     assert not set(daemons) & set(numbers(groups[0].parent / f"job_{job}/cgroup.procs"))
     # the kernel chooses the largest process: a larger one than the daemons stands for the daemon that has grown
     assert subprocess.run(["python3", "-c", HOG_IN, groups[0] / "cgroup.procs"]).returncode == -signal.SIGKILL
-    os.kill(child_named(c.daemons["n1"].pid, "slurmstepd"), signal.SIGKILL)
+    os.kill(daemons[0], signal.SIGKILL)
     c.wait(job)
     assert f"step daemons of job {job} have used the 72 MiB that they may have on node n1" in c.tail("n1", 100)
     assert f"step daemons of job {job} have used the 72 MiB" in c.run(f"scontrol show job {job}").ok()
