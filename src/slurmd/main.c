@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/become.h"
 #include "base/dump.h"
 #include "base/fd.h"
 #include "base/mem.h"
@@ -36,7 +37,6 @@
 #include "slurmd/node/logfile.h"
 #include "slurmd/node/options.h"
 #include "slurmd/node/plugins.h"
-#include "slurmd/node/rights.h"
 #include "slurmd/node/script.h"
 #include "slurmd/node/slurmd.h"
 #include "slurmd/node/users.h"
@@ -396,7 +396,7 @@ static int run_daemon(struct slurmd *d, const struct slurmd_options *o)
     _cleanup_free_ char *pid_file = path_expand(d->conf->slurmd_pid_file, d->host, d->name);
     int terminal = o->foreground ? -1 : service_detach("slurmd");
     struct err err = {0};
-    int rc = rights_reduce(&err);
+    int rc = become_limited(&err);
 
     if (!rc)
         rc = set_up(d, o, &err);

@@ -45,7 +45,7 @@ def test_daemons_leave_no_core_and_tasks_may(own_limit, make_cluster):
 
 # CHOWN, DAC_OVERRIDE, DAC_READ_SEARCH, FOWNER, FSETID, KILL, SETGID, SETUID, NET_BIND_SERVICE, IPC_LOCK, SYS_CHROOT, SYS_PTRACE,
 # SYS_ADMIN, SYS_NICE, SYS_RESOURCE
-SLURMD_CAPABILITIES = [0, 1, 2, 3, 4, 5, 6, 7, 10, 14, 18, 19, 21, 23, 24]
+NODE_CAPABILITIES = [0, 1, 2, 3, 4, 5, 6, 7, 10, 14, 18, 19, 21, 23, 24]
 
 
 def rights(pid):
@@ -69,8 +69,8 @@ def test_capabilities_of_every_process(make_cluster):
             assert rights(found[name])[:2] == ({str(uid)}, {0}), name
         assert rights(task)[:2] == ({str(NOBODY)}, {0})
         others = {args.split()[0].rpartition("/")[2].rstrip(":") for pid, args in processes_of(c.dir).items() if rights(pid)[1] != {0}}
-        few = sum(1 << bit for bit in SLURMD_CAPABILITIES)
-        assert rights(found["slurmd"])[1] == {few & rights("self")[1].pop()}
+        few = sum(1 << bit for bit in NODE_CAPABILITIES)
+        assert rights(found["slurmd"])[1] == rights(shepherd)[1] == {few & rights("self")[1].pop()}
         assert others <= {"slurmd", "slurmstepd"} and {rights(pid)[0] == {"0"} for pid in (found["slurmd"], shepherd)} == {True}
         p.terminate()
         p.communicate()
@@ -81,7 +81,7 @@ def test_capabilities_of_every_process(make_cluster):
 
 
 def test_scripts_of_the_site_have_all_rights_of_root(make_cluster, tmp_path):
-    """slurmd gives capabilities up for itself: a prolog and a shepherd have what whoever starts slurmd has."""
+    """slurmd and slurmstepd give capabilities up for themselves: a prolog and a task of root have what whoever starts slurmd has."""
     prolog, seen = tmp_path / "prolog", tmp_path / "seen"
     prolog.write_text(f"#!/bin/sh\ngrep CapEff /proc/self/status >{seen}\n")
     prolog.chmod(0o755)

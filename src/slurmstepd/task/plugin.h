@@ -11,6 +11,10 @@
 
 #include "slurmstepd/task/child.h"
 
+/* Gives up the capabilities that this program does not need itself; plugins of the site and modules
+ * of PAM may need any. */
+int plugin_limit_rights(struct err *err);
+
 /* Loads the plugins, hands them their options: init, init_post_opt. */
 int plugin_open(struct step *step, struct err *err);
 /* Before the first task is made: user_init, as the user. */
