@@ -172,10 +172,13 @@ void license_choose_alternative(struct job *j, uint32_t n)
     vec_push(&all->list, one);
 }
 
-void license_reopen_alternatives(const struct cluster *c, struct job *j, const char *text)
+void license_reopen_request(const struct cluster *c, struct job *j, const char *text)
 {
     struct license_needs all;
-    if (!j->want.licenses.chosen || license_read(c, text, &all, NULL) != 0)
+    bool differs = j->want.licenses.chosen;
+    vec_foreach (&j->want.licenses.list, need)
+        differs = differs || need->by_variable;
+    if (!differs || license_read(c, text, &all, NULL) != 0)
         return;
     license_needs_done(&j->want.licenses);
     j->want.licenses = all;

@@ -95,8 +95,9 @@ uint32_t license_count_alternatives(const struct job *j);
 const struct job *license_view_alternative(const struct job *j, uint32_t n, struct job_copy *room);
 /* Reduces the request of a job that starts to alternative n. */
 void license_choose_alternative(struct job *j, uint32_t n);
-/* The job is requeued: it requests all alternatives of 'text' (--licenses) again. */
-void license_reopen_alternatives(const struct cluster *c, struct job *j, const char *text);
+/* The job is requeued: it requests all alternatives of 'text' (--licenses) again, and its variables
+ * have the values that they have now. */
+void license_reopen_request(const struct cluster *c, struct job *j, const char *text);
 /* The same for a job and its nodes; with alternatives, one of them is enough. */
 int license_possible(const struct cluster *c, const struct job *j, struct err *err);
 

@@ -337,8 +337,8 @@ static int64_t limit_asked(const struct job *j, const Pb__JobSpec *spec)
     return p->default_time_sec > 0 ? p->default_time_sec : p->max_time_sec;
 }
 
-/* It waits for all the partitions that it was submitted to again, as they are now, and for any of
- * its alternative licences. */
+/* It waits for all the partitions that it was submitted to again, as they are now, and for its
+ * licences as its request names them. */
 static void reopen_choices(struct control *c, struct job *j)
 {
     _cleanup_arena_ struct arena arena;
@@ -346,7 +346,7 @@ static void reopen_choices(struct control *c, struct job *j)
     const Pb__JobSpec *spec = job_unpack_spec(j, &arena);
     struct err err = {0};
     job_set_sharing(c->cluster, j);
-    license_reopen_alternatives(c->cluster, j, spec->licenses);
+    license_reopen_request(c->cluster, j, spec->licenses);
     if (j->time_min_sec)
         j->limit_sec = limit_asked(j, spec);
     if (!spec->partition || !strchr(spec->partition, ',') ||

@@ -363,17 +363,22 @@ static void who_waits_for_a_layer_stands_in_nobodys_way(void **state)
     fixture_free(f);
 }
 
+static void requeue(struct fixture *f, int64_t id)
+{
+    Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
+    fixture_launched(f, "node01", (uint32_t)id, 0);
+    again.job_id = (uint32_t)id;
+    again.has_requeue = again.requeue = true;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &again), 0);
+}
+
 static void requeued_job_gives_back_and_asks_again(void **state)
 {
     static const char all[] = "node[01-08]:12 node[01-16]:12 node[01-32]:12";
-    Pb__JobUpdate again = PB__JOB_UPDATE__INIT;
     struct fixture *f = make("SchedulerParameters=requeue_delay=0\n" CONF);
     (void)state;
     int64_t a = submit(f, "flat:12,natural:100", 1, "node01");
-    fixture_launched(f, "node01", (uint32_t)a, 0);
-    again.job_id = (uint32_t)a;
-    again.has_requeue = again.requeue = true;
-    assert_int_equal(fixture_update_job(f, &FIXTURE_USER, &again), 0);
+    requeue(f, a);
     assert_used(f, "flat", "");
     assert_used(f, "natural", "");
     int64_t b = submit(f, "flat:12", 1, "node01");
@@ -449,6 +454,24 @@ static void counts_of_another_file(void **state)
     end_script(f, a);
     end_script(f, c);
     assert_runs(f, b);
+    fixture_free(f);
+}
+
+/* HRES-48: a job that is requeued requests what its variables are now. */
+static void requeued_job_reads_its_variables_again(void **state)
+{
+    struct fixture *f = make("SchedulerParameters=requeue_delay=0\n" CONF);
+    (void)state;
+    int64_t a = submit(f, "power:full_gpu_node", 1, "node01");
+    fixture_reconfigure(f, HEAD "SchedulerParameters=requeue_delay=0\n"
+                                "HresConf=power Mode=MODE_3 Variables=full_gpu_node:9000\n"
+                                "HresConf=power Nodes=node[01-32] Count=300000\n");
+    assert_used(f, "power", "node[01-32]:2000");
+    requeue(f, a);
+    fixture_gone(f, "node01", (uint32_t)a, 0);
+    fixture_pass(f, 1000);
+    assert_runs(f, a);
+    assert_used(f, "power", "node[01-32]:9000");
     fixture_free(f);
 }
 
@@ -783,6 +806,7 @@ int main(void)
         cmocka_unit_test(requeued_job_gives_back_and_asks_again),
         cmocka_unit_test(payer_stays_across_restart_and_reconfigure),
         cmocka_unit_test(counts_of_another_file),
+        cmocka_unit_test(requeued_job_reads_its_variables_again),
         cmocka_unit_test(counts_change_live),
         cmocka_unit_test(large_request_has_a_planned_start),
         cmocka_unit_test(arrays_and_devices_of_a_job),
