@@ -172,6 +172,12 @@ const char *job_state_reservation(const Pb__JobSpec *spec, const Pb__JobLive *li
     return spec->reservation && *spec->reservation ? spec->reservation : live->reservation;
 }
 
+const char *job_state_licenses(const Pb__JobSpec *spec, const Pb__JobLive *live)
+{
+    bool holds = live->state == PB__JOB_STATE__RUNNING || live->state == PB__JOB_STATE__SUSPENDED;
+    return !holds ? NULL : live->licenses_alloc ? live->licenses_alloc : spec->licenses;
+}
+
 const char *job_state_failure(const Pb__JobLive *live)
 {
     bool failed = live->state == PB__JOB_STATE__FAILED || live->state == PB__JOB_STATE__CANCELLED ||

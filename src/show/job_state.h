@@ -38,6 +38,8 @@ const char *job_state_failure(const Pb__JobLive *live);
 /* All reservations that the job asked for, also while it runs in one of them; without a request the
  * one that it is in; NULL: none. */
 const char *job_state_reservation(const Pb__JobSpec *spec, const Pb__JobLive *live);
+/* What a job that has started holds, suspended ones too; NULL: no licenses. */
+const char *job_state_licenses(const Pb__JobSpec *spec, const Pb__JobLive *live);
 
 /* The times, wall seconds, as of 'now'. */
 int64_t job_state_used_sec(const Pb__JobLive *live, int64_t now);

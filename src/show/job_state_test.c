@@ -199,6 +199,26 @@ static void test_step_time(void **state)
     assert_int_equal(job_state_step_used_sec(&step, 1000), 0);
 }
 
+/* What the request says, unless the controller says otherwise: also of a suspended job, and that it
+ * holds nothing. */
+static void test_licenses(void **state)
+{
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    Pb__JobLive live = PB__JOB_LIVE__INIT;
+    (void)state;
+    spec.licenses = "a:2";
+    live.state = PB__JOB_STATE__PENDING;
+    assert_null(job_state_licenses(&spec, &live));
+    live.state = PB__JOB_STATE__RUNNING;
+    assert_string_equal(job_state_licenses(&spec, &live), "a:2");
+    live.state = PB__JOB_STATE__SUSPENDED;
+    assert_string_equal(job_state_licenses(&spec, &live), "a:2");
+    live.licenses_alloc = "";
+    assert_string_equal(job_state_licenses(&spec, &live), "");
+    live.state = PB__JOB_STATE__COMPLETED;
+    assert_null(job_state_licenses(&spec, &live));
+}
+
 static void test_paths(void **state)
 {
     Pb__JobSpec spec = PB__JOB_SPEC__INIT;
@@ -269,6 +289,7 @@ int main(void)
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_step_limit),
         cmocka_unit_test(test_step_time),
+        cmocka_unit_test(test_licenses),
         cmocka_unit_test(test_paths),
         cmocka_unit_test(test_exit_codes),
     };

@@ -216,13 +216,16 @@ static void pack_late_ports(const struct job *j, Pb__JobLive *m, struct arena *a
         m->late_ports[m->n_late_ports++] = *p;
 }
 
-/* LicensesAlloc: the alternative and the layers that a running job holds. A restart reads the
- * layers of mode 1 from it. */
+/* LicensesAlloc: the alternative and the layers that a running job holds, where that is not what it
+ * requests. A restart reads the layers of mode 1 from it. */
 static void pack_layers(const struct cluster *c, const struct job *j, Pb__JobLive *m,
                         struct arena *arena)
 {
     _cleanup_str_ struct str text = STR_INIT;
-    if ((!attempt_of(j)->holds.len && !j->want.licenses.chosen) || !license_held(j))
+    bool differs = j->want.licenses.chosen || license_needs_layers(c, j);
+    vec_foreach (&j->want.licenses.list, need)
+        differs = differs || need->at < 0; /* it is gone from the configuration */
+    if (!differs || !license_held(j))
         return;
     license_format_held(c, j, &text);
     m->licenses_alloc = arena_strdup(arena, str_cstr(&text));

@@ -457,6 +457,35 @@ static void counts_of_another_file(void **state)
     fixture_free(f);
 }
 
+static const char *find_held(struct fixture *f, int64_t id, struct arena *arena)
+{
+    const char *text = fixture_job(f, arena, (uint32_t)id)->live->licenses_alloc;
+    return text ? text : "as requested";
+}
+
+/* A job whose layers are gone holds nothing, and says so. */
+static void job_without_layers_holds_nothing(void **state)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct fixture *f = make(CONF);
+    (void)state;
+    int64_t a = submit(f, "flat:2", 1, "node01");
+    assert_string_equal(find_held(f, a, &arena),
+                        "flat(node[01-08]):2,flat(node[01-16]):2,flat(node[01-32]):2");
+    fixture_reconfigure(f, HEAD "HresConf=flat Mode=MODE_2\nHresConf=flat Nodes=node09 Count=3\n");
+    assert_string_equal(find_held(f, a, &arena), "");
+    assert_used(f, "flat", "");
+    fixture_reconfigure(f, HEAD);
+    assert_string_equal(find_held(f, a, &arena), "");
+    fixture_restart(f);
+    register_all(f);
+    assert_string_equal(find_held(f, a, &arena), "");
+    fixture_reconfigure(f, CONF);
+    assert_used(f, "flat", "node[01-08]:2 node[01-16]:2 node[01-32]:2");
+    fixture_free(f);
+}
+
 /* HRES-48: a job that is requeued requests what its variables are now. */
 static void requeued_job_reads_its_variables_again(void **state)
 {
@@ -806,6 +835,7 @@ int main(void)
         cmocka_unit_test(requeued_job_gives_back_and_asks_again),
         cmocka_unit_test(payer_stays_across_restart_and_reconfigure),
         cmocka_unit_test(counts_of_another_file),
+        cmocka_unit_test(job_without_layers_holds_nothing),
         cmocka_unit_test(requeued_job_reads_its_variables_again),
         cmocka_unit_test(counts_change_live),
         cmocka_unit_test(large_request_has_a_planned_start),
