@@ -716,3 +716,38 @@ void fixture_end(struct fixture *f, uint32_t id, int wait_status)
         fixture_gone(f, node, id, 0);
     }
 }
+
+void fixture_halted(struct fixture *f, const char *node, uint32_t job, uint32_t number)
+{
+    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
+    Pb__Halted m = PB__HALTED__INIT;
+    m.job_id = job;
+    m.number = number;
+    event.halted = &m;
+    fixture_event(f, node, &event);
+}
+
+void fixture_obey(struct fixture *f)
+{
+    struct told {
+        char node[16];
+        uint32_t job, number;
+    } told[200];
+    for (bool more = true; more;) {
+        size_t n = 0;
+        vec_foreach (&f->orders, at)
+            for (size_t i = 0; i < (*at)->orders->n_orders && n < 200; i++) {
+                const Pb__Halt *m = (*at)->orders->orders[i]->halt;
+                if (!m)
+                    continue;
+                snprintf(told[n].node, sizeof told[n].node, "%s", (*at)->node);
+                told[n].job = m->job_id;
+                told[n++].number = m->number;
+            }
+        fixture_clear(f);
+        for (size_t i = 0; i < n; i++)
+            fixture_halted(f, told[i].node, told[i].job, told[i].number);
+        more = n > 0;
+        fixture_turn(f);
+    }
+}

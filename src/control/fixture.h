@@ -142,3 +142,7 @@ void fixture_end(struct fixture *f, uint32_t id, int wait_status);
 size_t fixture_launches(const struct fixture *f, const char *node, uint32_t job);
 size_t fixture_terminates(const struct fixture *f, const char *node, uint32_t job);
 void fixture_clear(struct fixture *f);
+/* The node has carried out this order to stop the job, or to let it go on. */
+void fixture_halted(struct fixture *f, const char *node, uint32_t job, uint32_t number);
+/* The nodes carry out the orders of this kind that they were given since the last clear. */
+void fixture_obey(struct fixture *f);

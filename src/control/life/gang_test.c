@@ -52,43 +52,6 @@ static int64_t submit(struct fixture *f, uint32_t nodes, uint32_t tasks)
     return id;
 }
 
-/* The node has carried out this order to stop or to go on. */
-static void say_halted(struct fixture *f, const char *node, uint32_t job, uint32_t number)
-{
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__Halted m = PB__HALTED__INIT;
-    m.job_id = job;
-    m.number = number;
-    event.halted = &m;
-    fixture_event(f, node, &event);
-}
-
-/* The nodes carry out the orders that they were given since this was last called. */
-static void obey(struct fixture *f)
-{
-    struct told {
-        char node[16];
-        uint32_t job, number;
-    } told[200];
-    for (bool more = true; more;) {
-        size_t n = 0;
-        vec_foreach (&f->orders, at)
-            for (size_t i = 0; i < (*at)->orders->n_orders && n < 200; i++) {
-                const Pb__Halt *m = (*at)->orders->orders[i]->halt;
-                if (!m)
-                    continue;
-                snprintf(told[n].node, sizeof told[n].node, "%s", (*at)->node);
-                told[n].job = m->job_id;
-                told[n++].number = m->number;
-            }
-        fixture_clear(f);
-        for (size_t i = 0; i < n; i++)
-            say_halted(f, told[i].node, told[i].job, told[i].number);
-        more = n > 0;
-        fixture_turn(f);
-    }
-}
-
 /* "3 | 4 | 5": jobs from 'first' to 'last' that run, are suspended, and wait. */
 static void expect(struct fixture *f, int64_t first, int64_t last, const char *states)
 {
@@ -106,9 +69,9 @@ static void expect(struct fixture *f, int64_t first, int64_t last, const char *s
 
 static void slice(struct fixture *f, int64_t first, int64_t last, const char *states)
 {
-    obey(f);
+    fixture_obey(f);
     fixture_pass(f, SLICE_MS);
-    obey(f);
+    fixture_obey(f);
     expect(f, first, last, states);
 }
 
@@ -167,12 +130,12 @@ static void two_jobs_on_all_nodes_take_turns(void **state)
     assert_int_equal(ran_sec(f, 1), 43);
     assert_int_equal(ran_sec(f, 2), 8);
     fixture_pass(f, 22000);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 2, "1|2|");
     assert_int_equal(ran_sec(f, 2), 30);
     end(f, 1);
     expect(f, 1, 2, "2||");
-    obey(f);
+    fixture_obey(f);
     fixture_pass(f, 4 * SLICE_MS);
     assert_int_equal(ordered(f, "n12", 2), -1); /* nobody waits: it is not stopped */
     assert_int_equal(ran_sec(f, 2), 150);
@@ -196,7 +159,7 @@ static void orders_are_in_time(void **state)
             stands = stands || (*at)->orders->orders[i]->halt;
             assert_true(stands || !(*at)->orders->orders[i]->launch);
         }
-    obey(f);
+    fixture_obey(f);
     fixture_pass(f, SLICE_MS);
     expect(f, 1, 2, "2|1|");
     assert_int_equal(ordered(f, "n12", 1), 1);
@@ -204,7 +167,7 @@ static void orders_are_in_time(void **state)
     assert_int_equal(ordered(f, "n13", 2), 0); /* the other job has not begun anything there */
     fixture_pass(f, 10000); /* the order to stop is repeated, the other one is not given */
     assert_int_equal(ordered(f, "n12", 2), -1);
-    say_halted(f, "n12", 1, 1);
+    fixture_halted(f, "n12", 1, 1);
     fixture_turn(f);
     assert_int_equal(ordered(f, "n12", 2), 0);
     fixture_free(f);
@@ -322,9 +285,9 @@ static void expect_wait_for_those_that_stop(const char *conf)
     for (int i = 0; i < 3; i++)
         submit_on(f, "active", "n12", 4);
     expect(f, 1, 3, "1 2|3|");
-    obey(f);
+    fixture_obey(f);
     end(f, 2);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 3, "1 3||");
     submit_on(f, "alone", "n12", 4); /* in the moment in which job 3 was resumed */
     assert_true(stops_before_launch(f, "n12", 4));
@@ -337,13 +300,13 @@ static void expect_wait_for_those_that_stop(const char *conf)
     fixture_register(f, "n12", "i1"); /* it may not have been told: it is, and not to go on */
     fixture_turn(f);
     assert_int_equal(ordered(f, "n12", 4), 1);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 4, "1 4|3|");
     fixture_clear(f);
     fixture_register(f, "n12", "i1");
     fixture_turn(f);
     assert_int_equal(ordered(f, "n12", 4), 0);
-    obey(f);
+    fixture_obey(f);
     fixture_pass(f, 10000);
     assert_int_equal(ordered(f, "n12", 4), -1); /* it was told, and goes on */
     slice(f, 1, 4, "3 4|1|");
@@ -375,7 +338,7 @@ static void step_waits_for_those_that_stop(void **state)
     Pb__StepSpec step = PB__STEP_SPEC__INIT;
     (void)state;
     submit(f, 5, 0);
-    obey(f);
+    fixture_obey(f);
     alloc.spec = &job;
     control_alloc(f->control, ++f->last_call, &user, &alloc);
     fixture_turn(f);
@@ -388,7 +351,7 @@ static void step_waits_for_those_that_stop(void **state)
     control_step_create(f->control, ++f->last_call, &user, &step);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), -1);
-    say_halted(f, "n12", 1, 1);
+    fixture_halted(f, "n12", 1, 1);
     fixture_turn(f);
     assert_int_equal(fixture_code(f, f->last_call), 0);
     fixture_free(f);
@@ -459,7 +422,7 @@ static void planned_starts_know_the_rotation(void **state)
     fixture_turn(f);
     assert_int_equal(planned_in_sec(f, 4), 1200 - 40);
     end(f, 2);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 1, "1||");
     fixture_turn(f);
     assert_int_equal(planned_in_sec(f, 4), 570); /* it runs alone from now on */
@@ -565,13 +528,13 @@ static void users_suspend_and_resume(void **state)
     assert_non_null(
         strstr(fixture_text(f, f->last_call), "gang scheduling resumes job 2 in its turn"));
     assert_int_equal(fixture_suspend(f, 2, false), 0);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 3, "1|2 3|");
     slice(f, 1, 3, "3|1 2|");
     fixture_pass(f, 1000);
     assert_int_equal(fixture_suspend(f, 3, false), 0);
     expect(f, 1, 3, "|1 2 3|"); /* it has its CPUs until it stands */
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 3, "1|2 3|"); /* its CPUs are free for the other */
     assert_int_equal(fixture_suspend(f, 2, true), 0);
     expect(f, 1, 3, "1|2 3|");
@@ -598,15 +561,15 @@ static void preemptor_has_the_nodes_until_it_ends(void **state)
     (void)state;
     submit(f, 5, 40);
     submit(f, 5, 40);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 2, "1|2|");
     s.partition = (char *)"high";
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 3, "3|1 2|");
     slice(f, 1, 3, "3|1 2|");
     end(f, 3);
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 2, "1|2|");
     slice(f, 1, 2, "2|1|");
     fixture_free(f);
@@ -640,24 +603,24 @@ static void grace_time_of_a_job_that_waits_for_its_turn(void **state)
         Pb__JobSpec s = request(5, 40);
         submit(f, 5, 40);
         submit(f, 5, 40);
-        obey(f);
+        fixture_obey(f);
         fixture_pass(f, 10000);
         s.partition = (char *)"high";
         assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
         assert_int_equal(signalled(f, "n12", 1), SIGCONT * 100 + SIGTERM);
         assert_int_equal(signalled(f, "n12", 2), SIGTERM);
-        obey(f);
+        fixture_obey(f);
         expect(f, 1, 3, "1|2|3");
         fixture_pass(f, 20000);
-        obey(f);
+        fixture_obey(f);
         expect(f, 1, 3, "2|1|3"); /* and no pass resumes the other one */
         if (restart) {
             fixture_restart(f);
             register_nodes(f);
-            obey(f);
+            fixture_obey(f);
         }
         fixture_pass(f, 30000);
-        obey(f);
+        fixture_obey(f);
         expect(f, 1, 3, "1|2|3");
         fixture_pass(f, 24000);
         expect(f, 1, 3, "1|2|3");
@@ -676,7 +639,7 @@ static void job_that_waits_for_its_turn_is_cancelled_at_once(void **state)
     (void)state;
     submit(f, 5, 40);
     submit(f, 5, 40);
-    obey(f);
+    fixture_obey(f);
     s.partition = (char *)"high";
     assert_int_equal(fixture_submit(f, &FIXTURE_USER, &s), 3);
     for (uint32_t id = 1; id <= 2; id++)
@@ -696,11 +659,11 @@ static void configuration_changes(void **state)
     expect(f, 1, 2, "1 2||");
     fixture_reconfigure(f, LINEAR GANG "SchedulerTimeSlice=5\n" NODES ACTIVE);
     expect(f, 1, 2, "1|2|");
-    obey(f);
+    fixture_obey(f);
     fixture_pass(f, 5000);
     expect(f, 1, 2, "2|1|");
     fixture_reconfigure(f, LINEAR GANG NODES "PartitionName=active Nodes=ALL Default=YES\n");
-    obey(f);
+    fixture_obey(f);
     expect(f, 1, 2, "2|1|"); /* they have the same nodes still */
     slice(f, 1, 2, "1|2|");
     fixture_free(f);
@@ -726,7 +689,7 @@ static void overlapping_partitions_share_one_rotation(void **state)
         submit(f, 5, 0);
         s.partition = (char *)"b";
         fixture_submit(f, &FIXTURE_USER, &s);
-        obey(f);
+        fixture_obey(f);
         if (apart) {
             expect(f, 1, 2, apart == 1 ? "1||2" : "2|1|"); /* it preempts the other one */
         } else {
@@ -799,7 +762,7 @@ static void components_are_in_the_same_slot(void **state)
             slice(f, 1, 3, "1|2 3|");
             slice(f, 1, 3, "2 3|1|");
             assert_int_equal(fixture_suspend(f, 2, false), 0);
-            obey(f);
+            fixture_obey(f);
             expect(f, 1, 3, "1|2 3|");
             assert_int_equal(fixture_suspend(f, 2, true), 0);
             slice(f, 1, 3, "2 3|1|");

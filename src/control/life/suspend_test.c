@@ -30,16 +30,6 @@ static int64_t start_job(struct fixture *f, uint32_t cpus, uint64_t mem_mib)
     return id;
 }
 
-static void halted(struct fixture *f, const char *node, int64_t id, uint32_t number)
-{
-    Pb__NodeEvent event = PB__NODE_EVENT__INIT;
-    Pb__Halted m = PB__HALTED__INIT;
-    m.job_id = (uint32_t)id;
-    m.number = number;
-    event.halted = &m;
-    fixture_event(f, node, &event);
-}
-
 /* The number of the last order to the node about the job, 0: none; and what it says. */
 static uint32_t ordered(const struct fixture *f, const char *node, int64_t id, bool *stop)
 {
@@ -95,9 +85,9 @@ static void cores_are_free_when_the_node_says_so(void **state)
     assert_true(stop);
     int64_t second = start_job(f, 2, 1000), greedy = start_job(f, 1, 1001);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__PENDING);
-    halted(f, "n1", first, 2); /* of an order that was never given */
+    fixture_halted(f, "n1", (uint32_t)first, 2); /* of an order that was never given */
     assert_int_equal(cpus_used(f, "n1"), 4);
-    halted(f, "n1", first, 1);
+    fixture_halted(f, "n1", (uint32_t)first, 1);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
     assert_int_equal(fixture_state(f, (uint32_t)greedy), PB__JOB_STATE__PENDING);
     assert_int_equal(cpus_used(f, "n1"), 2);
@@ -110,7 +100,7 @@ static void cores_are_free_when_the_node_says_so(void **state)
     assert_int_equal(ordered(f, "n1", first, &stop), 2);
     assert_false(stop);
     assert_int_equal(cpus_used(f, "n1"), 4);
-    halted(f, "n1", first, 1); /* late: it runs again */
+    fixture_halted(f, "n1", (uint32_t)first, 1); /* late: it runs again */
     assert_int_equal(cpus_used(f, "n1"), 4);
     fixture_free(f);
 }
@@ -124,7 +114,7 @@ static void clocks_stand_still(void **state)
     int64_t id = start_job(f, 1, 100);
     fixture_pass(f, 100000);
     assert_int_equal(fixture_suspend(f, id, false), 0);
-    halted(f, "n1", id, 1);
+    fixture_halted(f, "n1", (uint32_t)id, 1);
     fixture_pass(f, 1000000);
     fixture_restart(f);
     f->wall_ms += 7200000; /* the wall clock is set */
@@ -157,7 +147,7 @@ static void it_is_stopped_again_and_again(void **state)
     for (uint32_t i = 0; i < 20; i++) {
         fixture_pass(f, 1900);
         assert_int_equal(fixture_suspend(f, id, false), 0);
-        halted(f, "n1", id, 2 * i + 1);
+        fixture_halted(f, "n1", (uint32_t)id, 2 * i + 1);
         fixture_pass(f, 1100);
         assert_int_equal(fixture_suspend(f, id, true), 0);
     }
@@ -202,7 +192,7 @@ static void a_whole_node_beside_a_suspended_job(void **state)
     (void)state;
     int64_t id = start_job(f, 1, 100);
     assert_int_equal(fixture_suspend(f, id, false), 0);
-    halted(f, "n1", id, 1);
+    fixture_halted(f, "n1", (uint32_t)id, 1);
     s.has_exclusive = s.exclusive = s.has_mem_per_cpu_mib = true;
     s.mem_per_cpu_mib = 1000; /* all of it for four CPUs, and more than there is now */
     s.req_nodes = (char *)"n1";
@@ -225,7 +215,7 @@ static void a_user_alone_beside_a_suspended_job(void **state)
         fixture_register(f, *name, "i1");
     int64_t id = start_job(f, 1, 100);
     assert_int_equal(fixture_suspend(f, id, false), 0);
-    halted(f, "n1", id, 1);
+    fixture_halted(f, "n1", (uint32_t)id, 1);
     s.partition = (char *)"b";
     s.has_time_limit_sec = s.has_num_tasks = true;
     s.time_limit_sec = 600;
@@ -257,10 +247,10 @@ static void its_partition_has_a_lower_limit(void **state)
     set.max_cpus_per_node = 1;
     assert_int_equal(fixture_update_part(f, &set), 0);
     assert_int_equal(fixture_suspend(f, id, false), 0);
-    halted(f, "n1", id, 1);
+    fixture_halted(f, "n1", (uint32_t)id, 1);
     assert_int_equal(fixture_suspend(f, id, true), ERR_NODES_BUSY);
     assert_int_equal(fixture_suspend(f, other, false), 0);
-    halted(f, "n1", other, 1);
+    fixture_halted(f, "n1", (uint32_t)other, 1);
     assert_int_equal(fixture_suspend(f, id, true), 0);
     assert_int_equal(cpus_used(f, "n1"), 2);
     assert_int_equal(fixture_suspend(f, other, true), ERR_NODES_BUSY);
@@ -281,7 +271,7 @@ static void a_lost_order_is_repeated(void **state)
     fixture_restart(f);
     fixture_pass(f, 6000);
     assert_int_equal(ordered(f, "n1", id, &stop), 1);
-    halted(f, "n1", id, 1);
+    fixture_halted(f, "n1", (uint32_t)id, 1);
     fixture_clear(f);
     fixture_pass(f, 60000);
     assert_int_equal(ordered(f, "n1", id, &stop), 0);
@@ -301,7 +291,7 @@ static void it_ends_without_having_its_cores(void **state)
     (void)state;
     int64_t first = start_job(f, 4, 1000);
     assert_int_equal(fixture_suspend(f, first, false), 0);
-    halted(f, "n1", first, 1);
+    fixture_halted(f, "n1", (uint32_t)first, 1);
     int64_t second = start_job(f, 4, 1000);
     assert_int_equal(fixture_state(f, (uint32_t)second), PB__JOB_STATE__RUNNING);
     Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
