@@ -57,9 +57,9 @@ def seconds(c):
 
 
 def test_examples_with_whole_nodes(make_cluster):
-    """GANG-01, GANG-03 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44, GANG-47, GANG-48: the
+    """GANG-01, GANG-03 to GANG-06, GANG-09, GANG-17, GANG-21, GANG-28, GANG-29, GANG-30, GANG-37, GANG-39, GANG-41, GANG-43, GANG-44, GANG-47, GANG-48: the
     three simple examples at once, each in a partition of its own; and the processes of a suspended job stand still."""
-    c = make_cluster(nodes=12, conf=LINEAR, partitions=[shared("local", "n[1-5]"), shared("busy", "n[6-10]"), shared("simple", "n[11-12]")])
+    c = make_cluster(nodes=12, conf=LINEAR + "DebugFlags=Gang\n", partitions=[shared("local", "n[1-5]"), shared("busy", "n[6-10]"), shared("simple", "n[11-12]")])
     config = c.run("scontrol show config").ok()
     for key, value in ("PreemptMode", "GANG"), ("SchedulerTimeSlice", f"{SLICE} sec"), ("SchedulerType", "sched/builtin"):
         assert re.search(rf"^{key}\s+= {value}$", config, re.M), key
@@ -73,6 +73,8 @@ def test_examples_with_whole_nodes(make_cluster):
     assert seconds(c)[8] == 0 and not files[8].exists()
     watch.expect(local=["R 1 3, S 2", "R 2, S 1 3", "R 1 3, S 2"], busy=["R 4 5, S 6", "R 5 6, S 4", "R 4 5, S 6"],
                  simple=["R 7, S 8", "R 8, S 7", "R 7, S 8"])
+    sets = re.findall(r"active set:([\d ]+); waiting:([\d ]+)", (c.dir / "slurmctld.log").read_text())[:2]
+    assert [[set(map(int, jobs.split())) for jobs in pair] for pair in sets] == [[{2, 5, 6, 8}, {1, 3, 4, 7}], [{1, 3, 4, 5, 7}, {2, 6, 8}]]
     ran = seconds(c)
     assert abs(ran[5] - ran[4] - ran[6]) <= 2  # GANG-47: always running
     assert abs(ran[7] - ran[8]) <= SLICE + 2

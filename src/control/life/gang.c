@@ -475,6 +475,25 @@ static void give_held_orders(struct control *c)
     vec_done(&ids);
 }
 
+static void format_members(const struct rotation *r, bool runs, struct str *out)
+{
+    vec_foreach (&r->members, m)
+        if (m->runs == runs && !m->pinned)
+            str_printf(out, " %u", m->id);
+}
+
+/* DebugFlags=Gang: each active set, and who waits for it. */
+static void log_slot(struct control *c, const struct rotation *r)
+{
+    _cleanup_str_ struct str runs = STR_INIT, waits = STR_INIT;
+    if (!control_debug_wants(c, CONF_DEBUG_gang))
+        return;
+    format_members(r, true, &runs);
+    format_members(r, false, &waits);
+    control_debug(c, gang, "active set:%s; waiting:%s", runs.len ? str_cstr(&runs) : " none",
+                  waits.len ? str_cstr(&waits) : " none");
+}
+
 /* Jobs are suspended before others go on. */
 static bool decide(struct control *c, struct rotation *r, bool turns)
 {
@@ -483,6 +502,8 @@ static bool decide(struct control *c, struct rotation *r, bool turns)
     else
         rotation_settle(r);
     store_places(c, r);
+    if (turns && r->members.len)
+        log_slot(c, r);
     for (int resumes = 0; resumes < 2; resumes++)
         vec_foreach (&r->members, m)
             if (m->runs == resumes && !m->pinned)
