@@ -55,7 +55,9 @@ int conf_hres_parse_count(const char *text, bool may_be_unlimited, uint64_t *out
 
 bool conf_hres_is_name(const char *text)
 {
-    return *text && !text[strspn(text, NAME_CHARS)] && !str_case_eq(text, "DEFAULT");
+    size_t len = strspn(text, NAME_CHARS);
+    return len && len <= CONF_HRES_NAME_MAX && !text[len] && *text != '-' &&
+           !str_case_eq(text, "DEFAULT");
 }
 
 /* --- lines -------------------------------------------------------------------------------------
@@ -89,6 +91,9 @@ static int read_amounts(struct conf_loader *l, const struct conf_value *v, const
         if (!colon || !conf_hres_is_name(word) ||
             conf_hres_parse_count(colon + 1, false, &a.value) != 0)
             return conf_fail(v->at, err, "%s=%s: expected NAME:VALUE,...", key, v->text);
+        if (!layer && a.value > CONF_LICENSE_COUNT_MAX)
+            return conf_fail(v->at, err, "variable %s of resource %s: expected at most %u", word,
+                             h->name, CONF_LICENSE_COUNT_MAX);
         if (layer)
             vec_push(&layer->bases, a);
         else if (conf_hres_find_variable(h, word))
@@ -125,8 +130,7 @@ static int add_resource(struct conf_loader *l, const struct conf_row *row, struc
     const char *name = v[CONF_HRES_NAME].text, *mode = v[CONF_HRES_MODE].text;
     const struct conf_hres *same = conf_hres_find(&l->conf->hres, name);
     if (!conf_hres_is_name(name))
-        return conf_fail(row->at, err, "resource '%s': expected a name of letters, digits and _-.",
-                         name);
+        return conf_fail(row->at, err, "resource '%.80s': expected " CONF_HRES_NAME_FORM, name);
     if (same)
         return conf_fail(row->at, err, "resource %s is defined on line %d already", name,
                          same->line);

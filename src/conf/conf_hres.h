@@ -22,6 +22,8 @@ struct bitset;
 #define CONF_HRES_UNLIMITED UINT64_MAX
 #define CONF_HRES_COUNT_MAX 1000000000000000
 #define CONF_HRES_LAYERS_MAX 5000 /* of a resource */
+#define CONF_HRES_NAME_MAX 255    /* characters */
+#define CONF_HRES_NAME_FORM "a name of letters, digits and _-. that does not begin with -"
 
 enum conf_hres_mode {
     CONF_HRES_ONE_LAYER = 1,  /* a job draws its count from one layer that has one of its nodes */
@@ -62,4 +64,4 @@ void conf_hres_done(struct conf_hres_list *l);
 const struct conf_hres *conf_hres_find(const struct conf_hres_list *l, const char *name);
 /* NULL: the resource has no such variable. */
 const struct conf_hres_amount *conf_hres_find_variable(const struct conf_hres *h, const char *name);
-bool conf_hres_is_name(const char *text); /* letters, digits and "_-." */
+bool conf_hres_is_name(const char *text); /* CONF_HRES_NAME_FORM, of so many characters */

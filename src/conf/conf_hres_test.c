@@ -41,6 +41,8 @@ static void refused_lines(void **state)
         {H R "Mode=MODE_1 Topology=b\n", "t.conf:3: ", "topology is for MODE_3"},
         {H R "Mode=MODE_1 Variables=a\n", "t.conf:3: ", "expected NAME:VALUE"},
         {H R "Mode=MODE_1 Variables=a:1,a:2\n", "t.conf:3: ", "defined twice"},
+        {H R "Mode=MODE_1 Variables=a:1000000001\n", "t.conf:3: ", "expected at most 1000000000"},
+        {H "HresConf=-r Mode=MODE_1\n", "t.conf:3: ", "does not begin with -"},
         {H R "Mode=MODE_1\n" R "Nodes=n1\n", "t.conf:4: ", "expected Nodes= and Count="},
         {H R "Mode=MODE_1\n" R "Nodes=n[1 Count=1\n", "t.conf:4: ", "Nodes=n[1: "},
         {H R "Mode=MODE_1\n" R "Nodes=n1 Count=-2\n", "t.conf:4: ", "Count=-2"},
@@ -102,16 +104,16 @@ struct place {
     struct err err;
 };
 
-static void put(const char *dir, const char *name, const char *text)
+static void put(const char *dir, const char *name, const char *text, size_t len)
 {
     _cleanup_free_ char *path = mem_printf("%s/%s", dir, name);
     FILE *f = fopen(path, "w");
     assert_non_null(f);
-    fputs(text, f);
+    assert_int_equal(fwrite(text, 1, len, f), len);
     fclose(f);
 }
 
-static int load(struct place *p, const char *nodes, const char *text)
+static int load_bytes(struct place *p, const char *nodes, const char *text, size_t len)
 {
     char dir[] = "/tmp/hres-test.XXXXXX";
     *p = (struct place){0};
@@ -119,8 +121,8 @@ static int load(struct place *p, const char *nodes, const char *text)
     _cleanup_free_ char *path = mem_printf("%s/slurm.conf", dir),
                         *other = mem_printf("%s/resources.yaml", dir),
                         *conf = mem_printf(HEAD "NodeName=%s\n", nodes);
-    put(dir, "slurm.conf", conf);
-    put(dir, "resources.yaml", text);
+    put(dir, "slurm.conf", conf, strlen(conf));
+    put(dir, "resources.yaml", text, len);
     int rc = conf_load(path, CONF_FULL, NULL, &p->conf, &p->report, &p->err);
     conf_report_format(&p->report, &p->warnings);
     conf_report_done(&p->report);
@@ -128,6 +130,11 @@ static int load(struct place *p, const char *nodes, const char *text)
     unlink(other);
     rmdir(dir);
     return rc;
+}
+
+static int load(struct place *p, const char *nodes, const char *text)
+{
+    return load_bytes(p, nodes, text, strlen(text));
 }
 
 #define FLAT                                                                                       \
@@ -168,6 +175,9 @@ static void forms_of_the_file(void **state)
         {"- resource: r\n  mode: MODE_1\n  layers:\n  - count: -1\n    nodes: n[3,1-2]\n"
          "  - nodes: n[1-2,3-4]\n    count: 0\n",
          "r/1 n[1-3]:inf=3 n[1-4]:0=4"},
+        /* a byte order mark is left out */
+        {"\xef\xbb\xbf- resource: r\n  mode: MODE_1\n  layers:\n  - nodes: n1\n    count: 1\n",
+         "r/1 n1:1=1"},
         /* base amounts of mode 1 are the layer's alone */
         {"- resource: r\n  mode: MODE_1\n  layers:\n  - nodes: n[1-4]\n    count: 9\n"
          "  - nodes: n1\n    count: 4\n    base:\n    - name: a\n      value: 3\n",
@@ -204,8 +214,26 @@ static void refused_files(void **state)
         {RM "  layers: a\n", "resources.yaml:3:11: ", "expected a list"},
         {RM "  layers:\n  - nodes: n1\n", "resources.yaml:4:5: ", "lacks its count"},
         {RM "  layers:\n  - count: 1\n", "resources.yaml:4:5: ", "lacks its nodes"},
-        {RM "  layers:\n  - nodes: n1\n    count: many\n",
-         "resources.yaml:5:12: ", "count 'many': expected a whole number of 0 or more, or -1"},
+        {RM "  layers:\n  - nodes: n1\n    count: many\n", "resources.yaml:5:12: ",
+         "count 'many': expected a whole number of 0 to 1000000000000000, or -1 for no limit"},
+        {RM "  layers:\n  - nodes: n1\n    count: 1000000000000001\n",
+         "resources.yaml:5:12: ", "count '1000000000000001': expected"},
+        {RM "  variables:\n  - name: a\n    value: 1000000001\n",
+         "resources.yaml:5:12: ", "value '1000000001': expected a whole number of 0 to 1000000000"},
+        {RM "  variables:\n  - name: '12'\n    value: 1\n",
+         "resources.yaml:4:11: ", "name '12': the name of a variable must not be a number"},
+        {RM "  variables:\n  - name: ab\n    value: 1\n  - name: a\n    value: 1\n"
+            "  - name: ab\n    value: 2\n",
+         "resources.yaml:8:11: ", "variable ab is defined twice"},
+        {"- resource: -r\n", "resources.yaml:1:13: ", "resource '-r': expected a name of letters"},
+        {RM "  variables:\n  - name: -v\n", "resources.yaml:4:11: ", "does not begin with -"},
+        {"- resource: \"r\\0x\"\n", "resources.yaml:1:13: ", "a NUL byte in the text"},
+        {"- \"resource\\0\": r\n", "resources.yaml:1:3: ", "a NUL byte in the text"},
+        {RM "  layers:\n  - nodes: \"n1\\0,n2\"\n", "resources.yaml:4:12: ", "a NUL byte"},
+        {RM "  layers:\n  - nodes: n1\n    count: \"5\\0\"\n", "resources.yaml:5:12: ", "a NUL"},
+        {"\xff\xfe-", "resources.yaml:1:1: ", "the file is in UTF-16: expected UTF-8"},
+        {"- resource: \xc3\xa9\xff\n", "resources.yaml:1:14: ", "UTF-8"},
+        {"\xef\xbb\xbf- resource: -r\n", "resources.yaml:1:13: ", "resource '-r'"},
         {RM "  layers:\n  - nodes: n1\n    count: -2\n", "resources.yaml:5:12: ", "count '-2'"},
         {RM "  layers:\n  - nodes: n1\n    count: 1.5\n", "resources.yaml:5:12: ", "count '1.5'"},
         {RM "  layers:\n  - nodes: n1\n    count: [1]\n", "resources.yaml:5:12: ", "not a list"},
@@ -236,6 +264,46 @@ static void refused_files(void **state)
     for (size_t i = 0; i < COUNT(v); i++) {
         struct place p;
         if (load(&p, "n[1-8]", v[i].text) == 0)
+            fail_msg("case %zu is accepted", i);
+        if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
+            fail_msg("case %zu: %s", i, p.err.text);
+        str_done(&p.warnings);
+    }
+}
+
+static void nul_byte_is_found(void **state)
+{
+    static const char text[] = "- resource: r\n# \xc3\xa9\0x\n";
+    struct place p;
+    (void)state;
+    assert_int_not_equal(load_bytes(&p, "n[1-8]", text, sizeof text - 1), 0);
+    assert_non_null(strstr(p.err.text, "resources.yaml:2:4: a NUL byte; this is not a text file"));
+    str_done(&p.warnings);
+}
+
+/* With as much of the word as helps to find it. */
+static void long_words_are_refused(void **state)
+{
+    static const struct {
+        const char *before, *place, *says;
+    } v[] = {
+        {"- resource: ", "resources.yaml:1:13: ",
+         "resource 'xxxxxxxxxxxxxxxxxxxx...' has 20000 characters, 255 are allowed: expected a "
+         "name"},
+        {RM "  variables:\n  - name: ", "resources.yaml:4:11: ",
+         "255 are allowed: expected a name"},
+        {"- resource: r\n  mode: ", "resources.yaml:2:9: ", "expected MODE_1, MODE_2 or MODE_3"},
+        {RM "  layers:\n  - nodes: n1\n    count: ", "resources.yaml:5:12: ", "a whole number"},
+        {RM "  layers:\n  - nodes: ", "resources.yaml:4:12: ", "name too long"},
+        {"- ? ", "resources.yaml:1:5: ", "a key of 20000 characters, expected 64 at most"},
+    };
+    _cleanup_free_ char *word = mem_new_array(char, 20001);
+    (void)state;
+    memset(word, 'x', 20000);
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_free_ char *text = mem_printf("%s%s\n", v[i].before, word);
+        struct place p;
+        if (load(&p, "n[1-8]", text) == 0)
             fail_msg("case %zu is accepted", i);
         if (!strstr(p.err.text, v[i].place) || !strstr(p.err.text, v[i].says))
             fail_msg("case %zu: %s", i, p.err.text);
@@ -295,6 +363,8 @@ int main(void)
         cmocka_unit_test(file_without_resources_is_warned_of),
         cmocka_unit_test(forms_of_the_file),
         cmocka_unit_test(refused_files),
+        cmocka_unit_test(nul_byte_is_found),
+        cmocka_unit_test(long_words_are_refused),
         cmocka_unit_test(a_dynamic_node_joins_its_layers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* resources.yaml as lines of the configuration, each with its place in the file. */
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "conf/conf_hres_file.h"
+#include "conf/conf_license.h"
 #include "conf/conf_yaml.h"
 
 struct layer {
@@ -24,6 +26,8 @@ struct resource {
 struct amounts {
     const char *what; /* a key of the list's items, for messages */
     struct str *out;
+    uint64_t most; /* of a value */
+    bool are_variables;
     const char *name, *value;
 };
 
@@ -47,6 +51,10 @@ static int read_word(struct conf_yaml *y, const char *key, const yaml_node_t *va
                          expected);
     if (!*text)
         return conf_fail(conf_yaml_place(y, value), err, "%s: expected %s", key, expected);
+    if (strlen(text) > CONF_HRES_NAME_MAX)
+        return conf_fail(conf_yaml_place(y, value), err,
+                         "%s '%.20s...' has %zu characters, %d are allowed: expected %s", key, text,
+                         strlen(text), CONF_HRES_NAME_MAX, expected);
     *out = arena_strdup(&y->l->scratch, text);
     return 0;
 }
@@ -56,22 +64,50 @@ static int read_name(struct conf_yaml *y, const char *key, const yaml_node_t *va
 {
     int rc = read_word(y, key, value, "a name", out, err);
     if (rc == 0 && !conf_hres_is_name(*out))
-        return conf_fail(conf_yaml_place(y, value), err,
-                         "%s '%s': expected a name of letters, digits and _-.", key, *out);
+        return conf_fail(conf_yaml_place(y, value), err, "%s '%s': expected " CONF_HRES_NAME_FORM,
+                         key, *out);
     return rc;
 }
 
 static int read_number(struct conf_yaml *y, const char *key, const yaml_node_t *value,
-                       bool may_be_unlimited, const char **out, struct err *err)
+                       bool may_be_unlimited, uint64_t most, const char **out, struct err *err)
 {
-    const char *expected = may_be_unlimited ? "a whole number of 0 or more, or -1 for no limit"
-                                            : "a whole number of 0 or more";
-    uint64_t number;
+    char expected[80];
+    uint64_t number = 0;
+    snprintf(expected, sizeof expected, "a whole number of 0 to %llu%s", (unsigned long long)most,
+             may_be_unlimited ? ", or -1 for no limit" : "");
     int rc = read_word(y, key, value, expected, out, err);
-    if (rc == 0 && conf_hres_parse_count(*out, may_be_unlimited, &number) != 0)
+    if (rc == 0 && (conf_hres_parse_count(*out, may_be_unlimited, &number) != 0 ||
+                    (number > most && number != CONF_HRES_UNLIMITED)))
         return conf_fail(conf_yaml_place(y, value), err, "%s '%s': expected %s", key, *out,
                          expected);
     return rc;
+}
+
+/* Whether the list has an item of that name. */
+static bool has_amount(const struct str *list, const char *name)
+{
+    size_t len = strlen(name);
+    for (const char *at = list->len ? list->data : ""; *at;
+         at += strcspn(at, ","), at += *at == ',')
+        if (strncmp(at, name, len) == 0 && at[len] == ':')
+            return true;
+    return false;
+}
+
+/* A request has the name of a variable where it may have a number. */
+static int read_amount_name(struct conf_yaml *y, struct amounts *a, const yaml_node_t *value,
+                            struct err *err)
+{
+    int rc = read_name(y, "name", value, &a->name, err);
+    if (rc != 0 || !a->are_variables)
+        return rc;
+    if (!a->name[strspn(a->name, "0123456789")])
+        return conf_fail(conf_yaml_place(y, value), err,
+                         "name '%s': the name of a variable must not be a number", a->name);
+    if (has_amount(a->out, a->name))
+        return conf_fail(conf_yaml_place(y, value), err, "variable %s is defined twice", a->name);
+    return 0;
 }
 
 static int read_amount_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
@@ -79,9 +115,9 @@ static int read_amount_key(struct conf_yaml *y, void *ctx, const char *key, stru
 {
     struct amounts *a = ctx;
     if (strcmp(key, "name") == 0)
-        return read_name(y, key, value, &a->name, err);
+        return read_amount_name(y, a, value, err);
     if (strcmp(key, "value") == 0)
-        return read_number(y, key, value, false, &a->value, err);
+        return read_number(y, key, value, false, a->most, &a->value, err);
     return conf_fail(at, err, "unknown key '%s' of %s: expected name or value", key, a->what);
 }
 
@@ -99,10 +135,14 @@ static int read_amount(struct conf_yaml *y, void *ctx, const yaml_node_t *node, 
     return 0;
 }
 
+/* Variables are counts of requests, base amounts are parts of the counts of layers. */
 static int read_amounts(struct conf_yaml *y, const char *what, const yaml_node_t *node,
-                        struct str *out, struct err *err)
+                        bool are_variables, struct str *out, struct err *err)
 {
-    struct amounts a = {.what = what, .out = out};
+    struct amounts a = {.what = what,
+                        .out = out,
+                        .are_variables = are_variables,
+                        .most = are_variables ? CONF_LICENSE_COUNT_MAX : CONF_HRES_COUNT_MAX};
     if (node->type == YAML_SCALAR_NODE && *conf_yaml_text(node))
         return conf_fail(conf_yaml_place(y, node), err, "%s: expected a list of '- name: value'",
                          what);
@@ -135,9 +175,9 @@ static int read_layer_key(struct conf_yaml *y, void *ctx, const char *key, struc
     if (strcmp(key, "nodes") == 0)
         return read_nodes(y, value, &layer->nodes, err);
     if (strcmp(key, "count") == 0)
-        return read_number(y, key, value, true, &layer->count, err);
+        return read_number(y, key, value, true, CONF_HRES_COUNT_MAX, &layer->count, err);
     if (strcmp(key, "base") == 0)
-        return read_amounts(y, key, value, &layer->base, err);
+        return read_amounts(y, key, value, false, &layer->base, err);
     return conf_fail(at, err, "unknown key '%s' of a layer: expected nodes, count or base", key);
 }
 
@@ -183,7 +223,7 @@ static int read_resource_key(struct conf_yaml *y, void *ctx, const char *key, st
     if (strcmp(key, "topology") == 0)
         return read_name(y, key, value, &r->topology, err);
     if (strcmp(key, "variables") == 0)
-        return read_amounts(y, key, value, &r->variables, err);
+        return read_amounts(y, key, value, true, &r->variables, err);
     if (strcmp(key, "layers") == 0) {
         r->has_layers = true;
         return conf_yaml_sequence(y, value, read_layer, r, err);

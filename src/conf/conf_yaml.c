@@ -6,6 +6,8 @@
 #include "conf/conf_yaml.h"
 
 #define DEPTH_MAX 32 /* of lists and mappings; a topology has 6 */
+#define KEY_MAX 64   /* characters */
+#define BOM "\xef\xbb\xbf"
 
 /* --- what libyaml says ---------------------------------------------------------------------------
  */
@@ -18,6 +20,18 @@ static struct conf_place place_of_mark(const struct conf_yaml *y, yaml_mark_t ma
 struct conf_place conf_yaml_place(const struct conf_yaml *y, const yaml_node_t *node)
 {
     return place_of_mark(y, node->start_mark);
+}
+
+/* In characters, as libyaml counts them. */
+static struct conf_place place_of_byte(const struct conf_yaml *y, size_t offset)
+{
+    struct conf_place at = {y->file, 1, 1};
+    for (size_t i = 0; i < offset && i < y->len; i++) {
+        bool continues = ((unsigned char)y->text[i] & 0xc0) == 0x80;
+        at.column = y->text[i] == '\n' ? 1 : at.column + !continues;
+        at.line += y->text[i] == '\n';
+    }
+    return at;
 }
 
 /* Whether a tab indents the line, counted from 0. */
@@ -34,12 +48,8 @@ static bool is_indented_by_tab(const struct conf_yaml *y, size_t line)
 static int fail_parser(const struct conf_yaml *y, const yaml_parser_t *p, struct err *err)
 {
     const char *context = p->context ? p->context : "", *problem = p->problem ? p->problem : "";
-    if (p->error == YAML_READER_ERROR) {
-        int line = 1;
-        for (size_t i = 0; i < p->problem_offset && i < y->len; i++)
-            line += y->text[i] == '\n';
-        return conf_fail((struct conf_place){y->file, line}, err, "%s", problem);
-    }
+    if (p->error == YAML_READER_ERROR)
+        return conf_fail(place_of_byte(y, p->problem_offset), err, "%s", problem);
     if (p->error == YAML_SCANNER_ERROR && is_indented_by_tab(y, p->problem_mark.line))
         return conf_fail(place_of_mark(y, p->problem_mark), err, "a tab in the indentation");
     if (str_starts(context, "while parsing a flow "))
@@ -65,6 +75,10 @@ static int check_event(const struct conf_yaml *y, const yaml_event_t *e, struct 
                        struct err *err)
 {
     switch (e->type) {
+    case YAML_SCALAR_EVENT:
+        if (memchr(e->data.scalar.value, 0, e->data.scalar.length))
+            return conf_fail(place_of_mark(y, e->start_mark), err, "a NUL byte in the text");
+        return 0;
     case YAML_ALIAS_EVENT:
         return conf_fail(place_of_mark(y, e->start_mark), err, "*%s: aliases are not supported",
                          (const char *)e->data.alias.anchor);
@@ -163,6 +177,10 @@ int conf_yaml_mapping(struct conf_yaml *y, const yaml_node_t *node, conf_yaml_pa
         const yaml_node_t *key = get_node(y, p->key);
         if (!conf_yaml_text(key))
             return conf_fail(conf_yaml_place(y, key), err, "expected a word as key");
+        if (key->data.scalar.length > KEY_MAX)
+            return conf_fail(conf_yaml_place(y, key), err,
+                             "a key of %zu characters, expected %d at most",
+                             key->data.scalar.length, KEY_MAX);
         int rc = check_new_key(y, node, p, err);
         if (rc == 0)
             rc = each(y, ctx, conf_yaml_text(key), conf_yaml_place(y, key), get_node(y, p->value),
@@ -211,8 +229,6 @@ int conf_yaml_words(struct conf_yaml *y, const yaml_node_t *node, const char **o
                                               : add_word(y, &list, node, err);
     if (rc < 0)
         return rc;
-    if (strlen(str_cstr(&list)) != list.len)
-        return conf_fail(conf_yaml_place(y, node), err, "a NUL byte");
     *out = arena_strdup(&y->l->scratch, str_cstr(&list));
     return 0;
 }
@@ -222,6 +238,22 @@ int conf_yaml_line(struct conf_yaml *y, struct str *line, struct conf_place at, 
     char *text = arena_strdup(&y->l->priv->arena, str_cstr(line));
     str_clear(line);
     return conf_go_on(y->l, conf_lines_take(y->l, text, at, err), err);
+}
+
+/* Leaves out the byte order mark that editors of some systems put before UTF-8. */
+static int check_bytes(struct conf_yaml *y, struct err *err)
+{
+    if (str_starts(y->text, "\xff\xfe") || str_starts(y->text, "\xfe\xff"))
+        return conf_fail((struct conf_place){y->file, 1, 1}, err,
+                         "the file is in UTF-16: expected UTF-8");
+    const char *nul = memchr(y->text, 0, y->len);
+    if (nul)
+        return conf_fail(place_of_byte(y, (size_t)(nul - y->text)), err,
+                         "a NUL byte; this is not a text file");
+    size_t skip = str_starts(y->text, BOM) ? strlen(BOM) : 0;
+    y->text += skip;
+    y->len -= skip;
+    return 0;
 }
 
 int conf_yaml_read(struct conf_loader *l, const char *path,
@@ -236,10 +268,9 @@ int conf_yaml_read(struct conf_loader *l, const char *path,
     y.file = arena_strdup(&l->priv->arena, path);
     vec_push(&l->priv->files, y.file);
     l->bytes += text.len;
-    if (memchr(y.text, 0, y.len))
-        return conf_fail((struct conf_place){y.file, 1}, err,
-                         "a NUL byte; this is not a text file");
-    rc = check_events(&y, err);
+    rc = check_bytes(&y, err);
+    if (rc == 0)
+        rc = check_events(&y, err);
     if (rc == 0)
         rc = load_document(&y, err);
     if (rc == 0) {
