@@ -354,7 +354,7 @@ static bool is_licensed(struct control *c, const struct job *j, const struct dec
     if (!j->set)
         return true;
     struct job_copy sum;
-    joint_licenses_init(&sum, j);
+    joint_licenses_init(&sum, c->cluster, j);
     bool fits = license_fits(c->cluster, &sum.job, in, control_wall(c));
     joint_licenses_done(&sum);
     return fits;

@@ -4,6 +4,7 @@
  * what a restart, a requeue and another file leave of it.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "control/fixture.h"
@@ -825,6 +826,76 @@ static void layers_are_reclaimed(void **state)
     fixture_free(f);
 }
 
+/* As the operator changes them; "": none. The code of the answer. */
+static int set_licenses(struct fixture *f, int64_t id, const char *offset, const char *licenses)
+{
+    Pb__JobUpdate r = PB__JOB_UPDATE__INIT;
+    Pb__JobSpec set = PB__JOB_SPEC__INIT;
+    r.job_id = (uint32_t)id;
+    r.has_het_offset = offset != NULL;
+    r.het_offset = offset ? (uint32_t)strtoul(offset, NULL, 10) : 0;
+    r.set = &set;
+    set.licenses = (char *)licenses;
+    return fixture_update_job(f, &FIXTURE_ROOT, &r);
+}
+
+#define SET_LICENSES "Licenses=a:4\nSchedulerParameters=requeue_delay=0\n"
+
+/* One component of a heterogeneous job uses layers, and none has alternatives: also when its
+ * licenses are changed while it waits or runs. */
+static void components_keep_to_one_with_layers(void **state)
+{
+    struct fixture *f = make(SET_LICENSES CONF);
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
+    (void)state;
+    specs[0].has_hold = specs[0].hold = specs[1].has_hold = specs[1].hold = true;
+    int64_t id = fixture_submit_set(f, &FIXTURE_USER, specs, 2);
+    assert_int_equal(set_licenses(f, id, NULL, "flat:2"), ERR_NOT_SUPPORTED);
+    assert_int_equal(set_licenses(f, id, NULL, "a|flat"), ERR_LICENSE);
+    assert_int_equal(set_licenses(f, id, "1", "a|a:2"), ERR_LICENSE);
+    assert_int_equal(set_licenses(f, id, "1", "flat:2"), 0);
+    assert_int_equal(set_licenses(f, id, "0", "natural"), ERR_NOT_SUPPORTED);
+    assert_int_equal(set_licenses(f, id, "0", "a"), 0);
+    Pb__JobUpdate release = PB__JOB_UPDATE__INIT;
+    release.job_id = (uint32_t)id;
+    release.has_hold = true;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &release), 0);
+    fixture_expect_set(f, id, "R R");
+    assert_used(f, "flat", "node[01-08]:2 node[01-16]:2 node[01-32]:2");
+    assert_int_equal(set_licenses(f, id, "0", "natural"), ERR_NOT_SUPPORTED);
+    assert_used(f, "natural", "");
+    assert_int_equal(set_licenses(f, id, "0", "a:2|a:3"), ERR_LICENSE);
+    assert_int_equal(set_licenses(f, id, "1", "a:2"), 0);
+    assert_used(f, "flat", "");
+    assert_int_equal(set_licenses(f, id, "0", "natural"), 0);
+    assert_used(f, "natural", "node[01-16]:1");
+    fixture_free(f);
+}
+
+/* A license of which each component has one becomes a resource with layers: no start of the set
+ * would count both. */
+static void set_waits_when_its_licenses_get_layers(void **state)
+{
+    struct fixture *f = make(SET_LICENSES HEAD);
+    Pb__JobSpec specs[] = {fixture_spec(1, 1), fixture_spec(1, 1)};
+    Pb__JobUpdate release = PB__JOB_UPDATE__INIT;
+    (void)state;
+    specs[0].has_hold = specs[0].hold = specs[1].has_hold = specs[1].hold = true;
+    specs[0].licenses = specs[1].licenses = (char *)"a:2";
+    int64_t id = fixture_submit_set(f, &FIXTURE_USER, specs, 2);
+    fixture_reconfigure(f, HEAD "HresConf=a Mode=MODE_1\nHresConf=a Nodes=node[01-02] Count=3\n"
+                                "HresConf=a Nodes=node[01-32] Count=8\n");
+    release.job_id = (uint32_t)id;
+    release.has_hold = true;
+    assert_int_equal(fixture_update_job(f, &FIXTURE_ROOT, &release), 0);
+    fixture_expect_set(f, id, "PD PD");
+    assert_waits(f, id);
+    assert_used(f, "a", "");
+    fixture_reconfigure(f, SET_LICENSES HEAD);
+    fixture_expect_set(f, id, "R R");
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -838,6 +909,8 @@ int main(void)
         cmocka_unit_test(job_without_layers_holds_nothing),
         cmocka_unit_test(requeued_job_reads_its_variables_again),
         cmocka_unit_test(counts_change_live),
+        cmocka_unit_test(components_keep_to_one_with_layers),
+        cmocka_unit_test(set_waits_when_its_licenses_get_layers),
         cmocka_unit_test(large_request_has_a_planned_start),
         cmocka_unit_test(arrays_and_devices_of_a_job),
         cmocka_unit_test(layers_of_a_running_job_change),

@@ -595,12 +595,34 @@ static int check_scheduler(const struct control *c, struct err *err)
                            err_text(ERR_NOT_SUPPORTED), err);
 }
 
+int submit_check_set_requests(const struct control *c, const struct job *any, struct err *err)
+{
+    size_t layered = 0;
+    for (uint32_t i = 0; i < job_set_count(any); i++) {
+        const struct job *j = job_set_component(any, i);
+        if (!j)
+            continue;
+        layered += license_needs_layers(c->cluster, j);
+        if (layered > 1)
+            return err_set(err, -ERR_NOT_SUPPORTED,
+                           "only one component of a heterogeneous job may ask for a resource that "
+                           "is tied to nodes");
+        if (j->want.licenses.any || j->want.licenses.chosen)
+            return err_set(err, -ERR_LICENSE,
+                           "%s: component %u asks for alternatives (|), which heterogeneous jobs "
+                           "cannot have: the licenses of all components are needed together",
+                           err_text(ERR_LICENSE), i);
+    }
+    return 0;
+}
+
 int submit_check_set_licenses(const struct control *c, const struct job *leader, struct err *err)
 {
-    if (c->conf->sched.allow_zero_lic)
-        return 0;
+    int shape = submit_check_set_requests(c, leader, err);
+    if (shape != 0 || c->conf->sched.allow_zero_lic)
+        return shape;
     struct job_copy sum;
-    joint_licenses_init(&sum, leader);
+    joint_licenses_init(&sum, c->cluster, leader);
     int rc = license_needs_possible(c->cluster, &sum.job.want.licenses, err);
     joint_licenses_done(&sum);
     return rc;
@@ -616,19 +638,6 @@ static int join_set(struct control *c, struct job *const *jobs, size_t count, st
                            "a heterogeneous job has one user, but component %zu is of uid %u and "
                            "component 0 of uid %u",
                            i, jobs[i]->uid, jobs[0]->uid);
-    size_t layered = 0;
-    for (size_t i = 0; i < count; i++)
-        layered += license_needs_layers(c->cluster, jobs[i]);
-    if (rc == 0 && layered > 1)
-        rc = err_set(err, -ERR_NOT_SUPPORTED,
-                     "only one component of a heterogeneous job may ask for a resource that is "
-                     "tied to nodes");
-    for (size_t i = 0; rc == 0 && i < count; i++)
-        if (jobs[i]->want.licenses.any)
-            rc = err_set(err, -ERR_LICENSE,
-                         "%s: component %zu asks for alternatives (|), which heterogeneous jobs "
-                         "cannot have: the licenses of all components are needed together",
-                         err_text(ERR_LICENSE), i);
     for (size_t i = 0; rc == 0 && i < count; i++)
         rc = depend_check_set(c, jobs[i], err);
     return rc ? rc : submit_check_set_licenses(c, jobs[0], err);

@@ -91,13 +91,26 @@ static void add_needs(struct license_needs *sum, const struct license_needs *mor
     }
 }
 
-void joint_licenses_init(struct job_copy *copy, const struct job *leader)
+/* Places of components are found one by one: of layers that several use they have none. */
+static void deny_layers(const struct cluster *c, struct license_needs *sum)
 {
+    vec_foreach (&sum->list, need)
+        if (license_is_layered(c, need))
+            need->at = -1;
+}
+
+void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader)
+{
+    uint32_t layered = 0;
     copy->job = *leader;
     copy->job.want.licenses = (struct license_needs){0};
-    for (uint32_t i = 0; i < job_set_count(leader); i++)
-        add_needs(&copy->job.want.licenses,
-                  &(i ? job_set_component(leader, i) : leader)->want.licenses);
+    for (uint32_t i = 0; i < job_set_count(leader); i++) {
+        const struct job *j = i ? job_set_component(leader, i) : leader;
+        add_needs(&copy->job.want.licenses, &j->want.licenses);
+        layered += license_needs_layers(c, j);
+    }
+    if (layered > 1)
+        deny_layers(c, &copy->job.want.licenses);
 }
 
 void joint_licenses_done(struct job_copy *copy)

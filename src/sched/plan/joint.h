@@ -59,9 +59,10 @@ int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due);
  * where. 'leader': as in joint_begin(). */
 bool joint_can_start(struct plan *p, const struct job *leader, struct decision *d);
 
-/* The leader as if it had the licences of all components: what the set needs. The copy is freed by
+/* The leader as if it had the licences of all components: what the set needs. A set of which
+ * several components need layers, after a reconfiguration, waits. The copy is freed by
  * joint_licenses_done(). */
-void joint_licenses_init(struct job_copy *copy, const struct job *leader);
+void joint_licenses_init(struct job_copy *copy, const struct cluster *c, const struct job *leader);
 void joint_licenses_done(struct job_copy *copy);
 
 /* The placements of all parts but the leader's are moved to 'more', with the order of all. */

@@ -527,7 +527,7 @@ static void decide_on_set(struct plan *p, const struct job *leader, const struct
 static void look_at_set(struct plan *p, const struct job *leader, bool counts, struct decision *d)
 {
     struct job_copy sum;
-    joint_licenses_init(&sum, leader);
+    joint_licenses_init(&sum, p->cluster, leader);
     decide_on_set(p, leader, &sum.job, counts, d);
     joint_licenses_done(&sum);
 }

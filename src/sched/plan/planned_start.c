@@ -71,7 +71,7 @@ static void find_set(struct plan *p, struct timeline *t, const struct job *leade
 {
     struct joint joint;
     struct job_copy sum;
-    joint_licenses_init(&sum, leader);
+    joint_licenses_init(&sum, p->cluster, leader);
     int64_t due = planned_start_license_time(p, &sum.job);
     joint_licenses_done(&sum);
     h->at_sec = p->now_sec + CLUSTER_NO_LIMIT_SEC;

@@ -187,7 +187,7 @@ static bool start_set(struct plan *p, struct plan_set *set, struct decision *d)
                            .preempt_look_at = leader->preempt_look_at};
     if (!joint_can_start(p, leader, d))
         return false;
-    joint_licenses_init(&sum, leader);
+    joint_licenses_init(&sum, p->cluster, leader);
     license_begin(&p->claims, p->cluster, &sum.job, d->in, &d->where, p->now_sec);
     joint_licenses_done(&sum);
     planned_start_forget(p);

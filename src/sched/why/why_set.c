@@ -179,7 +179,7 @@ int64_t why_set_estimate(struct why *w, const struct job *leader, struct job_cop
     enter_set(subject, as);
     w->plan.variant.as = &as->job;
     const struct job *first = subject == leader ? &as->job : leader;
-    joint_licenses_init(&sum, first);
+    joint_licenses_init(&sum, w->cluster, first);
     int64_t due = license_earliest(&w->plan.claims, w->cluster, &sum.job, w->now_sec, &work);
     joint_licenses_done(&sum);
     int64_t from = find_begin(&w->plan, first), at = 0;
@@ -227,7 +227,7 @@ int64_t why_find_set_start(const struct cluster *c, const struct job *leader, in
     timeline_init(&t, c, now_sec);
     timeline_set_resv(&t, p.resv);
     t.claims = &p.claims;
-    joint_licenses_init(&sum, leader);
+    joint_licenses_init(&sum, c, leader);
     int64_t due = license_earliest(&p.claims, c, &sum.job, now_sec, &p.work);
     joint_licenses_done(&sum);
     joint_begin(&joint, &p, leader);
