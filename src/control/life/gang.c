@@ -237,14 +237,28 @@ static bool is_of_rotation(const struct control *c, const struct job *other, con
     return c->conf->gang_overlap || other->part == j->part;
 }
 
+/* Whether a component before j has the node in the same rotation. */
+static bool shares_node_with_earlier(const struct control *c, const struct job *j, uint32_t node)
+{
+    for (uint32_t i = 0; i < j->set_offset; i++) {
+        struct job *before = job_set_component(j, i);
+        if (before && is_of_rotation(c, before, j) && alloc_find(before, node))
+            return true;
+    }
+    return false;
+}
+
 /* What others have of its nodes in the present slot, as one member; those as well whose turn is
- * over and that still run. */
+ * over and that still run. Several components of a set may have the same node: others are counted
+ * once. */
 static void add_others(const struct control *c, struct rotation *r, const struct job *j)
 {
     struct rotation_member *m = rotation_add(r, 0, 0, true);
     m->pinned = true;
     vec_foreach (&attempt_of(j)->alloc, own) {
         const struct node *n = c->cluster->nodes.data[own->node];
+        if (shares_node_with_earlier(c, j, own->node))
+            continue;
         vec_foreach (&n->holders, id) {
             struct job *other = cluster_find_job(c->cluster, *id);
             if (id_of_member(other) == id_of_member(j))

@@ -771,6 +771,27 @@ static void components_are_in_the_same_slot(void **state)
     }
 }
 
+/* What others use of a node is counted once, however many components of a set have the node. */
+static void components_on_a_node_see_others_once(void **state)
+{
+    struct fixture *f = make(COUNTED GANG "GangHet=yes\n" NODES ACTIVE);
+    Pb__JobSpec specs[] = {request(1, 2), request(1, 2), request(1, 2)};
+    (void)state;
+    for (size_t i = 0; i < 3; i++)
+        specs[i].req_nodes = (char *)"n12";
+    assert_int_equal(fixture_submit_set(f, &FIXTURE_USER, specs, 3), 1);
+    fixture_turn(f);
+    fixture_obey(f);
+    assert_int_equal(fixture_suspend(f, 1, false), 0);
+    fixture_obey(f);
+    assert_int_equal(submit_on(f, "active", "n12", 1), 4);
+    fixture_pass(f, 1000);
+    expect(f, 1, 4, "4|1 2 3|");
+    assert_int_equal(fixture_suspend(f, 1, true), 0); /* 7 of 8 CPUs */
+    expect(f, 1, 4, "1 2 3 4||");
+    fixture_free(f);
+}
+
 /* GANG-09, GANG-54: with CR_Socket a job of one core has the socket, and takes turns with those on
  * it. */
 static void sockets_are_shared_whole(void **state)
@@ -842,6 +863,7 @@ int main(void)
         cmocka_unit_test(overlapping_partitions_share_one_rotation),
         cmocka_unit_test(devices_are_shared_if_configured),
         cmocka_unit_test(components_are_in_the_same_slot),
+        cmocka_unit_test(components_on_a_node_see_others_once),
         cmocka_unit_test(sockets_are_shared_whole),
         cmocka_unit_test(partition_says_who_shares),
     };
