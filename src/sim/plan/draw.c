@@ -40,6 +40,8 @@ void sim_plan_draw(struct sim_plan *p, uint64_t seed)
     sim_draw_requeue_delay(&d);
     sim_draw_bursts(&d);
     sim_draw_hres(&d);
+    sim_draw_reclaim(&d);
+    sim_draw_license_acts(&d);
 }
 
 /* --- one kind of world --------------------------------------------------------------------------

@@ -15,7 +15,7 @@ struct draw {
     struct rng rng;
     int64_t nodes, files, span_ms, jobs, parts;
     int64_t made; /* the first of the nodes that are made; 0: none */
-    bool files_differ, preempts, gang;
+    bool files_differ, preempts, gang, licenses, hres;
     bool storm; /* nodes are given up and come back all the time, with much under way */
 };
 
@@ -102,6 +102,8 @@ void sim_draw_several(struct draw *d);
 
 /* draw_hres.c */
 void sim_draw_hres(struct draw *d); /* of jobs that ask for no certain nodes */
+void sim_draw_reclaim(struct draw *d);
+void sim_draw_license_acts(struct draw *d);
 
 /* draw_act.c */
 void sim_draw_acts(struct draw *d);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* Hierarchical resources of drawn plans: "h" in mode 2, "o" in mode 1, "p" in mode 3, each a root
- * and the parts of it. */
+ * and the parts of it; and what becomes of them and of licences while jobs run. */
 #include "sim/plan/draw.h"
 
 static void draw_layer(struct draw *d, char name, int64_t first, int64_t last, int64_t count)
@@ -35,6 +35,7 @@ void sim_draw_hres(struct draw *d)
 {
     if (!chance(d, 20))
         return;
+    d->hres = true;
     draw_resource(d, 'h', 2, 2, 2);
     draw_resource(d, 'o', 1, 1, 1);
     draw_resource(d, 'p', 3, 2, 3);
@@ -45,5 +46,49 @@ void sim_draw_hres(struct draw *d)
         int64_t count = skewed(d, 1, 4);
         PUT(j->licenses, "%s:%lld", WORD(d, "h", "o", "p", "p", "h:1,p", "o,h", "o:1,p"),
             (long long)count);
+    }
+}
+
+static struct sim_item *find_conf(struct draw *d, const char *key)
+{
+    vec_foreach (&d->plan->items, item)
+        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, strlen(key)) == 0)
+            return item;
+    return NULL;
+}
+
+/* Preemption frees licences and layers, too. */
+void sim_draw_reclaim(struct draw *d)
+{
+    struct sim_item *parameters = find_conf(d, "PreemptParameters=");
+    if (!d->preempts || (!d->licenses && !d->hres) || !chance(d, 60))
+        return;
+    if (parameters)
+        PUT(parameters->text, ",reclaim_licenses");
+    else
+        conf(d, "PreemptParameters=reclaim_licenses");
+}
+
+static const char *draw_license_text(struct draw *d)
+{
+    if (d->hres && (!d->licenses || chance(d, 60)))
+        return WORD(d, "h", "h:3", "o:1", "o:2", "p", "p:2", "p:4", "h:2,p:1", "o:2|h:1", "p:2|o",
+                    "o:1,p", "");
+    return WORD(d, "a", "a:2", "a:4", "b", "b,a:2", "b|a:3", "a:1|b:2", "");
+}
+
+/* Of jobs that wait and of jobs that run. */
+void sim_draw_license_acts(struct draw *d)
+{
+    if ((!d->licenses && !d->hres) || !chance(d, 60))
+        return;
+    for (int64_t count = skewed(d, 1, d->jobs); count > 0; count--) {
+        struct sim_item *a = add(d, SIM_ITEM_DO);
+        a->what = SIM_DO_LICENSES;
+        a->at_ms = between(d, 1, d->span_ms);
+        a->id = sim_draw_job_at(d, a->at_ms);
+        a->root = chance(d, 90);
+        a->again_ms = chance(d, 4);
+        PUT(a->text, "%s", draw_license_text(d));
     }
 }

@@ -105,6 +105,7 @@ void sim_draw_licenses(struct draw *d)
 {
     if (!chance(d, 25))
         return;
+    d->licenses = true;
     conf(d, "Licenses=a:%lld,b:%lld", (long long)between(d, 1, 6), (long long)between(d, 1, 3));
     vec_foreach (&d->plan->items, j) {
         if (j->kind != SIM_ITEM_JOB || !chance(d, 40))

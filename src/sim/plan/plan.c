@@ -10,15 +10,15 @@
 static const char *const kinds[] = {"run", "ctl", "conf", "node", "part", "job", "do", "fault"};
 static const char *const jobs[] = {"batch", "alloc", "srun", NULL};
 static const char *const dos[] = {
-    "cancel",      "signal",      "cancel-step", "cancel-user",  "suspend",      "continue",
-    "hold",        "uhold",       "release",     "requeue",      "requeuehold",  "limit",
-    "nice",        "comment",     "priority",    "begin",        "memory",       "constraint",
-    "move",        "shrink",      "drain",       "resume",       "undrain",      "down",
-    "idle",        "future",      "weight",      "features",     "node-comment", "fail",
-    "node-create", "node-delete", "part-state",  "part-time",    "part-nodes",   "part-cpus",
-    "part-share",  "part-create", "part-remove", "part-preempt", "part-socket",  "resv",
-    "resv-change", "resv-delete", "announce",    "call-off",     "reconfigure",  "preview",
-    "edit",        NULL};
+    "cancel",    "signal",      "cancel-step", "cancel-user", "suspend",      "continue",
+    "hold",      "uhold",       "release",     "requeue",     "requeuehold",  "limit",
+    "nice",      "comment",     "priority",    "begin",       "memory",       "constraint",
+    "move",      "licenses",    "shrink",      "drain",       "resume",       "undrain",
+    "down",      "idle",        "future",      "weight",      "features",     "node-comment",
+    "fail",      "node-create", "node-delete", "part-state",  "part-time",    "part-nodes",
+    "part-cpus", "part-share",  "part-create", "part-remove", "part-preempt", "part-socket",
+    "resv",      "resv-change", "resv-delete", "announce",    "call-off",     "reconfigure",
+    "preview",   "edit",        NULL};
 static const char *const faults[] = {
     "crash", "break", "kill", "reboot", "stop", "slow", "repeat", "lie",  "client", "clock",
     "disk",  "net",   "skew", "pause",  "cut",  "down", "order",  "lose", "forget", NULL};

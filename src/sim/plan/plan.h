@@ -58,7 +58,8 @@ enum sim_do {
     SIM_DO_MEMORY,
     SIM_DO_CONSTRAINT,
     SIM_DO_MOVE,
-    SIM_DO_SHRINK, /* to so many nodes */
+    SIM_DO_LICENSES, /* also of a job that runs, by an operator */
+    SIM_DO_SHRINK,   /* to so many nodes */
     SIM_DO_DRAIN,
     SIM_DO_RESUME,
     SIM_DO_UNDRAIN,

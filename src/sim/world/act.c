@@ -38,6 +38,8 @@ static enum sim_claimed claimed_by(const struct sim_item *a)
         return SIM_CLAIM_BEGIN;
     case SIM_DO_MOVE:
         return SIM_CLAIM_PART;
+    case SIM_DO_LICENSES:
+        return SIM_CLAIM_LICENSES;
     default:
         return SIM_CLAIMS;
     }
@@ -54,6 +56,7 @@ static int64_t claimed_value(const struct sim_item *a)
     case SIM_DO_BEGIN: /* from when it was planned, whatever the clock says then */
         return INT64_C(1700000000) + (SIM_START_MS + a->at_ms) / 1000 + a->value;
     case SIM_DO_CONSTRAINT:
+    case SIM_DO_LICENSES:
         return (int64_t)(intptr_t)a->text;
     case SIM_DO_MOVE:
         return (int64_t)(intptr_t)a->name;
@@ -231,6 +234,10 @@ static void send_update(struct sim *s, unsigned index, const struct sim_item *a)
     case SIM_DO_CONSTRAINT:
         r.set = &set;
         set.features = (char *)a->text;
+        break;
+    case SIM_DO_LICENSES:
+        r.set = &set;
+        set.licenses = (char *)a->text;
         break;
     case SIM_DO_SHRINK:
         r.set = &set;

@@ -400,6 +400,10 @@ void sim_check_claims(struct sim *s, const struct sim_client *c, const struct si
     else if (claims[SIM_CLAIM_PART].made &&
              !is_of_parts(v->part, (const char *)(intptr_t)claims[SIM_CLAIM_PART].value))
         wrong = "a partition";
+    else if (claims[SIM_CLAIM_LICENSES].made &&
+             strcmp(v->asked_licenses, (const char *)(intptr_t)claims[SIM_CLAIM_LICENSES].value) !=
+                 0)
+        wrong = "licences";
     if (wrong)
         sim_break(s, "a change was answered and is not so", "%s of job %u, %s", wrong, c->job_id,
                   where);

@@ -24,6 +24,7 @@ enum sim_claimed {
     SIM_CLAIM_FEATURES,
     SIM_CLAIM_MEMORY,
     SIM_CLAIM_BEGIN,
+    SIM_CLAIM_LICENSES,
     SIM_CLAIMS
 };
 

@@ -213,6 +213,11 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w);
 bool sim_wish_waits(struct sim *s); /* some job does, for switches, and may */
 void sim_wish_check_late(struct sim *s, const struct sim_watch *w); /* deadlines */
 
+/* license.c: licences and hierarchical resources */
+bool sim_license_holds(const struct sim_watch *w); /* it runs, or is suspended */
+/* Of a job that has just got its nodes, or other licences: nothing of them is used twice. */
+void sim_license_check(struct sim *s, const struct sim_watch *w);
+
 /* array.c: elements of job arrays */
 uint64_t sim_array_elements(const char *text); /* "1-9:2": bits */
 void sim_array_check_start(struct sim *s, struct sim_key key, const struct sim_view *v);

@@ -355,6 +355,7 @@ static void world_done(struct sim *s)
     vec_done(&s->acts);
     vec_done(&s->allocated);
     vec_done(&s->displaced);
+    vec_done(&s->relicensed);
     vec_done(&s->sets_put);
 }
 

@@ -258,6 +258,7 @@ struct sim {
     struct sim_watch *watches;
     VEC(struct sim_stored_resv) resvs;  /* as their records are put */
     VEC(uint32_t) allocated, displaced; /* jobs started in this turn; those told to make room */
+    VEC(uint32_t) relicensed;           /* running jobs whose licences were changed in this turn */
     VEC(uint32_t) sets_put;             /* components of which records were put in this turn */
     struct sim_start *ledger;
     struct sim_attempt *ends; /* what was reported of each */

@@ -32,7 +32,8 @@ struct sim_view { /* what a job's record says */
     char features[SIM_NAME], prefer[SIM_NAME];
     char part[SIM_NAME], name[SIM_NAME], reason[SIM_NAME], resv[SIM_NAME];
     char asked_parts[SIM_TEXT]; /* "p1,p2" */
-    char licenses[SIM_TEXT];    /* that it holds, where its request does not say */
+    char asked_licenses[SIM_TEXT];
+    char licenses[SIM_TEXT * 4]; /* that it holds, where its request does not say */
 };
 
 struct sim_stored_resv {

@@ -84,6 +84,8 @@ static void scan_spec(struct cursor c, struct sim_view *v)
             v->mem_node_mib = c.number;
         else if (c.field == 20)
             copy_text(v->features, sizeof v->features, &c);
+        else if (c.field == 42)
+            copy_text(v->asked_licenses, sizeof v->asked_licenses, &c);
         else if (c.field == 116)
             copy_text(v->prefer, sizeof v->prefer, &c);
         else if (c.field == 92)
@@ -486,6 +488,9 @@ void sim_watch_turn(struct sim *s)
     vec_foreach (&s->displaced, id)
         sim_give_check_displaced(s, sim_watch_find(s, *id));
     vec_clear(&s->displaced);
+    vec_foreach (&s->relicensed, id)
+        sim_license_check(s, sim_watch_find(s, *id));
+    vec_clear(&s->relicensed);
     sim_set_turn(s);
 }
 
@@ -532,6 +537,14 @@ static void note_end(struct sim_watch *w)
     w->done_badly = w->done_badly || (over && v->state != PB__JOB_STATE__COMPLETED);
 }
 
+/* An operator has changed what it holds. */
+static void note_licenses(struct sim *s, const struct sim_watch *w, const struct sim_view *before)
+{
+    if (before->there && sim_license_holds(w) &&
+        strcmp(before->asked_licenses, w->view.asked_licenses) != 0)
+        vec_push(&s->relicensed, w->job_id);
+}
+
 static void put_job(struct sim *s, const struct sim_record *r)
 {
     struct sim_view now;
@@ -552,6 +565,7 @@ static void put_job(struct sim *s, const struct sim_record *r)
     if (w->job_id >= s->next_id)
         sim_break(s, "an id was used that is not reserved", "%u", w->job_id);
     sim_set_put(s, w, &before);
+    note_licenses(s, w, &before);
     if (before.there)
         check_step(s, w, &before);
     if (before.there && now.displaced && !before.displaced)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * What jobs ask for beside cores and memory: a constraint, few switches, devices, licences, an end
- * in time. Looked at when a job has just got its nodes, by the records and the plan alone.
+ * What jobs ask for beside cores and memory: a constraint, few switches, devices, an end in time.
+ * Looked at when a job has just got its nodes, by the records and the plan alone.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -251,105 +251,6 @@ static void check_gres(struct sim *s, const struct sim_watch *w, const struct si
             check_devices(s, w, share, &share->gres[i]);
 }
 
-/* --- licences -----------------------------------------------------------------------------------
- */
-
-static uint64_t licenses_of(const char *list, char name)
-{
-    for (; *list; list += strcspn(list, ","), list += *list == ',')
-        if (*list == name)
-            return list[1] == ':' ? strtoull(list + 2, NULL, 10) : 1;
-    return 0;
-}
-
-/* Of "a:2|b" its record names the one that it has. */
-static const char *licenses_held(const struct sim_item *j, const struct sim_watch *w)
-{
-    return strchr(j->licenses, '|') ? w->view.licenses : j->licenses;
-}
-
-/* It has one of its alternatives, whole. */
-static void check_alternative(struct sim *s, const struct sim_watch *w, const struct sim_item *j)
-{
-    const char *held = w->view.licenses;
-    bool is_one = false;
-    if (!strchr(j->licenses, '|'))
-        return;
-    for (const char *one = j->licenses; *one; one += strcspn(one, "|"), one += *one == '|') {
-        size_t len = strcspn(one, "|");
-        is_one = is_one || (strncmp(one, held, len) == 0 &&
-                            (!held[len] || (one[1] != ':' && strcmp(held + len, ":1") == 0)));
-    }
-    if (!is_one)
-        sim_break(s, "a job has none of its alternative licences, or several",
-                  "job %u: %s, and it has %s", w->job_id, j->licenses, held);
-}
-
-static void check_licenses(struct sim *s, const struct sim_watch *by, const char *wanted)
-{
-    static const char key[] = "Licenses=";
-    const char *there = "";
-    vec_foreach (&s->plan->items, item)
-        if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
-            there = item->text + sizeof key - 1;
-    for (char name = 'a'; *wanted && name <= 'b'; name++) {
-        uint64_t used = 0;
-        for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
-            const struct sim_item *j = asked_by(s, w);
-            if (j && w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
-                used += licenses_of(licenses_held(j, w), name);
-        }
-        if (licenses_of(wanted, name) && used > licenses_of(there, name))
-            sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, name,
-                      (unsigned long long)used);
-    }
-}
-
-/* --- hierarchical resources ---------------------------------------------------------------------
- */
-
-/* What the job uses of a layer of these nodes. In mode 1 another layer may pay. */
-static uint64_t layer_use(const struct sim_item *j, const struct sim_watch *w, char name, int mode,
-                          unsigned first, unsigned last)
-{
-    uint64_t count = licenses_of(j->licenses, name), nodes = 0;
-    vec_foreach (&w->shares, share)
-        nodes += !share->released && share->node + 1 >= first && share->node + 1 <= last;
-    return mode == 3 ? count * nodes : mode == 2 && nodes ? count : 0;
-}
-
-/* No layer is used over its count, less what is always in use. */
-static void check_layer(struct sim *s, const struct sim_item *line, char name, int mode)
-{
-    unsigned first, last;
-    unsigned long long count, used = 0;
-    if (sscanf(line->text + strlen("HresConf=x;"), "Nodes=n[%u-%u];Count=%llu", &first, &last,
-               &count) != 3)
-        return;
-    for (const struct sim_watch *w = s->watches; w; w = w->hh.next) {
-        const struct sim_item *j = asked_by(s, w);
-        if (j && w->view.there && w->view.state == PB__JOB_STATE__RUNNING)
-            used += layer_use(j, w, name, mode, first, last);
-    }
-    if (used > count - (strstr(line->text, "Base=") != NULL))
-        sim_break(s, "a layer is used over its count", "%s: %llu", line->text, used);
-}
-
-static void check_layers(struct sim *s, const char *wanted)
-{
-    static const char key[] = "HresConf=";
-    int mode = 0;
-    vec_foreach (&s->plan->items, item) {
-        if (item->kind != SIM_ITEM_CONF || strncmp(item->text, key, sizeof key - 1) != 0)
-            continue;
-        char name = item->text[sizeof key - 1];
-        const char *word = strstr(item->text, "Mode=MODE_");
-        mode = word ? word[10] - '0' : mode;
-        if (!word && licenses_of(wanted, name))
-            check_layer(s, item, name, mode);
-    }
-}
-
 /* --- all of it ----------------------------------------------------------------------------------
  */
 
@@ -371,9 +272,7 @@ void sim_wish_check(struct sim *s, const struct sim_watch *w)
                   w->shares.len);
     check_switches(s, w, j);
     check_gres(s, w, j);
-    check_alternative(s, w, j);
-    check_licenses(s, w, licenses_held(j, w));
-    check_layers(s, j->licenses);
+    sim_license_check(s, w);
 }
 
 void sim_wish_check_late(struct sim *s, const struct sim_watch *w)
