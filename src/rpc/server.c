@@ -86,6 +86,11 @@ uint64_t rpc_server_rate_refused(const struct rpc_server *s)
     return s->rate_refused;
 }
 
+struct rpc_server_counts rpc_server_count(const struct rpc_server *s)
+{
+    return (struct rpc_server_counts){s->user_count, s->stranger_count, HASH_COUNT(s->calls)};
+}
+
 void rpc_server_limit_size(struct rpc_server *s, enum rpc_number rpc, uint32_t bytes)
 {
     s->limited = *rpc_find(rpc);

@@ -94,6 +94,13 @@ void rpc_server_unlisten(struct rpc_server *s); /* close the listeners, keep the
  * root, the daemons' users and for tokens are not counted. NULL: as many as they like. */
 void rpc_server_limit_rate(struct rpc_server *s, const struct rpc_rate_options *options);
 uint64_t rpc_server_rate_refused(const struct rpc_server *s); /* so far */
+
+struct rpc_server_counts {
+    unsigned users, strangers; /* connections of users, and of callers who are not known yet */
+    unsigned calls;            /* requests without an answer */
+};
+struct rpc_server_counts rpc_server_count(const struct rpc_server *s);
+
 /* False: it was answered, or its caller is gone. */
 bool rpc_call_is_open(struct rpc_server *s, uint64_t call);
 /* Before an answer of 'len' bytes that is expensive to make: 64 MiB of such at once and 12 MiB/s

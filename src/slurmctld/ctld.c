@@ -156,6 +156,14 @@ static void on_refused(void *ctx, const char *peer, const char *why)
         log_error("refused: %s: %s", peer, why);
 }
 
+static void log_connections(const struct ctld *c)
+{
+    struct rpc_server_counts n = rpc_server_count(c->server);
+    log_info("SIGPROF: %u connections of users, %u of callers who are not known yet, %u requests "
+             "without an answer",
+             n.users, n.strangers, n.calls);
+}
+
 static void on_signal(void *ctx, int signo)
 {
     struct ctld *c = ctx;
@@ -172,6 +180,9 @@ static void on_signal(void *ctx, int signo)
         files_open_log(c, ctld_conf(c), false);
         job_comp_close(c);
         log_info("SIGUSR2: the log was opened again");
+        break;
+    case SIGPROF:
+        log_connections(c);
         break;
     case SIGTERM:
     case SIGINT:
@@ -197,8 +208,8 @@ static int take_signals(struct ctld *c, struct err *err)
 {
     sigset_t ours;
     sigemptyset(&ours);
-    static const int handled[] = {SIGTERM, SIGINT,  SIGQUIT, SIGHUP,
-                                  SIGUSR2, SIGUSR1, SIGALRM, SIGXCPU};
+    static const int handled[] = {SIGTERM, SIGINT,  SIGQUIT, SIGHUP, SIGUSR2,
+                                  SIGUSR1, SIGALRM, SIGXCPU, SIGPROF};
     for (size_t i = 0; i < sizeof(handled) / sizeof(handled[0]); i++)
         sigaddset(&ours, handled[i]);
     c->signal_fd = signalfd(-1, &ours, SFD_NONBLOCK | SFD_CLOEXEC);

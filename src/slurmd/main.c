@@ -267,6 +267,7 @@ static void set_up_loop(struct slurmd *d)
     loop_signal(d->loop, SIGUSR2, on_rotated, d);
     loop_signal(d->loop, SIGUSR1, on_ignored, d);
     loop_signal(d->loop, SIGALRM, on_ignored, d);
+    loop_signal(d->loop, SIGPROF, on_ignored, d);
     loop_child_other(d->loop, on_unknown_child, d);
     loop_on_turn(d->loop, on_turn, d);
     d->cancelled = mem_new(struct cancelled);

@@ -48,13 +48,14 @@ def test_a_service_manager_is_told_when_a_daemon_is_ready(started, daemon, tmp_p
     assert os.getpriority(os.PRIO_PROCESS, p.pid) == 5
     assert os.readlink(f"/proc/{p.pid}/cwd") == str(tmp_path)
     assert re.search(rf"\] {daemon} (version )?\d+\.\d", log.read_text())
-    for ignored in (signal.SIGUSR1, signal.SIGALRM):
-        p.send_signal(ignored)
-    p.send_signal(signal.SIGUSR2)
+    for survived in (signal.SIGUSR1, signal.SIGALRM, signal.SIGPROF, signal.SIGUSR2):
+        p.send_signal(survived)
     eventually(lambda: p.poll() is not None or field(p.pid, "SigPnd") == field(p.pid, "ShdPnd") == "0" * 16, "signals are read")
     p.send_signal(signal.SIGQUIT)
     assert p.wait(DEADLINE) == 0
     assert re.search("stopp(ed|ing)", log.read_text())
+    counts = r"SIGPROF: \d+ connections of users, \d+ of callers who are not known yet, 0 requests without an answer"
+    assert bool(re.search(counts, log.read_text())) == (daemon == "slurmctld")
 
 
 @pytest.mark.allocator  # with sanitizers mlockall() does nothing
