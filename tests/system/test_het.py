@@ -230,6 +230,17 @@ def test_the_planned_start_and_nodes_of_a_set(het):
     gone(het, leader)
 
 
+def test_a_set_that_never_fits_together_has_a_reason(het):
+    """Components of which each could start, and never beside the others: BadConstraints, and in nobody's way, until one is changed."""
+    leader = submit(het, "-N4 --exclusive : -N1 --wrap=true")
+    eventually(lambda: rows(het, "-j", str(leader), format="%r") == ["BadConstraints"] * 2, lambda: rows(het, "-j", str(leader), format="%i %r"))
+    assert "PENDING, BadConstraints" in het.run(["sluice", "why", f"{leader}+1"]).ok()
+    assert het.wait(het.sbatch("-N4", "-t10", wrap="true"))["JobState"] == "COMPLETED"
+    het.run(f"scontrol update jobid={leader}+0 NumNodes=3").ok()
+    assert het.wait(leader)["JobState"] == "COMPLETED"
+    gone(het, leader)
+
+
 def test_a_held_component_is_shown_alike_everywhere(het):
     """HET-56: one reason for a component in squeue %r and %R, scontrol show job and sluice why; the others wait for it."""
     blocker = het.sbatch("-N4", "--exclusive", "-t10", wrap="sleep 1000")

@@ -46,6 +46,9 @@ void joint_end(struct joint *s);
 bool joint_fits_now(struct joint *s);
 /* The same, on what would be free. */
 bool joint_fits_on(struct joint *s, const struct free_view *view);
+/* False: the components never fit beside each other, by the number of nodes and CPUs that are
+ * configured. True says nothing. 'leader': as in joint_begin(). */
+bool joint_could_fit(const struct plan *p, const struct job *leader);
 /* Nodes that one of them may have and that are not kept for others. The caller frees. */
 struct bitset *joint_nodes(struct joint *s);
 /* Whether they can start now, and to their limits beside what others have reserved on this

@@ -250,11 +250,12 @@ static bool starts(struct cluster *c, const struct job *leader)
     for (uint32_t i = 0; i < job_partitions_count(leader) && !fits; i++) {
         struct job_copy room;
         struct joint joint;
-        joint_begin(&joint, &p,
-                    leader->partitions
-                        ? job_partitions_view(leader, leader->partitions->of[i].part, &room)
-                        : leader);
+        const struct job *view =
+            leader->partitions ? job_partitions_view(leader, leader->partitions->of[i].part, &room)
+                               : leader;
+        joint_begin(&joint, &p, view);
         fits = joint_fits_now(&joint);
+        assert_true(!fits || joint_could_fit(&p, view));
         if (fits)
             start_all(c, &joint);
         joint_end(&joint);

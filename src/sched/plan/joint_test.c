@@ -168,6 +168,39 @@ static void without_backfill_it_is_in_order(void **state)
     test_cluster_free(c);
 }
 
+/* A set that never fits together has the reason of such a job, and is in nobody's way; one that
+ * waits for nodes that are busy or down has not. */
+static void set_that_never_fits_has_a_reason(void **state)
+{
+    static const struct {
+        const char *words[3], *waits;
+    } v[] = {
+        {{"N=4 exclusive", "N=1"}, "BadConstraints"},
+        {{"N=3 exclusive", "N=1"}, "Resources@1050"},
+        {{"N=2 exclusive", "N=1 exclusive", "N=2"}, "BadConstraints"},
+        {{"n=16", "n=1"}, "BadConstraints"},
+        {{"n=16", "n=1 overcommit"}, "Resources"},
+        {{"n=12", "n=3", "n=1"}, "Resources@1050"},
+        {{"w=n1 N=1 exclusive", "w=n1 N=1"}, "BadConstraints"},
+        {{"n=3 w=n2 N=1", "n=2 w=n2 N=1", "n=4"}, "BadConstraints"},
+        {{"p=q N=2 exclusive", "p=p N=2 exclusive"}, "Resources@1050"},
+        {{"p=p N=4 exclusive", "p=q N=1"}, "BadConstraints"},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        struct cluster *c = cluster_up(CONS "NodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL "
+                                            "Default=YES\nPartitionName=q Nodes=n[1-2]\n");
+        bool never = str_eq(v[i].waits, "BadConstraints");
+        _cleanup_free_ char *waits = mem_printf("2: %s%s", v[i].waits, never ? ", 9: n2:1/0" : "");
+        test_run(c, 1, "n1:4", NOW + 50);
+        queue_set(c, 2, 100, v[i].words[2] ? 3 : 2, v[i].words);
+        if (never)
+            queue_job(c, 9, 10000, "n=1 w=n2");
+        expect(c, true, waits);
+        test_cluster_free(c);
+    }
+}
+
 /* HET-123: the start of a job that no set competes with is the same with and without one. */
 static void unrelated_jobs_are_planned_the_same(void **state)
 {
@@ -383,6 +416,7 @@ int main(void)
         cmocka_unit_test(all_start_or_none),
         cmocka_unit_test(a_set_keeps_and_respects_planned_starts),
         cmocka_unit_test(without_backfill_it_is_in_order),
+        cmocka_unit_test(set_that_never_fits_has_a_reason),
         cmocka_unit_test(unrelated_jobs_are_planned_the_same),
         cmocka_unit_test(a_closed_gate_keeps_the_set),
         cmocka_unit_test(tasks_of_sockets_are_placed_alone),
