@@ -113,6 +113,72 @@ static void test_nothing_has_a_weight(void **state)
            "              2 main            1564          0\n");
 }
 
+static void each_column_prints_its_value(void **state)
+{
+    static const struct {
+        const char *id;
+        char letter;
+        const char *of_job, *of_weights;
+    } cases[] = {
+        {"age_norm", 'a', "0.1000000\n", "11\n"},
+        {"age", 'A', "1\n", "11\n"},
+        {"assoc_norm", 'b', "0.2000000\n", "12\n"},
+        {"assoc", 'B', "2\n", "12\n"},
+        {"cluster", 'c', "c\n", "\n"},
+        {"fairshare_norm", 'f', "0.3000000\n", "13\n"},
+        {"fairshare", 'F', "4\n", "13\n"},
+        {"job_id", 'i', "2\n", "Weights\n"},
+        {"size_norm", 'j', "0.6875000\n", "14\n"},
+        {"size", 'J', "10\n", "14\n"},
+        {"nice", 'N', "7\n", "\n"},
+        {"qos_name", 'n', "normal\n", "\n"},
+        {"account", 'o', "physics\n", "\n"},
+        {"part_norm", 'p', "0.5000000\n", "15\n"},
+        {"part", 'P', "8\n", "15\n"},
+        {"qos_norm", 'q', "0.8000000\n", "16\n"},
+        {"qos", 'Q', "13\n", "16\n"},
+        {"partition", 'r', "main\n", "\n"},
+        {"sluid", 's', NULL, "\n"},
+        {"site", 'S', "99\n", "1\n"},
+        {"tres_norm", 't', "cpu=0.38,mem=0.02\n", "\n"},
+        {"tres", 'T', "cpu=375,mem=9\n", "CPU=1000,Mem=500\n"},
+        {"user", 'u', "root\n", "\n"},
+        {"priority_norm", 'y', "0.00000036435085\n", "\n"},
+        {"priority", 'Y', "1564\n", "\n"},
+    };
+    double tres[] = {0.375, 0.01875};
+    Pb__PrioWeights w = make_weights();
+    Pb__PrioJob j = make_job(tres);
+    (void)state;
+    assert_int_equal(sizeof(cases) / sizeof(cases[0]), prio_columns.count);
+    w.age = 11;
+    w.assoc = 12;
+    w.fairshare = 13;
+    w.size = 14;
+    w.part = 15;
+    w.qos = 16;
+    j.age = 0.1;
+    j.assoc = 0.2;
+    j.fairshare = 0.3;
+    j.qos = 0.8;
+    j.site = 99;
+    j.qos_name = "normal";
+    j.account = "physics";
+    for (size_t i = 0; i < prio_columns.count; i++)
+        for (int line = 0; line < 2; line++) {
+            const char *wanted = line ? cases[i].of_weights : cases[i].of_job;
+            struct listing l;
+            _cleanup_str_ struct str out = STR_INIT;
+            listing_init(&l, &prio_columns);
+            listing_set_letters(&l, (char[]){'%', cases[i].letter, 0});
+            listing_add(&l, &(struct prio_columns_view){line ? NULL : &j, &w, "c"});
+            listing_print_rows(&l, &out);
+            if (wanted ? !str_eq(str_cstr(&out), wanted) : !str_starts(str_cstr(&out), "s"))
+                fail_msg("%s: '%s'", cases[i].id, str_cstr(&out));
+            listing_done(&l);
+        }
+}
+
 /* More factors than names must not be read. */
 static void test_mismatch(void **state)
 {
@@ -137,6 +203,7 @@ int main(void)
         cmocka_unit_test(test_as_slurm),
         cmocka_unit_test(test_given),
         cmocka_unit_test(test_nothing_has_a_weight),
+        cmocka_unit_test(each_column_prints_its_value),
         cmocka_unit_test(test_mismatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

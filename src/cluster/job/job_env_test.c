@@ -53,6 +53,63 @@ static void test_what_is_given(void **state)
     check(&s, "SLURM_MEM_PER_NODE=80 ");
 }
 
+static void test_all_members(void **state)
+{
+    Pb__JobSpec s = PB__JOB_SPEC__INIT;
+
+    s.acctg_freq = "acctg_freq";
+    s.cpu_freq = "cpu_freq";
+    s.distribution = "plane=4";
+    s.tres_per_job = "gres:gpu:1";
+    s.gpus_per_node = "gres:gpu:2";
+    s.tres_per_socket = "gres:gpu:3";
+    s.tres_per_task = "gres:gpu:4";
+    s.gpu_bind = "closest";
+    s.gpu_freq = "gpu_freq";
+    s.account = "account";
+    s.dependency = "dependency";
+    s.group_name = "group_name";
+    s.licenses = "licenses";
+    s.name = "name";
+    s.qos = "qos";
+    s.reservation = "reservation";
+    s.mem_bind = "v,p,sort,map_mem:0,1";
+    s.network = "network";
+    s.tres_bind = "gres/gpu:1";
+    s.has_cpus_per_gpu = s.has_cpus_per_task = s.has_segment_size = s.has_mem_per_gpu_mib =
+        s.has_mem_per_node_mib = s.has_num_tasks = s.has_ntasks_per_core = s.has_ntasks_per_gpu =
+            s.has_ntasks_per_node = s.has_ntasks_per_socket = s.has_oom_kill_step =
+                s.has_overcommit = s.has_threads_per_core = true;
+    s.cpus_per_gpu = 11;
+    s.cpus_per_task = 12;
+    s.segment_size = 13;
+    s.mem_per_gpu_mib = 15;
+    s.mem_per_node_mib = 16;
+    s.num_tasks = 17;
+    s.ntasks_per_core = 18;
+    s.ntasks_per_gpu = 19;
+    s.ntasks_per_node = 20;
+    s.ntasks_per_socket = 21;
+    s.oom_kill_step = true;
+    s.overcommit = true;
+    s.threads_per_core = 24;
+    check(&s, "SLURM_ACCTG_FREQ=acctg_freq SLURM_CPU_FREQ_REQ=cpu_freq SLURM_CPUS_PER_GPU=11 "
+              "SLURM_CPUS_PER_TASK=12 SLURM_DISTRIBUTION=plane SLURM_DIST_PLANESIZE=4 "
+              "SLURM_GPUS=1 SLURM_GPUS_PER_NODE=2 SLURM_GPUS_PER_SOCKET=3 "
+              "SLURM_GPUS_PER_TASK=4 SLURM_GPU_BIND=closest SLURM_GPU_FREQ=gpu_freq "
+              "SLURM_JOB_ACCOUNT=account SLURM_JOB_DEPENDENCY=dependency "
+              "SLURM_JOB_GROUP=group_name SLURM_JOB_LICENSES=licenses SLURM_JOB_NAME=name "
+              "SLURM_JOB_QOS=qos SLURM_JOB_RESERVATION=reservation SLURM_JOB_SEGMENT_SIZE=13 "
+              "SLURM_MEM_BIND=v,p,sort,map_mem:0,1 SLURM_MEM_BIND_LIST=0,1 "
+              "SLURM_MEM_BIND_PREFER=prefer SLURM_MEM_BIND_SORT=sort "
+              "SLURM_MEM_BIND_TYPE=map_mem: SLURM_MEM_BIND_VERBOSE=verbose "
+              "SLURM_MEM_PER_GPU=15 SLURM_MEM_PER_NODE=16 SLURM_NETWORK=network "
+              "SLURM_NPROCS=17 SLURM_NTASKS=17 SLURM_NTASKS_PER_CORE=18 "
+              "SLURM_NTASKS_PER_GPU=19 SLURM_NTASKS_PER_NODE=20 SLURM_NTASKS_PER_SOCKET=21 "
+              "SLURM_OOMKILLSTEP=1 SLURM_OVERCOMMIT=1 SLURM_THREADS_PER_CORE=24 "
+              "SLURM_TRES_BIND=gres/gpu:1 SLURM_TRES_PER_TASK=cpu=12,gres/gpu=4 ");
+}
+
 static void test_tres(void **state)
 {
     static const struct {
@@ -126,6 +183,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_what_is_not_given_is_not_said),
         cmocka_unit_test(test_what_is_given),
+        cmocka_unit_test(test_all_members),
         cmocka_unit_test(test_tres),
         cmocka_unit_test(test_memory),
         cmocka_unit_test(test_names),

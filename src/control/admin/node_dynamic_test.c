@@ -75,6 +75,7 @@ static void refused(void **state)
         if (!request(f, cases[i].nodes, cases[i].create, &err) || !strstr(err.text, cases[i].says))
             fail_msg("case %zu: '%s'", i, err.text);
     }
+    assert_int_equal(request(f, "n1", "State=CLOUD", NULL), -ERR_NODE_EXISTS);
     assert_false(is_there(f, "d1"));
     fixture_free(f);
 }

@@ -147,6 +147,20 @@ static void a_spool_that_jobs_have_filled_is_waited_for(void **state)
     fixture_free(f);
 }
 
+/* The work directory cannot be entered, say: another node could not start the job either. */
+static void a_job_that_cannot_be_started_fails_and_its_node_stays(void **state)
+{
+    struct fixture *f = make_fixture(NODES);
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    (void)state;
+    uint32_t id = (uint32_t)fixture_submit(f, &FIXTURE_USER, NULL);
+    fail_launch_by(f, id, ERR_CHDIR, "couldn't chdir to `/x'", false);
+    assert_false(fixture_node(f, &arena, "n1")->drain);
+    assert_int_equal(fixture_state(f, id), PB__JOB_STATE__FAILED);
+    fixture_free(f);
+}
+
 static void why_it_is_held_is_told(void **state)
 {
     struct fixture *f = make_fixture(NODES);
@@ -439,6 +453,7 @@ int main(void)
         cmocka_unit_test(a_failing_prolog_drains_and_requeues_held),
         cmocka_unit_test(a_node_at_fault_is_drained_and_the_job_runs_elsewhere),
         cmocka_unit_test(a_spool_that_jobs_have_filled_is_waited_for),
+        cmocka_unit_test(a_job_that_cannot_be_started_fails_and_its_node_stays),
         cmocka_unit_test(why_it_is_held_is_told),
         cmocka_unit_test(without_its_users_environment_it_is_held),
         cmocka_unit_test(not_held_when_configured_so),

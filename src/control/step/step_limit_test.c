@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* Time limits of steps that the controller enforces: GANG-39. */
+/* Limits of steps that the controller enforces: their time (GANG-39), number and memory. */
 #include <string.h>
 
 #include "base/step_id.h"
@@ -198,6 +198,34 @@ static void limit_that_srun_enforces_spares_a_suspension(void **state)
     }
 }
 
+static void a_job_has_so_many_steps_and_so_much_memory(void **state)
+{
+    struct fixture *f = fixture_new_up(
+        "SelectTypeParameters=CR_Core_Memory\nNodeName=n1 CPUs=4 RealMemory=4000\nMaxStepCount=2\n"
+        "PartitionName=a Nodes=ALL Default=YES DefMemPerNode=1000\n",
+        1);
+    static const struct {
+        uint64_t memory_mib;
+        int code;
+    } steps[] = {{2000, ERR_STEP_MEMORY}, {100, 0}, {100, 0}, {100, ERR_STEP_LIMIT}};
+    Pb__AllocRequest r = PB__ALLOC_REQUEST__INIT;
+    Pb__JobSpec spec = PB__JOB_SPEC__INIT;
+    (void)state;
+    r.spec = &spec;
+    control_alloc(f->control, ++f->last_call, &FIXTURE_USER, &r);
+    fixture_turn(f);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        Pb__StepSpec step = PB__STEP_SPEC__INIT;
+        step.has_num_tasks = step.has_job_id = step.has_overlap = step.has_mem_per_node_mib = true;
+        step.num_tasks = step.job_id = step.overlap = 1;
+        step.mem_per_node_mib = steps[i].memory_mib;
+        control_step_create(f->control, ++f->last_call, &FIXTURE_USER, &step);
+        fixture_turn(f);
+        assert_int_equal(fixture_code(f, f->last_call), steps[i].code);
+    }
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -205,6 +233,7 @@ int main(void)
         cmocka_unit_test(others_may_not_change_it),
         cmocka_unit_test(suspended_step_keeps_its_time),
         cmocka_unit_test(limit_that_srun_enforces_spares_a_suspension),
+        cmocka_unit_test(a_job_has_so_many_steps_and_so_much_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -97,11 +97,26 @@ static void root_submits_for_others(void **state)
     fixture_free(f);
 }
 
+static void a_partition_must_be_known_and_open(void **state)
+{
+    struct fixture *f = fixture_new("NodeName=n[1-2] CPUs=4\nPartitionName=a Nodes=ALL\n"
+                                    "PartitionName=r Nodes=ALL State=DRAIN\n"
+                                    "PartitionName=i Nodes=ALL State=INACTIVE\n");
+    (void)state;
+    assert_int_equal(submit(f, true, NULL, NULL), -ERR_NO_DEFAULT_PARTITION);
+    assert_int_equal(submit(f, true, "x", NULL), -ERR_NO_PARTITION);
+    assert_int_equal(submit(f, true, "r", NULL), -ERR_PARTITION_DOWN);
+    assert_int_equal(submit(f, true, "i", NULL), -ERR_PARTITION_DOWN);
+    assert_true(submit(f, true, "a", NULL) > 0);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_key_opens),
         cmocka_unit_test(root_submits_for_others),
+        cmocka_unit_test(a_partition_must_be_known_and_open),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
