@@ -401,31 +401,12 @@ static void in_several_partitions(void **state)
     test_cluster_free(c);
 }
 
-/* Each reason that a gate can give is explained, and by a rule of its own. */
-static void reasons_of_gates(void **state)
-{
-#define GATE_JOB(function, always, ...) __VA_ARGS__,
-#define GATE_PARTITION(function, refuse, refusal, ...) __VA_ARGS__,
-#define GATE_START(function, keeps_place, ...) __VA_ARGS__,
-    static const enum reason reasons[] = {
-#include "sched/plan/gate.def"
-    };
-    (void)state;
-    for (size_t i = 0; i < COUNT(reasons); i++) {
-        enum why_rule rule;
-        if (!why_rule_of_reason(reasons[i], &rule))
-            fail_msg("%s has no row in why.def", reason_word(reasons[i]));
-        assert_true(rule > WHY_OTHER);
-        assert_true(strlen(why_sentence(rule)) > 10);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ended),           cmocka_unit_test(in_several_partitions),
         cmocka_unit_test(with_backfill),   cmocka_unit_test(in_order),
-        cmocka_unit_test(with_priorities), cmocka_unit_test(reasons_of_gates),
+        cmocka_unit_test(with_priorities),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: GPL-3.0-or-later */
+/* The rule that keeps a job from its start: by its reason, or by what the planner finds. */
+#include "sched/sched_test_util.h"
+#include "sched/why/why.h"
+#include "sched/why/why_state.h"
+
+enum { NOW = 1000, EXEMPT_SEC = 60 };
+
+#define TWO CONS "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n"
+#define TREE                                                                                       \
+    CONS "TopologyPlugin=topology/tree\nNodeName=n[1-4] CPUs=4\nPartitionName=p Nodes=ALL\n"       \
+         "TopologyConf=1 SwitchName=a Nodes=n[1-2]\nTopologyConf=1 SwitchName=b Nodes=n[3-4]\n"    \
+         "TopologyConf=1 SwitchName=top Switches=a,b\n"
+#define TIERS                                                                                      \
+    CONS "PreemptType=preempt/partition_prio\nPreemptMode=CANCEL\nPreemptExemptTime=1\n"           \
+         "NodeName=n[1-2] CPUs=4\nPartitionName=p Nodes=ALL\n"                                     \
+         "PartitionName=high Nodes=ALL PriorityTier=2\n"
+
+/* Each reason that a gate can give is explained, by a rule of its own. */
+static void each_reason_of_a_gate_has_its_rule(void **state)
+{
+    static const struct {
+        enum reason reason;
+        const char *rule;
+    } cases[] = {
+        {REASON_BURST_BUFFER_OPERATION, "burst_buffer_failed"},
+        {REASON_JOB_HOLD_MAX_REQUEUE, "held_requeued"},
+        {REASON_JOB_HELD_ADMIN, "held_admin"},
+        {REASON_RESERVATION_DELETED, "reservation_deleted"},
+        {REASON_JOB_HELD_USER, "held"},
+        {REASON_DEPENDENCY, "dependency"},
+        {REASON_DEPENDENCY_NEVER_SATISFIED, "dependency_never"},
+        {REASON_BEGIN_TIME, "begin"},
+        {REASON_DEADLINE, "deadline"},
+        {REASON_RESERVATION, "reservation"},
+        {REASON_BURST_BUFFER_RESOURCES, "burst_buffer_pool"},
+        {REASON_BURST_BUFFER_STAGE_IN, "burst_buffer_stage_in"},
+        {REASON_PARTITION_DOWN, "partition_down"},
+        {REASON_PARTITION_INACTIVE, "partition_inactive"},
+        {REASON_PARTITION_TIME_LIMIT, "partition_time"},
+        {REASON_PARTITION_NODE_LIMIT, "partition_nodes"},
+        {REASON_MAX_MEM_PER_LIMIT, "partition_memory"},
+        {REASON_PARTITION_NODE_LIMIT, "partition_nodes"},
+        {REASON_PARTITION_CONFIG, "partition_config"},
+        {REASON_BAD_CONSTRAINTS, "bad_constraints"},
+        {REASON_REQ_NODE_NOT_AVAIL, "required_nodes"},
+        {REASON_JOB_ARRAY_TASK_LIMIT, "array_throttle"},
+        {REASON_LICENSES, "licenses"},
+    };
+    static const enum reason reasons[] = {
+#define GATE_JOB(function, always, ...) __VA_ARGS__,
+#define GATE_PARTITION(function, refuse, refusal, ...) __VA_ARGS__,
+#define GATE_START(function, keeps_place, ...) __VA_ARGS__,
+#include "sched/plan/gate.def"
+    };
+    (void)state;
+    assert_int_equal(COUNT(reasons), COUNT(cases));
+    for (size_t i = 0; i < COUNT(reasons); i++) {
+        enum why_rule rule;
+        assert_int_equal(reasons[i], cases[i].reason);
+        if (!why_rule_of_reason(reasons[i], &rule))
+            fail_msg("%s has no row in why.def", reason_word(reasons[i]));
+        assert_string_equal(why_word(rule), cases[i].rule);
+        assert_true(rule > WHY_OTHER);
+        assert_true(strlen(why_sentence(rule)) > 10);
+    }
+}
+
+static void queue_job(struct cluster *c, uint32_t id, const char *words)
+{
+    _cleanup_arena_ struct arena arena;
+    arena_init(&arena, 0);
+    struct job *j = test_job(c, id, words);
+    Pb__JobSpec spec = test_spec(&arena, words);
+    spec.has_time_limit_sec = true;
+    spec.time_limit_sec = j->limit_sec = 1000;
+    job_repack(&j->spec, &spec.base);
+    j->priority = 100 - id;
+    job_partitions_queue(j);
+}
+
+/* One job may run, others wait; the last one is asked about. */
+static void the_planner_finds_the_rule(void **state)
+{
+    static const struct {
+        const char *rule, *conf, *runs;
+        int64_t ran_sec; /* -1: it is preempted */
+        const char *waits[3];
+        bool in_order, is_announced;
+    } cases[] = {
+        {"now", TWO, NULL, 0, {"N=1"}, false, false},
+        {"resources", TWO, "n1:4", 0, {"N=2"}, false, false},
+        {"behind", TWO, "n1:4 n2:4", 0, {"N=2", "N=1"}, false, false},
+        {"kept", TWO, "n1:4", 0, {"N=2 exclusive", "N=1"}, false, false},
+        {"order", TWO, "n1:4", 0, {"N=2", "N=1"}, true, false},
+        {"depth",
+         "SchedulerParameters=default_queue_depth=1\n" TWO,
+         "n1:4",
+         0,
+         {"N=2", "N=2", "N=1"},
+         false,
+         false},
+        {"switches", TREE, "n1:4 n3:4", 0, {"N=2 switches=1"}, false, false},
+        {"displaces", TIERS, "n1:4 n2:4", EXEMPT_SEC, {"p=high N=1"}, false, false},
+        {"exempt", TIERS, "n1:4 n2:4", 0, {"p=high N=1"}, false, false},
+        {"making_room", TIERS, "n1:4 n2:4", -1, {"p=high N=1"}, false, false},
+        {"shutdown", TWO, NULL, 0, {"N=1"}, false, true},
+    };
+    (void)state;
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        struct cluster *c = test_cluster(cases[i].conf);
+        uint32_t id = 1;
+        test_up(c);
+        if (cases[i].runs) {
+            bool is_preempted = cases[i].ran_sec < 0;
+            struct job *j = test_run(c, id, cases[i].runs, is_preempted ? NOW : NOW + 100);
+            attempt_make(j)->start_at = NOW - cases[i].ran_sec;
+            attempt_make(j)->preempted_at = is_preempted ? NOW : 0;
+        }
+        for (size_t k = 0; k < COUNT(cases[i].waits) && cases[i].waits[k]; k++)
+            queue_job(c, ++id, cases[i].waits[k]);
+        struct why *w = why_new(c, &(struct why_question){.job_id = id,
+                                                          .backfill = !cases[i].in_order,
+                                                          .announced = cases[i].is_announced,
+                                                          .key = -1});
+        while (why_step(w, NOW))
+            ;
+        if (!str_eq(why_answer(w)->rule, cases[i].rule))
+            fail_msg("case %zu: %s, not %s", i, why_answer(w)->rule, cases[i].rule);
+        why_free(w);
+        test_cluster_free(c);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_reason_of_a_gate_has_its_rule),
+        cmocka_unit_test(the_planner_finds_the_rule),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
