@@ -1,46 +1,17 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /* The ends that are foreseen are those at which a plain rotation arrives, second by second. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-/* cmocka needs those above */
-#include <cmocka.h>
-
-#include "base/mem.h"
-#include "base/test_drawn.h"
-#include "sched/gang/forecast.h"
-
 #define NODES 6
 #define UNITS 4
 #define MEMBERS 12
 #define ENOUGH SIZE_MAX
 
-struct bench {
-    struct rotation r;
-    VEC(struct bitset *) sets;
-};
+#include "sched/gang/forecast.h"
+#include "sched/gang/rotation_test_util.h"
 
-static void bench_done(struct bench *b)
-{
-    rotation_done(&b->r);
-    vec_foreach (&b->sets, set)
-        bitset_free(*set);
-    vec_done(&b->sets);
-}
-
-/* A job has units [first, first + count) of the nodes [from, from + nodes). */
 static void add(struct bench *b, uint32_t from, uint32_t nodes, uint32_t first, uint32_t count,
                 int64_t left_sec)
 {
-    struct bitset *set = bitset_new(UNITS);
-    bitset_set_range(set, first, count);
-    vec_push(&b->sets, set);
-    b->r.nodes = NODES;
-    struct rotation_member *m = rotation_add(&b->r, (uint32_t)b->r.members.len, ++b->r.last, false);
-    m->left_ms = left_sec * 1000;
-    for (uint32_t i = 0; i < nodes; i++)
-        rotation_use_node(m, &(struct rotation_use){from + i, set, count, UNITS});
+    bench_add(b, (uint32_t)b->r.members.len, from, nodes, first, count)->left_ms = left_sec * 1000;
 }
 
 static int64_t end_sec(const struct bench *b, uint32_t id)

@@ -3,52 +3,17 @@
  * GANG-28 to GANG-36, GANG-47, GANG-48, GANG-54 to GANG-57: the rotation shows the sequences of the
  * guide to gang scheduling, agrees with a plain model, starves nobody and divides time evenly.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdio.h>
-#include <stdlib.h>
-/* cmocka needs those above */
-#include <cmocka.h>
-
-#include "base/mem.h"
-#include "base/str.h"
-#include "base/test_drawn.h"
-#include "sched/gang/rotation.h"
-
 #define NODES 5
 #define UNITS 8
 
-struct bench {
-    struct rotation r;
-    VEC(struct bitset *) sets;
-};
+#include <stdio.h>
 
-static void bench_done(struct bench *b)
-{
-    rotation_done(&b->r);
-    vec_foreach (&b->sets, set)
-        bitset_free(*set);
-    vec_done(&b->sets);
-}
-
-/* A job has units [first, first + count) of the nodes [from, from + nodes). */
-static void add(struct bench *b, uint32_t id, uint32_t from, uint32_t nodes, uint32_t first,
-                uint32_t count)
-{
-    struct bitset *set = bitset_new(UNITS);
-    bitset_set_range(set, first, count);
-    vec_push(&b->sets, set);
-    b->r.nodes = NODES;
-    struct rotation_member *m = rotation_add(&b->r, id, b->r.last + 1, false);
-    b->r.last++;
-    for (uint32_t i = 0; i < nodes; i++)
-        rotation_use_node(m, &(struct rotation_use){from + i, set, count, UNITS});
-}
+#include "base/str.h"
+#include "sched/gang/rotation_test_util.h"
 
 static void start(struct bench *b, uint32_t id, uint32_t from, uint32_t nodes)
 {
-    add(b, id, from, nodes, 0, UNITS);
+    bench_add(b, id, from, nodes, 0, UNITS);
     rotation_settle(&b->r);
 }
 
@@ -127,7 +92,7 @@ static void cores_of_their_own_are_never_suspended(void **state)
 {
     struct bench b = {0};
     for (uint32_t i = 0; i < 6; i++)
-        add(&b, 44 + i, 0, 5, i % 4 * 2, 2);
+        bench_add(&b, 44 + i, 0, 5, i % 4 * 2, 2);
     rotation_settle(&b.r);
     expect(&b, "44 45 46 47 | 48 49");
     turn(&b, "46 47 48 49 | 44 45");
@@ -141,7 +106,7 @@ static void counted_cpus_are_shared_by_all(void **state)
 {
     struct bench b = {.r.counts = true};
     for (uint32_t i = 0; i < 6; i++)
-        add(&b, 51 + i, 0, 5, i % 4 * 2, 2);
+        bench_add(&b, 51 + i, 0, 5, i % 4 * 2, 2);
     rotation_settle(&b.r);
     expect(&b, "51 52 53 54 | 55 56");
     turn(&b, "51 52 55 56 | 53 54");
@@ -154,9 +119,9 @@ static void counted_cpus_are_shared_by_all(void **state)
 static void job_with_more_cpus_than_are_left_runs_alone(void **state)
 {
     struct bench b = {.r.counts = true};
-    add(&b, 1, 0, 1, 0, 6);
-    add(&b, 2, 0, 1, 0, 2);
-    add(&b, 3, 0, 1, 2, 2);
+    bench_add(&b, 1, 0, 1, 0, 6);
+    bench_add(&b, 2, 0, 1, 0, 2);
+    bench_add(&b, 3, 0, 1, 2, 2);
     vec_foreach (&b.r.members, m)
         vec_foreach (&m->uses, use)
             use->of = 4;
@@ -171,12 +136,12 @@ static void job_with_more_cpus_than_are_left_runs_alone(void **state)
 static void components_on_a_node_count_together(void **state)
 {
     struct bench b = {.r.counts = true};
-    add(&b, 1, 0, 1, 0, 3);
+    bench_add(&b, 1, 0, 1, 0, 3);
     struct rotation_use more = b.r.members.data[0].uses.data[0];
     more.count = 4;
     rotation_use_node(&b.r.members.data[0], &more);
-    add(&b, 2, 0, 1, 0, 2);
-    add(&b, 3, 1, 1, 0, 2);
+    bench_add(&b, 2, 0, 1, 0, 2);
+    bench_add(&b, 3, 1, 1, 0, 2);
     rotation_settle(&b.r);
     expect(&b, "1 3 | 2");
     turn(&b, "2 3 | 1");
@@ -224,7 +189,7 @@ static void of_too_many_running_jobs_the_first_goes_on(void **state)
 {
     struct bench b = {0};
     for (uint32_t i = 1; i <= 3; i++)
-        add(&b, i, 0, 1, 0, UNITS);
+        bench_add(&b, i, 0, 1, 0, UNITS);
     vec_foreach (&b.r.members, m)
         m->runs = true;
     rotation_settle(&b.r);
@@ -333,8 +298,8 @@ static void draw_members(struct bench *b, uint64_t *chance)
 {
     for (uint32_t id = 1, count = 1 + (uint32_t)draw(chance, 16); id <= count; id++) {
         uint32_t from = (uint32_t)draw(chance, NODES), first = (uint32_t)draw(chance, UNITS);
-        add(b, id, from, 1 + (uint32_t)draw(chance, NODES - from), first,
-            1 + (uint32_t)draw(chance, UNITS - first));
+        bench_add(b, id, from, 1 + (uint32_t)draw(chance, NODES - from), first,
+                  1 + (uint32_t)draw(chance, UNITS - first));
     }
 }
 
