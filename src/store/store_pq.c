@@ -4,7 +4,8 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stddef.h>
-#include <string.h>
+
+#include "base/symbols.h"
 
 #define LIBRARY "libpq.so.5"
 
@@ -12,10 +13,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct store_pq table;
 static struct err missing;
 
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
+static const struct symbol functions[] = {
 #define PQ(name) {#name, offsetof(struct store_pq, name)},
 #include "store/store_pq.def"
 #undef PQ
@@ -30,17 +28,13 @@ static void load_library(void)
                 dlerror());
         return;
     }
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *found = dlsym(library, functions[i].name);
-        if (!found) {
-            err_set(&missing, -ERR_NOT_SUPPORTED,
-                    "a store on PostgreSQL needs " LIBRARY " of version 14 or newer: this one has "
-                    "no %s",
-                    functions[i].name);
-            return;
-        }
-        memcpy((char *)&table + functions[i].offset, &found, sizeof(found));
-    }
+    const char *name =
+        symbols_find(library, functions, sizeof(functions) / sizeof(functions[0]), &table);
+    if (name)
+        err_set(&missing, -ERR_NOT_SUPPORTED,
+                "a store on PostgreSQL needs " LIBRARY
+                " of version 14 or newer: this one has no %s",
+                name);
 }
 
 int store_pq_get(const struct store_pq **pq, struct err *err)

@@ -6,12 +6,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/symbols.h"
+
 #define LIBRARY "libpmix.so.2"
 
-static const struct {
-    const char *name;
-    size_t offset;
-} functions[] = {
+static const struct symbol functions[] = {
 #define PMIX(name) {#name, offsetof(struct pmixd_lib, name)},
 #include "slurmstepd/pmixd/pmixd_lib.def"
 #undef PMIX
@@ -26,15 +25,11 @@ int pmixd_lib_get(const struct pmixd_lib **lib, struct err *err)
         return err_set(err, -ERR_NOT_SUPPORTED,
                        "PMIx needs the library " LIBRARY " (Debian: package libpmix2): %s",
                        dlerror());
-    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++) {
-        void *found = dlsym(library, functions[i].name);
-
-        if (!found)
-            return err_set(err, -ERR_NOT_SUPPORTED,
-                           "PMIx needs " LIBRARY " of version 4 or 5: this one has no %s",
-                           functions[i].name);
-        memcpy((char *)&table + functions[i].offset, &found, sizeof(found));
-    }
+    const char *missing =
+        symbols_find(library, functions, sizeof(functions) / sizeof(functions[0]), &table);
+    if (missing)
+        return err_set(err, -ERR_NOT_SUPPORTED,
+                       "PMIx needs " LIBRARY " of version 4 or 5: this one has no %s", missing);
     *lib = &table;
     return 0;
 }
