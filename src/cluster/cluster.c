@@ -109,7 +109,9 @@ struct cluster *cluster_new(const struct conf *conf)
         vec_push(&c->nodes, node_new(c, i));
     pool_init(c);
     license_init(c);
-    c->topo = topo_new(conf);
+    c->topos = mem_new_array(struct topo *, conf->networks.len + 1);
+    for (size_t i = 0; i < conf->networks.len; i++)
+        c->topos[i] = topo_new(conf, &conf->networks.data[i]);
     vec_foreach (&conf->parts, row)
         add_part(c, mem_new(struct part), row);
     return c;
@@ -158,7 +160,9 @@ void cluster_free(struct cluster *c)
     pool_done(&c->pool);
     license_done(&c->licenses);
     holdings_done(&c->holdings);
-    topo_free(c->topo);
+    for (size_t i = 0; i < c->conf->networks.len; i++)
+        topo_free(c->topos[i]);
+    free(c->topos);
     vec_foreach (&c->parts, p)
         part_free(*p);
     vec_foreach (&c->resvs, r)

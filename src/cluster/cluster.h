@@ -39,7 +39,7 @@ struct cluster {
     const struct conf *conf;
     VEC(struct node *) nodes; /* index: that of the configuration */
     struct pool pool;         /* the same, as the planner reads them */
-    struct topo *topo;        /* NULL: the network is flat */
+    struct topo **topos;      /* by network of the configuration; NULL: it is flat */
     VEC(struct gres_kind) gres_kinds;
     VEC(struct part *) parts; /* in order of the configuration */
     VEC(struct resv *) resvs; /* in the order of their creation */

@@ -201,6 +201,8 @@ static void keep_changes(struct part *p, const Pb__PartRecord *changes, struct c
         next->tres_billing_weights = *changes->tres_billing_weights
                                          ? arena_strdup(&p->strings, changes->tres_billing_weights)
                                          : NULL;
+    if (changes->topology)
+        next->topology = *changes->topology ? arena_strdup(&p->strings, changes->topology) : NULL;
     p->conf = *next;
 }
 

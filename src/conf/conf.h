@@ -137,9 +137,10 @@ struct conf {
     VEC(struct conf_node) nodes; /* in order of the file; CONF_NODE: the one; CONF_CLIENT: empty */
     VEC(struct conf_node_set) node_sets;
     VEC(struct conf_part) parts;
-    struct conf_sched sched; /* SchedulerParameters */
-    struct conf_network network;
-    struct conf_hres_list hres; /* CONF_FULL */
+    struct conf_sched sched;           /* SchedulerParameters */
+    VEC(struct conf_network) networks; /* CONF_FULL: one at least */
+    uint32_t default_network;          /* of partitions without Topology */
+    struct conf_hres_list hres;        /* CONF_FULL */
     struct conf_cgroup cgroup;
     struct conf_burst burst;             /* CONF_FULL */
     VEC(struct conf_gres_set) gres_sets; /* nodes that have the same have the same one */
@@ -154,7 +155,7 @@ enum conf_scope {
 };
 
 struct conf_warning {
-    char *file; /* NULL: 'text' says where */
+    char *place; /* "FILE:LINE" or "FILE:LINE:COLUMN"; NULL: 'text' says where */
     int line;
     char *text;
     bool no_effect; /* of a key that is known, and not used */

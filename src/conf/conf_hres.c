@@ -378,13 +378,14 @@ static void warn_bases(struct shape *s)
 /* The lowest layers are the blocks, where the cluster has blocks. */
 static int check_topology(struct shape *s, struct err *err)
 {
-    const struct conf_network *net = &s->l->conf->network;
     if (!s->h->topology)
         return 0;
+    const struct conf *c = s->l->conf;
+    const struct conf_network *net = &c->networks.data[conf_network_index(c, s->h->topology)];
     if (net->kind != CONF_TOPO_BLOCK) {
         conf_warn(s->l, place_of(s->h),
-                  "resource %s: topology %s is ignored, TopologyPlugin is not topology/block",
-                  s->h->name, s->h->topology);
+                  "resource %s: topology %s is ignored, the network %s has no blocks", s->h->name,
+                  s->h->topology, net->name);
         return 0;
     }
     for (size_t i = 0; i < s->h->layers.len; i++) {

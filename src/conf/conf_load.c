@@ -33,7 +33,8 @@ static void add_warning(struct conf_loader *l, struct conf_place at, bool fault,
     if (!l->report)
         return;
     str_vprintf(&text, fmt, ap);
-    warning.file = mem_strdup(at.file);
+    warning.place = at.column ? mem_printf("%s:%d:%d", at.file, at.line, at.column)
+                              : mem_printf("%s:%d", at.file, at.line);
     warning.text = str_take(&text);
     vec_push(&l->report->warnings, warning);
 }
@@ -98,7 +99,7 @@ void conf_report_format(const struct conf_report *report, struct str *out)
     vec_foreach (&report->warnings, w) {
         idle += w->no_effect;
         if (!w->no_effect)
-            str_printf(out, "warning: %s:%d: %s\n", w->file, w->line, w->text);
+            str_printf(out, "warning: %s: %s\n", w->place, w->text);
     }
     if (idle)
         str_printf(out, "warning: %zu key%s no effect; 'slurmctld --check' names %s\n", idle,
@@ -108,7 +109,7 @@ void conf_report_format(const struct conf_report *report, struct str *out)
 void conf_report_done(struct conf_report *report)
 {
     vec_foreach (&report->warnings, w) {
-        free(w->file);
+        free(w->place);
         free(w->text);
     }
     vec_done(&report->warnings);
@@ -357,7 +358,7 @@ void conf_free(struct conf *c)
     vec_done(&c->nodes);
     vec_done(&c->node_rows);
     vec_done(&c->gres_sets);
-    conf_topo_done(&c->network);
+    conf_topo_done(c);
     conf_hres_done(&c->hres);
     vec_done(&c->controllers);
     vec_foreach (&c->priv->buffers, buffer)

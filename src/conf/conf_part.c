@@ -320,6 +320,16 @@ static int alternates_check(const struct conf *c, struct err *err)
     return 0;
 }
 
+static int topologies_check(const struct conf *c, struct err *err)
+{
+    vec_foreach (&c->parts, p)
+        if (p->topology && *p->topology && conf_find_network(c, p->topology) < 0)
+            return conf_fail((struct conf_place){p->file, p->line}, err,
+                             "partition %s: Topology=%s: there is no such topology", p->name,
+                             p->topology);
+    return 0;
+}
+
 static int index_build(struct conf_loader *l, struct err *err)
 {
     struct conf *c = l->conf;
@@ -354,6 +364,8 @@ int conf_part_build(struct conf_loader *l, struct err *err)
         rc = index_build(l, err);
     if (rc == 0)
         rc = alternates_check(l->conf, err);
+    if (rc == 0)
+        rc = topologies_check(l->conf, err);
     if (rc == 0)
         default_settle(l);
     return rc;

@@ -35,7 +35,7 @@ struct conf_node_row {
     const char *cpu_spec_list; /* NULL: none */
     uint32_t weight;           /* default 1 */
     const char *features;      /* "a,b" or NULL */
-    const char *gres, *reason, *comment, *extra, *arch, *cpu_bind;
+    const char *gres, *reason, *comment, *extra, *arch, *cpu_bind, *topology;
     enum conf_node_state state;
     bool made; /* of a line that is in no file, see conf_load_with() */
     const char *file;
@@ -102,7 +102,7 @@ struct conf_part {
     const char *allow_groups, *allow_accounts, *allow_qos, *allow_alloc_nodes, *deny_accounts,
         *deny_qos;
     const char *alternate, *qos, *preempt_mode, *select_type_parameters, *tres_billing_weights,
-        *job_defaults, *cpu_bind;
+        *job_defaults, *cpu_bind, *topology;
     const char *file;
     int line;
 };

@@ -78,7 +78,7 @@ static inline void test_warned(const struct test_refusal *cases, size_t count)
                      report.warnings.len ? report.warnings.data[0].text : "");
         const struct conf_warning *w = &report.warnings.data[0];
         char place[64];
-        snprintf(place, sizeof(place), "%s:%d: ", w->file, w->line);
+        snprintf(place, sizeof(place), "%s: ", w->place);
         if (strcmp(place, cases[i].place) || !strstr(w->text, cases[i].says))
             fail_msg("case %zu: expected '%s%s', got '%s%s'", i, cases[i].place, cases[i].says,
                      place, w->text);

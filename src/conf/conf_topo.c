@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * Switches and blocks of nodes, by topology.conf: read when TopologyPlugin asks for it. What of it
- * names nodes that there are not is left out with a warning, for files are often ahead of clusters;
- * what makes no network is an error.
+ * Switches and blocks of nodes: by topology.yaml if it is there, else by topology.conf, which is
+ * read when TopologyPlugin asks for it. What of them names nodes that there are not is left out
+ * with a warning, for files are often ahead of clusters; what makes no network is an error.
  */
 #include <string.h>
 #include <strings.h>
@@ -12,6 +12,7 @@
 #include "conf/conf_internal.h"
 
 #define SWITCHES_MAX 100000
+#define DEFAULT_NAME "default" /* of the network of topology.conf */
 
 /* --- lines -------------------------------------------------------------------------------------
  */
@@ -68,10 +69,9 @@ static int leaf_nodes(struct conf_loader *l, struct conf_switch *s, const struct
     return 0;
 }
 
-static int add_switch(struct conf_loader *l, const struct conf_row *row, struct bitset *taken,
-                      struct err *err)
+static int add_switch(struct conf_loader *l, struct conf_network *net, const struct conf_row *row,
+                      struct bitset *taken, struct err *err)
 {
-    struct conf_network *net = &l->conf->network;
     const struct conf_value *v = row->value;
     bool block = net->kind == CONF_TOPO_BLOCK;
     enum conf_topo_key key = block ? CONF_TOPO_BLOCK_NAME : CONF_TOPO_SWITCH;
@@ -85,7 +85,8 @@ static int add_switch(struct conf_loader *l, const struct conf_row *row, struct 
                             .link_speed = 1,
                             .parent = CONF_NO_SWITCH,
                             .file = row->at.file,
-                            .line = row->at.line};
+                            .line = row->at.line,
+                            .column = row->at.column};
     bool nodes = has_value(row, CONF_TOPO_NODES), children = has_value(row, CONF_TOPO_SWITCHES);
     if (block && (!nodes || children))
         return conf_fail(row->at, err, "BlockName=%s: expected Nodes=", s.name);
@@ -127,10 +128,9 @@ static int read_sizes(struct conf_network *net, const struct conf_value *v, stru
     return 0;
 }
 
-static int take_row(struct conf_loader *l, const struct conf_row *row, struct bitset *taken,
-                    struct err *err)
+static int take_row(struct conf_loader *l, struct conf_network *net, const struct conf_row *row,
+                    struct bitset *taken, struct err *err)
 {
-    struct conf_network *net = &l->conf->network;
     bool block = net->kind == CONF_TOPO_BLOCK;
     bool sizes = has_value(row, CONF_TOPO_SIZES), is_block = has_value(row, CONF_TOPO_BLOCK_NAME);
     if (sizes + is_block + has_value(row, CONF_TOPO_SWITCH) != 1)
@@ -140,7 +140,7 @@ static int take_row(struct conf_loader *l, const struct conf_row *row, struct bi
                          "TopologyPlugin=%s takes lines of %s=", l->conf->topology_plugin,
                          block ? "BlockName" : "SwitchName");
     return sizes ? read_sizes(net, &row->value[CONF_TOPO_SIZES], err)
-                 : add_switch(l, row, taken, err);
+                 : add_switch(l, net, row, taken, err);
 }
 
 /* --- the trees ---------------------------------------------------------------------------------
@@ -148,12 +148,13 @@ static int take_row(struct conf_loader *l, const struct conf_row *row, struct bi
 
 static struct conf_place place_of(const struct conf_switch *s)
 {
-    return (struct conf_place){s->file, s->line};
+    return (struct conf_place){s->file, s->line, s->column};
 }
 
-static int index_names(const struct conf_network *net, struct conf_index *index, struct err *err)
+static int index_names(const struct conf_network *net, struct conf_index *index, size_t more,
+                       struct err *err)
 {
-    conf_index_reserve(index, net->switches.len);
+    conf_index_reserve(index, net->switches.len + more);
     for (size_t i = 0; i < net->switches.len; i++) {
         const struct conf_switch *s = &net->switches.data[i];
         if (conf_index_add(index, net->switches.data, sizeof(*s), i) >= 0)
@@ -162,10 +163,9 @@ static int index_names(const struct conf_network *net, struct conf_index *index,
     return 0;
 }
 
-static int join_children(struct conf_loader *l, const struct conf_index *index, uint32_t number,
-                         struct err *err)
+static int join_children(struct conf_loader *l, struct conf_network *net,
+                         const struct conf_index *index, uint32_t number, struct err *err)
 {
-    struct conf_network *net = &l->conf->network;
     struct conf_switch *s = &net->switches.data[number];
     _cleanup_hostlist_ struct hostlist *list = NULL;
     struct err inner = {0};
@@ -204,9 +204,9 @@ static int note_levels(struct conf_network *net, const struct conf_switch *leaf,
     return 0;
 }
 
-static void warn_unconnected(struct conf_loader *l, const struct bitset *taken)
+static void warn_unconnected(struct conf_loader *l, const struct conf_network *net,
+                             const struct bitset *taken)
 {
-    const struct conf_network *net = &l->conf->network;
     size_t out = l->conf->nodes.len - bitset_count(taken);
     long first = bitset_next_clear(taken, 0);
     if (out && first >= 0 && net->switches.len)
@@ -216,57 +216,157 @@ static void warn_unconnected(struct conf_loader *l, const struct bitset *taken)
                   l->conf->nodes.data[first].name);
 }
 
-static int build_network(struct conf_loader *l, struct err *err)
+static int build_network(struct conf_loader *l, struct conf_network *net,
+                         const struct conf_row *rows, size_t count, struct err *err)
 {
-    struct conf_network *net = &l->conf->network;
     _cleanup_bitset_ struct bitset *taken = bitset_new(l->conf->nodes.len);
     int rc = 0;
-    vec_foreach (&l->topo.row, row)
-        if ((rc = take_row(l, row, taken, err)) < 0)
+    for (size_t i = 0; i < count; i++)
+        if ((rc = take_row(l, net, &rows[i], taken, err)) < 0)
             return rc;
     struct conf_index index = {0};
-    rc = index_names(net, &index, err);
+    rc = index_names(net, &index, conf_topo_units_most(l), err);
+    if (rc == 0 && net->kind != CONF_TOPO_FLAT)
+        conf_topo_move_nodes(l, net, &index, taken);
     for (uint32_t i = 0; i < net->switches.len && rc == 0; i++)
         if (net->switches.data[i].switches)
-            rc = join_children(l, &index, i, err);
+            rc = join_children(l, net, &index, i, err);
     conf_index_done(&index);
     for (uint32_t i = 0; i < net->switches.len && rc == 0; i++)
         rc = note_levels(net, &net->switches.data[i], err);
     if (rc == 0)
-        warn_unconnected(l, taken);
+        warn_unconnected(l, net, taken);
     return rc;
 }
 
-static enum conf_topo kind_of(const struct conf *c)
+static enum conf_topo kind_of(const char *plugin)
 {
-    const char *plugin = c->topology_plugin ? c->topology_plugin : "";
     return strstr(plugin, "tree")    ? CONF_TOPO_TREE
            : strstr(plugin, "block") ? CONF_TOPO_BLOCK
                                      : CONF_TOPO_FLAT;
 }
 
-int conf_topo_build(struct conf_loader *l, struct err *err)
+static struct conf_network *add_network(struct conf_loader *l, const char *name,
+                                        enum conf_topo kind)
 {
-    struct conf_network *net = &l->conf->network;
-    net->kind = kind_of(l->conf);
-    net->optional = conf_list_has(l->conf->topology_param, "TopoOptional");
+    bool optional = conf_list_has(l->conf->topology_param, "TopoOptional");
+    vec_push(&l->conf->networks,
+             ((struct conf_network){.name = name, .kind = kind, .optional = optional}));
+    return &vec_last(&l->conf->networks);
+}
+
+static int build_conf_network(struct conf_loader *l, struct err *err)
+{
+    const char *plugin = l->conf->topology_plugin ? l->conf->topology_plugin : "";
+    struct conf_network *net = add_network(l, DEFAULT_NAME, kind_of(plugin));
     if (net->kind == CONF_TOPO_FLAT)
         return 0;
-    int rc = build_network(l, err);
+    int rc = build_network(l, net, l->topo.row.data, l->topo.row.len, err);
     if (rc == 0 && !net->switches.len)
         rc = conf_fail(l->priv->written[CONF_KEY_topology_plugin].at, err,
                        "TopologyPlugin=%s: no lines of %s in topology.conf beside slurm.conf",
-                       l->conf->topology_plugin,
-                       net->kind == CONF_TOPO_BLOCK ? "BlockName" : "SwitchName");
+                       plugin, net->kind == CONF_TOPO_BLOCK ? "BlockName" : "SwitchName");
     return rc;
 }
 
-void conf_topo_done(struct conf_network *net)
+/* --- the topologies of topology.yaml -------------------------------------------------------------
+ */
+
+static bool begins_topology(const struct conf_row *row)
 {
-    vec_foreach (&net->switches, s)
-        bitset_free(s->node_set);
-    vec_done(&net->switches);
-    vec_done(&net->block_sizes);
+    return strcmp(row->value[CONF_TOPO_MARK].text, CONF_TOPO_MARK_LINE) != 0;
+}
+
+/* By its first row, "TopologyConf=NAME:KIND[:default]"; then its other rows. */
+static int build_topology(struct conf_loader *l, const struct conf_row *rows, size_t count,
+                          bool *has_default, struct err *err)
+{
+    const char *mark = rows->value[CONF_TOPO_MARK].text;
+    size_t len = strcspn(mark, ":");
+    const char *name = arena_printf(&l->priv->arena, "%.*s", (int)len, mark);
+    bool is_default = strstr(mark + len, ":default") != NULL;
+    if (conf_find_network(l->conf, name) >= 0)
+        return conf_fail(rows->at, err, "topology %s is there twice", name);
+    uint32_t number = (uint32_t)l->conf->networks.len;
+    struct conf_network *net = add_network(l, name, kind_of(mark + len));
+    if (is_default && *has_default)
+        conf_warn(l, rows->at, "topology %s: cluster_default is true of %s already", name,
+                  conf_default_network(l->conf)->name);
+    else if (is_default)
+        l->conf->default_network = number;
+    *has_default = *has_default || is_default;
+    int rc = build_network(l, net, rows + 1, count - 1, err);
+    if (rc == 0 && net->kind != CONF_TOPO_FLAT && !net->switches.len)
+        rc = conf_fail(rows->at, err, "topology %s has no %s", name,
+                       net->kind == CONF_TOPO_BLOCK ? "blocks" : "switches");
+    return rc;
+}
+
+static void warn_default(struct conf_loader *l, bool has_default, struct conf_place first)
+{
+    const struct conf_network *net = conf_default_network(l->conf);
+    const struct conf_value *plugin = &l->priv->written[CONF_KEY_topology_plugin];
+    if (!has_default && l->conf->networks.len > 1)
+        conf_warn(l, first, "no topology has cluster_default: true: the first one, %s, is used",
+                  net->name);
+    if (plugin->text && kind_of(l->conf->topology_plugin) != net->kind)
+        conf_warn(l, plugin->at, "TopologyPlugin=%s is ignored: topology.yaml is there",
+                  plugin->text);
+}
+
+static int build_topologies(struct conf_loader *l, struct err *err)
+{
+    const struct conf_row *rows = l->topo.row.data;
+    size_t count = l->topo.row.len, end;
+    bool has_default = false;
+    int rc = 0;
+    for (size_t i = 0; i < count && rc == 0; i = end) {
+        for (end = i + 1; end < count && !begins_topology(&rows[end]); end++)
+            ;
+        rc = build_topology(l, &rows[i], end - i, &has_default, err);
+    }
+    if (rc == 0)
+        warn_default(l, has_default, rows->at);
+    return rc;
+}
+
+int conf_topo_build(struct conf_loader *l, struct err *err)
+{
+    bool is_yaml = l->topo.row.len && begins_topology(l->topo.row.data);
+    int rc = is_yaml ? build_topologies(l, err) : build_conf_network(l, err);
+    if (rc == 0)
+        conf_topo_check_nodes(l);
+    return rc;
+}
+
+void conf_topo_done(struct conf *c)
+{
+    vec_foreach (&c->networks, net) {
+        vec_foreach (&net->switches, s)
+            bitset_free(s->node_set);
+        vec_done(&net->switches);
+        vec_done(&net->block_sizes);
+    }
+    vec_done(&c->networks);
+}
+
+long conf_find_network(const struct conf *c, const char *name)
+{
+    for (size_t i = 0; i < c->networks.len; i++)
+        if (strcmp(c->networks.data[i].name, name) == 0)
+            return (long)i;
+    return -1;
+}
+
+uint32_t conf_network_index(const struct conf *c, const char *name)
+{
+    long found = name && *name ? conf_find_network(c, name) : -1;
+    return found < 0 ? c->default_network : (uint32_t)found;
+}
+
+const struct conf_network *conf_default_network(const struct conf *c)
+{
+    return &c->networks.data[c->default_network];
 }
 
 /* --- reading it --------------------------------------------------------------------------------
@@ -276,17 +376,17 @@ int conf_topo_read(struct conf_loader *l, const char *path, struct err *err)
 {
     const char *slash = strrchr(path, '/');
     const char *plugin = l->priv->written[CONF_KEY_topology_plugin].text;
-    if (l->scope != CONF_FULL || !plugin || !slash ||
-        (!strcasestr(plugin, "tree") && !strcasestr(plugin, "block")))
+    if (l->scope != CONF_FULL || !slash)
         return 0;
     _cleanup_free_ char *yaml = mem_printf("%.*s/topology.yaml", (int)(slash - path), path);
     _cleanup_free_ char *file = mem_printf("%.*s/topology.conf", (int)(slash - path), path);
-    int rc = 0;
-    l->prefix = CONF_TOPO_PREFIX;
+    bool asks = plugin && (strcasestr(plugin, "tree") || strcasestr(plugin, "block"));
     if (access(yaml, F_OK) == 0)
-        rc = conf_topo_read_yaml(l, yaml, err);
-    else if (access(file, F_OK) == 0)
-        rc = conf_lines_read(l, file, err);
+        return conf_topo_read_yaml(l, yaml, err);
+    if (!asks || access(file, F_OK) != 0)
+        return 0;
+    l->prefix = CONF_TOPO_PREFIX;
+    int rc = conf_lines_read(l, file, err);
     l->prefix = NULL;
     return rc;
 }

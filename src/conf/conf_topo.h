@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
- * The network, as topology.conf or topology.yaml beside slurm.conf says: switches in trees
- * (topology/tree), or blocks of nodes (topology/block), which are leaves too.
+ * The networks, as topology.conf or topology.yaml beside slurm.conf says: switches in trees
+ * (topology/tree), or blocks of nodes (topology/block), which are leaves too. topology.conf has
+ * one, topology.yaml may have several: a partition names the one that its jobs are placed by.
  */
 #pragma once
 
@@ -28,23 +29,33 @@ struct conf_switch {
     uint32_t parent;         /* index; CONF_NO_SWITCH: none */
     struct bitset *node_set; /* all nodes below it */
     const char *file;
-    int line;
+    int line, column; /* column 0: unknown */
 };
 
 struct conf_network {
+    const char *name; /* "default" unless topology.yaml names it */
     enum conf_topo kind;
     bool optional; /* TopologyParam=TopoOptional: only for jobs that ask for switches */
     VEC(struct conf_switch) switches; /* in order of the file */
     VEC(uint32_t) block_sizes;        /* rising; of blocks, then of blocks of blocks */
 };
 
-/* What "scontrol show topology" shows, a line for each switch or block; of: a switch, or those that
- * reach all of some nodes (NULL: all). -ERR_NO_NODE: there is neither; nothing: it is flat. */
-int conf_topo_format(const struct conf *c, const char *of, struct str *out, struct err *err);
+/* Its index in conf->networks; -1: there is none of that name. */
+long conf_find_network(const struct conf *c, const char *name);
+/* The index of the network of that name, or of the cluster's default if it is NULL or unknown. */
+uint32_t conf_network_index(const struct conf *c, const char *name);
+/* The cluster's default network. */
+const struct conf_network *conf_default_network(const struct conf *c);
 
-/* The network as topology.yaml would have it. */
+/* What "scontrol show topology" shows of a network, a line for each switch or block; of: a switch,
+ * or those that reach all of some nodes (NULL: all). -ERR_NO_NODE: there is neither; nothing: it is
+ * flat. 'name': a network; without 'of' it may be what 'of' is; NULL: the default. */
+int conf_topo_format(const struct conf *c, const char *name, const char *of, struct str *out,
+                     struct err *err);
+
+/* The networks as topology.yaml would have them. */
 void conf_topo_format_yaml(const struct conf *c, struct str *out);
 
-/* Of a node: "top.s1.n7", and "switch.switch.node". */
+/* Of a node, in the default network: "top.s1.n7", and "switch.switch.node". */
 void conf_topo_address(const struct conf *c, uint32_t node, struct str *address,
                        struct str *pattern);

@@ -24,9 +24,9 @@ static void put_switch(const struct conf *c, const struct conf_switch *s, struct
     str_putc(out, '\n');
 }
 
-static void put_block(const struct conf *c, size_t number, struct str *out)
+static void put_block(const struct conf *c, const struct conf_network *net, size_t number,
+                      struct str *out)
 {
-    const struct conf_network *net = &c->network;
     const struct conf_switch *s = &net->switches.data[number];
     size_t own = bitset_count(s->node_set);
     str_printf(out, "BlockName=%s BlockIndex=%zu Nodes=", s->name, number);
@@ -59,17 +59,25 @@ static struct bitset *nodes_named(const struct conf *c, const char *of)
     return set;
 }
 
-int conf_topo_format(const struct conf *c, const char *of, struct str *out, struct err *err)
+int conf_topo_format(const struct conf *c, const char *name, const char *of, struct str *out,
+                     struct err *err)
 {
-    const struct conf_network *net = &c->network;
     of = of && *of ? of : NULL;
+    name = name && *name ? name : NULL;
+    if (name && conf_find_network(c, name) < 0 && !of) {
+        of = name;
+        name = NULL;
+    }
+    if (name && conf_find_network(c, name) < 0)
+        return err_set(err, -ERR_NO_NODE, "there is no topology %.200s", name);
+    const struct conf_network *net = &c->networks.data[conf_network_index(c, name)];
     _cleanup_bitset_ struct bitset *nodes = nodes_named(c, of);
     size_t before = out->len;
     for (size_t i = 0; i < net->switches.len; i++) {
         if (!is_wanted(&net->switches.data[i], of, nodes))
             continue;
         if (net->kind == CONF_TOPO_BLOCK)
-            put_block(c, i, out);
+            put_block(c, net, i, out);
         else
             put_switch(c, &net->switches.data[i], out);
     }
@@ -79,11 +87,11 @@ int conf_topo_format(const struct conf *c, const char *of, struct str *out, stru
     return 0;
 }
 
-void conf_topo_format_yaml(const struct conf *c, struct str *out)
+static void put_topology(const struct conf *c, const struct conf_network *net, struct str *out)
 {
-    const struct conf_network *net = &c->network;
     bool blocks = net->kind == CONF_TOPO_BLOCK;
-    str_puts(out, "---\n- topology: default\n  cluster_default: true\n");
+    str_printf(out, "- topology: %s\n  cluster_default: %s\n", net->name,
+               net == conf_default_network(c) ? "true" : "false");
     if (net->kind == CONF_TOPO_FLAT) {
         str_puts(out, "  flat: true\n");
         return;
@@ -104,6 +112,13 @@ void conf_topo_format_yaml(const struct conf *c, struct str *out)
     }
 }
 
+void conf_topo_format_yaml(const struct conf *c, struct str *out)
+{
+    str_puts(out, "---\n");
+    vec_foreach (&c->networks, net)
+        put_topology(c, net, out);
+}
+
 static uint32_t leaf_switch(const struct conf_network *net, uint32_t node)
 {
     for (uint32_t i = 0; i < net->switches.len; i++) {
@@ -117,7 +132,7 @@ static uint32_t leaf_switch(const struct conf_network *net, uint32_t node)
 void conf_topo_address(const struct conf *c, uint32_t node, struct str *address,
                        struct str *pattern)
 {
-    const struct conf_network *net = &c->network;
+    const struct conf_network *net = conf_default_network(c);
     const char *names[CONF_SWITCH_LEVELS_MAX];
     size_t n = 0;
     for (uint32_t at = leaf_switch(net, node); at != CONF_NO_SWITCH && n < CONF_SWITCH_LEVELS_MAX;

@@ -11,17 +11,22 @@
 #define T "TopologyConf=1 "
 
 /* "s1:0:1<s3 = 0 1|..." name:level:speed<parent = nodes by index */
-static void show(const struct conf *c, struct str *out)
+static void show_network(const struct conf *c, const struct conf_network *net, struct str *out)
 {
-    vec_foreach (&c->network.switches, s) {
+    vec_foreach (&net->switches, s) {
         str_printf(out, "%s%s:%u:%u", out->len ? "|" : "", s->name, s->level, s->link_speed);
         if (s->parent != CONF_NO_SWITCH)
-            str_printf(out, "<%s", c->network.switches.data[s->parent].name);
+            str_printf(out, "<%s", net->switches.data[s->parent].name);
         bitset_foreach (s->node_set, i)
             str_printf(out, " %s", c->nodes.data[i].name);
     }
-    for (size_t i = 0; i < c->network.block_sizes.len; i++)
-        str_printf(out, "%s%u", i ? "," : "|", c->network.block_sizes.data[i]);
+    for (size_t i = 0; i < net->block_sizes.len; i++)
+        str_printf(out, "%s%u", i ? "," : "|", net->block_sizes.data[i]);
+}
+
+static void show(const struct conf *c, struct str *out)
+{
+    show_network(c, conf_default_network(c), out);
 }
 
 static void says(const char *text, const char *expected)
@@ -57,6 +62,11 @@ static void refused(void **state)
         {BLOCK T "BlockSizes=4,4\n", "t.conf:4: ", "a power of two"},
         {BLOCK T "BlockSizes=0\n", "t.conf:4: ", "numbers of nodes"},
         {BLOCK T "BlockSizes=4;8\n", "t.conf:4: ", "numbers of nodes"},
+        {BLOCK "TopologyConf=a:flat\nTopologyConf=a:flat\n", "t.conf:5: ", "a is there twice"},
+        {BLOCK "TopologyConf=a:flat\nTopologyConf=b:tree\n", "t.conf:5: ", "b has no switches"},
+        {BLOCK "TopologyConf=a:block\n", "t.conf:4: ", "topology a has no blocks"},
+        {BLOCK "TopologyConf=a:flat\nPartitionName=p Nodes=ALL Topology=b\n",
+         "t.conf:5: ", "partition p: Topology=b: there is no such topology"},
     };
     (void)state;
     test_refused(v, COUNT(v));
@@ -78,6 +88,13 @@ static void warned(void **state)
         {TREE "TopologyParam=TopoOptional,Dragonfly\n" T "SwitchName=a Nodes=ALL\n",
          "t.conf:4: ", "'Dragonfly' has no effect"},
         {HEAD "TopologyPlugin=topology/3d_torus\nNodeName=n1\n", "t.conf:2: ", "3d_torus"},
+        {TREE "TopologyConf=a:tree:default\n" T "SwitchName=a Nodes=n[1-8]\n"
+              "TopologyConf=b:flat:default\n",
+         "t.conf:6: ", "topology b: cluster_default is true of a already"},
+        {HEAD "NodeName=n1\nTopologyConf=a:flat\nTopologyConf=b:flat\n",
+         "t.conf:3: ", "no topology has cluster_default: true: the first one, a, is used"},
+        {TREE "TopologyConf=a:flat\n",
+         "t.conf:2: ", "TopologyPlugin=topology/tree is ignored: topology.yaml is there"},
     };
     (void)state;
     test_warned(v, COUNT(v));
@@ -98,6 +115,86 @@ static void networks(void **state)
          "c:0:1<top n3 n4 n5 n6 n7 n8");
     says(BLOCK T "BlockName=b1 Nodes=n[1-4]\n" T "BlockName=b2 Nodes=n[5-8]\n" T "BlockSizes=4,8\n",
          "b1:0:1 n1 n2 n3 n4|b2:0:1 n5 n6 n7 n8|4,8");
+}
+
+static void partitions_choose_a_network(void **state)
+{
+    static const char text[] =
+        TREE "TopologyConf=a:tree\n" T "SwitchName=s1 Nodes=n[1-4]\n" T
+             "SwitchName=s2 Nodes=n[5-8]\nTopologyConf=b:block:default\n" T
+             "BlockName=b1 Nodes=n[1-8]\n" T "BlockSizes=8\nTopologyConf=c:flat\n"
+             "PartitionName=x Nodes=ALL Topology=a\nPartitionName=y Nodes=ALL\n"
+             "PartitionName=z Nodes=ALL Topology=c\n";
+    static const char *const expected[] = {"s1:0:1 n1 n2 n3 n4|s2:0:1 n5 n6 n7 n8",
+                                           "b1:0:1 n1 n2 n3 n4 n5 n6 n7 n8|8", ""};
+    struct conf *c = test_load(text, NULL);
+    (void)state;
+    for (size_t i = 0; i < COUNT(expected); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        uint32_t number = conf_network_index(c, c->parts.data[i].topology);
+        show_network(c, &c->networks.data[number], &out);
+        assert_string_equal(str_cstr(&out), expected[i]);
+    }
+    assert_int_equal(conf_network_index(c, "gone"), 1); /* the default */
+    conf_free(c);
+}
+
+static void nodes_name_their_units(void **state)
+{
+    static const struct test_refusal v[] = {
+        {HEAD "TopologyPlugin=topology/tree\nNodeName=n1 Topology=default:s1:s0\n" T
+              "SwitchName=s0 Switches=s1\n" T "SwitchName=s1 Nodes=n1\n",
+         "t.conf:3: ", "'s1' is no switch above others of the topology default"},
+        {HEAD "TopologyPlugin=topology/tree\nNodeName=n1 Topology=default:s0\n" T
+              "SwitchName=s0 Switches=s1\n" T "SwitchName=s1 Nodes=n1\n",
+         "t.conf:3: ", "'s0' is no leaf switch"},
+        {HEAD "TopologyPlugin=block\nNodeName=n1 Topology=default:b0:b1\n" T
+              "BlockName=b1 Nodes=n1\n",
+         "t.conf:3: ", "'b0' is no block of the topology default"},
+        {HEAD "NodeName=n1 Topology=b1\n", "t.conf:2: ", "expected TOPOLOGY:UNIT"},
+        {HEAD "NodeName=n1 Topology=x:b1\n", "t.conf:2: ", "there is no topology x"},
+    };
+    (void)state;
+    test_warned(v, COUNT(v));
+    says(HEAD "TopologyPlugin=topology/tree\nNodeName=n[1-2]\nNodeName=n3 Topology=default:s2\n"
+              "NodeName=n4 Topology=other:x,default:top:m:s3\nNodeName=n5 Topology=default:s4\n" T
+              "SwitchName=top Switches=s[1-2]\n" T "SwitchName=s1 Nodes=n[1-4]\n" T
+              "SwitchName=s2 Nodes=n2\n",
+         "top:2:1 n1 n2 n3 n4|s1:0:1<top n1 n2|s2:0:1<top n3|m:1:1<top n4|s3:0:1<m n4|s4:0:1 n5");
+    says(HEAD "TopologyPlugin=block\nNodeName=n[1-2]\nNodeName=n3 Topology=default:b2\n" T
+              "BlockName=b1 Nodes=n[1-3]\n",
+         "b1:0:1 n1 n2|b2:0:1 n3");
+}
+
+static void topologies_are_shown_by_name(void **state)
+{
+    static const char text[] = TREE "TopologyConf=a:tree\n" T "SwitchName=s1 Nodes=n[1-4]\n" T
+                                    "SwitchName=s2 Nodes=n[5-8]\nTopologyConf=b:block:default\n" T
+                                    "BlockName=b1 Nodes=n[1-8]\n";
+    static const struct {
+        const char *name, *of, *expected; /* NULL: refused */
+    } v[] = {
+        {NULL, NULL, "BlockName=b1 BlockIndex=0 Nodes=n[1-8] BlockSize=8\n"},
+        {"b", "n1", "BlockName=b1 BlockIndex=0 Nodes=n[1-8] BlockSize=8\n"},
+        {"b1", NULL, "BlockName=b1 BlockIndex=0 Nodes=n[1-8] BlockSize=8\n"},
+        {"a", "s2", "SwitchName=s2 Level=0 LinkSpeed=1 Nodes=n[5-8]\n"},
+        {"a", "n1", "SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n[1-4]\n"},
+        {"a", "b1", NULL},
+        {"s1", NULL, NULL},
+        {"c", "n1", NULL},
+    };
+    struct conf *c = test_load(text, NULL);
+    (void)state;
+    for (size_t i = 0; i < COUNT(v); i++) {
+        _cleanup_str_ struct str out = STR_INIT;
+        struct err err = {0};
+        int rc = conf_topo_format(c, v[i].name, v[i].of, &out, &err);
+        if (rc != (v[i].expected ? 0 : -ERR_NO_NODE))
+            fail_msg("case %zu: %d %s", i, rc, err.text);
+        if (v[i].expected)
+            assert_string_equal(str_cstr(&out), v[i].expected);
+    }
+    conf_free(c);
 }
 
 /* --- files beside slurm.conf --- */
@@ -190,6 +287,13 @@ static void files(void **state)
          "    - block: b3\n"
          "      nodes: n[1-2]\n",
          "b1:0:1 n1 n2 n3 n4|b2:0:1 n5 n6 n7 n8|4,8"},
+        {"topology/flat", "topology.yaml", /* the file decides */
+         "- topology: x\n  tree:\n    switches:\n    - switch: s\n      nodes: n[1-8]\n",
+         "s:0:1 n1 n2 n3 n4 n5 n6 n7 n8"},
+        {"topology/tree", "topology.yaml", "- topology: x\n  flat: {alpha_step_rank: true}\n", ""},
+        {"topology/tree", "topology.yaml",
+         "- topology: x\n  flat: false\n  block:\n    blocks:\n    - block: a\n      nodes: n1\n",
+         "a:0:1 n1"},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
@@ -221,9 +325,19 @@ static void bad_files(void **state)
         {"topology.yaml", "- topology: x\n---\n- topology: y\n", "topology.yaml:2:", "document"},
         {"topology.yaml", "- topology: x\n  tree: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[a\n",
          "topology.yaml:2:", "in one another"},
+        {"topology.yaml", "- topology: x\n", "topology.yaml:1:3: ", "expected tree:, block: or"},
+        {"topology.yaml", "- flat: true\n", "topology.yaml:1:3: ", "an item without topology:"},
+        {"topology.yaml", "- topology: a:b\n  flat: true\n", "topology.yaml:1:13: ", "one name"},
+        {"topology.yaml", "- topology: x\n  flat: true\n  tree:\n",
+         "topology.yaml:3:3: ", "the topology is a flat already"},
+        {"topology.yaml", "- topology: x\n  flat: {rank: 1}\n",
+         "topology.yaml:2:10: ", "unknown key rank of a flat topology"},
+        {"topology.yaml", "- topology: x\n  flat: true\n- topology: x\n  flat: true\n",
+         "topology.yaml:3:3: ", "topology x is there twice"},
         {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - switch: a\n  block:\n",
          "topology.yaml:5:", "already"},
-        {"topology.yaml", "- topology: x\n- a\n", "topology.yaml:2:", "'a': expected"},
+        {"topology.yaml", "- topology: x\n  flat: true\n- a\n",
+         "topology.yaml:3:", "'a': expected"},
         {"topology.yaml", "- topology: x\n  tree:\n    switches: all\n",
          "topology.yaml:3:", "expected a list"},
         {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - switch: {a: b}\n",
@@ -256,12 +370,6 @@ static void bad_files(void **state)
          "- topology: x\n  tree:\n    switches:\n    - switch: a\n      nodes: n1\n"
          "    - switch: a\n      nodes: n2\n",
          "topology.yaml:6:", "twice"},
-        {"topology.yaml",
-         "- topology: x\n  cluster_default: true\n- topology: y\n"
-         "  cluster_default: true\n",
-         "topology.yaml:4:", "already"},
-        {"topology.yaml", "- topology: x\n  block:\n    blocks:\n    - block: a\n      nodes: n1\n",
-         "topology.yaml:4:", "takes lines of SwitchName="},
     };
     (void)state;
     for (size_t i = 0; i < COUNT(v); i++) {
@@ -276,8 +384,14 @@ static void bad_files(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refused), cmocka_unit_test(warned),    cmocka_unit_test(networks),
-        cmocka_unit_test(files),   cmocka_unit_test(bad_files),
+        cmocka_unit_test(refused),
+        cmocka_unit_test(warned),
+        cmocka_unit_test(networks),
+        cmocka_unit_test(files),
+        cmocka_unit_test(bad_files),
+        cmocka_unit_test(partitions_choose_a_network),
+        cmocka_unit_test(topologies_are_shown_by_name),
+        cmocka_unit_test(nodes_name_their_units),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
-/* topology.yaml as lines of topology.conf, each with its place in the file. */
+/* topology.yaml as lines of topology.conf, each with its place in the file. A line with the name of
+ * a topology comes before those of its switches or blocks. */
 #include <string.h>
 #include <strings.h>
 
@@ -11,9 +12,10 @@ struct item { /* a switch or a block */
 };
 
 struct topology {
-    bool is_default, is_block, has_kind;
-    struct conf_place default_at, sizes_at;
-    const char *sizes;
+    struct conf_place at, sizes_at;
+    const char *name, *sizes;
+    const char *kind; /* "tree", "block", "flat"; NULL: none yet */
+    bool is_default, is_block;
     VEC(struct item) items;
 };
 
@@ -60,56 +62,66 @@ static int read_kind_key(struct conf_yaml *y, void *ctx, const char *key, struct
 }
 
 /* Keys of Slurm's topologies that are not built in. */
-static const char *const unsupported[] = {
-    "alpha_step_rank", "anchor",  "anchor_seed", "anchor_spacing", "dims",    "name",
-    "placements",      "regions", "ring",        "rings",          "torus3d", "toruses"};
+static const char *const unsupported[] = {"anchor", "anchor_seed", "anchor_spacing", "dims",
+                                          "name",   "placements",  "regions",        "ring",
+                                          "rings",  "torus3d",     "toruses"};
+
+static int read_flat_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
+                         const yaml_node_t *value, struct err *err)
+{
+    if (strcmp(key, "alpha_step_rank") != 0)
+        return conf_fail(at, err, "unknown key %s of a flat topology", key);
+    conf_warn_no_effect(y->l, at, key, "topology.yaml");
+    return 0;
+}
+
+static bool is_true(const yaml_node_t *value)
+{
+    const char *text = conf_yaml_text(value);
+    return text && (strcasecmp(text, "true") == 0 || strcasecmp(text, "yes") == 0);
+}
+
+static int read_kind(struct conf_yaml *y, struct topology *t, const char *key, struct conf_place at,
+                     const yaml_node_t *value, struct err *err)
+{
+    bool is_flat = strcmp(key, "flat") == 0, has_options = value->type == YAML_MAPPING_NODE;
+    if (is_flat && !has_options && !is_true(value))
+        return 0;
+    if (t->kind)
+        return conf_fail(at, err, "key %s: the topology is a %s already", key, t->kind);
+    t->kind = is_flat ? "flat" : *key == 'b' ? "block" : "tree";
+    t->is_block = *key == 'b';
+    if (is_flat)
+        return has_options ? conf_yaml_mapping(y, value, read_flat_key, t, err) : 0;
+    return conf_yaml_mapping(y, value, read_kind_key, t, err);
+}
+
+static int read_name(struct conf_yaml *y, struct topology *t, const yaml_node_t *value,
+                     struct err *err)
+{
+    t->name = conf_yaml_text(value);
+    if (!t->name || !*t->name || t->name[strcspn(t->name, "[],:=\"\\# \t\n")])
+        return conf_fail(conf_yaml_place(y, value), err, "topology: expected one name");
+    return 0;
+}
 
 static int read_topology_key(struct conf_yaml *y, void *ctx, const char *key, struct conf_place at,
                              const yaml_node_t *value, struct err *err)
 {
     struct topology *t = ctx;
-    const char *text = conf_yaml_text(value);
-    if (strcmp(key, "topology") == 0 || strcmp(key, "flat") == 0)
-        return 0;
+    if (strcmp(key, "topology") == 0)
+        return read_name(y, t, value, err);
     if (strcmp(key, "cluster_default") == 0) {
-        t->is_default = text && (strcasecmp(text, "true") == 0 || strcasecmp(text, "yes") == 0);
-        t->default_at = at;
+        t->is_default = is_true(value);
         return 0;
     }
-    if (strcmp(key, "tree") == 0 || strcmp(key, "block") == 0) {
-        if (t->has_kind)
-            return conf_fail(at, err, "key %s: the topology has a tree or blocks already", key);
-        t->has_kind = true;
-        t->is_block = *key == 'b';
-        return conf_yaml_mapping(y, value, read_kind_key, t, err);
-    }
+    if (strcmp(key, "tree") == 0 || strcmp(key, "block") == 0 || strcmp(key, "flat") == 0)
+        return read_kind(y, t, key, at, value, err);
     for (size_t i = 0; i < sizeof(unsupported) / sizeof(unsupported[0]); i++)
         if (strcmp(key, unsupported[i]) == 0)
             return conf_fail(at, err, "key %s is not supported: use a tree, block or flat topology",
                              key);
     return conf_fail(at, err, "unknown key %s", key);
-}
-
-/* The cluster's: the first one, unless another one says that it is. */
-struct choice {
-    struct topology chosen;
-    unsigned count;
-};
-
-static int read_topology(struct conf_yaml *y, void *ctx, const yaml_node_t *node, struct err *err)
-{
-    struct choice *c = ctx;
-    struct topology t = {0};
-    int rc = conf_yaml_mapping(y, node, read_topology_key, &t, err);
-    if (rc == 0 && t.is_default && c->chosen.is_default)
-        rc = conf_fail(t.default_at, err, "cluster_default: another topology is it already");
-    if (rc == 0 && (c->count++ == 0 || t.is_default)) {
-        struct topology old = c->chosen;
-        c->chosen = t;
-        t = old;
-    }
-    vec_done(&t.items);
-    return rc;
 }
 
 /* --- lines of topology.conf ----------------------------------------------------------------------
@@ -118,10 +130,12 @@ static int read_topology(struct conf_yaml *y, void *ctx, const yaml_node_t *node
 static int take_topology(struct conf_yaml *y, const struct topology *t, struct err *err)
 {
     _cleanup_str_ struct str line = STR_INIT;
-    int rc = 0;
+    str_printf(&line, "TopologyConf=%s:%s%s", t->name, t->kind, t->is_default ? ":default" : "");
+    int rc = conf_yaml_line(y, &line, t->at, err);
     for (size_t i = 0; i < t->items.len && rc == 0; i++) {
         const struct item *item = &t->items.data[i];
-        str_printf(&line, "%s=%s", t->is_block ? "BlockName" : "SwitchName", item->name);
+        str_printf(&line, CONF_TOPO_PREFIX "%s=%s", t->is_block ? "BlockName" : "SwitchName",
+                   item->name);
         if (item->nodes)
             str_printf(&line, " Nodes=%s", item->nodes);
         if (item->children)
@@ -129,22 +143,32 @@ static int take_topology(struct conf_yaml *y, const struct topology *t, struct e
         rc = conf_yaml_line(y, &line, item->at, err);
     }
     if (rc == 0 && t->sizes && *t->sizes) {
-        str_printf(&line, "BlockSizes=%s", t->sizes);
+        str_printf(&line, CONF_TOPO_PREFIX "BlockSizes=%s", t->sizes);
         rc = conf_yaml_line(y, &line, t->sizes_at, err);
     }
     return rc;
 }
 
+static int read_topology(struct conf_yaml *y, void *ctx, const yaml_node_t *node, struct err *err)
+{
+    (void)ctx;
+    struct topology t = {.at = conf_yaml_place(y, node)};
+    int rc = conf_yaml_mapping(y, node, read_topology_key, &t, err);
+    if (rc == 0 && !t.name)
+        rc = conf_fail(t.at, err, "an item without topology:");
+    if (rc == 0 && !t.kind)
+        rc = conf_fail(t.at, err, "topology %s: expected tree:, block: or flat: true", t.name);
+    if (rc == 0)
+        rc = take_topology(y, &t, err);
+    vec_done(&t.items);
+    return rc;
+}
+
 static int take_document(struct conf_yaml *y, const yaml_node_t *root, struct err *err)
 {
-    struct choice c = {0};
-    int rc = root->type == YAML_SEQUENCE_NODE
-                 ? conf_yaml_sequence(y, root, read_topology, &c, err)
-                 : conf_fail(conf_yaml_place(y, root), err, "expected '- topology: NAME'");
-    if (rc == 0)
-        rc = take_topology(y, &c.chosen, err);
-    vec_done(&c.chosen.items);
-    return rc;
+    return root->type == YAML_SEQUENCE_NODE
+               ? conf_yaml_sequence(y, root, read_topology, NULL, err)
+               : conf_fail(conf_yaml_place(y, root), err, "expected '- topology: NAME'");
 }
 
 int conf_topo_read_yaml(struct conf_loader *l, const char *path, struct err *err)

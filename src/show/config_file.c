@@ -276,6 +276,7 @@ void config_file_put_part(const Pb__PartRecord *p, bool root_jobs_disabled, stru
         put_number(out, "PriorityJobFactor", p->priority_job_factor, 1);
     put_text(out, "Alternate", p->alternate);
     put_text(out, "CpuBind", p->cpu_bind);
+    put_text(out, "Topology", p->topology);
     put_text(out, "PreemptMode", p->preempt_mode);
     put_text(out, "QOS", p->qos);
     put_flag(out, "LLN", p->lln);

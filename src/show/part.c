@@ -113,6 +113,10 @@ void show_part_text(const Pb__PartRecord *p, struct show_style style, struct str
     record_break(style, out);
     str_printf(out, "TRES=cpu=%u,mem=%s,node=%u,billing=%u", p->total_cpus,
                size_format_mib(p->total_mem_mib, size), p->total_nodes, p->total_cpus);
+    if (p->topology && *p->topology) {
+        record_break(style, out);
+        record_pair(out, "Topology", p->topology);
+    }
     if (p->tres_billing_weights) {
         record_break(style, out);
         record_pair(out, "TRESBillingWeights", p->tres_billing_weights);

@@ -191,7 +191,7 @@ static void on_config_show(struct ctld *c, const struct rpc_request *r, const st
     if (topology && ask->has_yaml && ask->yaml)
         conf_topo_format_yaml(&shown, &text);
     else
-        rc = topology ? conf_topo_format(&shown, ask->key, &text, &err)
+        rc = topology ? conf_topo_format(&shown, ask->topology_name, ask->key, &text, &err)
                       : conf_format(&shown, ask->key, &text, &err);
     if (rc) {
         ctld_reply_error(c, r->call, rc, err.text);

@@ -42,9 +42,9 @@ static struct conf *conf_read(struct ctld *c, struct conf_report *report, struct
 static void log_warnings(const struct ctld *c, const struct conf_report *report)
 {
     vec_foreach (&report->warnings, w) {
-        log_info("warning: %s:%d: %s", w->file, w->line, w->text);
+        log_info("warning: %s: %s", w->place, w->text);
         if (!c->options->foreground)
-            fprintf(stderr, "slurmctld: warning: %s:%d: %s\n", w->file, w->line, w->text);
+            fprintf(stderr, "slurmctld: warning: %s: %s\n", w->place, w->text);
     }
 }
 

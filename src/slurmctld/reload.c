@@ -134,7 +134,7 @@ static void on_done(void *arg)
     }
     for (size_t i = 0; !r->preview && i < r->report.warnings.len; i++) {
         const struct conf_warning *w = &r->report.warnings.data[i];
-        log_info("warning: %s:%d: %s", w->file, w->line, w->text);
+        log_info("warning: %s: %s", w->place, w->text);
     }
     refuse_other_cluster(r, control_conf(c->control));
     if (r->conf) {

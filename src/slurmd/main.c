@@ -117,7 +117,7 @@ static int load_conf(struct slurmd *d, const struct slurmd_options *o, const cha
     int rc = conf_load_with(path, d->own_line, CONF_NODE, name, &d->conf, &report, err);
 
     vec_foreach (&report.warnings, w)
-        fprintf(stderr, "slurmd: warning: %s:%d: %s\n", w->file, w->line, w->text);
+        fprintf(stderr, "slurmd: warning: %s: %s\n", w->place, w->text);
     conf_report_done(&report);
     if (rc)
         return rc;

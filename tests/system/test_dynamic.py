@@ -199,3 +199,21 @@ def test_many_at_a_time(make_cluster):
     assert c.run("sinfo -h -o %D -p main").ok().split() and "k[1-250]" in names(c)
     c.run("scontrol delete NodeName=k[1-250]").ok()
     assert "k" not in names(c)
+
+
+def test_nodes_name_their_units_of_topologies(make_cluster):
+    """X-30, X-31: created nodes and one that registers itself, with a switch that topology.yaml does not have."""
+    c = made(make_cluster, start=False)
+    (c.dir / "topology.yaml").write_text("- topology: net\n  tree:\n    switches:\n    - switch: s1\n      nodes: n1\n")
+    c.start()
+    c.run("scontrol create NodeName=k[1-2] CPUs=2 State=CLOUD Topology=net:top:s2").ok()
+    start(c, "z1", "Topology=net:s1")
+    eventually(idle(c, "z1"), "z1 is there")
+    expected = ["SwitchName=s1 Level=0 LinkSpeed=1 Nodes=n1,z1", "SwitchName=top Level=1 LinkSpeed=1 Nodes=k[1-2] Switches=s2",
+                "SwitchName=s2 Level=0 LinkSpeed=1 Nodes=k[1-2]"]
+    assert c.run("scontrol show topology").ok().split("\n") == expected
+    assert c.run("srun -N2 hostname").returncode == 0
+    restart(c)
+    assert c.run("scontrol show topology").ok().split("\n") == expected
+    c.run("scontrol delete NodeName=k[1-2]").ok()
+    assert c.run("scontrol show topology").ok() == expected[0]

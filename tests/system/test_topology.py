@@ -165,3 +165,93 @@ def test_bad_files(tmp_path, text, place, why):
         c.run(["slurmctld", "--check", "-f", str(c.conf_file)]).fails(place, why)
     finally:
         c.destroy()
+
+
+SEVERAL = """- topology: pairs
+  block:
+    block_sizes: [2]
+    blocks:
+      - block: b1
+        nodes: n[1-2]
+      - block: b2
+        nodes: n[3-4]
+      - block: b3
+        nodes: n[5-6]
+- topology: halves
+  cluster_default: true
+  tree:
+    switches:
+      - switch: top
+        children: s[1-2]
+      - switch: s1
+        nodes: n[1-3]
+      - switch: s2
+        nodes: n[4-6]
+- topology: none
+  flat: true
+"""
+
+
+def test_partitions_choose_a_topology():
+    """X-31: topology.yaml alone decides, TopologyPlugin is not set."""
+    c = Cluster(nodes=6, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES MaxTime=UNLIMITED",
+                                                  "PartitionName=pairs Nodes=ALL Topology=pairs", "PartitionName=row Nodes=ALL Topology=none"])
+    try:
+        (c.dir / "topology.yaml").write_text(SEVERAL)
+        c.start()
+
+        def chosen(*options):
+            eventually(lambda: set(c.run("sinfo -h -o %t").ok().split()) == {"idle"}, "idle nodes")
+            return nodes(c, *options)
+
+        taken = ["-w", "n3"]
+        assert chosen("-N2", *taken) == ["n1", "n3"]
+        assert chosen("-N2", *taken, "-p", "pairs") == ["n3", "n4"]
+        assert chosen("-N2", "-x", "n[1-2]") == ["n4", "n5"]
+        assert chosen("-N2", "-x", "n[1-2]", "-p", "row") == ["n3", "n4"]
+        c.run("srun -p pairs -N3 --segment=2 true").fails("3 nodes are not a whole number of segments of 2 (--segment)")
+        assert c.run("srun -N3 --segment=2 hostname").returncode == 0
+        assert c.run("scontrol show topology").ok().startswith("SwitchName=top ")
+        assert c.run("scontrol show topology pairs unit=b2").ok() == "BlockName=b2 BlockIndex=1 Nodes=n[3-4] BlockSize=2"
+        assert c.run("scontrol show topology pairs node=n6").ok() == "BlockName=b3 BlockIndex=2 Nodes=n[5-6] BlockSize=2"
+        c.run("scontrol show topology absent node=n6").fails("there is no topology absent")
+        assert "No topology information available" in c.run("scontrol show topology none").stderr
+        written = c.run("scontrol show topoconf").ok()
+        assert [line for line in written.split("\n") if "topology:" in line or "default" in line] == [
+            "- topology: pairs", "  cluster_default: false", "- topology: halves", "  cluster_default: true", "- topology: none",
+            "  cluster_default: false"]
+        assert c.run(["srun", "-w", "n4", "sh", "-c", "echo $SLURM_TOPOLOGY_ADDR"]).ok() == "top.s2.n4"
+
+        assert " Topology=pairs" in c.run("scontrol -o show partition pairs").ok()
+        assert "Topology=" not in c.run("scontrol show partition main").ok()
+        assert c.json("scontrol show partition pairs")["partitions"][0]["topology"] == "pairs"
+        c.run("scontrol update PartitionName=main Topology=pairs").ok()
+        assert chosen("-N2", *taken) == ["n3", "n4"]
+        c.kill("slurmctld")
+        c.start_controller()
+        assert chosen("-N2", *taken) == ["n3", "n4"]
+        kept = c.run(f"scontrol write config {c.dir}/kept").ok().split()[-1].strip(".")
+        with open(kept, encoding="utf-8") as file:
+            assert [line.split()[0] for line in file if "Topology=pairs" in line] == ["PartitionName=main", "PartitionName=pairs"]
+        c.run("scontrol update PartitionName=main Topology=").ok()
+        assert chosen("-N2", *taken) == ["n1", "n3"]
+        c.run("scontrol update PartitionName=main Topology=absent").fails("there is no such topology")
+        c.stop()
+    finally:
+        c.destroy()
+
+
+@pytest.mark.parametrize("yaml, part, says", [
+    (SEVERAL, "Topology=absent", ("partition second: Topology=absent: there is no such topology",)),
+    (SEVERAL.replace("  cluster_default: true\n", ""), "", ("topology.yaml:1:3: warning: no topology has cluster_default: true: the first one, pairs",)),
+    (SEVERAL.replace("n[3-4]", "n[2-4]"), "", ("topology.yaml:7:9: warning: b2: 1 of its nodes are on another one before it, the first is n2",)),
+    (SEVERAL.replace("none", "pairs"), "", ("topology.yaml:21:3: ", "topology pairs is there twice")),
+])
+def test_check_names_the_place_in_topology_yaml(yaml, part, says):
+    c = Cluster(nodes=6, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES", f"PartitionName=second Nodes=ALL {part}"])
+    try:
+        (c.dir / "topology.yaml").write_text(yaml)
+        said = c.run(["slurmctld", "--check", "-f", str(c.conf_file)]).stderr
+        assert all(text in said for text in says), said
+    finally:
+        c.destroy()

@@ -65,6 +65,7 @@ static void part_pack_access(const struct conf_part *p, Pb__PartRecord *m)
     m->preempt_mode = (char *)p->preempt_mode;
     m->cpu_bind = (char *)p->cpu_bind;
     m->tres_billing_weights = (char *)p->tres_billing_weights;
+    m->topology = (char *)p->topology;
 }
 
 static const char *state_text(enum conf_part_state state)

@@ -169,7 +169,7 @@ static void set_other(Pb__PartRecord *m, const Pb__PartRecord *now,
         {"share", "EXCLUSIVE"},   {"allow_groups", "a,b"},
         {"alloc_nodes", "login"}, {"preempt_mode", "REQUEUE"},
         {"cpu_bind", "core"},     {"tres_billing_weights", "CPU=2,Mem=0.5G"},
-        {"alternate", "other"},
+        {"alternate", "other"},   {"topology", "net"},
     };
     char *to = (char *)m + field->offset;
     const char *from = (const char *)now + field->offset;

@@ -103,15 +103,14 @@ static int by_level(const void *a, const void *b)
     return x->first < y->first ? -1 : x->first > y->first;
 }
 
-struct topo *topo_new(const struct conf *conf)
+struct topo *topo_new(const struct conf *conf, const struct conf_network *net)
 {
-    const struct conf_network *net = &conf->network;
     if (net->kind == CONF_TOPO_FLAT)
         return NULL;
     size_t nodes = conf->nodes.len;
     struct topo *t = mem_new(struct topo);
     struct builder b = {.t = t, .net = net};
-    t->conf = conf;
+    t->net = net;
     t->leaf = mem_new_array(uint32_t, nodes + 1);
     t->nodes = mem_new_array(uint32_t, nodes + 1);
     t->first = mem_new_array(uint32_t, net->switches.len + nodes + 2);

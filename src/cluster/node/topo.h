@@ -14,7 +14,7 @@
 #include "conf/conf.h"
 
 struct topo_switch {
-    uint32_t from;       /* index into conf.network.switches; CONF_NO_SWITCH: a block of blocks, all
+    uint32_t from;       /* index into net->switches; CONF_NO_SWITCH: a block of blocks, all
                             of them, or a node that is alone */
     uint32_t level;      /* 0: a leaf */
     uint32_t first, end; /* its leaves */
@@ -22,7 +22,7 @@ struct topo_switch {
 };
 
 struct topo {
-    const struct conf *conf;
+    const struct conf_network *net;
     uint32_t leaves;
     uint32_t *leaf;          /* by node */
     uint32_t *nodes, *first; /* nodes by leaf: those of leaf i from nodes[first[i]] to first[i+1] */
@@ -30,5 +30,6 @@ struct topo {
     uint32_t roots;
 };
 
-struct topo *topo_new(const struct conf *conf); /* NULL: the network is flat */
+/* NULL: the network is flat. */
+struct topo *topo_new(const struct conf *conf, const struct conf_network *net);
 void topo_free(struct topo *t);

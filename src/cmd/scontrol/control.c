@@ -386,7 +386,7 @@ int run_check(int argc, char **argv)
     struct err err = {0};
     int r = conf_load(path, CONF_FULL, NULL, &conf, &report, &err);
     vec_foreach (&report.warnings, w)
-        cmd_line("%s: %s:%d: %s", w->fault ? "error" : "warning", w->file, w->line, w->text);
+        cmd_line("%s: %s: %s", w->fault ? "error" : "warning", w->place, w->text);
     if (r < 0)
         cmd_error("%s", err.text);
     else if (!scontrol.quiet)

@@ -541,18 +541,21 @@ static int show_license(const char *name)
     return finish_output(&s, "licenses", r, &err);
 }
 
-/* [NAME] [unit=NAME] [node=NAME]: of the one topology there is, a unit's or a node's part. Changes
- * the words. */
-static char *find_unit(char *words)
+/* [NAME] [unit=NAME] [node=NAME]: the topology, and a unit's or a node's part of it. Without a key
+ * the name may be that of a unit or of nodes, too. Changes the words. */
+static void read_topology_words(char *words, Pb__ConfigRequest *request)
 {
     static const char *const keys[] = {"unit=", "switch=", "block=", "ring=", "node="};
-    char *found = words, *save = NULL;
+    char *save = NULL;
     for (char *word = words ? strtok_r(words, " ", &save) : NULL; word;
-         word = strtok_r(NULL, " ", &save))
-        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-            if (!strncasecmp(word, keys[i], strlen(keys[i])))
-                found = word + strlen(keys[i]);
-    return found;
+         word = strtok_r(NULL, " ", &save)) {
+        bool has_key = false;
+        for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && !has_key; i++)
+            if ((has_key = !strncasecmp(word, keys[i], strlen(keys[i]))))
+                request->key = word + strlen(keys[i]);
+        if (!has_key)
+            request->topology_name = word;
+    }
 }
 
 /* Lines of at most SLURM_TOPO_LEN bytes. */
@@ -574,7 +577,7 @@ static int show_topology(const char *name)
     Pb__TextReply *reply = NULL;
     struct err err = {0};
     _cleanup_free_ char *words = name ? mem_strdup(name) : NULL;
-    request.key = find_unit(words);
+    read_topology_words(words, &request);
     request.has_topology = request.topology = true;
     if (cmd_call(RPC_CONFIG_SHOW, &request.base, &reply, &err) < 0) {
         cmd_error("%s", err.text);

@@ -319,6 +319,15 @@ static int check_alternate(const struct control *c, const Pb__PartRecord *set, s
     return 0;
 }
 
+/* Not when a stored change is restored: without the topology the cluster's default is used. */
+static int check_topology(const struct control *c, const Pb__PartRecord *set, struct err *err)
+{
+    const char *name = set->topology;
+    if (!name || !*name || conf_find_network(c->conf, name) >= 0)
+        return 0;
+    return err_set(err, -ERR_RANGE, "Topology=%s: there is no such topology", name);
+}
+
 static int check_fields(const struct control *c, const Pb__PartUpdate *r, struct err *err)
 {
     const char *shown;
@@ -329,7 +338,8 @@ static int check_fields(const struct control *c, const Pb__PartUpdate *r, struct
         if (pb_has(&r->set->base, field) && !part_may_change(field->name, &shown))
             return err_set(err, -ERR_CANNOT_UPDATE, "%s: %s", err_text(ERR_CANNOT_UPDATE),
                            shown ? shown : field->name);
-    return check_alternate(c, r->set, err);
+    int rc = check_alternate(c, r->set, err);
+    return rc == 0 ? check_topology(c, r->set, err) : rc;
 }
 
 /* What it means for the jobs that wait in it. */

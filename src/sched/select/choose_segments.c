@@ -71,7 +71,7 @@ static uint64_t room_below(const struct segments *s, const struct topo_switch *s
 /* All blocks together are one block of blocks only where BlockSizes has one so large. */
 static bool is_block(const struct topo *t, const struct topo_switch *sw)
 {
-    const struct conf_network *net = &t->conf->network;
+    const struct conf_network *net = t->net;
     size_t blocks = net->switches.len;
     return !sw->root || blocks == 1 || net->block_sizes.len < 2 ||
            vec_last(&net->block_sizes) / net->block_sizes.data[0] >= blocks;

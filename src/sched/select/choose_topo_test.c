@@ -295,8 +295,8 @@ static void addresses(void **state)
         assert_string_equal(str_cstr(&address), v[i].address);
         assert_string_equal(str_cstr(&pattern), v[i].pattern);
     }
-    assert_int_equal(c->topo->leaves, 5);
-    assert_int_equal(c->topo->roots, 2);
+    assert_int_equal(c->topos[0]->leaves, 5);
+    assert_int_equal(c->topos[0]->roots, 2);
     test_cluster_free(c);
 }
 

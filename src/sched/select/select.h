@@ -98,7 +98,7 @@ struct select_place {
 };
 void select_place_init(struct select_place *p, const struct cluster *c, const struct job *j,
                        const struct free_view *view, struct chooser *ch);
-void select_place_segments(const struct cluster *c, const struct job *j, struct chooser *ch);
+void select_place_segments(const struct job *j, struct chooser *ch);
 void select_place_done(struct select_place *p);
 
 /* -ERR_FEATURE, -ERR_NODE_CONFIG: no node has what it names, or too few have. */

@@ -7,8 +7,9 @@
 
 const struct topo *select_topo(const struct cluster *c, const struct job *j)
 {
-    bool wanted = !c->conf->network.optional || j->want.switches || j->want.segment;
-    return wanted ? c->topo : NULL;
+    uint32_t number = conf_network_index(c->conf, j->part->conf.topology);
+    bool optional = c->conf->networks.data[number].optional;
+    return !optional || j->want.switches || j->want.segment ? c->topos[number] : NULL;
 }
 
 static bool least_loaded(const struct cluster *c, const struct job *j)
@@ -22,9 +23,9 @@ static bool is_serial(const struct request *r)
 }
 
 /* Other networks than topology/block have none. */
-void select_place_segments(const struct cluster *c, const struct job *j, struct chooser *ch)
+void select_place_segments(const struct job *j, struct chooser *ch)
 {
-    if (!ch->topo || c->conf->network.kind != CONF_TOPO_BLOCK)
+    if (!ch->topo || ch->topo->net->kind != CONF_TOPO_BLOCK)
         return;
     ch->segment = j->want.segment;
     ch->segments_apart = j->want.segments_apart;
@@ -38,7 +39,7 @@ void select_place_init(struct select_place *p, const struct cluster *c, const st
     ch->topo = select_topo(c, j);
     ch->max_leaves = j->switches_waived || !ch->topo ? 0 : j->want.switches;
     ch->spread = j->want.spread;
-    select_place_segments(c, j, ch);
+    select_place_segments(j, ch);
     ch->from_end = c->conf->sched.pack_serial_at_end && is_serial(&j->want);
     if (!least_loaded(c, j))
         return;

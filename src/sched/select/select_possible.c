@@ -242,7 +242,7 @@ static bool fits_constrained(const struct cluster *c, const struct job *j,
         look_idle(c, j, con, i, idle);
         ch.topo = select_topo(c, j);
         ch.spread = j->want.spread;
-        select_place_segments(c, j, &ch);
+        select_place_segments(j, &ch);
         bool fabrics = ch.topo && ch.topo->roots > 1;
         bool placed = ch.contiguous || ch.counts || ch.segment || fabrics;
         fits = !placed &&
@@ -287,10 +287,12 @@ static int check_excluded(const struct cluster *c, const struct request *r, stru
                      : 0;
 }
 
-static int check_segments(const struct cluster *c, const struct request *r, struct err *err)
+static int check_segments(const struct cluster *c, const struct job *j, struct err *err)
 {
+    const struct request *r = &j->want;
+    const struct topo *topo = select_topo(c, j);
     uint32_t size = r->segment;
-    if (!size || c->conf->network.kind != CONF_TOPO_BLOCK)
+    if (!size || !topo || topo->net->kind != CONF_TOPO_BLOCK)
         return 0;
     if (r->contiguous || constraint_least_nodes(r->constraint))
         return err_set(err, -ERR_NODE_CONFIG,
@@ -318,7 +320,7 @@ int select_possible(const struct cluster *c, const struct job *j, struct err *er
                        err_text(ERR_NODE_COUNT), r->min_nodes, (unsigned long long)most.nodes,
                        p->conf.name);
     rc = check_excluded(c, r, err);
-    rc = rc == 0 ? check_segments(c, r, err) : rc;
+    rc = rc == 0 ? check_segments(c, j, err) : rc;
     if (rc != 0)
         return rc;
     if (r->req && !bitset_contains(p->nodes, r->req))

@@ -345,9 +345,8 @@ static bool check_elsewhere(const struct conf *conf)
 static void print_report(const struct conf_report *report)
 {
     vec_foreach (&report->warnings, w) {
-        if (w->file)
-            fprintf(stderr, "%s:%d: %s: %s\n", w->file, w->line, w->fault ? "error" : "warning",
-                    w->text);
+        if (w->place)
+            fprintf(stderr, "%s: %s: %s\n", w->place, w->fault ? "error" : "warning", w->text);
         else
             fprintf(stderr, "%s: %s\n", w->fault ? "error" : "warning", w->text);
     }

@@ -144,7 +144,7 @@ static void put_address(struct ctld *c, const char *name, struct str *address, s
 {
     const struct conf *conf = control_conf(c->control);
     long node = name ? conf_find_node(conf, name) : -1;
-    if (node >= 0 && conf->network.kind != CONF_TOPO_FLAT)
+    if (node >= 0 && conf_default_network(conf)->kind != CONF_TOPO_FLAT)
         conf_topo_address(conf, (uint32_t)node, address, pattern);
 }
 
