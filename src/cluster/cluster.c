@@ -178,6 +178,7 @@ void cluster_free(struct cluster *c)
     vec_done(&c->gone_nodes);
     vec_done(&c->parts);
     vec_done(&c->gres_kinds);
+    gres_parts_done(c);
     vec_done(&c->yielded);
     vec_done(&c->begun.list);
     vec_done(&c->dirty);

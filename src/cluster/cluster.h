@@ -27,6 +27,7 @@
 #include "cluster/node/pool.h"
 #include "cluster/resource/cores.h"
 #include "cluster/resource/gres_held.h"
+#include "cluster/resource/gres_parts.h"
 #include "cluster/resource/share.h"
 #include "cluster/resource_kind.h"
 #include "cluster/resv/resv.h"
@@ -41,9 +42,10 @@ struct cluster {
     struct pool pool;         /* the same, as the planner reads them */
     struct topo **topos;      /* by network of the configuration; NULL: it is flat */
     VEC(struct gres_kind) gres_kinds;
-    VEC(struct part *) parts; /* in order of the configuration */
-    VEC(struct resv *) resvs; /* in the order of their creation */
-    VEC(struct job *) jobs;   /* by rising id, once all are loaded */
+    VEC(struct gres_parts *) gres_parts; /* of the sets that have some */
+    VEC(struct part *) parts;            /* in order of the configuration */
+    VEC(struct resv *) resvs;            /* in the order of their creation */
+    VEC(struct job *) jobs;              /* by rising id, once all are loaded */
     struct job_sets sets;
     VEC(struct array *) arrays;  /* by rising id */
     VEC(uint32_t) dirty_arrays;  /* ids of those with a record to be written */

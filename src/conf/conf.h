@@ -37,12 +37,14 @@ enum conf_cr {
     CONF_CR_CORE = 2,
     CONF_CR_SOCKET = 4,
     CONF_CR_MEMORY = 8,
-    CONF_CR_LLN = 16,        /* the least loaded nodes first */
-    CONF_CR_PACK = 32,       /* tasks fill one node before the next */
-    CONF_CR_ONE_TASK = 64,   /* of a core, unless the job says */
-    CONF_CR_NEAR_GRES = 256, /* --gres-flags=enforce-binding, unless the job says */
-    CONF_CR_BLOCK = 128      /* cores of one socket before those of the next, unless the job says */
-};                           /* bits */
+    CONF_CR_LLN = 16,              /* the least loaded nodes first */
+    CONF_CR_PACK = 32,             /* tasks fill one node before the next */
+    CONF_CR_ONE_TASK = 64,         /* of a core, unless the job says */
+    CONF_CR_NEAR_GRES = 256,       /* --gres-flags=enforce-binding, unless the job says */
+    CONF_CR_LL_SHARED = 512,       /* parts of the GPU that is used least */
+    CONF_CR_SEVERAL_SHARED = 1024, /* a job may have parts of several GPUs of a node */
+    CONF_CR_BLOCK = 128 /* cores of one socket before those of the next, unless the job says */
+};                      /* bits */
 
 struct conf_rate { /* of a user's requests */
     bool enable;

@@ -35,9 +35,10 @@ static const struct {
     const char *word;
     unsigned env;
 } flag_words[] = {
-    {"nvidia_gpu_env", CONF_GRES_NVIDIA}, {"amd_gpu_env", CONF_GRES_AMD},
-    {"intel_gpu_env", CONF_GRES_INTEL},   {"opencl_env", CONF_GRES_OPENCL},
-    {"no_gpu_env", CONF_GRES_NO_ENV},     {"CountOnly", CONF_GRES_COUNT_ONLY},
+    {"nvidia_gpu_env", CONF_GRES_NVIDIA},   {"amd_gpu_env", CONF_GRES_AMD},
+    {"intel_gpu_env", CONF_GRES_INTEL},     {"opencl_env", CONF_GRES_OPENCL},
+    {"no_gpu_env", CONF_GRES_NO_ENV},       {"CountOnly", CONF_GRES_COUNT_ONLY},
+    {"one_sharing", CONF_GRES_ONE_SHARING}, {"all_sharing", CONF_GRES_ALL_SHARING},
 };
 
 static int parse_flags(const struct conf_value *v, unsigned *env, struct err *err)
@@ -49,8 +50,9 @@ static int parse_flags(const struct conf_value *v, unsigned *env, struct err *er
             i++;
         if (i == n && len)
             return conf_fail(v->at, err,
-                             "Flags=%s: expected CountOnly, nvidia_gpu_env, amd_gpu_env, "
-                             "intel_gpu_env, opencl_env or no_gpu_env",
+                             "Flags=%s: expected CountOnly, one_sharing, all_sharing, "
+                             "nvidia_gpu_env, amd_gpu_env, intel_gpu_env, opencl_env or "
+                             "no_gpu_env",
                              v->text);
         *env |= len ? flag_words[i].env : 0;
         at += len + (at[len] == ',');
@@ -124,10 +126,7 @@ static int line_counts(struct conf_loader *l, struct gres_line *g, struct err *e
         g->n_also = g->n_files - 1, g->n_files = 1; /* together they are one device */
     if (g->count == UINT64_MAX)
         g->count = g->n_files ? g->n_files : 1;
-    if (g->n_files && is_shared(g->name))
-        conf_warn(l, files->at, "Name=%s File=%s: its entries are counted, and not tied to a GPU",
-                  g->name, files->text);
-    else if (g->n_files && g->count != g->n_files)
+    if (!is_shared(g->name) && g->n_files && g->count != g->n_files)
         return conf_fail(v[CONF_GRES_COUNT].at, err,
                          "Count=%s of Name=%s: File names %u; give as many, or leave Count out",
                          v[CONF_GRES_COUNT].text, g->name, g->n_files);

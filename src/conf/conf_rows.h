@@ -48,6 +48,8 @@ struct conf_node_row {
 #define CONF_GRES_OPENCL 8u
 #define CONF_GRES_NO_ENV 16u
 #define CONF_GRES_COUNT_ONLY 32u
+#define CONF_GRES_ONE_SHARING 64u /* parts of one GPU of a node are in use at a time */
+#define CONF_GRES_ALL_SHARING 128u
 
 struct conf_gres_device {
     const char *file;  /* NULL: none is known */

@@ -68,7 +68,7 @@ static bool has_gres(const struct node *n, const struct alloc_want *want)
         if (!s || want->gres[i].count > gres_left(s))
             return false;
     }
-    return true;
+    return gres_parts_fit(n, want->gres, want->gres_len);
 }
 
 bool alloc_user_may(const struct node_users *u, const struct job *j)
@@ -87,10 +87,12 @@ static bool has_room(const struct node *n, const struct job *j, const struct all
            has_gres(n, want);
 }
 
-static void take_gres(struct node *n, struct alloc_node *a, const struct alloc_want *want,
-                      struct bitset **devices)
+static void take_gres(const struct cluster *c, struct node *n, struct alloc_node *a,
+                      const struct alloc_want *want, struct bitset **devices)
 {
     for (size_t i = 0; i < want->gres_len; i++) {
+        if (c->gres_kinds.data[want->gres[i].kind].role == GRES_LOCK) /* goes with the GPU */
+            continue;
         vec_push(&a->gres, ((struct gres_held){0}));
         gres_held_take(n, &want->gres[i], a->busy, devices[i], &vec_last(&a->gres));
     }
@@ -113,9 +115,11 @@ static bool choose_units(const struct cluster *c, const struct job *j,
         const struct gres_bind bind = {want->gres, want->gres_len, cores};
         return gres_bind_choose(n, &bind, set, devices);
     }
-    _cleanup_bitset_ struct bitset *near = j->want.gres_binding == GRES_BINDING_ANY
-                                               ? NULL
-                                               : gres_held_near(n, want->gres, want->gres_len);
+    gres_parts_devices(n, want->gres, want->gres_len, devices);
+    _cleanup_bitset_ struct bitset *near =
+        j->want.gres_binding == GRES_BINDING_ANY
+            ? NULL
+            : gres_held_near(n, want->gres, want->gres_len, devices);
     cores.near = near;
     return cores_choose(n, &cores, set);
 }
@@ -130,12 +134,14 @@ int alloc_place(struct cluster *c, struct job *j, const struct alloc_want *want,
     uint32_t own = want->units < n->free_units ? want->units : n->free_units;
     if (!choose_units(c, j, want, own, set, devices)) {
         bitset_free(set);
+        for (size_t i = 0; i < GRES_KINDS_MAX; i++)
+            bitset_free(devices[i]);
         return err_set(err, -ERR_NODES_BUSY, "%s: %s: sockets", err_text(ERR_NODES_BUSY), n->name);
     }
     share_choose(n, j, want->units - own, set);
     struct alloc_node *a = add_alloc_node(j, n, set, want->mem_mib);
     a->incarnation = mem_strdup(n->incarnation);
-    take_gres(n, a, want, devices);
+    take_gres(c, n, a, want, devices);
     take_from_node(c, n, j, a);
     resource_follow_node(c, j, n->index, 1);
     return 0;

@@ -63,7 +63,8 @@ struct node {
     uint32_t parked; /* of the jobs, those that are suspended and hold no units */
     uint64_t used_mem_mib;
     VEC(struct gres_stock) gres;
-    bool exclusive; /* one job has all of it */
+    const struct gres_parts *parts; /* of its GPUs; NULL: none */
+    bool exclusive;                 /* one job has all of it */
     struct node_users users;
 
     bool dynamic;       /* of a node that has registered itself, without a line in a file */

@@ -57,6 +57,7 @@ static void join_kind(struct cluster *c, const struct node *n)
                                 .tmp_mib = n->tmp_mib,
                                 .future = n->future,
                                 .gres = conf_gres_of(c->conf, n->index),
+                                .parts = n->parts,
                                 .features = mem_strdup(node_active_features(n)),
                                 .nodes = 1};
     p->kind[n->index] = at;

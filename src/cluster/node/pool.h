@@ -16,6 +16,7 @@
 
 struct cluster;
 struct conf_gres_set;
+struct gres_parts;
 struct node;
 struct unit_use;
 
@@ -32,9 +33,10 @@ struct node_kind {
     uint64_t mem_mib, tmp_mib;
     bool future;
     const struct conf_gres_set *gres;
-    uint64_t *gres_total; /* by kind of generic resource */
-    char *features;       /* NULL: none */
-    uint32_t nodes;       /* so many are of it; 0: the place is free */
+    uint64_t *gres_total;           /* by kind of generic resource */
+    const struct gres_parts *parts; /* of its GPUs; NULL: none */
+    char *features;                 /* NULL: none */
+    uint32_t nodes;                 /* so many are of it; 0: the place is free */
 };
 
 /* What is free in a state of the cluster, the present one or another; arrays by node. */

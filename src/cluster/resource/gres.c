@@ -22,8 +22,18 @@ static bool same_text(const char *a, const char *b)
 long gres_kind_find(const struct cluster *c, const char *name, const char *type)
 {
     for (size_t i = 0; i < c->gres_kinds.len; i++)
-        if (same_text(c->gres_kinds.data[i].name, name) &&
+        if (c->gres_kinds.data[i].role == GRES_PLAIN &&
+            same_text(c->gres_kinds.data[i].name, name) &&
             same_text(c->gres_kinds.data[i].type, type))
+            return (long)i;
+    return -1;
+}
+
+long gres_kind_find_part(const struct cluster *c, const char *name, uint32_t gpu)
+{
+    for (size_t i = 0; i < c->gres_kinds.len; i++)
+        if (c->gres_kinds.data[i].role == GRES_PART && c->gres_kinds.data[i].gpu == gpu &&
+            same_text(c->gres_kinds.data[i].name, name))
             return (long)i;
     return -1;
 }
@@ -33,30 +43,37 @@ void gres_init(struct cluster *c)
     vec_foreach (&c->conf->gres_sets, set)
         for (size_t i = 0; i < set->len; i++) {
             const struct conf_gres *g = &set->items[i];
-            if (gres_kind_find(c, g->name, g->type) < 0 && c->gres_kinds.len < GRES_KINDS_MAX)
-                vec_push(&c->gres_kinds, ((struct gres_kind){g->name, g->type}));
+            if (!g->n_parts && gres_kind_find(c, g->name, g->type) < 0 &&
+                c->gres_kinds.len < GRES_KINDS_MAX)
+                vec_push(&c->gres_kinds, ((struct gres_kind){.name = g->name, .type = g->type}));
         }
+    gres_parts_init(c);
 }
 
 void gres_node_init(const struct cluster *c, struct node *n)
 {
     const struct conf_gres_set *set = conf_gres_of(c->conf, n->index);
+    n->parts = gres_parts_of(c, set);
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
         long kind = gres_kind_find(c, g->name, g->type);
         bool counted = g->flags & CONF_GRES_COUNT_ONLY || g->count > GRES_DEVICES_MAX;
-        if (kind < 0)
+        if (kind < 0 || g->n_parts)
             continue;
         struct gres_stock s = {.kind = (uint32_t)kind, .count = g->count, .conf = g};
         s.busy = counted ? NULL : bitset_new((size_t)g->count);
         vec_push(&n->gres, s);
     }
+    gres_parts_stock(n);
+    gres_parts_settle(n);
 }
 
 void gres_node_done(struct node *n)
 {
-    vec_foreach (&n->gres, s)
+    vec_foreach (&n->gres, s) {
         bitset_free(s->busy);
+        bitset_free(s->shared);
+    }
     vec_done(&n->gres);
 }
 
@@ -212,6 +229,10 @@ int gres_check_known(const struct cluster *c, const struct gres_wants *wants, st
                                                   : "no node has this resource",
                            err);
     }
+    vec_foreach (&c->gres_parts, p)
+        if (gres_parts_exclude(*p, wants))
+            return err_set(err, -ERR_GRES, "%s: gpu, mps and shard exclude each other in a request",
+                           err_text(ERR_GRES));
     return 0;
 }
 

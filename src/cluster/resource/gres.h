@@ -23,14 +23,20 @@ struct node;
 #define GRES_WANTS_MAX 16     /* of a request */
 #define GRES_COUNT_MAX (UINT64_C(1) << 50)
 
+/* See gres_parts.h for the others. */
+enum gres_role { GRES_PLAIN, GRES_PART, GRES_LOCK };
+
 struct gres_kind {
     const char *name, *type; /* of the configuration; type NULL: none */
+    enum gres_role role;
+    uint32_t gpu; /* of a part or a lock: of which of the node's GPUs */
 };
 
 struct gres_stock { /* of a node, of a kind */
     uint32_t kind;
     uint64_t count, used;
-    struct bitset *busy; /* which devices; NULL: they are only counted */
+    struct bitset *busy;   /* which devices; NULL: they are only counted */
+    struct bitset *shared; /* of which devices parts are in use; NULL: there are no parts */
     const struct conf_gres *conf;
 };
 
@@ -38,6 +44,11 @@ struct gres_stock { /* of a node, of a kind */
 static inline uint64_t gres_left(const struct gres_stock *s)
 {
     return s->count > s->used ? s->count - s->used : 0;
+}
+
+static inline bool gres_device_is_free(const struct gres_stock *s, size_t device)
+{
+    return !bitset_test(s->busy, device) && !(s->shared && bitset_test(s->shared, device));
 }
 
 struct gres_want {
@@ -92,6 +103,8 @@ void gres_node_done(struct node *n);
 struct gres_stock *gres_find(const struct node *n, uint32_t kind);
 bool gres_known(const struct cluster *c, const char *name); /* a node has some, of any type */
 long gres_kind_find(const struct cluster *c, const char *name, const char *type);
+/* That of parts of the node's GPU with this number. */
+long gres_kind_find_part(const struct cluster *c, const char *name, uint32_t gpu);
 
 /* How many tasks a node with 'have' of each kind takes: what is wanted of the node is set aside
  * first. 0: none; UINT32_MAX: nothing is in the way. 'left' (by kind, may be 'have') gets what

@@ -47,7 +47,7 @@ static const struct gres_stock *find_located_stock(const struct node *n, uint32_
 
 static bool is_free(const struct search *f, const struct gres_stock *s, size_t device)
 {
-    return f->idle || !bitset_test(s->busy, device);
+    return f->idle || gres_device_is_free(s, device);
 }
 
 static struct bitset *units_near(const struct search *f, const char *cores)

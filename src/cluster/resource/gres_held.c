@@ -29,7 +29,7 @@ static long best_device(const struct node *n, const struct gres_stock *s,
     long best = -1;
     size_t most = 0;
     for (size_t i = 0; i < s->busy->size; i++) {
-        if (bitset_test(s->busy, i) || bitset_test(taken, i))
+        if (!gres_device_is_free(s, i) || bitset_test(taken, i))
             continue;
         size_t near = count_near(n, cores_near(s, i), units);
         if (best < 0 || near > most) {
@@ -42,20 +42,52 @@ static long best_device(const struct node *n, const struct gres_stock *s,
     return best;
 }
 
-struct bitset *gres_held_near(const struct node *n, const struct gres_amount *amounts, size_t count)
+/* The device that this amount is of parts of, alone in a set; NULL: it is of another kind. */
+static struct bitset *device_in_parts(const struct node *n, uint32_t kind,
+                                      const struct gres_stock **of)
+{
+    const struct gres_parts_gpu *g = gres_parts_gpu_of(n->parts, kind);
+    if (!g || g->lock == kind)
+        return NULL;
+    *of = gres_find(n, g->whole);
+    struct bitset *device = bitset_new((*of)->busy->size);
+    bitset_set(device, g->device);
+    return device;
+}
+
+static void add_near(const struct node *n, const struct gres_stock *s, const struct bitset *devices,
+                     struct bitset **near)
+{
+    bitset_foreach (devices, i) {
+        if (!cores_near(s, (size_t)i))
+            continue;
+        if (!*near)
+            *near = bitset_new(n->units);
+        cores_of_list(n, cores_near(s, (size_t)i), *near);
+    }
+}
+
+struct bitset *gres_held_near(const struct node *n, const struct gres_amount *amounts, size_t count,
+                              struct bitset *const *devices)
 {
     _cleanup_bitset_ struct bitset *idle = NULL;
     struct bitset *near = NULL;
     for (size_t k = 0; k < count; k++) {
         const struct gres_stock *s = gres_find(n, amounts[k].kind);
+        _cleanup_bitset_ struct bitset *in_parts = device_in_parts(n, amounts[k].kind, &s);
+        if (in_parts || devices[k]) {
+            add_near(n, s, in_parts ? in_parts : devices[k], &near);
+            continue;
+        }
         if (!s || !s->busy || !s->conf->n_devices || !s->conf->devices[0].cores)
             continue;
         if (!idle) {
             idle = bitset_new(n->units);
             bitset_fill(idle);
             bitset_andnot(idle, n->busy);
-            near = bitset_new(n->units);
         }
+        if (!near)
+            near = bitset_new(n->units);
         _cleanup_bitset_ struct bitset *taken = bitset_new(s->busy->size);
         for (uint64_t left = amounts[k].count; left; left--) {
             long best = best_device(n, s, idle, taken);
@@ -87,10 +119,11 @@ void gres_held_take(struct node *n, const struct gres_amount *amount, const stru
     struct gres_stock *s = gres_find(n, amount->kind);
     *out = (struct gres_held){.kind = amount->kind, .count = amount->count};
     s->used += amount->count;
-    if (!s->busy)
-        return;
-    out->devices = devices ? devices : best_devices(n, s, units, amount->count);
-    bitset_or(s->busy, out->devices);
+    if (s->busy) {
+        out->devices = devices ? devices : best_devices(n, s, units, amount->count);
+        bitset_or(s->busy, out->devices);
+    }
+    gres_parts_settle(n);
 }
 
 void gres_held_retake(struct node *n, const struct gres_held *held)
@@ -99,6 +132,7 @@ void gres_held_retake(struct node *n, const struct gres_held *held)
     s->used += held->count;
     if (s->busy && held->devices)
         bitset_or(s->busy, held->devices);
+    gres_parts_settle(n);
 }
 
 void gres_held_release(struct node *n, const struct gres_held *held)
@@ -107,6 +141,16 @@ void gres_held_release(struct node *n, const struct gres_held *held)
     s->used -= held->count;
     if (s->busy && held->devices)
         bitset_andnot(s->busy, held->devices);
+    gres_parts_settle(n);
+}
+
+void gres_held_give_back(const struct node *n, const struct gres_held *held, uint64_t *row)
+{
+    const struct gres_parts *p = n->parts;
+    row[held->kind] += held->count;
+    for (uint32_t i = 0; p && held->devices && i < p->gpus; i++)
+        row[p->gpu[i].lock] +=
+            p->gpu[i].whole == held->kind && bitset_test(held->devices, p->gpu[i].device);
 }
 
 /* --- steps -------------------------------------------------------------------------------------
@@ -157,6 +201,8 @@ Pb__GresAlloc **gres_held_pack(const struct cluster *c, const struct gres_held *
         g->name = (char *)k->name;
         g->type = (char *)k->type;
         g->count = held[i].count;
+        g->has_gpu = k->role == GRES_PART;
+        g->gpu = k->gpu;
         if (!held[i].devices)
             continue;
         g->devices = arena_alloc(arena, sizeof(uint32_t) * (held[i].count + 1));
@@ -169,7 +215,8 @@ Pb__GresAlloc **gres_held_pack(const struct cluster *c, const struct gres_held *
 bool gres_held_unpack(const struct cluster *c, const struct node *n, const Pb__GresAlloc *g,
                       struct gres_held *out)
 {
-    long kind = gres_kind_find(c, g->name, g->type);
+    long kind =
+        g->has_gpu ? gres_kind_find_part(c, g->name, g->gpu) : gres_kind_find(c, g->name, g->type);
     const struct gres_stock *s = kind < 0 ? NULL : gres_find(n, (uint32_t)kind);
     if (!s)
         return false;
@@ -218,11 +265,43 @@ static void put_kind(const struct cluster *c, uint32_t kind, uint64_t count,
         put_devices(devices, out);
 }
 
+static void put_held(const struct cluster *c, const struct gres_held *held, bool devices,
+                     struct str *out)
+{
+    const struct gres_kind *k = &c->gres_kinds.data[held->kind];
+    put_kind(c, held->kind, held->count, devices ? held->devices : NULL, out);
+    if (devices && k->role == GRES_PART)
+        str_printf(out, "(IDX:%u)", k->gpu);
+}
+
 void gres_held_format(const struct cluster *c, const struct gres_held *held, size_t count,
                       bool devices, struct str *out)
 {
     for (size_t i = 0; i < count; i++)
-        put_kind(c, held[i].kind, held[i].count, devices ? held[i].devices : NULL, out);
+        put_held(c, &held[i], devices, out);
+}
+
+/* "shard:8(-/5,5/5,3/5,0/5)": in all, and of each GPU; "-": the GPU is given whole. */
+static void put_parts(const struct node *n, size_t name, bool used, struct str *out)
+{
+    const struct gres_parts *p = n->parts;
+    _cleanup_str_ struct str each = STR_INIT;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < p->gpus; i++) {
+        const struct gres_parts_gpu *g = &p->gpu[i];
+        uint64_t taken = g->count[name] ? gres_find(n, g->part[name])->used : 0;
+        bool whole = gres_find(n, g->lock)->used && !taken;
+        sum += used ? taken : g->count[name];
+        str_puts(&each, i ? "," : "");
+        if (whole)
+            str_printf(&each, "-/%llu", (unsigned long long)g->count[name]);
+        else
+            str_printf(&each, "%llu/%llu", (unsigned long long)taken,
+                       (unsigned long long)g->count[name]);
+    }
+    str_printf(out, "%s%s:%llu", out->len ? "," : "", p->item[name]->name, (unsigned long long)sum);
+    if (used)
+        str_printf(out, "(%s)", str_cstr(&each));
 }
 
 static bool is_used(const struct gres_stock *s)
@@ -234,6 +313,8 @@ void gres_held_format_node(const struct cluster *c, const struct node *n, bool u
                            struct str *out)
 {
     vec_foreach (&n->gres, s) {
+        if (c->gres_kinds.data[s->kind].role != GRES_PLAIN)
+            continue;
         if (!used)
             put_kind(c, s->kind, s->count, NULL, out);
         else if (s->busy && is_used(s))
@@ -243,4 +324,7 @@ void gres_held_format_node(const struct cluster *c, const struct node *n, bool u
         if (used && s->busy && !is_used(s))
             str_puts(out, "(IDX:N/A)");
     }
+    for (size_t k = 0; n->parts && k < GRES_PARTS_NAMES; k++)
+        if (n->parts->item[k])
+            put_parts(n, k, used, out);
 }

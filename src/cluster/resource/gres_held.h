@@ -8,9 +8,10 @@
 
 struct alloc_node;
 
-/* Units near the devices that such amounts would be of; NULL: none is better than others. */
-struct bitset *gres_held_near(const struct node *n, const struct gres_amount *amounts,
-                              size_t count);
+/* Units near the devices that such amounts are of, by amount where they are known, or would be of;
+ * NULL: none is better than others. */
+struct bitset *gres_held_near(const struct node *n, const struct gres_amount *amounts, size_t count,
+                              struct bitset *const *devices);
 
 /* A job's share: 'devices' (owned from now on), or with NULL those near the units first and of the
  * lowest numbers. They must be free. */
@@ -19,6 +20,8 @@ void gres_held_take(struct node *n, const struct gres_amount *amount, const stru
 /* Counts it as held again, after a restart. */
 void gres_held_retake(struct node *n, const struct gres_held *held);
 void gres_held_release(struct node *n, const struct gres_held *held);
+/* Adds it to what the node has free in another view. */
+void gres_held_give_back(const struct node *n, const struct gres_held *held, uint64_t *row);
 void gres_held_done(struct gres_held *held);
 
 /* Of what a job holds, what one of its steps has alone. */

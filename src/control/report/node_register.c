@@ -110,19 +110,20 @@ static void say_low(struct str *out, const char *what, uint64_t reported, uint64
 static void say_low_gres(const struct control *c, const struct node *n, const char *reported,
                          struct str *out)
 {
+    const struct conf_gres_set *set = conf_gres_of(c->conf, n->index);
     struct gres_wants said = {0};
     if (!reported || gres_parse(c->cluster, reported, GRES_PER_NODE, &said, NULL) != 0) {
         gres_wants_done(&said);
         return;
     }
-    vec_foreach (&n->gres, s) {
-        const struct gres_kind *k = &c->cluster->gres_kinds.data[s->kind];
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *k = &set->items[i];
         uint64_t there = 0;
         vec_foreach (&said.list, w)
             there = str_eq(w->name, k->name) && str_eq(w->type, k->type) ? w->per_node : there;
         _cleanup_free_ char *what =
             mem_printf("Low gres/%s%s%s", k->name, k->type ? ":" : "", k->type ? k->type : "");
-        say_low(out, what, there, s->count);
+        say_low(out, what, there, k->count);
     }
     gres_wants_done(&said);
 }

@@ -41,7 +41,7 @@ static bool give_back(struct shadow *s, const struct alloc_node *a)
     else
         v->units[a->node] += a->parked ? 0 : a->units;
     vec_foreach (&a->gres, held)
-        gres[held->kind] += held->count;
+        gres_held_give_back(n, held, gres);
     v->mem_mib[a->node] += (int64_t)a->mem_mib;
     v->whole[a->node] = v->units[a->node] == n->units;
     if (v->whole[a->node] && !n->parked)

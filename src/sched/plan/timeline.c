@@ -88,7 +88,7 @@ static void give_back_gres(struct timeline *t, const struct node *n, const struc
         vec_foreach (&n->gres, s)
             gres[s->kind] += gres_left(s);
     vec_foreach (&a->gres, held)
-        gres[held->kind] += held->count;
+        gres_held_give_back(n, held, gres);
     vec_foreach (&n->gres, s)
         gres[s->kind] = gres[s->kind] < s->count ? gres[s->kind] : s->count;
     memcpy(gres + t->kinds, gres, t->kinds * sizeof(*gres));

@@ -167,7 +167,7 @@ static void give_back(struct victim_search *h, const struct job *v, const struct
         return;
     h->view.mem_mib[a->node] += (int64_t)a->mem_mib;
     vec_foreach (&a->gres, held)
-        gres[held->kind] += held->count;
+        gres_held_give_back(n, held, gres);
     if (h->view.whole[a->node] && !n->parked)
         h->view.users[a->node] = (struct node_users){0};
 }

@@ -415,6 +415,218 @@ static void never_twice(void **state)
     }
 }
 
+/* --- GPUs in parts -----------------------------------------------------------------------------
+ */
+
+#define PARTS_NODES                                                                                \
+    "GresTypes=gpu,mps,shard\n"                                                                    \
+    "NodeName=s1 CPUs=16 RealMemory=8000 Gres=gpu:a:1,gpu:b:2,shard:12,mps:300\n"                  \
+    "PartitionName=all Nodes=ALL Default=YES OverSubscribe=NO\n"                                   \
+    "GresConf=1 Name=gpu Type=a File=/dev/g0 Cores=0-3\n"                                          \
+    "GresConf=1 Name=gpu Type=b File=/dev/g[1-2] Cores=4-15\n"
+#define PARTS CONS PARTS_NODES
+
+static void in_use(const struct cluster *c, const char *expected)
+{
+    struct str out = STR_INIT;
+    gres_held_format_node(c, c->nodes.data[0], true, &out);
+    assert_string_equal(str_cstr(&out), expected);
+    str_done(&out);
+}
+
+static void parts_are_of_one_gpu(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster(PARTS);
+    test_up(c);
+    given(c, "gres=shard:5", "never");
+    given(c, "gres=shard:1,gpu:1", "never");
+    given(c, "gres=shard:1,mps:1", "never");
+    given(c, "per-task=shard:2 n=3", "never");
+    given(c, "exclusive", "s1:16/0+gpu:a=1+gpu:b=2+gpu lock=1+gpu lock=1+gpu lock=1");
+    given(c, "exclusive gres=shard:2", "s1:16/0+shard=2+gpu:b=2+gpu lock=1+gpu lock=1");
+    held(c, start(c, 1, "gres=shard:3", 100), "shard:3(IDX:0)");
+    held(c, start(c, 2, "gres=shard:2", 200), "shard:2(IDX:1)");
+    held(c, start(c, 3, "gres=shard:1", 300), "shard:1(IDX:0)");
+    in_use(c, "gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A),shard:6(4/4,2/4,0/4),mps:0(0/100,0/100,0/100)");
+    given(c, "gres=gpu:a:1", "busy");
+    given(c, "gres=gpu:2", "busy");
+    given(c, "gres=gpu:1 gres-flags=enforce-binding", "s1:1/0+gpu:b=1+gpu lock=1");
+    given(c, "per-job=shard:5", "never");
+    given(c, "per-task=shard:2 n=2", "s1:2/0+shard=4");
+    held(c, start(c, 4, "gres=gpu:1", 400), "gpu:b:1(IDX:1)");
+    in_use(c, "gpu:a:0(IDX:N/A),gpu:b:1(IDX:1),shard:6(4/4,2/4,-/4),mps:0(0/100,0/100,-/100)");
+    given(c, "gres=shard:3", "busy");
+    given(c, "gres=shard:2", "s1:1/0+shard=2");
+    given(c, "gres=mps:1", "busy");
+    cluster_remove_job(c, cluster_find_job(c, 2));
+    test_sound(c);
+    held(c, start(c, 5, "gres=mps:50", 500), "mps:50(IDX:1)");
+    given(c, "gres=shard:1", "busy");
+    given(c, "gres=gpu:1", "busy");
+    given(c, "gres=mps:51", "busy");
+    cluster_remove_job(c, cluster_find_job(c, 4));
+    given(c, "gres=mps:51", "busy"); /* entries of mps are of one GPU at a time */
+    given(c, "gres=gpu:1 gres-flags=enforce-binding", "s1:1/0+gpu:b=1+gpu lock=1");
+    held(c, start(c, 6, "gres=gpu:1 gres-flags=enforce-binding", 500), "gpu:b:1(IDX:1)");
+    test_cluster_free(c);
+}
+
+static void parts_by_parameters(void **state)
+{
+    (void)state;
+    struct cluster *c = test_cluster("SelectTypeParameters=CR_Core,LL_SHARED_GRES\n" PARTS_NODES);
+    test_up(c);
+    held(c, start(c, 1, "gres=shard:1", 100), "shard:1(IDX:0)");
+    held(c, start(c, 2, "gres=shard:1", 100), "shard:1(IDX:1)");
+    held(c, start(c, 3, "gres=shard:4", 100), "shard:4(IDX:2)");
+    held(c, start(c, 4, "gres=shard:1", 100), "shard:1(IDX:0)");
+    test_cluster_free(c);
+    c = test_cluster("SelectTypeParameters=CR_Core,MULTIPLE_SHARING_GRES_PJ\n" PARTS_NODES);
+    test_up(c);
+    held(c, start(c, 1, "gres=shard:6", 100), "shard:4(IDX:0),shard:2(IDX:1)");
+    given(c, "gres=mps:150", "never"); /* of one GPU all the same */
+    test_cluster_free(c);
+    c = test_cluster(PARTS "GresConf=1 Name=mps Count=300 Flags=all_sharing\n"
+                           "GresConf=1 Name=shard Count=12 Flags=one_sharing\n");
+    test_up(c);
+    held(c, start(c, 1, "gres=mps:60", 100), "mps:60(IDX:0)");
+    held(c, start(c, 2, "gres=mps:60", 100), "mps:60(IDX:1)");
+    held(c, start(c, 3, "gres=shard:3", 100), "shard:3(IDX:2)");
+    cluster_remove_job(c, cluster_find_job(c, 1));
+    given(c, "gres=shard:2", "busy");
+    test_cluster_free(c);
+}
+
+/* The calendar knows which GPU is free, and from when on. */
+static void parts_ahead(void **state)
+{
+    (void)state;
+    struct selection s = {0};
+    struct timeline t;
+    struct cluster *c = test_cluster(PARTS);
+    test_up(c);
+    start(c, 1, "gres=shard:4", 100);
+    start(c, 2, "gres=shard:2", 200);
+    start(c, 3, "gres=gpu:1", 300);
+    struct job *shard = test_job(c, 4, "gres=shard:3"), *gpu = test_job(c, 5, "gres=gpu:1");
+    struct job *both = test_job(c, 6, "gres=gpu:2"), *few = test_job(c, 7, "gres=shard:2");
+    shard->limit_sec = gpu->limit_sec = both->limit_sec = few->limit_sec = 50;
+    struct bitset *set = select_candidates(c, shard);
+    timeline_init(&t, c, 10);
+    assert_true(timeline_fits_now(&t, few, set, &s));
+    select_clear(&s);
+    assert_int_equal(timeline_find(&t, gpu, set, &s), 100);
+    select_clear(&s);
+    assert_int_equal(timeline_find(&t, both, set, &s), 200);
+    select_clear(&s);
+    assert_int_equal(timeline_find(&t, shard, set, &s), 100);
+    timeline_reserve(&t, shard, &s, 100); /* on the first GPU, to 150 */
+    select_clear(&s);
+    assert_int_equal(timeline_find(&t, gpu, set, &s), 150);
+    timeline_reserve(&t, gpu, &s, 150); /* the first GPU, to 200 */
+    select_clear(&s);
+    assert_int_equal(timeline_find(&t, both, set, &s), 200);
+    select_clear(&s);
+    few->limit_sec = 191; /* to 201 on the second GPU */
+    assert_true(timeline_fits_now(&t, few, set, &s));
+    timeline_start(&t, few, &s);
+    select_clear(&s);
+    assert_int_equal(timeline_find(&t, both, set, &s), 201);
+    select_done(&s);
+    timeline_done(&t);
+    bitset_free(set);
+    test_cluster_free(c);
+}
+
+static void parts_in_records(void **state)
+{
+    (void)state;
+    _cleanup_arena_ struct arena arena;
+    struct str packed = STR_INIT;
+    arena_init(&arena, 0);
+    struct cluster *c = test_cluster(PARTS);
+    test_up(c);
+    start(c, 1, "gres=gpu:a:1", 100);
+    struct job *j = start(c, 2, "gres=shard:3", 100);
+    held(c, j, "shard:3(IDX:1)");
+    job_pack_live(c, j);
+    job_pack_record(j, &packed);
+    Pb__JobRecord *r = arena_unpack(&arena, &pb__job_record__descriptor, packed.data, packed.len);
+    assert_non_null(r);
+    struct cluster *after = test_cluster(PARTS);
+    test_up(after);
+    struct job *again = cluster_add_job(after, 2);
+    assert_int_equal(job_restore(after, again, r, NULL), 0);
+    held(after, again, "shard:3(IDX:1)");
+    in_use(after,
+           "gpu:a:0(IDX:N/A),gpu:b:0(IDX:N/A),shard:3(0/4,3/4,0/4),mps:0(0/100,0/100,0/100)");
+    given(after, "gres=gpu:b:2", "busy");
+    test_sound(after);
+    cluster_remove_job(after, again);
+    test_sound(after);
+    given(after, "gres=gpu:b:2", "s1:1/0+gpu:b=2+gpu lock=1+gpu lock=1");
+    test_cluster_free(after);
+    str_done(&packed);
+    test_cluster_free(c);
+}
+
+/* Of each GPU either one job has all, or jobs have parts of one name, and no more than there are.
+ */
+static void check_gpus(const struct cluster *c)
+{
+    uint64_t whole[3] = {0}, shards[3] = {0}, mps[3] = {0};
+    vec_foreach (&c->jobs, j)
+        vec_foreach (&attempt_of(*j)->alloc, a)
+            vec_foreach (&a->gres, held) {
+                const struct gres_kind *k = &c->gres_kinds.data[held->kind];
+                if (k->role == GRES_PART)
+                    (str_eq(k->name, "mps") ? mps : shards)[k->gpu] += held->count;
+                else
+                    bitset_foreach (held->devices, i)
+                        whole[i + str_eq(k->type, "b")]++;
+            }
+    for (size_t i = 0; i < 3; i++) {
+        assert_true(whole[i] <= 1 && shards[i] <= 4 && mps[i] <= 100);
+        assert_true((whole[i] > 0) + (shards[i] > 0) + (mps[i] > 0) <= 1);
+    }
+}
+
+static void no_gpu_is_given_whole_and_in_parts(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "gres=gpu:1",   "gres=gpu:b:1",           "gres=gpu:2 gres-flags=enforce-binding c=2",
+        "gres=shard:1", "gres=shard:3",           "per-task=shard:1 n=3",
+        "gres=mps:40",  "exclusive gres=shard:2", "per-job=shard:2"};
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        uint64_t random = seed;
+        struct cluster *c = test_cluster(PARTS);
+        test_up(c);
+        for (uint32_t id = 1; id < 60; id++) {
+            struct selection s = {0};
+            struct job *j = test_job(c, id, words[test_between(&random, 0, COUNT(words) - 1)]);
+            struct bitset *set = select_candidates(c, j);
+            if (select_nodes(c, j, set, NULL, &s) == 0) {
+                const struct alloc_want want = share_want(&s, s.shares.data);
+                assert_int_equal(alloc_place(c, j, &want, NULL), 0);
+                assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
+                order_insert(&c->ends, &attempt_make(j)->ends, test_between(&random, 10, 1000), id);
+            } else {
+                cluster_remove_job(c, j);
+            }
+            test_sound(c);
+            check_gpus(c);
+            select_done(&s);
+            bitset_free(set);
+            if (test_between(&random, 0, 2) == 0 && c->jobs.len)
+                cluster_remove_job(
+                    c, c->jobs.data[test_between(&random, 0, (uint32_t)c->jobs.len - 1)]);
+        }
+        test_cluster_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -425,6 +637,11 @@ int main(void)
         cmocka_unit_test(records),
         cmocka_unit_test(ahead),
         cmocka_unit_test(never_twice),
+        cmocka_unit_test(parts_are_of_one_gpu),
+        cmocka_unit_test(parts_by_parameters),
+        cmocka_unit_test(parts_ahead),
+        cmocka_unit_test(parts_in_records),
+        cmocka_unit_test(no_gpu_is_given_whole_and_in_parts),
         cmocka_unit_test(beside_a_suspended_job),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,11 +52,23 @@ static uint32_t least_cpus(const struct request *r)
     return cpus > r->min_cpus ? cpus : r->min_cpus;
 }
 
+const uint64_t *select_gres_room(const struct request *r, const struct node_kind *k,
+                                 const uint64_t *row, size_t kinds, uint64_t *out)
+{
+    if (!k->parts)
+        return row;
+    gres_parts_room(k->parts, &r->gres, UINT32_MAX, 0, row, kinds, out);
+    return out;
+}
+
 /* Whether a node that has all of its generic resources could give what the job wants of a node. */
 static bool kind_has_gres(const struct request *r, const struct node_kind *k, size_t gres_kinds)
 {
     uint64_t left[GRES_KINDS_MAX];
-    return !r->gres.list.len || gres_tasks(&r->gres, gres_kinds, k->gres_total, left) > 0;
+    if (!r->gres.list.len)
+        return true;
+    const uint64_t *room = select_gres_room(r, k, k->gres_total, gres_kinds, left);
+    return gres_tasks(&r->gres, gres_kinds, room, left) > 0;
 }
 
 bool select_kind_could(const struct cluster *c, const struct job *j, const struct node_kind *k)
@@ -133,10 +145,12 @@ static uint64_t gpus_served(const struct request *r, uint32_t cpus, int64_t mem_
 
 /* Tasks that its generic resources, and what comes with GPUs, hold; 0: none. */
 static uint32_t gres_fit(const struct cluster *c, const struct request *r,
-                         const struct select_room *room, uint32_t cpus, uint64_t *more)
+                         const struct node_kind *n, const struct select_room *room, uint32_t cpus,
+                         uint64_t *more)
 {
     uint64_t left[GRES_KINDS_MAX], job = 0, wanted = 0;
-    uint64_t tasks = gres_tasks(&r->gres, c->pool.gres_kinds, room->gres, left);
+    const uint64_t *have = select_gres_room(r, n, room->gres, c->pool.gres_kinds, left);
+    uint64_t tasks = gres_tasks(&r->gres, c->pool.gres_kinds, have, left);
     vec_foreach (&r->gres.list, w)
         for (size_t k = 0; w->per_job && k < c->pool.gres_kinds; k++)
             job += w->mask >> k & 1 ? left[k] : 0;
@@ -173,7 +187,7 @@ uint32_t select_tasks_fit(const struct cluster *c, const struct job *j, const st
     uint32_t tasks = cpus / r->cpus_per_task;
     if (r->overcommit && tasks)
         tasks = r->tasks;
-    uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, room, cpus, more) : tasks;
+    uint32_t by_gres = r->gres.list.len ? gres_fit(c, r, k, room, cpus, more) : tasks;
     tasks = by_gres < tasks ? by_gres : tasks;
     if (r->tasks_per_core || r->tasks_per_socket) {
         uint32_t by_cores = select_tasks_by_cores(c, j, k, room);
@@ -247,15 +261,22 @@ static uint32_t add_gres(const struct cluster *c, const struct request *r,
     if (kinds == 0)
         return 0;
     const uint64_t *have = view->gres + p->node * kinds;
-    memcpy(rest, have, kinds * sizeof(*rest));
+    const struct gres_parts *parts = c->pool.kinds.data[c->pool.kind[p->node]].parts;
+    if (parts)
+        gres_parts_room(parts, &r->gres, p->tasks, p->more, have, kinds, rest);
+    else
+        memcpy(rest, have, kinds * sizeof(*rest));
     if (r->gres.list.len)
         n = gres_deal(&r->gres, kinds, rest, p->tasks, p->more, amounts);
-    if (r->exclusive && !r->shared) {
+    if (r->exclusive && !r->shared && parts) {
+        n = gres_parts_add_rest(parts, have, kinds, amounts, n);
+    } else if (r->exclusive && !r->shared) {
         n = 0;
         for (uint32_t k = 0; k < kinds; k++)
             if (have[k])
                 amounts[n++] = (struct gres_amount){k, have[k]};
     }
+    n = parts ? gres_parts_add_locks(parts, have, amounts, n) : n;
     for (size_t i = 0; i < n; i++)
         vec_push(&out->gres, amounts[i]);
     return (uint32_t)n;

@@ -29,6 +29,9 @@ uint32_t select_part_units_left(const struct cluster *c, const struct job *j, ui
                                 uint32_t units);
 
 /* Whether a node of this kind could take a task of the job, were it idle and alone to choose. */
+/* What of a row of the node's generic resources the request may have: the row, or 'out'. */
+const uint64_t *select_gres_room(const struct request *r, const struct node_kind *k,
+                                 const uint64_t *row, size_t kinds, uint64_t *out);
 bool select_kind_could(const struct cluster *c, const struct job *j, const struct node_kind *k);
 
 /* How many tasks of the job fit there; 0: none. 'more': how much it has, besides, of what the job

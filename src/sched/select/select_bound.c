@@ -15,7 +15,9 @@ static bool fits_room(const struct cluster *c, const struct job *j, const struct
     size_t kinds = c->pool.gres_kinds;
     struct gres_amount amounts[GRES_KINDS_MAX];
     uint64_t rest[GRES_KINDS_MAX];
-    memcpy(rest, room->gres, kinds * sizeof(*rest));
+    const uint64_t *have = select_gres_room(r, k, room->gres, kinds, rest);
+    if (have != rest)
+        memcpy(rest, have, kinds * sizeof(*rest));
     uint64_t gpus = more + gres_wanted(&r->gres, "gpu", GRES_PER_NODE) +
                     gres_wanted(&r->gres, "gpu", GRES_PER_TASK) * tasks;
     _cleanup_free_ uint32_t *left = cores_part_left(c, j->part, room->like);

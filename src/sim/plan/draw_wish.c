@@ -45,6 +45,31 @@ static void draw_gres(struct draw *d)
         }
 }
 
+/* Parts of the GPUs of some nodes. */
+static void draw_parts(struct draw *d)
+{
+    if (!some_node_has(d, "gpu") || !chance(d, 40))
+        return;
+    vec_foreach (&d->plan->items, i) {
+        if (i->kind == SIM_ITEM_CONF && strcmp(i->text, "GresTypes=gpu,nic") == 0)
+            PUT(i->text, "GresTypes=gpu,nic,shard");
+        if (i->kind == SIM_ITEM_NODE && strstr(i->gres, "gpu") && chance(d, 70)) {
+            size_t len = strlen(i->gres);
+            snprintf(i->gres + len, sizeof i->gres - len, ",shard:%s", WORD(d, "8", "7", "9"));
+        }
+    }
+    if (!some_node_has(d, "shard"))
+        return;
+    vec_foreach (&d->plan->items, j) {
+        if (j->kind != SIM_ITEM_JOB || *j->gres || *j->gpus || *j->task_gres || !chance(d, 40))
+            continue;
+        if (chance(d, 80))
+            PUT(j->gres, "%s", WORD(d, "shard:1", "shard:2", "shard:3", "shard:2,nic:1"));
+        else
+            PUT(j->task_gres, "%s", WORD(d, "shard:1", "shard:2"));
+    }
+}
+
 /* How tasks lie on sockets and cores. */
 static void draw_layout(struct draw *d)
 {
@@ -119,4 +144,5 @@ void sim_draw_wishes(struct draw *d)
     draw_constraints(d);
     draw_network(d);
     draw_users_and_ends(d);
+    draw_parts(d);
 }

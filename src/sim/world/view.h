@@ -41,11 +41,13 @@ struct sim_stored_resv {
     struct str data; /* the packed ResvRecord */
 };
 
-#define SIM_GRES 4 /* kinds on a node */
+#define SIM_GRES 6 /* kinds on a node */
 
 struct sim_gres {
     char name[8], type[8];
     uint64_t count, devices; /* devices: bits; none: they are only counted */
+    bool parts;              /* of this one of the node's GPUs */
+    unsigned gpu;
 };
 
 struct sim_share { /* a node's part of an allocation, by the record */

@@ -244,6 +244,8 @@ static void scan_gres(struct cursor c, struct sim_gres *g)
             copy_text(g->type, sizeof g->type, &c);
         else if (c.field == 3)
             g->count = c.number;
+        else if (c.field == 5)
+            g->parts = true, g->gpu = (unsigned)c.number % 64;
         for (struct cursor d = cursor_over(c.data, c.len); c.field == 4 && d.at < d.end;)
             g->devices |= UINT64_C(1) << (read_varint(&d) % 64);
     }

@@ -218,6 +218,43 @@ static void check_devices(struct sim *s, const struct sim_watch *by, const struc
                   g->name, g->type, n->name, by->job_id, (unsigned long long)count);
 }
 
+/* Which GPUs of the node are its GPUs of this type, as its line has them. */
+static uint64_t gpus_of(const struct sim_item *node, const struct sim_gres *g)
+{
+    const char *type = *g->type ? g->type : "";
+    unsigned first = 0;
+    if (strcmp(type, "b") == 0)
+        first = (unsigned)count_of(node->gres, "gpu", "a");
+    return strcmp(g->name, "gpu") == 0 ? g->devices << first : 0;
+}
+
+/* No GPU is one job's as a whole and another's in parts, and none has more parts than it has. */
+static void check_parts(struct sim *s, const struct sim_watch *by, unsigned node)
+{
+    struct sim_node *n = &s->nodes.data[node];
+    uint64_t whole = 0, parts[64] = {0};
+    if (!n->item)
+        return;
+    uint64_t gpus = count_of(n->item->gres, "gpu", ""), all = count_of(n->item->gres, "shard", "");
+    vec_foreach (&n->holders, id) {
+        const struct sim_watch *w = sim_watch_find(s, *id);
+        const struct sim_share *share = w && sim_give_holds(w) ? sim_give_share(w, node) : NULL;
+        for (unsigned i = 0; share && i < share->n_gres; i++) {
+            whole |= gpus_of(n->item, &share->gres[i]);
+            if (share->gres[i].parts)
+                parts[share->gres[i].gpu] += share->gres[i].count;
+        }
+    }
+    for (unsigned i = 0; i < 64; i++) {
+        if (parts[i] && whole >> i & 1)
+            sim_break(s, "a GPU is given away whole and in parts", "GPU %u of %s, job %u", i,
+                      n->name, by->job_id);
+        if (parts[i] && (i >= gpus || parts[i] > all / gpus + (i < all % gpus)))
+            sim_break(s, "a GPU has fewer parts than are given away", "GPU %u of %s, job %u: %llu",
+                      i, n->name, by->job_id, (unsigned long long)parts[i]);
+    }
+}
+
 static uint64_t share_has(const struct sim_share *share, const char *name, const char *type)
 {
     uint64_t sum = 0;
@@ -232,7 +269,7 @@ static void check_gres(struct sim *s, const struct sim_watch *w, const struct si
 {
     static const struct {
         const char *name, *type;
-    } kinds[] = {{"gpu", ""}, {"gpu", "a"}, {"gpu", "b"}, {"nic", ""}};
+    } kinds[] = {{"gpu", ""}, {"gpu", "a"}, {"gpu", "b"}, {"nic", ""}, {"shard", ""}};
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         uint64_t each = count_of(j->gres, kinds[k].name, kinds[k].type), sum = 0;
         vec_foreach (&w->shares, share) {
@@ -249,6 +286,8 @@ static void check_gres(struct sim *s, const struct sim_watch *w, const struct si
     vec_foreach (&w->shares, share)
         for (unsigned i = 0; i < share->n_gres; i++)
             check_devices(s, w, share, &share->gres[i]);
+    vec_foreach (&w->shares, share)
+        check_parts(s, w, share->node);
 }
 
 /* --- all of it ----------------------------------------------------------------------------------
