@@ -415,6 +415,8 @@ void job_state_put_node_gres(const Pb__NodeAlloc *a, bool devices, struct str *o
         const Pb__GresAlloc *g = a->gres[i];
         str_printf(out, "%s%s%s%s:%llu", i ? "," : "", g->name, g->type ? ":" : "",
                    g->type ? g->type : "", (unsigned long long)g->count);
+        if (devices && g->has_gpu)
+            str_printf(out, "(IDX:%u)", g->gpu);
         if (!devices || !g->n_devices)
             continue;
         str_puts(out, "(IDX:");

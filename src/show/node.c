@@ -91,6 +91,10 @@ void show_node_text(const Pb__NodeRecord *n, struct show_style style, struct str
     record_break(style, out);
     record_pair(out, "Gres", n->gres);
     record_break(style, out);
+    if (style.details && n->gres_used) {
+        record_pair(out, "GresUsed", n->gres_used);
+        record_break(style, out);
+    }
     record_pair(out, "NodeAddr", n->addr ? n->addr : n->name);
     record_pair(out, " NodeHostName", n->hostname ? n->hostname : n->name);
     str_printf(out, " Port=%u", n->port);

@@ -401,7 +401,7 @@ def test_percentages(cluster_of, version):
 @both
 def test_devices(cluster_of, version):
     """Cards made of /dev/full and /dev/zero: a step opens its own, and nothing else has changed."""
-    c = cluster_of(version, "ConstrainDevices=yes\n", conf=ALL + "GresTypes=gpu\n", node_conf="Gres=gpu:2", needs=("freezer", "devices"),
+    c = cluster_of(version, "ConstrainDevices=yes\n", conf=ALL + "GresTypes=gpu,shard\n", node_conf="Gres=gpu:2,shard:4", needs=("freezer", "devices"),
                    start=False)
     cards = [c.dir / f"card{n}" for n in (0, 1)]
     for card, minor in zip(cards, (7, 5)):
@@ -414,6 +414,7 @@ def test_devices(cluster_of, version):
     assert run() == ["no", "no", "yes", "yes"]
     assert run("--gres=gpu:1") == ["yes", "no", "yes", "yes"]
     assert run("--gres=gpu:2") == ["yes", "yes", "yes", "yes"]
+    assert run("--gres=shard:2") == ["yes", "no", "yes", "yes"]
     told = ["srun", "-n1", "--gres=gpu:1", "sh", "-c", "echo $CUDA_VISIBLE_DEVICES of $SLURM_STEP_GPUS; exec sleep ${1:-0}", "-"]
     holder = c.popen([*told, "1000"])  # programs count the cards that they can open from 0
     assert holder.stdout.readline() == "0 of 0\n" and c.run(told).ok() == "0 of 1"

@@ -369,3 +369,75 @@ def test_gpus_near_to_a_tasks_cpus(make_cluster):
     c.run("srun --accel-bind=x true").fails("Invalid --accel-bind specification: it is made of the letters g, n and v")
     assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=cores", "--gpu-bind=single:1") == ["0 of 0,1,2,3", "3 of 0,1,2,3"]
     assert told(c, "-n2", "--gres=gpu:4", "--cpu-bind=none", "--gpu-bind=closest") == ["0,1,2,3 of 0,1,2,3"] * 2
+
+
+@pytest.fixture
+def shared(make_cluster):
+    """One node of three cards: jobs have parts of them."""
+    c = make_cluster(nodes=1, cpus=8, start=False, conf="GresTypes=gpu,mps,shard", node_conf="Gres=gpu:a100:2,gpu:v100:1,shard:9,mps:600")
+    for number in (0, 1, 7):
+        (c.dir / f"nvidia{number}").touch()
+    (c.dir / "gres.conf").write_text(
+        f"Name=gpu Type=a100 File={c.dir}/nvidia[0-1]\nName=gpu Type=v100 File={c.dir}/nvidia7\nName=shard Count=9\n"
+        f"Name=mps Count=200 File={c.dir}/nvidia0\nName=mps Count=400 File={c.dir}/nvidia7\n")
+    c.start()
+    return c
+
+
+PARTS = "echo $CUDA_VISIBLE_DEVICES/$ROCR_VISIBLE_DEVICES/$SLURM_JOB_GPUS/$SLURM_SHARDS_ON_NODE/$CUDA_MPS_ACTIVE_THREAD_PERCENTAGE"
+
+
+def used(c):
+    return c.run("sinfo -h -O GresUsed:90").ok().strip()
+
+
+def hold(c, *options):
+    job = c.sbatch("-n1", *options, wrap="sleep 1000")
+    eventually(lambda: c.state(job) == "RUNNING", "it")
+    return job
+
+
+def test_jobs_share_a_gpu(shared):
+    c = shared
+    first, second = hold(c, "--gres=shard:1"), hold(c, "--gres=shard:2")
+    assert used(c) == "gpu:a100:0(IDX:N/A),gpu:v100:0(IDX:N/A),shard:3(3/3,0/3,0/3),mps:0(0/200,0/0,0/400)"
+    third = hold(c, "--gres=gpu:a100:1")
+    assert "GRES=gpu:a100:1(IDX:1)" in c.run(f"scontrol show job -d {third}").ok()
+    assert "GRES=shard:2(IDX:0)" in c.run(f"scontrol show job -d {second}").ok()
+    assert c.run(["srun", "-n1", "--gres=shard:2", "sh", "-c", PARTS]).ok() == "7/7/7/2/"
+    waits = c.sbatch("--gres=gpu:a100:1", wrap=SHOW)
+    eventually(lambda: c.job(waits)["Reason"] == "Resources", "it")
+    c.kill("slurmctld")
+    c.start_controller()
+    assert used(c) == "gpu:a100:1(IDX:1),gpu:v100:0(IDX:N/A),shard:3(3/3,-/3,0/3),mps:0(0/200,-/0,0/400)"
+    assert "GresUsed=gpu:a100:1(IDX:1),gpu:v100:0(IDX:N/A),shard:3(3/3,-/3,0/3)" in c.run("scontrol show node -d").ok()
+    c.run(f"scancel {first}").ok()
+    eventually(lambda: "shard:2(2/3,-/3,0/3)" in used(c), "it")
+    assert c.run(["srun", "-n1", "--gres=shard:1", "sh", "-c", PARTS]).ok() == "0/0/0/1/"
+    assert c.job(waits)["JobState"] == "PENDING"
+    c.run(f"scancel {second}").ok()
+    assert c.wait(waits)["JobState"] == "COMPLETED" and c.output(waits) == "0/0/0//1\n"
+    c.run(f"scancel {third}").ok()
+
+
+def test_mps_in_percent(shared):
+    c = shared
+    assert c.run(["srun", "-n1", "--gres=mps:50", "sh", "-c", PARTS + "; echo $CUDA_DEVICE_ORDER"]).ok().split() == ["0/0/0//25", "PCI_BUS_ID"]
+    assert c.run(["srun", "-n1", "--gres=mps:300", "sh", "-c", PARTS]).ok() == "0/0/7//75"
+    eventually(lambda: "mps:0(" in used(c), "it")
+    job = c.sbatch("-n1", "--gres=mps:100", wrap=f"{PARTS}; srun -n1 --gres=mps:20 sh -c '{PARTS}'; srun -n1 sh -c '{PARTS}'; sleep 1000")
+    eventually(lambda: c.output(job).split() == ["0/0/0//50", "0/0/0//10", "0/0/0//50"], "it")
+    assert used(c).endswith("shard:0(0/3,0/3,0/3),mps:100(100/200,0/0,0/400)")
+    late = c.sbatch("-n1", "--gres=mps:150", wrap=PARTS)  # the other GPU could, and MPS is on one at a time
+    eventually(lambda: c.job(late)["Reason"] == "Resources", "it")
+    c.run(f"scancel {job}").ok()
+    assert c.wait(late)["JobState"] == "COMPLETED" and c.output(late) == "0/0/0//75\n"
+
+
+@pytest.mark.parametrize("option, words", [
+    ("--gres=shard:4", "it would fit with --gres=shard:3"),
+    ("--gres=shard:1,gpu:1", "gpu, mps and shard exclude each other in a request"),
+    ("--gres=shard:1 --gpus=1", "gpu, mps and shard exclude each other in a request"),
+])
+def test_parts_that_cannot_be(shared, option, words):
+    shared.run(["sbatch", *option.split(), "--wrap", "true"]).fails(words)

@@ -36,15 +36,40 @@ static bool is_same_device(const char *a, const char *b)
     return a == b || (a && b && strcasecmp(a, b) == 0);
 }
 
-static void put_share(const struct conf_gres *g, const Pb__GresAlloc *share, unsigned long first,
-                      struct str *out)
+static bool is_gpu(const struct conf_gres *g)
 {
-    for (size_t i = 0; i < share->n_devices; i++) {
-        uint32_t at = share->devices[i];
+    return strcasecmp(g->name, "gpu") == 0;
+}
+
+/* The numbers of the devices of 'g' that the share has, or has parts of; 'first': how many GPUs of
+ * the node come before them. 'one' has room for a number. */
+static size_t devices_of(const Pb__GresAlloc *share, const struct conf_gres *g, unsigned long first,
+                         uint32_t *one, const uint32_t **out)
+{
+    if (share->has_gpu) {
+        *one = share->gpu - (uint32_t)first;
+        *out = one;
+        return is_gpu(g) && share->gpu >= first && *one < g->count;
+    }
+    *out = share->devices;
+    return is_same_device(share->name, g->name) && is_same_device(share->type, g->type)
+               ? share->n_devices
+               : 0;
+}
+
+static size_t put_share(const struct conf_gres *g, const Pb__GresAlloc *share, unsigned long first,
+                        struct str *out)
+{
+    const uint32_t *devices;
+    uint32_t one;
+    size_t n = devices_of(share, g, first, &one, &devices);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t at = devices[i];
         const char *file = at < g->n_devices ? g->devices[at].file : NULL;
         if (at < g->count)
             str_printf(out, "%s%lu", out->len ? "," : "", number_of(file, first + at));
     }
+    return n;
 }
 
 /* "0,1": of a share; 'env' gets how tasks are to be told, CONF_GRES_*. */
@@ -56,14 +81,11 @@ static char *numbers_of(const struct conf *c, Pb__GresAlloc *const *share, size_
     unsigned long first = 0;
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
-        if (strcasecmp(g->name, "gpu") != 0)
+        if (!is_gpu(g))
             continue;
         for (size_t k = 0; k < count; k++)
-            if (is_same_device(share[k]->name, g->name) &&
-                is_same_device(share[k]->type, g->type)) {
-                put_share(g, share[k], first, &out);
+            if (put_share(g, share[k], first, &out))
                 *env |= g->flags;
-            }
         first += g->count;
     }
     return arena_strdup(arena, str_cstr(&out));
@@ -74,21 +96,40 @@ static size_t cores_of(const struct conf *c, Pb__GresAlloc *const *share, size_t
 {
     const struct conf_gres_set *set = conf_gres_of(c, 0);
     size_t n = 0;
+    unsigned long first = 0;
     for (size_t i = 0; i < set->len; i++) {
         const struct conf_gres *g = &set->items[i];
-        for (size_t k = 0; k < count && strcasecmp(g->name, "gpu") == 0; k++) {
-            if (!is_same_device(share[k]->name, g->name) ||
-                !is_same_device(share[k]->type, g->type))
-                continue;
-            for (size_t d = 0; d < share[k]->n_devices && n < GPUS_MOST; d++) {
-                uint32_t at = share[k]->devices[d];
+        for (size_t k = 0; k < count && is_gpu(g); k++) {
+            const uint32_t *devices;
+            uint32_t one;
+            size_t len = devices_of(share[k], g, first, &one, &devices);
+            for (size_t d = 0; d < len && n < GPUS_MOST; d++) {
+                uint32_t at = devices[d];
                 const char *cores = at < g->n_devices ? g->devices[at].cores : NULL;
                 if (at < g->count)
                     out[n++] = (char *)(cores ? cores : "");
             }
         }
+        first += is_gpu(g) ? g->count : 0;
     }
     return n;
+}
+
+/* What the share has of the entries of mps on its GPUs, in percent; 0: it has none. */
+static uint32_t mps_percent_of(const struct conf *c, Pb__GresAlloc *const *share, size_t count)
+{
+    const struct conf_gres_set *set = conf_gres_of(c, 0);
+    uint64_t has = 0, all = 0;
+    for (size_t k = 0; k < count; k++)
+        for (size_t i = 0; i < set->len; i++) {
+            const struct conf_gres *g = &set->items[i];
+            if (!share[k]->has_gpu || strcasecmp(share[k]->name, "mps") != 0 ||
+                strcasecmp(g->name, "mps") != 0 || share[k]->gpu >= g->n_parts)
+                continue;
+            has += share[k]->count;
+            all += g->parts[share[k]->gpu];
+        }
+    return all && has <= all ? (uint32_t)(has * 100 / all) : 0;
 }
 
 void devices_fill(const struct conf *c, const char *node, const Pb__Cred *cred, uint32_t node_index,
@@ -107,18 +148,23 @@ void devices_fill(const struct conf *c, const char *node, const Pb__Cred *cred, 
     m->step_gpus = here ? numbers_of(c, here->gres, here->n_gres, &env, arena) : (char *)"";
     m->gpu_cores = arena_alloc(arena, GPUS_MOST * sizeof(char *));
     m->n_gpu_cores = here ? cores_of(c, here->gres, here->n_gres, m->gpu_cores) : 0;
+    m->mps_percent = here ? mps_percent_of(c, here->gres, here->n_gres) : 0;
+    m->has_mps_percent = m->mps_percent > 0;
     m->has_gpu_env = true;
     m->gpu_env = env;
 }
 
 static bool holds_device(Pb__GresAlloc *const *share, size_t count, const struct conf_gres *g,
-                         size_t at)
+                         unsigned long first, size_t at)
 {
-    for (size_t k = 0; k < count; k++)
-        if (is_same_device(share[k]->name, g->name) && is_same_device(share[k]->type, g->type))
-            for (size_t i = 0; i < share[k]->n_devices; i++)
-                if (share[k]->devices[i] == at)
-                    return true;
+    for (size_t k = 0; k < count; k++) {
+        const uint32_t *devices;
+        uint32_t one;
+        size_t n = devices_of(share[k], g, first, &one, &devices);
+        for (size_t i = 0; i < n; i++)
+            if (devices[i] == at)
+                return true;
+    }
     return false;
 }
 
@@ -134,15 +180,19 @@ static void add_devices(const struct conf *c, Pb__GresAlloc *const *share, size_
                         struct devices_denied *out)
 {
     const struct conf_gres_set *set = conf_gres_of(c, 0);
-    for (size_t i = 0; i < set->len; i++)
-        for (size_t k = 0; k < set->items[i].n_devices; k++) {
-            const struct conf_gres_device *d = &set->items[i].devices[k];
-            if (holds_device(share, count, &set->items[i], k) != has)
+    unsigned long first = 0;
+    for (size_t i = 0; i < set->len; i++) {
+        const struct conf_gres *g = &set->items[i];
+        for (size_t k = 0; k < g->n_devices; k++) {
+            const struct conf_gres_device *d = &g->devices[k];
+            if (holds_device(share, count, g, first, k) != has)
                 continue;
             add_number(d->file, out);
             for (uint32_t n = 0; n < d->n_also; n++)
                 add_number(d->also[n], out);
         }
+        first += is_gpu(g) ? g->count : 0;
+    }
 }
 
 void devices_deny(const struct conf *c, Pb__GresAlloc *const *share, size_t count,

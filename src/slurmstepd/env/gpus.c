@@ -78,6 +78,12 @@ void gpus_put(struct envlist *env, const Pb__StepdStart *start, bool step)
         envlist_setf(env, "SLURM_GPUS_ON_NODE", "%zu", own.list.len);
     put_visible(env, start, own.list.len ? str_cstr(&visible) : NULL);
     vec_done(&own.list);
+    if (!start->has_mps_percent)
+        return;
+    /* the only GPU of the MPS server */
+    put_visible(env, start, "0");
+    envlist_set(env, "CUDA_DEVICE_ORDER", "PCI_BUS_ID");
+    envlist_setf(env, "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "%u", start->mps_percent);
 }
 
 /* --- the choice ------------------------------------------------------------------------------- */
