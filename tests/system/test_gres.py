@@ -406,7 +406,7 @@ def test_jobs_share_a_gpu(shared):
     assert "GRES=shard:2(IDX:0)" in c.run(f"scontrol show job -d {second}").ok()
     assert c.run(["srun", "-n1", "--gres=shard:2", "sh", "-c", PARTS]).ok() == "7/7/7/2/"
     waits = c.sbatch("--gres=gpu:a100:1", wrap=SHOW)
-    eventually(lambda: c.job(waits)["Reason"] == "Resources", "it")
+    eventually(lambda: c.job(waits)["Reason"] == "Resources" and "shard:3(" in used(c), "it waits, and srun's job has left")
     c.kill("slurmctld")
     c.start_controller()
     assert used(c) == "gpu:a100:1(IDX:1),gpu:v100:0(IDX:N/A),shard:3(3/3,-/3,0/3),mps:0(0/200,-/0,0/400)"
