@@ -112,7 +112,6 @@ static void step_done(struct step *step)
 int main(int argc, char **argv)
 {
     struct step step = {0};
-    struct err err = {0};
     rlim_t core_limit;
     struct stat st;
 
@@ -136,10 +135,6 @@ int main(int argc, char **argv)
     if (fd_begin(DAEMON_FD + 1) || fstat(DAEMON_FD, &st) || !S_ISSOCK(st.st_mode)) {
         fputs("slurmstepd: error: this program is started by slurmd, one process per step\n",
               stderr);
-        return 1;
-    }
-    if (plugin_limit_rights(&err)) {
-        fprintf(stderr, "slurmstepd: error: %s\n", err.text);
         return 1;
     }
     core_limit = dump_forbid();

@@ -81,7 +81,7 @@ def test_capabilities_of_every_process(make_cluster):
 
 
 def test_scripts_of_the_site_have_all_rights_of_root(make_cluster, tmp_path):
-    """slurmd and slurmstepd give capabilities up for themselves: a prolog and a task of root have what whoever starts slurmd has."""
+    """slurmd gives capabilities up for itself: a prolog and a task of root have what whoever starts slurmd has."""
     prolog, seen = tmp_path / "prolog", tmp_path / "seen"
     prolog.write_text(f"#!/bin/sh\ngrep CapEff /proc/self/status >{seen}\n")
     prolog.chmod(0o755)

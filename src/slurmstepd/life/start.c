@@ -390,7 +390,9 @@ void start_step(struct step *step, uint64_t id, const Pb__StepdStart *m)
         return;
     }
     read_identity(step, m);
-    rc = control_claim(step, &err);
+    rc = plugin_limit_rights(step, &err);
+    if (rc == 0)
+        rc = control_claim(step, &err);
     if (rc == 0)
         rc = control_claim_stands(step, &err);
     if (rc) { /* not ours: another shepherd has it, or nobody could, or nobody waits for it */

@@ -301,7 +301,7 @@ static int load_plugins(struct step *step, struct err *err)
     return rc < 0 ? rc : call_plugins(step, STACK_INIT_POST_OPT, SIZE_MAX, err);
 }
 
-int plugin_limit_rights(struct err *err)
+int plugin_limit_rights(const struct step *step, struct err *err)
 {
     return 0;
 }

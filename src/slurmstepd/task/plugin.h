@@ -11,9 +11,10 @@
 
 #include "slurmstepd/task/child.h"
 
-/* Gives up the capabilities that this program does not need itself; plugins of the site and modules
- * of PAM may need any. */
-int plugin_limit_rights(struct err *err);
+/* Gives up the capabilities that the step daemon of a user does not need itself. Plugins of the
+ * site and modules of PAM may need any. A step of root keeps them: a task that got them back with
+ * its program would write no core file. */
+int plugin_limit_rights(const struct step *step, struct err *err);
 
 /* Loads the plugins, hands them their options: init, init_post_opt. */
 int plugin_open(struct step *step, struct err *err);
