@@ -104,7 +104,7 @@ struct place {
     struct err err;
 };
 
-static void put(const char *dir, const char *name, const char *text, size_t len)
+static void write_file(const char *dir, const char *name, const char *text, size_t len)
 {
     _cleanup_free_ char *path = mem_printf("%s/%s", dir, name);
     FILE *f = fopen(path, "w");
@@ -121,8 +121,8 @@ static int load_bytes(struct place *p, const char *nodes, const char *text, size
     _cleanup_free_ char *path = mem_printf("%s/slurm.conf", dir),
                         *other = mem_printf("%s/resources.yaml", dir),
                         *conf = mem_printf(HEAD "NodeName=%s\n", nodes);
-    put(dir, "slurm.conf", conf, strlen(conf));
-    put(dir, "resources.yaml", text, len);
+    write_file(dir, "slurm.conf", conf, strlen(conf));
+    write_file(dir, "resources.yaml", text, len);
     int rc = conf_load(path, CONF_FULL, NULL, &p->conf, &p->report, &p->err);
     conf_report_format(&p->report, &p->warnings);
     conf_report_done(&p->report);
