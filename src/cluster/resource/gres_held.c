@@ -289,7 +289,7 @@ static void put_parts(const struct node *n, size_t name, bool used, struct str *
     uint64_t sum = 0;
     for (uint32_t i = 0; i < p->gpus; i++) {
         const struct gres_parts_gpu *g = &p->gpu[i];
-        uint64_t taken = g->count[name] ? gres_find(n, g->part[name])->used : 0;
+        uint64_t taken = gres_parts_used(n, g, name);
         bool whole = gres_find(n, g->lock)->used && !taken;
         sum += used ? taken : g->count[name];
         str_puts(&each, i ? "," : "");

@@ -179,7 +179,7 @@ void gres_parts_stock(struct node *n)
                                                         .conf = p->item[k]}));
 }
 
-static uint64_t parts_used(const struct node *n, const struct gres_parts_gpu *g, size_t name)
+uint64_t gres_parts_used(const struct node *n, const struct gres_parts_gpu *g, size_t name)
 {
     return g->count[name] ? gres_find(n, g->part[name])->used : 0;
 }
@@ -187,7 +187,7 @@ static uint64_t parts_used(const struct node *n, const struct gres_parts_gpu *g,
 static bool is_in_parts(const struct node *n, const struct gres_parts_gpu *g)
 {
     for (size_t k = 0; k < GRES_PARTS_NAMES; k++)
-        if (parts_used(n, g, k))
+        if (gres_parts_used(n, g, k))
             return true;
     return false;
 }

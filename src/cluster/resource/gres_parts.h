@@ -48,6 +48,8 @@ const struct gres_parts *gres_parts_of(const struct cluster *c, const struct con
 void gres_parts_stock(struct node *n); /* adds the node's locks and parts */
 /* Makes locks, and which GPUs are in parts, agree with what is in use. */
 void gres_parts_settle(struct node *n);
+/* The parts of this GPU that jobs have; name: 0 or 1, as in gres_parts.item. */
+uint64_t gres_parts_used(const struct node *n, const struct gres_parts_gpu *g, size_t name);
 
 /* It asks for whole GPUs and for parts, or for parts of both names: no job has both. */
 bool gres_parts_exclude(const struct gres_parts *p, const struct gres_wants *wants);
