@@ -413,7 +413,7 @@ def test_jobs_share_a_gpu(shared):
     assert "GresUsed=gpu:a100:1(IDX:1),gpu:v100:0(IDX:N/A),shard:3(3/3,-/3,0/3)" in c.run("scontrol show node -d").ok()
     c.run(f"scancel {first}").ok()
     eventually(lambda: "shard:2(2/3,-/3,0/3)" in used(c), "it")
-    assert c.run(["srun", "-n1", "--gres=shard:1", "sh", "-c", PARTS]).ok() == "0/0/0/1/"
+    assert c.run(["srun", "-n1", "-t1", "--gres=shard:1", "sh", "-c", PARTS]).ok() == "0/0/0/1/"  # it delays no job that waits for this GPU
     assert c.job(waits)["JobState"] == "PENDING"
     c.run(f"scancel {second}").ok()
     assert c.wait(waits)["JobState"] == "COMPLETED" and c.output(waits) == "0/0/0//1\n"

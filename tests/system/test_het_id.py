@@ -165,7 +165,7 @@ def test_the_end_of_component_0_ends_all(het):
 def test_interactive_asks_for_the_whole_first(het, running):
     done = het.run(f"scancel -i {running}", stdin="n\nn\ny\n")
     assert re.findall(r"job_id=(\S+) ", done.stdout) == [str(running), f"{running}+1", f"{running}+2"]
-    assert rows(het, "-j", str(running)) == [f"{running}+0 R", f"{running}+1 R"]
+    assert rows(het, "-j", str(running), "-t", "PD,R,S") == [f"{running}+0 R", f"{running}+1 R"]
     done = het.run(f"scancel -i -n bash {running}", stdin="y\n")
     assert re.findall(r"job_id=(\S+) ", done.stdout) == [str(running)]
     assert rows(het, "-j", str(running), "-t", "PD,R,S") == []
