@@ -102,63 +102,12 @@ int control_part_key(const struct control *c, const char *name, char key[CONTROL
  * once: env's user_in_group() will be asked of them. */
 void control_allowed_groups(const struct control *c, void (*fn)(void *ctx, const char *group),
                             void *ctx);
-void control_alloc_wait(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__AllocWait *r);
-void control_alloc_info(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__JobIdRequest *r);
-/* A credential for files to its nodes. */
-void control_cast_ask(struct control *c, uint64_t call, const struct caller *who,
-                      const Pb__CastAsk *r);
-void control_step_create(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__StepSpec *r);
-/* Files, and a step, without a job, which leave nothing here; for administrators. */
-void control_cast_unallocated(struct control *c, uint64_t call, const struct caller *who,
-                              const Pb__CastUnallocated *r);
-void control_step_unallocated(struct control *c, uint64_t call, const struct caller *who,
-                              const Pb__Unallocated *r);
-void control_step_complete(struct control *c, uint64_t call, const struct caller *who,
-                           const Pb__StepComplete *r);
-void control_job_complete(struct control *c, uint64_t call, const struct caller *who,
-                          const Pb__JobComplete *r);
-void control_job_signal(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__JobSignal *r);
-/* A message to those who look at a running job. */
-void control_job_notify(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__JobNotify *r);
-void control_job_update(struct control *c, uint64_t call, const struct caller *who,
-                        const Pb__JobUpdate *r);
-void control_queue_order(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__QueueOrder *r);
-void control_job_place(struct control *c, uint64_t call, const struct caller *who,
-                       const Pb__JobPlace *r);
-void control_job_suspend(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__JobSuspend *r);
-void control_job_top(struct control *c, uint64_t call, const struct caller *who,
-                     const Pb__JobTop *r);
-/* Of a record; answered in one of the next turns. */
-void control_job_why(struct control *c, uint64_t call, const struct caller *who,
-                     const Pb__WhyRequest *r);
-void control_job_wait_end(struct control *c, uint64_t call, const struct caller *who,
-                          const Pb__JobIdRequest *r);
+/* The requests that dispatch hands on as they are: void control_NAME(c, call, who, r). */
+#define REQUEST(rpc, name, type)                                                                   \
+    void control_##name(struct control *c, uint64_t call, const struct caller *who, const type *r);
+#include "control/request.def"
 void control_node_update(struct control *c, uint64_t call, const struct caller *who,
                          const Pb__NodeUpdate *r);
-void control_part_update(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__PartUpdate *r);
-void control_license_update(struct control *c, uint64_t call, const struct caller *who,
-                            const Pb__LicenseUpdate *r);
-void control_resv_update(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__ResvUpdate *m);
-/* Who has his name in who->user_name may delete one with USER_DELETE that he may use. */
-void control_resv_delete(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__ResvDelete *m);
-/* strigger. */
-void control_trigger_set(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__TriggerRecord *m);
-void control_trigger_clear(struct control *c, uint64_t call, const struct caller *who,
-                           const Pb__TriggerFilter *f);
-/* sluice events. Without events it may be answered later. */
-void control_events(struct control *c, uint64_t call, const struct caller *who,
-                    const Pb__EventRequest *r);
 void control_call_gone(struct control *c,
                        uint64_t call); /* the caller of an open call has closed */
 
@@ -261,9 +210,6 @@ void control_list_gang(struct control *c, uint64_t call, const struct caller *wh
 void control_list_licenses(struct control *c, uint64_t call);
 /* The same; borrows from the controller and the arena. */
 void control_fill_licenses(const struct control *c, struct arena *arena, Pb__LicenseList *list);
-
-/* Those of the cluster, or the one of this name; sends the reply. */
-void control_list_licenses(struct control *c, uint64_t call);
 
 uint32_t control_next_job_id(const struct control *c); /* of the next submission */
 void control_stats(const struct control *c, Pb__CtlStats *stats);

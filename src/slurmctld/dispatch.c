@@ -15,35 +15,12 @@
 
 typedef void handler_fn(struct ctld *c, const struct rpc_request *r, const struct caller *who);
 
-#define TO_CONTROL(name, type)                                                                     \
+#define REQUEST(rpc, name, type)                                                                   \
     static void on_##name(struct ctld *c, const struct rpc_request *r, const struct caller *who)   \
     {                                                                                              \
         control_##name(c->control, r->call, who, (const type *)r->body);                           \
     }
-TO_CONTROL(alloc_wait, Pb__AllocWait)
-TO_CONTROL(alloc_info, Pb__JobIdRequest)
-TO_CONTROL(cast_ask, Pb__CastAsk)
-TO_CONTROL(cast_unallocated, Pb__CastUnallocated)
-TO_CONTROL(step_create, Pb__StepSpec)
-TO_CONTROL(step_unallocated, Pb__Unallocated)
-TO_CONTROL(step_complete, Pb__StepComplete)
-TO_CONTROL(job_complete, Pb__JobComplete)
-TO_CONTROL(job_signal, Pb__JobSignal)
-TO_CONTROL(job_notify, Pb__JobNotify)
-TO_CONTROL(job_update, Pb__JobUpdate)
-TO_CONTROL(job_wait_end, Pb__JobIdRequest)
-TO_CONTROL(part_update, Pb__PartUpdate)
-TO_CONTROL(license_update, Pb__LicenseUpdate)
-TO_CONTROL(job_top, Pb__JobTop)
-TO_CONTROL(job_suspend, Pb__JobSuspend)
-TO_CONTROL(queue_order, Pb__QueueOrder)
-TO_CONTROL(job_place, Pb__JobPlace)
-TO_CONTROL(job_why, Pb__WhyRequest)
-TO_CONTROL(resv_update, Pb__ResvUpdate)
-TO_CONTROL(resv_delete, Pb__ResvDelete)
-TO_CONTROL(events, Pb__EventRequest)
-TO_CONTROL(trigger_set, Pb__TriggerRecord)
-TO_CONTROL(trigger_clear, Pb__TriggerFilter)
+#include "control/request.def"
 
 static void on_node_update(struct ctld *c, const struct rpc_request *r, const struct caller *who)
 {
@@ -395,22 +372,11 @@ static void on_mint(struct ctld *c, const struct rpc_request *r, const struct ca
 }
 
 static handler_fn *const handlers[] = {
+#define REQUEST(rpc, name, type) [RPC_##rpc] = on_##name,
+#include "control/request.def"
     [RPC_PING] = on_ping,
     [RPC_SUBMIT] = on_submit,
     [RPC_ALLOC] = on_alloc,
-    [RPC_ALLOC_WAIT] = on_alloc_wait,
-    [RPC_STEP_CREATE] = on_step_create,
-    [RPC_STEP_COMPLETE] = on_step_complete,
-    [RPC_JOB_COMPLETE] = on_job_complete,
-    [RPC_JOB_SIGNAL] = on_job_signal,
-    [RPC_JOB_UPDATE] = on_job_update,
-    [RPC_JOB_TOP] = on_job_top,
-    [RPC_JOB_NOTIFY] = on_job_notify,
-    [RPC_JOB_SUSPEND] = on_job_suspend,
-    [RPC_QUEUE_ORDER] = on_queue_order,
-    [RPC_JOB_PLACE] = on_job_place,
-    [RPC_JOB_WHY] = on_job_why,
-    [RPC_EVENTS] = on_events,
     [RPC_JOB_LIST] = on_job_list,
     [RPC_STEP_LIST] = on_list_steps,
     [RPC_NODE_LIST] = on_node_list,
@@ -418,17 +384,10 @@ static handler_fn *const handlers[] = {
     [RPC_PRIO_LIST] = on_list_prio,
     [RPC_CONFIG_SHOW] = on_config_show,
     [RPC_NODE_UPDATE] = on_node_update,
-    [RPC_PART_UPDATE] = on_part_update,
-    [RPC_LICENSE_UPDATE] = on_license_update,
     [RPC_RESV_LIST] = on_list_resvs,
-    [RPC_RESV_UPDATE] = on_resv_update,
-    [RPC_RESV_DELETE] = on_resv_delete,
-    [RPC_TRIGGER_SET] = on_trigger_set,
     [RPC_TRIGGER_LIST] = on_list_triggers,
-    [RPC_TRIGGER_CLEAR] = on_trigger_clear,
     [RPC_RECONFIGURE] = on_reconfigure,
     [RPC_SHUTDOWN] = on_shutdown,
-    [RPC_JOB_WAIT_END] = on_job_wait_end,
     [RPC_JOB_SCRIPT] = on_job_script,
     [RPC_PART_KEY] = on_part_key,
     [RPC_GANG_LIST] = on_gang_list,
@@ -438,10 +397,6 @@ static handler_fn *const handlers[] = {
     [RPC_STATS] = on_stats,
     [RPC_DIAG] = on_diag,
     [RPC_DIAG_RESET] = on_diag_reset,
-    [RPC_ALLOC_INFO] = on_alloc_info,
-    [RPC_CAST_ASK] = on_cast_ask,
-    [RPC_CAST_UNALLOCATED] = on_cast_unallocated,
-    [RPC_STEP_UNALLOCATED] = on_step_unallocated,
     [RPC_SET_DEBUG] = on_set_debug,
     [RPC_SET_DEBUG_FLAGS] = on_set_debug_flags,
     [RPC_CTLD_YIELD] = on_yield,
