@@ -556,19 +556,22 @@ void burst_resume(struct control *c, struct job *j)
 /* --- gates -------------------------------------------------------------------------------------
  */
 
-/* A failure is forgotten when an administrator releases the job: everything begins anew. */
-enum reason burst_gate_failed(struct control *c, struct job *j)
+void burst_forget_failure(struct control *c, struct job *j)
 {
     struct job_burst *b = j->burst;
-    if (!b || !b->failed)
-        return REASON_NONE;
-    if (j->admin_hold)
-        return REASON_BURST_BUFFER_OPERATION;
+    if (!b || !b->failed || j->admin_hold)
+        return;
     b->failed = false;
     job_touch(c->cluster, j);
     if (is_staging_in(b))
         enter_phase(c, j, BURST_TEARDOWN);
-    return REASON_NONE;
+}
+
+enum reason burst_failed_reason(const struct control *c, const struct job *j)
+{
+    (void)c;
+    return j->burst && j->burst->failed && j->admin_hold ? REASON_BURST_BUFFER_OPERATION
+                                                         : REASON_NONE;
 }
 
 /* Jobs before it that wait for the same pool come first. */
@@ -586,22 +589,20 @@ static bool is_first_for_pool(const struct control *c, const struct job *j)
     return true;
 }
 
-/* The pool has room for it; the size is rounded up to what the pool hands out. */
-static bool has_room(struct control *c, struct job *j)
+/* The pool has room for it. *size: of the buffer, rounded up to what the pool hands out. */
+static bool has_room(const struct control *c, const struct job *j, uint64_t *size)
 {
-    struct job_burst *b = j->burst;
+    const struct job_burst *b = j->burst;
+    *size = b->size;
     if (!b->pool)
         return true;
     const struct burst_pool *pool = burst_find_pool(c, b->pool, strlen(b->pool));
     if (!pool)
         return false;
     uint64_t rest = pool->granularity ? b->size % pool->granularity : 0;
-    uint64_t need = b->size + (rest ? pool->granularity - rest : 0);
     uint64_t used = burst_pool_used(c, b->pool);
-    if (need > pool->total || used > pool->total - need || !is_first_for_pool(c, j))
-        return false;
-    b->size = need;
-    return true;
+    *size += rest ? pool->granularity - rest : 0;
+    return *size <= pool->total && used <= pool->total - *size && is_first_for_pool(c, j);
 }
 
 /* The job had ended, with its buffer, and was requeued. */
@@ -616,26 +617,36 @@ static void begin_again(struct control *c, struct job *j)
         burst_admit(c, j);
 }
 
-/* Nothing else keeps the job from being queued: its data are staged in. */
-enum reason burst_gate(struct control *c, struct job *j)
+/* Its data are to be staged in before it can be queued, and nothing is done for that yet. */
+static bool may_stage_in(const struct control *c, const struct job *j)
 {
+    bool awaits = j->burst && j->burst->phase == BURST_PENDING && burst_is_on(c);
+    return awaits && !j->trial; /* --immediate */
+}
+
+void burst_begin_stage_in(struct control *c, struct job *j)
+{
+    uint64_t size;
     if (j->burst && j->burst->phase == BURST_COMPLETE)
         begin_again(c, j);
-    struct job_burst *b = j->burst;
-    if (!b || b->phase == BURST_STAGED_IN)
-        return REASON_NONE;
-    if (b->phase == BURST_PENDING && !burst_is_on(c))
-        return REASON_NONE;
-    if (j->trial) /* --immediate */
-        return REASON_BURST_BUFFER_STAGE_IN;
+    if (!may_stage_in(c, j))
+        return;
     if (waits_for_elements(c, j)) {
         c->burst.elements_due = c->burst.elements_due || array_may_stage(c, j);
-        return REASON_BURST_BUFFER_STAGE_IN;
-    }
-    if (b->phase == BURST_PENDING && !has_room(c, j))
-        return REASON_BURST_BUFFER_RESOURCES;
-    if (b->phase == BURST_PENDING)
+    } else if (has_room(c, j, &size)) {
+        j->burst->size = size;
         enter_phase(c, j, row_of(j)->done);
+    }
+}
+
+enum reason burst_reason(const struct control *c, const struct job *j)
+{
+    const struct job_burst *b = j->burst;
+    uint64_t size;
+    if (!b || b->phase == BURST_STAGED_IN || (b->phase == BURST_PENDING && !burst_is_on(c)))
+        return REASON_NONE;
+    if (may_stage_in(c, j) && !waits_for_elements(c, j) && !has_room(c, j, &size))
+        return REASON_BURST_BUFFER_RESOURCES;
     return REASON_BURST_BUFFER_STAGE_IN;
 }
 

@@ -68,9 +68,13 @@ void burst_retry_waiting(struct control *c);
 /* A subscriber of transitions: life/transition.def. */
 void burst_job_over(struct control *c, const struct transition *t);
 
-/* Gates: sched/plan/gate.def. */
-enum reason burst_gate_failed(struct control *c, struct job *j);
-enum reason burst_gate(struct control *c, struct job *j);
+/* Gates of sched/plan/gate.def, and what comes before each: a failure is forgotten when an
+ * administrator has released the job, so that everything begins anew; and when no gate before it is
+ * closed, the data are staged in. */
+void burst_forget_failure(struct control *c, struct job *j);
+enum reason burst_failed_reason(const struct control *c, const struct job *j);
+void burst_begin_stage_in(struct control *c, struct job *j);
+enum reason burst_reason(const struct control *c, const struct job *j);
 
 /* --- burst_call.c: functions and pools ----------------------------------------------------------
  */

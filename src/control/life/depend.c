@@ -336,10 +336,10 @@ static bool is_alone(const struct control *c, struct job *j)
     return !depend_is_singleton(j->waits.on) || depend_is_first_like(c->cluster, j);
 }
 
-enum reason depend_reason(struct control *c, struct job *j)
+void depend_update(struct control *c, struct job *j)
 {
     if (!j->waits.on)
-        return REASON_NONE;
+        return;
     bool alone = is_alone(c, j), waited = j->waits.shown != NULL;
     enum depend_state state = depend_at(j->waits.on, control_wall(c), alone);
     bool never = state == DEPEND_FAILED, met = state == DEPEND_FULFILLED;
@@ -357,14 +357,23 @@ enum reason depend_reason(struct control *c, struct job *j)
         int64_t now = control_wall(c);
         j->eligible_at = j->begin_at > now ? j->begin_at : now;
     }
-    if (partly)
+    if (!partly && state == DEPEND_FULFILLED && !depend_may_wait_again(j->waits.on))
+        depend_begin(c, j, NULL);
+}
+
+enum reason depend_reason(const struct control *c, const struct job *j)
+{
+    int64_t now = control_wall(c);
+    if (!j->waits.on || depend_is_partly_met(j->waits.on, now, j->waits.alone))
         return REASON_NONE;
-    if (state == DEPEND_FULFILLED) {
-        if (!depend_may_wait_again(j->waits.on))
-            depend_begin(c, j, NULL);
+    switch (depend_at(j->waits.on, now, j->waits.alone)) {
+    case DEPEND_FULFILLED:
         return REASON_NONE;
+    case DEPEND_FAILED:
+        return REASON_DEPENDENCY_NEVER_SATISFIED;
+    default:
+        return REASON_DEPENDENCY;
     }
-    return j->waits.never ? REASON_DEPENDENCY_NEVER_SATISFIED : REASON_DEPENDENCY;
 }
 
 static bool is_killed(const struct control *c, const struct job *j)

@@ -41,8 +41,10 @@ int depend_check_room(const struct control *c, const struct job *j, size_t more,
 int depend_check_circle(const struct control *c, const struct job *j, const struct depend *d,
                         struct err *err);
 void depend_begin(struct control *c, struct job *j, struct depend *d); /* d is taken, may be NULL */
-/* Why a pending job is in no queue: Slurm's word; NULL: not for this. */
-enum reason depend_reason(struct control *c, struct job *j);
+/* Brings up to date what is known of the dependency of a pending job, before its gate is asked. */
+void depend_update(struct control *c, struct job *j);
+/* A gate of sched/plan/gate.def: the job waits for others. */
+enum reason depend_reason(const struct control *c, const struct job *j);
 bool depend_is_doomed(const struct control *c, const struct job *j); /* it is to be ended */
 /* Elements of it are to leave its record, because they can never start: for depend_part(). */
 bool depend_has_doomed_part(const struct control *c, const struct job *j);

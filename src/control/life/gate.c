@@ -12,7 +12,7 @@
 /* --- of the job as a whole ----------------------------------------------------------------------
  */
 
-static enum reason gate_hold(struct control *c, struct job *j)
+static enum reason gate_hold(const struct control *c, const struct job *j)
 {
     if (j->admin_hold)
         return j->auto_requeues && j->auto_requeues >= c->conf->max_batch_requeue
@@ -23,13 +23,13 @@ static enum reason gate_hold(struct control *c, struct job *j)
     return REASON_NONE;
 }
 
-static enum reason gate_begin_time(struct control *c, struct job *j)
+static enum reason gate_begin_time(const struct control *c, const struct job *j)
 {
     return j->begin_at > control_wall(c) ? REASON_BEGIN_TIME : REASON_NONE;
 }
 
 /* It is ended for that, in a moment. */
-static enum reason gate_deadline(struct control *c, struct job *j)
+static enum reason gate_deadline(const struct control *c, const struct job *j)
 {
     return deadline_missed(c, j) ? REASON_DEADLINE : REASON_NONE;
 }
@@ -37,21 +37,21 @@ static enum reason gate_deadline(struct control *c, struct job *j)
 /* --- in the partition that it has ---------------------------------------------------------------
  */
 
-static enum reason gate_partition_state(struct control *c, struct job *j)
+static enum reason gate_partition_state(const struct control *c, const struct job *j)
 {
     if (!j->part || j->part->conf.state == CONF_PART_DOWN)
         return REASON_PARTITION_DOWN;
     return j->part->conf.state == CONF_PART_INACTIVE ? REASON_PARTITION_INACTIVE : REASON_NONE;
 }
 
-static enum reason gate_partition_limits(struct control *c, struct job *j)
+static enum reason gate_partition_limits(const struct control *c, const struct job *j)
 {
     enum reason reason = REASON_NONE;
     bounds_breach(c->conf, j, &reason);
     return reason;
 }
 
-static int refuse_beyond_limits(struct control *c, struct job *j, struct err *err)
+static int refuse_beyond_limits(const struct control *c, const struct job *j, struct err *err)
 {
     enum reason reason;
     int code = bounds_breach(c->conf, j, &reason);
@@ -73,20 +73,37 @@ static enum reason unfit_reason(const struct control *c, const struct job *j)
     }
 }
 
-/* One that could never run there would block those behind it. */
-static enum reason gate_fit(struct control *c, struct job *j)
+/* Its request for the partition that it has; NULL: it has no other partition. */
+static struct part_request *find_part_request(const struct job *j)
 {
-    struct part_request *f = j->partitions ? &j->partitions->of[j->partitions->at] : NULL;
-    if (j->is_unfit)
-        return unfit_reason(c, j);
-    if (f && !f->judged) {
-        f->never = select_possible(c->cluster, j, NULL) != 0;
-        f->judged = true;
-    }
-    return f && f->never ? REASON_BAD_CONSTRAINTS : REASON_NONE;
+    for (uint32_t i = 0; j->partitions && i < j->partitions->count; i++)
+        if (j->partitions->of[i].part == j->part)
+            return &j->partitions->of[i];
+    return NULL;
 }
 
-static int refuse_unfit(struct control *c, struct job *j, struct err *err)
+static void judge_fit(struct control *c, struct job *j)
+{
+    struct part_request *f = j->is_unfit ? NULL : find_part_request(j);
+    if (!f || f->judged)
+        return;
+    f->never = select_possible(c->cluster, j, NULL) != 0;
+    f->judged = true;
+}
+
+/* A job that could never run there would block those behind it. */
+static enum reason gate_fit(const struct control *c, const struct job *j)
+{
+    const struct part_request *f = find_part_request(j);
+    if (j->is_unfit)
+        return unfit_reason(c, j);
+    if (!f)
+        return REASON_NONE;
+    bool never = f->judged ? f->never : select_possible(c->cluster, j, NULL) != 0;
+    return never ? REASON_BAD_CONSTRAINTS : REASON_NONE;
+}
+
+static int refuse_unfit(const struct control *c, const struct job *j, struct err *err)
 {
     return select_possible(c->cluster, j, err);
 }
@@ -100,15 +117,17 @@ enum scope { JOB, PARTITION };
 
 static const struct {
     enum scope scope;
-    enum reason (*find)(struct control *c, struct job *j);
+    enum reason (*find)(const struct control *c, const struct job *j);
+    void (*update)(struct control *c, struct job *j);
     bool always;
-    int (*refuse)(struct control *c, struct job *j, struct err *err);
+    int (*refuse)(const struct control *c, const struct job *j, struct err *err);
     enum gate_refusal refusal;
     enum reason reasons[REASONS_MOST]; /* REASON_NONE behind the last one */
 } gates[] = {
-#define GATE_JOB(function, always, ...) {JOB, function, always, NULL, GATE_WAITS, {__VA_ARGS__}},
-#define GATE_PARTITION(function, refuse, refusal, ...)                                             \
-    {PARTITION, function, false, refuse, refusal, {__VA_ARGS__}},
+#define GATE_JOB(name, find, update, always, ...)                                                  \
+    {JOB, find, update, always, NULL, GATE_WAITS, {__VA_ARGS__}},
+#define GATE_PARTITION(name, find, update, refuse, refusal, ...)                                   \
+    {PARTITION, find, update, false, refuse, refusal, {__VA_ARGS__}},
 #include "sched/plan/gate.def"
 };
 #define GATES (sizeof(gates) / sizeof(gates[0]))
@@ -127,9 +146,12 @@ static enum reason find_closed(struct control *c, struct job *j, enum scope scop
     for (size_t i = 0; i < GATES; i++) {
         if (gates[i].scope != scope || (found && !gates[i].always))
             continue;
-        enum reason reason = gates[i].find(c, j);
-        assert(can_give(i, reason));
-        found = found ? found : reason;
+        if (gates[i].update)
+            gates[i].update(c, j);
+        if (found)
+            continue;
+        found = gates[i].find(c, j);
+        assert(can_give(i, found));
     }
     return found;
 }

@@ -20,9 +20,9 @@ static const struct {
     const char *gate;
     enum reason reasons[5]; /* REASON_NONE behind the last one */
 } rows[] = {
-#define GATE_JOB(function, always, ...) {#function, {__VA_ARGS__}},
-#define GATE_PARTITION(function, refuse, refusal, ...) {#function, {__VA_ARGS__}},
-#define GATE_START(function, keeps_place, ...) {#function, {__VA_ARGS__}},
+#define GATE_JOB(name, find, update, always, ...) {#name, {__VA_ARGS__}},
+#define GATE_PARTITION(name, find, update, refuse, refusal, ...) {#name, {__VA_ARGS__}},
+#define GATE_START(name, find, keeps_place, ...) {#name, {__VA_ARGS__}},
 #include "sched/plan/gate.def"
 };
 
@@ -202,29 +202,29 @@ static const struct gate_case {
     void (*change)(struct control *c, struct job *j);
     int refused; /* under EnforcePartLimits=ALL; 0: the job is accepted */
 } cases[] = {
-    {"burst_gate_failed", REASON_BURST_BUFFER_OPERATION, NULL, fail_burst, 0},
-    {"gate_hold", REASON_JOB_HOLD_MAX_REQUEUE, NULL, hold_requeued, 0},
-    {"gate_hold", REASON_JOB_HELD_ADMIN, NULL, hold_as_admin, 0},
-    {"gate_hold", REASON_RESERVATION_DELETED, NULL, lose_reservation, 0},
-    {"gate_hold", REASON_JOB_HELD_USER, ask_for_hold, NULL, 0},
-    {"depend_reason", REASON_DEPENDENCY, depend_on_held, NULL, 0},
-    {"depend_reason", REASON_DEPENDENCY_NEVER_SATISFIED, depend_on_cancelled, NULL, 0},
-    {"gate_begin_time", REASON_BEGIN_TIME, begin_later, NULL, 0},
-    {"gate_deadline", REASON_DEADLINE, NULL, miss_deadline, 0},
-    {"resv_bind_job", REASON_RESERVATION, NULL, ask_for_reservation, 0},
-    {"burst_gate", REASON_BURST_BUFFER_RESOURCES, NULL, want_pool, 0},
-    {"burst_gate", REASON_BURST_BUFFER_STAGE_IN, NULL, stage_in, 0},
-    {"gate_partition_state", REASON_PARTITION_DOWN, NULL, stop_partition, 0},
-    {"gate_partition_state", REASON_PARTITION_INACTIVE, NULL, idle_partition, 0},
-    {"gate_partition_limits", REASON_PARTITION_TIME_LIMIT, exceed_time, NULL, ERR_TIME_LIMIT},
-    {"gate_partition_limits", REASON_PARTITION_NODE_LIMIT, exceed_nodes, NULL, ERR_NODE_COUNT},
-    {"gate_partition_limits", REASON_MAX_MEM_PER_LIMIT, exceed_memory, NULL, ERR_MEMORY},
-    {"gate_fit", REASON_PARTITION_NODE_LIMIT, miss_nodes, NULL, ERR_NODE_COUNT},
-    {"gate_fit", REASON_PARTITION_CONFIG, miss_cpus, NULL, ERR_TOO_MANY_CPUS},
-    {"gate_fit", REASON_BAD_CONSTRAINTS, miss_memory, release, ERR_NODE_CONFIG},
-    {"gate_required_nodes", REASON_REQ_NODE_NOT_AVAIL, NULL, lose_node, 0},
-    {"gate_array_throttle", REASON_JOB_ARRAY_TASK_LIMIT, throttle_array, NULL, 0},
-    {"gate_licenses", REASON_LICENSES, take_license, NULL, 0},
+    {"burst_buffer_failed", REASON_BURST_BUFFER_OPERATION, NULL, fail_burst, 0},
+    {"hold", REASON_JOB_HOLD_MAX_REQUEUE, NULL, hold_requeued, 0},
+    {"hold", REASON_JOB_HELD_ADMIN, NULL, hold_as_admin, 0},
+    {"hold", REASON_RESERVATION_DELETED, NULL, lose_reservation, 0},
+    {"hold", REASON_JOB_HELD_USER, ask_for_hold, NULL, 0},
+    {"dependency", REASON_DEPENDENCY, depend_on_held, NULL, 0},
+    {"dependency", REASON_DEPENDENCY_NEVER_SATISFIED, depend_on_cancelled, NULL, 0},
+    {"begin_time", REASON_BEGIN_TIME, begin_later, NULL, 0},
+    {"deadline", REASON_DEADLINE, NULL, miss_deadline, 0},
+    {"reservation", REASON_RESERVATION, NULL, ask_for_reservation, 0},
+    {"burst_buffer", REASON_BURST_BUFFER_RESOURCES, NULL, want_pool, 0},
+    {"burst_buffer", REASON_BURST_BUFFER_STAGE_IN, NULL, stage_in, 0},
+    {"partition_state", REASON_PARTITION_DOWN, NULL, stop_partition, 0},
+    {"partition_state", REASON_PARTITION_INACTIVE, NULL, idle_partition, 0},
+    {"partition_limits", REASON_PARTITION_TIME_LIMIT, exceed_time, NULL, ERR_TIME_LIMIT},
+    {"partition_limits", REASON_PARTITION_NODE_LIMIT, exceed_nodes, NULL, ERR_NODE_COUNT},
+    {"partition_limits", REASON_MAX_MEM_PER_LIMIT, exceed_memory, NULL, ERR_MEMORY},
+    {"fit", REASON_PARTITION_NODE_LIMIT, miss_nodes, NULL, ERR_NODE_COUNT},
+    {"fit", REASON_PARTITION_CONFIG, miss_cpus, NULL, ERR_TOO_MANY_CPUS},
+    {"fit", REASON_BAD_CONSTRAINTS, miss_memory, release, ERR_NODE_CONFIG},
+    {"required_nodes", REASON_REQ_NODE_NOT_AVAIL, NULL, lose_node, 0},
+    {"array_throttle", REASON_JOB_ARRAY_TASK_LIMIT, throttle_array, NULL, 0},
+    {"licenses", REASON_LICENSES, take_license, NULL, 0},
 };
 
 static int64_t submit_case(struct fixture *f, const struct gate_case *t)

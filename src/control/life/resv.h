@@ -34,10 +34,12 @@ int resv_check_job(struct control *c, struct job *j, const Pb__JobSpec *spec, st
 bool resv_is_for(struct control *c, const struct caller *who, const struct resv *r);
 /* Whether PrivateData lets the caller see it. */
 bool resv_is_shown(struct control *c, const struct caller *who, const struct resv *r);
-/* Finds those it may run in. NULL, or why it is not to be planned now. */
-enum reason resv_bind_job(struct control *c, struct job *j);
-/* The same for one that is not there: no reservation counts it, and it has those it found until
- * one changes. */
+/* Finds those it may run in. */
+void resv_bind_job(struct control *c, struct job *j);
+/* A gate of sched/plan/gate.def: it may run in none of them now. */
+enum reason resv_reason(const struct control *c, const struct job *j);
+/* Both for a job that is not in the cluster: no reservation counts it, and it has those it found
+ * until one changes. */
 enum reason resv_bind_guest(struct control *c, struct job *j);
 void resv_drop(struct control *c, struct resv *r);      /* it is over, or deleted */
 void resv_tell_jobs(struct control *c, struct resv *r); /* it has been changed */

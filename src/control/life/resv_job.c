@@ -199,32 +199,36 @@ static void bind_all(struct control *c, struct job *j)
         bind_drawn(c, j, spec);
 }
 
-enum reason resv_bind_job(struct control *c, struct job *j)
+void resv_bind_job(struct control *c, struct job *j)
 {
+    int64_t now = control_wall(c), first = INT64_MAX;
+    struct resv_time t;
     resv_unbind(j);
     if (j->resv_asked || has_drawing_resv(c->cluster))
         bind_all(c, j);
-    if (!j->resv_asked)
-        return REASON_NONE;
-    int64_t now = control_wall(c), first = INT64_MAX;
-    struct resv_time t;
-    vec_foreach (&j->resvs, r) {
-        if (resv_is_now(*r, now) || (*r)->flags & RESV_FLEX)
-            return REASON_NONE;
+    if (!resv_reason(c, j))
+        return;
+    vec_foreach (&j->resvs, r)
         if (resv_occurs(*r, now, &t) && t.begin < first)
             first = t.begin;
-    }
     j->expected_at = first == INT64_MAX ? 0 : first;
-    return REASON_RESERVATION;
+}
+
+enum reason resv_reason(const struct control *c, const struct job *j)
+{
+    vec_foreach (&j->resvs, r)
+        if (resv_is_now(*r, control_wall(c)) || (*r)->flags & RESV_FLEX)
+            return REASON_NONE;
+    return j->resv_asked ? REASON_RESERVATION : REASON_NONE;
 }
 
 enum reason resv_bind_guest(struct control *c, struct job *j)
 {
-    enum reason waits = resv_bind_job(c, j);
+    resv_bind_job(c, j);
     vec_foreach (&j->resvs, r)
         (*r)->pending--;
     j->expected_at = 0;
-    return waits;
+    return resv_reason(c, j);
 }
 
 static bool is_bound(const struct job *j, const struct resv *r)

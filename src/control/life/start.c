@@ -436,6 +436,7 @@ static bool start_job(struct control *c, struct job *group, const struct decisio
 {
     const struct placement own = part_of(d, 0);
     bool licensed = is_licensed(c, group, d);
+    depend_update(c, group);
     if (depend_reason(c, group)) { /* another of its name has started in this pass */
         enqueue_job(c, group);
         return false;

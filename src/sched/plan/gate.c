@@ -62,7 +62,7 @@ static const struct {
     enum reason (*find)(const struct plan *p, const struct job *j);
     bool keeps_place;
 } gates[] = {
-#define GATE_START(function, keeps_place, ...) {function, keeps_place},
+#define GATE_START(name, find, keeps_place, ...) {find, keeps_place},
 #include "sched/plan/gate.def"
 };
 

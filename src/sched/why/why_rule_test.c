@@ -48,9 +48,9 @@ static void each_reason_of_a_gate_has_its_rule(void **state)
         {REASON_LICENSES, "licenses"},
     };
     static const enum reason reasons[] = {
-#define GATE_JOB(function, always, ...) __VA_ARGS__,
-#define GATE_PARTITION(function, refuse, refusal, ...) __VA_ARGS__,
-#define GATE_START(function, keeps_place, ...) __VA_ARGS__,
+#define GATE_JOB(name, find, update, always, ...) __VA_ARGS__,
+#define GATE_PARTITION(name, find, update, refuse, refusal, ...) __VA_ARGS__,
+#define GATE_START(name, find, keeps_place, ...) __VA_ARGS__,
 #include "sched/plan/gate.def"
     };
     (void)state;
