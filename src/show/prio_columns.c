@@ -23,10 +23,12 @@ static struct listing_value make_weighted_value(double value, struct str *out)
     return RANKED(str_cstr(out), value);
 }
 
-/* Uses the sum of the factors before rounding if the priority has such a sum. */
+/* Uses the sum of the factors before rounding if the priority has such a sum that is not out
+ * of the range of priorities. */
 static const char *format_priority_fraction(const Pb__PrioJob *job, struct str *out)
 {
-    str_printf(out, "%.14f", (job->has_sum ? job->sum : job->priority) / (double)UINT32_MAX);
+    bool is_within = job->has_sum && job->sum >= 1 && job->sum <= UINT32_MAX;
+    str_printf(out, "%.14f", (is_within ? job->sum : job->priority) / (double)UINT32_MAX);
     return str_cstr(out);
 }
 

@@ -179,6 +179,36 @@ static void each_column_prints_its_value(void **state)
         }
 }
 
+/* A priority is at least 1, however large the nice value. */
+static void normalised_priority_is_between_0_and_1(void **state)
+{
+    static const struct {
+        double sum;
+        uint32_t priority;
+        const char *shown;
+    } cases[] = {
+        {-5, 1, "0.00000000023283\n"},  {0.5, 1, "0.00000000023283\n"},
+        {1.5, 1, "0.00000000034925\n"}, {5e9, UINT32_MAX, "1.00000000000000\n"},
+        {0, 0, "0.00000000000000\n"},
+    };
+    Pb__PrioWeights w = make_weights();
+    Pb__PrioJob j = make_job(NULL);
+    struct prio_columns_view view = {&j, &w, "c"};
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct listing l;
+        _cleanup_str_ struct str out = STR_INIT;
+        j.sum = cases[i].sum;
+        j.priority = cases[i].priority;
+        listing_init(&l, &prio_columns);
+        listing_set_letters(&l, "%y");
+        listing_add(&l, &view);
+        listing_print_rows(&l, &out);
+        assert_string_equal(str_cstr(&out), cases[i].shown);
+        listing_done(&l);
+    }
+}
+
 /* More factors than names must not be read. */
 static void test_mismatch(void **state)
 {
@@ -204,6 +234,7 @@ int main(void)
         cmocka_unit_test(test_given),
         cmocka_unit_test(test_nothing_has_a_weight),
         cmocka_unit_test(each_column_prints_its_value),
+        cmocka_unit_test(normalised_priority_is_between_0_and_1),
         cmocka_unit_test(test_mismatch),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
