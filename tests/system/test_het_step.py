@@ -182,8 +182,8 @@ def test_by_id(het):
 def test_ends(het):
     """The worst status counts; with --kill-on-bad-exit the end of a task in one component ends all; so does a signal to srun."""
     out = in_job(het, "-n1 : -n2", "srun false : true; echo $?; srun true : false; echo $?; srun true : true; echo $?; "
-                 "srun -K -n1 sleep 1000 : -n2 sh -c 'exit 3'; [ $? != 0 ]; echo $?")
-    assert out.stdout.split() == ["1", "1", "0", "0"]
+                 "srun sh -c 'exit 3' : sh -c 'exit 7'; echo $?; srun sh -c 'exit 7' : sh -c 'exit 3'; echo $?; srun -K -n1 sleep 1000 : -n2 sh -c 'exit 3'; [ $? != 0 ]; echo $?")
+    assert out.stdout.split() == ["1", "1", "0", "7", "7", "0"]
     with allocation(het, "-n1 : -n1") as job:
         with het.popen(["srun", f"--jobid={job}", "sh", "-c", "echo up; exec sleep 1000", ":", "sh", "-c", "echo up; exec sleep 1000"]) as p:
             assert [p.stdout.readline(), p.stdout.readline()] == ["up\n", "up\n"]
@@ -191,6 +191,18 @@ def test_ends(het):
             p.communicate()
             assert p.returncode != 0
         eventually(lambda: re.findall(r"\.\d+$", het.run("squeue -hs -o %i").ok(), re.M) == [], "the step has ended in both components")
+
+
+def test_a_component_that_has_ended_is_named(het):
+    """HET-37: as the component that was asked for, and not by the id of its record or of the leader."""
+    with allocation(het, "-n1 : -n1") as job:
+        het.run(f"scancel {job}+1").ok()
+        eventually(lambda: het.state(job + 1) == "CANCELLED", "the component has ended")
+        done = het.run(f"srun --jobid={job}+1 true")
+        assert f"srun: error: Unable to create step for job {job}+1: Job/step already completing or completed: job {job}+1\n" in done.stderr, done
+        assert f"job {job + 1}" not in done.stderr and done.returncode == 1
+        assert f"completed: job {job}+1\n" in het.run(f"srun --jobid={job} --het-group=0,1 true").stderr
+        assert het.run(f"srun --jobid={job} true").returncode == 0
 
 
 def test_no_part_begins_without_the_others(het):

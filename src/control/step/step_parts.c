@@ -31,12 +31,16 @@ struct job *step_parts_job(const struct job *j, const Pb__StepSpec *spec, size_t
     return offset < job_set_count(j) ? job_set_component(j, offset) : NULL;
 }
 
+static int refuse_ended(uint32_t set_id, uint32_t offset, struct err *err)
+{
+    return err_set(err, -ERR_JOB_DONE, "%s: job %u+%u", err_text(ERR_JOB_DONE), set_id, offset);
+}
+
 int step_parts_refuse(const struct job *j, const Pb__StepSpec *spec, size_t part, struct err *err)
 {
     uint32_t count = job_set_count(j), offset = find_offset(j, spec, part);
     if (offset < count)
-        return err_set(err, -ERR_JOB_DONE, "%s: component %u of heterogeneous job %u",
-                       err_text(ERR_JOB_DONE), offset, job_set_id(j));
+        return refuse_ended(job_set_id(j), offset, err);
     return err_set(err, -ERR_HET_GROUP,
                    "Attempt to run a job step with het group value of %u, but the job allocation "
                    "has maximum value of %u",
@@ -47,6 +51,8 @@ static int check_running(const struct job *j, struct err *err)
 {
     if (j->state == PB__JOB_STATE__PENDING)
         return control_set_error(err, ERR_JOB_PENDING, NULL);
+    if (job_is_final(j) && j->set)
+        return refuse_ended(job_set_id(j), j->set_offset, err);
     if (job_is_final(j))
         return err_set(err, -ERR_JOB_DONE, "%s: job %u", err_text(ERR_JOB_DONE), j->id);
     if (attempt_of(j)->configuring)

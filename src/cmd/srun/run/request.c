@@ -9,6 +9,7 @@
 #include "cmd/srun/run/run.h"
 #include "launch/alloc.h"
 #include "rpc/client.h"
+#include "show/job_ids.h"
 
 #define TELL_AFTER_MS 1000 /* before srun says that it waits for other steps */
 #define RETRY_MS 500
@@ -156,8 +157,21 @@ static void ask_for_job(struct request *r)
 
 static void send_step(struct request *r);
 
+/* "7+1": the component that alone was asked for. */
+static void put_asked_job(const struct request *r, struct str *out)
+{
+    const Pb__StepSpec *step = r->run->options->step;
+    Pb__StepId id = PB__STEP_ID__INIT;
+    id.job_id = r->run->job_id;
+    id.has_het_offset = step->has_het_offset;
+    id.het_offset = step->het_offset;
+    job_ids_put_asked(&id, out);
+}
+
 static void step_refused(struct request *r, const struct err *err)
 {
+    _cleanup_str_ struct str job = STR_INIT;
+    put_asked_job(r, &job);
     if (r->interrupted)
         say_info("Cancelled pending job step");
     else if (err->code == -ERR_NO_JOB) {
@@ -167,7 +181,7 @@ static void step_refused(struct request *r, const struct err *err)
     } else if (err->code == -ERR_HET_GROUP)
         say_error("%s", err->text);
     else
-        say_error("Unable to create step for job %u: %s", r->run->job_id, err->text);
+        say_error("Unable to create step for job %s: %s", str_cstr(&job), err->text);
     on_refused(r, err);
 }
 
