@@ -241,6 +241,48 @@ def test_a_set_that_never_fits_together_has_a_reason(het):
     gone(het, leader)
 
 
+@pytest.mark.parametrize("comes_back", [True, False])
+def test_a_node_daemon_is_lost_while_a_component_is_launched(het, comes_back):
+    """HET-115: it takes the launch when it is back, in the same attempt; when its node is down, the set is requeued as a whole."""
+    def attempts():
+        return [(one["JobState"], one["Restarts"]) for one in components(het, leader).values()]
+    het.daemons["n2"].send_signal(signal.SIGSTOP)
+    leader = submit(het, "--requeue -n1 -w n1 : -n1 -w n2 --wrap=srun|--het-group=0,1|true")
+    eventually(lambda: attempts() == [("RUNNING", "0")] * 2, attempts)
+    het.kill("n2")
+    if not comes_back:
+        het.run("scontrol update nodename=n2 state=down reason=lost").ok()
+        eventually(lambda: attempts() == [("PENDING", "1")] * 2, attempts)
+    het.start_node("n2")
+    if not comes_back:
+        het.run("scontrol update nodename=n2 state=resume").ok()
+        for i in range(2):
+            het.run(f"scontrol update jobid={leader}+{i} StartTime=now").ok()
+    het.wait_ready()
+    het.wait(leader)
+    gone(het, leader)
+    assert attempts() == [("COMPLETED", "01"[not comes_back])] * 2
+
+
+def test_a_removed_partition_of_a_component_is_named(het):
+    """The set waits as a whole; sluice why names the component and says that its partition was removed, and not that it is down."""
+    text = het.conf_file.read_text()
+    leader = submit(het, "-H -n1 : -n1 -p p2 --wrap=true")
+    try:
+        het.conf_file.write_text("".join(line for line in text.splitlines(True) if not line.startswith("PartitionName=p2 ")))
+        het.run("scontrol reconfigure").ok()
+        het.run(f"scontrol release {leader}").ok()
+        for asked in leader, f"{leader}+1":
+            why = het.run(["sluice", "why", str(asked)]).ok()
+            assert f"{leader}+1" in why and "Its partition was removed from the configuration." in why, why
+        assert rows(het, "-j", str(leader), format="%T") == ["PENDING"] * 2
+    finally:
+        het.conf_file.write_text(text)
+        het.run("scontrol reconfigure").ok()
+    assert het.wait(leader)["JobState"] == "COMPLETED"
+    gone(het, leader)
+
+
 def test_a_held_component_is_shown_alike_everywhere(het):
     """HET-56: one reason for a component in squeue %r and %R, scontrol show job and sluice why; the others wait for it."""
     blocker = het.sbatch("-N4", "--exclusive", "-t10", wrap="sleep 1000")

@@ -138,7 +138,7 @@ enum why_rule why_find_rule(struct why *w, const struct job *leader, const struc
     struct decision d;
     if (why_rule_of_reason(j->reason, &rule) && !job_partitions_is_queued(j) &&
         j->state == PB__JOB_STATE__PENDING) /* a guest has one only then */
-        return rule;
+        return rule == WHY_PART_DOWN && !j->part ? WHY_PART_GONE : rule;
     if (w->q.announced)
         return WHY_SHUTDOWN;
     if (j->state != PB__JOB_STATE__PENDING)

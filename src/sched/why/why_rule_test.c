@@ -132,11 +132,31 @@ static void the_planner_finds_the_rule(void **state)
     }
 }
 
+/* A job of a removed partition waits for the same reason as one whose partition is down. */
+static void a_removed_partition_is_told_from_one_that_is_down(void **state)
+{
+    (void)state;
+    for (int removed = 0; removed < 2; removed++) {
+        struct cluster *c = test_cluster(TWO);
+        test_up(c);
+        struct job *j = test_job(c, 1, "N=1");
+        j->reason = REASON_PARTITION_DOWN;
+        j->part = removed ? NULL : j->part;
+        struct why *w = why_new(c, &(struct why_question){.job_id = 1, .backfill = true});
+        while (why_step(w, NOW))
+            ;
+        assert_string_equal(why_answer(w)->rule, removed ? "partition_removed" : "partition_down");
+        why_free(w);
+        test_cluster_free(c);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_reason_of_a_gate_has_its_rule),
         cmocka_unit_test(the_planner_finds_the_rule),
+        cmocka_unit_test(a_removed_partition_is_told_from_one_that_is_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
