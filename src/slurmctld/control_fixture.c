@@ -122,34 +122,14 @@ void control_submit(struct control *c, uint64_t call, const struct caller *who,
     c->env->put(c->env->ctx, RECORD_JOB, id, NULL, "job", 3);
 }
 
-#define REFUSE(name, type)                                                                         \
+#define REQUEST(rpc, name, type)                                                                   \
     void control_##name(struct control *c, uint64_t call, const struct caller *who, const type *r) \
     {                                                                                              \
         c->env->reply_error(c->env->ctx, call, -ERR_NOT_SUPPORTED, #name);                         \
     }
-REFUSE(alloc, Pb__AllocRequest)
-REFUSE(alloc_wait, Pb__AllocWait)
-REFUSE(alloc_info, Pb__JobIdRequest)
-REFUSE(cast_ask, Pb__CastAsk)
-REFUSE(cast_unallocated, Pb__CastUnallocated)
-REFUSE(step_create, Pb__StepSpec)
-REFUSE(step_unallocated, Pb__Unallocated)
-REFUSE(step_complete, Pb__StepComplete)
-REFUSE(job_complete, Pb__JobComplete)
-REFUSE(job_signal, Pb__JobSignal)
-REFUSE(job_notify, Pb__JobNotify)
-REFUSE(job_update, Pb__JobUpdate)
-REFUSE(job_top, Pb__JobTop)
-REFUSE(job_suspend, Pb__JobSuspend)
-REFUSE(queue_order, Pb__QueueOrder)
-REFUSE(job_place, Pb__JobPlace)
-REFUSE(job_why, Pb__WhyRequest)
-REFUSE(job_wait_end, Pb__JobIdRequest)
-REFUSE(node_update, Pb__NodeUpdate)
-REFUSE(part_update, Pb__PartUpdate)
-REFUSE(license_update, Pb__LicenseUpdate)
-REFUSE(resv_update, Pb__ResvUpdate)
-REFUSE(resv_delete, Pb__ResvDelete)
+REQUEST(, alloc, Pb__AllocRequest)
+REQUEST(, node_update, Pb__NodeUpdate)
+#include "control/request.def"
 
 void control_call_gone(struct control *c, uint64_t call)
 {
@@ -398,21 +378,6 @@ bool control_list_triggers(struct control *c, const struct caller *who, const Pb
                            uint64_t *cursor, size_t budget, struct str *out)
 {
     return false;
-}
-
-void control_trigger_set(struct control *c, uint64_t call, const struct caller *who,
-                         const Pb__TriggerRecord *m)
-{
-}
-
-void control_trigger_clear(struct control *c, uint64_t call, const struct caller *who,
-                           const Pb__TriggerFilter *f)
-{
-}
-
-void control_events(struct control *c, uint64_t call, const struct caller *who,
-                    const Pb__EventRequest *r)
-{
 }
 
 void control_backup_heard(struct control *c, const char *name)
