@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 #include "control/core/named.h"
 
+#include "base/str.h"
+#include "control/core/reply.h"
 #include "control/internal.h"
 
 static struct job *first_component(const struct job_set *set)
@@ -59,6 +61,19 @@ int named_job(const struct control *c, const Pb__StepId *id, struct job **out, s
     struct job *j = named_any(c, id);
     if (!j)
         return err_set(err, -ERR_NO_JOB, "%s", err_text(ERR_NO_JOB));
+    *out = j;
+    return 0;
+}
+
+int named_element(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err)
+{
+    const struct array *a = array_find(c->cluster, id->job_id);
+    long long task;
+    if (str_parse_i64(id->array_tasks, 0, ARRAY_SIZE_MAX - 1, &task) != 0)
+        return control_set_error(err, ERR_NO_JOB, "name one element of the array");
+    struct job *j = a ? array_element(c->cluster, a, (uint32_t)task) : NULL;
+    if (!j)
+        return control_set_error(err, ERR_NO_JOB, NULL);
     *out = j;
     return 0;
 }

@@ -26,6 +26,8 @@ int named_component(const struct control *c, const Pb__StepId *id, struct job **
                     struct err *err);
 /* The one record that is named: of an array the first, without an offset that of the id itself. */
 int named_job(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err);
+/* The record with the one array element that id->array_tasks names: pending elements share one. */
+int named_element(const struct control *c, const Pb__StepId *id, struct job **out, struct err *err);
 /* The next component of the same set that is there, behind this one; NULL: there is none. Of an
  * ordinary job, too. */
 struct job *named_next(const struct job *j);

@@ -135,14 +135,8 @@ static void grant_jobs(struct control *c, uint64_t call, const struct cast_jobs 
 static int find_job(struct control *c, const Pb__StepId *id, struct job **out, struct err *err)
 {
     struct job *j = cluster_find_job(c->cluster, id->job_id);
-    const struct array *a = id->array_tasks ? array_find(c->cluster, id->job_id) : NULL;
-    long long task;
-
-    if (id->array_tasks) {
-        if (str_parse_i64(id->array_tasks, 0, ARRAY_SIZE_MAX - 1, &task))
-            return control_set_error(err, ERR_NO_JOB, "name one element of the array");
-        j = a ? array_element(c->cluster, a, (uint32_t)task) : NULL;
-    }
+    if (id->array_tasks)
+        return named_element(c, id, out, err);
     if (!j)
         return control_set_error(err, ERR_NO_JOB, NULL);
     *out = j;
