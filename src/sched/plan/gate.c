@@ -58,21 +58,37 @@ static enum reason gate_licenses(const struct plan *p, const struct job *j)
     return licensed ? REASON_NONE : REASON_LICENSES;
 }
 
+#define REASONS_MOST 2 /* that a gate can give */
+
 static const struct {
+    const char *name;
     enum reason (*find)(const struct plan *p, const struct job *j);
     bool keeps_place;
+    enum reason reasons[REASONS_MOST]; /* REASON_NONE behind the last one */
 } gates[] = {
-#define GATE_START(name, find, keeps_place, ...) {find, keeps_place},
+#define GATE_START(name, find, keeps_place, ...) {#name, find, keeps_place, {__VA_ARGS__}},
 #include "sched/plan/gate.def"
 };
+#define GATES (sizeof(gates) / sizeof(gates[0]))
 
 enum reason gate_of_start(const struct plan *p, const struct job *j, bool *keeps_place)
 {
-    for (size_t i = 0; i < sizeof(gates) / sizeof(gates[0]); i++) {
+    for (size_t i = 0; i < GATES; i++) {
         enum reason reason = gates[i].find(p, j);
         *keeps_place = reason && gates[i].keeps_place;
         if (reason)
             return reason;
     }
     return REASON_NONE;
+}
+
+const char *gate_ask(const struct plan *p, const struct job *j, size_t row, enum reason *reason)
+{
+    if (row >= GATES)
+        return NULL;
+    *reason = gates[row].find(p, j);
+    for (size_t i = 0; i < REASONS_MOST && !*reason; i++)
+        if (gates[row].reasons[i] == j->reason)
+            *reason = j->reason;
+    return gates[row].name;
 }
