@@ -3,10 +3,16 @@
 
 #include <assert.h>
 
+#include "base/arena.h"
+#include "control/core/named.h"
+#include "control/core/private.h"
 #include "control/core/reply.h"
 #include "control/internal.h"
 #include "control/life/deadline.h"
 #include "control/life/resv.h"
+#include "control/life/start.h"
+#include "sched/plan.h"
+#include "sched/plan/gate.h"
 #include "sched/why/bounds.h"
 
 /* --- of the job as a whole ----------------------------------------------------------------------
@@ -116,6 +122,7 @@ static int refuse_unfit(const struct control *c, const struct job *j, struct err
 enum scope { JOB, PARTITION };
 
 static const struct {
+    const char *name;
     enum scope scope;
     enum reason (*find)(const struct control *c, const struct job *j);
     void (*update)(struct control *c, struct job *j);
@@ -125,9 +132,9 @@ static const struct {
     enum reason reasons[REASONS_MOST]; /* REASON_NONE behind the last one */
 } gates[] = {
 #define GATE_JOB(name, find, update, always, ...)                                                  \
-    {JOB, find, update, always, NULL, GATE_WAITS, {__VA_ARGS__}},
+    {#name, JOB, find, update, always, NULL, GATE_WAITS, {__VA_ARGS__}},
 #define GATE_PARTITION(name, find, update, refuse, refusal, ...)                                   \
-    {PARTITION, find, update, false, refuse, refusal, {__VA_ARGS__}},
+    {#name, PARTITION, find, update, false, refuse, refusal, {__VA_ARGS__}},
 #include "sched/plan/gate.def"
 };
 #define GATES (sizeof(gates) / sizeof(gates[0]))
@@ -191,4 +198,80 @@ enum reason gate_beyond_limits(struct control *c, struct job *j)
     for (size_t i = 0; i < GATES && !reason; i++)
         reason = gates[i].refusal == GATE_ENFORCED ? gates[i].find(c, j) : REASON_NONE;
     return reason;
+}
+
+/* --- all of them, for a request -----------------------------------------------------------------
+ */
+
+struct gates_answer {
+    struct arena arena;
+    VEC(Pb__Gate *) gates;
+};
+
+static void add_gate(struct gates_answer *a, const char *name, const char *partition,
+                     enum reason reason)
+{
+    Pb__Gate *m = arena_alloc(&a->arena, sizeof(*m));
+    pb__gate__init(m);
+    m->name = (char *)name;
+    m->partition = (char *)partition;
+    m->reason = reason ? (char *)reason_word(reason) : NULL;
+    vec_push(&a->gates, m);
+}
+
+/* Every gate of this scope, of a job that has 'partition' (NULL: of the job as a whole). */
+static void add_gates(struct gates_answer *a, const struct control *c, const struct job *j,
+                      enum scope scope, const char *partition)
+{
+    for (size_t i = 0; i < GATES; i++)
+        if (gates[i].scope == scope)
+            add_gate(a, gates[i].name, partition, gates[i].find(c, j));
+}
+
+/* The gates of the planner, as a pass would find them with this job as its first. */
+static void add_gates_of_start(struct gates_answer *a, const struct control *c, const struct job *j)
+{
+    struct plan p;
+    enum reason reason;
+    const char *name;
+    plan_begin(&p, c->cluster, NULL, control_wall(c), start_backfills(c));
+    for (size_t i = 0; (name = gate_ask(&p, j, i, &reason)); i++)
+        add_gate(a, name, NULL, reason);
+    plan_end(&p);
+}
+
+static void answer_gates(struct control *c, uint64_t call, const struct job *j)
+{
+    struct gates_answer a = {0};
+    Pb__GatesReply reply = PB__GATES_REPLY__INIT;
+    arena_init(&a.arena, 0);
+    add_gates(&a, c, j, JOB, NULL);
+    for (uint32_t i = 0; i < job_partitions_count(j) && j->part; i++) {
+        const struct part *part = j->partitions ? j->partitions->of[i].part : j->part;
+        struct job_copy room;
+        add_gates(&a, c, job_partitions_view(j, part, &room), PARTITION, part->conf.name);
+    }
+    if (j->part)
+        add_gates_of_start(&a, c, j);
+    reply.job_id = j->id;
+    reply.gates = a.gates.data;
+    reply.n_gates = a.gates.len;
+    c->env->reply(c->env->ctx, call, &reply.base);
+    vec_done(&a.gates);
+    arena_done(&a.arena);
+}
+
+void control_job_gates(struct control *c, uint64_t call, const struct caller *who,
+                       const Pb__StepId *r)
+{
+    struct job *j = named_any(c, r);
+    struct err err = {0};
+    if (!j || control_is_on_trial(j) || !private_shows_job(c, who, j))
+        control_refuse_code(c, call, ERR_NO_JOB, NULL);
+    else if ((r->array_tasks ? named_element(c, r, &j, &err) : named_job(c, r, &j, &err)) != 0)
+        control_refuse(c, call, &err);
+    else if (j->state != PB__JOB_STATE__PENDING)
+        control_refuse_code(c, call, ERR_TRANSITION, "it is not pending");
+    else
+        answer_gates(c, call, j);
 }

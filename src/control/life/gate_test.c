@@ -18,11 +18,12 @@
 
 static const struct {
     const char *gate;
+    bool of_partition;
     enum reason reasons[5]; /* REASON_NONE behind the last one */
 } rows[] = {
-#define GATE_JOB(name, find, update, always, ...) {#name, {__VA_ARGS__}},
-#define GATE_PARTITION(name, find, update, refuse, refusal, ...) {#name, {__VA_ARGS__}},
-#define GATE_START(name, find, keeps_place, ...) {#name, {__VA_ARGS__}},
+#define GATE_JOB(name, find, update, always, ...) {#name, false, {__VA_ARGS__}},
+#define GATE_PARTITION(name, find, update, refuse, refusal, ...) {#name, true, {__VA_ARGS__}},
+#define GATE_START(name, find, keeps_place, ...) {#name, false, {__VA_ARGS__}},
 #include "sched/plan/gate.def"
 };
 
@@ -235,6 +236,35 @@ static int64_t submit_case(struct fixture *f, const struct gate_case *t)
     return fixture_submit(f, &FIXTURE_ROOT, &s);
 }
 
+static const Pb__GatesReply *ask_gates(struct fixture *f, struct arena *arena, const Pb__StepId *id)
+{
+    control_job_gates(f->control, ++f->last_call, &FIXTURE_USER, id);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    const struct fixture_reply *r = &f->replies.data[f->replies.len - 1];
+    return arena_unpack(arena, &pb__gates_reply__descriptor, r->data.data, r->data.len);
+}
+
+/* All gates are answered for, in their order, and the first one that is closed is this one. */
+static void expect_closed(struct fixture *f, const struct job *j, const struct gate_case *t)
+{
+    _cleanup_arena_ struct arena arena;
+    Pb__StepId id = PB__STEP_ID__INIT;
+    const Pb__Gate *first = NULL;
+    arena_init(&arena, 0);
+    id.job_id = j->id;
+    const Pb__GatesReply *reply = ask_gates(f, &arena, &id);
+    assert_int_equal(reply->job_id, j->id);
+    assert_int_equal(reply->n_gates, COUNT(rows));
+    for (size_t i = 0; i < COUNT(rows); i++) {
+        assert_string_equal(reply->gates[i]->name, rows[i].gate);
+        assert_int_equal(!reply->gates[i]->partition, !rows[i].of_partition);
+        first = first || !reply->gates[i]->reason ? first : reply->gates[i];
+    }
+    assert_non_null(first);
+    assert_string_equal(first->name, t->gate);
+    assert_string_equal(first->reason, reason_word(t->reason));
+}
+
 static bool row_gives(size_t row, const char *gate, enum reason reason)
 {
     for (size_t i = 0; i < COUNT(rows[row].reasons); i++)
@@ -277,6 +307,7 @@ static void a_closed_gate_gives_the_job_its_reason(void **state)
         if (j->reason != cases[i].reason)
             fail_msg("%s: %s, not %s", cases[i].gate, reason_word(j->reason),
                      reason_word(cases[i].reason));
+        expect_closed(f, j, &cases[i]);
         fixture_free(f);
     }
 }
@@ -293,12 +324,82 @@ static void enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out(void *
     }
 }
 
+/* A gate behind a closed one is asked, too; and each partition has gates of its own. */
+static void gates_behind_a_closed_one_and_of_each_partition_are_told(void **state)
+{
+    static const char *const closed[] = {"hold", "begin_time", "partition_limits of a"};
+    struct fixture *f = fixture_new(CONF);
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec s = fixture_spec(2, 1);
+    Pb__StepId id = PB__STEP_ID__INIT;
+    size_t at = 0;
+    (void)state;
+    arena_init(&arena, 0);
+    ask_for_hold(f, &s);
+    begin_later(f, &s);
+    s.partition = (char *)"b,a";
+    id.job_id = (uint32_t)fixture_submit(f, &FIXTURE_ROOT, &s);
+    const Pb__GatesReply *reply = ask_gates(f, &arena, &id);
+    for (size_t i = 0; i < reply->n_gates; i++) {
+        const Pb__Gate *g = reply->gates[i];
+        _cleanup_free_ char *text =
+            mem_printf("%s%s%s", g->name, g->partition ? " of " : "", g->partition ?: "");
+        if (g->reason)
+            assert_string_equal(text, at < COUNT(closed) ? closed[at++] : "none");
+    }
+    assert_int_equal(at, COUNT(closed));
+    fixture_free(f);
+}
+
+static void gates_are_told_of_the_element_that_is_named(void **state)
+{
+    struct fixture *f = fixture_new(CONF);
+    _cleanup_arena_ struct arena arena;
+    Pb__JobSpec s = fixture_spec(1, 1);
+    Pb__StepId id = PB__STEP_ID__INIT;
+    (void)state;
+    arena_init(&arena, 0);
+    throttle_array(f, &s);
+    id.job_id = (uint32_t)fixture_submit(f, &FIXTURE_ROOT, &s);
+    fixture_turn(f); /* element 0 starts */
+    id.array_tasks = (char *)"1";
+    const Pb__GatesReply *reply = ask_gates(f, &arena, &id);
+    assert_string_equal(reply->gates[reply->n_gates - 2]->name, "array_throttle");
+    assert_string_equal(reply->gates[reply->n_gates - 2]->reason, "JobArrayTaskLimit");
+    assert_null(reply->gates[reply->n_gates - 1]->reason);
+    id.array_tasks = (char *)"0";
+    control_job_gates(f->control, ++f->last_call, &FIXTURE_USER, &id);
+    assert_int_equal(fixture_code(f, f->last_call), ERR_TRANSITION);
+    fixture_free(f);
+}
+
+static void gates_of_jobs_that_the_caller_may_not_see_are_refused(void **state)
+{
+    struct fixture *f = fixture_new(CONF "PrivateData=jobs\n");
+    Pb__JobSpec s = fixture_spec(1, 1);
+    Pb__StepId id = PB__STEP_ID__INIT;
+    (void)state;
+    ask_for_hold(f, &s);
+    id.job_id = (uint32_t)fixture_submit(f, &FIXTURE_USER, &s);
+    control_job_gates(f->control, ++f->last_call, &FIXTURE_OTHER, &id);
+    assert_int_equal(fixture_code(f, f->last_call), ERR_NO_JOB);
+    control_job_gates(f->control, ++f->last_call, &FIXTURE_USER, &id);
+    assert_int_equal(fixture_code(f, f->last_call), 0);
+    id.job_id = 77;
+    control_job_gates(f->control, ++f->last_call, &FIXTURE_ROOT, &id);
+    assert_int_equal(fixture_code(f, f->last_call), ERR_NO_JOB);
+    fixture_free(f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_reason_of_each_gate_has_a_case),
         cmocka_unit_test(a_closed_gate_gives_the_job_its_reason),
         cmocka_unit_test(enforced_limits_refuse_what_a_gate_of_the_partition_keeps_out),
+        cmocka_unit_test(gates_behind_a_closed_one_and_of_each_partition_are_told),
+        cmocka_unit_test(gates_are_told_of_the_element_that_is_named),
+        cmocka_unit_test(gates_of_jobs_that_the_caller_may_not_see_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
