@@ -80,6 +80,10 @@ void show_why_text(const Pb__JobRecord *job, const Pb__JobRecord *component,
                    const Pb__WhyReply *why, int64_t now, struct str *out);
 json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t now);
 
+/* The gates of a pending job, with the reason of each that is closed. */
+void show_gates_text(const Pb__GatesReply *gates, struct show_style style, struct str *out);
+json_t *show_gates_json(const Pb__GatesReply *gates);
+
 /* A transition of a job or of a node, as one line. */
 void show_event_text(const Pb__Event *event, struct str *out);
 void show_event_json(const Pb__Event *event, struct str *out);

@@ -452,3 +452,33 @@ json_t *show_why_json(const Pb__JobRecord *job, const Pb__WhyReply *why, int64_t
         put_member(o, "start_at", pack_number(live->start_at > 0, live->start_at));
     return o;
 }
+
+/* --- gates ---------------------------------------------------------------------------------------
+ */
+
+void show_gates_text(const Pb__GatesReply *gates, struct show_style style, struct str *out)
+{
+    str_printf(out, "JobId=%u", gates->job_id);
+    for (size_t i = 0; i < gates->n_gates; i++) {
+        const Pb__Gate *g = gates->gates[i];
+        str_printf(out, "%sGate=%s", style.oneliner ? " " : "\n   ", g->name);
+        if (g->partition)
+            str_printf(out, " Partition=%s", g->partition);
+        str_printf(out, " State=%s", g->reason ? "CLOSED" : "OPEN");
+        if (g->reason)
+            str_printf(out, " Reason=%s", g->reason);
+    }
+    str_putc(out, '\n');
+}
+
+json_t *show_gates_json(const Pb__GatesReply *gates)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < gates->n_gates; i++) {
+        const Pb__Gate *g = gates->gates[i];
+        json_array_append_new(list,
+                              json_pack("{s:s, s:s?, s:b, s:s?}", "name", g->name, "partition",
+                                        g->partition, "open", !g->reason, "reason", g->reason));
+    }
+    return json_pack("{s:I, s:o}", "job_id", (json_int_t)gates->job_id, "gates", list);
+}

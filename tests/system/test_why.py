@@ -341,3 +341,21 @@ def test_hold_after_a_failed_prolog(make_cluster):
     said = c.run(f"sluice why {job}").ok()
     assert "It is held since it could not be started" in said and "Prolog /bin/false exited with status 1" in said, said
     assert "Its user holds it" not in said and "Expected start: not foreseeable\n" in said, said
+
+
+def test_scontrol_show_gates_tells_each_closed_gate(c):
+    job = wait(c, "--hold", "--begin=now+1hour", "-p", "main,short", "-t", "60")
+    closed = [("hold", "", "JobHeldUser"), ("begin_time", "", "BeginTime"), ("partition_limits", "short", "PartitionTimeLimit")]
+    text = c.run(f"scontrol show gates {job}").ok()
+    assert text.startswith(f"JobId={job}\n   Gate=")
+    assert re.findall(r"^   Gate=(\w+)(?: Partition=(\w+))? State=CLOSED Reason=(\w+)$", text, re.M) == closed
+    assert re.search(r"^   Gate=licenses State=OPEN$", text, re.M)
+    told = c.json(f"scontrol show gates {job}")["gates"][0]
+    assert told["job_id"] == job
+    assert [(g["name"], g["partition"] or "", g["reason"]) for g in told["gates"] if not g["open"]] == closed
+    assert len(c.run(f"scontrol -o show gates {job}").ok().splitlines()) == 1
+    c.run(f"scontrol release {job}").ok()
+    assert "Gate=hold State=OPEN" in c.run(f"scontrol show gates {job}").ok()
+    running = run(c)
+    c.run(f"scontrol show gates {running}").fails("not pending")
+    c.run("scontrol show gates").fails("a job id is needed")

@@ -514,6 +514,26 @@ static int show_gang(const char *name)
     return finish_output(&s, "gang", r, &err);
 }
 
+static int show_gates(const char *job)
+{
+    struct show s = {0};
+    Pb__StepId id = PB__STEP_ID__INIT;
+    Pb__GatesReply *reply = NULL;
+    struct err err = {0};
+    if (!job || component_parse_id(job, &id, NULL) < 0 || id.has_step_id) {
+        cmd_error("show gates: %s%s", job ? "invalid job id " : "a job id is needed",
+                  job ? job : "");
+        return 1;
+    }
+    begin_output(&s);
+    int r = cmd_call(RPC_JOB_GATES, &id.base, &reply, &err);
+    if (r == 0 && s.json)
+        json_array_append_new(s.json, show_gates_json(reply));
+    else if (r == 0)
+        show_gates_text(reply, s.style, cmd_out());
+    return finish_output(&s, "gates", r, &err);
+}
+
 static void put_license(const Pb__LicenseRecord *l, struct show *s)
 {
     s->seen++;
