@@ -229,7 +229,7 @@ static void collect_fence(struct across *a, const Pb__PmixFence *part)
         say_error("PMIx: a part of a meeting of several steps, %.40s, is too large, or does not "
                   "belong to it",
                   part->group);
-        run_abort(a->run);
+        a->run->on->abort(a->run, NULL);
         return;
     }
     if (m->jobs.len < m->steps.len)

@@ -183,7 +183,7 @@ static void on_done(void *ctx, int status)
         if (++c->at < c->list.len && start_next_copy(c) == 0)
             return;
     }
-    run_on_copied(run, c->at == c->list.len); /* c is gone */
+    run->on->copied(run, c->at == c->list.len); /* c is gone */
 }
 
 static int start_next_copy(struct copy *c)

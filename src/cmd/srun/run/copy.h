@@ -12,7 +12,7 @@ struct run;
 struct copy;
 
 bool copy_is_wanted(const struct run *run);
-/* Copies the programs of run->commands to the nodes, then calls run_on_copied(). NULL: no copy was
- * started, and a message says why. */
+/* Copies the programs of run->commands to the nodes, then calls run->on->copied(). NULL: no copy
+ * was started, and a message says why. */
 struct copy *copy_start(struct run *run);
 void copy_free(struct copy *c); /* before its end: no node gets what is under way */

@@ -66,7 +66,7 @@ static void on_tell_timer(void *ctx)
 static void terminate_step(struct run *run)
 {
     say_info("Terminating %s", run->step_name);
-    run_abort(run);
+    run->on->abort(run, NULL);
 }
 
 static void on_wait_timer(void *ctx)

@@ -55,11 +55,11 @@ static void on_job_end(void *ctx, int code, const ProtobufCMessage *reply, const
         return;
     const struct Pb__JobEnd *end = (const struct Pb__JobEnd *)reply;
     if (end->failed_node != NULL) {
-        run_on_node_failed(run, end->failed_node);
+        run->on->node_failed(run, end->failed_node);
         return;
     }
     say_info("Force Terminated job %u", run->job_id);
-    run_abort_because(run, end->why);
+    run->on->abort(run, end->why);
 }
 
 static void ask_job(struct finish *f)
@@ -98,7 +98,7 @@ static void on_report_reply(void *ctx, int code, const ProtobufCMessage *reply,
     }
     if (code < 0 && alloc_is_transient(code))
         say_debug("The controller could not be told: %s", err->text);
-    run_on_reported(f->run); /* refused: it knows of the end already */
+    f->run->on->reported(f->run); /* refused: it knows of the end already */
 }
 
 static void on_retry(void *ctx)
@@ -106,7 +106,7 @@ static void on_retry(void *ctx)
     struct finish *f = ctx;
 
     if (f->run->options->no_allocate)
-        run_on_reported(f->run);
+        f->run->on->reported(f->run);
     else
         send_report(f);
 }

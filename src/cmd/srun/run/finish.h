@@ -11,7 +11,7 @@ struct finish;
 /* Asks to be told when the job ends, from a second after the launch on. */
 struct finish *finish_watch(struct run *run);
 
-/* Reports once; run_on_reported() follows when the controller has confirmed it or does not answer
+/* Reports once; run->on->reported() follows when the controller has confirmed it or does not answer
  * within FINISH_TRY_MS: then the nodes' own reports must do. */
 void finish_report(struct finish *f, int wait_status);
 void finish_free(struct finish *f);

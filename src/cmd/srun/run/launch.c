@@ -198,7 +198,7 @@ static void on_node(void *ctx, size_t index, int code, const ProtobufCMessage *r
         return;
     }
     if (code < 0) {
-        run_on_launch_failed(l->run, node, err);
+        l->run->on->launch_failed(l->run, node, err);
         return;
     }
     say_debug("launched %s on host %s: shepherd %u", l->run->step_name, p->targets[index].node,

@@ -10,6 +10,6 @@ struct run;
 struct launch;
 
 /* The step, the streams and the I/O port (peers) are there. Failures go to
- * run_on_launch_failed(), never from within this call. */
+ * run->on->launch_failed(), never from within this call. */
 struct launch *launch_start(struct run *run);
 void launch_free(struct launch *l);

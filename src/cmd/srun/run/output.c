@@ -41,7 +41,7 @@ static void on_drained(void *ctx)
     struct output *o = ctx;
 
     if (!output_is_full(o))
-        run_on_output_drained(o->run);
+        o->run->on->output_drained(o->run);
 }
 
 static void on_broken(void *ctx, const struct err *why)
@@ -49,10 +49,10 @@ static void on_broken(void *ctx, const struct err *why)
     struct output *o = ctx;
 
     if (why->code == -EPIPE)
-        run_on_output_broken(o->run);
+        o->run->on->output_broken(o->run);
     else
-        run_on_output_lost(o->run, why);
-    run_on_output_drained(o->run);
+        o->run->on->output_lost(o->run, why);
+    o->run->on->output_drained(o->run);
 }
 
 static void on_lines(void *ctx, const void *data, size_t len)

@@ -28,7 +28,8 @@ void output_task_end(struct output *o, uint32_t task);
  * waits first; nothing else does. */
 void output_move(struct output *o, int number, int fd, const char *name);
 
-bool output_is_full(const struct output *o); /* stop the senders: run_on_output_drained() follows */
+bool output_is_full(
+    const struct output *o); /* stop the senders: run->on->output_drained() follows */
 bool output_is_empty(const struct output *o);
 void output_drop(struct output *o); /* waits for nobody any more */
 

@@ -142,7 +142,7 @@ static void on_done(struct peer *p)
         return;
     p->state = PEER_DONE;
     check_input(p->peers);
-    run_on_node_done(p->peers->run, index_of(p));
+    p->peers->run->on->node_done(p->peers->run, index_of(p));
 }
 
 static void on_io_data(struct peer *p, const struct Pb__IoData *m)
@@ -170,15 +170,15 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
         on_io_data(p, (const struct Pb__IoData *)body);
         break;
     case RPC_TASKS_STARTED:
-        run_on_started(run, index_of(p), (const struct Pb__TasksStarted *)body);
+        run->on->started(run, index_of(p), (const struct Pb__TasksStarted *)body);
         break;
     case RPC_TASK_FAILED:
         if (run_owns(run, index_of(p), ((const struct Pb__TaskFailed *)body)->task))
-            run_on_failed(run, (const struct Pb__TaskFailed *)body);
+            run->on->failed(run, (const struct Pb__TaskFailed *)body);
         break;
     case RPC_TASK_EXITED:
         if (run_owns(run, index_of(p), ((const struct Pb__TaskExited *)body)->task))
-            run_on_exited(run, index_of(p), (const struct Pb__TaskExited *)body);
+            run->on->exited(run, index_of(p), (const struct Pb__TaskExited *)body);
         break;
     case RPC_TUNNEL_DATA:
         x11_message(run->x11, index_of(p), (const struct Pb__TunnelData *)body);
@@ -203,7 +203,7 @@ static void tell_closed(struct peer *p)
     struct err why = {0};
 
     err_set(&why, -ERR_CLOSED, "%s", text);
-    run_on_node_lost(p->peers->run, index_of(p), &why);
+    p->peers->run->on->node_lost(p->peers->run, index_of(p), &why);
 }
 
 static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
@@ -217,7 +217,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
         return;
     if (p->launched) {
         p->state = PEER_DONE;
-        run_on_node_lost(p->peers->run, index_of(p), why);
+        p->peers->run->on->node_lost(p->peers->run, index_of(p), why);
         return;
     }
     /* The answer to the launch says more. Who has not heard us comes again before that. */
@@ -339,7 +339,7 @@ static void on_patience(void *ctx)
                 "it was launched, but has not connected to port %u of this host; a firewall "
                 "between them? (SrunPortRange in slurm.conf limits the ports)",
                 p->port);
-        run_on_node_lost(p->run, i, &why);
+        p->run->on->node_lost(p->run, i, &why);
     }
 }
 

@@ -54,7 +54,7 @@ static void on_refused(struct request *r, const struct err *why)
 
     if (why->code == -ERR_NODES_BUSY && r->run->options->immediate_ms >= 0)
         code = exit_of("SLURM_EXIT_IMMEDIATE", code);
-    run_on_refused(r->run, code);
+    r->run->on->refused(r->run, code);
 }
 
 static void on_queued(void *ctx, uint32_t job_id, const char *reason)
@@ -109,7 +109,7 @@ static void on_granted(void *ctx, const struct Pb__AllocReply *reply)
     if (run->step == NULL)
         await_step(r);
     else
-        run_on_step(run);
+        run->on->step(run);
 }
 
 static void on_failed(void *ctx, uint32_t job_id, const struct err *why)
@@ -203,7 +203,7 @@ static void take_step(struct request *r, const ProtobufCMessage *reply)
     if (r->told)
         say_info("Step created for job %u", run->job_id);
     run->step = copy_message(run, reply);
-    run_on_step(run);
+    run->on->step(run);
 }
 
 /* The probe is the same request without waiting: the error says what the step waits for. If the
@@ -308,7 +308,7 @@ static void on_nodes(void *ctx, int code, const ProtobufCMessage *reply, const s
     }
     run->step = copy_message(run, reply);
     run->job_id = run->step->job_id;
-    run_on_step(run);
+    run->on->step(run);
 }
 
 /* Asks for a step without a job. The controller grants such a step at once or refuses it. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-3.0-or-later */
 /*
  * Gets the step: with a job of its own in one request, or in the job srun runs in. Ends in
- * run_on_step() or run_on_refused(), never from within request_start().
+ * run->on->step() or run->on->refused(), never from within request_start().
  */
 #pragma once
 

@@ -64,12 +64,6 @@ static bool mpir_started(struct run *run, uint32_t node, const struct Pb__TasksS
 
 #define PATIENCE_MORE_SEC 2 /* beyond KillWait */
 
-void run_at_least(struct run *run, int exit_code)
-{
-    if (run->exit_code < exit_code)
-        run->exit_code = exit_code;
-}
-
 static void stop_run(struct run *run)
 {
     run->phase = RUN_OVER;
@@ -130,13 +124,13 @@ static void on_unsaid(void *ctx, const struct err *why)
     check_over(ctx);
 }
 
-void run_on_reported(struct run *run)
+static void on_reported(struct run *run)
 {
     run->reported = true;
     check_over(run);
 }
 
-void run_on_output_drained(struct run *run)
+static void on_output_drained(struct run *run)
 {
     if (run->peers != NULL)
         peers_pause(run->peers, false);
@@ -144,7 +138,7 @@ void run_on_output_drained(struct run *run)
 }
 
 /* Like a program in a pipe without a reader; tasks that do not mind run on, unread. */
-void run_on_output_broken(struct run *run)
+static void on_output_broken(struct run *run)
 {
     run->output_broken = true;
     if (run->peers != NULL && run->phase == RUN_RUNNING)
@@ -152,13 +146,13 @@ void run_on_output_broken(struct run *run)
 }
 
 /* The tasks run on, but that all went well must not be said. */
-void run_on_output_lost(struct run *run, const struct err *why)
+static void on_output_lost(struct run *run, const struct err *why)
 {
     say_error("%s; what the tasks write there from now on is lost", why->text);
     run_at_least(run, 1);
 }
 
-void run_on_spawns_over(struct run *run)
+static void on_spawns_over(struct run *run)
 {
     if (run->phase != RUN_ENDING)
         return;
@@ -166,7 +160,7 @@ void run_on_spawns_over(struct run *run)
     check_over(run);
 }
 
-void run_force(struct run *run)
+static void force_end(struct run *run)
 {
     if (run->phase == RUN_ENDING) {
         stop_run(run);
@@ -196,7 +190,7 @@ static void on_abort_timer(void *ctx)
     check_over(run);
 }
 
-void run_abort_because(struct run *run, const char *why)
+static void abort_step(struct run *run, const char *why)
 {
     int64_t patience = run->conf->kill_wait_sec + PATIENCE_MORE_SEC;
 
@@ -215,17 +209,6 @@ void run_abort_because(struct run *run, const char *why)
              (long long)patience);
     peers_kill(run->peers, why);
     loop_timer_set(run->abort_timer, patience * 1000);
-}
-
-void run_abort(struct run *run)
-{
-    run_abort_because(run, NULL);
-}
-
-void run_abort_with(struct run *run, int exit_code)
-{
-    run_at_least(run, exit_code > 0 && exit_code < 256 ? exit_code : 1);
-    run_abort(run);
 }
 
 static int on_step_part(void *ctx, const ProtobufCMessage *message, struct err *err)
@@ -272,7 +255,7 @@ static void on_limit_timer(void *ctx)
               time_format_date(loop_wall_ms() / 1000, "Unknown", date));
     str_done(&nodes);
     run_at_least(run, 1);
-    run_abort(run);
+    abort_step(run, NULL);
 }
 
 static void start_limit(struct run *run)
@@ -284,16 +267,6 @@ static void start_limit(struct run *run)
 }
 
 /* --- nodes ------------------------------------------------------------------------------------ */
-
-bool run_owns(const struct run *run, uint32_t node, uint32_t task)
-{
-    const struct Pb__StepNode *n = run->step->layout[node];
-
-    for (size_t i = 0; i < n->n_task_ids; i++)
-        if (n->task_ids[i] == task)
-            return true;
-    return false;
-}
 
 static void node_over(struct run *run, uint32_t node, int wait_status)
 {
@@ -312,7 +285,7 @@ static void node_over(struct run *run, uint32_t node, int wait_status)
         begin_end(run);
 }
 
-void run_on_node_done(struct run *run, uint32_t node)
+static void on_node_done(struct run *run, uint32_t node)
 {
     node_over(run, node, SIGKILL);
 }
@@ -326,7 +299,7 @@ static void node_ended(struct run *run, uint32_t node, const struct err *why)
     node_over(run, node, SIGTERM);
 }
 
-void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why)
+static void on_launch_failed(struct run *run, uint32_t node, const struct err *why)
 {
     if (run->phase != RUN_RUNNING || run->node_over[node])
         return;
@@ -348,11 +321,11 @@ void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why)
     run_at_least(run, 1);
     peers_drop(run->peers, node);
     if (run->nodes_left > 1)
-        run_abort(run);
+        abort_step(run, NULL);
     node_over(run, node, 1 << 8);
 }
 
-void run_on_node_lost(struct run *run, uint32_t node, const struct err *why)
+static void on_node_lost(struct run *run, uint32_t node, const struct err *why)
 {
     const struct Pb__StepNode *n = run->step->layout[node];
     bool unfinished = false;
@@ -372,18 +345,18 @@ void run_on_node_lost(struct run *run, uint32_t node, const struct err *why)
     }
     peers_drop(run->peers, node);
     if (unfinished && run->nodes_left > 1 && !run->options->no_kill)
-        run_abort(run);
+        abort_step(run, NULL);
     node_over(run, node, SIGKILL);
 }
 
 /* The controller has given it up, and the job with it; its session may stay open for ever. */
-void run_on_node_failed(struct run *run, const char *name)
+static void on_node_failed(struct run *run, const char *name)
 {
     if (run->phase != RUN_RUNNING)
         return;
     say_error("Node failure on %s", name);
     run_at_least(run, 1);
-    run_abort(run);
+    abort_step(run, NULL);
     for (uint32_t i = 0; i < run->step->n_layout; i++) {
         if (!str_eq(run->step->layout[i]->node, name) || run->node_over[i])
             continue;
@@ -394,7 +367,7 @@ void run_on_node_failed(struct run *run, const char *name)
 
 /* --- tasks ------------------------------------------------------------------------------------ */
 
-void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
+static void on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started)
 {
     say_verbose("launch/slurm: _task_start: Node %s, %zu tasks started",
                 run->step->layout[node]->node, started->n_task);
@@ -408,7 +381,7 @@ void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarte
         peers_signal(run->peers, SIGCONT);
 }
 
-void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed)
+static void on_failed(struct run *run, const struct Pb__TaskFailed *failed)
 {
     if (run->phase != RUN_RUNNING || !tasks_failed(run->tasks, failed->task, failed->code))
         return;
@@ -416,7 +389,7 @@ void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed)
     ends_task(run->ends, true);
 }
 
-void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited)
+static void on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited)
 {
     if (run->phase != RUN_RUNNING || !tasks_exited(run->tasks, exited->task, exited->exit_status))
         return;
@@ -530,7 +503,17 @@ static void launch_run(struct run *run)
     start_limit(run);
 }
 
-void run_on_step(struct run *run)
+static void on_copied(struct run *run, bool all)
+{
+    copy_free(take_ptr(run->copy));
+    if (all) {
+        launch_run(run);
+        return;
+    }
+    give_up(run, NULL);
+}
+
+static void on_step(struct run *run)
 {
     struct err err = {0};
 
@@ -553,20 +536,10 @@ void run_on_step(struct run *run)
     }
     run->copy = copy_start(run);
     if (run->copy == NULL)
-        run_on_copied(run, false);
+        on_copied(run, false);
 }
 
-void run_on_copied(struct run *run, bool all)
-{
-    copy_free(take_ptr(run->copy));
-    if (all) {
-        launch_run(run);
-        return;
-    }
-    give_up(run, NULL);
-}
-
-void run_on_refused(struct run *run, int exit_code)
+static void on_refused(struct run *run, int exit_code)
 {
     run_at_least(run, exit_code);
     if (run->own_job && run->job_id != 0 && run->alloc != NULL) { /* a job without a step */
@@ -577,6 +550,26 @@ void run_on_refused(struct run *run, int exit_code)
     }
     stop_run(run);
 }
+
+static const struct run_events events = {
+    .step = on_step,
+    .refused = on_refused,
+    .copied = on_copied,
+    .launch_failed = on_launch_failed,
+    .node_lost = on_node_lost,
+    .node_done = on_node_done,
+    .started = on_started,
+    .failed = on_failed,
+    .exited = on_exited,
+    .spawns_over = on_spawns_over,
+    .output_drained = on_output_drained,
+    .output_broken = on_output_broken,
+    .output_lost = on_output_lost,
+    .node_failed = on_node_failed,
+    .reported = on_reported,
+    .abort = abort_step,
+    .force = force_end,
+};
 
 static void free_parts(struct run *run)
 {
@@ -605,7 +598,7 @@ static void free_parts(struct run *run)
 
 int run_to_end(const struct conf *conf, const struct run_options *options)
 {
-    struct run run = {.conf = conf, .options = options, .loop = loop_new(0)};
+    struct run run = {.on = &events, .conf = conf, .options = options, .loop = loop_new(0)};
     struct err err = {0};
     int code;
 

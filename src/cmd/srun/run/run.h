@@ -6,7 +6,7 @@
  *   request.c   allocation and step, with the waiting
  *   copy.c      --bcast: the program goes to the nodes first
  *   launch.c    the request to the nodes
- *   tell.c      what --verbose says of the request's answer
+ *   report.c    what --verbose says of the request's answer
  *   peers.c     the sessions with the step's shepherds
  *   ends.c      what the end of a task brings about
  *   exchange.c  what the processes of an MPI program tell each other
@@ -14,9 +14,9 @@
  *   signals.c   Ctrl-C and its kin, terminal.c --pty
  *   background.c  another srun in place of this one
  *   hook.c      --prolog, --epilog
- *   spawn.c     steps that tasks ask for; spawned.c: this is one of them
+ *   spawns.c    steps that tasks ask for; spawned.c: this is one of them
  *   finish.c    the report at the end
- *   run.c       what happens when: it owns struct run and gets the on_ calls of the others
+ *   run.c       what happens when: it owns struct run and has the functions of struct run_events
  */
 #pragma once
 
@@ -96,7 +96,42 @@ struct run_command {
     bool per_node, has_libs; /* program_per_node and program_libs, as LaunchTasks has them */
 };
 
+struct run;
+
+/* What the parts tell the run of. They know this table alone, not who does what about it. */
+struct run_events {
+    /* request.c: the step is there, its replies are in run->arena; or it will never be. */
+    void (*step)(struct run *run);
+    void (*refused)(struct run *run, int exit_code);
+    /* copy.c: all nodes have the programs, and run->commands name these there; or not, which was
+     * told. */
+    void (*copied)(struct run *run, bool all);
+    /* launch.c and peers.c, node being its index in step->layout. */
+    void (*launch_failed)(struct run *run, uint32_t node, const struct err *why);
+    void (*node_lost)(struct run *run, uint32_t node, const struct err *why);
+    void (*node_done)(struct run *run, uint32_t node);
+    void (*started)(struct run *run, uint32_t node, const struct Pb__TasksStarted *started);
+    void (*failed)(struct run *run, const struct Pb__TaskFailed *failed);
+    void (*exited)(struct run *run, uint32_t node, const struct Pb__TaskExited *exited);
+    /* spawns.c: the last step that was spawned has ended. */
+    void (*spawns_over)(struct run *run);
+    /* output.c: what waited has been written; stdout is a pipe without a reader; a file cannot be
+     * written, on a full disk, say. */
+    void (*output_drained)(struct run *run);
+    void (*output_broken)(struct run *run);
+    void (*output_lost)(struct run *run, const struct err *why);
+    /* finish.c: the controller has given up a node; it knows of the end, or cannot be told now. */
+    void (*node_failed)(struct run *run, const char *name);
+    void (*reported)(struct run *run);
+    /* Any of them: the step has to end, by SIGTERM, a while, SIGKILL, which is said once. The step
+     * daemons tell the user why ("TIME LIMIT"; NULL: nothing). */
+    void (*abort)(struct run *run, const char *why);
+    /* signals.c: do not wait any longer. */
+    void (*force)(struct run *run);
+};
+
 struct run {
+    const struct run_events *on;
     struct loop *loop;
     const struct conf *conf;
     const struct run_options *options;
@@ -151,46 +186,29 @@ static inline const struct run_options *run_part_options(const struct run *run, 
 }
 
 /* Whether a task runs on a node: what that node says about others is not believed. */
-bool run_owns(const struct run *run, uint32_t node, uint32_t task);
+static inline bool run_owns(const struct run *run, uint32_t node, uint32_t task)
+{
+    const struct Pb__StepNode *n = run->step->layout[node];
+
+    for (size_t i = 0; i < n->n_task_ids; i++)
+        if (n->task_ids[i] == task)
+            return true;
+    return false;
+}
+
+/* srun's own exit status, at the end. */
+static inline void run_at_least(struct run *run, int exit_code)
+{
+    if (run->exit_code < exit_code)
+        run->exit_code = exit_code;
+}
+
+/* Ends the step with this exit status, or 1 where a process can have no such status. */
+static inline void run_abort_with(struct run *run, int exit_code)
+{
+    run_at_least(run, exit_code > 0 && exit_code < 256 ? exit_code : 1);
+    run->on->abort(run, NULL);
+}
 
 /* Runs to the end; returns srun's exit status. */
 int run_to_end(const struct conf *conf, const struct run_options *options);
-
-/* From request.c: the step is there, its replies are in run->arena; or it will never be. */
-void run_on_step(struct run *run);
-void run_on_refused(struct run *run, int exit_code);
-
-/* From copy.c: all nodes have the programs, and run->commands name these there; or not, which was
- * told. */
-void run_on_copied(struct run *run, bool all);
-
-/* From launch.c and peers.c, node being its index in step->layout. */
-void run_on_launch_failed(struct run *run, uint32_t node, const struct err *why);
-void run_on_node_lost(struct run *run, uint32_t node, const struct err *why);
-void run_on_node_failed(struct run *run, const char *name); /* as the controller says */
-void run_on_node_done(struct run *run, uint32_t node);
-void run_on_started(struct run *run, uint32_t node, const struct Pb__TasksStarted *started);
-void run_on_failed(struct run *run, const struct Pb__TaskFailed *failed);
-void run_on_exited(struct run *run, uint32_t node, const struct Pb__TaskExited *exited);
-
-/* From spawns.c: the last step that was spawned has ended. */
-void run_on_spawns_over(struct run *run);
-
-/* From output.c: what waited has been written. */
-void run_on_output_drained(struct run *run);
-void run_on_output_broken(struct run *run); /* stdout is gone: a pipe without a reader */
-void run_on_output_lost(struct run *run, const struct err *why); /* a full disk, say */
-
-/* From finish.c: the controller knows, or cannot be told now. */
-void run_on_reported(struct run *run);
-
-/* From signals.c, or anyone who finds that the step has to end. */
-/* The same; the step daemons tell the user why: "TIME LIMIT". */
-void run_abort_because(struct run *run, const char *why);
-void run_abort(struct run *run); /* SIGTERM, a while, SIGKILL; says so once */
-/* The same with this exit status, or 1 where a process can have no such status. */
-void run_abort_with(struct run *run, int exit_code);
-void run_at_least(struct run *run, int exit_code); /* srun's own, at the end */
-void run_force(struct run *run);                   /* do not wait any longer */
-
-struct run;

@@ -30,7 +30,7 @@ static void end_step(struct signals *s, int signo)
 {
     if (s->run->aborting) {
         say_hurry();
-        run_force(s->run);
+        s->run->on->force(s->run);
         return;
     }
     s->run->hurried = true;
@@ -40,7 +40,7 @@ static void end_step(struct signals *s, int signo)
     say_info("forcing job termination");
     if (signo != SIGTERM)
         peers_signal(s->run->peers, signo);
-    run_abort(s->run);
+    s->run->on->abort(s->run, NULL);
     if (signo == SIGINT && s->run->options->quit_on_interrupt)
         peers_signal(s->run->peers, SIGKILL); /* nobody is to wait for what they do about it */
 }
@@ -75,7 +75,7 @@ static void on_interrupt(struct signals *s)
 static void end_rest(struct signals *s)
 {
     if (s->told_spawned || !spawns_left(s->run->spawns)) {
-        run_force(s->run);
+        s->run->on->force(s->run);
         return;
     }
     s->told_spawned = true;

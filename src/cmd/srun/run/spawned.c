@@ -113,7 +113,7 @@ static void on_close(void *ctx, struct rpc_link *l, const struct err *why)
     if (s->run->phase == RUN_ASKING)
         request_interrupt(s->run->request);
     else
-        run_abort(s->run);
+        s->run->on->abort(s->run, NULL);
 }
 
 struct spawned *spawned_open(struct run *run)

@@ -148,7 +148,7 @@ static void begun_over(struct run *run, int exit_code)
 {
     run_at_least(run, exit_code);
     if (exit_code != 0 && run->options->kill_on_bad_exit && !run->options->no_kill)
-        run_abort(run);
+        run->on->abort(run, NULL);
 }
 
 /* Of one that has not begun its request has failed, which is the program's to deal with. */
@@ -168,7 +168,7 @@ static void check_over(struct spawn *p)
         begun_over(s->run, status_of(p->wait_status));
     spawn_free(p);
     if (s->list == NULL)
-        run_on_spawns_over(s->run);
+        s->run->on->spawns_over(s->run);
 }
 
 static void on_exit_of(void *ctx, pid_t pid, int wait_status)

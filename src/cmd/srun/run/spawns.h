@@ -25,7 +25,7 @@ void spawns_free(struct spawns *s); /* those that are left end */
 /* A task of that node asks; it gets one answer, RPC_SPAWNED. */
 void spawns_ask(struct spawns *s, uint32_t node, const Pb__Spawn *m);
 void spawns_signal(struct spawns *s, int signo); /* to each of their sruns */
-bool spawns_left(const struct spawns *s);        /* run_on_spawns_over() follows */
+bool spawns_left(const struct spawns *s);        /* run->on->spawns_over() follows */
 
 /* Over the link of that number; false: it has gone. */
 bool spawns_send(struct spawns *s, uint32_t number, enum rpc_number rpc, const ProtobufCMessage *m);
