@@ -12,7 +12,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "cmd/srun/option/names.h"
-#include "cmd/srun/run/background.h"
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/run.h"
 #include "cmd/srun/run/shared.h"
@@ -240,7 +239,7 @@ static void on_typed(struct source *s, const void *data, size_t len)
     if (len == 0)
         escape_end(&s->escape, &rest);
     else if (escape_take(&s->escape, data, len, &rest) == ESCAPE_BACKGROUND)
-        background_ask(s->input->run);
+        s->input->run->on->background(s->input->run);
     if (rest.len > 0)
         send_data(s, rest.data, rest.len);
     if (len == 0)

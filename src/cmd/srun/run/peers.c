@@ -10,12 +10,7 @@
 #include "auth/auth.h"
 #include "base/mem.h"
 #include "cmd/srun/option/say.h"
-#include "cmd/srun/run/exchange.h"
-#include "cmd/srun/run/input.h"
-#include "cmd/srun/run/output.h"
 #include "cmd/srun/run/run.h"
-#include "cmd/srun/run/terminal.h"
-#include "cmd/srun/run/x11.h"
 #include "launch/ioport.h"
 #include "rpc/client.h"
 #include "rpc/server.h"
@@ -73,11 +68,6 @@ static uint32_t index_of(const struct peer *p)
     return (uint32_t)(p - p->peers->list);
 }
 
-static const char *name_of(const struct peer *p)
-{
-    return p->peers->run->step->layout[index_of(p)]->node;
-}
-
 static void send_kill(struct peers *p, struct rpc_session *s)
 {
     struct Pb__IoSignal m = PB__IO_SIGNAL__INIT;
@@ -87,15 +77,6 @@ static void send_kill(struct peers *p, struct rpc_session *s)
     m.kill_step = 1;
     m.why = p->kill_why;
     rpc_session_send(s, RPC_IO_SIGNAL, &m.base);
-}
-
-static void send_size(struct rpc_session *s, uint32_t rows, uint32_t columns)
-{
-    struct Pb__WindowSize m = PB__WINDOW_SIZE__INIT;
-
-    m.rows = rows;
-    m.columns = columns;
-    rpc_session_send(s, RPC_WINDOW_SIZE, &m.base);
 }
 
 /* After whatever makes a session full, or one that is not full, or not counted any more. */
@@ -108,7 +89,7 @@ static void check_input(struct peers *p)
     if (full == p->input_paused)
         return;
     p->input_paused = full;
-    input_pause(p->run->input, full);
+    p->run->on->backlog(p->run, full);
 }
 
 static void on_drained(void *ctx, struct rpc_session *s)
@@ -125,7 +106,7 @@ static void await_less(struct peers *p)
     if (--p->awaited > 0)
         return;
     loop_timer_set(p->patience, -1);
-    input_start(p->run->input);
+    p->run->on->all_here(p->run);
 }
 
 static void on_heard(struct peer *p)
@@ -145,16 +126,6 @@ static void on_done(struct peer *p)
     p->peers->run->on->node_done(p->peers->run, index_of(p));
 }
 
-static void on_io_data(struct peer *p, const struct Pb__IoData *m)
-{
-    struct run *run = p->peers->run;
-
-    if (run_owns(run, index_of(p), m->task))
-        output_data(run->output, m->task, m->stream, m->data.data, m->data.len);
-    if (!p->peers->paused && output_is_full(run->output))
-        peers_pause(p->peers, true);
-}
-
 static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *rpc,
                        const ProtobufCMessage *body)
 {
@@ -163,32 +134,10 @@ static void on_message(void *ctx, struct rpc_session *s, const struct rpc_info *
 
     (void)s;
     on_heard(p);
-    if (exchange_message(run->exchange, index_of(p), rpc->number, body))
-        return;
-    switch (rpc->number) {
-    case RPC_IO_DATA:
-        on_io_data(p, (const struct Pb__IoData *)body);
-        break;
-    case RPC_TASKS_STARTED:
-        run->on->started(run, index_of(p), (const struct Pb__TasksStarted *)body);
-        break;
-    case RPC_TASK_FAILED:
-        if (run_owns(run, index_of(p), ((const struct Pb__TaskFailed *)body)->task))
-            run->on->failed(run, (const struct Pb__TaskFailed *)body);
-        break;
-    case RPC_TASK_EXITED:
-        if (run_owns(run, index_of(p), ((const struct Pb__TaskExited *)body)->task))
-            run->on->exited(run, index_of(p), (const struct Pb__TaskExited *)body);
-        break;
-    case RPC_TUNNEL_DATA:
-        x11_message(run->x11, index_of(p), (const struct Pb__TunnelData *)body);
-        break;
-    case RPC_STEP_DONE:
+    if (rpc->number == RPC_STEP_DONE)
         on_done(p);
-        break;
-    default:
-        say_debug("%s: unexpected message %s", name_of(p), rpc->name);
-    }
+    else
+        run->on->message(run, index_of(p), rpc, body);
 }
 
 static void set_patience(struct peers *p)
@@ -229,7 +178,7 @@ static void on_close(void *ctx, struct rpc_session *s, const struct err *why)
 
 static void welcome_node(struct peers *p, struct rpc_session *s, const struct Pb__IoHello *hello)
 {
-    uint32_t node = hello->node_index, rows, columns;
+    uint32_t node = hello->node_index;
     Pb__IoHello answer = *hello;
 
     const struct rpc_session_events events = {.on_message = on_message,
@@ -248,8 +197,7 @@ static void welcome_node(struct peers *p, struct rpc_session *s, const struct Pb
         rpc_session_send_bulk(s);
     if (p->paused)
         rpc_session_pause(s, true);
-    if (terminal_size(p->run->terminal, &rows, &columns))
-        send_size(s, rows, columns);
+    p->run->on->node_here(p->run, node);
     if (p->killing)
         send_kill(p, s);
     if (p->list[node].launched)
@@ -431,6 +379,8 @@ const uint8_t *peers_token(const struct peers *p)
 
 void peers_pause(struct peers *p, bool paused)
 {
+    if (p->paused == paused)
+        return;
     p->paused = paused;
     for (uint32_t i = 0; i < p->count; i++)
         if (p->list[i].session != NULL)
@@ -489,13 +439,6 @@ void peers_send_all(struct peers *p, enum rpc_number rpc, const ProtobufCMessage
 {
     for (uint32_t i = 0; i < p->count; i++)
         peers_send(p, i, rpc, m);
-}
-
-void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns)
-{
-    for (uint32_t i = 0; i < p->count; i++)
-        if (is_here(&p->list[i]))
-            send_size(p->list[i].session, rows, columns);
 }
 
 void peers_drop(struct peers *p, uint32_t node)

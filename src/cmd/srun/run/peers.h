@@ -46,7 +46,6 @@ void peers_send_input(struct peers *p, const struct peers_takers *takers, const 
 /* To every node that is here; a node that comes later gets the order to end at once. */
 void peers_signal(struct peers *p, int signo);
 void peers_kill(struct peers *p, const char *why);
-void peers_window_size(struct peers *p, uint32_t rows, uint32_t columns);
 
 /* To a node, if it is here; to every node that is. */
 void peers_send(struct peers *p, uint32_t node, enum rpc_number rpc, const ProtobufCMessage *m);

@@ -399,6 +399,54 @@ static void on_exited(struct run *run, uint32_t node, const struct Pb__TaskExite
     exchange_task_ended(run->exchange, node, exited->task);
 }
 
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void on_all_here(struct run *run)
+{
+    input_start(run->input);
+}
+
+static void on_backlog(struct run *run, bool full)
+{
+    input_pause(run->input, full);
+}
+
+static void on_output(struct run *run, uint32_t node, const struct Pb__IoData *m)
+{
+    if (run_owns(run, node, m->task))
+        output_data(run->output, m->task, m->stream, m->data.data, m->data.len);
+    if (output_is_full(run->output))
+        peers_pause(run->peers, true);
+}
+
+static void on_message(struct run *run, uint32_t node, const struct rpc_info *rpc,
+                       const ProtobufCMessage *body)
+{
+    if (exchange_message(run->exchange, node, rpc->number, body))
+        return;
+    switch (rpc->number) {
+    case RPC_IO_DATA:
+        on_output(run, node, (const struct Pb__IoData *)body);
+        break;
+    case RPC_TASKS_STARTED:
+        on_started(run, node, (const struct Pb__TasksStarted *)body);
+        break;
+    case RPC_TASK_FAILED:
+        if (run_owns(run, node, ((const struct Pb__TaskFailed *)body)->task))
+            on_failed(run, (const struct Pb__TaskFailed *)body);
+        break;
+    case RPC_TASK_EXITED:
+        if (run_owns(run, node, ((const struct Pb__TaskExited *)body)->task))
+            on_exited(run, node, (const struct Pb__TaskExited *)body);
+        break;
+    case RPC_TUNNEL_DATA:
+        x11_message(run->x11, node, (const struct Pb__TunnelData *)body);
+        break;
+    default:
+        say_debug("%s: unexpected message %s", run->step->layout[node]->node, rpc->name);
+    }
+}
+
 /* --- the beginning ---------------------------------------------------------------------------- */
 
 static void begin_tasks(struct run *run)
@@ -558,9 +606,11 @@ static const struct run_events events = {
     .launch_failed = on_launch_failed,
     .node_lost = on_node_lost,
     .node_done = on_node_done,
-    .started = on_started,
-    .failed = on_failed,
-    .exited = on_exited,
+    .all_here = on_all_here,
+    .backlog = on_backlog,
+    .node_here = terminal_tell_node,
+    .message = on_message,
+    .background = background_ask,
     .spawns_over = on_spawns_over,
     .output_drained = on_output_drained,
     .output_broken = on_output_broken,

@@ -34,6 +34,7 @@
 #include "proto/step.pb-c.h"
 
 struct bcast_settings;
+struct rpc_info;
 
 /* What the options say, beside the two specifications. Strings are borrowed. */
 struct run_options {
@@ -106,13 +107,19 @@ struct run_events {
     /* copy.c: all nodes have the programs, and run->commands name these there; or not, which was
      * told. */
     void (*copied)(struct run *run, bool all);
+    /* peers.c: of no node more is to come; a session is full, or none is. */
+    void (*all_here)(struct run *run);
+    void (*backlog)(struct run *run, bool full);
+    /* A session with a node begins; what the node says in it. */
+    void (*node_here)(const struct run *run, uint32_t node);
+    void (*message)(struct run *run, uint32_t node, const struct rpc_info *rpc,
+                    const struct ProtobufCMessage *body);
     /* launch.c and peers.c, node being its index in step->layout. */
     void (*launch_failed)(struct run *run, uint32_t node, const struct err *why);
     void (*node_lost)(struct run *run, uint32_t node, const struct err *why);
     void (*node_done)(struct run *run, uint32_t node);
-    void (*started)(struct run *run, uint32_t node, const struct Pb__TasksStarted *started);
-    void (*failed)(struct run *run, const struct Pb__TaskFailed *failed);
-    void (*exited)(struct run *run, uint32_t node, const struct Pb__TaskExited *exited);
+    /* input.c: the user has typed what sends srun into the background. */
+    void (*background)(struct run *run);
     /* spawns.c: the last step that was spawned has ended. */
     void (*spawns_over)(struct run *run);
     /* output.c: what waited has been written; stdout is a pipe without a reader; a file cannot be

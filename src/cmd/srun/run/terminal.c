@@ -14,19 +14,28 @@ struct terminal {
     struct rawtty *tty;
 };
 
-bool terminal_size(const struct terminal *t, uint32_t *rows, uint32_t *columns)
+static bool read_size(const struct run *run, Pb__WindowSize *m)
 {
-    return t != NULL && rawtty_size(rows, columns);
+    *m = (Pb__WindowSize)PB__WINDOW_SIZE__INIT;
+    return run->peers != NULL && run->terminal != NULL && rawtty_size(&m->rows, &m->columns);
+}
+
+void terminal_tell_node(const struct run *run, uint32_t node)
+{
+    Pb__WindowSize m;
+
+    if (read_size(run, &m))
+        peers_send(run->peers, node, RPC_WINDOW_SIZE, &m.base);
 }
 
 static void on_resize(void *ctx, int signo)
 {
     const struct run *run = ctx;
-    uint32_t rows, columns;
+    Pb__WindowSize m;
 
     (void)signo;
-    if (run->peers != NULL && terminal_size(run->terminal, &rows, &columns))
-        peers_window_size(run->peers, rows, columns);
+    if (read_size(run, &m))
+        peers_send_all(run->peers, RPC_WINDOW_SIZE, &m.base);
 }
 
 struct terminal *terminal_start(struct run *run)

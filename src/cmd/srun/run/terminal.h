@@ -11,8 +11,7 @@
 struct run;
 struct terminal;
 
-struct terminal *terminal_start(struct run *run); /* NULL when stdin is no terminal */
-/* false: it has none; t may be NULL. */
-bool terminal_size(const struct terminal *t, uint32_t *rows, uint32_t *columns);
-void terminal_free(struct terminal *t);   /* restores it */
-void terminal_forget(struct terminal *t); /* leaves it alone */
+struct terminal *terminal_start(struct run *run);              /* NULL when stdin is no terminal */
+void terminal_tell_node(const struct run *run, uint32_t node); /* its size, if there is one */
+void terminal_free(struct terminal *t);                        /* restores it */
+void terminal_forget(struct terminal *t);                      /* leaves it alone */
