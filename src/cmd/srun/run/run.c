@@ -10,11 +10,11 @@
 #include "base/mem.h"
 #include "base/step_id.h"
 #include "base/timefmt.h"
-#include "cmd/srun/option/multi.h"
 #include "cmd/srun/option/program.h"
 #include "cmd/srun/option/say.h"
 #include "cmd/srun/run/across.h"
 #include "cmd/srun/run/background.h"
+#include "cmd/srun/run/command.h"
 #include "cmd/srun/run/copy.h"
 #include "cmd/srun/run/ends.h"
 #include "cmd/srun/run/exchange.h"
@@ -26,7 +26,6 @@
 #include "cmd/srun/run/peers.h"
 #include "cmd/srun/run/report.h"
 #include "cmd/srun/run/request.h"
-#include "cmd/srun/run/shared.h"
 #include "cmd/srun/run/signals.h"
 #include "cmd/srun/run/spawned.h"
 #include "cmd/srun/run/spawns.h"
@@ -460,55 +459,6 @@ static void begin_tasks(struct run *run)
     run->nodes_left = (uint32_t)step->n_layout;
 }
 
-/* A shell picks each task's program; the operands after the file's name are added to it. */
-static int make_command(struct run *run, const struct run_options *o, struct run_command *out,
-                        struct err *err)
-{
-    _cleanup_str_ struct str script = STR_INIT;
-    char *head[MULTI_ARGV_MAX];
-
-    *out = (struct run_command){.argv = o->argv, .argc = o->argc};
-    if (o->multi_prog == NULL)
-        return 0;
-    if (multi_format(o->multi_prog, run->step->num_tasks, &script, err) < 0)
-        return err_prefix(err, "%s", o->argv[0]);
-    size_t extra = multi_argv(&script, &run->arena, head);
-    out->argc = o->argc - 1 + (int)extra;
-    out->argv = arena_alloc(&run->arena, ((size_t)out->argc + 1) * sizeof(char *));
-    memcpy(out->argv, head, extra * sizeof(char *));
-    for (int i = 1; i < o->argc; i++)
-        out->argv[extra + (size_t)i - 1] = o->argv[i];
-    return 0;
-}
-
-static int make_commands(struct run *run, struct err *err)
-{
-    uint32_t count = run_count_parts(run);
-    int rc = 0;
-
-    run->commands = arena_alloc(&run->arena, count * sizeof(*run->commands));
-    for (uint32_t i = 0; rc == 0 && i < count; i++)
-        rc = make_command(run, run_part_options(run, i), &run->commands[i], err);
-    return rc;
-}
-
-/* A part whose nodes start tasks of others, too, gets the command of all of these. */
-static int join_commands(struct run *run, struct err *err)
-{
-    uint32_t count = run_count_parts(run);
-    struct run_command *joined = arena_alloc(&run->arena, count * sizeof(*joined));
-    int rc = 0;
-
-    for (uint32_t i = 0; rc == 0 && i < count; i++)
-        if (count > 1 && !run->options->multi_prog && shared_has_others(run, i))
-            rc = shared_make_command(run, i, run->commands, &run->arena, &joined[i], err);
-        else
-            joined[i] = run->commands[i];
-    if (rc == 0)
-        run->commands = joined;
-    return rc;
-}
-
 static int prepare_parts(struct run *run, struct err *err)
 {
     int rc = 0;
@@ -536,7 +486,7 @@ static void launch_run(struct run *run)
 {
     struct err err = {0};
 
-    if (join_commands(run, &err) < 0) {
+    if (command_join(run, &err) < 0) {
         give_up(run, &err);
         return;
     }
@@ -572,7 +522,7 @@ static void on_step(struct run *run)
     run->finish = finish_watch(run);
     begin_tasks(run);
     report_allocation(run);
-    if (make_commands(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
+    if (command_make(run, &err) < 0 || output_open(run, &run->output, &err) < 0 ||
         input_open(run, &run->input, &err) < 0 || peers_open(run, &run->peers, &err) < 0 ||
         prepare_parts(run, &err) < 0) {
         give_up(run, &err);

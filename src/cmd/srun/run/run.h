@@ -5,6 +5,7 @@
  *
  *   request.c   allocation and step, with the waiting
  *   copy.c      --bcast: the program goes to the nodes first
+ *   command.c   what the tasks of each part run
  *   launch.c    the request to the nodes
  *   report.c    what --verbose says of the request's answer
  *   peers.c     the sessions with the step's shepherds

@@ -15,8 +15,3 @@ bool shared_starts(const struct run *run, uint32_t part, uint32_t other);
 uint32_t shared_part_of_task(const struct run *run, uint32_t task);
 /* Whether nodes that are launched with this part start tasks of other parts, too. */
 bool shared_has_others(const struct run *run, uint32_t part);
-/* The command with which the nodes of this part start the tasks of every part. commands: one for
- * each part, with the copies that they run. -ERR_NOT_SUPPORTED: options of the parts do not go
- * together. */
-int shared_make_command(const struct run *run, uint32_t part, const struct run_command *commands,
-                        struct arena *arena, struct run_command *out, struct err *err);
