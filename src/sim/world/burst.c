@@ -129,13 +129,16 @@ void sim_burst_crash(struct sim *s, uint64_t life)
         b->call = b->life == life ? 0 : b->call;
 }
 
-void sim_burst_check_start(struct sim *s, uint32_t job_id)
+/* The order may reach a node late, when the attempt has ended and the job runs again. */
+void sim_burst_check_start(struct sim *s, struct sim_key key)
 {
-    const struct sim_burst *b = find_burst(s, job_id, false);
+    const struct sim_burst *b = find_burst(s, key.job_id, false);
     struct sim_view v;
-    bool runs = b && sim_watch_stored(s, job_id, &v) && v.state == PB__JOB_STATE__RUNNING;
-    if (runs && !b->is_ready) /* the order may reach a node late, when the job has ended */
-        sim_break(s, "a payload was started before its burst buffer was ready", "job %u", job_id);
+    bool runs = b && sim_watch_stored(s, key.job_id, &v) && v.state == PB__JOB_STATE__RUNNING &&
+                v.restarts == key.restarts;
+    if (runs && !b->is_ready)
+        sim_break(s, "a payload was started before its burst buffer was ready", "job %u restart %u",
+                  key.job_id, key.restarts);
 }
 
 bool sim_burst_is_over(const struct sim *s)

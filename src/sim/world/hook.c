@@ -145,7 +145,7 @@ void sim_hook_conf(struct sim *s, const struct conf *conf)
 void sim_hook_check_start(struct sim *s, struct sim_key key)
 {
     const struct sim_hook *h = find_hook(s, key, false);
-    sim_burst_check_start(s, key.job_id);
+    sim_burst_check_start(s, key);
     if (!s->no_prolog && (!h || !h->good))
         sim_break(s, "a payload was started before its prolog had ended well", "job %u restart %u",
                   key.job_id, key.restarts);

@@ -66,15 +66,15 @@ static void check_alternative(struct sim *s, const struct sim_watch *w)
 static void check_licenses(struct sim *s, const struct sim_watch *by)
 {
     static const char key[] = "Licenses=";
-    const char *there = "";
+    const char *configured = "";
     vec_foreach (&s->plan->items, item)
         if (item->kind == SIM_ITEM_CONF && strncmp(item->text, key, sizeof key - 1) == 0)
-            there = item->text + sizeof key - 1;
+            configured = item->text + sizeof key - 1;
     for (char name = 'a'; name <= 'b'; name++) {
         uint64_t used = 0;
         for (const struct sim_watch *w = s->watches; w; w = w->hh.next)
             used += sim_license_holds(w) ? count_held(w, name) : 0;
-        if (count_held(by, name) && used > count_of(there, name))
+        if (count_held(by, name) && used > count_of(configured, name))
             sim_break(s, "a licence is given away twice", "job %u: %c %llu", by->job_id, name,
                       (unsigned long long)used);
     }

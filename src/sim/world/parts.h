@@ -137,7 +137,7 @@ void sim_srun_spec(const struct sim *s, const struct sim_client *c, unsigned num
 bool sim_burst_receive(struct sim *s, const Pb__ScriptRun *m, bool stop);
 bool sim_burst_end(struct sim *s, const struct sim_event *e);
 void sim_burst_crash(struct sim *s, uint64_t life);
-void sim_burst_check_start(struct sim *s, uint32_t job_id);
+void sim_burst_check_start(struct sim *s, struct sim_key key);
 bool sim_burst_is_over(const struct sim *s); /* all buffers are torn down */
 void sim_burst_check_end(struct sim *s);
 void sim_burst_done(struct sim *s);

@@ -461,7 +461,8 @@ static void check_run_time(struct sim *s, const struct sim_watch *w, const struc
         s->facts.clock_set)
         return;
     bool stands = now->state == PB__JOB_STATE__SUSPENDED;
-    bool stood = before->there && before->state == PB__JOB_STATE__SUSPENDED;
+    bool same_attempt = before->there && before->restarts == now->restarts;
+    bool stood = same_attempt && before->state == PB__JOB_STATE__SUSPENDED;
     int64_t until = now->state == PB__JOB_STATE__RUNNING ? sim_wall_ms(s) / 1000 : now->end_at;
     int64_t ran_sec = until - now->start_at - now->suspended_sec;
     if (stands && now->ran_ms != w->stop_ran_ms)
@@ -470,7 +471,7 @@ static void check_run_time(struct sim *s, const struct sim_watch *w, const struc
     if (stood && !stands && ran_sec != w->stop_ran_ms / 1000)
         sim_break(s, "suspended time is not what it was", "job %u ran %lld ms, not %lld s",
                   w->job_id, (long long)w->stop_ran_ms, (long long)ran_sec);
-    if (!stood && !stands && before->there && now->suspended_sec != before->suspended_sec)
+    if (!stood && !stands && same_attempt && now->suspended_sec != before->suspended_sec)
         sim_break(s, "suspended time changes while a job runs", "job %u: %lld s, then %lld s",
                   w->job_id, (long long)before->suspended_sec, (long long)now->suspended_sec);
 }
