@@ -350,9 +350,8 @@ static void spread_line(struct conf_loader *l, const struct items *items, const 
         if (at >= 0 && (size_t)at < item->n_parts)
             item->parts[at] += part_of(g->count, g->n_files, i);
         else if (!is_gpu_file(lines, node, g->files[i]))
-            conf_fault(l, g->row->at,
-                       "Name=%s File=%s: no line with Name=gpu gives node %s this file", g->name,
-                       g->files[i], l->conf->nodes.data[node].name);
+            conf_fault(l, g->row->at, "Name=%s File=%s: no Name=gpu line of node %s has this file",
+                       g->name, g->files[i], l->conf->nodes.data[node].name);
     }
 }
 
@@ -373,12 +372,21 @@ static void spread_item(struct conf_loader *l, const struct items *items, const 
     const char *name = l->conf->nodes.data[node].name;
     const struct gres_line *last = NULL;
     uint64_t gpus = 0, sum = 0;
-    vec_foreach (&items->list, g)
+    bool are_counted = false;
+    vec_foreach (&items->list, g) {
         gpus += is_gpu(g->name) ? g->count : 0;
+        are_counted |= is_gpu(g->name) && g->flags & CONF_GRES_COUNT_ONLY;
+    }
     if (!gpus) {
         conf_warn(l, at, "Gres=%s: node %s has no GPU that could be shared", item->name, name);
         return;
     }
+    if (are_counted)
+        conf_warn(l, at, "Gres=%s: the GPUs of node %s have Flags=CountOnly: the node has no %s",
+                  item->name, name, item->name);
+    else if (gpus > CONF_GRES_SHARED_GPUS)
+        conf_warn(l, at, "Gres=%s: node %s has %llu GPUs, %d are allowed: the node has no %s",
+                  item->name, name, (unsigned long long)gpus, CONF_GRES_SHARED_GPUS, item->name);
     item->n_parts = gpus < FILES_MAX ? (size_t)gpus : FILES_MAX;
     item->parts = arena_alloc(&l->priv->arena, item->n_parts * sizeof(*item->parts));
     memset(item->parts, 0, item->n_parts * sizeof(*item->parts));

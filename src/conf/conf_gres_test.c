@@ -122,6 +122,10 @@ static void parts_that_do_not_agree(void **state)
     says(PARTS "NodeName=n1 Gres=shard:4\n", "n1", "shard=4");
     static const struct test_refusal warned[] = {
         {PARTS "NodeName=n1 Gres=shard:4\n", "t.conf:3: ", "node n1 has no GPU"},
+        {PARTS "NodeName=n1 Gres=gpu:17,shard:34\n",
+         "t.conf:3: ", "node n1 has 17 GPUs, 16 are allowed: the node has no shard"},
+        {PARTS "NodeName=n1 Gres=gpu:2,shard:4\nGresConf=1 Name=gpu Count=2 Flags=CountOnly\n",
+         "t.conf:3: ", "the GPUs of node n1 have Flags=CountOnly: the node has no shard"},
         {PARTS "NodeName=n1 Gres=gpu:2,shard:6\nGresConf=1 Name=shard Count=8\n",
          "t.conf:4: ", "the GPUs of node n1 are given 8, and its Gres= has 6"},
         {PARTS "NodeName=n1 Gres=gpu:2,mps:300\nGresConf=1 Name=mps Count=100\n",
@@ -143,7 +147,7 @@ static void file_of_parts_is_that_of_a_gpu(void **state)
     bool found = false;
     vec_foreach (&report.warnings, w)
         found |= w->fault && w->line == 5 &&
-                 strstr(w->text, "Name=shard File=/dev/g2: no line with Name=gpu gives node n1");
+                 strstr(w->text, "Name=shard File=/dev/g2: no Name=gpu line of node n1 has");
     assert_true(found);
     assert_true(conf_report_fails(&report));
     conf_free(c);

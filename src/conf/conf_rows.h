@@ -50,6 +50,7 @@ struct conf_node_row {
 #define CONF_GRES_COUNT_ONLY 32u
 #define CONF_GRES_ONE_SHARING 64u /* parts of one GPU of a node are in use at a time */
 #define CONF_GRES_ALL_SHARING 128u
+#define CONF_GRES_SHARED_GPUS 16 /* of a node with mps or shard at most */
 
 struct conf_gres_device {
     const char *file;  /* NULL: none is known */

@@ -11,15 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conf/conf_rows.h"
+
 struct bitset;
 struct cluster;
-struct conf_gres;
-struct conf_gres_set;
 struct gres_amount;
 struct gres_wants;
 struct node;
 
-#define GRES_PARTS_GPUS 16 /* of a node at most */
+#define GRES_PARTS_GPUS CONF_GRES_SHARED_GPUS
 #define GRES_PARTS_NAMES 2 /* mps and shard */
 
 struct gres_parts_gpu {
