@@ -198,6 +198,7 @@ void gres_parts_settle(struct node *n)
     for (uint32_t i = 0; p && i < p->gpus; i++) {
         const struct gres_parts_gpu *g = &p->gpu[i];
         struct gres_stock *s = gres_find(n, g->whole);
+        assert(s && s->busy && g->device < s->busy->size);
         gres_find(n, g->lock)->used = bitset_test(s->busy, g->device);
         if (!s->shared)
             s->shared = bitset_new(s->busy->size);
@@ -284,6 +285,7 @@ void gres_parts_room(const struct gres_parts *p, const struct gres_wants *wants,
                      uint64_t more, const uint64_t *row, size_t kinds, uint64_t *out)
 {
     bool none = gres_parts_exclude(p, wants);
+    assert(out != row && kinds <= GRES_KINDS_MAX);
     memcpy(out, row, kinds * sizeof(*out));
     for (uint32_t i = 0; i < p->gpus; i++)
         out[p->gpu[i].whole] = 0;
@@ -308,8 +310,10 @@ void gres_parts_room(const struct gres_parts *p, const struct gres_wants *wants,
 
 static void subtract(uint64_t *row, const struct gres_amount *amounts, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
+        assert(row[amounts[i].kind] >= amounts[i].count);
         row[amounts[i].kind] -= amounts[i].count;
+    }
 }
 
 size_t gres_parts_add_rest(const struct gres_parts *p, const uint64_t *row, size_t kinds,
