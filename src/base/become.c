@@ -107,6 +107,6 @@ int become_limited(struct err *err)
         if (syscall(SYS_capset, &head, data) == 0)
             return 0;
     }
-    return err_set(err, -errno, "the capabilities that are not needed cannot be given up: %s",
+    return err_set(err, -errno, "cannot give up the capabilities that are not needed: %s",
                    strerror(errno));
 }

@@ -325,7 +325,7 @@ static int topologies_check(const struct conf *c, struct err *err)
     vec_foreach (&c->parts, p)
         if (p->topology && *p->topology && conf_find_network(c, p->topology) < 0)
             return conf_fail((struct conf_place){p->file, p->line}, err,
-                             "partition %s: Topology=%s: there is no such topology", p->name,
+                             "partition %s: unknown topology '%s': see topology.yaml", p->name,
                              p->topology);
     return 0;
 }

@@ -158,7 +158,7 @@ static int index_names(const struct conf_network *net, struct conf_index *index,
     for (size_t i = 0; i < net->switches.len; i++) {
         const struct conf_switch *s = &net->switches.data[i];
         if (conf_index_add(index, net->switches.data, sizeof(*s), i) >= 0)
-            return conf_fail(place_of(s), err, "%s is there twice", s->name);
+            return conf_fail(place_of(s), err, "%s is defined twice", s->name);
     }
     return 0;
 }
@@ -286,7 +286,7 @@ static int build_topology(struct conf_loader *l, const struct conf_row *rows, si
     const char *name = arena_printf(&l->priv->arena, "%.*s", (int)len, mark);
     bool is_default = strstr(mark + len, ":default") != NULL;
     if (conf_find_network(l->conf, name) >= 0)
-        return conf_fail(rows->at, err, "topology %s is there twice", name);
+        return conf_fail(rows->at, err, "topology %s is defined twice", name);
     uint32_t number = (uint32_t)l->conf->networks.len;
     struct conf_network *net = add_network(l, name, kind_of(mark + len));
     if (is_default && *has_default)

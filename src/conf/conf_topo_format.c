@@ -69,7 +69,7 @@ int conf_topo_format(const struct conf *c, const char *name, const char *of, str
         name = NULL;
     }
     if (name && conf_find_network(c, name) < 0)
-        return err_set(err, -ERR_NO_NODE, "there is no topology %.200s", name);
+        return err_set(err, -ERR_NO_NODE, "unknown topology '%.200s'", name);
     const struct conf_network *net = &c->networks.data[conf_network_index(c, name)];
     _cleanup_bitset_ struct bitset *nodes = nodes_named(c, of);
     size_t before = out->len;

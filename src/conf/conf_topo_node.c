@@ -71,7 +71,7 @@ static uint32_t find_leaf(struct conf_loader *l, struct conf_network *net, struc
                      (found >= 0 && is_leaf(&net->switches.data[found]) != !rest) ||
                      (rest && net->kind == CONF_TOPO_BLOCK);
         if (wrong) {
-            conf_fault(l, place_of_row(row), "Topology=%s: '%s' is no %s of the topology %s",
+            conf_fault(l, place_of_row(row), "Topology=%s: '%s' is not a %s of topology %s",
                        row->topology, name,
                        net->kind == CONF_TOPO_BLOCK ? "block"
                        : rest                       ? "switch above others"
@@ -127,7 +127,7 @@ void conf_topo_check_nodes(struct conf_loader *l)
                 conf_fault(l, place_of_row(row), "Topology=%s: expected TOPOLOGY:UNIT",
                            row->topology);
             else if (conf_find_network(l->conf, name) < 0)
-                conf_fault(l, place_of_row(row), "Topology=%s: there is no topology %s",
+                conf_fault(l, place_of_row(row), "Topology=%s: unknown topology '%s'",
                            row->topology, name);
         }
     }

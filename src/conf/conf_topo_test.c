@@ -62,11 +62,11 @@ static void refused(void **state)
         {BLOCK T "BlockSizes=4,4\n", "t.conf:4: ", "a power of two"},
         {BLOCK T "BlockSizes=0\n", "t.conf:4: ", "numbers of nodes"},
         {BLOCK T "BlockSizes=4;8\n", "t.conf:4: ", "numbers of nodes"},
-        {BLOCK "TopologyConf=a:flat\nTopologyConf=a:flat\n", "t.conf:5: ", "a is there twice"},
+        {BLOCK "TopologyConf=a:flat\nTopologyConf=a:flat\n", "t.conf:5: ", "a is defined twice"},
         {BLOCK "TopologyConf=a:flat\nTopologyConf=b:tree\n", "t.conf:5: ", "b has no switches"},
         {BLOCK "TopologyConf=a:block\n", "t.conf:4: ", "topology a has no blocks"},
         {BLOCK "TopologyConf=a:flat\nPartitionName=p Nodes=ALL Topology=b\n",
-         "t.conf:5: ", "partition p: Topology=b: there is no such topology"},
+         "t.conf:5: ", "partition p: unknown topology 'b': see topology.yaml"},
     };
     (void)state;
     test_refused(v, COUNT(v));
@@ -144,15 +144,15 @@ static void nodes_name_their_units(void **state)
     static const struct test_refusal v[] = {
         {HEAD "TopologyPlugin=topology/tree\nNodeName=n1 Topology=default:s1:s0\n" T
               "SwitchName=s0 Switches=s1\n" T "SwitchName=s1 Nodes=n1\n",
-         "t.conf:3: ", "'s1' is no switch above others of the topology default"},
+         "t.conf:3: ", "'s1' is not a switch above others of topology default"},
         {HEAD "TopologyPlugin=topology/tree\nNodeName=n1 Topology=default:s0\n" T
               "SwitchName=s0 Switches=s1\n" T "SwitchName=s1 Nodes=n1\n",
-         "t.conf:3: ", "'s0' is no leaf switch"},
+         "t.conf:3: ", "'s0' is not a leaf switch"},
         {HEAD "TopologyPlugin=block\nNodeName=n1 Topology=default:b0:b1\n" T
               "BlockName=b1 Nodes=n1\n",
-         "t.conf:3: ", "'b0' is no block of the topology default"},
+         "t.conf:3: ", "'b0' is not a block of topology default"},
         {HEAD "NodeName=n1 Topology=b1\n", "t.conf:2: ", "expected TOPOLOGY:UNIT"},
-        {HEAD "NodeName=n1 Topology=x:b1\n", "t.conf:2: ", "there is no topology x"},
+        {HEAD "NodeName=n1 Topology=x:b1\n", "t.conf:2: ", "unknown topology 'x'"},
     };
     (void)state;
     test_warned(v, COUNT(v));
@@ -326,14 +326,15 @@ static void bad_files(void **state)
         {"topology.yaml", "- topology: x\n  tree: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[a\n",
          "topology.yaml:2:", "in one another"},
         {"topology.yaml", "- topology: x\n", "topology.yaml:1:3: ", "expected tree:, block: or"},
-        {"topology.yaml", "- flat: true\n", "topology.yaml:1:3: ", "an item without topology:"},
+        {"topology.yaml", "- flat: true\n",
+         "topology.yaml:1:3: ", "a topology without a name: add 'topology: NAME'"},
         {"topology.yaml", "- topology: a:b\n  flat: true\n", "topology.yaml:1:13: ", "one name"},
         {"topology.yaml", "- topology: x\n  flat: true\n  tree:\n",
          "topology.yaml:3:3: ", "the topology is a flat already"},
         {"topology.yaml", "- topology: x\n  flat: {rank: 1}\n",
          "topology.yaml:2:10: ", "unknown key rank of a flat topology"},
         {"topology.yaml", "- topology: x\n  flat: true\n- topology: x\n  flat: true\n",
-         "topology.yaml:3:3: ", "topology x is there twice"},
+         "topology.yaml:3:3: ", "topology x is defined twice"},
         {"topology.yaml", "- topology: x\n  tree:\n    switches:\n    - switch: a\n  block:\n",
          "topology.yaml:5:", "already"},
         {"topology.yaml", "- topology: x\n  flat: true\n- a\n",

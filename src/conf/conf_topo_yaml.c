@@ -155,7 +155,7 @@ static int read_topology(struct conf_yaml *y, void *ctx, const yaml_node_t *node
     struct topology t = {.at = conf_yaml_place(y, node)};
     int rc = conf_yaml_mapping(y, node, read_topology_key, &t, err);
     if (rc == 0 && !t.name)
-        rc = conf_fail(t.at, err, "an item without topology:");
+        rc = conf_fail(t.at, err, "a topology without a name: add 'topology: NAME'");
     if (rc == 0 && !t.kind)
         rc = conf_fail(t.at, err, "topology %s: expected tree:, block: or flat: true", t.name);
     if (rc == 0)

@@ -214,7 +214,7 @@ def test_partitions_choose_a_topology():
         assert c.run("scontrol show topology").ok().startswith("SwitchName=top ")
         assert c.run("scontrol show topology pairs unit=b2").ok() == "BlockName=b2 BlockIndex=1 Nodes=n[3-4] BlockSize=2"
         assert c.run("scontrol show topology pairs node=n6").ok() == "BlockName=b3 BlockIndex=2 Nodes=n[5-6] BlockSize=2"
-        c.run("scontrol show topology absent node=n6").fails("there is no topology absent")
+        c.run("scontrol show topology absent node=n6").fails("unknown topology 'absent'")
         assert "No topology information available" in c.run("scontrol show topology none").stderr
         written = c.run("scontrol show topoconf").ok()
         assert [line for line in written.split("\n") if "topology:" in line or "default" in line] == [
@@ -235,17 +235,17 @@ def test_partitions_choose_a_topology():
             assert [line.split()[0] for line in file if "Topology=pairs" in line] == ["PartitionName=main", "PartitionName=pairs"]
         c.run("scontrol update PartitionName=main Topology=").ok()
         assert chosen("-N2", *taken) == ["n1", "n3"]
-        c.run("scontrol update PartitionName=main Topology=absent").fails("there is no such topology")
+        c.run("scontrol update PartitionName=main Topology=absent").fails("unknown topology 'absent': see 'scontrol show topoconf'")
         c.stop()
     finally:
         c.destroy()
 
 
 @pytest.mark.parametrize("yaml, part, says", [
-    (SEVERAL, "Topology=absent", ("partition second: Topology=absent: there is no such topology",)),
+    (SEVERAL, "Topology=absent", ("partition second: unknown topology 'absent': see topology.yaml",)),
     (SEVERAL.replace("  cluster_default: true\n", ""), "", ("topology.yaml:1:3: warning: no topology has cluster_default: true: the first one, pairs",)),
     (SEVERAL.replace("n[3-4]", "n[2-4]"), "", ("topology.yaml:7:9: warning: b2: 1 of its nodes are on another one before it, the first is n2",)),
-    (SEVERAL.replace("none", "pairs"), "", ("topology.yaml:21:3: ", "topology pairs is there twice")),
+    (SEVERAL.replace("none", "pairs"), "", ("topology.yaml:21:3: ", "topology pairs is defined twice")),
 ])
 def test_check_names_the_place_in_topology_yaml(yaml, part, says):
     c = Cluster(nodes=6, start=False, partitions=["PartitionName=main Nodes=ALL Default=YES", f"PartitionName=second Nodes=ALL {part}"])

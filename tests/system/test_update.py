@@ -164,7 +164,7 @@ def test_keys_of_nodes_and_what_is_refused(cluster):
             ("CertToken=x", "certificate managers are not available"), ("ResumeAfter=x", "Invalid value: ResumeAfter=x"),
             ("ResumeAfter=60", "ResumeAfter is for nodes that are DOWN or DRAIN"), ("NodeAddr=a[1-2]", "2 addresses for 1 nodes")):
         cluster.run(node + change).fails(text)
-    for change, text in (("Topology=x", "Topology=x: there is no such topology"), ("PowerDownOnIdle=yes", "power saving is not available")):
+    for change, text in (("Topology=x", "unknown topology 'x'"), ("PowerDownOnIdle=yes", "power saving is not available")):
         cluster.run(f"scontrol update PartitionName=main {change}").fails(text)
     for key in ("AllowedPartitions=main", "TRESPerNode=gres/gpu=1", "QOS=x"):
         cluster.run(f"scontrol create reservation StartTime=now Duration=1 Users=root Nodes=n1 {key}").fails(key)

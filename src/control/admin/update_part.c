@@ -325,7 +325,7 @@ static int check_topology(const struct control *c, const Pb__PartRecord *set, st
     const char *name = set->topology;
     if (!name || !*name || conf_find_network(c->conf, name) >= 0)
         return 0;
-    return err_set(err, -ERR_RANGE, "Topology=%s: there is no such topology", name);
+    return err_set(err, -ERR_RANGE, "unknown topology '%s': see 'scontrol show topoconf'", name);
 }
 
 static int check_fields(const struct control *c, const Pb__PartUpdate *r, struct err *err)
