@@ -162,7 +162,7 @@ def test_arrays_sets_and_test_only(hres):
     hres.run("sbatch --test-only -L flat:13 -w n1 --wrap true").fails("its layers have it for 0")
     hres.run(["scancel", str(array)]).ok()
     hres.wait(array)
-    hres.run(["salloc", "-Q", "-L", "flat", ":", "-L", "flat", "true"]).fails("only one component of a heterogeneous job")
+    hres.run(["salloc", "-Q", "-L", "flat", ":", "-L", "flat", "true"]).fails("components 0 and 1 request hierarchical resources: only one component of a heterogeneous job")
     told = hres.run(["salloc", "-Q", "-w", "n8", ":", "-w", "n1", "-L", "flat:2", "scontrol", "-o", "show", "license", "flat"]).ok()
     assert "Used=2 Free=10 Reserved=0 Remote=no Nodes=n[1-2]" in told and "Used=0 Free=12 Reserved=0 Remote=no Nodes=n[7-8]" in told
 

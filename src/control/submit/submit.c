@@ -597,16 +597,18 @@ static int check_scheduler(const struct control *c, struct err *err)
 
 int submit_check_set_requests(const struct control *c, const struct job *any, struct err *err)
 {
-    size_t layered = 0;
+    const struct job *layered = NULL;
     for (uint32_t i = 0; i < job_set_count(any); i++) {
         const struct job *j = job_set_component(any, i);
         if (!j)
             continue;
-        layered += license_needs_layers(c->cluster, j);
-        if (layered > 1)
+        bool needs_layers = license_needs_layers(c->cluster, j);
+        if (needs_layers && layered)
             return err_set(err, -ERR_NOT_SUPPORTED,
-                           "only one component of a heterogeneous job may ask for a resource that "
-                           "is tied to nodes");
+                           "components %u and %u request hierarchical resources: only one "
+                           "component of a heterogeneous job may",
+                           layered->set_offset, i);
+        layered = needs_layers ? j : layered;
         if (j->want.licenses.any || j->want.licenses.chosen)
             return err_set(err, -ERR_LICENSE,
                            "%s: component %u asks for alternatives (|), which heterogeneous jobs "
