@@ -736,10 +736,11 @@ void fixture_obey(struct fixture *f)
     for (bool more = true; more;) {
         size_t n = 0;
         vec_foreach (&f->orders, at)
-            for (size_t i = 0; i < (*at)->orders->n_orders && n < 200; i++) {
+            for (size_t i = 0; i < (*at)->orders->n_orders; i++) {
                 const Pb__Halt *m = (*at)->orders->orders[i]->halt;
                 if (!m)
                     continue;
+                assert_true(n < sizeof(told) / sizeof(told[0]));
                 snprintf(told[n].node, sizeof told[n].node, "%s", (*at)->node);
                 told[n].job = m->job_id;
                 told[n++].number = m->number;
