@@ -44,12 +44,6 @@ void spare_set(struct spare *s, uint32_t node, uint32_t cpus, bool whole)
     *n = (struct spare_node){cpus, whole};
 }
 
-uint32_t spare_tasks(const struct spare_need *need, uint32_t cpus)
-{
-    uint32_t tasks = cpus < need->node_cpus ? 0 : cpus / need->cpus;
-    return need->tasks_per_node && tasks > need->tasks_per_node ? need->tasks_per_node : tasks;
-}
-
 /* The nodes with most are counted first: no others do more within the maximum of nodes. */
 bool spare_might_do(const struct spare *s, const struct spare_need *need)
 {
@@ -57,7 +51,10 @@ bool spare_might_do(const struct spare *s, const struct spare_need *need)
     if (need->whole && s->whole < need->nodes)
         return false;
     for (size_t cpus = s->by_cpus.len; cpus-- > 1 && nodes < need->max_nodes;) {
-        uint64_t each = spare_tasks(need, (uint32_t)cpus), count = s->by_cpus.data[cpus];
+        uint64_t count = s->by_cpus.data[cpus];
+        if (!count)
+            continue;
+        uint64_t each = spare_tasks(need, (uint32_t)cpus);
         if (each == 0)
             break;
         count = count < need->max_nodes - nodes ? count : need->max_nodes - nodes;

@@ -35,8 +35,19 @@ struct spare_need {
     uint32_t tasks_per_node; /* at most; 0: any number */
     bool whole;              /* nodes of its own */
 };
+static inline bool spare_same_need(const struct spare_need *a, const struct spare_need *b)
+{
+    return a->nodes == b->nodes && a->tasks == b->tasks && a->max_nodes == b->max_nodes &&
+           a->cpus == b->cpus && a->node_cpus == b->node_cpus &&
+           a->tasks_per_node == b->tasks_per_node && a->whole == b->whole;
+}
 /* How many tasks so many free CPUs of a node take. */
-uint32_t spare_tasks(const struct spare_need *need, uint32_t cpus);
+static inline uint32_t spare_tasks(const struct spare_need *need, uint32_t cpus)
+{
+    uint32_t tasks = cpus < need->node_cpus ? 0 : need->cpus == 1 ? cpus : cpus / need->cpus;
+    return need->tasks_per_node && tasks > need->tasks_per_node ? need->tasks_per_node : tasks;
+}
+
 /* False: no choice of nodes can do, whatever else is wanted of them. */
 bool spare_might_do(const struct spare *s, const struct spare_need *need);
 /* What there is without these nodes, for spare_might_do() alone: 'counts' (zero, or made before)

@@ -85,17 +85,29 @@ static size_t count_begun(const struct resv_plan *p, int64_t until)
     return vec_lower(&p->begins, b, b->at < until);
 }
 
+/* Whether what is free now might do, outside of all reservations. */
+static bool glance_at_spare(struct resv_plan *p, const struct spare_need *need)
+{
+    const struct pool *pool = &p->cluster->pool;
+    uint32_t hash = (need->nodes * 31 + need->tasks) * 31 + need->cpus;
+    struct resv_glance *g = &p->glances[hash % RESV_GLANCES];
+    if (g->freed != pool->freed || g->taken != pool->taken || !spare_same_need(&g->need, need))
+        *g = (struct resv_glance){*need, pool->freed, pool->taken,
+                                  spare_might_do(&pool->spare, need)};
+    return g->might_do;
+}
+
 /* What is free gets less while jobs start, and is counted anew when something has become free. */
 bool resv_might_fit(struct resv_plan *p, const struct job *j, const struct spare_need *need)
 {
     const struct pool *pool = &p->cluster->pool;
     if (!p->cluster->resvs.len || j->resvs.len)
-        return spare_might_do(&pool->spare, need);
+        return glance_at_spare(p, need);
     if (!p->made)
         make_times(p);
     size_t n = count_begun(p, job_ends_at(j, p->now_sec));
     if (!n)
-        return spare_might_do(&pool->spare, need);
+        return glance_at_spare(p, need);
     struct resv_begin *b = &p->begins.data[n - 1];
     if (b->freed != pool->freed + 1)
         spare_count_without(&b->rest, &pool->spare, b->nodes);

@@ -17,6 +17,15 @@ struct resv_begin { /* of the next occurrence */
     uint64_t freed;       /* one more than pool.freed then; 0: not made */
 };
 
+#define RESV_GLANCES 64 /* a power of two */
+
+struct resv_glance { /* at what is free now: whether it might do, when these counts were the pool's
+                      */
+    struct spare_need need;
+    uint64_t freed, taken; /* freed 0: no answer */
+    bool might_do;
+};
+
 struct resv_plan { /* of one pass */
     const struct cluster *cluster;
     int64_t now_sec;
@@ -27,6 +36,7 @@ struct resv_plan { /* of one pass */
     VEC(const struct resv *) parts; /* of nodes, that are kept from the present job */
     struct free_view view;          /* with 'most' */
     uint32_t *most;
+    struct resv_glance glances[RESV_GLANCES]; /* by need; each job is asked about more than once */
 };
 
 void resv_plan_init(struct resv_plan *p, const struct cluster *c, int64_t now_sec);
