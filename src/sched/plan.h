@@ -154,6 +154,7 @@ struct plan {
     bool gave_up; /* a started job had planned starts elsewhere: pool.freed rises after the pass */
     size_t laid;  /* the number of heads whose starts are reserved on: */
     struct timeline *timeline; /* NULL: none is made */
+    bool fills;                /* what runs has changed: the next timeline is filled at once */
     bool found;        /* a planned start was searched in this pass: all after it are, too */
     uint64_t taken;    /* pool.taken when the pass began */
     uint64_t returned; /* pool.returned when the timeline and the shadow were made */

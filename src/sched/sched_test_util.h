@@ -30,6 +30,21 @@ static inline void test_run_job(struct cluster *c, struct job *j, const char *wh
     order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
 }
 
+/* The same of a choice, with its devices and layers. */
+static inline void test_run_selection(struct cluster *c, struct job *j,
+                                      const struct selection *where, int64_t end_at)
+{
+    struct err err = {0};
+    vec_foreach (&where->shares, share) {
+        const struct alloc_want want = share_want(where, share);
+        if (alloc_place(c, j, &want, &err) != 0)
+            fail_msg("job %u: %s", j->id, err.text);
+    }
+    vec_foreach (&where->layers, layer)
+        license_set_layer(j, *layer);
+    test_run_job(c, j, "", end_at);
+}
+
 static inline struct job *test_run(struct cluster *c, uint32_t id, const char *where,
                                    int64_t end_at)
 {

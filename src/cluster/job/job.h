@@ -143,6 +143,10 @@ static inline struct alloc_node *job_host(const struct job *j)
 /* Sets the batch host: the first node that satisfies --batch, else the first node. */
 void job_choose_host(const struct cluster *c, struct job *j);
 struct job *job_of_end(struct order_link *link); /* of a link in cluster.ends; NULL for NULL */
+static inline const struct attempt *attempt_of_end(struct order_link *link)
+{
+    return order_item(link, struct attempt, ends);
+}
 /* Packs a message; what 'p' had is gone. */
 void job_repack(struct job_packed *p, const ProtobufCMessage *m);
 void job_packed_done(struct job_packed *p);

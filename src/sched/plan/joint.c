@@ -695,6 +695,7 @@ int64_t joint_find_start(struct joint *s, struct timeline *t, int64_t due)
 {
     int64_t now = s->plan->now_sec, at = due > now ? due : now;
     assert(t);
+    timeline_fill(t, SIZE_MAX);
     for (int round = 0; at && round < ROUNDS_MOST; round++) {
         at = find_latest(s, t, at);
         bool alone;

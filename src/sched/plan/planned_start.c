@@ -200,9 +200,15 @@ int64_t planned_start_lay_out(struct plan *p)
     if (p->shadow)
         calendar_done(&p->shadow->calendar);
     free(take_ptr(p->shadow));
+    if (p->timeline && timeline_is_stale(p->timeline)) {
+        planned_start_forget(p);
+        p->fills = true;
+    }
     if (!p->timeline) {
         p->timeline = mem_new(struct timeline);
-        timeline_init(p->timeline, p->cluster, p->now_sec);
+        timeline_begin(p->timeline, p->cluster, p->now_sec);
+        if (p->fills)
+            timeline_fill(p->timeline, SIZE_MAX);
         timeline_set_resv(p->timeline, p->resv);
         p->timeline->claims = &p->claims;
     }

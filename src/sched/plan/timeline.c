@@ -8,7 +8,9 @@
 
 static const struct calendar_ops timeline_ops;
 
-#define SPANS_FREE 2 /* room for a reservation's ends, beyond those of running jobs */
+#define FILL_STEP 256    /* nodes of jobs */
+#define COMPLETE_MOST 64 /* nodes that are completed one by one */
+#define SPANS_FREE 2     /* room for a reservation's ends, beyond those of running jobs */
 
 /* --- making it ---------------------------------------------------------------------------------
  */
@@ -50,7 +52,7 @@ static void lay_out(struct timeline *t)
     uint32_t at = 0;
     for (uint32_t i = 0; i < c->nodes.len; i++) {
         uint32_t jobs = (uint32_t)c->nodes.data[i]->holders.len;
-        t->nodes[i] = (struct timeline_node){at, 1, jobs + 1 + SPANS_FREE};
+        t->nodes[i] = (struct timeline_node){at, 1, jobs + 1 + SPANS_FREE, false};
         at += t->nodes[i].room;
     }
     add_spans(t, at);
@@ -115,8 +117,9 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
     struct timeline_span *last = &t->spans[node->first + node->len - 1];
     struct timeline_span next = *last;
     next.from = at;
-    next.units =
-        n->exclusive && !a->parked ? n->units : next.units + units_freed(&t->use[a->node], n, a);
+    next.units = n->exclusive && !a->parked
+                     ? n->units
+                     : next.units + units_freed(&t->filled_use[a->node], n, a);
     next.units = next.units < n->units ? next.units : n->units;
     next.mem_mib += (int64_t)a->mem_mib;
     next.mem_mib = next.mem_mib < (int64_t)n->mem_mib ? next.mem_mib : (int64_t)n->mem_mib;
@@ -131,12 +134,17 @@ static void give_back(struct timeline *t, const struct alloc_node *a, int64_t at
     give_back_gres(t, n, a, gres_of(t, last));
 }
 
+static void free_use(const struct timeline *t, struct unit_use **use)
+{
+    for (size_t i = 0; i < t->cluster->nodes.len; i++)
+        free(take_ptr(use[i]));
+}
+
 static void forget_use(struct timeline *t)
 {
-    for (size_t i = 0; i < t->cluster->nodes.len; i++) {
-        free(take_ptr(t->use[i]));
+    free_use(t, t->use);
+    for (size_t i = 0; i < t->cluster->nodes.len; i++)
         t->view.use[i] = NULL;
-    }
 }
 
 void timeline_add_moment(struct timeline *t, int64_t at)
@@ -155,36 +163,121 @@ void timeline_add_moment(struct timeline *t, int64_t at)
 void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec)
 {
     size_t n = c->nodes.len + 1;
-    *t = (struct timeline){
-        .calendar = {&timeline_ops, now_sec}, .cluster = c, .kinds = c->pool.gres_kinds};
+    *t = (struct timeline){.calendar = {&timeline_ops, now_sec},
+                           .cluster = c,
+                           .kinds = c->pool.gres_kinds,
+                           .fill_step = FILL_STEP,
+                           .ends_changes = c->ends.changes,
+                           .freed = c->pool.freed,
+                           .taken = c->pool.taken};
     t->nodes = mem_new_array(struct timeline_node, n);
     t->use = mem_new_array(struct unit_use *, n);
+    t->filled_use = mem_new_array(struct unit_use *, n);
     pool_view_init(&t->view, c->nodes.len, t->kinds);
     lay_out(t);
     timeline_add_moment(t, TIMELINE_NOW);
 }
 
+static int64_t latest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
 bool timeline_fill(struct timeline *t, size_t work)
 {
     const struct order *ends = &t->cluster->ends;
+    if (t->filled)
+        return false;
     struct order_link *l =
         t->filling ? order_after(ends, t->last.key, t->last.tie) : order_first(ends);
     size_t done = 0;
     for (; l && done < work; l = order_next(l)) {
-        const struct job *j = job_of_end(l);
-        int64_t at = l->key > t->calendar.now_sec ? l->key : t->calendar.now_sec;
-        vec_foreach (&attempt_of(j)->alloc, a)
-            if (!a->released)
+        const struct attempt *attempt = attempt_of_end(l);
+        int64_t at = latest(l->key, t->calendar.now_sec);
+        vec_foreach (&attempt->alloc, a)
+            if (!a->released && !t->nodes[a->node].complete)
                 give_back(t, a, at);
         timeline_add_moment(t, at);
-        done += 1 + attempt_of(j)->alloc.len;
+        done += 1 + attempt->alloc.len;
         t->filling = true;
         t->last.key = l->key;
         t->last.tie = l->tie;
     }
-    if (!l)
-        forget_use(t);
-    return l;
+    if (l)
+        return true;
+    free_use(t, t->filled_use);
+    t->filled = true;
+    return false;
+}
+
+void timeline_fill_until(struct timeline *t, int64_t at)
+{
+    while (!t->filled && (!t->filling || t->last.key <= at))
+        timeline_fill(t, t->fill_step);
+}
+
+void timeline_fill_moments(struct timeline *t, size_t index)
+{
+    while (!t->filled && (!t->filling || t->moments.len <= index ||
+                          t->moments.data[index] > latest(t->last.key, t->calendar.now_sec)))
+        timeline_fill(t, t->fill_step);
+}
+
+bool timeline_is_stale(const struct timeline *t)
+{
+    const struct cluster *c = t->cluster;
+    return !t->filled && (t->ends_changes != c->ends.changes || t->freed != c->pool.freed ||
+                          t->taken != c->pool.taken);
+}
+
+struct node_end { /* of a job on a node */
+    const struct order_link *link;
+    const struct alloc_node *a;
+};
+
+static int compare_ends(const void *a, const void *b)
+{
+    const struct order_link *x = ((const struct node_end *)a)->link;
+    const struct order_link *y = ((const struct node_end *)b)->link;
+    if (x->key != y->key)
+        return x->key < y->key ? -1 : 1;
+    return x->tie < y->tie ? -1 : x->tie > y->tie;
+}
+
+static bool is_filled_in(const struct timeline *t, const struct order_link *l)
+{
+    return t->filling && (l->key < t->last.key || (l->key == t->last.key && l->tie <= t->last.tie));
+}
+
+/* Gives back what all jobs of the node hold. */
+static void complete_node(struct timeline *t, uint32_t node)
+{
+    const struct node *n = t->cluster->nodes.data[node];
+    if (t->filled || t->nodes[node].complete)
+        return;
+    VEC(struct node_end) ends = {0};
+    vec_foreach (&n->holders, id) {
+        const struct attempt *attempt = attempt_of(cluster_find_job(t->cluster, *id));
+        if (attempt->ends.in && !is_filled_in(t, &attempt->ends))
+            vec_foreach (&attempt->alloc, a)
+                if (a->node == node && !a->released)
+                    vec_push(&ends, ((struct node_end){&attempt->ends, a}));
+    }
+    if (ends.len)
+        qsort(ends.data, ends.len, sizeof(*ends.data), compare_ends);
+    vec_foreach (&ends, end)
+        give_back(t, end->a, latest(end->link->key, t->calendar.now_sec));
+    vec_done(&ends);
+    t->nodes[node].complete = true;
+}
+
+/* A reservation may follow only after all ends on its nodes. */
+static void prepare_nodes(struct timeline *t, const struct selection *where)
+{
+    if (where->shares.len > COMPLETE_MOST)
+        timeline_fill(t, SIZE_MAX);
+    vec_foreach (&where->shares, share)
+        complete_node(t, share->node);
 }
 
 void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
@@ -232,6 +325,8 @@ void timeline_done(struct timeline *t)
     vec_done(&t->trial.placed);
     vec_done(&t->trial.moments);
     forget_use(t);
+    free_use(t, t->filled_use);
+    free(t->filled_use);
     free(t->spans);
     vec_done(&t->moments);
     free(t->nodes);
@@ -347,6 +442,7 @@ bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bi
     int64_t at = from == TIMELINE_NOW ? t->calendar.now_sec : from, until = job_ends_at(j, at);
     _cleanup_bitset_ struct bitset *set = NULL;
     const struct free_view *view = &t->view;
+    timeline_fill_until(t, from);
     if (t->resv && t->cluster->resvs.len) {
         set = bitset_dup(allowed);
         select_clear(where);
@@ -369,6 +465,7 @@ bool timeline_fits_from(struct timeline *t, const struct job *j, const struct bi
 bool timeline_is_foreseen(struct timeline *t, const struct job *j, const struct bitset *allowed,
                           int64_t at, struct selection *where)
 {
+    timeline_fill_until(t, at);
     bitset_foreach (allowed, i)
         view_foreseen(t, (uint32_t)i, at);
     view_shared(t, j, at);
@@ -443,6 +540,7 @@ static void save_node(struct timeline *t, uint32_t node)
 void timeline_begin_trial(struct timeline *t)
 {
     assert(!t->trial.open);
+    timeline_fill(t, SIZE_MAX);
     t->trial.open = true;
     vec_foreach (&t->moments, at)
         vec_push(&t->trial.moments, *at);
@@ -510,6 +608,7 @@ static void take_part(struct timeline *t, const struct job *j, const struct sele
 void timeline_reserve(struct timeline *t, const struct job *j, const struct selection *where,
                       int64_t from)
 {
+    prepare_nodes(t, where);
     vec_foreach (&where->shares, s)
         take_part(t, j, where, s, from, false);
     timeline_add_moment(t, job_ends_at(j, from));
@@ -517,6 +616,7 @@ void timeline_reserve(struct timeline *t, const struct job *j, const struct sele
 
 void timeline_start(struct timeline *t, const struct job *j, const struct selection *where)
 {
+    prepare_nodes(t, where);
     vec_foreach (&where->shares, s)
         take_part(t, j, where, s, TIMELINE_NOW, true);
     timeline_add_moment(t, job_ends_at(j, t->calendar.now_sec));

@@ -19,6 +19,7 @@ struct timeline_span { /* free on a node from then to the next span's begin; the
 
 struct timeline_node { /* where its spans are */
     uint32_t first, len, room;
+    bool complete; /* all of its jobs' ends are in them */
 };
 
 struct resv_plan;
@@ -59,11 +60,15 @@ struct timeline {
     struct free_view view;
     struct unit_use **use; /* by node: what view.use holds of its own */
     struct timeline_trial trial;
-    bool filling; /* there are ends of jobs up to this one, and perhaps more: */
+    struct unit_use **filled_use; /* by node: of shared units, which are in use after 'last' */
+    bool filled;                  /* there are the ends of all jobs */
+    bool filling; /* there are ends of jobs up to this one, and on some nodes of all: */
     struct {
         int64_t key;
         uint64_t tie;
     } last;
+    size_t fill_step;                    /* nodes of jobs that a question fills at once */
+    uint64_t ends_changes, freed, taken; /* of the cluster, when it was begun */
 };
 
 void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec);
@@ -72,6 +77,9 @@ void timeline_init(struct timeline *t, const struct cluster *c, int64_t now_sec)
  * more than all of it. */
 void timeline_begin(struct timeline *t, const struct cluster *c, int64_t now_sec);
 bool timeline_fill(struct timeline *t, size_t work);
+/* Questions fill it as far as their answers need, which is not far on a busy cluster. Until it is
+ * filled it cannot outlive a change of what runs: true, there was one. */
+bool timeline_is_stale(const struct timeline *t);
 void timeline_done(struct timeline *t);
 /* Reservations, too: what they keep from a job at what time. Before anything is looked at. */
 void timeline_set_resv(struct timeline *t, struct resv_plan *resv);

@@ -45,14 +45,24 @@ static void again_step(struct timeline_search *s, bool fits, size_t last)
     }
 }
 
-/* The first moment at which its licences are due, and it has waited for switches. */
-static size_t first_moment(const struct timeline *t, const struct timeline_search *s)
+/* The furthest moment that this step may come to, were there enough of them. */
+static size_t next_moment(const struct timeline_search *s)
 {
-    size_t low = 0, high = t->moments.len - 1;
+    if (s->phase == SEARCH_DOUBLE)
+        return s->high * 2 + 1;
+    return s->phase == SEARCH_AGAIN ? s->high + 1 + s->step * 2 : s->high;
+}
+
+/* The first moment at which its licences are due, and it has waited for switches. */
+static size_t first_moment(struct timeline *t, const struct timeline_search *s)
+{
+    size_t low = 0, high;
     int64_t from = s->switches == SWITCHES_WAITED ? s->waits_until : t->calendar.now_sec;
     from = from > t->not_before ? from : t->not_before;
     if (from <= t->calendar.now_sec)
         return 0;
+    timeline_fill_until(t, from);
+    high = t->moments.len - 1;
     while (low < high) {
         size_t middle = (low + high) / 2;
         if (t->moments.data[middle] < from)
@@ -74,9 +84,11 @@ static bool has_licenses(struct timeline *t, const struct job *j, int64_t from)
 static bool step_of_search(struct timeline *t, const struct job *j, const struct bitset *allowed,
                            struct timeline_search *s, struct selection *where)
 {
-    size_t last = t->moments.len - 1, first = first_moment(t, s);
+    size_t first = first_moment(t, s);
     if (s->phase == SEARCH_DOUBLE && s->high < first)
         s->low = s->high = first;
+    timeline_fill_moments(t, next_moment(s));
+    size_t last = t->moments.len - 1;
     size_t middle = (s->low + s->high) / 2;
     int64_t high = t->moments.data[s->high];
     switch (s->phase) {

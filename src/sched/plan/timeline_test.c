@@ -476,6 +476,106 @@ static void reservations(void **state)
         one_row_of_reservations(seed);
 }
 
+/* Of any kind, on cores that several have, with devices, to any moment. */
+static void run_drawn_jobs(struct cluster *c, uint64_t *chance)
+{
+    static const char *const specs[] = {"n=2",         "N=2 n=4", "exclusive", "p=f n=3",
+                                        "p=f N=3 n=5", "mem=300", "gres=gpu:1"};
+    for (uint32_t id = 1; id <= 24; id++) {
+        struct job *j = test_job(c, id, specs[test_between(chance, 0, COUNT(specs) - 1)]);
+        struct selection s = {0};
+        _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+        if (select_nodes(c, j, allowed, NULL, &s) == 0) {
+            test_run_selection(c, j, &s, NOW - 20 + (int64_t)test_between(chance, 0, 60) * 10);
+        } else {
+            cluster_remove_job(c, j);
+        }
+        select_done(&s);
+    }
+}
+
+/* The same question to both. */
+static void compare_answers(struct timeline *some, struct timeline *all, const struct job *j,
+                            bool now, uint64_t seed)
+{
+    const struct cluster *c = all->cluster;
+    struct selection one = {0}, other = {0};
+    _cleanup_bitset_ struct bitset *allowed = all_up(c, j);
+    int64_t at = NOW, due = NOW;
+    if (now) {
+        if (timeline_fits_now(some, j, allowed, &one) != timeline_fits_now(all, j, allowed, &other))
+            fail_msg("seed %llu: job %u", (unsigned long long)seed, j->id);
+    } else {
+        at = timeline_find(some, j, allowed, &one);
+        due = timeline_find(all, j, allowed, &other);
+    }
+    _cleanup_free_ char *here = test_selection(c, &one), *there = test_selection(c, &other);
+    if (at != due || !str_eq(here, there))
+        fail_msg("seed %llu: job %u at %lld on '%s', of all at %lld on '%s'",
+                 (unsigned long long)seed, j->id, (long long)at, here, (long long)due, there);
+    if (now && one.shares.len) {
+        timeline_start(some, j, &one);
+        timeline_start(all, j, &other);
+    } else if (one.shares.len) {
+        timeline_reserve(some, j, &one, at);
+        timeline_reserve(all, j, &other, due);
+    }
+    select_done(&one);
+    select_done(&other);
+}
+
+/* One that is filled as far as it is asked answers as one that is filled. */
+static void answers_do_not_depend_on_how_much_is_filled(void **state)
+{
+    static const char *const specs[] = {"n=3",     "N=2",     "exclusive", "mem=700",
+                                        "c=4",     "N=2 n=6", "N=3",       "gres=gpu:2",
+                                        "p=f n=3", "",        "N=4 n=4"};
+    size_t partly = 0;
+    (void)state;
+    for (uint64_t seed = 1; seed <= TEST_DRAWN(2000); seed++) {
+        struct cluster *c =
+            test_cluster(CONS "GresTypes=gpu\nNodeName=n[1-3] CPUs=4 RealMemory=1000\n"
+                              "NodeName=g CPUs=8 RealMemory=2000 Gres=gpu:2 Weight=5\n"
+                              "PartitionName=p Nodes=ALL Default=YES\n"
+                              "PartitionName=f Nodes=ALL OverSubscribe=FORCE:2\n");
+        uint64_t chance = seed;
+        struct timeline some, all;
+        test_up(c);
+        run_drawn_jobs(c, &chance);
+        timeline_init(&all, c, NOW);
+        timeline_begin(&some, c, NOW);
+        some.fill_step = 1;
+        for (uint32_t id = 100; id < 108; id++) {
+            struct job *j = test_job(c, id, specs[test_between(&chance, 0, COUNT(specs) - 1)]);
+            j->limit_sec = test_between(&chance, 1, 12) * 25;
+            compare_answers(&some, &all, j, test_between(&chance, 0, 3) == 0, seed);
+            partly += !some.filled && id > 103;
+        }
+        assert_false(timeline_is_stale(&some));
+        timeline_done(&some);
+        timeline_done(&all);
+        test_cluster_free(c);
+    }
+    assert_true(partly > TEST_DRAWN(2000) / 4);
+}
+
+/* What runs has changed: one that is not filled cannot tell any more what ends when. */
+static void is_stale_after_a_change_until_it_is_filled(void **state)
+{
+    struct cluster *c = cluster_up();
+    struct timeline t;
+    (void)state;
+    test_run(c, 1, "n1:4", NOW + 50);
+    timeline_begin(&t, c, NOW);
+    assert_false(timeline_is_stale(&t));
+    test_run(c, 2, "n2:4", NOW + 60);
+    assert_true(timeline_is_stale(&t));
+    timeline_fill(&t, SIZE_MAX);
+    assert_false(timeline_is_stale(&t));
+    timeline_done(&t);
+    test_cluster_free(c);
+}
+
 /* A reserved core leaves the rest of its node to others. */
 static void part_of_a_node(void **state)
 {
@@ -530,6 +630,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(shared),
         cmocka_unit_test(reservations),
+        cmocka_unit_test(answers_do_not_depend_on_how_much_is_filled),
+        cmocka_unit_test(is_stale_after_a_change_until_it_is_filled),
         cmocka_unit_test(part_of_a_node),
         cmocka_unit_test(in_steps),
         cmocka_unit_test(never),

@@ -160,19 +160,6 @@ static int64_t find_earliest(const struct cluster *c, const struct job *j)
 /* --- and the planner ----------------------------------------------------------------------------
  */
 
-static void run(struct cluster *c, struct job *j, const struct selection *where, int64_t end_at)
-{
-    vec_foreach (&where->shares, share) {
-        struct alloc_want want = share_want(where, share);
-        assert_int_equal(alloc_place(c, j, &want, NULL), 0);
-    }
-    vec_foreach (&where->layers, layer)
-        license_set_layer(j, *layer);
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
-    assert_int_equal(license_check(c, NULL), 0);
-}
-
 static int64_t find_planned(struct cluster *c, const struct job *j, struct selection *where)
 {
     struct license_claims none = {0};
@@ -204,7 +191,8 @@ static void start_is_as_early_as_exhaustive_search_says(void **state)
             later += due > NOW;
             never += !due;
             if (due == NOW && id <= RUNNING)
-                run(c, j, &where, NOW + test_between(&chance, 1, 30) * 10);
+                test_run_selection(c, j, &where, NOW + test_between(&chance, 1, 30) * 10);
+            assert_int_equal(license_check(c, NULL), 0);
             select_done(&where);
         }
         test_cluster_free(c);
