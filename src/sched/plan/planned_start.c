@@ -93,17 +93,24 @@ static void clear_place(struct plan_head *h)
     h->more = (struct placements){0};
 }
 
+/* Of the set, only those of the selection are left. */
+static void keep_noted_nodes(const struct selection *noted, struct bitset *set)
+{
+    _cleanup_bitset_ struct bitset *nodes = bitset_new(set->size);
+    vec_foreach (&noted->shares, share)
+        bitset_set(nodes, share->node);
+    bitset_and(set, nodes);
+}
+
 /* Searches the planned start among the nodes that an earlier pass noted, where the licenses of the
  * job are claimed. False: it cannot start there at the noted time; the nodes and the claims are
  * removed. */
 static bool find_recalled(struct plan *p, struct timeline *t, const struct job *j,
                           const struct bitset *allowed, int64_t due, struct plan_head *h)
 {
-    _cleanup_bitset_ struct bitset *set = bitset_new(p->cluster->nodes.len);
+    _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
     int64_t at;
-    vec_foreach (&h->where.shares, share)
-        bitset_set(set, share->node);
-    bitset_and(set, allowed);
+    keep_noted_nodes(&h->where, set);
     select_clear(&h->where);
     if (due && calendar_find(&t->calendar, j, set, due, &h->where, &at) && at == h->at_sec &&
         h->where.shares.len)
@@ -121,6 +128,22 @@ static void keep_licenses(struct plan *p, const struct job *j, const struct plan
         plan_note_write_place(p->notes, p->cluster, j, p->taken, &h->where);
 }
 
+/* It has others later, without anything becoming free. */
+static bool waits_for_switches(const struct plan *p, const struct job *j)
+{
+    return j->want.switches && !j->switches_waived && select_topo(p->cluster, j);
+}
+
+/* No start of the job is before that moment, which the timeline would take many looks to find. */
+static int64_t find_least(const struct plan *p, const struct job *j, const struct bitset *allowed,
+                          int64_t due)
+{
+    int64_t at;
+    bool foreseen = shadow_serves(p->cluster, j) && !waits_for_switches(p, j) &&
+                    shadow_foresee(p->cluster, j, allowed, p->now_sec, due, &at);
+    return foreseen && at > due ? at : due;
+}
+
 static void find_job(struct plan *p, struct timeline *t, const struct job *j, struct plan_head *h)
 {
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
@@ -130,7 +153,8 @@ static void find_job(struct plan *p, struct timeline *t, const struct job *j, st
     if (recalled && find_recalled(p, t, j, allowed, due, h))
         return;
     if (due)
-        calendar_find(&t->calendar, j, allowed, due, &h->where, &h->at_sec);
+        calendar_find(&t->calendar, j, allowed, find_least(p, j, allowed, due), &h->where,
+                      &h->at_sec);
     if (recalled && h->where.shares.len)
         keep_licenses(p, j, h, h->at_sec);
 }
@@ -217,28 +241,33 @@ int64_t planned_start_lay_out(struct plan *p)
     return at;
 }
 
-static void make_shadow(struct plan *p, const struct job *j)
+/* Of the only head. Its nodes decide which layers it has a claim on: they stay with the head. A
+ * head that has nodes, which an earlier pass noted, keeps them and its time, or gets no shadow. */
+static void make_shadow(struct plan *p, const struct job *j, struct plan_head *h)
 {
     _cleanup_bitset_ struct bitset *allowed = plan_allowed(p, j, resv_home(j));
     int64_t due = planned_start_license_time(p, j), at;
     struct selection where = {0};
+    bool recalled = h->where.shares.len;
+    if (recalled)
+        keep_noted_nodes(&h->where, allowed);
     p->shadow = mem_new(struct shadow);
     struct calendar *cal = &p->shadow->calendar;
     p->work += LAY_WORK * p->cluster->nodes.len;
     shadow_begin(p->shadow, p->cluster, p->resv, p->now_sec);
-    if (calendar_find(cal, j, allowed, due ? due : CALENDAR_NEVER, &where, &at)) {
+    p->shadow->claims = &p->claims;
+    if (calendar_find(cal, j, allowed, due ? due : CALENDAR_NEVER, &where, &at) &&
+        (!recalled || at == h->at_sec)) {
         calendar_reserve(cal, j, &where, at);
+        if (license_needs_layers(p->cluster, j)) {
+            select_copy(&h->where, &where);
+            h->at_sec = at;
+        }
     } else {
         calendar_done(cal);
         free(take_ptr(p->shadow));
     }
     select_done(&where);
-}
-
-/* It has others later, without anything becoming free. */
-static bool waits_for_switches(const struct plan *p, const struct job *j)
-{
-    return j->want.switches && !j->switches_waived && select_topo(p->cluster, j);
 }
 
 /* One head casts a shadow; more need the timeline. */
@@ -249,7 +278,7 @@ int64_t planned_start_lay_out_or_shadow(struct plan *p)
         p->heads.len == 1 && !p->timeline ? planned_start_job(p, p->heads.data, &room) : NULL;
     if (!p->shadow && j && !j->set && !j->want.licenses.any && shadow_serves(p->cluster, j) &&
         !waits_for_switches(p, j) && license_is_alone(&p->claims, p->cluster, j))
-        make_shadow(p, j);
+        make_shadow(p, j, p->heads.data);
     if (p->shadow && p->heads.len == 1 && !depth_is_beyond(p, p->shadow->at_sec))
         return p->shadow->at_sec == CALENDAR_NEVER ? 0 : p->shadow->at_sec;
     return planned_start_lay_out(p);

@@ -3,15 +3,18 @@
 
 #include <assert.h>
 
+#include "sched/license.h"
 #include "sched/plan/planned_nodes.h"
 #include "sched/plan/timeline.h"
 #include "sched/select/resv.h"
 
 #define TRIES 12 /* moments at which there is enough in all, and yet no choice does */
+#define FORESEEN_TRIES 4
 
 bool shadow_serves(const struct cluster *c, const struct job *j)
 {
-    return !j->want.shared && !j->want.overcommit && !license_needs_layers(c, j) &&
+    (void)c;
+    return !j->want.shared && !j->want.overcommit &&
            j->part->conf.max_cpus_per_node == UINT32_MAX &&
            j->part->conf.max_cpus_per_socket == UINT32_MAX;
 }
@@ -89,7 +92,8 @@ static bool place_job(struct shadow *s, const struct job *j, const struct bitset
     const struct cluster *c = s->cluster;
     const struct resv *in = resv_home(j);
     _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
-    const struct free_view *view = &s->then;
+    _cleanup_(license_view_done) struct license_view v = {0};
+    const struct free_view *view = license_view_init(&v, NULL, c, j, in, s->at_sec, &s->then);
     if (c->resvs.len) {
         select_clear(where);
         if (!resv_narrow(s->resv, j, in, s->at_sec, set))
@@ -98,36 +102,64 @@ static bool place_job(struct shadow *s, const struct job *j, const struct bitset
         if (select_nodes(c, j, set, view, where) != 0)
             return false;
     }
-    planned_nodes_choose(c, j, set, view, where);
+    if (!view->layers) /* other nodes may be in other layers, which leaves others more or less */
+        planned_nodes_choose(c, j, set, view, where);
     return true;
 }
 
-/* The first moment at which it fits. True: found, or there is none. */
-static bool find_only_start(struct shadow *s, const struct job *j, const struct bitset *allowed,
-                            int64_t now_sec, int64_t not_before, struct selection *where)
+/* At that moment, as far as running jobs go. */
+static bool is_foreseen(const struct shadow *s, const struct job *j, const struct bitset *allowed,
+                        int64_t at, struct selection *where)
 {
-    const struct cluster *c = s->cluster;
+    _cleanup_(license_view_done) struct license_view v = {0};
+    const struct free_view *view =
+        license_view_init(&v, NULL, s->cluster, j, resv_home(j), at, &s->then);
+    return select_nodes(s->cluster, j, allowed, view, where) == 0;
+}
+
+/* s->at_sec is the first of the ends from 'l' on at which it fits as far as running jobs go;
+ * CALENDAR_NEVER: it does at none. False: it cannot say. */
+static bool find_moment(struct shadow *s, const struct job *j, const struct bitset *allowed,
+                        struct order_link *l, int64_t not_before, unsigned tries,
+                        struct selection *where)
+{
     struct spare_need need = plan_need(j);
-    unsigned tries = 0;
     bool shared = false;
-    if (c->resvs.len && select_nodes(c, j, allowed, &s->then, where) == 0)
-        return false; /* it waits for reservations */
-    for (struct order_link *l = order_first(&c->ends); l;) {
+    while (l) {
         int64_t at;
-        l = pass_moment(s, l, now_sec, &at, &shared);
+        l = pass_moment(s, l, s->calendar.now_sec, &at, &shared);
         if (shared)
             return false;
         if (at < not_before || !spare_might_do(&s->spare, &need))
             continue;
-        if (select_nodes(c, j, allowed, &s->then, where) == 0) {
+        if (is_foreseen(s, j, allowed, at, where)) {
             s->at_sec = at;
-            return place_job(s, j, allowed, where);
+            return true;
         }
         select_clear(where);
-        if (++tries == TRIES)
+        if (--tries == 0)
             return false;
     }
     return true;
+}
+
+bool shadow_foresee(const struct cluster *c, const struct job *j, const struct bitset *allowed,
+                    int64_t now_sec, int64_t not_before, int64_t *at_sec)
+{
+    struct shadow s;
+    struct selection where = {0};
+    struct order_link *l = order_first(&c->ends);
+    bool shared = false;
+    int64_t at;
+    shadow_begin(&s, c, NULL, now_sec);
+    while (l && !shared && l->key <= not_before)
+        l = pass_moment(&s, l, now_sec, &at, &shared);
+    bool found = !shared && !is_foreseen(&s, j, allowed, not_before, &where) &&
+                 find_moment(&s, j, allowed, l, not_before, FORESEEN_TRIES, &where);
+    *at_sec = s.at_sec;
+    select_done(&where);
+    calendar_done(&s.calendar);
+    return found && *at_sec != CALENDAR_NEVER;
 }
 
 /* A node that has 'less' units than it has now. */
@@ -165,7 +197,11 @@ static bool find_start(struct calendar *cal, const struct job *j, const struct b
                        int64_t not_before, struct selection *where, int64_t *at_sec)
 {
     struct shadow *s = (struct shadow *)cal;
-    if (!find_only_start(s, j, allowed, cal->now_sec, not_before, where))
+    bool waits_for_resv =
+        s->cluster->resvs.len && select_nodes(s->cluster, j, allowed, &s->then, where) == 0;
+    if (waits_for_resv ||
+        !find_moment(s, j, allowed, order_first(&s->cluster->ends), not_before, TRIES, where) ||
+        (s->at_sec != CALENDAR_NEVER && !place_job(s, j, allowed, where)))
         return false;
     *at_sec = s->at_sec;
     return true;
@@ -234,6 +270,9 @@ static bool fit_now(struct calendar *cal, const struct job *j, const struct resv
     see_least(s, allowed);
     select_clear(where);
     const struct free_view *view = resv_view(s->resv, j, in, cal->now_sec, &s->least);
+    _cleanup_(license_view_done) struct license_view v = {0};
+    if (s->claims)
+        view = license_view_init(&v, s->claims, s->cluster, j, in, cal->now_sec, view);
     return select_nodes(s->cluster, j, allowed, view, where) == 0;
 }
 

@@ -33,28 +33,40 @@ static const char *const specs[] = {"",
                                     "N=3 contiguous",
                                     "n=12",
                                     "c=2 N=3"};
+static const char *const needs[] = {"L=once:1", "L=each:1", "L=each:2", "L=one:2", ""};
+
+/* Three resources whose layers divide the nodes, each in a mode of its own. */
+static void add_layers(struct cluster *c)
+{
+    static const struct {
+        const char *name;
+        enum conf_hres_mode mode;
+        uint64_t each;
+    } rows[] = {{"once", CONF_HRES_EACH_LAYER, 1},
+                {"each", CONF_HRES_PER_NODE, 2},
+                {"one", CONF_HRES_ONE_LAYER, 1}};
+    static const uint32_t layers[][2] = {{0, 7}, {0, 3}, {3, 4}};
+    for (size_t i = 0; i < COUNT(rows); i++)
+        for (size_t k = 0; k < COUNT(layers); k++) {
+            struct bitset *nodes = bitset_new(c->nodes.len);
+            bitset_set_range(nodes, layers[k][0], layers[k][1]);
+            license_add_layer(c, rows[i].name, rows[i].mode, nodes, rows[i].each * layers[k][1]);
+        }
+}
 
 static struct job *draw(struct cluster *c, uint64_t *chance, uint32_t id)
 {
     for (;;) {
-        struct job *j = test_job(c, id, specs[test_between(chance, 0, COUNT(specs) - 1)]);
+        const char *spec = specs[test_between(chance, 0, COUNT(specs) - 1)];
+        const char *need =
+            c->licenses.layered ? needs[test_between(chance, 0, COUNT(needs) - 1)] : "";
+        _cleanup_free_ char *words = mem_printf("%s %s", spec, need);
+        struct job *j = test_job(c, id, words);
         j->limit_sec = test_between(chance, 0, 20) ? test_between(chance, 1, 40) * 10 : INT64_MAX;
         if (select_possible(c, j, NULL) == 0)
             return j;
         cluster_remove_job(c, j);
     }
-}
-
-static void run_job(struct cluster *c, struct job *j, const struct selection *where, int64_t end_at)
-{
-    struct err err = {0};
-    vec_foreach (&where->shares, share) {
-        struct alloc_want want = share_want(where, share);
-        if (alloc_place(c, j, &want, &err) != 0)
-            fail_msg("job %u: %s", j->id, err.text);
-    }
-    assert_int_equal(job_set_state(c, j, PB__JOB_STATE__RUNNING, CAUSE_NONE, NULL), 0);
-    order_insert(&c->ends, &attempt_make(j)->ends, end_at, j->id);
 }
 
 /* Some of them run, to any moment, some of those beyond their limits. */
@@ -65,8 +77,11 @@ static void fill(struct cluster *c, uint64_t *chance)
         _cleanup_bitset_ struct bitset *allowed = select_candidates(c, j);
         struct selection where = {0};
         bitset_and(allowed, c->pool.usable);
-        if (select_nodes(c, j, allowed, NULL, &where) == 0) {
-            run_job(c, j, &where, NOW - 20 + test_between(chance, 0, 30) * 10);
+        const struct license_claims none = {0};
+        _cleanup_(license_view_done) struct license_view v = {0};
+        const struct free_view *view = license_view_init(&v, &none, c, j, NULL, NOW, &c->pool.now);
+        if (select_nodes(c, j, allowed, view, &where) == 0) {
+            test_run_selection(c, j, &where, NOW - 20 + test_between(chance, 0, 30) * 10);
         } else {
             cluster_remove_job(c, j);
         }
@@ -80,9 +95,11 @@ struct both {
     struct shadow shadow;
     struct timeline timeline;
     struct calendar *fast, *full; /* of these */
+    struct license_claims claims;
     uint64_t seed;
     size_t yes, no;
     bool reserved; /* where there are reservations, both were asked */
+    bool layered;  /* the head needs layers */
 };
 
 static void wrong(const struct both *b, const struct job *j, const char *what)
@@ -115,7 +132,10 @@ static void ask(struct both *b, struct job *j)
     bitset_and(allowed, b->c->pool.usable);
     const struct free_view *now = &b->c->pool.now;
     resv_narrow(&b->resv, j, NULL, NOW, allowed);
-    if (select_nodes(b->c, j, allowed, resv_view(&b->resv, j, NULL, NOW, now), &one) == 0) {
+    _cleanup_(license_view_done) struct license_view v = {0};
+    const struct free_view *view = resv_view(&b->resv, j, NULL, NOW, now);
+    view = license_view_init(&v, &b->claims, b->c, j, NULL, NOW, view);
+    if (select_nodes(b->c, j, allowed, view, &one) == 0) {
         struct spare_need need = plan_need(j);
         if (!resv_might_fit(&b->resv, j, &need))
             wrong(b, j, "a glance beside reservations says no");
@@ -135,7 +155,8 @@ static void ask(struct both *b, struct job *j)
                 wrong(b, j, "other nodes");
             calendar_start(b->fast, j, &one);
             calendar_start(b->full, j, &other);
-            test_run_job(b->c, j, a, job_ends_at(j, NOW));
+            license_begin(&b->claims, b->c, j, NULL, &one, NOW);
+            test_run_selection(b->c, j, &one, job_ends_at(j, NOW));
         }
     }
     select_done(&one);
@@ -153,7 +174,7 @@ static void compare_starts(struct both *b, const struct job *head, const struct 
         wrong(b, head, "begins at another time");
     _cleanup_bitset_ struct bitset *set = bitset_dup(allowed);
     resv_narrow(&b->resv, head, NULL, at, set);
-    if (there.shares.len)
+    if (there.shares.len && !license_needs_layers(b->c, head))
         planned_nodes_choose(b->c, head, set,
                              resv_view(&b->resv, head, NULL, at, &b->timeline.view), &there);
     _cleanup_free_ char *one = test_selection(b->c, where);
@@ -175,31 +196,41 @@ static void compare(struct both *b, uint64_t *chance)
     bool waits = select_nodes(b->c, head, set, resv_view(&b->resv, head, NULL, NOW, now), &where);
     select_clear(&where);
     int64_t at;
+    uint64_t work = 0;
     shadow_begin(&b->shadow, b->c, &b->resv, NOW);
+    b->shadow.claims = &b->claims;
     timeline_init(&b->timeline, b->c, NOW);
     timeline_set_resv(&b->timeline, &b->resv);
+    b->timeline.claims = &b->claims;
     b->fast = &b->shadow.calendar;
     b->full = &b->timeline.calendar;
-    if (waits && calendar_find(b->fast, head, allowed, 0, &where, &at)) {
+    if (waits && license_is_alone(&b->claims, b->c, head) &&
+        calendar_find(b->fast, head, allowed, 0, &where, &at)) {
         compare_starts(b, head, allowed, &where, at);
         calendar_reserve(b->fast, head, &where, at);
         calendar_reserve(b->full, head, &where, at);
+        if (where.shares.len)
+            license_keep(&b->claims, b->c, head, &where, at, &work);
+        b->layered = license_needs_layers(b->c, head);
         for (uint32_t id = 200; id < 200 + ASKED; id++)
             ask(b, draw(b->c, chance, id));
         b->reserved = b->c->resvs.len > 0;
     }
     calendar_done(b->full);
     calendar_done(b->fast);
+    vec_done(&b->claims.list);
     select_done(&where);
 }
 
 static void as_the_timeline(void **state)
 {
-    size_t yes = 0, no = 0, reserved = 0;
+    size_t yes = 0, no = 0, reserved = 0, layered = 0;
     (void)state;
     for (uint64_t seed = 1; seed <= STATES; seed++) {
         uint64_t chance = seed;
         struct both b = {.c = test_cluster(conf), .seed = seed};
+        if (seed % 4 == 1)
+            add_layers(b.c);
         test_up(b.c);
         if (seed % 3 == 0) {
             b.c->nodes.data[seed % 5]->drain = true;
@@ -215,9 +246,11 @@ static void as_the_timeline(void **state)
         yes += b.yes;
         no += b.no;
         reserved += b.reserved;
+        layered += b.layered;
         test_cluster_free(b.c);
     }
-    assert_true(yes > STATES / 5 && no > STATES / 5 && reserved > STATES / 50);
+    assert_true(yes > STATES / 5 && no > STATES / 5 && reserved > STATES / 50 &&
+                layered > STATES / 20);
 }
 
 /* Where jobs share cores it does not know. */

@@ -289,12 +289,10 @@ bool license_is_first(const struct license_claims *l, const struct cluster *c, c
 
 bool license_is_alone(const struct license_claims *l, const struct cluster *c, const struct job *j)
 {
-    if (license_needs_layers(c, j))
-        return false;
     vec_foreach (&l->list, claim)
         if (claim->by != j->id)
             vec_foreach (&j->want.licenses.list, need)
-                if (need->at == claim->at)
+                if (claim->at >= need->at && claim->at < end_of(c, need))
                     return false;
     return !j->want.licenses.list.len || !c->resvs.len;
 }

@@ -226,7 +226,7 @@ static void places_leave_each_other_their_layers(void **state)
         assert_int_equal(d.job->id, 2);
         assert_int_equal(d.reason, REASON_LICENSES);
         assert_int_equal(d.start_at, 1100);
-        assert_int_equal(p.timeline != NULL, pass == 0);
+        assert_int_equal(p.shadow != NULL, pass == 0);
         assert_true(plan_next(&p, &d));
         assert_int_equal(d.job->id, 3); /* four are free now, and it would not be over at 1100 */
         assert_int_equal(d.reason, REASON_LICENSES);
