@@ -229,7 +229,8 @@ def test_node_daemon_under_valgrind(make_cluster):
     assert c.run("srun -n3 echo here", timeout=300).ok().count("here") == 3
     waits = c.sbatch("-o", "/dev/null", wrap="sleep 1000")
     eventually(lambda: c.state(waits) == "RUNNING", "a start", 600)
-    for line in ("scontrol listpids", "sstat -j {}", "sbcast -j {} /etc/passwd {}/copy", "scancel -s USR1 {}", "scontrol suspend {}",
+    node = c.job(waits)["NodeList"]
+    for line in (f"scontrol listpids {waits} {node}", "sstat -j {}", "sbcast -j {} /etc/passwd {}/copy", "scancel -s USR1 {}", "scontrol suspend {}",
                  "scontrol resume {}", "scancel {}", "scontrol reconfigure"):
         c.run(line.format(waits, c.work), timeout=300).ok()
     for job in (*jobs, waits):
@@ -271,7 +272,8 @@ def test_shepherds_under_valgrind(make_cluster):
     assert run(["srun", "-n1", "sh", "-c", "setsid sleep 1000 & echo $!"]).returncode == 0  # is killed at the end of the step
     waits = c.sbatch("-o", "/dev/null", wrap="trap : USR1; srun sleep 1000")
     eventually(lambda: run(f"squeue -h -s -j {waits} -o %i").stdout.split().count(f"{waits}.0"), "the step", 300)
-    for line in ("scontrol listpids", "sstat -j {}", "sbcast -j {} /etc/passwd {}/copy", "scancel -s USR1 {}", "scontrol suspend {}",
+    node = c.job(waits)["NodeList"]
+    for line in (f"scontrol listpids {waits} {node}", "sstat -j {}", "sbcast -j {} /etc/passwd {}/copy", "scancel -s USR1 {}", "scontrol suspend {}",
                  "scontrol resume {}", "scancel {}"):
         run(line.format(waits, c.work)).ok()
     assert c.wait(waits, 300)["JobState"] == "CANCELLED"
