@@ -428,8 +428,8 @@ bool planned_start_is_known(struct plan *p, const struct job *j, int64_t *start_
     const struct plan_note *note = plan_note(p, j);
     struct plan_head *h = &vec_last(&p->heads);
     *start_at = note->start_at;
-    h->is_known = !p->afresh && !p->found && note->has_start &&
-                  (note->start_at == 0 || note->start_at > p->now_sec) &&
+    h->is_known = !p->afresh && !p->found && p->taken == p->cluster->pool.taken &&
+                  note->has_start && (note->start_at == 0 || note->start_at > p->now_sec) &&
                   note->before == planned_start_hash_before(p, p->heads.len - 1);
     if (h->is_known)
         h->license = note->license;
